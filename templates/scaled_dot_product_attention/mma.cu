@@ -4,7 +4,7 @@
 // Tiles of keys and values stream into shared memory by asynchronous copies, STAGES of them. A warp
 // has ROW_BLOCKS blocks of 16 queries. Products of these with a tile are sums in its registers; their
 // exponentials, packed to pairs, are just the fragments that multiply the tile's values. Exponentials
-// are of the distance to a large product of the row's, and averages decrease where a much larger one
+// are of the distance to the row's largest product so far, and averages decrease where a larger one
 // comes. Lines in shared memory are 16 bytes longer than they need be, so that ldmatrix meets no
 // bank conflicts.
 //

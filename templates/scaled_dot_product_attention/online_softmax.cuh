@@ -42,9 +42,8 @@ __device__ __forceinline__ void pack_weights(unsigned (&a)[4], const float* left
     a[2] = Pair<Element>::pack(right[0], right[1]), a[3] = Pair<Element>::pack(right[2], right[3]);
 }
 
-// Exponentials are of the distance to a row's largest product so far. One that was the largest before may
-// do, while no exponential is above 2^kRoom. So averages seldom have to decrease.
-constexpr float kRoom = 8.0f;
+// Exponentials are of the distance to a row's largest product so far. Its own is 1 and loses nothing when it
+// is rounded to 16 bits. Where no row of a warp's has a larger one, its averages do not decrease.
 
 struct OnlineSoftmax {
     float largest[2] = {negative_infinity(), negative_infinity()}, weights[2] = {};  // of the lane's two rows; it adds up its own columns'
@@ -89,7 +88,7 @@ struct OnlineSoftmax {
             most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
             most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
             const float before = largest[half];
-            const bool raises = most > before + kRoom / scale;
+            const bool raises = most > before;
             raised |= raises;
             largest[half] = raises ? most : before;
             const float shift = largest[half] == negative_infinity() ? 0.0f : largest[half] * scale;  // nothing but minus infinity so far
