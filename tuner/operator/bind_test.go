@@ -220,7 +220,8 @@ func TestTensors(t *testing.T) {
 		{Name: "boxed_weight", Role: Workspace, Shape: []int64{0}},
 		{Name: "boxed_sums", Role: Workspace, Shape: []int64{0}},
 		{Name: "channel_maps", Role: Workspace, Shape: []int64{0}}, // not channels-last
-		{Name: "rounded_weight", Role: Workspace, Shape: []int64{0}},
+		{Name: "made_weight", Role: Workspace, Shape: []int64{0}},
+		{Name: "rounded_pixels", Role: Workspace, Shape: []int64{0}},
 		{Name: "channel_sums", Role: Workspace, Shape: []int64{0}},
 		{Name: "fetched_sums", Role: Workspace, Shape: []int64{0}},
 	}

@@ -17,6 +17,7 @@ var tied = map[string]string{
 	"conv1d":           "1x16x32 c_out=40 kernel=1 normal",
 	"conv2d":           "1x16x1x32 c_out=40 kernel=1 normal",
 	"conv3d":           "1x16x1x2x16 c_out=40 kernel=1 normal",
+	"conv_separable2d": "1x16x1x32 c_out=40 kernel=1 normal", // of inputs times one
 	"conv_transpose1d": "1x16x32 c_out=40 kernel=1 normal",
 	"conv_transpose2d": "1x16x1x32 c_out=40 kernel=1 normal",
 	"conv_transpose3d": "1x16x1x2x16 c_out=40 kernel=1 normal",
@@ -112,6 +113,9 @@ func ties(name, mode string) (inputs map[string]torchvectors.Floats, want []floa
 	}
 	if name == "matmul" {
 		return map[string]torchvectors.Floats{"a": w, "b": x}, want
+	}
+	if name == "conv_separable2d" {
+		return map[string]torchvectors.Floats{"x": x, "depthwise": slices.Repeat(torchvectors.Floats{1}, tiedDepth), "pointwise": w}, want
 	}
 	return map[string]torchvectors.Floats{"x": x, "weight": w}, want
 }
