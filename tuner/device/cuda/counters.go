@@ -71,7 +71,13 @@ func complaint(text string, err error) string {
 	if err != nil {
 		return "ncu: " + err.Error()
 	}
-	return "ncu saw none of the kernels"
+	said := "nothing" // ncu hides how the command ended
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			said = line
+		}
+	}
+	return "ncu saw none of the kernels; the last that was said: " + said
 }
 
 // readCounters reads the table that ncu prints among the words of the command.

@@ -35,7 +35,7 @@ echo '"1","l","c.pct","%","n/a"'`
 		{`test "$5" = 'regex:^(k|scan)$' && test "$7" = 2 && ` + "\n" + table, "", map[string]float64{"a.pct": 25, "b.sum": 1024}},
 		{`echo '==ERROR== ERR_NVGPUCTRPERM - no permission'; exit 1`, "developer.nvidia.com/ERR_NVGPUCTRPERM", nil},
 		{`echo '==ERROR== no such option'; exit 1`, "ncu: no such option", nil},
-		{`echo '==WARNING== No kernels were profiled.'`, "saw none of the kernels", nil},
+		{`echo '==WARNING== No kernels were profiled.'`, "the last that was said: ==WARNING== No kernels were profiled.", nil},
 		{"exit 3", "exit status 3", nil},
 	} {
 		if c.program != "" {
