@@ -15,8 +15,7 @@ import (
 
 // result is the outcome of a search that has ended.
 func (s *search) result() *Result {
-	r := &Result{Record: s.out, Problem: s.problem}
-	r.Total, r.Resumed, r.At = len(s.field.Trials), s.course.resumed, time.Now().UTC()
+	r := s.outline()
 	if r.Part != "" {
 		r.warn(fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), r.Valid, r.Part))
 	}
@@ -31,15 +30,19 @@ func (s *search) result() *Result {
 
 // soFar is what is known of a search that goes on. It shares nothing with it that changes.
 func (s *search) soFar() *Result {
-	f := s.field
-	r := &Result{Record: s.out, Problem: s.problem, Trials: slices.Clone(f.Trials)}
-	r.Total, r.Resumed, r.At = len(f.Trials), s.course.resumed, time.Now().UTC()
-	r.ByStatus, r.Winner, r.Warnings = maps.Clone(f.ByStatus), copyOf(f.Best()), slices.Clone(s.out.Warnings)
-	if t := f.Untuned(); t != nil && t.Status == trial.OK {
-		r.Default = copyOf(t)
-	}
-	r.Baselines = baselines(r.Default, r.Ceilings, s.out.Baselines)
+	r, f := s.outline(), s.field
+	r.Trials, r.ByStatus = slices.Clone(f.Trials), maps.Clone(f.ByStatus)
+	r.Winner, r.Warnings = copyOf(f.Best()), slices.Clone(r.Warnings)
+	r.compareWith(f.Untuned())
+	r.Default = copyOf(r.Default)
 	r.Breakdown.Wall = time.Since(s.started)
+	return r
+}
+
+// outline is a result with what a search knows at any time.
+func (s *search) outline() *Result {
+	r := &Result{Record: s.out, Problem: s.problem}
+	r.Total, r.Resumed, r.At = len(s.field.Trials), s.course.resumed, time.Now().UTC()
 	return r
 }
 
@@ -71,8 +74,14 @@ func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	if can.Caveat == "" && final.Timed(r.Protocol) {
 		r.Doubts = trial.Gather(f.Trials)
 	}
-	if t := f.Untuned(); t != nil && t.Status == trial.OK {
-		r.Default = t
+	r.compareWith(f.Untuned())
+}
+
+// compareWith fills in what the winner is compared with: the untuned default, if it is right, and
+// all else that has a time.
+func (r *Result) compareWith(untuned *trial.Trial) {
+	if untuned != nil && untuned.Status == trial.OK {
+		r.Default = untuned
 	}
 	r.Baselines = baselines(r.Default, r.Ceilings, r.Baselines)
 }

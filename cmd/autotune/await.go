@@ -67,11 +67,11 @@ func awaitOn(out io.Writer, columns int, what string) *awaited {
 func (a *awaited) line() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	text := []rune(fmt.Sprintf("%s, %.0f s", output.Line(a.what), time.Since(a.started).Seconds()))
-	if a.columns > 1 && len(text) >= a.columns {
-		text = append(text[:a.columns-2], '…')
+	text := fmt.Sprintf("%s, %.0f s", output.Line(a.what), time.Since(a.started).Seconds())
+	if a.columns > 1 {
+		text = shortened(text, a.columns-1)
 	}
-	return string(text)
+	return text
 }
 
 // now changes what is awaited. The time goes on from where the first began.

@@ -56,14 +56,8 @@ func (g *glance) next(p tuner.Progress) *glance {
 			n.best = append(slices.Clip(n.best), moment{p.Elapsed, ms})
 		}
 	}
-	best := map[string]float64{}
-	for _, t := range p.SoFar().Trials {
-		if known, has := best[t.Template]; t.Status == trial.OK && (!has || t.Time.Median < known) {
-			best[t.Template] = t.Time.Median
-		}
-	}
-	for name, ms := range best {
-		n.templates = append(n.templates, standing{name, ms})
+	for name, t := range trial.Bests(p.SoFar().Trials) {
+		n.templates = append(n.templates, standing{name, t.Time.Median})
 	}
 	slices.SortFunc(n.templates, func(a, b standing) int { return cmp.Or(cmp.Compare(a.ms, b.ms), cmp.Compare(a.name, b.name)) })
 	return n
@@ -141,10 +135,10 @@ func part(filled int) string {
 	return string([]rune(" ▁▂▃▄▅▆▇█")[min(eighths, max(0, filled))])
 }
 
-// shortened is a name in so many columns.
-func shortened(name string, columns int) string {
-	if runes := []rune(name); len(runes) > max(columns, 1) {
+// shortened is a text in so many columns.
+func shortened(text string, columns int) string {
+	if runes := []rune(text); len(runes) > max(columns, 1) {
 		return string(runes[:max(columns-1, 0)]) + "…"
 	}
-	return name
+	return text
 }

@@ -58,7 +58,7 @@ func opsAction(c *cli.Context) error {
 	return writeDocument(c, all, listOperators(all))
 }
 
-// listOperators is a line an operator, or two. A long name leaves less room to its own summary alone.
+// listOperators is a line an operator, or a few.
 func listOperators(all []*operator.Operator) string {
 	var text strings.Builder
 	for _, op := range all {

@@ -31,15 +31,18 @@ const longestAnswer = 1 << 20
 // Begin starts the program; Limit means nothing. The error is ErrMissing without a
 // python3. The caller closes the conversation.
 func (p Program) Begin(ctx context.Context) (*Conversation, error) {
-	command, said, err := p.command(ctx)
+	interpreter, err := exec.LookPath("python3")
 	if err != nil {
-		return nil, err
+		return nil, ErrMissing
 	}
 	answers, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
+	command, said := exec.CommandContext(ctx, interpreter, "-c", p.Code), &worker.Output{}
+	command.Dir, command.Stdout, command.Stderr = p.Dir, said, said
+	worker.OwnGroup(command)
 	c := &Conversation{command: command, answers: answers, said: said, ended: make(chan error, 1)}
 	c.lines = bufio.NewReader(io.LimitReader(answers, longestAnswer))
 	command.ExtraFiles = []*os.File{theirs}
@@ -60,9 +63,9 @@ func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 // Ask hands over a job and reads the answer. The error is ErrTime, or an *EndedError where the
 // program ended instead.
 func (c *Conversation) Ask(job, answer any, limit time.Duration) error {
-	text, err := describe(job)
+	text, err := json.Marshal(job)
 	if err != nil {
-		return err
+		return fmt.Errorf("describe a job to python3: %w", err)
 	}
 	if err := c.answers.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return err

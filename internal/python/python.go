@@ -4,15 +4,12 @@ package python
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os/exec"
 	"strings"
 	"time"
 
 	"autotune/internal/output"
-	"autotune/internal/worker"
 )
 
 // ErrMissing: there is no python3.
@@ -60,27 +57,6 @@ func (p Program) Run(ctx context.Context, job, answer any) error {
 		return ErrTime
 	}
 	return errors.Join(err, closed)
-}
-
-// command is the program in a process group of its own, and what it will say. The error is ErrMissing.
-func (p Program) command(ctx context.Context) (*exec.Cmd, *worker.Output, error) {
-	interpreter, err := exec.LookPath("python3")
-	if err != nil {
-		return nil, nil, ErrMissing
-	}
-	command, said := exec.CommandContext(ctx, interpreter, "-c", p.Code), &worker.Output{}
-	command.Dir, command.Stdout, command.Stderr = p.Dir, said, said
-	worker.OwnGroup(command)
-	return command, said, nil
-}
-
-// describe is a job as JSON.
-func describe(job any) ([]byte, error) {
-	text, err := json.Marshal(job)
-	if err != nil {
-		return nil, fmt.Errorf("describe a job to python3: %w", err)
-	}
-	return text, nil
 }
 
 func endOf(err error) string {

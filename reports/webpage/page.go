@@ -221,8 +221,7 @@ type standing struct {
 
 // standings are the templates, the fastest first.
 func standings(b reports.BestConfig, trials []trial.Trial) []standing {
-	times := map[string][]float64{}
-	best := map[string]trial.Trial{}
+	times, best := map[string][]float64{}, trial.Bests(trials)
 	other := map[string]int{}
 	var names []string
 	for _, t := range trials {
@@ -235,9 +234,6 @@ func standings(b reports.BestConfig, trials []trial.Trial) []standing {
 			continue
 		}
 		times[t.Template] = append(times[t.Template], t.Time.Median)
-		if known, has := best[t.Template]; !has || t.Time.Median < known.Time.Median {
-			best[t.Template] = t
-		}
 	}
 	unit := b.Tell(reports.Details{}).Unit
 	list := make([]standing, len(names))

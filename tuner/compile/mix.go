@@ -35,16 +35,6 @@ type Part struct {
 	Count int    `json:"count"`
 }
 
-// Of is how many are of a kind.
-func (m Mix) Of(kind string) int {
-	for _, p := range m.Kinds {
-		if p.Kind == kind {
-			return p.Count
-		}
-	}
-	return 0
-}
-
 // The kinds of instructions that others ask for.
 const (
 	TensorCores  = "tensor cores"

@@ -134,13 +134,8 @@ func Of(ctx context.Context, s Subject) Explanation {
 
 // rivals are the other templates at their best, the fastest first.
 func rivals(s Subject) []Rival {
-	best := map[string]trial.Trial{}
-	for _, t := range s.Trials {
-		known, has := best[t.Template]
-		if t.Status == trial.OK && t.Template != s.Winner.Template && (!has || t.Time.Median < known.Time.Median) {
-			best[t.Template] = t
-		}
-	}
+	best := trial.Bests(s.Trials)
+	delete(best, s.Winner.Template)
 	list := []Rival{}
 	for _, t := range best {
 		list = append(list, Rival{t.Configuration, t.Time.Median, ratio(t.Time.Median, s.Winner.Time.Median)})

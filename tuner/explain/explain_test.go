@@ -122,8 +122,9 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// With the operator it is known what is the default, and what was not tried.
-func TestUntried(t *testing.T) {
+// pooling is a problem of a built-in operator.
+func pooling(t *testing.T) *operator.Problem {
+	t.Helper()
 	op, err := operator.Find("avg_pool1d")
 	if err != nil {
 		t.Fatal(err)
@@ -132,6 +133,12 @@ func TestUntried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// With the operator it is known what is the default, and what was not tried.
+func TestUntried(t *testing.T) {
+	p := pooling(t)
 	winner := trial.Trial{Configuration: p.Defaults(t.Context())[0]}
 	winner.Status, winner.Time = trial.OK, trial.Timing{Median: 1, CI95: [2]float64{1, 1}}
 	sp, err := p.Space(t.Context())
@@ -162,14 +169,7 @@ func TestUntried(t *testing.T) {
 
 // Changes are valid, each once, and in one or two tunables; all neighbours are among them.
 func TestChanges(t *testing.T) {
-	op, err := operator.Find("avg_pool1d")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := op.Bind(operator.Request{Shape: []int64{4, 8, 256}}, operator.TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := pooling(t)
 	sp, err := p.Space(t.Context())
 	if err != nil {
 		t.Fatal(err)
