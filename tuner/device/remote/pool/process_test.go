@@ -509,18 +509,26 @@ func TestSenselessMessages(t *testing.T) {
 	d := p.pool(1)
 	b := p.connect("rogue")
 	answers := []string{"", "{", "[]", "null", `{"id": -1}`, `{"worker": "a", "outcome": {"status": "fine"}}`, strings.Repeat("[", 1<<17), `{"id": 999999, "worker": "a"}`}
-	garbled := map[uint64]bool{}                                                // by job
-	_, err := b.Conn.Subscribe(broker.WorkerSubject("a"), func(msg *nats.Msg) { // hears what the worker hears, and is quicker
-		if q, err := remote.Decode[remote.Request](msg.Data); err == nil && !garbled[q.ID] {
-			garbled[q.ID] = true
-			_ = b.Conn.Publish(msg.Reply, []byte(answers[len(garbled)%len(answers)]))
-			_ = b.Conn.Publish(broker.WorkerSubject("a"), []byte(answers[len(garbled)%len(answers)]))
+	var mu sync.Mutex
+	garbled := map[uint64]bool{}  // by job
+	hear := func(msg *nats.Msg) { // hears what the worker hears, and is quicker
+		q, err := remote.Decode[remote.Request](msg.Data)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil || garbled[q.ID] {
+			return
 		}
-	})
-	if err != nil {
+		garbled[q.ID] = true
+		answer := []byte(answers[len(garbled)%len(answers)])
+		_ = b.Conn.Publish(msg.Reply, answer)
+		_ = b.Conn.Publish(broker.WorkerSubject("a"), answer)
+	}
+	if _, err := b.Conn.Subscribe(broker.WorkerSubject("a"), hear); err != nil {
 		t.Fatal(err)
 	}
 	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))
+	mu.Lock()
+	defer mu.Unlock()
 	if len(garbled) < 2*144 {
 		t.Errorf("%d answers made no sense", len(garbled))
 	}
