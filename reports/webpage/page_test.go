@@ -459,8 +459,12 @@ func follows(t *testing.T, b *browser) {
 	b.drawn()
 	b.ask(`document.querySelector(".effect button").click()`)
 	before := b.ask(`document.querySelector(".selection p").textContent`)
+	b.ask(`scrollTo(0, 0); window.atOnce = new Promise((done) => new MutationObserver(() => document.querySelector(".live").textContent === "120 trials" && done(document.querySelector('[data-chart="compared"] canvas') !== null)).observe(document.querySelector("#content"), {childList: true})); 0`)
 	n <- 120
-	b.ask(`new Promise((done) => { const look = () => document.querySelector(".live").textContent === "120 trials" ? done() : setTimeout(look, 20); look(); })`)
+	// What is in sight is drawn at once: it would be blank for a moment at every change.
+	if got := b.ask(`window.atOnce`); got != "true" {
+		t.Error("a chart in sight is blank after a change")
+	}
 	b.drawn()
 	for ask, want := range map[string]string{
 		`document.querySelector("article").option("progress").series.filter((s) => s.type === "scatter").slice(0, 2).reduce((n, s) => n + s.data.length, 0)`: "110",
