@@ -30,6 +30,7 @@ import (
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/device"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/torchtimes"
 	"autotune/tuner/trial"
@@ -133,6 +134,8 @@ type Comparison struct {
 	Speedup float64 `json:"speedup"` // of the winner over it
 	// SpeedupCI95 is the speedup's interval, where both took turns.
 	SpeedupCI95 [2]float64 `json:"speedup_ci95,omitzero"`
+	// Outputs are its, compared with the winner's on the same inputs; nil: they were not.
+	Outputs *final.Outputs `json:"outputs,omitempty"`
 }
 
 // Roofline is the least time that the machine allows, and how near the winner is.

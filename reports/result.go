@@ -56,7 +56,7 @@ func (b *BestConfig) compareAll(list []tuner.Baseline) {
 		}
 		b.Compare(name, base.TimeMS)
 		if known, ok := b.Baselines[name]; ok && base.Speedup > 0 {
-			known.Speedup, known.SpeedupCI95 = base.Speedup, base.CI95
+			known.Speedup, known.SpeedupCI95, known.Outputs = base.Speedup, base.CI95, base.Outputs
 			b.Baselines[name] = known
 		}
 	}

@@ -249,6 +249,9 @@ func (t *table) comparison(b BestConfig) {
 	if turns := inTurns(timed); turns != "" {
 		t.text("", turns)
 	}
+	for _, text := range b.outputsTexts() {
+		t.text("", text)
+	}
 	for _, c := range roofline {
 		row("", c)
 		t.text("", b.rooflineText())
@@ -272,6 +275,24 @@ func inTurns(timed []Compared) string {
 		return ""
 	}
 	return "in turns, with 95 % intervals: " + strings.Join(all, "; ")
+}
+
+// outputsTexts say whose outputs agree with the winner's, and whose differ.
+func (b BestConfig) outputsTexts() (texts []string) {
+	words, tolerance := map[bool][]string{}, ""
+	for _, name := range b.baselineNames() {
+		if o := b.Baselines[name].Outputs; o != nil {
+			words[o.Agree()] = append(words[o.Agree()], fmt.Sprintf("%s with a largest error of %.2g", name.title(), o.MaxAbsError))
+			tolerance = o.Tolerance()
+		}
+	}
+	if agree := words[true]; len(agree) > 0 {
+		texts = append(texts, "outputs agree with the winner's: "+strings.Join(agree, ", ")+"; the tolerance is "+tolerance)
+	}
+	if differ := words[false]; len(differ) > 0 {
+		texts = append(texts, "outputs differ from the winner's: "+strings.Join(differ, ", ")+"; the tolerance is "+tolerance)
+	}
+	return texts
 }
 
 // spent says where the search's time went, and what may be concluded.

@@ -3,9 +3,13 @@ package reports
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"autotune/tuner"
+	"autotune/tuner/final"
 )
 
 func TestTable(t *testing.T) {
@@ -78,6 +82,35 @@ func TestEnergyIsShownWhereKnown(t *testing.T) {
 }
 
 // Who chose the math mode is told where that is known, in tables and documents.
+func TestOutputsAreToldWhereCompared(t *testing.T) {
+	b := convolution()
+	for name, o := range map[BaselineName]final.Outputs{
+		TorchEager:        {MaxAbsError: 3.14e-6, ATol: 1e-4, RTol: 1e-5, Elements: 9},
+		TorchCompile:      {MaxAbsError: 2e-6, ATol: 1e-4, RTol: 1e-5, Elements: 9},
+		TorchChannelsLast: {MaxAbsError: 0.5, ATol: 1e-4, RTol: 1e-5, Elements: 9, Differing: 2},
+	} {
+		b.compareAll([]tuner.Baseline{{Name: string(name), TimeMS: 8, Speedup: 1.5, CI95: [2]float64{1.4, 1.6}, Outputs: &o}})
+	}
+	want := []string{
+		"outputs agree with the winner's: PyTorch eager with a largest error of 3.1e-06, torch.compile with a largest error of 2e-06; the tolerance is 0.0001 plus 1e-05 of the element",
+		"outputs differ from the winner's: PyTorch nhwc with a largest error of 0.5; the tolerance is 0.0001 plus 1e-05 of the element",
+	}
+	if got := b.Tell(Details{}).Outputs; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var table, document bytes.Buffer
+	if err := errors.Join(BenchTable(&table, b), b.WriteJSON(&document)); err != nil {
+		t.Fatal(err)
+	}
+	if words := strings.Join(strings.Fields(table.String()), " "); !strings.Contains(words, want[0]) || !strings.Contains(words, want[1]) {
+		t.Error(table.String())
+	}
+	read, err := ReadBestConfig(&document)
+	if err != nil || *read.Baselines[TorchChannelsLast].Outputs != *b.Baselines[TorchChannelsLast].Outputs || read.Baselines[Default].Outputs != nil {
+		t.Errorf("%+v, %v", read.Baselines, err)
+	}
+}
+
 func TestMathIsExplained(t *testing.T) {
 	for by, want := range map[string]string{"": "", "as PyTorch does": "math        tf32, as PyTorch does\n"} {
 		b := convolution()

@@ -20,6 +20,7 @@ type Told struct {
 	Start      string
 	Roofline   string
 	Compared   []Compared
+	Outputs    []string // whose outputs agree with the winner's
 	Warnings   []string
 	Unit       Unit
 }
@@ -52,7 +53,7 @@ func (b BestConfig) Tell(d Details) (t Told) {
 			timed[i].Times += " (" + c.Between + ")"
 		}
 	}
-	t.Compared = append(timed, roofline...)
+	t.Compared, t.Outputs = append(timed, roofline...), b.outputsTexts()
 	if len(roofline) > 0 {
 		t.Roofline = b.rooflineText()
 	}

@@ -17,8 +17,8 @@ func (s *search) compare(ctx context.Context) {
 		return
 	}
 	s.show(Beside)
-	all, left, err := TimeBeside(ctx, s.subject(), s.field.Best().Configuration, s.Rivals)
-	for _, text := range left {
+	all, notes, err := TimeBeside(ctx, s.subject(), s.field.Best().Configuration, s.Rivals)
+	for _, text := range notes {
 		s.warn(text)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -32,20 +32,15 @@ func (s *search) compare(ctx context.Context) {
 	s.out.Ceilings = withBaselines(s.out.Ceilings, times)
 }
 
-// TimeBeside times rivals in turns with a configuration of the subject's problem. left says which
-// of them could not be timed, and what else there is to know.
-func TimeBeside(ctx context.Context, s final.Subject, c space.Configuration, rivals final.Rivals) (all []Baseline, left []string, err error) {
+// TimeBeside times rivals in turns with a configuration of the subject's problem, and compares outputs. notes say
+// which of them could not be timed, whose outputs differ, and what else there is to know.
+func TimeBeside(ctx context.Context, s final.Subject, c space.Configuration, rivals final.Rivals) (all []Baseline, notes []string, err error) {
 	if !s.Device.Info().Kind.Properties().Measures {
 		return nil, nil, errNoTimes
 	}
-	rival, err := rivals.Start(ctx, s.Problem, s.Protocol)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer rival.Close()
-	compared, err := final.Beside(ctx, s, c, rival)
+	compared, notes, err := final.Beside(ctx, s, c, rivals)
 	for _, one := range compared {
-		all = append(all, Baseline{one.Name, one.TimeMS, one.Speedup, one.CI95})
+		all = append(all, Baseline{one.Name, one.TimeMS, one.Speedup, one.CI95, one.Outputs})
 	}
-	return all, append(rival.Left(), rival.Advice(compared)...), err
+	return all, notes, err
 }

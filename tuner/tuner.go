@@ -198,8 +198,9 @@ type Baseline struct {
 	Name   string  `json:"name"` // default, reference, or PyTorch's in a way of package torchtimes
 	TimeMS float64 `json:"time_ms"`
 	// Of one that took turns with the winner: the winner's speedup over it, and its interval.
-	Speedup float64    `json:"speedup,omitempty"`
-	CI95    [2]float64 `json:"speedup_ci95,omitzero"`
+	Speedup float64        `json:"speedup,omitempty"`
+	CI95    [2]float64     `json:"speedup_ci95,omitzero"`
+	Outputs *final.Outputs `json:"outputs,omitempty"` // compared with the winner's; nil: they were not
 }
 
 // Stop says why a search ended.

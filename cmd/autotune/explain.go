@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/export"
+	"autotune/space"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
@@ -116,7 +116,7 @@ func measureAround(c *cli.Context, w chosen, s *why.Subject) (here device.Info, 
 	}
 	said.now("reading counters")
 	if c.Bool("counters") {
-		s.Counters = countersOf(c, a, w, found.Centre)
+		s.Counters = countersOf(c, a, w.best.Configuration)
 	}
 	found.Centre.At = s.Winner.At
 	s.Winner, s.Measured = found.Centre, found.Others
@@ -129,19 +129,13 @@ func measureAround(c *cli.Context, w chosen, s *why.Subject) (here device.Info, 
 	return a.Device.Info(), nil
 }
 
-// countersOf reads the hardware's counters of a winner, in a process of its own that verifies it.
+// countersOf reads the hardware's counters of a winner, in a process of its own that launches it.
 // Where they cannot be read, a line says why.
-func countersOf(c *cli.Context, a rerun, w chosen, winner trial.Trial) map[string]float64 {
-	self, err := os.Executable()
+func countersOf(c *cli.Context, a rerun, winner space.Configuration) map[string]float64 {
+	v, err := a.Compile(c.Context, a.Problem, winner)
 	var found map[string]float64
 	if err == nil {
-		name := w.best.Operator
-		if c.NArg() > 0 {
-			name = c.Args().First()
-		}
-		command := append([]string{self, "verify", name}, problemWords(a.Problem.Record().Request())...)
-		command = append(command, "--quiet", "--device", c.String("device"), "--config", configWords(w.best))
-		found, err = cuda.Counters(c.Context, command, winner.Launches, why.Counters())
+		found, err = cuda.Counters(c.Context, a.Device, a.Problem, a.Protocol, v, why.Counters())
 	}
 	if err != nil {
 		tell([]string{err.Error()})

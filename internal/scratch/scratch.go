@@ -37,6 +37,15 @@ func New(kind string) (*Folder, error) {
 	return s, nil
 }
 
+// Free is how many bytes its file system has room for.
+func (s *Folder) Free() (int64, error) {
+	var found syscall.Statfs_t
+	if err := syscall.Statfs(s.Dir, &found); err != nil {
+		return 0, fmt.Errorf("the room in %s: %w", s.Dir, err)
+	}
+	return int64(found.Bavail) * int64(found.Bsize), nil
+}
+
 // newLock makes a file of a new name and locks it. Another process that sweeps may
 // remove it before it is locked: then the next is tried.
 func newLock(prefix string) (*os.File, error) {

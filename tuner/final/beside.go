@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"autotune/internal/scratch"
 	"autotune/space"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -17,8 +19,9 @@ import (
 
 // Rivals is another program that solves problems on the same GPU.
 type Rivals interface {
-	// Start has it make ready for a problem.
-	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol) (Rival, error)
+	// Start has it make ready for a problem. left is a folder with what the winner reads and writes, in files that
+	// package answers names; "": there is none.
+	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, left string) (Rival, error)
 }
 
 // Rival is such a program, ready. Names are what it can be timed at; Left says why others are not. Advice is what
@@ -27,29 +30,108 @@ type Rival interface {
 	Names() []string
 	Left() []string
 	Advice(all []Compared) []string
+	Outputs(name string) *Outputs                                  // nil: they were not compared
 	Time(ctx context.Context, name string) (ms float64, err error) // the median of a turn
 	Close() error
 }
 
-// Compared is a rival's time beside the winner's.
+// Outputs are how far a rival's are from the winner's, on the same inputs.
+type Outputs struct {
+	MaxAbsError float64 `json:"max_abs_error"`
+	ATol        float64 `json:"atol"` // the operator's tolerance: so much, and RTol of the element
+	RTol        float64 `json:"rtol"`
+	Differing   int64   `json:"differing"` // elements beyond that
+	Elements    int64   `json:"elements"`
+}
+
+// Agree tells whether all are within the tolerance.
+func (o Outputs) Agree() bool { return o.Differing == 0 }
+
+// Tolerance is the operator's in words.
+func (o Outputs) Tolerance() string {
+	return fmt.Sprintf("%.3g plus %.3g of the element", o.ATol, o.RTol)
+}
+
+// Compared is a rival beside the winner.
 type Compared struct {
 	Name    string
 	TimeMS  float64
 	Speedup float64    // of the winner over it: the geometric mean over turns
 	CI95    [2]float64 // of the speedup
+	Outputs *Outputs
 }
 
 // turnsBeside is how often the winner and its rivals take turns.
 const turnsBeside = 8
 
-// Beside times a configuration of the subject's problem in turns with a rival. The ratio of two
-// neighbouring turns knows nothing of clocks that drift.
-func Beside(ctx context.Context, s Subject, c space.Configuration, r Rival) (all []Compared, err error) {
+// Beside times a configuration of the subject's problem in turns with rivals, and has them compare its outputs with
+// theirs. notes say what could not be, and what else there is to know.
+func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals) (all []Compared, notes []string, err error) {
 	v, m, err := s.begin(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
+	folder, err := scratch.New("outputs")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	left := folder.Dir
+	if why := m.leave(ctx, v, folder); why != "" {
+		left, notes = "", append(notes, "outputs were not compared: "+why)
+	}
+	r, err := rivals.Start(ctx, s.Problem, s.Protocol, left)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	all, err = m.beside(ctx, v, r)
+	return all, slices.Concat(notes, r.Left(), differing(all), r.Advice(all)), err
+}
+
+// leave puts what a launch of a variant reads and writes into a folder. why says what is against it.
+func (m *Match) leave(ctx context.Context, v device.Variant, folder *scratch.Folder) (why string) {
+	s := m.sides[0]
+	var bytes int64
+	for _, a := range s.Problem.Arguments {
+		if a.Role.Filled() || a.Role.Compared() {
+			bytes += a.Bytes()
+		}
+	}
+	free, err := folder.Free()
+	switch {
+	case err != nil:
+		return err.Error()
+	case s.Problem.Operator.Compare != nil:
+		return "a kernel of the operator's own compares them"
+	case bytes > free/mostLeft:
+		return fmt.Sprintf("the tensors take %s in files, and %s has %s free", device.GiB(bytes), folder.Dir, device.GiB(free))
+	}
+	o, _, err := s.place.session.Check(ctx, v, device.Check{Leave: folder.Dir})
+	if err != nil {
+		return err.Error()
+	}
+	return o.Message
+}
+
+// mostLeft is which part of a file system's free space tensors may take: one in so many.
+const mostLeft = 4
+
+// differing names those whose outputs are not the winner's.
+func differing(all []Compared) (lines []string) {
+	for _, c := range all {
+		if o := c.Outputs; o != nil && !o.Agree() {
+			lines = append(lines, fmt.Sprintf("the output of %s differs from the winner's in %d of %d elements: largest error %.3g, tolerance %s",
+				c.Name, o.Differing, o.Elements, o.MaxAbsError, o.Tolerance()))
+		}
+	}
+	return lines
+}
+
+// beside times a variant in turns with a rival. The ratio of two neighbouring turns knows nothing
+// of clocks that drift.
+func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Compared, err error) {
 	names := r.Names()
 	times, ratios := make([][]float64, len(names)), make([][]float64, len(names))
 	for turn := range turnsBeside {
@@ -72,7 +154,7 @@ func Beside(ctx context.Context, s Subject, c space.Configuration, r Rival) (all
 	}
 	for i, name := range names {
 		speedup, interval := ratio(ratios[i])
-		all = append(all, Compared{Name: name, TimeMS: trial.Median(times[i]), Speedup: speedup, CI95: interval})
+		all = append(all, Compared{Name: name, TimeMS: trial.Median(times[i]), Speedup: speedup, CI95: interval, Outputs: r.Outputs(name)})
 	}
 	return all, nil
 }

@@ -2,10 +2,12 @@ package final
 
 import (
 	"context"
+	"errors"
 	"math"
 	"testing"
 
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 )
 
 // drifting is a rival that takes twice the winner's time, and a share more in each turn.
@@ -15,6 +17,15 @@ func (d *drifting) Names() []string            { return []string{"twice"} }
 func (d *drifting) Left() []string             { return nil }
 func (d *drifting) Advice([]Compared) []string { return nil }
 func (d *drifting) Close() error               { return nil }
+func (d *drifting) Outputs(string) *Outputs {
+	return &Outputs{MaxAbsError: 0.25, ATol: 0.1, Differing: 2, Elements: 9}
+}
+func (d *drifting) Start(_ context.Context, _ *operator.Problem, _ device.Protocol, left string) (Rival, error) {
+	if left == "" {
+		return nil, errors.New("nothing was left")
+	}
+	return d, nil
+}
 func (d *drifting) Time(context.Context, string) (float64, error) {
 	d.turn++
 	return 10 * (1 + 0.001*float64(d.turn)), nil
@@ -24,9 +35,12 @@ func (d *drifting) Time(context.Context, string) (float64, error) {
 func TestBeside(t *testing.T) {
 	p := problem(t)
 	s := Subject{Problem: p, Device: &bench{takes: map[int64]float64{2: 5}}, Protocol: device.ProtocolFor(p.Operator), Launches: Launches}
-	all, err := Beside(t.Context(), s, tried(2, 0, 1).Configuration, &drifting{})
+	all, notes, err := Beside(t.Context(), s, tried(2, 0, 1).Configuration, &drifting{})
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
+	}
+	if want := "the output of twice differs from the winner's in 2 of 9 elements: largest error 0.25, tolerance 0.1 plus 0 of the element"; len(notes) != 1 || notes[0] != want {
+		t.Errorf("notes %q, want %q", notes, want)
 	}
 	c := all[0]
 	if c.Name != "twice" || math.Abs(c.TimeMS-10.045) > 1e-9 || math.Abs(c.Speedup-2.009) > 1e-3 {

@@ -1,7 +1,8 @@
-"""Times PyTorch on a problem. Jobs are lines of JSON on standard input, answers lines of JSON on
+"""Times PyTorch on a problem, and compares its output with another's. Jobs are lines of JSON on standard input, answers lines of JSON on
 the descriptor 3 (torchtimes.go has their form). A job is a problem, asks for a turn, or is empty and
 ends the problem. PyTorch is imported before the first job comes."""
 import json
+import math
 import os
 import statistics
 import sys
@@ -15,6 +16,9 @@ ANSWERS = os.fdopen(3, "w")
 WARM_UP = 3  # calls before a turn's samples
 # To these a batch of one would be a batch.
 OF_MATRICES = ("matmul", "mm", "linear")
+TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",
+         "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}
+PART = 1 << 26  # elements that are compared at a time
 
 
 def answer(**fields):
@@ -22,10 +26,13 @@ def answer(**fields):
 
 
 def tensor(t):
-    """A tensor of uniform numbers."""
-    made = torch.empty(t["shape"], device="cuda").uniform_(t["low"], t["high"])
-    made = made.to({"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[t["type"]])
-    return channels_last(made) if t["last"] else made
+    """A tensor of what its file holds, or of uniform numbers."""
+    dtype, lying = getattr(torch, TYPES[t["type"]]), [t["shape"][axis] for axis in t["order"]]
+    if t["file"]:
+        made = torch.from_file(t["file"], size=math.prod(lying), dtype=dtype).to("cuda").reshape(lying)
+    else:
+        made = torch.empty(lying, device="cuda").uniform_(t["low"], t["high"]).to(dtype)
+    return made.permute([t["order"].index(axis) for axis in range(len(lying))])
 
 
 def channels_last(t):
@@ -71,6 +78,21 @@ class Problem:
             self.made[name] = compiled, self.given(name == "torch_channels_last")
         return self.made[name]
 
+    def apart(self, name, winner):
+        """How far the output of what is called under a name is from the winner's."""
+        call, tensors = self.way(name)
+        output = call(**tensors)
+        output = output if torch.is_tensor(output) else output[0]
+        if output.numel() != winner.numel():
+            raise ValueError(f"it has the shape {tuple(output.shape)}, and the winner's {tuple(winner.shape)}")
+        largest, differing = 0.0, 0
+        for ours, theirs in zip(winner.flatten().split(PART), output.flatten().split(PART)):
+            ours, theirs = ours.double(), theirs.double()
+            largest = max(largest, (ours - theirs).abs().nan_to_num(0, 0, 0).max().item())
+            near = torch.isclose(ours, theirs, rtol=self.job["rtol"], atol=self.job["atol"], equal_nan=True)
+            differing += near.numel() - near.sum().item()
+        return {"max_abs_error": largest, "differing": differing, "elements": winner.numel()}
+
     def turn(self, name, samples):
         """Times in milliseconds, by events around one call each."""
         torch.backends.cudnn.allow_tf32 = name != "torch_eager_fp32"
@@ -105,7 +127,7 @@ def begin(job):
     torch.cuda.set_device(job["ordinal"])
     torch.set_grad_enabled(False)
     try:
-        problem, ready, left = Problem(job), [], {}
+        problem, winner, ready, left, outputs, unlike = Problem(job), None, [], {}, {}, {}
     except Exception as error:
         answer(fault=said(error))
         return None
@@ -115,7 +137,14 @@ def begin(job):
             ready.append(name)
         except Exception as error:
             left[name] = said(error)
-    answer(torch=torch.__version__, names=ready, left=left)
+            continue
+        try:
+            if job["output"]:
+                winner = tensor(job["output"]) if winner is None else winner
+                outputs[name] = problem.apart(name, winner)
+        except Exception as error:
+            unlike[name] = said(error)
+    answer(torch=torch.__version__, names=ready, left=left, outputs=outputs, unlike=unlike)
     return problem
 
 

@@ -1,5 +1,5 @@
-// Package torchtimes times PyTorch on a problem, on the GPU that a search runs on. The search's
-// winner takes turns with it. PyTorch runs in the python3 of whoever runs this program.
+// Package torchtimes times PyTorch on a problem, on the GPU that a search runs on, and compares its
+// outputs with the winner's. The winner takes turns with it. PyTorch runs in the python3 of whoever runs this program.
 package torchtimes
 
 import (
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"autotune/internal/python"
 	"autotune/space/expr"
 	"autotune/tuner/device"
+	"autotune/tuner/device/answers"
 	"autotune/tuner/final"
 	"autotune/tuner/operator"
 )
@@ -63,6 +65,9 @@ type job struct {
 	Ordinal int      `json:"ordinal"`
 	Names   []string `json:"names"`
 	Calls   []call   `json:"calls"`
+	Output  *tensor  `json:"output"` // the winner's; nil: it is not compared
+	ATol    float64  `json:"atol"`
+	RTol    float64  `json:"rtol"`
 	Flush   int64    `json:"flush"` // bytes to write before each sample
 	TF32    bool     `json:"tf32"`  // of products of matrices, which PyTorch computes in fp32 unless told otherwise
 }
@@ -74,13 +79,14 @@ type call struct {
 	Values   map[string]any    `json:"values"` // a value, or a list of a parameter's components
 }
 
-// tensor is one of uniform numbers.
+// tensor is in a file; without one, of uniform numbers.
 type tensor struct {
 	Shape []int64       `json:"shape"`
 	Type  operator.Type `json:"type"`
+	Order []int         `json:"order"` // its axes from the outermost in memory to the innermost
+	File  string        `json:"file"`
 	Low   float64       `json:"low"`
 	High  float64       `json:"high"`
-	Last  bool          `json:"last"` // its channels lie last in memory
 }
 
 // turn asks for samples.
@@ -96,11 +102,14 @@ type answer struct {
 	Names []string          `json:"names"` // that can be timed
 	Left  map[string]string `json:"left"`  // the others, and why
 	MS    float64           `json:"ms"`
+	// Outputs are how far those of a name are from the winner's; Unlike says why they were not compared.
+	Outputs map[string]*final.Outputs `json:"outputs"`
+	Unlike  map[string]string         `json:"unlike"`
 }
 
-// Start calls the problem's function once in each way.
-func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol) (_ final.Rival, err error) {
-	j, err := t.jobOf(p, protocol)
+// Start calls the problem's function once in each way, and compares outputs.
+func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, left string) (_ final.Rival, err error) {
+	j, err := t.jobOf(p, protocol, left)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +121,9 @@ func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.
 	said, err := t.ask(j, beginLimit)
 	if err != nil {
 		return nil, err
+	}
+	for _, o := range said.Outputs {
+		o.ATol, o.RTol = j.ATol, j.RTol
 	}
 	return &session{t, said, p.ChannelsLast()}, nil
 }
@@ -131,7 +143,7 @@ func (t *Torch) ask(job any, limit time.Duration) (said answer, err error) {
 	return said, err
 }
 
-func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol) (job, error) {
+func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol, left string) (job, error) {
 	j := job{Ordinal: t.ordinal, Names: []string{}, TF32: p.Math != "fp32"}
 	if protocol.Conditions.L2 == device.Cold {
 		j.Flush = 2 * p.Limits.L2Bytes
@@ -142,7 +154,13 @@ func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol) (job, error
 		}
 	}
 	for _, known := range p.Torch() {
-		j.Calls = append(j.Calls, callOf(known))
+		j.Calls = append(j.Calls, callOf(known, left))
+	}
+	for _, a := range p.Arguments {
+		if left != "" && j.Output == nil && a.Role.Compared() && a.Elements > 0 {
+			j.Output = &tensor{Shape: a.Shape, Type: a.Type, Order: a.Axes(), File: filepath.Join(left, answers.OutputName(a))}
+			j.ATol, j.RTol = a.ATol, a.RTol
+		}
 	}
 	if len(j.Calls) == 0 {
 		return j, fmt.Errorf("op.yaml of %s names no function of PyTorch's that computes this problem", p.Operator.Name)
@@ -150,10 +168,13 @@ func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol) (job, error
 	return j, nil
 }
 
-func callOf(p operator.TorchProblem) call {
+func callOf(p operator.TorchProblem, left string) call {
 	c := call{Function: p.Function, Tensors: map[string]tensor{}, Values: map[string]any{}}
 	for name, a := range p.Tensors {
-		t := tensor{Shape: a.Shape, Type: a.Type, High: 1, Last: a.Order != nil}
+		t := tensor{Shape: a.Shape, Type: a.Type, Order: a.Axes(), High: 1}
+		if left != "" {
+			t.File = filepath.Join(left, answers.InputName(a))
+		}
 		if a.Role == operator.Weight {
 			t.Low, t.High = -a.Scale, a.Scale
 		}
@@ -190,8 +211,14 @@ func (s *session) Left() (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.said.Left)) {
 		all = append(all, output.Line(fmt.Sprintf("%s is left out: %s", name, s.said.Left[name])))
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.said.Unlike)) {
+		all = append(all, output.Line(fmt.Sprintf("the output of %s was not compared: %s", name, s.said.Unlike[name])))
+	}
 	return all
 }
+
+// Outputs are how far those of a way are from the winner's.
+func (s *session) Outputs(name string) *final.Outputs { return s.said.Outputs[name] }
 
 // Advice is the layout in which PyTorch is faster than the winner, so that the winner may be faster there, too.
 func (s *session) Advice(all []final.Compared) (advice []string) {

@@ -1,7 +1,10 @@
 package torchtimes
 
 import (
+	"encoding/binary"
 	"errors"
+	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"autotune/internal/python"
 	"autotune/internal/testneeds"
 	"autotune/tuner/device"
+	"autotune/tuner/device/answers"
 	"autotune/tuner/final"
 	"autotune/tuner/operator"
 )
@@ -55,7 +59,7 @@ func TestTimes(t *testing.T) {
 		{convolution(t), map[string]float64{Eager: 3, EagerFP32: 4, CuDNNBenchmark: 2, ChannelsLast: 1}, "torch_compile is left out: RuntimeError: no compiler"},
 		{bind(t, "matmul", []int64{1, 3, 4, 5}, nil), map[string]float64{Eager: 5, CuDNNBenchmark: 5, ChannelsLast: 5}, "torch_compile is left out: RuntimeError: no compiler"},
 	} {
-		r, err := torch.Start(t.Context(), c.p, device.ProtocolFor(c.p.Operator))
+		r, err := torch.Start(t.Context(), c.p, device.ProtocolFor(c.p.Operator), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,6 +73,62 @@ func TestTimes(t *testing.T) {
 			if ms, err := r.Time(t.Context(), name); err != nil || ms != c.want[name] {
 				t.Errorf("%s: %s takes %v ms, %v; want %v", c.p, name, ms, err, c.want[name])
 			}
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What PyTorch gives for the winner's inputs is compared with the winner's output, both from files.
+func TestOutputs(t *testing.T) {
+	fake(t)
+	p := convolution(t)
+	tolerance := p.Arguments[slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Name == "y" })]
+	torch := Ahead(t.Context(), 0, Ways()...)
+	for _, c := range []struct {
+		weight, output float32 // their first elements; the others are 0 and 0.5
+		want           final.Outputs
+	}{
+		{0, 0.5, final.Outputs{}},
+		{0, 0.5 + float32(tolerance.ATol)/2, final.Outputs{MaxAbsError: tolerance.ATol / 2}},
+		{2, -1.5, final.Outputs{MaxAbsError: 2, Differing: 2}},
+	} {
+		left := t.TempDir()
+		for _, a := range p.Arguments {
+			values := make([]float32, a.Elements)
+			name := answers.InputName(a)
+			switch {
+			case a.Name == "y":
+				for i := range values {
+					values[i] = 0.5
+				}
+				name, values[0] = answers.OutputName(a), c.output
+			case a.Role == operator.Weight && a.Elements > 0:
+				values[0] = c.weight
+			}
+			data, err := binary.Append(nil, binary.LittleEndian, values)
+			if err = errors.Join(err, os.WriteFile(filepath.Join(left, name), data, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := torch.Start(t.Context(), p, device.ProtocolFor(p.Operator), left)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.want.Elements, c.want.ATol, c.want.RTol = 192, tolerance.ATol, tolerance.RTol
+		for _, name := range []string{Eager, CuDNNBenchmark, ChannelsLast} {
+			got := r.Outputs(name)
+			if got == nil || math.Abs(got.MaxAbsError-c.want.MaxAbsError) > 1e-7 {
+				t.Fatalf("%s: %+v, want %+v; %v", name, got, c.want, r.Left())
+			}
+			got.MaxAbsError = c.want.MaxAbsError
+			if *got != c.want || got.Agree() != (c.want.Differing == 0) {
+				t.Errorf("%s: %+v, want %+v", name, got, c.want)
+			}
+		}
+		if want := "the output of torch_eager_fp32 was not compared: ValueError: it has the shape (2, 4), and the winner's (2, 4, 4, 6)"; !slices.Contains(r.Left(), want) || r.Outputs(EagerFP32) != nil {
+			t.Errorf("left %q, want %q", r.Left(), want)
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -103,7 +163,7 @@ func TestMissing(t *testing.T) {
 	fake(t)
 	p := convolution(t)
 	start := func(p *operator.Problem) string {
-		_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator))
+		_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), "")
 		return err.Error()
 	}
 	if got := start(bind(t, "matmul", []int64{2, 3, 4, 5}, map[string]string{"transpose_a": "true"})); !strings.Contains(got, "names no function of PyTorch's") {
@@ -127,7 +187,7 @@ func TestDies(t *testing.T) {
 	fake(t)
 	t.Setenv("FAKE_GPU", "dies")
 	p := convolution(t)
-	_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator))
+	_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), "")
 	var ended *python.EndedError
 	if !errors.As(err, &ended) || err.Error() != "ended without an answer (exit status 3): the GPU is gone" {
 		t.Error(err)

@@ -78,6 +78,9 @@ const alignment = 64
 // InputName is the file of a folder with what a tensor holds that is not drawn.
 func InputName(a operator.Argument) string { return a.Name + ".input" }
 
+// OutputName is the file of a folder with what a kernel made of a tensor.
+func OutputName(a operator.Argument) string { return a.Name + ".output" }
+
 // PlaceInputs puts what tensors are filled with from the operator's data files into files
 // of a folder, and gives their paths by argument; "" for what is filled otherwise.
 func PlaceInputs(p *operator.Problem, dir string) ([]string, error) {

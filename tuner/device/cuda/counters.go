@@ -1,21 +1,25 @@
 package cuda
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"autotune/internal/input"
 	"autotune/internal/output"
-	"autotune/internal/worker"
+	"autotune/internal/scratch"
 	"autotune/tuner/compile"
+	"autotune/tuner/device"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // counterProgram is NVIDIA's, which reads the hardware's counters while kernels run.
@@ -28,13 +32,43 @@ var ErrNoCounters = errors.New("no counters")
 // countersLimit is what a program may take under ncu, which runs its kernels many times.
 const countersLimit = 3 * time.Minute
 
-// Counters runs a command that launches kernels, and reads these metrics of the first launch of
-// each. Several kernels' are averaged; metrics that the GPU lacks are left out.
-func Counters(ctx context.Context, command []string, launches operator.Launches, metrics []string) (map[string]float64, error) {
+// Counters launches a variant once in a process of its own under ncu, and reads these metrics of each of its launches.
+// Several kernels' are averaged; metrics that the GPU lacks are left out. ncu learns of a process's children from the C
+// library, which Go starts none with. So the process that launches is ncu's own child.
+func Counters(ctx context.Context, d device.Device, p *operator.Problem, proto device.Protocol, v device.Variant, metrics []string) (map[string]float64, error) {
+	launcher, here := d.(interface {
+		LaunchUnder(context.Context, *operator.Problem, device.Protocol, []string, device.Variant, time.Duration) (trial.Outcome, error)
+	})
+	if !here {
+		return nil, fmt.Errorf("%w: only a GPU of this machine has them; name one, as --device cuda:0", ErrNoCounters)
+	}
 	program := compile.FindTool(counterProgram)
 	if program == "" {
 		return nil, fmt.Errorf("%w: ncu is neither on the PATH nor in /usr/local/cuda*/bin; install cuda-nsight-compute-13-0 (NVIDIA's repository) or a CUDA toolkit", ErrNoCounters)
 	}
+	folder, err := scratch.New("counters")
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	log := filepath.Join(folder.Dir, "log")
+	o, err := launcher.LaunchUnder(ctx, p, proto, counterCommand(program, log, v.Kernel.Launches, metrics), v, countersLimit)
+	if err == nil && o.Status != trial.OK {
+		err = fmt.Errorf("the winner ended as %s: %s", o.Status, o.Reason())
+	}
+	text, readErr := input.File(ctx, log, counterBound.Read)
+	if found := readCounters(string(text), metrics); len(found) > 0 {
+		return found, nil
+	}
+	return nil, fmt.Errorf("%w: %s", ErrNoCounters, output.Line(complaint(string(text), cmp.Or(err, readErr))))
+}
+
+// counterBound bounds what ncu writes.
+var counterBound = input.Bound{Kind: "a report of ncu", Bytes: 16 << 20}
+
+// counterCommand is the command line that the process is started under. All that ncu says goes to a file, since the
+// process answers on standard output. Clocks are as in the times beside the counters.
+func counterCommand(program, log string, launches operator.Launches, metrics []string) []string {
 	var names []string
 	for _, l := range launches {
 		name, _, _ := strings.Cut(l.Entry, "<") // of a name expression ncu knows the function
@@ -42,20 +76,8 @@ func Counters(ctx context.Context, command []string, launches operator.Launches,
 			names = append(names, name)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, countersLimit)
-	defer cancel()
-	flags := []string{"--csv", "--target-processes", "all", "--kernel-name", "regex:^(" + strings.Join(names, "|") + ")$",
+	return []string{program, "--csv", "--log-file", log, "--clock-control", "none", "--kernel-name", "regex:^(" + strings.Join(names, "|") + ")$",
 		"--launch-count", strconv.Itoa(len(launches)), "--metrics", strings.Join(metrics, ",")}
-	run := exec.CommandContext(ctx, program, append(flags, command...)...)
-	said := &worker.Output{}
-	run.Stderr = said
-	run.WaitDelay = time.Second
-	out, err := run.Output()
-	found := readCounters(string(out), metrics)
-	if len(found) > 0 {
-		return found, nil
-	}
-	return nil, fmt.Errorf("%w: %s", ErrNoCounters, output.Line(complaint(string(out)+"\n"+said.String(), err)))
 }
 
 // complaint is what ncu says is wrong.
@@ -69,18 +91,18 @@ func complaint(text string, err error) string {
 		}
 	}
 	if err != nil {
-		return "ncu: " + err.Error()
+		return "under ncu: " + err.Error()
 	}
-	said := "nothing" // ncu hides how the command ended
+	said := "nothing"
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
 			said = line
 		}
 	}
-	return "ncu saw none of the kernels; the last that was said: " + said
+	return "ncu saw none of the kernels; the last that it said: " + said
 }
 
-// readCounters reads the table that ncu prints among the words of the command.
+// readCounters reads the table that ncu writes among other words.
 func readCounters(text string, metrics []string) map[string]float64 {
 	sum, count := map[string]float64{}, map[string]float64{}
 	name, value := -1, -1

@@ -1,8 +1,10 @@
 package gpu
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"autotune/internal/testneeds"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/answers"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -163,6 +166,49 @@ func TestCheckAndRefill(t *testing.T) {
 		if err != nil || !strings.HasPrefix(o.Message, want) || (want == "") != (o.Status == trial.OK) || launches != map[bool]int{true: 3, false: 1}[want == ""] {
 			t.Errorf("mode %d: %+v after %d launches, %v", mode, o, launches, err)
 		}
+	}
+	b.closed()
+}
+
+// A check leaves what its launch read and wrote in files, unless the launch was wrong. A folder that takes none ends
+// no search.
+func TestCheckLeaves(t *testing.T) {
+	b := openAffine(t, fakeProtocol())
+	left := func(mode int64, dir string) (trial.Outcome, map[string]int) {
+		o, _, err := b.session.Check(t.Context(), b.variant(mode), device.Check{Leave: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes := map[string]int{}
+		for _, a := range b.problem.Arguments {
+			for _, name := range []string{answers.InputName(a), answers.OutputName(a)} {
+				if contents, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
+					sizes[name] = len(contents)
+				}
+			}
+		}
+		return o, sizes
+	}
+	dir := t.TempDir()
+	if o, sizes := left(0, dir); o.Status != trial.OK || !maps.Equal(sizes, map[string]int{"x.input": 4 * fakeN, "w.input": 64, "y.output": 4 * fakeN}) {
+		t.Errorf("%+v leaves %v", o, sizes)
+	}
+	reference, tensors := make([]byte, 4*fakeN), &b.session.(*session).tensors
+	y := slices.IndexFunc(b.problem.Arguments, func(a operator.Argument) bool { return a.Name == "y" })
+	if err := tensors.gpu.Read(reference, tensors.references[y]); err != nil {
+		t.Fatal(err)
+	}
+	if y, err := os.ReadFile(filepath.Join(dir, "y.output")); err != nil || !bytes.Equal(y, reference) {
+		t.Errorf("y.output is not what the reference gives, %v", err)
+	}
+	if o, sizes := left(1, t.TempDir()); o.Status != trial.WrongResult || len(sizes) > 0 {
+		t.Errorf("%+v leaves %v", o, sizes)
+	}
+	if o, _ := left(0, filepath.Join(dir, "none")); o.Status != trial.LaunchError || !strings.Contains(o.Message, "no such file") {
+		t.Errorf("%+v", o)
+	}
+	if o, _ := left(0, dir); o.Status != trial.LaunchError || !strings.Contains(o.Message, "exists") {
+		t.Errorf("into files that are there: %+v", o)
 	}
 	b.closed()
 }

@@ -215,7 +215,7 @@ func (p *prepared) writeInputs(_ context.Context, dir string) ([]string, error) 
 			files[i] = p.files[i]
 		default:
 			files[i] = filepath.Join(dir, a.Name+".drawn")
-			if err := p.tensors.writeFile(files[i], i); err != nil {
+			if err := p.tensors.writeFile(files[i], p.tensors.start(i), a); err != nil {
 				return nil, err
 			}
 		}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"autotune/tuner/device"
+	"autotune/tuner/device/answers"
 	"autotune/tuner/device/elements"
 	"autotune/tuner/device/verify"
 	"autotune/tuner/operator"
@@ -70,11 +72,31 @@ func (s *session) Check(_ context.Context, v device.Variant, c device.Check) (o 
 			o, launches, err = verify.Repeat(c, func(before int) (trial.Outcome, []uint64, error) {
 				return s.checkOnce(loaded, preparation(before)%preparations, able)
 			})
-			return o, err
+			if err != nil || o.Status != trial.OK || c.Leave == "" {
+				return o, err
+			}
+			if err = s.leave(c.Leave); err != nil {
+				return failed(trial.Outcome{}, err, s.proto.LaunchTimeout) // a disk that is full ends no search
+			}
+			return o, nil
 		})
 		return err
 	})
 	return o, launches, err
+}
+
+// leave writes what a launch read, and what it wrote, into files of a folder.
+func (s *session) leave(dir string) (err error) {
+	t := &s.tensors
+	for i, a := range s.problem.Arguments {
+		if err == nil && a.Role.Filled() && a.Elements > 0 {
+			err = t.writeFile(filepath.Join(dir, answers.InputName(a)), t.start(i), a)
+		}
+		if err == nil && a.Role.Compared() && a.Elements > 0 {
+			err = t.writeFile(filepath.Join(dir, answers.OutputName(a)), t.data[i], a)
+		}
+	}
+	return err
 }
 
 // use does some work of a session that is open.

@@ -3,6 +3,7 @@ package gpu
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -245,15 +246,23 @@ func (t *tensors) readFile(to Address, file string, a operator.Argument) error {
 	return t.gpu.Write(to, contents[start:])
 }
 
-// writeFile writes what an argument holds before a launch into a new file.
-func (t *tensors) writeFile(file string, argument int) error {
-	a := t.arguments[argument]
-	contents := make([]byte, a.Bytes())
-	err := t.gpu.Read(contents, t.start(argument))
-	if err == nil {
-		err = os.WriteFile(file, contents, 0o600)
-	}
+// writtenAtOnce is how much of a tensor is on its way to a file.
+const writtenAtOnce = 64 << 20
+
+// writeFile writes what a buffer of an argument's holds into a new file.
+func (t *tensors) writeFile(file string, from Address, a operator.Argument) error {
+	to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
+		return err
+	}
+	part := make([]byte, min(writtenAtOnce, a.Bytes()))
+	for done := int64(0); done < a.Bytes() && err == nil; done += int64(len(part)) {
+		part = part[:min(int64(len(part)), a.Bytes()-done)]
+		if err = t.gpu.Read(part, from+Address(done)); err == nil {
+			_, err = to.Write(part)
+		}
+	}
+	if err = errors.Join(err, to.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", a.Name, err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // How long this side waits for the child before it gives it up. The child watches each
@@ -114,11 +115,7 @@ func (c *Child) Open(ctx context.Context, p *operator.Problem, reference *compil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sessions++
-	s := &ChildSession{
-		child: c, key: fmt.Sprintf("%s.%d", searchName, c.sessions), problem: p, proto: proto, limits: evaluationLimit, pauses: reopenPauses[:], binaries: map[string]built{},
-	}
-	err := s.pack(reference)
+	s, err := c.newSession(p, reference, proto)
 	if err == nil {
 		err = s.openOnce(ctx)
 	}
@@ -126,6 +123,26 @@ func (c *Child) Open(ctx context.Context, p *operator.Problem, reference *compil
 		return nil, err
 	}
 	return s, nil
+}
+
+// newSession is a problem on its way to the device.
+func (c *Child) newSession(p *operator.Problem, reference *compile.Binary, proto device.Protocol) (*ChildSession, error) {
+	c.sessions++
+	s := &ChildSession{
+		child: c, key: fmt.Sprintf("%s.%d", searchName, c.sessions), problem: p, proto: proto, limits: evaluationLimit, pauses: reopenPauses[:], binaries: map[string]built{},
+	}
+	return s, s.pack(reference)
+}
+
+// LaunchUnder launches a variant once in a child of its own under another program. The problem need not be open.
+func (c *Child) LaunchUnder(ctx context.Context, p *operator.Problem, proto device.Protocol, program []string, v device.Variant, limit time.Duration) (trial.Outcome, error) {
+	c.mu.Lock()
+	s, err := c.newSession(p, nil, proto)
+	c.mu.Unlock()
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	return s.LaunchUnder(ctx, program, v, limit, limit)
 }
 
 // Close ends the child and the compiler; the sessions end with them.

@@ -3,6 +3,8 @@ package pool_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -150,6 +152,9 @@ func (s *fakeSession) Refill(_ context.Context, in device.Inputs) error {
 func (s *fakeSession) Check(_ context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
 	if string(v.Binary.Code) != v.Kernel.Digest() || v.Binary.Symbol("toy_plain") != "mangled" {
 		return trial.Outcome{Status: trial.WrongResult, Message: "another binary"}, 1, nil
+	}
+	if c.Leave != "" {
+		return trial.Outcome{}, 0, os.WriteFile(filepath.Join(c.Leave, "left"), nil, 0o600)
 	}
 	return trial.Outcome{Status: trial.OK}, max(1, c.Launches), nil
 }

@@ -566,6 +566,7 @@ func TestChangedJobs(t *testing.T) {
 	}
 	whole := <-heard
 	whole.Configuration, whole.Digest = c, kernel.Digest()
+	folder := t.TempDir() // whose files are none of a search's elsewhere
 	for _, kind := range []remote.Kind{remote.Describe, remote.Compile, remote.Open, remote.Evaluate, remote.Check, remote.Refill, remote.Launch, remote.Close, "", "other"} {
 		for _, change := range []func(*remote.Request){
 			func(*remote.Request) {},
@@ -576,6 +577,7 @@ func TestChangedJobs(t *testing.T) {
 			func(r *remote.Request) { r.Template = "another" },
 			func(r *remote.Request) { r.Inputs = device.Inputs{} },
 			func(r *remote.Request) { r.From = "nobody" },
+			func(r *remote.Request) { r.Check.Leave = folder },
 		} {
 			changed := whole
 			changed.Kind = kind
@@ -592,6 +594,9 @@ func TestChangedJobs(t *testing.T) {
 		}
 	}
 	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("the worker left %v, %v", left, err)
+	}
 	if got := fmt.Sprint(d.Workers()); got != "[a]" {
 		t.Errorf("the workers are %s", got)
 	}

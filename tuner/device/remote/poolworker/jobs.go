@@ -56,6 +56,9 @@ func (w *worker) receive(ctx context.Context, msg *nats.Msg) {
 	if err == nil && q.Kind == remote.Launch {
 		err = errors.New("workers launch nothing for programs that watch")
 	}
+	if err == nil && q.Check.Leave != "" {
+		err = errors.New("workers leave no files")
+	}
 	if err != nil {
 		w.junk.add(err, w.options.Say)
 		return

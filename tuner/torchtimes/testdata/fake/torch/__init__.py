@@ -1,5 +1,7 @@
 """As much of PyTorch as times.py needs, with times that its calls are told to take."""
+import math
 import os
+import struct
 import sys
 import types
 
@@ -11,8 +13,44 @@ backends = types.SimpleNamespace(cudnn=state, cuda=types.SimpleNamespace(matmul=
 
 
 class Tensor:
-    def __init__(self, shape, form=None):
-        self.shape, self.form = tuple(shape), form
+    def __init__(self, shape, form=None, data=None):
+        self.shape, self.form, self.data = tuple(shape), form, data
+
+    def numel(self):
+        return math.prod(self.shape)
+
+    def reshape(self, shape):
+        return Tensor(shape, self.form, self.data)
+
+    def permute(self, axes):
+        return Tensor([self.shape[a] for a in axes], self.form, self.data)
+
+    def flatten(self):
+        return self
+
+    def double(self):
+        return self
+
+    def split(self, most):
+        return [self]
+
+    def __sub__(self, other):
+        return Tensor(self.shape, data=[a - b for a, b in zip(self.data, other.data)])
+
+    def abs(self):
+        return Tensor(self.shape, data=[abs(a) for a in self.data])
+
+    def nan_to_num(self, *numbers):
+        return self
+
+    def max(self):
+        return Tensor([], data=max(self.data))
+
+    def sum(self):
+        return Tensor([], data=sum(self.data))
+
+    def item(self):
+        return self.data
 
     def uniform_(self, low, high):
         assert low < high
@@ -25,7 +63,7 @@ class Tensor:
         return len(self.shape)
 
     def movedim(self, at, to):
-        return Tensor(self.shape, "last" if to == 1 else self.form)
+        return Tensor(self.shape, "last" if to == 1 else self.form, self.data)
 
     def contiguous(self):
         return self
@@ -68,6 +106,20 @@ def empty(shape, device, dtype=None):
     return Tensor(shape if isinstance(shape, list) else [shape])
 
 
+def from_file(path, size, dtype):
+    assert os.path.getsize(path) == 4 * size and dtype == float32
+    return Tensor([size], data=struct.unpack(f"{size}f", open(path, "rb").read()))
+
+
+def is_tensor(value):
+    return isinstance(value, Tensor)
+
+
+def isclose(a, b, rtol, atol, equal_nan):
+    assert equal_nan
+    return Tensor(a.shape, data=[abs(x - y) <= atol + rtol * abs(y) for x, y in zip(a.data, b.data)])
+
+
 def set_grad_enabled(on):
     assert not on
 
@@ -80,6 +132,11 @@ def taken(ms):
 def conv2d(input, weight, stride, groups, bias=None, padding=(0, 0), dilation=(1, 1)):
     assert input.shape == (2, 6, 9, 8) and weight.shape == (4, 3, 3, 3) and stride == (2, 1) and groups == 2
     taken(1 if input.form else 4 if not state.allow_tf32 else 2 if state.benchmark else 3)
+    if not state.allow_tf32:
+        return Tensor([2, 4])
+    data = [0.5] * 192
+    data[7] = data[7] + sum(weight.data or [0])  # of the file's weights
+    return [Tensor([2, 4, 4, 6], data=data)] if input.form else Tensor([2, 4, 4, 6], data=data)
 
 
 def matmul(input, other):
