@@ -350,6 +350,13 @@ var problems = map[string][]string{
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
 		"3x5x72 special",
 	},
+	"triplet_margin_loss": {
+		"5x1003 normal", // no two rows begin alike
+		"19x24 mean=false swap=true type=bf16 negative",
+		"2x12301 p=1 sum=true type=f16 normal",
+		"3x31 mean=false p=0 special",
+		"7x2048 p=3 swap=true margin=0.5 uniform01",
+	},
 	"conv_separable2d": {
 		"2x20x13x17 c_out=40 padding=1 bias=true normal",
 		"1x35x9x70 c_out=130 kernel=3x5 stride=2x1 padding=1x3 dilation=1x2 negative",
