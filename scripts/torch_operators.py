@@ -1,7 +1,6 @@
 """What PyTorch has in the place of each built-in operator: the call, its defaults,
 its weights and its module. The scripts beside this file take it from here."""
 import functools
-import math
 import re
 
 import torch
@@ -308,13 +307,6 @@ def cross_entropy(p, x, target, weight=None):
     weight = weight if weight is not None and weight.numel() else None
     y = F.cross_entropy(x, target.long(), weight, ignore_index=p["ignore_index"], reduction=reduction(p), label_smoothing=p["label_smoothing"])
     return y.view(1, 1) if p["sum"] or p["mean"] else y
-
-
-def triplet_loss(p, anchor, positive, negative):
-    """How much nearer rows are to others than to third ones."""
-    how = "sum" if p["sum"] else "mean" if p["mean"] else "none"
-    y = F.triplet_margin_loss(anchor, positive, negative, p["margin"], p["p"] or math.inf, p["eps"], p["swap"], reduction=how)
-    return y.view(-1)
 
 
 def scan(operator, p, x, mask=None):
