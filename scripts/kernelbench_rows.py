@@ -31,6 +31,10 @@ def row_problem(made, keywords, answer, layers, inputs):
         if given.pop("reduction", "mean") == "mean" and not given.keys() - {"label_smoothing", "ignore_index"}:
             shape = [x.shape[0], x.shape[1], math.prod(x.shape[2:])]
             return "cross_entropy", shape, given, [None, given.get("ignore_index", -100), "mean", given.get("label_smoothing", 0.0)]
+    if [name for name, _, _ in made] == ["triplet_margin_loss"] and len(inputs) == 3:
+        given = {name: keywords[0].get(name, default) for name, default in (("margin", 1.0), ("p", 2), ("eps", 1e-6), ("swap", False))}
+        if keywords[0].get("reduction", "mean") == "mean" and given["p"] == 2:
+            return "triplet_margin_loss", [math.prod(inputs[0].shape[:-1]), inputs[0].shape[-1]], {**given, "p": 2}, list(given.values())
     seen = [(PLAIN.get(name, name), arguments, {**named}) for (name, arguments, _), named in zip(made, keywords) if name not in UNSEEN]
     chain = tuple(name for name, _, _ in seen)
     if chain not in CHAINS or len(inputs) != 1 + (CHAINS[chain][0] == "masked_cumsum"):

@@ -1,6 +1,7 @@
 """What PyTorch has in the place of each built-in operator: the call, its defaults,
 its weights and its module. The scripts beside this file take it from here."""
 import functools
+import math
 import re
 
 import torch
@@ -54,6 +55,7 @@ DEFAULTS = {
     "layer_norm": {"eps": 1e-5, "affine": True, "bias": True, "type": "f32"},
     "rms_norm": {"eps": 1e-5, "affine": True, "type": "f32"},
     "cross_entropy": {"sum": False, "mean": True, "ignore_index": -100, "label_smoothing": 0.0, "weight": False, "type": "f32"},
+    "triplet_margin_loss": {"sum": False, "mean": True, "margin": 1.0, "p": 2, "eps": 1e-6, "swap": False, "type": "f32"},
     "group_norm": {"groups": 1, "eps": 1e-5, "weight": True, "bias": True, "type": "f32"},
     "batch_norm": {"training": False, "momentum": 0.1, "eps": 1e-5, "weight": True, "bias": True, "type": "f32"},
     "normalize": {"p": 2, "mean": False, "eps": 1e-12, "type": "f32"},
@@ -162,7 +164,7 @@ def complete(operator, parameters):
 
 def weights(operator, shape, parameters):
     """The shapes of the weights by name, and the bound that they are uniform within."""
-    if operator in POOLS or operator in ROWS or operator in P_NORMS or operator in SCANS or operator == ATTENTION:
+    if operator in (*POOLS, *ROWS, *P_NORMS, *SCANS, ATTENTION, "triplet_margin_loss"):
         return {}, 0.0
     p = complete(operator, parameters)
     if operator in NORMS:
@@ -201,6 +203,8 @@ def inputs(operator, shape, parameters):
         return {"x": tuple(shape), "target": (shape[0], shape[2])}
     if operator == "masked_cumsum":
         return {"x": tuple(shape), "mask": tuple(shape)}
+    if operator == "triplet_margin_loss":
+        return {name: tuple(shape) for name in ("anchor", "positive", "negative")}
     if operator != "matmul":
         return {"x": tuple(shape)}
     batch, m, k, _ = shape
@@ -294,6 +298,13 @@ def cross_entropy(p, x, target, weight=None):
     return y.view(1, 1) if p["sum"] or p["mean"] else y
 
 
+def triplet_loss(p, anchor, positive, negative):
+    """How much nearer rows are to others than to third ones."""
+    how = "sum" if p["sum"] else "mean" if p["mean"] else "none"
+    y = F.triplet_margin_loss(anchor, positive, negative, p["margin"], p["p"] or math.inf, p["eps"], p["swap"], reduction=how)
+    return y.view(-1)
+
+
 def scan(operator, p, x, mask=None):
     """A scan along the dimension 1: cumulative, backwards, or without each element itself."""
     x = x * mask if operator == "masked_cumsum" else x
@@ -331,6 +342,8 @@ def call(operator, parameters):
         return lambda t: channel_norm(operator, p, t)
     if operator == "cross_entropy":
         return lambda t: cross_entropy(p, t["x"], t["target"], t.get("weight"))
+    if operator == "triplet_margin_loss":
+        return lambda t: triplet_loss(p, t["anchor"], t["positive"], t["negative"])
     if operator in SCANS:
         return lambda t: scan(operator, p, t["x"], t.get("mask"))
     if operator in P_NORMS:
@@ -466,6 +479,7 @@ MODULES = {
     "layer_norm": nn.LayerNorm,
     "group_norm": nn.GroupNorm,
     "cross_entropy": nn.CrossEntropyLoss,
+    "triplet_margin_loss": nn.TripletMarginLoss,
     "batch_norm": nn.BatchNorm1d,
     **{name: rows(functools.partial(along, name)) for name in P_NORMS},
     **{name: rows(function) for name, function in SCANS.items()},

@@ -379,11 +379,28 @@ CROSS_ENTROPY = [
     ("f16", (3, 40, 1), dict(type="f16", weight=True), "normal"),
 ]
 
+TRIPLETS = [
+    (f"{name}, {how}", shape, {**parameters, "mean": how == "mean", "sum": how == "sum"}, "normal")
+    for how in ("each", "mean", "sum")
+    for name, shape, parameters in (
+        ("a row", (5, 37), dict()),
+        ("swapped", (9, 6), dict(swap=True, margin=0.25)),
+        ("of magnitudes", (4, 12), dict(p=1, eps=0.125)),
+        ("the largest", (6, 7), dict(p=0, swap=True)),
+    )
+] + [
+    ("NaN", (9, 12), dict(mean=False, swap=True), "nan"),
+    ("minus infinity", (6, 3), dict(mean=False, p=0), "infinite"),
+    ("bf16", (3, 41), dict(mean=False, type="bf16"), "normal"),
+    ("f16", (3, 40), dict(type="f16"), "normal"),
+]
+
 
 def rows(operator, cases):
     for seed, (name, shape, parameters, distribution) in enumerate([*cases, *MORE.get(operator, [])]):
         of = dtype(parameters)
-        inputs = {what: fill(extent, 2000 + seed, distribution).to(of).float() for what, extent in torch_operators.inputs(operator, shape, parameters).items()}
+        inputs = {what: fill(extent, 2000 + 100 * i + seed, distribution).to(of).float()
+                  for i, (what, extent) in enumerate(torch_operators.inputs(operator, shape, parameters).items())}
         if "target" in inputs:  # a label, or one that is ignored
             inputs["target"] = torch.randint(shape[1], inputs["target"].shape, generator=torch.Generator().manual_seed(seed)).float()
             inputs["target"][0, 0] = complete(operator, parameters)["ignore_index"] % 100
@@ -495,6 +512,7 @@ def main():
     for operator in torch_operators.ALONG:
         write(folder, operator, rows(operator, ROWS))
     write(folder, "cross_entropy", rows("cross_entropy", CROSS_ENTROPY))
+    write(folder, "triplet_margin_loss", rows("triplet_margin_loss", TRIPLETS))
     for operator, cases in CHANNEL_NORMS.items():
         write(folder, operator, rows(operator, cases))
     write(folder, "elementwise", expressions("elementwise", EXPRESSIONS))

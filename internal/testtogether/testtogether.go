@@ -21,6 +21,15 @@ var (
 // Namespace is where a kernel of several stands.
 func Namespace(number int) string { return fmt.Sprintf("variant%d", number) }
 
+// globalName is a name that a text takes from outside of all namespaces.
+var globalName = regexp.MustCompile(`([\s(,])::([A-Za-z_])`)
+
+// Hidden is the text of a kernel's file, of the one with that number, in an unnamed namespace. Nothing
+// else uses what lies there, so that a compiler reads all of it and makes no code of it.
+func Hidden(text string, number int) string {
+	return "namespace {\n" + globalName.ReplaceAllString(text, "${1}"+Namespace(number)+"::${2}") + "\n}\n"
+}
+
 // Source is that of several kernels. The zero value has none.
 type Source struct {
 	Includes map[string]string // the kernels' files and what they include

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"autotune/internal/testcache"
 	"autotune/internal/testneeds"
+	"autotune/internal/testtogether"
 	"autotune/reports"
 	"autotune/space/expr"
 	"autotune/tuner/compile"
@@ -84,6 +86,8 @@ extern "C" __global__ void nothing(const float*) {}
 
 var (
 	definitionForm = regexp.MustCompile(`(?m)^(?:[ \t]*#[ \t]*ifndef[ \t]+(\w+)\n)?[ \t]*#[ \t]*define[ \t]+(\w+)`)
+	systemHeader   = regexp.MustCompile(`(?m)^#include <\w+(\.h)?>$`)     // stands before all namespaces
+	emulatedHeader = regexp.MustCompile(`#include <emulated/(\w+\.cuh)>`) // uses what the file declares
 )
 
 // leaks complains of every macro of a text that is defined at its end. What a
@@ -98,7 +102,28 @@ func leaks(text string) string {
 	return b.String()
 }
 
-// The written files compile, host function and all, and leave no macro behind.
+// emulatedHeaders are what a kernel includes on the emulator only. They use what it declares, but
+// for elements.cuh.
+func emulatedHeaders(t *testing.T) map[string]string {
+	t.Helper()
+	const shim = "../../tuner/device/emulator/shim/emulated"
+	texts := map[string]string{}
+	entries, err := os.ReadDir(shim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(shim, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[e.Name()] = strings.ReplaceAll(string(text), "#include \"elements.cuh\"\n", "")
+	}
+	return texts
+}
+
+// The written files compile, host function and all, and leave no macro behind. They are compiled
+// together, and no code is made of them.
 func TestWrittenFilesCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
@@ -110,30 +135,32 @@ func TestWrittenFilesCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range append(operators, mixed(t, "i16"), steps(t)) {
-		t.Run(o.Name, func(t *testing.T) {
-			t.Parallel()
-			p, err := o.Bind(operator.Request{Shape: o.Example, Math: "fp32"}, emulator.Limits())
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := winnerOf(t, p, len(p.Defaults(t.Context()))-1)
-			text := written(t, w)
-			program, err := w.program()
-			if err != nil && !errors.Is(err, ErrNoProgram) {
-				t.Fatal(err)
-			}
-			program = "#define AUTOTUNE_MAIN\n" + strings.Replace(program, "int main()", "int own_main()", 1)
-			source := host + text + leaks(text) + program + nothing
-			k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Launches: operator.Launches{{Entry: "nothing"}}, File: "export.cu", Source: source}
-			_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
-			var failed *compile.Error
-			if errors.As(err, &failed) {
-				t.Error(failed.Log)
-			} else if err != nil {
-				t.Error(err)
-			}
-		})
+	var all testtogether.Source
+	emulated, headers := emulatedHeaders(t), []string{"#include <emulated/elements.cuh>"}
+	for i, o := range append(operators, mixed(t, "i16"), steps(t)) {
+		p, err := o.Bind(operator.Request{Shape: o.Example, Math: "fp32"}, emulator.Limits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := winnerOf(t, p, len(p.Defaults(t.Context()))-1)
+		text := written(t, w)
+		program, err := w.program()
+		if err != nil && !errors.Is(err, ErrNoProgram) {
+			t.Fatal(err)
+		}
+		headers = append(headers, systemHeader.FindAllString(text+program, -1)...)
+		text = systemHeader.ReplaceAllString(text+leaks(text)+"#define AUTOTUNE_MAIN\n"+program, "")
+		text = emulatedHeader.ReplaceAllString(text, "#include \"$1\"")
+		all.Add(o.Name+".cu", testtogether.Hidden(text, i), emulated, nil)
+	}
+	source := strings.Join(headers, "\n") + host + all.Text() + nothing
+	k := operator.Kernel{Launches: operator.Launches{{Entry: "nothing"}}, File: "export.cu", Source: source, Includes: all.Includes}
+	_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
+	var failed *compile.Error
+	if errors.As(err, &failed) {
+		t.Error(failed.Log)
+	} else if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"autotune/internal/testcache"
 	"autotune/internal/testneeds"
+	"autotune/internal/testtogether"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/space"
@@ -133,24 +134,33 @@ var forbidden = map[string]*regexp.Regexp{
 var mathLine = regexp.MustCompile(`(?m)^MATH = "\w+"`)
 
 func TestExportedFilesKeepTheRules(t *testing.T) {
+	known := map[string]bool{}
 	for _, o := range withPyTorch(t) {
 		for _, r := range examples(o) {
 			for _, w := range winners(t, o, r) {
-				checkRules(t, w)
+				checkRules(t, w, known)
 			}
 		}
 	}
 }
 
-func checkRules(t *testing.T, w cudasource.Winner) {
+// checkRules looks at each paragraph of a module that is not known from another one.
+func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 	t.Helper()
-	text := export(t, w)
-	for what, rule := range forbidden {
-		if what == "half precision" && w.Problem.Arguments[0].Type == operator.F16 {
-			continue // which is no trick there
+	text, half := export(t, w), w.Problem.Arguments[0].Type == operator.F16
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		if id := fmt.Sprint(half, paragraph); known[id] {
+			continue
+		} else {
+			known[id] = true
 		}
-		if found := rule.FindString(text); found != "" {
-			t.Errorf("%s: %q looks like %s; say it in other words, in comments too", w.Kernel.Launches[0].Entry, found, what)
+		for what, rule := range forbidden {
+			if what == "half precision" && half {
+				continue // which is no trick there
+			}
+			if found := rule.FindString(paragraph); found != "" {
+				t.Errorf("%s: %q looks like %s; say it in other words, in comments too", w.Kernel.Launches[0].Entry, found, what)
+			}
 		}
 	}
 	if said := mathLine.FindAllString(text, -1); len(said) != 1 || said[0] != fmt.Sprintf("MATH = %q", w.Problem.Math) {
@@ -421,9 +431,10 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 
 // Both kernels of exported files and the one of .cu files compile for a GPU: each template's
 // in one math mode, the .cu file's in another. Where there is one mode, templates take turns.
+// They are compiled together and no code is made of them, which the tests of templates see to.
 func TestExportedKernelsCompile(t *testing.T) {
 	if testing.Short() {
-		t.Skip("compiles for half a minute")
+		t.Skip("compiles for some seconds")
 	}
 	compiler, err := compile.NVRTC(t.Context())
 	testneeds.NVRTC.Opened(t, err, compile.ErrMissing)
@@ -432,6 +443,8 @@ func TestExportedKernelsCompile(t *testing.T) {
 	limits := emulator.Limits()
 	limits.Arch, limits.Target = 80, "sm_80" // which every NVRTC at hand knows in full
 	seen := map[string]int{}                 // how often a template was; the convolutions that are one kernel count as one
+	var together testtogether.Source
+	added := 0
 	for _, o := range withPyTorch(t) {
 		var all []cudasource.Winner
 		for _, r := range examples(o) {
@@ -449,39 +462,63 @@ func TestExportedKernelsCompile(t *testing.T) {
 			if turn > 1 {
 				continue
 			}
-			v, err := newView(w)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// What runs on the GPU; the host's part needs PyTorch's headers.
-			general, err := fill("general.cu.tmpl", v)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tuned, err := fill("tuned.cu.tmpl", v)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var alone bytes.Buffer
-			if err := w.WriteCUDA(&alone); err != nil {
-				t.Fatal(err)
-			}
 			if len(o.MathModes) == 1 {
 				turn = i % 2
 			}
-			k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Launches: w.Kernel.Launches, File: "module", Source: general + tuned}
+			file, text := "module", kernelsOfModule(t, w)
 			if turn == 1 && w.Problem.Output().Type == operator.F32 { // others' files include headers of CUDA's
-				k.File, k.Source = "cu", alone.String()
+				file, text = "cu", kernelsOfFile(t, w)
 			}
-			_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_80"})
-			var failed *compile.Error
-			if errors.As(err, &failed) {
-				t.Errorf("%s of %s: %s", k.File, w.Kernel.Launches[0].Entry, failed.Log)
-			} else if err != nil {
-				t.Errorf("%s of %s: %v", k.File, w.Kernel.Launches[0].Entry, err)
-			}
+			together.Add(o.Name+"."+file, testtogether.Hidden(text, added), nil, nil)
+			added++
 		}
 	}
+	k := operator.Kernel{Launches: operator.Launches{{Entry: "nothing"}}, File: "exported.cu", Includes: together.Includes,
+		Source: uncalled + together.Text()}
+	_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_80"})
+	var failed *compile.Error
+	if errors.As(err, &failed) {
+		t.Log(failed.Log)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// uncalled has kernels be functions that nothing calls, so that no code is made of them.
+const uncalled = `
+extern "C" __global__ void nothing(float*) {}
+#undef __global__
+#define __global__ __device__
+#undef __launch_bounds__
+#define __launch_bounds__(...)
+`
+
+// kernelsOfModule is what of a module runs on the GPU; the host's part needs PyTorch's headers.
+func kernelsOfModule(t *testing.T, w cudasource.Winner) string {
+	t.Helper()
+	v, err := newView(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	general, err := fill("general.cu.tmpl", v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tuned, err := fill("tuned.cu.tmpl", v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return general + tuned
+}
+
+func kernelsOfFile(t *testing.T, w cudasource.Winner) string {
+	t.Helper()
+	var alone bytes.Buffer
+	if err := w.WriteCUDA(&alone); err != nil {
+		t.Fatal(err)
+	}
+	return alone.String()
 }
 
 // A module has the workspaces that its launches take, and a .cu file asks for them: those

@@ -340,6 +340,11 @@ var problems = map[string][]string{
 		"2x4x40 groups=4 weight=false type=bf16 negative",
 		"1x6x2804 groups=1 bias=false normal",
 	},
+	"triplet_margin_loss": {
+		"19x337 mean=false swap=true normal", // rows that begin anywhere
+		"3x4096 sum=true p=1 type=bf16 negative",
+		"5x40 p=0 type=f16 special",
+	},
 	"batch_norm": {
 		"3x5x37 training=true normal",
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",

@@ -376,7 +376,5 @@ func (r *templateReader) exchange(n *tree.Node, s Source) Source {
 		files[e.Key] = r.header(e.Value).File // which says where it is named that there is no such file
 	}
 	r.Headers = files
-	return withIncludes(s, path.Join(r.dir, s.File), func(name string) (text, from string, err error) {
-		return r.include(cmp.Or(files[name], name))
-	})
+	return r.withIncludes(s, path.Join(r.dir, s.File), files)
 }

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -74,6 +75,9 @@ type folder struct {
 	fsys  fs.FS
 	dir   string
 	files map[string]string // by name
+	// Kernels share most of what they include.
+	paths map[string]string   // by name: of what was included
+	lines map[string][]string // by path: the file that each line includes
 }
 
 // read reads a file of the folder, and remembers it.
@@ -88,6 +92,14 @@ func (f *folder) read(name string) (string, error) {
 // include reads an included file. The operator's own files come before the
 // shared ones of the same name.
 func (f *folder) include(name string) (text, from string, err error) {
+	if from, known := f.paths[name]; known {
+		return f.files[name], from, nil
+	}
+	defer func() {
+		if err == nil {
+			f.paths[name] = from
+		}
+	}()
 	if fs.ValidPath(name) {
 		from = path.Join(f.dir, name)
 		if text, err = f.read(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
@@ -135,7 +147,7 @@ func (f *folder) header(n *tree.Node) Source {
 	} else if err != nil {
 		n.Refuse("the file `%s` %v", name, err)
 	}
-	return withIncludes(Source{File: name, Text: f.files[name]}, from, f.include)
+	return f.withIncludes(Source{File: name, Text: f.files[name]}, from, nil)
 }
 
 // kernelName gives what a kernel, or a function, is called: as usual, or like the file if that is a
@@ -155,8 +167,23 @@ func (f *folder) kernelName(file *tree.Node, usual string) string {
 	return usual
 }
 
+// defines tells whether a text has a name with a bracket behind it, as a function has.
 func defines(text, name string) bool {
-	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\(`).MatchString(text)
+	for at := 0; ; at++ {
+		next := strings.Index(text[at:], name)
+		if next < 0 {
+			return false
+		}
+		at += next
+		behind := strings.TrimLeft(text[at+len(name):], " \t\r\n\f")
+		if (at == 0 || !inWord(text[at-1])) && strings.HasPrefix(behind, "(") {
+			return true
+		}
+	}
+}
+
+func inWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
 // mustDefine sees that a source has a text of some form.
@@ -166,11 +193,10 @@ func (s Source) mustDefine(n *tree.Node, what, form, hint string) {
 	}
 }
 
-// withIncludes is a source with all that it includes; open gives what is included by a name, and the
-// file that it is from.
-func withIncludes(s Source, from string, open func(name string) (text, from string, err error)) Source {
+// withIncludes is a source with all that it includes. It finds other files under the names of renamed.
+func (f *folder) withIncludes(s Source, from string, renamed map[string]string) Source {
 	s.Includes = map[string]string{}
-	includes(from, s.Text, s.Includes, open)
+	f.includes(from, s.Text, renamed, s.Includes)
 	return s
 }
 
@@ -192,14 +218,18 @@ func Included(text string) []string {
 	return names
 }
 
-// includes adds to found what a text includes, what that includes, and so on; open gives
-// what is included by a name, and the file that it is from.
-func includes(file, text string, found map[string]string, open func(name string) (text, from string, err error)) {
-	for number, name := range Included(text) {
+// includes adds to found what a file includes, what that includes, and so on.
+func (f *folder) includes(file, text string, renamed, found map[string]string) {
+	names, known := f.lines[file]
+	if !known {
+		names = Included(text)
+		f.lines[file] = names
+	}
+	for number, name := range names {
 		if _, known := found[name]; known || name == "" {
 			continue
 		}
-		included, from, err := open(name)
+		included, from, err := f.include(cmp.Or(renamed[name], name))
 		hint := ""
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
@@ -213,7 +243,7 @@ func includes(file, text string, found map[string]string, open func(name string)
 			tree.Position{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2}.RefuseHint(hint, "cannot include `%s`: it %v", name, err)
 		}
 		found[name] = included
-		includes(from, included, found, open)
+		f.includes(from, included, renamed, found)
 	}
 }
 

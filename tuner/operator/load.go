@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 
 	"autotune/internal/cudafile"
@@ -35,7 +34,7 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 		Empty: "it starts with `operator: NAME`", Second: "one " + name + " describes one operator",
 	}
 	whole := tree.Position{File: file.Name}
-	l := &loader{folder: folder{fsys, dir, map[string]string{}}}
+	l := &loader{folder: folder{fsys: fsys, dir: dir, files: map[string]string{}, paths: map[string]string{}, lines: map[string][]string{}}}
 	text, err := l.read(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && single == "":
@@ -170,9 +169,11 @@ func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 		parent.Refuse("which file is the kernel `%s` in? `source: NAME.cu` says it", entries[0])
 	}
 	for _, entry := range entries {
-		s.mustDefine(n, entry, `\b`+regexp.QuoteMeta(entry)+`\s*\(`, "its entry point is extern \"C\" __global__ void "+entry+"(...)")
+		if !defines(s.Text, entry) {
+			n.RefuseHint("its entry point is extern \"C\" __global__ void "+entry+"(...)", "`%s` does not define `%s`", s.File, entry)
+		}
 	}
-	return withIncludes(s, path.Join(l.dir, s.File), l.include)
+	return l.withIncludes(s, path.Join(l.dir, s.File), nil)
 }
 
 // separate leaves in the source of each kernel of a single file what is its own: another template is

@@ -68,7 +68,7 @@ func (l *loader) pytorch(n *tree.Node) PyTorch {
 	general, function := l.file(f["general"], "*.cu*"), l.kernelName(f["general"], l.o.Name+"_general")
 	general.mustDefine(f["general"], function, `\b(float|Element|Answer)\s+`+regexp.QuoteMeta(function)+`\s*\(`,
 		"it is a __device__ function, of float, of element.cuh's Element or of row_state.cuh's Answer, of the tensors read, the sizes and the output element's index")
-	p.General, p.Function = withIncludes(general, path.Join(l.dir, general.File), l.include), function
+	p.General, p.Function = l.withIncludes(general, path.Join(l.dir, general.File), nil), function
 	if f["arguments"] != nil {
 		p.Calls = append(p.Calls, l.torchCall(l.o.Name, f["arguments"]))
 	}

@@ -83,12 +83,16 @@ func rewriteDynamicShared(source, file string) string {
 // those of namespaces and linkage.
 func atFileScope(text string) bool {
 	var open []bool // of each open brace: whether it is another one
+	head := 0 // where what an open brace belongs to begins at the earliest
 	for i := range len(text) {
 		switch {
 		case text[i] == '{':
-			open = append(open, !transparent.MatchString(text[:i]))
+			open = append(open, !transparent.MatchString(text[head:i]))
 		case text[i] == '}' && len(open) > 0:
 			open = open[:len(open)-1]
+		}
+		if strings.IndexByte("{};", text[i]) >= 0 {
+			head = i + 1
 		}
 	}
 	return !slices.Contains(open, true)
