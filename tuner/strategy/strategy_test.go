@@ -197,7 +197,7 @@ func TestStrategiesLearn(t *testing.T) {
 		var bests []float64
 		for seed := range uint64(repeats) {
 			best := math.Inf(1)
-			for _, id := range search(t, started(t, name, s, strategy.Options{Seed: seed, Budget: budget}), score, budget, 1, seeded(seed)) {
+			for _, id := range search(t, started(t, name, s, strategy.Options{Seed: seed}), score, budget, 1, seeded(seed)) {
 				if o := score(id); o.OK {
 					best = min(best, o.Score)
 				}
@@ -246,8 +246,8 @@ func TestModelsAvoidFailures(t *testing.T) {
 }
 
 func TestUnknownStrategy(t *testing.T) {
-	_, err := strategy.New("anealing", gridSpace(t, 2), strategy.Options{})
-	if err == nil || !strings.Contains(err.Error(), `"anealing"`) || !strings.Contains(err.Error(), "annealing") {
+	_, err := strategy.New("genetics", gridSpace(t, 2), strategy.Options{})
+	if err == nil || !strings.Contains(err.Error(), `"genetics"`) || !strings.Contains(err.Error(), "genetic,") {
 		t.Errorf("error %v", err)
 	}
 	if !slices.Contains(strategy.Names(), strategy.Default) {
