@@ -461,7 +461,7 @@ func follows(t *testing.T, b *browser) {
 	before := b.ask(`document.querySelector(".selection p").textContent`)
 	b.ask(`scrollTo(0, 0); window.atOnce = new Promise((done) => new MutationObserver(() => document.querySelector(".live").textContent === "120 trials" && done(document.querySelector('[data-chart="compared"] canvas') !== null)).observe(document.querySelector("#content"), {childList: true})); 0`)
 	n <- 120
-	// What is in sight is drawn at once: it would be blank for a moment at every change.
+	// Charts in sight are drawn at once: they would be blank for a moment at every change.
 	if got := b.ask(`window.atOnce`); got != "true" {
 		t.Error("a chart in sight is blank after a change")
 	}

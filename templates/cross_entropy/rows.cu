@@ -1,6 +1,6 @@
 // cross_entropy, rows: rows.cu whose answers are losses (row.cuh), which a second launch puts together.
 #include "rows.cuh"
-#include "losses.cuh"
+#include "row_losses.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     cross_entropy_rows(const Element* __restrict__ x, const long long* __restrict__ target, const Element* __restrict__ weight, float* __restrict__ losses) {

@@ -1,6 +1,6 @@
 // cross_entropy, rows_apart: rows_apart.cu whose answers are losses (row.cuh), which a third launch puts together.
 #include "rows_apart.cuh"
-#include "losses.cuh"
+#include "row_losses.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_take(const Element* __restrict__ x, float* __restrict__ states) { take_apart(x, states); }
 
