@@ -43,7 +43,9 @@ type listing struct {
 }
 
 func devicesAction(c *cli.Context) error {
+	said := await(c, "looking for devices")
 	list, all := devices.List(c.Context), []listing{}
+	said.done()
 	for i, l := range list {
 		one := listing{Device: l.Device, About: l.About, Problems: l.Problems}
 		if l.Err != nil {
@@ -201,7 +203,9 @@ func workersAction(c *cli.Context) error {
 		return err
 	}
 	defer b.Close()
+	said := await(c, "listening to workers")
 	beats, err := pool.Look(c.Context, b)
+	said.done()
 	if err != nil {
 		return err
 	}

@@ -294,6 +294,9 @@ func deviceOpener(c *cli.Context, o devices.Options) (*devices.Opener, error) {
 		return nil, err
 	}
 	o.Say = func(text string) { say(os.Stderr, "autotune: "+text) }
+	if o.Await == nil {
+		o.Await = func(what string) func() { return await(c, what).done }
+	}
 	if o.Server = loginOf(c); o.Server.URL != "" && c.IsSet("device") {
 		return nil, errors.New("--nats searches on the workers there, --device on this machine; give one of them")
 	}

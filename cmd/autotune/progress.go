@@ -52,7 +52,7 @@ func progressOf(c *cli.Context, title string) progress {
 func say(f *os.File, text string) {
 	text = output.Line(text)
 	if columns := columnsOf(f); columns > 0 {
-		text = reports.Wrap(text, columns)
+		text = "\r\x1b[K" + reports.Wrap(text, columns) // a line of what is awaited may stand there
 	}
 	fmt.Fprintln(f, text)
 }

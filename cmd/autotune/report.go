@@ -50,6 +50,8 @@ func reportAction(c *cli.Context) error {
 	if c.Bool("history") && c.IsSet("from") {
 		return errors.New("--history is the cache's; leave --from away")
 	}
+	said := await(c, "putting searches together")
+	defer said.done()
 	told, err := reported(c)
 	if err != nil {
 		return err
@@ -67,6 +69,7 @@ func reportAction(c *cli.Context) error {
 			return badInput(err)
 		}
 	}
+	said.done()
 	if page == output.Standard || len(list) == 0 {
 		return nil
 	}
@@ -164,10 +167,13 @@ func simulateAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	said := await(c, "playing strategies on "+output.Count(len(recordings), "recording"))
+	defer said.done()
 	if c.Bool("ending") {
-		return endingAction(c, recordings, o)
+		return endingAction(c, recordings, o, said)
 	}
 	report, err := simulate.Evaluate(c.Context, recordings, o)
+	said.done()
 	if errors.Is(err, simulate.ErrPartial) {
 		return fmt.Errorf("%w; --partial scores it all the same", err)
 	}
@@ -182,7 +188,7 @@ func simulateAction(c *cli.Context) error {
 	})
 }
 
-func endingAction(c *cli.Context, recordings []*simulate.Recording, o simulate.Options) error {
+func endingAction(c *cli.Context, recordings []*simulate.Recording, o simulate.Options, said *awaited) error {
 	if c.IsSet("plot") {
 		return errors.New("--ending has nothing to plot")
 	}
@@ -190,6 +196,7 @@ func endingAction(c *cli.Context, recordings []*simulate.Recording, o simulate.O
 		return errors.New("--ending is about one device")
 	}
 	report, err := simulate.Endings(c.Context, recordings, o)
+	said.done()
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func tuneAction(c *cli.Context) (err error) {
 			return fmt.Errorf("--json %s: %w", path, err)
 		}
 	}
-	opener, err := deviceOpener(c, devices.Options{Runs: true})
+	opener, err := deviceOpener(c, devices.Options{Runs: true, Await: func(string) func() { return func() {} }}) // a family's line is there
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,9 @@ func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Op
 	if o.Run, err = batch.OpenRun(filepath.Join(dir, "runs"), fmt.Sprintf("tune-%s-%x", p.Operator.Name, key[:8])); err != nil {
 		return nil, err
 	}
-	o.Progress = tuneProgress(c, p, page)
+	said := await(c, p.String())
+	defer said.done()
+	o.Progress = tuneProgress(c, p, page, said)
 	f, err := family.Tune(c.Context, opener, p, o)
 	if err != nil {
 		return nil, deviceTrouble(err)
@@ -222,7 +224,7 @@ func tuneOptions(c *cli.Context) (family.Options, error) {
 }
 
 // tuneProgress prints a line every few steps.
-func tuneProgress(c *cli.Context, p family.Plan, page *watched) func(family.Progress) {
+func tuneProgress(c *cli.Context, p family.Plan, page *watched, said *awaited) func(family.Progress) {
 	quiet := c.Bool("quiet")
 	if quiet && page == nil {
 		return nil
@@ -247,6 +249,10 @@ func tuneProgress(c *cli.Context, p family.Plan, page *watched) func(family.Prog
 		}
 		text := strings.Join(parts, "  ")
 		page.did(p.String() + ": " + text)
+		said.now(p.String() + ": " + text)
+		if said.out != nil {
+			return
+		}
 		if now.Done == now.Of || time.Since(last) >= plainInterval {
 			last = time.Now()
 			tell(text)

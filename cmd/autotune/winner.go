@@ -93,7 +93,9 @@ func exportAction(c *cli.Context) error {
 	// The file is touched at last: a format that cannot say something of this kernel
 	// leaves it as it was.
 	var text bytes.Buffer
+	said := await(c, "writing the winner as "+format.Name)
 	notes, err := format.Write(c.Context, &text, given)
+	said.done()
 	if err != nil {
 		return err
 	}

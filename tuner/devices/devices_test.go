@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,7 +123,11 @@ func TestAutoWithoutGPU(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			opener := NewOpener(Spec{}, Options{CacheDir: t.TempDir()})
+			var awaited []string
+			opener := NewOpener(Spec{}, Options{CacheDir: t.TempDir(), Await: func(what string) func() {
+				awaited = append(awaited, what)
+				return func() { awaited = append(awaited, "there") }
+			}})
 			defer opener.Close()
 			c, err := opener.Open(t.Context(), op, operator.Request{Shape: shape, Parameters: test.parameters})
 			if test.err != "" {
@@ -133,6 +138,9 @@ func TestAutoWithoutGPU(t *testing.T) {
 			}
 			if err != nil {
 				t.Fatal(err)
+			}
+			if want := []string{"opening the device", "there"}; !slices.Equal(awaited, want) {
+				t.Errorf("awaited %q, want %q", awaited, want)
 			}
 			if got := c.Device.Info().Kind; got != test.kind || c.Notice == "" {
 				t.Errorf("took %s with notice %q; want %s and a notice", got, c.Notice, test.kind)

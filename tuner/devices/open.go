@@ -23,10 +23,12 @@ type Options struct {
 	Runs     bool   // auto passes over devices that run nothing: recordings
 	// Server is where to find workers in place of a device; without a URL: nowhere. GPU is
 	// part of their devices' name, "": as the first has it.
-	Server   broker.Login
-	GPU      string
-	Say      func(text string) // is called with what a person should know about workers; nil: nobody is told
-	Sanitize bool              // find accesses that must not be: with the emulator's sanitizers, or on a GPU with compute-sanitizer
+	Server broker.Login
+	GPU    string
+	Say    func(text string) // is called with what a person should know about workers; nil: nobody is told
+	// Await is called with what is awaited, and what it gives once that is there; nil: nobody is told.
+	Await    func(what string) (done func())
+	Sanitize bool // find accesses that must not be: with the emulator's sanitizers, or on a GPU with compute-sanitizer
 }
 
 // Sanitizing is the kind of device on which accesses are watched unless one is named: a
@@ -129,6 +131,9 @@ func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Req
 	a, err := ask(op, r)
 	if err != nil {
 		return nil, err
+	}
+	if o.shared == nil && o.options.Await != nil {
+		defer o.options.Await("opening the device")()
 	}
 	d, notice, err := o.device(ctx, a)
 	if err != nil {
