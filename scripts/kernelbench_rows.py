@@ -31,10 +31,8 @@ def row_problem(made, keywords, answer, layers, inputs):
         if given.pop("reduction", "mean") == "mean" and not given.keys() - {"label_smoothing", "ignore_index"}:
             shape = [x.shape[0], x.shape[1], math.prod(x.shape[2:])]
             return "cross_entropy", shape, given, [None, given.get("ignore_index", -100), "mean", given.get("label_smoothing", 0.0)]
-    if [name for name, _, _ in made] == ["triplet_margin_loss"] and len(inputs) == 3:
-        given = {name: keywords[0].get(name, default) for name, default in (("margin", 1.0), ("p", 2), ("eps", 1e-6), ("swap", False))}
-        if keywords[0].get("reduction", "mean") == "mean" and given["p"] == 2:
-            return "triplet_margin_loss", [math.prod(inputs[0].shape[:-1]), inputs[0].shape[-1]], {**given, "p": 2}, list(given.values())
+    if [name for name, _, _ in made] == ["triplet_margin_loss"] and len({tuple(x.shape) for x in inputs}) == 1:
+        return triplet({name: v for name, v in keywords[0].items() if v is not None}, inputs[0])
     seen = [(PLAIN.get(name, name), arguments, {**named}) for (name, arguments, _), named in zip(made, keywords) if name not in UNSEEN]
     chain = tuple(name for name, _, _ in seen)
     if chain not in CHAINS or len(inputs) != 1 + (CHAINS[chain][0] == "masked_cumsum"):
@@ -49,6 +47,14 @@ def row_problem(made, keywords, answer, layers, inputs):
         eps = next(arguments[1] for name, arguments, _ in seen if name == "add")
         return operator, shape, {**parameters, "eps": eps}, [x.shape[dim], eps, False, False, dim]
     return operator, shape, dict(parameters), [dim, keepdim and len(seen) == 1]
+
+
+def triplet(given, x):
+    """The same of a triplet loss, of the arguments that are given by name."""
+    how = given.pop("reduction", "mean")
+    whole = {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False, **given}
+    parameters = {**whole, "p": 0 if whole["p"] == math.inf else whole["p"], "sum": how == "sum", "mean": how == "mean"}
+    return "triplet_margin_loss", [math.prod(x.shape[:-1]), x.shape[-1]], parameters, [*(whole[name] for name in ("margin", "p", "eps", "swap")), None, None, how]
 
 
 def channel_norm(layer, x):

@@ -1,7 +1,6 @@
 """What PyTorch has in the place of each built-in operator: the call, its defaults,
 its weights and its module. The scripts beside this file take it from here."""
 import functools
-import math
 import re
 
 import torch
@@ -35,6 +34,7 @@ ALONG = (*ROWS, *NORMS, *P_NORMS, *SCANS)
 
 ATTENTION = "scaled_dot_product_attention"
 SEPARABLE = "conv_separable2d"
+TRIPLET = "triplet_margin_loss"
 
 # The operators whose answer is one of the inputs: exact in any precision.
 EXACT = ("max_pool1d", "max_pool2d", "max_pool3d", "max", "min", "argmax", "argmin")
@@ -55,7 +55,7 @@ DEFAULTS = {
     "layer_norm": {"eps": 1e-5, "affine": True, "bias": True, "type": "f32"},
     "rms_norm": {"eps": 1e-5, "affine": True, "type": "f32"},
     "cross_entropy": {"sum": False, "mean": True, "ignore_index": -100, "label_smoothing": 0.0, "weight": False, "type": "f32"},
-    "triplet_margin_loss": {"sum": False, "mean": True, "margin": 1.0, "p": 2, "eps": 1e-6, "swap": False, "type": "f32"},
+    TRIPLET: {"sum": False, "mean": True, "margin": 1.0, "p": 2, "eps": 1e-6, "swap": False, "type": "f32"},
     "group_norm": {"groups": 1, "eps": 1e-5, "weight": True, "bias": True, "type": "f32"},
     "batch_norm": {"training": False, "momentum": 0.1, "eps": 1e-5, "weight": True, "bias": True, "type": "f32"},
     "normalize": {"p": 2, "mean": False, "eps": 1e-12, "type": "f32"},
@@ -164,7 +164,7 @@ def complete(operator, parameters):
 
 def weights(operator, shape, parameters):
     """The shapes of the weights by name, and the bound that they are uniform within."""
-    if operator in (*POOLS, *ROWS, *P_NORMS, *SCANS, ATTENTION, "triplet_margin_loss"):
+    if operator in POOLS or operator in ROWS or operator in P_NORMS or operator in SCANS or operator in (ATTENTION, TRIPLET):
         return {}, 0.0
     p = complete(operator, parameters)
     if operator in NORMS:
@@ -203,7 +203,7 @@ def inputs(operator, shape, parameters):
         return {"x": tuple(shape), "target": (shape[0], shape[2])}
     if operator == "masked_cumsum":
         return {"x": tuple(shape), "mask": tuple(shape)}
-    if operator == "triplet_margin_loss":
+    if operator == TRIPLET:
         return {name: tuple(shape) for name in ("anchor", "positive", "negative")}
     if operator != "matmul":
         return {"x": tuple(shape)}
@@ -290,19 +290,23 @@ def channel_norm(operator, p, t):
     return F.batch_norm(x, mean, var, weight, bias, p["training"], p["momentum"], p["eps"])
 
 
+def reduction(p):
+    """The losses that parameters ask for, as PyTorch calls it."""
+    return "sum" if p["sum"] else "mean" if p["mean"] else "none"
+
+
+def triplet(p, anchor, positive, negative):
+    """The losses of rows, a tensor of one where they are put together; a p of 0 is infinite."""
+    rest = {"margin": p["margin"], "p": p["p"] or float("inf"), "eps": p["eps"], "swap": p["swap"]}
+    y = F.triplet_margin_loss(anchor, positive, negative, **rest, reduction=reduction(p))
+    return y.view(-1)
+
+
 def cross_entropy(p, x, target, weight=None):
     """The losses of labels along the dimension 1."""
     weight = weight if weight is not None and weight.numel() else None
-    how = "sum" if p["sum"] else "mean" if p["mean"] else "none"
-    y = F.cross_entropy(x, target.long(), weight, ignore_index=p["ignore_index"], reduction=how, label_smoothing=p["label_smoothing"])
+    y = F.cross_entropy(x, target.long(), weight, ignore_index=p["ignore_index"], reduction=reduction(p), label_smoothing=p["label_smoothing"])
     return y.view(1, 1) if p["sum"] or p["mean"] else y
-
-
-def triplet_loss(p, anchor, positive, negative):
-    """How much nearer rows are to others than to third ones."""
-    how = "sum" if p["sum"] else "mean" if p["mean"] else "none"
-    y = F.triplet_margin_loss(anchor, positive, negative, p["margin"], p["p"] or math.inf, p["eps"], p["swap"], reduction=how)
-    return y.view(-1)
 
 
 def scan(operator, p, x, mask=None):
@@ -342,8 +346,8 @@ def call(operator, parameters):
         return lambda t: channel_norm(operator, p, t)
     if operator == "cross_entropy":
         return lambda t: cross_entropy(p, t["x"], t["target"], t.get("weight"))
-    if operator == "triplet_margin_loss":
-        return lambda t: triplet_loss(p, t["anchor"], t["positive"], t["negative"])
+    if operator == TRIPLET:
+        return lambda t: triplet(p, t["anchor"], t["positive"], t["negative"])
     if operator in SCANS:
         return lambda t: scan(operator, p, t["x"], t.get("mask"))
     if operator in P_NORMS:
@@ -479,7 +483,7 @@ MODULES = {
     "layer_norm": nn.LayerNorm,
     "group_norm": nn.GroupNorm,
     "cross_entropy": nn.CrossEntropyLoss,
-    "triplet_margin_loss": nn.TripletMarginLoss,
+    TRIPLET: nn.TripletMarginLoss,
     "batch_norm": nn.BatchNorm1d,
     **{name: rows(functools.partial(along, name)) for name in P_NORMS},
     **{name: rows(function) for name, function in SCANS.items()},

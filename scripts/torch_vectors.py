@@ -379,28 +379,29 @@ CROSS_ENTROPY = [
     ("f16", (3, 40, 1), dict(type="f16", weight=True), "normal"),
 ]
 
-TRIPLETS = [
-    (f"{name}, {how}", shape, {**parameters, "mean": how == "mean", "sum": how == "sum"}, "normal")
+TRIPLET = [
+    (f"{name}, {how}", shape, {**parameters, "mean": how == "mean", "sum": how == "sum"}, distribution)
     for how in ("each", "mean", "sum")
-    for name, shape, parameters in (
-        ("a row", (5, 37), dict()),
-        ("swapped", (9, 6), dict(swap=True, margin=0.25)),
-        ("of magnitudes", (4, 12), dict(p=1, eps=0.125)),
-        ("the largest", (6, 7), dict(p=0, swap=True)),
+    for name, shape, parameters, distribution in (
+        ("rows", (5, 37), dict(), "normal"),
+        ("p 1, swap", (4, 19), dict(p=1, swap=True, margin=0.5), "negative"),
+        ("p 3", (6, 8), dict(p=3, eps=0.125, swap=True), "normal"),
+        ("the largest", (7, 11), dict(p=0, margin=0.25), "normal"),
     )
 ] + [
+    ("one element", (9, 1), dict(mean=False, swap=True), "normal"),
     ("NaN", (9, 12), dict(mean=False, swap=True), "nan"),
-    ("minus infinity", (6, 3), dict(mean=False, p=0), "infinite"),
+    ("infinities", (6, 3), dict(mean=False), "both infinities"),
     ("bf16", (3, 41), dict(mean=False, type="bf16"), "normal"),
-    ("f16", (3, 40), dict(type="f16"), "normal"),
+    ("f16", (3, 40), dict(type="f16", swap=True), "normal"),
 ]
 
 
 def rows(operator, cases):
     for seed, (name, shape, parameters, distribution) in enumerate([*cases, *MORE.get(operator, [])]):
         of = dtype(parameters)
-        inputs = {what: fill(extent, 2000 + 100 * i + seed, distribution).to(of).float()
-                  for i, (what, extent) in enumerate(torch_operators.inputs(operator, shape, parameters).items())}
+        given = torch_operators.inputs(operator, shape, parameters)
+        inputs = {what: fill(extent, 2000 + seed + 500 * i, distribution).to(of).float() for i, (what, extent) in enumerate(given.items())}
         if "target" in inputs:  # a label, or one that is ignored
             inputs["target"] = torch.randint(shape[1], inputs["target"].shape, generator=torch.Generator().manual_seed(seed)).float()
             inputs["target"][0, 0] = complete(operator, parameters)["ignore_index"] % 100
@@ -512,7 +513,7 @@ def main():
     for operator in torch_operators.ALONG:
         write(folder, operator, rows(operator, ROWS))
     write(folder, "cross_entropy", rows("cross_entropy", CROSS_ENTROPY))
-    write(folder, "triplet_margin_loss", rows("triplet_margin_loss", TRIPLETS))
+    write(folder, torch_operators.TRIPLET, rows(torch_operators.TRIPLET, TRIPLET))
     for operator, cases in CHANNEL_NORMS.items():
         write(folder, operator, rows(operator, cases))
     write(folder, "elementwise", expressions("elementwise", EXPRESSIONS))

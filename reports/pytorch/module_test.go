@@ -315,6 +315,13 @@ var moduleCases = []moduleCase{
 		{"[]", "[[1,4,5,8],[1,3,6,8],[1,3,6,8]]", "ValueError: scaled_dot_product_attention: 4 heads of queries cannot share 3 of keys evenly"},
 		{"[]", "[[4,8],[6,8],[6,8]]", "ValueError: scaled_dot_product_attention: query, key and value have three dimensions at least"},
 	}},
+	{"triplet_margin_loss", "4x7", map[string]string{"mean": "false"},
+		"(margin: float = 1.0, p: float = 2.0, eps: float = 1e-06, swap: bool = False, size_average=None, reduce=None, reduction: str = 'mean')",
+		"[1.0,2.0,1e-06,false,null,null,\"none\"]", []call{
+			{"[]", "[[4,7],[4,7],[4,7]]", "[]"}, {"[0.5, 1, 1e-6, true, null, null, \"none\"]", "[[2,3,7],[2,1,7],[1,3,7]]", "[2,3]"},
+			{"[]", "[[4,7],[7],[7]]", "ValueError: triplet_margin_loss: anchor, positive and negative must have one number of dimensions, of 1 at least"},
+			{"[0]", "[[4,7],[4,7],[4,7]]", "ValueError: triplet_margin_loss: margin is 0; it must be above 0"},
+		}},
 	{"matmul", "3x4x5x6", map[string]string{"type": "bf16"}, "()", "[]", []call{{"[]", "[[7,1,4,5],[3,5,6]]", "[7,3,4,6]"}}},
 	{"matmul", "1x4x5x6", map[string]string{"type": "f16", "transpose_b": "true"}, "()", "[]", []call{{"[]", "[[4,9],[6,9]]", "[4,6]"}}},
 }

@@ -1,4 +1,5 @@
-// row_losses.cuh: the losses of rows as the answer: each, or in one block their sum or mean, always in one order.
+// row_losses.cuh: the losses of rows as the answer: each, or in one block their sum or mean, always in
+// one order. counted(weights, row) is what a row counts in the mean.
 #pragma once
 #include "block_sum.cuh"
 #include "dependent_launch.cuh"

@@ -1,19 +1,23 @@
 // triplet_margin_loss, general: one answer of any problem.
-#include "plain.cuh"
+#include "row_state.cuh"
 
 struct Sizes {
     SIZES;
 };
 
-__device__ double triplet_loss(const Element* anchor, const Element* positive, const Element* negative, const Sizes& s, long long row) {
-    Triplet sides;
-    for (long long j = 0; j < s.length; ++j) sides.join(anchor, positive, negative, s, row * s.length + j);
-    return sides.loss(s);
+__device__ double loss_of(const Element* anchor, const Element* positive, const Element* negative, const Sizes& s, long long i) {
+    const Weights weights = WEIGHTS_OF(s);
+    Row<double> row;
+    row.start();
+    for (long long at = i * s.length; at < (i + 1) * s.length; ++at)
+        row.join({to_float(anchor[at])}, {to_float(positive[at])}, {to_float(negative[at])}, weights);
+    row.finish({s.length, i, true}, weights);
+    return row.loss;
 }
 
 __device__ Element triplet_margin_loss_general(const Element* anchor, const Element* positive, const Element* negative, const Sizes& s, long long i) {
-    if (!s.reduced) return from_float<Element>((float)triplet_loss(anchor, positive, negative, s, i));
+    if (!s.reduced) return from_float<Element>((float)loss_of(anchor, positive, negative, s, i));
     double sum = 0;
-    for (long long row = 0; row < s.outer; ++row) sum += triplet_loss(anchor, positive, negative, s, row);
+    for (long long row = 0; row < s.outer; ++row) sum += loss_of(anchor, positive, negative, s, row);
     return from_float<Element>((float)(s.mean ? sum / s.outer : sum));
 }

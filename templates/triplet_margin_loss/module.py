@@ -1,17 +1,20 @@
 class ModelNew(nn.Module):
-    """As nn.TripletMarginLoss, of the norms 1, 2 and infinity."""
+    """As nn.TripletMarginLoss; p may be infinite."""
 
-    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, reduction: str = "mean"):
+    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average=None, reduce=None,
+                 reduction: str = "mean"):
         super().__init__()
+        need(size_average is None and reduce is None, "size_average and reduce are PyTorch's of old; say reduction")
         need(reduction in ("none", "mean", "sum"), f"reduction is {reduction!r}; it must be none, mean or sum")
-        need(p in (1, 2, float("inf")), f"p is {p}; it must be 1, 2 or infinity")
-        self.settings = settings(margin=margin, p=0 if p == float("inf") else int(p), eps=eps, swap=swap, sum=reduction == "sum", mean=reduction == "mean")
+        need(margin > 0, f"margin is {margin}; it must be above 0")
+        need(p > 0, f"p is {p}; it must be above 0")
+        self.settings = settings(margin=margin, p=0 if p == float("inf") else p, eps=eps, swap=swap, sum=reduction == "sum", mean=reduction == "mean")
 
     def forward(self, anchor: torch.Tensor, positive: torch.Tensor, negative: torch.Tensor) -> torch.Tensor:
-        triplet = torch.broadcast_tensors(anchor, positive, negative)
-        shape = triplet[0].shape
-        need(len(shape) >= 1, "anchor is one number; it should be a row")
-        y = run(self.settings, *(t.reshape(shape[:-1].numel(), shape[-1]) for t in triplet))
+        given = anchor, positive, negative
+        need(anchor.dim() >= 1 and all(t.dim() == anchor.dim() for t in given), "anchor, positive and negative must have one number of dimensions, of 1 at least")
+        shape = torch.broadcast_shapes(*(t.shape for t in given))
+        y = run(self.settings, *(t.expand(shape).reshape(shape[:-1].numel(), shape[-1]) for t in given))
         return y.view(() if self.settings["sum"] or self.settings["mean"] else shape[:-1])
 
 
@@ -20,5 +23,5 @@ def get_inputs():
 
 
 def get_init_inputs():
-    p = TUNED["p"] or float("inf")
-    return [TUNED["margin"], p, TUNED["eps"], TUNED["swap"], "sum" if TUNED["sum"] else "mean" if TUNED["mean"] else "none"]
+    how = "sum" if TUNED["sum"] else "mean" if TUNED["mean"] else "none"
+    return [TUNED["margin"], TUNED["p"] or float("inf"), TUNED["eps"], bool(TUNED["swap"]), None, None, how]

@@ -1,41 +1,65 @@
-// row.cuh: what triplet_margin_loss makes of three rows: the anchor's distances from the other two, and theirs.
-#include "limits.cuh"
+// row.cuh: what triplet_margin_loss makes of three rows: how far the anchor is from the positive row
+// and from the negative one.
 #include "element.cuh"
 
-struct Weights {};
-#define WEIGHTS {}
+struct Weights {
+    double margin, p, eps;
+    bool swap;
+};
+#define WEIGHTS {MARGIN, P, EPS, SWAP}
+#define WEIGHTS_OF(s) {(s).margin, (s).p, (s).eps, (s).swap != 0}
 
-// counted is what a row counts in the mean.
-__device__ __forceinline__ float counted(const Weights&, long long) { return 1.0f; }
-
-// both joins two sums, or the largest magnitudes of two.
+// Distance is the p-norm of differences, or where p is 0 the largest of them.
 template <class Real>
-__device__ __forceinline__ Real both(Real a, Real b) {
-    return P != 0 ? a + b : b > a || b != b ? b : a;
-}
+struct Distance {
+    Real sum, largest;  // which of them is used is known when a kernel is compiled
+
+    __device__ __forceinline__ void start() { sum = largest = 0; }
+    // eps is added as PyTorch does, before the magnitude is taken.
+    __device__ __forceinline__ void join(float x, float y, const Weights& weights) {
+        const Real apart = fabs(Real(x) - Real(y) + Real(weights.eps));
+        if (weights.p == 0)
+            merge({0, apart});
+        else
+            sum += weights.p == 1 ? apart : weights.p == 2 ? apart * apart : pow(apart, Real(weights.p));
+    }
+    __device__ __forceinline__ void merge(const Distance& other) {
+        sum += other.sum;
+        if (other.largest > largest || other.largest != other.largest) largest = other.largest;
+    }
+    __device__ __forceinline__ Real whole(const Weights& weights) const {
+        return weights.p == 0 ? largest : weights.p == 1 ? sum : weights.p == 2 ? sqrt(sum) : pow(sum, 1 / Real(weights.p));
+    }
+};
 
 template <class Real>
 struct Row {
     static constexpr bool kMaps = false;
-    Real near, far, across;  // sums of a distance each; in the end the loss, in the first
+    Distance<Real> positive, negative, between;  // between the positive and the negative row
+    Real loss;
 
-    __device__ __forceinline__ void start() { near = far = across = 0; }
-    __device__ __forceinline__ void join(float anchor, float positive, float negative) {
-        merge({magnitude(anchor - positive), magnitude(anchor - negative), SWAP ? magnitude(positive - negative) : 0});
-    }
-    __device__ __forceinline__ static Real magnitude(Real apart) {
-        const Real x = fabsf(apart + static_cast<Real>(EPS));
-        return P == 2 ? x * x : x;
+    __device__ __forceinline__ void start() { positive.start(), negative.start(), between.start(), loss = 0; }
+    template <int N>
+    __device__ __forceinline__ void join(const float (&a)[N], const float (&p)[N], const float (&n)[N], const Weights& weights) {
+#pragma unroll
+        for (int e = 0; e < N; ++e) {
+            positive.join(a[e], p[e], weights);
+            negative.join(a[e], n[e], weights);
+            if (weights.swap) between.join(p[e], n[e], weights);
+        }
     }
     __device__ __forceinline__ void merge(const Row& other) {
-        near = both(near, other.near), far = both(far, other.far);
-        if (SWAP) across = both(across, other.across);
+        positive.merge(other.positive), negative.merge(other.negative), between.merge(other.between);
     }
-    __device__ __forceinline__ void finish(const Seen&, const Weights&) {
-        if (SWAP && (across < far || across != across)) far = across;
-        near = P == 2 ? sqrtf(near) - sqrtf(far) : near - far;
-        near += static_cast<Real>(MARGIN);
-        if (near < 0) near = 0;
+    __device__ __forceinline__ void finish(const Seen&, const Weights& weights) {
+        Real far = negative.whole(weights);
+        const Real swapped = weights.swap ? between.whole(weights) : far;
+        if (swapped < far || swapped != swapped) far = swapped;
+        const Real beyond = positive.whole(weights) - far + Real(weights.margin);
+        loss = beyond < 0 ? 0 : beyond;  // NaN stays
     }
-    __device__ __forceinline__ Real give(float, long long, const Weights&) const { return near; }
+    __device__ __forceinline__ Real give(float, long long, const Weights&) const { return loss; }
 };
+
+// counted is what a row counts in the mean.
+__device__ __forceinline__ float counted(const Weights&, long long) { return 1.0f; }

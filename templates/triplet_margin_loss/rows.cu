@@ -1,16 +1,18 @@
-// triplet_margin_loss, rows: the frame of rows.cuh over three tensors at once. A second launch puts the losses together.
+// triplet_margin_loss, rows: a team of threads takes three rows that lie alike, by the frame of rows.cuh.
+// Their loss goes to a second launch, which puts the losses together.
 //
-//   global -> registers   UNROLL vectors of each tensor a thread at once
-//   registers -> Row      a state a thread, then one a team
-//   Row -> workspace      a loss a row
+//   global -> registers   UNROLL vectors a thread of each row at once
+//   registers -> Row      distances of a thread, then of its team
 //
-// Tunables: as rows.cu has them.
+// Tunables: rows.cuh has them.
 #include "rows.cuh"
 #include "row_losses.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    triplet_margin_loss_rows(const Element* __restrict__ anchor, const Element* __restrict__ positive, const Element* __restrict__ negative, float* __restrict__ losses) {
+    triplet_margin_loss_rows(const Element* __restrict__ anchor, const Element* __restrict__ positive, const Element* __restrict__ negative,
+                             float* __restrict__ losses) {
     const Vectors of(blockIdx.x / SPLIT, blockIdx.x % SPLIT);
+    const Weights weights = WEIGHTS;
     Row<float> state;
     state.start();
     by_groups([&](int first, auto count) {
@@ -21,17 +23,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int u = 0; u < kCount; ++u) {
             if (of.whole(first + u))
-#pragma unroll
-                for (int e = 0; e < VEC; ++e) state.join(a[u][e], p[u][e], n[u][e]);
+                state.join(a[u], p[u], n[u], weights);
             else
-                of.at_ends(first + u, [&](int e, Offset) { state.join(a[u][e], p[u][e], n[u][e]); });
+                of.at_ends(first + u, [&](int e, Offset) { state.join({a[u][e]}, {p[u][e]}, {n[u][e]}, weights); });
         }
     });
     state = merge_cluster(merge_team(state));
-    if (of.there && of.from == 0) {
-        state.finish({LENGTH, of.row, true}, {});
-        losses[of.row] = state.give(0.0f, 0, {});
-    }
+    state.finish({LENGTH, of.row, of.from == 0}, weights);
+    if (of.there && of.from == 0) losses[of.row] = state.give(0.0f, 0, weights);
     begin_dependents();
 }
 

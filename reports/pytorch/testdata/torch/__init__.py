@@ -17,6 +17,11 @@ channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 strided = "strided"
 
 
+def spread(sizes):
+    """Sizes that are given as one tuple, or one by one."""
+    return sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+
+
 class Tensor:
     def __init__(self, *shape, is_cuda=True, requires_grad=False, dtype=float32):
         self.shape, self.is_cuda, self.requires_grad, self.dtype = Shape(shape), is_cuda, requires_grad, dtype
@@ -64,6 +69,7 @@ class Tensor:
         return Tensor(*self.shape[:axis], *self.shape[axis + 1:], is_cuda=self.is_cuda, dtype=self.dtype)
 
     def reshape(self, *sizes):
+        sizes = spread(sizes)
         if -1 in sizes:  # what is left, which nothing tells where a size is 0
             sizes = [self.shape.numel() // -math.prod(sizes) if size == -1 else size for size in sizes]
         assert math.prod(sizes) == self.shape.numel()
@@ -72,6 +78,7 @@ class Tensor:
     view = reshape
 
     def expand(self, *sizes):
+        sizes = spread(sizes)
         own = (1,) * (len(sizes) - len(self.shape)) + self.shape
         assert all(given in (-1, old) or old == 1 for given, old in zip(sizes, own))
         return Tensor(*(old if given == -1 else given for given, old in zip(sizes, own)), is_cuda=self.is_cuda, dtype=self.dtype)
