@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -76,13 +75,9 @@ func (list Parameters) MarshalJSON() ([]byte, error) {
 	return object.Bytes(), nil
 }
 
-// UnmarshalJSON reads an object, or a list of {"name", "value"}, which caches of
-// earlier versions hold.
+// UnmarshalJSON reads an object.
 func (list *Parameters) UnmarshalJSON(data []byte) error {
 	*list = nil
-	if bytes.HasPrefix(data, []byte("[")) {
-		return json.Unmarshal(data, (*[]Parameter)(list))
-	}
 	return jsonobject.Read(data, func(name string, text json.RawMessage) error {
 		p := Parameter{Name: name}
 		if err := json.Unmarshal(text, &p.Value); err != nil {
