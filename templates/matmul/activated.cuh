@@ -4,11 +4,16 @@
 #pragma once
 #include "element.cuh"
 
-#ifdef ACTIVATION  // left out where outputs are the sums
+#ifdef ACTIVATION
 #define F ACTIVATION
+#else  // a parameter that has its default has no macro: outputs are the sums
+#define F x
+#define ACTIVATION_X 1
+#endif
 #include "activations.cuh"
 #undef F
 
+#ifdef ACTIVATION
 __device__ __forceinline__ float activated(float x) { return Chain::of(x, 0.0f, 0.0f); }
 
 // Finished is an output, whose stores make it of sums.
