@@ -168,7 +168,7 @@ func TestSimulationTable(t *testing.T) {
 		for i := range r.Recordings {
 			r.Recordings[i].Name = fmt.Sprintf("%s-%02d-%s", strings.Repeat("a_very_long_name", 3), i, strings.Repeat("0", 8))
 		}
-		r.Strategies[0].Strategy = "differential_evolution"
+		r.Strategies[0].Strategy = "a_strategy_with_a_long_name"
 		r.Recordings[0].OfValid = 7689
 		r.Strategies[0].Scores[0].Score, r.Strategies[0].Mean, r.Strategies[0].CI95 = -1637.576, -637.58, [2]float64{-663.43, -600.1}
 		var out bytes.Buffer

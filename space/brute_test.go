@@ -251,7 +251,7 @@ func checkNearest(t *rapid.T, s *space.Space, choices [][]int, rng *rand.Rand, p
 	}
 	distance := func(i int64) float64 {
 		sum := 0.0
-		for k, p := range s.Positions(i, nil) {
+		for k, p := range positions(s, i) {
 			sum += (p - goal[k]) * (p - goal[k])
 		}
 		return sum
@@ -266,4 +266,13 @@ func checkNearest(t *rapid.T, s *space.Space, choices [][]int, rng *rand.Rand, p
 			t.Fatalf("nearest to %v is %v, not %v", goal, s.At(i), s.At(got))
 		}
 	}
+}
+
+// positions are where a configuration lies along each tunable of its part: 0 is the first declared value, 1 the last.
+func positions(s *space.Space, i int64) (all []float64) {
+	tunables := s.Parts()[s.PartOf(i)].Tunables
+	for k, v := range s.Choice(i, nil) {
+		all = append(all, float64(v)/float64(max(len(tunables[k].Values)-1, 1)))
+	}
+	return all
 }

@@ -170,7 +170,7 @@ func TestHugeSpace(t *testing.T) {
 				t.Fatalf("%v is no neighbour of %v", s.At(n), c)
 			}
 		}
-		if near, ok := s.Nearest(0, s.Positions(i, nil)); !ok || near != i {
+		if near, ok := s.Nearest(0, positions(s, i)); !ok || near != i {
 			t.Fatalf("the nearest to %v is %v", c, s.At(near))
 		}
 	}
@@ -232,7 +232,7 @@ func BenchmarkWalk(b *testing.B) {
 		}
 	})
 	b.Run("Nearest", func(b *testing.B) {
-		goal := s.Positions(s.Len()/3, nil)
+		goal := positions(s, s.Len()/3)
 		for b.Loop() {
 			s.Nearest(0, goal)
 		}

@@ -56,23 +56,14 @@ func (d *diagram) neighbours(choice []int, kind Neighbourhood) []int64 {
 	return found
 }
 
-// Positions appends where configuration i lies along each tunable of its part
-// to dst: 0 is the tunable's first declared value, 1 its last.
-func (s *Space) Positions(i int64, dst []float64) []float64 {
-	p := s.PartOf(i)
-	for k, v := range s.Choice(i, nil) {
-		dst = append(dst, along(v, len(s.parts[p].Tunables[k].Values)))
-	}
-	return dst
-}
-
 // along scales the place of one of n things to [0, 1].
 func along(place, n int) float64 { return float64(place) / float64(max(n-1, 1)) }
 
 // Nearest returns the valid configuration of a part that is closest to
-// positions, which need not be valid nor within [0, 1]: the sum of squared
-// differences of Positions is the smallest; among equals the one with the
-// lowest number. It is false only for a part without valid configurations.
+// positions. A position says where a value lies along its tunable: 0 is the first
+// declared value, 1 the last. Positions need not be valid nor within [0, 1]. The sum of
+// squared differences is the smallest; among equals the number is the lowest. It is
+// false only for a part without valid configurations.
 //
 // Diagrams of which no layer has more than a few thousand nodes, which are
 // nearly all, are searched completely, others along the most promising nodes.

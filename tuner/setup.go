@@ -131,7 +131,7 @@ func (s *search) chooseStrategy() (strategy.Strategy, error) {
 		}
 		return walk, nil
 	}
-	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Budget: s.Budget, Expected: s.looking.expected})
+	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Expected: s.looking.expected})
 }
 
 // provenanceOf is all that a trial depends on, but for its kernel.

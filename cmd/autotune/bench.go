@@ -36,7 +36,7 @@ func benchAction(c *cli.Context) error {
 			return err
 		}
 	}
-	times, _, err := baselinesOf(c)
+	times, ways, err := baselinesOf(c)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func benchAction(c *cli.Context) error {
 		return err
 	}
 	defer a.close()
-	record, err := benched(c, a, w.best)
+	record, err := benched(c, a, w.best, ways)
 	if err != nil {
 		return deviceTrouble(err)
 	}
@@ -64,8 +64,14 @@ func benchAction(c *cli.Context) error {
 	})
 }
 
-// benched times a winner in turns with its default and with PyTorch.
-func benched(c *cli.Context, a rerun, best reports.BestConfig) (r tuner.Record, err error) {
+// benched times a winner in turns with its default, and then with PyTorch, called in these ways.
+func benched(c *cli.Context, a rerun, best reports.BestConfig, ways []string) (r tuner.Record, err error) {
+	info := a.Device.Info()
+	var rivals final.Rivals // which a device without a GPU needs none of
+	var noRivals error
+	if info.Kind.Properties().Measures {
+		rivals, noRivals = rivalsOf(c, ways)
+	}
 	said := await(c, "timing the winner beside the default")
 	defer said.done()
 	var untuned []space.Configuration
@@ -76,7 +82,6 @@ func benched(c *cli.Context, a rerun, best reports.BestConfig) (r tuner.Record, 
 	if err != nil {
 		return r, err
 	}
-	info := a.Device.Info()
 	r = tuner.Record{
 		Problem: a.Problem.Record(), Device: info, Protocol: a.Protocol, Winner: &found.Centre, Ceilings: found.Ceilings, At: time.Now().UTC(),
 		Evidence: tuner.Evidence{Objective: best.Objective}, ReferenceDigest: best.ReferenceDigest,
@@ -95,27 +100,18 @@ func benched(c *cli.Context, a rerun, best reports.BestConfig) (r tuner.Record, 
 	if ms := found.Ceilings.ReferenceMS; ms > 0 {
 		r.Baselines = append(r.Baselines, tuner.Baseline{Name: "reference", TimeMS: ms})
 	}
+	if len(ways) == 0 {
+		return r, c.Context.Err()
+	}
 	said.now("timing PyTorch beside the winner")
-	beside, warnings := besidePyTorch(c, a, best.Configuration)
-	r.Baselines, r.Warnings = append(r.Baselines, beside...), append(r.Warnings, warnings...)
-	return r, c.Context.Err()
-}
-
-// besidePyTorch times PyTorch in turns with a winner. Where that cannot be, a line says why.
-func besidePyTorch(c *cli.Context, a rerun, winner space.Configuration) (all []tuner.Baseline, warnings []string) {
-	_, ways, err := baselinesOf(c)
-	if err != nil || len(ways) == 0 {
-		return nil, nil // benchAction has told of it
+	var beside []tuner.Baseline
+	var notes []string
+	if err = noRivals; err == nil {
+		beside, notes, err = tuner.TimeBeside(c.Context, a.Subject, best.Configuration, rivals)
 	}
-	var rivals final.Rivals // which a device without a GPU needs none of
-	if a.Device.Info().Kind.Properties().Measures {
-		rivals, err = rivalsOf(c)
-	}
-	if err == nil {
-		all, warnings, err = tuner.TimeBeside(c.Context, a.Subject, winner, rivals)
-	}
+	r.Baselines, r.Warnings = append(r.Baselines, beside...), append(r.Warnings, notes...)
 	if err != nil {
-		warnings = append(warnings, fmt.Sprintf("others were not timed beside the winner: %v", err))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("others were not timed beside the winner: %v", err))
 	}
-	return all, warnings
+	return r, c.Context.Err()
 }

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +21,6 @@ import (
 	"autotune/tuner/final"
 	"autotune/tuner/lint"
 	"autotune/tuner/operator"
-	"autotune/tuner/operator/tree"
 	"autotune/tuner/trial"
 )
 
@@ -39,7 +35,6 @@ func checkCommand() *cli.Command {
 			"The exit code is 1 if an entry is wrong, or slower than the general kernel.",
 		Flags: slices.Concat(problemFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "arch", Value: "sm_80,sm_90", Usage: "architectures that the defaults must compile for, `LIST` with commas; \"\" for none"},
-			&cli.BoolFlag{Name: "fix", Usage: "rewrite words of earlier versions in the folder's op.yaml and the files that it includes"},
 			jsonFlag(),
 		}, packFlags()),
 		Action: checkAction,
@@ -67,9 +62,6 @@ func checkAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("fix") {
-		return fixOperator(c, op)
-	}
 	shape := c.String("shape")
 	if shape == "" && op.Example != nil {
 		shape = operator.FormatShape(op.Example)
@@ -82,7 +74,7 @@ func checkAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d := checkDocument{Problem: p.String(), Findings: append([]lint.Finding{}, slices.Concat(lint.Outdated(op), lint.Signatures(op), lint.Tolerances(p))...)}
+	d := checkDocument{Problem: p.String(), Findings: append([]lint.Finding{}, slices.Concat(lint.Signatures(op), lint.Tolerances(p))...)}
 	for _, look := range []struct {
 		what string
 		at   func(*cli.Context, *operator.Problem) ([]lint.Finding, string, error)
@@ -314,44 +306,4 @@ func runDefaults(ctx context.Context, opened *devices.Opened, defaults int) (fou
 		}
 	}
 	return found, skipped, nil
-}
-
-// fixOperator rewrites what an operator's files say in words of the version before. All of it is
-// made before any of it is written.
-func fixOperator(c *cli.Context, op *operator.Operator) error {
-	folder := c.Args().First()
-	if len(op.Outdated) == 0 {
-		_, err := fmt.Fprintln(c.App.Writer, "nothing to rewrite in "+folder)
-		return err
-	}
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s is no folder with an op.yaml, and only such files are rewritten; by hand: %s", folder, op.Outdated[0])
-	}
-	byFile, files := map[string][]tree.Outdated{}, []string(nil)
-	for _, d := range op.Outdated {
-		path := filepath.Join(folder, d.File)
-		if byFile[path] == nil {
-			files = append(files, path)
-		}
-		byFile[path] = append(byFile[path], d)
-	}
-	renewed := map[string]string{}
-	for _, path := range files {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("%s cannot be rewritten: %w", path, err)
-		}
-		if renewed[path], err = tree.Renewed(string(text), byFile[path]); err != nil {
-			return fmt.Errorf("%s is left as it is: %w", path, err)
-		}
-	}
-	for _, path := range files {
-		if err := output.To(path, func(out io.Writer) error { _, err := io.WriteString(out, renewed[path]); return err }); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", path, output.Count(len(byFile[path]), "key")); err != nil {
-			return err
-		}
-	}
-	return nil
 }

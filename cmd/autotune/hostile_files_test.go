@@ -123,6 +123,9 @@ func TestHostileFiles(t *testing.T) {
 		})
 		for _, c := range contents {
 			for n, place := range r.places {
+				if c.endless && n > 0 {
+					continue // bytes are counted, wherever they stand
+				}
 				t.Run(fmt.Sprintf("%s/%s/%d", r.kind, c.name, n), func(t *testing.T) {
 					t.Parallel()
 					mustRefuse(t, r, c, place)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -160,7 +161,7 @@ func readReported(ctx context.Context, path string, p *webpage.Page) error {
 		if head, _ := buffered.Peek(200); familyHead.Match(head) {
 			families, err := family.Read(buffered)
 			for _, f := range families {
-				p.Families = append(p.Families, familyPage(f))
+				p.Families = append(p.Families, familyPage(f, path))
 			}
 			return nil, err
 		}
@@ -175,13 +176,14 @@ func readReported(ctx context.Context, path string, p *webpage.Page) error {
 	return err
 }
 
-// familyPage is a family as a page tells of it.
-func familyPage(f *family.Family) webpage.Family {
+// familyPage is a family of a file as a page tells of it.
+func familyPage(f *family.Family, path string) webpage.Family {
 	page := webpage.Family{
 		Title: f.Operator + " " + f.Shapes, Dimensions: f.Free, Tree: f.TreeText(),
-		Setting:  fmt.Sprintf("%s, %s", f.Device.Name, f.At.UTC().Format(time.DateOnly)),
-		Verdict:  fmt.Sprintf("%s, timed at %s.", output.Count(len(f.Entries), "kernel"), output.Count(len(f.Samples)+len(f.HeldOut), "shape")),
-		Commands: []string{"autotune pack layers --from family.json"},
+		Setting:    fmt.Sprintf("%s, %s", f.Device.Name, f.At.UTC().Format(time.DateOnly)),
+		Verdict:    fmt.Sprintf("%s, timed at %s.", output.Count(len(f.Entries), "kernel"), output.Count(len(f.Samples)+len(f.HeldOut), "shape")),
+		Conditions: f.Tree.Conditions(), Most: f.MaxSlowdown,
+		Commands: []string{"autotune pack layers --from " + quoted(path)},
 	}
 	if kind := f.Device.Kind.Properties(); kind.Caveat != "" {
 		page.Setting += ", " + kind.Caveat + ": times say nothing about a GPU"
@@ -195,17 +197,42 @@ func familyPage(f *family.Family) webpage.Family {
 		page.Verdict += fmt.Sprintf(" Where shapes were held out (%d), the chosen one takes %.3g times as long as the fastest at worst, %.3g times by the geometric mean.",
 			r.Of, r.Worst, r.Mean)
 	}
+	page.Choosers = fmt.Sprintf("Chosen by the %s. Slowdowns at samples, each by a tree grown from the others: %s.", f.By, f.Choosers[family.ByTree])
+	if e := f.Choosers[family.ByEstimate]; e.Of > 0 {
+		page.Choosers += fmt.Sprintf(" By the templates' estimates: %s.", e)
+	}
+	for _, l := range f.LeftOut {
+		page.LeftOut = append(page.LeftOut, operator.FormatShape(l.Shape)+": "+l.Reason)
+	}
 	for _, e := range f.Entries {
 		page.Entries = append(page.Entries, e.Configuration.String())
 	}
+	for _, l := range f.Regret.InLeaf {
+		page.Leaves = append(page.Leaves, webpage.Leaf{Where: l.Where, Kernels: f.KernelsText(l.Entries), Samples: l.Samples, HeldOut: l.Of, Worst: l.Worst, Mean: l.Mean, General: l.General})
+	}
+	var worst webpage.Shape
+	var general, times float64 // the logarithms of how much slower than the chosen one, added up
 	for i, s := range slices.Concat(f.Samples, f.HeldOut) {
 		shape := webpage.Shape{Text: operator.FormatShape(s.Shape), Entry: s.Chosen, BestMS: s.OwnBest.Median, Slowdown: s.Slowdown, HeldOut: i >= len(f.Samples)}
+		if s.General != nil && s.OwnBest.Median > 0 {
+			shape.General = s.General.Median / s.OwnBest.Median
+		}
 		for _, name := range f.Free {
 			if at := slices.Index(f.Dimensions, name); at >= 0 && at < len(s.Shape) {
 				shape.At = append(shape.At, s.Shape[at])
 			}
 		}
 		page.Shapes = append(page.Shapes, shape)
+		if shape.Slowdown > worst.Slowdown {
+			worst = shape
+			page.Commands = append(page.Commands[:1], "autotune search "+namedByFlags(f.Operator, operator.ProblemRecord{Shape: s.Shape, Parameters: f.Parameters, Math: f.Math}.Request()))
+		}
+		if shape.General > 0 && s.Chosen >= 0 && s.Slowdown > 0 {
+			general, times = general+math.Log(shape.General/s.Slowdown), times+1
+		}
+	}
+	if times > 0 {
+		page.Verdict += fmt.Sprintf(" The operator's plain kernel takes %.3g times as long as the chosen ones.", math.Exp(general/times))
 	}
 	return page
 }

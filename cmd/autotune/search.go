@@ -81,9 +81,6 @@ func searchOptions(c *cli.Context) (batch.Options, error) {
 	}
 	s := &o.Search
 	var err error
-	if s.Rivals, err = rivalsOf(c); err != nil {
-		return o, err
-	}
 	if s.Budget < 0 || s.Time < 0 {
 		return o, errors.New("--budget and --time take a number that is not negative; 0 means no limit")
 	}
@@ -125,6 +122,13 @@ func searchAction(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, opener.Close()) }()
 	if o.Run, err = runOf(c); err != nil {
+		return err
+	}
+	_, ways, err := baselinesOf(c)
+	if err != nil {
+		return err
+	}
+	if o.Search.Rivals, err = rivalsOf(c, ways); err != nil {
 		return err
 	}
 	if !c.Bool("no-cache") {

@@ -117,7 +117,7 @@ func TestThirdKind(t *testing.T) {
 		}
 		return string(text)
 	}
-	run("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./cmd/autotune") // without CUDA
+	run("go", "build", "-ldflags", "-s -w", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./cmd/autotune") // without CUDA
 	if text := run(program, "devices"); !strings.Contains(text, "third:0") || !strings.Contains(text, "Third X1") {
 		t.Errorf("devices lists\n%s", text)
 	}

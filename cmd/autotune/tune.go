@@ -133,7 +133,7 @@ func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Op
 	if err := output.To(path, func(w io.Writer) error { return family.WriteJSON(w, []*family.Family{f}) }); err != nil {
 		return nil, err
 	}
-	page.foundFamily(familyPage(f))
+	page.foundFamily(familyPage(f, path))
 	return f, o.Run.Forget()
 }
 

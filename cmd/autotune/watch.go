@@ -27,6 +27,8 @@ func watchFlag() cli.Flag {
 // methods do nothing.
 type watched struct {
 	server *watch.Server
+	title  string
+	began  time.Time
 
 	mu       sync.Mutex
 	searches []*followed // the one that changed last at the end
@@ -52,7 +54,7 @@ func watchOf(c *cli.Context) (*watched, error) {
 	if !c.Bool("watch") {
 		return nil, nil
 	}
-	w := &watched{}
+	w := &watched{title: strings.TrimSpace("autotune " + c.Command.Name + " " + c.Args().First()), began: time.Now()}
 	var err error
 	if w.server, err = watch.Serve(w.page); err != nil {
 		return nil, fmt.Errorf("--watch: %w", err)
@@ -150,7 +152,7 @@ func (w *watched) foundFamily(f webpage.Family) {
 func (w *watched) page() webpage.Page {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := webpage.Page{Title: "autotune", Families: slices.Clone(w.families), Live: &webpage.Live{}}
+	p := webpage.Page{Title: w.title, Families: slices.Clone(w.families), Live: &webpage.Live{}}
 	var status []string
 	if w.step != "" {
 		status = append(status, w.step)
@@ -164,7 +166,7 @@ func (w *watched) page() webpage.Page {
 	}
 	p.Live.Status = cmp.Or(strings.Join(status, "; "), "it has ended")
 	if len(w.searches) == 0 && w.step == "" {
-		p.Live.Status = "it begins"
+		p.Live.Status = fmt.Sprintf("it begins: the device and its compilers, %.0f s", time.Since(w.began).Seconds())
 	}
 	return p
 }

@@ -87,6 +87,9 @@ func TestFloatsInC(t *testing.T) {
 
 // A project of CMake's uses the pack's folder as it is.
 func TestCMake(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles C, in one goroutine")
+	}
 	testneeds.CMake.Need(t)
 	path, dir := packed(t, "layers", []cudasource.Winner{winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")}), t.TempDir()
 	library := filepath.Join(dir, "libcuda.so.1")
@@ -111,6 +114,9 @@ func TestCMake(t *testing.T) {
 
 // All built-in operators have a form in C and in C++.
 func TestAllOperatorsInC(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles C, in one goroutine")
+	}
 	testneeds.CXX.Need(t)
 	p, err := Make(t.Context(), echo{}, examples(t), nil, Options{Name: "layers"})
 	if err != nil || len(p.Notices) > 0 {

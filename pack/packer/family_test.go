@@ -184,6 +184,9 @@ func TestFamilies(t *testing.T) {
 
 // All kernels that take dimensions when they run can be packed, and have a form in C.
 func TestEveryOpenKernel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles for long, in one goroutine")
+	}
 	packed := map[string]bool{}
 	for _, op := range packable(t) {
 		name := op.Name

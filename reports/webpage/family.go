@@ -1,6 +1,7 @@
 package webpage
 
 import (
+	"fmt"
 	"strings"
 
 	"autotune/internal/output"
@@ -16,8 +17,24 @@ type Family struct {
 	Dimensions []string // that differ from shape to shape
 	Entries    []string // the kernels
 	Tree       string   // the choice among them, in lines
+	Conditions []string // of the choice, as "n*h <= 4096"
+	Leaves     []Leaf   // of the choice
+	Choosers   string   // how the ways to choose compare
+	LeftOut    []string // shapes without measurements, and why
 	Shapes     []Shape
+	Most       float64  // the slowdown that was asked for
 	Commands   []string // that go on from here
+}
+
+// Leaf is how a part of the choice does.
+type Leaf struct {
+	Where   string // "": everywhere
+	Kernels string
+	Samples int     // that it was made from
+	HeldOut int     // shapes that it was not made from
+	Worst   float64 // slowdown at those
+	Mean    float64 // likewise, the geometric mean
+	General float64 // how many times as long the general kernel takes as the chosen one; 0: not known
 }
 
 // Shape is a shape at which the kernels of a family were timed.
@@ -27,11 +44,26 @@ type Shape struct {
 	Entry    int     // that is chosen; -1: the general kernel
 	BestMS   float64 // of the fastest kernel, those made for the shape among them
 	Slowdown float64 // of the chosen one against that
+	General  float64 // likewise of the general kernel; 0: it was not timed
 	HeldOut  bool    // the choice was not made from it
 }
 
 // Best is the time of the fastest kernel in words.
 func (s Shape) Best() string { return reports.FormatMS(s.BestMS) }
+
+// Served says at how many shapes an entry is chosen, and how it does there at worst.
+func (f Family) Served(entry int) string {
+	count, worst := 0, 0.0
+	for _, s := range f.Shapes {
+		if s.Entry == entry {
+			count, worst = count+1, max(worst, s.Slowdown)
+		}
+	}
+	if count == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d (%.3f)", count, worst)
+}
 
 // familyView is a family as the page's template has it.
 type familyView struct {
@@ -42,6 +74,7 @@ type familyView struct {
 // familyData is a family as the page's script reads it.
 type familyData struct {
 	Dimensions []string    `json:"dimensions"`
+	Conditions []string    `json:"conditions"`
 	Entries    []string    `json:"entries"`
 	Shapes     []shapeData `json:"shapes"`
 }
@@ -66,7 +99,10 @@ func (f familyView) Lines() string {
 }
 
 func familyDataOf(f Family) familyData {
-	d := familyData{Dimensions: []string{}, Entries: []string{}, Shapes: []shapeData{}}
+	d := familyData{Dimensions: []string{}, Conditions: []string{}, Entries: []string{}, Shapes: []shapeData{}}
+	for _, condition := range f.Conditions {
+		d.Conditions = append(d.Conditions, output.Line(condition))
+	}
 	for _, name := range f.Dimensions {
 		d.Dimensions = append(d.Dimensions, output.Line(name))
 	}

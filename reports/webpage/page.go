@@ -114,7 +114,7 @@ func (p Page) laid() (fields map[string]any, text []byte, err error) {
 		families[i], choices[i] = familyView{f, fmt.Sprintf("f%d", i)}, familyDataOf(f)
 	}
 	text, err = json.Marshal(map[string]any{"searches": all, "families": choices}) // which escapes what could end the element
-	return map[string]any{"Title": output.Line(p.Title), "Searches": views, "Families": families, "Several": len(views)+len(families) > 1, "Live": p.Live}, text, err
+	return map[string]any{"Title": output.Line(p.Title), "Searches": views, "Families": families, "Several": len(views)+len(families) > 1, "Headed": len(views)+len(families) != 1, "Live": p.Live}, text, err
 }
 
 // Write writes the page.

@@ -108,9 +108,10 @@ func made(n int, text string) Search {
 // manyShapes is a family of two kernels for twelve shapes. Every text is the given one.
 func manyShapes(text string) Family {
 	f := Family{Title: text, Parameters: text, Setting: text, Verdict: text, Dimensions: []string{text + "n", text + "h"},
-		Entries: []string{text + "0", text + "1"}, Tree: text, Commands: []string{text}}
+		Entries: []string{text + "0", text + "1"}, Tree: text, Commands: []string{text}, Choosers: text, LeftOut: []string{text}, Most: 1.1,
+		Conditions: []string{text + "n*" + text + "h <= 40", text + "h <= 12", text}, Leaves: []Leaf{{Where: text, Kernels: text, Samples: 8, HeldOut: 4, Worst: 1.2, Mean: 1.1, General: 3}, {Kernels: text}}}
 	for i := range 12 {
-		f.Shapes = append(f.Shapes, Shape{Text: text + fmt.Sprint(i), At: []int64{1 << (i % 4), int64(8 + i)}, Entry: i%3 - 1, BestMS: 1, Slowdown: 1 + float64(i)/50, HeldOut: i%4 == 3})
+		f.Shapes = append(f.Shapes, Shape{Text: text + fmt.Sprint(i), At: []int64{1 << (i % 4), int64(8 + i)}, Entry: i%3 - 1, BestMS: 1, Slowdown: 1 + float64(i)/50, HeldOut: i%4 == 3, General: float64(i)})
 	}
 	return f
 }
@@ -390,6 +391,16 @@ func TestInABrowser(t *testing.T) {
 	if got := b.ask(`String(window.caught) + " " + (document.querySelector("article").option("progress") !== null)`); got != "undefined true" {
 		t.Errorf("of a page with hostile names: %s", got)
 	}
+	// The first condition's product is across, and its turn is drawn.
+	path, _ = writtenWith(t, []Family{manyShapes("a")})
+	b.open(path)
+	b.drawn()
+	if got := b.ask(`{ const o = document.querySelector("#f0").option(); o.xAxis[0].name + " " + o.yAxis[0].name + " " + JSON.stringify(o.series.filter((s) => s.name === "turn").map((s) => s.data.map((p) => Math.min(...p)))) }`); !strings.HasPrefix(got, "an*ah ah [[") || strings.Count(got, "],[") != 1 {
+		t.Errorf("the map is drawn over %s", got)
+	}
+	if got := b.ask(`[...document.querySelectorAll("td.far")].map((cell) => cell.textContent).join()`); got != "1.120,1.140,1.160,1.180,1.200,1.220" {
+		t.Errorf("marked are %s", got)
+	}
 	follows(t, b)
 	fits(t, b)
 	b.quiet()
@@ -448,8 +459,12 @@ func follows(t *testing.T, b *browser) {
 	b.drawn()
 	b.ask(`document.querySelector(".effect button").click()`)
 	before := b.ask(`document.querySelector(".selection p").textContent`)
+	b.ask(`scrollTo(0, 0); window.atOnce = new Promise((done) => new MutationObserver(() => document.querySelector(".live").textContent === "120 trials" && done(document.querySelector('[data-chart="compared"] canvas') !== null)).observe(document.querySelector("#content"), {childList: true})); 0`)
 	n <- 120
-	b.ask(`new Promise((done) => { const look = () => document.querySelector(".live").textContent === "120 trials" ? done() : setTimeout(look, 20); look(); })`)
+	// Charts in sight are drawn at once: they would be blank for a moment at every change.
+	if got := b.ask(`window.atOnce`); got != "true" {
+		t.Error("a chart in sight is blank after a change")
+	}
 	b.drawn()
 	for ask, want := range map[string]string{
 		`document.querySelector("article").option("progress").series.filter((s) => s.type === "scatter").slice(0, 2).reduce((n, s) => n + s.data.length, 0)`: "110",

@@ -61,7 +61,7 @@ function search(article, data) {
 		compared(c) {
 			const rows = data.compared.slice().reverse(), winner = data.compared[0];
 			// Bars beyond a multiple of the winner's are cut, so that those near it can be told apart.
-			const end = Math.max(...rows.map((r) => r.ms).filter((ms) => ms <= 8 * winner.ms)) * 1.15;
+			const end = Math.max(...rows.flatMap((r) => [r.ms, r.high || 0]).filter((ms) => ms <= 8 * winner.ms)) * 1.15;
 			const cut = Math.max(...rows.map((r) => r.ms)) > end;
 			const bars = {
 				type: "custom", encode: {x: 1, y: 0}, tooltip: {formatter: (p) => rows[p.dataIndex].name + ": " + rows[p.dataIndex].text},
@@ -80,7 +80,7 @@ function search(article, data) {
 						children.push(line(to[0] - 28, top + height + 2, to[0] - 18, top - 2, c.paper, 5));
 					}
 					if (row.low && row.high > row.low) {
-						const a = api.coord([row.low, y])[0], b = api.coord([row.high, y])[0];
+						const a = api.coord([row.low, y])[0], b = high;
 						children.push(line(a, to[1], b, to[1], c.ink, 2), line(a, to[1] - 5, a, to[1] + 5, c.ink, 2), line(b, to[1] - 5, b, to[1] + 5, c.ink, 2));
 					}
 					return {type: "group", children};
@@ -163,7 +163,7 @@ function search(article, data) {
 			const y = ys.length ? range(c, extent(ys), {nameGap: 42}) : axis(c, {type: "value", min: 0, max: 1, axisLabel: {show: false}});
 			return Object.assign(base(c), {
 				grid: {left: 36, right: 16, top: 24, bottom: 24, containLabel: true},
-				xAxis: axis(c, {type: "value", min: state.axis === "seconds" ? 0 : 1, max: xs[n - 1] || 1, name: state.axis === "seconds" ? "seconds" : "evaluations", splitLine: {show: false},
+				xAxis: axis(c, {type: "value", min: state.axis === "seconds" ? 0 : 1, max: xs[n - 1] || 1, minInterval: state.axis === "seconds" ? 0 : 1, name: state.axis === "seconds" ? "seconds" : "evaluations", splitLine: {show: false},
 					axisLabel: {color: c.faint, showMaxLabel: false}}),
 				yAxis: y,
 				series: [

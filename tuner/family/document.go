@@ -182,7 +182,21 @@ func (f *Family) check() error {
 			return fmt.Errorf("its sample %s does not fit its %d entries", operator.FormatShape(s.Shape), len(f.Entries))
 		}
 	}
+	for _, l := range f.Regret.InLeaf {
+		if err := f.hasEntries(l.Entries); err != nil {
+			return err
+		}
+	}
 	return f.Tree.check(f, 0)
+}
+
+func (f *Family) hasEntries(entries []int) error {
+	for _, e := range entries {
+		if e < 0 || e >= len(f.Entries) {
+			return fmt.Errorf("its tree names entry %d of %d", e, len(f.Entries))
+		}
+	}
+	return nil
 }
 
 // check refuses a tree that cannot be followed.
@@ -191,12 +205,7 @@ func (n *Node) check(f *Family, depth int) error {
 	case n == nil || depth > 16:
 		return errors.New("its tree lacks a branch, or is too deep")
 	case n.If == "":
-		for _, e := range n.Entries {
-			if e < 0 || e >= len(f.Entries) {
-				return fmt.Errorf("its tree names entry %d of %d", e, len(f.Entries))
-			}
-		}
-		return nil
+		return f.hasEntries(n.Entries)
 	}
 	e, err := expr.Parse(n.If)
 	if err != nil {

@@ -35,21 +35,25 @@ func (f *Family) TreeText() string {
 // write writes a tree with a line a condition and a line a leaf.
 func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	if n.If == "" {
-		names := make([]string, 0, len(n.Entries))
-		for _, e := range n.Entries {
-			names = append(names, fmt.Sprintf("%d (%s)", e, f.Entries[e].Template))
-		}
-		leaf := "the general kernel"
-		if len(names) > 0 {
-			leaf = "entry " + strings.Join(names, ", else ")
-		}
-		fmt.Fprintf(b, "%s%s\n", indent, leaf)
+		fmt.Fprintf(b, "%s%s\n", indent, f.KernelsText(n.Entries))
 		return
 	}
 	fmt.Fprintf(b, "%sif %s\n", indent, n.If)
 	n.Then.write(b, indent+"    ", f)
 	fmt.Fprintf(b, "%selse\n", indent)
 	n.Else.write(b, indent+"    ", f)
+}
+
+// KernelsText names the kernels of a leaf.
+func (f *Family) KernelsText(entries []int) string {
+	if len(entries) == 0 {
+		return "the general kernel"
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, fmt.Sprintf("%d (%s)", e, f.Entries[e].Template))
+	}
+	return "entry " + strings.Join(names, ", else ")
 }
 
 // writeShapes writes a row a shape: its own best, each entry against that, and the choice.

@@ -64,6 +64,14 @@ func (n *Node) walk(path []string, visit func(*Node, string)) {
 	n.Else.walk(append(slices.Clone(path), strings.Replace(n.If, "<=", ">", 1)), visit)
 }
 
+// Conditions are those of a tree, the first one first.
+func (n *Node) Conditions() []string {
+	if n == nil || n.If == "" {
+		return nil
+	}
+	return slices.Concat([]string{n.If}, n.Then.Conditions(), n.Else.Conditions())
+}
+
 // The bounds of a tree.
 const (
 	mostDepth   = 3

@@ -11,7 +11,7 @@ import (
 // rows, groups that are multiplied together, passes of a stream.
 func TestChoicesBeyondDefaults(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
-	v := &prover{device: d, drawn: 1}
+	v := &prover{device: d, drawn: 1, few: true}
 	for _, c := range []struct{ operator, row, math, template, where string }{
 		{"matmul", "1x130x136x164 transpose_b=true bias=true type=bf16", "fp32", "tma_gemm_16bit", "cluster == 2 and columns == 160 and row_blocks == 1"},
 		{"matmul", "1x70x264x65 transpose_b=true type=f16", "fp32", "tma_gemm_16bit", "splits == 2 and columns == 64 and row_blocks == 1"},

@@ -44,7 +44,7 @@ func TestCasesBind(t *testing.T) {
 // a GPU. One operator of rows there stands for its frame. The emulator proves all of them in tuner/operator.
 func TestEmulator(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
-	v := &prover{device: d}
+	v := &prover{device: d, few: true}
 	for _, o := range operators(t) {
 		if ofRows(o) || freeCases[o.Name] != nil {
 			continue

@@ -45,7 +45,7 @@ var freeCases = map[string][][]string{
 // that satisfies its conditions: what differs is what the struct of sizes holds.
 func TestFreeDimensions(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
-	v := &prover{device: d}
+	v := &prover{device: d, few: true}
 	sources := map[string]bool{} // of templates that cases prove
 	for _, o := range operators(t) {
 		for _, template := range o.Templates {

@@ -141,5 +141,5 @@ func (s *gpuSuite) run(t *testing.T, p *operator.Problem, name string) {
 func memoryOf(p *operator.Problem) int64 {
 	const beside = 256 << 20
 	each := p.MemoryBytes() + 4*p.Output().Elements + beside
-	return each * int64(len(distributions(p)))
+	return each * int64(len(distributions(p, false)))
 }

@@ -25,24 +25,25 @@ type prover struct {
 	// launches is how often each variant is launched once more, each of them compared.
 	launches int
 	winners  map[string][]space.Configuration
+	few      bool // distributions: other tests have all of them
 	tally    tally
 }
 
 // distributions are those that a problem is proven on: all that its operator
-// declares, or two where the tensors are large, and one at least.
-func distributions(p *operator.Problem) []string {
+// declares, or two where that is enough or the tensors are large, and one at least.
+func distributions(p *operator.Problem, few bool) []string {
 	const large = 256 << 20
 	all := p.Operator.Inputs
-	if p.MemoryBytes() < large {
+	if !few && p.MemoryBytes() < large {
 		return all
 	}
-	few := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+	two := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 		return name != "normal" && name != "special"
 	})
-	if len(few) == 0 {
+	if len(two) == 0 {
 		return all[:1]
 	}
-	return few
+	return two
 }
 
 // proveAlone compiles a problem's reference, if that is a kernel, and proves it.
@@ -71,7 +72,7 @@ func (v *prover) prove(t *testing.T, p *operator.Problem, reference *compile.Bin
 		t.Fatal(err)
 	}
 	sessions := map[string]device.Session{}
-	for _, distribution := range distributions(p) {
+	for _, distribution := range distributions(p, v.few) {
 		s, err := v.device.Open(t.Context(), p, reference, protocol(distribution))
 		if err != nil {
 			t.Fatalf("%s, %s: %v", p, distribution, err)

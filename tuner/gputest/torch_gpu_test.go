@@ -66,7 +66,7 @@ func (c *torchCases) add(p *operator.Problem, k operator.Kernel, reference *comp
 	for _, parameter := range p.Parameters {
 		about.Parameters[parameter.Name] = parameter.Value
 	}
-	for _, distribution := range distributions(p) {
+	for _, distribution := range distributions(p, false) {
 		about.Distributions[distribution] = c.numbers[distribution]
 	}
 	text, err := json.MarshalIndent(about, "", " ")

@@ -21,15 +21,6 @@ type Finding struct {
 	Fault    bool   `json:"fault,omitempty"`
 }
 
-// Outdated finds words that the next version does not read.
-func Outdated(o *operator.Operator) []Finding {
-	var found []Finding
-	for _, d := range o.Outdated {
-		found = append(found, Finding{o.Name, d.String(), false})
-	}
-	return found
-}
-
 // Signatures finds kernels whose parameters cannot be the operator's arguments.
 func Signatures(o *operator.Operator) []Finding {
 	var found []Finding

@@ -12,7 +12,7 @@ import (
 
 // likeDirect is a template beside goodOperator's.
 const likeDirect = goodOperator + `  - name: again
-    like: direct
+    include: direct
     headers: {deeper.cuh: other.cuh}
     tunables: {block_x: [32, 64], rows: [1, 2]}
     derived: {chunk: block_x*rows}
@@ -85,7 +85,7 @@ func TestTemplateLikeAnother(t *testing.T) {
 
 func TestBadLikes(t *testing.T) {
 	for old, fault := range map[string][2]string{
-		"like: direct":            {"like: again", "op.yaml:37:11: unknown earlier template `again`; there are direct"},
+		"include: direct":         {"include: again", "op.yaml:37:14: unknown earlier template `again`; there are direct"},
 		"deeper.cuh: other":       {"deep.cuh: other", "op.yaml:38:15: `direct.cu` does not include `deep.cuh`; did you mean `deeper.cuh`?"},
 		"other.cuh":               {"none.cuh", "op.yaml:38:27: the file `none.cuh` is neither in the operator's folder nor a shared one"},
 		"{deeper.cuh: other.cuh}": {"[other.cuh]", "headers must be a mapping of names that kernels include to files"},
@@ -100,7 +100,7 @@ func TestBadLikes(t *testing.T) {
 }
 
 const likeSteps = packingOperator + `  - name: again
-    like: direct
+    include: direct
     when: n <= 10 and n > 1
     tunables: {threads: [32]}
     derived: {blocks: "2*ceil_div(padded, threads)"}
@@ -141,7 +141,7 @@ func TestManyLikes(t *testing.T) {
 	var long strings.Builder
 	long.WriteString(strings.Replace(goodOperator, "constraints: [chunk <= 256]", "constraints: [chunk <= 256"+strings.Repeat(", vec > 0", 8000)+"]", 1))
 	for i := range 1200 {
-		fmt.Fprintf(&long, "  - {name: t%d, like: direct, tunables: {block_x: [1], vec: [1], wide: [false]}, default: {block_x: 1, vec: 1, wide: false}}\n", i)
+		fmt.Fprintf(&long, "  - {name: t%d, include: direct, tunables: {block_x: [1], vec: [1], wide: [false]}, default: {block_x: 1, vec: 1, wide: false}}\n", i)
 	}
 	start := time.Now()
 	_, err := likeFiles(long.String())

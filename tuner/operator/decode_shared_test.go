@@ -16,10 +16,10 @@ tensors:
 cost: {bytes: 8*n*w}
 reference: reference.cu
 templates:
-  - from: rows.yaml
+  - include: rows.yaml
     with: {depth: 2*n, deeper: depth + 1}
   - name: again
-    like: rows
+    include: rows
     source: again.cu
     tunables: {threads: [32]}
     default: {threads: 32}
@@ -93,17 +93,17 @@ func TestSharedTemplates(t *testing.T) {
 // A fault is told where it stands, in the one file or the other, now or when a problem is known.
 func TestSharedTemplatesThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
-		{"no such file", "from: rows.yaml", "from: row.yaml", "op.yaml:11:11: there is no file `row.yaml` of templates, in the operator's folder or shared"},
-		{"no name of a list", "from: rows.yaml", "from: ../rows.yaml", "op.yaml:11:11: this must name a file with a list of templates"},
-		{"a kernel", "from: rows.yaml", "from: rows.cu", "op.yaml:11:11: this must name a file with a list of templates"},
-		{"another key", "    with:", "    name: rows\n    with:", "op.yaml:12:5: unknown key `name`; an item for a file's templates has the keys include, with"},
+		{"no such file", "include: rows.yaml", "include: row.yaml", "op.yaml:11:14: there is no file `row.yaml` of templates, in the operator's folder or shared"},
+		{"no name of a list", "include: rows.yaml", "include: ../rows.yaml", "op.yaml:11:14: this must name a file with a list of templates"},
+		{"a kernel", "include: rows.yaml", "include: rows.cu", "op.yaml:11:14: this must name a file with a list of templates"},
+		{"another key", "    with:", "    name: rows\n    with:", "op.yaml:11:14: `rows.yaml` is a list, which a mapping cannot include"},
 		{"a value of the operator's", "{depth: 2*n", "{depth: 2*n, w: 3", "op.yaml:12:24: the derived value `w` has the name of a dimension"},
 		{"an unknown name", "depth: 2*n", "depth: 2*m", "op.yaml:12:21: `m` is not defined here"},
 		{"a missing value", "{depth: 2*n, deeper: depth + 1}", "{deeper: 2*n}", "rows.yaml:7:13: `depth` is not defined here"},
 		{"a name that is none there", "depth*w // 8", "depth*v // 8", "rows.yaml:7:19: `v` is not defined here"},
 		{"no list", sharedTemplates, "name: rows\n", "rows.yaml:1:1: a file of templates must be a list; this is a mapping"},
-		{"nothing", sharedTemplates, "# Rows.\n", "rows.yaml:1:1: the file is empty (included at op.yaml:11:11); it holds keys, or a list of templates"},
-		{"a file in itself", "- name: rows\n", "- from: rows.yaml\n- name: rows\n", "rows.yaml:2:9: files include each other, or 9 deep (included at rows.yaml:2:9)"},
+		{"nothing", sharedTemplates, "# Rows.\n", "rows.yaml:1:1: the file is empty (included at op.yaml:11:14); it holds keys, or a list of templates"},
+		{"a file in itself", "- name: rows\n", "- include: rows.yaml\n- name: rows\n", "rows.yaml:2:12: files include each other, or 9 deep (included at rows.yaml:2:12)"},
 		{"a default that is no value", "default: {threads: 32}\n", "default: {threads: 16}\n", "rows.yaml:11:22: the default threads=16 is not among its values"},
 		{"a value that cannot be", "depth*w // 8", "depth*w // (n - 4)", "rows.yaml:7:13: derived value blocks `depth*w // (n - 4)` for scale 4x100: "},
 	} {
@@ -116,7 +116,7 @@ func TestSharedTemplatesThatCannotBe(t *testing.T) {
 
 func FuzzSharedTemplates(f *testing.F) {
 	f.Add(sharedTemplates)
-	for _, text := range []string{"", "a", "- a", "- name: rows\n", "[{name: rows, source: rows.cu}]", "- from: rows.yaml\n", strings.Replace(sharedTemplates, "depth*w", "depth*v", 1)} {
+	for _, text := range []string{"", "a", "- a", "- name: rows\n", "[{name: rows, source: rows.cu}]", "- include: rows.yaml\n", strings.Replace(sharedTemplates, "depth*w", "depth*v", 1)} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

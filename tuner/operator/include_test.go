@@ -8,7 +8,6 @@ import (
 	"testing/fstest"
 
 	"autotune/templates"
-	"autotune/tuner/operator/tree"
 )
 
 // axesOperator says for all axes at once what plainOperator says for each, in a file that both
@@ -103,9 +102,6 @@ func TestIncludeIsTheSameOperator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(o.Outdated) > 0 {
-			t.Errorf("%s: %v", name, o.Outdated)
-		}
 		kernels[name] = k.Digest() + macrosText(k) + p.String() + k.Launches[0].String()
 		if p.Bytes != 4*5*(12*30+10*26) || p.Flops != 5 {
 			t.Errorf("%s: %d bytes, %d flops", name, p.Bytes, p.Flops)
@@ -157,25 +153,6 @@ func TestIncludesThatCannotBe(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v\nwant %s", test.new, err, test.want)
 		}
-	}
-}
-
-// What a file says in words of the version before is rewritten, and nothing else of it.
-func TestRenewed(t *testing.T) {
-	o, err := loadShared(sharedOperator, sharedTemplates)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := tree.Renewed(sharedOperator, o.Outdated)
-	want := strings.Replace(strings.Replace(sharedOperator, "from: rows", "include: rows", 1), "like: rows", "include: rows", 1)
-	if err != nil || text != want {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	if o, err = loadShared(text, sharedTemplates); err != nil || len(o.Outdated) > 0 {
-		t.Errorf("%v, %v", o, err)
-	}
-	if _, err := tree.Renewed("# another file\n", []tree.Outdated{{File: "op.yaml", Line: 11, Column: 5, Key: "from", Now: "include"}}); err == nil || !strings.Contains(err.Error(), "the file has changed") {
-		t.Errorf("of another file: %v", err)
 	}
 }
 

@@ -62,7 +62,7 @@ func (l *language) declare(s scope, where tree.Position, name, what string) {
 		if other == name {
 			where.Refuse("the %s `%s` has the name of a %s", what, name, otherWhat)
 		}
-		if l.o.Macros.Macro(other) == l.o.Macros.Macro(name) {
+		if l.o.Macros != SameMacros && strings.EqualFold(other, name) {
 			where.Refuse("the %s `%s` and the %s `%s` are one macro, %s", what, name, otherWhat, other, strings.ToUpper(name))
 		}
 	}

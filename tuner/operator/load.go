@@ -55,7 +55,7 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	root := file.Parse(text)
 	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
 	in.Expand(root, "")
-	o := &Operator{File: file.Name, files: l.files, Outdated: in.Outdated, FillKernels: map[string]FillKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
+	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]FillKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
 	l.language = &language{o: o, lets: map[string]let{}}
 	l.operator(root)
 	o.checkExample()

@@ -18,8 +18,7 @@ import (
 type Operator struct {
 	Name       string            `json:"operator"`
 	Summary    string            `json:"summary"`
-	Shape      []string          `json:"shape"` // the dimensions that a shape gives, in order
-	Outdated   []tree.Outdated   `json:"-"`
+	Shape      []string          `json:"shape"`             // the dimensions that a shape gives, in order
 	Example    []int64           `json:"example,omitempty"` // a shape to try; nil if op.yaml names none
 	Parameters []ParameterSpec   `json:"parameters"`
 	Preset     map[string]string `json:"preset,omitempty"` // what runs when no parameter is set

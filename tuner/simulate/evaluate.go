@@ -186,7 +186,7 @@ func playAll(ctx context.Context, matches []*match, o Options) error {
 				if err := playing.Err(); err != nil {
 					return err
 				}
-				s, err := strategy.New(m.strategy, m.Space, strategy.Options{Seed: o.Seed + uint64(repeat), Budget: o.Budget})
+				s, err := strategy.New(m.strategy, m.Space, strategy.Options{Seed: o.Seed + uint64(repeat)})
 				if err == nil {
 					m.runs[repeat] = m.play(playing, s, o.Budget, m.crew)
 					err = playing.Err()

@@ -63,7 +63,7 @@ func merged(s *Store, from string) error {
 // A command may be killed at any instant. It loses no trial that it was not to
 // remove, changes no cache that it only reads, and leaves no half of a new one.
 func TestKilledCommands(t *testing.T) {
-	kills := endurance.Times(60, 200)
+	kills := endurance.Times(20, 200)
 	for name := range writing {
 		t.Run(name, func(t *testing.T) {
 			path, from := newPath(t), newPath(t)

@@ -16,6 +16,9 @@ func seenOf(ids []int64, score func(int64) strategy.Outcome) []strategy.Seen {
 }
 
 func TestChance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks strategies for long, in one goroutine")
+	}
 	s := gridSpace(t, 10, 10, 10)
 	score := bowl(s)
 	ids := s.Sample(seeded(1), int(s.Len()))

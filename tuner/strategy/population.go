@@ -1,23 +1,9 @@
 package strategy
 
-import "math"
-
 // member is a configuration of a population.
 type member struct {
 	id   int64
-	loss float64 // +Inf while unknown and for failures
-}
-
-// owners maps a configuration to the members for which it was proposed.
-type owners map[int64][]int
-
-func (o owners) add(id int64, member int) { o[id] = append(o[id], member) }
-
-// take returns and forgets the members that wait for a configuration.
-func (o owners) take(id int64) []int {
-	list := o[id]
-	delete(o, id)
-	return list
+	loss float64
 }
 
 // populationSize suits windows of a hundred to a thousand evaluations, and is
@@ -25,9 +11,6 @@ func (o owners) take(id int64) []int {
 func populationSize(a *archive) int {
 	return int(max(2, min(20, a.space.Len()/3)))
 }
-
-// unknown is a member that has no configuration yet.
-func unknown() member { return member{id: -1, loss: math.Inf(1)} }
 
 // valid turns a choice into a configuration: itself if it is valid, else the
 // nearest that is.

@@ -35,8 +35,7 @@ type Strategy interface {
 
 // Options are what every strategy understands.
 type Options struct {
-	Seed   uint64
-	Budget int // evaluations that the search intends, 0 if open
+	Seed uint64
 	// Expected is what is known before anything is evaluated; nil: nothing.
 	Expected *Expected
 }
@@ -55,10 +54,7 @@ func entries() []entry {
 		{"bayesian", "Gaussian process with expected improvement", newBayesian},
 		{"forest", "extremely randomised trees with expected improvement", newForest},
 		{"ils", "greedy iterated local search", newILS},
-		{"annealing", "simulated annealing", newAnnealing},
 		{"genetic", "genetic algorithm", newGenetic},
-		{"differential_evolution", "differential evolution", newEvolution},
-		{"particle_swarm", "particle swarm optimisation", newSwarm},
 		{"random", "uniformly, without replacement", newRandom},
 		{"exhaustive", "every configuration, in index order", newExhaustive},
 	}

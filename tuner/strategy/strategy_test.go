@@ -114,6 +114,9 @@ func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 // Whatever the outcomes and however many are under way, the whole space is
 // proposed in the end, and nothing twice.
 func TestStrategiesExhaust(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks strategies for long, in one goroutine")
+	}
 	spaces := map[string]*space.Space{
 		"1": gridSpace(t, 1), "2": gridSpace(t, 2), "3": gridSpace(t, 1, 3), "6": gridSpace(t, 2, 3),
 		"12": gridSpace(t, 3, 2, 2), "20": gridSpace(t, 4, 5), "mixed": mixedSpace(t),
@@ -155,6 +158,9 @@ func TestStrategiesAreDeterministic(t *testing.T) {
 
 // What was told without being asked for is not proposed, and used.
 func TestToldConfigurationsAreNotProposed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks strategies for long, in one goroutine")
+	}
 	s := mixedSpace(t)
 	for _, name := range strategy.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -181,6 +187,9 @@ func TestToldConfigurationsAreNotProposed(t *testing.T) {
 
 // On a smooth problem every strategy that learns is better than chance.
 func TestStrategiesLearn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks strategies for long, in one goroutine")
+	}
 	s := gridSpace(t, 10, 10, 10, 10)
 	score := bowl(s)
 	const budget, repeats = 120, 5
@@ -188,7 +197,7 @@ func TestStrategiesLearn(t *testing.T) {
 		var bests []float64
 		for seed := range uint64(repeats) {
 			best := math.Inf(1)
-			for _, id := range search(t, started(t, name, s, strategy.Options{Seed: seed, Budget: budget}), score, budget, 1, seeded(seed)) {
+			for _, id := range search(t, started(t, name, s, strategy.Options{Seed: seed}), score, budget, 1, seeded(seed)) {
 				if o := score(id); o.OK {
 					best = min(best, o.Score)
 				}
@@ -211,6 +220,9 @@ func TestStrategiesLearn(t *testing.T) {
 
 // Failures that lie together are learnt to be avoided.
 func TestModelsAvoidFailures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks strategies for long, in one goroutine")
+	}
 	s := gridSpace(t, 10, 10, 10)
 	score := func(id int64) strategy.Outcome {
 		x := s.Features(id, nil)
@@ -234,8 +246,8 @@ func TestModelsAvoidFailures(t *testing.T) {
 }
 
 func TestUnknownStrategy(t *testing.T) {
-	_, err := strategy.New("anealing", gridSpace(t, 2), strategy.Options{})
-	if err == nil || !strings.Contains(err.Error(), `"anealing"`) || !strings.Contains(err.Error(), "annealing") {
+	_, err := strategy.New("genetics", gridSpace(t, 2), strategy.Options{})
+	if err == nil || !strings.Contains(err.Error(), `"genetics"`) || !strings.Contains(err.Error(), "genetic,") {
 		t.Errorf("error %v", err)
 	}
 	if !slices.Contains(strategy.Names(), strategy.Default) {

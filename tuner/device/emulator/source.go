@@ -83,7 +83,7 @@ func rewriteDynamicShared(source, file string) string {
 // those of namespaces and linkage.
 func atFileScope(text string) bool {
 	var open []bool // of each open brace: whether it is another one
-	head := 0 // where what an open brace belongs to begins at the earliest
+	head := 0       // where what an open brace belongs to begins at the earliest
 	for i := range len(text) {
 		switch {
 		case text[i] == '{':

@@ -28,9 +28,8 @@ var listForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\.yaml$`)
 
 // Includer puts fragments into the places of a tree that include them.
 type Includer struct {
-	Read     func(name string) (text, from string, err error) // a fragment's file
-	Shared   []string                                         // files that may be meant
-	Outdated []Outdated                                       // keys that are
+	Read   func(name string) (text, from string, err error) // a fragment's file
+	Shared []string                                         // files that may be meant
 
 	templates []*Node // so far, whole
 	deep      int     // fragments within each other
@@ -39,10 +38,8 @@ type Includer struct {
 
 // including gives the entry that includes a fragment; nil if there is none.
 func (n *Node) including() *Entry {
-	for i, e := range n.Entries {
-		if e.Key == "include" || e.Key == "from" || old[e.Key] != "" && n.Get("name") != nil {
-			return &n.Entries[i]
-		}
+	if at := slices.IndexFunc(n.Entries, func(e Entry) bool { return e.Key == "include" }); at >= 0 {
+		return &n.Entries[at]
 	}
 	return nil
 }
@@ -75,7 +72,6 @@ func (in *Includer) Expand(n *Node, key string) {
 
 // merge adds to a mapping what it includes.
 func (in *Includer) merge(n *Node, include Entry) {
-	in.noteOld(include)
 	name := include.Value.Text()
 	var model *Node
 	var left []string
@@ -123,18 +119,12 @@ func sum(own, other *Node) *Node {
 
 // isList tells whether an item of a list stands for the items of a file.
 func (n *Node) isList(include Entry) bool {
-	return include.Key == "from" || !slices.ContainsFunc(n.Entries, func(e Entry) bool { return e != include && e.Key != "with" })
+	return !slices.ContainsFunc(n.Entries, func(e Entry) bool { return e != include && e.Key != "with" })
 }
 
 // itemsOf are the items of the file that an item of a list names. They know what it gives them `with`.
 func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
-	in.noteOld(include)
 	with := item.Get("with")
-	for _, e := range item.Entries {
-		if e != include && e.Key != "with" {
-			e.RefuseHint("an item for a file's templates has the keys include, with", "unknown key `%s`", e.Key)
-		}
-	}
 	name := include.Value.Text()
 	if !listForm.MatchString(name) {
 		include.Value.Refuse("this must name a file with a list of templates, in the operator's folder or a shared one, as convolution.yaml")

@@ -382,6 +382,7 @@ func TestServerGoneForGood(t *testing.T) {
 		"time silent":  {limit: time.Minute, time: 6 * time.Second, silent: true, most: 8 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they wait
 			s := newServer(t)
 			worker, _ := start(t, "worker", urlVariable+"="+s.url)
 			defer kill(worker)
