@@ -48,7 +48,7 @@ DEFAULTS = {
     **{name: {"padding": 0, "dilation": 1, "ceil_mode": False, **IMAGE} for name in ("max_pool1d", "max_pool2d", "max_pool3d")},
     **{name: CONVOLUTION for name in ("conv1d", "conv2d", "conv3d")},
     **{name: {**CONVOLUTION, "output_padding": 0} for name in TRANSPOSED},
-    "matmul": {"transpose_a": False, "transpose_b": False, "broadcast_a": False, "broadcast_b": False, "bias": False, "type": "f32",
+    "matmul": {"transpose_a": False, "transpose_b": False, "broadcast_a": False, "broadcast_b": False, "bias": False, "activation": "x", "type": "f32",
                "triangular_a": 0, "triangular_b": 0, "triangular_output": 0},
     "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False, **IMAGE},
     **{name: {"type": "f32"} for name in ROWS},
@@ -266,7 +266,7 @@ def product(p):
     def call(t):
         a, b = (triangle(t[name].mT if p[f"transpose_{name}"] else t[name], p[f"triangular_{name}"]) for name in ("a", "b"))
         y = triangle(torch.matmul(a, b), p["triangular_output"])
-        return y + t["bias"] if p["bias"] else y
+        return expression(p["activation"])({"x": y + t["bias"] if p["bias"] else y})
 
     return call
 

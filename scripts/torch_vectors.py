@@ -232,6 +232,8 @@ MATMUL = [
     ("second transposed", (1, 3, 130, 8), dict(transpose_b=True, bias=True), "normal"),
     ("first broadcast", (3, 4, 9, 5), dict(broadcast_a=True, transpose_b=True), "normal"),
     ("second broadcast", (2, 5, 4, 6), dict(broadcast_b=True, transpose_a=True, bias=True), "negative"),
+    ("activation", (2, 5, 7, 6), dict(bias=True, activation="gelu(x)"), "normal"),
+    ("activation of a triangle", (1, 6, 5, 7), dict(triangular_output=1, activation="sigmoid(x)", type="bf16"), "normal"),
 ]
 
 

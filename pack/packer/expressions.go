@@ -14,9 +14,13 @@ import (
 // A pack has kernels for some expressions alone. So a parameter of type expression is a word there: the
 // expression as its problem has it. What it says of tensors is derived from the word.
 
-// expressionWord describes the parameter. It has no words yet.
+// expressionWord describes the parameter. It has no words yet. One that problems may leave out has its default.
 func expressionWord(s operator.ParameterSpec) pack.Parameter {
-	return pack.Parameter{Name: s.Name, Type: "word", Words: []string{}, Components: []pack.Component{{Name: s.Name}}}
+	d := pack.Parameter{Name: s.Name, Type: "word", Words: []string{}, Components: []pack.Component{{Name: s.Name}}}
+	if s.Later {
+		d.Components[0].Default.Expr = expr.MustParse(expr.String(s.Default.Text).Source())
+	}
+	return d
 }
 
 // parameters gives values those of a problem's parameters. An expression becomes a word of the operator's.
@@ -103,6 +107,18 @@ func expressionDigests(p *operator.Problem) (digests []string) {
 		digests = append(digests, hex.EncodeToString(digest[:4]))
 	}
 	return digests
+}
+
+// leftOut adds the expressions of problems that leave the parameter out.
+func (p *Packed) leftOut(o *operator.Operator) error {
+	for _, s := range o.Parameters {
+		if s.Type == operator.ExpressionParameter && s.Later {
+			if err := p.meant(o, operator.TorchCall{Arguments: []operator.TorchArgument{{Name: s.Name, Default: s.Default.Text}}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // meant adds the expression that a function of PyTorch's means.

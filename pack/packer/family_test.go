@@ -356,6 +356,10 @@ func chosenByPython(t *testing.T, path string, cases []chosenCase) []string {
 	for _, c := range cases {
 		one := problem{Operator: c.problem.Operator.Name, Settings: []expr.Value{}, Type: string(c.problem.Output().Type)}
 		for _, s := range c.problem.Operator.Parameters {
+			if s.Type == operator.ExpressionParameter {
+				one.Settings = append(one.Settings, expr.Int(0)) // the only word
+				continue
+			}
 			for _, name := range s.Names {
 				if s.Type != operator.WordParameter {
 					one.Settings = append(one.Settings, c.problem.Values[name])

@@ -304,7 +304,7 @@ func (p *Packed) describe(o *operator.Operator) error {
 		d.Tensors = append(d.Tensors, t)
 	}
 	p.Operators = append(p.Operators, d)
-	return nil
+	return p.leftOut(o)
 }
 
 func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code()} }

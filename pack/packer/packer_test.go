@@ -248,8 +248,12 @@ func TestGeneralKernelsKnowTheSizes(t *testing.T) {
 				}
 				continue
 			}
-			if f := p.Values["f"].String(); name == "elementwise" && f != "relu(x)" {
-				if err == nil || !strings.Contains(err.Error(), "it is one of relu(x); got "+f) {
+			expression, only := p.Values["f"], "relu(x)"
+			if name == "matmul" {
+				expression, only = p.Values["activation"], "x"
+			}
+			if f := expression.String(); (name == "elementwise" || name == "matmul") && f != only {
+				if err == nil || !strings.Contains(err.Error(), "it is one of "+only+"; got "+f) {
 					t.Errorf("%s: the pack has no kernel for the expression, and says %v", p, err)
 				}
 				continue

@@ -1,6 +1,7 @@
 // few_lines.cuh: what few_rows.cu and few_stream.cu share: steps of k, products of a step, and how sums
 // leave. The wide factor's lines are a product's rows, the few lines its columns.
 #pragma once
+#include "activated.cuh"
 #include "factor.cuh"
 #include "mma.cuh"
 #include "element.cuh"

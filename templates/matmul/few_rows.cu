@@ -194,10 +194,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     __syncthreads();
     y += split * static_cast<long long>(BATCH) * M * N;
     const int lines = wide_lines - first < kLines ? wide_lines - first : kLines;
-    store_wide_lines<WARPS, kPitch>(reinterpret_cast<const float*>(memory), first, lines, few_lines, batch, BIAS && split == 0 ? bias : nullptr, y, threadIdx.x,
+    store_wide_lines<WARPS, kPitch>(reinterpret_cast<const float*>(memory), first, lines, few_lines, batch, BIAS && split == 0 ? bias : nullptr, leaving(y), threadIdx.x,
                                     32 * WARPS);
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_few_rows_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
-    sum_splits(partial_sums, y, static_cast<long long>(BATCH) * M * N);
+    sum_splits(partial_sums, finished(y), static_cast<long long>(BATCH) * M * N);
 }

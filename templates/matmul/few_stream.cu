@@ -180,6 +180,6 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps + 32)
         named_barrier_wait(1, 32 * kWarps);  // what the pass before left has been stored
         leave(sums, turn.sums() + along * kSums * kPitch, beside);
         named_barrier_wait(1, 32 * kWarps);
-        store_wide_lines<ALONG, kPitch>(turn.sums(), first + from, pass.lines, few_lines, batch, BIAS ? bias : nullptr, y, threadIdx.x, 32 * kWarps);
+        store_wide_lines<ALONG, kPitch>(turn.sums(), first + from, pass.lines, few_lines, batch, BIAS ? bias : nullptr, finished(y), threadIdx.x, 32 * kWarps);
     }
 }

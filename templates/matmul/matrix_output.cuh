@@ -1,6 +1,7 @@
 // matrix_output.cuh: where slab_gemm.cuh's epilogue puts a matrix product, or the
 // transposed one's.
 #pragma once
+#include "activated.cuh"
 #include "split_k.cuh"
 #include "triangle.cuh"
 
@@ -16,7 +17,7 @@ struct MatrixWork {
 struct MatrixOutput {
     typedef const Element* Given;  // the bias
     static constexpr int kMixed = 1;
-    static constexpr bool kTwo = sizeof(Stored) == 2;  // as 4 bytes
+    static constexpr bool kTwo = sizeof(Leaving) == 2;  // as 4 bytes
     const Element* bias;
     long long first;  // the batch's first output
     bool biased;
@@ -25,7 +26,7 @@ struct MatrixOutput {
         : bias(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
-    __device__ __forceinline__ void store_two(Stored* y, int row, long long place, float2 values) const {
+    __device__ __forceinline__ void store_two(Leaving* y, int row, long long place, float2 values) const {
         const float2 added = biased ? make_float2(read_only(bias + (place - first)), read_only(bias + (place - first) + 1)) : make_float2(0.0f, 0.0f);
         const float sums[2] = {counts(TRIANGULAR_OUTPUT, row, place - first) ? values.x + added.x : 0.0f,
                                counts(TRIANGULAR_OUTPUT, row, place - first + 1) ? values.y + added.y : 0.0f};
@@ -35,7 +36,7 @@ struct MatrixOutput {
     __device__ __forceinline__ void store(const To& y, int row, long long place, float value) const {
         if (row >= M) return;
         if (!counts(TRIANGULAR_OUTPUT, row, place - first)) value = 0.0f;
-        y[place + static_cast<long long>(row) * N] = from_float<Stored>(biased ? value + read_only(bias + (place - first)) : value);
+        y[place + static_cast<long long>(row) * N] = from_float<Leaving>(biased ? value + read_only(bias + (place - first)) : value);
     }
 };
 

@@ -81,9 +81,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                           const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias, Stored* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_a), reinterpret_cast<const char*>(packed_b)};
-    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {bias, inverses}, y, MatmulPlain{a, b, bias});
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {bias, inverses}, leaving(y), MatmulPlain{a, b, bias});
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_pipelined_gemm_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
-    sum_splits(partial_sums, y, Work::outputs());
+    sum_splits(partial_sums, finished(y), Work::outputs());
 }

@@ -2,7 +2,7 @@
 // and the general kernel share. PyTorch's answers prove it through both. A Sizes has the
 // problem's sizes as members; sums are of type Sum.
 #pragma once
-#include "element.cuh"
+#include "activated.cuh"
 #include "factor.cuh"
 #include "triangle.cuh"
 
@@ -23,5 +23,5 @@ __device__ __forceinline__ Element matmul_plain(const Element* a, const Element*
             sum += Sum(factor(to_float(left[k * left_step]))) * Sum(factor(to_float(right[k * right_step])));
         total += sum;
     }
-    return from_float<Element>((float)total);
+    return from_float<Element>(activated((float)total));
 }

@@ -39,9 +39,9 @@ extern "C" __global__ void __launch_bounds__(64)
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm(const float* __restrict__ maps, const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Tf32Boxes>(memory, maps, bias, y);
+    mapped_gemm<Work, Tf32Boxes>(memory, maps, bias, leaving(y));
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
-    sum_splits(partial_sums, y, Work::outputs());
+    sum_splits(partial_sums, finished(y), Work::outputs());
 }

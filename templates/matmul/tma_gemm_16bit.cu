@@ -5,6 +5,14 @@
 #include "element.cuh"
 #define PARTS (kOfBf16 ? one_bf16 : one_fp16)
 #include "matrix_output.cuh"
+
+#ifdef ACTIVATION
+// Threads exchange outputs as pairs, so they are finished before.
+template <>
+struct Pair<Finished> : Pair<Element> {
+    __device__ __forceinline__ static unsigned pack(float low, float high) { return Pair<Element>::pack(activated(low), activated(high)); }
+};
+#endif
 #include "swizzled_16bit.cuh"
 
 namespace {
@@ -20,8 +28,8 @@ struct LinesOutput {
     __device__ __forceinline__ LinesOutput(const Tile& tile, Given given)
         : biases(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ float bias(int column) const { return biased && column < N ? read_only(biases + column) : 0.0f; }
-    __device__ __forceinline__ Stored* line(Stored* y, int row) const { return row < M ? y + first + static_cast<long long>(row) * N : nullptr; }
-    __device__ __forceinline__ void store(Stored* line, int column, const float (&v)[8]) const { store_columns(line, column, N, v); }
+    __device__ __forceinline__ Leaving* line(Leaving* y, int row) const { return row < M ? y + first + static_cast<long long>(row) * N : nullptr; }
+    __device__ __forceinline__ void store(Leaving* line, int column, const float (&v)[8]) const { store_columns(reinterpret_cast<Stored*>(line), column, N, v); }
 };
 
 struct Work : MatrixWork {
@@ -43,9 +51,9 @@ extern "C" __global__ void __launch_bounds__(64)
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(const float* __restrict__ maps, const Element* __restrict__ bias, Stored* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes16Bit>(memory, maps, bias, y);
+    mapped_gemm<Work, Boxes16Bit>(memory, maps, bias, leaving(y));
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_16bit_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
-    sum_splits(partial_sums, y, Work::outputs());
+    sum_splits(partial_sums, finished(y), Work::outputs());
 }

@@ -5,7 +5,7 @@
 //   WARPS   in a block
 //   UNROLL  loads that a lane has under way, against registers
 //   VEC     elements of a load, where rows begin aligned to as many
-#include "element.cuh"
+#include "activated.cuh"
 #include "factor.cuh"
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
@@ -43,6 +43,6 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
 #pragma unroll
     for (int c = 0; c < N; ++c) {
         for (int apart = 16; apart > 0; apart /= 2) sums[c] += __shfl_xor_sync(0xffffffffu, sums[c], apart);
-        if (lane == 0) y[row * N + c] = from_float<Element>(sums[c] + (BIAS ? to_float(bias[c]) : 0.0f));
+        if (lane == 0) y[row * N + c] = from_float<Element>(activated(sums[c] + (BIAS ? to_float(bias[c]) : 0.0f)));
     }
 }

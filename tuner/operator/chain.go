@@ -115,15 +115,20 @@ func (s *ParameterSpec) Python(value, object string) string {
 	})
 }
 
-// ExpressionMacros are the parameters of type expression, as kernels know them.
+// ExpressionMacros are the parameters of type expression, as kernels know them, without those that the problem leaves out.
 func (p *Problem) ExpressionMacros() []Macro {
 	var macros []Macro
 	for _, spec := range p.Operator.Parameters {
-		if spec.Type == ExpressionParameter {
+		if spec.Type == ExpressionParameter && p.keeps(spec.Name) {
 			macros = append(macros, Macro{p.Operator.Macros.Macro(spec.Name), spec.CUDA(p.Values[spec.Name].String())})
 		}
 	}
 	return macros
+}
+
+// keeps tells whether a parameter stands in the problem's name: one that came later does not while it has its default.
+func (p *Problem) keeps(name string) bool {
+	return slices.ContainsFunc(p.Parameters, func(of Parameter) bool { return of.Name == name })
 }
 
 // written writes a value with other nodes in the place of its own.

@@ -151,7 +151,7 @@ func (p *Problem) macros(values space.Values) []Macro {
 		if spec.Type == ExpressionParameter {
 			delete(known, spec.Name) // written in C++ below
 		}
-		if !slices.ContainsFunc(p.Parameters, func(of Parameter) bool { return of.Name == spec.Name }) {
+		if !p.keeps(spec.Name) {
 			for _, component := range spec.Names {
 				delete(known, component)
 			}
