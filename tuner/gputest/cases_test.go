@@ -482,6 +482,15 @@ var cases = map[string][]string{
 		"4096x4096 type=bf16",
 		"2000x8192",
 		"1x1048577",
+		"513x128 mean=false swap=true", // embeddings
+		"256x512 margin=0.2 type=f16",
+		"1000x2048 p=1 type=bf16",
+		"31x31 eps=0.01",
+		"65x96 sum=true p=0",
+		"12x8191 swap=true mean=false",
+		"8x16384 p=1.5",
+		"100000x16 type=f16",
+		"3x200001 type=bf16 sum=true",
 	},
 	"conv_separable2d": {
 		"1x1x1x1 c_out=1 kernel=1",
