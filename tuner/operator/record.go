@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -75,9 +76,13 @@ func (list Parameters) MarshalJSON() ([]byte, error) {
 	return object.Bytes(), nil
 }
 
-// UnmarshalJSON reads an object.
+// UnmarshalJSON reads an object, or a list of {"name", "value"}, which caches of
+// earlier versions hold.
 func (list *Parameters) UnmarshalJSON(data []byte) error {
 	*list = nil
+	if bytes.HasPrefix(data, []byte("[")) {
+		return json.Unmarshal(data, (*[]Parameter)(list))
+	}
 	return jsonobject.Read(data, func(name string, text json.RawMessage) error {
 		p := Parameter{Name: name}
 		if err := json.Unmarshal(text, &p.Value); err != nil {

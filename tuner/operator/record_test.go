@@ -26,9 +26,14 @@ func TestProblemRecordJSON(t *testing.T) {
 
 func TestParametersJSON(t *testing.T) {
 	want := Parameters{{"stride", "1x1"}, {"kernel", "3x3"}}
-	var read Parameters
-	if err := json.Unmarshal([]byte(`{"stride":"1x1","kernel":"3x3"}`), &read); err != nil || !reflect.DeepEqual(read, want) {
-		t.Errorf("read as %+v, %v", read, err)
+	for _, text := range []string{
+		`{"stride":"1x1","kernel":"3x3"}`,
+		`[{"name":"stride","value":"1x1"},{"name":"kernel","value":"3x3"}]`, // of caches of earlier versions
+	} {
+		var got Parameters
+		if err := json.Unmarshal([]byte(text), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
 	}
 	if text, err := json.Marshal(want); err != nil || string(text) != `{"stride":"1x1","kernel":"3x3"}` {
 		t.Errorf("written as %s, %v", text, err)
