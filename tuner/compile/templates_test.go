@@ -63,6 +63,9 @@ func requestsOf(o *operator.Operator) []operator.Request {
 		}
 	}
 	for _, spec := range o.Parameters {
+		if spec.Type == operator.ExpressionParameter && spec.Later { // its default leaves the kernels as they are
+			requests = append(requests, operator.Request{Shape: large, Parameters: map[string]string{spec.Name: "gelu(x)", "type": "bf16"}})
+		}
 		if spec.Type != operator.WordParameter {
 			continue
 		}
