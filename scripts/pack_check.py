@@ -11,6 +11,8 @@ import random
 import sys
 import time
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
 begun = time.perf_counter()
 import torch  # noqa: E402
 
