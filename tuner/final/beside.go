@@ -19,9 +19,9 @@ import (
 
 // Rivals is another program that solves problems on the same GPU.
 type Rivals interface {
-	// Start has it make ready for a problem. left is a folder with what the winner reads and writes, in files that
-	// package answers names; "": there is none.
-	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, left string) (Rival, error)
+	// Start has it make ready for a problem. leave puts what the winner reads and writes into a folder, in files that
+	// package answers names; "": there are none. They may be large, so it is called once they are wanted.
+	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (Rival, error)
 }
 
 // Rival is such a program, ready. Names are what it can be timed at; Left says why others are not. Advice is what
@@ -77,11 +77,13 @@ func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	left := folder.Dir
-	if why := m.leave(ctx, v, folder); why != "" {
-		left, notes = "", append(notes, "outputs were not compared: "+why)
-	}
-	r, err := rivals.Start(ctx, s.Problem, s.Protocol, left)
+	r, err := rivals.Start(ctx, s.Problem, s.Protocol, func() string {
+		if why := m.leave(ctx, v, folder); why != "" {
+			notes = append(notes, "outputs were not compared: "+why)
+			return ""
+		}
+		return folder.Dir
+	})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -189,8 +189,12 @@ func inWord(c byte) bool {
 // mustDefine sees that a source has a text of some form.
 func (s Source) mustDefine(n *tree.Node, what, form, hint string) {
 	if !regexp.MustCompile(form).MatchString(s.Text) {
-		n.RefuseHint(hint, "`%s` does not define `%s`", s.File, what)
+		s.lacks(n, what, hint)
 	}
+}
+
+func (s Source) lacks(n *tree.Node, what, hint string) {
+	n.RefuseHint(hint, "`%s` does not define `%s`", s.File, what)
 }
 
 // withIncludes is a source with all that it includes. It finds other files under the names of renamed.

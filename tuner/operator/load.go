@@ -170,7 +170,7 @@ func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	}
 	for _, entry := range entries {
 		if !defines(s.Text, entry) {
-			n.RefuseHint("its entry point is extern \"C\" __global__ void "+entry+"(...)", "`%s` does not define `%s`", s.File, entry)
+			s.lacks(n, entry, "its entry point is extern \"C\" __global__ void "+entry+"(...)")
 		}
 	}
 	return l.withIncludes(s, path.Join(l.dir, s.File), nil)

@@ -1,6 +1,6 @@
 """Times PyTorch on a problem, and compares its output with another's. Jobs are lines of JSON on standard input, answers lines of JSON on
-the descriptor 3 (torchtimes.go has their form). A job is a problem, asks for a turn, or is empty and
-ends the problem. PyTorch is imported before the first job comes."""
+the descriptor 3 (torchtimes.go has their form). A job asks whether PyTorch is there, is a problem,
+asks for a turn, or is empty and ends the problem. PyTorch is imported before the first job comes."""
 import json
 import math
 import os
@@ -116,14 +116,18 @@ def said(error):
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
-def begin(job):
-    """The problem, and under which names it can be called."""
+def look():
+    """Whether PyTorch and a GPU are there."""
     if torch is None:
         answer(fault="python3 has no torch")
-        return None
-    if not torch.cuda.is_available():
+    elif not torch.cuda.is_available():
         answer(fault=f"PyTorch {torch.__version__} finds no GPU")
-        return None
+    else:
+        answer()
+
+
+def begin(job):
+    """The problem, and under which names it can be called."""
     torch.cuda.set_device(job["ordinal"])
     torch.set_grad_enabled(False)
     try:
@@ -161,8 +165,10 @@ def main():
         job = json.loads(line)
         if "calls" in job:
             problem = begin(job)
-        elif job:
+        elif "name" in job:
             answer(ms=statistics.median(problem.turn(job["name"], job["samples"])))
+        elif job:
+            look()
         else:
             problem = None
             end()

@@ -89,13 +89,18 @@ type tensor struct {
 	High  float64       `json:"high"`
 }
 
+// look asks whether PyTorch and a GPU are there.
+type look struct {
+	Look bool `json:"look"`
+}
+
 // turn asks for samples.
 type turn struct {
 	Name    string `json:"name"`
 	Samples int    `json:"samples"`
 }
 
-// answer is the driver's, to a problem or to a turn.
+// answer is the driver's.
 type answer struct {
 	Fault string            `json:"fault"`
 	Torch string            `json:"torch"`
@@ -108,16 +113,19 @@ type answer struct {
 }
 
 // Start calls the problem's function once in each way, and compares outputs.
-func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, left string) (_ final.Rival, err error) {
-	j, err := t.jobOf(p, protocol, left)
-	if err != nil {
-		return nil, err
+func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (_ final.Rival, err error) {
+	if len(p.Torch()) == 0 {
+		return nil, fmt.Errorf("op.yaml of %s names no function of PyTorch's that computes this problem", p.Operator.Name)
 	}
 	if t.talk == nil {
 		if t.talk, err = (python.Program{Code: driver}).Begin(ctx); err != nil {
 			return nil, err
 		}
 	}
+	if _, err = t.ask(look{true}, beginLimit); err != nil {
+		return nil, err
+	}
+	j := t.jobOf(p, protocol, leave())
 	said, err := t.ask(j, beginLimit)
 	if err != nil {
 		return nil, err
@@ -143,7 +151,7 @@ func (t *Torch) ask(job any, limit time.Duration) (said answer, err error) {
 	return said, err
 }
 
-func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol, left string) (job, error) {
+func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol, left string) job {
 	j := job{Ordinal: t.ordinal, Names: []string{}, TF32: p.Math != "fp32"}
 	if protocol.Conditions.L2 == device.Cold {
 		j.Flush = 2 * p.Limits.L2Bytes
@@ -162,10 +170,7 @@ func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol, left string
 			j.ATol, j.RTol = a.ATol, a.RTol
 		}
 	}
-	if len(j.Calls) == 0 {
-		return j, fmt.Errorf("op.yaml of %s names no function of PyTorch's that computes this problem", p.Operator.Name)
-	}
-	return j, nil
+	return j
 }
 
 func callOf(p operator.TorchProblem, left string) call {

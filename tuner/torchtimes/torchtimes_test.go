@@ -47,6 +47,9 @@ func convolution(t *testing.T) *operator.Problem {
 	return bind(t, "conv2d", []int64{2, 6, 9, 8}, map[string]string{"c_out": "4", "kernel": "3", "stride": "2x1", "groups": "2"})
 }
 
+// leaving has what the winner reads and writes in a folder.
+func leaving(dir string) func() string { return func() string { return dir } }
+
 // Each way is called as its name says. What fails is left out, with its first line.
 func TestTimes(t *testing.T) {
 	fake(t)
@@ -59,7 +62,7 @@ func TestTimes(t *testing.T) {
 		{convolution(t), map[string]float64{Eager: 3, EagerFP32: 4, CuDNNBenchmark: 2, ChannelsLast: 1}, "torch_compile is left out: RuntimeError: no compiler"},
 		{bind(t, "matmul", []int64{1, 3, 4, 5}, nil), map[string]float64{Eager: 5, CuDNNBenchmark: 5, ChannelsLast: 5}, "torch_compile is left out: RuntimeError: no compiler"},
 	} {
-		r, err := torch.Start(t.Context(), c.p, device.ProtocolFor(c.p.Operator), "")
+		r, err := torch.Start(t.Context(), c.p, device.ProtocolFor(c.p.Operator), leaving(""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +115,7 @@ func TestOutputs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := torch.Start(t.Context(), p, device.ProtocolFor(p.Operator), left)
+		r, err := torch.Start(t.Context(), p, device.ProtocolFor(p.Operator), leaving(left))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,9 +164,9 @@ func TestAdvice(t *testing.T) {
 
 func TestMissing(t *testing.T) {
 	fake(t)
-	p := convolution(t)
+	p, left := convolution(t), 0
 	start := func(p *operator.Problem) string {
-		_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), "")
+		_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), func() string { left++; return "" })
 		return err.Error()
 	}
 	if got := start(bind(t, "matmul", []int64{2, 3, 4, 5}, map[string]string{"transpose_a": "true"})); !strings.Contains(got, "names no function of PyTorch's") {
@@ -172,6 +175,7 @@ func TestMissing(t *testing.T) {
 	if got := start(bind(t, "max_pool2d", []int64{2, 3, 9, 9}, nil)); got != "AttributeError: PyTorch has no max_pool2d" {
 		t.Error(got)
 	}
+	left = 0
 	t.Setenv("FAKE_GPU", "none")
 	if got := start(p); got != "PyTorch 9.8.7 finds no GPU" {
 		t.Error(got)
@@ -180,6 +184,9 @@ func TestMissing(t *testing.T) {
 	if got := start(p); got != "python3 has no torch" && !strings.Contains(got, "finds no GPU") {
 		t.Error(got)
 	}
+	if left != 0 {
+		t.Error("tensors were put into files for a PyTorch that is not there")
+	}
 }
 
 // A PyTorch that dies is told of in a line.
@@ -187,7 +194,7 @@ func TestDies(t *testing.T) {
 	fake(t)
 	t.Setenv("FAKE_GPU", "dies")
 	p := convolution(t)
-	_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), "")
+	_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), leaving(""))
 	var ended *python.EndedError
 	if !errors.As(err, &ended) || err.Error() != "ended without an answer (exit status 3): the GPU is gone" {
 		t.Error(err)
