@@ -1,9 +1,9 @@
 // conv_separable2d on tensor cores (mma.sync, sm_80 on): what lies between both convolutions never leaves registers.
 //
 // The idea. A product's rows are places, its columns output channels, its k channels. A lane of a warp holds the
-// factors of a few rows and k (mma.cuh), and which place a row is and which channel a k is can be chosen. So a lane
-// has PLACES adjacent places and four channels of 16, and adds up their taps itself. The sums are rounded and are the
-// product's operand where they lie. Its results are PLACES adjacent places again, and are stored as they are.
+// factors of a few rows and k (mma.cuh). Any place may be a row, and any channel a k. So a lane has PLACES adjacent
+// places and four channels of 16, and adds up their taps itself. The sums are rounded, and are the product's operand
+// where they lie. Its results are of PLACES adjacent places again, and are stored as they are.
 //
 // The way of the data.
 //   1. Device memory -> shared memory, asynchronously, STAGES - 1 chunks ahead, also over the ends of tiles: the
