@@ -239,25 +239,25 @@ __device__ __forceinline__ void begin(Sums& sums, const Element* bias, int first
         }
 }
 
-// store writes a lane's places of its channels.
+// store writes a lane's places of its channels. Nobody reads them soon; and a store of a vector that says so stays one.
 __device__ __forceinline__ void store(Element* y, const Sums& sums, const Tile& tile, int first, const Lane& lane) {
     constexpr int most = PLACES < kMostVector ? PLACES : kMostVector;
     constexpr int width = W_OUT % most == 0 ? most : W_OUT % 4 == 0 && most > 4 ? 4 : W_OUT % 2 == 0 ? 2 : 1;
-    const int row = tile.y + lane.row, column = tile.x + lane.column;
+    constexpr long long plane = static_cast<long long>(H_OUT) * W_OUT;
+    const int row = tile.y + lane.row, column = tile.x + lane.column, channel = first + 2 * lane.quarter;
     if (row >= H_OUT) return;
+    Element* const to = y + (static_cast<long long>(tile.image) * C_OUT + channel) * plane + row * W_OUT + column;
 #pragma unroll
     for (int j = 0; j < CHANNELS / 8; ++j)
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-            const int channel = first + 8 * j + 2 * lane.quarter + e;
-            if (C_OUT % CHANNELS != 0 && channel >= C_OUT) continue;
+            if (C_OUT % CHANNELS != 0 && channel + 8 * j + e >= C_OUT) continue;
             float line[PLACES];
 #pragma unroll
             for (int p = 0; p < PLACES; ++p) line[p] = sums[p / 2][j][p % 2 * 2 + e];
-            Element* const to = y + ((static_cast<long long>(tile.image) * C_OUT + channel) * H_OUT + row) * W_OUT + column;
 #pragma unroll
             for (int p = 0; p < PLACES; p += width)
-                if (column + p < W_OUT) store_elements<width, STREAMING>(to + p, line + p);
+                if (W_OUT % TILE_W == 0 || column + p < W_OUT) store_elements<width, true>(to + (8 * j + e) * plane + p, line + p);
         }
 }
 
@@ -271,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     const Lane lane;
     const int first = blockIdx.y * CHANNELS;
 
-    Step ahead = {static_cast<int>(blockIdx.x), 0}, step = ahead;
+    Step ahead = {static_cast<int>(blockIdx.x), 0};
 #pragma unroll
     for (int i = 0; i < STAGES - 1; ++i, ahead = ahead.next()) {
         if (ahead.exists()) load_patch(shared.stage(i), x, ahead);
@@ -279,18 +279,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     }
     stage_weights(shared, weights_of(depthwise, depthwise_bias, pointwise, pointwise_bias), first);
 
-    Sums sums;
-    for (int stage = 0; step.exists(); step = step.next(), stage = stage + 1 < STAGES ? stage + 1 : 0) {
-        if (step.chunk == 0) begin(sums, pointwise_bias, first, lane);
-        async_copy_wait<STAGES - 2>();
-        __syncthreads();  // the chunk is there, and all are done with the last one's stage
-        if (ahead.exists()) load_patch(shared.stage(stage > 0 ? stage - 1 : STAGES - 1), x, ahead);
-        async_copy_commit();
-        ahead = ahead.next();
+    int stage = 0;
+    for (int index = blockIdx.x; index < TILES; index += gridDim.x) {
+        Sums sums;
+        begin(sums, pointwise_bias, first, lane);
+#pragma unroll 1
+        for (int chunk = 0; chunk < CHUNKS; ++chunk, ahead = ahead.next()) {
+            async_copy_wait<STAGES - 2>();
+            __syncthreads();  // the chunk is there, and all are done with the last one's stage
+            if (ahead.exists()) load_patch(shared.stage(stage > 0 ? stage - 1 : STAGES - 1), x, ahead);
+            async_copy_commit();
 
-        Operand a;
-        make_operand<Element>(a, shared.stage(stage), shared.taps() + step.chunk * (kChunk * TAP_PITCH), lane);
-        multiply(sums, a, shared.pointwise() + step.chunk * kChunk);
-        if (step.chunk == CHUNKS - 1) store(y, sums, Tile(step.tile), first, lane);
+            Operand a;
+            make_operand<Element>(a, shared.stage(stage), shared.taps() + chunk * (kChunk * TAP_PITCH), lane);
+            multiply(sums, a, shared.pointwise() + chunk * kChunk);
+            stage = stage + 1 < STAGES ? stage + 1 : 0;
+        }
+        store(y, sums, Tile(index), first, lane);
     }
 }
