@@ -48,8 +48,6 @@ static_assert(W % LOAD_WIDTH == 0 && TILE_W % LOAD_WIDTH == 0 && (LEAD + PADDING
 constexpr int kStageBytes = kChunk * PLANE_BYTES, kWeightBytes = CHANNELS * WEIGHT_PITCH * sizeof(Element);
 static_assert(STAGES * kStageBytes + kWeightBytes + CHUNKS * kChunk * TAP_PITCH * 4 == SHARED_BYTES, "op.yaml allocates what the kernel uses");
 
-__device__ __forceinline__ int channel_at(int position) { return position % 4 * 4 + position / 4 % 4; }
-
 struct Shared {
     char* memory;
     __device__ __forceinline__ char* stage(int i) const { return memory + i * kStageBytes; }
@@ -63,7 +61,7 @@ __device__ __forceinline__ void stage_weights(const Shared& shared, const Weight
         shared.pointwise()[i] = from_float<Element>(to < C_OUT && from < C ? factor(read_only(weights.pointwise + to * C + from)) : 0.0f);
     }
     for (int i = threadIdx.x; i < CHUNKS * kChunk * TAP_PITCH; i += THREADS) {
-        const int tap = i % TAP_PITCH, position = i / TAP_PITCH, channel = position / kChunk * kChunk + channel_at(position);
+        const int tap = i % TAP_PITCH, position = i / TAP_PITCH, channel = position / kChunk * kChunk + position % 4 * 4 + position / 4 % 4;
         float weight = 0;
         if (channel < C && tap < kTaps) weight = read_only(weights.depthwise + channel * kTaps + tap);
         if (BIAS && channel < C && tap == kTaps) weight = read_only(weights.depthwise_bias + channel);
@@ -97,16 +95,21 @@ __device__ __forceinline__ void copy(Element* to, const Element* from, bool ther
 
 // load_patch starts copying what a step reads.
 __device__ __forceinline__ void load_patch(char* stage, const Element* x, const Step& step) {
-    constexpr int across = PATCH_PITCH / LOAD_WIDTH, copies = kChunk * PATCH_ROWS * across;
+    constexpr int across = PATCH_PITCH / LOAD_WIDTH, copies = PATCH_ROWS * across;  // of a plane
+    constexpr long long plane = static_cast<long long>(H) * W;
     const Tile tile(step.tile);
     const int first = step.chunk * kChunk, top = tile.y * STRIDE_H - PADDING_H, left = tile.x * STRIDE_W - PADDING_W - LEAD;
-    const Element* const planes = x + (static_cast<long long>(tile.image) * C + first) * (static_cast<long long>(H) * W);
-    for (int i = threadIdx.x; i < copies; i += THREADS) {
-        const int column = i % across * LOAD_WIDTH, row = i / across % PATCH_ROWS, position = i / (across * PATCH_ROWS);
-        const int channel = channel_at(position);
-        const bool there = (C % kChunk == 0 || first + channel < C) && static_cast<unsigned>(top + row) < H && static_cast<unsigned>(left + column) < W;
-        copy(reinterpret_cast<Element*>(stage + position * PLANE_BYTES) + row * PATCH_PITCH + column,
-             there ? planes + channel * (static_cast<long long>(H) * W) + (top + row) * W + left + column : x, there);
+    const Element* const planes = x + (static_cast<long long>(tile.image) * C + first) * plane;
+    for (int i = threadIdx.x; i < 4 * copies; i += THREADS) {
+        const int column = i % across * LOAD_WIDTH, row = i / across % PATCH_ROWS, quarter = i / copies;
+        const bool inside = static_cast<unsigned>(top + row) < H && static_cast<unsigned>(left + column) < W;
+        const Element* const from = inside ? planes + 4 * quarter * plane + (top + row) * W + left + column : x;
+        char* const to = stage + quarter * PLANE_BYTES + (row * PATCH_PITCH + column) * sizeof(Element);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            const bool exists = C % kChunk == 0 || first + 4 * quarter + k < C;
+            copy(reinterpret_cast<Element*>(to + 4 * k * PLANE_BYTES), exists ? from + k * plane : x, inside && exists);
+        }
     }
 }
 
