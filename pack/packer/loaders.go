@@ -130,10 +130,6 @@ type pythonFunctions struct {
 }
 
 func (f *pythonFunctions) add(o *operator.Operator) {
-	if why := notInPython(o); why != "" {
-		f.p.Notices = append(f.p.Notices, fmt.Sprintf("%s is left out of the Python package: %s", o.Name, why))
-		return
-	}
 	gradients := "None"
 	if o.PyTorch != nil && !countsPlaces(o) {
 		gradients = o.Name + "_gradients.gradients"
@@ -170,12 +166,11 @@ func (f *pythonFunctions) expressions(o *operator.Operator) string {
 	return b.String()
 }
 
-// means tells whether the pack has kernels for what a function means: an expression is one of its words. A
-// parameter that is a dimension, as in `groups is c`, is more than a call's settings tell.
+// means tells whether the pack has kernels for what a function means: an expression is one of its words.
 func (f *pythonFunctions) means(o *operator.Operator, call operator.TorchCall) bool {
 	return !slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool {
 		words := f.p.words(o.Name, a.Name)
-		return a.Torch == "" && (words != nil && !slices.Contains(words, a.Default) || slices.Contains(o.Shape, a.Default))
+		return a.Torch == "" && words != nil && !slices.ContainsFunc(a.Meant(), func(word string) bool { return slices.Contains(words, word) })
 	})
 }
 
@@ -187,6 +182,7 @@ func countsPlaces(o *operator.Operator) bool {
 // define writes a function; that of the operator of its own name stands last and counts.
 func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) {
 	var parts, tensors, values []string
+	given := map[string]string{}
 	for _, a := range call.Arguments {
 		if a.Torch == "" {
 			continue
@@ -201,9 +197,14 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 		}
 		parts = append(parts, part)
 		if slices.ContainsFunc(o.Arguments, func(t operator.ArgumentSpec) bool { return t.Name == a.Name && t.Role.Filled() }) {
-			tensors = append(tensors, a.Torch)
+			given[a.Name] = a.Torch
 		} else {
 			values = append(values, a.Torch)
+		}
+	}
+	for _, t := range o.Arguments { // whatever PyTorch's order
+		if name, ok := given[t.Name]; ok {
+			tensors = append(tensors, name)
 		}
 	}
 	const form = "\n\ndef %s(%s, *, mode=\"\"):\n    \"\"\"%s\"\"\"\n    return CALLS[%[1]q][-1]((%[4]s,), (%[5]s), mode)\n"
@@ -218,7 +219,7 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 }
 
 // torchConstant is a default that a function's head can have: a word, a text or a number.
-var torchConstant = regexp.MustCompile(`^(True|False|None|'\w*'|[\d.]+(e-?\d+)?)$`)
+var torchConstant = regexp.MustCompile(`^(True|False|None|'\w*'|-?[\d.]+(e-?\d+)?)$`)
 
 // pythonCalls are the functions that an operator computes. One that names none of PyTorch's
 // is a function of its tensors and parameters.
@@ -274,21 +275,4 @@ func pythonList(texts []string) string {
 		quoted = append(quoted, strconv.Quote(text))
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
-}
-
-// notInPython says why an operator is no function of tensors with one result; "" if it is.
-func notInPython(o *operator.Operator) string {
-	outputs := 0
-	for _, a := range o.Arguments {
-		switch {
-		case a.Role == operator.InOut:
-			return "`" + a.Name + "` is read and written"
-		case a.Role == operator.Output:
-			outputs++
-		}
-	}
-	if outputs != 1 {
-		return "it has several outputs"
-	}
-	return ""
 }
