@@ -131,7 +131,7 @@ type pythonFunctions struct {
 
 func (f *pythonFunctions) add(o *operator.Operator) {
 	gradients := "None"
-	if o.PyTorch != nil && !countsPlaces(o) {
+	if o.PyTorch != nil && differentiable(o) {
 		gradients = o.Name + "_gradients.gradients"
 		f.imports = append(f.imports, o.Name+"_gradients")
 		f.p.files[f.folder+o.Name+"_gradients.py"] = fmt.Appendf(nil, gradientsHead+"%[2]s%[3]s", o.Name, f.expressions(o), o.PyTorch.Gradients.Text)
@@ -174,9 +174,10 @@ func (f *pythonFunctions) means(o *operator.Operator, call operator.TorchCall) b
 	})
 }
 
-// countsPlaces tells of an operator that its answers are integers, which have no gradients.
-func countsPlaces(o *operator.Operator) bool {
-	return slices.ContainsFunc(o.Arguments, func(a operator.ArgumentSpec) bool { return a.Role == operator.Output && a.Type == operator.I64 })
+// differentiable tells of an operator that it has one output, and not of integers, which have no gradients.
+func differentiable(o *operator.Operator) bool {
+	outputs := slices.DeleteFunc(slices.Clone(o.Arguments), func(a operator.ArgumentSpec) bool { return a.Role != operator.Output })
+	return len(outputs) == 1 && outputs[0].Type != operator.I64
 }
 
 // define writes a function; that of the operator of its own name stands last and counts.

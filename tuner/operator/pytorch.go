@@ -43,7 +43,7 @@ type TorchArgument struct {
 	Flat     bool   // only the number of elements counts, of all dimensions or of those behind one
 	Default  string // where PyTorch is given None or nothing; "" if it must be given
 	Optional bool
-	// What is meant may depend on another argument: it is Default where that is Word, and else Other.
+	// The meaning may depend on another argument, By: it is Default where that is Word, and else Other.
 	By, Word, Other string
 }
 
