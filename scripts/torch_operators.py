@@ -62,7 +62,7 @@ DEFAULTS = {
     "norm": {"p": 2, "type": "f32"},
     **{name: {"reverse": False, "exclusive": False, "type": "f32"} for name in SCANS},
     "elementwise": {"f": "relu(x)", "sum": False, "mean": False, "type": "f32"},
-    SEPARABLE: {"c_out": None, "stride": 1, "padding": 0, "dilation": 1, "bias": False},
+    SEPARABLE: {"c_out": None, "stride": 1, "padding": 0, "dilation": 1, "bias": False, "type": "f32"},
     ATTENTION: {"width_v": None, "heads_kv": None, "causal": False, "scale": None, "mask_batch": 0, "mask_heads": 0, "type": "f32"},
 }
 
@@ -229,6 +229,8 @@ def attention(p, t):
 def separable(p, t):
     """A depthwise convolution, and one of 1 x 1 over its channels."""
     between = F.conv2d(t["x"], t["depthwise"], t.get("depthwise_bias"), p["stride"], p["padding"], p["dilation"], t["x"].shape[1])
+    if p["type"] != "f32":  # also where it is added up in double
+        between = between.to(dtype(p)).to(t["x"].dtype)
     return F.conv2d(between, t["pointwise"], t.get("pointwise_bias"))
 
 
