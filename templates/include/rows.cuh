@@ -13,10 +13,11 @@
 // The macros: TEAM threads a row in a block of THREADS, SPLIT blocks a row, VEC elements a vector,
 // UNROLL, and KEEP: where a row is until its state is known. `again` reads it a second time, from
 // its end to its begin: what was read last is in the L2 still, where the row has not enough room.
+// `partly` reads again what is behind a thread's first KEPT items.
 #pragma once
 #include "row_state.cuh"
 
-enum Keep { registers, shared, again };
+enum Keep { registers, shared, again, partly };
 
 #ifndef GIVEN
 #define GIVEN 0  // states are known beforehand
@@ -32,7 +33,7 @@ constexpr int kRows = THREADS / TEAM;  // of a block
 constexpr int kVectors = (LENGTH + (kAligned ? 0 : VEC - 1) + VEC - 1LL) / VEC;
 constexpr int kItems = (kVectors + TEAM * SPLIT - 1) / (TEAM * SPLIT);  // vectors of a thread
 constexpr bool kFull = kAligned && kVectors == kItems * TEAM * SPLIT;
-constexpr bool kAgain = KEEP == again;  // then the L2 shall have inputs, and no answers
+constexpr bool kAgain = KEEP == again || KEEP == partly;  // then the L2 shall have inputs, and no answers
 constexpr int kUnroll = KEEP == registers || UNROLL > kItems ? kItems : UNROLL;
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
@@ -98,18 +99,24 @@ struct Vectors {
 struct Kept {
     float own[KEEP == registers ? kItems : 1][VEC];
     Element* staged;
+    int items;  // that are in shared memory: all, or the first of `partly`
 
     __device__ __forceinline__ Element* place(int k) const { return staged + (k * THREADS + static_cast<int>(threadIdx.x)) * VEC; }
     __device__ __forceinline__ void put(const float (&v)[VEC], int k) {
 #pragma unroll
         for (int e = 0; KEEP == registers && e < VEC; ++e) own[k][e] = v[e];
-        if (KEEP == shared) store_elements<VEC>(place(k), v);
+        if (KEEP == shared || (KEEP == partly && k < items)) store_elements<VEC>(place(k), v);
     }
-    __device__ __forceinline__ void get(float (&v)[VEC], const Vectors& of, const Element* x, int k) const {
+    // get gives the items from `first` on.
+    template <int Count>
+    __device__ __forceinline__ void get(float (&v)[Count][VEC], const Vectors& of, const Element* x, int first) const {
+        const bool staged_all = KEEP == shared || (KEEP == partly && first + Count <= items);
 #pragma unroll
-        for (int e = 0; KEEP == registers && e < VEC; ++e) v[e] = own[k][e];
-        if (KEEP == shared) load_elements<VEC>(v, place(k));
-        if (KEEP == again) of.load(v, x, k);
+        for (int i = 0; KEEP == registers && i < Count * VEC; ++i) v[i / VEC][i % VEC] = own[first + i / VEC][i % VEC];
+#pragma unroll
+        for (int u = 0; staged_all && u < Count; ++u) load_elements<VEC>(v[u], place(first + u));
+#pragma unroll
+        for (int u = 0; kAgain && !staged_all && u < Count; ++u) of.load(v[u], x, first + u);
     }
 };
 
@@ -132,7 +139,9 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
         constexpr int kCount = count.value;
         float v[kCount][VEC];
 #pragma unroll
-        for (int u = 0; u < kCount; ++u) of.load(v[u], x, first + u), kept.put(v[u], first + u);
+        for (int u = 0; u < kCount; ++u) of.load(v[u], x, first + u);
+#pragma unroll
+        for (int u = 0; u < kCount; ++u) kept.put(v[u], first + u);
         if (VEC == 1 && of.whole(first + kCount - 1)) {  // at equal distances: at once
             float down[kCount];
 #pragma unroll
@@ -150,8 +159,7 @@ template <class Row>
 __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights) {
     by_groups<kAgain>([&](int first, auto count) {
         float v[count.value][VEC];
-#pragma unroll
-        for (int u = 0; u < count.value; ++u) kept.get(v[u], of, x, first + u);
+        kept.get(v, of, x, first);
 #pragma unroll
         for (int u = 0; u < count.value; ++u) of.give(state, v[u], y, weights, first + u);
     });

@@ -171,6 +171,24 @@ def registered(operator):
     return library, getattr(getattr(torch.ops, IDENTITY), operator.name).default
 
 
+def traceable(library, operator, gradients):
+    """The gradients that are wanted, as an operator of PyTorch's own: torch.compile takes it as it is, autograd inside or not."""
+    name = operator.name + "_backward"
+    if library:  # else it was registered with the operator
+        library.define(f"{name}(Tensor gradient, Tensor?[] tensors, bool[] wanted, int[] settings) -> Tensor[]")
+
+        def backward(gradient, tensors, wanted, settings):
+            found = gradients(operator.decoded(settings), wanted, gradient, *tensors)
+            return [torch.empty_like(t).copy_(g) for t, g, want in zip(tensors, found, wanted) if want]  # an output is nothing else's memory
+
+        def fake(gradient, tensors, wanted, settings):
+            return [torch.empty_like(t) for t, want in zip(tensors, wanted) if want]
+
+        library.impl(name, backward, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"{IDENTITY}::{name}", fake, lib=library)
+    return getattr(getattr(torch.ops, IDENTITY), name).default
+
+
 def constant(function):
     """The function, whose results torch.compile keeps: as torch.compiler.assume_constant_result, which imports the compiler."""
     function._dynamo_marked_constant = True
@@ -185,7 +203,7 @@ class Kernels:
         self.library, call = registered(operator)
         self.call = call
 
-        decoded = constant(lambda settings: operator.decoded(settings))
+        traced = traceable(self.library, operator, gradients) if gradients else None
 
         class Differentiable(torch.autograd.Function):
             """The kernel forwards, and backwards the gradient of PyTorch's own function."""
@@ -199,7 +217,11 @@ class Kernels:
             @staticmethod
             @once_differentiable
             def backward(ctx, gradient):
-                return None, None, *gradients(decoded(ctx.settings), ctx.needs_input_grad[2:], gradient, *ctx.saved_tensors)
+                wanted = ctx.needs_input_grad[2:]
+                if torch.compiler.is_compiling():
+                    found = iter(traced(gradient, ctx.saved_tensors, wanted, ctx.settings))
+                    return None, None, *[next(found) if want else None for want in wanted]
+                return None, None, *gradients(operator.decoded(ctx.settings), wanted, gradient, *ctx.saved_tensors)
 
         direct, library = getattr(call, "_op", call), native()  # without OpOverload's own frame
 
@@ -411,10 +433,14 @@ class Call:
         missing = rank - len(shape)
         return (*(1,) * missing, *shape) if missing == 1 or place in self.broadcast else shape  # as a mask of all heads
 
+    def lacking(self, tensors):
+        """Whether a tensor that may be broadcast has fewer dimensions than the operator's."""
+        return any(tensors[i] is not None and tensors[i].dim() < self.ranks[i] for i in self.broadcast)
+
     def run(self, settings, tensors, mode=""):
         """The function's output, of tensors as PyTorch takes them."""
         first = tensors[0]
-        if self.plain and first.dim() == self.ranks[0] and all(tensors[i] is None or tensors[i].dim() == self.ranks[i] for i in self.broadcast):
+        if self.plain and first.dim() == self.ranks[0] and not (self.broadcast and self.lacking(tensors)):
             return self.kernels.run(settings, *tensors, mode=mode)
         if self.folds[0] == 0 and self.shared is None and lies_last(first):  # elements are taken as they lie
             return self.run(settings, (first.movedim(1, -1),), mode).movedim(-1, 1)
