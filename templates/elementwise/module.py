@@ -7,7 +7,7 @@ class ModelNew(nn.Module):
         self.settings = settings()
 
     def forward(self, x: torch.Tensor, w: torch.Tensor | float | None = None, b: torch.Tensor | float | None = None) -> torch.Tensor:
-        w, b = (x.new_full((1,), t) if isinstance(t, (int, float)) else t for t in (w, b))
+        w, b = (x.new_full((), t) if isinstance(t, (int, float)) else t for t in (w, b))
         shape, folded, along = folding(x.shape, *(None if t is None else t.shape for t in (w, b)))
         x = x if x.shape == shape else x.expand(shape)
         y = run(self.settings, x.reshape(folded), *(None if t is None else flat(t, along) for t in (w, b)))

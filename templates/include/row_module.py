@@ -1,7 +1,8 @@
 class ModelNew(nn.Module):
     """The operator along a dimension, which counts from the end where it is negative, along several, or with None along
     all. What has one answer a row leaves them with one element each if keepdim is true. Other parameters are the
-    operator's own; a norm's p may be infinite. A mask is taken beside x."""
+    operator's own; a norm's p may be infinite. A mask is taken beside x: what it is true for,
+    or factors of another type, as PyTorch multiplies them."""
 
     def __init__(self, dim: int | tuple[int, ...] | None = -1, keepdim: bool = False, **parameters):
         super().__init__()
@@ -11,6 +12,8 @@ class ModelNew(nn.Module):
     def forward(self, x: torch.Tensor, *mask: torch.Tensor) -> torch.Tensor:
         if x.dim() == 0:
             return self.forward(x.unsqueeze(0), *mask).reshape(())
+        if mask and mask[0].dtype is not torch.bool:  # what else there is of it counts as a factor
+            x, mask = x * mask[0], [torch.ones_like(mask[0], dtype=torch.bool)]
         rows, order, back, left = folding(x.shape, tuple(self.dim) if isinstance(self.dim, list) else self.dim, self.keepdim)
         taken = x, *(t if t.shape == x.shape else t.expand(x.shape) for t in mask)
         y = run(self.settings, *((t.permute(order) if order else t).reshape(rows) for t in taken))
