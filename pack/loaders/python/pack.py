@@ -342,7 +342,7 @@ def by_tree(family, values, gpu):
         while "if" in node:
             node = node["then"] if evaluate(node["if"], values) else node["else"]
         made = (variant(family, family["entries"][at], values) for at in node.get("entries", ()))
-        return next((kernel for kernel in made if kernel and gpu.runs(kernel)), None)
+        return min((kernel for kernel in made if kernel and gpu.runs(kernel)), key=lambda kernel: kernel["cost"], default=None)
     except ArithmeticError:
         return None
 
@@ -365,6 +365,7 @@ def variant(family, entry, values):
             values[d["name"]] = evaluate(d["expression"], values)
         if not all(evaluate(text, values) for text in entry["where"]):
             return None
+        cost = number(entry.get("cost", "0"), 0, (1 << 63) - 1)
         launches = []
         for l in entry["launches"]:
             if evaluate(l.get("when", "True"), values):
@@ -377,7 +378,7 @@ def variant(family, entry, values):
         sizes = b"".join(int(values[name]).to_bytes(4, "little", signed=True) for name in entry["sizes"]["names"])
     except ArithmeticError:
         return None
-    known = {"target": family["target"], "device": family["device"], "file": entry["file"], "patch": (entry["sizes"]["at"], sizes)}
+    known = {"target": family["target"], "device": family["device"], "file": entry["file"], "cost": cost, "patch": (entry["sizes"]["at"], sizes)}
     return {**known, "launches": launches, "workspaces": workspaces} if launches else None
 
 
