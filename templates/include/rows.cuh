@@ -38,6 +38,22 @@ constexpr int kUnroll = KEEP == registers || UNROLL > kItems ? kItems : UNROLL;
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
 
+// load_once loads what the L2 may give up first: it is not read again. Else what it shall keep, being
+// older, would go before.
+template <int Elements>
+__device__ __forceinline__ void load_once(float* to, const Element* from) {
+    constexpr int kWords = Elements * sizeof(Element) / 4;
+    if constexpr (kWords == 0) {
+        load_elements<Elements>(to, from);
+    } else if constexpr (kOf16Bits) {
+        float pairs[kWords];
+        load_vector_streaming<kWords>(pairs, reinterpret_cast<const float*>(from));
+        unpack_pairs<Element, kWords>(to, pairs);
+    } else {
+        load_vector_streaming<kWords>(to, reinterpret_cast<const float*>(from));
+    }
+}
+
 // Vectors are a thread's of a row: kItems, TEAM apart.
 struct Vectors {
     int member, from, lead;   // of the team; the thread's first vector; elements before the row in the row's first
@@ -70,11 +86,14 @@ struct Vectors {
             for (int e = 0; e < VEC; ++e)
                 if (place(k) + e >= 0 && place(k) + e < LENGTH) use(e, place(k) + e);
     }
+    template <bool Once>
     __device__ __forceinline__ void load(float (&v)[VEC], const Element* x, int k) const {
-        if (whole(k))
-            load_elements<VEC>(v, x + address(k));
-        else
+        if (!whole(k))
             at_ends(k, [&](int e, Offset) { v[e] = to_float(x[address(k) + e]); });
+        else if constexpr (Once)
+            load_once<VEC>(v, x + address(k));
+        else
+            load_elements<VEC>(v, x + address(k));
     }
     template <class Row>
     __device__ __forceinline__ void join(Row& state, const float (&v)[VEC], int k) const {
@@ -116,7 +135,7 @@ struct Kept {
 #pragma unroll
         for (int u = 0; staged_all && u < Count; ++u) load_elements<VEC>(v[u], place(first + u));
 #pragma unroll
-        for (int u = 0; kAgain && !staged_all && u < Count; ++u) of.load(v[u], x, first + u);
+        for (int u = 0; kAgain && !staged_all && u < Count; ++u) of.load<true>(v[u], x, first + u);
     }
 };
 
@@ -138,8 +157,11 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
     by_groups<false>([&](int first, auto count) {
         constexpr int kCount = count.value;
         float v[kCount][VEC];
+        const bool once = KEEP == partly && first + kCount <= kept.items;
 #pragma unroll
-        for (int u = 0; u < kCount; ++u) of.load(v[u], x, first + u);
+        for (int u = 0; !once && u < kCount; ++u) of.load<false>(v[u], x, first + u);
+#pragma unroll
+        for (int u = 0; once && u < kCount; ++u) of.load<true>(v[u], x, first + u);
 #pragma unroll
         for (int u = 0; u < kCount; ++u) kept.put(v[u], first + u);
         if (VEC == 1 && of.whole(first + kCount - 1)) {  // at equal distances: at once

@@ -5,9 +5,9 @@
 //   resident  blocks of a multiprocessor: one loads while another waits or answers
 #include "rows_in_turn.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(int* __restrict__ turns) { clear_turns(turns); }
+extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ turns) { clear_turns(turns); }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-    rows_in_turn(const Element* __restrict__ x, float* states, int* turns, Answer* __restrict__ y) {
+    rows_in_turn(const Element* __restrict__ x, float* states, float* turns, Answer* __restrict__ y) {
     answer_in_turn(x, states, turns, y, WEIGHTS);
 }

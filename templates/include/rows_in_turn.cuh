@@ -17,16 +17,17 @@
 #include "rows.cuh"
 static_assert(TEAM == THREADS, "a block has one row at a time");
 
-// Turns counts the parts that are read of each row, and those that groups drew.
+// Turns counts the parts that are read of each row, and those that groups drew. Its workspace is
+// one of floats, as the states': exports for PyTorch have no others.
 struct Turns {
     int *read, *drawn;
-    __device__ __forceinline__ explicit Turns(int* turns) : read(turns), drawn(turns + OUTER) {}
+    __device__ __forceinline__ explicit Turns(float* turns) : read(reinterpret_cast<int*>(turns)), drawn(read + OUTER) {}
 };
 
 // clear_turns sets them to zero, in a launch before.
-__device__ __forceinline__ void clear_turns(int* turns) {
+__device__ __forceinline__ void clear_turns(float* turns) {
     const int i = blockIdx.x * THREADS + threadIdx.x;
-    if (i < OUTER + AT_ONCE) turns[i] = 0;
+    if (i < OUTER + AT_ONCE) Turns(turns).read[i] = 0;
     begin_dependents();
 }
 
@@ -63,7 +64,7 @@ __device__ __forceinline__ Row row_of(const unsigned* parts, int* read) {
 }
 
 template <class T>
-__device__ __forceinline__ void answer_in_turn(const Element* x, float* states, int* counters, T* y, const Weights& weights) {
+__device__ __forceinline__ void answer_in_turn(const Element* x, float* states, float* counters, T* y, const Weights& weights) {
     constexpr int kKept = KEPT < kItems ? KEPT / kUnroll * kUnroll : kItems;
     extern __shared__ __align__(16) unsigned char staged[];
     __shared__ int next, mine[SPLIT];  // parts of the row at hand: as a rule one
