@@ -66,15 +66,19 @@ struct Tiles {
     __device__ __forceinline__ static int in_product() { return TILES_M * TILES_N; }
     __device__ __forceinline__ static int in_split() { return Work::groups() * Work::kParts * in_product(); }
     __device__ __forceinline__ static int all() { return SPLITS * in_split(); }
+    // Divisions are by one size after the other: where those are known at run time, a product of them has no inverse.
     __device__ __forceinline__ static Tile at(int count) {
-        const int index = in_split() - 1 - (count - split(count) * in_split()), product = Work::groups() == 1 ? 0 : index / (Work::kParts * in_product());
-        const int inside = index / Work::kParts - product * in_product();
-        const int down = TILES_M / CLUSTER, together = inside / CLUSTER, band = together / (kBand * down), rest = together % (kBand * down);
+        const int index = in_split() - 1 - (count - split(count) * in_split()), in_parts = index / Work::kParts;
+        const int product = Work::groups() == 1 ? 0 : in_parts / TILES_M / TILES_N, inside = in_parts - product * in_product();
+        const int down = TILES_M / CLUSTER, together = inside / CLUSTER;
+        const int band = CLUSTER == 1 ? together / kBand / TILES_M : together / (kBand * down), rest = together - band * (kBand * down);
         const int left = TILES_N - band * kBand, width = left < kBand ? left : kBand;
         const int below = down == 1 ? 0 : left < kBand ? rest / left : rest / kBand;
         return {product, index % Work::kParts, below * CLUSTER + inside % CLUSTER, band * kBand + rest - below * width, split(count)};
     }
-    __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / in_split(); }
+    __device__ __forceinline__ static int split(int count) {
+        return SPLITS == 1 ? 0 : count / TILES_M / TILES_N / Work::kParts / Work::groups();
+    }
     __device__ __forceinline__ static Stages stages(int count) { return TileStages<Work>::of(at(count)); }
 };
 
