@@ -3,7 +3,6 @@
 // Tunables: as in rows.cu, and
 //   at_once   rows under way: few leave each row more shared memory, and need more blocks that meet
 //   resident  blocks of a multiprocessor: one loads while another waits or answers
-//   ahead     whether shared memory is filled with the next row where this one was answered
 #include "rows_in_turn.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ turns) { clear_turns(turns); }

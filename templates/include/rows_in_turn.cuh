@@ -3,8 +3,7 @@
 // other. A block keeps the first KEPT items of its threads' part of the row in shared memory; so few
 // rows are under way that the L2 has the rest of them.
 //
-//   global -> shared, L2   a block's part of a row, and its state; what shared memory keeps of the next
-//                          comes where this one was answered (AHEAD)
+//   global -> shared, L2   a block's part of a row, and its state
 //   states -> Row          when all parts of the row are there, in one order
 //   shared, L2 -> global   the answers, those first that were read last
 //
@@ -14,7 +13,6 @@
 // this one: none draws two of a row while another has none.
 #pragma once
 #define KEEP partly
-#include "async_copy.cuh"
 #include "dependent_launch.cuh"
 #include "rows.cuh"
 static_assert(TEAM == THREADS, "a block has one row at a time");
@@ -40,12 +38,6 @@ __device__ __forceinline__ void fetch(const Vectors& of, const Element* x) {
     for (int k = 0; k < kUnroll; ++k)
         if (of.whole(k)) asm volatile("prefetch.global.L2 [%0];" ::"l"(x + of.address(k)));
 #endif
-}
-
-// copy starts to copy a kept item to shared memory.
-__device__ __forceinline__ void copy(const Vectors& of, const Kept& kept, const Element* x, int k) {
-    if constexpr (kAhead)
-        if (kept.copied(of, k)) async_copy<VEC * static_cast<int>(sizeof(Element))>(kept.place(k), x + of.address(k));
 }
 
 // row_of gives a row's state once all of its parts are read.
@@ -82,23 +74,18 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
     const auto row_at = [&](int drawn) { return static_cast<long long>(drawn / SPLIT) * AT_ONCE + group; };
     if (threadIdx.x == 0) next = atomicAdd(turns.drawn + group, 1);
     __syncthreads();
-    Kept kept;
-    kept.staged = reinterpret_cast<Element*>(staged);
-    bool begun = false;  // to copy the part that was drawn
     for (int drawn = next; row_at(drawn) < OUTER;) {
         const long long row = row_at(drawn);
         Row<float>* const parts = reinterpret_cast<Row<float>*>(states) + row * SPLIT;
+        Kept kept;
+        kept.staged = reinterpret_cast<Element*>(staged);
         kept.items = kKept;
         int count = 0;
         do {
             const int part = drawn % SPLIT, ahead = threadIdx.x == 0 ? atomicAdd(turns.drawn + group, 1) : 0;
-            const Vectors of(row, part);
-            for (int k = 0; k < kKept && !begun; ++k) copy(of, kept, x, k);
-            if (kAhead) async_copy_wait_all();
-            begun = false;
             Row<float> state;
             state.start();
-            take_row(state, of, kept, x);
+            take_row(state, Vectors(row, part), kept, x);
             state = merge_team(state);
             if (threadIdx.x == 0) {
                 mine[count] = part, next = ahead, parts[part] = state;
@@ -108,20 +95,15 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
             __syncthreads();
             ++count, drawn = next;
         } while (row_at(drawn) == row);
-        const bool more = row_at(drawn) < OUTER;
-        const Vectors after(more ? row_at(drawn) : row, drawn % SPLIT);
-        if (more && !kAhead) fetch(after, x);
+        if (row_at(drawn) < OUTER) fetch(Vectors(row_at(drawn), drawn % SPLIT), x);
         const Row<float> all = row_of<Row<float>>(reinterpret_cast<const unsigned*>(parts), turns.read + row);
         while (count-- > 0) {
             const Vectors of(row, mine[count]);
             Row<float> state = all;
             Weights its = weights;
             state.finish({LENGTH, row, of.from == 0}, its);
-            give_row(state, of, kept, x, y, its, [&](int k) {
-                if (more) copy(after, kept, x, k);
-            });
+            give_row(state, of, kept, x, y, its);
             kept.items = 0;  // shared memory has the part that was read last
         }
-        begun = more;
     }
 }
