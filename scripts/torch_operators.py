@@ -119,6 +119,14 @@ def as_said(tensors, parameters):
     return {name: lying(t.to(dtype(parameters))) for name, t in tensors.items()}
 
 
+def drawn(name, shape, dtype, labels):
+    """A tensor on the GPU for a problem's tensor of that name: truths, labels, or normal numbers; variances are positive."""
+    if not dtype.is_floating_point:
+        return torch.randint(2 if dtype is torch.bool else labels, shape, device="cuda").to(dtype)
+    t = torch.randn(shape, device="cuda", dtype=dtype)
+    return t.abs() + 0.5 if name == "running_var" else t
+
+
 def tolerance(dtype, usual=1e-4):
     """How far apart, absolutely and relatively, answers may be that are rounded to a type: one
     of 16 bits to the one or the other neighbour of a sum."""

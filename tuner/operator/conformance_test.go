@@ -339,11 +339,13 @@ var problems = map[string][]string{
 		"3x6x337 groups=2 normal", // rows that begin anywhere
 		"2x4x40 groups=4 weight=false type=bf16 negative",
 		"1x6x2804 groups=1 bias=false normal",
+		"8x10x13111 groups=2 type=f16 normal", // rows that many blocks have
 	},
 	"batch_norm": {
 		"3x5x37 training=true normal",
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
 		"3x5x72 special",
+		"4x3x16392 training=true type=bf16 normal",
 	},
 	"triplet_margin_loss": {
 		"5x1003 normal", // no two rows begin alike
