@@ -127,6 +127,7 @@ var forbidden = map[string]*regexp.Regexp{
 	"waiting for the GPU":            regexp.MustCompile(`(?i)synchronize\(|\.item\(|\.cpu\(`),
 	"timing functions":               regexp.MustCompile(`elapsed_time|perf_counter|cuda\.Event`),
 	"a macro that nvcc leaves alone": regexp.MustCompile(`#\s*pragma unroll [A-Z_]{2,}\b`),
+	"a name that a namespace hides":  regexp.MustCompile(`(?m)(^|[ (<,&*=!])::[A-Za-z_]`),
 	"an include of another folder":   regexp.MustCompile(`#\s*include\s*"`),
 }
 
