@@ -105,7 +105,7 @@ def pack_costs(root):
         theirs = torch_operators.call(name, parameters)
         call = sys.modules[package.__name__ + ".functions"].CALLS[name][-1]
         taken = [t if t.numel() else None for t in tensors.values()]
-        if len(call.places) < len(operator.read) or call.dim or any(call.meant.get(p, False) != values[p] for p in ("transpose_a", "transpose_b") if p in values):
+        if len(call.places) < len(operator.read) or call.dim or call.chosen or any(call.meant.get(p, False) != values[p] for p in ("transpose_a", "transpose_b") if p in values):
             settings = [operator.coded(c, values[c]) for c in operator.components]
             ours = lambda: kernels.run(settings, *taken)  # noqa: E731
         else:

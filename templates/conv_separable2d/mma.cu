@@ -88,7 +88,7 @@ struct Step {
 __device__ __forceinline__ void copy(Element* to, const Element* from, bool there) {
     constexpr int bytes = LOAD_WIDTH * sizeof(Element);
     if constexpr (bytes >= 4)
-        async_copy<bytes>(to, from, there);
+        async_copy_cached<bytes>(to, from, there);  // a request a line, and not every 16 bytes
     else
         *to = there ? *from : from_float<Element>(0.0f);
 }

@@ -307,8 +307,7 @@ class Call:
         # A first tensor of the operator's own rank says that all are, but for broadcast ones: weights have one rank in PyTorch, too.
         self.plain = not self.rows and not self.dim and not folds and not self.reducing and len(self.places) == len(names)
         self.broadcast = [i for i in self.places[1:] if operator.read[i]["role"] == "input"]
-        self.known = {}
-
+        self.known, self.foldings = {}, {}
         self.constant = constant(lambda shapes, values: self.of(shapes, values))
 
     def settings(self, shapes, values):
@@ -435,7 +434,10 @@ class Call:
 
     def lacking(self, tensors):
         """Whether a tensor that may be broadcast has fewer dimensions than the operator's."""
-        return any(tensors[i] is not None and tensors[i].dim() < self.ranks[i] for i in self.broadcast)
+        for i in self.broadcast:
+            if tensors[i] is not None and tensors[i].dim() < self.ranks[i]:
+                return True
+        return False
 
     def run(self, settings, tensors, mode=""):
         """The function's output, of tensors as PyTorch takes them."""
@@ -444,24 +446,45 @@ class Call:
             return self.kernels.run(settings, *tensors, mode=mode)
         if self.folds[0] == 0 and self.shared is None and lies_last(first):  # elements are taken as they lie
             return self.run(settings, (first.movedim(1, -1),), mode).movedim(-1, 1)
-        given = dict(zip(self.places, tensors))
-        shapes = self.arranged([None if t is None else t.shape for t in tensors], settings)
-        taken = [t if t is None or t.shape == s else t.reshape(*s) for t, s in zip(map(given.get, range(len(shapes))), shapes)]
-        y = self.kernels.run(self.own(settings), *taken, mode=mode)
-        if isinstance(y, tuple):
-            self.kernels.operator.need(first.dim() == self.ranks[0], f"{self.tensors[0]} must have {self.ranks[0]} dimensions")
-            return y
-        if any(settings[i] for i in self.reducing):
-            return y.reshape(())
-        if self.dim:
-            start, end, _ = self.folded(first.shape, settings[-3:])
-            between = first.shape[start:end] if y.dim() == self.ranks[0] else (1,) * (end - start if settings[-1] else 0)
-            return y.reshape((*first.shape[:start], *between, *first.shape[end:]))
-        if any(fold is not None for fold in self.folds):  # as the tensor that has the output's dimensions
-            return y.reshape(next(t for i, t in given.items() if self.ranks[i] == y.dim()).shape)
-        if self.rows:
-            return y.reshape(*first.shape[:-1], y.shape[-1])
+        shapes = [None if t is None else t.shape for t in tensors]
+        own, wanted, answer, _ = self.folding(settings, shapes) if torch.compiler.is_compiling() else self.remembered(settings, shapes)
+        if len(tensors) < len(wanted):
+            given = dict(zip(self.places, tensors))
+            tensors = [given.get(i) for i in range(len(wanted))]
+        taken = [t if t is None or t.shape == s else t.reshape(s) for t, s in zip(tensors, wanted)]
+        y = self.kernels.run(own, *taken, mode=mode)
+        if answer is not None:
+            return y.reshape(answer)
         return y if first.dim() == self.ranks[0] else y.squeeze(0)
+
+    def remembered(self, settings, shapes):
+        """What folding() gives. It keeps the settings, by whose place in memory they are looked up."""
+        key = id(settings), *shapes
+        found = self.foldings.get(key)
+        if found is None:
+            found = self.foldings[key] = self.folding(settings, shapes)
+        return found
+
+    def folding(self, settings, shapes):
+        """The operator's settings, the shapes that its tensors have, and that of the answer."""
+        return self.own(settings), self.arranged(shapes, settings), self.answered(settings, shapes), settings
+
+    def answered(self, settings, shapes):
+        """The shape of the function's output where it is not the operator's; None where it is, or lacks the first dimension."""
+        first, outputs = shapes[0], self.kernels.operator.outputs
+        if len(outputs) > 1:
+            self.kernels.operator.need(len(first) == self.ranks[0], f"{self.tensors[0]} must have {self.ranks[0]} dimensions")
+            return None
+        rank = len(outputs[0]["shape"])
+        if any(settings[i] for i in self.reducing):
+            return ()
+        if self.dim:
+            start, end, _ = self.folded(first, settings[-3:])
+            between = first[start:end] if rank == self.ranks[0] else (1,) * (end - start if settings[-1] else 0)
+            return (*first[:start], *between, *first[end:])
+        if any(fold is not None for fold in self.folds):  # that of the tensor that has the output's dimensions
+            return next(s for i, s in zip(self.places, shapes) if self.ranks[i] == rank)
+        return (*first[:-1], -1) if self.rows else None
 
     def __call__(self, tensors, values, mode=""):
         if self.over:
