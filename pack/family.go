@@ -39,8 +39,9 @@ type Span [2]int64
 type Variant struct {
 	File       string       `json:"file"` // a cubin
 	Source     string       `json:"source,omitempty"`
-	Define     []Definition `json:"define"` // each after those that it names
-	Where      []Formula    `json:"where"`  // all must be true of a problem that it is right for
+	Define     []Definition `json:"define"`         // each after those that it names
+	Where      []Formula    `json:"where"`          // all must be true of a problem that it is right for
+	Cost       *Formula     `json:"cost,omitempty"` // femtoseconds that it may take
 	Launches   []OpenLaunch `json:"launches"`
 	Workspaces []Definition `json:"workspaces"` // bytes
 	Sizes      Sizes        `json:"sizes"`
@@ -67,7 +68,8 @@ type OpenLaunch struct {
 }
 
 // Node is a part of a tree: a condition with a node for either case, or a leaf. Of a leaf's entries
-// the first that serves the problem runs. None: the general kernel.
+// that serve the problem the one with the least cost runs, without costs the first. None: the
+// general kernel.
 type Node struct {
 	If      *Formula `json:"if,omitempty"`
 	Then    *Node    `json:"then,omitempty"`
@@ -104,17 +106,18 @@ type open struct {
 	launches   []Launch
 	workspaces []Workspace
 	sizes      []byte // as the file has them
+	cost       int64
 }
 
 // choose is the variant that the tree takes for a problem; nil: the general kernel.
-func (f *Family) choose(values map[string]expr.Value, gpu GPU) (*Variant, open) {
+func (f *Family) choose(values map[string]expr.Value, gpu GPU) (best *Variant, as open) {
 	for _, at := range f.Tree.leaf(values) {
 		o, err := f.Variants[at].at(values)
-		if err == nil && gpu.runs(f.Target, f.Device, o.launches) {
-			return f.Variants[at], o
+		if err == nil && (best == nil || o.cost < as.cost) && gpu.runs(f.Target, f.Device, o.launches) {
+			best, as = f.Variants[at], o
 		}
 	}
-	return nil, open{}
+	return best, as
 }
 
 // leaf is the order of entries for a problem. Where a condition cannot be computed there is none.
@@ -146,6 +149,9 @@ func (v *Variant) at(values map[string]expr.Value) (o open, err error) {
 		if !e.value(f).Truth() {
 			return o, cmp.Or(e.err, errNotServed)
 		}
+	}
+	if v.Cost != nil {
+		o.cost = e.number(*v.Cost, 0, math.MaxInt64)
 	}
 	for _, l := range v.Launches {
 		if l.When == nil || e.value(*l.When).Truth() {
@@ -312,6 +318,9 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 	}
 	if bytes := m.Files[v.File].Bytes; v.Sizes.At < 0 || v.Sizes.At > bytes-4*int64(len(v.Sizes.Names)) {
 		return fmt.Errorf("its %d sizes at %d are not within the %d bytes of %s", len(v.Sizes.Names), v.Sizes.At, bytes, v.File)
+	}
+	if v.Cost != nil {
+		return known(names, append(slices.Clone(v.Where), *v.Cost)...)
 	}
 	return known(names, v.Where...)
 }

@@ -98,13 +98,14 @@ def pack_costs(root):
         for d in operator.spec["derived"]:
             known[d["name"]] = inner.evaluate(d["expression"], known)
         dtype = inner.TORCH_TYPES[values.get(operator.word, "f32")]
-        tensors = {t["name"]: torch.randn(operator.shape(t, known), device="cuda", dtype=dtype) for t in operator.read}
+        tensors = {t["name"]: torch_operators.drawn(t["name"], operator.shape(t, known), kind, values.get("length"))
+                   for t, kind in zip(operator.read, operator.types(operator.read, dtype))}
         tensors = {name: torch_operators.channels_last(t) if last else t for (name, t), last in zip(tensors.items(), operator.lasts(known))}
         parameters = {p: tuple(values[c] for c in parts) if len(parts) > 1 else values[parts[0]] for p, parts in operator.parameters.items()}
         theirs = torch_operators.call(name, parameters)
         call = sys.modules[package.__name__ + ".functions"].CALLS[name][-1]
         taken = [t if t.numel() else None for t in tensors.values()]
-        if call.missing or call.dim or any(call.meant.get(p, False) != values[p] for p in ("transpose_a", "transpose_b") if p in values):
+        if len(call.places) < len(operator.read) or call.dim or call.chosen or any(call.meant.get(p, False) != values[p] for p in ("transpose_a", "transpose_b") if p in values):
             settings = [operator.coded(c, values[c]) for c in operator.components]
             ours = lambda: kernels.run(settings, *taken)  # noqa: E731
         else:

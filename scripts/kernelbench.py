@@ -137,8 +137,8 @@ def document(rows, options, gpu):
 
 Each winner was exported by `autotune export --format pytorch` from the best configuration in this folder. *Static checker* is
 KernelBench's `validate_kernel_static` for CUDA and fp32; *correct* counts its trials in which the outputs agree with
-PyTorch's within 1e-4 (absolute and relative). Times are means over {options.trials} samples by its `eval_kernel_against_ref` and
-`measure_ref_program_time` (CUDA events, cold L2), all in one process. Inputs were made on {inputs}. PyTorch's convolution
+PyTorch's within 1e-4 (absolute and relative). Times are means over {options.trials} samples by its `eval_kernel_against_ref`,
+those of torch.compile by its timing function (CUDA events, cold L2), all in one process. Inputs were made on {inputs}. PyTorch's convolution
 runs in TF32 by default, and so do the reference and the module of problem 63.
 
 To repeat it, on a machine with a GPU, PyTorch and nvcc:
@@ -151,16 +151,12 @@ To repeat it, on a machine with a GPU, PyTorch and nvcc:
 
 def judge_winners(options):
     """Those of a folder; whether nothing failed."""
-    kernelbench = import_kernelbench(options.checkout)
-    import torch
-
+    kernelbench = import_kernelbench(options.checkout, options.inputs)
     gpu = gpu_name()
     results = options.results or ROOT / "docs/results" / slug(gpu)
     chosen = [p for p in PROBLEMS if not options.only or p[0] in options.only]
     modules = [exported(results / best, ROOT / "build/exported") for _, _, best in chosen]
     compile_all(modules)
-    if options.inputs == "gpu":
-        torch.set_default_device("cuda")
     rows = []
     for problem, module in zip(chosen, modules):
         reference = options.checkout / "KernelBench/level1" / problem[1]

@@ -68,12 +68,8 @@ class Questions:
     def __init__(self, options):
         from kernelbench_evaluation import import_kernelbench
 
-        self.kernelbench = import_kernelbench(options.checkout)
+        self.kernelbench = import_kernelbench(options.checkout, options.inputs)
         self.options = options
-        import torch
-
-        if options.inputs == "gpu":
-            torch.set_default_device("cuda")
 
     def about(self):
         import torch

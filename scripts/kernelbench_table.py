@@ -17,7 +17,7 @@ Shapes and parameters are read off the problems' own models. Each was searched f
 that PyTorch computes it in, all with one cache that was empty at first; the winner was exported by `autotune export --format pytorch`, and a class
 behind the module makes the tuned problem's module whatever the order of KernelBench's arguments. *Tried* are the variants that the search evaluated. *Correct* counts KernelBench's trials in
 which the outputs agree with PyTorch's within 1e-4 (absolute and relative). Times are means over {options.trials} samples by its
-`eval_kernel_against_ref`, inputs were made on {inputs}. By `scripts/kernelbench.py CHECKOUT --search {options.search:g}`.
+`eval_kernel_against_ref`, inputs were made on {inputs}. Unlike there, labels and masks keep their types and are not cast to float32. By `scripts/kernelbench.py CHECKOUT --search {options.search:g}`.
 """
 
 

@@ -62,7 +62,7 @@ DEFAULTS = {
     "norm": {"p": 2, "type": "f32"},
     **{name: {"reverse": False, "exclusive": False, "type": "f32"} for name in SCANS},
     "elementwise": {"f": "relu(x)", "sum": False, "mean": False, "type": "f32"},
-    SEPARABLE: {"c_out": None, "stride": 1, "padding": 0, "dilation": 1, "bias": False},
+    SEPARABLE: {"c_out": None, "stride": 1, "padding": 0, "dilation": 1, "bias": False, "type": "f32"},
     ATTENTION: {"width_v": None, "heads_kv": None, "causal": False, "scale": None, "mask_batch": 0, "mask_heads": 0, "type": "f32"},
 }
 
@@ -117,6 +117,14 @@ def as_said(tensors, parameters):
     """The tensors of a problem by name, of the type of its elements, and in its order in memory."""
     lying = channels_last if parameters.get("layout") == "nhwc" else lambda t: t
     return {name: lying(t.to(dtype(parameters))) for name, t in tensors.items()}
+
+
+def drawn(name, shape, dtype, labels):
+    """A tensor on the GPU for a problem's tensor of that name: truths, labels, or normal numbers; variances are positive."""
+    if not dtype.is_floating_point:
+        return torch.randint(2 if dtype is torch.bool else labels, shape, device="cuda").to(dtype)
+    t = torch.randn(shape, device="cuda", dtype=dtype)
+    return t.abs() + 0.5 if name == "running_var" else t
 
 
 def tolerance(dtype, usual=1e-4):
@@ -229,6 +237,8 @@ def attention(p, t):
 def separable(p, t):
     """A depthwise convolution, and one of 1 x 1 over its channels."""
     between = F.conv2d(t["x"], t["depthwise"], t.get("depthwise_bias"), p["stride"], p["padding"], p["dilation"], t["x"].shape[1])
+    if p["type"] != "f32":  # also where it is added up in double
+        between = between.to(dtype(p)).to(t["x"].dtype)
     return F.conv2d(between, t["pointwise"], t.get("pointwise_bias"))
 
 

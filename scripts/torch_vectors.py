@@ -458,6 +458,8 @@ SEPARABLE = [
     ("plain", (2, 3, 7, 8), dict(c_out=5, kernel=3), "normal"),
     ("everything", (1, 4, 9, 11), dict(c_out=6, kernel=(3, 2), stride=(2, 1), padding=(1, 3), dilation=(1, 2), bias=True), "negative"),
     ("kernel 1", (1, 5, 4, 3), dict(c_out=2, kernel=1, bias=True), "normal"),
+    ("bf16", (2, 3, 7, 8), dict(c_out=5, kernel=3, padding=1, bias=True, type="bf16"), "normal"),
+    ("f16", (1, 4, 7, 9), dict(c_out=6, kernel=3, stride=2, type="f16"), "normal"),
 ]
 
 # Of attention; a shape is batch, heads, queries, keys and the width.

@@ -198,8 +198,8 @@ func familyPage(f *family.Family, path string) webpage.Family {
 			r.Of, r.Worst, r.Mean)
 	}
 	page.Choosers = fmt.Sprintf("Chosen by the %s. Slowdowns at samples, each by a tree grown from the others: %s.", f.By, f.Choosers[family.ByTree])
-	if e := f.Choosers[family.ByEstimate]; e.Of > 0 {
-		page.Choosers += fmt.Sprintf(" By the templates' estimates: %s.", e)
+	if c := f.Choosers[family.ByCost]; c.Of > 0 {
+		page.Choosers += fmt.Sprintf(" By the least cost, found from the others: %s.", c)
 	}
 	for _, l := range f.LeftOut {
 		page.LeftOut = append(page.LeftOut, operator.FormatShape(l.Shape)+": "+l.Reason)

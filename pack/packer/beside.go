@@ -106,14 +106,14 @@ func generalTemplate(p *operator.Problem, kind operator.Type) (item, source stri
 		}
 	}
 	var taken, passed []string
-	element, written := cudasource.Elements(p)
-	for i, a := range p.Arguments {
-		switch {
-		case a.Owner != "":
-		case a.Role.Written():
+	spelled := cudasource.Taken(p)
+	_, written := cudasource.Elements(p)
+	for _, a := range p.Arguments {
+		switch at := len(passed); {
+		case a.Role == operator.Output:
 			taken = append(taken, written+"* __restrict__ written")
-		default:
-			taken, passed = append(taken, fmt.Sprintf("const %s* __restrict__ t%d", element, i)), append(passed, fmt.Sprintf("t%d", i))
+		case a.Role.Filled():
+			taken, passed = append(taken, fmt.Sprintf("%s* __restrict__ t%d", spelled[at], at)), append(passed, fmt.Sprintf("t%d", at))
 		}
 	}
 	item = fmt.Sprintf(`- {name: %s, summary: The general kernel of packs., source: %[1]s.cu, tunables: {threads: [256]}, `+

@@ -193,12 +193,17 @@ func (w *cOperator) comparison(n *expr.Node) string {
 	}
 	var parts []string
 	for i, c := range n.Cmps {
-		left, right := w.number(n.Args[i], words), n.Args[i+1]
+		left, right := n.Args[i], n.Args[i+1]
 		switch {
+		case w.isReal(left) || w.isReal(right):
+			if int(c) >= len(comparisons) {
+				panic(cError("it compares a number of floating point by " + c.String()))
+			}
+			parts = append(parts, fmt.Sprintf("%s %s %s", w.double(left), comparisons[c], w.double(right)))
 		case right.Op == expr.OpTuple:
 			var items []string
 			for _, a := range right.Args {
-				items = append(items, fmt.Sprintf("%s == %s", left, w.number(a, words)))
+				items = append(items, fmt.Sprintf("%s == %s", w.number(left, words), w.number(a, words)))
 			}
 			text := "(" + strings.Join(append(items, "0"), " || ") + ")"
 			if c == expr.CmpNotIn {
@@ -208,10 +213,23 @@ func (w *cOperator) comparison(n *expr.Node) string {
 		case words != nil && c > expr.CmpNe || int(c) >= len(comparisons):
 			panic(cError("it compares texts by " + c.String()))
 		default:
-			parts = append(parts, fmt.Sprintf("%s %s %s", left, comparisons[c], w.number(right, words)))
+			parts = append(parts, fmt.Sprintf("%s %s %s", w.number(left, words), comparisons[c], w.number(right, words)))
 		}
 	}
 	return "(" + strings.Join(parts, " && ") + ")"
+}
+
+func (w *cOperator) isReal(n *expr.Node) bool { return n.Op == expr.OpName && w.reals[n.Name] }
+
+// double writes what a number of floating point is compared with, or such a number.
+func (w *cOperator) double(n *expr.Node) string {
+	if x, isNumber := n.Value.AsFloat(); n.Op == expr.OpConst && isNumber {
+		return strconv.FormatFloat(x, 'e', -1, 64)
+	}
+	if w.isReal(n) {
+		return fmt.Sprintf("real(v[%d])", w.place[n.Name])
+	}
+	return "(double)" + w.number(n, nil)
 }
 
 // function writes what checks a problem and computes all that formulas say of it.

@@ -68,7 +68,9 @@ func TestC(t *testing.T) {
 // Parameters of floating point are double in C, and -0.0 means the default.
 func TestFloatsInC(t *testing.T) {
 	testneeds.CXX.Need(t)
-	path := packed(t, "layers", []cudasource.Winner{winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "layer_norm")})
+	path := packed(t, "layers", []cudasource.Winner{
+		winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "layer_norm"), winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "cross_entropy"),
+	})
 	dir, c := t.TempDir(), filepath.Join(path, "c")
 	library, program := filepath.Join(dir, "libcuda.so.1"), filepath.Join(dir, "norms")
 	cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
@@ -80,7 +82,8 @@ func TestFloatsInC(t *testing.T) {
 		}
 	}
 	const refused = "layer_norm: eps must be at least "
-	if len(said) != 5 || strings.Join(said[:3], " ") != "tuned tuned general" || said[3] != refused+"0.0; it is -1" || said[4] != refused+"0.0; it is -inf" {
+	const together = "cross_entropy: weights of labels and smoothing are not computed together"
+	if len(said) != 7 || said[5] != "planned" || said[6] != together || strings.Join(said[:3], " ") != "tuned tuned general" || said[3] != refused+"0.0; it is -1" || said[4] != refused+"0.0; it is -inf" {
 		t.Errorf("it says %q", said)
 	}
 }

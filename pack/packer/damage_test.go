@@ -131,7 +131,7 @@ func editing(change func(m map[string]any)) func(*testing.T, string) {
 	return func(t *testing.T, path string) { edit(t, path, change) }
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

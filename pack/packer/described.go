@@ -35,7 +35,7 @@ func (f torchFunctions) add(o *operator.Operator, call operator.TorchCall) {
 func Described(name, tool string, operators []*operator.Operator) (map[string][]byte, error) {
 	p, functions, folder := empty(name, tool), torchFunctions{}, variant+name+"/"
 	for _, o := range operators {
-		if o.PyTorch == nil || len(o.PyTorch.Calls) == 0 || notInPython(o) != "" {
+		if o.PyTorch == nil || len(o.PyTorch.Calls) == 0 {
 			continue
 		}
 		if err := p.describe(o); err != nil {

@@ -125,14 +125,16 @@ func (p *Packed) leftOut(o *operator.Operator) error {
 func (p *Packed) meant(o *operator.Operator, call operator.TorchCall) error {
 	for _, a := range call.Arguments {
 		for _, s := range o.Parameters {
-			if a.Torch != "" || s.Name != a.Name || s.Type != operator.ExpressionParameter {
+			if s.Name != a.Name || s.Type != operator.ExpressionParameter {
 				continue
 			}
-			bound, err := o.Bind(operator.Request{Shape: o.Example, Parameters: map[string]string{s.Name: a.Default}}, operator.TypicalLimits())
-			if err != nil {
-				return err
+			for _, word := range a.Meant() {
+				bound, err := o.Bind(operator.Request{Shape: o.Example, Parameters: map[string]string{s.Name: word}}, operator.TypicalLimits())
+				if err != nil {
+					return err
+				}
+				p.addWord(bound, s)
 			}
-			p.addWord(bound, s)
 		}
 	}
 	return nil

@@ -75,7 +75,7 @@ func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 	random := rand.New(rand.NewPCG(1, uint64(len(shapes))))
 	f := &family.Family{
 		Schema: family.Schema, Operator: name, Shapes: shapes, Dimensions: op.Shape, Fixed: map[string]int64{}, Free: strings.Split(free, ","),
-		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA, Limits: hopper()}, Target: "sm_90a", By: family.ByTree,
+		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA, Limits: hopper()}, Target: "sm_90a",
 		Tree: drawnTree(random, strings.Split(free, ","), 2),
 	}
 	for _, word := range strings.Fields(parameters) {
@@ -112,6 +112,12 @@ func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 	f.Tree.Walk(func(leaf *family.Node, _ string) {
 		leaf.Entries = slices.DeleteFunc(random.Perm(len(f.Entries)), func(int) bool { return random.IntN(3) == 0 })
 	})
+	if f.By = family.ByTree; random.IntN(2) == 0 {
+		f.By = family.ByCost
+		for i := range f.Entries {
+			f.Entries[i].Cost = drawnCost(random, strings.Split(free, ","))
+		}
+	}
 	sampled(t, f, op)
 	one, err := FamilyOf(f, op)
 	if err != nil {
@@ -185,4 +191,10 @@ func packedFamilies(t testing.TB, all []Family) string {
 		t.Error(p.Notices)
 	}
 	return path
+}
+
+// drawnCost is one that is the least at some shapes.
+func drawnCost(random *rand.Rand, names []string) string {
+	count := strings.Join(names[:1+random.IntN(len(names))], "*")
+	return fmt.Sprintf("%d + %d*ceil_div(%s, %d) + %d*(%[3]s)", random.IntN(9000), random.IntN(900), count, 1+random.IntN(9), random.IntN(90))
 }

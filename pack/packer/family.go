@@ -53,11 +53,7 @@ func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks
 			return nil, err
 		}
 		if measured && arch == f.Target {
-			heldOut, samples, err := f.ByTree()
-			if err != nil {
-				return nil, err
-			}
-			d.Regret = &pack.Regret{HeldOut: slowdown(heldOut), Samples: slowdown(samples)}
+			d.Regret = &pack.Regret{HeldOut: slowdown(f.Regret.Score), Samples: slowdown(f.Regret.Samples)}
 		}
 		p.Families, tasks = append(p.Families, d), append(tasks, more...)
 	}
@@ -120,6 +116,13 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 		v, err := p.variant(k, arch)
 		if err != nil {
 			return nil, nil, err
+		}
+		if f.By == family.ByCost {
+			cost, err := expr.Parse(f.Entries[i].Cost)
+			if err != nil {
+				return nil, nil, err
+			}
+			v.Cost = &pack.Formula{Expr: cost}
 		}
 		d.Variants = append(d.Variants, v)
 		request := compile.Request{Kernel: k.Kernel, Arch: arch, Problem: k.Problem, Configuration: f.Entries[i].Configuration}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -61,18 +62,28 @@ func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenC
 	return all
 }
 
-// taken is the first entry of the problem's leaf that serves it.
+// taken is the entry of the problem's leaf that serves it, with the least cost or else the first.
 func (f Family) taken(t testing.TB, p *operator.Problem) int {
 	leaf, err := f.Tree.Leaf(p.Values)
 	if err != nil {
 		t.Fatal(err)
 	}
+	taken, least := -1, int64(math.MaxInt64)
 	for _, e := range leaf.Entries {
-		if _, ok := f.Kernels[e].Formulas.At(p.Values); ok && p.Admits(f.Entries[e].Configuration) {
+		values, ok := f.Kernels[e].Formulas.At(p.Values)
+		if !ok || !p.Admits(f.Entries[e].Configuration) {
+			continue
+		}
+		if f.By == family.ByTree {
 			return e
 		}
+		cost, err := expr.MustParse(f.Entries[e].Cost).Eval(values)
+		must(t, err)
+		if n, _ := cost.AsInt(); n < least {
+			taken, least = e, n
+		}
 	}
-	return -1
+	return taken
 }
 
 // loaded is what a loader asks the driver for, where the kernel is that of the problem itself.

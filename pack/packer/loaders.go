@@ -130,12 +130,8 @@ type pythonFunctions struct {
 }
 
 func (f *pythonFunctions) add(o *operator.Operator) {
-	if why := notInPython(o); why != "" {
-		f.p.Notices = append(f.p.Notices, fmt.Sprintf("%s is left out of the Python package: %s", o.Name, why))
-		return
-	}
 	gradients := "None"
-	if o.PyTorch != nil && !countsPlaces(o) {
+	if o.PyTorch != nil && differentiable(o) {
 		gradients = o.Name + "_gradients.gradients"
 		f.imports = append(f.imports, o.Name+"_gradients")
 		f.p.files[f.folder+o.Name+"_gradients.py"] = fmt.Appendf(nil, gradientsHead+"%[2]s%[3]s", o.Name, f.expressions(o), o.PyTorch.Gradients.Text)
@@ -170,23 +166,24 @@ func (f *pythonFunctions) expressions(o *operator.Operator) string {
 	return b.String()
 }
 
-// means tells whether the pack has kernels for what a function means: an expression is one of its words. A
-// parameter that is a dimension, as in `groups is c`, is more than a call's settings tell.
+// means tells whether the pack has kernels for what a function means: an expression is one of its words.
 func (f *pythonFunctions) means(o *operator.Operator, call operator.TorchCall) bool {
 	return !slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool {
 		words := f.p.words(o.Name, a.Name)
-		return a.Torch == "" && (words != nil && !slices.Contains(words, a.Default) || slices.Contains(o.Shape, a.Default))
+		return a.Torch == "" && words != nil && !slices.ContainsFunc(a.Meant(), func(word string) bool { return slices.Contains(words, word) })
 	})
 }
 
-// countsPlaces tells of an operator that its answers are integers, which have no gradients.
-func countsPlaces(o *operator.Operator) bool {
-	return slices.ContainsFunc(o.Arguments, func(a operator.ArgumentSpec) bool { return a.Role == operator.Output && a.Type == operator.I64 })
+// differentiable tells of an operator that it has one output, and not of integers, which have no gradients.
+func differentiable(o *operator.Operator) bool {
+	outputs := slices.DeleteFunc(slices.Clone(o.Arguments), func(a operator.ArgumentSpec) bool { return a.Role != operator.Output })
+	return len(outputs) == 1 && outputs[0].Type != operator.I64
 }
 
 // define writes a function; that of the operator of its own name stands last and counts.
 func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) {
 	var parts, tensors, values []string
+	given := map[string]string{}
 	for _, a := range call.Arguments {
 		if a.Torch == "" {
 			continue
@@ -201,9 +198,14 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 		}
 		parts = append(parts, part)
 		if slices.ContainsFunc(o.Arguments, func(t operator.ArgumentSpec) bool { return t.Name == a.Name && t.Role.Filled() }) {
-			tensors = append(tensors, a.Torch)
+			given[a.Name] = a.Torch
 		} else {
 			values = append(values, a.Torch)
+		}
+	}
+	for _, t := range o.Arguments { // whatever PyTorch's order
+		if name, ok := given[t.Name]; ok {
+			tensors = append(tensors, name)
 		}
 	}
 	const form = "\n\ndef %s(%s, *, mode=\"\"):\n    \"\"\"%s\"\"\"\n    return CALLS[%[1]q][-1]((%[4]s,), (%[5]s), mode)\n"
@@ -218,7 +220,7 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 }
 
 // torchConstant is a default that a function's head can have: a word, a text or a number.
-var torchConstant = regexp.MustCompile(`^(True|False|None|'\w*'|[\d.]+(e-?\d+)?)$`)
+var torchConstant = regexp.MustCompile(`^(True|False|None|'\w*'|-?[\d.]+(e-?\d+)?)$`)
 
 // pythonCalls are the functions that an operator computes. One that names none of PyTorch's
 // is a function of its tensors and parameters.
@@ -274,21 +276,4 @@ func pythonList(texts []string) string {
 		quoted = append(quoted, strconv.Quote(text))
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
-}
-
-// notInPython says why an operator is no function of tensors with one result; "" if it is.
-func notInPython(o *operator.Operator) string {
-	outputs := 0
-	for _, a := range o.Arguments {
-		switch {
-		case a.Role == operator.InOut:
-			return "`" + a.Name + "` is read and written"
-		case a.Role == operator.Output:
-			outputs++
-		}
-	}
-	if outputs != 1 {
-		return "it has several outputs"
-	}
-	return ""
 }

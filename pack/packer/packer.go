@@ -389,7 +389,7 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 	return tasks
 }
 
-// generalType is the type of all that a problem reads, or why there is no general kernel.
+// generalType is the type of what a problem reads first, or why there is no general kernel.
 func generalType(p *operator.Problem) (operator.Type, string) {
 	if p.Operator.PyTorch == nil {
 		return "", "its op.yaml has no key `pytorch`"
@@ -401,9 +401,8 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 		}
 	}
 	for _, a := range p.Arguments {
-		isOutput := a.Role == operator.Output && a.Name == p.Output().Name
-		if a.Owner == "" && (isOutput && a.Type != element && a.Type != operator.I64 || !isOutput && (a.Type != element || a.Role.Written())) {
-			return "", "`" + a.Name + "` is of another type than what is read, or written too"
+		if a.Role == operator.Output && (a.Name != p.Output().Name || a.Type != element && a.Type != operator.I64) {
+			return "", "`" + a.Name + "` is an output beside `" + p.Output().Name + "`, or of another type than what is read"
 		}
 	}
 	return element, ""

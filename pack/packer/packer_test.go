@@ -50,6 +50,12 @@ func winner(t testing.TB, r operator.Request, name string, template ...string) c
 	if err != nil {
 		t.Fatal(err)
 	}
+	return winnerOf(t, op, r, template...)
+}
+
+// winnerOf is the same, of any operator.
+func winnerOf(t testing.TB, op *operator.Operator, r operator.Request, template ...string) cudasource.Winner {
+	t.Helper()
 	p, err := op.Bind(r, hopper())
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func TestPython(t *testing.T) {
 	path = packed(t, "layers", []cudasource.Winner{w})
 	out := run()
 	for _, want := range []string{
-		"conv2d(Tensor x_, Tensor? weight_, Tensor? bias_, int[] settings, str mode) -> Tensor", "tuned (1, 128, 7, 7)", "general (2, 128, 5, 4)",
+		"conv2d(Tensor x_, Tensor? weight_, Tensor? bias_, int[] settings, str math) -> Tensor", "tuned (1, 128, 7, 7)", "general (2, 128, 5, 4)",
 		"module (1, 128, 7, 7)", "fake (1, 128, 7, 7)", "unbatched (128, 7, 7)", "rank ValueError conv2d: x has the shape (9, 9); it should have 4 dimensions",
 		"groups ValueError conv2d: 3 groups do not divide the 4 input channels", "channels ValueError conv2d: weight has the shape",
 		"stride ValueError conv2d: stride_h must be at least 1; it is 0", "mode ValueError conv2d: there is no math mode 'fp8'",
@@ -62,6 +62,40 @@ func TestPython(t *testing.T) {
 	edit(t, path, func(m map[string]any) { m["schema"] = "autotune/pack/2" })
 	if out := run(); !strings.Contains(out, "has the schema 'autotune/pack/2'") {
 		t.Errorf("a newer schema: %s", out)
+	}
+}
+
+// Tensors have types of their own, may be read and written, and there may be several outputs.
+func TestPythonTensors(t *testing.T) {
+	testneeds.CXX.Need(t)
+	testneeds.Python.Need(t)
+	var all []cudasource.Winner
+	for name, set := range map[string]map[string]string{"cross_entropy": nil, "masked_cumsum": nil, "batch_norm": {"training": "true"}} {
+		all = append(all, winner(t, operator.Request{Shape: []int64{4, 5, 1}, Parameters: set}, name))
+	}
+	both, err := operator.Load(os.DirFS("testdata"), "both")
+	must(t, err)
+	all = append(all, winnerOf(t, both, operator.Request{Shape: []int64{64}}))
+	path, dir := packed(t, "layers", all), t.TempDir()
+	cc(t, "-shared", "-fPIC", "-o", filepath.Join(dir, "libcuda.so.1"), "testdata/libcuda.c")
+	cmd := exec.Command("python3", "-B", "testdata/mixed.py", "../../reports/pytorch/testdata", path)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir)
+	out, err := cmd.CombinedOutput()
+	for _, want := range []string{
+		"batch_norm(Tensor x_, Tensor? weight_, Tensor? bias_, Tensor(a3!)? running_mean_, Tensor(a4!)? running_var_, int[] settings, str math) -> Tensor",
+		"both(Tensor x_, int[] settings, str math) -> (Tensor, Tensor)",
+		"cross_entropy [((), 'float32')]", "cross_entropy [((4,), 'float32')]",
+		"cross_entropy cross_entropy: target is float32 on cuda:0; it must be int64, and all tensors on one GPU",
+		"cross_entropy cross_entropy: weight is bfloat16 on cuda:0; it must be float32, and all tensors on one GPU",
+		"masked_cumsum [((4, 5), 'float32')]", "copied back True\nbatch_norm [((4, 5), 'float32')]",
+		"both [((64,), 'float32'), ((64,), 'int64')]", "fake [((64,), 'float32'), ((64,), 'int64')]",
+	} {
+		if !strings.Contains(string(out), want+"\n") {
+			t.Errorf("the output lacks %q", want)
+		}
+	}
+	if t.Failed() || err != nil {
+		t.Errorf("%v; the output:\n%s", err, out)
 	}
 }
 

@@ -122,7 +122,7 @@ var forbidden = map[string]*regexp.Regexp{
 	"a tensor subclass":              regexp.MustCompile(`_make_subclass|\(\s*(torch\.)?Tensor\s*\):`),
 	"PyTorch's layers by name":       regexp.MustCompile(`torch\.nn\.[A-Z]`),
 	"PyTorch's functions":            regexp.MustCompile(`nn\.functional|\bF\.\w`),
-	"PyTorch's operators":            regexp.MustCompile(`\btorch\.(mm|bmm|matmul|einsum|linear|conv\w*|\w+_pool[123]d)\b`),
+	"PyTorch's operators":            regexp.MustCompile(`\btorch\.(mm|bmm|matmul|einsum|linear|conv\w*|\w+_pool[123]d|\w+_norm|normalize|\w*softmax|\w+_loss|cross_entropy|kl_div|cosine_similarity|\w*elu|\w*tanh|\w*sigmoid|silu|mish|softsign|softplus|logsumexp|clamp|dropout)\b`),
 	"half precision":                 regexp.MustCompile(`__float2half|__half\b|\.half\(|\bfloat16\b`),
 	"waiting for the GPU":            regexp.MustCompile(`(?i)synchronize\(|\.item\(|\.cpu\(`),
 	"timing functions":               regexp.MustCompile(`elapsed_time|perf_counter|cuda\.Event`),

@@ -7,6 +7,6 @@ struct Sizes {
                                padding_h = PADDING_H, padding_w = PADDING_W, dilation_h = DILATION_H, dilation_w = DILATION_W, h_out = H_OUT, w_out = W_OUT;
 };
 
-__device__ __forceinline__ Weights weights_of(const float* depthwise, const float* depthwise_bias, const float* pointwise, const float* pointwise_bias) {
+__device__ __forceinline__ Weights weights_of(const Element* depthwise, const Element* depthwise_bias, const Element* pointwise, const Element* pointwise_bias) {
     return {depthwise, BIAS ? depthwise_bias : nullptr, pointwise, BIAS ? pointwise_bias : nullptr};
 }

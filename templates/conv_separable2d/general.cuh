@@ -5,7 +5,7 @@ struct Sizes {
     SIZES;
 };
 
-__device__ float conv_separable2d_general(const float* x, const float* depthwise, const float* depthwise_bias, const float* pointwise,
-                                          const float* pointwise_bias, const Sizes& s, long long i) {
+__device__ Element conv_separable2d_general(const Element* x, const Element* depthwise, const Element* depthwise_bias, const Element* pointwise,
+                                          const Element* pointwise_bias, const Sizes& s, long long i) {
     return separable_plain<float>(x, {depthwise, depthwise_bias, pointwise, pointwise_bias}, s, i);
 }

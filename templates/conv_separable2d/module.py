@@ -8,9 +8,9 @@ class ModelNew(nn.Module):
         # They compute nothing: they hold the parameters, with PyTorch's initial values.
         self.depthwise = nn.Conv2d(
             in_channels, in_channels, kernel_size,
-            stride=stride, padding=padding, dilation=dilation, groups=in_channels, bias=bias,
+            stride=stride, padding=padding, dilation=dilation, groups=in_channels, bias=bias, dtype=DTYPE,
         )
-        self.pointwise = nn.Conv2d(in_channels, out_channels, 1, bias=bias)
+        self.pointwise = nn.Conv2d(in_channels, out_channels, 1, bias=bias, dtype=DTYPE)
         self.settings = settings(c_out=out_channels, kernel=kernel_size, stride=stride, padding=padding, dilation=dilation, bias=bias)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -21,7 +21,7 @@ class ModelNew(nn.Module):
 
 
 def get_inputs():
-    return [torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"])]
+    return [torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"], dtype=DTYPE)]
 
 
 def get_init_inputs():

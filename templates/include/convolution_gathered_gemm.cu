@@ -70,15 +70,16 @@ struct Work : ConvolutionWork {
         static constexpr int kMixed = 1;
         const float* bias;
         long long first;  // of the group's first channel
+        long long apart;  // from each to the next
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
-            : bias(given + (BIAS ? tile.group * C_OUT_GROUP : 0)), first(tile.group * C_OUT_GROUP * out_volume()),
+            : bias(given + (BIAS ? tile.group * C_OUT_GROUP : 0)), first(tile.group * C_OUT_GROUP * out_volume()), apart(out_volume()),
               biased(BIAS && tile.split == 0) {}
         __device__ __forceinline__ long long column(int pixel, int) const {
             return pixel < pixels() ? first + pixel / out_pixels() * (C_OUT * out_volume()) + pixel % out_pixels() : -1;
         }
         __device__ __forceinline__ void store(float* y, int channel, long long place, float value) const {
-            if (channel < C_OUT_GROUP) y[place + channel * out_volume()] = biased ? value + __ldg(bias + channel) : value;
+            if (channel < C_OUT_GROUP) y[place] = biased ? value + __ldg(bias + channel) : value;
         }
     };
 };

@@ -13,6 +13,8 @@
 //                    in the output of row r's in a column, negative if it has none;
 //                    store(y, channel, place, value) stores, or leaves it where there is no
 //                    such channel; of a tile's splits, the one numbered 0 adds the bias.
+//                    An Output with `apart`, the places from a channel to the next, has those
+//                    added to the place: a sum, where a size known at run time would be multiplied
 //                    Where rows lie side by side in the output, and columns do not, kMixed is 0,
 //                    and store(y, row, first, c, value) stores what there is in column first + c,
 //                    first a multiple of 32. Where columns lie side by side, and rows do not, it
@@ -64,13 +66,19 @@ struct Tiles {
     __device__ __forceinline__ static int in_product() { return TILES_M * TILES_N; }
     __device__ __forceinline__ static int in_split() { return Work::groups() * Work::kParts * in_product(); }
     __device__ __forceinline__ static int all() { return SPLITS * in_split(); }
+    // Divisions are by one size after the other: where those are known at run time, a product of them has no inverse.
     __device__ __forceinline__ static Tile at(int count) {
-        const int index = in_split() - 1 - (count - split(count) * in_split()), inside = index / Work::kParts % in_product();
-        const int down = TILES_M / CLUSTER, together = inside / CLUSTER, band = together / (kBand * down), rest = together % (kBand * down);
+        const int index = in_split() - 1 - (count - split(count) * in_split()), in_parts = index / Work::kParts;
+        const int product = Work::groups() == 1 ? 0 : in_parts / TILES_M / TILES_N, inside = in_parts - product * in_product();
+        const int down = TILES_M / CLUSTER, together = inside / CLUSTER;
+        const int band = CLUSTER == 1 ? together / kBand / TILES_M : together / (kBand * down), rest = together - band * (kBand * down);
         const int left = TILES_N - band * kBand, width = left < kBand ? left : kBand;
-        return {index / (Work::kParts * in_product()), index % Work::kParts, rest / width * CLUSTER + inside % CLUSTER, band * kBand + rest % width, split(count)};
+        const int below = down == 1 ? 0 : left < kBand ? rest / left : rest / kBand;
+        return {product, index % Work::kParts, below * CLUSTER + inside % CLUSTER, band * kBand + rest - below * width, split(count)};
     }
-    __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / in_split(); }
+    __device__ __forceinline__ static int split(int count) {
+        return SPLITS == 1 ? 0 : count / TILES_M / TILES_N / Work::kParts / Work::groups();
+    }
     __device__ __forceinline__ static Stages stages(int count) { return TileStages<Work>::of(at(count)); }
 };
 
@@ -138,6 +146,12 @@ constexpr bool kStoresTwo = false;
 template <class Output>
 constexpr bool kStoresTwo<Output, decltype(void(Output::kTwo))> = Output::kTwo;
 
+// kIsApart: whether an Output has `apart`.
+template <class Output, class = void>
+constexpr bool kIsApart = false;
+template <class Output>
+constexpr bool kIsApart<Output, decltype(void(&Output::apart))> = true;
+
 // store_sums takes a warp's 16 rows, from `row` on, through its buffer, so that they leave
 // 32 outputs of a channel at a time.
 template <class Output, class Stored>
@@ -172,10 +186,14 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
 #pragma unroll
         for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
             const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
-            const long long place = output.column(first + c, r);
+            long long place = output.column(first + c, r);
             if (place < 0) continue;
+            if constexpr (kIsApart<Output>) place += row / mixed * output.apart;
 #pragma unroll
-            for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
+            for (int i = 0; i < 16 / mixed; ++i) {
+                output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
+                if constexpr (kIsApart<Output>) place += output.apart;
+            }
         }
         __syncwarp();
     }
@@ -297,8 +315,10 @@ __device__ __forceinline__ void mend(const Output& output, const Plain& plain, T
             T* const line = output.line(y, r);
             if (line && c < Output::kColumns) mended[line - y + c] = T{};
         } else {
-            const long long place = output.column(c, r % Output::kMixed);
-            if (place >= 0) output.store(mended, r / Output::kMixed, place, 0.0f);
+            long long place = output.column(c, r % Output::kMixed);
+            if (place < 0) continue;
+            if constexpr (kIsApart<Output>) place += r / Output::kMixed * output.apart;
+            output.store(mended, r / Output::kMixed, place, 0.0f);
         }
     }
 }

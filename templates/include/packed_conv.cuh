@@ -206,15 +206,17 @@ __device__ __forceinline__ void load_input(Packed& to, const Element* x, char* p
     const Position at(position);
     const int image = at.image;
     const Strides in = input_strides();
-    const Element* const from = x + image * in.image + group * kChannelsIn * in.channel;
     const int slice = AxisD::input(at.d, phase.d, 0);
+    const Element* from = x + image * in.image + (group * kChannelsIn + (FOLD_W ? 0 : first)) * in.channel;
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const Channel c(first + i);
         const int row = AxisH::input(at.h, phase.h, c.h), column = AxisW::input(at.w, phase.w, c.w);
         const bool inside = image < N && first + i < CHANNELS && slice >= 0 && slice < AxisD::in() && row >= 0 && row < AxisH::in() &&
                             column >= 0 && column < AxisW::in();
-        to.v[i] = inside ? read_only(from + c.channel * in.channel + ((static_cast<long long>(slice) * AxisH::in() + row) * AxisW::in() + column) * in.place) : 0.0f;
+        const int place = (slice * AxisH::in() + row) * AxisW::in() + column;  // of a channel, which has fewer than 2^31
+        to.v[i] = inside ? read_only(from + place * in.place + (FOLD_W ? c.channel * in.channel : 0)) : 0.0f;
+        if (!FOLD_W) from += in.channel;  // a sum, where a product would be as long as the sizes
     }
     to.apart = static_cast<long long>(PACKED_POSITIONS) * 16;
     to.half = half;
@@ -315,13 +317,16 @@ struct Work : ConvolutionWork {
             const float* scales;
         };
         static constexpr int kMixed = MIXED;
+        // Whether all rows of all tiles are channels.
+        static constexpr bool kWholeBlocks = MIXED == 1 && kChannelsOut == ROW_BLOCKS_IN_ALL * kBlockRows && ROW_BLOCKS_IN_ALL % kBlocks == 0;
         const Element* bias;
         long long first;  // of the group's first channel
+        long long apart;  // from each to the next
         Place phase;
         bool biased;
         float inverses[2];  // where factors are scaled
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
-            : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * output_strides().channel),
+            : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * output_strides().channel), apart(output_strides().channel),
               phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {
             if (!kScaled) return;
             inverses[0] = inverse_of(given.scales, the_input);
@@ -337,9 +342,9 @@ struct Work : ConvolutionWork {
         }
         template <class Outputs>
         __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value) const {
-            if (channel >= kChannelsOut) return;
+            if (!kWholeBlocks && channel >= kChannelsOut) return;
             if (kScaled) value = unscaled(value, inverses[0], inverses[1]);
-            y[place + channel * output_strides().channel] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
+            y[place] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
         }
     };
 };

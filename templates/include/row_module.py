@@ -1,7 +1,8 @@
 class ModelNew(nn.Module):
     """The operator along a dimension, which counts from the end where it is negative, along several, or with None along
     all. What has one answer a row leaves them with one element each if keepdim is true. Other parameters are the
-    operator's own; a norm's p may be infinite. A mask is taken beside x."""
+    operator's own; a norm's p may be infinite. A mask is taken beside x: what it is true for,
+    or factors of another type, as PyTorch multiplies them."""
 
     def __init__(self, dim: int | tuple[int, ...] | None = -1, keepdim: bool = False, **parameters):
         super().__init__()
@@ -11,20 +12,32 @@ class ModelNew(nn.Module):
     def forward(self, x: torch.Tensor, *mask: torch.Tensor) -> torch.Tensor:
         if x.dim() == 0:
             return self.forward(x.unsqueeze(0), *mask).reshape(())
-        dims = range(x.dim()) if self.dim is None else self.dim if isinstance(self.dim, (tuple, list)) else (self.dim,)
-        need(all(-x.dim() <= d < x.dim() for d in dims), f"dim is {self.dim}; x has {x.dim()} dimensions")
-        dims = sorted({d % x.dim() for d in dims})
-        first, end = dims[0], dims[-1] + 1
-        kept = [d for d in range(x.dim()) if d not in dims]
-        order = [*range(x.dim())] if len(dims) == end - first else [*kept, *dims]  # where others lie between them
-        if len(dims) < end - first:
-            first, end = len(kept), x.dim()
-        moved = x.permute(order)
-        rows = moved.shape[:first].numel(), moved.shape[first:end].numel(), moved.shape[end:].numel()
-        y = run(self.settings, moved.reshape(rows), *(t.expand(x.shape).permute(order).reshape(rows) for t in mask))
-        if y.dim() == len(rows):
-            return y.view(moved.shape).permute([order.index(d) for d in range(x.dim())])
-        return y.view([1 if d in dims else n for d, n in enumerate(x.shape)] if self.keepdim else [x.shape[d] for d in kept])
+        if mask and mask[0].dtype is not torch.bool:  # what else there is of it counts as a factor
+            x, mask = x * mask[0], [torch.ones_like(mask[0], dtype=torch.bool)]
+        rows, order, back, left = folding(x.shape, tuple(self.dim) if isinstance(self.dim, list) else self.dim, self.keepdim)
+        taken = x, *(t if t.shape == x.shape else t.expand(x.shape) for t in mask)
+        y = run(self.settings, *((t.permute(order) if order else t).reshape(rows) for t in taken))
+        if y.dim() < len(rows):
+            return y.view(left)
+        return y.view([x.shape[d] for d in order]).permute(back) if order else y.view(x.shape)
+
+
+@functools.lru_cache(maxsize=1024)
+def folding(shape, dim, keepdim):
+    """The rows along some dimensions; where others lie between these, the order that moves them to the end, and the
+    way back; and the shape of what has one answer a row."""
+    rank = len(shape)
+    dims = range(rank) if dim is None else dim if isinstance(dim, tuple) else (dim,)
+    need(all(-rank <= d < rank for d in dims), f"dim is {dim}; x has {rank} dimensions")
+    dims = sorted({d % rank for d in dims})
+    first, end, order, back = dims[0], dims[-1] + 1, None, None
+    kept = [d for d in range(rank) if d not in dims]
+    if len(dims) < end - first:
+        first, end, order = len(kept), rank, [*kept, *dims]
+        back = [order.index(d) for d in range(rank)]
+    moved = [shape[d] for d in order] if order else shape
+    left = [1 if d in dims else n for d, n in enumerate(shape)] if keepdim else [shape[d] for d in kept]
+    return (prod(moved[:first]), prod(moved[first:end]), prod(moved[end:])), order, back, left
 
 
 def get_inputs():

@@ -11,12 +11,17 @@
 //   Row -> global         where each element has an answer, from where the row was kept
 //
 // The macros: TEAM threads a row in a block of THREADS, SPLIT blocks a row, VEC elements a vector,
-// UNROLL, and KEEP: where a row is until its state is known. `again` reads it a second time.
+// UNROLL, and KEEP: where a row is until its state is known. `again` reads it a second time, from
+// its end to its begin: what was read last is in the L2 still, where the row has not enough room.
+// `partly` reads again what is behind a thread's first KEPT items; AHEAD, these are copied beforehand.
 #pragma once
 #include "row_state.cuh"
 
-enum Keep { registers, shared, again };
+enum Keep { registers, shared, again, partly };
 
+#ifndef AHEAD
+#define AHEAD 0
+#endif
 #ifndef GIVEN
 #define GIVEN 0  // states are known beforehand
 #endif
@@ -31,9 +36,27 @@ constexpr int kRows = THREADS / TEAM;  // of a block
 constexpr int kVectors = (LENGTH + (kAligned ? 0 : VEC - 1) + VEC - 1LL) / VEC;
 constexpr int kItems = (kVectors + TEAM * SPLIT - 1) / (TEAM * SPLIT);  // vectors of a thread
 constexpr bool kFull = kAligned && kVectors == kItems * TEAM * SPLIT;
+constexpr bool kAgain = KEEP == again || KEEP == partly;  // then the L2 shall have inputs, and no answers
+constexpr bool kAhead = AHEAD && VEC * sizeof(Element) >= 4;  // which a copy has at least
 constexpr int kUnroll = KEEP == registers || UNROLL > kItems ? kItems : UNROLL;
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
+
+// load_once loads what the L2 may give up first: it is not read again. Else what it shall keep, being
+// older, would go before.
+template <int Elements>
+__device__ __forceinline__ void load_once(float* to, const Element* from) {
+    constexpr int kWords = Elements * sizeof(Element) / 4;
+    if constexpr (kWords == 0) {
+        load_elements<Elements>(to, from);
+    } else if constexpr (kOf16Bits) {
+        float pairs[kWords];
+        load_vector_streaming<kWords>(pairs, reinterpret_cast<const float*>(from));
+        unpack_pairs<Element, kWords>(to, pairs);
+    } else {
+        load_vector_streaming<kWords>(to, reinterpret_cast<const float*>(from));
+    }
+}
 
 // Vectors are a thread's of a row: kItems, TEAM apart.
 struct Vectors {
@@ -67,11 +90,14 @@ struct Vectors {
             for (int e = 0; e < VEC; ++e)
                 if (place(k) + e >= 0 && place(k) + e < LENGTH) use(e, place(k) + e);
     }
+    template <bool Once>
     __device__ __forceinline__ void load(float (&v)[VEC], const Element* x, int k) const {
-        if (whole(k))
-            load_elements<VEC>(v, x + address(k));
-        else
+        if (!whole(k))
             at_ends(k, [&](int e, Offset) { v[e] = to_float(x[address(k) + e]); });
+        else if constexpr (Once)
+            load_once<VEC>(v, x + address(k));
+        else
+            load_elements<VEC>(v, x + address(k));
     }
     template <class Row>
     __device__ __forceinline__ void join(Row& state, const float (&v)[VEC], int k) const {
@@ -87,7 +113,7 @@ struct Vectors {
         float answers[VEC];
 #pragma unroll
         for (int e = 0; e < VEC; ++e) answers[e] = state.give(v[e], place(k) + e, weights);
-        store_elements<VEC>(y + address(k), answers);
+        store_elements<VEC, kAgain>(y + address(k), answers);
     }
 };
 
@@ -96,39 +122,57 @@ struct Vectors {
 struct Kept {
     float own[KEEP == registers ? kItems : 1][VEC];
     Element* staged;
+    int items;  // that are in shared memory: all, or the first of `partly`
 
     __device__ __forceinline__ Element* place(int k) const { return staged + (k * THREADS + static_cast<int>(threadIdx.x)) * VEC; }
-    __device__ __forceinline__ void put(const float (&v)[VEC], int k) {
+    __device__ __forceinline__ bool copied(const Vectors& of, int k) const { return kAhead && k < items && of.whole(k); }
+    __device__ __forceinline__ void put(const float (&v)[VEC], const Vectors& of, int k) {
 #pragma unroll
         for (int e = 0; KEEP == registers && e < VEC; ++e) own[k][e] = v[e];
-        if (KEEP == shared) store_elements<VEC>(place(k), v);
+        if (KEEP == shared || (KEEP == partly && k < items && !copied(of, k))) store_elements<VEC>(place(k), v);
     }
-    __device__ __forceinline__ void get(float (&v)[VEC], const Vectors& of, const Element* x, int k) const {
+    // get gives the items from `first` on.
+    template <int Count>
+    __device__ __forceinline__ void get(float (&v)[Count][VEC], const Vectors& of, const Element* x, int first) const {
+        const bool staged_all = KEEP == shared || (KEEP == partly && first + Count <= items);
 #pragma unroll
-        for (int e = 0; KEEP == registers && e < VEC; ++e) v[e] = own[k][e];
-        if (KEEP == shared) load_elements<VEC>(v, place(k));
-        if (KEEP == again) of.load(v, x, k);
+        for (int i = 0; KEEP == registers && i < Count * VEC; ++i) v[i / VEC][i % VEC] = own[first + i / VEC][i % VEC];
+#pragma unroll
+        for (int u = 0; staged_all && u < Count; ++u) load_elements<VEC>(v[u], place(first + u));
+#pragma unroll
+        for (int u = 0; kAgain && !staged_all && u < Count; ++u) of.load<true>(v[u], x, first + u);
     }
 };
 
-// by_groups calls group(k, count) for all items of a thread, kUnroll at once; count is a constant.
+// by_groups calls group(k, count) for all items of a thread, kUnroll at once, or does so from the
+// last to the first; count is a constant.
 template <int Number> struct Count { static constexpr int value = Number; };
-template <class Group>
+template <bool Back, class Group>
 __device__ __forceinline__ void by_groups(Group group) {
-    constexpr int kRest = kItems % kUnroll;
+    constexpr int kRest = kItems % kUnroll, kLast = kItems - kRest - kUnroll;
+    if constexpr (Back && kRest > 0) group(kItems - kRest, Count<kRest>());
 #pragma unroll 1
-    for (int k = 0; k + kUnroll <= kItems; k += kUnroll) group(k, Count<kUnroll>());
-    if constexpr (kRest > 0) group(kItems - kRest, Count<kRest>());
+    for (int k = 0; k <= kLast; k += kUnroll) group(Back ? kLast - k : k, Count<kUnroll>());
+    if constexpr (!Back && kRest > 0) group(kItems - kRest, Count<kRest>());
 }
 
 // take_row joins a thread's items to a state.
 template <class Row>
 __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& kept, const Element* x) {
-    by_groups([&](int first, auto count) {
+    by_groups<false>([&](int first, auto count) {
         constexpr int kCount = count.value;
         float v[kCount][VEC];
+        const bool once = KEEP == partly && first + kCount <= kept.items;
 #pragma unroll
-        for (int u = 0; u < kCount; ++u) of.load(v[u], x, first + u), kept.put(v[u], first + u);
+        for (int u = 0; !once && u < kCount; ++u) of.load<false>(v[u], x, first + u);
+#pragma unroll
+        for (int u = 0; once && u < kCount; ++u)
+            if (kept.copied(of, first + u))
+                load_elements<VEC>(v[u], kept.place(first + u));
+            else
+                of.load<true>(v[u], x, first + u);
+#pragma unroll
+        for (int u = 0; u < kCount; ++u) kept.put(v[u], of, first + u);
         if (VEC == 1 && of.whole(first + kCount - 1)) {  // at equal distances: at once
             float down[kCount];
 #pragma unroll
@@ -141,16 +185,19 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
     });
 }
 
-// give_row answers them.
+// give_row answers them, and calls given(k) of each.
+template <class Row, class Given>
+__device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights, Given given) {
+    by_groups<kAgain>([&](int first, auto count) {
+        float v[count.value][VEC];
+        kept.get(v, of, x, first);
+#pragma unroll
+        for (int u = 0; u < count.value; ++u) of.give(state, v[u], y, weights, first + u), given(first + u);
+    });
+}
 template <class Row>
 __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights) {
-    by_groups([&](int first, auto count) {
-        float v[count.value][VEC];
-#pragma unroll
-        for (int u = 0; u < count.value; ++u) kept.get(v[u], of, x, first + u);
-#pragma unroll
-        for (int u = 0; u < count.value; ++u) of.give(state, v[u], y, weights, first + u);
-    });
+    give_row(state, of, kept, x, y, weights, [](int) {});
 }
 
 // merge_team merges the states of a team. All of its threads know the result.

@@ -13,8 +13,9 @@ class ModelNew(nn.Module):
     def forward(self, anchor: torch.Tensor, positive: torch.Tensor, negative: torch.Tensor) -> torch.Tensor:
         given = anchor, positive, negative
         need(anchor.dim() >= 1 and all(t.dim() == anchor.dim() for t in given), "anchor, positive and negative must have one number of dimensions, of 1 at least")
-        shape = torch.broadcast_shapes(*(t.shape for t in given))
-        y = run(self.settings, *(t.expand(shape).reshape(shape[:-1].numel(), shape[-1]) for t in given))
+        same = anchor.shape == positive.shape == negative.shape
+        shape = anchor.shape if same else torch.broadcast_shapes(*(t.shape for t in given))
+        y = run(self.settings, *((t if same else t.expand(shape)).reshape(shape[:-1].numel(), shape[-1]) for t in given))
         return y.view(() if self.settings["sum"] or self.settings["mean"] else shape[:-1])
 
 

@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const Weights weights = WEIGHTS;
     Row<float> state;
     state.start();
-    by_groups([&](int first, auto count) {
+    by_groups<false>([&](int first, auto count) {
         constexpr int kCount = count.value;
         float a[kCount][VEC], p[kCount][VEC], n[kCount][VEC];
 #pragma unroll

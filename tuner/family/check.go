@@ -52,11 +52,9 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 }
 
 func (t *tuning) checked(f *Family, all []int) (c *Checked, err error) {
-	now := *f
-	now.By = ByTree // as a pack
 	status, message := t.failure()
 	c = &Checked{Status: status, Message: message, LeftOut: t.leftOut}
-	if c.Samples, err = t.shown(&now, t.samples, all); err != nil {
+	if c.Samples, err = t.shown(f, t.samples, all); err != nil {
 		return nil, err
 	}
 	c.Score = scoreOf(c.Samples)

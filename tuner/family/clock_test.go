@@ -73,9 +73,9 @@ func TestBetterScore(t *testing.T) {
 		a, b Score
 		want bool
 	}{
-		{Score{Worst: 1.2, Mean: 1.1}, Score{Worst: 1.3, Mean: 1.0}, true},
-		{Score{Worst: 1.3, Mean: 1.0}, Score{Worst: 1.2, Mean: 1.1}, false},
-		{Score{Worst: 1.205, Mean: 1.01}, Score{Worst: 1.2, Mean: 1.02}, true}, // as slow at worst
+		{Score{Worst: 1.3, Mean: 1.0}, Score{Worst: 1.2, Mean: 1.1}, true},
+		{Score{Worst: 1.2, Mean: 1.1}, Score{Worst: 1.3, Mean: 1.0}, false},
+		{Score{Worst: 1.2, Mean: 1.205}, Score{Worst: 1.3, Mean: 1.2}, true}, // as slow in the mean
 		{Score{Worst: 1.2, Mean: 1.02}, Score{Worst: 1.2, Mean: 1.02}, false},
 	} {
 		if got := c.a.before(c.b); got != c.want {

@@ -67,8 +67,8 @@ type Chooser string
 
 // The choosers.
 const (
-	ByTree     Chooser = "tree"
-	ByEstimate Chooser = "estimate" // the least of the templates' estimates
+	ByTree Chooser = "tree"
+	ByCost Chooser = "cost" // the least of the entries' costs
 )
 
 // Entry is a kernel of the family.
@@ -76,6 +76,7 @@ type Entry struct {
 	space.Configuration
 	Shape  []int64      `json:"shape"`           // that it is compiled for
 	Where  []string     `json:"where,omitempty"` // what other shapes must satisfy; nothing: it serves all
+	Cost   string       `json:"cost,omitempty"`  // femtoseconds that it may take, where the family goes by it
 	Digest string       `json:"kernel_digest"`
 	Gates  *final.Gates `json:"gates,omitempty"`
 }
@@ -166,8 +167,8 @@ func (f *Family) check() error {
 		return fmt.Errorf("its schema is %q; want %q", f.Schema, Schema)
 	case f.Operator == "" || len(f.Dimensions) == 0 || f.Tree == nil:
 		return errors.New("it names no operator, no dimensions or no tree")
-	case f.By != ByTree && f.By != ByEstimate:
-		return fmt.Errorf("its `by` is %q; want %s or %s", f.By, ByTree, ByEstimate)
+	case f.By != ByTree && f.By != ByCost:
+		return fmt.Errorf("its `by` is %q; want %s or %s, as `autotune tune` writes it", f.By, ByTree, ByCost)
 	}
 	if shapes, err := ParseShapes(f.Shapes); err != nil || len(shapes) != len(f.Dimensions) {
 		return fmt.Errorf("its shapes `%.80s` are not %d ranges", f.Shapes, len(f.Dimensions))
@@ -185,6 +186,11 @@ func (f *Family) check() error {
 	for _, l := range f.Regret.InLeaf {
 		if err := f.hasEntries(l.Entries); err != nil {
 			return err
+		}
+	}
+	for i, e := range f.Entries {
+		if _, err := expr.Parse(e.Cost); err != nil && f.By == ByCost {
+			return fmt.Errorf("the cost of its entry %d: %w", i, err)
 		}
 	}
 	return f.Tree.check(f, 0)

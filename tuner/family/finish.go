@@ -1,12 +1,14 @@
 package family
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
 	"time"
 
 	"autotune/space"
+	"autotune/space/expr"
 	"autotune/tuner/trial"
 )
 
@@ -77,50 +79,71 @@ func (t *tuning) freeOf(shape []int64) (values []int64) {
 	return values
 }
 
-// choose grows the tree and compares it with the templates' estimates: each sample by a tree that
-// is grown from the others. The better one is what the family goes by.
+// chooser takes an entry for a shape; -1: the general kernel.
+type chooser func(s *timed) (entry int, err error)
+
+// choose grows the tree and finds the costs, and compares them: each sample by what is made from
+// the others. The better one is what the family goes by.
 func (t *tuning) choose(f *Family, chosen []int) error {
 	g := t.gardenOf(chosen, wholly)
 	var limit float64
 	f.Tree, limit = g.plant(1 + easily*(t.MaxSlowdown-1))
 	depth := f.Tree.depth()
+	tree, err := t.tried(g, func(i int) chooser { return t.byTree(g.plantWithout(i, depth, limit), chosen) })
+	if err != nil {
+		return err
+	}
+	f.By, f.Choosers = ByTree, map[Chooser]Score{ByTree: tree}
+	squares := t.squaresOf(chosen, wholly)
+	whole, ok := costs(squares, -1)
+	if !ok {
+		return nil
+	}
+	cost, err := t.tried(g, func(i int) chooser {
+		if others, ok := costs(squares, i); ok {
+			return t.byCost(others, chosen)
+		}
+		return t.byCost(whole, chosen)
+	})
+	if f.Choosers[ByCost] = cost; err == nil && cost.before(tree) && cost.Mean < score(g.general).Mean {
+		f.goBy(whole, g)
+	}
+	return err
+}
+
+// goBy has the costs choose: the tree is one leaf, with what is fastest in the mean first.
+func (f *Family) goBy(costs []*expr.Expr, g *garden) {
+	f.By, f.Tree = ByCost, &Node{}
+	for i, c := range costs {
+		f.Entries[i].Cost = c.String()
+		f.Tree.Entries = append(f.Tree.Entries, i)
+	}
+	mean := func(e int) float64 { m, _ := g.mean(g.everyone(), e); return m }
+	slices.SortStableFunc(f.Tree.Entries, func(a, b int) int { return cmp.Compare(mean(a), mean(b)) })
+}
+
+// tried is how choosers do that are each made without the sample that they are tried at.
+func (t *tuning) tried(g *garden, without func(sample int) chooser) (Score, error) {
 	var left []float64
 	for i, s := range t.samples {
-		e, err := t.chosen(ByTree, g.plantWithout(i, depth, limit), s, chosen)
+		e, err := without(i)(s)
 		if err != nil {
-			return err
+			return Score{}, err
 		}
 		left = append(left, g.slowdown(i, e))
 	}
-	f.By, f.Choosers = ByTree, map[Chooser]Score{ByTree: score(left)}
-	var estimated []float64
-	for i, s := range t.samples {
-		e, ok, err := t.leastEstimate(s, chosen)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return nil // a template has none
-		}
-		estimated = append(estimated, g.slowdown(i, e))
-	}
-	by := score(estimated)
-	f.Choosers[ByEstimate] = by
-	if tree := f.Choosers[ByTree]; by.before(tree) {
-		f.By = ByEstimate
-	}
-	return nil
+	return score(left), nil
 }
 
-// apart is by how much one worst slowdown must be below another to be better.
+// apart is by how much one mean must be below another to be better.
 const apart = 1.01
 
-// before tells whether a score is better: by the worst, then by the mean.
+// before tells whether a score is better: by the mean, then by the worst, which is one shape's.
 func (s Score) before(other Score) bool {
-	if s.Worst*apart < other.Worst || other.Worst*apart < s.Worst {
-		return s.Worst < other.Worst
+	if s.Mean*apart < other.Mean || other.Mean*apart < s.Mean {
+		return s.Mean < other.Mean
 	}
-	return s.Mean < other.Mean
+	return s.Worst < other.Worst
 }
 
 // slowdown is that of an entry at a sample; -1: of the general kernel.
@@ -140,29 +163,6 @@ func (t *tuning) taken(leaf *Node, s *timed, chosen []int) int {
 		}
 	}
 	return -1
-}
-
-// leastEstimate is the entry with the least estimate of those that serve the shape; not ok: an
-// entry's template has no estimate.
-func (t *tuning) leastEstimate(s *timed, chosen []int) (entry int, ok bool, err error) {
-	entry, least := -1, math.Inf(1)
-	for at, c := range chosen {
-		e := &t.candidates[c]
-		if template, _ := t.plan.Operator.Template(e.Template); template.Estimate == nil {
-			return -1, false, nil
-		}
-		if !e.serves(s.problem) {
-			continue
-		}
-		x, err := s.problem.Estimate(e.Configuration)
-		if err != nil {
-			return -1, false, err
-		}
-		if x < least {
-			entry, least = at, x
-		}
-	}
-	return entry, true, nil
 }
 
 // score summarises slowdowns.
@@ -204,6 +204,10 @@ func scoreOf(list []Sample) Score {
 // shown are shapes as the document has them.
 func (t *tuning) shown(f *Family, list []*timed, chosen []int) (all []Sample, err error) {
 	all = []Sample{}
+	choose, err := t.chooserOf(f, chosen)
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range list {
 		one := Sample{Shape: s.Shape, Configuration: s.Made, OwnFixed: true}
 		best := s.ownBest(wholly)
@@ -227,7 +231,7 @@ func (t *tuning) shown(f *Family, list []*timed, chosen []int) (all []Sample, er
 			}
 			one.Times = append(one.Times, time)
 		}
-		if one.Chosen, err = t.chosen(f.By, f.Tree, s, chosen); err != nil {
+		if one.Chosen, err = choose(s); err != nil {
 			return nil, err
 		}
 		one.Slowdown = min(s.General.ms(wholly)/best, unserved)
@@ -239,17 +243,34 @@ func (t *tuning) shown(f *Family, list []*timed, chosen []int) (all []Sample, er
 	return all, nil
 }
 
-// chosen is the entry that a chooser takes for a shape.
-func (t *tuning) chosen(by Chooser, tree *Node, s *timed, chosen []int) (int, error) {
-	if by == ByEstimate {
-		e, _, err := t.leastEstimate(s, chosen)
-		return e, err
+// chooserOf is what a family goes by.
+func (t *tuning) chooserOf(f *Family, chosen []int) (chooser, error) {
+	if f.By == ByTree {
+		return t.byTree(f.Tree, chosen), nil
 	}
-	leaf, err := tree.Leaf(s.problem.Values)
-	if err != nil {
-		return -1, err
+	var costs []*expr.Expr
+	for _, e := range f.Entries {
+		c, err := expr.Parse(e.Cost)
+		if err != nil {
+			return nil, err
+		}
+		costs = append(costs, c)
 	}
-	return t.taken(leaf, s, chosen), nil
+	return t.byCost(costs, chosen), nil
+}
+
+func (t *tuning) byTree(tree *Node, chosen []int) chooser {
+	return func(s *timed) (int, error) {
+		leaf, err := tree.Leaf(s.problem.Values)
+		if err != nil {
+			return -1, err
+		}
+		return t.taken(leaf, s, chosen), nil
+	}
+}
+
+func (t *tuning) byCost(costs []*expr.Expr, chosen []int) chooser {
+	return func(s *timed) (int, error) { return t.leastCost(costs, s, chosen), nil }
 }
 
 // inLeaves tells how each leaf does.
@@ -278,19 +299,22 @@ func (t *tuning) inLeaves(f *Family) (err error) {
 	return err
 }
 
-// flips counts the shapes at which trees that are grown from one round of timings each choose
-// differently.
+// flips counts the shapes at which what is made from one round of timings each chooses differently.
 func (t *tuning) flips(f *Family, chosen []int) error {
-	var trees [2]*Node
-	for n := range trees {
-		trees[n], _ = t.gardenOf(chosen, round(n)).plant(1 + easily*(t.MaxSlowdown-1))
+	var choosers [2]chooser
+	for n := range choosers {
+		tree, _ := t.gardenOf(chosen, round(n)).plant(1 + easily*(t.MaxSlowdown-1))
+		choosers[n] = t.byTree(tree, chosen)
+		if costs, ok := costs(t.squaresOf(chosen, round(n)), -1); ok && f.By == ByCost {
+			choosers[n] = t.byCost(costs, chosen)
+		}
 	}
 	for _, s := range slices.Concat(t.samples, t.heldOut) {
-		one, err := t.chosen(ByTree, trees[0], s, chosen)
+		one, err := choosers[0](s)
 		if err != nil {
 			return err
 		}
-		other, err := t.chosen(ByTree, trees[1], s, chosen)
+		other, err := choosers[1](s)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"autotune/reports/cudasource"
-	"autotune/space/expr"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 	"autotune/tuner/winners"
@@ -80,49 +79,6 @@ func (f *Family) String() string {
 		words = append(words, p.Name+"="+p.Value)
 	}
 	return strings.Join(append(words, "math="+f.Math), " ")
-}
-
-// ByTree is how slow what the tree chooses is, at the shapes that were held out and at the samples.
-func (f *Family) ByTree() (heldOut, samples Score, err error) {
-	if heldOut, err = f.byTree(f.HeldOut); err != nil {
-		return heldOut, samples, err
-	}
-	samples, err = f.byTree(f.Samples)
-	return heldOut, samples, err
-}
-
-func (f *Family) byTree(list []Sample) (Score, error) {
-	var all []float64
-	for _, s := range list {
-		chosen, err := f.choice(s)
-		if err != nil {
-			return Score{}, err
-		}
-		slowdown := float64(unserved)
-		if t := s.timeOf(chosen); t != nil && t.Median < slowdown*s.OwnBest.Median {
-			slowdown = t.Median / s.OwnBest.Median
-		}
-		all = append(all, slowdown)
-	}
-	return score(all), nil
-}
-
-// choice is the entry that the tree takes at a shape; -1: the general kernel.
-func (f *Family) choice(s Sample) (int, error) {
-	values := map[string]expr.Value{}
-	for i, name := range f.Dimensions {
-		values[name] = expr.Int(s.Shape[i])
-	}
-	leaf, err := f.Tree.Leaf(values)
-	if err != nil {
-		return -1, err
-	}
-	for _, e := range leaf.Entries {
-		if s.Times[e] != nil {
-			return e, nil
-		}
-	}
-	return -1, nil
 }
 
 // timeOf is the time of an entry, or of the general kernel; nil: it was not timed.

@@ -10,31 +10,6 @@ import (
 	"autotune/tuner/operator"
 )
 
-// measuredBoth is a document of two entries, whose first does not serve all shapes.
-const measuredBoth = `{"schema": "autotune/family/1", "operator": "matmul", "shapes": "{1..9}x{1..900}", "dimensions": ["m", "k"], "free": ["m", "k"],
-"by": "estimate", "entries": [{"template": "tiled"}, {"template": "tiled"}],
-"tree": {"if": "m <= 4", "then": {"entries": [0, 1]}, "else": {"entries": []}},
-"samples": [
-  {"shape": [3, 4], "own_best_ms": {"median": 2}, "general_ms": {"median": 9}, "ms": [{"median": 3}, {"median": 8}], "chosen": 1},
-  {"shape": [3, 5], "own_best_ms": {"median": 2}, "general_ms": {"median": 9}, "ms": [null, {"median": 8}], "chosen": -1},
-  {"shape": [5, 5], "own_best_ms": {"median": 2}, "general_ms": {"median": 2}, "ms": [null, {"median": 8}], "chosen": -1}],
-"held_out": [{"shape": [9, 9], "own_best_ms": {"median": 2}, "ms": [null, null], "chosen": -1}]}`
-
-// A pack goes by the tree, whatever the family goes by.
-func TestByTree(t *testing.T) {
-	list, err := Read(strings.NewReader(measuredBoth))
-	if err != nil {
-		t.Fatal(err)
-	}
-	heldOut, samples, err := list[0].ByTree()
-	if err != nil || samples.Worst != 4 || samples.Of != 3 || samples.Mean < 1.81 || samples.Mean > 1.82 {
-		t.Errorf("samples %v, %v", samples, err)
-	}
-	if heldOut.Worst != unserved || heldOut.Of != 1 {
-		t.Errorf("held out %v: nothing was timed there", heldOut)
-	}
-}
-
 // Kernels of an operator that was edited are not the family's.
 func TestKernels(t *testing.T) {
 	op, err := operator.Find("max_pool2d")

@@ -101,12 +101,11 @@ func (f *Family) writeShapes(b *strings.Builder) {
 // writeRegret writes what is lost, and by which chooser.
 func (f *Family) writeRegret(b *strings.Builder) {
 	fmt.Fprintf(b, "chosen by  the %s", f.By)
-	tree, estimate := f.Choosers[ByTree], f.Choosers[ByEstimate]
-	fmt.Fprintf(b, "\n  tree      %s, each sample by a tree grown from the others\n", tree)
-	if estimate.Of > 0 {
-		fmt.Fprintf(b, "  estimate  %s\n", estimate)
-	} else {
-		b.WriteString("  estimate  not every entry's template has one\n")
+	b.WriteString(", at each sample by what the others tell\n")
+	for _, by := range []Chooser{ByTree, ByCost} {
+		if s := f.Choosers[by]; s.Of > 0 {
+			fmt.Fprintf(b, "  %-9s %s\n", by, s)
+		}
 	}
 	fmt.Fprintf(b, "slowdown against the own best\nsamples    %s\n", f.Regret.Samples)
 	if f.Regret.Of == 0 {

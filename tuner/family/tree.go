@@ -75,7 +75,8 @@ func (n *Node) Conditions() []string {
 // The bounds of a tree.
 const (
 	mostDepth   = 3
-	mostSamples = 64 // a set of samples is a word
+	mostTrees   = 1_000_000 // by which many samples have trees less deep: every tree is looked at
+	mostSamples = 64        // a set of samples is a word
 	// unserved is how slow a shape counts that no entry serves where there is no general kernel.
 	unserved = 1e6
 	// leafPrice is by how much a leaf must make the geometric mean better.
@@ -84,10 +85,11 @@ const (
 
 // garden grows trees for the samples of a family.
 type garden struct {
-	names   []string  // of the free dimensions
-	shapes  [][]int64 // their values, by sample
-	slow    slowdowns // of the entries
-	general []float64 // slowdown of the general kernel by sample; unserved: there is none
+	names   []string    // of the free dimensions
+	shapes  [][]int64   // their values, by sample
+	slow    slowdowns   // of the entries
+	general []float64   // slowdown of the general kernel by sample; unserved: there is none
+	logs    [][]float64 // of an entry's slowdowns, then the general kernel's, by sample
 	splits  []split
 	memo    map[plot]grown
 }
@@ -114,11 +116,13 @@ func newGarden(names []string, shapes [][]int64, slow slowdowns, general []float
 	g := &garden{names: names, shapes: shapes}
 	for i := range slow {
 		g.general = append(g.general, min(general[i], unserved))
-		row := make([]float64, len(slow[i]))
+		row, logs := make([]float64, len(slow[i])), make([]float64, len(slow[i])+1)
 		for e, x := range slow[i] {
 			row[e] = min(x, unserved)
+			logs[e] = math.Log(row[e])
 		}
-		g.slow = append(g.slow, row)
+		logs[len(row)] = math.Log(g.general[i])
+		g.slow, g.logs = append(g.slow, row), append(g.logs, logs)
 	}
 	g.splits = g.candidates()
 	return g
@@ -199,7 +203,7 @@ func (g *garden) plant(easy float64) (*Node, float64) {
 	}
 	limits = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(limits, func(x float64) bool { return x < easy }))))
 	best, least := g.within(g.everyone(), 0, unserved), unserved
-	for depth := range mostDepth + 1 {
+	for depth, trees := 0, 1; depth <= mostDepth && trees <= mostTrees; depth, trees = depth+1, trees*max(2, len(g.splits)) {
 		at, _ := slices.BinarySearchFunc(limits, true, func(limit float64, _ bool) int {
 			if g.within(g.everyone(), depth, limit).ok {
 				return 0
@@ -224,7 +228,21 @@ func (g *garden) plantWithout(sample, depth int, limit float64) *Node {
 // within is the best tree of a depth for some samples whose slowdowns keep to a limit.
 func (g *garden) within(mask uint64, depth int, limit float64) grown {
 	g.memo = map[plot]grown{}
-	return g.grow(mask, depth, limit)
+	best := g.grow(mask, depth, limit)
+	best.node = g.complete(best.node, mask)
+	return best
+}
+
+// complete is a tree whose leaves name entries for other shapes, too.
+func (g *garden) complete(n *Node, mask uint64) *Node {
+	if at := slices.IndexFunc(g.splits, func(s split) bool { return s.text == n.If }); at >= 0 {
+		yes := g.splits[at].mask
+		return &Node{If: n.If, Then: g.complete(n.Then, mask&yes), Else: g.complete(n.Else, mask&^yes)}
+	}
+	if len(n.Entries) == 0 {
+		return n
+	}
+	return &Node{Entries: append(slices.Clone(n.Entries), g.others(mask, n.Entries)...)}
 }
 
 func (g *garden) grow(mask uint64, depth int, limit float64) grown {
@@ -260,7 +278,7 @@ func (g *garden) grow(mask uint64, depth int, limit float64) grown {
 func (g *garden) leaf(mask uint64, limit float64) (order []int, sum float64, ok bool) {
 	general := 0.0
 	for i := range g.samples(mask) {
-		general += math.Log(g.general[i])
+		general += g.logs[i][len(g.slow[i])]
 	}
 	order, sum, ok = g.order(mask, limit)
 	if !ok || len(order) == 0 || sum > general {
@@ -270,7 +288,7 @@ func (g *garden) leaf(mask uint64, limit float64) (order []int, sum float64, ok 
 		}
 		return nil, general, within
 	}
-	return append(order, g.others(mask, order)...), sum, true
+	return order, sum, true
 }
 
 // order is leaf without the comparison with the general kernel, which serves what the entries
@@ -278,14 +296,17 @@ func (g *garden) leaf(mask uint64, limit float64) (order []int, sum float64, ok 
 func (g *garden) order(mask uint64, limit float64) (best []int, least float64, ok bool) {
 	least, ok = 0, true
 	for i := range g.samples(mask) {
-		least, ok = least+math.Log(g.general[i]), ok && g.general[i] <= limit
+		least, ok = least+g.logs[i][len(g.slow[i])], ok && g.general[i] <= limit
 	}
 	for e := range g.slow[0] {
 		served, sum, within := uint64(0), 0.0, true
 		for i := range g.samples(mask) {
 			if g.slow[i][e] < unserved {
 				served |= 1 << i
-				sum, within = sum+math.Log(g.slow[i][e]), within && g.slow[i][e] <= limit
+				sum, within = sum+g.logs[i][e], g.slow[i][e] <= limit
+			}
+			if !within {
+				break
 			}
 		}
 		if served == 0 || !within {
@@ -330,7 +351,7 @@ func (g *garden) mean(mask uint64, e int) (mean float64, faster bool) {
 	sum, n, faster := 0.0, 0.0, true
 	for i := range g.samples(mask) {
 		if g.slow[i][e] < unserved {
-			sum, n, faster = sum+math.Log(g.slow[i][e]), n+1, faster && g.slow[i][e] <= g.general[i]
+			sum, n, faster = sum+g.logs[i][e], n+1, faster && g.slow[i][e] <= g.general[i]
 		}
 	}
 	return sum / n, faster

@@ -516,6 +516,8 @@ var cases = map[string][]string{
 		"2x12x65x127 c_out=200 kernel=1x3 padding=0x1",
 		"1x300x8x9 c_out=70 padding=1",
 		"8x32x112x112 c_out=64 padding=1",
+		"8x32x112x112 c_out=64 padding=1 type=bf16",
+		"2x40x33x35 c_out=65 kernel=5 padding=2 stride=2 bias=true type=f16",
 		"1x728x19x19 c_out=728 padding=1",
 		"16x64x512x512 c_out=128 padding=1",
 	},

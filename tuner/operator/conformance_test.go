@@ -339,11 +339,13 @@ var problems = map[string][]string{
 		"3x6x337 groups=2 normal", // rows that begin anywhere
 		"2x4x40 groups=4 weight=false type=bf16 negative",
 		"1x6x2804 groups=1 bias=false normal",
+		"8x10x13111 groups=2 type=f16 normal", // rows that many blocks have
 	},
 	"batch_norm": {
 		"3x5x37 training=true normal",
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
 		"3x5x72 special",
+		"4x3x16392 training=true type=bf16 normal",
 	},
 	"triplet_margin_loss": {
 		"5x1003 normal", // no two rows begin alike
@@ -356,6 +358,8 @@ var problems = map[string][]string{
 		"2x20x13x17 c_out=40 padding=1 bias=true normal",
 		"1x35x9x70 c_out=130 kernel=3x5 stride=2x1 padding=1x3 dilation=1x2 negative",
 		"1x70x20x19 c_out=9 kernel=2 bias=true normal",
+		"2x20x13x40 c_out=40 padding=1 bias=true type=bf16 normal",
+		"1x40x11x21 c_out=20 kernel=5x2 stride=1x2 padding=2x1 type=f16 negative",
 	},
 	"scaled_dot_product_attention": {
 		"1x4x70x133x64 type=f16 heads_kv=2 causal=true width_v=40 normal",

@@ -132,11 +132,18 @@ const sizeText = `struct AutotuneSize {
     int value, inverse;
     __device__ __forceinline__ operator int() const { return value; }
 };
+__device__ __forceinline__ unsigned autotune_quotient(unsigned n, AutotuneSize by) {
+    const unsigned least = static_cast<unsigned long long>(n) * (2u * by.inverse) >> 32, divisor = by.value;
+    return least + (n - least * divisor >= divisor);
+}
+__device__ __forceinline__ int operator/(int n, AutotuneSize by) {
+    const unsigned whole = autotune_quotient(n < 0 ? 0u - n : n, by);  // a branch would take longer
+    return n < 0 ? 0u - whole : whole;
+}
 template <class T>
 __device__ __forceinline__ T operator/(T n, AutotuneSize by) {
     if (T(1) / T(2) != T(0) || static_cast<unsigned long long>(n) >> 31) return n / by.value;
-    const unsigned least = static_cast<unsigned long long>(2u * static_cast<unsigned>(n)) * static_cast<unsigned>(by.inverse) >> 32;
-    return static_cast<T>(least + (static_cast<unsigned>(n) - least * by.value >= static_cast<unsigned>(by.value)));
+    return static_cast<T>(autotune_quotient(static_cast<unsigned>(n), by));
 }
 template <class T>
 __device__ __forceinline__ T operator%(T n, AutotuneSize by) { return n - n / by * by.value; }

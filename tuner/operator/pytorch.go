@@ -31,7 +31,8 @@ type TorchCall struct {
 // TorchArgument is an argument of a function of PyTorch's, in its order: `kernel_size as
 // kernel`, `stride=kernel`, `input as rows of a`, `input as x along dim`, `input as x over
 // normalized_shape`, `input as x flat`, `input as x flat behind c`. `transpose_b is True` is none: the
-// function means it.
+// function means it. So it does by another argument in `sum is reduction == 'sum'` and in
+// `f is 'gelu_tanh(x)' if approximate == 'tanh' else 'gelu(x)'`.
 type TorchArgument struct {
 	Text     string
 	Torch    string // PyTorch's name; "" of what a function means: a value, or that a tensor is None
@@ -42,11 +43,14 @@ type TorchArgument struct {
 	Flat     bool   // only the number of elements counts, of all dimensions or of those behind one
 	Default  string // where PyTorch is given None or nothing; "" if it must be given
 	Optional bool
+	// The meaning may depend on another argument, By: it is Default where that is Word, and else Other.
+	By, Word, Other string
 }
 
 var (
 	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?$`)
 	torchMeaning  = regexp.MustCompile(`^(\w+) is (\S+)$`)
+	torchChoice   = regexp.MustCompile(`^(\w+) is (?:'(\S+)' if )?(\w+) == '(\w+)'(?: else '(\S+)')?$`)
 	// torchDefault is a constant of Python's, or a name.
 	torchDefault = regexp.MustCompile(`^-?(\w+|'\w*'|\d+\.\d*(e-?\d+)?|\d+e-?\d+)$`)
 )
@@ -96,8 +100,11 @@ func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
 		} else if m := torchMeaning.FindStringSubmatch(a.Text); m != nil {
 			a.Name, a.Default = m[1], m[2]
 			l.meaning(item, a)
+		} else if m := torchChoice.FindStringSubmatch(a.Text); m != nil && (m[2] == "") == (m[5] == "") {
+			a.Name, a.By, a.Word, a.Default, a.Other = m[1], m[3], m[4], cmp.Or(m[2], "True"), cmp.Or(m[5], "False")
+			l.meaning(item, a)
 		} else {
-			item.RefuseHint("write `stride=1`, `kernel_size as kernel`, `input as rows of a`, `input as x along dim`, `input as x over shape`, `input as x flat` or `transpose_b is True`", "this is no argument of PyTorch's: `%s`", a.Text)
+			item.RefuseHint("write `stride=1`, `kernel_size as kernel`, `input as rows of a`, `input as x along dim`, `input as x over shape`, `input as x flat`, `transpose_b is True` or `sum is reduction == 'sum'`", "this is no argument of PyTorch's: `%s`", a.Text)
 		}
 		known := slices.Concat(l.o.Shape, l.torchNames())
 		if a.Torch != a.Name && !slices.Contains(known, a.Name) {
@@ -110,27 +117,42 @@ func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
 		c.Arguments = append(c.Arguments, a)
 	}
 	for _, a := range c.Arguments {
-		by := cmp.Or(a.Along, a.Over)
+		by := cmp.Or(a.Along, a.Over, a.By)
 		if by != "" && !slices.ContainsFunc(c.Arguments, func(other TorchArgument) bool { return other.Torch == by }) {
-			n.Refuse("`%s` is along `%s`, which is no argument of the function", a.Name, by)
+			n.Refuse("`%s` goes by `%s`, which is no argument of the function", a.Name, by)
 		}
 	}
 	for _, t := range l.o.Arguments {
-		if (t.Role == Input || t.Role == Weight) && !given[t.Name] && !mayLack(t) {
+		if t.Role.Filled() && !given[t.Name] && !mayLack(t) {
 			n.Refuse("no argument is the tensor `%s`", t.Name)
 		}
 	}
 	return c
 }
 
-// meaning checks the value that a function means. An expression must be written as problems have it.
+// Meant are the values that a function means: one, or those that another argument chooses from.
+func (a TorchArgument) Meant() []string {
+	switch {
+	case a.Torch != "":
+		return nil
+	case a.By != "":
+		return []string{a.Default, a.Other}
+	}
+	return []string{a.Default}
+}
+
+// meaning checks the values that a function means. An expression must be written as problems have it.
 func (l *loader) meaning(item *tree.Node, a TorchArgument) {
-	if s := l.o.parameter(a.Name); s != nil && s.Type == ExpressionParameter {
-		values, err := s.parse(a.Default)
+	s := l.o.parameter(a.Name)
+	if s == nil || s.Type != ExpressionParameter {
+		return
+	}
+	for _, meant := range a.Meant() {
+		values, err := s.parse(meant)
 		if err != nil {
 			item.Refuse("%v", err)
-		} else if own := values[0].String(); own != a.Default {
-			item.RefuseHint("write "+own, "the expression `%s` has another form in problems", a.Default)
+		} else if own := values[0].String(); own != meant {
+			item.RefuseHint("write "+own, "the expression `%s` has another form in problems", meant)
 		}
 	}
 }

@@ -52,7 +52,9 @@ func TestLoadPyTorchFindsFaults(t *testing.T) {
 		{"an argument in other words", replace("op.yaml", "input as x", "input to x"), "this is no argument of PyTorch's: `input to x`"},
 		{"an argument of nothing", replace("op.yaml", "input as x", "input as z"), "the operator has no tensor or parameter `z`"},
 		{"an argument twice", replace("op.yaml", "[input as x, weight]", "[input as x, weight, x]"), "`x` is given twice"},
-		{"along nothing", replace("op.yaml", "input as x", "input as x along dim"), "`x` is along `dim`, which is no argument of the function"},
+		{"along nothing", replace("op.yaml", "input as x", "input as x along dim"), "`x` goes by `dim`, which is no argument of the function"},
+		{"chosen by nothing", replace("op.yaml", "input as x", "input as x, n is reduction == 'sum'"), "`n` goes by `reduction`, which is no argument of the function"},
+		{"half a choice", replace("op.yaml", "input as x", "input as x, weight is '1' if size == 'sum'"), "this is no argument of PyTorch's: `weight is '1' if size == 'sum'`"},
 		{"no argument for a tensor", replace("op.yaml", "[input as x, weight]", "[size=1]"), "no argument is the tensor `x`"},
 		{"missing include", func(files fstest.MapFS) { replace("general.cuh", "own", "none")(files) }, "general.cuh:1:11: cannot include `none.cuh`"},
 	} {

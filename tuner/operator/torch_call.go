@@ -65,8 +65,19 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 			if other := p.component(a.Default); spec != nil && other != nil { // as `groups is c`
 				meant = spec.format(other)
 			}
-			if spec != nil && !strings.EqualFold(spec.format(values), meant) {
+			if spec == nil {
+				break
+			}
+			is := spec.format(values)
+			switch {
+			case a.By != "" && strings.EqualFold(is, a.Other):
+				if made.Values[a.By] == nil {
+					made.Values[a.By] = []expr.Value{expr.String("none")}
+				}
+			case !strings.EqualFold(is, meant):
 				return TorchProblem{}, false
+			case a.By != "":
+				made.Values[a.By] = []expr.Value{expr.String(a.Word)}
 			}
 		case made.Shapes[a.Torch] != nil: // told by a tensor
 		case values == nil && p.component(a.Default) != nil: // PyTorch's own argument, as groups=c

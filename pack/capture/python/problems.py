@@ -97,15 +97,17 @@ def problem(call, args, keywords):
         operator.need(name in names, f"{call.function} with {name} is not what the kernels compute")
     tensors = [given.get(name) for name in call.tensors]
     operator.need(all(t is None or is_tensor(t) for t in tensors), "its arguments are no plain tensors")
-    types = {t[1] for t in tensors if t is not None}
-    operator.need(len(types) == 1, "its tensors are of several types")
+    told = next((t for place, t in zip(call.places, tensors) if place == operator.teller), tensors[0])
+    dtype = told[1]
+    for t, place, kind in zip(tensors, call.places, operator.types([operator.read[i] for i in call.places], dtype)):
+        operator.need(t is None or t[1] == kind, f"{operator.read[place]['name']} is {t and word(t)}; it must be {WORDS.get(kind, kind)}")
     values = [None if given.get(name) == () else given.get(name) for name, _, _ in call.parameters]
     shapes = [None if t is None else t[0] for t in tensors]
     call.fits(shapes[0], values)
-    settings = call.of([(), *shapes[1:]], values)
+    settings = call.of(shapes, values)
     shapes = call.arranged(shapes, settings)
     order = LAST if operator.order and tensors[0][2] == "channels_last" else SHAPED
-    bound = operator.bind(settings, shapes, types.pop(), "", 90, order)
+    bound = operator.bind(settings, shapes, dtype, "", 90, order)
     return {
         "operator": operator.name,
         "shape": [bound[name] for name in operator.spec["shape"]],

@@ -47,7 +47,7 @@ def outline(value):
         return value
     if isinstance(value, (list, tuple)):
         return tuple(map(outline, value))
-    return value if value in ("same", "valid", "none", "tanh", "mean", "sum") else "a " + kind.__name__
+    return value if value in ("same", "valid", "none", "tanh", "mean", "sum", "batchmean") else "a " + kind.__name__
 
 
 class Entry:

@@ -270,14 +270,14 @@ static int by_tree(autotune_pack* p, autotune_plan* plan, int operation, const i
         int mode = f->math == v[plan->operation->math] || (automatic && f->automatic), r = rank(f->arch, f->own, f->measured, f->device, g);
         if (f->operation == operation && mode && f->has(v) && r > best) best = r, found = f;
     }
+    const autotune_variant* chosen = NULL;
     for (const int* at = found ? found->leaf(v) : NULL; at && *at >= 0; at++) {
         const autotune_variant* variant = &found->variant[*at];
-        autotune_made* m = &plan->made;
-        memset(m, 0, sizeof *m);
-        if (variant->serve(v, m) && fits(m->step, m->steps, found->device, g))
-            return m->sizes && write_sizes(p, plan, variant->file, variant->at) ? -2 : variant->file;
+        autotune_made m = {0};
+        if (variant->serve(v, &m) && (!chosen || m.cost < plan->made.cost) && fits(m.step, m.steps, found->device, g)) chosen = variant, plan->made = m;
     }
-    return -1;
+    if (!chosen) return -1;
+    return plan->made.sizes && write_sizes(p, plan, chosen->file, chosen->at) ? -2 : chosen->file;
 }
 
 static int general(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v) {

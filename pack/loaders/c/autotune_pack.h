@@ -71,6 +71,7 @@ typedef struct {
 } autotune_entry;
 /* What a problem's kernel is launched with. */
 typedef struct {
+    int64_t cost;
     int steps, workspaces, sizes;
     autotune_step step[8];
     int64_t workspace[30]; /* bytes */

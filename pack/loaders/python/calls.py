@@ -16,7 +16,7 @@ import threading
 import torch
 from torch.autograd.function import once_differentiable
 
-from .pack import LAST, OPERATORS, TORCH_TYPES, Operator, Plan, empty, gpu, last_strides, lies_last
+from .pack import LAST, OPERATORS, TORCH_TYPES, Operator, Plan, empty, gpu, lies_last
 
 FOLDER = pathlib.Path(__file__).absolute().parent
 IDENTITY = json.loads((FOLDER / "metadata.json").read_text())["id"]
@@ -37,18 +37,18 @@ def dense(t, last=False):
 def planned(operator, key, tensors):
     """The plan of a call that is made for the first time."""
     device, dtype, mode, settings, last, *shapes = key
-    for named, t in zip(operator.read, tensors):
-        if t is not None and (t.get_device() != device or device < 0 or t.dtype != dtype):
-            operator.need(False, f"{named['name']} is {t.dtype} on {t.device}; all tensors must be of one type, on one GPU")
+    for named, kind, t in zip(operator.read, operator.types(operator.read, dtype), tensors):
+        if t is not None and (t.get_device() != device or device < 0 or t.dtype != kind):
+            operator.need(False, f"{named['name']} is {t.dtype} on {t.device}; it must be {kind}, and all tensors on one GPU")
     plan = plans[operator, *key] = Plan(operator, device, settings, mode, dtype, shapes, last)
     return plan
 
 
 def compute(operator, *arguments):
-    """The output, on the current stream of the first tensor's GPU."""
+    """The output, or several, on the current stream of the first tensor's GPU."""
     *tensors, settings, mode = arguments
     first = tensors[0]
-    device, dtype = first.get_device(), first.dtype
+    device, dtype = first.get_device(), tensors[operator.teller].dtype
     last = bool(operator.order) and lies_last(first)
     key = (device, dtype, mode, tuple(settings), last, *[None if t is None else t.shape for t in tensors])
     plan = plans.get((operator, *key))
@@ -58,17 +58,18 @@ def compute(operator, *arguments):
         with torch.cuda.device(device):
             return compute(operator, *arguments)
     taken, pointers = [], []
-    for t, last in zip(tensors, plan.lasts):
+    for t, kind, last in zip(tensors, plan.types, plan.lasts):
         if t is None:
+            taken.append(t)
             pointers.append(0)
             continue
-        if t.dtype is not dtype or t.get_device() != device:
+        if t.dtype is not kind or t.get_device() != device:
             return planned(operator, key, tensors)  # which refuses them
         t = dense(t, last)
         taken.append(t)
         pointers.append(t.data_ptr())
-    y = empty(first, plan.output, plan.dtype, plan.strides)
-    pointers.append(y.data_ptr())
+    outputs = [empty(first, *output) for output in plan.outputs]
+    pointers += [y.data_ptr() for y in outputs]
     if plan.room:
         kept = first.new_empty(plan.room, dtype=torch.uint8)  # until the launches are on the stream
         start = kept.data_ptr()
@@ -76,7 +77,10 @@ def compute(operator, *arguments):
     elif plan.places:
         pointers += [0] * len(plan.places)
     plan.run(pointers, torch._C._cuda_getCurrentRawStream(device))
-    return y
+    for i in operator.renewed:
+        if taken[i] is not tensors[i]:
+            tensors[i].copy_(taken[i])
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
 class Native:
@@ -84,19 +88,21 @@ class Native:
 
     def __init__(self, path):
         self.library = ctypes.CDLL(str(path))
-        self.library.autotune_operator.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+        self.library.autotune_operator.argtypes = [ctypes.c_char_p, ctypes.c_char_p, *[ctypes.c_int64] * 4, ctypes.c_void_p]
         self.library.autotune_plan.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64]
         self.library.autotune_fail.argtypes = [ctypes.c_char_p]
         self.failures, self.kept = threading.local(), []
-        self.types = {self.library.autotune_type(word.encode()): dtype for word, dtype in TORCH_TYPES.items()}
+        self.numbers = {dtype: self.library.autotune_type(word.encode()) for word, dtype in TORCH_TYPES.items()}
+        self.types = {number: dtype for dtype, number in self.numbers.items()}
 
     def register(self, operator, namespace):
         """Gives the operator its kernel for GPUs, which asks for plans that it does not have."""
         form = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.c_int64)
         asked = form(functools.partial(self.prepare, operator))
         self.kept.append(asked)
-        code = self.library.autotune_operator(namespace.encode(), operator.name.encode(), len(operator.read), bool(operator.order), asked)
-        return code == 0
+        renewed = sum(1 << i for i in operator.renewed)
+        how = len(operator.read), operator.teller, renewed, bool(operator.order)
+        return self.library.autotune_operator(namespace.encode(), operator.name.encode(), *how, asked) == 0
 
     def prepare(self, operator, key, count):
         """Makes the plan of a call: (operator, device, type, bytes of the mode, whether the first lies last, shapes, settings)."""
@@ -111,7 +117,7 @@ class Native:
             dtype = self.types.get(words[2])
             operator.need(dtype is not None, f"its tensors must be of one of {', '.join(map(str, self.types.values()))}")
             plan = Plan(operator, words[1], tuple(words[at:]), mode, dtype, shapes, bool(words[5]))
-            numbers = [self.library.autotune_type(operator.output.get("type", "").encode()) if operator.written else words[2], *plan.numbers()]
+            numbers = plan.numbers(self.numbers.get)
             words = (ctypes.c_int64 * (length := len(numbers)))(*numbers)
             self.kept.append(plan)  # the library has its kernels by their addresses
             self.library.autotune_plan(key, count, words, length)
@@ -143,25 +149,50 @@ def registered(operator):
     if known is not None:
         return None, known.default
     library = torch.library.Library(IDENTITY, "FRAGMENT")
-    tensors = ", ".join(f"Tensor{'?' if i else ''} {t['name']}_" for i, t in enumerate(operator.read))
-    library.define(f"{operator.name}({tensors}, int[] settings, str mode) -> Tensor")
+    kinds = [f"Tensor{f'(a{i}!)' if i in operator.renewed else ''}{'?' if i else ''}" for i in range(len(operator.read))]
+    tensors = ", ".join(f"{kind} {t['name']}_" for kind, t in zip(kinds, operator.read))
+    results = ", ".join("Tensor" for _ in operator.outputs)
+    library.define(f"{operator.name}({tensors}, int[] settings, str math) -> {results if len(operator.outputs) == 1 else f'({results})'}")
 
     def fake(*arguments):
         *tensors, settings, mode = arguments
-        first, shapes = tensors[0], [None if t is None else t.shape for t in tensors]
+        first, dtype, shapes = tensors[0], tensors[operator.teller].dtype, [None if t is None else t.shape for t in tensors]
         last = bool(operator.order) and lies_last(first)
         if torch.cuda.is_available():
-            values, _ = operator.decide(settings, shapes, first.dtype, mode, gpu(torch.cuda.current_device()), last)
+            values, _ = operator.decide(settings, shapes, dtype, mode, gpu(torch.cuda.current_device()), last)
         else:
-            values = operator.bind(settings, shapes, first.dtype, mode, 90, operator.lying(last))
-        shape = operator.shape(operator.output, values)
-        strides = last_strides(shape) if operator.lasts(values)[-1] else None
-        return empty(first, shape, operator.written or first.dtype, strides)
+            values = operator.bind(settings, shapes, dtype, mode, 90, operator.lying(last))
+        outputs = [empty(first, *output) for output in operator.results(values, dtype)]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     if not (native() and native().register(operator, IDENTITY)):
         library.impl(operator.name, functools.partial(compute, operator), "CUDA")
     torch.library.register_fake(f"{IDENTITY}::{operator.name}", fake, lib=library)
     return library, getattr(getattr(torch.ops, IDENTITY), operator.name).default
+
+
+def traceable(library, operator, gradients):
+    """The gradients that are wanted, as an operator of PyTorch's own: torch.compile takes it as it is, autograd inside or not."""
+    name = operator.name + "_backward"
+    if library:  # else it was registered with the operator
+        library.define(f"{name}(Tensor gradient, Tensor?[] tensors, bool[] wanted, int[] settings) -> Tensor[]")
+
+        def backward(gradient, tensors, wanted, settings):
+            found = gradients(operator.decoded(settings), wanted, gradient, *tensors)
+            return [torch.empty_like(t).copy_(g) for t, g, want in zip(tensors, found, wanted) if want]  # an output is nothing else's memory
+
+        def fake(gradient, tensors, wanted, settings):
+            return [torch.empty_like(t) for t, want in zip(tensors, wanted) if want]
+
+        library.impl(name, backward, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"{IDENTITY}::{name}", fake, lib=library)
+    return getattr(getattr(torch.ops, IDENTITY), name).default
+
+
+def constant(function):
+    """The function, whose results torch.compile keeps: as torch.compiler.assume_constant_result, which imports the compiler."""
+    function._dynamo_marked_constant = True
+    return function
 
 
 class Kernels:
@@ -171,6 +202,8 @@ class Kernels:
         operator = self.operator = Operator(OPERATORS[name])
         self.library, call = registered(operator)
         self.call = call
+
+        traced = traceable(self.library, operator, gradients) if gradients else None
 
         class Differentiable(torch.autograd.Function):
             """The kernel forwards, and backwards the gradient of PyTorch's own function."""
@@ -184,7 +217,11 @@ class Kernels:
             @staticmethod
             @once_differentiable
             def backward(ctx, gradient):
-                return None, None, *gradients(operator.decoded(ctx.settings), ctx.needs_input_grad[2:], gradient, *ctx.saved_tensors)
+                wanted = ctx.needs_input_grad[2:]
+                if torch.compiler.is_compiling():
+                    found = iter(traced(gradient, ctx.saved_tensors, wanted, ctx.settings))
+                    return None, None, *[next(found) if want else None for want in wanted]
+                return None, None, *gradients(operator.decoded(ctx.settings), wanted, gradient, *ctx.saved_tensors)
 
         direct, library = getattr(call, "_op", call), native()  # without OpOverload's own frame
 
@@ -210,6 +247,7 @@ class Kernels:
 
 ARGUMENT = re.compile(r"(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?")
 MEANING = re.compile(r"(\w+) is (.+)")
+CHOICE = re.compile(r"(?:'(\S+)' if )?(\w+) == '(\w+)'(?: else '(\S+)')?")
 
 
 class Name(str):
@@ -230,52 +268,72 @@ class Call:
     def __init__(self, kernels, function, arguments):
         self.kernels, self.function, operator = kernels, function, kernels.operator
         self.meant, self.given = {}, []  # (PyTorch's name, the operator's, default)
-        self.rows, self.flat, self.over, self.behind = False, False, False, 0  # behind: dimensions before those that are flat
+        self.chosen = {}  # by the word of an argument: (the argument, its word, what that means, what others mean)
+        self.rows, self.over = False, False
         self.dim = None  # the argument that says which dimensions are one: their numbers, or with over the sizes of the last ones
+        folds = {}  # by the operator's tensors: "along", or how many dimensions there are before those that are flat
         for text in arguments:
             meaning = MEANING.fullmatch(text)
+            choice = meaning and CHOICE.fullmatch(meaning[2])
+            if choice:
+                yes, argument, wanted, no = choice.groups()
+                self.chosen[meaning[1]] = argument, wanted, yes or True, no or False
+                continue
             if meaning:
                 self.meant[meaning[1]] = word(meaning[2])
                 continue
             name, rows, own, how, dim, flat, behind, default = ARGUMENT.fullmatch(text).groups()
-            self.rows, self.flat, self.over = self.rows or bool(rows), self.flat or bool(flat and not behind), self.over or how == "over"
-            if behind:
-                self.behind = operator.read[0]["shape"].index(behind) + 1
-            self.dim = self.dim or dim
+            self.rows, self.over, self.dim = self.rows or bool(rows), self.over or how == "over", self.dim or dim
             self.given.append((name, own or name, word(default) if default else ...))
+            if flat:
+                shape = next(t["shape"] for t in operator.read if t["name"] == (own or name))
+                folds[own or name] = shape.index(behind) + 1 if behind else 0
+            elif how == "along":
+                folds[own or name] = how
         names = [t["name"] for t in operator.read]
-        self.tensors = [name for name, own, _ in self.given if own in names]  # by PyTorch's names
-        self.missing = len(names) - len(self.tensors)
+        by_own = {own: name for name, own, _ in self.given}
+        self.places = [i for i, name in enumerate(names) if name in by_own]  # of the tensors given, in the operator's order
+        self.tensors = [by_own[names[i]] for i in self.places]  # by PyTorch's names
         self.parameters = [given for given in self.given if given[0] not in self.tensors]
         self.weights = self.tensors[1:]
-        self.ranks = [len(t["shape"]) for t in operator.read]
-        # A first tensor of the operator's own rank says that all are: weights have one rank in PyTorch, too.
-        self.plain = not self.rows and not self.dim and not self.flat and not self.behind and not self.missing
-        self.known = {}
-
-        def constant(shapes, values):
-            return self.of(shapes, values)
-
-        constant._dynamo_marked_constant = True  # as torch.compiler.assume_constant_result does, which imports the compiler
-        self.constant = constant
+        self.ranks, self.folds = [len(t["shape"]) for t in operator.read], [folds.get(name) for name in names]
+        # Parameters that are dimensions, which the first tensor tells.
+        self.asks = [(name, dim) for name, dim in self.meant.items() if isinstance(dim, Name) and dim in operator.spec["shape"]]
+        # Where one of these is set the answer is a number.
+        self.reducing = [operator.components.index(name) for name, choice in self.chosen.items() if choice[2] is True]
+        # All tensors that are flat have their elements along the dimension that they share.
+        flat = [t["shape"] for t, fold in zip(operator.read, self.folds) if fold == 0]
+        self.shared = next((i for i, text in enumerate(flat[0]) if text in flat[1]), 0) if len(flat) > 1 else None
+        # A first tensor of the operator's own rank says that all are, but for broadcast ones: weights have one rank in PyTorch, too.
+        self.plain = not self.rows and not self.dim and not folds and not self.reducing and len(self.places) == len(names)
+        self.broadcast = [i for i in self.places[1:] if operator.read[i]["role"] == "input"]
+        self.known, self.foldings = {}, {}
+        self.constant = constant(lambda shapes, values: self.of(shapes, values))
 
     def settings(self, shapes, values):
         """The operator's parameters of PyTorch's values, of which None means the default."""
         operator, given = self.kernels.operator, dict(self.meant)
         passed = {own: value for (_, own, _), value in zip(self.parameters, values)}
+        for name, dim in self.asks:
+            given[name] = shapes[0][operator.read[0]["shape"].index(dim)]
         for (name, own, default), value in zip(self.parameters, values):
             if value is None:
                 value = passed.get(default) if isinstance(default, Name) else default
             if self.dim and name in (self.dim, "keepdim"):
                 continue
-            if own in operator.parameters:
+            choices = {meant: choice for meant, choice in self.chosen.items() if choice[0] == name}
+            if choices:
+                operator.need(value in ("none", *(choice[1] for choice in choices.values())), f"{name}={value!r} is not what the kernels compute")
+                given.update({meant: yes if value == wanted else no for meant, (_, wanted, yes, no) in choices.items()})
+            elif own in operator.parameters:
                 given[own] = value
             elif not isinstance(default, Name):  # what shapes tell is no question
-                operator.need(value == default, f"{name}={value} is not what the kernels compute")
+                shown = "a tensor" if isinstance(value, torch.Tensor) else value
+                operator.need(shown == default, f"{name}={shown} is not what the kernels compute")
         if isinstance(given.get("padding"), str):
-            given["padding"] = self.padding(given, shapes)
+            given["padding"] = self.padding(given, shapes[1:])
         given = {name: value for name, value in given.items() if value is not None}
-        return operator.complete(operator.settings(**given), [None, *shapes])
+        return operator.complete(operator.settings(**given), [shapes[0] if self.asks else None, *shapes[1:]])
 
     def padding(self, given, shapes):
         """The numbers of zeros that "same" and "valid" mean."""
@@ -290,13 +348,14 @@ class Call:
 
     def of(self, shapes, values):
         """The settings, remembered by the shapes of weights and by the values."""
-        key = (*shapes[1:], *values)
+        first = tuple(shapes[0]) if self.asks else None
+        key = (first, *shapes[1:], *values)
         try:
             known = self.known.get(key)
         except TypeError:  # a list among them
             return self.of(shapes, [tuple(v) if isinstance(v, list) else v for v in values])
         if known is None:
-            settings = self.settings(self.arranged([(0,) * self.ranks[0], *shapes[1:]])[1:], values)
+            settings = self.settings(self.arranged([first or (0,) * self.ranks[0], *shapes[1:]]), values)
             known = self.known[key] = [*settings, *self.along(values)]
         return known
 
@@ -342,44 +401,96 @@ class Call:
         return next((shape for shape in shapes if math.prod(shape) == count), (count,) + (1,) * (self.ranks[0] - 1))
 
     def arranged(self, shapes, settings=None):
-        """The shapes with as many dimensions as the operator's tensors have."""
-        first, *rest = shapes
-        if self.rows:
-            first = (1, math.prod(first[:-1]), first[-1])
-        if self.dim and settings is not None:
-            first = self.folded(first, settings[-3:])[2]
-        if self.behind and len(first) > self.behind:
-            first = (*first[:self.behind], math.prod(first[self.behind:]))
-        if self.flat and settings is not None:
-            first = self.level(math.prod(first), settings)
-        if self.over:
-            rest = [None if s is None else (math.prod(s),) for s in rest]
-        alike = [first, *rest]
-        return [(1, *s) if s is not None and len(s) == rank - 1 else s for s, rank in zip(alike, self.ranks)] + [None] * self.missing
+        """The shapes, by the operator's order of tensors, with as many dimensions as those have. Without settings the first is not known."""
+        operator, given = self.kernels.operator, dict(zip(self.places, shapes))
+        flat = [given[i] for i, fold in enumerate(self.folds) if fold == 0 and given.get(i) is not None]
+        if self.shared is not None and settings is not None:
+            same = all(s == flat[0] for s in flat)
+            operator.need(same, f"{self.function} takes tensors of one shape; these have {' and '.join(str(tuple(s)) for s in flat)}")
+        return [None if given.get(i) is None else self.shaped(i, given[i], settings) for i in range(len(self.ranks))]
+
+    def shaped(self, place, shape, settings):
+        """A tensor's shape as the operator has it."""
+        fold, rank = self.folds[place], self.ranks[place]
+        if self.rows and place == 0:
+            shape = (1, math.prod(shape[:-1]), shape[-1])
+        elif self.over and place > 0:
+            shape = (math.prod(shape),)
+        elif self.dim and (fold == "along" or place == 0):
+            if settings is None:
+                return shape if place == 0 else None
+            shape = self.folded(shape, settings[-3:])[2]
+        elif fold == 0 and place == 0 and settings is None:
+            return shape
+        elif fold == 0 and self.shared is None:
+            shape = self.level(math.prod(shape), settings)
+        elif fold == 0:
+            shape = (*(1,) * self.shared, math.prod(shape), *(1,) * (rank - self.shared - 1))
+        elif fold:
+            shape = (*(1,) * (fold - len(shape)), *shape)
+            shape = (*shape[:fold], math.prod(shape[fold:]))
+        missing = rank - len(shape)
+        return (*(1,) * missing, *shape) if missing == 1 or place in self.broadcast else shape  # as a mask of all heads
+
+    def lacking(self, tensors):
+        """Whether a tensor that may be broadcast has fewer dimensions than the operator's."""
+        for i in self.broadcast:
+            if tensors[i] is not None and tensors[i].dim() < self.ranks[i]:
+                return True
+        return False
 
     def run(self, settings, tensors, mode=""):
         """The function's output, of tensors as PyTorch takes them."""
         first = tensors[0]
-        if self.plain and first.dim() == self.ranks[0]:
+        if self.plain and first.dim() == self.ranks[0] and not (self.broadcast and self.lacking(tensors)):
             return self.kernels.run(settings, *tensors, mode=mode)
-        if self.flat and lies_last(first):  # elements are taken as they lie
+        if self.folds[0] == 0 and self.shared is None and lies_last(first):  # elements are taken as they lie
             return self.run(settings, (first.movedim(1, -1),), mode).movedim(-1, 1)
-        shapes = self.arranged([None if t is None else t.shape for t in tensors], settings)
-        tensors = [t if t is None or t.shape == s else t.reshape(*s) for t, s in zip((*tensors, *[None] * self.missing), shapes)]
-        y = self.kernels.run(self.own(settings), *tensors, mode=mode)
-        if self.dim:
-            start, end, _ = self.folded(first.shape, settings[-3:])
-            between = first.shape[start:end] if y.dim() == self.ranks[0] else (1,) * (end - start if settings[-1] else 0)
-            return y.reshape((*first.shape[:start], *between, *first.shape[end:]))
-        if self.flat or self.behind:
-            return y.reshape(first.shape)
-        if self.rows:
-            return y.reshape(*first.shape[:-1], y.shape[-1])
+        shapes = [None if t is None else t.shape for t in tensors]
+        own, wanted, answer, _ = self.folding(settings, shapes) if torch.compiler.is_compiling() else self.remembered(settings, shapes)
+        if len(tensors) < len(wanted):
+            given = dict(zip(self.places, tensors))
+            tensors = [given.get(i) for i in range(len(wanted))]
+        taken = [t if t is None or t.shape == s else t.reshape(s) for t, s in zip(tensors, wanted)]
+        y = self.kernels.run(own, *taken, mode=mode)
+        if answer is not None:
+            return y.reshape(answer)
         return y if first.dim() == self.ranks[0] else y.squeeze(0)
+
+    def remembered(self, settings, shapes):
+        """What folding() gives. It keeps the settings, by whose place in memory they are looked up."""
+        key = id(settings), *shapes
+        found = self.foldings.get(key)
+        if found is None:
+            found = self.foldings[key] = self.folding(settings, shapes)
+        return found
+
+    def folding(self, settings, shapes):
+        """The operator's settings, the shapes that its tensors have, and that of the answer."""
+        return self.own(settings), self.arranged(shapes, settings), self.answered(settings, shapes), settings
+
+    def answered(self, settings, shapes):
+        """The shape of the function's output where it is not the operator's; None where it is, or lacks the first dimension."""
+        first, outputs = shapes[0], self.kernels.operator.outputs
+        if len(outputs) > 1:
+            self.kernels.operator.need(len(first) == self.ranks[0], f"{self.tensors[0]} must have {self.ranks[0]} dimensions")
+            return None
+        rank = len(outputs[0]["shape"])
+        if any(settings[i] for i in self.reducing):
+            return ()
+        if self.dim:
+            start, end, _ = self.folded(first, settings[-3:])
+            between = first[start:end] if rank == self.ranks[0] else (1,) * (end - start if settings[-1] else 0)
+            return (*first[:start], *between, *first[end:])
+        if any(fold is not None for fold in self.folds):  # that of the tensor that has the output's dimensions
+            return next(s for i, s in zip(self.places, shapes) if self.ranks[i] == rank)
+        return (*first[:-1], -1) if self.rows else None
 
     def __call__(self, tensors, values, mode=""):
         if self.over:
             self.fits(tensors[0].shape, values)
-        shapes = [None, *(None if t is None else t.shape for t in tensors[1:])]
+        # Under torch.compile a range makes a constant of an extent.
+        first = tuple(len(range(n)) for n in tensors[0].shape) if self.asks else None
+        shapes = [first, *(None if t is None else t.shape for t in tensors[1:])]
         settings = self.constant(shapes, values) if torch.compiler.is_compiling() else self.of(shapes, values)
         return self.run(settings, tensors, mode)

@@ -4,32 +4,41 @@ import dataclasses
 import torch
 
 from . import functions
-from .pack import TORCH_TYPES, lies_last
+from .calls import constant
+from .pack import lies_last
 
 # The names of PyTorch's classes that autotune has an operator for.
 KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool") for axes in ("1d", "2d", "3d")} | {
     "Linear", "Softmax", "LogSoftmax", "LayerNorm", "RMSNorm", "GroupNorm", "ReLU", "ReLU6", "GELU", "SiLU", "ELU", "SELU", "Sigmoid", "Tanh", "LeakyReLU",
-    "Hardswish", "Hardsigmoid", "Softplus", "Softsign", "LogSigmoid", "Mish",
-}
+    "Hardswish", "Hardsigmoid", "Softplus", "Softsign", "LogSigmoid", "Mish", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "KLDivLoss",
+    "CrossEntropyLoss", "TripletMarginLoss",
+} | {form + axes for form in ("BatchNorm", "InstanceNorm") for axes in ("1d", "2d", "3d")}
 
 # What a module may ask for that no kernel computes.
 OTHER = {"padding_mode": "zeros", "return_indices": False}
 
 
-def arguments(call, module):
-    """A module's tensors beside its input, and the other arguments of PyTorch's function."""
-    return [getattr(module, name, None) for name in call.weights], tuple(getattr(module, name, None) for name, _, _ in call.parameters)
+def arguments(call, module, **known):
+    """A module's tensors beside its input, as far as they are its own, and the other arguments of PyTorch's function."""
+    values = [known.get(name, getattr(module, name, None)) for name, _, _ in call.parameters]
+    return [getattr(module, name, None) for name in call.weights], tuple(values)
 
 
-def why_not(call, module):
-    """Why an operator of the pack cannot take a module's place; None if it can."""
+def why_not(call, module, training):
+    """Why an operator of the pack cannot take a module's place, in training or out of it; None if it can."""
     for name, wanted in OTHER.items():
         if getattr(module, name, wanted) != wanted:
             return f"{name}={getattr(module, name)!r}"
-    tensors, values = arguments(call, module)
-    for t in tensors:
-        if t is not None and t.dtype not in TORCH_TYPES.values():
+    if getattr(module, "momentum", 0) is None:
+        return "momentum=None"  # a mean of all batches
+    tensors, values = arguments(call, module, training=training)
+    for place, t in zip(call.places[1:], tensors):
+        if t is None and place in call.kernels.operator.renewed:
+            return f"it has no {call.kernels.operator.read[place]['name']}"
+        if t is not None and not call.kernels.operator.takes(t.dtype):
             return f"its parameters are {t.dtype}"
+    if call.asks:  # an input's shape tells
+        return None
     try:
         settings = call.of([None, *(None if t is None else t.shape for t in tensors)], values)
     except (ValueError, TypeError, IndexError) as error:
@@ -42,6 +51,7 @@ def why_not(call, module):
 chosen = {}  # by class, shapes, values, type, GPU and whether the input lies with its second dimension last: which call has a tuned kernel, and its settings
 
 
+@constant
 def choose(kind, shapes, values, dtype, device, last):
     """The place among a class's calls of one with a kernel that was made for the problem, and its settings; else (-1, None)."""
     key = (kind, shapes, values, dtype, device, last)
@@ -59,50 +69,62 @@ def choose(kind, shapes, values, dtype, device, last):
     return chosen[key]
 
 
-choose._dynamo_marked_constant = True  # as torch.compiler.assume_constant_result does, which imports the compiler
-
-
 class Swapped:
     """Mixed into PyTorch's class: forward runs a kernel that was made for the problem, or else PyTorch's own."""
 
-    autotune_known = {}  # by shape, type and GPU of an input: which call has a tuned kernel, and its settings
+    autotune_known = {}  # by an input's shape, type, GPU and order, and whether in training: which call has a tuned kernel, and its settings
 
     def forward(self, input, *rest):
-        if rest or not input.is_cuda or torch.is_autocast_enabled():
+        if not input.is_cuda or len(rest) != self.autotune_beside or torch.is_autocast_enabled():
             return super().forward(input, *rest)
-        if torch.compiler.is_compiling():
-            place, settings = self.autotune_choose(input)
+        if rest or torch.compiler.is_compiling():
+            place, settings = self.autotune_choose(input, rest)
         else:
-            key = (input.shape, input.dtype, input.get_device(), lies_last(input))
+            key = (input.shape, input.dtype, input.get_device(), lies_last(input), self.training)
             known = self.autotune_known.get(key)
             if known is None:
-                known = self.autotune_choose(input)
+                known = self.autotune_choose(input, rest)
                 self.autotune_known = {**self.autotune_known, key: known}
             place, settings = known
         if place < 0:
-            return super().forward(input)
+            return super().forward(input, *rest)
+        if self.training and getattr(self, "num_batches_tracked", None) is not None:
+            self.num_batches_tracked.add_(1)
         call = functions.CALLS[self.autotune_function][place]
-        return call.run(settings, (input, *[getattr(self, name) for name in call.weights]) if call.weights else (input,))
+        return call.run(settings, self.autotune_tensors(call, input, rest) if call.weights else (input,))
 
-    def autotune_choose(self, input):
-        every = [arguments(call, self) for call in functions.CALLS[self.autotune_function]]
+    def autotune_tensors(self, call, input, rest):
+        """What a call takes: the module's own tensors where it has them, and those that it is given."""
+        rest = iter(rest)
+        return input, *[getattr(self, name) if hasattr(self, name) else next(rest) for name in call.weights]
+
+    def autotune_choose(self, input, rest):
+        calls = functions.CALLS[self.autotune_function]
+        every = tuple(arguments(call, self)[1] for call in calls)
+        tensors = self.autotune_tensors(calls[0], input, rest)[1:]
         # Under torch.compile a range makes a constant of an extent: another one is another problem.
-        shapes = (tuple(len(range(n)) for n in input.shape), *(None if t is None else tuple(t.shape) for t in every[0][0]))
-        return choose(type(self).__name__, shapes, tuple(values for _, values in every), input.dtype, input.get_device(), lies_last(input))
+        shapes = (tuple(len(range(n)) for n in input.shape), *(None if t is None else tuple(t.shape) for t in tensors))
+        unbatched = getattr(self, "_get_no_batch_dim", None)
+        if unbatched and input.dim() == unbatched():
+            return -1, None
+        return choose(type(self).__name__, shapes, every, input.dtype, input.get_device(), lies_last(input))
 
 
 CLASSES = {name.lower(): base for name, base in vars(torch.nn).items() if isinstance(base, type)}
 
 
 def swapped(function):
-    """The class of a function's module, if PyTorch has one."""
-    base = CLASSES.get(function.replace("_", ""))
-    if base is None:
-        return None
-    return type(base.__name__, (Swapped, base), {"autotune_function": function, "__module__": __name__, "__doc__": base.__doc__})
+    """The classes of a function's modules: of its own name, or one for each number of axes, or that of a loss."""
+    name = function.replace("_", "")
+    ends = ("", "loss", "1d", "2d", "3d") if name.endswith("norm") or name not in CLASSES else ("",)
+    for base in filter(None, (CLASSES.get(name + end) for end in ends)):
+        taken = base.forward
+        beside = taken.__code__.co_argcount - len(taken.__defaults__ or ()) - 2  # tensors, with the module and the first one
+        given = {"autotune_function": function, "autotune_beside": beside}
+        yield type(base.__name__, (Swapped, base), {**given, "__module__": __name__, "__doc__": base.__doc__})
 
 
-MODULES = {c.__name__: c for c in map(swapped, functions.CALLS) if c is not None}
+MODULES = {c.__name__: c for function in functions.CALLS for c in swapped(function)}
 globals().update(MODULES)
 
 
@@ -132,10 +154,11 @@ def replace(model):
             continue
         if type(module) is not kind.__mro__[2]:
             continue
-        reasons = [why_not(call, module) for call in functions.CALLS[kind.autotune_function]]
+        calls = functions.CALLS[kind.autotune_function]
+        reasons = [why_not(call, module, training) for training in (False, True) for call in calls]
         if None in reasons:
             module.__class__ = kind
-            done.replaced[name] = functions.CALLS[kind.autotune_function][reasons.index(None)].kernels.operator.name
+            done.replaced[name] = calls[reasons.index(None) % len(calls)].kernels.operator.name
         else:
             done.left[name] = reasons[-1]
     return done

@@ -78,11 +78,17 @@ struct Step {
     std::vector<int64_t> places, last;
 };
 
+struct Output {
+    int32_t type;
+    std::vector<int64_t> sizes, strides;
+};
+
 struct Plan {
-    int32_t type; // of the output
     void* context;
-    std::vector<bool> lasts; // of each tensor that is read, whether its second dimension lies last in memory
-    std::vector<int64_t> output, strides, workspaces; // offsets of workspaces, -1 of one without bytes
+    std::vector<int32_t> types; // of each tensor that is read
+    std::vector<bool> lasts;    // and whether its second dimension lies last in memory
+    std::vector<Output> outputs;
+    std::vector<int64_t> workspaces; // their offsets, -1 of one without bytes
     int64_t room;
     std::vector<Step> steps;
 };
@@ -118,12 +124,18 @@ std::vector<int64_t> strides_of(const std::vector<int64_t>& extents, bool last) 
 
 std::shared_ptr<const Plan> read(Reader r, size_t tensors) {
     auto p = std::make_shared<Plan>();
-    p->type = static_cast<int32_t>(r.next());
     p->context = reinterpret_cast<void*>(r.next());
-    for (size_t i = 0; i < tensors; i++) p->lasts.push_back(r.next() != 0);
-    const bool last = r.next() != 0;
-    p->output = r.list();
-    p->strides = strides_of(p->output, last);
+    for (size_t i = 0; i < tensors; i++) {
+        p->types.push_back(static_cast<int32_t>(r.next()));
+        p->lasts.push_back(r.next() != 0);
+    }
+    p->outputs.resize(static_cast<size_t>(r.next()));
+    for (auto& o : p->outputs) {
+        o.type = static_cast<int32_t>(r.next());
+        const bool last = r.next() != 0;
+        o.sizes = r.list();
+        o.strides = strides_of(o.sizes, last);
+    }
     p->room = r.next();
     p->workspaces = r.list();
     p->steps.resize(static_cast<size_t>(r.next()));
@@ -204,18 +216,16 @@ bool is_contiguous(const Tensor& t) {
     return contiguous;
 }
 
-// Makes a tensor dense, in its order, and aligned, as kernels take it.
-void* dense(Tensor& t, bool last, int32_t type, int32_t device) {
-    void* p = t.data();
-    if ((last ? lies_last(t) : is_contiguous(t)) && reinterpret_cast<uintptr_t>(p) % kAlignment == 0) return p;
+// A copy of a tensor that is dense, in its order, and aligned, as kernels take it; none of one that is.
+Tensor dense(const Tensor& t, bool last, int32_t type, int32_t device) {
+    if ((last ? lies_last(t) : is_contiguous(t)) && reinterpret_cast<uintptr_t>(t.data()) % kAlignment == 0) return {};
     int64_t rank, *sizes;
     CHECKED(aoti_torch_get_dim(t.handle, &rank));
     CHECKED(aoti_torch_get_sizes(t.handle, &sizes));
     std::vector<int64_t> extents(sizes, sizes + rank), strides = strides_of(extents, last);
     Tensor copy = empty(extents, strides, type, device);
     CHECKED(aoti_torch_copy_(copy.handle, t.handle, 0));
-    t = std::move(copy);
-    return t.data();
+    return copy;
 }
 
 // The GPU of a call is the thread's own while it lasts.
@@ -261,6 +271,8 @@ using Prepare = int (*)(const int64_t* key, int64_t count);
 
 struct Operator {
     int64_t tensors = 0;
+    int64_t teller = 0;   // the tensor whose type is the problem's
+    int64_t renewed = 0;  // a bit for each tensor that kernels also write
     bool ordered = false; // kernels may take tensors with their second dimension last
     Prepare prepare = nullptr;
 };
@@ -286,7 +298,9 @@ void call(size_t index, StableIValue* stack) {
 
     int32_t device, type;
     CHECKED(aoti_torch_get_device_index(tensors[0].handle, &device));
-    CHECKED(aoti_torch_get_dtype(tensors[0].handle, &type));
+    const Tensor& teller = tensors[static_cast<size_t>(o.teller)];
+    if (!teller.handle) throw std::runtime_error("the tensor that tells the type is missing");
+    CHECKED(aoti_torch_get_dtype(teller.handle, &type));
     int64_t words[128] = {static_cast<int64_t>(index), device, type};
     words[5] = o.ordered && !is_contiguous(tensors[0]) && lies_last(tensors[0]);
     size_t length, n = 6;
@@ -298,10 +312,9 @@ void call(size_t index, StableIValue* stack) {
     for (auto& t : tensors) {
         int64_t rank = -1, *sizes = nullptr;
         if (t.handle) {
-            int32_t device2, type2;
+            int32_t device2;
             CHECKED(aoti_torch_get_device_index(t.handle, &device2));
-            CHECKED(aoti_torch_get_dtype(t.handle, &type2));
-            if (device2 != device || type2 != type) throw std::runtime_error("all tensors must be of one type, on one GPU");
+            if (device2 != device) throw std::runtime_error("all tensors must be on one GPU");
             CHECKED(aoti_torch_get_dim(t.handle, &rank));
             CHECKED(aoti_torch_get_sizes(t.handle, &sizes));
         }
@@ -327,16 +340,31 @@ void call(size_t index, StableIValue* stack) {
     }
     Guard guard(device);
     std::vector<void*> pointers;
-    pointers.reserve(count + 1 + plan->workspaces.size());
-    for (size_t i = 0; i < count; i++) pointers.push_back(tensors[i].handle ? dense(tensors[i], plan->lasts[i], type, device) : nullptr);
-    Tensor output = empty(plan->output, plan->strides, plan->type, device), kept;
-    pointers.push_back(output.data());
+    std::vector<Tensor> copies(count), outputs;
+    pointers.reserve(count + plan->outputs.size() + plan->workspaces.size());
+    for (size_t i = 0; i < count; i++) {
+        if (!tensors[i].handle) {
+            pointers.push_back(nullptr);
+            continue;
+        }
+        CHECKED(aoti_torch_get_dtype(tensors[i].handle, &type));
+        if (type != plan->types[i]) throw std::runtime_error("the tensor " + std::to_string(i + 1) + " is of another type than kernels take");
+        copies[i] = dense(tensors[i], plan->lasts[i], type, device);
+        pointers.push_back((copies[i].handle ? copies[i] : tensors[i]).data());
+    }
+    for (const auto& made : plan->outputs) {
+        outputs.push_back(empty(made.sizes, made.strides, made.type, device));
+        pointers.push_back(outputs.back().data());
+    }
+    Tensor kept;
     if (plan->room) kept = empty({plan->room}, {1}, aoti_torch_dtype_uint8(), device);
     for (int64_t place : plan->workspaces) pointers.push_back(place < 0 ? nullptr : static_cast<char*>(kept.data()) + place);
     void* stream;
     CHECKED(aoti_torch_get_current_cuda_stream(device, &stream));
     for (const auto& step : plan->steps) launch(*plan, step, pointers, stream);
-    stack[0] = reinterpret_cast<StableIValue>(std::exchange(output.handle, nullptr));
+    for (size_t i = 0; i < count; i++)
+        if (copies[i].handle && o.renewed >> i & 1) CHECKED(aoti_torch_copy_(tensors[i].handle, copies[i].handle, 0));
+    for (size_t i = 0; i < outputs.size(); i++) stack[i] = reinterpret_cast<StableIValue>(std::exchange(outputs[i].handle, nullptr));
 }
 
 template <size_t I>
@@ -356,10 +384,11 @@ constexpr auto boxes = table(std::make_index_sequence<kOperators>());
 extern "C" {
 
 // Gives an operator that is defined its kernel for GPUs: 0, or 1 if it cannot.
-int autotune_operator(const char* space, const char* name, int64_t tensors, int64_t ordered, Prepare prepare) {
+int autotune_operator(const char* space, const char* name, int64_t tensors, int64_t teller, int64_t renewed, int64_t ordered,
+                      Prepare prepare) {
     TorchLibraryHandle library;
     if (registered == kOperators || aoti_torch_library_init_impl(space, "CUDA", __FILE__, __LINE__, &library)) return 1;
-    operators[registered] = {tensors, ordered != 0, prepare};
+    operators[registered] = {tensors, teller, renewed, ordered != 0, prepare};
     return torch_library_impl(library, name, boxes[registered++], TORCH_ABI_VERSION) != 0;
 }
 
@@ -379,8 +408,14 @@ void autotune_fail(const char* text) { failure = text; }
 
 // PyTorch's number of a type of elements, by its word; -1 of another.
 int autotune_type(const char* word) {
-    const std::string w = word;
-    return w == "f32" ? aoti_torch_dtype_float32() : w == "bf16" ? aoti_torch_dtype_bfloat16() : w == "f16" ? aoti_torch_dtype_float16()
-         : w == "i64" ? aoti_torch_dtype_int64() : -1;
+    static const std::unordered_map<std::string, int32_t (*)()> types = {
+        {"f32", aoti_torch_dtype_float32}, {"bf16", aoti_torch_dtype_bfloat16}, {"f16", aoti_torch_dtype_float16},
+        {"f64", aoti_torch_dtype_float64}, {"f8e4m3", aoti_torch_dtype_float8_e4m3fn}, {"f8e5m2", aoti_torch_dtype_float8_e5m2},
+        {"i64", aoti_torch_dtype_int64}, {"i32", aoti_torch_dtype_int32}, {"i16", aoti_torch_dtype_int16},
+        {"i8", aoti_torch_dtype_int8}, {"u64", aoti_torch_dtype_uint64}, {"u32", aoti_torch_dtype_uint32},
+        {"u16", aoti_torch_dtype_uint16}, {"u8", aoti_torch_dtype_uint8}, {"bool", aoti_torch_dtype_bool},
+    };
+    const auto found = types.find(word);
+    return found == types.end() ? -1 : found->second();
 }
 }

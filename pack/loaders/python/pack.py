@@ -46,8 +46,11 @@ def verified():
 
 MANIFEST, IMAGES = verified()
 OPERATORS = {o["name"]: o for o in MANIFEST["operators"]}
-TORCH_TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
-RESULTS = {"i64": torch.int64}  # of outputs alone
+TYPES = {
+    "f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
+    "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
+}
+TORCH_TYPES = {word: getattr(torch, name) for word, name in TYPES.items() if hasattr(torch, name)}
 SHAPED, LAST = "nchw", "nhwc"  # the orders in memory: as the shape, and with the second dimension last
 
 
@@ -101,6 +104,11 @@ def empty(like, shape, dtype, strides=None):
     return like.new_empty_strided(shape, strides, dtype=dtype) if strides else like.new_empty(shape, dtype=dtype)
 
 
+def alike(a, b):
+    """Whether two values are the same. Libraries compute powers, as `width ** -0.5`, with other last digits."""
+    return a == b or isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=1e-12)
+
+
 def bits(number):
     """A number of floating point among integers."""
     return int.from_bytes(struct.pack("<d", number + 0.0), "little", signed=True)
@@ -111,8 +119,10 @@ class Operator:
 
     def __init__(self, spec):
         self.spec, self.name, self.tensors = spec, spec["name"], spec["tensors"]
-        self.read = [t for t in self.tensors if t["role"] in ("input", "weight")]
-        self.output = next(t for t in self.tensors if t["role"] == "output")
+        self.read = [t for t in self.tensors if t["role"] != "output"]
+        self.outputs = [t for t in self.tensors if t["role"] == "output"]
+        self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout"]  # those that kernels also write
+        self.teller = next((i for i, t in enumerate(self.read) if t.get("type_by")), 0)  # the tensor whose type is the problem's
         self.word = next((t["type_by"] for t in self.tensors if t.get("type_by")), None)
         self.order = next((t["order_by"] for t in self.tensors if t.get("order_by")), None)
         of_tensors = (self.word, self.order)  # what tensors tell themselves
@@ -124,7 +134,6 @@ class Operator:
         self.families = [f for f in MANIFEST.get("families", ()) if f["operator"] == self.name]
         self.general = [g for g in MANIFEST["general"] if g["operator"] == self.name]
         self.orders = sorted({e["values"][self.order] for e in self.entries + self.families}) if self.order else [SHAPED]
-        self.written = RESULTS.get(self.output.get("type"))  # the output's type; None: that of what is read
 
     def need(self, condition, message):
         if not condition:
@@ -211,8 +220,8 @@ class Operator:
             values[self.word] = word
         if self.order:
             values[self.order] = order
-        types = {t.get("type") or word for t in self.read}
-        self.need(types == {word}, f"its tensors are {dtype}; the kernels compute in {', '.join(sorted(types))}")
+        kind = self.types(self.read, dtype)[self.teller]
+        self.need(dtype == kind, f"{self.read[self.teller]['name']} is {dtype}; it must be {kind}")
         for p in self.spec["parameters"]:
             for c in p["components"]:
                 value = values[c["name"]]
@@ -242,18 +251,28 @@ class Operator:
     def may_serve(self, settings):
         """Whether some kernel was made for these parameters, whatever the dimensions."""
         known = self.decoded(settings)
-        return any(all(entry["values"].get(name, value) == value for name, value in known.items()) for entry in self.entries + self.families)
+        return any(all(alike(entry["values"].get(name, value), value) for name, value in known.items()) for entry in self.entries + self.families)
 
     @staticmethod
     def shape(tensor, values):
         return tuple(evaluate(text, values) for text in tensor["shape"])
+
+    @staticmethod
+    def types(tensors, dtype):
+        """PyTorch's types of tensors, of which some have that of the problem."""
+        return [TORCH_TYPES[t["type"]] if t.get("type") else dtype for t in tensors]
+
+    def takes(self, dtype):
+        """Whether there are problems of a type."""
+        words = next((p["words"] for p in self.spec["parameters"] if p["name"] == self.word), [self.read[self.teller].get("type")])
+        return dtype in map(TORCH_TYPES.get, words)
 
     def choose(self, values, mode, gpu):
         """The kernel of the problem that the GPU can run, or a family's, or else the general one."""
         parameters = [c["name"] for p in self.spec["parameters"] for c in p["components"]]
 
         def may(e, names):
-            same = all(e["values"][name] == values[name] for name in names)
+            same = all(alike(e["values"][name], values[name]) for name in names)
             return same and (e["math"] == values["math"] or not mode and e.get("auto")) and gpu.runs(e)
 
         def has(f):
@@ -307,8 +326,13 @@ class Operator:
         return LAST if last and LAST in self.orders else SHAPED
 
     def lasts(self, values):
-        """Of each tensor that is read and of the output, whether its second dimension lies last in memory."""
-        return [bool(t.get("order_by")) and values[self.order] == LAST and len(t["shape"]) > 2 for t in (*self.read, self.output)]
+        """Of each tensor that is read and of each output, whether its second dimension lies last in memory."""
+        return [bool(t.get("order_by")) and values[self.order] == LAST and len(t["shape"]) > 2 for t in (*self.read, *self.outputs)]
+
+    def results(self, values, dtype):
+        """Of each output its shape, type and strides, None of one that is contiguous."""
+        shapes, lasts = [self.shape(t, values) for t in self.outputs], self.lasts(values)[len(self.read):]
+        return [(s, kind, last_strides(s) if last else None) for s, kind, last in zip(shapes, self.types(self.outputs, dtype), lasts)]
 
 
 def by_tree(family, values, gpu):
@@ -318,7 +342,7 @@ def by_tree(family, values, gpu):
         while "if" in node:
             node = node["then"] if evaluate(node["if"], values) else node["else"]
         made = (variant(family, family["entries"][at], values) for at in node.get("entries", ()))
-        return next((kernel for kernel in made if kernel and gpu.runs(kernel)), None)
+        return min((kernel for kernel in made if kernel and gpu.runs(kernel)), key=lambda kernel: kernel["cost"], default=None)
     except ArithmeticError:
         return None
 
@@ -341,6 +365,7 @@ def variant(family, entry, values):
             values[d["name"]] = evaluate(d["expression"], values)
         if not all(evaluate(text, values) for text in entry["where"]):
             return None
+        cost = number(entry.get("cost", "0"), 0, (1 << 63) - 1)
         launches = []
         for l in entry["launches"]:
             if evaluate(l.get("when", "True"), values):
@@ -353,7 +378,7 @@ def variant(family, entry, values):
         sizes = b"".join(int(values[name]).to_bytes(4, "little", signed=True) for name in entry["sizes"]["names"])
     except ArithmeticError:
         return None
-    known = {"target": family["target"], "device": family["device"], "file": entry["file"], "patch": (entry["sizes"]["at"], sizes)}
+    known = {"target": family["target"], "device": family["device"], "file": entry["file"], "cost": cost, "patch": (entry["sizes"]["at"], sizes)}
     return {**known, "launches": launches, "workspaces": workspaces} if launches else None
 
 
@@ -492,10 +517,9 @@ class Plan:
     def __init__(self, operator, device, settings, mode, dtype, shapes, last=False):
         self.gpu = gpu(device)
         values, self.kernel = operator.decide(settings, shapes, dtype, mode, self.gpu, last)
-        self.output, self.dtype = operator.shape(operator.output, values), operator.written or dtype
-        *self.lasts, self.last = operator.lasts(values)
-        self.strides = last_strides(self.output) if self.last else None
-        names = [t["name"] for t in operator.read] + [operator.output["name"]]
+        self.types, self.outputs = operator.types(operator.read, dtype), operator.results(values, dtype)
+        self.lasts = operator.lasts(values)[:len(self.types)]
+        names = [t["name"] for t in (*operator.read, *operator.outputs)]
         self.places, self.room = [], 0  # of workspaces, in the one that holds all
         for w in self.kernel.get("workspaces", ()):
             self.places.append(self.room if w["bytes"] else None)
@@ -505,20 +529,22 @@ class Plan:
             names += [w["name"] for w in self.kernel["workspaces"]]
             self.steps = [Step(self.gpu, self.kernel, l, [names.index(name) for name in l["arguments"]]) for l in self.kernel["launches"]]
             return
-        elements = math.prod(self.output)
+        elements = math.prod(self.outputs[0][0])
         launch = {"entry": self.kernel["entry"], "grid": (min(ceil_div(elements, 256), 1 << 20), 1, 1), "block": (256, 1, 1), "shared_bytes": 0}
         sizes = [bits(v) if isinstance(v, float) else int(v) for v in map(values.get, self.kernel["sizes"])] + [elements]
         self.steps = [Step(self.gpu, self.kernel, launch, range(len(names)), sizes)]
 
-    def numbers(self):
-        """All of it, as the library over PyTorch's stable ABI reads it."""
+    def numbers(self, number):
+        """All of it, as the library over PyTorch's stable ABI reads it. A function gives the number of a type."""
         places = [-1 if place is None else place for place in self.places]
         steps = [n for step in self.steps for n in step.numbers()]
-        orders = map(int, (*self.lasts, self.last))
-        return [self.gpu.context.value or 0, *orders, len(self.output), *self.output, self.room, len(places), *places, len(self.steps), *steps]
+        kinds = [n for kind, last in zip(self.types, self.lasts) for n in (number(kind), int(last))]
+        outputs = [n for shape, kind, strides in self.outputs for n in (number(kind), int(strides is not None), len(shape), *shape)]
+        head = [self.gpu.context.value or 0, *kinds, len(self.outputs), *outputs]
+        return [*head, self.room, len(places), *places, len(self.steps), *steps]
 
     def run(self, pointers, stream):
-        """Launches on a stream. The pointers are those of the tensors read, of the output and of workspaces."""
+        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces."""
         try:
             frame = self.frames.pop()
         except IndexError:

@@ -14,15 +14,18 @@ torch.Tensor.reshape = lambda self, *sizes: plain(self, *(sizes[0] if sizes and 
 def attempt(name, x, **given):
     call = functions.CALLS[name][-1]
 
-    def run(settings, x, *weights, mode=""):
-        given_shapes.extend((*call.kernels.operator.decoded(settings).values(), *(t if t is None else tuple(t.shape) for t in (x, *weights))))
-        return torch.Tensor(x.shape[0], x.shape[2]) if name == "sum" else x
+    def run(settings, *tensors, mode=""):
+        shapes = [t if t is None else tuple(t.shape) for t in tensors]
+        given_shapes.extend((*operator.decoded(settings).values(), *shapes))
+        (shape, dtype, _), = operator.results(operator.bind(settings, shapes, torch.float32, "", 90), torch.float32)
+        return torch.Tensor(*shape, dtype=dtype)
 
-    call.kernels, given_shapes = types.SimpleNamespace(operator=call.kernels.operator, run=run), []
+    operator, given_shapes = call.kernels.operator, []
+    call.kernels = types.SimpleNamespace(operator=operator, run=run)
     try:
         tensors = (x, *[given.pop(name, None) for name in call.weights])
         y = call(tensors, [given.get(p[0]) for p in call.parameters])
-        print(name, given, *given_shapes, tuple(y.shape))
+        print(name, given, *given_shapes, "gives", tuple(y.shape))
     except ValueError as error:
         print(name, given, error)
 
@@ -44,3 +47,21 @@ attempt("relu", x)
 attempt("relu", torch.Tensor(4, 64))
 attempt("relu", x, inplace=True)
 attempt("sum", torch.Tensor())
+for reduction in (None, "sum", "none", "batchmean"):
+    attempt("mse_loss", x, target=x, reduction=reduction)
+    attempt("cross_entropy", x, target=torch.Tensor(2, 4, 5), reduction=reduction)
+attempt("mse_loss", x, target=torch.Tensor(3, 2, 4, 5))
+attempt("cross_entropy", torch.Tensor(2, 3), target=torch.Tensor(2), reduction="none")
+attempt("cross_entropy", torch.Tensor(3), target=torch.Tensor(), weight=torch.Tensor(3))
+attempt("triplet_margin_loss", torch.Tensor(8), positive=torch.Tensor(8), negative=torch.Tensor(8))
+attempt("gelu", x, approximate="tanh")
+attempt("gelu", x)
+attempt("gelu", x, approximate="erf")
+c = torch.Tensor(3)
+attempt("batch_norm", torch.Tensor(2, 3), running_mean=c, running_var=c, training=True)
+attempt("batch_norm", x, weight=c)
+attempt("instance_norm", x, weight=c, bias=c)
+attempt("masked_cumsum", x, mask=x, dim=1)
+q = torch.Tensor(2, 3, 4, 8)
+attempt("scaled_dot_product_attention", q, key=q, value=q, attn_mask=torch.Tensor(4, 4))
+attempt("scaled_dot_product_attention", torch.Tensor(3, 4, 8), key=torch.Tensor(3, 4, 8), value=torch.Tensor(3, 4, 8), attn_mask=torch.Tensor(3, 4, 4))

@@ -1,4 +1,4 @@
-/* Plans problems of layer_norm, whose eps is of floating point: norms PACK */
+/* Plans problems of layer_norm, whose eps is of floating point, and of cross_entropy, which needs one to be 0: norms PACK */
 #include <stdio.h>
 
 #include "layers.h"
@@ -15,6 +15,12 @@ int main(int count, char** words) {
             puts(autotune_error());
         else
             puts(autotune_tuned(plan) ? "tuned" : "general");
+    }
+    for (int i = 0; i < 2; i++) {
+        autotune_cross_entropy_problem q = AUTOTUNE_CROSS_ENTROPY_PROBLEM;
+        autotune_plan* plan;
+        q.outer = 4, q.length = 64, q.inner = 1, q.weight = i, q.label_smoothing = 0.25;
+        puts(autotune_plan_cross_entropy(pack, q, NULL, &plan) ? autotune_error() : "planned");
     }
     autotune_close(pack);
     return 0;

@@ -11,7 +11,7 @@ T.new_empty = lambda self, size, dtype=None: torch.Tensor(*(size if isinstance(s
 T.contiguous = lambda self: self
 T.is_contiguous = lambda self: True
 T.numel = lambda self: self.shape.numel()
-torch.uint8, torch.get_default_dtype = "uint8", lambda: torch.float32
+torch.uint8, torch.bool, torch.get_default_dtype = "uint8", "bool", lambda: torch.float32
 torch.cuda.current_device = lambda: 0
 torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda device: 7)
 about = torch.cuda.get_device_properties(0)
@@ -29,7 +29,7 @@ class Ops:
 
 
 class Conv2d(torch.nn.Conv2d):
-    padding_mode = "zeros"
+    padding_mode, training = "zeros", False
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True):
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)

@@ -12,5 +12,25 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
 
 @seen(0)
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+    return Tensor(device=input.device.type)
+
+
+@seen(0)
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    return Tensor(device=input.device.type)
+
+
+@seen(0)
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    return input
+
+
+@seen(0)
+def gelu(input, approximate="none"):
+    return input
+
+
+@seen(0)
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
     return Tensor(1, device=anchor.device.type)

@@ -1,0 +1,303 @@
+// conv_separable2d on tensor cores (mma.sync, sm_80 on): what lies between both convolutions never leaves registers.
+//
+// The idea. A product's rows are places, its columns output channels, its k channels. A lane of a warp holds the
+// factors of a few rows and k (mma.cuh). Any place may be a row, and any channel a k. So a lane has PLACES adjacent
+// places and four channels of 16, and adds up their taps itself. The sums are rounded, and are the product's operand
+// where they lie. Its results are of PLACES adjacent places again, and are stored as they are.
+//
+// The way of the data.
+//   1. Device memory -> shared memory, asynchronously, STAGES - 1 chunks ahead, also over the ends of tiles: the
+//      patch of 16 channels that a tile's windows cover, as it lies; zeros for padding. It begins LEAD elements
+//      early, where copies are aligned.
+//   2. Shared memory -> registers: the rows of a lane's windows, one vector a row. What windows of 3 need of the
+//      neighbours' vectors is shuffled.
+//   3. Sums of taps, and products by weights of all of a block's channels, which stay in shared memory.
+//   4. Registers -> device memory: lanes side by side store RUN adjacent places of a channel.
+//
+// Blocks are persistent: each takes every gridDim.x-th tile, of ACROSS * RUN places by as many rows as are left for
+// its warps.
+//
+// What the tunables trade:
+//   WARPS          more places a tile: less of a patch is outside of it, against blocks that do not wait for each other
+//   ACROSS, RUN    warps side by side, and places of a warp side by side: longer stores, against rows that tiles
+//                  read twice
+//   PLACES         a lane: weights are read less often, against registers for sums
+//   CHANNELS       of a block's output: sums of taps are made once for all of them, against registers
+//   STAGES         of the pipeline of chunks
+//   BLOCKS_PER_SM  one stores while another multiplies
+#include "async_copy.cuh"
+#include "compiled_sizes.cuh"
+#include "element.cuh"
+#include "mma.cuh"
+
+namespace {
+
+constexpr int kChunk = 16;  // channels
+constexpr int kTaps = KERNEL_H * KERNEL_W;
+constexpr int kLanesAcross = RUN / PLACES, kRows = 8 / kLanesAcross;  // of a warp
+constexpr int kBlocks = PLACES / 2;                                   // of 16 rows, a warp's products
+constexpr int kTilesX = (W_OUT + TILE_W - 1) / TILE_W, kTilesY = (H_OUT + TILE_H - 1) / TILE_H;
+static_assert(TILE_W == ACROSS * RUN && TILE_H == WARPS / ACROSS * kRows && TILES == N * kTilesY * kTilesX, "op.yaml and the kernel differ");
+static_assert(CHUNKS * kChunk >= C && TAP_PITCH > kTaps && TAP_PITCH % 4 == 0, "op.yaml and the kernel differ");
+static_assert(W % LOAD_WIDTH == 0 && TILE_W % LOAD_WIDTH == 0 && (LEAD + PADDING_W) % LOAD_WIDTH == 0, "copies are aligned, and end within rows");
+
+// ---- Shared memory: the pipeline, the pointwise weights and the depthwise ones.
+//
+// Planes and rows of weights lie so far apart that lanes of one access share no banks. A chunk's channels are
+// in the order in which lanes take them: lane % 4 has channels 4 * (lane % 4) + i, at the positions 4 * i + lane % 4.
+constexpr int kStageBytes = kChunk * PLANE_BYTES, kWeightBytes = CHANNELS * WEIGHT_PITCH * sizeof(Element);
+static_assert(STAGES * kStageBytes + kWeightBytes + CHUNKS * kChunk * TAP_PITCH * 4 == SHARED_BYTES, "op.yaml allocates what the kernel uses");
+
+struct Shared {
+    char* memory;
+    __device__ __forceinline__ char* stage(int i) const { return memory + i * kStageBytes; }
+    __device__ __forceinline__ Element* pointwise() const { return reinterpret_cast<Element*>(memory + STAGES * kStageBytes); }
+    __device__ __forceinline__ float* taps() const { return reinterpret_cast<float*>(memory + STAGES * kStageBytes + kWeightBytes); }
+};
+
+__device__ __forceinline__ void stage_weights(const Shared& shared, const Weights& weights, int first) {
+    for (int i = threadIdx.x; i < CHANNELS * WEIGHT_PITCH; i += THREADS) {
+        const int to = first + i / WEIGHT_PITCH, from = i % WEIGHT_PITCH;
+        shared.pointwise()[i] = from_float<Element>(to < C_OUT && from < C ? factor(read_only(weights.pointwise + to * C + from)) : 0.0f);
+    }
+    for (int i = threadIdx.x; i < CHUNKS * kChunk * TAP_PITCH; i += THREADS) {
+        const int tap = i % TAP_PITCH, position = i / TAP_PITCH, channel = position / kChunk * kChunk + position % 4 * 4 + position / 4 % 4;
+        float weight = 0;
+        if (channel < C && tap < kTaps) weight = read_only(weights.depthwise + channel * kTaps + tap);
+        if (BIAS && channel < C && tap == kTaps) weight = read_only(weights.depthwise_bias + channel);
+        shared.taps()[i] = weight;
+    }
+}
+
+// ---- What a block does, one after another: chunks of tiles.
+
+struct Tile {
+    int image, y, x;
+    __device__ __forceinline__ explicit Tile(int index)
+        : image(index / (kTilesX * kTilesY)), y(index / kTilesX % kTilesY * TILE_H), x(index % kTilesX * TILE_W) {}
+};
+
+struct Step {
+    int tile, chunk;
+    __device__ __forceinline__ bool exists() const { return tile < TILES; }
+    __device__ __forceinline__ Step next() const {
+        return chunk + 1 < CHUNKS ? Step{tile, chunk + 1} : Step{tile + static_cast<int>(gridDim.x), 0};
+    }
+};
+
+__device__ __forceinline__ void copy(Element* to, const Element* from, bool there) {
+    constexpr int bytes = LOAD_WIDTH * sizeof(Element);
+    if constexpr (bytes >= 4)
+        async_copy_cached<bytes>(to, from, there);  // a request a line, and not every 16 bytes
+    else
+        *to = there ? *from : from_float<Element>(0.0f);
+}
+
+// load_patch starts copying what a step reads.
+__device__ __forceinline__ void load_patch(char* stage, const Element* x, const Step& step) {
+    constexpr int across = PATCH_PITCH / LOAD_WIDTH, copies = PATCH_ROWS * across;  // of a plane
+    constexpr long long plane = static_cast<long long>(H) * W;
+    const Tile tile(step.tile);
+    const int first = step.chunk * kChunk, top = tile.y * STRIDE_H - PADDING_H, left = tile.x * STRIDE_W - PADDING_W - LEAD;
+    const Element* const planes = x + (static_cast<long long>(tile.image) * C + first) * plane;
+    for (int i = threadIdx.x; i < 4 * copies; i += THREADS) {
+        const int column = i % across * LOAD_WIDTH, row = i / across % PATCH_ROWS, quarter = i / copies;
+        const bool inside = static_cast<unsigned>(top + row) < H && static_cast<unsigned>(left + column) < W;
+        const Element* const from = inside ? planes + 4 * quarter * plane + (top + row) * W + left + column : x;
+        char* const to = stage + quarter * PLANE_BYTES + (row * PATCH_PITCH + column) * sizeof(Element);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            const bool exists = C % kChunk == 0 || first + 4 * quarter + k < C;
+            copy(reinterpret_cast<Element*>(to + 4 * k * PLANE_BYTES), exists ? from + k * plane : x, inside && exists);
+        }
+    }
+}
+
+// Lane is a thread's part of a tile.
+struct Lane {
+    int quarter, column, row;  // of 16 channels; of the tile's places
+    bool first, last;          // of a run
+    __device__ __forceinline__ Lane() : quarter(threadIdx.x % 4) {
+        const int warp = threadIdx.x / 32, group = threadIdx.x % 32 / 4, across = group % kLanesAcross;
+        column = warp % ACROSS * RUN + across * PLACES, row = warp / ACROSS * kRows + group / kLanesAcross;
+        first = across == 0, last = across == kLanesAcross - 1;
+    }
+};
+
+// ---- Depthwise sums.
+
+// Window is a row of what a lane's windows cover, in vectors of kVector elements from kFirst on.
+constexpr int kMostVector = 16 / sizeof(Element);
+constexpr int kVector = PLACES * STRIDE_W % kMostVector == 0 ? kMostVector : PLACES * STRIDE_W % (kMostVector / 2) == 0 ? kMostVector / 2 : 2;
+constexpr int kFirst = LEAD / kVector * kVector, kSkipped = LEAD % kVector, kEnd = kSkipped + (PLACES - 1) * STRIDE_W + SPAN_W;
+constexpr int kVectors = (kEnd + kVector - 1) / kVector;
+// One element each of the neighbours' vectors
+constexpr bool kShuffled = kLanesAcross > 1 && STRIDE_W == 1 && kVector == PLACES && kSkipped == kVector - 1 && kEnd == 2 * kVector + 1;
+
+struct Window {
+    float at[kVectors * kVector];
+    __device__ __forceinline__ Window(const Element* row, const Lane& lane) {
+        if constexpr (kShuffled) {
+            float middle[kVector], edge = 0;
+            load_elements<kVector>(middle, row + kVector);
+            if (lane.first || lane.last) edge = to_float(row[lane.first ? kVector - 1 : 2 * kVector]);
+            const float left = __shfl_up_sync(0xffffffffu, middle[kVector - 1], 4), right = __shfl_down_sync(0xffffffffu, middle[0], 4);
+            at[kVector - 1] = lane.first ? edge : left;
+            at[2 * kVector] = lane.last ? edge : right;
+#pragma unroll
+            for (int i = 0; i < kVector; ++i) at[kVector + i] = middle[i];
+        } else {
+#pragma unroll
+            for (int i = 0; i < kVectors; ++i) load_elements<kVector>(at + i * kVector, row + i * kVector);
+        }
+    }
+};
+
+constexpr bool kUnrolled = kTaps <= 25;
+
+// add_up makes the sums of a channel at a lane's places.
+__device__ __forceinline__ void add_up(float (&sums)[PLACES], const Element* from, const float* taps, const Lane& lane) {
+    float kept[kUnrolled ? TAP_PITCH : 1];
+    if constexpr (kUnrolled) {
+#pragma unroll
+        for (int i = 0; i < kTaps + BIAS; i += 4) load_vector<4>(kept + i, taps + i);
+    }
+#pragma unroll
+    for (int p = 0; p < PLACES; ++p) sums[p] = !BIAS ? 0.0f : kUnrolled ? kept[kUnrolled ? kTaps : 0] : taps[kTaps];
+#pragma unroll(kUnrolled ? KERNEL_H : 1)
+    for (int ky = 0; ky < KERNEL_H; ++ky) {
+        const Window window(from + ky * (DILATION_H * PATCH_PITCH), lane);
+#pragma unroll
+        for (int kx = 0; kx < KERNEL_W; ++kx) {
+            const float tap = kUnrolled ? kept[kUnrolled ? ky * KERNEL_W + kx : 0] : taps[ky * KERNEL_W + kx];
+#pragma unroll
+            for (int p = 0; p < PLACES; ++p) sums[p] = fmaf(window.at[kSkipped + p * STRIDE_W + kx * DILATION_W], tap, sums[p]);
+        }
+    }
+}
+
+// ---- Products. A chunk is two of TF32, or one of 16 bits.
+
+constexpr int kSteps = kOf16Bits ? 1 : 2;
+typedef float Sums[kBlocks][CHANNELS / 8][4];
+typedef unsigned Operand[kSteps][kBlocks][4];
+
+// make_operand adds up a chunk's taps.
+template <class T>
+__device__ __forceinline__ void make_operand(Operand& a, const char* stage, const float* taps, const Lane& lane) {
+    const int offset = lane.row * (STRIDE_H * PATCH_PITCH) + lane.column * STRIDE_W + kFirst;
+    float even[PLACES];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const int position = 4 * i + lane.quarter;
+        float sums[PLACES];
+        add_up(sums, reinterpret_cast<const T*>(stage + position * PLANE_BYTES) + offset, taps + position * TAP_PITCH, lane);
+#pragma unroll
+        for (int p = 0; p < PLACES; ++p) {
+            if constexpr (sizeof(T) == 2) {
+                if (i % 2 == 1) a[0][p / 2][i / 2 * 2 + p % 2] = Pair<T>::pack(even[p], sums[p]);
+                even[p] = sums[p];
+            } else {
+                a[kSteps * i / 4][p / 2][i % 2 * 2 + p % 2] = round_to_tf32(sums[p]);
+            }
+        }
+    }
+}
+
+__device__ __forceinline__ void multiply_pair(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    if constexpr (!kOf16Bits)
+        mma_m16n8k8_tf32(d, a, b);
+    else if constexpr (kOfBf16)
+        mma_m16n8k16_bf16(d, a, b);
+    else
+        mma_m16n8k16_fp16(d, a, b);
+}
+
+// multiply adds the chunk's products to the sums; `weights` are those of its channels.
+__device__ __forceinline__ void multiply(Sums& sums, const Operand& a, const Element* weights) {
+    const int group = threadIdx.x % 32 / 4, quarter = threadIdx.x % 4;
+#pragma unroll
+    for (int j = 0; j < CHANNELS / 8; ++j) {
+        float four[2 * kSteps];
+        load_vector<2 * kSteps>(four, reinterpret_cast<const float*>(weights + (8 * j + group) * WEIGHT_PITCH + 4 * quarter));
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) {
+            const unsigned b[2] = {__float_as_uint(four[2 * step]), __float_as_uint(four[2 * step + 1])};
+#pragma unroll
+            for (int block = 0; block < kBlocks; ++block) multiply_pair(sums[block][j], a[step][block], b);
+        }
+    }
+}
+
+// begin makes the sums what is there without products.
+__device__ __forceinline__ void begin(Sums& sums, const Element* bias, int first, const Lane& lane) {
+#pragma unroll
+    for (int j = 0; j < CHANNELS / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            const int channel = first + 8 * j + 2 * lane.quarter + e;
+            const float value = BIAS && channel < C_OUT ? read_only(bias + channel) : 0.0f;
+#pragma unroll
+            for (int block = 0; block < kBlocks; ++block) sums[block][j][e] = sums[block][j][2 + e] = value;
+        }
+}
+
+// store writes a lane's places of its channels. Nobody reads them soon; and a store of a vector that says so stays one.
+__device__ __forceinline__ void store(Element* y, const Sums& sums, const Tile& tile, int first, const Lane& lane) {
+    constexpr int most = PLACES < kMostVector ? PLACES : kMostVector;
+    constexpr int width = W_OUT % most == 0 ? most : W_OUT % 4 == 0 && most > 4 ? 4 : W_OUT % 2 == 0 ? 2 : 1;
+    constexpr long long plane = static_cast<long long>(H_OUT) * W_OUT;
+    const int row = tile.y + lane.row, column = tile.x + lane.column, channel = first + 2 * lane.quarter;
+    if (row >= H_OUT) return;
+    Element* const to = y + (static_cast<long long>(tile.image) * C_OUT + channel) * plane + row * W_OUT + column;
+#pragma unroll
+    for (int j = 0; j < CHANNELS / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            if (C_OUT % CHANNELS != 0 && channel + 8 * j + e >= C_OUT) continue;
+            float line[PLACES];
+#pragma unroll
+            for (int p = 0; p < PLACES; ++p) line[p] = sums[p / 2][j][p % 2 * 2 + e];
+#pragma unroll
+            for (int p = 0; p < PLACES; p += width)
+                if (W_OUT % TILE_W == 0 || column + p < W_OUT) store_elements<width, true>(to + (8 * j + e) * plane + p, line + p);
+        }
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
+    conv_separable2d_mma(const Element* __restrict__ x, const Element* __restrict__ depthwise, const Element* __restrict__ depthwise_bias,
+                         const Element* __restrict__ pointwise, const Element* __restrict__ pointwise_bias, Element* __restrict__ y) {
+    extern __shared__ __align__(128) uint4 memory[];
+    const Shared shared = {reinterpret_cast<char*>(memory)};
+    const Lane lane;
+    const int first = blockIdx.y * CHANNELS;
+
+    Step ahead = {static_cast<int>(blockIdx.x), 0};
+#pragma unroll
+    for (int i = 0; i < STAGES - 1; ++i, ahead = ahead.next()) {
+        if (ahead.exists()) load_patch(shared.stage(i), x, ahead);
+        async_copy_commit();
+    }
+    stage_weights(shared, weights_of(depthwise, depthwise_bias, pointwise, pointwise_bias), first);
+
+    int stage = 0;
+    for (int index = blockIdx.x; index < TILES; index += gridDim.x) {
+        Sums sums;
+        begin(sums, pointwise_bias, first, lane);
+#pragma unroll 1
+        for (int chunk = 0; chunk < CHUNKS; ++chunk, ahead = ahead.next()) {
+            async_copy_wait<STAGES - 2>();
+            __syncthreads();  // the chunk is there, and all are done with the last one's stage
+            if (ahead.exists()) load_patch(shared.stage(stage > 0 ? stage - 1 : STAGES - 1), x, ahead);
+            async_copy_commit();
+
+            Operand a;
+            make_operand<Element>(a, shared.stage(stage), shared.taps() + chunk * (kChunk * TAP_PITCH), lane);
+            multiply(sums, a, shared.pointwise() + chunk * kChunk);
+            stage = stage + 1 < STAGES ? stage + 1 : 0;
+        }
+        store(y, sums, Tile(index), first, lane);
+    }
+}

@@ -1,0 +1,254 @@
+package family
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"autotune/space/expr"
+)
+
+// A cost says in femtoseconds what a kernel is expected to take, by a formula in integers: a start,
+// something for each wave of blocks, and something for each block. In the place of blocks stands
+// whatever integer of the kernel's formulas explains its times at the samples best.
+
+// count is an integer that a kernel's time may grow with.
+type count struct {
+	text   string
+	values []float64 // by sample
+}
+
+// cost is a formula before it is written.
+type cost struct {
+	text              string  // of the count
+	start, wave, each float64 // milliseconds
+	in                float64 // how many are a wave
+}
+
+// formula writes a cost. A femtosecond is little enough for an element of a tensor.
+func (c cost) formula() string {
+	const femtoseconds = 1e12 // of a millisecond
+	parts := []string{fmt.Sprintf("%.0f", c.start*femtoseconds)}
+	if c.wave > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f*ceil_div(%s, %.0f)", c.wave*femtoseconds, c.text, c.in))
+	}
+	if c.each > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f*(%s)", c.each*femtoseconds, c.text))
+	}
+	return strings.Join(parts, " + ")
+}
+
+// timesOf are a kernel's times at samples, and what they may grow with.
+type timesOf struct {
+	samples []int // that it serves
+	ms      []float64
+	counts  []count
+}
+
+// farOff is how many times the own best a time may be. A time beyond it says something about that
+// one measurement.
+const farOff = 20
+
+// timesOf collects what the cost of a candidate is made from.
+func (t *tuning) timesOf(candidate int, rounds func(lap) float64) (o timesOf) {
+	c := &t.candidates[candidate]
+	for i, s := range t.samples {
+		if ms := s.ms(candidate, rounds); ms < farOff*s.ownBest(rounds) {
+			o.samples, o.ms = append(o.samples, i), append(o.ms, ms)
+		}
+	}
+	for _, e := range t.counted(c) {
+		one := count{text: e.String()}
+		for _, i := range o.samples {
+			values, _ := c.formulas.At(t.samples[i].problem.Values)
+			v, err := e.Eval(values)
+			n, isInt := v.AsInt()
+			if err != nil || !isInt || n < 0 {
+				break
+			}
+			one.values = append(one.values, float64(n))
+		}
+		same := func(other count) bool { return slices.Equal(one.values, other.values) }
+		if len(one.values) == len(o.samples) && !slices.ContainsFunc(o.counts, same) {
+			o.counts = append(o.counts, one)
+		}
+	}
+	return o
+}
+
+// squaresOf are what the costs of the entries are made from.
+func (t *tuning) squaresOf(chosen []int, rounds func(lap) float64) (all [][]squares) {
+	for _, c := range chosen {
+		all = append(all, t.timesOf(c, rounds).squaresOf(int64(t.samples[0].problem.Limits.SMs)))
+	}
+	return all
+}
+
+// counted are the integers of a candidate's formulas: names, blocks of a launch, and the free
+// dimensions' product.
+func (t *tuning) counted(c *candidate) (all []*expr.Expr) {
+	names := map[string]bool{}
+	for _, f := range c.formulas.Where {
+		for _, name := range f.Code().Names() {
+			names[name] = true
+		}
+	}
+	for _, d := range c.formulas.Define {
+		names[d.Name] = true
+	}
+	texts := []string{strings.Join(t.plan.Request.Free, "*")}
+	for _, l := range c.formulas.Launches {
+		texts = append(texts, fmt.Sprintf("(%s)*(%s)*(%s)", l.Grid[0].Text, l.Grid[1].Text, l.Grid[2].Text))
+	}
+	for name := range names {
+		texts = append(texts, name)
+	}
+	slices.Sort(texts)
+	for _, text := range texts {
+		if e, err := expr.Parse(text); err == nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// wavesOf are how many blocks of a multiprocessor may be a wave.
+var wavesOf = []float64{1, 2, 3, 4, 5, 6, 8, 12, 16}
+
+// terms are what a cost adds up: the start, the waves, and each block, counted in waves.
+const terms = 3
+
+// squares are the normal equations of the costs with one count: how far off they are relatively, by
+// the squares. What a sample adds can be taken away again.
+type squares struct {
+	text string
+	in   float64
+	rows map[int][terms]float64 // by sample
+	all  [terms][terms]float64
+}
+
+// squaresOf are those of all counts of a kernel.
+func (o timesOf) squaresOf(sms int64) (all []squares) {
+	for _, c := range o.counts {
+		for _, blocks := range wavesOf {
+			one := squares{text: c.text, in: blocks * float64(sms), rows: map[int][terms]float64{}}
+			for i, sample := range o.samples {
+				waves := c.values[i] / one.in
+				row := [terms]float64{1 / o.ms[i], math.Ceil(waves) / o.ms[i], waves / o.ms[i]}
+				one.rows[sample] = row
+				one.add(row, 1)
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func (s *squares) add(row [terms]float64, times float64) {
+	for i := range row {
+		for j := range row {
+			s.all[i][j] += times * row[i] * row[j]
+		}
+	}
+}
+
+// fit is the cost that is nearest to the times at all samples but one. A cost with more numbers must
+// be nearer. Not ok: there are too few samples.
+func fit(all []squares, without int) (best cost, ok bool) {
+	least := math.Inf(1)
+	for _, s := range all {
+		row, counted := s.rows[without]
+		n := float64(len(s.rows))
+		if counted {
+			s.add(row, -1)
+			n--
+		}
+		var sum [terms]float64
+		for sample, r := range s.rows {
+			if sample != without {
+				for i := range r {
+					sum[i] += r[i]
+				}
+			}
+		}
+		for _, which := range [][]int{{0, 1, 2}, {0, 1}, {0, 2}} {
+			x, fits := s.solve(sum, which)
+			freedom := n - float64(len(which))
+			if !fits || freedom < 2 {
+				continue
+			}
+			off := n
+			for i := range x {
+				off -= x[i] * sum[i]
+			}
+			if off /= freedom * freedom; off < least {
+				best, least, ok = cost{s.text, x[0], x[1], x[2] / s.in, s.in}, off, true
+			}
+		}
+	}
+	return best, ok
+}
+
+// solve finds the numbers of some terms, none of them negative, by elimination.
+func (s *squares) solve(sum [terms]float64, which []int) (x [terms]float64, ok bool) {
+	var m [terms][terms + 1]float64
+	for i, from := range which {
+		for j, of := range which {
+			m[i][j] = s.all[from][of]
+		}
+		m[i][terms] = sum[from]
+	}
+	for i := range which {
+		if m[i][i] < 1e-9*s.all[which[i]][which[i]] {
+			return x, false // it goes with those before
+		}
+		for k := i + 1; k < len(which); k++ {
+			for j, part := terms, m[k][i]/m[i][i]; j >= i; j-- {
+				m[k][j] -= part * m[i][j]
+			}
+		}
+	}
+	for i := len(which) - 1; i >= 0; i-- {
+		rest := m[i][terms]
+		for k := i + 1; k < len(which); k++ {
+			rest -= m[i][k] * x[which[k]]
+		}
+		if x[which[i]] = rest / m[i][i]; x[which[i]] < 0 {
+			return x, false
+		}
+	}
+	return x, true
+}
+
+// costs are the entries' costs by all samples but one; -1: by all. Not ok: an entry has too few.
+func costs(entries [][]squares, without int) (all []*expr.Expr, ok bool) {
+	for _, one := range entries {
+		c, ok := fit(one, without)
+		if !ok {
+			return nil, false
+		}
+		e, err := expr.Parse(c.formula())
+		if err != nil {
+			return nil, false
+		}
+		all = append(all, e)
+	}
+	return all, true
+}
+
+// leastCost is the entry with the least cost of those that serve a shape; -1: none does.
+func (t *tuning) leastCost(costs []*expr.Expr, s *timed, chosen []int) int {
+	entry, least := -1, int64(math.MaxInt64)
+	for at, c := range chosen {
+		values, ok := t.candidates[c].formulas.At(s.problem.Values)
+		if !ok || !s.problem.Admits(t.candidates[c].Configuration) {
+			continue
+		}
+		v, err := costs[at].Eval(values)
+		if n, isInt := v.AsInt(); err == nil && isInt && n < least {
+			entry, least = at, n
+		}
+	}
+	return entry
+}
