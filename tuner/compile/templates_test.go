@@ -86,9 +86,9 @@ type variant struct {
 // newest every template is compiled at its default on every problem. It is compiled at a
 // drawn configuration in every math mode that is more than other headers. The reference
 // stands beside; on the others all are compiled once, at the default on one of the problems
-// that they serve, each in turn. So is another operator's kernel over other axes. A template
-// that an older GPU has is not compiled again before the newest, which takes the branches of
-// those between as well: older holds the templates, and has these added.
+// that they serve, each in turn. So is another operator's kernel over other axes, on the newest
+// alone. A template that an older GPU has is not compiled again before the newest, which takes
+// the branches of those between as well: older holds the templates, and has these added.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
 	var all []variant
@@ -123,7 +123,7 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 	}
 	for i, template := range o.Templates {
 		served := defaults[template.Name]
-		if gpu.Arch != newest && older[template.Name] {
+		if gpu.Arch != newest && (older[template.Name] || elsewhere(o, template.Name)) {
 			continue
 		}
 		older[template.Name] = older[template.Name] || len(served) > 0
