@@ -13,12 +13,15 @@
 // The macros: TEAM threads a row in a block of THREADS, SPLIT blocks a row, VEC elements a vector,
 // UNROLL, and KEEP: where a row is until its state is known. `again` reads it a second time, from
 // its end to its begin: what was read last is in the L2 still, where the row has not enough room.
-// `partly` reads again what is behind a thread's first KEPT items.
+// `partly` reads again what is behind a thread's first KEPT items; AHEAD, these are copied beforehand.
 #pragma once
 #include "row_state.cuh"
 
 enum Keep { registers, shared, again, partly };
 
+#ifndef AHEAD
+#define AHEAD 0
+#endif
 #ifndef GIVEN
 #define GIVEN 0  // states are known beforehand
 #endif
@@ -34,9 +37,26 @@ constexpr int kVectors = (LENGTH + (kAligned ? 0 : VEC - 1) + VEC - 1LL) / VEC;
 constexpr int kItems = (kVectors + TEAM * SPLIT - 1) / (TEAM * SPLIT);  // vectors of a thread
 constexpr bool kFull = kAligned && kVectors == kItems * TEAM * SPLIT;
 constexpr bool kAgain = KEEP == again || KEEP == partly;  // then the L2 shall have inputs, and no answers
+constexpr bool kAhead = AHEAD && VEC * sizeof(Element) >= 4;  // which a copy has at least
 constexpr int kUnroll = KEEP == registers || UNROLL > kItems ? kItems : UNROLL;
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
+
+// load_once loads what the L2 may give up first: it is not read again. Else what it shall keep, being
+// older, would go before.
+template <int Elements>
+__device__ __forceinline__ void load_once(float* to, const Element* from) {
+    constexpr int kWords = Elements * sizeof(Element) / 4;
+    if constexpr (kWords == 0) {
+        load_elements<Elements>(to, from);
+    } else if constexpr (kOf16Bits) {
+        float pairs[kWords];
+        load_vector_streaming<kWords>(pairs, reinterpret_cast<const float*>(from));
+        unpack_pairs<Element, kWords>(to, pairs);
+    } else {
+        load_vector_streaming<kWords>(to, reinterpret_cast<const float*>(from));
+    }
+}
 
 // Vectors are a thread's of a row: kItems, TEAM apart.
 struct Vectors {
@@ -70,11 +90,14 @@ struct Vectors {
             for (int e = 0; e < VEC; ++e)
                 if (place(k) + e >= 0 && place(k) + e < LENGTH) use(e, place(k) + e);
     }
+    template <bool Once>
     __device__ __forceinline__ void load(float (&v)[VEC], const Element* x, int k) const {
-        if (whole(k))
-            load_elements<VEC>(v, x + address(k));
-        else
+        if (!whole(k))
             at_ends(k, [&](int e, Offset) { v[e] = to_float(x[address(k) + e]); });
+        else if constexpr (Once)
+            load_once<VEC>(v, x + address(k));
+        else
+            load_elements<VEC>(v, x + address(k));
     }
     template <class Row>
     __device__ __forceinline__ void join(Row& state, const float (&v)[VEC], int k) const {
@@ -102,10 +125,11 @@ struct Kept {
     int items;  // that are in shared memory: all, or the first of `partly`
 
     __device__ __forceinline__ Element* place(int k) const { return staged + (k * THREADS + static_cast<int>(threadIdx.x)) * VEC; }
-    __device__ __forceinline__ void put(const float (&v)[VEC], int k) {
+    __device__ __forceinline__ bool copied(const Vectors& of, int k) const { return kAhead && k < items && of.whole(k); }
+    __device__ __forceinline__ void put(const float (&v)[VEC], const Vectors& of, int k) {
 #pragma unroll
         for (int e = 0; KEEP == registers && e < VEC; ++e) own[k][e] = v[e];
-        if (KEEP == shared || (KEEP == partly && k < items)) store_elements<VEC>(place(k), v);
+        if (KEEP == shared || (KEEP == partly && k < items && !copied(of, k))) store_elements<VEC>(place(k), v);
     }
     // get gives the items from `first` on.
     template <int Count>
@@ -116,7 +140,7 @@ struct Kept {
 #pragma unroll
         for (int u = 0; staged_all && u < Count; ++u) load_elements<VEC>(v[u], place(first + u));
 #pragma unroll
-        for (int u = 0; kAgain && !staged_all && u < Count; ++u) of.load(v[u], x, first + u);
+        for (int u = 0; kAgain && !staged_all && u < Count; ++u) of.load<true>(v[u], x, first + u);
     }
 };
 
@@ -138,10 +162,17 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
     by_groups<false>([&](int first, auto count) {
         constexpr int kCount = count.value;
         float v[kCount][VEC];
+        const bool once = KEEP == partly && first + kCount <= kept.items;
 #pragma unroll
-        for (int u = 0; u < kCount; ++u) of.load(v[u], x, first + u);
+        for (int u = 0; !once && u < kCount; ++u) of.load<false>(v[u], x, first + u);
 #pragma unroll
-        for (int u = 0; u < kCount; ++u) kept.put(v[u], first + u);
+        for (int u = 0; once && u < kCount; ++u)
+            if (kept.copied(of, first + u))
+                load_elements<VEC>(v[u], kept.place(first + u));
+            else
+                of.load<true>(v[u], x, first + u);
+#pragma unroll
+        for (int u = 0; u < kCount; ++u) kept.put(v[u], of, first + u);
         if (VEC == 1 && of.whole(first + kCount - 1)) {  // at equal distances: at once
             float down[kCount];
 #pragma unroll
@@ -154,15 +185,19 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
     });
 }
 
-// give_row answers them.
-template <class Row>
-__device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights) {
+// give_row answers them, and calls given(k) of each.
+template <class Row, class Given>
+__device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights, Given given) {
     by_groups<kAgain>([&](int first, auto count) {
         float v[count.value][VEC];
         kept.get(v, of, x, first);
 #pragma unroll
-        for (int u = 0; u < count.value; ++u) of.give(state, v[u], y, weights, first + u);
+        for (int u = 0; u < count.value; ++u) of.give(state, v[u], y, weights, first + u), given(first + u);
     });
+}
+template <class Row>
+__device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights) {
+    give_row(state, of, kept, x, y, weights, [](int) {});
 }
 
 // merge_team merges the states of a team. All of its threads know the result.

@@ -3,11 +3,12 @@
 // Tunables: as in rows.cu, and
 //   at_once   rows under way: few leave each row more shared memory, and need more blocks that meet
 //   resident  blocks of a multiprocessor: one loads while another waits or answers
+//   ahead     whether shared memory is filled with the next row where this one was answered
 #include "rows_in_turn.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(int* __restrict__ turns) { clear_turns(turns); }
+extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ turns) { clear_turns(turns); }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-    rows_in_turn(const Element* __restrict__ x, float* states, int* turns, Answer* __restrict__ y) {
+    rows_in_turn(const Element* __restrict__ x, float* states, float* turns, Answer* __restrict__ y) {
     answer_in_turn(x, states, turns, y, WEIGHTS);
 }

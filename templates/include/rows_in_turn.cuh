@@ -3,7 +3,8 @@
 // other. A block keeps the first KEPT items of its threads' part of the row in shared memory; so few
 // rows are under way that the L2 has the rest of them.
 //
-//   global -> shared, L2   a block's part of a row, and its state
+//   global -> shared, L2   a block's part of a row, and its state; what shared memory keeps of the next
+//                          comes where this one was answered (AHEAD)
 //   states -> Row          when all parts of the row are there, in one order
 //   shared, L2 -> global   the answers, those first that were read last
 //
@@ -13,20 +14,22 @@
 // this one: none draws two of a row while another has none.
 #pragma once
 #define KEEP partly
+#include "async_copy.cuh"
 #include "dependent_launch.cuh"
 #include "rows.cuh"
 static_assert(TEAM == THREADS, "a block has one row at a time");
 
-// Turns counts the parts that are read of each row, and those that groups drew.
+// Turns counts the parts that are read of each row, and those that groups drew. Its workspace is
+// one of floats, as the states': exports for PyTorch have no others.
 struct Turns {
     int *read, *drawn;
-    __device__ __forceinline__ explicit Turns(int* turns) : read(turns), drawn(turns + OUTER) {}
+    __device__ __forceinline__ explicit Turns(float* turns) : read(reinterpret_cast<int*>(turns)), drawn(read + OUTER) {}
 };
 
 // clear_turns sets them to zero, in a launch before.
-__device__ __forceinline__ void clear_turns(int* turns) {
+__device__ __forceinline__ void clear_turns(float* turns) {
     const int i = blockIdx.x * THREADS + threadIdx.x;
-    if (i < OUTER + AT_ONCE) turns[i] = 0;
+    if (i < OUTER + AT_ONCE) Turns(turns).read[i] = 0;
     begin_dependents();
 }
 
@@ -37,6 +40,12 @@ __device__ __forceinline__ void fetch(const Vectors& of, const Element* x) {
     for (int k = 0; k < kUnroll; ++k)
         if (of.whole(k)) asm volatile("prefetch.global.L2 [%0];" ::"l"(x + of.address(k)));
 #endif
+}
+
+// copy starts to copy a kept item to shared memory.
+__device__ __forceinline__ void copy(const Vectors& of, const Kept& kept, const Element* x, int k) {
+    if constexpr (kAhead)
+        if (kept.copied(of, k)) async_copy<VEC * static_cast<int>(sizeof(Element))>(kept.place(k), x + of.address(k));
 }
 
 // row_of gives a row's state once all of its parts are read.
@@ -63,7 +72,7 @@ __device__ __forceinline__ Row row_of(const unsigned* parts, int* read) {
 }
 
 template <class T>
-__device__ __forceinline__ void answer_in_turn(const Element* x, float* states, int* counters, T* y, const Weights& weights) {
+__device__ __forceinline__ void answer_in_turn(const Element* x, float* states, float* counters, T* y, const Weights& weights) {
     constexpr int kKept = KEPT < kItems ? KEPT / kUnroll * kUnroll : kItems;
     extern __shared__ __align__(16) unsigned char staged[];
     __shared__ int next, mine[SPLIT];  // parts of the row at hand: as a rule one
@@ -73,18 +82,23 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
     const auto row_at = [&](int drawn) { return static_cast<long long>(drawn / SPLIT) * AT_ONCE + group; };
     if (threadIdx.x == 0) next = atomicAdd(turns.drawn + group, 1);
     __syncthreads();
+    Kept kept;
+    kept.staged = reinterpret_cast<Element*>(staged);
+    bool begun = false;  // to copy the part that was drawn
     for (int drawn = next; row_at(drawn) < OUTER;) {
         const long long row = row_at(drawn);
         Row<float>* const parts = reinterpret_cast<Row<float>*>(states) + row * SPLIT;
-        Kept kept;
-        kept.staged = reinterpret_cast<Element*>(staged);
         kept.items = kKept;
         int count = 0;
         do {
             const int part = drawn % SPLIT, ahead = threadIdx.x == 0 ? atomicAdd(turns.drawn + group, 1) : 0;
+            const Vectors of(row, part);
+            for (int k = 0; k < kKept && !begun; ++k) copy(of, kept, x, k);
+            if (kAhead) async_copy_wait_all();
+            begun = false;
             Row<float> state;
             state.start();
-            take_row(state, Vectors(row, part), kept, x);
+            take_row(state, of, kept, x);
             state = merge_team(state);
             if (threadIdx.x == 0) {
                 mine[count] = part, next = ahead, parts[part] = state;
@@ -94,15 +108,20 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
             __syncthreads();
             ++count, drawn = next;
         } while (row_at(drawn) == row);
-        if (row_at(drawn) < OUTER) fetch(Vectors(row_at(drawn), drawn % SPLIT), x);
+        const bool more = row_at(drawn) < OUTER;
+        const Vectors after(more ? row_at(drawn) : row, drawn % SPLIT);
+        if (more && !kAhead) fetch(after, x);
         const Row<float> all = row_of<Row<float>>(reinterpret_cast<const unsigned*>(parts), turns.read + row);
         while (count-- > 0) {
             const Vectors of(row, mine[count]);
             Row<float> state = all;
             Weights its = weights;
             state.finish({LENGTH, row, of.from == 0}, its);
-            give_row(state, of, kept, x, y, its);
+            give_row(state, of, kept, x, y, its, [&](int k) {
+                if (more) copy(after, kept, x, k);
+            });
             kept.items = 0;  // shared memory has the part that was read last
         }
+        begun = more;
     }
 }

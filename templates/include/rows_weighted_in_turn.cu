@@ -1,10 +1,10 @@
 // rows_weighted_in_turn: rows_in_turn.cu where elements have weights.
 #include "rows_in_turn.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(int* __restrict__ turns) { clear_turns(turns); }
+extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ turns) { clear_turns(turns); }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-    rows_in_turn(const Element* __restrict__ x, float* states, int* turns, const Element* __restrict__ weight,
+    rows_in_turn(const Element* __restrict__ x, float* states, float* turns, const Element* __restrict__ weight,
                  const Element* __restrict__ bias, Answer* __restrict__ y) {
     answer_in_turn(x, states, turns, y, {weight, bias, WEIGHTS});
 }

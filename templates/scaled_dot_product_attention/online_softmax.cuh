@@ -20,15 +20,29 @@ __device__ __forceinline__ float power_of_two(float x) {
 #endif
 }
 
-// Rows are queries that a block has: so many from `first` on, of one head. With causal those of a head
-// that meet the most keys come first.
+// Rows are queries that a block has: so many from `first` on, of one head. With causal those that meet the
+// most keys come first, of all heads whose keys and values the L2 holds together (kTogether bytes): blocks that
+// take them in this order are done at about the same time.
 struct Rows {
+    static constexpr long long kTogether = 24 << 20;
     int first, head, batch;
     __device__ __forceinline__ Rows(int rows, int index) {
-        const int tiles = (QUERIES + rows - 1) / rows, tile = index % tiles;
-        first = (CAUSAL ? tiles - 1 - tile : tile) * rows;
-        head = index / tiles % HEADS;
-        batch = index / tiles / HEADS;
+        const int tiles = (QUERIES + rows - 1) / rows;
+        int tile = index % tiles, group = index / tiles;
+        if (CAUSAL) {
+            const int together = at_once(), begin = group / together * together, rest = BATCH * HEADS - begin;
+            const int heads = rest < together ? rest : together, inside = index - begin * tiles;
+            tile = tiles - 1 - inside / heads;
+            group = begin + inside % heads;
+        }
+        first = tile * rows;
+        head = group % HEADS;
+        batch = group / HEADS;
+    }
+    // at_once is of how many heads all keys and values lie in the L2.
+    __device__ __forceinline__ static int at_once() {
+        const long long heads_kv = kTogether / (static_cast<long long>(sizeof(Element)) * KEYS * (WIDTH + WIDTH_V));
+        return static_cast<int>(heads_kv < 1 ? 1 : heads_kv < BATCH * HEADS_KV ? heads_kv : BATCH * HEADS_KV) * (HEADS / HEADS_KV);
     }
     __device__ __forceinline__ long long group_kv() const { return static_cast<long long>(batch) * HEADS_KV + head / (HEADS / HEADS_KV); }
     __device__ __forceinline__ long long first_row() const { return (static_cast<long long>(batch) * HEADS + head) * QUERIES + first; }

@@ -4,14 +4,15 @@
 // STAGES of each ahead. A consumer warpgroup has 64 queries. Its products with a tile of keys are sums
 // in registers. Their exponentials, packed to pairs, are the rows that multiply the tile's values. The
 // products with the next keys start first, so that tensor cores have work while exponentials are made
-// (FlashAttention-3). What else happens to products tells online_softmax.cuh.
+// (FlashAttention-3). Those keys may be the next queries' first ones: averages are stored while tensor
+// cores go on. What else happens to products tells online_softmax.cuh.
 //
 // Tunables
 //   consumers  warpgroups, each with 64 queries: more of them share what is copied, and registers
 //   tile_keys  keys between two looks at the softmax, against registers
 //   stages     of tiles that are under way or in use
-//   stays      1: blocks stay and take tiles of queries in turn, so that the copies of the next one begin
-//              before this one is stored; 0: each block has one
+//   stays      1: blocks stay and take the next tile of queries when they are done with one, so that it
+//              begins before this one is stored; 0: each block has one
 //   turns      1: two consumers start products in turn, so that one multiplies while the other
 //              has exponentials to make
 #include "async_proxy.cuh"
@@ -25,10 +26,11 @@ namespace {
 
 constexpr int kConsumerThreads = 128 * CONSUMERS;
 constexpr int kBoxBytes = TILE_KEYS * 128;  // 64 elements of the width, of a tile's keys or values
-constexpr int kQueryBoxBytes = ROWS * 128, kQueryBytes = PADDED / 64 * kQueryBoxBytes;
+constexpr int kQueryBoxBytes = 64 * 128, kQueryBytes = PADDED / 64 * kQueryBoxBytes;  // a consumer's
 constexpr int kKeyBytes = PADDED / 64 * kBoxBytes, kValueBytes = PADDED_V / 64 * kBoxBytes;
 constexpr int kTurns = 1;  // two named barriers, a consumer's turn each
-static_assert(kQueryBytes + STAGES * (kKeyBytes + kValueBytes + 32) + 16 == SHARED_BYTES, "op.yaml allocates what the kernel uses");
+constexpr bool kLate = PADDED_V > 128;  // many averages decrease while the next products run, few before them
+static_assert(CONSUMERS * (kQueryBytes + 32) + STAGES * (kKeyBytes + kValueBytes + 32) == SHARED_BYTES, "op.yaml allocates what the kernel uses");
 
 // Ring is a ring of STAGES tiles, of keys or of values. They are counted through all that a block has.
 struct Ring {
@@ -96,22 +98,37 @@ __device__ __forceinline__ void pack(Weights& weights, const Products& products)
     for (int i = 0; i < TILE_KEYS / 16; ++i) pack_weights(weights[i], products + 8 * i, products + 8 * i + 4);
 }
 
+// Decrease is what averages so far need before more are added. A second loop for those that begin anew would
+// make the compiler let all products wait for each other.
+struct Decrease {
+    float less[2];
+    bool raised, fresh;
+    __device__ __forceinline__ void operator()(Averages& sums) const {
+        if (raised || fresh)
+#pragma unroll
+            for (int i = 0; i < PADDED_V / 2; ++i) sums[i] = fresh ? 0.0f : sums[i] * less[i / 2 % 2];
+    }
+};
+
 // Turns of two consumers, a product each.
 struct Turns {
-    int consumer, left;  // turns
-    __device__ __forceinline__ Turns(int consumer, int turns) : consumer(consumer), left(turns) {
+    int consumer;
+    __device__ __forceinline__ explicit Turns(int consumer) : consumer(consumer) {
         if (TURNS && consumer == 1) named_barrier_arrive(kTurns, 256);
     }
     __device__ __forceinline__ void wait() const {
         if (TURNS) named_barrier_wait(kTurns + consumer, 256);
     }
+    __device__ __forceinline__ void hand_over() const {
+        if (TURNS) named_barrier_arrive(kTurns + 1 - consumer, 256);
+    }
     // The second consumer's last turn is nobody's next.
-    __device__ __forceinline__ void hand_over() {
-        if (TURNS && (--left > 0 || consumer == 0)) named_barrier_arrive(kTurns + 1 - consumer, 256);
+    __device__ __forceinline__ void end() const {
+        if (consumer == 0) wait();
     }
 };
 
-// Work are the tiles of keys that the index-th of a block's queries meet.
+// Work are the tiles of keys that the index-th of all tiles of queries meets.
 struct Work {
     Rows rows;
     int tiles;
@@ -119,80 +136,136 @@ struct Work {
     __device__ __forceinline__ static int all() { return (QUERIES + ROWS - 1) / ROWS * HEADS * BATCH; }
 };
 
+// Queries are a consumer's, and which tile they are of: of none behind the last one.
 struct Queries {
     char* memory;
     Mbarrier *full, *empty;
-};
-
-__device__ __forceinline__ void produce(const Queries& queries, const Ring& keys, const Ring& values, const TensorMap* maps) {
-    for (int i = 0; i < 3; ++i) use_tensor_map(maps + i);
-    int count = 0, parity = 1;
-    for (int index = blockIdx.x; index < Work::all(); index += gridDim.x, parity ^= 1) {
-        const Work work(index);
-        mbarrier_wait(queries.empty, parity);
-        mbarrier_expect(queries.full, kQueryBytes);
+    volatile int* index;
+    __device__ __forceinline__ void load(const TensorMap* map, const Work& work, int row) const {
+        mbarrier_expect(full, kQueryBytes);
 #pragma unroll
         for (int i = 0; i < PADDED / 64; ++i) {
-            const int at[3] = {i * 64, work.rows.first, work.rows.batch * HEADS + work.rows.head};
-            tensor_load(queries.memory + i * kQueryBoxBytes, maps, at, queries.full);
+            const int at[3] = {i * 64, work.rows.first + row, work.rows.batch * HEADS + work.rows.head};
+            tensor_load(memory + i * kQueryBoxBytes, map, at, full);
         }
+    }
+    // release is called by all lanes of a warp whose last products with them are there.
+    __device__ __forceinline__ void release() const {
+        if (threadIdx.x % 32 == 0) mbarrier_arrive(empty);
+    }
+};
+
+// Shared is a block's memory.
+struct Shared {
+    char* memory;
+    __device__ __forceinline__ Mbarrier* barriers() const { return reinterpret_cast<Mbarrier*>(memory + CONSUMERS * kQueryBytes + STAGES * (kKeyBytes + kValueBytes)); }
+    __device__ __forceinline__ Ring keys() const { return {memory + CONSUMERS * kQueryBytes, barriers(), kKeyBytes}; }
+    __device__ __forceinline__ Ring values() const { return {memory + CONSUMERS * kQueryBytes + STAGES * kKeyBytes, barriers() + 2 * STAGES, kValueBytes}; }
+    __device__ __forceinline__ Queries queries(int consumer) const {
+        Mbarrier* const mine = barriers() + 4 * STAGES + 4 * consumer;  // the last two are the index and nothing
+        return {memory + consumer * kQueryBytes, mine, mine + 1, reinterpret_cast<volatile int*>(mine + 2)};
+    }
+    __device__ __forceinline__ void initialise() const {
+        keys().initialise();
+        values().initialise();
+        for (int i = 0; i < CONSUMERS; ++i) {
+            mbarrier_init(queries(i).full, 1);
+            mbarrier_init(queries(i).empty, 4);
+        }
+    }
+};
+
+// taken_in is behind the maps: how many tiles of queries blocks have taken beside their first ones.
+__device__ __forceinline__ unsigned* taken_in(float* maps) { return reinterpret_cast<unsigned*>(maps + 96); }
+
+// next_tile is how the blocks that stay share tiles of queries.
+__device__ __forceinline__ int next_tile(unsigned* taken) { return STAYS ? static_cast<int>(gridDim.x + atomicAdd(taken, 1u)) : Work::all(); }
+
+__device__ __forceinline__ void produce(const Shared& shared, const TensorMap* maps, unsigned* taken) {
+    for (int i = 0; i < 3; ++i) use_tensor_map(maps + i);
+    const Ring keys = shared.keys(), values = shared.values();
+    int count = 0, parity = 1;
+    for (int index = blockIdx.x, next; index < Work::all(); index = next, parity ^= 1) {
+        next = next_tile(taken);
+        const Work work(index);
         const int group = static_cast<int>(work.rows.group_kv());
         for (int tile = 0; tile < work.tiles; ++tile, ++count) {
             keys.load<PADDED / 64>(count, maps + 1, tile * TILE_KEYS, group);
+            for (int i = 0; tile == 0 && i < CONSUMERS; ++i) {
+                const Queries queries = shared.queries(i);
+                mbarrier_wait(queries.empty, parity);
+                *queries.index = index;
+                queries.load(maps, work, 64 * i);
+            }
             values.load<PADDED_V / 64>(count, maps + 2, tile * TILE_KEYS, group);
         }
     }
+    for (int i = 0; STAYS && i < CONSUMERS; ++i) {
+        const Queries queries = shared.queries(i);
+        mbarrier_wait(queries.empty, parity);
+        *queries.index = Work::all();
+        mbarrier_arrive(queries.full);
+    }
 }
 
-__device__ __forceinline__ void consume(const Queries& queries, const Ring& keys, const Ring& values, const AttentionPlain& plain, Element* y) {
-    const int consumer = threadIdx.x / 128, row = threadIdx.x / 32 * 16;  // the warp's first of the block's
-    const char* const mine = queries.memory + consumer * 64 * 128;
-    int in_all = 0;
-    for (int index = blockIdx.x; TURNS && index < Work::all(); index += gridDim.x) in_all += Work(index).tiles;
-    Turns turns(consumer, in_all);
+__device__ __forceinline__ void consume(const Shared& shared, const AttentionPlain& plain, Element* y) {
+    const int row = threadIdx.x / 32 * 16;  // the warp's first of the block's
+    const Turns turns(threadIdx.x / 128);
+    const Queries queries = shared.queries(threadIdx.x / 128);
+    const Ring keys = shared.keys(), values = shared.values();
     Products products;
-    Averages sums;
+    Averages sums = {};
     Weights weights;
-    float less[2];
-    int count = 0, parity = 0;
-    for (int index = blockIdx.x; index < Work::all(); index += gridDim.x, parity ^= 1) {
-        const Work work(index);
-        OnlineSoftmax softmax;
-#pragma unroll
-        for (float& sum : sums) sum = 0.0f;
-        mbarrier_wait(queries.full, parity);
-        keys.wait(count);
-        turns.wait();
-        multiply_keys(products, mine, keys.stage(count));
-        turns.hand_over();
-        wgmma_wait(products);
-        keys.release(count);
-        softmax.weigh(by_columns(products), work.rows, row, 0, plain.mask, less);
-        pack(weights, products);
-        for (int tile = 1; tile < work.tiles; ++tile) {
-            keys.wait(++count);
-            turns.wait();
-            multiply_keys(products, mine, keys.stage(count));
-            values.wait(count - 1);
-            add_values(sums, weights, values.stage(count - 1));
-            turns.hand_over();
-            wgmma_wait<1>(products);
-            keys.release(count);
-            const bool decrease = softmax.weigh(by_columns(products), work.rows, row, tile * TILE_KEYS, plain.mask, less);
-            wgmma_wait(sums);
-            values.release(count - 1);
-            if (decrease)
-#pragma unroll
-                for (int i = 0; i < PADDED_V / 2; ++i) sums[i] *= less[i / 2 % 2];
-            pack(weights, products);
+    OnlineSoftmax softmax;
+    Decrease decrease = {};
+    int count = 0, parity = 0, tile = 0;
+    mbarrier_wait(queries.full, parity);
+    Work work(*queries.index);
+    keys.wait(count);
+    turns.wait();
+    multiply_keys(products, queries.memory, keys.stage(count));
+    turns.hand_over();
+    wgmma_wait(products);
+    keys.release(count);
+    if (work.tiles == 1) queries.release();
+    softmax.weigh(by_columns(products), work.rows, row, 0, plain.mask, decrease.less);
+    pack(weights, products);
+    while (true) {
+        const bool ends = tile + 1 == work.tiles;
+        int index = Work::all();
+        if (STAYS && ends) {
+            mbarrier_wait(queries.full, parity ^= 1);
+            index = *queries.index;
         }
-        if (threadIdx.x % 32 == 0) mbarrier_arrive(queries.empty);
+        if (ends && index >= Work::all()) break;
+        keys.wait(count + 1);
+        turns.wait();
+        multiply_keys(products, queries.memory, keys.stage(count + 1));
+        if (kLate) decrease(sums);
         values.wait(count);
         add_values(sums, weights, values.stage(count));
+        turns.hand_over();
+        wgmma_wait<1>(products);
+        keys.release(count + 1);
+        const OnlineSoftmax ended = softmax;
+        const Rows done = work.rows;
+        tile = ends ? 0 : tile + 1;
+        if (ends) work = Work(index), softmax = OnlineSoftmax();
+        if (tile + 1 == work.tiles) queries.release();
+        decrease.raised = softmax.weigh(by_columns(products), work.rows, row, tile * TILE_KEYS, plain.mask, decrease.less);
+        decrease.fresh = ends;
         wgmma_wait(sums);
         values.release(count++);
-        softmax.store(by_columns(sums), work.rows, row, plain, y);
+        if (ends) ended.store(by_columns(sums), done, row, plain, y);
+        if (!kLate) decrease(sums);
+        pack(weights, products);
     }
+    turns.end();
+    if (kLate) decrease(sums);
+    values.wait(count);
+    add_values(sums, weights, values.stage(count));
+    wgmma_wait(sums);
+    softmax.store(by_columns(sums), work.rows, row, plain, y);
 }
 
 __device__ __forceinline__ TensorBox<3, Element> box_of(const Element* first, int lines, int width, int groups, int rows) {
@@ -207,8 +280,9 @@ extern "C" __global__ void __launch_bounds__(96)
     begin_dependents();
     __shared__ TensorMap scratch[3];
     TensorMap* const made = reinterpret_cast<TensorMap*>(maps);
+    if (threadIdx.x == 0) *taken_in(maps) = 0;
     if (threadIdx.x < 32)
-        make_tensor_map(made, scratch, box_of(q, QUERIES, WIDTH, BATCH * HEADS, ROWS));
+        make_tensor_map(made, scratch, box_of(q, QUERIES, WIDTH, BATCH * HEADS, 64));
     else if (threadIdx.x < 64)
         make_tensor_map(made + 1, scratch + 1, box_of(k, KEYS, WIDTH, BATCH * HEADS_KV, TILE_KEYS));
     else
@@ -216,28 +290,21 @@ extern "C" __global__ void __launch_bounds__(96)
 }
 
 extern "C" __global__ void __launch_bounds__(kConsumerThreads + 128, 1)
-    scaled_dot_product_attention_warpgroup(const float* __restrict__ maps, const Element* __restrict__ q, const Element* __restrict__ k,
+    scaled_dot_product_attention_warpgroup(float* __restrict__ maps, const Element* __restrict__ q, const Element* __restrict__ k,
                                            const Element* __restrict__ v, const Element* __restrict__ mask, Element* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    char* const first = reinterpret_cast<char*>(memory);
-    Mbarrier* const barriers = reinterpret_cast<Mbarrier*>(first + kQueryBytes + STAGES * (kKeyBytes + kValueBytes));
-    const Queries queries = {first, barriers + 4 * STAGES, barriers + 4 * STAGES + 1};
-    const Ring keys = {first + kQueryBytes, barriers, kKeyBytes};
-    const Ring values = {first + kQueryBytes + STAGES * kKeyBytes, barriers + 2 * STAGES, kValueBytes};
+    const Shared shared = {reinterpret_cast<char*>(memory)};
     if (threadIdx.x == 0) {
-        keys.initialise();
-        values.initialise();
-        mbarrier_init(queries.full, 1);
-        mbarrier_init(queries.empty, 4 * CONSUMERS);
+        shared.initialise();
         publish_to_async_proxy();
     }
     wait_for_launches();
     __syncthreads();
     if (threadIdx.x >= kConsumerThreads) {
         if (CONSUMERS > 1) fewer_registers<CONSUMERS == 2 ? 40 : 32>();
-        if (threadIdx.x == kConsumerThreads) produce(queries, keys, values, reinterpret_cast<const TensorMap*>(maps));
+        if (threadIdx.x == kConsumerThreads) produce(shared, reinterpret_cast<const TensorMap*>(maps), taken_in(maps));
     } else {
         if (CONSUMERS > 1) more_registers<CONSUMERS == 2 ? 232 : 160>();
-        consume(queries, keys, values, {q, k, v, mask}, y);
+        consume(shared, {q, k, v, mask}, y);
     }
 }

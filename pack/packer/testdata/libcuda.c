@@ -3,6 +3,7 @@
 #include <string.h>
 
 static __thread int device;
+static int shown = 1; /* of a launch's pointers; there is one at least */
 
 int cuInit(unsigned flags) { return (int)flags; }
 int cuGetErrorString(int code, const char** text) { return *text = "a made-up error", code < 0; }
@@ -11,6 +12,7 @@ int cuDeviceGet(int* d, int ordinal) { return *d = ordinal, 0; }
 int cuDevicePrimaryCtxRetain(void** context, int d) { return *context = (void*)0x77, d < 0; }
 int cuCtxSetCurrent(void* context) { return context == NULL; }
 void fake_device(int ordinal) { device = ordinal; }
+void fake_pointers(int count) { shown = count; }
 int cuDeviceGetName(char* name, int size, int d) { return snprintf(name, (size_t)size, d ? "Tesla T4" : "NVIDIA H100"), 0; }
 int cuDeviceGetAttribute(int* value, int attribute, int d) {
     *value = attribute == 75 ? (d ? 7 : 9) : attribute == 76 ? (d ? 5 : 0) : (d ? 64 : 227) << 10;
@@ -38,8 +40,9 @@ int cuLibraryGetKernel(void** kernel, void* library, const char* name) {
 int cuKernelGetFunction(void** function, void* kernel) { return *function = kernel, 0; }
 int cuFuncSetAttribute(void* function, int attribute, int value) { return printf("shared %d %d\n", attribute, value), function == NULL; }
 static int launched(const unsigned* s, void* stream, void** taken) {
-    printf("launch %u %u %u, %u %u %u, %u on %p: %p %p\n", s[0], s[1], s[2], s[3], s[4], s[5], s[6], stream, *(void**)taken[0], *(void**)taken[1]);
-    return 0;
+    printf("launch %u %u %u, %u %u %u, %u on %p:", s[0], s[1], s[2], s[3], s[4], s[5], s[6], stream);
+    for (int i = 0; i < shown; i++) printf(" %p", *(void**)taken[i]);
+    return printf("\n") < 0;
 }
 int cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void* stream, void** taken, void** extra) {
     const unsigned s[7] = {gx, gy, gz, bx, by, bz, shared};

@@ -5,6 +5,7 @@
 #include "layers.h"
 
 void fake_device(int ordinal);
+void fake_pointers(int count);
 
 static autotune_pack* pack;
 
@@ -35,6 +36,7 @@ static void* many(void* unused) {
 }
 
 int main(int count, char** words) {
+    fake_pointers(2);
     if (count < 2 || autotune_open(&layers_tables, words[1], &pack)) {
         printf("open: %s\n", autotune_error());
         return 0;
