@@ -18,7 +18,7 @@ time=${1:-20s}
 grep -rE '^func Fuzz[A-Z]' --include='*_test.go' "./${2:-}" | sort |
 	sed 's|^\(.*\)/[^/]*:func \(Fuzz[A-Za-z0-9_]*\).*|\1 \2|' |
 	xargs -P "$(nproc)" -L 1 sh -c '
-		said=$(go test "$1" -run "^\$" -fuzz "^$2\$" -fuzztime "$0" -parallel 1 -fuzzminimizetime 1x </dev/null 2>&1) && failed= || failed=yes
+		said=$(go test -vet=off -ldflags "-s -w" "$1" -run "^\$" -fuzz "^$2\$" -fuzztime "$0" -parallel 1 -fuzzminimizetime 1x </dev/null 2>&1) && failed= || failed=yes
 		printf "== %s %s\n%s\n" "$1" "$2" "$said"
 		case $said in
 		*"Failing input written"* | *panic:*) ;;

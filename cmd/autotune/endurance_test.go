@@ -154,7 +154,7 @@ type ended struct {
 // command prepares a program. What it compiles is kept among the tests' own.
 func (s *seasoned) command(t *testing.T, name string, arguments ...string) (c *exec.Cmd, complaint *bytes.Buffer) {
 	c, complaint = exec.CommandContext(t.Context(), name, arguments...), &bytes.Buffer{}
-	c.Env = append(os.Environ(), "XDG_CACHE_HOME="+s.xdg)
+	c.Env = append(os.Environ(), "XDG_CACHE_HOME="+s.xdg, "GOGC=") // memory as a user's
 	c.Stderr = complaint
 	c.WaitDelay = time.Second
 	return c, complaint

@@ -195,6 +195,7 @@ func refused(t *testing.T, arguments []string) {
 	command := exec.CommandContext(ctx, "sh", limited...)
 	var out, complaint bytes.Buffer
 	command.Stdout, command.Stderr = &out, &complaint
+	command.Env = append(os.Environ(), "GOGC=") // memory as a user's
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,8 @@ var forbidden = map[string]*regexp.Regexp{
 	"half precision":                 regexp.MustCompile(`__float2half|__half\b|\.half\(|\bfloat16\b`),
 	"waiting for the GPU":            regexp.MustCompile(`(?i)synchronize\(|\.item\(|\.cpu\(`),
 	"timing functions":               regexp.MustCompile(`elapsed_time|perf_counter|cuda\.Event`),
-	"a macro that nvcc leaves alone": regexp.MustCompile(`#\s*pragma unroll [A-Z_]{2,}\b`),
+	"a macro that nvcc leaves alone": regexp.MustCompile(`#\s*pragma unroll\b.*\b[A-Z][A-Z_]+\b`),
+	"a name that a namespace hides":  regexp.MustCompile(`(?m)(^|[ (<,&*=!])::[A-Za-z_]`),
 	"an include of another folder":   regexp.MustCompile(`#\s*include\s*"`),
 }
 
@@ -322,6 +323,17 @@ var moduleCases = []moduleCase{
 			{"[]", "[[4,7],[7],[7]]", "ValueError: triplet_margin_loss: anchor, positive and negative must have one number of dimensions, of 1 at least"},
 			{"[0]", "[[4,7],[4,7],[4,7]]", "ValueError: triplet_margin_loss: margin is 0; it must be above 0"},
 		}},
+	{"elementwise", "3x4x5", map[string]string{"f": "x*w + b"}, "()", "[]", []call{
+		{"[]", "[[2,6,7],[6,1],[6,1]]", "[2,6,7]"}, {"[]", "[[6,7],[7],[1]]", "[6,7]"}, {"[]", "[[2,3,4,5],[3,1,1],[4,1]]", "[2,3,4,5]"}, {"[]", "[[2,1,5],[4,1],[5]]", "[2,4,5]"},
+		{"[]", "[[2,6,7],[5,1],[6,1]]", "RuntimeError: the shapes do not fit each other"},
+	}},
+	{"sum", "3x4x5", nil, "(dim: int | tuple[int, ...] | None = -1, keepdim: bool = False, **parameters)", "[1]", []call{
+		{"[1]", "[2,6,7]", "[2,7]"}, {"[[0, -1], true]", "[2,6,7]", "[1,6,1]"}, {"[[0, 2]]", "[2,6,7]", "[6]"}, {"[null]", "[2,6,7]", "[]"}, {"[-2, true]", "[2,6,7]", "[2,1,7]"},
+		{"[3]", "[2,6,7]", "ValueError: sum: dim is 3; x has 3 dimensions"},
+	}},
+	{"cumsum", "3x4x5", nil, "(dim: int | tuple[int, ...] | None = -1, keepdim: bool = False, **parameters)", "[1]", []call{
+		{"[0]", "[2,6,7]", "[2,6,7]"}, {"[-1]", "[2,6]", "[2,6]"}, {"[[0, 2]]", "[2,6,7]", "[2,6,7]"},
+	}},
 	{"matmul", "3x4x5x6", map[string]string{"type": "bf16"}, "()", "[]", []call{{"[]", "[[7,1,4,5],[3,5,6]]", "[7,3,4,6]"}}},
 	{"matmul", "1x4x5x6", map[string]string{"type": "f16", "transpose_b": "true"}, "()", "[]", []call{{"[]", "[[4,9],[6,9]]", "[4,6]"}}},
 }
@@ -396,7 +408,8 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 	}
 	inputs := [][]int64{p.Arguments[0].Shape}
 	for _, a := range p.Arguments[1:] {
-		if a.Role == operator.Input && a.Elements > 0 || c.operator == "matmul" && a.Name == "b" { // a weight that is no parameter of the module
+		passed := c.operator == "matmul" || c.operator == "elementwise" // weights that are no parameters of the module
+		if a.Elements > 0 && (a.Role == operator.Input || passed && a.Role == operator.Weight) {
 			inputs = append(inputs, a.Shape)
 		}
 	}

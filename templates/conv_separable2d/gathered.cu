@@ -13,12 +13,12 @@ struct Tensors {
     Weights weights;
 };
 
-struct Output {
+struct PlacesOutput {
     typedef const float* Given;  // the bias
     static constexpr int kMixed = 1;
     const float* bias;
     long long first;
-    __device__ __forceinline__ Output(const Tile& tile, Given given) : bias(given), first(tile.group * (Sizes::c_out * Sizes::h_out * Sizes::w_out)) {}
+    __device__ __forceinline__ PlacesOutput(const Tile& tile, Given given) : bias(given), first(tile.group * (Sizes::c_out * Sizes::h_out * Sizes::w_out)) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < H_OUT * W_OUT ? first + c : -1; }
     template <class To>
     __device__ __forceinline__ void store(const To& y, int row, long long place, float sum) const {
@@ -28,7 +28,7 @@ struct Output {
 
 struct Work {
     typedef Tensors Operands;
-    typedef ::Output Output;
+    typedef PlacesOutput Output;
     static constexpr int kParts = 1, kStages = (C + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
     static constexpr bool kMasked = false;
     __device__ __forceinline__ static int groups() { return N; }

@@ -40,7 +40,7 @@ def span(shape, beside):
 
 def get_inputs():
     outer, length, inner = (TUNED[name] for name in ("outer", "length", "inner"))
-    beside = [torch.rand(length, 1, dtype=DTYPE) if 0 not in shape else None for shape in plan(**TUNED)[2:-1]]
+    beside = [torch.rand(*shape, dtype=DTYPE) if 0 not in shape else None for shape in plan(**TUNED)[2:-1]]
     return [torch.rand(outer, length, inner, dtype=DTYPE), *beside]
 
 

@@ -121,10 +121,12 @@ struct OnlineSoftmax {
         return __any_sync(0xffffffffu, raised);
     }
 
-    // store stores the averages of 16 rows.
+    // store stores the averages of 16 rows. Of two blocks of columns, lanes beside each other exchange halves, so that each
+    // has four elements of a row: four lanes store a sector of it.
     template <int Blocks>
     __device__ __forceinline__ void store(const float (&sums)[Blocks][4], const Rows& rows, int row, const AttentionPlain& plain, Element* y) const {
-        const int lane = threadIdx.x % 32;
+        static_assert(Blocks % 2 == 0 && WIDTH_V % 8 == 0, "blocks come in pairs, and are whole or not there");
+        const int lane = threadIdx.x % 32, odd = lane % 2;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             float total = weights[half];
@@ -132,16 +134,24 @@ struct OnlineSoftmax {
             total += __shfl_xor_sync(0xffffffffu, total, 2);
             const float over = total == 0.0f ? 0.0f : 1.0f / total;
             const int line = row + lane / 4 + 8 * half;
-            if (rows.first + line >= QUERIES) continue;
-            const long long to = (rows.first_row() + line) * WIDTH_V + lane % 4 * 2;
+            const bool there = rows.first + line < QUERIES;
+            const long long first = (rows.first_row() + line) * WIDTH_V, to = first + lane % 4 * 2;
             float zeros = 0;
 #pragma unroll
-            for (int j = 0; j < Blocks; ++j) {
-                const float two[2] = {sums[j][2 * half] * over, sums[j][2 * half + 1] * over};
-                zeros += (two[0] + two[1]) * 0.0f;
-                if (8 * j + lane % 4 * 2 < WIDTH_V) store_elements<2>(y + to + 8 * j, two);
+            for (int j = 0; j < Blocks; j += 2) {
+                unsigned two[2];
+#pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    const float left = sums[j + i][2 * half] * over, right = sums[j + i][2 * half + 1] * over;
+                    zeros += (left + right) * 0.0f;
+                    two[i] = Pair<Element>::pack(left, right);
+                }
+                const unsigned other = __shfl_xor_sync(0xffffffffu, odd ? two[0] : two[1], 1);
+                const int column = 8 * (j + odd) + lane % 4 / 2 * 4;
+                if (there && column < WIDTH_V) *reinterpret_cast<uint2*>(y + first + column) = odd ? make_uint2(other, two[1]) : make_uint2(two[0], other);
             }
-            if (CAUSAL && zeros != 0.0f && is_finite(total))
+            __syncwarp();  // an element stored above is another lane's below
+            if (CAUSAL && there && zeros != 0.0f && is_finite(total))
 #pragma unroll 1
                 for (int i = 0; i < 2 * Blocks; ++i)
                     if (i / 2 * 8 + lane % 4 * 2 < WIDTH_V) y[to + i / 2 * 8 + i % 2] = plain(to + i / 2 * 8 + i % 2);

@@ -136,7 +136,7 @@ struct Work {
     __device__ __forceinline__ static int all() { return (QUERIES + ROWS - 1) / ROWS * HEADS * BATCH; }
 };
 
-// Queries are a consumer's, and which tile they are of: of none behind the last one.
+// Queries are a consumer's, and which tile they are of; behind the last one the index is that of no tile.
 struct Queries {
     char* memory;
     Mbarrier *full, *empty;

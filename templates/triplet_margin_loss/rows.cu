@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         constexpr int kCount = count.value;
         float a[kCount][VEC], p[kCount][VEC], n[kCount][VEC];
 #pragma unroll
-        for (int u = 0; u < kCount; ++u) of.load(a[u], anchor, first + u), of.load(p[u], positive, first + u), of.load(n[u], negative, first + u);
+        for (int u = 0; u < kCount; ++u) of.load<false>(a[u], anchor, first + u), of.load<false>(p[u], positive, first + u), of.load<false>(n[u], negative, first + u);
 #pragma unroll
         for (int u = 0; u < kCount; ++u) {
             if (of.whole(first + u))

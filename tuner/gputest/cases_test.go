@@ -546,6 +546,7 @@ var cases = map[string][]string{
 		"1x2x512x512x256 type=bf16",
 		"1x2x300x512x1024",
 		"1x32x1000x1000x128 heads_kv=8 causal=true type=bf16",
+		"1x5x130x8200x256 causal=true type=bf16", // more keys than an L2 holds
 		"2x12x384x384x64 mask_batch=2 mask_heads=1",
 		"4x32x2048x2048x128 type=bf16",
 	},

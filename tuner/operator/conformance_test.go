@@ -498,14 +498,14 @@ func (c check) kernels(t *testing.T) []operator.Kernel {
 
 func TestTemplatesMatchReferences(t *testing.T) {
 	inFull(t)
-	shared := map[string]bool{}
+	shared, frame := map[string]bool{}, meetings{}
 	for _, name := range operator.OperatorNames() {
 		o, err := operator.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		d := openEmulator(t)
-		checks := coveringChecks(t, o, d.Info().Limits, shared)
+		checks := coveringChecks(t, o, d.Info().Limits, shared, frame)
 		t.Run(name, func(t *testing.T) {
 			var kernels []operator.Kernel
 			for _, c := range checks {
@@ -529,11 +529,13 @@ func TestTemplatesMatchReferences(t *testing.T) {
 }
 
 // coveringChecks chooses configurations so that every value of every tunable of every template is
-// proven on some problem. Every template is proven on problems that it serves, most on all. The convolutions
+// proven on some problem. Every template is proven on the problems that it serves and that have a trait
+// which those before lack. The convolutions
 // that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, mapped_conv.cuh,
 // boxed_conv.cuh or channels_output.cuh, prove its tunables together, and so do operators of rows:
-// shared has the values of such kernels, and whether those before have proven them.
-func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool) []check {
+// shared has the values of such kernels, and whether those before have proven them. The shapes that
+// kernels of rows have met are in frame.
+func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool, frame meetings) []check {
 	t.Helper()
 	missing := map[string]bool{}
 	of := map[string]bool{} // the keys of missing that are of the shared kernel
@@ -555,6 +557,10 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	maps.DeleteFunc(missing, func(_ string, wanted bool) bool { return !wanted })
 	rng := rand.New(rand.NewPCG(1, 2))
 	var checks []check
+	met, shapes := meetings{}, meetings{}
+	if ofRows(o) {
+		shapes = frame
+	}
 	for n, text := range problemsOf(o) {
 		serving := map[string][]serves{}
 		for _, mode := range o.MathModes {
@@ -583,15 +589,20 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 				checks = append(checks, c)
 			}
 		}
-		// Each template in one of the math modes, in turn. How operands are packed and sums leave
-		// is all that depends on a problem: those that share it, with another's file or by
-		// packed_conv.cuh, take turns.
+		// Each template in one of the math modes, in turn: problem by problem, so that most need one reference. How
+		// operands are packed and sums leave is all that depends on a problem: those that share it, with another's
+		// file or by packed_conv.cuh, take turns.
 		for i, template := range o.Templates {
 			shares := slices.ContainsFunc(o.Templates[:i], func(other *operator.Template) bool { return other.Source.File == template.Source.File })
 			_, packed := template.Source.Includes["packed_conv.cuh"]
 			if modes := serving[template.Name]; len(modes) > 0 && (!shares || n%3 == 0) && (!packed || (n+i)%2 == 0) {
-				s := modes[(n+i)%len(modes)]
-				checks[s.check].choices = appendMost(checks[s.check].choices, s, missing, rng)
+				s := modes[n/2%len(modes)] // where every second problem is one, all modes too
+				p := checks[s.check].problem
+				further := met.more(template.Name, words(p, text))
+				further = shapes.more(template.Name, extents(p)) || further
+				if further {
+					checks[s.check].choices = appendMost(checks[s.check].choices, s, missing, rng)
+				}
 			}
 		}
 	}

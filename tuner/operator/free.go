@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"autotune/internal/cudafile"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/operator/tree"
@@ -201,12 +202,12 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 	return nil
 }
 
-// names gives what tells whether the kernel's text names a macro, be it in parts: as POSITIONS_##X.
+// names gives what tells whether the kernel's code names a macro, be it in parts: as POSITIONS_##X.
 func (k *Kernel) names() func(macro string) bool {
 	words := map[string]bool{}
 	apart := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	for _, text := range append(slices.Collect(maps.Values(k.Includes)), k.Source) {
-		for word := range strings.FieldsFuncSeq(text, apart) {
+		for word := range strings.FieldsFuncSeq(cudafile.BlankComments(text), apart) {
 			words[word] = true
 		}
 	}

@@ -106,10 +106,10 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// A macro may be named in parts.
+// A macro may be named in parts. Comments name none.
 func TestNamedMacros(t *testing.T) {
-	named := (&Kernel{Source: "int x = W + TILES;", Includes: map[string]string{"a.cuh": "#define AT(X) POSITIONS_##X"}}).names()
-	for macro, want := range map[string]bool{"W": true, "TILES": true, "POSITIONS_H": true, "H": false, "TILES_M": false, "POSITIONS": false} {
+	named := (&Kernel{Source: "int x = W + TILES;", Includes: map[string]string{"a.cuh": "#define AT(X) POSITIONS_##X // of TILES_N"}}).names()
+	for macro, want := range map[string]bool{"W": true, "TILES": true, "POSITIONS_H": true, "H": false, "TILES_M": false, "TILES_N": false, "POSITIONS": false} {
 		if named(macro) != want {
 			t.Errorf("%s: %v", macro, !want)
 		}

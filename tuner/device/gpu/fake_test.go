@@ -29,6 +29,7 @@ type fakeGPU struct {
 	blocks  map[Address][]byte // by first address
 	next    Address
 	now     float64 // milliseconds
+	lone    float64 // that the host takes for each call of Launch
 	events  []float64
 	hung    bool  // a kernel never ends
 	fault   error // of a kernel that has ended the context
@@ -145,6 +146,7 @@ func (g *fakeGPU) Bind(values []uint64) (p Parameters, free func()) {
 }
 
 func (g *fakeGPU) Launch(f Function, l operator.Launch, p Parameters, count int) {
+	g.now += g.lone
 	for range count {
 		function := f.(fakeFunction)
 		g.n = function.n

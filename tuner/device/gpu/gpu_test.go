@@ -238,6 +238,24 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// Whether a launch is short is told by many in a row: alone it takes the host's time, too.
+func TestShortLaunches(t *testing.T) {
+	for lone, want := range map[float64]int{0: shortLaunches, 1: shortLaunches, 9: 0} {
+		proto := fakeProtocol()
+		proto.Samples, proto.MinSamples, proto.BatchBelow = 1, 1, 1500*time.Microsecond
+		b := openAffine(t, proto)
+		b.driver.calls, b.driver.lone = nil, lone
+		if o, err := b.session.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK {
+			t.Errorf("%+v, %v", o, err)
+		}
+		const others = 3 // that is verified, warms up and is timed
+		if got := strings.Count(strings.Join(b.driver.calls, " "), "launch affine_direct"); got != want+others {
+			t.Errorf("where a call takes %v ms more, %d launches, want %d", lone, got, want+others)
+		}
+		b.closed()
+	}
+}
+
 // Energy is told where it is asked for, and who else uses the GPU is looked for then.
 func TestEnergyAndLook(t *testing.T) {
 	if testing.Short() {

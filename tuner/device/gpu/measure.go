@@ -10,8 +10,11 @@ import (
 	"autotune/tuner/trial"
 )
 
-// Launches that tell how short a short launch is.
-const shortLaunches = 10
+const (
+	shortLaunches = 10 // tell how short a short launch is
+	// A lone launch on an idle GPU takes the host's time, too, for each of its kernels: so may long a short one be.
+	loneFactor = 4
+)
 
 // measuring takes the times of variants on some tensors.
 type measuring struct {
@@ -76,7 +79,7 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 // milliseconds. The launch that was verified was the first of them.
 func (m measuring) warmUp(v variant) (float64, error) {
 	estimate, err := m.launches(v, max(m.proto.WarmUp-1, 1))
-	if err != nil || estimate >= trial.MS(m.proto.BatchBelow) {
+	if err != nil || estimate >= loneFactor*trial.MS(m.proto.BatchBelow) {
 		return estimate, err
 	}
 	return m.launches(v, shortLaunches)

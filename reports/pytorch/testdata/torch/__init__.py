@@ -12,6 +12,9 @@ class Shape(tuple):
         return math.prod(self)
 
 
+Size = Shape
+
+
 float32, bfloat16, float16, int64 = "float32", "bfloat16", "float16", "int64"
 channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 strided = "strided"
@@ -76,6 +79,12 @@ class Tensor:
         return Tensor(*sizes, is_cuda=self.is_cuda, dtype=self.dtype)
 
     view = reshape
+
+    def numel(self):
+        return self.shape.numel()
+
+    def permute(self, order):
+        return Tensor(*(self.shape[axis] for axis in order), is_cuda=self.is_cuda, dtype=self.dtype)
 
     def expand(self, *sizes):
         sizes = spread(sizes)
