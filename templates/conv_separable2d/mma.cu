@@ -154,6 +154,7 @@ struct Window {
 };
 
 constexpr bool kUnrolled = kTaps <= 25;
+constexpr int kTapRows = kUnrolled ? KERNEL_H : 1;  // unrolled at once; nvcc expands no macro in a pragma
 
 // add_up makes the sums of a channel at a lane's places.
 __device__ __forceinline__ void add_up(float (&sums)[PLACES], const Element* from, const float* taps, const Lane& lane) {
@@ -164,7 +165,7 @@ __device__ __forceinline__ void add_up(float (&sums)[PLACES], const Element* fro
     }
 #pragma unroll
     for (int p = 0; p < PLACES; ++p) sums[p] = !BIAS ? 0.0f : kUnrolled ? kept[kUnrolled ? kTaps : 0] : taps[kTaps];
-#pragma unroll(kUnrolled ? KERNEL_H : 1)
+#pragma unroll kTapRows
     for (int ky = 0; ky < KERNEL_H; ++ky) {
         const Window window(from + ky * (DILATION_H * PATCH_PITCH), lane);
 #pragma unroll
