@@ -14,9 +14,8 @@
 //   3. Sums of taps, and products by weights of all of a block's channels, which stay in shared memory.
 //   4. Registers -> device memory: lanes side by side store RUN adjacent places of a channel.
 //
-// A block has TALL tiles, one below the other, of ACROSS * RUN places by as many rows as are left for its warps. So what
-// a tile reads again of the last one is in the L2. Blocks begin in the order of the images: what runs at one time lies
-// together.
+// Blocks are persistent: each takes every gridDim.x-th tile, of ACROSS * RUN places by as many rows as are left for
+// its warps.
 //
 // What the tunables trade:
 //   WARPS          more places a tile: less of a patch is outside of it, against blocks that do not wait for each other
@@ -24,8 +23,6 @@
 //                  read twice
 //   PLACES         a lane: weights are read less often, against registers for sums
 //   CHANNELS       of a block's output: sums of taps are made once for all of them, against registers
-//   TALL           more tiles a block: weights are brought less often, and the pipeline is filled; against blocks that
-//                  are left over in the end
 //   STAGES         of the pipeline of chunks
 //   BLOCKS_PER_SM  one stores while another multiplies
 #include "async_copy.cuh"
@@ -40,8 +37,7 @@ constexpr int kTaps = KERNEL_H * KERNEL_W;
 constexpr int kLanesAcross = RUN / PLACES, kRows = 8 / kLanesAcross;  // of a warp
 constexpr int kBlocks = PLACES / 2;                                   // of 16 rows, a warp's products
 constexpr int kTilesX = (W_OUT + TILE_W - 1) / TILE_W, kTilesY = (H_OUT + TILE_H - 1) / TILE_H;
-constexpr int kBands = (kTilesY + TALL - 1) / TALL;  // of tiles
-static_assert(TILE_W == ACROSS * RUN && TILE_H == WARPS / ACROSS * kRows && BLOCKS == N * kBands * kTilesX, "op.yaml and the kernel differ");
+static_assert(TILE_W == ACROSS * RUN && TILE_H == WARPS / ACROSS * kRows && TILES == N * kTilesY * kTilesX, "op.yaml and the kernel differ");
 static_assert(CHUNKS * kChunk >= C && TAP_PITCH > kTaps && TAP_PITCH % 4 == 0, "op.yaml and the kernel differ");
 static_assert(W % LOAD_WIDTH == 0 && TILE_W % LOAD_WIDTH == 0 && (LEAD + PADDING_W) % LOAD_WIDTH == 0, "copies are aligned, and end within rows");
 
@@ -78,15 +74,15 @@ __device__ __forceinline__ void stage_weights(const Shared& shared, const Weight
 struct Tile {
     int image, y, x;
     __device__ __forceinline__ explicit Tile(int index)
-        : image(blockIdx.x / (TILES_C * kTilesX * kBands)), y((blockIdx.x / (TILES_C * kTilesX) % kBands * TALL + index) * TILE_H),
-          x(blockIdx.x / TILES_C % kTilesX * TILE_W) {}
-    __device__ __forceinline__ bool exists() const { return kTilesY % TALL == 0 || y < H_OUT; }
+        : image(index / (kTilesX * kTilesY)), y(index / kTilesX % kTilesY * TILE_H), x(index % kTilesX * TILE_W) {}
 };
 
 struct Step {
     int tile, chunk;
-    __device__ __forceinline__ bool exists() const { return tile < TALL && Tile(tile).exists(); }
-    __device__ __forceinline__ Step next() const { return chunk + 1 < CHUNKS ? Step{tile, chunk + 1} : Step{tile + 1, 0}; }
+    __device__ __forceinline__ bool exists() const { return tile < TILES; }
+    __device__ __forceinline__ Step next() const {
+        return chunk + 1 < CHUNKS ? Step{tile, chunk + 1} : Step{tile + static_cast<int>(gridDim.x), 0};
+    }
 };
 
 __device__ __forceinline__ void copy(Element* to, const Element* from, bool there) {
@@ -277,9 +273,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     extern __shared__ __align__(128) uint4 memory[];
     const Shared shared = {reinterpret_cast<char*>(memory)};
     const Lane lane;
-    const int first = blockIdx.x % TILES_C * CHANNELS;
+    const int first = blockIdx.y * CHANNELS;
 
-    Step ahead = {0, 0};
+    Step ahead = {static_cast<int>(blockIdx.x), 0};
 #pragma unroll
     for (int i = 0; i < STAGES - 1; ++i, ahead = ahead.next()) {
         if (ahead.exists()) load_patch(shared.stage(i), x, ahead);
@@ -288,8 +284,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     stage_weights(shared, weights_of(depthwise, depthwise_bias, pointwise, pointwise_bias), first);
 
     int stage = 0;
-#pragma unroll 1
-    for (int index = 0; index < TALL && Tile(index).exists(); ++index) {
+    for (int index = blockIdx.x; index < TILES; index += gridDim.x) {
         Sums sums;
         begin(sums, pointwise_bias, first, lane);
 #pragma unroll 1
