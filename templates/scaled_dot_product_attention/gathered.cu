@@ -8,9 +8,7 @@
 // and values into the range of fp16. It is that of a sample of their elements, with room for larger ones.
 // Where that was too little, averages are not finite, and computed again as their definition says.
 //
-// The tunables are slab_gemm.cuh's, and
-//   ahead   1: producers ask for the next stage's elements before they split those that came, and hold twice
-//           as many in registers; 0: nothing is under way meanwhile
+// The tunables are slab_gemm.cuh's.
 #define PARTS two_fp16
 #define TILES_N Work::tiles_n()
 #include "compiled_sizes.cuh"
@@ -45,8 +43,8 @@ struct Powered : MatrixLines<Contiguous, Depth> {
     typedef MatrixLines<Contiguous, Depth> Plain;
     float power;
     __device__ __forceinline__ Powered(const float* head, int lines) : Plain{head, lines}, power(sampled_power(head, static_cast<long long>(lines) * Depth).power) {}
-    // finish makes operands of what was loaded.
-    __device__ __forceinline__ void finish(typename Plain::Line, int, float (&v)[8]) const {
+    __device__ __forceinline__ void load(typename Plain::Line line, int k, float (&v)[8]) const {
+        Plain::load(line, k, v);
 #pragma unroll
         for (float& x : v) x *= power;
     }
@@ -149,8 +147,8 @@ struct AveragesWork : AttentionWork {
         __device__ __forceinline__ Rows(const Operands& of, const Tile& tile)
             : lines{of.products + static_cast<long long>(tile.group) * QUERIES * KEYS, QUERIES}, rows(of.rows + static_cast<long long>(tile.group) * QUERIES) {}
         __device__ __forceinline__ Line line(int index) const { return {lines.line(index), rows[index < QUERIES ? index : QUERIES - 1].x}; }
-        __device__ __forceinline__ void load(const Line& line, int k, float (&v)[8]) const { lines.load(line.products, k, v); }
-        __device__ __forceinline__ void finish(const Line& line, int k, float (&v)[8]) const {
+        __device__ __forceinline__ void load(const Line& line, int k, float (&v)[8]) const {
+            lines.load(line.products, k, v);
 #pragma unroll
             for (int i = 0; i < 8; ++i) v[i] = k + i < KEYS ? exp2f((v[i] - line.largest) * kLog2E) * kWeightPower : 0.0f;
         }
@@ -160,72 +158,6 @@ struct AveragesWork : AttentionWork {
     };
     __device__ __forceinline__ static int tiles_n() { return (WIDTH_V + TILE_N - 1) / TILE_N; }
     __device__ __forceinline__ static long long outputs() { return static_cast<long long>(groups()) * QUERIES * WIDTH_V; }
-};
-
-// Elements are a thread's of one operand's stage.
-template <class Side, int Count>
-struct Elements {
-    typedef Share<Side, Count> Shares;
-    float of[Shares::kItems][8];
-    __device__ __forceinline__ void finish(const Side& side, const Shares& share, int k) {
-#pragma unroll
-        for (int i = 0; i < Shares::kItems; ++i) side.finish(share.lines[i % Shares::kLines], k + 8 * Shares::half(i), of[i]);
-    }
-};
-
-// A Gathering is of a tile's operands. Elements are loaded as they are, and finished when they are stored: what
-// needs them at once would wait for them.
-template <class Work>
-struct Gathering {
-    typedef Elements<typename Work::Rows, TILE_M> OfRows;
-    typedef Elements<typename Work::Columns, TILE_N> OfColumns;
-    struct Both {
-        OfRows a;
-        OfColumns b;
-    };
-    typename Work::Rows rows;
-    typename Work::Columns columns;
-    typename OfRows::Shares row_share;
-    typename OfColumns::Shares column_share;
-    __device__ __forceinline__ Gathering(const typename Work::Operands& operands, const Tile& tile)
-        : rows(operands, tile), columns(operands, tile), row_share(rows, tile.m * TILE_M), column_share(columns, tile.n * TILE_N) {}
-    __device__ __forceinline__ void load(int stage, Both& both) const {
-        column_share.load(columns, stage * kStageDepth, both.b.of);
-        row_share.load(rows, stage * kStageDepth, both.a.of);
-    }
-    __device__ __forceinline__ void store(const Pipeline& pipeline, Turn& turn, int stage, Both& both) const {
-        mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
-        both.b.finish(columns, column_share, stage * kStageDepth);
-        both.a.finish(rows, row_share, stage * kStageDepth);
-        char* const to = pipeline.stage(turn.slot);
-        OfColumns::Shares::store(both.b.of, COLUMN_SLAB_BYTES, [=](int column, int step) { return to + kStageABytes + step * COLUMN_PLANE_BYTES + column * 16; });
-        OfRows::Shares::store(both.a.of, kRowSlabBytes, [=](int row, int step) { return to + (row / kBlockRows * DEPTH + step) * kStepBytes + row % kBlockRows * 16; });
-        publish_to_async_proxy();
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) mbarrier_arrive(pipeline.full(turn.slot));
-        turn.next();
-    }
-};
-
-struct Producers {
-    typedef SlabProducts Products;
-    template <class Work>
-    __device__ __forceinline__ static void produce(const Pipeline& pipeline, const typename Work::Operands& operands) {
-        Turn turn;
-        for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
-            const Stages stages = Tiles<Work>::stages(index);
-            const Gathering<Work> gathering(operands, Tiles<Work>::at(index));
-            typename Gathering<Work>::Both even, odd;
-            if (AHEAD) gathering.load(stages.first, even);
-            for (int s = stages.first; s < stages.end; s += 2) {
-                gathering.load(AHEAD ? min(s + 1, stages.end - 1) : s, AHEAD ? odd : even);
-                gathering.store(pipeline, turn, s, even);
-                if (s + 1 == stages.end) break;
-                gathering.load(AHEAD ? min(s + 2, stages.end - 1) : s + 1, AHEAD ? even : odd);
-                gathering.store(pipeline, turn, s + 1, odd);
-            }
-        }
-    }
 };
 
 }  // namespace
@@ -247,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     scaled_dot_product_attention_gathered_products(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ mask, float* __restrict__ products) {
     extern __shared__ __align__(128) uint4 memory[];
     const AttentionPlain of = {q, k, nullptr, mask};
-    slab_gemm<ProductsWork, Producers>(reinterpret_cast<char*>(memory), of, of, products);
+    slab_gemm<ProductsWork, Gatherers>(reinterpret_cast<char*>(memory), of, of, products);
 }
 
 // A warp has a row.
@@ -273,5 +205,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                                                    const float* __restrict__ k, const float* __restrict__ v, const float* __restrict__ mask, float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     const Weighed of = {{q, k, v, mask}, products, reinterpret_cast<const float2*>(rows)};
-    slab_gemm<AveragesWork, Producers>(reinterpret_cast<char*>(memory), of, of, y, of.of);
+    slab_gemm<AveragesWork, Gatherers>(reinterpret_cast<char*>(memory), of, of, y, of.of);
 }
