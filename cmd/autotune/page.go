@@ -205,7 +205,11 @@ func familyPage(f *family.Family, path string) webpage.Family {
 		page.LeftOut = append(page.LeftOut, operator.FormatShape(l.Shape)+": "+l.Reason)
 	}
 	for _, e := range f.Entries {
-		page.Entries = append(page.Entries, e.Configuration.String())
+		text := e.Configuration.String()
+		if e.Cost != "" {
+			text += ", costs " + e.Cost + " fs"
+		}
+		page.Entries = append(page.Entries, text)
 	}
 	for _, l := range f.Regret.InLeaf {
 		page.Leaves = append(page.Leaves, webpage.Leaf{Where: l.Where, Kernels: f.KernelsText(l.Entries), Samples: l.Samples, HeldOut: l.Of, Worst: l.Worst, Mean: l.Mean, General: l.General})

@@ -34,9 +34,17 @@ func (c cost) formula() string {
 		parts = append(parts, fmt.Sprintf("%.0f*ceil_div(%s, %.0f)", c.wave*femtoseconds, c.text, c.in))
 	}
 	if c.each > 0 {
-		parts = append(parts, fmt.Sprintf("%.0f*(%s)", c.each*femtoseconds, c.text))
+		parts = append(parts, fmt.Sprintf("%.0f*%s", c.each*femtoseconds, factor(c.text)))
 	}
 	return strings.Join(parts, " + ")
+}
+
+// factor is a formula as it stands in a product.
+func factor(text string) string {
+	if strings.ContainsAny(text, " +-*/<>") {
+		return "(" + text + ")"
+	}
+	return text
 }
 
 // timesOf are a kernel's times at samples, and what they may grow with.
@@ -99,7 +107,13 @@ func (t *tuning) counted(c *candidate) (all []*expr.Expr) {
 	}
 	texts := []string{strings.Join(t.plan.Request.Free, "*")}
 	for _, l := range c.formulas.Launches {
-		texts = append(texts, fmt.Sprintf("(%s)*(%s)*(%s)", l.Grid[0].Text, l.Grid[1].Text, l.Grid[2].Text))
+		var blocks []string
+		for _, extent := range l.Grid {
+			if extent.Text != "1" {
+				blocks = append(blocks, factor(extent.Text))
+			}
+		}
+		texts = append(texts, strings.Join(blocks, "*"))
 	}
 	for name := range names {
 		texts = append(texts, name)

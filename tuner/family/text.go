@@ -15,6 +15,9 @@ func (f *Family) WriteText(out io.Writer) error {
 	fmt.Fprintf(&b, "family     %s\ndevice     %s\nfree       %s\n\n", f, f.Device.Name, strings.Join(f.Free, ", "))
 	for i, e := range f.Entries {
 		fmt.Fprintf(&b, "entry %d    %s\n", i, e.Configuration)
+		if e.Cost != "" {
+			fmt.Fprintf(&b, "           costs %s fs\n", e.Cost)
+		}
 	}
 	fmt.Fprintf(&b, "\nthe tree, by %s of the samples\n", strings.Join(f.Free, ", "))
 	f.Tree.write(&b, "  ", f)
@@ -52,6 +55,9 @@ func (f *Family) KernelsText(entries []int) string {
 	var names []string
 	for _, e := range entries {
 		names = append(names, fmt.Sprintf("%d (%s)", e, f.Entries[e].Template))
+	}
+	if f.By == ByCost && len(names) > 1 {
+		return "what costs least there of entry " + strings.Join(names, ", ")
 	}
 	return "entry " + strings.Join(names, ", else ")
 }
