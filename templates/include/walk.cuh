@@ -24,6 +24,7 @@
 // a multiple of four, which holds a step's outputs at any skew.
 #pragma once
 #include "element_rows.cuh"
+#include "guarded_span.cuh"
 #include "plane_tiles.cuh"
 
 struct Walk {
@@ -49,13 +50,8 @@ struct Walk {
     // load_row fills `span` from row i of the thread's band, with `outside` around
     // the image. The window of the thread's first output begins at span[LEAD].
     __device__ __forceinline__ void load_row(float (&span)[SPAN], int i, float outside) const {
-        const int input_row = row * STRIDE_H - PADDING_H + i;
-        if (row_inside(input_row)) {
-            load_elements_span<LOAD>(span, from + (long long)input_row * W, column * STRIDE_W - PADDING_W - LEAD, outside);
-        } else {
-#pragma unroll
-            for (int j = 0; j < SPAN; ++j) span[j] = outside;
-        }
+        const int input_row = row * STRIDE_H - PADDING_H + i, left = column * STRIDE_W - PADDING_W - LEAD;
+        load_guarded_span<true>(span, from + (long long)input_row * W, left, left, row_inside(input_row), outside);
     }
 
     // run is the mainloop: it loads the thread's rows, joins and stores them.
