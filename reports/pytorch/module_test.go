@@ -495,7 +495,7 @@ func TestExportedKernelsCompile(t *testing.T) {
 	}
 	k := operator.Kernel{Launches: operator.Launches{{Entry: "nothing"}}, File: "exported.cu", Includes: together.Includes,
 		Source: uncalled + together.Text()}
-	_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_80"})
+	_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_80", Timeout: 5 * time.Minute})
 	var failed *compile.Error
 	if errors.As(err, &failed) {
 		t.Log(failed.Log)
