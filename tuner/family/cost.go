@@ -66,10 +66,14 @@ func (t *tuning) timesOf(candidate int, rounds func(lap) float64) (o timesOf) {
 			o.samples, o.ms = append(o.samples, i), append(o.ms, ms)
 		}
 	}
+	var at []map[string]expr.Value
+	for _, i := range o.samples {
+		values, _ := c.formulas.At(t.samples[i].problem.Values)
+		at = append(at, values)
+	}
 	for _, e := range t.counted(c) {
 		one := count{text: e.String()}
-		for _, i := range o.samples {
-			values, _ := c.formulas.At(t.samples[i].problem.Values)
+		for _, values := range at {
 			v, err := e.Eval(values)
 			n, isInt := v.AsInt()
 			if err != nil || !isInt || n < 0 {

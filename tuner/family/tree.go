@@ -75,8 +75,8 @@ func (n *Node) Conditions() []string {
 // The bounds of a tree.
 const (
 	mostDepth   = 3
-	mostTrees   = 1_000_000 // by which many samples have trees less deep: every tree is looked at
-	mostSamples = 64        // a set of samples is a word
+	mostTrees   = 100_000 // by which many samples have trees less deep: every tree is looked at
+	mostSamples = 64      // a set of samples is a word
 	// unserved is how slow a shape counts that no entry serves where there is no general kernel.
 	unserved = 1e6
 	// leafPrice is by how much a leaf must make the geometric mean better.
