@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,7 +33,7 @@ func (p *Problem) Torch() (all []TorchProblem) {
 // torch is the call of a function, if that computes the problem.
 func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 	made := TorchProblem{Function: c.Name, Tensors: map[string]Argument{}, Values: map[string][]expr.Value{}, Shapes: map[string][]int64{}}
-	given := map[string]bool{}
+	given, flat := map[string]bool{}, map[string]Argument{}
 	for _, a := range c.Arguments {
 		given[a.Name] = true
 		if at := slices.IndexFunc(p.Arguments, func(t Argument) bool { return t.Name == a.Name }); at >= 0 {
@@ -52,6 +53,9 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 					return TorchProblem{}, false
 				}
 				made.Tensors[a.Torch] = t
+				if a.Flat {
+					flat[a.Torch] = t
+				}
 			}
 			if a.Along != "" { // before it and behind it lies one dimension each
 				made.Values[a.Along] = []expr.Value{expr.Int(1)}
@@ -91,7 +95,23 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 			return TorchProblem{}, false
 		}
 	}
+	dropLast(flat)
+	maps.Copy(made.Tensors, flat)
 	return made, true
+}
+
+// dropLast takes the last dimension from tensors that all have one of size 1 there. PyTorch may have a slower kernel
+// for it: cross_entropy's of rows and of images are two.
+func dropLast(tensors map[string]Argument) {
+	for _, t := range tensors {
+		if last := len(t.Shape) - 1; last < 1 || t.Shape[last] != 1 {
+			return
+		}
+	}
+	for name, t := range tensors {
+		t.Shape = t.Shape[:len(t.Shape)-1]
+		tensors[name] = t
+	}
 }
 
 // component are the values of a parameter's components, or of a dimension; nil: there is none.

@@ -28,9 +28,10 @@ func TestTorch(t *testing.T) {
 		{"matmul", "2x3x4x5", map[string]string{"transpose_b": "true"}, ""},
 		{"elementwise", "4x5x6", map[string]string{"f": "gelu(x)"}, "elementwise(f=gelu(x)xtruexfalsexfalse, x 4x5x6); gelu(approximate=none, input 4x5x6)"},
 		{"elementwise", "4x5x6", map[string]string{"f": "gelu_tanh(x)"}, "elementwise(f=gelu_tanh(x)xtruexfalsexfalse, x 4x5x6); gelu(approximate=tanh, input 4x5x6)"},
-		{"elementwise", "1x5x1", map[string]string{"f": "square(x-w)", "mean": "true"}, "mse_loss(input 1x5x1, reduction=mean, target 1x5x1)"},
-		{"elementwise", "1x5x1", map[string]string{"f": "abs(x-w)", "sum": "true"}, "l1_loss(input 1x5x1, reduction=sum, target 1x5x1)"},
+		{"elementwise", "1x5x1", map[string]string{"f": "square(x-w)", "mean": "true"}, "mse_loss(input 1x5, reduction=mean, target 1x5)"},
+		{"elementwise", "1x5x1", map[string]string{"f": "abs(x-w)", "sum": "true"}, "l1_loss(input 1x5, reduction=sum, target 1x5)"},
 		{"cross_entropy", "2x5x3", map[string]string{"mean": "false"}, "cross_entropy(input 2x5x3, reduction=none, target 2x3)"},
+		{"cross_entropy", "2x5x1", map[string]string{"mean": "false"}, "cross_entropy(input 2x5, reduction=none, target 2)"}, // of rows, as PyTorch has it
 	} {
 		o, err := Find(c.name)
 		if err != nil {
