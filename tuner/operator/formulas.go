@@ -19,7 +19,6 @@ type Formulas struct {
 	Launches   []LaunchSpec // a text of theirs has no expressions; Cooperative and Dependent are constants
 	Workspaces []Definition // bytes
 	Sizes      []Size       // of the kernel
-	Estimate   *Formula     // nil: the template has none
 }
 
 // At are values with those that Define adds. Not ok: Where refuses them, or something cannot be
@@ -73,10 +72,6 @@ func (c configured) formulas(tunables space.Values, k Kernel) (f Formulas, err e
 	}
 	r := &reducer{configured: c, short: &expr.Folder{Constants: known}, used: map[string]bool{}}
 	f.Where, f.Launches, f.Workspaces, f.Sizes = append(r.kept(tunables), r.where()...), r.launches(), r.workspaces(k.Launches), k.Sizes
-	if c.t.Estimate != nil {
-		estimate := r.reduce(*c.t.Estimate)
-		f.Estimate = &estimate
-	}
 	f.Define = r.definitions(defined, k.Sizes)
 	return f, r.err
 }
