@@ -211,7 +211,10 @@ class Kernels:
             @staticmethod
             def forward(ctx, settings, mode, *tensors):
                 ctx.settings = settings
-                ctx.save_for_backward(*tensors)
+                kept = tensors
+                if operator.renewed:  # the next call changes them, and this one's gradient may come later
+                    kept = (t.clone() if i in operator.renewed and t is not None else t for i, t in enumerate(tensors))
+                ctx.save_for_backward(*kept)
                 return call(*tensors, settings, mode)
 
             @staticmethod
