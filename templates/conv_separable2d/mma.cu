@@ -27,8 +27,7 @@
 //   BLOCKS_PER_SM  one stores while another multiplies
 #include "async_copy.cuh"
 #include "compiled_sizes.cuh"
-#include "element.cuh"
-#include "mma.cuh"
+#include "element_mma.cuh"
 
 namespace {
 
@@ -205,15 +204,6 @@ __device__ __forceinline__ void make_operand(Operand& a, const char* stage, cons
     }
 }
 
-__device__ __forceinline__ void multiply_pair(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-    if constexpr (!kOf16Bits)
-        mma_m16n8k8_tf32(d, a, b);
-    else if constexpr (kOfBf16)
-        mma_m16n8k16_bf16(d, a, b);
-    else
-        mma_m16n8k16_fp16(d, a, b);
-}
-
 // multiply adds the chunk's products to the sums; `weights` are those of its channels.
 __device__ __forceinline__ void multiply(Sums& sums, const Operand& a, const Element* weights) {
     const int group = threadIdx.x % 32 / 4, quarter = threadIdx.x % 4;
@@ -225,7 +215,7 @@ __device__ __forceinline__ void multiply(Sums& sums, const Operand& a, const Ele
         for (int step = 0; step < kSteps; ++step) {
             const unsigned b[2] = {__float_as_uint(four[2 * step]), __float_as_uint(four[2 * step + 1])};
 #pragma unroll
-            for (int block = 0; block < kBlocks; ++block) multiply_pair(sums[block][j], a[step][block], b);
+            for (int block = 0; block < kBlocks; ++block) multiply_elements(sums[block][j], a[step][block], b);
         }
     }
 }

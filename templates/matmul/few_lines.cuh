@@ -3,26 +3,16 @@
 #pragma once
 #include "activated.cuh"
 #include "factor.cuh"
-#include "mma.cuh"
-#include "element.cuh"
+#include "element_mma.cuh"
 
 constexpr int kOfLane = 16 / sizeof(Element), kStep = 4 * kOfLane;  // elements of k
 constexpr int kSums = FEW_BLOCKS * 8;                                // of a wide line
 constexpr bool kOnTensorCores = kOf16Bits || MATH_TF32;
 
-__device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-    if constexpr (!kOf16Bits)
-        mma_m16n8k8_tf32(sums, a, b);
-    else if constexpr (kOfBf16)
-        mma_m16n8k16_bf16(sums, a, b);
-    else
-        mma_m16n8k16_fp16(sums, a, b);
-}
-
 // multiply_step adds the two products of a step to the sums of a block of 16 wide lines by eight few ones.
 // A lane has 16 bytes of a line: of two lines of the block, and of one of the eight.
 __device__ __forceinline__ void multiply_step(float (&sums)[4], const unsigned (&left)[2][4], const unsigned (&right)[4], int s) {
-    multiply(sums, {left[0][s], left[1][s], left[0][s + 1], left[1][s + 1]}, {right[s], right[s + 1]});
+    multiply_elements(sums, {left[0][s], left[1][s], left[0][s + 1], left[1][s + 1]}, {right[s], right[s + 1]});
 }
 
 // store_wide_lines adds up the Parts that warps left of the sums of some wide lines, from `first` on. It stores them in

@@ -15,8 +15,8 @@
 //   stages      of tiles that are under way or in use
 //   keep        1: the queries stay in registers; 0: they are loaded again for every tile
 #include "async_copy.cuh"
+#include "element_mma.cuh"
 #include "ldmatrix.cuh"
-#include "mma.cuh"
 #include "online_softmax.cuh"
 #ifndef WARPS
 #define WARPS 4
@@ -33,13 +33,6 @@ constexpr int kSteps = PADDED / 16, kBlocksV = PADDED_V / 8;          // of the 
 constexpr int kPitch = PADDED + 8, kPitchV = PADDED_V + 8;            // elements
 constexpr int kStage = TILE_KEYS * (kPitch + kPitchV);                // keys, then values
 static_assert(2 * (ROWS * kPitch + STAGES * kStage) == SHARED_BYTES, "op.yaml allocates what the kernel uses");
-
-__device__ __forceinline__ void multiply(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-    if constexpr (kOfBf16)
-        mma_m16n8k16_bf16(d, a, b);
-    else
-        mma_m16n8k16_fp16(d, a, b);
-}
 
 // copy_lines starts copying lines of `width` elements; those from `lines` on, and what pads them, become zeros.
 template <int Lines, int Width, int Padded>
@@ -120,8 +113,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 load_fragments(b, keys + n * 16 * kPitch + step * 16, kPitch, false);
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r) {
-                    multiply(products[r][2 * n], a[r], {b[0], b[1]});
-                    multiply(products[r][2 * n + 1], a[r], {b[2], b[3]});
+                    multiply_elements(products[r][2 * n], a[r], {b[0], b[1]});
+                    multiply_elements(products[r][2 * n + 1], a[r], {b[2], b[3]});
                 }
             }
         }
@@ -145,8 +138,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 load_fragments<true>(b, values + n * 16 * kPitchV + j * 16, kPitchV, true);
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r) {
-                    multiply(sums[r][2 * j], a[r], {b[0], b[1]});
-                    multiply(sums[r][2 * j + 1], a[r], {b[2], b[3]});
+                    multiply_elements(sums[r][2 * j], a[r], {b[0], b[1]});
+                    multiply_elements(sums[r][2 * j + 1], a[r], {b[2], b[3]});
                 }
             }
         }
