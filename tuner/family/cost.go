@@ -137,13 +137,16 @@ var wavesOf = []float64{1, 2, 3, 4, 5, 6, 8, 12, 16}
 // terms are what a cost adds up: the start, the waves, and each block, counted in waves.
 const terms = 3
 
+// equations are the left sides, and at last the right one.
+type equations [terms][terms + 1]float64
+
 // squares are the normal equations of the costs with one count: how far off they are relatively, by
 // the squares. What a sample adds can be taken away again.
 type squares struct {
 	text string
 	in   float64
 	rows map[int][terms]float64 // by sample
-	all  [terms][terms]float64
+	all  equations
 }
 
 // squaresOf are those of all counts of a kernel.
@@ -155,7 +158,7 @@ func (o timesOf) squaresOf(sms int64) (all []squares) {
 				waves := c.values[i] / one.in
 				row := [terms]float64{1 / o.ms[i], math.Ceil(waves) / o.ms[i], waves / o.ms[i]}
 				one.rows[sample] = row
-				one.add(row, 1)
+				one.all.add(row, 1)
 			}
 			all = append(all, one)
 		}
@@ -163,11 +166,12 @@ func (o timesOf) squaresOf(sms int64) (all []squares) {
 	return all
 }
 
-func (s *squares) add(row [terms]float64, times float64) {
+func (e *equations) add(row [terms]float64, times float64) {
 	for i := range row {
 		for j := range row {
-			s.all[i][j] += times * row[i] * row[j]
+			e[i][j] += times * row[i] * row[j]
 		}
+		e[i][terms] += times * row[i]
 	}
 }
 
@@ -176,29 +180,20 @@ func (s *squares) add(row [terms]float64, times float64) {
 func fit(all []squares, without int) (best cost, ok bool) {
 	least := math.Inf(1)
 	for _, s := range all {
-		row, counted := s.rows[without]
-		n := float64(len(s.rows))
-		if counted {
-			s.add(row, -1)
+		of, n := s.all, float64(len(s.rows))
+		if row, counted := s.rows[without]; counted {
+			of.add(row, -1)
 			n--
 		}
-		var sum [terms]float64
-		for sample, r := range s.rows {
-			if sample != without {
-				for i := range r {
-					sum[i] += r[i]
-				}
-			}
-		}
 		for _, which := range [][]int{{0, 1, 2}, {0, 1}, {0, 2}} {
-			x, fits := s.solve(sum, which)
+			x, fits := of.solve(which)
 			freedom := n - float64(len(which))
 			if !fits || freedom < 2 {
 				continue
 			}
 			off := n
 			for i := range x {
-				off -= x[i] * sum[i]
+				off -= x[i] * of[i][terms]
 			}
 			if off /= freedom * freedom; off < least {
 				best, least, ok = cost{s.text, x[0], x[1], x[2] / s.in, s.in}, off, true
@@ -209,16 +204,16 @@ func fit(all []squares, without int) (best cost, ok bool) {
 }
 
 // solve finds the numbers of some terms, none of them negative, by elimination.
-func (s *squares) solve(sum [terms]float64, which []int) (x [terms]float64, ok bool) {
-	var m [terms][terms + 1]float64
+func (e *equations) solve(which []int) (x [terms]float64, ok bool) {
+	var m equations
 	for i, from := range which {
 		for j, of := range which {
-			m[i][j] = s.all[from][of]
+			m[i][j] = e[from][of]
 		}
-		m[i][terms] = sum[from]
+		m[i][terms] = e[from][terms]
 	}
 	for i := range which {
-		if m[i][i] < 1e-9*s.all[which[i]][which[i]] {
+		if m[i][i] < 1e-9*e[which[i]][which[i]] {
 			return x, false // it goes with those before
 		}
 		for k := i + 1; k < len(which); k++ {
@@ -259,8 +254,8 @@ func costs(entries [][]squares, without int) (all []*expr.Expr, ok bool) {
 func (t *tuning) leastCost(costs []*expr.Expr, s *timed, chosen []int) int {
 	entry, least := -1, int64(math.MaxInt64)
 	for at, c := range chosen {
-		values, ok := t.candidates[c].formulas.At(s.problem.Values)
-		if !ok || !s.problem.Admits(t.candidates[c].Configuration) {
+		values, ok := t.candidates[c].at(s.problem)
+		if !ok {
 			continue
 		}
 		v, err := costs[at].Eval(values)

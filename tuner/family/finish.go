@@ -303,11 +303,7 @@ func (t *tuning) inLeaves(f *Family) (err error) {
 func (t *tuning) flips(f *Family, chosen []int) error {
 	var choosers [2]chooser
 	for n := range choosers {
-		tree, _ := t.gardenOf(chosen, round(n)).plant(1 + easily*(t.MaxSlowdown-1))
-		choosers[n] = t.byTree(tree, chosen)
-		if costs, ok := costs(t.squaresOf(chosen, round(n)), -1); ok && f.By == ByCost {
-			choosers[n] = t.byCost(costs, chosen)
-		}
+		choosers[n] = t.ofRound(f.By, chosen, round(n))
 	}
 	for _, s := range slices.Concat(t.samples, t.heldOut) {
 		one, err := choosers[0](s)
@@ -323,4 +319,15 @@ func (t *tuning) flips(f *Family, chosen []int) error {
 		}
 	}
 	return nil
+}
+
+// ofRound is what some rounds of timings alone make of a way to choose.
+func (t *tuning) ofRound(by Chooser, chosen []int, rounds func(lap) float64) chooser {
+	if by == ByCost {
+		if costs, ok := costs(t.squaresOf(chosen, rounds), -1); ok {
+			return t.byCost(costs, chosen)
+		}
+	}
+	tree, _ := t.gardenOf(chosen, rounds).plant(1 + easily*(t.MaxSlowdown-1))
+	return t.byTree(tree, chosen)
 }

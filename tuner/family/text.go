@@ -106,8 +106,7 @@ func (f *Family) writeShapes(b *strings.Builder) {
 
 // writeRegret writes what is lost, and by which chooser.
 func (f *Family) writeRegret(b *strings.Builder) {
-	fmt.Fprintf(b, "chosen by  the %s", f.By)
-	b.WriteString(", at each sample by what the others tell\n")
+	fmt.Fprintf(b, "chosen by  the %s, at each sample by what the others tell\n", f.By)
 	for _, by := range []Chooser{ByTree, ByCost} {
 		if s := f.Choosers[by]; s.Of > 0 {
 			fmt.Fprintf(b, "  %-9s %s\n", by, s)

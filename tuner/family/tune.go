@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"autotune/reports"
+	"autotune/space/expr"
 	"autotune/tuner"
 	"autotune/tuner/batch"
 	"autotune/tuner/device"
@@ -65,8 +66,14 @@ type candidate struct {
 // serves tells whether the candidate, as compiled for the shape that it was found at, is right
 // for a problem.
 func (c *candidate) serves(p *operator.Problem) bool {
-	_, ok := c.formulas.At(p.Values)
-	return ok && p.Admits(c.Configuration)
+	_, ok := c.at(p)
+	return ok
+}
+
+// at are the values of the candidate's formulas for a problem; not ok: it does not serve it.
+func (c *candidate) at(p *operator.Problem) (values map[string]expr.Value, ok bool) {
+	values, ok = c.formulas.At(p.Values)
+	return values, ok && p.Admits(c.Configuration)
 }
 
 // same tells whether two candidates are one kernel.
