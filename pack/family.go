@@ -114,7 +114,9 @@ func (f *Family) choose(values map[string]expr.Value, gpu GPU) (best *Variant, a
 	for _, at := range f.Tree.leaf(values) {
 		o, err := f.Variants[at].at(values)
 		if err == nil && (best == nil || o.cost < as.cost) && gpu.runs(f.Target, f.Device, o.launches) {
-			best, as = f.Variants[at], o
+			if best, as = f.Variants[at], o; o.cost == 0 {
+				break // none is less, as where nothing has costs
+			}
 		}
 	}
 	return best, as

@@ -271,7 +271,8 @@ static int by_tree(autotune_pack* p, autotune_plan* plan, int operation, const i
         if (f->operation == operation && mode && f->has(v) && r > best) best = r, found = f;
     }
     const autotune_variant* chosen = NULL;
-    for (const int* at = found ? found->leaf(v) : NULL; at && *at >= 0; at++) {
+    /* No cost is less than 0, as all are where nothing has one. */
+    for (const int* at = found ? found->leaf(v) : NULL; at && *at >= 0 && (!chosen || plan->made.cost > 0); at++) {
         const autotune_variant* variant = &found->variant[*at];
         autotune_made m = {0};
         if (variant->serve(v, &m) && (!chosen || m.cost < plan->made.cost) && fits(m.step, m.steps, found->device, g)) chosen = variant, plan->made = m;

@@ -341,8 +341,14 @@ def by_tree(family, values, gpu):
         node = family["tree"]
         while "if" in node:
             node = node["then"] if evaluate(node["if"], values) else node["else"]
-        made = (variant(family, family["entries"][at], values) for at in node.get("entries", ()))
-        return min((kernel for kernel in made if kernel and gpu.runs(kernel)), key=lambda kernel: kernel["cost"], default=None)
+        best = None
+        for at in node.get("entries", ()):
+            kernel = variant(family, family["entries"][at], values)
+            if kernel and (not best or kernel["cost"] < best["cost"]) and gpu.runs(kernel):
+                best = kernel
+            if best and not best["cost"]:
+                break  # none is less, as where nothing has costs
+        return best
     except ArithmeticError:
         return None
 
