@@ -8,7 +8,7 @@
 //   vec      neighbours a thread: more leave fewer barriers
 //   unroll   elements of a column that are under way
 #pragma once
-#include "row.cuh"
+#include "scan_join.cuh"
 #include "scan_source.cuh"
 
 constexpr bool kColumns = INNER > 1;
