@@ -277,7 +277,7 @@ class Kernels:
 
 
 IN_PLACE = "inplace"  # PyTorch's argument: the output takes the place of the first tensor
-ARGUMENT = re.compile(r"(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?")
+ARGUMENT = re.compile(r"(\w+)(?: as (rows of |added )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?")
 MEANING = re.compile(r"(\w+) is (.+)")
 CHOICE = re.compile(r"(?:'(\S+)' if )?(\w+) == '(\w+)'(?: else '(\S+)')?")
 
@@ -303,6 +303,7 @@ class Call:
         self.chosen = {}  # by the word of an argument: (the argument, its word, what that means, what others mean)
         self.rows, self.over = False, False
         self.dim = None  # the argument that says which dimensions are one: their numbers, or with over the sizes of the last ones
+        added = None  # the tensor that is added, if truths say where nothing is
         folds = {}  # by the operator's tensors: "along", or how many dimensions there are before those that are flat
         for text in arguments:
             meaning = MEANING.fullmatch(text)
@@ -314,9 +315,11 @@ class Call:
             if meaning:
                 self.meant[meaning[1]] = word(meaning[2])
                 continue
-            name, rows, own, how, dim, flat, behind, default = ARGUMENT.fullmatch(text).groups()
-            self.rows, self.over, self.dim = self.rows or bool(rows), self.over or how == "over", self.dim or dim
+            name, what, own, how, dim, flat, behind, default = ARGUMENT.fullmatch(text).groups()
+            self.rows, self.over, self.dim = self.rows or what == "rows of ", self.over or how == "over", self.dim or dim
             self.given.append((name, own or name, word(default) if default else ...))
+            if what == "added ":
+                added = own or name
             if flat:
                 shape = next(t["shape"] for t in operator.read if t["name"] == (own or name))
                 folds[own or name] = shape.index(behind) + 1 if behind else 0
@@ -328,6 +331,7 @@ class Call:
         self.tensors = [by_own[names[i]] for i in self.places]  # by PyTorch's names
         self.parameters = [given for given in self.given if given[0] not in self.tensors]
         self.weights = self.tensors[1:]
+        self.added = self.tensors.index(by_own[added]) if added else None
         self.in_place = next((i for i, given in enumerate(self.parameters) if given[0] == IN_PLACE), None)
         self.ranks, self.folds = [len(t["shape"]) for t in operator.read], [folds.get(name) for name in names]
         # Parameters that are dimensions, which the first tensor tells.
@@ -532,6 +536,9 @@ class Call:
     def __call__(self, tensors, values, mode=""):
         if self.over:
             self.fits(tensors[0].shape, values)
+        if self.added is not None and tensors[self.added] is not None and tensors[self.added].dtype == torch.bool:
+            tensors = list(tensors)
+            tensors[self.added] = torch.where(tensors[self.added], 0.0, -math.inf).to(tensors[0].dtype)
         # Under torch.compile a range makes a constant of an extent.
         first = tuple(len(range(n)) for n in tensors[0].shape) if self.asks else None
         shapes = [first, *(None if t is None else t.shape for t in tensors[1:])]
