@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/tuner/device"
 	"autotune/tuner/final"
 	"autotune/tuner/operator"
@@ -48,9 +49,7 @@ func ParseObjective(o *operator.Operator, text string) (Objective, error) {
 	m, ok := o.Metric(name)
 	if !ok {
 		names := operator.MeasuredNames()
-		for _, m := range o.Metrics {
-			names = append(names, m.Name)
-		}
+		names = append(names, lists.Of(o.Metrics, func(m operator.Metric) string { return m.Name })...)
 		return Objective{}, fmt.Errorf("%s has no objective %q; there are %s", o.Name, name, strings.Join(names, ", "))
 	}
 	if direction == "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/input"
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner/operator"
 	"autotune/tuner/operator/tree"
@@ -182,10 +183,7 @@ func recordedProblem(c *cli.Context, r *recording.Recording) (problem operator.P
 // or the only one all of whose tunables they tell.
 func recordedTemplate(c *cli.Context, op *operator.Operator, r *recording.Recording) (*operator.Template, error) {
 	if name := c.String("template"); name != "" {
-		names := make([]string, len(op.Templates))
-		for i, t := range op.Templates {
-			names[i] = t.Name
-		}
+		names := lists.Of(op.Templates, func(t *operator.Template) string { return t.Name })
 		t, _ := op.Template(name)
 		return t, oneOf("template", name, names)
 	}

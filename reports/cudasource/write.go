@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
 )
@@ -170,10 +171,7 @@ func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Na
 // launcher is the host function. NVRTC, which knows no host, passes it over. Kernels
 // get their arguments by address: they may take a tensor as a pointer to vectors.
 func (w Winner) launcher() string {
-	var parameters []string
-	for _, a := range w.Arguments() {
-		parameters = append(parameters, parameter(a))
-	}
+	parameters := lists.Of(w.Arguments(), parameter)
 	var b strings.Builder
 	b.WriteString("#ifndef __CUDACC_RTC__\n")
 	fmt.Fprintf(&b, "// %s puts the kernel on a stream. It checks no shapes and no pointers.\n", w.launcherName())
@@ -209,10 +207,7 @@ func (w Winner) launch(b *strings.Builder, l operator.Launch) {
 		b.WriteString("    // More than 48 KiB of dynamic shared memory must be allowed.\n")
 		step(b, fmt.Sprintf("cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %d)", l.Entry, l.SharedBytes))
 	}
-	var addresses []string
-	for _, i := range operator.Passed(w.Problem.Arguments, l) {
-		addresses = append(addresses, "&"+Identifier(w.Problem.Arguments[i].Name))
-	}
+	addresses := lists.Of(operator.Passed(w.Problem.Arguments, l), func(i int) string { return "&" + Identifier(w.Problem.Arguments[i].Name) })
 	b.WriteString("    {\n")
 	fmt.Fprintf(b, "        void* arguments[] = {%s};\n    ", strings.Join(append(addresses, "nullptr"), ", "))
 	launched := fmt.Sprintf("(const void*)%s, %s, %s, arguments, %d, stream", l.Entry, Dim3(l.Grid), Dim3(l.Block), l.SharedBytes)

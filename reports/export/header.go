@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/reports/cudasource"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
@@ -81,12 +82,7 @@ func (h *headerWriter) code() {
 
 // constants are the arguments that are copied to constant memory.
 func (h *headerWriter) constants() (all []operator.Argument) {
-	for _, a := range h.Arguments() {
-		if a.Symbol != "" && a.Elements > 0 {
-			all = append(all, a)
-		}
-	}
-	return all
+	return lists.Where(h.Arguments(), func(a operator.Argument) bool { return a.Symbol != "" && a.Elements > 0 })
 }
 
 func (h *headerWriter) types() {
@@ -148,10 +144,7 @@ func (h *headerWriter) launch() {
 
 // one writes one of the launches.
 func (h *headerWriter) one(i int, l operator.Launch) {
-	var addresses []string
-	for _, at := range operator.Passed(h.Problem.Arguments, l) {
-		addresses = append(addresses, "&"+member(h.Problem.Arguments[at].Name))
-	}
+	addresses := lists.Of(operator.Passed(h.Problem.Arguments, l), func(at int) string { return "&" + member(h.Problem.Arguments[at].Name) })
 	h.line("    {\n        CUlaunchConfig config;\n        CUlaunchAttribute attributes[3];")
 	h.line("        void* arguments[] = {%s};", strings.Join(append(addresses, "NULL"), ", "))
 	h.line("        memset(&config, 0, sizeof config);\n        memset(attributes, 0, sizeof attributes);")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 )
@@ -176,10 +177,7 @@ func (t Template) write(w *writer) {
 		w.line(2, "tunables:")
 	}
 	for _, tunable := range t.Tunables {
-		values := make([]string, len(tunable.Values))
-		for i, v := range tunable.Values {
-			values[i] = value(v)
-		}
+		values := lists.Of(tunable.Values, value)
 		w.line(3, "%s: [%s]", tunable.Name, strings.Join(values, ", "))
 	}
 	if len(t.Derived) > 0 {
@@ -204,10 +202,7 @@ func (t Template) write(w *writer) {
 	if len(t.Default) == 0 {
 		return
 	}
-	words := make([]string, len(t.Default))
-	for i, v := range t.Default {
-		words[i] = v.Name + ": " + value(v.Value)
-	}
+	words := lists.Of(t.Default, func(v space.Value) string { return v.Name + ": " + value(v.Value) })
 	w.note(2, "default")
 	w.line(2, "default: {%s}", strings.Join(words, ", "))
 }
@@ -221,10 +216,7 @@ func value(v expr.Value) string {
 }
 
 func list(texts []string) string {
-	words := make([]string, len(texts))
-	for i, text := range texts {
-		words[i] = scalar(text)
-	}
+	words := lists.Of(texts, scalar)
 	return "[" + strings.Join(words, ", ") + "]"
 }
 
