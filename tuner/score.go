@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -52,9 +53,7 @@ func ParseObjective(o *operator.Operator, text string) (Objective, error) {
 		names = append(names, lists.Of(o.Metrics, func(m operator.Metric) string { return m.Name })...)
 		return Objective{}, fmt.Errorf("%s has no objective %q; there are %s", o.Name, name, strings.Join(names, ", "))
 	}
-	if direction == "" {
-		direction = m.Best
-	}
+	direction = cmp.Or(direction, m.Best)
 	if direction == "" {
 		return Objective{}, fmt.Errorf("is the most or the least of %s the best? say --objective max:%[1]s or min:%[1]s, or `best: max` in its metrics", name)
 	}

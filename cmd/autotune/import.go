@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -78,10 +79,7 @@ func importOperator(c *cli.Context, path string) error {
 	}
 	o.Head = []string{"From the T1 document " + filepath.Base(path) + "."}
 	o.Template.Source = source
-	folder := c.String("output")
-	if folder == "" {
-		folder = o.Name
-	}
+	folder := cmp.Or(c.String("output"), o.Name)
 	if err := writeOperator(c, folder, o, files); err != nil {
 		return err
 	}
@@ -151,10 +149,7 @@ func importRecording(c *cli.Context, path string) error {
 // recordedProblem is the problem that trials are of: of the operator that the command
 // names, or one that bears the kernel's name. op and template are nil without the first.
 func recordedProblem(c *cli.Context, r *recording.Recording) (problem operator.ProblemRecord, op *operator.Operator, template *operator.Template, err error) {
-	shape := c.String("shape")
-	if shape == "" {
-		shape = operator.FormatShape(r.Metadata.Problem.Shape)
-	}
+	shape := cmp.Or(c.String("shape"), operator.FormatShape(r.Metadata.Problem.Shape))
 	if c.NArg() < 2 {
 		name := r.Metadata.Problem.Operator
 		if !tree.IsName(name) || shape == "" {
