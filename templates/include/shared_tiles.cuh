@@ -5,8 +5,8 @@
 //
 // A block goes through its part of that row from its end to its beginning. First comes the beginning of a
 // tile, whose sums it leaves in a workspace (LeftSums). Last comes the rest of another. The block that has
-// a tile's last stages waits for the sums of the blocks before it and adds them up, always in the same
-// order. It waits for none that may start after it, and those left their sums first of all.
+// a tile's last stages waits for the sums of the blocks before it. It adds them up, always in the same
+// order. It waits for no block that may start after it, and those left their sums first of all.
 //
 //   SHARING  blocks in step: their tiles lie below each other, and they are at the same stages of the same
 //            columns at a time, so that the L2 has those. 0: none, and blocks take whole tiles alone
