@@ -158,8 +158,8 @@ struct Kept {
     }
 };
 
-// by_groups calls group(k, count) for all items of a thread that are not held, kUnroll at once, or does
-// so from the last to the first; count is a constant.
+// by_groups calls group(k, count) for all items of a thread that are not held, kUnroll at once. Back, it
+// goes from the last to the first. The count is a constant.
 template <int Number> struct Count { static constexpr int value = Number; };
 template <bool Back, class Group>
 __device__ __forceinline__ void by_groups(Group group) {
