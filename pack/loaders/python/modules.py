@@ -23,6 +23,8 @@ OTHER = {"padding_mode": "zeros", "return_indices": False}
 
 def arguments(call, module, **known):
     """A module's tensors beside its input, as far as they are its own, and the other arguments of PyTorch's function."""
+    if getattr(module, "running_mean", 0) is None:
+        known["training"] = True  # by the batch's statistics, in training or not
     values = [known.get(name, getattr(module, name, None)) for name, _, _ in call.parameters]
     return [getattr(module, name, None) for name in call.weights], tuple(values)
 
@@ -36,8 +38,6 @@ def why_not(call, module, training):
         return "momentum=None"  # a mean of all batches
     tensors, values = arguments(call, module, training=training)
     for place, t in zip(call.places[1:], tensors):
-        if t is None and place in call.kernels.operator.renewed:
-            return f"it has no {call.kernels.operator.read[place]['name']}"
         if t is not None and not call.kernels.operator.takes(t.dtype):
             return f"its parameters are {t.dtype}"
     if call.asks:  # an input's shape tells
