@@ -142,7 +142,7 @@ class Operator:
         self.entries = [e for e in MANIFEST["entries"] if e["operator"] == spec["name"]]
         self.families = [f for f in MANIFEST.get("families", ()) if f["operator"] == spec["name"]]
         self.general = [g for g in MANIFEST["general"] if g["operator"] == spec["name"]]
-        self.calls = []  # of PyTorch's functions; settings may end with the place of one
+        self.calls = []  # of PyTorch's functions the folds; settings may end with the place of one
         self.orders = sorted({e["values"][self.order] for e in self.entries + self.families}) if self.order else [SHAPED]
 
     def need(self, condition, message):
@@ -344,7 +344,7 @@ class Operator:
         """Settings and shapes as kernels have them, and the shape of the output, as resolved() takes it."""
         if len(settings) == len(self.components):
             return settings, shapes, None
-        return self.calls[settings[-1]].folding(settings, shapes)
+        return self.calls[settings[-1]](settings, shapes)
 
     def results(self, values, dtype, answer=None):
         """Of each output its shape, type and strides, None of one that is contiguous."""
