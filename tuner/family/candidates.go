@@ -26,9 +26,9 @@ type option struct {
 // options are what candidates are taken from.
 type options []*option
 
-// gather lists the kernels that may be entries. Of what won each search, alone or together with others, it
-// takes one at least: of searches for kernels that take the dimensions, then, as far as there is time, of
-// those for kernels made for the shape, whose templates can take them. Last come the others.
+// gather lists the kernels that may be entries. One at least won each search for kernels that take the
+// dimensions, alone or together with others. The same holds, as far as there is time, of searches for kernels
+// made for the shape, whose templates can take them. Last come the others.
 func (t *tuning) gather(ctx context.Context) error {
 	most := mostCandidates
 	if t.Budget > 0 {
