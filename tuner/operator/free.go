@@ -21,10 +21,13 @@ import (
 // SizesSymbol is the variable in constant memory that a kernel reads free values from.
 const SizesSymbol = "autotune_sizes"
 
+// IntSize is the type of sizes that are integers.
+const IntSize = "int"
+
 // Size is a value that depends on a free dimension: a member of the struct in constant memory.
 type Size struct {
 	Name  string     `json:"name"` // by which expressions know it
-	Type  string     `json:"type"` // in C++: "int", or "double" of a number
+	Type  string     `json:"type"` // in C++: IntSize, or "double" of a number
 	Value expr.Value `json:"-"`    // for the problem's own shape
 }
 
@@ -163,7 +166,7 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 		if !named(macro) {
 			continue
 		}
-		size := Size{name, "int", v}
+		size := Size{name, IntSize, v}
 		switch v.Kind() {
 		case expr.KindString:
 			return fmt.Errorf("`%s`, the word %v, depends on a free dimension; only numbers can", name, v)
@@ -171,7 +174,7 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 			size.Type = "double"
 		case expr.KindInt:
 			n, _ := v.AsInt()
-			inverses = append(inverses, Size{inverse + name, "int", expr.Int(math.MaxInt32 / max(n, 1))})
+			inverses = append(inverses, Size{inverse + name, IntSize, expr.Int(math.MaxInt32 / max(n, 1))})
 		}
 		k.Sizes = append(k.Sizes, size)
 	}
@@ -197,9 +200,35 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 		return nil
 	}
 	// Not among the macros: those are known before the struct, whose members may have their names.
-	k.Source = fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {%s};\n%s%s#line 1\n%s",
-		members.String(), SizesSymbol, contents.String(), sizeText, macros.String(), k.Source)
+	k.Source = fmt.Sprintf("struct AutotuneSizes {%s };\n%s%s%s\n%s%s#line 1\n%s",
+		members.String(), sizesBegin, contents.String(), sizesEnd, sizeText, macros.String(), k.Source)
 	return nil
+}
+
+// The variable, around its contents.
+const (
+	sizesBegin = "__constant__ AutotuneSizes " + SizesSymbol + " = {"
+	sizesEnd   = "};"
+)
+
+// OfAnySize is the kernel as a compiler sees it, with ones for its sizes: of kernels that differ in their
+// sizes alone it is the same. Not ok: it has none, or one that is no integer.
+func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
+	before, rest, found := strings.Cut(k.Source, sizesBegin)
+	_, after, closed := strings.Cut(rest, sizesEnd)
+	if !found || !closed || slices.ContainsFunc(k.Sizes, func(s Size) bool { return s.Type != IntSize }) {
+		return k, false
+	}
+	k.Sizes = slices.Clone(k.Sizes)
+	for i := range k.Sizes {
+		k.Sizes[i].Value = expr.Int(1)
+	}
+	k.Launches, k.Workspaces = slices.Clone(k.Launches), nil
+	for i, l := range k.Launches {
+		k.Launches[i] = Launch{Entry: l.Entry}
+	}
+	k.Source = before + sizesBegin + strings.Repeat("1, ", len(k.Sizes)-1) + "1" + sizesEnd + after
+	return k, true
 }
 
 // names gives what tells whether the kernel's code names a macro, be it in parts: as POSITIONS_##X.
