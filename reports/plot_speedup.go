@@ -50,8 +50,8 @@ func SpeedupPlot(w io.Writer, b BestConfig) error {
 		return err
 	}
 	s, u := barScale(all), b.unit()
-	p := newRows(len(rows), s.label("time of a launch, "+u.name)+" (shorter is better), and the winner's speedup")
-	s.apply(&p.X, u.perMS)
+	p := newRows(len(rows), s.label("time of a launch, "+u.Name)+" (shorter is better), and the winner's speedup")
+	s.apply(&p.X, u.PerMS)
 	lengths := make([]float64, len(times))
 	for i, ms := range times {
 		lengths[i] = s.at(ms)

@@ -175,7 +175,7 @@ func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 // encode chooses machine words for values and finds which checks are harmless.
 func (m *model) encode() {
 	m.terms = terms{strings: map[string]uint64{}, made: map[string]*term{}}
-	to := newTranslator(&m.terms)
+	to := &translator{&m.terms, map[string]*term{}, map[*expr.Node]*term{}, map[*expr.Node]*term{}}
 	m.words = make([][]uint64, len(m.Tunables))
 	m.kinds = make([]expr.Kind, len(m.Tunables))
 	for i, t := range m.Tunables {

@@ -14,7 +14,6 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
-	"autotune/internal/input"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner/device"
@@ -114,11 +113,6 @@ func writeShown(c *cli.Context, s shown) error {
 		return fmt.Errorf("--plot %s: %w", plot, err)
 	}
 	return output.To(path, s.plot)
-}
-
-// readBests reads a best-config document, or a list of them.
-func readBests(ctx context.Context, path string) ([]reports.BestConfig, error) {
-	return input.File(ctx, path, reports.ReadBestConfigs)
 }
 
 func simulateCommand() *cli.Command {

@@ -100,7 +100,7 @@ func dataOf(s Search, most int) data {
 	b := s.Best
 	told := b.Tell(s.Details)
 	d := data{
-		Unit: unit{told.Unit.Name(), told.Unit.PerMS()}, Winner: -1, Templates: []parameters{}, Ties: []int{}, Compared: []bar{}, Levels: []bar{},
+		Unit: unit(told.Unit), Winner: -1, Templates: []parameters{}, Ties: []int{}, Compared: []bar{}, Levels: []bar{},
 	}
 	for _, status := range trial.Statuses {
 		d.Statuses = append(d.Statuses, string(status))
