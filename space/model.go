@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -40,7 +41,7 @@ func newModel(ctx context.Context, p Part) (*model, error) {
 	m := &model{Part: p, slots: map[string]int{}}
 	for i, t := range p.Tunables {
 		m.slots[t.Name] = i
-		m.allowed = append(m.allowed, declared(len(t.Values)))
+		m.allowed = append(m.allowed, lists.Places(len(t.Values)))
 	}
 	if err := m.checkNames(); err != nil {
 		return nil, err
