@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"autotune/internal/cudafile"
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/operator/tree"
@@ -41,11 +42,7 @@ func (b binder) free(names []string) {
 			b.fail("", "the dimension `%s` is given as free twice", name)
 		}
 	}
-	for _, name := range b.Operator.Shape {
-		if slices.Contains(names, name) {
-			b.Free = append(b.Free, name)
-		}
-	}
+	b.Free = lists.Where(b.Operator.Shape, func(name string) bool { return slices.Contains(names, name) })
 }
 
 // fixed is the same problem without free dimensions.
@@ -77,11 +74,7 @@ func (u use) folder(tunables, kept space.Values) *expr.Folder {
 
 // kept are the derived values that the template's kernel has as constants, for a configuration.
 func (c configured) kept() space.Values {
-	var kept space.Values
-	for _, name := range c.t.Keep {
-		kept = append(kept, space.Value{Name: name, Value: c.env[name]})
-	}
-	return kept
+	return lists.Of(c.t.Keep, func(name string) space.Value { return space.Value{Name: name, Value: c.env[name]} })
 }
 
 // sizes are the names of the values that depend on free dimensions, where a folder reduces formulas.
@@ -248,9 +241,7 @@ func (k *Kernel) names() func(macro string) bool {
 
 // sizeLimits are the constraints that every free value is an int of C++.
 func (u use) sizeLimits() []Formula {
-	var limits []Formula
-	for _, name := range sorted(u.sizes(u.folder(nil, nil))) {
-		limits = append(limits, constant(fmt.Sprintf("%d <= %s <= %d", math.MinInt32, name, math.MaxInt32)))
-	}
-	return limits
+	return lists.Of(sorted(u.sizes(u.folder(nil, nil))), func(name string) Formula {
+		return constant(fmt.Sprintf("%d <= %s <= %d", math.MinInt32, name, math.MaxInt32))
+	})
 }
