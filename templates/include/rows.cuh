@@ -13,12 +13,15 @@
 // The macros: TEAM threads a row in a block of THREADS, SPLIT blocks a row, VEC elements a vector,
 // UNROLL, and KEEP: where a row is until its state is known. `again` reads it a second time, from
 // its end to its begin: what was read last is in the L2 still, where the row has not enough room.
-// `partly` reads again what is behind a thread's first KEPT items.
+// `partly` has a thread's first HELD items in registers, and reads again what is behind the next KEPT.
 #pragma once
 #include "row_state.cuh"
 
 enum Keep { registers, shared, again, partly };
 
+#ifndef HELD
+#define HELD 0
+#endif
 #ifndef GIVEN
 #define GIVEN 0  // states are known beforehand
 #endif
@@ -34,7 +37,8 @@ constexpr int kVectors = (LENGTH + (kAligned ? 0 : VEC - 1) + VEC - 1LL) / VEC;
 constexpr int kItems = (kVectors + TEAM * SPLIT - 1) / (TEAM * SPLIT);  // vectors of a thread
 constexpr bool kFull = kAligned && kVectors == kItems * TEAM * SPLIT;
 constexpr bool kAgain = KEEP == again || KEEP == partly;  // then the L2 shall have inputs, and no answers
-constexpr int kUnroll = KEEP == registers || UNROLL > kItems ? kItems : UNROLL;
+constexpr int kHeld = HELD < kItems ? HELD : kItems, kLoaded = kItems - kHeld;
+constexpr int kUnroll = KEEP == registers || UNROLL > kLoaded ? kLoaded : UNROLL;
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
 
@@ -130,20 +134,21 @@ struct Vectors {
 // Kept are a thread's items until their row's state is known: in registers, or in shared memory,
 // where each thread finds its own alone.
 struct Kept {
-    float own[KEEP == registers ? kItems : 1][VEC];
+    float own[KEEP == registers ? kItems : kHeld > 0 ? kHeld : 1][VEC];
     Element* staged;
-    int items;  // that are in shared memory: all, or the first of `partly`
+    int items;  // that are in shared memory, behind those held: all, or the first of `partly`; 0: none is held either
 
-    __device__ __forceinline__ Element* place(int k) const { return staged + (k * THREADS + static_cast<int>(threadIdx.x)) * VEC; }
+    __device__ __forceinline__ bool staged_to(int k) const { return k <= kHeld + items; }
+    __device__ __forceinline__ Element* place(int k) const { return staged + ((k - kHeld) * THREADS + static_cast<int>(threadIdx.x)) * VEC; }
     __device__ __forceinline__ void put(const float (&v)[VEC], int k) {
 #pragma unroll
         for (int e = 0; KEEP == registers && e < VEC; ++e) own[k][e] = v[e];
-        if (KEEP == shared || (KEEP == partly && k < items)) store_elements<VEC>(place(k), v);
+        if (KEEP == shared || (KEEP == partly && staged_to(k + 1))) store_elements<VEC>(place(k), v);
     }
     // get gives the items from `first` on.
     template <int Count>
     __device__ __forceinline__ void get(float (&v)[Count][VEC], const Vectors& of, const Element* x, int first) const {
-        const bool staged_all = KEEP == shared || (KEEP == partly && first + Count <= items);
+        const bool staged_all = KEEP == shared || (KEEP == partly && staged_to(first + Count));
 #pragma unroll
         for (int i = 0; KEEP == registers && i < Count * VEC; ++i) v[i / VEC][i % VEC] = own[first + i / VEC][i % VEC];
 #pragma unroll
@@ -153,25 +158,29 @@ struct Kept {
     }
 };
 
-// by_groups calls group(k, count) for all items of a thread, kUnroll at once, or does so from the
-// last to the first; count is a constant.
+// by_groups calls group(k, count) for all items of a thread that are not held, kUnroll at once. Back, it
+// goes from the last to the first. The count is a constant.
 template <int Number> struct Count { static constexpr int value = Number; };
 template <bool Back, class Group>
 __device__ __forceinline__ void by_groups(Group group) {
-    constexpr int kRest = kItems % kUnroll, kLast = kItems - kRest - kUnroll;
+    constexpr int kRest = kLoaded % kUnroll, kLast = kLoaded - kRest - kUnroll;
     if constexpr (Back && kRest > 0) group(kItems - kRest, Count<kRest>());
 #pragma unroll 1
-    for (int k = 0; k <= kLast; k += kUnroll) group(Back ? kLast - k : k, Count<kUnroll>());
+    for (int k = 0; k <= kLast; k += kUnroll) group(kHeld + (Back ? kLast - k : k), Count<kUnroll>());
     if constexpr (!Back && kRest > 0) group(kItems - kRest, Count<kRest>());
 }
 
 // take_row joins a thread's items to a state.
 template <class Row>
 __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& kept, const Element* x) {
+#pragma unroll
+    for (int k = 0; k < kHeld; ++k) of.load<true>(kept.own[k], x, k);
+#pragma unroll
+    for (int k = 0; k < kHeld; ++k) of.join(state, kept.own[k], k);
     by_groups<false>([&](int first, auto count) {
         constexpr int kCount = count.value;
         float v[kCount][VEC];
-        const bool once = KEEP == partly && first + kCount <= kept.items;
+        const bool once = KEEP == partly && kept.staged_to(first + kCount);
 #pragma unroll
         for (int u = 0; !once && u < kCount; ++u) of.load<false>(v[u], x, first + u);
 #pragma unroll
@@ -199,6 +208,16 @@ __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, co
 #pragma unroll
         for (int u = 0; u < count.value; ++u) of.give(state, v[u], y, weights, first + u);
     });
+#pragma unroll
+    for (int k = 0; k < kHeld; ++k) {
+        float v[VEC];
+        if (kept.items == 0)
+            of.load<true>(v, x, k);
+        else
+#pragma unroll
+            for (int e = 0; e < VEC; ++e) v[e] = kept.own[k][e];
+        of.give(state, v, y, weights, k);
+    }
 }
 
 // merge_team merges the states of a team. All of its threads know the result.

@@ -1,7 +1,7 @@
 // rows_in_turn.cuh: long rows (rows.cuh), few at a time, each read from memory once. As many blocks
 // as the chip has room for are AT_ONCE groups, and a group of SPLIT blocks has one row after the
-// other. A block keeps the first KEPT items of its threads' part of the row in shared memory; so few
-// rows are under way that the L2 has the rest of them.
+// other. A block keeps the first HELD items of its threads' part of the row in registers, the next KEPT in
+// shared memory; so few rows are under way that the L2 has the rest of them.
 //
 //   global -> shared, L2   a block's part of a row, and its state
 //   states -> Row          when all parts of the row are there, in one order
@@ -65,7 +65,7 @@ __device__ __forceinline__ Row row_of(const unsigned* parts, int* read) {
 
 template <class T>
 __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, float* counters, T* y, const Weights& weights) {
-    constexpr int kKept = KEPT < kItems ? KEPT / kUnroll * kUnroll : kItems;
+    constexpr int kKept = KEPT < kLoaded ? KEPT / kUnroll * kUnroll : kLoaded;
     extern __shared__ __align__(16) unsigned char staged[];
     __shared__ int next, mine[SPLIT];  // parts of the row at hand: as a rule one
     wait_for_launches();
@@ -103,7 +103,7 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
             Weights its = weights;
             state.finish({LENGTH, row, of.from == 0}, its);
             give_row(state, of, kept, x, y, its);
-            kept.items = 0;  // shared memory has the part that was read last
+            kept.items = 0;  // shared memory and registers have the part that was read last
         }
     }
 }

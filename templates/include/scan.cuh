@@ -1,7 +1,7 @@
 // scan.cuh: running sums or products along rows or columns, of each element those up to it. A team of
 // threads has a row and goes through it, tile by tile: VEC neighbours a thread, joined in registers,
 // then across its warp by shuffles and across warps in shared memory. What the tiles before come to
-// is carried in registers. A column has one thread, since those beside it have the columns beside.
+// is carried in registers, in double: a float would be rounded as often as there are tiles. A column has one thread, since those beside it have the columns beside.
 //
 // Tunables
 //   threads  of a block; of a row's team, too
@@ -73,7 +73,8 @@ template <class Source>
 __device__ __forceinline__ void scan_row(const Source& x, Element* y, long long row) {
     __shared__ float warps[THREADS / 32];
     const int first = turn_of(threadIdx.x, THREADS) * VEC;
-    float carry = none(), v[VEC], all;
+    double carry = none();
+    float v[VEC], all;
     load(v, x, row, first);
 #pragma unroll 1
     for (long long from = first; from - first < LENGTH; from += THREADS * VEC) {
@@ -81,7 +82,7 @@ __device__ __forceinline__ void scan_row(const Source& x, Element* y, long long 
         load(next, x, row, from + THREADS * VEC);
 #pragma unroll
         for (int e = 1; e < VEC; ++e) own = both(own, v[e]);
-        float sum = both(carry, before_in_tile(own, warps, all));
+        float sum = both(static_cast<float>(carry), before_in_tile(own, warps, all));
 #pragma unroll
         for (int e = 0; e < VEC; ++e) {
             const float until = both(sum, v[e]);
@@ -89,7 +90,7 @@ __device__ __forceinline__ void scan_row(const Source& x, Element* y, long long 
             sum = until;
         }
         store(y + row, v, from);
-        carry = both(carry, all);
+        carry = both(carry, static_cast<double>(all));
 #pragma unroll
         for (int e = 0; e < VEC; ++e) v[e] = next[e];
     }
