@@ -47,7 +47,7 @@ class Functions:
         self.calls = {function: [Call(kernels[c["operator"]], function, c["arguments"]) for c in calls] for function, calls in listed.items()}
 
     def __contains__(self, name):
-        return name in self.calls
+        return plain(name) in self.calls
 
     def found(self, function, given, why):
         """What a call is: its arguments in words, and the problem or why it is none."""
@@ -58,12 +58,17 @@ class Functions:
         args, keywords = given
         found = {"arguments": words((*args, *keywords))}
         if why is None:
-            for call in self.calls[function]:
+            for call in self.calls[plain(function)]:
                 try:
                     return {**found, **problem(call, args, dict(keywords))}
                 except REFUSALS as error:
                     why = str(error)
         return {**found, "why": why}
+
+
+def plain(name):
+    """The function that one in place computes: relu of relu_."""
+    return name.removesuffix("_")
 
 
 def words(values):
@@ -99,8 +104,9 @@ def problem(call, args, keywords):
     operator.need(all(t is None or is_tensor(t) for t in tensors), "its arguments are no plain tensors")
     told = next((t for place, t in zip(call.places, tensors) if place == operator.teller), tensors[0])
     dtype = told[1]
-    for t, place, kind in zip(tensors, call.places, operator.types([operator.read[i] for i in call.places], dtype)):
-        operator.need(t is None or t[1] == kind, f"{operator.read[place]['name']} is {t and word(t)}; it must be {WORDS.get(kind, kind)}")
+    for i, (t, place, kind) in enumerate(zip(tensors, call.places, operator.types([operator.read[i] for i in call.places], dtype))):
+        truths = i == call.added and t and t[1] == torch.bool
+        operator.need(t is None or t[1] == kind or truths, f"{operator.read[place]['name']} is {t and word(t)}; it must be {WORDS.get(kind, kind)}")
     values = [None if given.get(name) == () else given.get(name) for name, _, _ in call.parameters]
     shapes = [None if t is None else t[0] for t in tensors]
     call.fits(shapes[0], values)

@@ -109,19 +109,27 @@ def alike(a, b):
     return a == b or isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=1e-12)
 
 
+def resolved(answer, own):
+    """The shape of an answer, whose negative extents are those of the operator's own output, counted from the end."""
+    return own if answer is None else tuple(own[i - len(answer)] if n < 0 else n for i, n in enumerate(answer))
+
+
 def bits(number):
     """A number of floating point among integers."""
     return int.from_bytes(struct.pack("<d", number + 0.0), "little", signed=True)
 
 
 class Operator:
-    """An operator of the pack: what it takes, and how its kernels are chosen."""
+    """An operator of the pack: what it takes, and how its kernels are chosen. In place its output is the first tensor's memory."""
 
-    def __init__(self, spec):
-        self.spec, self.name, self.tensors = spec, spec["name"], spec["tensors"]
+    def __init__(self, spec, in_place=False):
+        self.spec, self.name, self.tensors = spec, spec["name"] + "_" * in_place, spec["tensors"]
         self.read = [t for t in self.tensors if t["role"] != "output"]
-        self.outputs = [t for t in self.tensors if t["role"] == "output"]
-        self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout"]  # those that kernels also write
+        written = [t for t in self.tensors if t["role"] == "output"]
+        self.outputs = [] if in_place else written
+        self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout" or in_place and i == 0]  # those that kernels also write
+        self.places = {t["name"]: i for i, t in enumerate(self.read)}  # of pointers
+        self.places.update((t["name"], 0 if in_place else len(self.read) + i) for i, t in enumerate(written))
         self.teller = next((i for i, t in enumerate(self.read) if t.get("type_by")), 0)  # the tensor whose type is the problem's
         self.word = next((t["type_by"] for t in self.tensors if t.get("type_by")), None)
         self.order = next((t["order_by"] for t in self.tensors if t.get("order_by")), None)
@@ -130,9 +138,10 @@ class Operator:
         self.specs = {c["name"]: p for p in spec["parameters"] for c in p["components"] if p["name"] not in of_tensors}
         self.components = list(self.specs)
         self.defaults = {c["name"]: c.get("default") for p in spec["parameters"] for c in p["components"]}
-        self.entries = [e for e in MANIFEST["entries"] if e["operator"] == self.name]
-        self.families = [f for f in MANIFEST.get("families", ()) if f["operator"] == self.name]
-        self.general = [g for g in MANIFEST["general"] if g["operator"] == self.name]
+        self.entries = [e for e in MANIFEST["entries"] if e["operator"] == spec["name"]]
+        self.families = [f for f in MANIFEST.get("families", ()) if f["operator"] == spec["name"]]
+        self.general = [g for g in MANIFEST["general"] if g["operator"] == spec["name"]]
+        self.calls = []  # of PyTorch's functions; settings may end with the place of one
         self.orders = sorted({e["values"][self.order] for e in self.entries + self.families}) if self.order else [SHAPED]
 
     def need(self, condition, message):
@@ -248,10 +257,10 @@ class Operator:
             self.need(shape is None or tuple(shape) == want, f"{t['name']} has the shape {shape and tuple(shape)}; here it should have {want}")
         return values
 
-    def may_serve(self, settings):
-        """Whether some kernel was made for these parameters, whatever the dimensions."""
+    def made_for(self, settings):
+        """The entries and families that were made for these parameters, whatever the dimensions."""
         known = self.decoded(settings)
-        return any(all(alike(entry["values"].get(name, value), value) for name, value in known.items()) for entry in self.entries + self.families)
+        return [e for e in self.entries + self.families if all(alike(e["values"].get(name, value), value) for name, value in known.items())]
 
     @staticmethod
     def shape(tensor, values):
@@ -329,10 +338,22 @@ class Operator:
         """Of each tensor that is read and of each output, whether its second dimension lies last in memory."""
         return [bool(t.get("order_by")) and values[self.order] == LAST and len(t["shape"]) > 2 for t in (*self.read, *self.outputs)]
 
-    def results(self, values, dtype):
+    def taken(self, settings, shapes):
+        """Settings and shapes as kernels have them, and the shape of the output, as resolved() takes it."""
+        if len(settings) == len(self.components):
+            return settings, shapes, None
+        return self.calls[settings[-1]].folding(settings, shapes)
+
+    def results(self, values, dtype, answer=None):
         """Of each output its shape, type and strides, None of one that is contiguous."""
-        shapes, lasts = [self.shape(t, values) for t in self.outputs], self.lasts(values)[len(self.read):]
+        shapes, lasts = [resolved(answer, self.shape(t, values)) for t in self.outputs], self.lasts(values)[len(self.read):]
         return [(s, kind, last_strides(s) if last else None) for s, kind, last in zip(shapes, self.types(self.outputs, dtype), lasts)]
+
+
+def slower(kernel, way="torch_eager"):
+    """Whether PyTorch took less time, where the search had it take turns with the kernel."""
+    beside = kernel.get("evidence", {}).get("baselines", {}).get(way)
+    return beside is not None and beside["speedup"] < 1
 
 
 def by_tree(family, values, gpu):
@@ -522,23 +543,24 @@ class Plan:
 
     def __init__(self, operator, device, settings, mode, dtype, shapes, last=False):
         self.gpu = gpu(device)
+        settings, shapes, answer = operator.taken(settings, shapes)
         values, self.kernel = operator.decide(settings, shapes, dtype, mode, self.gpu, last)
-        self.types, self.outputs = operator.types(operator.read, dtype), operator.results(values, dtype)
+        self.types, self.outputs = operator.types(operator.read, dtype), operator.results(values, dtype, answer)
         self.lasts = operator.lasts(values)[:len(self.types)]
-        names = [t["name"] for t in (*operator.read, *operator.outputs)]
+        given = len(operator.read) + len(operator.outputs)
         self.places, self.room = [], 0  # of workspaces, in the one that holds all
         for w in self.kernel.get("workspaces", ()):
             self.places.append(self.room if w["bytes"] else None)
             self.room += ceil_div(w["bytes"], 256) * 256
-        self.count, self.frames = len(names) + len(self.places), []
+        self.count, self.frames = given + len(self.places), []
         if "launches" in self.kernel:
-            names += [w["name"] for w in self.kernel["workspaces"]]
-            self.steps = [Step(self.gpu, self.kernel, l, [names.index(name) for name in l["arguments"]]) for l in self.kernel["launches"]]
+            places = {**operator.places, **{w["name"]: given + i for i, w in enumerate(self.kernel["workspaces"])}}
+            self.steps = [Step(self.gpu, self.kernel, l, [places[name] for name in l["arguments"]]) for l in self.kernel["launches"]]
             return
-        elements = math.prod(self.outputs[0][0])
+        elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
         launch = {"entry": self.kernel["entry"], "grid": (min(ceil_div(elements, 256), 1 << 20), 1, 1), "block": (256, 1, 1), "shared_bytes": 0}
         sizes = [bits(v) if isinstance(v, float) else int(v) for v in map(values.get, self.kernel["sizes"])] + [elements]
-        self.steps = [Step(self.gpu, self.kernel, launch, range(len(names)), sizes)]
+        self.steps = [Step(self.gpu, self.kernel, launch, operator.places.values(), sizes)]
 
     def numbers(self, number):
         """All of it, as the library over PyTorch's stable ABI reads it. A function gives the number of a type."""
