@@ -96,6 +96,8 @@ struct ProductsWork : AttentionWork {
     __device__ __forceinline__ static void leave(Sums& sums, const Operands& of, const Rows& rows, const Tile& tile, int mine, float* products) {
         const int lane = threadIdx.x % 32, first = tile.n * TILE_N + lane % 4 * 2;
         const float inverse = inverse_of(rows.power), other = inverse_of(power(of, tile.group));
+        const float smaller = fminf(inverse, other), larger = fmaxf(inverse, other) * static_cast<float>(SCALE);
+        const bool edge = CAUSAL || (tile.n + 1) * TILE_N > KEYS;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int row = tile.m * TILE_M + mine + lane / 4 + 8 * half;
@@ -110,10 +112,10 @@ struct ProductsWork : AttentionWork {
                 for (int i = 0; i < 2; ++i) {
                     const int column = first + 8 * j + i;
                     float& sum = sums[4 * j + 2 * half + i];
-                    // Half of a product that was too large may be an infinity: let it be seen.
-                    sum = is_finite(sum) ? unscaled(sum, inverse, other) * static_cast<float>(SCALE) : NAN;
+                    // Half of a product that was too large may be an infinity: times zero it is NaN, and seen.
+                    sum = fmaf(sum, 0.0f, sum * smaller * larger);
                     if (MASK_BATCH && there && column < KEYS) sum += __ldg(mask + column);
-                    if ((CAUSAL && column > row) || column >= KEYS) sum = negative_infinity();
+                    if (edge && ((CAUSAL && column > row) || column >= KEYS)) sum = negative_infinity();
                     most = fmaxf(most, sum);
                 }
                 if (there) store_two<KEYS>(products + line * KEYS, first + 8 * j, sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);

@@ -37,6 +37,7 @@ WGMMA(wgmma_fp16, f16, ", 0", 176, 16, 88, WGMMA_NAMES_88, "%88", "%89", "%90", 
 namespace {
 
 constexpr int kConsumerWarps = 8, kProducerWarps = PRODUCERS / 32, kConsumerThreads = 32 * kConsumerWarps;
+constexpr int kConsumerRegisters = PRODUCERS == 128 ? 224 : COLUMNS > 128 ? 216 : 208, kProducerRegisters = PRODUCERS == 128 ? 64 : 256 - kConsumerRegisters;
 constexpr int kStageDepth = DEPTH * kStepDepth, kBoxLines = 8, kBoxBytes = kBoxLines * kStageDepth * 4;
 constexpr int kSlabBytes = COLUMNS * 16, kPlaneBytes = kSlabs * kSlabBytes, kStageBytes = DEPTH * kPlaneBytes;
 constexpr int kRowBytes = 2 * kBoxBytes;  // a warp's
@@ -236,9 +237,15 @@ __device__ __forceinline__ void consume(const SplitMemory& memory, const typenam
     Ring<AHEAD> ring;
     Ring<STAGES> pipeline;
     Sums sums = {}, some = {};
-    Tile tile = Tiles<Work>::at(blockIdx.x), done = tile;
-    Rows rows(of, tile, tile.m * TILE_M + mine), done_rows = rows;
-    for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
+    Tile tile = Tiles<Work>::at(blockIdx.x);
+    Rows rows(of, tile, tile.m * TILE_M + mine);
+    // leave is of the tile before the index-th; it looks for all that it needs again, since registers are few.
+    const auto leave = [&](int index) {
+        const Tile done = Tiles<Work>::at(index - gridDim.x);
+        Work::leave(sums, of, Rows(of, done, done.m * TILE_M + mine), done, mine, y);
+    };
+    int index = blockIdx.x;
+    for (; index < Tiles<Work>::all(); index += gridDim.x) {
         const int end = Work::stages(tile);
         Tile next = tile;
         Rows next_rows = rows;
@@ -262,7 +269,7 @@ __device__ __forceinline__ void consume(const SplitMemory& memory, const typenam
                 if (step == 0 && !begins && threadIdx.x % 32 == 0) mbarrier_arrive(memory.empty(pipeline.place == 0 ? STAGES - 1 : pipeline.place - 1));
             }
             if (s == 0 && index >= static_cast<int>(gridDim.x)) {
-                Work::leave(sums, of, done_rows, done, mine, y);
+                leave(index);
 #pragma unroll
                 for (float& sum : sums) sum = 0.0f;
             }
@@ -277,10 +284,9 @@ __device__ __forceinline__ void consume(const SplitMemory& memory, const typenam
                 for (int i = 0; i < COLUMNS / 2; ++i) sums[i] += some[i];
             }
         }
-        done = tile, done_rows = rows;
         tile = next, rows = next_rows;
     }
-    Work::leave(sums, of, done_rows, done, mine, y);
+    leave(index);
 }
 
 // split_gemm is the whole kernel.
@@ -291,10 +297,10 @@ __device__ __forceinline__ void split_gemm(char* shared, const typename Work::Op
     wait_for_launches();
     __syncthreads();
     if (threadIdx.x >= kConsumerThreads) {
-        fewer_registers<PRODUCERS == 128 ? 64 : 48>();
+        fewer_registers<kProducerRegisters>();
         produce<Work>(memory, of);
     } else {
-        more_registers<PRODUCERS == 128 ? 224 : 208>();
+        more_registers<kConsumerRegisters>();
         consume<Work>(memory, of, y);
     }
 }
