@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"image/color"
 	"io"
 	"math"
@@ -293,10 +294,7 @@ func dotScale(low, high float64) scale {
 	if high > 4*low {
 		return scale{log: true, low: low * math.Pow(high/low, -0.06), high: high * math.Pow(high/low, 0.08)}
 	}
-	pad := (high - low) * 0.16
-	if pad == 0 {
-		pad = high * 0.05
-	}
+	pad := cmp.Or((high-low)*0.16, high*0.05)
 	return scale{low: max(0, low-pad/2), high: high + pad}
 }
 

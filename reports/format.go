@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"autotune/internal/lists"
 	"autotune/tuner"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -102,10 +103,7 @@ func (b BestConfig) parameterWords() []string {
 	if words := strings.Fields(b.Problem.Text); len(words) > 2 {
 		return words[2:]
 	}
-	var words []string
-	for _, p := range b.Problem.Parameters {
-		words = append(words, p.Name+"="+p.Value)
-	}
+	words := lists.Of(b.Problem.Parameters, func(p operator.Parameter) string { return p.Name + "=" + p.Value })
 	if b.Problem.Math != "" {
 		words = append(words, "math="+b.Problem.Math)
 	}

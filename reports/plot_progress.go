@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"autotune/internal/lists"
 	"autotune/tuner"
 	"autotune/tuner/simulate"
 	"autotune/tuner/strategy"
@@ -31,9 +32,7 @@ const progressLegend = vg.Length(124)
 // to compare with; it need not have a winner.
 func ProgressPlot(w io.Writer, b BestConfig, trials []trial.Trial) error {
 	levels, times := b.levels(), []float64(nil)
-	for _, l := range levels {
-		times = append(times, l.ms)
-	}
+	times = append(times, lists.Of(levels, func(l level) float64 { return l.ms })...)
 	for _, t := range trials {
 		if t.Status == trial.OK {
 			times = append(times, t.Time.Median)
@@ -245,10 +244,7 @@ func (s simulation) style(i int) draw.LineStyle {
 	if at < 0 {
 		at = len(known) + i
 	}
-	var devices []int
-	for _, one := range s.strategies {
-		devices = append(devices, one.Devices)
-	}
+	devices := lists.Of(s.strategies, func(one simulate.Standing) int { return one.Devices })
 	slices.Sort(devices)
 	more := slices.Index(slices.Compact(devices), s.strategies[i].Devices)
 	style := draw.LineStyle{Color: strategyColors[(at+more)%len(strategyColors)], Width: vg.Points(1.3)}
@@ -260,10 +256,7 @@ func (s simulation) style(i int) draw.LineStyle {
 
 // paintTop draws the means of the curves; the legend has the scores, best first.
 func (s simulation) paintTop(c draw.Canvas) {
-	curves := make([][]float64, len(s.strategies))
-	for i, standing := range s.strategies {
-		curves[i] = meanCurve(standing.Scores)
-	}
+	curves := lists.Of(s.strategies, func(standing simulate.Standing) []float64 { return meanCurve(standing.Scores) })
 	label := "share of the time"
 	if len(s.recordings) > 1 {
 		label += ", mean over recordings"
@@ -342,10 +335,7 @@ func panelTitle(name string, style text.Style, width vg.Length) []string {
 
 // paintPanel draws the curves on one recording, and the leader's score there.
 func (s simulation) paintPanel(c draw.Canvas, recording int, name string) {
-	curves := make([][]float64, len(s.strategies))
-	for i, standing := range s.strategies {
-		curves[i] = standing.Scores[recording].Curve
-	}
+	curves := lists.Of(s.strategies, func(standing simulate.Standing) []float64 { return standing.Scores[recording].Curve })
 	p := newPlot("", "")
 	p.X.Tick.Marker = plot.ConstantTicks(nil)
 	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.5, Label: "0.5"}, {Value: 1, Label: "1"}}

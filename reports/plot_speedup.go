@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner/trial"
 )
@@ -40,10 +41,7 @@ func SpeedupPlot(w io.Writer, b BestConfig) error {
 		return errNoWinner
 	}
 	rows := b.rows()
-	var times []float64
-	for _, r := range rows {
-		times = append(times, r.ms)
-	}
+	times := lists.Of(rows, func(r row) float64 { return r.ms })
 	all, floor := times, b.Roofline.FloorMS
 	if floor > 0 {
 		all = append(slices.Clone(times), floor)

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -108,12 +109,7 @@ func WriteProofs(w io.Writer, title string, proofs []Proof) error {
 }
 
 func emptyBelow(rows [][]string, column int) bool {
-	for _, row := range rows[1:] {
-		if row[column] != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[column] != "" })
 }
 
 // row is a proof's row of the table.

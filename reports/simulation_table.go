@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/tuner/simulate"
 )
 
@@ -28,9 +29,7 @@ func SimulationTable(w io.Writer, r *simulate.Report) error {
 	}
 	for _, s := range r.Strategies {
 		row := []string{s.Label()}
-		for _, score := range s.Scores {
-			row = append(row, fmt.Sprintf("%.2f", score.Score))
-		}
+		row = append(row, lists.Of(s.Scores, func(score simulate.Score) string { return fmt.Sprintf("%.2f", score.Score) })...)
 		scores = append(scores, append(row, fmt.Sprintf("%.3f  [%.2f, %.2f]", s.Mean, s.CI95[0], s.CI95[1])))
 	}
 	for _, part := range parts(scores, tableWidth) {

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner/device"
 )
@@ -19,9 +20,7 @@ import (
 func SummaryTable(w io.Writer, list []BestConfig, width int) error {
 	known := knownBaselines(list)
 	head := []string{"problem", "math", "device", "winner", "ms", "timed"}
-	for _, name := range known {
-		head = append(head, "over "+name.title())
-	}
+	head = append(head, lists.Of(known, func(name BaselineName) string { return "over " + name.title() })...)
 	rows := [][]string{append(head, "of copy bandwidth")}
 	for _, b := range list {
 		row := []string{b.title(), b.Problem.Math, b.Device.Name, b.Template, significant(b.Time.Median, 4), b.Conditions.String()}
@@ -79,9 +78,7 @@ func withoutColumn(rows [][]string, at int) [][]string {
 // narrowSummary is the table for a terminal: short heads, and a second line a problem.
 func narrowSummary(w io.Writer, list []BestConfig, known []BaselineName, width int) error {
 	head := []string{"problem", "ms"}
-	for _, name := range known {
-		head = append(head, usual[name.place()].short)
-	}
+	head = append(head, lists.Of(known, func(name BaselineName) string { return usual[name.place()].short })...)
 	rows := [][]string{append(head, "of copy")}
 	for _, b := range list {
 		rows = append(rows, append([]string{b.title() + " " + b.Problem.Math, significant(b.Time.Median, 4)}, b.ratios(known)...))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner"
 	"autotune/tuner/devices"
@@ -171,10 +172,7 @@ func parts(rows [][]string, width int) (list [][][]string) {
 		for ; last < len(widths) && used+2+widths[last] <= width; last++ {
 			used += 2 + widths[last]
 		}
-		var part [][]string
-		for _, row := range rows {
-			part = append(part, append(row[:1:1], row[first:last]...))
-		}
+		part := lists.Of(rows, func(row []string) []string { return append(row[:1:1], row[first:last]...) })
 		list, first = append(list, part), last
 	}
 	return list

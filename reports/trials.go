@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"autotune/internal/lists"
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
 )
@@ -96,10 +97,7 @@ func (t *trialTable) rows() [][]string {
 		rows[0] = append(rows[0], c.name)
 	}
 	for _, tr := range t.trials {
-		var row []string
-		for _, c := range t.columns {
-			row = append(row, strings.Map(printable, c.cell(tr)))
-		}
+		row := lists.Of(t.columns, func(c trialColumn) string { return strings.Map(printable, c.cell(tr)) })
 		rows = append(rows, row)
 	}
 	return rows

@@ -2,16 +2,13 @@
 """What a module costs beside its kernel, on a GPU: its first import, later ones, and a call on the host.
 
     scripts/call_costs.py FILE...
-
     scripts/call_costs.py PACK...
 
 Each FILE is what `autotune export --format pytorch` wrote. A row a file: seconds of the first import, when nothing
 is compiled yet, and of the next, beyond PyTorch's own; then microseconds of the host a call, ours and PyTorch's own
-module's, as medians of rounds that take turns; at last the same of a plain loop that waits for the GPU at its end. Of a PACK it is a row an entry: a call of the
-pack's function and one of PyTorch's own.
+module's, as medians of rounds that take turns; at last the same of a plain loop that waits for the GPU at its end. Of a
+PACK it is a row an entry: a call of the pack's function and one of PyTorch's own.
 """
-import importlib
-import json
 import os
 import pathlib
 import statistics
@@ -78,40 +75,20 @@ def taking_turns(calls):
 
 
 def pack_costs(root):
-    import torch
+    from pack_problems import Pack
 
-    import torch_operators
-
-    manifest = json.loads((root / "manifest.json").read_text())
-    sys.path.insert(0, str(root / "build" / "torch-cuda"))
-    begin = time.perf_counter()
-    package = importlib.import_module(manifest["name"])
-    seconds = time.perf_counter() - begin
-    inner, native = sys.modules[package.__name__ + ".pack"], sys.modules[package.__name__ + ".calls"].native()
-    print(f"{root}: imported in {seconds:.3f} s beyond torch, {'with' if native else 'without'} the library over the stable ABI")
+    opened = Pack(root)
+    print(f"{root}: imported in {opened.seconds:.3f} s beyond torch, {'with' if opened.calls.native() else 'without'} the library over the stable ABI")
     print("| problem | call, us | PyTorch's | in a loop, us | PyTorch's |\n| --- | ---: | ---: | ---: | ---: |")
-    for entry in manifest["entries"]:
-        name, values = entry["operator"], entry["values"]
-        operator = inner.Operator(inner.OPERATORS[name])
-        kernels = getattr(sys.modules[package.__name__ + ".functions"], "_" + name)
-        known = {**values, "arch": 90, "math": entry["math"]}
-        for d in operator.spec["derived"]:
-            known[d["name"]] = inner.evaluate(d["expression"], known)
-        dtype = inner.TORCH_TYPES[values.get(operator.word, "f32")]
-        tensors = {t["name"]: torch_operators.drawn(t["name"], operator.shape(t, known), kind, values.get("length"))
-                   for t, kind in zip(operator.read, operator.types(operator.read, dtype))}
-        tensors = {name: torch_operators.channels_last(t) if last else t for (name, t), last in zip(tensors.items(), operator.lasts(known))}
-        parameters = {p: tuple(values[c] for c in parts) if len(parts) > 1 else values[parts[0]] for p, parts in operator.parameters.items()}
-        theirs = torch_operators.call(name, parameters)
-        call = sys.modules[package.__name__ + ".functions"].CALLS[name][-1]
-        taken = [t if t.numel() else None for t in tensors.values()]
-        if len(call.places) < len(operator.read) or call.dim or call.chosen or any(call.meant.get(p, False) != values[p] for p in ("transpose_a", "transpose_b") if p in values):
-            settings = [operator.coded(c, values[c]) for c in operator.components]
-            ours = lambda: kernels.run(settings, *taken)  # noqa: E731
-        else:
-            given = tuple(parameters.get(own, default) for _, own, default in call.parameters)
-            ours = lambda: call(taken, given)  # noqa: E731
-        (our, our_loop), (their, their_loop) = taking_turns([ours, lambda: theirs(tensors)])
+    for entry in opened.manifest["entries"]:
+        values, problem = entry["values"], opened.problem(entry["operator"], entry["values"], entry["math"])
+        call = opened.functions.CALLS[entry["operator"]][-1]
+        ours = problem.run
+        meant = not any(call.meant.get(p, False) != values[p] for p in ("transpose_a", "transpose_b") if p in values)
+        if meant and len(call.places) == len(problem.tensors) and not call.dim and not call.chosen:
+            given = tuple(problem.parameters.get(own, default) for _, own, default in call.parameters)
+            ours = lambda: call(problem.tensors, given)  # noqa: E731
+        (our, our_loop), (their, their_loop) = taking_turns([ours, problem.theirs])
         print(f"| {entry['problem']} | {our:.1f} | {their:.1f} | {our_loop:.1f} | {their_loop:.1f} |", flush=True)
 
 

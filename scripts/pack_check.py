@@ -4,8 +4,6 @@ Every entry's problem, one of another shape, and shapes of every family's range,
 functions; the drop-in modules with gradients, under torch.compile and in a CUDA graph; the time of a
 call on the host.
 """
-import importlib
-import json
 import pathlib
 import random
 import sys
@@ -17,24 +15,12 @@ begun = time.perf_counter()
 import torch  # noqa: E402
 
 imported = time.perf_counter()
-root = pathlib.Path(sys.argv[1])
-manifest = json.loads((root / "manifest.json").read_text())
-sys.path.insert(0, str(root / "build" / "torch-cuda"))
-package = importlib.import_module(manifest["name"])
-print(f"import torch {imported - begun:.2f} s, the pack {time.perf_counter() - imported:.3f} s")
-inner = importlib.import_module(manifest["name"] + ".pack")
-import torch_operators  # noqa: E402
+import pack_problems  # noqa: E402
 
-functions = importlib.import_module(manifest["name"] + ".functions")
-print("the library over the stable ABI:", "used" if importlib.import_module(manifest["name"] + ".calls").native() else "not there")
-
-
-def reference(operator, values, tensors):
-    """PyTorch's own answer, in double precision."""
-    parameters = {p: tuple(values[c] for c in parts) if len(parts) > 1 else values[parts[0]] for p, parts in operator.parameters.items()}
-    names = (t["name"] for t in operator.read)
-    given = {name: t.double() if t.is_floating_point() else t for name, t in zip(names, tensors) if t is not None}
-    return torch_operators.call(operator.name, parameters)(given)
+opened = pack_problems.Pack(pathlib.Path(sys.argv[1]))
+manifest = opened.manifest
+print(f"import torch {imported - begun:.2f} s, the pack {opened.seconds:.3f} s")
+print("the library over the stable ABI:", "used" if opened.calls.native() else "not there")
 
 
 def host_us(call):
@@ -56,47 +42,44 @@ def host_us(call):
 
 
 def compared(name, values, mode, what):
-    """Computes a problem with the pack, and holds it against PyTorch. Whether it is wrong, and the call with its answer."""
-    operator = inner.Operator(inner.OPERATORS[name])
-    settings = [operator.coded(c, values[c]) for c in operator.components]
-    known = {**values, "arch": 90, "math": mode}
-    for d in operator.spec["derived"]:
-        known[d["name"]] = inner.evaluate(d["expression"], known)
-    if not all(inner.evaluate(r["that"], known) for r in operator.spec["requires"]):
-        return False, None, None, None, None, None
-    dtype = inner.TORCH_TYPES[values.get(operator.word, "f32")]
-    lasts = operator.lasts(known)[:len(operator.read)]
-    kinds = operator.types(operator.read, dtype)
-    tensors = [torch_operators.drawn(t["name"], operator.shape(t, known), kind, values.get("length")) for t, kind in zip(operator.read, kinds)]
-    tensors = [(torch_operators.channels_last(t) if last else t) if t.numel() else None for t, last in zip(tensors, lasts)]
-    want = reference(operator, values, tensors)
-    kernels = getattr(functions, "_" + name)
-    run = kernels.run
-    got = run(settings, *tensors, mode=mode)
+    """Computes a problem with the pack, and holds it against PyTorch's own answer in double precision. Whether it is wrong, the problem, and the answer."""
+    problem = opened.problem(name, values, mode)
+    if problem is None:
+        return False, None, None
+    tensors, dtype, kernels = problem.tensors, problem.dtype, problem.kernels
+    want = problem.theirs(lambda t: t.double() if t.is_floating_point() else t)
+    got = problem.run(mode)
     shapes = [None if t is None else t.shape for t in tensors]
-    kind = "tuned" if kernels.tuned(settings, shapes, dtype, 0, mode, any(lasts)) else "general"
+    kind = "tuned" if kernels.tuned(problem.settings, shapes, dtype, 0, mode, any(problem.lasts)) else "general"
     error = (got.double() - want).abs().max().item() / want.abs().max().item()
     bad = got.shape != want.shape or not error < (2e-2 if dtype != torch.float32 else 2e-3 if mode != "fp32" else 1e-4)
-    print(f"{'WRONG' if bad else 'ok'}  {kind}  error {error}  host {host_us(lambda: run(settings, *tensors, mode=mode)):.1f} us  {what}")
-    return bad, kernels, run, settings, tensors, got
+    if hasattr(kernels, "in_place") and got.shape == tensors[0].shape:
+        over = tensors[0].clone()
+        kernels.renew(problem.settings, over, *tensors[1:], mode=mode)
+        bad = bad or not torch.equal(over, got)
+        kind += " and in place"
+    print(f"{'WRONG' if bad else 'ok'}  {kind}  error {error}  host {host_us(lambda: problem.run(mode)):.1f} us  {what}")
+    return bad, problem, got
 
 
 failed = 0
 draw = random.Random(1)
 for family in manifest.get("families", ()):
     for _ in range(12):
-        dims = inner.OPERATORS[family["operator"]]["shape"]
+        dims = opened.pack.OPERATORS[family["operator"]]["shape"]
         shape = {name: draw.randint(*draw.choice(spans)) for name, spans in zip(dims, family["range"])}
         failed += compared(family["operator"], {**family["values"], **shape}, family["math"], f"{family['operator']} {'x'.join(map(str, shape.values()))}")[0]
 for entry in manifest["entries"]:
-    dims = inner.OPERATORS[entry["operator"]]["shape"]
+    dims = opened.pack.OPERATORS[entry["operator"]]["shape"]
     for grown in (0, 1):
         values = dict(entry["values"])
         values[dims[0]] += grown
-        bad, kernels, run, settings, tensors, got = compared(entry["operator"], values, entry["math"], f"{entry['problem']} +{grown}")
+        bad, problem, got = compared(entry["operator"], values, entry["math"], f"{entry['problem']} +{grown}")
         failed += bad
         if grown:
             continue
+        kernels, settings, tensors = problem.kernels, problem.settings, problem.tensors
+        run = kernels.run
         again = torch.compile(lambda *t: run(settings, *t, mode=entry["math"]), fullgraph=True)(*tensors)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):

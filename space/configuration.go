@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"autotune/internal/jsonobject"
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -75,11 +76,7 @@ func Unflatten(flat Values) Configuration {
 
 // Words are the values as "a=1", in order.
 func (v Values) Words() []string {
-	words := make([]string, len(v))
-	for i, one := range v {
-		words[i] = one.Name + "=" + one.Value.String()
-	}
-	return words
+	return lists.Of(v, func(one Value) string { return one.Name + "=" + one.Value.String() })
 }
 
 // Key returns a string that identifies the configuration: "template|a=1|b=2".

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -157,11 +158,7 @@ func (s *Space) Cartesian() float64 {
 
 // Parts returns the parts that the space was built from. Do not modify them.
 func (s *Space) Parts() []Part {
-	parts := make([]Part, len(s.parts))
-	for i, p := range s.parts {
-		parts[i] = p.Part
-	}
-	return parts
+	return lists.Of(s.parts, func(p *part) Part { return p.Part })
 }
 
 // PartOf returns which part configuration i belongs to. Like an index of a

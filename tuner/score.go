@@ -1,11 +1,13 @@
 package tuner
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/tuner/device"
 	"autotune/tuner/final"
 	"autotune/tuner/operator"
@@ -48,14 +50,10 @@ func ParseObjective(o *operator.Operator, text string) (Objective, error) {
 	m, ok := o.Metric(name)
 	if !ok {
 		names := operator.MeasuredNames()
-		for _, m := range o.Metrics {
-			names = append(names, m.Name)
-		}
+		names = append(names, lists.Of(o.Metrics, func(m operator.Metric) string { return m.Name })...)
 		return Objective{}, fmt.Errorf("%s has no objective %q; there are %s", o.Name, name, strings.Join(names, ", "))
 	}
-	if direction == "" {
-		direction = m.Best
-	}
+	direction = cmp.Or(direction, m.Best)
 	if direction == "" {
 		return Objective{}, fmt.Errorf("is the most or the least of %s the best? say --objective max:%[1]s or min:%[1]s, or `best: max` in its metrics", name)
 	}

@@ -26,6 +26,7 @@
 package tuner
 
 import (
+	"cmp"
 	"time"
 
 	"autotune/space"
@@ -75,9 +76,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults(p *operator.Problem, d device.Device) Options {
-	if o.Strategy == "" {
-		o.Strategy = strategy.Default
-	}
+	o.Strategy = cmp.Or(o.Strategy, strategy.Default)
 	if o.Protocol.Version == 0 {
 		o.Protocol = device.ProtocolFor(p.Operator)
 		o.Protocol.Conditions = o.Conditions
@@ -90,9 +89,7 @@ func (o Options) withDefaults(p *operator.Problem, d device.Device) Options {
 	if o.Evaluated == nil {
 		o.Evaluated = func(trial.Trial) {}
 	}
-	if o.Launches == 0 {
-		o.Launches = final.Launches
-	}
+	o.Launches = cmp.Or(o.Launches, final.Launches)
 	if o.Observe == nil {
 		o.Observe = func(Progress) {}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/lists"
 	"autotune/internal/spelling"
 )
 
@@ -117,10 +118,7 @@ func (l *commandLine) misplaced() error {
 }
 
 func (l *commandLine) unknownFlag(name string) error {
-	var names []string
-	for _, dashes := range flagNames(l.command.Flags) {
-		names = append(names, strings.TrimLeft(dashes, "-"))
-	}
+	names := lists.Of(flagNames(l.command.Flags), func(dashes string) string { return strings.TrimLeft(dashes, "-") })
 	switch near := spelling.Nearest(name, names); {
 	case l.command.Name == captureName && len(l.arguments) > 0:
 		return fmt.Errorf("unknown flag %s; write `%s -- %s ...`, so that flags after it are the program's", dashed(name), l.command.HelpName, l.arguments[0])
@@ -192,11 +190,7 @@ func suggest(word string, words []string) string {
 }
 
 func commandNames(commands []*cli.Command) []string {
-	var names []string
-	for _, c := range commands {
-		names = append(names, c.Name)
-	}
-	return names
+	return lists.Of(commands, func(c *cli.Command) string { return c.Name })
 }
 
 func flagNamed(flags []cli.Flag, name string) cli.Flag {
@@ -211,9 +205,7 @@ func flagNamed(flags []cli.Flag, name string) cli.Flag {
 func flagNames(flags []cli.Flag) []string {
 	var names []string
 	for _, f := range flags {
-		for _, name := range f.Names() {
-			names = append(names, dashed(name))
-		}
+		names = append(names, lists.Of(f.Names(), dashed)...)
 	}
 	return names
 }

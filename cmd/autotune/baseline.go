@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/lists"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
 	"autotune/tuner/torchtimes"
@@ -64,10 +65,7 @@ func baselinesOf(c *cli.Context) (times map[string]float64, ways []string, err e
 }
 
 func baselineWords() (words []string) {
-	for _, b := range baselineWays {
-		words = append(words, b.word)
-	}
-	return words
+	return lists.Of(baselineWays, func(b baselineWay) string { return b.word })
 }
 
 func checkBaselines(times map[string]float64) error {

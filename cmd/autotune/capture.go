@@ -139,10 +139,7 @@ func showSeen(w io.Writer, s *capture.Seen, path string) error {
 	for _, p := range s.Problems {
 		served += p.Share
 	}
-	where := s.GPU
-	if where == "" {
-		where = "the CPU"
-	}
+	where := cmp.Or(s.GPU, "the CPU")
 	fmt.Fprintf(w, "autotune: wrote %s: %s", path, output.Count(len(s.Problems), "problem"))
 	if s.MS > 0 {
 		fmt.Fprintf(w, " with %.1f %% of %s on %s", 100*served, reports.FormatMS(s.MS), where)

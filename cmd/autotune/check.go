@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/space"
 	"autotune/tuner"
@@ -141,9 +142,7 @@ func lookAtConstraints(c *cli.Context, p *operator.Problem) ([]lint.Finding, str
 	for i, d := range p.Shape {
 		shapes[0][i] = max(1, d-1)
 	}
-	for _, side := range tinySides {
-		shapes = append(shapes, cut(p.Shape, side))
-	}
+	shapes = append(shapes, lists.Of(tinySides, func(side int64) []int64 { return cut(p.Shape, side) })...)
 	request := p.Record().Request()
 	for _, shape := range shapes {
 		request.Shape = shape
@@ -265,10 +264,7 @@ func gpuHeader(p *operator.Problem, defaults []space.Configuration) string {
 // tinyShapes are what a problem's shape is cut to; at last the shape itself: files that
 // tensors are filled from fit no other, and documents describe one problem.
 func tinyShapes(p *operator.Problem) [][]int64 {
-	var all [][]int64
-	for _, side := range tinySides {
-		all = append(all, cut(p.Shape, side))
-	}
+	all := lists.Of(tinySides, func(side int64) []int64 { return cut(p.Shape, side) })
 	if p.MemoryBytes() <= largestTried {
 		all = append(all, p.Shape)
 	}

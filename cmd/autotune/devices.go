@@ -131,9 +131,7 @@ func workerAction(c *cli.Context) (err error) {
 	for i, d := range all {
 		own := o
 		own.Name = workerName(c.String("name"), devices.WorkerName(spec, arguments[i], i), len(all) > 1)
-		if own.Compilers == 0 {
-			own.Compilers = max(1, d.Compiler().Workers()/len(all))
-		}
+		own.Compilers = cmp.Or(own.Compilers, max(1, d.Compiler().Workers()/len(all)))
 		group.Go(func() error { return serve(ctx, c, d, own) })
 	}
 	if err := group.Wait(); err != nil {

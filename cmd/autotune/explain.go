@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/export"
@@ -187,8 +188,5 @@ func explainedText(best reports.BestConfig, e explained) string {
 
 // costs are what neighbours take beside the winner.
 func costs(neighbours []why.Neighbour) (list []string) {
-	for _, n := range neighbours {
-		list = append(list, n.Value+": "+n.Cost.String())
-	}
-	return list
+	return lists.Of(neighbours, func(n why.Neighbour) string { return n.Value + ": " + n.Cost.String() })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner/device"
@@ -112,9 +113,7 @@ func moved(p final.Proof, w winners.Kept, here device.Info) (all []string) {
 			all = append(all, fmt.Sprintf("the %s was %s and is %s", version.what, version.then, version.now))
 		}
 	}
-	for _, warning := range p.Warnings {
-		all = append(all, warning.String())
-	}
+	all = append(all, lists.Of(p.Warnings, trial.Warning.String)...)
 	return all
 }
 

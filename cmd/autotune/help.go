@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/lists"
 	"autotune/reports/export"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
@@ -235,17 +236,11 @@ func operatorWords(flag, name string) []string {
 	var words []string
 	switch flag {
 	case "set":
-		for _, p := range op.Parameters {
-			words = append(words, p.Name+"=")
-		}
+		words = append(words, lists.Of(op.Parameters, func(p operator.ParameterSpec) string { return p.Name + "=" })...)
 	case "template":
-		for _, t := range op.Templates {
-			words = append(words, t.Name)
-		}
+		words = append(words, lists.Of(op.Templates, func(t *operator.Template) string { return t.Name })...)
 	case "config":
-		for _, t := range op.Templates {
-			words = append(words, "template="+t.Name+",")
-		}
+		words = append(words, lists.Of(op.Templates, func(t *operator.Template) string { return "template=" + t.Name + "," })...)
 	case "where":
 		words = slices.Concat(op.Shape, operator.LimitNames())
 		for _, p := range op.Parameters {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/input"
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner/operator"
 	"autotune/tuner/operator/tree"
@@ -77,10 +79,7 @@ func importOperator(c *cli.Context, path string) error {
 	}
 	o.Head = []string{"From the T1 document " + filepath.Base(path) + "."}
 	o.Template.Source = source
-	folder := c.String("output")
-	if folder == "" {
-		folder = o.Name
-	}
+	folder := cmp.Or(c.String("output"), o.Name)
 	if err := writeOperator(c, folder, o, files); err != nil {
 		return err
 	}
@@ -150,10 +149,7 @@ func importRecording(c *cli.Context, path string) error {
 // recordedProblem is the problem that trials are of: of the operator that the command
 // names, or one that bears the kernel's name. op and template are nil without the first.
 func recordedProblem(c *cli.Context, r *recording.Recording) (problem operator.ProblemRecord, op *operator.Operator, template *operator.Template, err error) {
-	shape := c.String("shape")
-	if shape == "" {
-		shape = operator.FormatShape(r.Metadata.Problem.Shape)
-	}
+	shape := cmp.Or(c.String("shape"), operator.FormatShape(r.Metadata.Problem.Shape))
 	if c.NArg() < 2 {
 		name := r.Metadata.Problem.Operator
 		if !tree.IsName(name) || shape == "" {
@@ -182,10 +178,7 @@ func recordedProblem(c *cli.Context, r *recording.Recording) (problem operator.P
 // or the only one all of whose tunables they tell.
 func recordedTemplate(c *cli.Context, op *operator.Operator, r *recording.Recording) (*operator.Template, error) {
 	if name := c.String("template"); name != "" {
-		names := make([]string, len(op.Templates))
-		for i, t := range op.Templates {
-			names[i] = t.Name
-		}
+		names := lists.Of(op.Templates, func(t *operator.Template) string { return t.Name })
 		t, _ := op.Template(name)
 		return t, oneOf("template", name, names)
 	}

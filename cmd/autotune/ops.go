@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/lists"
 	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner/operator"
@@ -221,11 +222,7 @@ func compileCommands(name string) ([]compileCommand, error) {
 // arguments are clang's for one kernel.
 func arguments(k operator.Kernel, file string, folders ...string) []string {
 	all := []string{"clang++", "-xcuda", "--cuda-gpu-arch=sm_90a", "--cuda-device-only", "-std=c++17"}
-	for _, folder := range folders {
-		all = append(all, "-I"+folder)
-	}
-	for _, m := range k.Macros {
-		all = append(all, "-D"+m.Name+"="+m.Value)
-	}
+	all = append(all, lists.Of(folders, func(folder string) string { return "-I" + folder })...)
+	all = append(all, lists.Of(k.Macros, func(m operator.Macro) string { return "-D" + m.Name + "=" + m.Value })...)
 	return append(all, "-c", file)
 }

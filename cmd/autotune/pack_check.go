@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/pack"
 	"autotune/pack/packer"
@@ -179,9 +180,7 @@ func (k *packCheck) check(e *checkedEntry) error {
 		return nil
 	}
 	first := []space.Configuration{w.Best.Configuration}
-	for _, tie := range w.Best.Ties {
-		first = append(first, tie.Configuration)
-	}
+	first = append(first, lists.Of(w.Best.Ties, func(tie final.Contender) space.Configuration { return tie.Configuration })...)
 	r, result, err := recheck(k.c, opened, winners.OfDocument(w), tuner.Options{First: first})
 	if err != nil {
 		return err

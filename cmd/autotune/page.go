@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/input"
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/webpage"
@@ -55,9 +56,7 @@ func goesOn(best reports.BestConfig, named string) []string {
 // namedByFlags names an operator's problem as a command line does.
 func namedByFlags(name string, r operator.Request) string {
 	words := []string{quoted(name)}
-	for _, word := range problemWords(r) {
-		words = append(words, quoted(word))
-	}
+	words = append(words, lists.Of(problemWords(r), quoted)...)
 	return strings.Join(words, " ")
 }
 
@@ -188,10 +187,7 @@ func familyPage(f *family.Family, path string) webpage.Family {
 	if kind := f.Device.Kind.Properties(); kind.Caveat != "" {
 		page.Setting += ", " + kind.Caveat + ": times say nothing about a GPU"
 	}
-	var words []string
-	for _, p := range f.Parameters {
-		words = append(words, p.Name+"="+p.Value)
-	}
+	words := lists.Of(f.Parameters, func(p operator.Parameter) string { return p.Name + "=" + p.Value })
 	page.Parameters = strings.Join(append(words, "math="+f.Math), " ")
 	if r := f.Regret; r.Of > 0 {
 		page.Verdict += fmt.Sprintf(" Where shapes were held out (%d), the chosen one takes %.3g times as long as the fastest at worst, %.3g times by the geometric mean.",

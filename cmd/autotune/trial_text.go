@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner/device"
@@ -27,9 +28,7 @@ func trialText(t trial.Trial, kind device.Properties) string {
 		lines = append(lines, timeText(t, kind), fmt.Sprintf("largest error %.3g", t.MaxAbsError))
 	}
 	lines = append(lines, phasesText(t.Phases))
-	for _, warning := range t.Warnings {
-		lines = append(lines, "warning: "+warning.String())
-	}
+	lines = append(lines, lists.Of(t.Warnings, func(warning trial.Warning) string { return "warning: " + warning.String() })...)
 	lines = append(lines, strings.Split(wordsOf(t), "\n")...)
 	text := fmt.Sprintf("%-14s%s\n", t.Status, t.Configuration)
 	for _, line := range lines {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner"
 	"autotune/tuner/batch"
@@ -152,10 +153,7 @@ func tuneWishes(c *cli.Context) ([]family.Wish, error) {
 		if err != nil {
 			return nil, err
 		}
-		var listed []family.Wish
-		for _, r := range requests {
-			listed = append(listed, tuneWish(c, r))
-		}
+		listed := lists.Of(requests, func(r batch.Request) family.Wish { return tuneWish(c, r) })
 		return family.Around(listed), nil
 	}
 	op, err := operatorArgument(c)

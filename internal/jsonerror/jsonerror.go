@@ -3,6 +3,7 @@ package jsonerror
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,10 +53,7 @@ func Words(err error) string {
 	text := err.Error()
 	var form *json.UnmarshalTypeError
 	if errors.As(err, &form) {
-		what := form.Field
-		if what == "" {
-			what = "the document"
-		}
+		what := cmp.Or(form.Field, "the document")
 		text = strings.Replace(text, form.Error(), fmt.Sprintf("%s must be %s, not %s", what, wanted(form.Type), word(form.Value)), 1)
 	}
 	return strings.TrimPrefix(text, "json: ")

@@ -136,8 +136,12 @@ func (f *pythonFunctions) add(o *operator.Operator) {
 		f.imports = append(f.imports, o.Name+"_gradients")
 		f.p.files[f.folder+o.Name+"_gradients.py"] = fmt.Appendf(nil, gradientsHead+"%[2]s%[3]s", o.Name, f.expressions(o), o.PyTorch.Gradients.Text)
 	}
-	f.kernels = append(f.kernels, fmt.Sprintf("_%s = Kernels(%[1]q, %s)\n", o.Name, gradients))
-	for _, call := range pythonCalls(o) {
+	calls, more := pythonCalls(o), ""
+	if slices.ContainsFunc(calls, inPlace) {
+		more = ", in_place=True"
+	}
+	f.kernels = append(f.kernels, fmt.Sprintf("_%s = Kernels(%[1]q, %s%s)\n", o.Name, gradients, more))
+	for _, call := range calls {
 		if !f.means(o, call) {
 			continue
 		}
@@ -146,6 +150,11 @@ func (f *pythonFunctions) add(o *operator.Operator) {
 		}
 		f.calls.add(o, call)
 	}
+}
+
+// inPlace tells of a function that it may write its output over its first tensor.
+func inPlace(call operator.TorchCall) bool {
+	return slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool { return a.Torch == "inplace" })
 }
 
 // expressions are the functions that a parameter may be, in Python, for gradients.

@@ -70,7 +70,7 @@ func TestPythonTensors(t *testing.T) {
 	testneeds.CXX.Need(t)
 	testneeds.Python.Need(t)
 	var all []cudasource.Winner
-	for name, set := range map[string]map[string]string{"cross_entropy": nil, "masked_cumsum": nil, "batch_norm": {"training": "true"}} {
+	for name, set := range map[string]map[string]string{"cross_entropy": nil, "masked_cumsum": nil, "batch_norm": {"training": "true"}, "elementwise": nil} {
 		all = append(all, winner(t, operator.Request{Shape: []int64{4, 5, 1}, Parameters: set}, name))
 	}
 	both, err := operator.Load(os.DirFS("testdata"), "both")
@@ -88,6 +88,9 @@ func TestPythonTensors(t *testing.T) {
 		"cross_entropy cross_entropy: target is float32 on cuda:0; it must be int64, and all tensors on one GPU",
 		"cross_entropy cross_entropy: weight is bfloat16 on cuda:0; it must be float32, and all tensors on one GPU",
 		"masked_cumsum [((4, 5), 'float32')]", "copied back True\nbatch_norm [((4, 5), 'float32')]",
+		"elementwise_(Tensor(a0!) x_, Tensor? w_, Tensor? b_, int[] settings, str math) -> ()",
+		"on 0x7: 0x8880 (nil) (nil) 0x8880\nchanged 0x8880\nin place True",
+		"on 0x7: 0x5550 (nil) (nil) 0x5550\ncopied from 0x5550\nchanged 0x8884\nin place True",
 		"both [((64,), 'float32'), ((64,), 'int64')]", "fake [((64,), 'float32'), ((64,), 'int64')]",
 	} {
 		if !strings.Contains(string(out), want+"\n") {

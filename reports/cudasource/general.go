@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 	"autotune/tuner/operator"
 )
@@ -23,9 +24,7 @@ func Determining(o *operator.Operator) []string {
 // truths of what determines it, then those derived.
 func Sizes(p *operator.Problem) []string {
 	names := Determining(p.Operator)
-	for _, d := range p.Operator.Derived {
-		names = append(names, d.Name)
-	}
+	names = append(names, lists.Of(p.Operator.Derived, func(d operator.Definition) string { return d.Name })...)
 	return slices.DeleteFunc(names, func(name string) bool {
 		kind := p.Values[name].Kind()
 		return kind != expr.KindInt && kind != expr.KindBool

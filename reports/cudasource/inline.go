@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/tuner/operator"
 )
 
@@ -165,10 +166,7 @@ var ofLibrary = []string{"INFINITY", "NAN"}
 // that they do not reach what follows in the same file. It spares those of C's library
 // that the text defines under #ifndef only: they may be another file's.
 func Undefines(macros []operator.Macro, text string) string {
-	var names []string
-	for _, m := range macros {
-		names = append(names, m.Name)
-	}
+	names := lists.Of(macros, func(m operator.Macro) string { return m.Name })
 	guarded := ""
 	for line := range strings.Lines(text) {
 		if match := defineForm.FindStringSubmatch(line); match != nil && !(match[1] == guarded && slices.Contains(ofLibrary, guarded)) {

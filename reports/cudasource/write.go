@@ -2,11 +2,14 @@ package cudasource
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"text/template"
 
+	"autotune/internal/lists"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
 )
@@ -167,27 +170,23 @@ func shapeOf(a operator.Argument) string {
 
 func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Name }
 
-// launcher is the host function. NVRTC, which knows no host, passes it over. Kernels
-// get their arguments by address: they may take a tensor as a pointer to vectors.
+// launcherText is the host function, in the language of text/template. NVRTC, which knows no host,
+// passes it over. Kernels get their arguments by address: they may take a tensor as a pointer to vectors.
+//
+//go:embed launcher.cu.tmpl
+var launcherText string
+
+var launcherPage = template.Must(template.New("launcher").Funcs(template.FuncMap{"parameter": parameter, "identifier": Identifier, "dim3": Dim3, "attributes": Attributes}).Parse(launcherText))
+
 func (w Winner) launcher() string {
-	var parameters []string
-	for _, a := range w.Arguments() {
-		parameters = append(parameters, parameter(a))
-	}
 	var b strings.Builder
-	b.WriteString("#ifndef __CUDACC_RTC__\n")
-	fmt.Fprintf(&b, "// %s puts the kernel on a stream. It checks no shapes and no pointers.\n", w.launcherName())
-	fmt.Fprintf(&b, "extern \"C\" cudaError_t %s(%s, cudaStream_t stream) {\n", w.launcherName(), strings.Join(parameters, ", "))
-	b.WriteString("    cudaError_t status = cudaSuccess;\n")
-	for _, a := range w.Problem.Arguments {
-		if a.Symbol != "" && a.Elements > 0 {
-			step(&b, fmt.Sprintf("cudaMemcpyToSymbolAsync(%s, %s, %d, 0, cudaMemcpyDeviceToDevice, stream)", a.Symbol, Identifier(a.Name), a.Bytes()))
-		}
+	err := launcherPage.Execute(&b, struct {
+		Winner
+		Name string
+	}{w, w.launcherName()})
+	if err != nil {
+		panic(err) // all that it names is there
 	}
-	for _, l := range w.Kernel.Launches {
-		w.launch(&b, l)
-	}
-	b.WriteString("    return status;\n}\n#endif\n")
 	return b.String()
 }
 
@@ -198,68 +197,30 @@ func (w Winner) Arguments() []operator.Argument {
 	})
 }
 
-// step writes a call that is made where nothing has failed before.
-func step(b *strings.Builder, call string) {
-	fmt.Fprintf(b, "    if (status == cudaSuccess) status = %s;\n", call)
+// Passed are the arguments that a launch passes.
+func (w Winner) Passed(l operator.Launch) []operator.Argument {
+	return lists.Of(operator.Passed(w.Problem.Arguments, l), func(i int) operator.Argument { return w.Problem.Arguments[i] })
 }
 
-// launch writes one of the launches.
-func (w Winner) launch(b *strings.Builder, l operator.Launch) {
-	if l.SharedBytes > 48<<10 {
-		b.WriteString("    // More than 48 KiB of dynamic shared memory must be allowed.\n")
-		step(b, fmt.Sprintf("cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %d)", l.Entry, l.SharedBytes))
-	}
-	var addresses []string
-	for _, i := range operator.Passed(w.Problem.Arguments, l) {
-		addresses = append(addresses, "&"+Identifier(w.Problem.Arguments[i].Name))
-	}
-	b.WriteString("    {\n")
-	fmt.Fprintf(b, "        void* arguments[] = {%s};\n    ", strings.Join(append(addresses, "nullptr"), ", "))
-	launched := fmt.Sprintf("(const void*)%s, %s, %s, arguments, %d, stream", l.Entry, Dim3(l.Grid), Dim3(l.Block), l.SharedBytes)
-	switch attributes := attributesOf(l); {
-	case len(attributes) > 0:
-		step(b, configured(b, l, attributes))
-	case l.Cooperative:
-		step(b, "cudaLaunchCooperativeKernel("+launched+")")
-	default:
-		step(b, "cudaLaunchKernel("+launched+")")
-	}
-	b.WriteString("    }\n")
+// Attribute is one of a launch: what CUDA's two interfaces call it, and what its value is set to.
+type Attribute struct {
+	Runtime, Driver string
+	Values          []string
 }
 
-// attribute is one of a launch: CUDA's name of it, and what its value is set to.
-type attribute struct {
-	name   string
-	values []string
-}
-
-// attributesOf are those of a launch that only a configuration can have; nil: it needs none.
-func attributesOf(l operator.Launch) (all []attribute) {
+// Attributes are those of a launch.
+func Attributes(l operator.Launch) (all []Attribute) {
 	if l.Clustered() {
-		all = append(all, attribute{"ClusterDimension", []string{
+		all = append(all, Attribute{"ClusterDimension", "CLUSTER_DIMENSION", []string{
 			fmt.Sprintf("clusterDim.x = %d", l.Cluster[0]), fmt.Sprintf("clusterDim.y = %d", l.Cluster[1]), fmt.Sprintf("clusterDim.z = %d", l.Cluster[2])}})
 	}
 	if l.Dependent {
-		all = append(all, attribute{"ProgrammaticStreamSerialization", []string{"programmaticStreamSerializationAllowed = 1"}})
+		all = append(all, Attribute{"ProgrammaticStreamSerialization", "PROGRAMMATIC_STREAM_SERIALIZATION", []string{"programmaticStreamSerializationAllowed = 1"}})
 	}
-	if l.Cooperative && len(all) > 0 {
-		all = append(all, attribute{"Cooperative", []string{"cooperative = 1"}})
+	if l.Cooperative {
+		all = append(all, Attribute{"Cooperative", "COOPERATIVE", []string{"cooperative = 1"}})
 	}
 	return all
-}
-
-// configured writes the configuration of a launch with attributes, and gives its call.
-func configured(b *strings.Builder, l operator.Launch, all []attribute) string {
-	fmt.Fprintf(b, "    cudaLaunchAttribute attributes[%d] = {};\n", len(all))
-	for i, a := range all {
-		fmt.Fprintf(b, "        attributes[%d].id = cudaLaunchAttribute%s;\n", i, a.name)
-		for _, v := range a.values {
-			fmt.Fprintf(b, "        attributes[%d].val.%s;\n", i, v)
-		}
-	}
-	fmt.Fprintf(b, "        const cudaLaunchConfig_t config = {%s, %s, %d, stream, attributes, %d};\n    ",
-		Dim3(l.Grid), Dim3(l.Block), l.SharedBytes, len(all))
-	return fmt.Sprintf("cudaLaunchKernelExC(&config, (const void*)%s, arguments)", l.Entry)
 }
 
 // parameter declares an argument, const if a kernel may only read what it points to.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/cudasource"
@@ -48,19 +49,12 @@ type Winner struct {
 
 // Names lists the formats.
 func Names() []string {
-	names := make([]string, len(Formats))
-	for i, f := range Formats {
-		names[i] = f.Name
-	}
-	return names
+	return lists.Of(Formats, func(f Format) string { return f.Name })
 }
 
 // Summary says what each format is.
 func Summary() string {
-	all := make([]string, len(Formats))
-	for i, f := range Formats {
-		all[i] = f.Name + ", " + f.Summary
-	}
+	all := lists.Of(Formats, func(f Format) string { return f.Name + ", " + f.Summary })
 	return strings.Join(all, "; ")
 }
 

@@ -79,7 +79,10 @@ templates:
 func TestHeader(t *testing.T) {
 	testneeds.CXX.Need(t)
 	w := every(t)
-	text := headerText(w, &compile.Binary{Code: bytes.Repeat([]byte{7, 8}, 40), Symbols: map[string]string{"every_then": "_Z4then"}}, "sm_90")
+	text, err := headerText(w, &compile.Binary{Code: bytes.Repeat([]byte{7, 8}, 40), Symbols: map[string]string{"every_then": "_Z4then"}}, "sm_90")
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "every.h")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

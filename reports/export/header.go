@@ -1,11 +1,17 @@
 package export
 
 import (
+	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
+	"iter"
+	"slices"
 	"strings"
+	"text/template"
 
+	"autotune/internal/lists"
 	"autotune/reports/cudasource"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
@@ -22,100 +28,57 @@ func writeHeader(ctx context.Context, out io.Writer, w Winner) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	_, err = io.WriteString(out, headerText(k, b, target))
+	text, err := headerText(k, b, target)
+	if err == nil {
+		_, err = io.WriteString(out, text)
+	}
 	return nil, err
 }
 
-// headerText is the header around a binary. All in it is static: a program may include it
-// in several of its files.
-func headerText(k cudasource.Winner, b *compile.Binary, target string) string {
-	h := headerWriter{Winner: k, name: "autotune_" + k.Problem.Operator.Name, binary: b}
-	story := append(k.Story(), "Compiled for "+target+" by NVRTC.",
-		h.name+"_load loads the kernel into the current context, once; "+h.name+"_launch puts it on a stream.",
+// headerSource is a header, in the language of text/template. All in it is static: a program may
+// include it in several of its files.
+//
+//go:embed header.h.tmpl
+var headerSource string
+
+var headerPage = template.Must(template.New("header").Funcs(template.FuncMap{"member": member, "ctype": cType, "attributes": cudasource.Attributes}).Parse(headerSource))
+
+// headerView is what it is filled with.
+type headerView struct {
+	cudasource.Winner
+	Name   string
+	Story  []string
+	Binary *compile.Binary
+}
+
+// headerText is the header around a binary.
+func headerText(k cudasource.Winner, b *compile.Binary, target string) (string, error) {
+	v := headerView{Winner: k, Name: "autotune_" + k.Problem.Operator.Name, Binary: b}
+	v.Story = append(k.Story(), "Compiled for "+target+" by NVRTC.",
+		v.Name+"_load loads the kernel into the current context, once; "+v.Name+"_launch puts it on a stream.",
 		"They check no shapes and no pointers, which must be aligned to 16 bytes.", "")
 	for _, a := range k.Arguments() {
-		switch {
-		case a.Role == operator.Scalar:
-			story = append(story, fmt.Sprintf("%s (%s): %s, %v for this problem", a.Name, a.Role, a.Type, a.Value))
-		default:
-			story = append(story, fmt.Sprintf("%s (%s): %s, %s", a.Name, a.Role, a.Type, a.ShapeText()))
+		about := a.ShapeText()
+		if a.Role == operator.Scalar {
+			about = fmt.Sprintf("%v for this problem", a.Value)
 		}
+		v.Story = append(v.Story, fmt.Sprintf("%s (%s): %s, %s", a.Name, a.Role, a.Type, about))
 	}
-	for _, line := range story {
-		h.line("%s", strings.TrimRight("/* "+strings.ReplaceAll(line, "*/", "* /"), " ")+" */")
-	}
-	guard := strings.ToUpper(h.name) + "_H"
-	h.line("#ifndef %s\n#define %[1]s\n\n#include <cuda.h>\n#include <string.h>\n", guard)
-	h.code()
-	h.types()
-	h.load()
-	h.launch()
-	h.line("#endif")
-	return h.String()
+	v.Story = lists.Of(v.Story, func(line string) string { return strings.ReplaceAll(line, "*/", "* /") })
+	var text strings.Builder
+	err := headerPage.Execute(&text, v)
+	return text.String(), err
 }
 
-type headerWriter struct {
-	strings.Builder
-	cudasource.Winner
-	name   string
-	binary *compile.Binary
-}
+// Guard is the macro that keeps the header from being read twice.
+func (v headerView) Guard() string { return strings.ToUpper(v.Name) + "_H" }
 
-func (h *headerWriter) line(format string, arguments ...any) {
-	fmt.Fprintf(h, format+"\n", arguments...)
-}
+// Lines are the binary's bytes, as they stand in lines.
+func (v headerView) Lines() iter.Seq[[]byte] { return slices.Chunk(v.Binary.Code, 24) }
 
-// bytesALine is how many bytes of the binary stand in a line.
-const bytesALine = 24
-
-func (h *headerWriter) code() {
-	h.line("static const unsigned char %s_code[%d] = {", h.name, len(h.binary.Code))
-	for at := 0; at < len(h.binary.Code); at += bytesALine {
-		for _, c := range h.binary.Code[at:min(at+bytesALine, len(h.binary.Code))] {
-			fmt.Fprintf(h, "%d,", c)
-		}
-		h.line("")
-	}
-	h.line("};\n")
-}
-
-// constants are the arguments that are copied to constant memory.
-func (h *headerWriter) constants() (all []operator.Argument) {
-	for _, a := range h.Arguments() {
-		if a.Symbol != "" && a.Elements > 0 {
-			all = append(all, a)
-		}
-	}
-	return all
-}
-
-func (h *headerWriter) types() {
-	h.line("typedef struct {\n    CUmodule module;\n    CUfunction functions[%d];", len(h.Kernel.Launches))
-	if n := len(h.constants()); n > 0 {
-		h.line("    CUdeviceptr constants[%d];", n)
-	}
-	h.line("} %s_kernel;\n", h.name)
-}
-
-// step writes a call that is made where nothing has failed before.
-func (h *headerWriter) step(format string, arguments ...any) {
-	h.line("    if (status == CUDA_SUCCESS) status = "+format+";", arguments...)
-}
-
-func (h *headerWriter) load() {
-	h.line("static inline CUresult %s_load(%[1]s_kernel* kernel) {", h.name)
-	h.line("    CUresult status = cuModuleLoadData(&kernel->module, %s_code);", h.name)
-	for i, l := range h.Kernel.Launches {
-		h.step("cuModuleGetFunction(&kernel->functions[%d], kernel->module, %q)", i, h.binary.Symbol(l.Entry))
-		if l.SharedBytes > 48<<10 {
-			h.step("cuFuncSetAttribute(kernel->functions[%d], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, %d)", i, l.SharedBytes)
-		}
-	}
-	for i, a := range h.constants() {
-		h.step("cuModuleGetGlobal(&kernel->constants[%d], NULL, kernel->module, %q)", i, a.Symbol)
-	}
-	h.line("    return status;\n}\n")
-	h.line("static inline CUresult %s_unload(%[1]s_kernel* kernel) { return cuModuleUnload(kernel->module); }\n", h.name)
+// Constants are the arguments that are copied to constant memory.
+func (v headerView) Constants() []operator.Argument {
+	return lists.Where(v.Arguments(), func(a operator.Argument) bool { return a.Symbol != "" && a.Elements > 0 })
 }
 
 // cTypes are the types of C of those of operators that CUDA alone has.
@@ -123,66 +86,17 @@ var cTypes = map[operator.Type]string{
 	operator.F16: "unsigned short", operator.BF16: "unsigned short", operator.F8E4M3: "unsigned char", operator.F8E5M2: "unsigned char", operator.Bool: "unsigned char",
 }
 
-func (h *headerWriter) launch() {
-	parameters := []string{fmt.Sprintf("const %s_kernel* kernel", h.name)}
-	for _, a := range h.Arguments() {
-		kind, known := cTypes[a.Type]
-		switch {
-		case a.Role != operator.Scalar:
-			kind = "CUdeviceptr"
-		case !known:
-			kind = a.Type.CUDA()
-		}
-		parameters = append(parameters, kind+" "+member(a.Name))
+// cType is how C declares an argument.
+func cType(a operator.Argument) string {
+	if a.Role != operator.Scalar {
+		return "CUdeviceptr"
 	}
-	h.line("static inline CUresult %s_launch(%s, CUstream stream) {", h.name, strings.Join(parameters, ", "))
-	h.line("    CUresult status = CUDA_SUCCESS;")
-	for i, a := range h.constants() {
-		h.step("cuMemcpyDtoDAsync(kernel->constants[%d], %s, %d, stream)", i, member(a.Name), a.Bytes())
-	}
-	for i, l := range h.Kernel.Launches {
-		h.one(i, l)
-	}
-	h.line("    return status;\n}\n")
-}
-
-// one writes one of the launches.
-func (h *headerWriter) one(i int, l operator.Launch) {
-	var addresses []string
-	for _, at := range operator.Passed(h.Problem.Arguments, l) {
-		addresses = append(addresses, "&"+member(h.Problem.Arguments[at].Name))
-	}
-	h.line("    {\n        CUlaunchConfig config;\n        CUlaunchAttribute attributes[3];")
-	h.line("        void* arguments[] = {%s};", strings.Join(append(addresses, "NULL"), ", "))
-	h.line("        memset(&config, 0, sizeof config);\n        memset(attributes, 0, sizeof attributes);")
-	for axis, name := range []string{"X", "Y", "Z"} {
-		h.line("        config.gridDim%s = %d, config.blockDim%[1]s = %[3]d;", name, l.Grid[axis], l.Block[axis])
-	}
-	count := 0
-	attribute := func(id string, values ...string) {
-		h.line("        attributes[%d].id = CU_LAUNCH_ATTRIBUTE_%s;", count, id)
-		for _, v := range values {
-			h.line("        attributes[%d].value.%s;", count, v)
-		}
-		count++
-	}
-	if l.Clustered() {
-		attribute("CLUSTER_DIMENSION", fmt.Sprintf("clusterDim.x = %d", l.Cluster[0]), fmt.Sprintf("clusterDim.y = %d", l.Cluster[1]), fmt.Sprintf("clusterDim.z = %d", l.Cluster[2]))
-	}
-	if l.Dependent {
-		attribute("PROGRAMMATIC_STREAM_SERIALIZATION", "programmaticStreamSerializationAllowed = 1")
-	}
-	if l.Cooperative {
-		attribute("COOPERATIVE", "cooperative = 1")
-	}
-	h.line("        config.sharedMemBytes = %d, config.hStream = stream, config.attrs = attributes, config.numAttrs = %d;", l.SharedBytes, count)
-	h.line("        if (status == CUDA_SUCCESS) status = cuLaunchKernelEx(&config, kernel->functions[%d], arguments, NULL);\n    }", i)
+	return cmp.Or(cTypes[a.Type], a.Type.CUDA())
 }
 
 // member makes an argument's name one of C that is free in the launching function.
 func member(name string) string {
-	switch name {
-	case "kernel":
+	if name == "kernel" {
 		return "kernel_"
 	}
 	return cudasource.Identifier(name)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/reports/cudasource"
 	"autotune/space/expr"
 	"autotune/tuner/operator"
@@ -35,10 +36,7 @@ func (v *view) plan(p *operator.Problem) {
 		if t.Role == operator.Workspace {
 			continue
 		}
-		var extents []string
-		for _, f := range t.Shape {
-			extents = append(extents, f.Text)
-		}
+		extents := lists.Of(t.Shape, func(f operator.Formula) string { return f.Text })
 		if t.Role == operator.Output {
 			output = tuple(extents)
 		} else {
@@ -60,9 +58,7 @@ func (v *view) expressions(p *operator.Problem) (lines []string) {
 			continue
 		}
 		v.Expressions = append(v.Expressions, expression{spec.Name, strings.Join(spec.Of, ", "), spec.Python(p.Values[spec.Name].String(), "of")})
-		for _, name := range spec.Names[1:] {
-			lines = append(lines, name+" = "+p.Values[name].Source())
-		}
+		lines = append(lines, lists.Of(spec.Names[1:], func(name string) string { return name + " = " + p.Values[name].Source() })...)
 	}
 	return lines
 }
@@ -98,11 +94,7 @@ func bounds(spec operator.ParameterSpec) []string {
 }
 
 func quoted(names []string) []string {
-	var all []string
-	for _, name := range names {
-		all = append(all, `"`+name+`"`)
-	}
-	return all
+	return lists.Of(names, func(name string) string { return `"` + name + `"` })
 }
 
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)

@@ -19,6 +19,7 @@ import (
 	"io"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner/explain"
@@ -193,9 +194,7 @@ func provenance(b reports.BestConfig, t reports.Told) [][2]string {
 	if b.Problem.MathBy != "" {
 		rows = append(rows, [2]string{"math", b.Problem.Math + ", " + b.Problem.MathBy})
 	}
-	for _, line := range b.Launches.Lines() {
-		rows = append(rows, [2]string{"launch", line})
-	}
+	rows = append(rows, lists.Of(b.Launches.Lines(), func(line string) [2]string { return [2]string{"launch", line} })...)
 	if b.Recording != nil {
 		rows = append(rows, [2]string{"recording", b.Recording.File})
 	}

@@ -1,6 +1,8 @@
 package expr
 
-import "slices"
+import (
+	"slices"
+)
 
 // Folder replaces names by what they stand for, and operations on constants by
 // their results. The meaning stays: what fails, fails later and only if it is
@@ -71,12 +73,7 @@ func constNode(n *Node, v Value) *Node {
 // isConst also knows a tuple of constants.
 func isConst(n *Node) bool {
 	if n.Op == OpTuple {
-		for _, a := range n.Args {
-			if a.Op != OpConst {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(n.Args, func(a *Node) bool { return a.Op != OpConst })
 	}
 	return n.Op == OpConst
 }

@@ -1,6 +1,10 @@
 package expr
 
-import "slices"
+import (
+	"slices"
+
+	"autotune/internal/lists"
+)
 
 // Op says what a Node computes.
 type Op uint8
@@ -109,10 +113,7 @@ func (n *Node) Conjuncts() []*Node {
 // Names returns the free names of n, sorted.
 func (n *Node) Names() []string {
 	nodes := n.nameNodes()
-	names := make([]string, len(nodes))
-	for i, m := range nodes {
-		names[i] = m.Name
-	}
+	names := lists.Of(nodes, func(m *Node) string { return m.Name })
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -1,6 +1,10 @@
 package expr
 
-import "strings"
+import (
+	"strings"
+
+	"autotune/internal/lists"
+)
 
 // How tightly operations bind, from `if` to what stands in no need of parentheses.
 const (
@@ -79,10 +83,7 @@ func (n *Node) write() (string, int) {
 
 // list writes operands with commas, and something behind a single one.
 func list(args []*Node, behindOne string) string {
-	var items []string
-	for _, a := range args {
-		items = append(items, a.Source())
-	}
+	items := lists.Of(args, (*Node).Source)
 	if len(items) == 1 {
 		return items[0] + behindOne
 	}

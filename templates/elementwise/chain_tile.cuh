@@ -26,6 +26,12 @@ __device__ __forceinline__ void load_beside(float (&to)[VEC], const Element* fro
 
 constexpr int kTile = THREADS * UNROLL * VEC;  // elements of a block's tile
 
+// is_whole tells whether a thread's vector at `at` exists. Where tiles fit evenly that is known here,
+// and a load waits for no comparison.
+__device__ __forceinline__ bool is_whole(long long at, long long elements) {
+    return elements % kTile == 0 || at + VEC <= elements;
+}
+
 // chain_tile gives the outputs from `first` on; what lies behind the last element is anything.
 __device__ __forceinline__ void chain_tile(float (&v)[UNROLL][VEC], const Element* x, const Element* w, const Element* b, long long first) {
     const long long elements = (long long)OUTER * LENGTH * INNER;
@@ -33,15 +39,17 @@ __device__ __forceinline__ void chain_tile(float (&v)[UNROLL][VEC], const Elemen
 #pragma unroll
     for (int u = 0; u < UNROLL; ++u) {
         const long long at = first + u * (THREADS * VEC);
-        const int count = (int)max(0LL, min((long long)VEC, elements - at));
-        if (count == VEC) {
+        if (is_whole(at, elements)) {
             load_elements<VEC>(v[u], x + at);
+            if (F_W) load_beside(vw[u], w, at, VEC);
+            if (F_B) load_beside(vb[u], b, at, VEC);
         } else {  // the last ones
+            const int count = elements % VEC == 0 ? 0 : (int)max(0LL, elements - at);
 #pragma unroll
             for (int k = 0; k < VEC; ++k) v[u][k] = k < count ? to_float(x[at + k]) : 0.0f;
+            if (F_W && count > 0) load_beside(vw[u], w, at, count);
+            if (F_B && count > 0) load_beside(vb[u], b, at, count);
         }
-        if (F_W && count > 0) load_beside(vw[u], w, at, count);
-        if (F_B && count > 0) load_beside(vb[u], b, at, count);
     }
 #pragma unroll
     for (int u = 0; u < UNROLL; ++u)

@@ -22,8 +22,9 @@ def folding(x, *beside):
     first, last = span(shape, given)
     folded = shape[:first].numel(), shape[first:last].numel(), shape[last:].numel()
     alone = first == last  # nothing, or one number, beside x
-    if alone and (TUNED["length"] == 1 or not given) and shape.numel() == prod(TUNED.values()):
-        folded = tuple(TUNED[name] for name in ("outer", "length", "inner"))
+    tuned = tuple(TUNED[name] for name in ("outer", "length", "inner"))
+    if alone and (TUNED["length"] == 1 or not given) and shape.numel() == prod(tuned):
+        folded = tuned
     return shape, folded, torch.Size(n if first <= i < last else 1 for i, n in enumerate(shape))
 
 

@@ -6,6 +6,6 @@
 
 template <class Sizes>
 __device__ __forceinline__ float chain_at(const Element* x, const Element* w, const Element* b, const Sizes& s, long long i) {
-    const long long beside = i / s.inner % s.length;
+    const long long beside = s.length == 1 ? 0 : i / s.inner % s.length;  // a number costs no division
     return Chain::of(to_float(x[i]), s.f_w ? to_float(w[beside]) : 0.0f, s.f_b ? to_float(b[beside]) : 0.0f);
 }

@@ -19,9 +19,9 @@ elementwise_vectors(const Element* __restrict__ x, const Element* __restrict__ w
 #pragma unroll
     for (int u = 0; u < UNROLL; ++u) {
         const long long at = first + u * (THREADS * VEC);
-        if (at + VEC <= elements) {
+        if (is_whole(at, elements)) {
             store_elements<VEC, STREAMING>(y + at, v[u]);
-        } else {
+        } else if (elements % VEC != 0) {
 #pragma unroll
             for (int k = 0; k < VEC; ++k)
                 if (at + k < elements) y[at + k] = from_float<Element>(v[u][k]);

@@ -48,4 +48,24 @@ struct Norm {
         j /= weights.plane;
         return (weights.weight ? y * to_float(weights.weight[j]) : y) + (weights.bias ? to_float(weights.bias[j]) : 0.0f);
     }
+    // give_vector answers elements from j on, a multiple of their number. Their weights lie side by side as
+    // they do, or are a channel's one: a load for all of them.
+    template <int Count>
+    __device__ __forceinline__ void give_vector(float (&y)[Count], const float (&x)[Count], long long j, const Weights& weights) const {
+        float weight[Count], bias[Count];
+        load_weights(weight, weights.weight, j, weights.plane);
+        load_weights(bias, weights.bias, j, weights.plane);
+#pragma unroll
+        for (int e = 0; e < Count; ++e) {
+            y[e] = (x[e] - mean) * squares;
+            y[e] = (weights.weight ? y[e] * weight[e] : y[e]) + (weights.bias ? bias[e] : 0.0f);
+        }
+    }
+    template <int Count>
+    __device__ __forceinline__ static void load_weights(float (&to)[Count], const Element* from, long long j, long long plane) {
+        if (from && plane == 1) return load_elements<Count>(to, from + j);
+        const bool one = plane % Count == 0;  // of a channel
+#pragma unroll
+        for (int e = 0; from && e < Count; ++e) to[e] = one && e > 0 ? to[0] : to_float(from[(j + e) / plane]);
+    }
 };

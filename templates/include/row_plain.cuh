@@ -1,5 +1,5 @@
 // row_plain.cuh: operators of rows with states in double, for the reference: a block has a row after
-// the other. The general kernel takes a row's elements in order.
+// the other, or many blocks have parts of a long one. The general kernel takes a row's elements in order.
 #pragma once
 #include "row_state.cuh"
 
@@ -15,35 +15,108 @@ struct Compiled {
     long long outer = OUTER, length = LENGTH, inner = INNER, chunk = CHUNK;
 };
 
-// put(at, answer) takes the answers of elements, or from a row's first thread the row's.
-template <class Put>
-__device__ __forceinline__ void plain_rows(const Element* x, const Weights& all, Put put) {
+constexpr long long kRowsInAll = OUTER * (long long)INNER;
+// Few long rows of answers are read by many blocks: one would take seconds.
+constexpr bool kApart = Row<double>::kMaps && kRowsInAll <= 64 && LENGTH >= 1 << 20;
+constexpr int kParts = kApart ? 256 : 1;
+union PlainState {
+    Row<double> row;
+    unsigned words[sizeof(Row<double>) / 4];
+};
+// Of each part its state, whose lines no part of another row shares; of each row the parts that are in.
+__device__ __align__(128) unsigned plain_states[kApart ? kRowsInAll * kParts * sizeof(Row<double>) / 4 : 1];
+__device__ int plain_read[kApart ? kRowsInAll : 1], plain_drawn, plain_done;
+
+// plain_merged merges the states of a block's threads, for all of them.
+__device__ __forceinline__ Row<double> plain_merged(Row<double> row) {
     __shared__ __align__(16) unsigned char storage[256 * sizeof(Row<double>)];
     Row<double>* const states = reinterpret_cast<Row<double>*>(storage);
-    for (long long i = blockIdx.x; i < OUTER * (long long)INNER; i += gridDim.x) {
-        Weights weights = all;
-        Row<double> row;
-        row.start();
-        for (long long j = threadIdx.x; j < LENGTH; j += blockDim.x) {
-            const float one[1] = {to_float(x[place(Compiled(), i, j)])};
-            row.join(one, j, 1);
-        }
-        states[threadIdx.x] = row;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            for (int t = 1; t < 256; ++t) row.merge(states[t]);
-            states[0] = row;
-        }
-        __syncthreads();
-        row = states[0];
-        row.finish({LENGTH, i, threadIdx.x == 0}, weights);
-        const long long answers = Row<double>::kMaps ? LENGTH : 1;
-        for (long long j = threadIdx.x; j < answers; j += blockDim.x) {
-            const long long at = place(Compiled(), i, j);
-            put(Row<double>::kMaps ? at : i, row.give(to_float(x[at]), j, weights));
-        }
-        __syncthreads();
+    states[threadIdx.x] = row;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int t = 1; t < 256; ++t) row.merge(states[t]);
+        states[0] = row;
     }
+    __syncthreads();
+    row = states[0];
+    __syncthreads();
+    return row;
+}
+
+// plain_state is that of a part of row i.
+__device__ __forceinline__ Row<double> plain_state(const Element* x, long long i, int part) {
+    Row<double> row;
+    row.start();
+#pragma unroll 8
+    for (long long j = part * blockDim.x + threadIdx.x; j < LENGTH; j += kParts * blockDim.x) {
+        const float one[1] = {to_float(x[place(Compiled(), i, j)])};
+        row.join(one, j, 1);
+    }
+    return plain_merged(row);
+}
+
+// plain_put answers the part. put(at, answer) takes the answers of elements, or from a row's first thread the row's.
+template <class Put>
+__device__ __forceinline__ void plain_put(Row<double> row, const Element* x, long long i, int part, Weights weights, Put put) {
+    const long long first = part * blockDim.x + threadIdx.x, answers = Row<double>::kMaps ? LENGTH : 1;
+    row.finish({LENGTH, i, first == 0}, weights);
+#pragma unroll 8
+    for (long long j = first; j < answers; j += kParts * blockDim.x) {
+        const long long at = place(Compiled(), i, j);
+        put(Row<double>::kMaps ? at : i, row.give(to_float(x[at]), j, weights));
+    }
+}
+
+// plain_all is the state of row i, once all of its parts are in.
+__device__ __forceinline__ Row<double> plain_all(long long i) {
+    if (threadIdx.x == 0) {
+        while (*static_cast<volatile int*>(plain_read + i) < kParts) continue;
+        __threadfence();
+    }
+    __syncthreads();
+    PlainState one;
+    const unsigned* const from = plain_states + (i * kParts + threadIdx.x) * (sizeof(one) / 4);
+    for (int w = 0; w < static_cast<int>(sizeof(one) / 4); ++w) one.words[w] = __ldcg(from + w);
+    return plain_merged(one.row);
+}
+
+// A block draws a part, and others of its row while there are any. So it waits for blocks alone that run.
+template <class Put>
+__device__ __forceinline__ void plain_rows_apart(const Element* x, const Weights& weights, Put put) {
+    __shared__ int next, mine[kParts];
+    constexpr int kAll = kRowsInAll * kParts;
+    if (blockIdx.x >= kAll) return;
+    if (threadIdx.x == 0) next = atomicAdd(&plain_drawn, 1);
+    __syncthreads();
+    for (int drawn = next; drawn < kAll;) {
+        const int i = drawn / kParts;
+        int count = 0;
+        do {
+            const PlainState state = {plain_state(x, i, drawn % kParts)};
+            if (threadIdx.x == 0) {
+                for (int w = 0; w < static_cast<int>(sizeof(state) / 4); ++w) plain_states[drawn * (sizeof(state) / 4) + w] = state.words[w];
+                __threadfence();
+                atomicAdd(plain_read + i, 1);
+                mine[count] = drawn % kParts, next = atomicAdd(&plain_drawn, 1);
+            }
+            __syncthreads();
+            ++count, drawn = next;
+        } while (drawn < kAll && drawn / kParts == i);
+        const Row<double> row = plain_all(i);
+        while (count-- > 0) plain_put(row, x, i, mine[count], weights, put);
+    }
+    if (threadIdx.x == 0 && atomicAdd(&plain_done, 1) == min(static_cast<int>(gridDim.x), kAll) - 1) {  // the last one leaves zeros
+        for (int i = 0; i < kRowsInAll; ++i) plain_read[i] = 0;
+        plain_drawn = plain_done = 0;
+    }
+}
+
+template <class Put>
+__device__ __forceinline__ void plain_rows(const Element* x, const Weights& weights, Put put) {
+    if constexpr (kApart)
+        plain_rows_apart(x, weights, put);
+    else
+        for (long long i = blockIdx.x; i < kRowsInAll; i += gridDim.x) plain_put(plain_state(x, i, 0), x, i, 0, weights, put);
 }
 
 __device__ __forceinline__ void plain_rows(const Element* x, Answer* y, const Weights& weights) {

@@ -8,6 +8,7 @@
 //   merge(row)           takes in another state
 //   finish(seen, weights)  what the answers need, once all elements are in; weights become the row's own
 //   give(x, j, weights)  the answer of element j, x, or the row's
+//   give_vector(y, x, j, weights)  those of elements from j on, a multiple of their number; it may be missing
 // Kernels have it of float, the reference and the general kernel of double. Weights are what an
 // answer depends on beside the row: tensors, or a problem's constants, which are WEIGHTS where sizes
 // are macros and WEIGHTS_OF(s) where they are members of s. Without any it is weightless_row.cuh.

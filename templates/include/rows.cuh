@@ -54,6 +54,21 @@ __device__ __forceinline__ void load_once(float* to, const Element* from) {
     }
 }
 
+// give_vector answers a vector's elements, from j on, by the row's own function where it has one and j is aligned.
+template <class Row>
+__device__ __forceinline__ void give_vector(const Row& row, float (&y)[VEC], const float (&x)[VEC], long long j, const Weights& weights, long) {
+#pragma unroll
+    for (int e = 0; e < VEC; ++e) y[e] = row.give(x[e], j + e, weights);
+}
+template <class Row>
+__device__ __forceinline__ auto give_vector(const Row& row, float (&y)[VEC], const float (&x)[VEC], long long j, const Weights& weights, int)
+    -> decltype(row.give_vector(y, x, j, weights)) {
+    if constexpr (kAligned)
+        row.give_vector(y, x, j, weights);
+    else
+        give_vector(row, y, x, j, weights, 0L);
+}
+
 // Vectors are a thread's of a row: kItems, TEAM apart.
 struct Vectors {
     int member, from, lead;   // of the team; the thread's first vector; elements before the row in the row's first
@@ -107,8 +122,7 @@ struct Vectors {
     __device__ __forceinline__ void give(const Row& state, const float (&v)[VEC], Element* y, const Weights& weights, int k) const {
         if (!whole(k)) return at_ends(k, [&](int e, Offset j) { y[address(k) + e] = from_float<Element>(state.give(v[e], j, weights)); });
         float answers[VEC];
-#pragma unroll
-        for (int e = 0; e < VEC; ++e) answers[e] = state.give(v[e], place(k) + e, weights);
+        give_vector(state, answers, v, place(k), weights, 0);
         store_elements<VEC, kAgain>(y + address(k), answers);
     }
 };

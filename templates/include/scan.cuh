@@ -8,7 +8,7 @@
 //   vec      neighbours a thread: more leave fewer barriers
 //   unroll   elements of a column that are under way
 #pragma once
-#include "row.cuh"
+#include "scan_join.cuh"
 #include "scan_source.cuh"
 
 constexpr bool kColumns = INNER > 1;
@@ -17,16 +17,23 @@ constexpr int kUnroll = UNROLL;  // nvcc does not expand macros in pragmas
 // The number of the element that is j-th to be taken.
 __device__ __forceinline__ long long element(long long j) { return REVERSE ? LENGTH - 1 - j : j; }
 
+// The number of the thread that is j-th to be taken. Backwards, too, later threads have later elements
+// of a tile.
+__device__ __forceinline__ int turn_of(int j, int threads) { return REVERSE ? threads - 1 - j : j; }
+__device__ __forceinline__ float from_before(float x, int apart) {
+    return REVERSE ? __shfl_down_sync(0xffffffffu, x, apart) : __shfl_up_sync(0xffffffffu, x, apart);
+}
+
 // before_in_tile gives the join of what the threads before have of a row's tile, and of all.
 __device__ __forceinline__ float before_in_tile(float own, float* warps, float& all) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int lane = turn_of(threadIdx.x % 32, 32), warp = turn_of(threadIdx.x / 32, THREADS / 32);
     float sum = own;
 #pragma unroll
     for (int apart = 1; apart < 32; apart *= 2) {
-        const float other = __shfl_up_sync(0xffffffffu, sum, apart);
+        const float other = from_before(sum, apart);
         if (lane >= apart) sum = both(other, sum);
     }
-    const float last = __shfl_up_sync(0xffffffffu, sum, 1);
+    const float last = from_before(sum, 1);
     __syncthreads();  // all have read those of the tile before
     if (lane == 31) warps[warp] = sum;
     __syncthreads();
@@ -65,10 +72,11 @@ __device__ __forceinline__ void store(Element* y, const float (&v)[VEC], long lo
 template <class Source>
 __device__ __forceinline__ void scan_row(const Source& x, Element* y, long long row) {
     __shared__ float warps[THREADS / 32];
+    const int first = turn_of(threadIdx.x, THREADS) * VEC;
     float carry = none(), v[VEC], all;
-    load(v, x, row, threadIdx.x * VEC);
+    load(v, x, row, first);
 #pragma unroll 1
-    for (long long from = threadIdx.x * VEC; from - threadIdx.x * VEC < LENGTH; from += THREADS * VEC) {
+    for (long long from = first; from - first < LENGTH; from += THREADS * VEC) {
         float next[VEC], own = v[0];
         load(next, x, row, from + THREADS * VEC);
 #pragma unroll

@@ -1,6 +1,6 @@
 // scan_plain.cuh: scans that join one element after the other, in double, for references and general kernels.
 #pragma once
-#include "row.cuh"
+#include "scan_join.cuh"
 #include "scan_source.cuh"
 
 #ifdef LENGTH

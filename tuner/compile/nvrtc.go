@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"autotune/internal/lists"
 	"autotune/internal/worker"
 	"autotune/tuner/operator"
 	"autotune/tuner/operator/tree"
@@ -173,9 +174,7 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 func (n *nvrtc) requestOf(r Request) workerRequest {
 	options := append([]string{"--gpu-architecture=" + r.Arch}, n.options...)
 	if needsHeaders(r) {
-		for _, dir := range n.headers {
-			options = append(options, "--include-path="+dir)
-		}
+		options = append(options, lists.Of(n.headers, func(dir string) string { return "--include-path=" + dir })...)
 	}
 	options = append(options, r.Kernel.Flags...)
 	includes := r.Kernel.Includes

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"autotune/internal/lists"
 	"autotune/internal/sharedlib"
 	"autotune/internal/worker"
 )
@@ -316,11 +317,7 @@ func (l *library) programLog(program uintptr) string {
 
 // cStrings makes C strings; the caller keeps the slice alive while they are used.
 func cStrings(texts []string) []*byte {
-	c := make([]*byte, len(texts))
-	for i, text := range texts {
-		c[i] = unsafe.SliceData(append([]byte(text), 0))
-	}
-	return c
+	return lists.Of(texts, func(text string) *byte { return unsafe.SliceData(append([]byte(text), 0)) })
 }
 
 // first points at an array's first element, nil for an empty one.

@@ -3,6 +3,8 @@ package device
 import (
 	"slices"
 	"strings"
+
+	"autotune/internal/lists"
 )
 
 // Kind names how a device comes to its numbers. Documents and recordings hold it
@@ -43,10 +45,7 @@ var kinds = []Properties{
 
 // KindNames lists the kinds as messages do.
 func KindNames() string {
-	var names []string
-	for _, p := range kinds {
-		names = append(names, string(p.Kind))
-	}
+	names := lists.Of(kinds, func(p Properties) string { return string(p.Kind) })
 	return strings.Join(names, ", ")
 }
 

@@ -109,9 +109,7 @@ func CloseAll(all []device.Device) error {
 
 // WorkerName is what the worker of a device is called, as cuda-0.
 func WorkerName(s Spec, argument string, at int) string {
-	if argument == "" {
-		argument = strconv.Itoa(at)
-	}
+	argument = cmp.Or(argument, strconv.Itoa(at))
 	return string(cmp.Or(s.Kind, measuring())) + "-" + argument
 }
 

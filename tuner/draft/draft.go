@@ -3,11 +3,13 @@
 package draft
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"text/template"
 
 	"autotune/space"
 	"autotune/space/expr"
@@ -65,151 +67,20 @@ type Template struct {
 // Definition is a name for an expression.
 type Definition struct{ Name, Text string }
 
-// writer collects the lines of an op.yaml.
-type writer struct {
-	strings.Builder
-	notes map[string][]string
-}
+// operatorText is an op.yaml, in the language of text/template.
+//
+//go:embed op.yaml.tmpl
+var operatorText string
 
-func (w *writer) line(indent int, format string, args ...any) {
-	fmt.Fprintf(w, "%s%s\n", strings.Repeat("  ", indent), strings.TrimRight(fmt.Sprintf(format, args...), " "))
-}
-
-// note writes the comment that belongs before a key.
-func (w *writer) note(indent int, key string) {
-	for _, text := range w.notes[key] {
-		w.line(indent, "# %s", text)
-	}
-}
+var operatorPage = template.Must(template.New("op.yaml").Funcs(template.FuncMap{"scalar": scalar, "value": value}).Parse(operatorText))
 
 // YAML is the operator's op.yaml.
 func (o Operator) YAML() string {
-	w := &writer{notes: o.Notes}
-	for _, text := range o.Head {
-		w.line(0, "# %s", text)
+	var b strings.Builder
+	if err := operatorPage.Execute(&b, o); err != nil {
+		panic(err) // all that it names is there
 	}
-	w.line(0, "operator: %s", o.Name)
-	w.line(0, "summary: %s", scalar(o.Summary))
-	if o.SameMacros {
-		w.line(0, "macros: same")
-	}
-	names, example := make([]string, len(o.Shape)), make([]string, len(o.Shape))
-	for i, d := range o.Shape {
-		names[i], example[i] = d.Name, fmt.Sprint(d.Example)
-	}
-	w.note(0, "shape")
-	w.line(0, "shape: [%s]", strings.Join(names, ", "))
-	w.line(0, "example: %q", strings.Join(example, "x"))
-	if len(o.Parameters) > 0 {
-		w.line(0, "parameters:")
-	}
-	for _, text := range o.Parameters {
-		w.line(1, "%s", text)
-	}
-	w.note(0, "requires")
-	if len(o.Requires) > 0 {
-		w.line(0, "requires:")
-	}
-	for _, r := range o.Requires {
-		w.line(1, "- {that: %s, because: %s}", scalar(r.That), scalar(r.Because))
-	}
-	w.note(0, "tensors")
-	w.line(0, "tensors:")
-	for _, a := range o.Arguments {
-		w.line(1, "- %s", a.yaml())
-	}
-	if len(o.Inputs) > 0 {
-		w.line(0, "inputs: [%s]", strings.Join(o.Inputs, ", "))
-	}
-	w.note(0, "cost")
-	cost := "bytes: " + scalar(o.Bytes)
-	if o.Flops != "" {
-		cost += ", flops: " + scalar(o.Flops)
-	}
-	w.line(0, "cost: {%s}", cost)
-	w.note(0, "reference")
-	w.line(0, "reference: {template: %s}", o.Template.Name)
-	w.line(0, "templates:")
-	o.Template.write(w)
-	return w.String()
-}
-
-func (a Argument) yaml() string {
-	parts := []string{"name: " + a.Name}
-	add := func(key, value string) {
-		if value != "" {
-			parts = append(parts, key+": "+value)
-		}
-	}
-	add("role", a.Role)
-	add("type", a.Type)
-	if a.Value != "" {
-		add("value", scalar(a.Value))
-	} else {
-		add("shape", list([]string{a.Size}))
-	}
-	if a.Fill != "" {
-		add("fill", scalar(a.Fill))
-	}
-	add("symbol", a.Symbol)
-	text := "{" + strings.Join(parts, ", ") + "}"
-	if a.Comment != "" {
-		text += "  # " + a.Comment
-	}
-	return text
-}
-
-func (t Template) write(w *writer) {
-	w.line(1, "- name: %s", t.Name)
-	if t.Summary != "" {
-		w.line(2, "summary: %s", scalar(t.Summary))
-	}
-	if t.Source != "" {
-		w.line(2, "source: %s", t.Source)
-	}
-	w.line(2, "entry: %s", scalar(t.Entry))
-	if len(t.Flags) > 0 {
-		w.line(2, "flags: %s", list(t.Flags))
-	}
-	w.note(2, "tunables")
-	if len(t.Tunables) > 0 {
-		w.line(2, "tunables:")
-	}
-	for _, tunable := range t.Tunables {
-		values := make([]string, len(tunable.Values))
-		for i, v := range tunable.Values {
-			values[i] = value(v)
-		}
-		w.line(3, "%s: [%s]", tunable.Name, strings.Join(values, ", "))
-	}
-	if len(t.Derived) > 0 {
-		w.line(2, "derived:")
-	}
-	for _, d := range t.Derived {
-		w.line(3, "%s: %s", d.Name, scalar(d.Text))
-	}
-	if len(t.Constraints) > 0 {
-		w.line(2, "constraints:")
-	}
-	for _, c := range t.Constraints {
-		w.line(3, "- %s", scalar(c))
-	}
-	w.note(2, "launch")
-	w.line(2, "launch:")
-	w.line(3, "block: %s", list(t.Block[:]))
-	w.line(3, "grid: %s", list(t.Grid[:]))
-	if t.Shared != "" {
-		w.line(3, "shared: %s", scalar(t.Shared))
-	}
-	if len(t.Default) == 0 {
-		return
-	}
-	words := make([]string, len(t.Default))
-	for i, v := range t.Default {
-		words[i] = v.Name + ": " + value(v.Value)
-	}
-	w.note(2, "default")
-	w.line(2, "default: {%s}", strings.Join(words, ", "))
+	return b.String()
 }
 
 // value writes a tunable's value as YAML and Python have it.
@@ -218,14 +89,6 @@ func value(v expr.Value) string {
 		return scalar(v.String())
 	}
 	return v.String()
-}
-
-func list(texts []string) string {
-	words := make([]string, len(texts))
-	for i, text := range texts {
-		words[i] = scalar(text)
-	}
-	return "[" + strings.Join(words, ", ") + "]"
 }
 
 // plainForm is text that YAML reads as it stands, also in a list.

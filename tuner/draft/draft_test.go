@@ -54,7 +54,7 @@ func TestFromKernel(t *testing.T) {
 				arguments = append(arguments, text)
 			}
 			for _, x := range op.Templates[0].Tunables {
-				tunables = append(tunables, x.Name+"="+list([]string{x.Values[0].String()}))
+				tunables = append(tunables, x.Name+"=["+scalar(x.Values[0].String())+"]")
 			}
 			if got := strings.Join(arguments, " "); got != c.arguments {
 				t.Errorf("arguments %s, want %s", got, c.arguments)

@@ -248,9 +248,7 @@ func (f *fromKernel) arguments() error {
 	compared, next := false, 0
 	for i, p := range f.kernel.Parameters {
 		a := Argument{Name: p.Name}
-		if a.Name == "" {
-			a.Name = fmt.Sprintf("argument_%d", i+1)
-		}
+		a.Name = cmp.Or(a.Name, fmt.Sprintf("argument_%d", i+1))
 		known := p.Type
 		if guess, ok := f.types[known]; ok {
 			known = guess

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/tuner/trial"
 )
@@ -130,9 +131,7 @@ func (s Subject) matter(ctx context.Context) (list [][2]int) {
 	at := func(name string) int {
 		return slices.IndexFunc(e.Tunables, func(t Tunable) bool { return t.Name == name })
 	}
-	for _, p := range e.Pairs {
-		list = append(list, [2]int{at(p.Names[0]), at(p.Names[1])})
-	}
+	list = append(list, lists.Of(e.Pairs, func(p Pair) [2]int { return [2]int{at(p.Names[0]), at(p.Names[1])} })...)
 	if len(list) > 0 || len(e.Tunables) < 2 {
 		return list
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner/compile"
 	"autotune/tuner/trial"
@@ -129,10 +130,7 @@ func (e Explanation) madeOf() string {
 func (e Explanation) dependsOn() string {
 	sure := slices.DeleteFunc(slices.Clone(e.Tunables), func(t Tunable) bool { return !t.Share.Sure() || t.Share.Part < 0.02 })
 	slices.SortStableFunc(sure, func(a, b Tunable) int { return cmp.Compare(b.Share.Part, a.Share.Part) })
-	var words []string
-	for _, t := range sure[:min(len(sure), 2)] {
-		words = append(words, fmt.Sprintf("%s (%s)", t.Name, t.Share))
-	}
+	words := lists.Of(sure[:min(len(sure), 2)], func(t Tunable) string { return fmt.Sprintf("%s (%s)", t.Name, t.Share) })
 	switch {
 	case len(words) == 0 && e.Right >= leastTrials:
 		return fmt.Sprintf("In the %d trials of this template no single tunable explains the times.", e.Right)
@@ -177,10 +175,7 @@ func (e Explanation) costs() string {
 		return ""
 	}
 	slices.SortStableFunc(all, func(a, b cost) int { return cmp.Compare(b.ratio, a.ratio) })
-	var words []string
-	for _, c := range all[:min(len(all), shownCosts)] {
-		words = append(words, c.text)
-	}
+	words := lists.Of(all[:min(len(all), shownCosts)], func(c cost) string { return c.text })
 	return "Changed alone to the next best value, these cost most: " + strings.Join(words, ", ") + "."
 }
 

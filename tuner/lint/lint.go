@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
@@ -23,11 +24,7 @@ type Finding struct {
 
 // Signatures finds kernels whose parameters cannot be the operator's arguments.
 func Signatures(o *operator.Operator) []Finding {
-	var found []Finding
-	for _, f := range o.SignatureFaults() {
-		found = append(found, Finding{f.Template, f.Fault.Error(), true})
-	}
-	return found
+	return lists.Of(o.SignatureFaults(), func(f operator.TemplateFault) Finding { return Finding{f.Template, f.Fault.Error(), true} })
 }
 
 // looseAbsolute and looseRelative are tolerances that hold wrong results, too: with the latter zeros pass.
@@ -64,9 +61,7 @@ func Constraints(ctx context.Context, o *operator.Operator, problems []*operator
 				found = append(found, Finding{t.Name, fmt.Sprintf("the constraint `%s` forbids nothing that the others allow, in any problem tried", f), false})
 			}
 		}
-		for _, warning := range t.Warnings() {
-			found = append(found, Finding{t.Name, warning, false})
-		}
+		found = append(found, lists.Of(t.Warnings(), func(warning string) Finding { return Finding{t.Name, warning, false} })...)
 	}
 	return found, nil
 }

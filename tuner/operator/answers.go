@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/tuner/operator/tree"
 )
 
@@ -26,10 +27,7 @@ func (a *Answers) String() string {
 	if a.Python != nil {
 		return a.Python.File + ", run by python3"
 	}
-	var files []string
-	for _, tensor := range sorted(a.Files) {
-		files = append(files, a.Files[tensor])
-	}
+	files := lists.Of(sorted(a.Files), func(tensor string) string { return a.Files[tensor] })
 	return "files of answers: " + strings.Join(files, ", ")
 }
 

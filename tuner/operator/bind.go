@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 	"autotune/tuner/operator/tree"
 )
@@ -57,10 +58,7 @@ func ParseShape(s string) ([]int64, error) {
 
 // FormatShape writes a shape as ParseShape reads it.
 func FormatShape(shape []int64) string {
-	parts := make([]string, len(shape))
-	for i, v := range shape {
-		parts[i] = strconv.FormatInt(v, 10)
-	}
+	parts := lists.Of(shape, func(v int64) string { return strconv.FormatInt(v, 10) })
 	return strings.Join(parts, "x")
 }
 
@@ -253,10 +251,7 @@ func (b binder) require(r Requirement) {
 
 // valuesOf says what values the names in a formula have.
 func valuesOf(f Formula, env map[string]expr.Value) string {
-	var words []string
-	for _, name := range f.code.Names() {
-		words = append(words, fmt.Sprintf("%s=%v", name, env[name]))
-	}
+	words := lists.Of(f.code.Names(), func(name string) string { return fmt.Sprintf("%s=%v", name, env[name]) })
 	return strings.Join(words, " ")
 }
 

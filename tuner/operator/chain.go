@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 	"autotune/tuner/operator/tree"
 )
@@ -73,18 +74,14 @@ func (s *ParameterSpec) readChain(text string) ([]expr.Value, error) {
 	}
 	values := []expr.Value{expr.String(strings.ReplaceAll(root.Source(), " ", ""))}
 	names := root.Names()
-	for _, name := range s.Of {
-		values = append(values, expr.Bool(slices.Contains(names, name)))
-	}
+	values = append(values, lists.Of(s.Of, func(name string) expr.Value { return expr.Bool(slices.Contains(names, name)) })...)
 	return values, nil
 }
 
 // chainComponents are the names that expressions know a parameter of that type by.
 func (s *ParameterSpec) chainComponents() []string {
 	names := []string{s.Name}
-	for _, name := range s.Of {
-		names = append(names, s.Name+"_"+name)
-	}
+	names = append(names, lists.Of(s.Of, func(name string) string { return s.Name + "_" + name })...)
 	return names
 }
 

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/operator/tree"
@@ -224,9 +225,7 @@ func (r *templateReader) free() {
 		}
 	}
 	texts := slices.Clone(t.Flags)
-	for _, launch := range t.Launches {
-		texts = append(texts, launch.Entry)
-	}
+	texts = append(texts, lists.Of(t.Launches, func(launch LaunchSpec) Interpolated { return launch.Entry })...)
 	var kept space.Values
 	t.Keep = tree.Optional(r.f["keep"], func(n *tree.Node) []string { return r.names(n, "keep") }, nil)
 	for _, name := range t.Keep {
@@ -271,11 +270,7 @@ func (r *templateReader) passed(n *tree.Node) []string {
 // entries are the names of the kernels that a template launches, without namespaces
 // and template arguments.
 func (t *Template) entries() []string {
-	var names []string
-	for _, launch := range t.Launches {
-		names = append(names, entryForm.FindStringSubmatch(launch.Entry.Text)[1])
-	}
-	return names
+	return lists.Of(t.Launches, func(launch LaunchSpec) string { return entryForm.FindStringSubmatch(launch.Entry.Text)[1] })
 }
 
 // workspaces reads the template's workspaces, whose shapes may name what is the same

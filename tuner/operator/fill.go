@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner/operator/tree"
 )
@@ -41,10 +42,7 @@ func (f FillSpec) String() string {
 	case len(f.Numbers) == 0:
 		return f.Distribution
 	}
-	numbers := make([]string, len(f.Numbers))
-	for i, n := range f.Numbers {
-		numbers[i] = n.Text
-	}
+	numbers := lists.Of(f.Numbers, func(n Formula) string { return n.Text })
 	return f.Distribution + "(" + strings.Join(numbers, ", ") + ")"
 }
 
@@ -62,11 +60,7 @@ var fillForms = map[string][]string{
 
 // FillForms lists how a tensor may be filled, as "uniform(least, most)".
 func FillForms() []string {
-	var forms []string
-	for _, name := range sorted(fillForms) {
-		forms = append(forms, fillForm(name))
-	}
-	return forms
+	return lists.Of(sorted(fillForms), fillForm)
 }
 
 func fillForm(name string) string {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 	"autotune/tuner/operator/tree"
 )
@@ -146,9 +147,7 @@ func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
 func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T) []T {
 	values := []T{}
 	for _, item := range n.List(what) {
-		for _, one := range l.eachAxis(item) {
-			values = append(values, read(one))
-		}
+		values = append(values, lists.Of(l.eachAxis(item), read)...)
 	}
 	return values
 }
@@ -259,11 +258,7 @@ func (l *language) eachAxis(n *tree.Node) []*tree.Node {
 	if !n.Scalar() || len(l.along) == 0 || !strings.Contains(l.spell(n.Value, n.Position, 0), "$") || strings.Contains(n.Value, "{") {
 		return []*tree.Node{n}
 	}
-	var nodes []*tree.Node
-	for _, axis := range l.along {
-		nodes = append(nodes, nodeFor(n, axis))
-	}
-	return nodes
+	return lists.Of(l.along, func(axis string) *tree.Node { return nodeFor(n, axis) })
 }
 
 var wordForm = regexp.MustCompile(`'[^']*'|"[^"]*"|[A-Za-z_$][\w$]*|\d[\w.]*`)
@@ -344,9 +339,7 @@ func (l *language) forAxes(arguments []string, where tree.Position, nested int) 
 			all = append(all, a)
 			continue
 		}
-		for _, axis := range l.along {
-			all = append(all, l.spell(forAxis(a, axis), where, nested+1))
-		}
+		all = append(all, lists.Of(l.along, func(axis string) string { return l.spell(forAxis(a, axis), where, nested+1) })...)
 	}
 	return all
 }
@@ -397,10 +390,7 @@ func (l *language) byAxes(text string) string {
 		if !strings.Contains(braced, "$") || !strings.Contains(l.spell(braced[1:len(braced)-1], tree.Position{}, 0), "$") {
 			return braced
 		}
-		var all []string
-		for _, axis := range l.along {
-			all = append(all, forAxis(braced, axis))
-		}
+		all := lists.Of(l.along, func(axis string) string { return forAxis(braced, axis) })
 		return strings.Join(all, "x")
 	})
 }

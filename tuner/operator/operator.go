@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/templates"
@@ -238,12 +239,7 @@ func (t *Template) MarshalJSON() ([]byte, error) {
 
 // Template gives the template with that name.
 func (o *Operator) Template(name string) (*Template, bool) {
-	for _, t := range o.Templates {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return nil, false
+	return lists.First(o.Templates, func(t *Template) bool { return t.Name == name })
 }
 
 // parameter gives the parameter with that name, or nil.
@@ -257,11 +253,7 @@ func (o *Operator) parameter(name string) *ParameterSpec {
 }
 
 func (o *Operator) parameterNames() []string {
-	var names []string
-	for _, spec := range o.Parameters {
-		names = append(names, spec.Name)
-	}
-	return names
+	return lists.Of(o.Parameters, func(spec ParameterSpec) string { return spec.Name })
 }
 
 // parameterNeeds are the parameters that one's default names.
@@ -289,10 +281,7 @@ func (o *Operator) argument(name string) int {
 // OperatorNames lists the built-in operators by name.
 func OperatorNames() []string {
 	files, _ := fs.Glob(templates.FS, "*/op.yaml") // the pattern is well-formed: no error
-	names := make([]string, len(files))
-	for i, file := range files {
-		names[i] = path.Dir(file)
-	}
+	names := lists.Of(files, path.Dir)
 	slices.Sort(names)
 	return names
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 	"autotune/tuner/operator/tree"
 )
@@ -105,9 +106,6 @@ func (a Argument) ShapeText() string {
 	if a.Order == nil {
 		return FormatShape(a.Shape)
 	}
-	var inMemory []int64
-	for _, axis := range a.Order {
-		inMemory = append(inMemory, a.Shape[axis])
-	}
+	inMemory := lists.Of(a.Order, func(axis int) int64 { return a.Shape[axis] })
 	return fmt.Sprintf("%s, in memory %s", FormatShape(a.Shape), FormatShape(inMemory))
 }

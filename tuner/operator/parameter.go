@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -33,10 +34,7 @@ func (s *ParameterSpec) form() string {
 
 // listed are values as a message lists them.
 func listed(values []expr.Value) string {
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = v.String()
-	}
+	words := lists.Of(values, expr.Value.String)
 	return strings.Join(words, ", ")
 }
 

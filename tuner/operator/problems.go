@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/tuner/operator/tree"
 )
 
@@ -40,9 +41,7 @@ func ReadProblems(file, text string) (problems []Asked, err error) {
 	case n > maxProblems:
 		root.RefuseHint("search some after the others", "the file holds %d problems; %d are the most", n, maxProblems)
 	}
-	for _, item := range root.Items {
-		problems = append(problems, problem(item))
-	}
+	problems = lists.Of(root.Items, problem)
 	slices.SortStableFunc(problems, func(a, b Asked) int { return cmp.Compare(b.Share, a.Share) })
 	return problems, nil
 }
@@ -87,20 +86,13 @@ func number(n *tree.Node, what string, most float64) float64 {
 
 // names reads a list of names that may be absent.
 func names(n *tree.Node) []string {
-	var all []string
-	for _, item := range n.List("free") {
-		all = append(all, item.Name())
-	}
-	return all
+	return lists.Of(n.List("free"), (*tree.Node).Name)
 }
 
 // setting reads a value as the flags take it: a number, true or false, or several
 // numbers, as 3x5 or [3, 5].
 func setting(n *tree.Node) string {
-	var parts []string
-	for _, item := range n.Items {
-		parts = append(parts, setting(item))
-	}
+	parts := lists.Of(n.Items, setting)
 	if n.Kind == tree.List {
 		return strings.Join(parts, "x")
 	}

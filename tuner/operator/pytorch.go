@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/tuner/operator/tree"
 )
 
@@ -164,20 +165,12 @@ func mayLack(t ArgumentSpec) bool {
 
 // torchNames are the names of tensors and of parameters.
 func (l *loader) torchNames() (names []string) {
-	for _, t := range l.o.Arguments {
-		names = append(names, t.Name)
-	}
-	for _, s := range l.o.Parameters {
-		names = append(names, s.Name)
-	}
+	names = append(names, lists.Of(l.o.Arguments, func(t ArgumentSpec) string { return t.Name })...)
+	names = append(names, lists.Of(l.o.Parameters, func(s ParameterSpec) string { return s.Name })...)
 	return names
 }
 
 // Texts are the arguments as written.
 func (c TorchCall) Texts() []string {
-	var texts []string
-	for _, a := range c.Arguments {
-		texts = append(texts, strings.TrimSpace(a.Text))
-	}
-	return texts
+	return lists.Of(c.Arguments, func(a TorchArgument) string { return strings.TrimSpace(a.Text) })
 }

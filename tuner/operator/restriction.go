@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/operator/tree"
@@ -33,14 +34,10 @@ func (r Restriction) String() string {
 	if len(r.Templates) > 0 {
 		parts = append(parts, "template "+strings.Join(r.Templates, " or "))
 	}
-	for _, where := range r.Where {
-		parts = append(parts, "where "+where)
-	}
+	parts = append(parts, lists.Of(r.Where, func(where string) string { return "where " + where })...)
 	if r.Fixed != nil {
 		words := []string{"the configuration"}
-		for _, name := range sorted(r.Fixed) {
-			words = append(words, name+"="+r.Fixed[name])
-		}
+		words = append(words, lists.Of(sorted(r.Fixed), func(name string) string { return name + "=" + r.Fixed[name] })...)
 		parts = append(parts, strings.Join(words, " "))
 	}
 	return strings.Join(parts, ", ")
@@ -146,11 +143,7 @@ func (b binder) fix(given map[string]string) {
 }
 
 func tunableNames(t *Template) []string {
-	var names []string
-	for _, tunable := range t.Tunables {
-		names = append(names, tunable.Name)
-	}
-	return names
+	return lists.Of(t.Tunables, func(tunable space.Tunable) string { return tunable.Name })
 }
 
 // Restricted tells whether only part of the problem's space is asked for.

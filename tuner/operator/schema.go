@@ -3,6 +3,8 @@ package operator
 import (
 	"regexp"
 	"strings"
+
+	"autotune/internal/lists"
 )
 
 // An editor completes and checks op.yaml by a JSON Schema, which is made from keys.txt.
@@ -43,10 +45,7 @@ func (s schemas) value(words string) Schema {
 		return known
 	}
 	if strings.Contains(words, "`") {
-		var enum []string
-		for _, quoted := range quotedForm.FindAllStringSubmatch(words, -1) {
-			enum = append(enum, quoted[1])
-		}
+		enum := lists.Of(quotedForm.FindAllStringSubmatch(words, -1), func(quoted []string) string { return quoted[1] })
 		return Schema{"enum": enum}
 	}
 	if of, ok := strings.CutPrefix(words, "names: "); ok {

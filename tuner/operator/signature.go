@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"autotune/internal/cudafile"
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner/operator/tree"
 )
@@ -52,12 +53,7 @@ func (o *Operator) SignatureFaults() []TemplateFault {
 
 // takes are the arguments with some names; without names, all that are passed.
 func (o *Operator) takes(names []string) []ArgumentSpec {
-	var taken []ArgumentSpec
-	for _, a := range o.Arguments {
-		if names == nil && a.Symbol == "" && a.Owner == "" {
-			taken = append(taken, a)
-		}
-	}
+	taken := lists.Where(o.Arguments, func(a ArgumentSpec) bool { return names == nil && a.Symbol == "" && a.Owner == "" })
 	for _, name := range names {
 		taken = append(taken, o.Arguments[slices.IndexFunc(o.Arguments, func(a ArgumentSpec) bool { return a.Name == name })])
 	}
@@ -107,10 +103,7 @@ func fits(p cudafile.Parameter, a ArgumentSpec) bool {
 
 // spellings are what a kernel may take for an argument, as C++ writes it.
 func (a ArgumentSpec) spellings() string {
-	var all []string
-	for _, t := range a.Types {
-		all = append(all, spelled(t.CUDA(), a.Role != Scalar, false))
-	}
+	all := lists.Of(a.Types, func(t Type) string { return spelled(t.CUDA(), a.Role != Scalar, false) })
 	return alternatives(all)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space"
 )
 
@@ -16,10 +17,7 @@ func (p *Problem) Space(ctx context.Context) (*space.Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	var parts []space.Part
-	for _, t := range applicable {
-		parts = append(parts, use{p, t}.contribution())
-	}
+	parts := lists.Of(applicable, func(t *Template) space.Part { return use{p, t}.contribution() })
 	s, err := space.New(ctx, parts...)
 	if p.Restricted() && ctx.Err() == nil && (err != nil || s.Len() == 0) {
 		return nil, p.part.nothingLeft(ctx, p, err)
@@ -73,11 +71,7 @@ func (p *Problem) Admits(c space.Configuration) bool {
 }
 
 func templateNames(templates []*Template) []string {
-	names := make([]string, len(templates))
-	for i, t := range templates {
-		names[i] = t.Name
-	}
-	return names
+	return lists.Of(templates, func(t *Template) string { return t.Name })
 }
 
 // Defaults gives the default configuration of each template that serves the

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -117,11 +118,7 @@ func dropLast(tensors map[string]Argument) {
 // component are the values of a parameter's components, or of a dimension; nil: there is none.
 func (p *Problem) component(name string) []expr.Value {
 	if spec := p.Operator.parameter(name); spec != nil {
-		var values []expr.Value
-		for _, component := range spec.Names {
-			values = append(values, p.Values[component])
-		}
-		return values
+		return lists.Of(spec.Names, func(component string) expr.Value { return p.Values[component] })
 	}
 	if v, known := p.Values[name]; known {
 		return []expr.Value{v}

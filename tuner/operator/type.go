@@ -1,5 +1,7 @@
 package operator
 
+import "autotune/internal/lists"
+
 // Type is the type of a tensor's elements, or of a scalar.
 type Type string
 
@@ -65,11 +67,7 @@ var types = []typeFacts{
 
 // Types lists the names of the types that there are.
 func Types() []string {
-	names := make([]string, len(types))
-	for i, t := range types {
-		names[i] = string(t.name)
-	}
-	return names
+	return lists.Of(types, func(t typeFacts) string { return string(t.name) })
 }
 
 // facts are what is known of the type, nothing if there is none of that name.

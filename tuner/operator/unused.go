@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space"
 )
 
@@ -53,9 +54,7 @@ func (o *Operator) Warnings() []string {
 	for _, k := range o.FillKernels {
 		sources = append(sources, k.Source)
 	}
-	for _, m := range o.Metrics {
-		formulas = append(formulas, m.Formula)
-	}
+	formulas = append(formulas, lists.Of(o.Metrics, func(m Metric) Formula { return m.Formula })...)
 	named := map[string]bool{}
 	for _, a := range o.Arguments {
 		named[a.TypeBy], named[a.OrderBy] = true, true
@@ -72,9 +71,7 @@ func (o *Operator) Warnings() []string {
 	for _, t := range o.Templates {
 		formulas, sources = append(formulas, t.formulas()...), append(sources, t.Source)
 	}
-	for _, d := range o.Derived {
-		formulas = append(formulas, d.Formula)
-	}
+	formulas = append(formulas, lists.Of(o.Derived, func(d Definition) Formula { return d.Formula })...)
 	for _, p := range o.Parameters {
 		if p.Default != nil {
 			formulas = append(formulas, *p.Default)
@@ -122,9 +119,7 @@ func (t *Template) formulas() []Formula {
 	for _, flag := range t.Flags {
 		formulas = append(formulas, flag.formulas()...)
 	}
-	for _, d := range slices.Concat(t.With, t.Derived) {
-		formulas = append(formulas, d.Formula)
-	}
+	formulas = append(formulas, lists.Of(slices.Concat(t.With, t.Derived), func(d Definition) Formula { return d.Formula })...)
 	return formulas
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/operator/tree"
@@ -67,9 +68,7 @@ func (u use) constraints() []Formula {
 // names are those that the template's constraints may use.
 func (u use) names() []string {
 	names := append(sorted(u.Limits.beside(u.Values)), tunableNames(u.t)...)
-	for _, d := range u.t.Derived {
-		names = append(names, d.Name)
-	}
+	names = append(names, lists.Of(u.t.Derived, func(d Definition) string { return d.Name })...)
 	return names
 }
 

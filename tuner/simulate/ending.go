@@ -70,9 +70,7 @@ func Endings(ctx context.Context, recordings []*Recording, o Options) (*EndingRe
 	if err := o.complete(recordings); err != nil {
 		return nil, err
 	}
-	if o.Budget == 0 {
-		o.Budget = endingBudget
-	}
+	o.Budget = cmp.Or(o.Budget, endingBudget)
 	report := &EndingReport{Target: strategy.Target, Repeats: o.Repeats, Seed: o.Seed, Budget: o.Budget}
 	work, playing := errgroup.WithContext(ctx)
 	work.SetLimit(o.Workers)

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,9 +146,7 @@ func (o *Options) complete(recordings []*Recording) error {
 			return err
 		}
 	}
-	if o.Repeats == 0 {
-		o.Repeats = defaultRepeats
-	}
+	o.Repeats = cmp.Or(o.Repeats, defaultRepeats)
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}

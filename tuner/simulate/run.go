@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/interp"
 
+	"autotune/internal/lists"
 	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
 )
@@ -196,10 +197,7 @@ type Window struct {
 
 // windowOf is the window of a recording whose valid values, best first, are these.
 func windowOf(rows []Row, valid []float64) Window {
-	costs := make([]float64, len(rows))
-	for i, row := range rows {
-		costs[i] = row.CostMS
-	}
+	costs := lists.Of(rows, func(row Row) float64 { return row.CostMS })
 	cost := trial.Median(costs)
 	from, to := evaluationsTo(valid, windowFrom), evaluationsTo(valid, windowTo)
 	w := Window{FromMS: float64(from) * cost, ToMS: float64(to) * cost, Evaluations: to}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"autotune/internal/lists"
 )
 
 // AbsentError is a cache that is only to be read and is not there.
@@ -92,9 +94,7 @@ func lockHolders(path string) (pids []string) {
 		return nil
 	}
 	form := regexp.MustCompile(fmt.Sprintf(`(?m)^\S+ FLOCK +\S+ +\S+ +([1-9]\d*) \S+:%d `, file.Ino))
-	for _, m := range form.FindAllStringSubmatch(string(list), -1) {
-		pids = append(pids, m[1])
-	}
+	pids = lists.Of(form.FindAllStringSubmatch(string(list), -1), func(m []string) string { return m[1] })
 	return slices.Compact(slices.Sorted(slices.Values(pids)))
 }
 

@@ -22,6 +22,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,9 +81,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
 	}
-	if opt.Wait == 0 {
-		opt.Wait = DefaultWait
-	}
+	opt.Wait = cmp.Or(opt.Wait, DefaultWait)
 	s := &Store{path: path, options: opt, claims: claims{path: path + ".claims"}}
 	if err := s.recognise(ctx); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 )
@@ -74,10 +75,7 @@ func newPowersOfTwo(parts []space.Part) powersOfTwo {
 
 // consider adds a column for a tunable that needs one.
 func (p *powersOfTwo) consider(t space.Tunable) {
-	var exponents []float64
-	for _, n := range slices.Sorted(slices.Values(positives(t.Values))) {
-		exponents = append(exponents, exponentOfTwo(n))
-	}
+	exponents := lists.Of(slices.Sorted(slices.Values(positives(t.Values))), exponentOfTwo)
 	at, has := p.column[t.Name]
 	if !has {
 		if slices.IsSorted(exponents) {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space"
 )
 
@@ -62,11 +63,7 @@ func entries() []entry {
 
 // Names lists the strategies, in the order that help shows them.
 func Names() []string {
-	var names []string
-	for _, e := range entries() {
-		names = append(names, e.name)
-	}
-	return names
+	return lists.Of(entries(), func(e entry) string { return e.name })
 }
 
 // Default is the strategy that a search uses unless told otherwise.

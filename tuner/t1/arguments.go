@@ -278,9 +278,7 @@ func (r *reader) fill(d *draft.Argument, a argument, value string) error {
 			r.note("%s.FillType is left out: autotune fills outputs with a pattern that shows which elements no thread writes", a.path)
 		}
 	case kind == "Constant":
-		if value == "" {
-			value = "0"
-		}
+		value = cmp.Or(value, "0")
 		d.Fill = "constant(" + value + ")"
 	case kind == "Random" || kind == "":
 		r.o.Inputs = []string{"normal", "uniform01", "negative", "special"}

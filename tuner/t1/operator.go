@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"autotune/internal/cudafile"
+	"autotune/internal/lists"
 	"autotune/internal/spelling"
 	"autotune/space"
 	"autotune/space/expr"
@@ -172,9 +173,7 @@ func (r *reader) expression(what, text string) (string, error) {
 // names are those that expressions may have.
 func (r *reader) names() []string {
 	names := slices.Clone(r.dims)
-	for _, t := range r.o.Template.Tunables {
-		names = append(names, t.Name)
-	}
+	names = append(names, lists.Of(r.o.Template.Tunables, func(t space.Tunable) string { return t.Name })...)
 	return names
 }
 

@@ -1,6 +1,7 @@
 package t1
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,9 +25,7 @@ func (r *reader) entryName(entry, name string) string {
 	if arguments == "" && (r.entry == nil || len(r.entry.Template) == 0) {
 		return name
 	}
-	if arguments == "" {
-		arguments = r.instance()
-	}
+	arguments = cmp.Or(arguments, r.instance())
 	for _, t := range r.part.Tunables {
 		arguments = regexp.MustCompile(`\b`+regexp.QuoteMeta(t.Name)+`\b`).ReplaceAllString(arguments, "{"+t.Name+"}")
 	}
@@ -104,9 +103,7 @@ func (r *reader) tunables() error {
 		}
 	}
 	for _, name := range []string{"kernel_tuner", "block_size_x", "block_size_y", "block_size_z", "grid_size_x", "grid_size_y", "grid_size_z"} {
-		if macros[name] == "" {
-			macros[name] = "1" // implicit defines them
-		}
+		macros[name] = cmp.Or(macros[name], "1") // implicit defines them
 	}
 	r.known = draft.SourceOf(r.source, macros)
 	for _, name := range r.known.Undefined(r.source) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/operator"
@@ -350,10 +351,5 @@ func (e *exporter) flags(k *kernelSpecification) {
 
 // PartOf is the part of a space that is a template's.
 func PartOf(s *space.Space, template string) (space.Part, bool) {
-	for _, part := range s.Parts() {
-		if part.Template == template {
-			return part, true
-		}
-	}
-	return space.Part{}, false
+	return lists.First(s.Parts(), func(part space.Part) bool { return part.Template == template })
 }

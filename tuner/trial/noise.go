@@ -5,6 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"autotune/internal/lists"
 )
 
 // falseAlarms is how often a variant that did not change may seem slower.
@@ -35,9 +37,5 @@ func Noise(first, second []float64, recorded int) (now, noise float64) {
 }
 
 func logs(ms []float64) []float64 {
-	list := make([]float64, len(ms))
-	for i, x := range ms {
-		list[i] = math.Log(x)
-	}
-	return list
+	return lists.Of(ms, math.Log)
 }

@@ -7,6 +7,7 @@
 package trial
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"time"
@@ -61,9 +62,7 @@ func New(c space.Configuration, k operator.Kernel) Trial {
 // recording knows what compiling took; otherwise the trial's own time counts. An
 // error beyond all numbers becomes the largest number, the most that JSON holds.
 func (t Trial) With(o Outcome) Trial {
-	if o.Phases.CompileMS == 0 {
-		o.Phases.CompileMS = t.Phases.CompileMS
-	}
+	o.Phases.CompileMS = cmp.Or(o.Phases.CompileMS, t.Phases.CompileMS)
 	if o.Status != OK {
 		o.SetSamples(nil, 0)
 	}

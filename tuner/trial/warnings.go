@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 )
 
@@ -133,11 +134,7 @@ func (w *Warning) UnmarshalJSON(data []byte) error {
 
 // Lines are the warnings in words.
 func Lines(warnings []Warning) []string {
-	var lines []string
-	for _, w := range warnings {
-		lines = append(lines, w.String())
-	}
-	return lines
+	return lists.Of(warnings, Warning.String)
 }
 
 // Warnings says what makes the timing doubtful: samples that are few, or far

@@ -47,7 +47,7 @@ class Functions:
         self.calls = {function: [Call(kernels[c["operator"]], function, c["arguments"]) for c in calls] for function, calls in listed.items()}
 
     def __contains__(self, name):
-        return name in self.calls
+        return plain(name) in self.calls
 
     def found(self, function, given, why):
         """What a call is: its arguments in words, and the problem or why it is none."""
@@ -58,12 +58,17 @@ class Functions:
         args, keywords = given
         found = {"arguments": words((*args, *keywords))}
         if why is None:
-            for call in self.calls[function]:
+            for call in self.calls[plain(function)]:
                 try:
                     return {**found, **problem(call, args, dict(keywords))}
                 except REFUSALS as error:
                     why = str(error)
         return {**found, "why": why}
+
+
+def plain(name):
+    """The function that one in place computes: relu of relu_."""
+    return name.removesuffix("_")
 
 
 def words(values):

@@ -80,7 +80,12 @@ def compute(operator, *arguments):
     for i in operator.renewed:
         if taken[i] is not tensors[i]:
             tensors[i].copy_(taken[i])
-    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+    return answer(outputs)
+
+
+def answer(outputs):
+    """What an operator returns: its output, or several, or nothing if it works in place."""
+    return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
 
 
 class Native:
@@ -163,7 +168,7 @@ def registered(operator):
         else:
             values = operator.bind(settings, shapes, dtype, mode, 90, operator.lying(last))
         outputs = [empty(first, *output) for output in operator.results(values, dtype)]
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return answer(outputs)
 
     if not (native() and native().register(operator, IDENTITY)):
         library.impl(operator.name, functools.partial(compute, operator), "CUDA")
@@ -195,10 +200,21 @@ def constant(function):
     return function
 
 
-class Kernels:
-    """An operator's calls: run(settings, *tensors) gives the output, with a gradient where one is asked for."""
+def eager(call, *arguments):
+    """Calls an operator. Why it fails is told by Python, where that is why the library does."""
+    try:
+        return call(*arguments)
+    except RuntimeError as error:
+        raise (native().cause(error) if native() else error)
 
-    def __init__(self, name, gradients):
+
+class Kernels:
+    """An operator's calls: run(settings, *tensors) gives the output, with a gradient where one is asked for.
+
+    Where it may work in place, renew(settings, *tensors) writes the output over the first tensor, without a gradient.
+    """
+
+    def __init__(self, name, gradients, in_place=False):
         operator = self.operator = Operator(OPERATORS[name])
         self.library, call = registered(operator)
         self.call = call
@@ -226,7 +242,7 @@ class Kernels:
                     return None, None, *[next(found) if want else None for want in wanted]
                 return None, None, *gradients(operator.decoded(ctx.settings), wanted, gradient, *ctx.saved_tensors)
 
-        direct, library = getattr(call, "_op", call), native()  # without OpOverload's own frame
+        direct = getattr(call, "_op", call)  # without OpOverload's own frame
 
         def run(settings, *tensors, mode=""):
             if torch.is_grad_enabled() and gradients:
@@ -235,12 +251,16 @@ class Kernels:
                         return Differentiable.apply(settings, mode, *tensors)
             if torch.compiler.is_compiling():
                 return call(*tensors, settings, mode)
-            try:
-                return direct(*tensors, settings, mode)
-            except RuntimeError as error:
-                raise (library.cause(error) if library else error)
+            return eager(direct, *tensors, settings, mode)
 
         self.run = run
+        if in_place:
+            self.library_in_place, call_in_place = registered(Operator(OPERATORS[name], in_place=True))
+            self.in_place = getattr(call_in_place, "_op", call_in_place)
+
+    def renew(self, settings, *tensors, mode=""):
+        eager(self.in_place, *tensors, settings, mode)
+        torch.autograd.graph.increment_version(tensors[0])
 
     def tuned(self, settings, shapes, dtype, device, mode="", last=False):
         """Whether a kernel of the pack was made for a problem as its tensors lie, and not the general one alone."""
@@ -248,6 +268,7 @@ class Kernels:
         return "launches" in kernel and (last or self.operator.order is None or values[self.operator.order] != LAST)
 
 
+IN_PLACE = "inplace"  # PyTorch's argument: the output takes the place of the first tensor
 ARGUMENT = re.compile(r"(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?")
 MEANING = re.compile(r"(\w+) is (.+)")
 CHOICE = re.compile(r"(?:'(\S+)' if )?(\w+) == '(\w+)'(?: else '(\S+)')?")
@@ -299,6 +320,7 @@ class Call:
         self.tensors = [by_own[names[i]] for i in self.places]  # by PyTorch's names
         self.parameters = [given for given in self.given if given[0] not in self.tensors]
         self.weights = self.tensors[1:]
+        self.in_place = next((i for i, given in enumerate(self.parameters) if given[0] == IN_PLACE), None)
         self.ranks, self.folds = [len(t["shape"]) for t in operator.read], [folds.get(name) for name in names]
         # Parameters that are dimensions, which the first tensor tells.
         self.asks = [(name, dim) for name, dim in self.meant.items() if isinstance(dim, Name) and dim in operator.spec["shape"]]
@@ -322,7 +344,7 @@ class Call:
         for (name, own, default), value in zip(self.parameters, values):
             if value is None:
                 value = passed.get(default) if isinstance(default, Name) else default
-            if self.dim and name in (self.dim, "keepdim"):
+            if name == IN_PLACE or self.dim and name in (self.dim, "keepdim"):
                 continue
             choices = {meant: choice for meant, choice in self.chosen.items() if choice[0] == name}
             if choices:
@@ -442,6 +464,18 @@ class Call:
                 return True
         return False
 
+    def renew(self, settings, tensors, mode=""):
+        """The function's output in the place of its first tensor, which it gives back."""
+        first = tensors[0]
+        last = lies_last(first)
+        graded = first.requires_grad and torch.is_grad_enabled()
+        if graded or torch.compiler.is_compiling() or not (last or first.is_contiguous()):  # a compiler needs no copy for it
+            return first.copy_(self.run(settings, (first.clone() if graded else first,), mode))
+        taken = first.movedim(1, -1) if last else first
+        own, wanted, *_ = self.remembered(settings, [taken.shape])
+        self.kernels.renew(own, taken.view(wanted[0]), *[None] * (len(self.ranks) - 1), mode=mode)
+        return first
+
     def run(self, settings, tensors, mode=""):
         """The function's output, of tensors as PyTorch takes them."""
         first = tensors[0]
@@ -496,4 +530,5 @@ class Call:
         first = tuple(len(range(n)) for n in tensors[0].shape) if self.asks else None
         shapes = [first, *(None if t is None else t.shape for t in tensors[1:])]
         settings = self.constant(shapes, values) if torch.compiler.is_compiling() else self.of(shapes, values)
-        return self.run(settings, tensors, mode)
+        renews = self.in_place is not None and values[self.in_place]
+        return (self.renew if renews else self.run)(settings, tensors, mode)

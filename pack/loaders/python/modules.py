@@ -77,6 +77,8 @@ class Swapped:
     def forward(self, input, *rest):
         if not input.is_cuda or len(rest) != self.autotune_beside or torch.is_autocast_enabled():
             return super().forward(input, *rest)
+        if getattr(self, "inplace", False) and input.requires_grad and torch.is_grad_enabled():  # PyTorch's gradient needs no copy of the input
+            return super().forward(input, *rest)
         if rest or torch.compiler.is_compiling():
             place, settings = self.autotune_choose(input, rest)
         else:
@@ -91,6 +93,8 @@ class Swapped:
         if self.training and getattr(self, "num_batches_tracked", None) is not None:
             self.num_batches_tracked.add_(1)
         call = functions.CALLS[self.autotune_function][place]
+        if call.in_place is not None and self.inplace:
+            return call.renew(settings, (input,))
         return call.run(settings, self.autotune_tensors(call, input, rest) if call.weights else (input,))
 
     def autotune_tensors(self, call, input, rest):

@@ -115,13 +115,16 @@ def bits(number):
 
 
 class Operator:
-    """An operator of the pack: what it takes, and how its kernels are chosen."""
+    """An operator of the pack: what it takes, and how its kernels are chosen. In place its output is the first tensor's memory."""
 
-    def __init__(self, spec):
-        self.spec, self.name, self.tensors = spec, spec["name"], spec["tensors"]
+    def __init__(self, spec, in_place=False):
+        self.spec, self.name, self.tensors = spec, spec["name"] + "_" * in_place, spec["tensors"]
         self.read = [t for t in self.tensors if t["role"] != "output"]
-        self.outputs = [t for t in self.tensors if t["role"] == "output"]
-        self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout"]  # those that kernels also write
+        written = [t for t in self.tensors if t["role"] == "output"]
+        self.outputs = [] if in_place else written
+        self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout" or in_place and i == 0]  # those that kernels also write
+        self.places = {t["name"]: i for i, t in enumerate(self.read)}  # of pointers
+        self.places.update((t["name"], 0 if in_place else len(self.read) + i) for i, t in enumerate(written))
         self.teller = next((i for i, t in enumerate(self.read) if t.get("type_by")), 0)  # the tensor whose type is the problem's
         self.word = next((t["type_by"] for t in self.tensors if t.get("type_by")), None)
         self.order = next((t["order_by"] for t in self.tensors if t.get("order_by")), None)
@@ -130,9 +133,9 @@ class Operator:
         self.specs = {c["name"]: p for p in spec["parameters"] for c in p["components"] if p["name"] not in of_tensors}
         self.components = list(self.specs)
         self.defaults = {c["name"]: c.get("default") for p in spec["parameters"] for c in p["components"]}
-        self.entries = [e for e in MANIFEST["entries"] if e["operator"] == self.name]
-        self.families = [f for f in MANIFEST.get("families", ()) if f["operator"] == self.name]
-        self.general = [g for g in MANIFEST["general"] if g["operator"] == self.name]
+        self.entries = [e for e in MANIFEST["entries"] if e["operator"] == spec["name"]]
+        self.families = [f for f in MANIFEST.get("families", ()) if f["operator"] == spec["name"]]
+        self.general = [g for g in MANIFEST["general"] if g["operator"] == spec["name"]]
         self.orders = sorted({e["values"][self.order] for e in self.entries + self.families}) if self.order else [SHAPED]
 
     def need(self, condition, message):
@@ -525,20 +528,20 @@ class Plan:
         values, self.kernel = operator.decide(settings, shapes, dtype, mode, self.gpu, last)
         self.types, self.outputs = operator.types(operator.read, dtype), operator.results(values, dtype)
         self.lasts = operator.lasts(values)[:len(self.types)]
-        names = [t["name"] for t in (*operator.read, *operator.outputs)]
+        given = len(operator.read) + len(operator.outputs)
         self.places, self.room = [], 0  # of workspaces, in the one that holds all
         for w in self.kernel.get("workspaces", ()):
             self.places.append(self.room if w["bytes"] else None)
             self.room += ceil_div(w["bytes"], 256) * 256
-        self.count, self.frames = len(names) + len(self.places), []
+        self.count, self.frames = given + len(self.places), []
         if "launches" in self.kernel:
-            names += [w["name"] for w in self.kernel["workspaces"]]
-            self.steps = [Step(self.gpu, self.kernel, l, [names.index(name) for name in l["arguments"]]) for l in self.kernel["launches"]]
+            places = {**operator.places, **{w["name"]: given + i for i, w in enumerate(self.kernel["workspaces"])}}
+            self.steps = [Step(self.gpu, self.kernel, l, [places[name] for name in l["arguments"]]) for l in self.kernel["launches"]]
             return
-        elements = math.prod(self.outputs[0][0])
+        elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
         launch = {"entry": self.kernel["entry"], "grid": (min(ceil_div(elements, 256), 1 << 20), 1, 1), "block": (256, 1, 1), "shared_bytes": 0}
         sizes = [bits(v) if isinstance(v, float) else int(v) for v in map(values.get, self.kernel["sizes"])] + [elements]
-        self.steps = [Step(self.gpu, self.kernel, launch, range(len(names)), sizes)]
+        self.steps = [Step(self.gpu, self.kernel, launch, operator.places.values(), sizes)]
 
     def numbers(self, number):
         """All of it, as the library over PyTorch's stable ABI reads it. A function gives the number of a type."""

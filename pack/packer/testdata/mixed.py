@@ -1,4 +1,5 @@
 """Calls kernels of tensors that differ in type, are renewed, or are several outputs, with stand-ins for PyTorch and the driver: mixed.py STAND_IN PACK"""
+import ctypes
 import sys
 
 sys.path[:0] = [sys.argv[1], sys.argv[2] + "/build/torch-cuda"]
@@ -36,6 +37,30 @@ attempt("cross_entropy", x, torch.Tensor(4))
 attempt("cross_entropy", x, labels, torch.Tensor(5, dtype=torch.bfloat16))
 attempt("masked_cumsum", x, torch.Tensor(4, 5, dtype=torch.bool), -1)
 attempt("batch_norm", x, Sparse(5), torch.Tensor(5), torch.Tensor(5), training=True)
+
 attempt("both", torch.Tensor(64))
 fake = next(f for name, f in fakes.items() if name.endswith("both"))
 print("fake", [(tuple(t.shape), t.dtype) for t in fake(torch.Tensor(64), [], "")])
+
+
+class Viewed(torch.Tensor):
+    """A tensor at a place in memory."""
+
+    def __init__(self, *shape, place):
+        super().__init__(*shape)
+        self.place = place
+
+    def view(self, shape):
+        return Viewed(*shape, place=self.place)
+
+    def clone(self):
+        return Viewed(*self.shape, place=0x5550)
+
+    def copy_(self, other):
+        print("copied from", hex(other.place))
+
+
+ctypes.CDLL("libcuda.so.1").fake_pointers(4)
+for place in (0x8880, 0x8884):
+    y = Viewed(4, 5, place=place)
+    print("in place", layers.relu(y, inplace=True) is y)

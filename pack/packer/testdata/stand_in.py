@@ -17,6 +17,7 @@ torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda device: 7)
 about = torch.cuda.get_device_properties(0)
 torch.cuda.get_device_properties = lambda index: types.SimpleNamespace(
     name="NVIDIA H100", major=9, minor=0, multi_processor_count=132, shared_memory_per_block_optin=227 << 10)
+torch.autograd.graph = types.SimpleNamespace(increment_version=lambda t: print("changed", hex(t.data_ptr())))
 fakes = {}
 torch.is_autocast_enabled, torch.Size = lambda: False, tuple
 torch.compiler = types.SimpleNamespace(is_compiling=lambda: False)

@@ -36,14 +36,15 @@ def describe(path, calls):
         given = [tuple(a) if isinstance(a, list) else a for a in given]
         shapes = shape if isinstance(shape[0], list) else [shape]
         answers.append(complaint(module, given, [torch.Tensor(*s, dtype=getattr(module, "DTYPE", torch.float32)) for s in shapes]))
-    answers.append(complaint(module, arguments, [torch.Tensor(*t.shape, is_cuda=False) for t in module.get_inputs()]))
+    answers.append(complaint(module, arguments, [t if t is None else torch.Tensor(*t.shape, is_cuda=False) for t in module.get_inputs()]))
+    given = [t for t in module.get_inputs() if t is not None]
     flags = [build["extra_cuda_cflags"] for build in cpp_extension.builds]
     cpp_extension.builds.clear()
     return {
         "constructor": str(inspect.signature(module.ModelNew)),
         "arguments": module.get_init_inputs(),
-        "inputs": [list(t.shape) for t in module.get_inputs()],
-        "types": sorted({t.dtype for t in module.get_inputs()}),
+        "inputs": [list(t.shape) for t in given],
+        "types": sorted({t.dtype for t in given}),
         "answers": answers,
         "flags": flags,
         "tuned_sizes": module.TUNED_SIZES,

@@ -286,10 +286,7 @@ func (c *hostCompiler) identify() error {
 	if _, rest, found := strings.Cut(first, ")"); found && c.gnu {
 		first = rest
 	}
-	number := versionNumber.FindString(first)
-	if number == "" {
-		number = "of unknown version"
-	}
+	number := cmp.Or(versionNumber.FindString(first), "of unknown version")
 	c.version = name + " " + number
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"autotune/internal/cudafile"
+	"autotune/internal/lists"
 	"autotune/tuner/operator"
 )
 
@@ -67,9 +68,5 @@ func spinningFlags(k operator.Kernel) []string {
 
 // textsOf are the texts of includes, in the order of their names.
 func textsOf(includes map[string]string) []string {
-	var texts []string
-	for _, name := range slices.Sorted(maps.Keys(includes)) {
-		texts = append(texts, includes[name])
-	}
-	return texts
+	return lists.Of(slices.Sorted(maps.Keys(includes)), func(name string) string { return includes[name] })
 }

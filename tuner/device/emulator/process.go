@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"autotune/internal/lists"
 	"autotune/internal/worker"
 	"autotune/tuner/device"
 	"autotune/tuner/device/elements"
@@ -276,9 +277,6 @@ func (j job) text() string {
 
 // passed are the arguments that a launch passes, by their index.
 func (j job) passed(l operator.Launch) []int {
-	all := make([]operator.Argument, len(j.arguments))
-	for i, a := range j.arguments {
-		all[i] = a.Argument
-	}
+	all := lists.Of(j.arguments, func(a jobArgument) operator.Argument { return a.Argument })
 	return operator.Passed(all, l)
 }

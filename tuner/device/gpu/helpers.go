@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/tuner/compile"
 	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
@@ -30,13 +31,8 @@ func (h *holding) Allocate(bytes int64) (Address, error) {
 
 // free gives all of it back.
 func (h *holding) free() error {
-	var failures []error
-	for _, at := range h.blocks {
-		failures = append(failures, h.Release(at))
-	}
-	for _, m := range h.modules {
-		failures = append(failures, m.Unload())
-	}
+	failures := lists.Of(h.blocks, h.Release)
+	failures = append(failures, lists.Of(h.modules, Module.Unload)...)
 	h.blocks, h.modules = nil, nil
 	if err := cmp.Or(failures...); err != nil {
 		return fmt.Errorf("free the problem's memory: %w", err)

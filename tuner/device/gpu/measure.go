@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"autotune/internal/lists"
 	"autotune/tuner/device"
 	"autotune/tuner/device/verify"
 	"autotune/tuner/trial"
@@ -204,10 +205,7 @@ func (c *clocks) add(r Reading) {
 
 // warnings are what makes the samples doubtful.
 func (c *clocks) warnings() []trial.Warning {
-	var all []trial.Warning
-	for _, reason := range c.throttled {
-		all = append(all, trial.Warning{Kind: trial.Throttled, Reason: reason})
-	}
+	all := lists.Of(c.throttled, func(reason string) trial.Warning { return trial.Warning{Kind: trial.Throttled, Reason: reason} })
 	if float64(c.highest-c.lowest) > movedBound*float64(c.highest) {
 		all = append(all, trial.Warning{Kind: trial.ClockMoved, LowMHz: c.lowest, HighMHz: c.highest})
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"autotune/internal/lists"
 	"autotune/internal/scratch"
 	"autotune/tuner/device/answers"
 	"autotune/tuner/device/elements"
@@ -38,10 +39,7 @@ func checkParts(d Driver, parts verify.Parts, arguments []operator.Argument) err
 		return nil
 	}
 	for _, f := range parts.Fillings {
-		var takes []operator.Argument
-		for _, i := range f.Arguments {
-			takes = append(takes, arguments[i])
-		}
+		takes := lists.Of(f.Arguments, func(i int) operator.Argument { return arguments[i] })
 		if err := check(f.Part, append(takes, seed)); err != nil {
 			return err
 		}
@@ -49,10 +47,7 @@ func checkParts(d Driver, parts verify.Parts, arguments []operator.Argument) err
 	if parts.Comparison == nil {
 		return nil
 	}
-	var takes []operator.Argument
-	for _, passed := range verify.ComparisonArguments(arguments) {
-		takes = append(takes, arguments[passed.Argument])
-	}
+	takes := lists.Of(verify.ComparisonArguments(arguments), func(passed verify.Passed) operator.Argument { return arguments[passed.Argument] })
 	return check(parts.Comparison.Part, append(takes, apart))
 }
 
@@ -134,10 +129,7 @@ func (p *prepared) fillBy(l launch, f verify.Filling) error {
 		t.set(t.data[i], t.arguments[i], elements.Poison(t.arguments[i].Type))
 	}
 	passed := t.passed()
-	var values []uint64
-	for _, i := range f.Arguments {
-		values = append(values, passed[i])
-	}
+	values := lists.Of(f.Arguments, func(i int) uint64 { return passed[i] })
 	values = append(values, uint64(p.fills[f.Tensors[0]].Seed))
 	if err := t.gpu.Err(); err != nil {
 		return err

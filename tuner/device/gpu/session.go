@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"autotune/internal/lists"
 	"autotune/tuner/device"
 	"autotune/tuner/device/answers"
 	"autotune/tuner/device/elements"
@@ -30,10 +31,7 @@ func (p *processor) newSession(ctx context.Context, problem *operator.Problem, p
 	if err != nil {
 		return nil, err
 	}
-	var failures []error
-	for _, k := range Kernels(problem.Arguments) {
-		failures = append(failures, p.compileOwn(ctx, k))
-	}
+	failures := lists.Of(Kernels(problem.Arguments), func(k operator.Kernel) error { return p.compileOwn(ctx, k) })
 	parts, err := verify.Compile(ctx, p.Options.Compiler, p.Target, problem)
 	if err := errors.Join(append(failures, err)...); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package gpu
 import (
 	"fmt"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
@@ -83,10 +84,7 @@ func (t *tensors) copySymbols(m Module) error {
 func (v variant) bind(arguments []operator.Argument, values []uint64) {
 	v.unbind()
 	for i, l := range v.launches {
-		var passed []uint64
-		for _, argument := range operator.Passed(arguments, l.Launch) {
-			passed = append(passed, values[argument])
-		}
+		passed := lists.Of(operator.Passed(arguments, l.Launch), func(argument int) uint64 { return values[argument] })
 		v.launches[i].parameters, v.launches[i].free = v.gpu.Bind(passed)
 	}
 }
@@ -212,10 +210,7 @@ const pointerBytes = 8
 // lies behind the arguments.
 func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operator.Argument) string {
 	for _, l := range k.Launches {
-		var passed []operator.Argument
-		for _, i := range operator.Passed(arguments, l) {
-			passed = append(passed, arguments[i])
-		}
+		passed := lists.Of(operator.Passed(arguments, l), func(i int) operator.Argument { return arguments[i] })
 		if wrong := launchMismatch(d, b, l.Entry, passed); wrong != "" {
 			if len(k.Launches) > 1 {
 				wrong = l.Entry + ": " + wrong

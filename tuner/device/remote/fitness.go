@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ type Fitness struct {
 // them; 0: half a minute.
 func OpenFitness(ctx context.Context, d device.Device, every time.Duration) (*Fitness, error) {
 	f := &Fitness{every: every, measures: d.Info().Kind.Properties().Measures}
-	if f.every == 0 {
-		f.every = usualControl
-	}
+	f.every = cmp.Or(f.every, usualControl)
 	err := f.open(ctx, d)
 	if err == nil { // the first wakes the device up, and the second is for the record
 		_, err = f.session.Evaluate(ctx, f.variant, 0)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -160,9 +161,5 @@ func (d *replayed) Conditions() device.Conditions { return d.recording.Metadata.
 
 // Configurations lists what the recording can answer for, in its order.
 func (d *replayed) Configurations() []space.Configuration {
-	list := make([]space.Configuration, len(d.recording.Trials))
-	for i, t := range d.recording.Trials {
-		list[i] = t.Configuration
-	}
-	return list
+	return lists.Of(d.recording.Trials, func(t trial.Trial) space.Configuration { return t.Configuration })
 }

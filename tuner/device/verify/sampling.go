@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"autotune/internal/lists"
 	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
@@ -155,10 +156,7 @@ const (
 // as equation 14 of Time-uniform, nonparametric, nonasymptotic confidence
 // sequences, 2021.
 func surelyAbove(samples []float64, bound float64) bool {
-	logs := make([]float64, len(samples))
-	for i, ms := range samples {
-		logs[i] = math.Log(ms / bound)
-	}
+	logs := lists.Of(samples, func(ms float64) float64 { return math.Log(ms / bound) })
 	mean, deviation := stat.MeanStdDev(logs, nil)
 	n := float64(len(samples))
 	most := deviation * math.Sqrt((n-1)/distuv.ChiSquared{K: n - 1}.Quantile(spreadDoubt))

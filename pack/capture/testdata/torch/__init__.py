@@ -80,7 +80,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
 
 @seen(1)
-def relu(input):
+def relu(input, inplace=False):
     return input
 
 

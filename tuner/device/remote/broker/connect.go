@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"autotune/internal/lists"
 )
 
 // ErrServer means that the server cannot be used; the message wrapped around it says
@@ -131,10 +133,7 @@ func private(path string) error {
 
 // shown is an address without a password.
 func (l Login) shown() string {
-	var all []string
-	for _, one := range strings.Split(l.URL, ",") {
-		all = append(all, shown(one))
-	}
+	all := lists.Of(strings.Split(l.URL, ","), shown)
 	return strings.Join(all, ",")
 }
 

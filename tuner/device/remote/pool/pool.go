@@ -22,6 +22,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"autotune/internal/lists"
 	"autotune/tuner/device"
 	"autotune/tuner/device/remote"
 	"autotune/tuner/device/remote/broker"
@@ -275,10 +276,7 @@ func (p *Pool) read(data []byte, q remote.Request, worker string) (remote.Respon
 
 // silence ends what listen began.
 func (p *Pool) silence() error {
-	var all []error
-	for _, s := range p.subscriptions {
-		all = append(all, s.Unsubscribe())
-	}
+	all := lists.Of(p.subscriptions, (*nats.Subscription).Unsubscribe)
 	return errors.Join(all...)
 }
 

@@ -97,9 +97,7 @@ type worker struct {
 }
 
 func newWorker(b *broker.Broker, d device.Device, o Options) *worker {
-	if o.Compilers == 0 {
-		o.Compilers = max(1, d.Compiler().Workers())
-	}
+	o.Compilers = cmp.Or(o.Compilers, max(1, d.Compiler().Workers()))
 	o.Memory = cmp.Or(o.Memory, int64(usualMemory*float64(d.Info().Limits.MemoryBytes)))
 	if o.Spool == nil {
 		o.Spool = &Spool{}

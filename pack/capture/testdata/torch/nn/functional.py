@@ -7,6 +7,11 @@ def linear(input, weight, bias=None):
 
 
 @seen(1)
+def relu_(input):
+    return input
+
+
+@seen(1)
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     return Tensor(1, device=input.device.type)
 

@@ -1,4 +1,4 @@
-// row.cuh: how cumprod joins two numbers, and what joins nothing to another.
+// scan_join.cuh: how cumprod joins two numbers, and what joins nothing to another.
 #pragma once
 
 template <class Real> __device__ __forceinline__ Real both(Real a, Real b) { return a * b; }

@@ -1,0 +1,52 @@
+"""A pack as a Python module, and its problems with tensors: for scripts that hold packs against PyTorch."""
+import importlib
+import json
+import sys
+import time
+
+import torch  # noqa: F401, which the pack's time shall not have
+
+import torch_operators
+
+
+class Pack:
+    """A pack, opened; seconds is how long Python took to import it, beyond torch."""
+
+    def __init__(self, root):
+        self.manifest = json.loads((root / "manifest.json").read_text())
+        sys.path.insert(0, str(root / "build" / "torch-cuda"))
+        begin, name = time.perf_counter(), self.manifest["name"]
+        importlib.import_module(name)
+        self.seconds = time.perf_counter() - begin
+        self.pack, self.calls, self.functions = (importlib.import_module(f"{name}.{part}") for part in ("pack", "calls", "functions"))
+
+    def problem(self, name, values, math):
+        """An operator's problem; None if the operator does not allow the values."""
+        operator = self.pack.Operator(self.pack.OPERATORS[name])
+        known = {**values, "arch": 90, "math": math}
+        for d in operator.spec["derived"]:
+            known[d["name"]] = self.pack.evaluate(d["expression"], known)
+        allowed = all(self.pack.evaluate(r["that"], known) for r in operator.spec["requires"])
+        return Problem(self, operator, known) if allowed else None
+
+
+class Problem:
+    """A problem with tensors that are drawn: None where it has none, in the order that its kernels take."""
+
+    def __init__(self, opened, operator, values):
+        self.operator, self.kernels = operator, getattr(opened.functions, "_" + operator.name)
+        self.settings = [operator.coded(c, values[c]) for c in operator.components]
+        self.dtype = opened.pack.TORCH_TYPES[values.get(operator.word, "f32")]
+        self.lasts = operator.lasts(values)[:len(operator.read)]
+        kinds = operator.types(operator.read, self.dtype)
+        tensors = [torch_operators.drawn(t["name"], operator.shape(t, values), kind, values.get("length")) for t, kind in zip(operator.read, kinds)]
+        self.tensors = [(torch_operators.channels_last(t) if last else t) if t.numel() else None for t, last in zip(tensors, self.lasts)]
+        self.parameters = {p: tuple(values[c] for c in parts) if len(parts) > 1 else values[parts[0]] for p, parts in operator.parameters.items()}
+
+    def run(self, mode=""):
+        return self.kernels.run(self.settings, *self.tensors, mode=mode)
+
+    def theirs(self, change=lambda t: t):
+        """PyTorch's own answer, of tensors that may be changed first."""
+        given = {t["name"]: change(tensor) for t, tensor in zip(self.operator.read, self.tensors) if tensor is not None}
+        return torch_operators.call(self.operator.name, self.parameters)(given)
