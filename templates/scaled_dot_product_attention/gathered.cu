@@ -13,6 +13,7 @@
 //   stages     of columns that are split, or in use
 //   ahead      stages that are under way, or being split
 //   producers  threads that split columns
+//   cached     1: copies go by way of the L1, where those of a line are one request; 0: past it
 #define PARTS two_fp16
 #define TILES_N Work::tiles_n()
 #include "compiled_sizes.cuh"

@@ -57,7 +57,11 @@ __device__ __forceinline__ void copy_box(char* to, const float* matrix, int line
         for (int i = 0; i < kBoxLines; i += 4) {
             const int l = i + lane / 8, e = element + lane % 8 * 4;
             const bool valid = line + l < lines && e < Length;
-            async_copy_cached<16>(to + boxed(l, lane % 8), matrix + (valid ? static_cast<long long>(line + l) * Length + e : 0), valid);
+            const float* const from = matrix + (valid ? static_cast<long long>(line + l) * Length + e : 0);
+            if (CACHED)
+                async_copy_cached<16>(to + boxed(l, lane % 8), from, valid);
+            else
+                async_copy<16>(to + boxed(l, lane % 8), from, valid);
         }
     } else {
 #pragma unroll
