@@ -70,6 +70,7 @@ func TestPythonAlong(t *testing.T) {
 		"instance_norm {} 3 1 1 1e-05 (2, 3, 20) (3,) (3,) gives (2, 3, 4, 5)",
 		"masked_cumsum {'dim': 1} 0 0 (2, 3, 20) (2, 3, 20) gives (2, 3, 4, 5)",
 		"scaled_dot_product_attention {} 8 3 0 0 0.3535533905932738 1 1 (2, 3, 4, 8) (2, 3, 4, 8) (2, 3, 4, 8) (1, 1, 4, 4) gives (2, 3, 4, 8)",
+		"bool 0.0 -inf\nscaled_dot_product_attention {} 8 3 0 0 0.3535533905932738 1 1 (2, 3, 4, 8) (2, 3, 4, 8) (2, 3, 4, 8) (1, 1, 4, 4) gives (2, 3, 4, 8)",
 		"scaled_dot_product_attention {} 8 3 0 0 0.3535533905932738 1 3 (1, 3, 4, 8) (1, 3, 4, 8) (1, 3, 4, 8) (1, 3, 4, 4) gives (3, 4, 8)",
 	} {
 		if !strings.Contains(string(out), want+"\n") {

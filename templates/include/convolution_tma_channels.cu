@@ -73,11 +73,10 @@ struct BoxProducer {
         use_tensor_map(operands.rows);
         use_tensor_map(operands.columns);
         Turn turn;
-        for (int index = blockIdx.x; index < Tiles<Of>::all(); index += gridDim.x) {
-            const Tile tile = Tiles<Of>::at(index);
-            const Stages stages = Tiles<Of>::stages(index);
+        for (TakenTiles<Of> taken; taken.more(); taken.next()) {
+            const Tile tile = Tiles<Of>::at(taken.index);
             const Box box(tile.m * kBoxes + lane);
-            for (int s = stages.first; s < stages.end; ++s, turn.next()) {
+            for (int s = taken.stages.first; s < taken.stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 Mbarrier* const full = pipeline.full(turn.slot);
                 if (lane == 0) mbarrier_expect(full, WHOLE_STAGE_BYTES);
@@ -118,6 +117,7 @@ extern "C" __global__ void __launch_bounds__(256)
     const TensorBox<5, Element, kRowForm> rows = {
         ROUNDED_FIRST ? reinterpret_cast<const Element*>(rounded_pixels) : x, {C, W, H, D, N}, {1, C, row, row * H, row * H * D}, {kAtomDepth, RUN, DOWN, 1, IMAGES}, {1, STRIDE_W, STRIDE_H, 1, 1}};
     const TensorBox<3, Element> columns = {factors, {kIn, kTaps, C_OUT}, {1, kIn, depth}, {kAtomDepth, 1, kShare}, {}};
+    if (SHARING > 0 && blockIdx.x == 0) LeftSums::clear(LeftSums::behind(maps), BLOCKS);
     if (blockIdx.x == 0 && threadIdx.x < 64) make_maps(maps, rows, columns);
     begin_dependents();
     for (long long i = blockIdx.x * 256ll + threadIdx.x; kWeightsMade && i < C_OUT * depth; i += gridDim.x * 256ll) {
@@ -139,6 +139,15 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
+#if SHARING > 0  // behind the two maps is which warps have left sums (shared_tiles.cuh)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    convolution_tma_channels(float* __restrict__ maps, const Element* __restrict__ x, const Element* __restrict__ weight,
+                             const Element* __restrict__ bias, Element* __restrict__ y, float* __restrict__ left) {
+    extern __shared__ __align__(1024) uint4 memory[];
+    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, bias, y, Work::Plain{x, weight, bias}, {left, LeftSums::behind(maps)});
+}
+#else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     convolution_tma_channels(const float* __restrict__ maps, const Element* __restrict__ x, const Element* __restrict__ weight,
                              const Element* __restrict__ bias, Stored* __restrict__ y) {
@@ -146,6 +155,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
     slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, bias, y, Work::Plain{x, weight, bias});
 }
+#endif
 
 extern "C" __global__ void __launch_bounds__(256)
     convolution_tma_channels_sum(const float* __restrict__ partial_sums, const Element* __restrict__ x, const Element* __restrict__ weight,

@@ -44,10 +44,16 @@
 // the same columns, and bands of a few columns. A split of a tile counts as a tile; those of
 // the same stages lie together.
 
-// Blocks of a cluster have tiles below each other (multicast.cuh).
+// Blocks of a cluster have tiles below each other (multicast.cuh), and so have those that share tiles
+// (shared_tiles.cuh).
 #ifndef CLUSTER
 #define CLUSTER 1
 #endif
+#ifndef SHARING
+#define SHARING 0
+#endif
+constexpr int kInStep = SHARING > 0 ? SHARING : CLUSTER;
+static_assert(kInStep % CLUSTER == 0, "blocks of a cluster are at the same stages");
 
 struct Tile {
     int group, part, m, n, split;
@@ -70,11 +76,11 @@ struct Tiles {
     __device__ __forceinline__ static Tile at(int count) {
         const int index = in_split() - 1 - (count - split(count) * in_split()), in_parts = index / Work::kParts;
         const int product = Work::groups() == 1 ? 0 : in_parts / TILES_M / TILES_N, inside = in_parts - product * in_product();
-        const int down = TILES_M / CLUSTER, together = inside / CLUSTER;
-        const int band = CLUSTER == 1 ? together / kBand / TILES_M : together / (kBand * down), rest = together - band * (kBand * down);
+        const int down = TILES_M / kInStep, together = inside / kInStep;
+        const int band = kInStep == 1 ? together / kBand / TILES_M : together / (kBand * down), rest = together - band * (kBand * down);
         const int left = TILES_N - band * kBand, width = left < kBand ? left : kBand;
         const int below = down == 1 ? 0 : left < kBand ? rest / left : rest / kBand;
-        return {product, index % Work::kParts, below * CLUSTER + inside % CLUSTER, band * kBand + rest - below * width, split(count)};
+        return {product, index % Work::kParts, below * kInStep + inside % kInStep, band * kBand + rest - below * width, split(count)};
     }
     __device__ __forceinline__ static int split(int count) {
         return SPLITS == 1 ? 0 : count / TILES_M / TILES_N / Work::kParts / Work::groups();

@@ -48,10 +48,9 @@ struct TensorMaps {
         use_tensor_map(operands.rows);
         use_tensor_map(operands.columns);
         Turn turn;
-        for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
-            const Tile tile = Tiles<Work>::at(index);
-            const Stages stages = Tiles<Work>::stages(index);
-            for (int s = stages.first; s < stages.end; ++s, turn.next()) {
+        for (TakenTiles<Work> taken; taken.more(); taken.next()) {
+            const Tile tile = Tiles<Work>::at(taken.index);
+            for (int s = taken.stages.first; s < taken.stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 mbarrier_expect(pipeline.full(turn.slot), WHOLE_STAGE_BYTES);
                 Boxes::template load<Work>(pipeline.stage(turn.slot), operands, tile, s * DEPTH * kStepDepth, pipeline.full(turn.slot));
@@ -62,7 +61,8 @@ struct TensorMaps {
 
 // mapped_gemm is the whole kernel, of the rows' map and the columns' behind it.
 template <class Work, class Boxes, class Stored>
-__device__ __forceinline__ void mapped_gemm(uint4* memory, const float* maps, typename Work::Output::Given given, Stored* y) {
+__device__ __forceinline__ void mapped_gemm(uint4* memory, const float* maps, typename Work::Output::Given given, Stored* y,
+                                            const LeftSums& left = {}) {
     const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
-    slab_gemm<Work, TensorMaps<Boxes>>(reinterpret_cast<char*>(memory), {made, made + 1}, given, y);
+    slab_gemm<Work, TensorMaps<Boxes>>(reinterpret_cast<char*>(memory), {made, made + 1}, given, y, 0, left);
 }

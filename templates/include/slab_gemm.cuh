@@ -23,6 +23,8 @@
 //                against room for stages
 //   STAGES       of the pipeline: what is asked for ahead
 //   SPLITS       blocks that share a tile's k (split_k.cuh), where tiles are few
+//   SHARING      whether the last tiles are shared along k, so that all blocks end at a time
+//                (shared_tiles.cuh); defined where the producer can do that
 //   CLUSTER      blocks whose tiles lie below each other, and which load their columns together
 //                (multicast.cuh); defined where the producer can do that
 //   PRODUCERS    threads that gather operands; not defined where those are packed
@@ -41,6 +43,7 @@
 #include "mbarrier.cuh"
 #include "multicast.cuh"
 #include "named_barrier.cuh"
+#include "shared_tiles.cuh"
 #include "slab_operands.cuh"
 #include "wgmma_shared.cuh"
 
@@ -210,14 +213,16 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const 
 }
 
 template <class Work, class Products, class Stored, class Plain>
-__device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work::Output::Given given, Stored* y, const Plain& plain) {
+__device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work::Output::Given given, Stored* y, const Plain& plain, const LeftSums& left) {
     const int warp = threadIdx.x / 32, consumer = warp / 4;
     const int block = ARRANGEMENT == stacked ? consumer * ROW_BLOCKS : 0;  // the consumer's first, and its first column
     const int column = ARRANGEMENT == beside ? consumer * COLUMNS : 0;
     Turn turn;
     int count = 0;
-    for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x, ++count) {
-        const Stages stages = Tiles<Work>::stages(index);
+    for (TakenTiles<Work> ahead; ahead.more(); ++count) {
+        const TakenTiles<Work> taken = ahead;
+        const Stages stages = taken.stages;
+        ahead.next();
         if (ARRANGEMENT == pingpong && count % 2 != consumer) {
             turn.skip(stages.end - stages.first);
             continue;
@@ -238,10 +243,17 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         } else {
             multiply_stages<Work, Products>(sums, pipeline, turn, stages, block, column);
         }
-        if (ARRANGEMENT == pingpong && index + gridDim.x < Tiles<Work>::all())
-            named_barrier_arrive(kPingPong + 1 - consumer, 256);
+        if (ARRANGEMENT == pingpong && ahead.more()) named_barrier_arrive(kPingPong + 1 - consumer, 256);
+        if constexpr (SHARING > 0) {
+            constexpr int warps = ARRANGEMENT == pingpong ? 4 : 4 * kConsumers;
+            if (stages.end < Work::kStages) {
+                left.leave(sums, warp % warps, warps);
+                continue;
+            }
+            if (stages.first > 0) taken.for_each_before([&](int before) { left.add(sums, before, warp % warps, warps); });
+        }
 
-        const Tile tile = Tiles<Work>::at(index);
+        const Tile tile = Tiles<Work>::at(taken.index);
         const typename Work::Output output(tile, given);
         Stored* const sums_of_split = y + tile.split * Work::outputs();
         constexpr bool side_by_side = Work::Output::kMixed == 0;
@@ -272,7 +284,8 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
 // which start the products of a stage in the form that it leaves operands in.
 template <class Work, class Producer, class Stored, class Plain = int>
 __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Operands& operands,
-                                          typename Work::Output::Given given, Stored* y, const Plain& plain = 0) {
+                                          typename Work::Output::Given given, Stored* y, const Plain& plain = 0,
+                                          const LeftSums& left = {}) {
     const Pipeline pipeline = {memory};
     if (threadIdx.x == 0) pipeline.initialise();
     wait_for_launches();
@@ -285,7 +298,7 @@ __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Ope
         if (threadIdx.x < kProducerThread + 32 * kFilling) Producer::template produce<Work>(pipeline, operands);
     } else {
         if (kRegistersMove) more_registers<kConsumerRegisters>();
-        consume<Work, typename Producer::Products>(pipeline, given, y, plain);
+        consume<Work, typename Producer::Products>(pipeline, given, y, plain, left);
     }
     if (CLUSTER > 1) meet_cluster();  // others may still tell this block what they have read
 }

@@ -31,8 +31,8 @@ type TorchCall struct {
 
 // TorchArgument is an argument of a function of PyTorch's, in its order: `kernel_size as
 // kernel`, `stride=kernel`, `input as rows of a`, `input as x along dim`, `input as x over
-// normalized_shape`, `input as x flat`, `input as x flat behind c`. `transpose_b is True` is none: the
-// function means it. So it does by another argument in `sum is reduction == 'sum'` and in
+// normalized_shape`, `input as x flat`, `input as x flat behind c`, `attn_mask as added mask`. `transpose_b
+// is True` is none: the function means it. So it does by another argument in `sum is reduction == 'sum'` and in
 // `f is 'gelu_tanh(x)' if approximate == 'tanh' else 'gelu(x)'`.
 type TorchArgument struct {
 	Text     string
@@ -49,7 +49,7 @@ type TorchArgument struct {
 }
 
 var (
-	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?$`)
+	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of |added )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?$`)
 	torchMeaning  = regexp.MustCompile(`^(\w+) is (\S+)$`)
 	torchChoice   = regexp.MustCompile(`^(\w+) is (?:'(\S+)' if )?(\w+) == '(\w+)'(?: else '(\S+)')?$`)
 	// torchDefault is a constant of Python's, or a name.
@@ -90,7 +90,7 @@ func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
 	for _, item := range n.List("arguments") {
 		a := TorchArgument{Text: item.Text()}
 		if m := torchArgument.FindStringSubmatch(a.Text); m != nil {
-			a.Torch, a.Rows, a.Name, a.Flat, a.Default = m[1], m[2] != "", cmp.Or(m[3], m[1]), m[6] != "", m[8]
+			a.Torch, a.Rows, a.Name, a.Flat, a.Default = m[1], m[2] == "rows of ", cmp.Or(m[3], m[1]), m[6] != "", m[8]
 			if a.Along = m[5]; m[4] == "over" {
 				a.Along, a.Over = "", m[5]
 			}

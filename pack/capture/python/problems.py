@@ -104,8 +104,9 @@ def problem(call, args, keywords):
     operator.need(all(t is None or is_tensor(t) for t in tensors), "its arguments are no plain tensors")
     told = next((t for place, t in zip(call.places, tensors) if place == operator.teller), tensors[0])
     dtype = told[1]
-    for t, place, kind in zip(tensors, call.places, operator.types([operator.read[i] for i in call.places], dtype)):
-        operator.need(t is None or t[1] == kind, f"{operator.read[place]['name']} is {t and word(t)}; it must be {WORDS.get(kind, kind)}")
+    for i, (t, place, kind) in enumerate(zip(tensors, call.places, operator.types([operator.read[i] for i in call.places], dtype))):
+        truths = i == call.added and t and t[1] == torch.bool
+        operator.need(t is None or t[1] == kind or truths, f"{operator.read[place]['name']} is {t and word(t)}; it must be {WORDS.get(kind, kind)}")
     values = [None if given.get(name) == () else given.get(name) for name, _, _ in call.parameters]
     shapes = [None if t is None else t[0] for t in tensors]
     call.fits(shapes[0], values)

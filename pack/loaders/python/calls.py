@@ -16,7 +16,7 @@ import threading
 import torch
 from torch.autograd.function import once_differentiable
 
-from .pack import LAST, OPERATORS, TORCH_TYPES, Operator, Plan, empty, gpu, lies_last
+from .pack import LAST, OPERATORS, TORCH_TYPES, Operator, Plan, empty, gpu, lies_last, resolved
 
 FOLDER = pathlib.Path(__file__).absolute().parent
 IDENTITY = json.loads((FOLDER / "metadata.json").read_text())["id"]
@@ -161,13 +161,14 @@ def registered(operator):
 
     def fake(*arguments):
         *tensors, settings, mode = arguments
-        first, dtype, shapes = tensors[0], tensors[operator.teller].dtype, [None if t is None else t.shape for t in tensors]
+        first, dtype = tensors[0], tensors[operator.teller].dtype
+        settings, shapes, shape = operator.taken(settings, [None if t is None else t.shape for t in tensors])
         last = bool(operator.order) and lies_last(first)
         if torch.cuda.is_available():
             values, _ = operator.decide(settings, shapes, dtype, mode, gpu(torch.cuda.current_device()), last)
         else:
             values = operator.bind(settings, shapes, dtype, mode, 90, operator.lying(last))
-        outputs = [empty(first, *output) for output in operator.results(values, dtype)]
+        outputs = [empty(first, *output) for output in operator.results(values, dtype, shape)]
         return answer(outputs)
 
     if not (native() and native().register(operator, IDENTITY)):
@@ -200,6 +201,11 @@ def constant(function):
     return function
 
 
+def graded(tensors):
+    """Whether a gradient is asked for."""
+    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+
+
 def eager(call, *arguments):
     """Calls an operator. Why it fails is told by Python, where that is why the library does."""
     try:
@@ -211,7 +217,8 @@ def eager(call, *arguments):
 class Kernels:
     """An operator's calls: run(settings, *tensors) gives the output, with a gradient where one is asked for.
 
-    Where it may work in place, renew(settings, *tensors) writes the output over the first tensor, without a gradient.
+    now(*tensors, settings, mode) asks for none, and for no compiler. Where the operator may work in place,
+    renew(*tensors, settings, mode) writes the output over the first tensor, likewise.
     """
 
     def __init__(self, name, gradients, in_place=False):
@@ -242,34 +249,35 @@ class Kernels:
                     return None, None, *[next(found) if want else None for want in wanted]
                 return None, None, *gradients(operator.decoded(ctx.settings), wanted, gradient, *ctx.saved_tensors)
 
-        direct = getattr(call, "_op", call)  # without OpOverload's own frame
+        self.now = functools.partial(eager, getattr(call, "_op", call))  # without OpOverload's own frame
 
         def run(settings, *tensors, mode=""):
-            if torch.is_grad_enabled() and gradients:
-                for t in tensors:
-                    if t is not None and t.requires_grad:
-                        return Differentiable.apply(settings, mode, *tensors)
+            if gradients and graded(tensors):
+                return Differentiable.apply(settings, mode, *tensors)
             if torch.compiler.is_compiling():
                 return call(*tensors, settings, mode)
-            return eager(direct, *tensors, settings, mode)
+            return self.now(*tensors, settings, mode)
 
         self.run = run
         if in_place:
-            self.library_in_place, call_in_place = registered(Operator(OPERATORS[name], in_place=True))
+            over = Operator(OPERATORS[name], in_place=True)
+            over.calls = operator.calls
+            self.library_in_place, call_in_place = registered(over)
             self.in_place = getattr(call_in_place, "_op", call_in_place)
 
-    def renew(self, settings, *tensors, mode=""):
-        eager(self.in_place, *tensors, settings, mode)
-        torch.autograd.graph.increment_version(tensors[0])
+    def renew(self, *arguments):
+        eager(self.in_place, *arguments)
+        torch.autograd.graph.increment_version(arguments[0])
 
     def tuned(self, settings, shapes, dtype, device, mode="", last=False):
-        """Whether a kernel of the pack was made for a problem as its tensors lie, and not the general one alone."""
+        """The kernel that was made for a problem as its tensors lie; None where the general one alone computes it."""
         values, kernel = self.operator.decide(settings, shapes, dtype, mode, gpu(device), last)
-        return "launches" in kernel and (last or self.operator.order is None or values[self.operator.order] != LAST)
+        lies = last or self.operator.order is None or values[self.operator.order] != LAST
+        return kernel if "launches" in kernel and lies else None
 
 
 IN_PLACE = "inplace"  # PyTorch's argument: the output takes the place of the first tensor
-ARGUMENT = re.compile(r"(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?")
+ARGUMENT = re.compile(r"(\w+)(?: as (rows of |added )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?")
 MEANING = re.compile(r"(\w+) is (.+)")
 CHOICE = re.compile(r"(?:'(\S+)' if )?(\w+) == '(\w+)'(?: else '(\S+)')?")
 
@@ -295,6 +303,7 @@ class Call:
         self.chosen = {}  # by the word of an argument: (the argument, its word, what that means, what others mean)
         self.rows, self.over = False, False
         self.dim = None  # the argument that says which dimensions are one: their numbers, or with over the sizes of the last ones
+        added = None  # the tensor that is added, if truths say where nothing is
         folds = {}  # by the operator's tensors: "along", or how many dimensions there are before those that are flat
         for text in arguments:
             meaning = MEANING.fullmatch(text)
@@ -306,9 +315,11 @@ class Call:
             if meaning:
                 self.meant[meaning[1]] = word(meaning[2])
                 continue
-            name, rows, own, how, dim, flat, behind, default = ARGUMENT.fullmatch(text).groups()
-            self.rows, self.over, self.dim = self.rows or bool(rows), self.over or how == "over", self.dim or dim
+            name, what, own, how, dim, flat, behind, default = ARGUMENT.fullmatch(text).groups()
+            self.rows, self.over, self.dim = self.rows or what == "rows of ", self.over or how == "over", self.dim or dim
             self.given.append((name, own or name, word(default) if default else ...))
+            if what == "added ":
+                added = own or name
             if flat:
                 shape = next(t["shape"] for t in operator.read if t["name"] == (own or name))
                 folds[own or name] = shape.index(behind) + 1 if behind else 0
@@ -320,6 +331,7 @@ class Call:
         self.tensors = [by_own[names[i]] for i in self.places]  # by PyTorch's names
         self.parameters = [given for given in self.given if given[0] not in self.tensors]
         self.weights = self.tensors[1:]
+        self.added = self.tensors.index(by_own[added]) if added else None
         self.in_place = next((i for i, given in enumerate(self.parameters) if given[0] == IN_PLACE), None)
         self.ranks, self.folds = [len(t["shape"]) for t in operator.read], [folds.get(name) for name in names]
         # Parameters that are dimensions, which the first tensor tells.
@@ -329,10 +341,12 @@ class Call:
         # All tensors that are flat have their elements along the dimension that they share.
         flat = [t["shape"] for t, fold in zip(operator.read, self.folds) if fold == 0]
         self.shared = next((i for i, text in enumerate(flat[0]) if text in flat[1]), 0) if len(flat) > 1 else None
-        # A first tensor of the operator's own rank says that all are, but for broadcast ones: weights have one rank in PyTorch, too.
-        self.plain = not self.rows and not self.dim and not folds and not self.reducing and len(self.places) == len(names)
+        self.elements = self.folds[0] == 0 and self.shared is None  # each is computed by itself
         self.broadcast = [i for i in self.places[1:] if operator.read[i]["role"] == "input"]
-        self.known, self.foldings = {}, {}
+        self.missing = [None] * (len(names) - len(self.places))  # behind those that are given, or in between
+        self.follow = self.places == list(range(len(self.places)))
+        self.known, self.foldings, self.number = {}, {}, len(operator.calls)
+        operator.calls.append(self)
         self.constant = constant(lambda shapes, values: self.of(shapes, values))
 
     def settings(self, shapes, values):
@@ -381,7 +395,7 @@ class Call:
             return self.of(shapes, [tuple(v) if isinstance(v, list) else v for v in values])
         if known is None:
             settings = self.settings(self.arranged([first or (0,) * self.ranks[0], *shapes[1:]]), values)
-            known = self.known[key] = [*settings, *self.along(values)]
+            known = self.known[key] = [*settings, *self.along(values), self.number]
         return known
 
     def along(self, values):
@@ -398,9 +412,9 @@ class Call:
         self.kernels.operator.need(follow, f"{self.dim}={dim} are no dimensions that follow each other")
         return [0, -1, int(bool(given.get("keepdim")))] if dim is None else [dims[0], dims[-1], int(bool(given.get("keepdim")))]
 
-    def own(self, settings):
-        """The operator's settings, without what stands behind them."""
-        return settings[:-3] if self.dim else settings
+    def dims(self, settings):
+        """What along() gave: it stands behind the operator's settings, before the function's number."""
+        return settings[len(self.kernels.operator.components):-1]
 
     def folded(self, shape, along):
         """The first of the dimensions that are one, the one behind the last, and the shape with those before and behind as one each."""
@@ -444,7 +458,7 @@ class Call:
         elif self.dim and (fold == "along" or place == 0):
             if settings is None:
                 return shape if place == 0 else None
-            shape = self.folded(shape, settings[-3:])[2]
+            shape = self.folded(shape, self.dims(settings))[2]
         elif fold == 0 and place == 0 and settings is None:
             return shape
         elif fold == 0 and self.shared is None:
@@ -457,57 +471,51 @@ class Call:
         missing = rank - len(shape)
         return (*(1,) * missing, *shape) if missing == 1 or place in self.broadcast else shape  # as a mask of all heads
 
-    def lacking(self, tensors):
-        """Whether a tensor that may be broadcast has fewer dimensions than the operator's."""
-        for i in self.broadcast:
-            if tensors[i] is not None and tensors[i].dim() < self.ranks[i]:
-                return True
-        return False
+    def ordered(self, tensors):
+        """The tensors in the operator's order, None where the function has none."""
+        if self.follow:
+            return *tensors, *self.missing
+        given = dict(zip(self.places, tensors))
+        return [given.get(i) for i in range(len(self.ranks))]
 
     def renew(self, settings, tensors, mode=""):
         """The function's output in the place of its first tensor, which it gives back."""
         first = tensors[0]
-        last = lies_last(first)
-        graded = first.requires_grad and torch.is_grad_enabled()
-        if graded or torch.compiler.is_compiling() or not (last or first.is_contiguous()):  # a compiler needs no copy for it
-            return first.copy_(self.run(settings, (first.clone() if graded else first,), mode))
-        taken = first.movedim(1, -1) if last else first
-        own, wanted, *_ = self.remembered(settings, [taken.shape])
-        self.kernels.renew(own, taken.view(wanted[0]), *[None] * (len(self.ranks) - 1), mode=mode)
+        last, asked = lies_last(first), graded(tensors)
+        if asked or torch.compiler.is_compiling() or not (last or first.is_contiguous()):  # a compiler needs no copy for it
+            return first.copy_(self.run(settings, (first.clone() if asked else first,), mode))
+        self.kernels.renew(first.movedim(1, -1) if last else first, *self.missing, settings, mode)
         return first
 
     def run(self, settings, tensors, mode=""):
         """The function's output, of tensors as PyTorch takes them."""
         first = tensors[0]
-        if self.plain and first.dim() == self.ranks[0] and not (self.broadcast and self.lacking(tensors)):
-            return self.kernels.run(settings, *tensors, mode=mode)
-        if self.folds[0] == 0 and self.shared is None and lies_last(first):  # elements are taken as they lie
+        if self.elements and lies_last(first):  # elements are taken as they lie
             return self.run(settings, (first.movedim(1, -1),), mode).movedim(-1, 1)
-        shapes = [None if t is None else t.shape for t in tensors]
-        own, wanted, answer, _ = self.folding(settings, shapes) if torch.compiler.is_compiling() else self.remembered(settings, shapes)
-        if len(tensors) < len(wanted):
-            given = dict(zip(self.places, tensors))
-            tensors = [given.get(i) for i in range(len(wanted))]
-        taken = [t if t is None or t.shape == s else t.reshape(s) for t, s in zip(tensors, wanted)]
+        own_rank = first.dim() == self.ranks[0] or self.kernels.operator.order is None
+        if own_rank and not torch.compiler.is_compiling() and not graded(tensors):
+            return self.kernels.now(*self.ordered(tensors), settings, mode)
+        shapes = [None if t is None else t.shape for t in self.ordered(tensors)]
+        own, wanted, answer, *_ = (self.folding if torch.compiler.is_compiling() else self.remembered)(settings, shapes)
+        taken = [t if t is None or t.shape == s else t.reshape(s) for t, s in zip(self.ordered(tensors), wanted)]
         y = self.kernels.run(own, *taken, mode=mode)
-        if answer is not None:
-            return y.reshape(answer)
-        return y if first.dim() == self.ranks[0] else y.squeeze(0)
+        return y if answer is None else y.reshape(resolved(answer, y.shape))
 
     def remembered(self, settings, shapes):
         """What folding() gives. It keeps the settings, by whose place in memory they are looked up."""
         key = id(settings), *shapes
         found = self.foldings.get(key)
         if found is None:
-            found = self.foldings[key] = self.folding(settings, shapes)
+            found = self.foldings[key] = (*self.folding(settings, shapes), settings)
         return found
 
     def folding(self, settings, shapes):
-        """The operator's settings, the shapes that its tensors have, and that of the answer."""
-        return self.own(settings), self.arranged(shapes, settings), self.answered(settings, shapes), settings
+        """Of shapes in the operator's order: its settings, the shapes that its tensors have, and that of the answer, as resolved() takes it."""
+        given = [shapes[i] for i in self.places]
+        return settings[:len(self.kernels.operator.components)], self.arranged(given, settings), self.answered(settings, given)
 
     def answered(self, settings, shapes):
-        """The shape of the function's output where it is not the operator's; None where it is, or lacks the first dimension."""
+        """The shape of the function's output where it is not the operator's, as resolved() takes it."""
         first, outputs = shapes[0], self.kernels.operator.outputs
         if len(outputs) > 1:
             self.kernels.operator.need(len(first) == self.ranks[0], f"{self.tensors[0]} must have {self.ranks[0]} dimensions")
@@ -516,16 +524,21 @@ class Call:
         if any(settings[i] for i in self.reducing):
             return ()
         if self.dim:
-            start, end, _ = self.folded(first, settings[-3:])
-            between = first[start:end] if rank == self.ranks[0] else (1,) * (end - start if settings[-1] else 0)
+            start, end, _ = self.folded(first, self.dims(settings))
+            between = first[start:end] if rank == self.ranks[0] else (1,) * (end - start if self.dims(settings)[-1] else 0)
             return (*first[:start], *between, *first[end:])
         if any(fold is not None for fold in self.folds):  # that of the tensor that has the output's dimensions
             return next(s for i, s in zip(self.places, shapes) if self.ranks[i] == rank)
-        return (*first[:-1], -1) if self.rows else None
+        if self.rows:
+            return *first[:-1], -1
+        return None if len(first) == self.ranks[0] else (-1,) * (rank - 1)
 
     def __call__(self, tensors, values, mode=""):
         if self.over:
             self.fits(tensors[0].shape, values)
+        if self.added is not None and tensors[self.added] is not None and tensors[self.added].dtype == torch.bool:
+            tensors = list(tensors)
+            tensors[self.added] = torch.where(tensors[self.added], 0.0, -math.inf).to(tensors[0].dtype)
         # Under torch.compile a range makes a constant of an extent.
         first = tuple(len(range(n)) for n in tensors[0].shape) if self.asks else None
         shapes = [first, *(None if t is None else t.shape for t in tensors[1:])]

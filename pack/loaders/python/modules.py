@@ -5,7 +5,7 @@ import torch
 
 from . import functions
 from .calls import constant
-from .pack import lies_last
+from .pack import lies_last, slower
 
 # The names of PyTorch's classes that autotune has an operator for.
 KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool") for axes in ("1d", "2d", "3d")} | {
@@ -13,6 +13,9 @@ KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool")
     "Hardswish", "Hardsigmoid", "Softplus", "Softsign", "LogSigmoid", "Mish", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "KLDivLoss",
     "CrossEntropyLoss", "TripletMarginLoss",
 } | {form + axes for form in ("BatchNorm", "InstanceNorm") for axes in ("1d", "2d", "3d")}
+
+# Those that torch.compile has a library compute, whose calls it fuses with nothing. Of others it makes kernels of its own.
+LIBRARY = ("Conv", "Linear", "MaxPool", "AvgPool")
 
 # What a module may ask for that no kernel computes.
 OTHER = {"padding_mode": "zeros", "return_indices": False}
@@ -43,25 +46,32 @@ def why_not(call, module, training):
         settings = call.of([None, *(None if t is None else t.shape for t in tensors)], values)
     except (ValueError, TypeError, IndexError) as error:
         return str(error)
-    if call.kernels.operator.may_serve(settings):
-        return None
-    return "no kernel of the pack was made for its parameters"
+    made = call.kernels.operator.made_for(settings)
+    if not made:
+        return "no kernel of the pack was made for its parameters"
+    return "PyTorch was faster than each kernel for its parameters" if all(map(slower, made)) else None
 
 
-chosen = {}  # by class, shapes, values, type, GPU and whether the input lies with its second dimension last: which call has a tuned kernel, and its settings
+chosen = {}  # by the arguments of choose: what it answers
 
 
 @constant
-def choose(kind, shapes, values, dtype, device, last):
-    """The place among a class's calls of one with a kernel that was made for the problem, and its settings; else (-1, None)."""
-    key = (kind, shapes, values, dtype, device, last)
+def choose(kind, shapes, values, dtype, device, last, way):
+    """The place among a class's calls of one with a kernel that was made for the problem, and its settings; else (-1, None).
+
+    last is whether the input lies with its second dimension last, and way is what PyTorch's own would be: "torch_eager" or "torch_compile".
+    """
+    key = (kind, shapes, values, dtype, device, last, way)
     if key not in chosen:
         chosen[key] = (-1, None)
         for i, call in enumerate(functions.CALLS[MODULES[kind].autotune_function]):
             try:
+                if last and not call.elements and call.kernels.operator.order is None:
+                    continue  # it would be copied, and its answer lie otherwise
                 call.fits(shapes[0], values[i])
                 settings = call.of(shapes, values[i])
-                if call.kernels.tuned(call.own(settings), call.arranged(shapes, settings), dtype, device, last=last):
+                kernel = call.kernels.tuned(settings, call.arranged(shapes, settings), dtype, device, last=last)
+                if kernel and not slower(kernel, way):
                     chosen[key] = (i, settings)
                     break
             except (ValueError, TypeError, IndexError):
@@ -72,14 +82,16 @@ def choose(kind, shapes, values, dtype, device, last):
 class Swapped:
     """Mixed into PyTorch's class: forward runs a kernel that was made for the problem, or else PyTorch's own."""
 
+    inplace = False  # of modules that have no such word
     autotune_known = {}  # by an input's shape, type, GPU and order, and whether in training: which call has a tuned kernel, and its settings
 
     def forward(self, input, *rest):
-        if not input.is_cuda or len(rest) != self.autotune_beside or torch.is_autocast_enabled():
+        compiles = torch.compiler.is_compiling()
+        if not input.is_cuda or len(rest) != self.autotune_beside or torch.is_autocast_enabled() or compiles and self.autotune_fused:
             return super().forward(input, *rest)
-        if getattr(self, "inplace", False) and input.requires_grad and torch.is_grad_enabled():  # PyTorch's gradient needs no copy of the input
+        if self.inplace and input.requires_grad and torch.is_grad_enabled():  # PyTorch's gradient needs no copy of the input
             return super().forward(input, *rest)
-        if rest or torch.compiler.is_compiling():
+        if rest or compiles:
             place, settings = self.autotune_choose(input, rest)
         else:
             key = (input.shape, input.dtype, input.get_device(), lies_last(input), self.training)
@@ -93,14 +105,16 @@ class Swapped:
         if self.training and getattr(self, "num_batches_tracked", None) is not None:
             self.num_batches_tracked.add_(1)
         call = functions.CALLS[self.autotune_function][place]
-        if call.in_place is not None and self.inplace:
+        if self.inplace:
             return call.renew(settings, (input,))
         return call.run(settings, self.autotune_tensors(call, input, rest) if call.weights else (input,))
 
     def autotune_tensors(self, call, input, rest):
         """What a call takes: the module's own tensors where it has them, and those that it is given."""
         rest = iter(rest)
-        return input, *[getattr(self, name) if hasattr(self, name) else next(rest) for name in call.weights]
+        parameters, buffers = self._parameters, self._buffers  # where PyTorch looks at last
+        found = [parameters[name] if name in parameters else buffers.get(name, ...) for name in call.weights]
+        return input, *[t if t is not ... else getattr(self, name) if hasattr(self, name) else next(rest) for t, name in zip(found, call.weights)]
 
     def autotune_choose(self, input, rest):
         calls = functions.CALLS[self.autotune_function]
@@ -108,10 +122,11 @@ class Swapped:
         tensors = self.autotune_tensors(calls[0], input, rest)[1:]
         # Under torch.compile a range makes a constant of an extent: another one is another problem.
         shapes = (tuple(len(range(n)) for n in input.shape), *(None if t is None else tuple(t.shape) for t in tensors))
+        way = "torch_compile" if torch.compiler.is_compiling() else "torch_eager"
         unbatched = getattr(self, "_get_no_batch_dim", None)
         if unbatched and input.dim() == unbatched():
             return -1, None
-        return choose(type(self).__name__, shapes, every, input.dtype, input.get_device(), lies_last(input))
+        return choose(type(self).__name__, shapes, every, input.dtype, input.get_device(), lies_last(input), way)
 
 
 CLASSES = {name.lower(): base for name, base in vars(torch.nn).items() if isinstance(base, type)}
@@ -124,7 +139,7 @@ def swapped(function):
     for base in filter(None, (CLASSES.get(name + end) for end in ends)):
         taken = base.forward
         beside = taken.__code__.co_argcount - len(taken.__defaults__ or ()) - 2  # tensors, with the module and the first one
-        given = {"autotune_function": function, "autotune_beside": beside}
+        given = {"autotune_function": function, "autotune_beside": beside, "autotune_fused": not base.__name__.startswith(LIBRARY)}
         yield type(base.__name__, (Swapped, base), {**given, "__module__": __name__, "__doc__": base.__doc__})
 
 

@@ -109,6 +109,11 @@ def alike(a, b):
     return a == b or isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=1e-12)
 
 
+def resolved(answer, own):
+    """The shape of an answer, whose negative extents are those of the operator's own output, counted from the end."""
+    return own if answer is None else tuple(own[i - len(answer)] if n < 0 else n for i, n in enumerate(answer))
+
+
 def bits(number):
     """A number of floating point among integers."""
     return int.from_bytes(struct.pack("<d", number + 0.0), "little", signed=True)
@@ -136,6 +141,7 @@ class Operator:
         self.entries = [e for e in MANIFEST["entries"] if e["operator"] == spec["name"]]
         self.families = [f for f in MANIFEST.get("families", ()) if f["operator"] == spec["name"]]
         self.general = [g for g in MANIFEST["general"] if g["operator"] == spec["name"]]
+        self.calls = []  # of PyTorch's functions; settings may end with the place of one
         self.orders = sorted({e["values"][self.order] for e in self.entries + self.families}) if self.order else [SHAPED]
 
     def need(self, condition, message):
@@ -251,10 +257,10 @@ class Operator:
             self.need(shape is None or tuple(shape) == want, f"{t['name']} has the shape {shape and tuple(shape)}; here it should have {want}")
         return values
 
-    def may_serve(self, settings):
-        """Whether some kernel was made for these parameters, whatever the dimensions."""
+    def made_for(self, settings):
+        """The entries and families that were made for these parameters, whatever the dimensions."""
         known = self.decoded(settings)
-        return any(all(alike(entry["values"].get(name, value), value) for name, value in known.items()) for entry in self.entries + self.families)
+        return [e for e in self.entries + self.families if all(alike(e["values"].get(name, value), value) for name, value in known.items())]
 
     @staticmethod
     def shape(tensor, values):
@@ -332,10 +338,22 @@ class Operator:
         """Of each tensor that is read and of each output, whether its second dimension lies last in memory."""
         return [bool(t.get("order_by")) and values[self.order] == LAST and len(t["shape"]) > 2 for t in (*self.read, *self.outputs)]
 
-    def results(self, values, dtype):
+    def taken(self, settings, shapes):
+        """Settings and shapes as kernels have them, and the shape of the output, as resolved() takes it."""
+        if len(settings) == len(self.components):
+            return settings, shapes, None
+        return self.calls[settings[-1]].folding(settings, shapes)
+
+    def results(self, values, dtype, answer=None):
         """Of each output its shape, type and strides, None of one that is contiguous."""
-        shapes, lasts = [self.shape(t, values) for t in self.outputs], self.lasts(values)[len(self.read):]
+        shapes, lasts = [resolved(answer, self.shape(t, values)) for t in self.outputs], self.lasts(values)[len(self.read):]
         return [(s, kind, last_strides(s) if last else None) for s, kind, last in zip(shapes, self.types(self.outputs, dtype), lasts)]
+
+
+def slower(kernel, way="torch_eager"):
+    """Whether PyTorch took less time, where the search had it take turns with the kernel."""
+    beside = kernel.get("evidence", {}).get("baselines", {}).get(way)
+    return beside is not None and beside["speedup"] < 1
 
 
 def by_tree(family, values, gpu):
@@ -525,8 +543,9 @@ class Plan:
 
     def __init__(self, operator, device, settings, mode, dtype, shapes, last=False):
         self.gpu = gpu(device)
+        settings, shapes, answer = operator.taken(settings, shapes)
         values, self.kernel = operator.decide(settings, shapes, dtype, mode, self.gpu, last)
-        self.types, self.outputs = operator.types(operator.read, dtype), operator.results(values, dtype)
+        self.types, self.outputs = operator.types(operator.read, dtype), operator.results(values, dtype, answer)
         self.lasts = operator.lasts(values)[:len(self.types)]
         given = len(operator.read) + len(operator.outputs)
         self.places, self.room = [], 0  # of workspaces, in the one that holds all

@@ -14,6 +14,6 @@ for case in json.load(sys.stdin):
     plan.run([4096 * (i + 1) for i in range(plan.count)], 7)
     ctypes.CDLL(None).fflush(None)
     operator, tuned = operators[case["operator"]], "launches" in plan.kernel
-    if tuned and not operator.may_serve(case["settings"]):
+    if tuned and not operator.made_for(case["settings"]):
         raise SystemExit("layers.replace would leave a module that a family serves")
     print("workspaces", plan.room, "tuned" if tuned else "general", flush=True)

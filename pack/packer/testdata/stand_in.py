@@ -30,7 +30,7 @@ class Ops:
 
 
 class Conv2d(torch.nn.Conv2d):
-    padding_mode, training = "zeros", False
+    padding_mode, training, _parameters, _buffers = "zeros", False, {}, {}
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True):
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)

@@ -17,6 +17,7 @@ class dtype:
 
 
 float32, bfloat16, float16, float64, uint8, int64 = map(dtype, ("float32", "bfloat16", "float16", "float64", "uint8", "int64"))
+bool = dtype("bool")
 strided, sparse = "strided", "sparse"
 channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 modes = threading.local()

@@ -39,3 +39,8 @@ def gelu(input, approximate="none"):
 @seen(0)
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
     return Tensor(1, device=anchor.device.type)
+
+
+@seen(0)
+def scaled_dot_product_attention(query, key, value, attn_mask=None):
+    return query
