@@ -1,7 +1,7 @@
 // split_gemm.cuh: the mainloop of gathered.cu. D = A * B of floats, as their owner has them, by
 // warpgroup products of two parts of fp16, three for one (slab_operands.cuh).
 //
-// What is under way lies in shared memory, not in registers. Each warp has a ring of AHEAD stages that it
+// Copies under way lie in shared memory, and in no registers. Each warp has a ring of AHEAD stages that it
 // alone fills by asynchronous copies, in boxes of eight lines of 128 bytes, and reads: it waits for nobody. A stage is
 // 32 elements of k.
 //
