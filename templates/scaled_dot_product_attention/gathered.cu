@@ -1,32 +1,27 @@
 // scaled_dot_product_attention in fp32 on Hopper's warpgroup products (sm_90a), of any width:
-// products, then averages, a launch each. Products lie in a workspace between them, since averages of
-// a wide head fill more registers than there are.
+// products, then sums of their exponentials, then averages, a launch each. Products lie in a
+// workspace between them, since averages of a wide head fill more registers than there are.
 //
-// Both are split_gemm.cuh's. Where products leave, each row of a tile leaves its largest product
-// and the sum of the exponentials, too. Averages make weights of products on the way. A first launch finds
-// powers of two that bring a head's queries, keys and values into the range of fp16. It is that
-// of a sample of their elements, with room for larger ones. Where that was too little, averages are
-// not finite, and computed again as their definition says.
+// Both launches of products are slab_gemm.cuh's mainloop over operands that many warps gather
+// (gathered_operands.cuh). Those of averages make weights of products on the way. Operands are split
+// into two parts of fp16, three products for one. A power of two brings a head's queries, keys
+// and values into the range of fp16. It is that of a sample of their elements, with room for larger ones.
+// Where that was too little, averages are not finite, and computed again as their definition says.
 //
-// Tunables
-//   columns    of a tile, whose rows are 128: more of them read less of the L2 for a product, against registers
-//   stages     of columns that are split, or in use
-//   ahead      stages that are under way, or being split
-//   producers  threads that split columns
-//   cached     1: copies go by way of the L1, where those of a line are one request; 0: past it
+// The tunables are slab_gemm.cuh's.
 #define PARTS two_fp16
 #define TILES_N Work::tiles_n()
 #include "compiled_sizes.cuh"
-#include "exponential.cuh"
+#include "gathered_operands.cuh"
 #include "power_scale.cuh"
-#include "split_gemm.cuh"
 
 namespace {
 
-constexpr float kWeightPower = 4096.0f;  // exponentials are 1 at most
+constexpr float kLog2E = 1.4426950408889634f, kWeightPower = 4096.0f;  // exponentials are 1 at most
+constexpr int kStageDepth = DEPTH * kStepDepth;
 
-// sampled_power is a head's power of two.
-__device__ __forceinline__ float sampled_power(const float* matrix, long long elements) {
+// sampled_power is a head's power of two. Every warp finds the same.
+__device__ __forceinline__ PowerScale sampled_power(const float* matrix, long long elements) {
     unsigned most = 0;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -39,206 +34,176 @@ __device__ __forceinline__ float sampled_power(const float* matrix, long long el
         most = most > other ? most : other;
     }
     constexpr unsigned room = 11u << 23;
-    return PowerScale(most == 0 ? 0x3f800000u + room : most < 0x7f000000u - room ? most + room : 0x7f000000u).power;
+    return PowerScale(most == 0 ? 0x3f800000u + room : most < 0x7f000000u - room ? most + room : 0x7f000000u);
 }
-__device__ __forceinline__ float inverse_of(float power) { return __uint_as_float((254u << 23) - __float_as_uint(power)); }
 
-// Powers are those of the heads of queries, then of keys, then of values.
-__device__ __forceinline__ int head_kv(int group) { return group / HEADS * HEADS_KV + group % HEADS / (HEADS / HEADS_KV); }
-__device__ __forceinline__ int power_of_keys(int group) { return BATCH * HEADS + head_kv(group); }
-__device__ __forceinline__ int power_of_values(int group) { return BATCH * (HEADS + HEADS_KV) + head_kv(group); }
-
-// store_two stores the outputs that there are of two side by side, the first of even index.
-template <int Length>
-__device__ __forceinline__ void store_two(float* line, int at, float left, float right) {
-    if constexpr (Length % 2 == 0) {
-        if (at < Length) *reinterpret_cast<float2*>(line + at) = make_float2(left, right);
-    } else {
-        if (at < Length) line[at] = left;
-        if (at + 1 < Length) line[at + 1] = right;
+// Powered lines are a head's, times its power of two.
+template <bool Contiguous, int Depth>
+struct Powered : MatrixLines<Contiguous, Depth> {
+    typedef MatrixLines<Contiguous, Depth> Plain;
+    float power;
+    __device__ __forceinline__ Powered(const float* head, int lines) : Plain{head, lines}, power(sampled_power(head, static_cast<long long>(lines) * Depth).power) {}
+    __device__ __forceinline__ void load(typename Plain::Line line, int k, float (&v)[8]) const {
+        Plain::load(line, k, v);
+#pragma unroll
+        for (float& x : v) x *= power;
     }
+};
+
+__device__ __forceinline__ long long head_kv(int group) {
+    return static_cast<long long>(group) / HEADS * HEADS_KV + group % HEADS / (HEADS / HEADS_KV);
 }
+__device__ __forceinline__ const float* queries_of(const AttentionPlain& of, int group) { return of.q + static_cast<long long>(group) * QUERIES * WIDTH; }
+__device__ __forceinline__ const float* keys_of(const AttentionPlain& of, int group) { return of.k + head_kv(group) * KEYS * WIDTH; }
+__device__ __forceinline__ const float* values_of(const AttentionPlain& of, int group) { return of.v + head_kv(group) * KEYS * WIDTH_V; }
 
 struct AttentionWork {
     static constexpr int kParts = 1;
     __device__ __forceinline__ static int groups() { return BATCH * HEADS; }
+    __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 };
 
 // ---- Products.
 
-// Part is what a row has of a tile's products.
-struct Part {
-    float largest, weights;
-};
-constexpr int kPartsOfRow = (KEYS + TILE_N - 1) / TILE_N;
-
-struct ProductOperands {
-    const float *q, *k, *mask, *powers;
-    Part* parts;
-    __device__ __forceinline__ const float* rows(int group) const { return q + static_cast<long long>(group) * QUERIES * WIDTH; }
-    __device__ __forceinline__ const float* columns(int group) const { return k + static_cast<long long>(head_kv(group)) * KEYS * WIDTH; }
+struct ProductsOutput {
+    typedef AttentionPlain Given;
+    static constexpr int kMixed = 1;
+    const float* mask;
+    float inverse, other;
+    long long first;
+    __device__ __forceinline__ ProductsOutput(const Tile& tile, const Given& of)
+        : mask(of.mask), inverse(sampled_power(queries_of(of, tile.group), static_cast<long long>(QUERIES) * WIDTH).inverse),
+          other(sampled_power(keys_of(of, tile.group), static_cast<long long>(KEYS) * WIDTH).inverse),
+          first(static_cast<long long>(tile.group) * QUERIES * KEYS) {
+        if (MASK_BATCH) mask += (static_cast<long long>(MASK_BATCH > 1 ? tile.group / HEADS : 0) * MASK_HEADS + (MASK_HEADS > 1 ? tile.group % HEADS : 0)) * QUERIES * KEYS;
+    }
+    __device__ __forceinline__ long long column(int c, int) const { return c < KEYS ? first + c : -1; }
+    __device__ __forceinline__ void store(float* y, int row, long long place, float sum) const {
+        if (row >= QUERIES) return;
+        const long long inside = static_cast<long long>(row) * KEYS;
+        // Half of a product that was too large may be an infinity: let it be seen.
+        float value = is_finite(sum) ? unscaled(sum, inverse, other) * static_cast<float>(SCALE) : NAN;
+        if (MASK_BATCH) value += __ldg(mask + inside + (place - first));
+        if (CAUSAL && place - first > row) value = negative_infinity();
+        y[place + inside] = value;
+    }
 };
 
 struct ProductsWork : AttentionWork {
-    typedef ProductOperands Operands;
-    static constexpr bool kAcross = false;
-    static constexpr int kTerms = WIDTH, kColumns = KEYS, kStages = (kTerms + kStageDepth - 1) / kStageDepth;
-    __device__ __forceinline__ static int tiles_n() { return kPartsOfRow; }
-    // With causal, products of keys behind a tile's last row are nobody's.
-    __device__ __forceinline__ static int stages(const Tile& tile) { return CAUSAL && tile.n * TILE_N >= (tile.m + 1) * TILE_M ? 1 : kStages; }
-    __device__ __forceinline__ static float power(const Operands& of, int group) { return __ldg(of.powers + power_of_keys(group)); }
-
-    struct Rows {
-        float power;
-        __device__ __forceinline__ Rows(const Operands& of, const Tile& tile, int) : power(__ldg(of.powers + tile.group)) {}
-        __device__ __forceinline__ float factor(float x, int, int) const { return x * power; }
+    typedef AttentionPlain Operands;
+    typedef ProductsOutput Output;
+    static constexpr bool kMasked = false;
+    static constexpr int kStages = (WIDTH + kStageDepth - 1) / kStageDepth;
+    struct Rows : Powered<true, WIDTH> {
+        __device__ __forceinline__ Rows(const Operands& of, const Tile& tile) : Powered(queries_of(of, tile.group), QUERIES) {}
     };
-
-    __device__ __forceinline__ static void leave(Sums& sums, const Operands& of, const Rows& rows, const Tile& tile, int mine, float* products) {
-        const int lane = threadIdx.x % 32, first = tile.n * TILE_N + lane % 4 * 2;
-        const float inverse = inverse_of(rows.power), other = inverse_of(power(of, tile.group));
-        const float smaller = fminf(inverse, other), larger = fmaxf(inverse, other) * static_cast<float>(SCALE);
-        const bool edge = CAUSAL || (tile.n + 1) * TILE_N > KEYS;
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int row = tile.m * TILE_M + mine + lane / 4 + 8 * half;
-            const bool there = row < QUERIES;
-            const long long line = static_cast<long long>(tile.group) * QUERIES + row;
-            const float* mask = of.mask;
-            if (MASK_BATCH) mask += ((static_cast<long long>(MASK_BATCH > 1 ? tile.group / HEADS : 0) * MASK_HEADS + (MASK_HEADS > 1 ? tile.group % HEADS : 0)) * QUERIES + row) * KEYS;
-            float most = negative_infinity(), weights = 0;
-#pragma unroll
-            for (int j = 0; j < COLUMNS / 8; ++j) {
-#pragma unroll
-                for (int i = 0; i < 2; ++i) {
-                    const int column = first + 8 * j + i;
-                    float& sum = sums[4 * j + 2 * half + i];
-                    // Half of a product that was too large may be an infinity: times zero it is NaN, and seen.
-                    sum = fmaf(sum, 0.0f, sum * smaller * larger);
-                    if (MASK_BATCH && there && column < KEYS) sum += __ldg(mask + column);
-                    if (edge && ((CAUSAL && column > row) || column >= KEYS)) sum = negative_infinity();
-                    most = fmaxf(most, sum);
-                }
-                if (there) store_two<KEYS>(products + line * KEYS, first + 8 * j, sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
-            }
-#pragma unroll
-            for (int lanes = 1; lanes < 4; lanes *= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, lanes));
-            const float from = most == negative_infinity() ? 0.0f : most;
-#pragma unroll
-            for (int j = 0; j < COLUMNS / 8; ++j)
-#pragma unroll
-                for (int i = 0; i < 2; ++i) weights += power_of_two((sums[4 * j + 2 * half + i] - from) * kLog2E);
-#pragma unroll
-            for (int lanes = 1; lanes < 4; lanes *= 2) weights += __shfl_xor_sync(0xffffffffu, weights, lanes);
-            if (there && lane % 4 == 0) of.parts[line * kPartsOfRow + tile.n] = {most, weights};
-        }
-    }
+    struct Columns : Powered<true, WIDTH> {
+        __device__ __forceinline__ Columns(const Operands& of, const Tile& tile) : Powered(keys_of(of, tile.group), KEYS) {}
+    };
+    __device__ __forceinline__ static int tiles_n() { return (KEYS + TILE_N - 1) / TILE_N; }
+    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(groups()) * QUERIES * KEYS; }
 };
 
-// ---- Averages.
+// ---- Averages, of products and of what each row of them needs: its largest, and one over the sum
+// of the exponentials.
 
-struct AverageOperands {
-    AttentionPlain plain;
-    const float *products, *powers;
-    const Part* parts;
-    __device__ __forceinline__ const float* rows(int group) const { return products + static_cast<long long>(group) * QUERIES * KEYS; }
-    __device__ __forceinline__ const float* columns(int group) const { return plain.v + static_cast<long long>(head_kv(group)) * KEYS * WIDTH_V; }
+struct Weighed {
+    AttentionPlain of;
+    const float* products;
+    const float2* rows;
+};
+
+struct AveragesOutput {
+    typedef Weighed Given;
+    static constexpr int kMixed = 1;
+    const float2* rows;
+    float inverse;
+    long long first;
+    __device__ __forceinline__ AveragesOutput(const Tile& tile, const Given& given)
+        : rows(given.rows + static_cast<long long>(tile.group) * QUERIES),
+          inverse(sampled_power(values_of(given.of, tile.group), static_cast<long long>(KEYS) * WIDTH_V).inverse),
+          first(static_cast<long long>(tile.group) * QUERIES * WIDTH_V) {}
+    __device__ __forceinline__ long long column(int c, int) const { return c < WIDTH_V ? first + c : -1; }
+    template <class To>
+    __device__ __forceinline__ void store(const To& y, int row, long long place, float sum) const {
+        if (row < QUERIES) y[place + static_cast<long long>(row) * WIDTH_V] = sum * (1.0f / kWeightPower) * rows[row].y * inverse;
+    }
 };
 
 struct AveragesWork : AttentionWork {
-    typedef AverageOperands Operands;
-    static constexpr bool kAcross = true;
-    static constexpr int kTerms = KEYS, kColumns = WIDTH_V, kStages = (kTerms + kStageDepth - 1) / kStageDepth;
-    __device__ __forceinline__ static int tiles_n() { return (WIDTH_V + TILE_N - 1) / TILE_N; }
-    // With causal, weights of keys behind a tile's last row are zeros.
-    __device__ __forceinline__ static int stages(const Tile& tile) {
-        const int met = ((tile.m + 1) * TILE_M + kStageDepth - 1) / kStageDepth;
-        return CAUSAL && met < kStages ? met : kStages;
-    }
-    __device__ __forceinline__ static float power(const Operands& of, int group) { return __ldg(of.powers + power_of_values(group)); }
-
-    // Rows have their largest product, and what sums are multiplied by.
+    typedef Weighed Operands;
+    typedef AveragesOutput Output;
+    static constexpr bool kMasked = true;
+    static constexpr int kStages = (KEYS + kStageDepth - 1) / kStageDepth;
     struct Rows {
-        float largest[2], over[2];
-        __device__ __forceinline__ Rows(const Operands& of, const Tile& tile, int row) {
+        typedef MatrixLines<true, KEYS> Products;
+        static constexpr bool kContiguous = true;
+        struct Line {
+            const float* products;
+            float largest;
+        };
+        Products lines;
+        const float2* rows;
+        __device__ __forceinline__ Rows(const Operands& of, const Tile& tile)
+            : lines{of.products + static_cast<long long>(tile.group) * QUERIES * KEYS, QUERIES}, rows(of.rows + static_cast<long long>(tile.group) * QUERIES) {}
+        __device__ __forceinline__ Line line(int index) const { return {lines.line(index), rows[index < QUERIES ? index : QUERIES - 1].x}; }
+        __device__ __forceinline__ void load(const Line& line, int k, float (&v)[8]) const {
+            lines.load(line.products, k, v);
 #pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                int line = row + static_cast<int>(threadIdx.x) % 32 / 4 + 8 * half;
-                if (line >= QUERIES) line = QUERIES - 1;
-                const Part* const parts = of.parts + (static_cast<long long>(tile.group) * QUERIES + line) * kPartsOfRow;
-                float most = negative_infinity(), weights = 0;
-#pragma unroll 4
-                for (int i = 0; i < kPartsOfRow; ++i) most = fmaxf(most, parts[i].largest);
-                if (most == negative_infinity()) most = 0;
-#pragma unroll 4
-                for (int i = 0; i < kPartsOfRow; ++i) weights += parts[i].weights * power_of_two((parts[i].largest - most) * kLog2E);
-                largest[half] = most;
-                over[half] = (weights == 0.0f ? 0.0f : 1.0f / weights) * (1.0f / kWeightPower);
-            }
-        }
-        __device__ __forceinline__ float factor(float x, int half, int k) const {
-            if (KEYS % kStageDepth != 0 && k >= KEYS) return 0.0f;
-            return power_of_two((x - largest[half]) * kLog2E) * kWeightPower;
+            for (int i = 0; i < 8; ++i) v[i] = k + i < KEYS ? exp2f((v[i] - line.largest) * kLog2E) * kWeightPower : 0.0f;
         }
     };
-
-    // What mends averages (gemm_tiles.cuh).
-    struct Output {
-        static constexpr int kMixed = 1;
-        long long first;
-        __device__ __forceinline__ long long column(int c, int) const { return c < WIDTH_V ? first + c : -1; }
-        template <class To>
-        __device__ __forceinline__ void store(const To& y, int row, long long place, float value) const {
-            if (row < QUERIES) y[place + static_cast<long long>(row) * WIDTH_V] = value;
-        }
+    struct Columns : Powered<false, KEYS> {
+        __device__ __forceinline__ Columns(const Operands& of, const Tile& tile) : Powered(values_of(of.of, tile.group), WIDTH_V) {}
     };
-
-    __device__ __forceinline__ static void leave(Sums& sums, const Operands& of, const Rows& rows, const Tile& tile, int mine, float* y) {
-        const int lane = threadIdx.x % 32, first = tile.n * TILE_N + lane % 4 * 2;
-        const float inverse = inverse_of(power(of, tile.group));
-        const long long head = static_cast<long long>(tile.group) * QUERIES * WIDTH_V;
-        float zeros = 0;
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int row = tile.m * TILE_M + mine + lane / 4 + 8 * half;
-            if (row >= QUERIES) continue;
-#pragma unroll
-            for (int j = 0; j < COLUMNS / 8; ++j) {
-                const float left = sums[4 * j + 2 * half] * rows.over[half] * inverse, right = sums[4 * j + 2 * half + 1] * rows.over[half] * inverse;
-                zeros += (left + right) * 0.0f;
-                store_two<WIDTH_V>(y + head + static_cast<long long>(row) * WIDTH_V, first + 8 * j, left, right);
-            }
-        }
-        if (__any_sync(0xffffffffu, zeros != 0.0f)) mend(Output{head}, of.plain, y, tile.m * TILE_M + mine, tile.n * TILE_N);
-    }
+    __device__ __forceinline__ static int tiles_n() { return (WIDTH_V + TILE_N - 1) / TILE_N; }
+    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(groups()) * QUERIES * WIDTH_V; }
 };
 
 }  // namespace
 
-// A warp has a head.
+// With causal, products of keys behind a tile's last row are nobody's, and neither are their weights.
+template <>
+struct TileStages<ProductsWork> {
+    __device__ __forceinline__ static Stages of(const Tile& tile) { return {0, CAUSAL && tile.n * TILE_N >= (tile.m + 1) * TILE_M ? 1 : ProductsWork::kStages}; }
+};
+template <>
+struct TileStages<AveragesWork> {
+    __device__ __forceinline__ static Stages of(const Tile& tile) {
+        const int met = ((tile.m + 1) * TILE_M + kStageDepth - 1) / kStageDepth;
+        return {0, CAUSAL && met < AveragesWork::kStages ? met : AveragesWork::kStages};
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    scaled_dot_product_attention_gathered_products(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ mask, float* __restrict__ products) {
+    extern __shared__ __align__(128) uint4 memory[];
+    const AttentionPlain of = {q, k, nullptr, mask};
+    slab_gemm<ProductsWork, Gatherers>(reinterpret_cast<char*>(memory), of, of, products);
+}
+
+// A warp has a row.
 extern "C" __global__ void __launch_bounds__(256)
-    scaled_dot_product_attention_gathered_powers(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v, float* __restrict__ powers) {
-    begin_dependents();
-    const int i = (blockIdx.x * 256 + threadIdx.x) / 32, heads = BATCH * HEADS, heads_kv = BATCH * HEADS_KV;
-    if (i >= heads + 2 * heads_kv) return;
-    const bool values = i >= heads + heads_kv;
-    const long long elements = static_cast<long long>(i < heads ? QUERIES : KEYS) * (values ? WIDTH_V : WIDTH);
-    const float* const matrix = i < heads ? q + i * elements : values ? v + (i - heads - heads_kv) * elements : k + (i - heads) * elements;
-    const float power = sampled_power(matrix, elements);
-    if (threadIdx.x % 32 == 0) powers[i] = power;
+    scaled_dot_product_attention_gathered_rows(const float* __restrict__ products, float* __restrict__ rows) {
+    wait_for_launches();
+    const long long row = (static_cast<long long>(blockIdx.x) * 256 + threadIdx.x) / 32;
+    if (row >= static_cast<long long>(BATCH) * HEADS * QUERIES) return;
+    float most = negative_infinity(), sum = 0;
+    const int query = static_cast<int>(row % QUERIES), met = CAUSAL && query + 1 < KEYS ? query + 1 : KEYS;
+    for (int key = threadIdx.x % 32; key < met; key += 32) most = fmaxf(most, products[row * KEYS + key]);
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, lanes));
+    if (most == negative_infinity()) most = 0;
+    for (int key = threadIdx.x % 32; key < met; key += 32) sum += exp2f((products[row * KEYS + key] - most) * kLog2E);
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+    if (threadIdx.x % 32 == 0) reinterpret_cast<float2*>(rows)[row] = make_float2(most, sum == 0.0f ? 0.0f : 1.0f / sum);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    scaled_dot_product_attention_gathered_products(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ mask,
-                                                   const float* __restrict__ powers, float* __restrict__ products, float* __restrict__ parts) {
+    scaled_dot_product_attention_gathered_averages(const float* __restrict__ products, const float* __restrict__ rows, const float* __restrict__ q,
+                                                   const float* __restrict__ k, const float* __restrict__ v, const float* __restrict__ mask, float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
-    split_gemm<ProductsWork>(reinterpret_cast<char*>(memory), {q, k, mask, powers, reinterpret_cast<Part*>(parts)}, products);
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    scaled_dot_product_attention_gathered_averages(const float* __restrict__ products, const float* __restrict__ parts, const float* __restrict__ powers,
-                                                   const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v,
-                                                   const float* __restrict__ mask, float* __restrict__ y) {
-    extern __shared__ __align__(128) uint4 memory[];
-    split_gemm<AveragesWork>(reinterpret_cast<char*>(memory), {{q, k, v, mask}, products, powers, reinterpret_cast<const Part*>(parts)}, y);
+    const Weighed of = {{q, k, v, mask}, products, reinterpret_cast<const float2*>(rows)};
+    slab_gemm<AveragesWork, Gatherers>(reinterpret_cast<char*>(memory), of, of, y, of.of);
 }
