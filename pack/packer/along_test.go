@@ -66,6 +66,7 @@ func TestPythonAlong(t *testing.T) {
 		"gelu {} elementwise: f must be one of ['gelu_tanh(x)', 'relu(x)', 'square(x-w)']; it is gelu(x)",
 		"gelu {'approximate': 'erf'} elementwise: approximate='erf' is not what the kernels compute",
 		"batch_norm {'training': True} 1 0.1 0 0 1e-05 (2, 3, 1) None None (3,) (3,) gives (2, 3)",
+		"batch_norm {'training': True} 1 0.1 0 0 1e-05 (2, 3, 20) None None None None gives (2, 3, 4, 5)",
 		"batch_norm {} batch_norm: running_mean is missing; it should have the shape (3,)",
 		"instance_norm {} 3 1 1 1e-05 (2, 3, 20) (3,) (3,) gives (2, 3, 4, 5)",
 		"masked_cumsum {'dim': 1} 0 0 (2, 3, 20) (2, 3, 20) gives (2, 3, 4, 5)",

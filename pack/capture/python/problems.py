@@ -4,7 +4,7 @@ import pathlib
 
 import torch
 
-from .calls import Call
+from .arguments import Function
 from .pack import LAST, OPERATORS, SHAPED, TORCH_TYPES, Operator, PackError
 
 WORDS = {dtype: word for word, dtype in TORCH_TYPES.items()}
@@ -31,20 +31,13 @@ def is_tensor(value):
     return isinstance(value, tuple) and len(value) == 3 and isinstance(value[1], torch.dtype)
 
 
-class Kernels:
-    """Stands for an operator's kernels, where only its problems are asked for."""
-
-    def __init__(self, operator):
-        self.operator = operator
-
-
 class Functions:
     """PyTorch's functions that operators compute."""
 
     def __init__(self):
         listed = json.loads((pathlib.Path(__file__).parent / "functions.json").read_text())
-        kernels = {name: Kernels(Operator(spec)) for name, spec in OPERATORS.items()}
-        self.calls = {function: [Call(kernels[c["operator"]], function, c["arguments"]) for c in calls] for function, calls in listed.items()}
+        operators = {name: Operator(spec) for name, spec in OPERATORS.items()}
+        self.calls = {function: [Function(operators[c["operator"]], function, c["arguments"]) for c in calls] for function, calls in listed.items()}
 
     def __contains__(self, name):
         return plain(name) in self.calls
@@ -94,7 +87,7 @@ def wanted(t, order):
 
 def problem(call, args, keywords):
     """The operator's problem that a call is. It raises what says why it is none."""
-    operator = call.kernels.operator
+    operator = call.operator
     names = [name for name, _, _ in call.given]
     operator.need(len(args) <= len(names), f"{call.function} takes more than {', '.join(names)}")
     given = {**dict(zip(names, args)), **keywords}
@@ -111,7 +104,7 @@ def problem(call, args, keywords):
     shapes = [None if t is None else t[0] for t in tensors]
     call.fits(shapes[0], values)
     settings = call.of(shapes, values)
-    shapes = call.arranged(shapes, settings)
+    shapes = call.folds.arranged(shapes, settings)
     order = LAST if operator.order and tensors[0][2] == "channels_last" else SHAPED
     bound = operator.bind(settings, shapes, dtype, "", 90, order)
     return {

@@ -3,19 +3,18 @@
 A call costs the host little: plans are found by a key, and a plan's arguments are packed once. With
 the library that `autotune pack --torch-stable-abi` builds no Python runs below the dispatcher.
 """
-import ast
 import ctypes
 import functools
 import json
 import math
 import pathlib
-import re
 import sysconfig
 import threading
 
 import torch
 from torch.autograd.function import once_differentiable
 
+from .arguments import IN_PLACE, Function
 from .pack import LAST, OPERATORS, TORCH_TYPES, Operator, Plan, empty, gpu, lies_last, resolved
 
 FOLDER = pathlib.Path(__file__).absolute().parent
@@ -276,207 +275,23 @@ class Kernels:
         return kernel if "launches" in kernel and lies else None
 
 
-IN_PLACE = "inplace"  # PyTorch's argument: the output takes the place of the first tensor
-ARGUMENT = re.compile(r"(\w+)(?: as (rows of |added )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?")
-MEANING = re.compile(r"(\w+) is (.+)")
-CHOICE = re.compile(r"(?:'(\S+)' if )?(\w+) == '(\w+)'(?: else '(\S+)')?")
-
-
-class Name(str):
-    """A default that is another argument, or an expression."""
-
-
-def word(text):
-    """A constant, or a name."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return Name(text)
-
-
-class Call:
-    """A function of PyTorch's that an operator computes, with PyTorch's arguments."""
+class Call(Function):
+    """Runs a function of PyTorch's, of tensors as PyTorch has them."""
 
     def __init__(self, kernels, function, arguments):
-        self.kernels, self.function, operator = kernels, function, kernels.operator
-        self.meant, self.given = {}, []  # (PyTorch's name, the operator's, default)
-        self.chosen = {}  # by the word of an argument: (the argument, its word, what that means, what others mean)
-        self.rows, self.over = False, False
-        self.dim = None  # the argument that says which dimensions are one: their numbers, or with over the sizes of the last ones
-        added = None  # the tensor that is added, if truths say where nothing is
-        folds = {}  # by the operator's tensors: "along", or how many dimensions there are before those that are flat
-        for text in arguments:
-            meaning = MEANING.fullmatch(text)
-            choice = meaning and CHOICE.fullmatch(meaning[2])
-            if choice:
-                yes, argument, wanted, no = choice.groups()
-                self.chosen[meaning[1]] = argument, wanted, yes or True, no or False
-                continue
-            if meaning:
-                self.meant[meaning[1]] = word(meaning[2])
-                continue
-            name, what, own, how, dim, flat, behind, default = ARGUMENT.fullmatch(text).groups()
-            self.rows, self.over, self.dim = self.rows or what == "rows of ", self.over or how == "over", self.dim or dim
-            self.given.append((name, own or name, word(default) if default else ...))
-            if what == "added ":
-                added = own or name
-            if flat:
-                shape = next(t["shape"] for t in operator.read if t["name"] == (own or name))
-                folds[own or name] = shape.index(behind) + 1 if behind else 0
-            elif how == "along":
-                folds[own or name] = how
-        names = [t["name"] for t in operator.read]
-        by_own = {own: name for name, own, _ in self.given}
-        self.places = [i for i, name in enumerate(names) if name in by_own]  # of the tensors given, in the operator's order
-        self.tensors = [by_own[names[i]] for i in self.places]  # by PyTorch's names
-        self.parameters = [given for given in self.given if given[0] not in self.tensors]
-        self.weights = self.tensors[1:]
-        self.added = self.tensors.index(by_own[added]) if added else None
+        super().__init__(kernels.operator, function, arguments)
+        self.kernels, self.foldings = kernels, {}
         self.in_place = next((i for i, given in enumerate(self.parameters) if given[0] == IN_PLACE), None)
-        self.ranks, self.folds = [len(t["shape"]) for t in operator.read], [folds.get(name) for name in names]
-        # Parameters that are dimensions, which the first tensor tells.
-        self.asks = [(name, dim) for name, dim in self.meant.items() if isinstance(dim, Name) and dim in operator.spec["shape"]]
-        # Where one of these is set the answer is a number.
-        self.reducing = [operator.components.index(name) for name, choice in self.chosen.items() if choice[2] is True]
-        # All tensors that are flat have their elements along the dimension that they share.
-        flat = [t["shape"] for t, fold in zip(operator.read, self.folds) if fold == 0]
-        self.shared = next((i for i, text in enumerate(flat[0]) if text in flat[1]), 0) if len(flat) > 1 else None
-        self.elements = self.folds[0] == 0 and self.shared is None  # each is computed by itself
-        self.broadcast = [i for i in self.places[1:] if operator.read[i]["role"] == "input"]
-        self.missing = [None] * (len(names) - len(self.places))  # behind those that are given, or in between
+        self.missing = [None] * (len(kernels.operator.read) - len(self.places))  # behind those that are given, or in between
         self.follow = self.places == list(range(len(self.places)))
-        self.known, self.foldings, self.number = {}, {}, len(operator.calls)
-        operator.calls.append(self)
         self.constant = constant(lambda shapes, values: self.of(shapes, values))
-
-    def settings(self, shapes, values):
-        """The operator's parameters of PyTorch's values, of which None means the default."""
-        operator, given = self.kernels.operator, dict(self.meant)
-        passed = {own: value for (_, own, _), value in zip(self.parameters, values)}
-        for name, dim in self.asks:
-            given[name] = shapes[0][operator.read[0]["shape"].index(dim)]
-        for (name, own, default), value in zip(self.parameters, values):
-            if value is None:
-                value = passed.get(default) if isinstance(default, Name) else default
-            if name == IN_PLACE or self.dim and name in (self.dim, "keepdim"):
-                continue
-            choices = {meant: choice for meant, choice in self.chosen.items() if choice[0] == name}
-            if choices:
-                operator.need(value in ("none", *(choice[1] for choice in choices.values())), f"{name}={value!r} is not what the kernels compute")
-                given.update({meant: yes if value == wanted else no for meant, (_, wanted, yes, no) in choices.items()})
-            elif own in operator.parameters:
-                given[own] = value
-            elif not isinstance(default, Name):  # what shapes tell is no question
-                shown = "a tensor" if isinstance(value, torch.Tensor) else value
-                operator.need(shown == default, f"{name}={shown} is not what the kernels compute")
-        if isinstance(given.get("padding"), str):
-            given["padding"] = self.padding(given, shapes[1:])
-        given = {name: value for name, value in given.items() if value is not None}
-        return operator.complete(operator.settings(**given), [shapes[0] if self.asks else None, *shapes[1:]])
-
-    def padding(self, given, shapes):
-        """The numbers of zeros that "same" and "valid" mean."""
-        operator, text = self.kernels.operator, given["padding"]
-        count = len(operator.parameters["padding"])
-        if text == "valid":
-            return (0,) * count
-        dilation = given["dilation"] if isinstance(given["dilation"], (tuple, list)) else (given["dilation"],) * count
-        taken = [d * (k - 1) for d, k in zip(dilation, shapes[0][-count:])]
-        operator.need(text == "same" and not any(t % 2 for t in taken), f"padding={text!r} pads more on one side here")
-        return tuple(t // 2 for t in taken)
-
-    def of(self, shapes, values):
-        """The settings, remembered by the shapes of weights and by the values."""
-        first = tuple(shapes[0]) if self.asks else None
-        key = (first, *shapes[1:], *values)
-        try:
-            known = self.known.get(key)
-        except TypeError:  # a list among them
-            return self.of(shapes, [tuple(v) if isinstance(v, list) else v for v in values])
-        if known is None:
-            settings = self.settings(self.arranged([first or (0,) * self.ranks[0], *shapes[1:]]), values)
-            known = self.known[key] = [*settings, *self.along(values), self.number]
-        return known
-
-    def along(self, values):
-        """Of dimensions that are taken as one the first and the last, and whether they are kept; it stands behind settings."""
-        if not self.dim:
-            return []
-        given = {name: default if value is None else value for (name, _, default), value in zip(self.parameters, values)}
-        dim = given[self.dim]
-        self.kernels.operator.need(dim is not ..., f"{self.dim} must be given")
-        if self.over:
-            return [-len(dim) if isinstance(dim, (tuple, list)) else -1, -1, 1]
-        dims = sorted({0, -1} if dim is None else set(dim) if isinstance(dim, (tuple, list)) else {dim})
-        follow = dim is None or dims and dims[-1] - dims[0] == len(dims) - 1
-        self.kernels.operator.need(follow, f"{self.dim}={dim} are no dimensions that follow each other")
-        return [0, -1, int(bool(given.get("keepdim")))] if dim is None else [dims[0], dims[-1], int(bool(given.get("keepdim")))]
-
-    def dims(self, settings):
-        """What along() gave: it stands behind the operator's settings, before the function's number."""
-        return settings[len(self.kernels.operator.components):-1]
-
-    def folded(self, shape, along):
-        """The first of the dimensions that are one, the one behind the last, and the shape with those before and behind as one each."""
-        rank = max(len(shape), 1)
-        self.kernels.operator.need(all(-rank <= d < rank for d in along[:2]), f"{self.dim} is not within the {len(shape)} dimensions of {tuple(shape)}")
-        first, end = along[0] % rank, along[1] % rank + 1
-        return first, end, (math.prod(shape[:first]), math.prod(shape[first:end]), math.prod(shape[end:]))
-
-    def fits(self, shape, values):
-        """Refuses a first tensor whose last dimensions are not those that a call names."""
-        for (name, _, _), value in zip(self.parameters, values):
-            if self.over and name == self.dim:
-                wanted = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-                found = tuple(shape[-len(wanted):])
-                self.kernels.operator.need(found == wanted, f"{name} is {wanted}; the last dimensions of {tuple(shape)} are {found}")
-
-    def level(self, count, settings):
-        """A shape of so many elements: that of an entry which has as many, since only their number counts."""
-        operator = self.kernels.operator
-        known = operator.decoded(settings)
-        alike = (e["values"] for e in operator.entries if all(e["values"][name] == value for name, value in known.items()))
-        shapes = (tuple(values[name] for name in operator.spec["shape"]) for values in alike)
-        return next((shape for shape in shapes if math.prod(shape) == count), (count,) + (1,) * (self.ranks[0] - 1))
-
-    def arranged(self, shapes, settings=None):
-        """The shapes, by the operator's order of tensors, with as many dimensions as those have. Without settings the first is not known."""
-        operator, given = self.kernels.operator, dict(zip(self.places, shapes))
-        flat = [given[i] for i, fold in enumerate(self.folds) if fold == 0 and given.get(i) is not None]
-        if self.shared is not None and settings is not None:
-            same = all(s == flat[0] for s in flat)
-            operator.need(same, f"{self.function} takes tensors of one shape; these have {' and '.join(str(tuple(s)) for s in flat)}")
-        return [None if given.get(i) is None else self.shaped(i, given[i], settings) for i in range(len(self.ranks))]
-
-    def shaped(self, place, shape, settings):
-        """A tensor's shape as the operator has it."""
-        fold, rank = self.folds[place], self.ranks[place]
-        if self.rows and place == 0:
-            shape = (1, math.prod(shape[:-1]), shape[-1])
-        elif self.over and place > 0:
-            shape = (math.prod(shape),)
-        elif self.dim and (fold == "along" or place == 0):
-            if settings is None:
-                return shape if place == 0 else None
-            shape = self.folded(shape, self.dims(settings))[2]
-        elif fold == 0 and place == 0 and settings is None:
-            return shape
-        elif fold == 0 and self.shared is None:
-            shape = self.level(math.prod(shape), settings)
-        elif fold == 0:
-            shape = (*(1,) * self.shared, math.prod(shape), *(1,) * (rank - self.shared - 1))
-        elif fold:
-            shape = (*(1,) * (fold - len(shape)), *shape)
-            shape = (*shape[:fold], math.prod(shape[fold:]))
-        missing = rank - len(shape)
-        return (*(1,) * missing, *shape) if missing == 1 or place in self.broadcast else shape  # as a mask of all heads
 
     def ordered(self, tensors):
         """The tensors in the operator's order, None where the function has none."""
         if self.follow:
             return *tensors, *self.missing
         given = dict(zip(self.places, tensors))
-        return [given.get(i) for i in range(len(self.ranks))]
+        return [given.get(i) for i in range(len(self.operator.read))]
 
     def renew(self, settings, tensors, mode=""):
         """The function's output in the place of its first tensor, which it gives back."""
@@ -490,52 +305,27 @@ class Call:
     def run(self, settings, tensors, mode=""):
         """The function's output, of tensors as PyTorch takes them."""
         first = tensors[0]
-        if self.elements and lies_last(first):  # elements are taken as they lie
+        if self.folds.elements and lies_last(first):  # elements are taken as they lie
             return self.run(settings, (first.movedim(1, -1),), mode).movedim(-1, 1)
-        own_rank = first.dim() == self.ranks[0] or self.kernels.operator.order is None
+        own_rank = first.dim() == self.folds.ranks[0] or self.operator.order is None
         if own_rank and not torch.compiler.is_compiling() and not graded(tensors):
             return self.kernels.now(*self.ordered(tensors), settings, mode)
         shapes = [None if t is None else t.shape for t in self.ordered(tensors)]
-        own, wanted, answer, *_ = (self.folding if torch.compiler.is_compiling() else self.remembered)(settings, shapes)
+        own, wanted, answer, *_ = (self.folds if torch.compiler.is_compiling() else self.remembered)(settings, shapes)
         taken = [t if t is None or t.shape == s else t.reshape(s) for t, s in zip(self.ordered(tensors), wanted)]
         y = self.kernels.run(own, *taken, mode=mode)
         return y if answer is None else y.reshape(resolved(answer, y.shape))
 
     def remembered(self, settings, shapes):
-        """What folding() gives. It keeps the settings, by whose place in memory they are looked up."""
+        """What folds gives. It keeps the settings, by whose place in memory they are looked up."""
         key = id(settings), *shapes
         found = self.foldings.get(key)
         if found is None:
-            found = self.foldings[key] = (*self.folding(settings, shapes), settings)
+            found = self.foldings[key] = (*self.folds(settings, shapes), settings)
         return found
 
-    def folding(self, settings, shapes):
-        """Of shapes in the operator's order: its settings, the shapes that its tensors have, and that of the answer, as resolved() takes it."""
-        given = [shapes[i] for i in self.places]
-        return settings[:len(self.kernels.operator.components)], self.arranged(given, settings), self.answered(settings, given)
-
-    def answered(self, settings, shapes):
-        """The shape of the function's output where it is not the operator's, as resolved() takes it."""
-        first, outputs = shapes[0], self.kernels.operator.outputs
-        if len(outputs) > 1:
-            self.kernels.operator.need(len(first) == self.ranks[0], f"{self.tensors[0]} must have {self.ranks[0]} dimensions")
-            return None
-        rank = len(outputs[0]["shape"])
-        if any(settings[i] for i in self.reducing):
-            return ()
-        if self.dim:
-            start, end, _ = self.folded(first, self.dims(settings))
-            between = first[start:end] if rank == self.ranks[0] else (1,) * (end - start if self.dims(settings)[-1] else 0)
-            return (*first[:start], *between, *first[end:])
-        if any(fold is not None for fold in self.folds):  # that of the tensor that has the output's dimensions
-            return next(s for i, s in zip(self.places, shapes) if self.ranks[i] == rank)
-        if self.rows:
-            return *first[:-1], -1
-        return None if len(first) == self.ranks[0] else (-1,) * (rank - 1)
-
     def __call__(self, tensors, values, mode=""):
-        if self.over:
-            self.fits(tensors[0].shape, values)
+        self.fits(tensors[0].shape, values)
         if self.added is not None and tensors[self.added] is not None and tensors[self.added].dtype == torch.bool:
             tensors = list(tensors)
             tensors[self.added] = torch.where(tensors[self.added], 0.0, -math.inf).to(tensors[0].dtype)

@@ -23,6 +23,8 @@ OTHER = {"padding_mode": "zeros", "return_indices": False}
 
 def arguments(call, module, **known):
     """A module's tensors beside its input, as far as they are its own, and the other arguments of PyTorch's function."""
+    if getattr(module, "running_mean", 0) is None:
+        known["training"] = True  # by the batch's statistics, in training or not
     values = [known.get(name, getattr(module, name, None)) for name, _, _ in call.parameters]
     return [getattr(module, name, None) for name in call.weights], tuple(values)
 
@@ -36,9 +38,7 @@ def why_not(call, module, training):
         return "momentum=None"  # a mean of all batches
     tensors, values = arguments(call, module, training=training)
     for place, t in zip(call.places[1:], tensors):
-        if t is None and place in call.kernels.operator.renewed:
-            return f"it has no {call.kernels.operator.read[place]['name']}"
-        if t is not None and not call.kernels.operator.takes(t.dtype):
+        if t is not None and not call.operator.takes(t.dtype):
             return f"its parameters are {t.dtype}"
     if call.asks:  # an input's shape tells
         return None
@@ -46,7 +46,7 @@ def why_not(call, module, training):
         settings = call.of([None, *(None if t is None else t.shape for t in tensors)], values)
     except (ValueError, TypeError, IndexError) as error:
         return str(error)
-    made = call.kernels.operator.made_for(settings)
+    made = call.operator.made_for(settings)
     if not made:
         return "no kernel of the pack was made for its parameters"
     return "PyTorch was faster than each kernel for its parameters" if all(map(slower, made)) else None
@@ -66,11 +66,11 @@ def choose(kind, shapes, values, dtype, device, last, way):
         chosen[key] = (-1, None)
         for i, call in enumerate(functions.CALLS[MODULES[kind].autotune_function]):
             try:
-                if last and not call.elements and call.kernels.operator.order is None:
+                if last and not call.folds.elements and call.operator.order is None:
                     continue  # it would be copied, and its answer lie otherwise
                 call.fits(shapes[0], values[i])
                 settings = call.of(shapes, values[i])
-                kernel = call.kernels.tuned(settings, call.arranged(shapes, settings), dtype, device, last=last)
+                kernel = call.kernels.tuned(settings, call.folds.arranged(shapes, settings), dtype, device, last=last)
                 if kernel and not slower(kernel, way):
                     chosen[key] = (i, settings)
                     break

@@ -51,6 +51,7 @@ TYPES = {
     "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
 }
 TORCH_TYPES = {word: getattr(torch, name) for word, name in TYPES.items() if hasattr(torch, name)}
+BYTES = 8  # of an element at most
 SHAPED, LAST = "nchw", "nhwc"  # the orders in memory: as the shape, and with the second dimension last
 
 
@@ -141,7 +142,7 @@ class Operator:
         self.entries = [e for e in MANIFEST["entries"] if e["operator"] == spec["name"]]
         self.families = [f for f in MANIFEST.get("families", ()) if f["operator"] == spec["name"]]
         self.general = [g for g in MANIFEST["general"] if g["operator"] == spec["name"]]
-        self.calls = []  # of PyTorch's functions; settings may end with the place of one
+        self.calls = []  # of PyTorch's functions the folds; settings may end with the place of one
         self.orders = sorted({e["values"][self.order] for e in self.entries + self.families}) if self.order else [SHAPED]
 
     def need(self, condition, message):
@@ -251,9 +252,10 @@ class Operator:
             if not evaluate(r["that"], values):
                 parts = r["because"].replace("}", "{").split("{")
                 self.need(False, "".join(str(evaluate(part, values)) if i % 2 else part for i, part in enumerate(parts)))
-        for t, shape in zip(self.read, shapes):
+        for i, (t, shape) in enumerate(zip(self.read, shapes)):
             want = self.shape(t, values)
-            self.need(shape is not None or 0 in want, f"{t['name']} is missing; it should have the shape {want}")
+            spare = i in self.renewed and values.get("training")  # only written
+            self.need(shape is not None or 0 in want or spare, f"{t['name']} is missing; it should have the shape {want}")
             self.need(shape is None or tuple(shape) == want, f"{t['name']} has the shape {shape and tuple(shape)}; here it should have {want}")
         return values
 
@@ -342,7 +344,7 @@ class Operator:
         """Settings and shapes as kernels have them, and the shape of the output, as resolved() takes it."""
         if len(settings) == len(self.components):
             return settings, shapes, None
-        return self.calls[settings[-1]].folding(settings, shapes)
+        return self.calls[settings[-1]](settings, shapes)
 
     def results(self, values, dtype, answer=None):
         """Of each output its shape, type and strides, None of one that is contiguous."""
@@ -548,19 +550,22 @@ class Plan:
         self.types, self.outputs = operator.types(operator.read, dtype), operator.results(values, dtype, answer)
         self.lasts = operator.lasts(values)[:len(self.types)]
         given = len(operator.read) + len(operator.outputs)
+        spare = [t for t, shape in zip(operator.read, shapes) if shape is None and t["role"] == "inout"]
+        spare = [{"name": t["name"], "bytes": math.prod(operator.shape(t, values)) * BYTES} for t in spare]
+        workspaces = [*self.kernel.get("workspaces", ()), *spare]
+        places = {**operator.places, **{w["name"]: given + i for i, w in enumerate(workspaces)}}
         self.places, self.room = [], 0  # of workspaces, in the one that holds all
-        for w in self.kernel.get("workspaces", ()):
+        for w in workspaces:
             self.places.append(self.room if w["bytes"] else None)
             self.room += ceil_div(w["bytes"], 256) * 256
         self.count, self.frames = given + len(self.places), []
         if "launches" in self.kernel:
-            places = {**operator.places, **{w["name"]: given + i for i, w in enumerate(self.kernel["workspaces"])}}
             self.steps = [Step(self.gpu, self.kernel, l, [places[name] for name in l["arguments"]]) for l in self.kernel["launches"]]
             return
         elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
         launch = {"entry": self.kernel["entry"], "grid": (min(ceil_div(elements, 256), 1 << 20), 1, 1), "block": (256, 1, 1), "shared_bytes": 0}
         sizes = [bits(v) if isinstance(v, float) else int(v) for v in map(values.get, self.kernel["sizes"])] + [elements]
-        self.steps = [Step(self.gpu, self.kernel, launch, operator.places.values(), sizes)]
+        self.steps = [Step(self.gpu, self.kernel, launch, [places[name] for name in operator.places], sizes)]
 
     def numbers(self, number):
         """All of it, as the library over PyTorch's stable ABI reads it. A function gives the number of a type."""

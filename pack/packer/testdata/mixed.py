@@ -64,3 +64,6 @@ ctypes.CDLL("libcuda.so.1").fake_pointers(4)
 for place in (0x8880, 0x8884):
     y = Viewed(4, 5, place=place)
     print("in place", layers.relu(y, inplace=True) is y)
+ctypes.CDLL("libcuda.so.1").fake_pointers(6)
+torch.Tensor.new_empty = lambda self, size, dtype=None: Viewed(*(size if isinstance(size, tuple) else (size,)), place=0x7000)
+layers.batch_norm(Viewed(4, 6, place=0x9990), None, None, training=True)

@@ -1,0 +1,111 @@
+"""How tensors as PyTorch has them become an operator's, whose number of dimensions is fixed, and its output PyTorch's again."""
+import math
+
+# Of a tensor: all dimensions but the last are one; those that a call names are; the last ones are, whose sizes a call names. A number
+# says that those behind as many are one.
+ROWS, ALONG, OVER = "rows", "along", "over"
+
+
+class Folds:
+    """The folds of a function's tensors. Settings are the operator's, then what along() gives, then the function's number."""
+
+    def __init__(self, operator, function, places, kinds, dim, reducing):
+        self.operator, self.function, self.places, self.dim, self.reducing = operator, function, places, dim, reducing
+        self.ranks, self.kinds = [len(t["shape"]) for t in operator.read], [kinds.get(t["name"]) for t in operator.read]
+        self.over = OVER in self.kinds
+        # All tensors that are flat have their elements along the dimension that they share.
+        flat = [t["shape"] for t, kind in zip(operator.read, self.kinds) if kind == 0]
+        self.shared = next((i for i, text in enumerate(flat[0]) if text in flat[1]), 0) if len(flat) > 1 else None
+        self.elements = self.kinds[0] == 0 and self.shared is None  # each is computed by itself
+        self.broadcast = [i for i in places[1:] if operator.read[i]["role"] == "input"]
+
+    def __call__(self, settings, shapes):
+        """Of shapes in the operator's order: its settings, the shapes that its tensors have, and that of the answer, as resolved() takes it."""
+        given = [shapes[i] for i in self.places]
+        return settings[:len(self.operator.components)], self.arranged(given, settings), self.answered(settings, given)
+
+    def along(self, dim, keepdim):
+        """Of dimensions that are taken as one the first and the last, and whether they are kept."""
+        if self.over:
+            return [-len(dim) if isinstance(dim, (tuple, list)) else -1, -1, 1]
+        dims = sorted({0, -1} if dim is None else set(dim) if isinstance(dim, (tuple, list)) else {dim})
+        follow = dim is None or dims and dims[-1] - dims[0] == len(dims) - 1
+        self.operator.need(follow, f"{self.dim}={dim} are no dimensions that follow each other")
+        return [0, -1, int(bool(keepdim))] if dim is None else [dims[0], dims[-1], int(bool(keepdim))]
+
+    def dims(self, settings):
+        """What along() gave."""
+        return settings[len(self.operator.components):-1]
+
+    def folded(self, shape, along):
+        """The first of the dimensions that are one, the one behind the last, and the shape with those before and behind as one each."""
+        rank = max(len(shape), 1)
+        self.operator.need(all(-rank <= d < rank for d in along[:2]), f"{self.dim} is not within the {len(shape)} dimensions of {tuple(shape)}")
+        first, end = along[0] % rank, along[1] % rank + 1
+        return first, end, (math.prod(shape[:first]), math.prod(shape[first:end]), math.prod(shape[end:]))
+
+    def fits(self, shape, dim):
+        """Refuses a first tensor whose last dimensions are not those that a call names."""
+        if self.over:
+            wanted = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+            found = tuple(shape[-len(wanted):])
+            self.operator.need(found == wanted, f"{self.dim} is {wanted}; the last dimensions of {tuple(shape)} are {found}")
+
+    def level(self, count, settings):
+        """A shape of so many elements: that of an entry which has as many, since only their number counts."""
+        operator = self.operator
+        known = operator.decoded(settings)
+        alike = (e["values"] for e in operator.entries if all(e["values"][name] == value for name, value in known.items()))
+        shapes = (tuple(values[name] for name in operator.spec["shape"]) for values in alike)
+        return next((shape for shape in shapes if math.prod(shape) == count), (count,) + (1,) * (self.ranks[0] - 1))
+
+    def arranged(self, shapes, settings=None):
+        """The shapes, by the operator's order of tensors, with as many dimensions as those have. Without settings the first is not known."""
+        operator, given = self.operator, dict(zip(self.places, shapes))
+        flat = [given[i] for i, fold in enumerate(self.kinds) if fold == 0 and given.get(i) is not None]
+        if self.shared is not None and settings is not None:
+            same = all(s == flat[0] for s in flat)
+            operator.need(same, f"{self.function} takes tensors of one shape; these have {' and '.join(str(tuple(s)) for s in flat)}")
+        return [None if given.get(i) is None else self.shaped(i, given[i], settings) for i in range(len(self.ranks))]
+
+    def shaped(self, place, shape, settings):
+        """A tensor's shape as the operator has it."""
+        fold, rank = self.kinds[place], self.ranks[place]
+        if fold == ROWS:
+            shape = (1, math.prod(shape[:-1]), shape[-1])
+        elif self.over and place > 0:
+            shape = (math.prod(shape),)
+        elif self.dim and (fold == ALONG or place == 0):
+            if settings is None:
+                return shape if place == 0 else None
+            shape = self.folded(shape, self.dims(settings))[2]
+        elif fold == 0 and place == 0 and settings is None:
+            return shape
+        elif fold == 0 and self.shared is None:
+            shape = self.level(math.prod(shape), settings)
+        elif fold == 0:
+            shape = (*(1,) * self.shared, math.prod(shape), *(1,) * (rank - self.shared - 1))
+        elif fold:
+            shape = (*(1,) * (fold - len(shape)), *shape)
+            shape = (*shape[:fold], math.prod(shape[fold:]))
+        missing = rank - len(shape)
+        return (*(1,) * missing, *shape) if missing == 1 or place in self.broadcast else shape  # as a mask of all heads
+
+    def answered(self, settings, shapes):
+        """The shape of the function's output where it is not the operator's, as resolved() takes it."""
+        first, outputs = shapes[0], self.operator.outputs
+        if len(outputs) > 1:
+            self.operator.need(len(first) == self.ranks[0], f"the first tensor must have {self.ranks[0]} dimensions")
+            return None
+        rank = len(outputs[0]["shape"])
+        if any(settings[i] for i in self.reducing):
+            return ()
+        if self.dim:
+            start, end, _ = self.folded(first, self.dims(settings))
+            between = first[start:end] if rank == self.ranks[0] else (1,) * (end - start if self.dims(settings)[-1] else 0)
+            return (*first[:start], *between, *first[end:])
+        if self.kinds[0] == ROWS:
+            return *first[:-1], -1
+        if any(kind is not None for kind in self.kinds):  # that of the tensor that has the output's dimensions
+            return next(s for i, s in zip(self.places, shapes) if self.ranks[i] == rank)
+        return None if len(first) == self.ranks[0] else (-1,) * (rank - 1)
