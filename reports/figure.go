@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 )
 
@@ -214,11 +215,9 @@ func (list tags) Plot(c draw.Canvas, p *plot.Plot) {
 
 // GlyphBoxes says how much room the tags take.
 func (list tags) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
-	var boxes []plot.GlyphBox
-	for _, t := range list {
-		boxes = append(boxes, plot.GlyphBox{X: p.X.Norm(t.x), Y: p.Y.Norm(t.y), Rectangle: t.style.Rectangle(t.text).Add(t.shift)})
-	}
-	return boxes
+	return lists.Of(list, func(t tag) plot.GlyphBox {
+		return plot.GlyphBox{X: p.X.Norm(t.x), Y: p.Y.Norm(t.y), Rectangle: t.style.Rectangle(t.text).Add(t.shift)}
+	})
 }
 
 // newLegend explains marks below each other, from the top left of a canvas on.

@@ -16,8 +16,8 @@ import (
 
 // Unit is what all times of one search are written in.
 type Unit struct {
-	name  string
-	perMS float64
+	Name  string
+	PerMS float64 // how many of it a millisecond has
 }
 
 // UnitOf is the unit in which a time in milliseconds reads best.
@@ -32,7 +32,7 @@ func UnitOf(ms float64) Unit {
 }
 
 // Format writes a time with four significant digits and the unit.
-func (u Unit) Format(ms float64) string { return significant(ms*u.perMS, 4) + " " + u.name }
+func (u Unit) Format(ms float64) string { return significant(ms*u.PerMS, 4) + " " + u.Name }
 
 // unit is that of the untuned default's time, which is known from a search's
 // beginning; where it has none, of the winner's.

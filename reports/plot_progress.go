@@ -145,8 +145,8 @@ func (run *progress) addLevels(levels []level) {
 		run.Add(line)
 		run.legend.Add(l.name+" "+run.unit.Format(l.ms), line)
 	}
-	run.Y.Label.Text = run.scale.label("time of a launch, " + run.unit.name)
-	run.scale.apply(&run.Y, run.unit.perMS)
+	run.Y.Label.Text = run.scale.label("time of a launch, " + run.unit.Name)
+	run.scale.apply(&run.Y, run.unit.PerMS)
 }
 
 // addNothing says that there are no times.

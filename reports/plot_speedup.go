@@ -50,8 +50,8 @@ func SpeedupPlot(w io.Writer, b BestConfig) error {
 		return err
 	}
 	s, u := barScale(all), b.unit()
-	p := newRows(len(rows), s.label("time of a launch, "+u.name)+" (shorter is better), and the winner's speedup")
-	s.apply(&p.X, u.perMS)
+	p := newRows(len(rows), s.label("time of a launch, "+u.Name)+" (shorter is better), and the winner's speedup")
+	s.apply(&p.X, u.PerMS)
 	lengths := make([]float64, len(times))
 	for i, ms := range times {
 		lengths[i] = s.at(ms)
@@ -77,10 +77,9 @@ func SpeedupPlot(w io.Writer, b BestConfig) error {
 
 // rows are the winner and the known baselines, from the fastest on.
 func (b BestConfig) rows() []row {
-	var others []row
-	for _, name := range b.baselineNames() {
-		others = append(others, row{name: name.title(), ms: b.Baselines[name].TimeMS, speedup: b.Baselines[name].Speedup})
-	}
+	others := lists.Of(b.baselineNames(), func(name BaselineName) row {
+		return row{name: name.title(), ms: b.Baselines[name].TimeMS, speedup: b.Baselines[name].Speedup}
+	})
 	slices.SortStableFunc(others, func(x, y row) int { return cmp.Compare(x.ms, y.ms) })
 	return append([]row{{name: "winner: " + b.Template, ms: b.Time.Median, tied: max(0, len(b.Ties)-1)}}, others...)
 }

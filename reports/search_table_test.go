@@ -116,7 +116,7 @@ func TestOneUnit(t *testing.T) {
 			for _, match := range units.FindAllStringSubmatch(text, -1) {
 				found[match[1]] = true
 			}
-			if len(found) != 1 || !found[UnitOf(untuned).name] {
+			if len(found) != 1 || !found[UnitOf(untuned).Name] {
 				t.Errorf("units %v of a default of %v ms:\n%s", found, untuned, text)
 			}
 			if broken := regexp.MustCompile(`(?m) [0-9.]+$\n +(µs|ms|s|%|GB)`).FindString(text); broken != "" {

@@ -52,12 +52,7 @@ func extent(a simulate.About) string {
 // simulationWarnings say what scores do not tell.
 func simulationWarnings(r *simulate.Report) []string {
 	var list []string
-	partial := 0
-	for _, a := range r.Recordings {
-		if a.OfValid > 0 {
-			partial++
-		}
-	}
+	partial := len(lists.Where(r.Recordings, func(a simulate.About) bool { return a.OfValid > 0 }))
 	if partial > 0 {
 		list = append(list, fmt.Sprintf("warning: %d of %d recordings hold only the part of a space that a search chose. Random search does well on such a part: scores on it do not tell how good a strategy is.",
 			partial, len(r.Recordings)))
@@ -76,10 +71,9 @@ var digest = regexp.MustCompile(`^[0-9a-f]{8}$`)
 // shortNames are the recordings' names without the words that all of them begin
 // with and without the digests, where that still tells them apart.
 func shortNames(recordings []simulate.About) []string {
-	var names [][]string
-	for _, a := range recordings {
-		names = append(names, strings.FieldsFunc(a.Name, func(r rune) bool { return r == ' ' || r == '-' }))
-	}
+	names := lists.Of(recordings, func(a simulate.About) []string {
+		return strings.FieldsFunc(a.Name, func(r rune) bool { return r == ' ' || r == '-' })
+	})
 	first := func(words []string) bool { return len(words) > 1 && words[0] == names[0][0] }
 	for len(names) > 1 && !slices.ContainsFunc(names, func(words []string) bool { return !first(words) }) {
 		for i := range names {

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -470,15 +469,10 @@ type Failure struct {
 // a command that checks one variant, "" where nothing can run it. What was never
 // run has not failed.
 func FailuresOf(trials []trial.Trial, verify string) []Failure {
-	byStatus := map[trial.Status][]trial.Trial{}
-	for _, t := range trials {
-		if t.Status != trial.OK && t.Status != trial.Pruned {
-			byStatus[t.Status] = append(byStatus[t.Status], t)
-		}
-	}
 	var list []Failure
 	for _, status := range trial.Statuses {
-		if failed := byStatus[status]; len(failed) > 0 {
+		failed := lists.Where(trials, func(t trial.Trial) bool { return t.Status == status && status != trial.OK && status != trial.Pruned })
+		if len(failed) > 0 {
 			f := commonest(failed)
 			f.Status, f.Count = status, len(failed)
 			if verify != "" {
@@ -495,22 +489,17 @@ var numbers = regexp.MustCompile(`[0-9]+`)
 
 // commonest is the reason that most of the trials have; of several the first.
 func commonest(trials []trial.Trial) Failure {
-	kinds := map[string]Failure{}
-	first := map[string]int{}
-	for i, t := range trials {
+	kinds := map[string]*Failure{}
+	var list []*Failure
+	for _, t := range trials {
 		kind := numbers.ReplaceAllString(t.Reason(), "#")
-		f, known := kinds[kind]
-		if !known {
-			f = Failure{Reason: t.Reason(), Config: configArgument(t)}
-			first[kind] = i
+		if kinds[kind] == nil {
+			kinds[kind] = &Failure{Reason: t.Reason(), Config: configArgument(t)}
+			list = append(list, kinds[kind])
 		}
-		f.Alike++
-		kinds[kind] = f
+		kinds[kind].Alike++
 	}
-	kind := slices.MinFunc(slices.Collect(maps.Keys(kinds)), func(a, b string) int {
-		return cmp.Or(kinds[b].Alike-kinds[a].Alike, first[a]-first[b])
-	})
-	return kinds[kind]
+	return *slices.MaxFunc(list, func(a, b *Failure) int { return a.Alike - b.Alike })
 }
 
 // configArgument writes a trial's configuration as one word of a command line.

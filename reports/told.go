@@ -131,9 +131,3 @@ func (b BestConfig) Verdict() string {
 	}
 	return text + "."
 }
-
-// PerMS is how many of the unit a millisecond has.
-func (u Unit) PerMS() float64 { return u.perMS }
-
-// Name is what the unit is called.
-func (u Unit) Name() string { return u.name }

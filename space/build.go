@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -32,7 +33,7 @@ const stride = 4096
 
 func (m *model) build(ctx context.Context, maxNodes int) (*diagram, error) {
 	if m.empty {
-		return assemble(ctx, declared(len(m.Tunables)), nil, 0)
+		return assemble(ctx, lists.Places(len(m.Tunables)), nil, 0)
 	}
 	b := &builder{model: m, most: maxNodes, order: m.chooseOrder(ctx), values: make([]expr.Value, len(m.Tunables))}
 	b.prepare()
@@ -42,15 +43,6 @@ func (m *model) build(ctx context.Context, maxNodes int) (*diagram, error) {
 		}
 	}
 	return b.finish(ctx)
-}
-
-// declared is the order of n things as they were declared.
-func declared(n int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	return order
 }
 
 func (b *builder) prepare() {

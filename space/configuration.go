@@ -97,11 +97,9 @@ func (c Configuration) join(separator string) string {
 func (v Values) MarshalJSON() ([]byte, error) {
 	var object jsonobject.Writer
 	for _, one := range v {
-		if err := object.Add(one.Name, one.Value); err != nil {
-			return nil, fmt.Errorf("configuration.%s: %w", one.Name, err)
-		}
+		object.Add(one.Name, one.Value)
 	}
-	return object.Bytes(), nil
+	return object.MarshalJSON()
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, and null.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"autotune/internal/lists"
 )
 
 // Listed is what one template contributes to a space that is given as a list.
@@ -35,7 +37,7 @@ func (l Listed) part() (*part, error) {
 		}
 		slices.SortFunc(rows, slices.Compare[[]int])
 		rows = slices.CompactFunc(rows, slices.Equal[[]int])
-		return assemble(context.Background(), declared(len(l.Tunables)), prefixTree(rows, len(l.Tunables)), 1)
+		return assemble(context.Background(), lists.Places(len(l.Tunables)), prefixTree(rows, len(l.Tunables)), 1)
 	})
 }
 

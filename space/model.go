@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -40,7 +41,7 @@ func newModel(ctx context.Context, p Part) (*model, error) {
 	m := &model{Part: p, slots: map[string]int{}}
 	for i, t := range p.Tunables {
 		m.slots[t.Name] = i
-		m.allowed = append(m.allowed, declared(len(t.Values)))
+		m.allowed = append(m.allowed, lists.Places(len(t.Values)))
 	}
 	if err := m.checkNames(); err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 // encode chooses machine words for values and finds which checks are harmless.
 func (m *model) encode() {
 	m.terms = terms{strings: map[string]uint64{}, made: map[string]*term{}}
-	to := newTranslator(&m.terms)
+	to := &translator{&m.terms, map[string]*term{}, map[*expr.Node]*term{}, map[*expr.Node]*term{}}
 	m.words = make([][]uint64, len(m.Tunables))
 	m.kinds = make([]expr.Kind, len(m.Tunables))
 	for i, t := range m.Tunables {

@@ -227,10 +227,6 @@ type translator struct {
 	truths map[*expr.Node]*term
 }
 
-func newTranslator(t *terms) *translator {
-	return &translator{t, map[string]*term{}, map[*expr.Node]*term{}, map[*expr.Node]*term{}}
-}
-
 // truth makes the term for n where only its truth matters. Like make, it
 // returns nil where n is not provably harmless.
 func (t *translator) truth(n *expr.Node) *term { return once(t.truths, n, t.makeTruth) }

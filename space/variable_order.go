@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -24,7 +25,7 @@ func (m *model) chooseOrder(ctx context.Context) []int {
 // components groups the tunables that checks tie together, each group and the
 // groups themselves in declared order.
 func (m *model) components() [][]int {
-	leader := declared(len(m.Tunables))
+	leader := lists.Places(len(m.Tunables))
 	find := func(i int) int {
 		for leader[i] != i {
 			i = leader[i]

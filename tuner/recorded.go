@@ -3,6 +3,7 @@ package tuner
 import (
 	"fmt"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/tuner/device"
 	"autotune/tuner/strategy"
@@ -32,16 +33,12 @@ func foreign(d device.Device, whole *space.Space) []string {
 	if !ok {
 		return nil
 	}
-	n, list := 0, r.Configurations()
-	for _, c := range list {
-		if _, known := whole.Index(c); !known {
-			n++
-		}
-	}
-	if n == 0 {
+	list := r.Configurations()
+	gone := lists.Where(list, func(c space.Configuration) bool { _, known := whole.Index(c); return !known })
+	if len(gone) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the problem's space of today lacks %d of the %d recorded configurations: they cannot be replayed; record the search again", n, len(list))}
+	return []string{fmt.Sprintf("the problem's space of today lacks %d of the %d recorded configurations: they cannot be replayed; record the search again", len(gone), len(list))}
 }
 
 func (r *recorded) Ask(n int) []int64 {

@@ -29,11 +29,6 @@ func problemFlags() []cli.Flag {
 
 const shapeUsage = "`SHAPE` of the input, as 16x16x1024x1024; `autotune ops show OP` names the dimensions"
 
-// shapesFlag is --shape where several problems can be named.
-func shapesFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "shape", Usage: shapeUsage + "; may be repeated"}
-}
-
 func setFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "set", Usage: "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"}
 }

@@ -65,12 +65,17 @@ func initAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	at := file
-	if !strings.ContainsRune(at, filepath.Separator) {
-		at = "./" + at
-	}
+	at := asPath(file)
 	fmt.Fprintf(c.App.Writer, "wrote %s; try\n\n    autotune verify %s --shape 1000 --sanitize\n    autotune search %s --shape 1048576\n", file, at, at)
 	return nil
+}
+
+// asPath is a path that commands do not take for the name of a built-in operator.
+func asPath(path string) string {
+	if !strings.ContainsRune(path, filepath.Separator) {
+		return "./" + path
+	}
+	return path
 }
 
 // initFrom writes a folder around an existing kernel.
@@ -188,10 +193,10 @@ func writeOperator(c *cli.Context, folder string, o draft.Operator, files map[st
 		return err
 	}
 	op, err := operator.Load(fsys, ".")
-	if err != nil {
-		return fmt.Errorf("what is known makes no operator: %w", err)
+	if err == nil {
+		err = op.CheckSignatures()
 	}
-	if err := op.CheckSignatures(); err != nil {
+	if err != nil {
 		return fmt.Errorf("what is known makes no operator: %w", err)
 	}
 	p, err := op.Bind(operator.Request{Shape: op.Example}, operator.TypicalLimits())
@@ -204,10 +209,7 @@ func writeOperator(c *cli.Context, folder string, o draft.Operator, files map[st
 	if err := os.Rename(made, folder); err != nil {
 		return err
 	}
-	at := folder
-	if !strings.ContainsRune(at, filepath.Separator) {
-		at = "./" + at
-	}
+	at := asPath(folder)
 	shape := operator.FormatShape(p.Shape)
 	_, err = fmt.Fprintf(c.App.Writer, "wrote %s; try\n\n    autotune check %s\n    autotune search %s --shape %s\n", folder, at, at, shape)
 	return err

@@ -45,7 +45,7 @@ func goesOn(best reports.BestConfig, named string) []string {
 	if !best.Found() {
 		return nil
 	}
-	configuration := quoted(configWords(best))
+	configuration := quoted("template=" + strings.Join(append([]string{best.Template}, best.Values.Words()...), ","))
 	list := []string{"autotune explain " + named, "autotune verify " + named + " --config " + configuration}
 	if best.Recording == nil {
 		list = append(list, "autotune search "+named+" --target 0", "autotune export "+named+" --format cu -o winner.cu")
@@ -58,11 +58,6 @@ func namedByFlags(name string, r operator.Request) string {
 	words := []string{quoted(name)}
 	words = append(words, lists.Of(problemWords(r), quoted)...)
 	return strings.Join(words, " ")
-}
-
-// configWords is a winner's configuration as --config takes it.
-func configWords(best reports.BestConfig) string {
-	return "template=" + strings.Join(append([]string{best.Template}, best.Values.Words()...), ",")
 }
 
 // problemWords are the flags that name a problem.

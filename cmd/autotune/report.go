@@ -14,9 +14,10 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
-	"autotune/internal/input"
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
+	"autotune/reports/webpage"
 	"autotune/tuner/device"
 	"autotune/tuner/simulate"
 	"autotune/tuner/strategy"
@@ -56,10 +57,7 @@ func reportAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list := make([]reports.BestConfig, len(told.Searches))
-	for i, s := range told.Searches {
-		list[i] = s.Best
-	}
+	list := lists.Of(told.Searches, func(s webpage.Search) reports.BestConfig { return s.Best })
 	page := c.String("html")
 	if len(told.Families) > 0 && (page == "" || c.IsSet("json") || c.IsSet("plot")) {
 		return errors.New("families go into a web page alone: --html FILE; `autotune tune` prints their tables")
@@ -114,11 +112,6 @@ func writeShown(c *cli.Context, s shown) error {
 		return fmt.Errorf("--plot %s: %w", plot, err)
 	}
 	return output.To(path, s.plot)
-}
-
-// readBests reads a best-config document, or a list of them.
-func readBests(ctx context.Context, path string) ([]reports.BestConfig, error) {
-	return input.File(ctx, path, reports.ReadBestConfigs)
 }
 
 func simulateCommand() *cli.Command {
@@ -223,11 +216,7 @@ func strategyNames(list string) []string {
 	if list == "all" {
 		return strategy.Names()
 	}
-	var names []string
-	for name := range strings.SplitSeq(list, ",") {
-		names = append(names, strings.TrimSpace(name))
-	}
-	return names
+	return lists.Of(strings.Split(list, ","), strings.TrimSpace)
 }
 
 // mostRepeats is far more than an interval can need.

@@ -48,7 +48,7 @@ func searchCommand() *cli.Command {
 
 func searchFlags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
-		shapesFlag(), setFlag(), mathFlag(), freeFlag(),
+		&cli.StringSliceFlag{Name: "shape", Usage: shapeUsage + "; may be repeated"}, setFlag(), mathFlag(), freeFlag(),
 		&cli.StringFlag{Name: "run", Usage: "give the run this `NAME`; started again with the same NAME, it skips problems whose search has ended"},
 		&cli.StringFlag{Name: "problems", Usage: "search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, free, baselines"},
 	}, partFlags(), conditionFlags(), []cli.Flag{

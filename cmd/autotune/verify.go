@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner"
 	"autotune/tuner/device"
@@ -216,13 +217,7 @@ func verdictOf(c *cli.Context, r *tuner.Result) error {
 	if c.Context.Err() != nil {
 		return withCode(exitInterrupted, errors.New("interrupted"))
 	}
-	n := 0
-	for _, t := range r.Trials {
-		if failed(t) {
-			n++
-		}
-	}
-	if n > 0 {
+	if n := len(lists.Where(r.Trials, failed)); n > 0 {
 		return withCode(exitNoVariant, fmt.Errorf("%s failed", output.Count(n, "variant")))
 	}
 	return nil

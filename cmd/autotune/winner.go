@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/input"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/cudasource"
@@ -246,7 +247,7 @@ func winnerInDocument(c *cli.Context, path string, trials bool) (chosen, error) 
 	if trials {
 		return chosen{}, fmt.Errorf("%s holds the winner alone; --all takes the trials of the cache or of a recording", path)
 	}
-	list, err := readBests(c.Context, path)
+	list, err := input.File(c.Context, path, reports.ReadBestConfigs)
 	if err == nil && len(list) != 1 {
 		err = fmt.Errorf("%s holds %s; %s takes one", path, output.Count(len(list), "document"), c.Command.Name)
 	}

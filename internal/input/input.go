@@ -87,12 +87,16 @@ func open[T any](path string, read func(io.Reader) (T, error)) (made T, err erro
 	return made, nil
 }
 
-// Reason is what the operating system says, without the operation and the path
-// that package os puts in front.
+// Reason is what the operating system says. The operation and the paths that package os
+// puts in front tell a user nothing.
 func Reason(err error) error {
 	var path *fs.PathError
-	if errors.As(err, &path) {
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
 		return path.Err
+	case errors.As(err, &link):
+		return link.Err
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Read calls each for every field of an object, in order. null has none.
@@ -36,24 +37,25 @@ func Read(data []byte, each func(name string, value json.RawMessage) error) erro
 }
 
 // Writer builds an object field by field. The zero Writer is an empty one.
-type Writer struct{ fields []byte }
+type Writer struct {
+	fields []byte
+	err    error
+}
 
-// Add appends a field.
-func (w *Writer) Add(name string, value any) error {
-	key, err := json.Marshal(name)
-	if err != nil {
-		return err
-	}
+// Add appends a field. MarshalJSON tells of the first that cannot be written.
+func (w *Writer) Add(name string, value any) {
+	key, _ := json.Marshal(name) // every text can be written
 	text, err := json.Marshal(value)
-	if err != nil {
-		return err
+	if err != nil && w.err == nil {
+		w.err = fmt.Errorf("%s: %w", name, err)
 	}
 	if len(w.fields) > 0 {
 		w.fields = append(w.fields, ',')
 	}
 	w.fields = append(append(append(w.fields, key...), ':'), text...)
-	return nil
 }
 
-// Bytes returns the object.
-func (w *Writer) Bytes() []byte { return append(append([]byte{'{'}, w.fields...), '}') }
+// MarshalJSON returns the object.
+func (w Writer) MarshalJSON() ([]byte, error) {
+	return slices.Concat([]byte{'{'}, w.fields, []byte{'}'}), w.err
+}

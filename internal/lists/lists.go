@@ -26,6 +26,15 @@ func Where[T any](list []T, keep func(T) bool) []T {
 	return all
 }
 
+// Places are those of n items: 0, 1 and so on.
+func Places(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
 // First is the first item for which is holds.
 func First[T any](list []T, is func(T) bool) (first T, found bool) {
 	if at := slices.IndexFunc(list, is); at >= 0 {

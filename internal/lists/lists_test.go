@@ -15,6 +15,9 @@ func TestLists(t *testing.T) {
 	if got := Where(numbers, even); !slices.Equal(got, []int{2}) {
 		t.Errorf("Where: %v", got)
 	}
+	if got := Places(3); !slices.Equal(got, []int{0, 1, 2}) {
+		t.Errorf("Places: %v", got)
+	}
 	if got, found := First(numbers, even); got != 2 || !found {
 		t.Errorf("First: %v, %v", got, found)
 	}

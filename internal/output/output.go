@@ -21,6 +21,8 @@ import (
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/term"
+
+	"autotune/internal/input"
 )
 
 // Standard is the name of standard output.
@@ -32,7 +34,7 @@ const maxLinks = 40
 // To has write produce the file called path.
 func To(path string, write func(io.Writer) error) error {
 	if err := to(path, write); err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, plain(err))
+		return fmt.Errorf("cannot write %s: %w", path, input.Reason(err))
 	}
 	return nil
 }
@@ -119,7 +121,7 @@ func Check(path string) error {
 		err = CheckFolder(filepath.Dir(target))
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, plain(err))
+		return fmt.Errorf("cannot write %s: %w", path, input.Reason(err))
 	}
 	return nil
 }
@@ -128,7 +130,7 @@ func Check(path string) error {
 func CheckFolder(dir string) error {
 	file, err := os.CreateTemp(dir, ".autotune-*")
 	if err != nil {
-		return plain(err)
+		return input.Reason(err)
 	}
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
@@ -157,20 +159,6 @@ func located(path string) string {
 		return filepath.Join(dir, filepath.Base(path))
 	}
 	return path
-}
-
-// plain is the reason alone: the operation and the temporary file's name that
-// package os puts in front tell a user nothing.
-func plain(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
-	}
-	return err
 }
 
 // ErrForeign means that a file is there that autotune did not write.

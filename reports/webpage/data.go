@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/space"
@@ -100,7 +101,7 @@ func dataOf(s Search, most int) data {
 	b := s.Best
 	told := b.Tell(s.Details)
 	d := data{
-		Unit: unit{told.Unit.Name(), told.Unit.PerMS()}, Winner: -1, Templates: []parameters{}, Ties: []int{}, Compared: []bar{}, Levels: []bar{},
+		Unit: unit(told.Unit), Winner: -1, Templates: []parameters{}, Ties: []int{}, Compared: []bar{}, Levels: []bar{},
 	}
 	for _, status := range trial.Statuses {
 		d.Statuses = append(d.Statuses, string(status))
@@ -134,10 +135,7 @@ func dataOf(s Search, most int) data {
 
 // thin gives the places of the trials that are shown, in order.
 func thin(trials []trial.Trial, most int) []int {
-	all := make([]int, len(trials))
-	for i := range all {
-		all[i] = i
-	}
+	all := lists.Places(len(trials))
 	if len(trials) <= most {
 		return all
 	}
@@ -232,10 +230,7 @@ func (p *parameters) places(values space.Values) []int {
 func (p *parameters) sort(c *columns, template int) {
 	for i := range p.Tunables {
 		t := &p.Tunables[i]
-		order := make([]int, len(t.Values))
-		for k := range order {
-			order[k] = k
-		}
+		order := lists.Places(len(t.Values))
 		slices.SortStableFunc(order, func(a, b int) int { return natural(t.Values[a], t.Values[b]) })
 		to := make([]int, len(order))
 		sorted := make([]string, len(order))

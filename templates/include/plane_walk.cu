@@ -13,7 +13,8 @@
 //                        as wide as the output is in the tensor
 //
 // Tunables
-//   block_x, block_y  threads along the row and down the columns
+//   block_x, block_y  threads along the row and down the columns; beyond a row narrower
+//                     than a warp, threads are idle: fewer along it leave fewer so
 //   rows              output rows per thread and step: more load fewer rows twice,
 //                     fewer leave more threads to fill the chip
 //   steps             of ROWS rows per tile: more share all but a few rows, fewer

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -76,9 +77,26 @@ func (k *cached) note(err error) {
 	}
 }
 
-// Compile answers from the cache or compiles. When another caller already
-// compiles the same, it waits for that outcome.
+// Compile answers from the cache or compiles. Kernels that differ in sizes alone, which they read when
+// they run, are compiled once.
 func (k *cached) Compile(ctx context.Context, r Request) (*Binary, error) {
+	if any, ok := r.Kernel.OfAnySize(); ok && strings.HasPrefix(r.Arch, "sm_") {
+		of := r
+		of.Kernel = any
+		b, err := k.compile(ctx, of)
+		if err != nil {
+			return b, err
+		}
+		if own, ok := withSizes(b, r.Kernel.Sizes); ok {
+			return own, nil
+		}
+	}
+	return k.compile(ctx, r)
+}
+
+// compile answers from the cache or compiles. When another caller already compiles the same, it waits
+// for that outcome.
+func (k *cached) compile(ctx context.Context, r Request) (*Binary, error) {
 	key := k.key(r)
 	for ctx.Err() == nil {
 		mine := false

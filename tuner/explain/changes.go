@@ -135,10 +135,7 @@ func (s Subject) matter(ctx context.Context) (list [][2]int) {
 	if len(list) > 0 || len(e.Tunables) < 2 {
 		return list
 	}
-	order := make([]int, len(e.Tunables))
-	for i := range order {
-		order[i] = i
-	}
+	order := lists.Places(len(e.Tunables))
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(e.Tunables[b].Share.part(), e.Tunables[a].Share.part())
 	})

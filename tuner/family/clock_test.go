@@ -75,7 +75,7 @@ func TestBetterScore(t *testing.T) {
 	}{
 		{Score{Worst: 1.3, Mean: 1.0}, Score{Worst: 1.2, Mean: 1.1}, true},
 		{Score{Worst: 1.2, Mean: 1.1}, Score{Worst: 1.3, Mean: 1.0}, false},
-		{Score{Worst: 1.2, Mean: 1.205}, Score{Worst: 1.3, Mean: 1.2}, true}, // as slow in the mean
+		{Score{Worst: 1.2, Mean: 1.202}, Score{Worst: 1.3, Mean: 1.2}, true}, // as slow in the mean
 		{Score{Worst: 1.2, Mean: 1.02}, Score{Worst: 1.2, Mean: 1.02}, false},
 	} {
 		if got := c.a.before(c.b); got != c.want {

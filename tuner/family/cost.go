@@ -91,8 +91,17 @@ func (t *tuning) timesOf(candidate int, rounds func(lap) float64) (o timesOf) {
 
 // squaresOf are what the costs of the entries are made from.
 func (t *tuning) squaresOf(chosen []int, rounds func(lap) float64) (all [][]squares) {
+	var times []timesOf
+	floor := math.Inf(1)
 	for _, c := range chosen {
-		all = append(all, t.timesOf(c, rounds).squaresOf(int64(t.samples[0].problem.Limits.SMs)))
+		o := t.timesOf(c, rounds)
+		times = append(times, o)
+		for _, ms := range o.ms {
+			floor = min(floor, ms)
+		}
+	}
+	for _, o := range times {
+		all = append(all, o.squaresOf(int64(t.samples[0].problem.Limits.SMs), floor))
 	}
 	return all
 }
@@ -143,17 +152,18 @@ type equations [terms][terms + 1]float64
 // squares are the normal equations of the costs with one count: how far off they are relatively, by
 // the squares. What a sample adds can be taken away again.
 type squares struct {
-	text string
-	in   float64
-	rows map[int][terms]float64 // by sample
-	all  equations
+	text  string
+	in    float64
+	floor float64                // the least time of any kernel, milliseconds
+	rows  map[int][terms]float64 // by sample
+	all   equations
 }
 
 // squaresOf are those of all counts of a kernel.
-func (o timesOf) squaresOf(sms int64) (all []squares) {
+func (o timesOf) squaresOf(sms int64, floor float64) (all []squares) {
 	for _, c := range o.counts {
 		for _, blocks := range wavesOf {
-			one := squares{text: c.text, in: blocks * float64(sms), rows: map[int][terms]float64{}}
+			one := squares{text: c.text, in: blocks * float64(sms), floor: floor, rows: map[int][terms]float64{}}
 			for i, sample := range o.samples {
 				waves := c.values[i] / one.in
 				row := [terms]float64{1 / o.ms[i], math.Ceil(waves) / o.ms[i], waves / o.ms[i]}
@@ -175,16 +185,22 @@ func (e *equations) add(row [terms]float64, times float64) {
 	}
 }
 
+// but are the equations without a sample, and how many samples they are of.
+func (s squares) but(without int) (of equations, n float64) {
+	of, n = s.all, float64(len(s.rows))
+	if row, counted := s.rows[without]; counted {
+		of.add(row, -1)
+		n--
+	}
+	return of, n
+}
+
 // fit is the cost that is nearest to the times at all samples but one. A cost with more numbers must
-// be nearer. Not ok: there are too few samples.
+// be nearer. Where samples are few it has one, above the floor. Not ok: there are none.
 func fit(all []squares, without int) (best cost, ok bool) {
 	least := math.Inf(1)
 	for _, s := range all {
-		of, n := s.all, float64(len(s.rows))
-		if row, counted := s.rows[without]; counted {
-			of.add(row, -1)
-			n--
-		}
+		of, n := s.but(without)
 		for _, which := range [][]int{{0, 1, 2}, {0, 1}, {0, 2}} {
 			x, fits := of.solve(which)
 			freedom := n - float64(len(which))
@@ -198,6 +214,28 @@ func fit(all []squares, without int) (best cost, ok bool) {
 			if off /= freedom * freedom; off < least {
 				best, least, ok = cost{s.text, x[0], x[1], x[2] / s.in, s.in}, off, true
 			}
+		}
+	}
+	if ok {
+		return best, true
+	}
+	return fitOne(all, without)
+}
+
+// fitOne is the nearest cost that adds one number a block to the floor.
+func fitOne(all []squares, without int) (best cost, ok bool) {
+	least := math.Inf(1)
+	for _, s := range all {
+		of, n := s.but(without)
+		const each = terms - 1
+		if n < 1 || of[each][each] <= 0 {
+			continue
+		}
+		right := of[each][terms] - s.floor*of[0][each]
+		x := max(0, right/of[each][each])
+		off := n - 2*s.floor*of[0][terms] + s.floor*s.floor*of[0][0] - 2*x*right + x*x*of[each][each]
+		if off < least-1e-12 {
+			best, least, ok = cost{s.text, s.floor, 0, x / s.in, s.in}, off, true
 		}
 	}
 	return best, ok

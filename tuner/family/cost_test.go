@@ -29,7 +29,7 @@ func TestCostForetells(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		o, blocks := timesAt(r, 1e-3+r.Float64()*1e-2, r.Float64()*1e-2, r.Float64()*1e-5, sms)
-		all := o.squaresOf(sms)
+		all := o.squaresOf(sms, 1e-3)
 		for without := range o.samples {
 			c, ok := fit(all, without)
 			if !ok || c.text != "blocks" {
@@ -43,18 +43,28 @@ func TestCostForetells(t *testing.T) {
 	}
 }
 
-// Too few samples make no cost, and no term of one is negative.
+// Few samples make a cost of one number above the floor, none make no cost, and no term is negative.
 func TestCostOfLittle(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	o, _ := timesAt(r, 1e-3, 1e-3, 0, 100)
-	few := timesOf{samples: o.samples[:3], ms: o.ms[:3], counts: []count{{"blocks", o.counts[1].values[:3]}}}
-	if c, ok := fit(few.squaresOf(100), -1); ok {
-		t.Errorf("%s is made from three samples", c.formula())
+	const floor = 1e-3
+	for n := range 4 {
+		few := timesOf{counts: []count{{"blocks", []float64{100, 200, 300}[:n]}}}
+		for i, blocks := range few.counts[0].values {
+			few.samples, few.ms = append(few.samples, i), append(few.ms, floor+1e-5*blocks)
+		}
+		c, ok := fit(few.squaresOf(100, floor), -1)
+		if want := (cost{"blocks", floor, 0, 1e-5, c.in}); ok != (n > 0) || ok && (c.text != want.text || c.start != floor || math.Abs(c.each/want.each-1) > 1e-6) {
+			t.Errorf("%d samples: %+v, %v", n, c, ok)
+		}
+		if _, ok := fit(few.squaresOf(100, floor), 0); ok != (n > 1) {
+			t.Errorf("%d samples without the first: %v", n, ok)
+		}
 	}
 	for i := range o.ms {
 		o.ms[i] = 1 / (1 + o.counts[1].values[i]) // it shrinks
 	}
-	if c, _ := fit(o.squaresOf(100), -1); c.start < 0 || c.wave < 0 || c.each < 0 || strings.Contains(c.formula(), "-") {
+	if c, _ := fit(o.squaresOf(100, floor), -1); c.start < 0 || c.wave < 0 || c.each < 0 || strings.Contains(c.formula(), "-") {
 		t.Errorf("%s", c.formula())
 	}
 }

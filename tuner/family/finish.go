@@ -135,8 +135,9 @@ func (t *tuning) tried(g *garden, without func(sample int) chooser) (Score, erro
 	return score(left), nil
 }
 
-// apart is by how much one mean must be below another to be better.
-const apart = 1.01
+// apart is by how much one mean must be below another to be better. The worst is a single shape's, and
+// decides only between means that are as good as equal.
+const apart = 1.002
 
 // before tells whether a score is better: by the mean, then by the worst, which is one shape's.
 func (s Score) before(other Score) bool {

@@ -326,7 +326,8 @@ func (g *garden) order(mask uint64, limit float64) (best []int, least float64, o
 }
 
 // others are the entries that a leaf's samples do not need, for other shapes there: those that
-// are faster than the general kernel wherever they serve, the fastest first. Entries that serve none
+// are faster than the general kernel in the mean of what they serve, the fastest first. Entries that slow
+// a sample down which the needed ones leave to the general kernel are none. Entries that serve none
 // of the leaf's samples come last, by how they do at all samples.
 func (g *garden) others(mask uint64, order []int) (more []int) {
 	const elsewhere = 1e3
@@ -337,7 +338,7 @@ func (g *garden) others(mask uint64, order []int) (more []int) {
 			mean, faster = g.mean(g.everyone(), e)
 			mean += elsewhere
 		}
-		if faster && !slices.Contains(order, e) {
+		if faster && !slices.Contains(order, e) && !g.slows(mask, order, e) {
 			more, means[e] = append(more, e), mean
 		}
 	}
@@ -345,16 +346,27 @@ func (g *garden) others(mask uint64, order []int) (more []int) {
 	return more
 }
 
-// mean is that of an entry's logarithms of slowdowns at samples that it serves, and whether it is
-// nowhere slower than the general kernel; NaN: it serves none.
-func (g *garden) mean(mask uint64, e int) (mean float64, faster bool) {
-	sum, n, faster := 0.0, 0.0, true
+// slows tells whether an entry is slower than the general kernel at a sample that others do not serve.
+func (g *garden) slows(mask uint64, others []int, e int) bool {
 	for i := range g.samples(mask) {
-		if g.slow[i][e] < unserved {
-			sum, n, faster = sum+g.logs[i][e], n+1, faster && g.slow[i][e] <= g.general[i]
+		served := slices.ContainsFunc(others, func(o int) bool { return g.slow[i][o] < unserved })
+		if x := g.slow[i][e]; !served && x < unserved && x > g.general[i] {
+			return true
 		}
 	}
-	return sum / n, faster
+	return false
+}
+
+// mean is that of an entry's logarithms of slowdowns at samples that it serves, and whether the general
+// kernel's is no better there; NaN: it serves none.
+func (g *garden) mean(mask uint64, e int) (mean float64, faster bool) {
+	sum, general, n := 0.0, 0.0, 0.0
+	for i := range g.samples(mask) {
+		if g.slow[i][e] < unserved {
+			sum, general, n = sum+g.logs[i][e], general+g.logs[i][len(g.slow[i])], n+1
+		}
+	}
+	return sum / n, sum <= general
 }
 
 // samples are those of a set.

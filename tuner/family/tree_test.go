@@ -222,3 +222,29 @@ func TestCover(t *testing.T) {
 		t.Errorf("%d of 300 sets are larger than they need be", larger)
 	}
 }
+
+// Entries beyond the limits' each lower the mean by their price, and no other would.
+func TestExtend(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for range 200 {
+		g := drawn(r, 1+r.IntN(8), 1+r.IntN(8))
+		chosen := g.slow.cover(g.slow.limits(1.1))
+		_, before := g.slow.total(chosen)
+		more := g.slow.extend(slices.Clone(chosen))
+		_, after := g.slow.total(more)
+		price := entryPrice * float64(len(g.slow))
+		if after > before-price*float64(len(more)-len(chosen))+1e-9 || !slices.IsSorted(more) {
+			t.Fatalf("%v %v became %v %v", chosen, before, more, after)
+		}
+		for _, v := range chosen {
+			if !slices.Contains(more, v) {
+				t.Errorf("%d is gone", v)
+			}
+		}
+		for v := range g.slow[0] {
+			if _, sum := g.slow.total(append(slices.Clone(more), v)); sum < after-price-1e-9 {
+				t.Errorf("%d is worth an entry", v)
+			}
+		}
+	}
+}

@@ -222,66 +222,6 @@ func (t *tuning) step(k kind, what string, known bool) {
 // key names a search of the family.
 func key(shape []int64, free bool) string { return fmt.Sprint(operator.FormatShape(shape), free) }
 
-// What bounds the kernels that are timed on every sample.
-const (
-	mostCandidates = 24
-	leastTiming    = 100 * time.Millisecond // of a kernel at a sample
-)
-
-// gather lists the kernels that may be entries: the winners of all samples, and what tied with
-// them. Winners made for a shape are among them where their templates can take the dimensions.
-func (t *tuning) gather(ctx context.Context) error {
-	most := mostCandidates
-	if t.Budget > 0 {
-		most = min(most, int(t.clock.remaining()/leastTiming)/max(1, len(t.plan.Samples)))
-	}
-	var others []Entry
-	for _, shape := range t.plan.Samples {
-		if best, ok := t.found[key(shape, true)]; ok {
-			if err := t.consider(ctx, Entry{Configuration: best.Configuration, Shape: shape, Gates: best.Gates}, mostSamples); err != nil {
-				return err
-			}
-			for _, tie := range best.Ties {
-				others = append(others, Entry{Configuration: tie.Configuration, Shape: shape})
-			}
-		}
-		if best, ok := t.found[key(shape, false)]; ok {
-			if template, known := t.plan.Operator.Template(best.Template); known && containsAll(template.Free, t.plan.Request.Free) {
-				others = append(others, Entry{Configuration: best.Configuration, Shape: shape})
-			}
-		}
-	}
-	for _, e := range others {
-		if err := t.consider(ctx, e, most); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// consider makes a kernel a candidate, unless there are enough or it is one.
-func (t *tuning) consider(ctx context.Context, e Entry, most int) error {
-	if len(t.candidates) >= most {
-		return nil
-	}
-	subject, err := t.subject(ctx, e.Shape)
-	if err != nil || !subject.Problem.Admits(e.Configuration) {
-		return err
-	}
-	formulas, err := subject.Problem.Formulas(e.Configuration)
-	if err != nil {
-		return err
-	}
-	c := candidate{Entry: e, formulas: formulas}
-	for _, f := range formulas.Where {
-		c.Where = append(c.Where, f.Text)
-	}
-	if !slices.ContainsFunc(t.candidates, c.same) {
-		t.candidates = append(t.candidates, c)
-	}
-	return nil
-}
-
 // timeSamples times the candidates on every sample.
 func (t *tuning) timeSamples(ctx context.Context) error {
 	if err := t.gather(ctx); err != nil {
@@ -322,7 +262,7 @@ func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 		}
 		slow := slowdownsOf(t.samples, usable, wholly)
 		var chosen []int
-		for _, at := range slow.cover(slow.limits(t.MaxSlowdown)) {
+		for _, at := range slow.extend(slow.cover(slow.limits(t.MaxSlowdown))) {
 			chosen = append(chosen, usable[at])
 		}
 		failed := false

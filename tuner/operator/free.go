@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"autotune/internal/cudafile"
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/operator/tree"
@@ -21,10 +22,13 @@ import (
 // SizesSymbol is the variable in constant memory that a kernel reads free values from.
 const SizesSymbol = "autotune_sizes"
 
+// IntSize is the type of sizes that are integers.
+const IntSize = "int"
+
 // Size is a value that depends on a free dimension: a member of the struct in constant memory.
 type Size struct {
 	Name  string     `json:"name"` // by which expressions know it
-	Type  string     `json:"type"` // in C++: "int", or "double" of a number
+	Type  string     `json:"type"` // in C++: IntSize, or "double" of a number
 	Value expr.Value `json:"-"`    // for the problem's own shape
 }
 
@@ -38,11 +42,7 @@ func (b binder) free(names []string) {
 			b.fail("", "the dimension `%s` is given as free twice", name)
 		}
 	}
-	for _, name := range b.Operator.Shape {
-		if slices.Contains(names, name) {
-			b.Free = append(b.Free, name)
-		}
-	}
+	b.Free = lists.Where(b.Operator.Shape, func(name string) bool { return slices.Contains(names, name) })
 }
 
 // fixed is the same problem without free dimensions.
@@ -74,11 +74,7 @@ func (u use) folder(tunables, kept space.Values) *expr.Folder {
 
 // kept are the derived values that the template's kernel has as constants, for a configuration.
 func (c configured) kept() space.Values {
-	var kept space.Values
-	for _, name := range c.t.Keep {
-		kept = append(kept, space.Value{Name: name, Value: c.env[name]})
-	}
-	return kept
+	return lists.Of(c.t.Keep, func(name string) space.Value { return space.Value{Name: name, Value: c.env[name]} })
 }
 
 // sizes are the names of the values that depend on free dimensions, where a folder reduces formulas.
@@ -163,7 +159,7 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 		if !named(macro) {
 			continue
 		}
-		size := Size{name, "int", v}
+		size := Size{name, IntSize, v}
 		switch v.Kind() {
 		case expr.KindString:
 			return fmt.Errorf("`%s`, the word %v, depends on a free dimension; only numbers can", name, v)
@@ -171,7 +167,7 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 			size.Type = "double"
 		case expr.KindInt:
 			n, _ := v.AsInt()
-			inverses = append(inverses, Size{inverse + name, "int", expr.Int(math.MaxInt32 / max(n, 1))})
+			inverses = append(inverses, Size{inverse + name, IntSize, expr.Int(math.MaxInt32 / max(n, 1))})
 		}
 		k.Sizes = append(k.Sizes, size)
 	}
@@ -197,9 +193,35 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 		return nil
 	}
 	// Not among the macros: those are known before the struct, whose members may have their names.
-	k.Source = fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {%s};\n%s%s#line 1\n%s",
-		members.String(), SizesSymbol, contents.String(), sizeText, macros.String(), k.Source)
+	k.Source = fmt.Sprintf("struct AutotuneSizes {%s };\n%s%s%s\n%s%s#line 1\n%s",
+		members.String(), sizesBegin, contents.String(), sizesEnd, sizeText, macros.String(), k.Source)
 	return nil
+}
+
+// The variable, around its contents.
+const (
+	sizesBegin = "__constant__ AutotuneSizes " + SizesSymbol + " = {"
+	sizesEnd   = "};"
+)
+
+// OfAnySize is the kernel as a compiler sees it, with ones for its sizes: of kernels that differ in their
+// sizes alone it is the same. Not ok: it has none, or one that is no integer.
+func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
+	before, rest, found := strings.Cut(k.Source, sizesBegin)
+	_, after, closed := strings.Cut(rest, sizesEnd)
+	if !found || !closed || slices.ContainsFunc(k.Sizes, func(s Size) bool { return s.Type != IntSize }) {
+		return k, false
+	}
+	k.Sizes = slices.Clone(k.Sizes)
+	for i := range k.Sizes {
+		k.Sizes[i].Value = expr.Int(1)
+	}
+	k.Launches, k.Workspaces = slices.Clone(k.Launches), nil
+	for i, l := range k.Launches {
+		k.Launches[i] = Launch{Entry: l.Entry}
+	}
+	k.Source = before + sizesBegin + strings.Repeat("1, ", len(k.Sizes)-1) + "1" + sizesEnd + after
+	return k, true
 }
 
 // names gives what tells whether the kernel's code names a macro, be it in parts: as POSITIONS_##X.
@@ -219,9 +241,7 @@ func (k *Kernel) names() func(macro string) bool {
 
 // sizeLimits are the constraints that every free value is an int of C++.
 func (u use) sizeLimits() []Formula {
-	var limits []Formula
-	for _, name := range sorted(u.sizes(u.folder(nil, nil))) {
-		limits = append(limits, constant(fmt.Sprintf("%d <= %s <= %d", math.MinInt32, name, math.MaxInt32)))
-	}
-	return limits
+	return lists.Of(sorted(u.sizes(u.folder(nil, nil))), func(name string) Formula {
+		return constant(fmt.Sprintf("%d <= %s <= %d", math.MinInt32, name, math.MaxInt32))
+	})
 }

@@ -83,11 +83,7 @@ func (a Argument) Axes() []int {
 	if a.Order != nil {
 		return a.Order
 	}
-	axes := make([]int, len(a.Shape))
-	for i := range axes {
-		axes[i] = i
-	}
-	return axes
+	return lists.Places(len(a.Shape))
 }
 
 // Coordinates are the indices of the element that is the i-th in memory, in the shape's order.

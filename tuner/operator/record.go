@@ -69,11 +69,9 @@ type Parameters []Parameter
 func (list Parameters) MarshalJSON() ([]byte, error) {
 	var object jsonobject.Writer
 	for _, p := range list {
-		if err := object.Add(p.Name, p.Value); err != nil {
-			return nil, err
-		}
+		object.Add(p.Name, p.Value)
 	}
-	return object.Bytes(), nil
+	return object.MarshalJSON()
 }
 
 // UnmarshalJSON reads an object, or a list of {"name", "value"}, which caches of

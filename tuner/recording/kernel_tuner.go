@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"autotune/internal/jsonobject"
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/device"
@@ -188,39 +189,27 @@ func WriteKernelTuner(w io.Writer, p *operator.Problem, t *operator.Template, de
 	var values, rows jsonobject.Writer
 	for i, tunable := range t.Tunables {
 		keys[i] = o.Macros.Macro(tunable.Name)
-		list := make([]expr.Value, len(tunable.Values))
-		for k, v := range tunable.Values {
-			list[k] = foreignValue(v)
-		}
-		if err := values.Add(keys[i], list); err != nil {
-			return err
-		}
+		values.Add(keys[i], lists.Of(tunable.Values, foreignValue))
 	}
 	for _, x := range trials {
-		if x.Template != t.Name {
-			continue
-		}
-		key, row, err := rowOf(o, x)
-		if err != nil {
-			return err
-		}
-		if err := rows.Add(key, row); err != nil {
-			return err
+		if x.Template == t.Name {
+			rows.Add(rowOf(o, x))
 		}
 	}
 	var file jsonobject.Writer
-	for _, field := range []struct {
-		key   string
-		value any
-	}{
-		{"schema_version", SchemaVersion}, {"device_name", device}, {"kernel_name", t.Launches[0].Entry.Text}, {"problem_size", p.Shape},
-		{"tune_params_keys", keys}, {"tune_params", json.RawMessage(values.Bytes())}, {"objective", objective}, {"cache", json.RawMessage(rows.Bytes())},
-	} {
-		if err := file.Add(field.key, field.value); err != nil {
-			return err
-		}
+	file.Add("schema_version", SchemaVersion)
+	file.Add("device_name", device)
+	file.Add("kernel_name", t.Launches[0].Entry.Text)
+	file.Add("problem_size", p.Shape)
+	file.Add("tune_params_keys", keys)
+	file.Add("tune_params", values)
+	file.Add("objective", objective)
+	file.Add("cache", rows)
+	text, err := file.MarshalJSON()
+	if err != nil {
+		return err
 	}
-	_, err := fmt.Fprintf(w, "%s\n", file.Bytes())
+	_, err = fmt.Fprintf(w, "%s\n", text)
 	return err
 }
 
@@ -233,32 +222,26 @@ func foreignValue(v expr.Value) expr.Value {
 }
 
 // rowOf is a trial as a row of a cache, with its key.
-func rowOf(o *operator.Operator, x trial.Trial) (key string, row json.RawMessage, err error) {
-	var fields jsonobject.Writer
-	add := func(key string, value any) {
-		if err == nil {
-			err = fields.Add(key, value)
-		}
-	}
+func rowOf(o *operator.Operator, x trial.Trial) (key string, row jsonobject.Writer) {
 	words := make([]string, len(x.Values))
 	for i, v := range x.Values {
 		value := foreignValue(v.Value)
 		words[i] = value.String()
-		add(o.Macros.Macro(v.Name), value)
+		row.Add(o.Macros.Macro(v.Name), value)
 	}
 	if x.Status == trial.OK {
-		add("time", x.Time.Median)
-		add("times", x.SamplesMS)
+		row.Add("time", x.Time.Median)
+		row.Add("times", x.SamplesMS)
 	} else {
-		add("time", failedTimes[x.Status])
+		row.Add("time", failedTimes[x.Status])
 	}
-	add("compile_time", x.Phases.CompileMS)
-	add("verification_time", x.Phases.VerifyMS)
-	add("benchmark_time", x.Phases.MeasureMS)
-	add("strategy_time", 0)
-	add("framework_time", 0)
-	add("timestamp", x.At.UTC().Format("2006-01-02 15:04:05.000000-07:00"))
-	return strings.Join(words, ","), fields.Bytes(), err
+	row.Add("compile_time", x.Phases.CompileMS)
+	row.Add("verification_time", x.Phases.VerifyMS)
+	row.Add("benchmark_time", x.Phases.MeasureMS)
+	row.Add("strategy_time", 0)
+	row.Add("framework_time", 0)
+	row.Add("timestamp", x.At.UTC().Format("2006-01-02 15:04:05.000000-07:00"))
+	return strings.Join(words, ","), row
 }
 
 // rowKeys are the fields of a cache's row that are read, or that follow from them.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -248,11 +249,7 @@ func compiled(o *trial.Outcome) bool { return o.Resources.Registers > 0 }
 
 // Quantities are the names of what is measured of a variant besides its time.
 func Quantities() []string {
-	var names []string
-	for _, q := range quantities {
-		names = append(names, q.name)
-	}
-	return names
+	return lists.Of(quantities, func(q quantity) string { return q.name })
 }
 
 // Measured is the value of a quantity; false if it is not known.

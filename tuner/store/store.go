@@ -39,6 +39,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"autotune/internal/input"
 )
 
 // schemaVersion is raised when the layout of the file changes its meaning. Since 2
@@ -116,12 +118,7 @@ func unusable(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	// Only the operating system's reason is kept: users do not know our file names.
-	var system *fs.PathError
-	if errors.As(err, &system) {
-		err = system.Err
-	}
-	return fmt.Errorf("cannot use the cache %s: %w; use --cache to name another", path, err)
+	return fmt.Errorf("cannot use the cache %s: %w; use --cache to name another", path, input.Reason(err))
 }
 
 // create makes an empty store. When somebody else was faster, theirs stays.

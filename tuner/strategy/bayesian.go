@@ -65,7 +65,7 @@ func (b *bayesian) propose() (int64, bool) {
 }
 
 func (b *bayesian) learn(id int64, o Outcome) {
-	if b.model.ready() {
+	if b.model.entry != nil {
 		at := b.pool.find(id)
 		if at == nil {
 			at = &probe{id: id, point: b.features(id)}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"autotune/internal/lists"
 	"autotune/space"
 )
 
@@ -59,7 +60,7 @@ func Expect(s *space.Space, seed uint64, of func(id int64) (score float64, ok bo
 	ids = slices.Compact(ids)
 	scores := make([]float64, len(ids))
 	var group errgroup.Group
-	for chunk := range slices.Chunk(indices(len(ids)), max(1, len(ids)/runtime.GOMAXPROCS(0))) {
+	for chunk := range slices.Chunk(lists.Places(len(ids)), max(1, len(ids)/runtime.GOMAXPROCS(0))) {
 		group.Go(func() (err error) {
 			for _, i := range chunk {
 				if scores[i], _, err = of(ids[i]); err != nil {
@@ -72,7 +73,7 @@ func Expect(s *space.Space, seed uint64, of func(id int64) (score float64, ok bo
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	order := indices(len(ids))
+	order := lists.Places(len(ids))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[a], scores[b]) })
 	e := &Expected{of: of, losses: map[int64]float64{}}
 	for _, i := range order {
@@ -81,14 +82,6 @@ func Expect(s *space.Space, seed uint64, of func(id int64) (score float64, ok bo
 	}
 	e.usual = math.Log(max(scores[order[len(order)*3/4]], math.SmallestNonzeroFloat64))
 	return e, nil
-}
-
-func indices(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 // loss is the logarithm of the score that is expected of a configuration.

@@ -35,8 +35,6 @@ func newLossModel(c *featureCache) *lossModel {
 	return &lossModel{featureCache: c, gp: gaussianProcess{covariance: newCovariance(c.categorical), noise: usualNoise}}
 }
 
-func (m *lossModel) ready() bool { return m.entry != nil }
-
 // old says whether it should be made anew.
 func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= modelSize }
 

@@ -60,15 +60,9 @@ func (r *reader) operator(ctx context.Context) error {
 	if name == "" {
 		return fmt.Errorf("KernelSpecification.KernelName is %q; it must be the kernel's name", entry)
 	}
-	general, err := r.root.section("General")
-	if err != nil {
-		return err
-	}
-	benchmark := cmp.Or(general.text("BenchmarkName"), name)
+	benchmark := cmp.Or(r.root.section("General").text("BenchmarkName"), name)
 	r.kernel.take("BenchmarkName")
-	if r.given, err = r.kernel.sections("Arguments"); err != nil {
-		return err
-	}
+	r.given = r.kernel.sections("Arguments")
 	if k, ok := cudafile.KernelNamed(r.source, name); ok && !k.Unclear {
 		r.entry = &k
 	}
@@ -84,12 +78,10 @@ func (r *reader) operator(ctx context.Context) error {
 	if name == "reference" {
 		t.Name = "kernel"
 	}
-	if err := r.tunables(); err != nil {
-		return err
-	}
-	steps := []func() error{r.shape, r.arguments, r.launch, r.flags, func() error { return r.defaults(ctx) }}
+	steps := []func() error{r.tunables, r.shape, r.arguments, r.launch, r.flags, func() error { return r.defaults(ctx) }}
 	for _, step := range steps {
-		if err := step(); err != nil {
+		err := step()
+		if err = cmp.Or(r.fault, err); err != nil {
 			return err
 		}
 	}
@@ -101,10 +93,7 @@ func (r *reader) operator(ctx context.Context) error {
 var axes = []string{"x", "y", "z"}
 
 func (r *reader) shape() error {
-	sizes, err := r.kernel.texts("ProblemSize")
-	if err != nil {
-		return err
-	}
+	sizes := r.kernel.texts("ProblemSize")
 	if len(sizes) > len(axes) {
 		return fmt.Errorf("KernelSpecification.ProblemSize has %d dimensions; a grid has three", len(sizes))
 	}
@@ -195,11 +184,7 @@ func extreme(tunables []space.Tunable, name string, largest bool) (best expr.Val
 }
 
 func (r *reader) flags() error {
-	options, err := r.kernel.texts("CompilerOptions")
-	if err != nil {
-		return err
-	}
-	for _, option := range options {
+	for _, option := range r.kernel.texts("CompilerOptions") {
 		switch {
 		case strings.HasPrefix(option, "-std=") || strings.HasPrefix(option, "--std="):
 			r.note("KernelSpecification.CompilerOptions: %s is left out; kernels are compiled as C++17", option)
@@ -254,10 +239,7 @@ func (r *reader) launch() (err error) {
 	}
 	kind := r.kernel.text("GlobalSizeType")
 	for i, axis := range axes {
-		divisors, err := r.kernel.texts("GridDiv" + strings.ToUpper(axis))
-		if err != nil {
-			return err
-		}
+		divisors := r.kernel.texts("GridDiv" + strings.ToUpper(axis))
 		switch {
 		case r.sized:
 			if t.Grid[i], err = r.divided(i, divisors); err != nil {
@@ -281,10 +263,7 @@ func (r *reader) launch() (err error) {
 // axes reads an object of X, Y and Z. One that is absent is the tunable with the usual
 // name, if there is one, else 1.
 func (r *reader) axes(key, usual string) (all [3]string, err error) {
-	s, err := r.kernel.section(key)
-	if err != nil {
-		return all, err
-	}
+	s := r.kernel.section(key)
 	for i, axis := range axes {
 		text := s.text(strings.ToUpper(axis))
 		switch {

@@ -9,6 +9,7 @@ package t1
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type Document struct {
 	part         space.Part
 	parameters   []*section // of the part's tunables
 	root, kernel *section
+	fault        error // the first section that is not of the form it should be
 }
 
 // Is tells whether a JSON document claims to be of T1's form.
@@ -62,7 +64,8 @@ func Read(r io.Reader) (*Document, error) {
 	if d.root.values["KernelSpecification"] == nil {
 		return nil, errors.New(`it has no "KernelSpecification": it describes a space and no kernel; autotune space --file reads it`)
 	}
-	return d, d.check()
+	err = d.check()
+	return d, cmp.Or(d.fault, err)
 }
 
 // Spaces reads the tuning spaces of a file: a document's, or those of the forms that
@@ -83,10 +86,7 @@ func Spaces(r io.Reader) ([]space.Published, error) {
 	if err != nil {
 		return nil, err
 	}
-	general, err := d.root.section("General")
-	if err != nil {
-		return nil, err
-	}
+	general := d.root.section("General")
 	name := general.text("BenchmarkName")
 	clear(general.values)
 	for _, key := range []string{"$schema", "KernelSpecification", "BenchmarkConfig", "Search", "SearchSettings", "SearchSpace", "Budget", "Library"} {
@@ -95,10 +95,10 @@ func Spaces(r io.Reader) ([]space.Published, error) {
 	for _, parameter := range d.parameters {
 		parameter.take("Default")
 	}
-	if unknown := d.root.left(); len(unknown) > 0 {
+	if unknown := d.root.left(); d.fault == nil && len(unknown) > 0 {
 		return nil, fmt.Errorf("unknown key %q; remove it or mend its spelling", unknown[0])
 	}
-	return []space.Published{{Name: name, Part: d.part, Valid: -1}}, nil
+	return []space.Published{{Name: name, Part: d.part, Valid: -1}}, d.fault
 }
 
 // parse reads a document as far as its space.
@@ -113,19 +113,16 @@ func parse(data []byte) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{root: newSection("", root)}
-	return d, d.space()
+	d := &Document{}
+	d.root = newSection("", root, &d.fault)
+	err = d.space()
+	return d, cmp.Or(d.fault, err)
 }
 
 // space reads the tuning parameters and the conditions.
-func (d *Document) space() error {
-	configuration, err := d.root.section("ConfigurationSpace")
-	if err != nil {
-		return err
-	}
-	if d.parameters, err = configuration.sections("TuningParameters"); err != nil {
-		return err
-	}
+func (d *Document) space() (err error) {
+	configuration := d.root.section("ConfigurationSpace")
+	d.parameters = configuration.sections("TuningParameters")
 	for _, p := range d.parameters {
 		p.take("Type") // the values say it
 		t := space.Tunable{Name: p.text("Name")}
@@ -137,12 +134,8 @@ func (d *Document) space() error {
 		}
 		d.part.Tunables = append(d.part.Tunables, t)
 	}
-	conditions, err := configuration.sections("Conditions")
-	if err != nil {
-		return err
-	}
 	var sources []string
-	for _, c := range conditions {
+	for _, c := range configuration.sections("Conditions") {
 		c.take("Parameters") // the expression names them
 		sources = append(sources, c.text("Expression"))
 	}
@@ -170,15 +163,8 @@ var versionForm = regexp.MustCompile(`^[01](\.|$)`)
 
 // check sees what the rest takes for granted.
 func (d *Document) check() error {
-	var err error
-	if d.kernel, err = d.root.section("KernelSpecification"); err != nil {
-		return err
-	}
-	general, err := d.root.section("General")
-	if err != nil {
-		return err
-	}
-	for _, s := range []*section{d.root, general} {
+	d.kernel = d.root.section("KernelSpecification")
+	for _, s := range []*section{d.root, d.root.section("General")} {
 		if version := s.text("FormatVersion"); version != "" && !versionForm.MatchString(version) {
 			return fmt.Errorf("its FormatVersion is %s; this version reads 1", version)
 		}
@@ -197,10 +183,16 @@ type section struct {
 	path   string
 	values map[string]any
 	inner  map[string]*section
+	fault  *error // the document's
 }
 
-func newSection(path string, values map[string]any) *section {
-	return &section{path, maps.Clone(values), map[string]*section{}}
+func newSection(path string, values map[string]any, fault *error) *section {
+	return &section{path, maps.Clone(values), map[string]*section{}, fault}
+}
+
+// refuse notes what is not of the form it should be; only the first counts.
+func (s *section) refuse(format string, args ...any) {
+	*s.fault = cmp.Or(*s.fault, fmt.Errorf(format, args...))
 }
 
 func (s *section) name(key string) string {
@@ -243,8 +235,7 @@ func (s *section) list(key string) []any {
 }
 
 // texts is a list of texts and numbers.
-func (s *section) texts(key string) ([]string, error) {
-	var texts []string
+func (s *section) texts(key string) (texts []string) {
 	for i, item := range s.list(key) {
 		switch v := item.(type) {
 		case string:
@@ -254,40 +245,38 @@ func (s *section) texts(key string) ([]string, error) {
 		case bool:
 			texts = append(texts, strconv.FormatBool(v))
 		default:
-			return nil, fmt.Errorf("%s[%d] must be a text or a number", s.name(key), i)
+			s.refuse("%s[%d] must be a text or a number", s.name(key), i)
 		}
 	}
-	return texts, nil
+	return texts
 }
 
 // section is a value that is an object; one that is absent is empty.
-func (s *section) section(key string) (*section, error) {
+func (s *section) section(key string) *section {
 	if known, ok := s.inner[key]; ok {
-		return known, nil
+		return known
 	}
 	values, ok := s.values[key].(map[string]any)
 	if !ok && s.values[key] != nil {
-		return nil, fmt.Errorf("%s must be an object", s.name(key))
+		s.refuse("%s must be an object", s.name(key))
 	}
 	s.take(key)
-	s.inner[key] = newSection(s.name(key), values)
-	return s.inner[key], nil
+	s.inner[key] = newSection(s.name(key), values, s.fault)
+	return s.inner[key]
 }
 
 // sections is a list of objects.
-func (s *section) sections(key string) ([]*section, error) {
-	var all []*section
+func (s *section) sections(key string) (all []*section) {
 	for i, item := range s.list(key) {
 		path := fmt.Sprintf("%s[%d]", s.name(key), i)
 		values, ok := item.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("%s must be an object", path)
+			s.refuse("%s must be an object", path)
 		}
-		one := newSection(path, values)
-		s.inner[path] = one
-		all = append(all, one)
+		s.inner[path] = newSection(path, values, s.fault)
+		all = append(all, s.inner[path])
 	}
-	return all, nil
+	return all
 }
 
 // nothing tells whether a value says nothing that one that is absent would not.

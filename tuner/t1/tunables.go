@@ -91,10 +91,7 @@ func (r *reader) tunables() error {
 		t.Constraints = append(t.Constraints, text)
 	}
 	r.part.Constraints = constraints
-	config, err := r.root.section("BenchmarkConfig")
-	if err != nil {
-		return err
-	}
+	config := r.root.section("BenchmarkConfig")
 	for _, name := range slices.Sorted(maps.Keys(config.values)) {
 		if n, ok := config.values[name].(json.Number); ok && r.words[name] && macros[name] == "" && !draft.Defines(r.source, name) && tree.IsName(name) && !operator.IsReserved(name) {
 			config.take(name)
@@ -142,10 +139,7 @@ func (r *reader) defaults(ctx context.Context) error {
 	}
 	positions := make([]float64, len(t.Tunables))
 	for i, tunable := range t.Tunables[:len(r.parameters)] {
-		given, err := r.parameters[i].texts("Default")
-		if err != nil {
-			return err
-		}
+		given := r.parameters[i].texts("Default")
 		at := slices.IndexFunc(tunable.Values, func(v expr.Value) bool { return len(given) == 1 && (v.String() == given[0] || v.Source() == given[0]) })
 		if at < 0 && len(given) > 0 {
 			r.note("ConfigurationSpace.TuningParameters: the default %s of %s is not among its values", strings.Join(given, ","), tunable.Name)

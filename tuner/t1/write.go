@@ -160,10 +160,7 @@ func unbracketed(text string) string {
 func (e *exporter) space(c *configurationSpace) {
 	c.Conditions = []condition{}
 	for _, t := range e.part.Tunables {
-		words, kind := make([]string, len(t.Values)), "int"
-		for i, v := range t.Values {
-			words[i] = plain(v).Source()
-		}
+		words, kind := lists.Of(t.Values, func(v expr.Value) string { return plain(v).Source() }), "int"
 		switch t.Values[0].Kind() {
 		case expr.KindFloat:
 			kind = "float"

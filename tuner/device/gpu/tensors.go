@@ -24,7 +24,7 @@ const guardBytes = 1 << 20
 // memory is what a session needs of the GPU's, in bytes.
 type memory struct {
 	Arguments []argumentMemory
-	Flush     int64 // the buffer that is written to empty the L2 cache
+	Flush     int64 // the buffer that is written to empty the L2 cache: twice its size, at least 32 MiB
 }
 
 // argumentMemory is what an argument takes; 0 for what it has not.
@@ -35,7 +35,7 @@ type argumentMemory struct {
 }
 
 func planMemory(arguments []operator.Argument, l2 int64) memory {
-	m := memory{Flush: flushBytes(l2)}
+	m := memory{Flush: max(2*l2, 32<<20)}
 	for _, a := range arguments {
 		var needs argumentMemory
 		if a.Elements > 0 {
@@ -81,9 +81,6 @@ func (m memory) check(free, total int64) error {
 	}
 	return nil
 }
-
-// flushBytes is twice the cache, at least 32 MiB.
-func flushBytes(l2 int64) int64 { return max(2*l2, 32<<20) }
 
 func aligned(bytes int64) int64 { return (bytes + alignment - 1) / alignment * alignment }
 
