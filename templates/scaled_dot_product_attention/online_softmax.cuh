@@ -121,8 +121,10 @@ struct OnlineSoftmax {
         return __any_sync(0xffffffffu, raised);
     }
 
-    // store stores the averages of 16 rows. Of two blocks of columns, lanes beside each other exchange halves, so that each
-    // has four elements of a row: four lanes store a sector of it.
+    // store stores the averages of 16 rows, a pair a lane. Of kWhole rows, lanes beside each other exchange halves of two
+    // blocks of columns, so that each has four elements: four lanes store a sector. That takes longer where rows are
+    // short, or with causal.
+    static constexpr bool kWhole = !CAUSAL && WIDTH_V >= 128;
     template <int Blocks>
     __device__ __forceinline__ void store(const float (&sums)[Blocks][4], const Rows& rows, int row, const AttentionPlain& plain, Element* y) const {
         static_assert(Blocks % 2 == 0 && WIDTH_V % 8 == 0, "blocks come in pairs, and are whole or not there");
@@ -146,11 +148,16 @@ struct OnlineSoftmax {
                     zeros += (left + right) * 0.0f;
                     two[i] = Pair<Element>::pack(left, right);
                 }
-                const unsigned other = __shfl_xor_sync(0xffffffffu, odd ? two[0] : two[1], 1);
-                const int column = 8 * (j + odd) + lane % 4 / 2 * 4;
-                if (there && column < WIDTH_V) *reinterpret_cast<uint2*>(y + first + column) = odd ? make_uint2(other, two[1]) : make_uint2(two[0], other);
+                if constexpr (kWhole) {
+                    const unsigned other = __shfl_xor_sync(0xffffffffu, odd ? two[0] : two[1], 1);
+                    const int column = 8 * (j + odd) + lane % 4 / 2 * 4;
+                    if (there && column < WIDTH_V) *reinterpret_cast<uint2*>(y + first + column) = odd ? make_uint2(other, two[1]) : make_uint2(two[0], other);
+                } else {
+#pragma unroll
+                    for (int i = 0; i < 2; ++i)
+                        if (there && 8 * (j + i) < WIDTH_V) *reinterpret_cast<unsigned*>(y + to + 8 * (j + i)) = two[i];
+                }
             }
-            __syncwarp();  // an element stored above is another lane's below
             if (CAUSAL && there && zeros != 0.0f && is_finite(total))
 #pragma unroll 1
                 for (int i = 0; i < 2 * Blocks; ++i)

@@ -85,7 +85,7 @@ func TestReferencesMatchPyTorch(t *testing.T) {
 				}
 				bound[i] = p
 			}
-			binaries := compileTogether(t, d, kernels)
+			binaries := compileTogether(t, d, kernels, referencesAtATime)
 			for i, c := range v.Cases {
 				t.Run(c.Name+" "+c.Math, func(t *testing.T) {
 					t.Parallel()
@@ -128,7 +128,7 @@ func TestReferencesKnowLayouts(t *testing.T) {
 				}
 				bound, kernels = append(bound, p), append(kernels, k)
 			}
-			for i, b := range compileTogether(t, d, kernels) {
+			for i, b := range compileTogether(t, d, kernels, referencesAtATime) {
 				c, p := cases[i], bound[i]
 				inputs := map[string]torchvectors.Floats{}
 				for _, a := range p.Arguments {
@@ -511,7 +511,7 @@ func TestTemplatesMatchReferences(t *testing.T) {
 			for _, c := range checks {
 				kernels = append(kernels, c.kernels(t)...)
 			}
-			binaries := compileTogether(t, d, kernels)
+			binaries := compileTogether(t, d, kernels, mostTogether)
 			for _, c := range checks {
 				c.binaries, binaries = binaries[:1+len(c.choices)], binaries[1+len(c.choices):]
 				t.Run(c.problem.String()+" "+c.distribution, func(t *testing.T) {
@@ -722,7 +722,7 @@ func prove(t *testing.T, d device.Device, c check) {
 	ctx := context.Background()
 	kernels := c.kernels(t)
 	if c.binaries == nil {
-		c.binaries = compileTogether(t, d, kernels)
+		c.binaries = compileTogether(t, d, kernels, mostTogether)
 	}
 	binary := func(i int) *compile.Binary {
 		if c.binaries[i] != nil {

@@ -67,7 +67,7 @@ func TestImagesFarApart(t *testing.T) {
 func errorsOf(t *testing.T, d device.Device, c check, most float64) {
 	t.Helper()
 	kernels := c.kernels(t)
-	binaries := compileTogether(t, d, kernels)
+	binaries := compileTogether(t, d, kernels, mostTogether)
 	for i := range kernels {
 		if binaries[i] == nil {
 			binaries[i] = compileFor(t, d, kernels[i])

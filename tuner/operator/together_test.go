@@ -30,8 +30,12 @@ import (
 // stand in a table, and a launch names its kernel by its place there. Each kernel's binary is a
 // copy of the program that has its own entries first.
 
-// mostTogether bounds the kernels of a program. Their static shared memory adds up.
-const mostTogether = 8
+// How many kernels a program has at most. Their static shared memory adds up. References are small and have
+// next to none, so that more of them share what a program costs: a start of the compiler, headers, a link.
+const (
+	mostTogether      = 8
+	referencesAtATime = 24
+)
 
 // emulatedFolder has the headers that a kernel includes on the emulator only.
 const emulatedFolder = "../device/emulator/shim/emulated"
@@ -87,9 +91,9 @@ func alone(k operator.Kernel) bool {
 		slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !tree.IsName(entry) })
 }
 
-// compileTogether compiles kernels, those of one file together as far as they go. A kernel has no binary where it
-// must be compiled alone, which then tells why.
-func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel) []*compile.Binary {
+// compileTogether compiles kernels, so many a program, those of one file together as far as they go. A kernel has
+// no binary where it must be compiled alone, which then tells why.
+func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel, most int) []*compile.Binary {
 	t.Helper()
 	binaries := make([]*compile.Binary, len(kernels))
 	first := map[string]int{} // of the kernels that are the same code
@@ -112,7 +116,7 @@ func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel) [
 	}
 	var groups [][]int
 	for _, some := range byFlags {
-		groups = slices.AppendSeq(groups, slices.Chunk(some, mostTogether))
+		groups = slices.AppendSeq(groups, slices.Chunk(some, most))
 	}
 	var work errgroup.Group
 	work.SetLimit(d.Compiler().Workers())
