@@ -223,6 +223,7 @@ func TestTensors(t *testing.T) {
 		{Name: "made_weight", Role: Workspace, Shape: []int64{0}},
 		{Name: "rounded_pixels", Role: Workspace, Shape: []int64{0}},
 		{Name: "channel_sums", Role: Workspace, Shape: []int64{0}},
+		{Name: "left_channels", Role: Workspace, Shape: []int64{0}},
 		{Name: "fetched_sums", Role: Workspace, Shape: []int64{0}},
 	}
 	if len(p.Arguments) != len(want) {
