@@ -346,6 +346,7 @@ var problems = map[string][]string{
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
 		"3x5x72 special",
 		"4x3x16392 training=true type=bf16 normal",
+		"1x1x7400000 training=true normal", // a row that misses room in all shared memory
 	},
 	"triplet_margin_loss": {
 		"5x1003 normal", // no two rows begin alike
