@@ -80,9 +80,9 @@ func (k *cached) note(err error) {
 // Compile answers from the cache or compiles. Kernels that differ in sizes alone, which they read when
 // they run, are compiled once.
 func (k *cached) Compile(ctx context.Context, r Request) (*Binary, error) {
-	if any, ok := r.Kernel.OfAnySize(); ok && strings.HasPrefix(r.Arch, "sm_") {
+	if common, ok := r.Kernel.OfAnySize(); ok && strings.HasPrefix(r.Arch, "sm_") {
 		of := r
-		of.Kernel = any
+		of.Kernel = common
 		b, err := k.compile(ctx, of)
 		if err != nil {
 			return b, err
