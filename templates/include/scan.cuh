@@ -1,7 +1,8 @@
 // scan.cuh: running sums or products along rows or columns, of each element those up to it. A team of
 // threads has a row and goes through it, tile by tile: VEC neighbours a thread, joined in registers,
 // then across its warp by shuffles and across warps in shared memory. What the tiles before come to
-// is carried in registers, in double: a float would be rounded as often as there are tiles. A column has one thread, since those beside it have the columns beside.
+// is carried in registers, in double: a float would be rounded as often as there are tiles. A column has
+// one thread, since those beside it have the columns beside.
 //
 // Tunables
 //   threads  of a block; of a row's team, too

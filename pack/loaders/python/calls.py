@@ -307,12 +307,13 @@ class Call(Function):
         first = tensors[0]
         if self.folds.elements and lies_last(first):  # elements are taken as they lie
             return self.run(settings, (first.movedim(1, -1),), mode).movedim(-1, 1)
+        tensors, compiles = self.ordered(tensors), torch.compiler.is_compiling()
         own_rank = first.dim() == self.folds.ranks[0] or self.operator.order is None
-        if own_rank and not torch.compiler.is_compiling() and not graded(tensors):
-            return self.kernels.now(*self.ordered(tensors), settings, mode)
-        shapes = [None if t is None else t.shape for t in self.ordered(tensors)]
-        own, wanted, answer, *_ = (self.folds if torch.compiler.is_compiling() else self.remembered)(settings, shapes)
-        taken = [t if t is None or t.shape == s else t.reshape(s) for t, s in zip(self.ordered(tensors), wanted)]
+        if own_rank and not compiles and not graded(tensors):
+            return self.kernels.now(*tensors, settings, mode)
+        shapes = [None if t is None else t.shape for t in tensors]
+        own, wanted, answer, *_ = (self.folds if compiles else self.remembered)(settings, shapes)
+        taken = [t if t is None or t.shape == s else t.reshape(s) for t, s in zip(tensors, wanted)]
         y = self.kernels.run(own, *taken, mode=mode)
         return y if answer is None else y.reshape(resolved(answer, y.shape))
 
