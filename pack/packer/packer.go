@@ -31,7 +31,7 @@ import (
 
 // Options say how winners are packed.
 type Options struct {
-	Name  string // of the pack, an identifier
+	Name  string // of the pack, as checkName allows it
 	Tool  string
 	Archs []string // to compile for; none: what each winner was compiled for
 	// Native is the library of BuildNative; nil: the Python package goes without.
@@ -48,6 +48,9 @@ type Packed struct {
 // Make compiles winners and families, and describes them. Of several for one problem, device and
 // architecture it takes the first.
 func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.Winner, families []Family, o Options) (*Packed, error) {
+	if err := checkName(o.Name); err != nil {
+		return nil, err
+	}
 	p, operators := empty(o.Name, o.Tool), map[string]*operator.Operator{}
 	var tasks []*task
 	seen := map[string]bool{}
