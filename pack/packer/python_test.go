@@ -61,6 +61,12 @@ func TestPython(t *testing.T) {
 	if out := run(); !strings.Contains(out, "is not the file that was packed") || strings.Contains(out, "tuned") {
 		t.Errorf("a flipped bit: %s", out)
 	}
+	data[1] ^= 2
+	must(t, os.WriteFile(kernel, data, 0o644))
+	edit(t, path, func(m map[string]any) { delete(conv(m), "parameters") })
+	if out := run(); !strings.Contains(out, "manifest.json is damaged: KeyError('parameters')\n") {
+		t.Errorf("a manifest without parameters: %s", out)
+	}
 	edit(t, path, func(m map[string]any) { m["schema"] = "autotune/pack/2" })
 	if out := run(); !strings.Contains(out, "has the schema 'autotune/pack/2'") {
 		t.Errorf("a newer schema: %s", out)
@@ -168,5 +174,5 @@ func TestKernelsLayout(t *testing.T) {
 
 // standard is what a kernel may import: a part of the standard library, and torch.
 var standard = []string{
-	"ast", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "pathlib", "re", "struct", "sysconfig", "threading", "torch", "warnings",
+	"ast", "contextlib", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "pathlib", "re", "struct", "sysconfig", "threading", "torch", "warnings",
 }

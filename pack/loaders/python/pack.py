@@ -1,5 +1,6 @@
 """What all operators of a pack share: the manifest, formulas, plans and launches through libcuda."""
 import ast
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -29,7 +30,7 @@ def read(path, most):
 
 def verified():
     """The manifest and the kernels' binaries. All of them are as they were packed."""
-    manifest = json.loads(read("manifest.json", 64 << 20))
+    manifest = dict(json.loads(read("manifest.json", 64 << 20)))
     if manifest.get("schema") != SCHEMA:
         raise PackError(f"the pack {ROOT} has the schema {manifest.get('schema')!r} and this loader reads {SCHEMA!r}")
     images = {}
@@ -44,8 +45,18 @@ def verified():
     return manifest, images
 
 
-MANIFEST, IMAGES = verified()
-OPERATORS = {o["name"]: o for o in MANIFEST["operators"]}
+@contextlib.contextmanager
+def sound():
+    """Says that the manifest is damaged, where what is read of it is not as it should be."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, SyntaxError, RecursionError) as error:
+        raise PackError(f"the pack {ROOT}: manifest.json is damaged: {error!r}") from error
+
+
+with sound():
+    MANIFEST, IMAGES = verified()
+    OPERATORS = {o["name"]: o for o in MANIFEST["operators"]}
 TYPES = {
     "f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
     "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
