@@ -86,7 +86,10 @@ def choose(kind, shapes, values, dtype, device, last, compiles):
 
 
 class Swapped:
-    """Mixed into PyTorch's class: forward runs a kernel that was made for the problem, or else PyTorch's own."""
+    """What a class has beside PyTorch's: forward runs a kernel that was made for the problem, or else PyTorch's own, autotune_own.
+
+    It is no base, and forward does not ask super(): torch.compile would have to look at each module before each run, and so at those around.
+    """
 
     inplace = False  # of modules that have no such word
     autotune_known = {}  # by an input's shape, type, GPU and order, and whether in training: which call has a tuned kernel, and its settings
@@ -94,7 +97,7 @@ class Swapped:
     def forward(self, input, *rest):
         compiles = is_compiling()
         if compiles and not self.autotune_compiles:
-            return super().forward(input, *rest)
+            return self.autotune_own(input, *rest)
         if compiles or rest:
             place, settings = self.autotune_choose(input, rest)
         else:
@@ -105,9 +108,9 @@ class Swapped:
                 self.autotune_known = {**self.autotune_known, key: known}
             place, settings = known
         if place < 0 or torch.is_autocast_enabled():
-            return super().forward(input, *rest)
+            return self.autotune_own(input, *rest)
         if self.inplace and input.requires_grad and torch.is_grad_enabled():  # PyTorch's gradient needs no copy of the input
-            return super().forward(input, *rest)
+            return self.autotune_own(input, *rest)
         if self.training and getattr(self, "num_batches_tracked", None) is not None:
             self.num_batches_tracked.add_(1)
         call = functions.CALLS[self.autotune_function][place]
@@ -154,8 +157,9 @@ def swapped(function):
         taken = base.forward
         beside = taken.__code__.co_argcount - len(taken.__defaults__ or ()) - 2  # tensors, with the module and the first one
         compiles = base.__name__.startswith(LIBRARY) and any(faster(e, COMPILED, False) for call in functions.CALLS[function] for e in call.operator.entries)
-        given = {"autotune_function": function, "autotune_beside": beside, "autotune_compiles": compiles}
-        yield type(base.__name__, (Swapped, base), {**given, "__module__": __name__, "__doc__": base.__doc__})
+        given = {"autotune_own": base.forward, "autotune_function": function, "autotune_beside": beside, "autotune_compiles": compiles}
+        given.update((name, member) for name, member in vars(Swapped).items() if not name.startswith("__"))
+        yield type(base.__name__, (base,), {**given, "__module__": __name__, "__doc__": base.__doc__})
 
 
 MODULES = {c.__name__: c for function in functions.CALLS for c in swapped(function)}
@@ -186,7 +190,7 @@ def replace(model):
             if type(module).__name__ in KNOWN and getattr(torch.nn, type(module).__name__) is type(module):
                 done.left[name] = "its operator is not in the pack"
             continue
-        if type(module) is not kind.__mro__[2]:
+        if type(module) is not kind.__base__:
             continue
         calls = functions.CALLS[kind.autotune_function]
         reasons = [why_not(call, module, training) for training in (False, True) for call in calls]
