@@ -3,6 +3,8 @@ package family
 import (
 	"math"
 	"slices"
+
+	"autotune/internal/lists"
 )
 
 // Shapes are drawn by a sequence that leaves no gaps: Halton's, in a base a dimension. It needs
@@ -23,16 +25,69 @@ func halton(index, base int) (u float64) {
 	return u
 }
 
+// How many times the samples are drawn to see which kinds there are, and how many samples of a kind are enough.
+const (
+	looksFor    = 8
+	leastOfKind = 2
+)
+
 // Samples are n shapes, or all if there are fewer: corners first, then shapes spread over the
 // extents by their logarithms. Every other of those has round dimensions, since shapes in use
-// often do. Only shapes that are allowed count.
-func (s Shapes) Samples(n int, allowed func(shape []int64) bool) [][]int64 {
-	d := drawing{Shapes: s, allowed: allowed, most: n}
+// often do. Only shapes count that are of some kinds. Each kind has a sample or two, as far as
+// shapes of it were seen.
+func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
+	var kinds [][]string // of the drawn
+	d := drawing{Shapes: s, most: looksFor * n, allowed: func(shape []int64) bool {
+		of := kindsOf(shape)
+		if len(of) > 0 {
+			kinds = append(kinds, of)
+		}
+		return len(of) > 0
+	}}
 	for _, corner := range s.corners(max(2, n/3)) {
 		d.take(corner)
 	}
+	corners := len(d.drawn)
 	d.draw(1)
-	return d.drawn
+	return lists.Of(balanced(kinds, n, corners), func(at int) []int64 { return d.drawn[at] })
+}
+
+// balanced are the first n of drawn shapes, but those that no kind of theirs needs make room, the last
+// first, for others of a kind that lacks its share. The first of all, the corners, stay.
+func balanced(kinds [][]string, n, corners int) (taken []int) {
+	counts := map[string]int{}
+	for i, of := range kinds {
+		one := 0
+		if i < n {
+			taken, one = append(taken, i), 1
+		}
+		for _, kind := range of {
+			counts[kind] += one
+		}
+	}
+	share := max(1, min(leastOfKind, n/max(1, len(counts))))
+	lacks := func(kind string) bool { return counts[kind] < share }
+	needed := func(kind string) bool { return counts[kind] <= share }
+	for i := n; i < len(kinds); i++ {
+		if !slices.ContainsFunc(kinds[i], lacks) {
+			continue
+		}
+		for at := len(taken) - 1; at >= corners; at-- {
+			out := taken[at]
+			if slices.ContainsFunc(kinds[out], needed) {
+				continue
+			}
+			taken = append(slices.Delete(taken, at, at+1), i)
+			for _, kind := range kinds[out] {
+				counts[kind]--
+			}
+			for _, kind := range kinds[i] {
+				counts[kind]++
+			}
+			break
+		}
+	}
+	return taken
 }
 
 // HeldOut are n other shapes of the same extents, or all that there are.
