@@ -166,6 +166,31 @@ func TestTreeKeepsItsLimit(t *testing.T) {
 	}
 }
 
+// Many entries that serve a few samples each, as kernels for eight rows each do, are put in order at once.
+func TestTreeOfManyEntries(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	const kinds = 8
+	var shapes [][]int64
+	var slow slowdowns
+	var general []float64
+	for i := range 5 * kinds {
+		row := make([]float64, 4*kinds)
+		for e := range row {
+			if row[e] = 1 + r.Float64(); e%kinds != i%kinds {
+				row[e] = math.Inf(1)
+			} else if e < kinds {
+				row[e] = 1
+			}
+		}
+		shapes, slow, general = append(shapes, []int64{int64(1 + 8*(i%kinds)), 1 + r.Int64N(1000)}), append(slow, row), append(general, 3)
+	}
+	g := newGarden([]string{"m", "n"}, shapes, slow, general)
+	tree, limit := g.plant(1.05)
+	if limit > 1.05 || tree.If != "" || len(tree.Entries) != 4*kinds {
+		t.Errorf("within %v, %s", limit, text(t, tree))
+	}
+}
+
 func TestTreeAsJSON(t *testing.T) {
 	tree := &Node{If: "n*h <= 64", Then: &Node{Entries: []int{1, 0}}, Else: &Node{}}
 	const want = `{"if":"n*h \u003c= 64","then":{"entries":[1,0]},"else":{"entries":[]}}`
