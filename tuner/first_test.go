@@ -8,7 +8,7 @@ import (
 	"autotune/tuner"
 )
 
-// What is compiled before a search is what the search then tries first.
+// Before a search, those kernels are compiled that it tries first.
 func TestFirstCompilations(t *testing.T) {
 	for name, estimate := range map[string]string{"estimates": "    estimate: abs(a - 2) + abs(b - 4)\n", "none": ""} {
 		p := problemFrom(t, "toy", strings.Replace(toyOperator, "    launch:", estimate+"    launch:", 1), 64)

@@ -11,8 +11,11 @@ import (
 // no seed, so the same shapes are drawn each time.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23} // none is 2: every other element is rounded
 
-// heldOutFrom is where in the sequence the shapes that are held out begin.
-const heldOutFrom = 1009
+// Where in the sequence the shapes begin that are held out, and those that tell which shapes a choice leaves out.
+const (
+	heldOutFrom = 1009
+	betweenFrom = 5003
+)
 
 // tries bounds how many places of the sequence are looked at for one shape.
 const tries = 200
@@ -52,8 +55,8 @@ func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	return lists.Of(balanced(kinds, n, corners), func(at int) []int64 { return d.drawn[at] })
 }
 
-// balanced are the first n of drawn shapes, but those that no kind of theirs needs make room, the last
-// first, for others of a kind that lacks its share. The first of all, the corners, stay.
+// balanced are the first n of drawn shapes, with others in the place of the last ones, of kinds that would lack
+// their share. No kind that has just its share loses one. The first of all, the corners, stay.
 func balanced(kinds [][]string, n, corners int) (taken []int) {
 	counts := map[string]int{}
 	for i, of := range kinds {
@@ -92,8 +95,13 @@ func balanced(kinds [][]string, n, corners int) (taken []int) {
 
 // HeldOut are n other shapes of the same extents, or all that there are.
 func (s Shapes) HeldOut(n int, samples [][]int64, allowed func(shape []int64) bool) [][]int64 {
-	d := drawing{Shapes: s, most: n, allowed: func(shape []int64) bool { return !has(samples, shape) && allowed(shape) }}
-	d.draw(heldOutFrom)
+	return s.others(heldOutFrom, n, samples, allowed)
+}
+
+// others are n shapes from a place of the sequence on that are none of some.
+func (s Shapes) others(from, n int, some [][]int64, allowed func(shape []int64) bool) [][]int64 {
+	d := drawing{Shapes: s, most: n, allowed: func(shape []int64) bool { return !has(some, shape) && allowed(shape) }}
+	d.draw(from)
 	return d.drawn
 }
 

@@ -273,3 +273,22 @@ func TestExtend(t *testing.T) {
 		}
 	}
 }
+
+// Where a shape is no sample, those chosen hardly leave it to a variant that is much slower than another.
+func TestReach(t *testing.T) {
+	inf := math.Inf(1)
+	slow := slowdowns{{1, 30, 1.1, inf}, {1, 40, inf, 1}, {1, 35, 1.15, inf}}
+	for _, c := range []struct {
+		serving [][]int
+		want    []int
+	}{
+		{nil, []int{0, 1}},
+		{[][]int{{0, 1, 2}, {1}, nil}, []int{0, 1}},
+		{[][]int{{0, 1}, {1, 2}}, []int{0, 1, 2}},
+		{[][]int{{1, 2, 3}, {3}, {2, 1}}, []int{0, 1, 2, 3}},
+	} {
+		if got := slow.reach([]int{0, 1}, c.serving); !slices.Equal(got, c.want) {
+			t.Errorf("of %v: %v, want %v", c.serving, got, c.want)
+		}
+	}
+}
