@@ -100,7 +100,7 @@ func TestPythonTensors(t *testing.T) {
 		"on 0x7: 0x8880 (nil) (nil) 0x8880\nchanged 0x8880\nin place True",
 		"on 0x7: 0x5550 (nil) (nil) 0x5550\ncopied from 0x5550\nchanged 0x8884\nin place True",
 		": 0x9990 (nil) (nil) 0x7000 0x7100 0x7000", // statistics that nobody has asked for
-		"both [((64,), 'float32'), ((64,), 'int64')]", "fake [((64,), 'float32'), ((64,), 'int64')]",
+		"0xbfe0000000000000\nboth [((64,), 'float32'), ((64,), 'int64')]", "fake [((64,), 'float32'), ((64,), 'int64')]",
 	} {
 		if !strings.Contains(string(out), want+"\n") {
 			t.Errorf("the output lacks %q", want)

@@ -564,12 +564,14 @@ class Plan:
         spare = [t for t, shape in zip(operator.read, shapes) if shape is None and t["role"] == "inout"]
         spare = [{"name": t["name"], "bytes": math.prod(operator.shape(t, values)) * BYTES} for t in spare]
         workspaces = [*self.kernel.get("workspaces", ()), *spare]
-        places = {**operator.places, **{w["name"]: given + i for i, w in enumerate(workspaces)}}
+        scalars = self.kernel.get("scalars", ())
+        places = {**operator.places, **{known["name"]: given + i for i, known in enumerate((*workspaces, *scalars))}}
         self.places, self.room = [], 0  # of workspaces, in the one that holds all
         for w in workspaces:
             self.places.append(self.room if w["bytes"] else None)
             self.room += ceil_div(w["bytes"], 256) * 256
-        self.count, self.frames = given + len(self.places), []
+        self.scalars = [s["bits"] for s in scalars]  # behind workspaces, as if they were pointers
+        self.count, self.frames = given + len(self.places) + len(scalars), []
         if "launches" in self.kernel:
             self.steps = [Step(self.gpu, self.kernel, l, [places[name] for name in l["arguments"]]) for l in self.kernel["launches"]]
             return
@@ -585,10 +587,10 @@ class Plan:
         kinds = [n for kind, last in zip(self.types, self.lasts) for n in (number(kind), int(last))]
         outputs = [n for shape, kind, strides in self.outputs for n in (number(kind), int(strides is not None), len(shape), *shape)]
         head = [self.gpu.context.value or 0, *kinds, len(self.outputs), *outputs]
-        return [*head, self.room, len(places), *places, len(self.steps), *steps]
+        return [*head, self.room, len(places), *places, len(self.scalars), *self.scalars, len(self.steps), *steps]
 
     def run(self, pointers, stream):
-        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces."""
+        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces, and then the scalars."""
         try:
             frame = self.frames.pop()
         except IndexError:
