@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"runtime"
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/trial"
@@ -62,10 +66,7 @@ func (t *tuning) finish(ctx context.Context, chosen []int) (*Family, error) {
 
 // gardenOf is the garden of the samples by some rounds of their timings.
 func (t *tuning) gardenOf(chosen []int, rounds func(lap) float64) *garden {
-	var shapes [][]int64
-	for _, s := range t.samples {
-		shapes = append(shapes, t.freeOf(s.Shape))
-	}
+	shapes := lists.Of(t.samples, func(s *timed) []int64 { return t.freeOf(s.Shape) })
 	return newGarden(t.plan.Request.Free, shapes, slowdownsOf(t.samples, chosen, rounds), generalOf(t.samples, rounds))
 }
 
@@ -124,15 +125,20 @@ func (f *Family) goBy(costs []*expr.Expr, g *garden) {
 
 // tried is how choosers do that are each made without the sample that they are tried at.
 func (t *tuning) tried(g *garden, without func(sample int) chooser) (Score, error) {
-	var left []float64
+	left := make([]float64, len(t.samples))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, s := range t.samples {
-		e, err := without(i)(s)
-		if err != nil {
-			return Score{}, err
-		}
-		left = append(left, g.slowdown(i, e))
+		group.Go(func() error {
+			e, err := without(i)(s)
+			if err == nil {
+				left[i] = g.slowdown(i, e)
+			}
+			return err
+		})
 	}
-	return score(left), nil
+	err := group.Wait()
+	return score(left), err
 }
 
 // apart is by how much one mean must be below another to be better. The worst is a single shape's, and
@@ -195,11 +201,7 @@ func (t *tuning) regret(f *Family, chosen []int) error {
 }
 
 func scoreOf(list []Sample) Score {
-	var all []float64
-	for _, s := range list {
-		all = append(all, s.Slowdown)
-	}
-	return score(all)
+	return score(lists.Of(list, func(s Sample) float64 { return s.Slowdown }))
 }
 
 // shown are shapes as the document has them.

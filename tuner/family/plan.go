@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/internal/spelling"
 	"autotune/tuner/operator"
@@ -151,16 +152,12 @@ func (w Wish) choose(varying []string) ([]string, error) {
 		if w.Free != nil {
 			names = w.Free
 		}
-		var can []string
-		for _, t := range w.Operator.Templates {
-			if len(t.Free) > 0 {
-				can = append(can, t.Name+": "+strings.Join(t.Free, ", "))
-			}
-		}
+		can := lists.Where(w.Operator.Templates, func(t *operator.Template) bool { return len(t.Free) > 0 })
 		if len(can) == 0 {
 			return nil, noFamily("none of its kernels takes a dimension when it runs; a template says with `free` in op.yaml which it can")
 		}
-		return nil, noFamily("no kernel takes %s when it runs; those that take dimensions are %s", strings.Join(names, ", "), strings.Join(can, "; "))
+		return nil, noFamily("no kernel takes %s when it runs; those that take dimensions are %s", strings.Join(names, ", "),
+			strings.Join(lists.Of(can, func(t *operator.Template) string { return t.Name + ": " + strings.Join(t.Free, ", ") }), "; "))
 	}
 	return best, nil
 }
@@ -218,7 +215,7 @@ func (w Wish) valuesOf(at int) (values []int64) {
 func (w Wish) plan() Plan {
 	p := Plan{Wish: w}
 	if w.Listed == nil {
-		p.Samples = w.Shapes.Samples(w.Samples, w.allowed)
+		p.Samples = w.Shapes.Samples(w.Samples, w.kinds)
 	}
 	for _, shape := range w.Listed {
 		if w.Shapes.Have(shape) && !has(p.Samples, shape) && len(p.Samples) < mostSamples {
@@ -240,9 +237,15 @@ func (w Wish) Alone(plans []Plan) (shapes [][]int64) {
 }
 
 // allowed tells whether the operator has a problem of a shape.
-func (w Wish) allowed(shape []int64) bool {
-	_, err := w.Operator.Bind(w.at(shape, true), operator.TypicalLimits())
-	return err == nil
+func (w Wish) allowed(shape []int64) bool { return len(w.kinds(shape)) > 0 }
+
+// kinds tell shapes apart that no kernel serves together; none: the operator has no problem of it.
+func (w Wish) kinds(shape []int64) []string {
+	p, err := w.Operator.Bind(w.at(shape, true), operator.TypicalLimits())
+	if err != nil {
+		return nil
+	}
+	return append(p.Kinds(), "")
 }
 
 // at is the request for a shape: of kernels that take the free dimensions, or of those made for
