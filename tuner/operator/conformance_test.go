@@ -319,7 +319,7 @@ var problems = map[string][]string{
 	"conv3d": {
 		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true normal",
 		"1x20x4x6x10 c_out=70 kernel=2x1x2 stride=2x1x2 bias=true normal",
-		"2x17x3x5x11 c_out=130 kernel=3x3x7 padding=1x1x3 negative",
+		"2x17x2x5x11 c_out=130 kernel=3x3x7 padding=1x1x3 negative",
 		"2x24x2x6x10 c_out=70 kernel=1 normal",
 		"2x20x4x5x36 c_out=70 kernel=3x2x3 stride=2x1x1 padding=1x0x1 bias=true negative", // input that a tensor map may have
 		"1x3x4x25x132 c_out=40 kernel=3x4x5 stride=1x2x2 padding=1x2x2 normal",            // and of few channels
@@ -414,7 +414,7 @@ var problems = map[string][]string{
 		"1x10x16390x12 transpose_a=true normal", // lines that are packed in stretches
 		"3x9x65x5 broadcast_a=true transpose_b=true normal",
 		"2x70x512x90 transpose_a=true type=bf16 normal",
-		"1x250x1032x520 type=f16 bias=true activation=gelu(x) negative", // factors that tensor maps may have, in all four ways to lie
+		"1x250x520x520 type=f16 bias=true activation=gelu(x) negative", // factors that tensor maps may have, in all four ways to lie
 		"3x72x520x136 transpose_a=true transpose_b=true type=bf16 broadcast_a=true normal",
 		"1x140x264x301 transpose_b=true type=f16 normal",
 		"1x72x2056x136 transpose_a=true type=bf16 bias=true normal",
@@ -425,7 +425,7 @@ var problems = map[string][]string{
 		"1x1x576x8600 type=bf16 transpose_b=true normal", // as many lines for each block as a stream's passes take
 		"2x100x2060x6 type=f16 bias=true negative",
 		"1x64x1100x74 type=bf16 transpose_a=true bias=true activation=gelu_tanh(x) normal",
-		"66x2x576x300 type=bf16 transpose_b=true bias=true activation=silu(x) normal", // few rows of many products: long shares of the wide factor
+		"66x2x576x148 type=bf16 transpose_b=true bias=true activation=silu(x) normal", // few rows of many products: long shares of the wide factor
 		"1x70x576x12 type=f16 transpose_b=true special",
 		"1x5x320x90 transpose_b=true bias=true normal",
 		"2x130x150x140 triangular_a=1 triangular_b=1 triangular_output=1 activation=sigmoid(x) normal", // triangles
@@ -445,27 +445,28 @@ var problems = map[string][]string{
 		"1x16x5x301 c_out=140 groups=2 kernel=2x2 bias=true normal",              // a strip's width and little more
 		"2x5x12x67 c_out=5 kernel=3x2 dilation=2x2 padding=2x1 bias=true normal", // rows of odd length
 		"1x16x3x110 c_out=70 kernel=3 normal",                                    // one row of outputs
-		"1x40x17x19 c_out=200 kernel=3x5 padding=1x2 bias=true normal",           // several steps of channels and blocks of rows
+		"1x40x9x19 c_out=200 kernel=3x5 padding=1x2 bias=true normal",            // several steps of channels and blocks of rows
 		"1x80x6x19 c_out=130 kernel=3x5 padding=1x2 normal",
 		"1x20x9x40 c_out=65 kernel=7x1 padding=3x0 normal",
 		"1x20x12x15 c_out=129 kernel=3 padding=1 normal",
 		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal", // phases of a stride
 		"3x516x7x13 c_out=130 kernel=1 stride=1x2 bias=true negative",           // one tap, and many channels
 		"1x2080x6x14 c_out=280 kernel=1 groups=2 bias=true normal",              // which tensor maps may have
-		"2x40x3x140 c_out=280 kernel=3 padding=1 bias=true normal",              // input that a tensor map may have, and long runs
+		"2x40x3x140 c_out=150 kernel=3 padding=1 bias=true normal",              // input that a tensor map may have, and long runs
 		"2x64x9x76 c_out=260 kernel=2x3 stride=1x2 padding=0x2 dilation=2x3 groups=2 negative",
-		"1x330x6x12 c_out=70 kernel=3x1 stride=2x1 padding=1x0 normal",      // many stages
-		"2x3x13x260 c_out=130 kernel=7 stride=2 padding=3 bias=true normal", // few channels, which a tensor map may have
+		"1x330x6x12 c_out=70 kernel=3x1 stride=2x1 padding=1x0 normal",     // many stages
+		"2x3x7x260 c_out=130 kernel=7 stride=2 padding=3 bias=true normal", // few channels, which a tensor map may have
 		"1x4x5x136 c_out=80 kernel=1x3 dilation=1x2 groups=2 negative",
 		"2x40x9x11 c_out=70 kernel=3 padding=1 type=bf16 bias=true normal", // elements of 16 bits
 		"1x136x9x40 c_out=280 kernel=1 type=f16 negative",                  // which tensor maps may have
 		"1x4112x4x10 c_out=70 kernel=1 groups=2 type=bf16 bias=true normal",
 		"2x6x12x15 c_out=10 kernel=2x3 stride=2 padding=1 groups=2 type=f16 bias=true normal",
 		"1x6x15x21 c_out=9 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 groups=3 layout=nhwc bias=true normal",
-		"17x68x9x10 c_out=90 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true negative", // boxes of images
+		"17x68x5x10 c_out=90 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true negative", // boxes of images
 		"1x68x6x45 c_out=140 kernel=3x4 padding=1 layout=nhwc normal",                        // of one, and many stages
-		"1x72x12x52 c_out=130 kernel=3x6 dilation=1x2 padding=1 type=bf16 layout=nhwc bias=true normal",
-		"33x264x3x17 c_out=70 kernel=1 type=f16 layout=nhwc normal",
+		"1x72x12x46 c_out=130 kernel=3 dilation=1x2 padding=1 type=bf16 layout=nhwc bias=true normal",
+		"1x136x4x9 c_out=40 kernel=3x4 padding=1 type=f16 layout=nhwc normal", // sums in sixteen parts
+		"17x264x3x17 c_out=70 kernel=1 type=f16 layout=nhwc normal",
 		"2x3x29x21 c_out=69 kernel=7 stride=2 padding=3 type=bf16 layout=nhwc bias=true normal", // odd channels
 	},
 }
@@ -680,8 +681,14 @@ func appendMost(chosen []space.Configuration, s serves, missing map[string]bool,
 	}
 	var best space.Configuration
 	most := -1
-	for range min(tried, s.end-s.first) {
-		c := s.At(s.first + rng.Int64N(s.end-s.first))
+	size := s.end - s.first
+	start := rng.Int64N(size)
+	for i := range min(tried, size) {
+		at := (start + i) % size // a small space is looked through
+		if size > tried {
+			at = rng.Int64N(size)
+		}
+		c := s.At(s.first + at)
 		count := 0
 		for _, v := range c.Values {
 			if missing[fmt.Sprint(c.Template, " ", v.Name, "=", v)] {
