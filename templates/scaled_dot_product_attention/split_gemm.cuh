@@ -1,9 +1,10 @@
 // split_gemm.cuh: the mainloop of split.cu. D = A * B of floats, as their owner has them, by warpgroup
 // products of two parts of fp16, three for one (slab_operands.cuh). A stage is 32 elements of k.
 //
-//   two loaders      a thread each asks the copy engine for lines of 128 bytes of A's rows, or of B's
-//                    columns, AHEAD stages before they are needed. Blocks of a cluster bring B together
-//   four converters  warps that split B's columns to parts, as products take them, into a pipeline of STAGES
+//   a loader         a thread that asks the copy engine for lines of 128 bytes of A's rows and B's columns, AHEAD
+//                    stages before they are needed. Blocks of a cluster bring B together
+//   converters       seven warps that split B's columns to parts, as products take them, into a pipeline of
+//                    STAGES: 32 columns of a stage each, in turn
 //   two consumers    warpgroups that split 64 rows of A each on the way to registers, and multiply them
 //
 // Nothing that a thread waits for is a copy of its own: the fence between what converters store and
@@ -32,24 +33,19 @@
 #include "multicast.cuh"
 #include "wgmma_shared.cuh"
 
-#ifndef AUTOTUNE_EMULATOR
-#define WGMMA_SUMS_88 WGMMA_SUMS_80, WGMMA_SUMS_4(80), WGMMA_SUMS_4(84)
-#define WGMMA_NAMES_88 WGMMA_NAMES_80 ",%80,%81,%82,%83,%84,%85,%86,%87"
-WGMMA(wgmma_fp16, f16, ", 0", 176, 16, 88, WGMMA_NAMES_88, "%88", "%89", "%90", "%91", "%92", "%93")
-#endif
-
 namespace {
 
-constexpr int kConsumerWarps = 8, kConverterWarps = 4, kConverter = 32 * kConsumerWarps, kLoader = kConverter + 32 * kConverterWarps;
+constexpr int kConsumerWarps = 8, kConverterWarps = 7, kConverter = 32 * kConsumerWarps, kLoader = kConverter + 32 * kConverterWarps;
 // Together no more than a block of 512 threads begins with: a warpgroup that asks for more waits for ever.
-constexpr int kConsumerRegisters = 216, kConverterRegisters = 56, kLoaderRegisters = 24;
-static_assert(THREADS == kLoader + 128 && 2 * kConsumerRegisters + kConverterRegisters + kLoaderRegisters <= 4 * 128, "more registers than a block has");
+constexpr int kConsumerRegisters = 200, kOtherRegisters = 56;
+static_assert(THREADS == kLoader + 32 && 2 * kConsumerRegisters + 2 * kOtherRegisters <= 4 * (65536 / THREADS), "more registers than a block has");
 
 constexpr int kStageDepth = DEPTH * kStepDepth, kLineBytes = kStageDepth * 4;
 constexpr int kRowBytes = TILE_M * kLineBytes, kColumnBytes = COLUMNS * kLineBytes;            // of a stage, as they come
 constexpr int kSlabBytes = COLUMNS * 16, kPlaneBytes = kSlabs * kSlabBytes, kStageBytes = DEPTH * kPlaneBytes;  // in parts
+constexpr int kPieces = COLUMNS / 32;  // of a stage, that warps split
 constexpr int kColumnsOfBlock = COLUMNS / CLUSTER, kLinesOfBlock = kStageDepth / CLUSTER;     // that it loads for the cluster
-static_assert(DEPTH == 2 && TILE_M == 16 * kConsumerWarps && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
+static_assert(DEPTH == 2 && TILE_M == 16 * kConsumerWarps && COLUMNS % 32 == 0 && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
 static_assert(AHEAD * (kRowBytes + kColumnBytes + 32) + STAGES * (kStageBytes + 16) == SHARED_BYTES, "op.yaml and the kernel differ");
 
 // kOrder: the element of k in the i-th place of a step.
@@ -133,46 +129,37 @@ struct Shared {
     __device__ __forceinline__ Ring<STAGES> parts() const { return {memory + AHEAD * (kRowBytes + kColumnBytes), barriers() + 4 * AHEAD, kStageBytes}; }
     __device__ __forceinline__ void initialise() const {
         rows().initialise(1, kConsumerWarps);
-        columns().initialise(1, CLUSTER * kConverterWarps);
-        parts().initialise(kConverterWarps, kConsumerWarps);
+        columns().initialise(1, CLUSTER * kPieces);
+        parts().initialise(kPieces, kConsumerWarps);
         publish_to_async_proxy();
     }
 };
 
-// ---- The loaders.
+// ---- The loader.
 
 template <class Work>
-__device__ __forceinline__ void load_rows(const Ring<AHEAD>& ring, const TensorMap* map) {
-    use_tensor_map(map);
-    typename Ring<AHEAD>::At at;
-    for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
-        const Tile tile = Tiles<Work>::at(index);
-        for (int s = 0, end = Work::stages(tile); s < end; ++s, at.next()) {
-            ring.wait_empty(at);
-            mbarrier_expect(ring.full(at), kRowBytes);
-            const int from[3] = {s * kStageDepth, tile.m * TILE_M, tile.group};
-            tensor_load(ring.stage(at), map, from, ring.full(at));
-        }
-    }
-}
-
-template <class Work>
-__device__ __forceinline__ void load_columns(const Ring<AHEAD>& ring, const TensorMap* map) {
-    use_tensor_map(map);
+__device__ __forceinline__ void load(const Shared& shared, const TensorMap* maps) {
+    use_tensor_map(maps);
+    use_tensor_map(maps + 1);
+    const Ring<AHEAD> rows = shared.rows(), columns = shared.columns();
     const int rank = rank_in_cluster();
-    typename Ring<AHEAD>::At at;
+    Ring<AHEAD>::At at;
     for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
         const Tile tile = Tiles<Work>::at(index);
-        const int column = tile.n * TILE_N, group = Work::group_b(tile.group);
+        const int row = tile.m * TILE_M, column = tile.n * TILE_N, group = Work::group_b(tile.group);
         for (int s = 0, end = Work::stages(tile), k = 0; s < end; ++s, k += kStageDepth, at.next()) {
-            ring.wait_empty(at);
-            mbarrier_expect(ring.full(at), kColumnBytes);
-            const int from[3] = {Work::kAcross ? column : k, Work::kAcross ? k + rank * kLinesOfBlock : column + rank * kColumnsOfBlock, group};
-            char* const to = ring.stage(at) + rank * (kColumnBytes / CLUSTER);
+            rows.wait_empty(at);
+            mbarrier_expect(rows.full(at), kRowBytes);
+            const int from_a[3] = {k, row, tile.group};
+            tensor_load(rows.stage(at), maps, from_a, rows.full(at));
+            columns.wait_empty(at);
+            mbarrier_expect(columns.full(at), kColumnBytes);
+            const int from_b[3] = {Work::kAcross ? column : k, Work::kAcross ? k + rank * kLinesOfBlock : column + rank * kColumnsOfBlock, group};
+            char* const to = columns.stage(at) + rank * (kColumnBytes / CLUSTER);
             if (CLUSTER > 1)
-                tensor_load_multicast(to, map, from, ring.full(at));
+                tensor_load_multicast(to, maps + 1, from_b, columns.full(at));
             else
-                tensor_load(to, map, from, ring.full(at));
+                tensor_load(to, maps + 1, from_b, columns.full(at));
         }
     }
 }
@@ -211,28 +198,28 @@ __device__ __forceinline__ void store_parts(char* stage, int step, int column, c
 
 template <class Work>
 __device__ __forceinline__ void convert(const Shared& shared, const typename Work::Operands& of) {
-    constexpr int pieces = (COLUMNS + 31) / 32 * DEPTH;  // of 32 columns and a step
-    const int warp = threadIdx.x / 32 - kConsumerWarps;
     const Ring<AHEAD> columns = shared.columns();
     const Ring<STAGES> parts = shared.parts();
     Ring<AHEAD>::At from;
     Ring<STAGES>::At to;
+    int piece = threadIdx.x / 32 - kConsumerWarps;  // the warp's next one, from the stage at hand on
     for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
         const Tile tile = Tiles<Work>::at(index);
         const float power = Work::power(of, tile.group);
-        for (int s = 0, end = Work::stages(tile); s < end; ++s, from.next(), to.next()) {
-            columns.wait_full(from);
+        for (int s = 0, end = Work::stages(tile); s < end; ++s, from.next(), to.next(), piece -= kPieces) {
+            columns.wait_full(from);  // also where the warp has no piece: a barrier tells two phases apart, no more
             parts.wait_empty(to);
+            for (; piece < kPieces; piece += kConverterWarps) {
+                const int column = piece * 32 + threadIdx.x % 32;
 #pragma unroll
-            for (int piece = 0; piece < pieces; piece += kConverterWarps) {
-                const int step = warp % DEPTH, column = (piece + warp) / DEPTH * 32 + threadIdx.x % 32;
-                if (COLUMNS % 64 != 0 && column >= COLUMNS) break;
-                float v[kStepDepth];
-                read_step<Work::kAcross>(columns.stage(from), step, column, v);
-                store_parts(parts.stage(to), step, column, v, power);
+                for (int step = 0; step < DEPTH; ++step) {
+                    float v[kStepDepth];
+                    read_step<Work::kAcross>(columns.stage(from), step, column, v);
+                    store_parts(parts.stage(to), step, column, v, power);
+                }
+                columns.release_everywhere(from);
+                parts.give(to);
             }
-            columns.release_everywhere(from);
-            parts.give(to);
         }
     }
 }
@@ -323,16 +310,15 @@ __device__ __forceinline__ void split_gemm(char* memory, const typename Work::Op
         meet_cluster();
     else
         __syncthreads();
-    if (threadIdx.x >= kLoader) {
-        fewer_registers<kLoaderRegisters>();
-        if (threadIdx.x == kLoader) load_rows<Work>(shared.rows(), of.maps);
-        if (threadIdx.x == kLoader + 32) load_columns<Work>(shared.columns(), of.maps + 1);
-    } else if (threadIdx.x >= kConverter) {
-        fewer_registers<kConverterRegisters>();
-        convert<Work>(shared, of);
-    } else {
+    if (threadIdx.x < kConverter) {
         more_registers<kConsumerRegisters>();
         consume<Work>(shared, of, y);
+    } else {
+        fewer_registers<kOtherRegisters>();
+        if (threadIdx.x < kLoader)
+            convert<Work>(shared, of);
+        else if (threadIdx.x == kLoader)
+            load<Work>(shared, of.maps);
     }
     if (CLUSTER > 1) meet_cluster();  // others may still bring columns, or tell what they have read
 }
