@@ -11,19 +11,23 @@
 // products waits for stores to shared memory alone.
 //
 // A lane reads four elements of k side by side, where products want two and two more eight further
-// on. So the elements of a step are multiplied in another order (kOrder), of rows and columns alike.
+// on. So the elements of a step are multiplied in another order (place_of), of rows and columns alike.
 // Rows of a warp are in another order, too (row_of): lanes that read together share no banks.
 //
-// Sums of 128 elements of k move to others (gemm_tiles.cuh). A tile's sums leave while the next tile's products go on.
+// A's rows may be in parts already, which need no splitting: the fragment of four lanes side by side, a step in 64 bytes.
+//
+// Sums of some stages move to others (gemm_tiles.cuh). A tile's sums leave while the next tile's products go on.
 //
 // A Work has, beside what gemm_tiles.cuh asks of it,
 //
+//   kInParts                whether A's rows are in parts
 //   kAcross                 whether B's lines in memory are of columns, and follow each other along k; else columns do
 //   stages(tile)            of a tile
+//   kMoves                  stages after which sums move
 //   group_b(group)          B's of a group
 //   Operands                maps: of A (box_of_lines), behind it of B (that, or box_across); and what else it needs
-//   Rows(operands, tile, row)  what A's rows `row` and `row` + 8 need: factor(x, half, k) gives an element as it is
-//                           multiplied
+//   Rows(operands, tile, row)  what A's rows `row` and `row` + 8 need: power, that their elements are multiplied by, if
+//                           they are not in parts; begin(i) and move(sums, some) before and after the i-th kMoves stages
 //   power(operands, group)  that B's elements are multiplied by
 //   leave(sums, operands, rows, tile, row, y)  the epilogue, of such rows
 #pragma once
@@ -48,8 +52,11 @@ constexpr int kColumnsOfBlock = COLUMNS / CLUSTER, kLinesOfBlock = kStageDepth /
 static_assert(DEPTH == 2 && TILE_M == 16 * kConsumerWarps && COLUMNS % 32 == 0 && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
 static_assert(AHEAD * (kRowBytes + kColumnBytes + 32) + STAGES * (kStageBytes + 16) == SHARED_BYTES, "op.yaml and the kernel differ");
 
-// kOrder: the element of k in the i-th place of a step.
-__device__ __forceinline__ constexpr int kOrder(int i) { return i % 8 / 2 * 4 + i / 8 * 2 + i % 2; }
+// place_of gives the element of k in the i-th place of a step.
+template <class Work>
+__device__ __forceinline__ constexpr int place_of(int i) {
+    return Work::kInParts ? i : i % 8 / 2 * 4 + i / 8 * 2 + i % 2;
+}
 
 // row_of is which of eight rows a lane has in the first of them.
 __device__ __forceinline__ int row_of() { return threadIdx.x % 32 / 8 + threadIdx.x / 4 % 2 * 4; }
@@ -181,13 +188,14 @@ __device__ __forceinline__ void read_step(const char* columns, int step, int col
     }
 }
 
+template <class Work>
 __device__ __forceinline__ void store_parts(char* stage, int step, int column, const float (&v)[kStepDepth], float power) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         unsigned high[4], low[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const int k = kOrder(8 * half + 2 * i);
+            const int k = place_of<Work>(8 * half + 2 * i);
             split(v[k] * power, v[k + 1] * power, high[i], low[i]);
         }
         char* const to = stage + step * kPlaneBytes + half * kSlabBytes + column * 16;
@@ -215,7 +223,7 @@ __device__ __forceinline__ void convert(const Shared& shared, const typename Wor
                 for (int step = 0; step < DEPTH; ++step) {
                     float v[kStepDepth];
                     read_step<Work::kAcross>(columns.stage(from), step, column, v);
-                    store_parts(parts.stage(to), step, column, v, power);
+                    store_parts<Work>(parts.stage(to), step, column, v, power);
                 }
                 columns.release_everywhere(from);
                 parts.give(to);
@@ -227,22 +235,27 @@ __device__ __forceinline__ void convert(const Shared& shared, const typename Wor
 // ---- The consumers.
 
 // split_rows gives a step's fragment of a warp's rows, in parts.
-template <class Rows>
-__device__ __forceinline__ void split_rows(const char* lines, const Rows& rows, int step, int k, unsigned (&high)[4], unsigned (&low)[4]) {
-    const int piece = step * 4 + static_cast<int>(threadIdx.x) % 4;
-    k += piece * 4;
+template <class Work>
+__device__ __forceinline__ void split_rows(const char* lines, const typename Work::Rows& rows, int step, unsigned (&high)[4], unsigned (&low)[4]) {
+    const int piece = (step * 4 + static_cast<int>(threadIdx.x) % 4) ^ row_of();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const float4 four = *reinterpret_cast<const float4*>(lines + half * 8 * kLineBytes + (piece ^ row_of()) * 16);
-        split(rows.factor(four.x, half, k), rows.factor(four.y, half, k + 1), high[half], low[half]);
-        split(rows.factor(four.z, half, k + 2), rows.factor(four.w, half, k + 3), high[half + 2], low[half + 2]);
+        const char* const at = lines + half * 8 * kLineBytes + piece * 16;
+        if constexpr (Work::kInParts) {
+            const uint4 parts = *reinterpret_cast<const uint4*>(at);
+            high[half] = parts.x, high[half + 2] = parts.y, low[half] = parts.z, low[half + 2] = parts.w;
+        } else {
+            const float4 four = *reinterpret_cast<const float4*>(at);
+            split(four.x * rows.power, four.y * rows.power, high[half], low[half]);
+            split(four.z * rows.power, four.w * rows.power, high[half + 2], low[half + 2]);
+        }
     }
 }
 
 template <class Work>
 __device__ __forceinline__ void consume(const Shared& shared, const typename Work::Operands& of, float* y) {
     typedef typename Work::Rows Rows;
-    const int warp = threadIdx.x / 32, mine = warp * 16 + row_of(), late = warp / 4 * (kChunk / 2);  // consumers move sums in turn
+    const int warp = threadIdx.x / 32, mine = warp * 16 + row_of(), late = Work::kInParts ? 0 : warp / 4 * (Work::kMoves / 2);  // consumers move sums in turn
     const int blocks = gridDim.x;
     const Ring<AHEAD> lines = shared.rows();
     const Ring<STAGES> parts = shared.parts();
@@ -252,22 +265,20 @@ __device__ __forceinline__ void consume(const Shared& shared, const typename Wor
     int index = blockIdx.x;
     Tile tile = Tiles<Work>::at(index);
     Rows rows(of, tile, tile.m * TILE_M + mine);
-    // leave is of the tile before the index-th; it looks for all that it needs again, since registers are few.
-    const auto leave = [&](int index) {
-        const Tile done = Tiles<Work>::at(index - blocks);
-        Work::leave(sums, of, Rows(of, done, done.m * TILE_M + mine), done, mine, y);
-    };
+    Tile done = tile;  // and what its rows needed: its sums have not left
+    Rows done_rows = rows;
     for (; index < Tiles<Work>::all(); index += blocks) {
         const int end = Work::stages(tile);
         Tile next = tile;
         Rows next_rows = rows;
         for (int s = 0; s < end; ++s, from.next(), before = at, at.next()) {
-            const bool begins = s == 0 || (s + late) % kChunk == 0, ends = s + 1 == end || (s + 1 + late) % kChunk == 0;
+            const bool begins = s == 0 || (s + late) % Work::kMoves == 0, ends = s + 1 == end || (s + 1 + late) % Work::kMoves == 0;
             unsigned high[DEPTH][4], low[DEPTH][4];
             lines.wait_full(from);
+            if (begins) rows.begin(s / Work::kMoves);
 #pragma unroll
             for (int step = 0; step < DEPTH; ++step) {
-                split_rows(lines.stage(from) + mine * kLineBytes, rows, step, s * kStageDepth, high[step], low[step]);
+                split_rows<Work>(lines.stage(from) + mine * kLineBytes, rows, step, high[step], low[step]);
                 if (step == 0) parts.wait_full(at);
                 if (step + 1 == DEPTH) lines.release(from);
                 const Slabs columns = {parts.stage(at) + step * kPlaneBytes, kSlabBytes}, rest = columns.moved(2 * kSlabBytes);
@@ -280,7 +291,7 @@ __device__ __forceinline__ void consume(const Shared& shared, const typename Wor
                 if (step == 0 && !begins) parts.release(before);
             }
             if (s == 0 && index >= blocks) {
-                leave(index);
+                Work::leave(sums, of, done_rows, done, mine, y);
 #pragma unroll
                 for (float& sum : sums) sum = 0.0f;
             }
@@ -291,13 +302,13 @@ __device__ __forceinline__ void consume(const Shared& shared, const typename Wor
             if (ends) {
                 wgmma_wait(some);
                 parts.release(at);
-#pragma unroll
-                for (int i = 0; i < COLUMNS / 2; ++i) sums[i] += some[i];
+                rows.move(sums, some);
             }
         }
+        done = tile, done_rows = rows;
         tile = next, rows = next_rows;
     }
-    leave(index);
+    Work::leave(sums, of, done_rows, done, mine, y);
 }
 
 // split_gemm is the whole kernel.
