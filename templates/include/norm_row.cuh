@@ -1,6 +1,7 @@
 // norm_row.cuh: elements over the root of their mean square; `Centered` takes their mean first.
-// Means and squares about them are merged as they are (Chan, Golub and LeVeque): sums of squares
-// would cancel where the mean is large.
+// A thread sums distances to the first element that it meets, and their squares: sums of the elements' own
+// squares would cancel where the mean is large. Threads' sums are merged as means and squares about them
+// (Chan, Golub and LeVeque), which takes divisions.
 #pragma once
 #include "element.cuh"
 
@@ -17,19 +18,32 @@ struct Weights {
 template <class Real, bool Centered>
 struct Norm {
     static constexpr bool kMaps = true;
-    Real count, mean, squares;
+    Real count, mean, rest, squares;  // until they settle: any element, distances to it, and their squares
 
-    __device__ __forceinline__ void start() { count = mean = squares = 0; }
+    __device__ __forceinline__ void start() { count = mean = rest = squares = 0; }
     template <int Count>
     __device__ __forceinline__ void join(const float (&v)[Count], long long, int) {
-        Norm some = {Count, 0, 0};
+        if (Centered && count == 0) mean = v[0];
+        Real some = 0;
 #pragma unroll
-        for (int e = 0; Centered && e < Count; ++e) some.mean += v[e] / Real(Count);
-#pragma unroll
-        for (int e = 0; e < Count; ++e) some.squares += (v[e] - some.mean) * (v[e] - some.mean);
-        merge(some);
+        for (int e = 0; e < Count; ++e) {
+            const Real apart = v[e] - mean;
+            some += apart;
+            squares += apart * apart;
+        }
+        if (Centered) rest += some;
+        count += Count;
     }
-    __device__ __forceinline__ void merge(const Norm& other) {
+    __device__ __forceinline__ void settle() {
+        if (!Centered || rest == 0) return;
+        const Real apart = rest / count, about = squares - rest * apart;
+        mean += apart;
+        squares = about < 0 ? Real(0) : about;
+        rest = 0;
+    }
+    __device__ __forceinline__ void merge(Norm other) {
+        settle();
+        other.settle();
         squares += other.squares;
         if (!Centered || other.count == 0) return;
         const Real all = count + other.count, apart = other.mean - mean, part = other.count / all;
@@ -38,6 +52,7 @@ struct Norm {
         count = all;
     }
     __device__ __forceinline__ void finish(const Seen& seen, Weights& weights) {
+        settle();
         squares = 1 / sqrt(squares / seen.length + Real(weights.eps));
         const long long first = seen.row % weights.groups * (seen.length / weights.plane);
         if (weights.weight) weights.weight += first;

@@ -11,7 +11,7 @@
 //   Row -> global         where each element has an answer, from where the row was kept
 //
 // The macros: TEAM threads a row in a block of THREADS, SPLIT blocks a row, VEC elements a vector,
-// UNROLL, and KEEP: where a row is until its state is known. `again` reads it a second time, from
+// UNROLL, STRIDED, where a row's blocks have vectors in turn and not parts of it, and KEEP: where a row is until its state is known. `again` reads it a second time, from
 // its end to its begin: what was read last is in the L2 still, where the row has not enough room.
 // `partly` has a thread's first HELD items in registers, and reads again what is behind the next KEPT.
 #pragma once
@@ -21,6 +21,9 @@ enum Keep { registers, shared, again, partly };
 
 #ifndef HELD
 #define HELD 0
+#endif
+#ifndef STRIDED
+#define STRIDED 0
 #endif
 #ifndef GIVEN
 #define GIVEN 0  // states are known beforehand
@@ -38,12 +41,13 @@ constexpr int kItems = (kVectors + TEAM * SPLIT - 1) / (TEAM * SPLIT);  // vecto
 constexpr bool kFull = kAligned && kVectors == kItems * TEAM * SPLIT;
 constexpr bool kAgain = KEEP == again || KEEP == partly;  // then the L2 shall have inputs, and no answers
 constexpr int kHeld = HELD < kItems ? HELD : kItems, kLoaded = kItems - kHeld;
+constexpr int kApart = STRIDED ? TEAM * SPLIT : TEAM;  // of a thread's vectors
 constexpr int kUnroll = KEEP == registers || UNROLL > kLoaded ? kLoaded : UNROLL;
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
 
 // load_once loads what the L2 may give up first: it is not read again. Else what it shall keep, being
-// older, would go before.
+// older, would go before, or what is to be written to memory yet.
 template <int Elements>
 __device__ __forceinline__ void load_once(float* to, const Element* from) {
     constexpr int kWords = Elements * sizeof(Element) / 4;
@@ -73,20 +77,20 @@ __device__ __forceinline__ auto give_vector(const Row& row, float (&y)[VEC], con
         give_vector(row, y, x, j, weights, 0L);
 }
 
-// Vectors are a thread's of a row: kItems, TEAM apart.
+// Vectors are a thread's of a row: kItems, kApart apart.
 struct Vectors {
     int member, from, lead;   // of the team; the thread's first vector; elements before the row in the row's first
     long long row, at;        // which it is; the begin of its first vector
     bool there;               // else the row is another's, and answered there
 
-    __device__ __forceinline__ Vectors(long long block, int part) : member(kColumns ? threadIdx.x / kRows : threadIdx.x % TEAM), from(part * kItems * TEAM + member) {
+    __device__ __forceinline__ Vectors(long long block, int part) : member(kColumns ? threadIdx.x / kRows : threadIdx.x % TEAM), from(part * (STRIDED ? 1 : kItems) * TEAM + member) {
         row = block * kRows + (kColumns ? threadIdx.x % kRows : threadIdx.x / TEAM);
         there = row < OUTER * static_cast<long long>(INNER);
         row = there ? row : 0;
         lead = kAligned ? 0 : row * LENGTH % VEC;
         at = kChunked ? row * CHUNK : row / INNER * LENGTH * INNER + row % INNER - lead;
     }
-    __device__ __forceinline__ int vector(int k) const { return from + k * TEAM; }
+    __device__ __forceinline__ int vector(int k) const { return from + k * kApart; }
     __device__ __forceinline__ Offset place(int k) const { return static_cast<Offset>(vector(k)) * VEC - lead; }
     __device__ __forceinline__ long long address(int k) const {
         const Offset j = static_cast<Offset>(vector(k)) * VEC;
@@ -170,9 +174,10 @@ __device__ __forceinline__ void by_groups(Group group) {
     if constexpr (!Back && kRest > 0) group(kItems - kRest, Count<kRest>());
 }
 
-// take_row joins a thread's items to a state.
-template <class Row>
-__device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& kept, const Element* x) {
+// take_row joins a thread's items to a state. It calls before(k) when those before item k are about to be loaded.
+template <class Row, class Before>
+__device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& kept, const Element* x, Before before) {
+    before(kHeld);
 #pragma unroll
     for (int k = 0; k < kHeld; ++k) of.load<true>(kept.own[k], x, k);
 #pragma unroll
@@ -180,7 +185,8 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
     by_groups<false>([&](int first, auto count) {
         constexpr int kCount = count.value;
         float v[kCount][VEC];
-        const bool once = KEEP == partly && kept.staged_to(first + kCount);
+        const bool once = !kAgain || !Row::kMaps || (KEEP == partly && kept.staged_to(first + kCount));
+        before(first + kCount);
 #pragma unroll
         for (int u = 0; !once && u < kCount; ++u) of.load<false>(v[u], x, first + u);
 #pragma unroll
@@ -191,12 +197,17 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
             float down[kCount];
 #pragma unroll
             for (int u = 0; u < kCount; ++u) down[u] = v[u][0];
-            state.join(down, of.place(first), TEAM);
+            state.join(down, of.place(first), kApart);
             return;
         }
 #pragma unroll
         for (int u = 0; u < kCount; ++u) of.join(state, v[u], first + u);
     });
+}
+
+template <class Row>
+__device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& kept, const Element* x) {
+    take_row(state, of, kept, x, [](int) {});
 }
 
 // give_row answers them.

@@ -13,6 +13,7 @@
 // this one: none draws two of a row while another has none.
 #pragma once
 #define KEEP partly
+#include "bulk_fetch.cuh"
 #include "dependent_launch.cuh"
 #include "rows.cuh"
 static_assert(TEAM == THREADS, "a block has one row at a time");
@@ -31,12 +32,26 @@ __device__ __forceinline__ void clear_turns(float* turns) {
     begin_dependents();
 }
 
-// fetch makes the L2 read the first items of a part while the block waits.
-__device__ __forceinline__ void fetch(const Vectors& of, const Element* x) {
+constexpr int kKept = KEPT < kLoaded ? KEPT / kUnroll * kUnroll : kLoaded;
+// Whether the copy engine brings items of all threads to the L2: they lie side by side in memory.
+constexpr bool kInBulk = AHEAD > 0 && (!kChunked || CHUNK % (TEAM * VEC) == 0);
+
+// fetch makes the L2 read items of a part which the block loads soon. Those that are not read a second time
+// leave it first.
+__device__ __forceinline__ void fetch(const Vectors& of, const Element* x, int first, int last) {
 #if !defined AUTOTUNE_EMULATOR
+    if constexpr (kInBulk) {
+        for (int k = first; threadIdx.x == 0 && k < last && k < kItems; ++k) {
+            const long long left = (LENGTH - static_cast<long long>(of.place(k))) * static_cast<int>(sizeof(Element));
+            constexpr int kItem = TEAM * VEC * sizeof(Element);
+            const int bytes = left < kItem ? static_cast<int>(left) & ~15 : kItem;
+            if (bytes > 0) bulk_fetch(x + of.address(k), bytes, k < kHeld + kKept);
+        }
+    } else {
 #pragma unroll
-    for (int k = 0; k < kUnroll; ++k)
-        if (of.whole(k)) asm volatile("prefetch.global.L2 [%0];" ::"l"(x + of.address(k)));
+        for (int k = 0; k < kUnroll; ++k)
+            if (first == 0 && of.whole(k)) asm volatile("prefetch.global.L2 [%0];" ::"l"(x + of.address(k)));
+    }
 #endif
 }
 
@@ -65,7 +80,6 @@ __device__ __forceinline__ Row row_of(const unsigned* parts, int* read) {
 
 template <class T>
 __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, float* counters, T* y, const Weights& weights) {
-    constexpr int kKept = KEPT < kLoaded ? KEPT / kUnroll * kUnroll : kLoaded;
     extern __shared__ __align__(16) unsigned char staged[];
     __shared__ int next, mine[SPLIT];  // parts of the row at hand: as a rule one
     wait_for_launches();
@@ -74,6 +88,7 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
     const auto row_at = [&](int drawn) { return static_cast<long long>(drawn / SPLIT) * AT_ONCE + group; };
     if (threadIdx.x == 0) next = atomicAdd(turns.drawn + group, 1);
     __syncthreads();
+    int fetched = 0;  // items of the part that was drawn
     for (int drawn = next; row_at(drawn) < OUTER;) {
         const long long row = row_at(drawn);
         Row<float>* const parts = reinterpret_cast<Row<float>*>(states) + row * SPLIT;
@@ -85,7 +100,10 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
             const int part = drawn % SPLIT, ahead = threadIdx.x == 0 ? atomicAdd(turns.drawn + group, 1) : 0;
             Row<float> state;
             state.start();
-            take_row(state, Vectors(row, part), kept, x);
+            const Vectors of(row, part);
+            take_row(state, of, kept, x, [&](int k) {
+                if (kInBulk && fetched < k + AHEAD) fetch(of, x, fetched, k + AHEAD), fetched = k + AHEAD;
+            });
             state = merge_team(state);
             if (threadIdx.x == 0) {
                 mine[count] = part, next = ahead, parts[part] = state;
@@ -93,9 +111,9 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
                 atomicAdd(turns.read + row, 1);
             }
             __syncthreads();
-            ++count, drawn = next;
+            ++count, drawn = next, fetched = 0;
         } while (row_at(drawn) == row);
-        if (row_at(drawn) < OUTER) fetch(Vectors(row_at(drawn), drawn % SPLIT), x);
+        if (row_at(drawn) < OUTER) fetch(Vectors(row_at(drawn), drawn % SPLIT), x, 0, AHEAD), fetched = AHEAD;
         const Row<float> all = row_of<Row<float>>(reinterpret_cast<const unsigned*>(parts), turns.read + row);
         while (count-- > 0) {
             const Vectors of(row, mine[count]);
