@@ -11,8 +11,9 @@
 //   Row -> global         where each element has an answer, from where the row was kept
 //
 // The macros: TEAM threads a row in a block of THREADS, SPLIT blocks a row, VEC elements a vector,
-// UNROLL, STRIDED, where a row's blocks have vectors in turn and not parts of it, and KEEP: where a row is until its state is known. `again` reads it a second time, from
+// UNROLL, and KEEP: where a row is until its state is known. `again` reads it a second time, from
 // its end to its begin: what was read last is in the L2 still, where the row has not enough room.
+// A row's blocks have parts of it or, STRIDED, vectors in turn: then all read in one place.
 // `partly` has a thread's first HELD items in registers, and reads again what is behind the next KEPT.
 #pragma once
 #include "row_state.cuh"
