@@ -81,6 +81,6 @@ struct Norm {
         if (from && plane == 1) return load_elements<Count>(to, from + j);
         const bool one = plane % Count == 0;  // of a channel
 #pragma unroll
-        for (int e = 0; from && e < Count; ++e) to[e] = one && e > 0 ? to[0] : to_float(from[(j + e) / plane]);
+        for (int e = 0; from && e < Count; ++e) to[e] = one && e > 0 ? to[0] : read_only(from + static_cast<unsigned long long>(j + e) / plane);
     }
 };
