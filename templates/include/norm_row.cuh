@@ -1,6 +1,7 @@
 // norm_row.cuh: elements over the root of their mean square; `Centered` takes their mean first.
 // A thread sums distances to the first element that it meets, and their squares: sums of the elements' own
-// squares would cancel where the mean is large. Threads' sums are merged as means and squares about them
+// squares would cancel where the mean is large. That element may be far from the others; so after 64 elements,
+// and as often as they double, the distances are those to the mean of all so far. Threads' sums are merged as means and squares about them
 // (Chan, Golub and LeVeque), which takes divisions.
 #pragma once
 #include "element.cuh"
@@ -31,9 +32,13 @@ struct Norm {
             some += apart;
             squares += apart * apart;
         }
-        if (Centered) rest += some;
+        rest += some;
+        const Real before = count;
         count += Count;
+        if (Centered && count >= 64 && doubled(before, count)) settle();
     }
+    // doubled tells whether a power of two lies between.
+    __device__ __forceinline__ static bool doubled(float before, float now) { return (__float_as_uint(before) ^ __float_as_uint(now)) >> 23 != 0; }
     __device__ __forceinline__ void settle() {
         if (!Centered || rest == 0) return;
         const Real apart = rest / count, about = squares - rest * apart;
