@@ -6,6 +6,7 @@
 //   held      vectors of a thread in registers, where shared memory has not enough room
 //   ahead     vectors of a thread that the L2 reads before: more bytes under way than threads have registers for
 //   strided   whether the blocks of a row have vectors in turn, so that all read in one place, or parts of it
+//   near      shared memory has the weights of a block's part, and not rows, which registers and the L2 have
 #include "rows_in_turn.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ turns) { clear_turns(turns); }
