@@ -13,7 +13,7 @@
 // The macros: TEAM threads a row in a block of THREADS, SPLIT blocks a row, VEC elements a vector,
 // UNROLL, and KEEP: where a row is until its state is known. `again` reads it a second time, from
 // its end to its begin: what was read last is in the L2 still, where the row has not enough room.
-// A row's blocks have parts of it or, STRIDED, vectors in turn: then all read in one place.
+// A row's blocks have its vectors in turn: so all of them read in one place.
 // `partly` has a thread's first HELD items in registers, and reads again what is behind the next KEPT.
 #pragma once
 #include "row_state.cuh"
@@ -23,8 +23,8 @@ enum Keep { registers, shared, again, partly };
 #ifndef HELD
 #define HELD 0
 #endif
-#ifndef STRIDED
-#define STRIDED 0
+#ifndef ONCE
+#define ONCE 0  // of what is kept here: the L2 gives it up first
 #endif
 #ifndef GIVEN
 #define GIVEN 0  // states are known beforehand
@@ -44,7 +44,7 @@ constexpr int kItems = (kVectors + TEAM * SPLIT - 1) / (TEAM * SPLIT);  // vecto
 constexpr bool kFull = kAligned && kVectors == kItems * TEAM * SPLIT;
 constexpr bool kAgain = KEEP == again || KEEP == partly;  // then the L2 shall have inputs, and no answers
 constexpr int kHeld = HELD < kItems ? HELD : kItems, kLoaded = kItems - kHeld;
-constexpr int kApart = STRIDED ? TEAM * SPLIT : TEAM;  // of a thread's vectors
+constexpr int kApart = kColumns ? TEAM : TEAM * SPLIT;  // of a thread's vectors
 constexpr int kUnroll = kLoaded == 0 ? 1 : KEEP == registers || UNROLL > kLoaded ? kLoaded : UNROLL;
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
@@ -86,7 +86,7 @@ struct Vectors {
     long long row, at;        // which it is; the begin of its first vector
     bool there;               // else the row is another's, and answered there
 
-    __device__ __forceinline__ Vectors(long long block, int part) : member(kColumns ? threadIdx.x / kRows : threadIdx.x % TEAM), from(part * (STRIDED ? 1 : kItems) * TEAM + member) {
+    __device__ __forceinline__ Vectors(long long block, int part) : member(kColumns ? threadIdx.x / kRows : threadIdx.x % TEAM), from(part * (kColumns ? kItems : 1) * TEAM + member) {
         row = block * kRows + (kColumns ? threadIdx.x % kRows : threadIdx.x / TEAM);
         there = row < OUTER * static_cast<long long>(INNER);
         row = there ? row : 0;
@@ -178,10 +178,9 @@ __device__ __forceinline__ void by_groups(Group group) {
     if constexpr (!Back && kRest > 0) group(kItems - kRest, Count<kRest>());
 }
 
-// take_row joins a thread's items to a state. It calls before(k) when those before item k are about to be loaded.
-template <class Row, class Before>
-__device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& kept, const Element* x, Before before) {
-    before(kHeld);
+// take_row joins a thread's items to a state.
+template <class Row>
+__device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& kept, const Element* x) {
 #pragma unroll
     for (int k = 0; k < kHeld; ++k) of.load<true>(kept.own[k], x, k);
 #pragma unroll
@@ -189,8 +188,7 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
     by_groups<false>([&](int first, auto count) {
         constexpr int kCount = count.value;
         float v[kCount][VEC];
-        const bool once = !kAgain || !Row::kMaps || (KEEP == partly && kept.staged_to(first + kCount));
-        before(first + kCount);
+        const bool once = (!kAgain && ONCE) || !Row::kMaps || (KEEP == partly && kept.staged_to(first + kCount));
 #pragma unroll
         for (int u = 0; !once && u < kCount; ++u) of.load<false>(v[u], x, first + u);
 #pragma unroll
@@ -207,11 +205,6 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
 #pragma unroll
         for (int u = 0; u < kCount; ++u) of.join(state, v[u], first + u);
     });
-}
-
-template <class Row>
-__device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& kept, const Element* x) {
-    take_row(state, of, kept, x, [](int) {});
 }
 
 // give_row answers them. weights_of(k) gives an item's weights.

@@ -4,8 +4,6 @@
 //   at_once   rows under way: few leave each row more shared memory, and need more blocks that meet
 //   resident  blocks of a multiprocessor: one loads while another waits or answers
 //   held      vectors of a thread in registers, where shared memory has not enough room
-//   ahead     vectors of a thread that the L2 reads before: more bytes under way than threads have registers for
-//   strided   whether the blocks of a row have vectors in turn, so that all read in one place, or parts of it
 //   near      shared memory has the weights of a block's part, and not rows, which registers and the L2 have
 #include "rows_in_turn.cuh"
 

@@ -15,7 +15,6 @@
 #ifndef WEIGHED
 #define WEIGHED 0
 #endif
-#include "bulk_fetch.cuh"
 #include "dependent_launch.cuh"
 #include "rows.cuh"
 static_assert(TEAM == THREADS, "a block has one row at a time");
@@ -55,25 +54,13 @@ __device__ __forceinline__ bool all_read(const int* read, int looks) {
 }
 
 constexpr int kKept = KEPT < kLoaded ? KEPT / kUnroll * kUnroll : kLoaded;
-// Whether the copy engine brings items of all threads to the L2: they lie side by side in memory.
-constexpr bool kInBulk = AHEAD > 0 && (!kChunked || CHUNK % (TEAM * VEC) == 0);
 
-// fetch makes the L2 read items of a part which the block loads soon. Those that are not read a second time
-// leave it first.
-__device__ __forceinline__ void fetch(const Vectors& of, const Element* x, int first, int last) {
+// fetch makes the L2 read the first items of a part while the block waits.
+__device__ __forceinline__ void fetch(const Vectors& of, const Element* x) {
 #if !defined AUTOTUNE_EMULATOR
-    if constexpr (kInBulk) {
-        for (int k = first; threadIdx.x == 0 && k < last && k < kItems; ++k) {
-            const long long left = (LENGTH - static_cast<long long>(of.place(k))) * static_cast<int>(sizeof(Element));
-            constexpr int kItem = TEAM * VEC * sizeof(Element);
-            const int bytes = left < kItem ? static_cast<int>(left) & ~15 : kItem;
-            if (bytes > 0) bulk_fetch(x + of.address(k), bytes, k < kHeld + kKept);
-        }
-    } else {
 #pragma unroll
-        for (int k = 0; k < kUnroll; ++k)
-            if (first == 0 && of.whole(k)) asm volatile("prefetch.global.L2 [%0];" ::"l"(x + of.address(k)));
-    }
+    for (int k = 0; k < kUnroll; ++k)
+        if (of.whole(k)) asm volatile("prefetch.global.L2 [%0];" ::"l"(x + of.address(k)));
 #endif
 }
 
@@ -137,7 +124,7 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
     const Near near(staged, weights, Vectors(0, own));
     wait_for_launches();
     const Turns turns(counters);
-    for (long long row = group, fetched = 0; row < OUTER; row += AT_ONCE) {
+    for (long long row = group; row < OUTER; row += AT_ONCE) {
         Row<float>* const parts = reinterpret_cast<Row<float>*>(states) + row * SPLIT;
         Kept kept;
         kept.staged = near.place(2 * WEIGHED) - threadIdx.x * VEC;
@@ -146,12 +133,9 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
         for (int next = 0;; next = (next + 1) % SPLIT) {
             const int part = (own + next) % SPLIT;
             if (draw(turns.drawn + row * SPLIT + part)) {
-                const Vectors of(row, part);
                 Row<float> state;
                 state.start();
-                take_row(state, of, kept, x, [&](int k) {
-                    if (kInBulk && fetched < k + AHEAD) fetch(of, x, fetched, k + AHEAD), fetched = k + AHEAD;
-                });
+                take_row(state, Vectors(row, part), kept, x);
                 state = merge_team(state);
                 if (threadIdx.x == 0) {
                     mine[count] = part, parts[part] = state;
@@ -160,11 +144,9 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
                 }
                 ++count;
             }
-            fetched = 0;
-            if (next == 0 && row + AT_ONCE < OUTER) fetch(Vectors(row + AT_ONCE, own), x, 0, AHEAD);
+            if (next == 0 && row + AT_ONCE < OUTER) fetch(Vectors(row + AT_ONCE, own), x);
             if (all_read(turns.read + row, next == 0 ? kLooks : 1)) break;
         }
-        fetched = AHEAD;
         const Row<float> all = row_of<Row<float>>(reinterpret_cast<const unsigned*>(parts));
         while (count-- > 0) {
             const Vectors of(row, mine[count]);
