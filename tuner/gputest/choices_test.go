@@ -8,7 +8,7 @@ import (
 )
 
 // What templates' defaults do not reach: clusters that share what they load, sums of splits that leave as whole
-// rows, groups that are multiplied together, passes of a stream, rows by blocks that stay or that keep weights.
+// rows, groups that are multiplied together, passes of a stream. Rows by blocks that stay, or that keep weights.
 func TestChoicesBeyondDefaults(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, drawn: 1, few: true}
