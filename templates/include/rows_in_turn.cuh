@@ -33,24 +33,32 @@ __device__ __forceinline__ void clear_turns(float* turns) {
     begin_dependents();
 }
 
+// Waiting is what threads of a block know together of a row that others read, too.
+struct Waiting {
+    bool all_read;
+    int drawn, ahead;  // what a part was before, and one of the next row: 0, or 1 if a block had it
+};
+
 // draw tells whether a part is this block's, and nobody else's.
-__device__ __forceinline__ bool draw(int* drawn) {
-    __shared__ int before;
-    if (threadIdx.x == 0) before = atomicExch(drawn, 1);
+__device__ __forceinline__ bool draw(Waiting& shared, int* drawn) {
+    if (threadIdx.x == 0) shared.drawn = atomicExch(drawn, 1);
     __syncthreads();
-    return before == 0;
+    return shared.drawn == 0;
 }
 
-// all_read waits until all parts of a row are read, or until it has looked often enough.
-__device__ __forceinline__ bool all_read(const int* read, int looks) {
-    __shared__ bool all;
+// all_read waits until all parts of a row are read, or until it has looked often enough. Meanwhile it draws a part of
+// the next row, if any.
+__device__ __forceinline__ bool all_read(Waiting& shared, const int* read, int looks, int* draws) {
     if (threadIdx.x == 0) {
+        if (draws) shared.ahead = atomicExch(draws, 1);
+        bool all;
         do all = *static_cast<const volatile int*>(read) == SPLIT;
         while (!all && --looks > 0);
         __threadfence();
+        shared.all_read = all;
     }
     __syncthreads();
-    return all;
+    return shared.all_read;
 }
 
 constexpr int kKept = KEPT < kLoaded ? KEPT / kUnroll * kUnroll : kLoaded;
@@ -118,24 +126,29 @@ __device__ __forceinline__ Row row_of(const unsigned* parts) {
 template <class T>
 __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, float* counters, T* y, const Weights& weights) {
     extern __shared__ __align__(16) unsigned char staged[];
+    __shared__ Waiting shared;
     __shared__ int mine[SPLIT];  // parts of the row at hand: as a rule one
     constexpr int kLooks = 4096;
     const int group = blockIdx.x / SPLIT, own = blockIdx.x % SPLIT;
     const Near near(staged, weights, Vectors(0, own));
     wait_for_launches();
     const Turns turns(counters);
+    bool begins = group < OUTER && draw(shared, turns.drawn + static_cast<long long>(group) * SPLIT + own);  // with its own part
     for (long long row = group; row < OUTER; row += AT_ONCE) {
+        const bool more = row + AT_ONCE < OUTER;
+        int* const next = turns.drawn + (row + AT_ONCE) * SPLIT + own;
         Row<float>* const parts = reinterpret_cast<Row<float>*>(states) + row * SPLIT;
         Kept kept;
         kept.staged = near.place(2 * WEIGHED) - threadIdx.x * VEC;
         kept.items = kKept;
         int count = 0;
-        for (int next = 0;; next = (next + 1) % SPLIT) {
-            const int part = (own + next) % SPLIT;
-            if (draw(turns.drawn + row * SPLIT + part)) {
+        for (int turn = 0;; ++turn) {
+            const int part = (own + turn) % SPLIT;
+            if (turn == 0 ? begins : draw(shared, turns.drawn + row * SPLIT + part)) {
                 Row<float> state;
                 state.start();
                 take_row(state, Vectors(row, part), kept, x);
+                __syncthreads();  // all know the state of the row before
                 state = merge_team(state);
                 if (threadIdx.x == 0) {
                     mine[count] = part, parts[part] = state;
@@ -144,9 +157,10 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
                 }
                 ++count;
             }
-            if (next == 0 && row + AT_ONCE < OUTER) fetch(Vectors(row + AT_ONCE, own), x);
-            if (all_read(turns.read + row, next == 0 ? kLooks : 1)) break;
+            if (turn == 0 && more) fetch(Vectors(row + AT_ONCE, own), x);
+            if (all_read(shared, turns.read + row, turn % SPLIT == 0 ? kLooks : 1, turn == 0 && more ? next : nullptr)) break;
         }
+        begins = more && shared.ahead == 0;
         const Row<float> all = row_of<Row<float>>(reinterpret_cast<const unsigned*>(parts));
         while (count-- > 0) {
             const Vectors of(row, mine[count]);
