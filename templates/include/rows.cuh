@@ -32,10 +32,10 @@ enum Keep { registers, shared, again, partly };
 
 #if LENGTH > 0x3fffffff
 typedef long long Offset;
-typedef unsigned long long Distance;  // from a row's first vector: divisions by constants are shorter without a sign
+typedef unsigned long long Along;  // from a row's first vector: divisions by constants are shorter without a sign
 #else
 typedef int Offset;
-typedef unsigned Distance;
+typedef unsigned Along;
 #endif
 constexpr bool kColumns = INNER > 1, kAligned = LENGTH % VEC == 0, kChunked = CHUNK < LENGTH;
 constexpr int kRows = THREADS / TEAM;  // of a block
@@ -96,7 +96,7 @@ struct Vectors {
     __device__ __forceinline__ int vector(int k) const { return from + k * kApart; }
     __device__ __forceinline__ Offset place(int k) const { return static_cast<Offset>(vector(k)) * VEC - lead; }
     __device__ __forceinline__ long long address(int k) const {
-        const Distance j = static_cast<Distance>(vector(k)) * VEC;
+        const Along j = static_cast<Along>(vector(k)) * VEC;
         return at + (kChunked ? j / CHUNK * (static_cast<long long>(CHUNK) * OUTER) + j % CHUNK : j * static_cast<long long>(INNER));
     }
     // whole tells whether item k lies within the row.
