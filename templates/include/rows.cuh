@@ -45,7 +45,7 @@ constexpr bool kFull = kAligned && kVectors == kItems * TEAM * SPLIT;
 constexpr bool kAgain = KEEP == again || KEEP == partly;  // then the L2 shall have inputs, and no answers
 constexpr int kHeld = HELD < kItems ? HELD : kItems, kLoaded = kItems - kHeld;
 constexpr int kApart = kColumns ? TEAM : TEAM * SPLIT;  // of a thread's vectors
-constexpr int kUnroll = kLoaded == 0 ? 1 : KEEP == registers || UNROLL > kLoaded ? kLoaded : UNROLL;
+constexpr int kUnroll = KEEP == registers || UNROLL > kLoaded ? kLoaded : UNROLL;
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
 
@@ -143,8 +143,7 @@ struct Vectors {
 struct Kept {
     float own[KEEP == registers ? kItems : kHeld > 0 ? kHeld : 1][VEC];
     Element* staged;
-    int items;  // that are in shared memory, behind those held: all, or the first of `partly`
-    bool holds = true;
+    int items;  // that are in shared memory, behind those held: all, or the first of `partly`; 0: none is held either
 
     __device__ __forceinline__ bool staged_to(int k) const { return k <= kHeld + items; }
     __device__ __forceinline__ Element* place(int k) const { return staged + ((k - kHeld) * THREADS + static_cast<int>(threadIdx.x)) * VEC; }
@@ -207,24 +206,24 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
     });
 }
 
-// give_row answers them. weights_of(k) gives an item's weights.
-template <class Row, class Of>
-__device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, Of weights_of) {
+// give_row answers them.
+template <class Row>
+__device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights) {
     by_groups<kAgain>([&](int first, auto count) {
         float v[count.value][VEC];
         kept.get(v, of, x, first);
 #pragma unroll
-        for (int u = 0; u < count.value; ++u) of.give(state, v[u], y, weights_of(first + u), first + u);
+        for (int u = 0; u < count.value; ++u) of.give(state, v[u], y, weights, first + u);
     });
 #pragma unroll
     for (int k = 0; k < kHeld; ++k) {
         float v[VEC];
-        if (!kept.holds)
+        if (kept.items == 0)
             of.load<true>(v, x, k);
         else
 #pragma unroll
             for (int e = 0; e < VEC; ++e) v[e] = kept.own[k][e];
-        of.give(state, v, y, weights_of(k), k);
+        of.give(state, v, y, weights, k);
     }
 }
 
@@ -283,7 +282,7 @@ __device__ __forceinline__ void answer_rows(const Element* x, T* y, Weights weig
     if (!of.there) return;
     state.finish({LENGTH, of.row, of.from == 0}, weights);
     if constexpr (Row<float>::kMaps)
-        give_row(state, of, kept, x, y, [&](int) { return weights; });
+        give_row(state, of, kept, x, y, weights);
     else if (of.from == 0)
         y[of.row] = to_answer<T>(state.give(0.0f, 0, weights));
 }

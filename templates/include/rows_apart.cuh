@@ -29,7 +29,7 @@ __device__ __forceinline__ void give_apart(const Element* x, const float* states
     if (!of.there) return;
     state.finish({LENGTH, of.row, of.from == 0}, weights);
     if constexpr (Row<float>::kMaps)
-        give_row(state, of, Kept(), x, y, [&](int) { return weights; });
+        give_row(state, of, Kept(), x, y, weights);
     else if (of.member == 0)
         y[of.row] = to_answer<T>(state.give(0.0f, 0, weights));
 }

@@ -4,7 +4,6 @@
 //   at_once   rows under way: few leave each row more shared memory, and need more blocks that meet
 //   resident  blocks of a multiprocessor: one loads while another waits or answers
 //   held      vectors of a thread in registers, where shared memory has not enough room
-//   near      shared memory has the weights of a block's part, and not rows, which registers and the L2 have
 #include "rows_in_turn.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ turns) { clear_turns(turns); }

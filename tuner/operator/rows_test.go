@@ -10,7 +10,7 @@ import (
 // that do not, columns, and few that are long.
 var rowProblems = []string{
 	"5x1003x1 normal", // no two rows begin alike
-	"3x6144x1 type=bf16 negative",
+	"3x2048x1 type=bf16 negative",
 	"19x24x1 uniform01",
 	"2x65x40 normal",
 	"3x31x7 special",
