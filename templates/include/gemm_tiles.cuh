@@ -52,7 +52,7 @@
 #ifndef SHARING
 #define SHARING 0
 #endif
-constexpr int kInStep = SHARING > 0 ? SHARING : CLUSTER;
+constexpr int kInStep = SHARING > CLUSTER ? SHARING : CLUSTER;
 static_assert(kInStep % CLUSTER == 0, "blocks of a cluster are at the same stages");
 
 struct Tile {
