@@ -21,6 +21,8 @@ func TestChoicesBeyondDefaults(t *testing.T) {
 		{"conv2d", "2x64x10x12 c_out=96 padding=1 type=bf16 layout=nhwc", "fp32", "tma_channels_16bit", "cluster == 2 and columns == 96 and row_blocks == 1"},
 		{"conv2d", "1x64x9x8 c_out=64 padding=1 groups=16 bias=true type=f16 layout=nhwc", "fp32", "tma_channels_16bit", "splits == 1 and columns == 64 and row_blocks == 1"},
 		{"conv2d", "1x32x9x8 c_out=32 padding=1 groups=4 layout=nhwc", "tf32", "tma_channels", "splits == 2 and columns == 64 and row_blocks == 1"},
+		{"conv2d", "1x64x9x8 c_out=64 padding=1 groups=2 bias=true layout=nhwc", "tf32", "tma_channels_scaled", "splits == 2 and columns == 64 and row_blocks == 1"},
+		{"conv2d", "1x72x40x52 c_out=60 padding=1 layout=nhwc", "tf32_even", "tma_channels_scaled", "sharing == 1 and cluster == 2 and columns == 64 and row_blocks == 1 and box == 8"},
 	} {
 		o, err := operator.Find(c.operator)
 		if err != nil {
