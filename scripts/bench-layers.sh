@@ -1,6 +1,6 @@
 #!/bin/bash
 # Measures problems of public networks (scripts/layers.txt) on this machine's GPU: for
-# each a search from an empty cache, and PyTorch in turns with its winner, in the ways that -b
+# each a search that knows no other, and PyTorch in turns with its winner, in the ways that -b
 # names as --baseline does. Each winner is exported as a PyTorch module, and its largest error
 # against double precision set beside PyTorch's own. Prints a table in Markdown; with -o, the
 # searches' documents, words and modules go to a folder, and with -m the table to a file, too.
@@ -9,7 +9,7 @@
 #
 # NAMEs are beginnings of problems' names, or their ends after a *; without any, all problems are
 # measured. With -e nothing is exported and no error measured, which takes nvcc and a minute or two.
-# A row takes LONG and some 5 s of PyTorch; with -b torch alone, 3 s.
+# One command searches all problems, so that PyTorch is imported once.
 set -eu
 cd "$(dirname "$0")/.."
 bin=${AUTOTUNE:-bin/autotune}
@@ -46,16 +46,16 @@ torch=
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then torch=yes; fi
 touch "$scratch/errors"
 
-while read -r name operator shape math parameters; do
-	settings=()
-	for parameter in $parameters; do settings+=(--set "$parameter"); done
-	rm -f "$out/$name.json" "$out/$name.py"
-	# shellcheck disable=SC2086
-	XDG_CACHE_HOME=$scratch/$name CUDA_CACHE_PATH=$scratch/nvrtc $bin search "$operator" --shape "$shape" "${settings[@]}" \
-		--math "$math" --device cuda:0 --time "$long" --baseline "$ways" --json "$out/$name.json" $flags >"$out/$name.txt" 2>&1 </dev/null ||
-		tail -n 3 "$out/$name.txt"
+# One search after another, each as if it were the first. One process of PyTorch serves them all.
+(cd "$out" && while read -r name _; do rm -f "$name.json" "$name.py"; done) <"$scratch/problems"
+scripts/layers_problems.py ask <"$scratch/problems" >"$scratch/problems.json"
+# shellcheck disable=SC2086
+CUDA_CACHE_PATH=$scratch/nvrtc $bin search --problems "$scratch/problems.json" --no-cache --device cuda:0 --time "$long" --baseline "$ways" \
+	--json "$scratch/all.json" $flags >"$out/searches.txt" 2>&1 || tail -n 3 "$out/searches.txt"
+[ -e "$scratch/all.json" ] && scripts/layers_problems.py split "$scratch/all.json" "$out" <"$scratch/problems"
+while read -r name _; do
 	if [ -n "$torch" ] && [ -n "$errors" ] && [ -e "$out/$name.json" ]; then
-		$bin export --from "$out/$name.json" --format pytorch -o "$out/$name.py" >>"$out/$name.txt" 2>&1 </dev/null || tail -n 1 "$out/$name.txt"
+		$bin export --from "$out/$name.json" --format pytorch -o "$out/$name.py" >>"$out/searches.txt" 2>&1 || tail -n 1 "$out/searches.txt"
 	fi
 done <"$scratch/problems"
 
