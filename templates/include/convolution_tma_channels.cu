@@ -19,6 +19,7 @@
 //
 // What the tunables trade, but for those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES  large boxes are fewer copies; small ones fit into what is to be computed
+#define WHOLE_ROWS
 #include "channel_boxes.cuh"
 #include "channels_output.cuh"
 #include "place.cuh"
