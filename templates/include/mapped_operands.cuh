@@ -38,6 +38,18 @@ __device__ __forceinline__ void make_maps(float* maps, const RowsBox& rows, cons
         make_tensor_map(made + 1, scratch + 1, columns);
 }
 
+// own_maps has a warp of the producers make both maps, for this block alone: `maps` has room for two each.
+template <class RowsBox, class ColumnsBox>
+__device__ __forceinline__ MappedOperands own_maps(char* memory, float* maps, const RowsBox& rows, const ColumnsBox& columns) {
+    static_assert(kBuffersBytes == 256, "there is room in shared memory while none needs buffers");
+    TensorMap *const made = reinterpret_cast<TensorMap*>(maps) + 2 * blockIdx.x, *const scratch = reinterpret_cast<TensorMap*>(Pipeline{memory}.stage(STAGES));
+    if (threadIdx.x / 32 == kProducerThread / 32) {
+        make_own_tensor_map(made, scratch, rows);
+        make_own_tensor_map(made + 1, scratch + 1, columns);
+    }
+    return {made, made + 1};
+}
+
 template <class Boxes>
 struct TensorMaps {
     typedef typename Boxes::Products Products;
@@ -59,10 +71,14 @@ struct TensorMaps {
     }
 };
 
-// mapped_gemm is the whole kernel, of the rows' map and the columns' behind it.
-template <class Work, class Boxes, class Stored>
-__device__ __forceinline__ void mapped_gemm(uint4* memory, const float* maps, typename Work::Output::Given given, Stored* y,
-                                            const LeftSums& left = {}) {
+// made_maps are the rows' and, behind it, the columns', of a launch before.
+__device__ __forceinline__ MappedOperands made_maps(const float* maps) {
     const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
-    slab_gemm<Work, TensorMaps<Boxes>>(reinterpret_cast<char*>(memory), {made, made + 1}, given, y, 0, left);
+    return {made, made + 1};
+}
+
+// mapped_gemm is the whole kernel, of maps of a launch before.
+template <class Work, class Boxes, class Stored>
+__device__ __forceinline__ void mapped_gemm(uint4* memory, const float* maps, typename Work::Output::Given given, Stored* y) {
+    slab_gemm<Work, TensorMaps<Boxes>>(reinterpret_cast<char*>(memory), made_maps(maps), given, y);
 }
