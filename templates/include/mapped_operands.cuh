@@ -38,10 +38,10 @@ __device__ __forceinline__ void make_maps(float* maps, const RowsBox& rows, cons
         make_tensor_map(made + 1, scratch + 1, columns);
 }
 
-// own_maps has a warp of the producers make both maps, for this block alone: `maps` has room for two each.
+// own_maps has a warp of the producers make both maps, for this block alone: `maps` has room for two each. It takes
+// room of the epilogue's, which begins later.
 template <class RowsBox, class ColumnsBox>
 __device__ __forceinline__ MappedOperands own_maps(char* memory, float* maps, const RowsBox& rows, const ColumnsBox& columns) {
-    static_assert(kBuffersBytes == 256, "there is room in shared memory while none needs buffers");
     TensorMap *const made = reinterpret_cast<TensorMap*>(maps) + 2 * blockIdx.x, *const scratch = reinterpret_cast<TensorMap*>(Pipeline{memory}.stage(STAGES));
     if (threadIdx.x / 32 == kProducerThread / 32) {
         make_own_tensor_map(made, scratch, rows);
