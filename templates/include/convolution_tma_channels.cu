@@ -207,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #if MADE
     const MappedOperands operands = made_maps(maps);
 #else
-    const MappedOperands operands = own_maps(reinterpret_cast<char*>(memory), maps, pixels_box(x), weights_box(weight));
+    const MappedOperands operands = own_maps(memory, maps, pixels_box(x), weights_box(weight));
 #endif
     slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), operands, {bias, channel_scales}, y, Work::Plain{x, weight, bias});
 }

@@ -41,8 +41,8 @@ __device__ __forceinline__ void make_maps(float* maps, const RowsBox& rows, cons
 // own_maps has a warp of the producers make both maps, for this block alone: `maps` has room for two each. It takes
 // room of the epilogue's, which begins later.
 template <class RowsBox, class ColumnsBox>
-__device__ __forceinline__ MappedOperands own_maps(char* memory, float* maps, const RowsBox& rows, const ColumnsBox& columns) {
-    TensorMap *const made = reinterpret_cast<TensorMap*>(maps) + 2 * blockIdx.x, *const scratch = reinterpret_cast<TensorMap*>(Pipeline{memory}.stage(STAGES));
+__device__ __forceinline__ MappedOperands own_maps(uint4* memory, float* maps, const RowsBox& rows, const ColumnsBox& columns) {
+    TensorMap *const made = reinterpret_cast<TensorMap*>(maps) + 2 * blockIdx.x, *const scratch = reinterpret_cast<TensorMap*>(Pipeline{reinterpret_cast<char*>(memory)}.stage(STAGES));
     if (threadIdx.x / 32 == kProducerThread / 32) {
         make_own_tensor_map(made, scratch, rows);
         make_own_tensor_map(made + 1, scratch + 1, columns);
@@ -77,8 +77,9 @@ __device__ __forceinline__ MappedOperands made_maps(const float* maps) {
     return {made, made + 1};
 }
 
-// mapped_gemm is the whole kernel, of maps of a launch before.
+// mapped_gemm is the whole kernel.
 template <class Work, class Boxes, class Stored>
-__device__ __forceinline__ void mapped_gemm(uint4* memory, const float* maps, typename Work::Output::Given given, Stored* y) {
-    slab_gemm<Work, TensorMaps<Boxes>>(reinterpret_cast<char*>(memory), made_maps(maps), given, y);
+__device__ __forceinline__ void mapped_gemm(uint4* memory, const MappedOperands& operands, typename Work::Output::Given given, Stored* y,
+                                            const LeftSums& left = {}) {
+    slab_gemm<Work, TensorMaps<Boxes>>(reinterpret_cast<char*>(memory), operands, given, y, 0, left);
 }

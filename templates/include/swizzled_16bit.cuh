@@ -83,20 +83,16 @@ struct Lines {
     }
 };
 
-// MatricesBoxes are what maps are made of.
-template <class Work>
-struct MatricesBoxes {
-    TensorBox<3, Element> rows, columns;
-    __device__ __forceinline__ MatricesBoxes(const Matrices<Element>& a, const Matrices<Element>& b, int k)
-        : rows(Lines<Work::kRowsAlongK, TILE_M>::box(a.first, a.lines, k, a.batch)),
-          columns(Lines<Work::kColumnsAlongK, TILE_N, CLUSTER>::box(b.first, b.lines, k, b.batch)) {}
-};
-
-// map_matrices is the launch that makes the maps.
+// map_matrices is the launch that makes the maps, and own_matrices has a block make them for itself.
 template <class Work>
 __device__ __forceinline__ void map_matrices(float* maps, const Matrices<Element>& rows, const Matrices<Element>& columns, int k) {
-    const MatricesBoxes<Work> boxes(rows, columns, k);
-    make_maps(maps, boxes.rows, boxes.columns);
+    make_maps(maps, Lines<Work::kRowsAlongK, TILE_M>::box(rows.first, rows.lines, k, rows.batch),
+              Lines<Work::kColumnsAlongK, TILE_N, CLUSTER>::box(columns.first, columns.lines, k, columns.batch));
+}
+template <class Work>
+__device__ __forceinline__ MappedOperands own_matrices(uint4* memory, float* maps, const Matrices<Element>& rows, const Matrices<Element>& columns, int k) {
+    return own_maps(memory, maps, Lines<Work::kRowsAlongK, TILE_M>::box(rows.first, rows.lines, k, rows.batch),
+                    Lines<Work::kColumnsAlongK, TILE_N, CLUSTER>::box(columns.first, columns.lines, k, columns.batch));
 }
 
 struct MappedProducts {

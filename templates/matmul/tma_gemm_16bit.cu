@@ -54,16 +54,14 @@ extern "C" __global__ void __launch_bounds__(64)
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(float* __restrict__ maps, const Element* __restrict__ bias, Element* __restrict__ y, float* __restrict__ left) {
     extern __shared__ __align__(1024) uint4 memory[];
-    slab_gemm<Work, TensorMaps<Boxes16Bit>>(reinterpret_cast<char*>(memory), made_maps(maps), bias, leaving(y), 0, {left, LeftSums::behind(maps)});
+    mapped_gemm<Work, Boxes16Bit>(memory, made_maps(maps), bias, leaving(y), {left, LeftSums::behind(maps)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(const Element* __restrict__ a, const Element* __restrict__ b, float* __restrict__ maps,
                           const Element* __restrict__ bias, Stored* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    const MatricesBoxes<Work> boxes({a, M, BATCHES_A}, {b, N, BATCHES_B}, K);
-    const MappedOperands operands = own_maps(reinterpret_cast<char*>(memory), maps, boxes.rows, boxes.columns);
-    slab_gemm<Work, TensorMaps<Boxes16Bit>>(reinterpret_cast<char*>(memory), operands, bias, leaving(y));
+    mapped_gemm<Work, Boxes16Bit>(memory, own_matrices<Work>(memory, maps, {a, M, BATCHES_A}, {b, N, BATCHES_B}, K), bias, leaving(y));
 }
 #endif
 
