@@ -111,14 +111,15 @@ func TestNearestWinners(t *testing.T) {
 }
 
 func TestAfterLikely(t *testing.T) {
-	for _, c := range []struct{ likely, others, want []int64 }{
-		{nil, nil, nil},
-		{nil, []int64{1, 2}, []int64{1, 2}},
-		{[]int64{7, 8, 9}, []int64{1, 2}, []int64{7, 1, 8, 9, 2}},
-		{[]int64{7}, nil, []int64{7}},
+	for _, c := range []struct{ likely, untuned, won, want []int64 }{
+		{},
+		{untuned: []int64{1, 2}, want: []int64{1, 2}},
+		{untuned: []int64{1, 2}, won: []int64{5}, want: []int64{1, 5, 2}},
+		{[]int64{7, 8, 9}, []int64{1, 2}, []int64{5, 6}, []int64{7, 1, 5, 6, 8, 9, 2}},
+		{likely: []int64{7}, want: []int64{7}},
 	} {
-		if got := afterLikely(c.likely, c.others); !slices.Equal(got, c.want) {
-			t.Errorf("%v and %v give %v, want %v", c.likely, c.others, got, c.want)
+		if got := afterLikely(c.likely, c.untuned, c.won); !slices.Equal(got, c.want) {
+			t.Errorf("%v, %v and %v give %v, want %v", c.likely, c.untuned, c.won, got, c.want)
 		}
 	}
 }

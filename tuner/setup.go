@@ -90,17 +90,8 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 		start, s.out.StartedFrom = nearestWinners(records, s.out, s.space)
 		s.out.Warnings = append(s.out.Warnings, warnings...)
 	}
-	for _, c := range s.First {
-		if id, ok := s.space.Index(c); ok {
-			start = append(start, id)
-		}
-	}
-	var untuned []int64
-	for _, c := range defaults {
-		if id, ok := s.space.Index(c); ok {
-			untuned = append(untuned, id)
-		}
-	}
+	start = append(start, indices(s.space, s.First)...)
+	untuned := indices(s.space, defaults)
 	if s.can.Compiles && s.can.Caveat == "" && !s.Recheck { // estimates are of a GPU
 		var err error
 		if s.looking.expected, err = expectedOf(s.problem, s.space, s.Seed); err != nil {
@@ -113,7 +104,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 	}
 	s.field = final.NewField(scaleOf(s.problem, s.Objective), baseline, defaults)
 	s.course = &course{
-		problem: s.problem, space: s.space, field: s.field, ledger: book, first: afterLikely(s.looking.expected.Likely(s.space, likelyFirst), slices.Concat(untuned, start)),
+		problem: s.problem, space: s.space, field: s.field, ledger: book, first: afterLikely(s.looking.expected.Likely(s.space, likelyFirst), untuned, start),
 		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}
 	return nil

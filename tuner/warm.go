@@ -127,23 +127,22 @@ func expectedOf(problem *operator.Problem, sp *space.Space, seed uint64) (*strat
 	})
 }
 
-// FirstCompilations are what a search compiles first that remembers nothing, in that order:
-// the reference, then configurations with low estimates. It is empty where nothing is
-// expected of them.
-func FirstCompilations(ctx context.Context, p *operator.Problem, d device.Device) (all []compile.Request) {
+// FirstCompilations are what a search compiles first that remembers nothing, in that order: the reference, then
+// some configurations with low estimates, with defaults among them.
+func FirstCompilations(ctx context.Context, p *operator.Problem, d device.Device, likely int) (all []compile.Request) {
 	sp, err := p.Space(ctx)
 	if err != nil {
 		return nil // the search says why
 	}
 	expected, err := expectedOf(p, sp, 1)
-	if err != nil || expected == nil {
+	if err != nil {
 		return nil
 	}
 	request := compile.Request{Arch: d.Arch(), Problem: p}
 	if request.Kernel, err = p.Reference(); err == nil && p.Operator.Answers == nil {
 		all = append(all, request)
 	}
-	for _, id := range expected.Likely(sp, firstCompilations) {
+	for _, id := range afterLikely(expected.Likely(sp, likely), indices(sp, p.Defaults(ctx)), nil) {
 		request.Configuration = sp.At(id)
 		if request.Kernel, err = p.Kernel(request.Configuration); err == nil {
 			all = append(all, request)
@@ -152,13 +151,20 @@ func FirstCompilations(ctx context.Context, p *operator.Problem, d device.Device
 	return all
 }
 
-// firstCompilations is how many configurations are compiled ahead at most.
-const firstCompilations = 40
+// indices are the configurations that a space has.
+func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
+	for _, c := range all {
+		if id, ok := sp.Index(c); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
 
-// afterLikely orders what is tried first. The lowest estimate comes first, so that slow ones
-// are soon recognised beside it. Then come the untuned default, which speedups refer to, and
-// the other low estimates.
-func afterLikely(likely, others []int64) []int64 {
+// afterLikely orders what is tried first. The lowest estimate comes first, so that slow ones are soon recognised
+// beside it. Then come the untuned default, which speedups refer to, what won at similar problems, and the other
+// low estimates. Defaults of other templates are last.
+func afterLikely(likely, untuned, won []int64) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
-	return slices.Concat(likely[:one(likely)], others[:one(others)], likely[one(likely):], others[one(others):])
+	return slices.Concat(likely[:one(likely)], untuned[:one(untuned)], won, likely[one(likely):], untuned[one(untuned):])
 }

@@ -6,19 +6,8 @@
 // infinity is NaN. So averages that are not finite though their weights are, are computed again.
 #pragma once
 #include "compiled_sizes.cuh"
+#include "exponential.cuh"
 #include "finite.cuh"
-
-constexpr float kLog2E = 1.4426950408889634f;
-
-__device__ __forceinline__ float power_of_two(float x) {
-#ifndef AUTOTUNE_EMULATOR
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#else
-    return exp2f(x);
-#endif
-}
 
 // Rows are queries that a block has: so many from `first` on, of one head. With causal those that meet the
 // most keys come first, of all heads whose keys and values the L2 holds together (kTogether bytes): blocks that

@@ -87,8 +87,15 @@ func Search(ctx context.Context, opener *devices.Opener, problems []Request, o O
 		return b.sideBySide(ctx, pool, problems)
 	}
 	var failed error
-	for _, r := range problems {
-		err := b.search(ctx, r, nil)
+	ctx, cancel := context.WithCancel(ctx)
+	next := &ahead{batch: b}
+	defer next.working.Wait()
+	defer cancel()
+	for i, r := range problems {
+		if next.next = nil; i+1 < len(problems) {
+			next.next = &problems[i+1]
+		}
+		err := b.search(ctx, r, nil, next)
 		if len(problems) == 1 || errors.Is(err, context.Canceled) || ctx.Err() != nil {
 			return err
 		}
@@ -118,7 +125,7 @@ type batch struct {
 }
 
 // search searches one problem, on one worker of a pool unless that is nil.
-func (b *batch) search(ctx context.Context, r Request, worker device.Device) error {
+func (b *batch) search(ctx context.Context, r Request, worker device.Device, next *ahead) error {
 	o, err := b.options(r)
 	if err != nil {
 		return err
@@ -130,6 +137,7 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device) err
 	if known, err := b.again(ctx, opened, o); known || err != nil {
 		return err
 	}
+	next.begin(ctx, opened)
 	can := opened.Device.Info().Kind.Properties()
 	if !can.Measures && !b.AnyTarget {
 		o.Target = 0

@@ -54,7 +54,7 @@ func (b *batch) sideBySide(ctx context.Context, pool device.Pool, problems []Req
 			}
 			r := left[0]
 			left, working[name] = left[1:], true
-			go func() { ends <- ended{name, r, b.search(ctx, r, pool.Worker(name))} }()
+			go func() { ends <- ended{name, r, b.search(ctx, r, pool.Worker(name), nil)} }()
 		}
 		select {
 		case e := <-ends:

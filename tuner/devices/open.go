@@ -169,7 +169,7 @@ func (o *Opener) compileAhead(ctx context.Context, a asked, d device.Device, ans
 		if err != nil {
 			continue // the search says why, if this is its mode
 		}
-		each = append(each, tuner.FirstCompilations(ctx, p, d))
+		each = append(each, tuner.FirstCompilations(ctx, p, d, aheadOfPyTorch))
 	}
 	jobs := make(chan compile.Request)
 	for range max(1, d.Compiler().Workers()-forPyTorch) {
@@ -197,8 +197,12 @@ func (o *Opener) compileAhead(ctx context.Context, a asked, d device.Device, ans
 	}
 }
 
-// forPyTorch is how many processors are left to PyTorch while compilers work ahead.
-const forPyTorch = 2
+// How many configurations with low estimates are compiled at most while PyTorch is asked, and how many processors
+// are left to it.
+const (
+	aheadOfPyTorch = 40
+	forPyTorch     = 2
+)
 
 // bind binds the problem to an open device. Where that is a GPU, PyTorch is asked which
 // math mode `auto` is, if the operator can ask it.

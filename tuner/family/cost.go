@@ -58,18 +58,27 @@ type timesOf struct {
 // one measurement.
 const farOff = 20
 
-// timesOf collects what the cost of a candidate is made from.
+// enoughTimes is how many samples a kernel serves that needs no others' times for its cost.
+const enoughTimes = 5
+
+// timesOf collects what the cost of a candidate is made from. One that serves few samples borrows the times
+// of the same configuration as it is compiled for others.
 func (t *tuning) timesOf(candidate int, rounds func(lap) float64) (o timesOf) {
 	c := &t.candidates[candidate]
-	for i, s := range t.samples {
-		if ms := s.ms(candidate, rounds); ms < farOff*s.ownBest(rounds) {
-			o.samples, o.ms = append(o.samples, i), append(o.ms, ms)
+	var at []map[string]expr.Value
+	add := func(number int) {
+		for i, s := range t.samples {
+			if ms := s.ms(number, rounds); ms < farOff*s.ownBest(rounds) && !slices.Contains(o.samples, i) {
+				values, _ := t.candidates[number].formulas.At(s.problem.Values)
+				o.samples, o.ms, at = append(o.samples, i), append(o.ms, ms), append(at, values)
+			}
 		}
 	}
-	var at []map[string]expr.Value
-	for _, i := range o.samples {
-		values, _ := c.formulas.At(t.samples[i].problem.Values)
-		at = append(at, values)
+	add(candidate)
+	for number, other := range t.candidates {
+		if len(o.samples) < enoughTimes && other.Configuration.Key() == c.Configuration.Key() {
+			add(number)
+		}
 	}
 	for _, e := range t.counted(c) {
 		one := count{text: e.String()}

@@ -117,7 +117,7 @@ func (s slowdowns) exchange(chosen, all []int, limits []float64) {
 // What an entry beyond those that the limits need must be worth, and how many there may be in all.
 const (
 	entryPrice  = 0.003 // by how much it makes the geometric mean better
-	mostEntries = 24
+	mostEntries = 40
 )
 
 // extend adds variants that are worth an entry, the one that makes the set fastest first.
@@ -134,6 +134,43 @@ func (s slowdowns) extend(chosen []int) []int {
 			break
 		}
 		chosen = append(chosen, best)
+	}
+	slices.Sort(chosen)
+	return chosen
+}
+
+// outOfReach is how many times the slowdown of the best variant those chosen may have at a shape that is no sample.
+const outOfReach = 1.2
+
+// reach adds variants for other shapes than the samples, where others are much faster than those chosen. Each counts
+// by the mean of the samples that it serves. serving has the variants that serve each of those shapes.
+func (s slowdowns) reach(chosen []int, serving [][]int) []int {
+	mean := func(v int) float64 {
+		sum, n := 0.0, 0
+		for i := range s {
+			if x := s[i][v]; !math.IsInf(x, 1) {
+				sum, n = sum+math.Log(x), n+1
+			}
+		}
+		if n == 0 {
+			return math.Inf(1)
+		}
+		return math.Exp(sum / float64(n))
+	}
+	for _, of := range serving {
+		best, least, now := -1, math.Inf(1), math.Inf(1)
+		for _, v := range of {
+			x := mean(v)
+			if x < least {
+				best, least = v, x
+			}
+			if slices.Contains(chosen, v) {
+				now = min(now, x)
+			}
+		}
+		if best >= 0 && now > outOfReach*least {
+			chosen = append(chosen, best)
+		}
 	}
 	slices.Sort(chosen)
 	return chosen

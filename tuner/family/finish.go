@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"runtime"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"autotune/space"
 	"autotune/space/expr"
@@ -124,15 +127,20 @@ func (f *Family) goBy(costs []*expr.Expr, g *garden) {
 
 // tried is how choosers do that are each made without the sample that they are tried at.
 func (t *tuning) tried(g *garden, without func(sample int) chooser) (Score, error) {
-	var left []float64
+	left := make([]float64, len(t.samples))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, s := range t.samples {
-		e, err := without(i)(s)
-		if err != nil {
-			return Score{}, err
-		}
-		left = append(left, g.slowdown(i, e))
+		group.Go(func() error {
+			e, err := without(i)(s)
+			if err == nil {
+				left[i] = g.slowdown(i, e)
+			}
+			return err
+		})
 	}
-	return score(left), nil
+	err := group.Wait()
+	return score(left), err
 }
 
 // apart is by how much one mean must be below another to be better. The worst is a single shape's, and

@@ -218,7 +218,7 @@ func (w Wish) valuesOf(at int) (values []int64) {
 func (w Wish) plan() Plan {
 	p := Plan{Wish: w}
 	if w.Listed == nil {
-		p.Samples = w.Shapes.Samples(w.Samples, w.allowed)
+		p.Samples = w.Shapes.Samples(w.Samples, w.kinds)
 	}
 	for _, shape := range w.Listed {
 		if w.Shapes.Have(shape) && !has(p.Samples, shape) && len(p.Samples) < mostSamples {
@@ -240,9 +240,15 @@ func (w Wish) Alone(plans []Plan) (shapes [][]int64) {
 }
 
 // allowed tells whether the operator has a problem of a shape.
-func (w Wish) allowed(shape []int64) bool {
-	_, err := w.Operator.Bind(w.at(shape, true), operator.TypicalLimits())
-	return err == nil
+func (w Wish) allowed(shape []int64) bool { return len(w.kinds(shape)) > 0 }
+
+// kinds tell shapes apart that no kernel serves together; none: the operator has no problem of it.
+func (w Wish) kinds(shape []int64) []string {
+	p, err := w.Operator.Bind(w.at(shape, true), operator.TypicalLimits())
+	if err != nil {
+		return nil
+	}
+	return append(p.Kinds(), "")
 }
 
 // at is the request for a shape: of kernels that take the free dimensions, or of those made for

@@ -3,14 +3,19 @@ package family
 import (
 	"math"
 	"slices"
+
+	"autotune/internal/lists"
 )
 
 // Shapes are drawn by a sequence that leaves no gaps: Halton's, in a base a dimension. It needs
 // no seed, so the same shapes are drawn each time.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23} // none is 2: every other element is rounded
 
-// heldOutFrom is where in the sequence the shapes that are held out begin.
-const heldOutFrom = 1009
+// Where in the sequence the shapes begin that are held out, and those that tell which shapes a choice leaves out.
+const (
+	heldOutFrom = 1009
+	betweenFrom = 5003
+)
 
 // tries bounds how many places of the sequence are looked at for one shape.
 const tries = 200
@@ -23,22 +28,80 @@ func halton(index, base int) (u float64) {
 	return u
 }
 
+// How many times the samples are drawn to see which kinds there are, and how many samples of a kind are enough.
+const (
+	looksFor    = 8
+	leastOfKind = 2
+)
+
 // Samples are n shapes, or all if there are fewer: corners first, then shapes spread over the
 // extents by their logarithms. Every other of those has round dimensions, since shapes in use
-// often do. Only shapes that are allowed count.
-func (s Shapes) Samples(n int, allowed func(shape []int64) bool) [][]int64 {
-	d := drawing{Shapes: s, allowed: allowed, most: n}
+// often do. Only shapes count that are of some kinds. Each kind has a sample or two, as far as
+// shapes of it were seen.
+func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
+	var kinds [][]string // of the drawn
+	d := drawing{Shapes: s, most: looksFor * n, allowed: func(shape []int64) bool {
+		of := kindsOf(shape)
+		if len(of) > 0 {
+			kinds = append(kinds, of)
+		}
+		return len(of) > 0
+	}}
 	for _, corner := range s.corners(max(2, n/3)) {
 		d.take(corner)
 	}
+	corners := len(d.drawn)
 	d.draw(1)
-	return d.drawn
+	return lists.Of(balanced(kinds, n, corners), func(at int) []int64 { return d.drawn[at] })
+}
+
+// balanced are the first n of drawn shapes, with others in the place of the last ones, of kinds that would lack
+// their share. No kind that has just its share loses one. The first of all, the corners, stay.
+func balanced(kinds [][]string, n, corners int) (taken []int) {
+	counts := map[string]int{}
+	for i, of := range kinds {
+		one := 0
+		if i < n {
+			taken, one = append(taken, i), 1
+		}
+		for _, kind := range of {
+			counts[kind] += one
+		}
+	}
+	share := max(1, min(leastOfKind, n/max(1, len(counts))))
+	lacks := func(kind string) bool { return counts[kind] < share }
+	needed := func(kind string) bool { return counts[kind] <= share }
+	for i := n; i < len(kinds); i++ {
+		if !slices.ContainsFunc(kinds[i], lacks) {
+			continue
+		}
+		for at := len(taken) - 1; at >= corners; at-- {
+			out := taken[at]
+			if slices.ContainsFunc(kinds[out], needed) {
+				continue
+			}
+			taken = append(slices.Delete(taken, at, at+1), i)
+			for _, kind := range kinds[out] {
+				counts[kind]--
+			}
+			for _, kind := range kinds[i] {
+				counts[kind]++
+			}
+			break
+		}
+	}
+	return taken
 }
 
 // HeldOut are n other shapes of the same extents, or all that there are.
 func (s Shapes) HeldOut(n int, samples [][]int64, allowed func(shape []int64) bool) [][]int64 {
-	d := drawing{Shapes: s, most: n, allowed: func(shape []int64) bool { return !has(samples, shape) && allowed(shape) }}
-	d.draw(heldOutFrom)
+	return s.others(heldOutFrom, n, samples, allowed)
+}
+
+// others are n shapes from a place of the sequence on that are none of some.
+func (s Shapes) others(from, n int, some [][]int64, allowed func(shape []int64) bool) [][]int64 {
+	d := drawing{Shapes: s, most: n, allowed: func(shape []int64) bool { return !has(some, shape) && allowed(shape) }}
+	d.draw(from)
 	return d.drawn
 }
 

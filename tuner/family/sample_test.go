@@ -1,6 +1,8 @@
 package family
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -8,6 +10,8 @@ import (
 )
 
 func every([]int64) bool { return true }
+
+func alike([]int64) []string { return []string{""} }
 
 func TestParseShapes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
@@ -57,7 +61,7 @@ func FuzzParseShapes(f *testing.F) {
 		if err != nil || again.String() != s.String() {
 			t.Errorf("%s is read as %s and then as %s: %v", text, s, again, err)
 		}
-		for _, shape := range s.Samples(5, every) {
+		for _, shape := range s.Samples(5, alike) {
 			if !s.Have(shape) {
 				t.Errorf("%v is not among %s", shape, s)
 			}
@@ -77,7 +81,7 @@ func TestSamples(t *testing.T) {
 		for _, e := range s {
 			count *= float64(e.Count())
 		}
-		samples := s.Samples(20, every)
+		samples := s.Samples(20, alike)
 		held := s.HeldOut(10, samples, every)
 		if want := int(min(20, count)); len(samples) != want {
 			t.Errorf("%s: %d samples, want %d", text, len(samples), want)
@@ -101,14 +105,38 @@ func TestSamples(t *testing.T) {
 	}
 	s, _ := ParseShapes("{1..4096}")
 	third := [3]int{}
-	for _, shape := range s.Samples(30, every) {
+	for _, shape := range s.Samples(30, alike) {
 		third[min(2, int(math.Log2(float64(shape[0]))/4))]++
 	}
 	if slices.Min(third[:]) < 7 {
 		t.Errorf("samples are not spread: %v", third)
 	}
-	odd := s.Samples(10, func(shape []int64) bool { return shape[0]%2 == 1 })
+	odd := s.Samples(10, func(shape []int64) []string { return make([]string, shape[0]%2) })
 	if len(odd) != 10 || slices.ContainsFunc(odd, func(shape []int64) bool { return shape[0]%2 == 0 }) {
 		t.Errorf("%v, want 10 odd ones", odd)
+	}
+}
+
+// Kernels that are compiled apart for a few shapes have samples among those, and the corners stay.
+func TestSamplesOfKinds(t *testing.T) {
+	s, _ := ParseShapes("{1..4096}x{256..16384}")
+	kinds := func(shape []int64) []string {
+		if shape[0] > 64 {
+			return []string{"many"}
+		}
+		return []string{fmt.Sprint("few ", (shape[0]+7)/8), "few"}
+	}
+	counts := map[string]int{}
+	samples := s.Samples(40, kinds)
+	for _, shape := range samples {
+		for _, kind := range kinds(shape) {
+			counts[kind]++
+		}
+	}
+	if len(samples) != 40 || len(counts) != 10 || counts["many"] < 14 || slices.Min(slices.Collect(maps.Values(counts))) < 2 {
+		t.Errorf("%d samples, of kinds %v", len(samples), counts)
+	}
+	if plain := s.Samples(40, alike); !slices.EqualFunc(plain[:4], samples[:4], slices.Equal) {
+		t.Errorf("corners %v became %v", plain[:4], samples[:4])
 	}
 }

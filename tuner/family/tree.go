@@ -91,7 +91,9 @@ type garden struct {
 	general []float64   // slowdown of the general kernel by sample; unserved: there is none
 	logs    [][]float64 // of an entry's slowdowns, then the general kernel's, by sample
 	splits  []split
+	serving []uint64 // the samples that an entry serves
 	memo    map[plot]grown
+	orders  map[uint64]sequence // by the samples that they are for
 }
 
 // split is a condition, and the samples that it holds of.
@@ -105,6 +107,25 @@ type plot struct {
 	depth int
 }
 
+// sequence is entries for some samples: each takes the first that serves it, or the general kernel.
+type sequence struct {
+	entries []int
+	sum     float64 // of logarithms of slowdowns
+	ok      bool    // it keeps to the limit
+}
+
+// first is an entry that a sequence may begin with.
+type first struct {
+	entry  int
+	served uint64
+	sum    float64 // of logarithms at what it serves
+}
+
+func (f first) mean() float64 { return f.sum / float64(bits.OnesCount64(f.served)) }
+
+// breadth is how many entries are tried for a sequence's next one.
+const breadth = 3
+
 // grown is the best tree for some samples: least sum of logarithms of slowdowns.
 type grown struct {
 	node *Node
@@ -113,12 +134,14 @@ type grown struct {
 }
 
 func newGarden(names []string, shapes [][]int64, slow slowdowns, general []float64) *garden {
-	g := &garden{names: names, shapes: shapes}
+	g := &garden{names: names, shapes: shapes, serving: make([]uint64, len(slow[0]))}
 	for i := range slow {
 		g.general = append(g.general, min(general[i], unserved))
 		row, logs := make([]float64, len(slow[i])), make([]float64, len(slow[i])+1)
 		for e, x := range slow[i] {
-			row[e] = min(x, unserved)
+			if row[e] = min(x, unserved); row[e] < unserved {
+				g.serving[e] |= 1 << i
+			}
 			logs[e] = math.Log(row[e])
 		}
 		logs[len(row)] = math.Log(g.general[i])
@@ -222,12 +245,13 @@ func (g *garden) plant(easy float64) (*Node, float64) {
 
 // plantWithout is the tree of all samples but one, within a limit that a tree of all keeps to.
 func (g *garden) plantWithout(sample, depth int, limit float64) *Node {
-	return g.within(g.everyone()&^(1<<sample), depth, limit).node
+	own := *g // others are grown at the same time
+	return own.within(g.everyone()&^(1<<sample), depth, limit).node
 }
 
 // within is the best tree of a depth for some samples whose slowdowns keep to a limit.
 func (g *garden) within(mask uint64, depth int, limit float64) grown {
-	g.memo = map[plot]grown{}
+	g.memo, g.orders = map[plot]grown{}, map[uint64]sequence{}
 	best := g.grow(mask, depth, limit)
 	best.node = g.complete(best.node, mask)
 	return best
@@ -275,54 +299,62 @@ func (g *garden) grow(mask uint64, depth int, limit float64) grown {
 
 // leaf is the order of entries that is best for some samples: each takes the first that serves
 // it. It never takes longer than the general kernel, by the geometric mean.
-func (g *garden) leaf(mask uint64, limit float64) (order []int, sum float64, ok bool) {
+func (g *garden) leaf(mask uint64, limit float64) (entries []int, sum float64, ok bool) {
 	general := 0.0
 	for i := range g.samples(mask) {
 		general += g.logs[i][len(g.slow[i])]
 	}
-	order, sum, ok = g.order(mask, limit)
-	if !ok || len(order) == 0 || sum > general {
+	best := g.order(mask, limit)
+	if !best.ok || len(best.entries) == 0 || best.sum > general {
 		within := true
 		for i := range g.samples(mask) {
 			within = within && g.general[i] <= limit
 		}
 		return nil, general, within
 	}
-	return order, sum, true
+	return best.entries, best.sum, true
 }
 
 // order is leaf without the comparison with the general kernel, which serves what the entries
-// leave.
-func (g *garden) order(mask uint64, limit float64) (best []int, least float64, ok bool) {
-	least, ok = 0, true
-	for i := range g.samples(mask) {
-		least, ok = least+g.logs[i][len(g.slow[i])], ok && g.general[i] <= limit
+// leave. Of the entries that may be first, the few that are fastest in the mean of what they serve are tried.
+func (g *garden) order(mask uint64, limit float64) sequence {
+	if known, ok := g.orders[mask]; ok {
+		return known
 	}
-	for e := range g.slow[0] {
-		served, sum, within := uint64(0), 0.0, true
-		for i := range g.samples(mask) {
-			if g.slow[i][e] < unserved {
-				served |= 1 << i
-				sum, within = sum+g.logs[i][e], g.slow[i][e] <= limit
-			}
-			if !within {
+	best := sequence{ok: true}
+	for i := range g.samples(mask) {
+		best.sum, best.ok = best.sum+g.logs[i][len(g.slow[i])], best.ok && g.general[i] <= limit
+	}
+	for _, f := range g.firsts(mask, limit) {
+		rest := sequence{ok: true}
+		if f.served != mask {
+			rest = g.order(mask&^f.served, limit)
+		}
+		if sum := f.sum + rest.sum; rest.ok && (!best.ok || sum < best.sum) {
+			best = sequence{append([]int{f.entry}, rest.entries...), sum, true}
+		}
+	}
+	g.orders[mask] = best
+	return best
+}
+
+// firsts are entries that keep to the limit at all samples of a set that they serve.
+func (g *garden) firsts(mask uint64, limit float64) (all []first) {
+	for e, serving := range g.serving {
+		one := first{entry: e, served: serving & mask}
+		within := one.served != 0
+		for i := range g.samples(one.served) {
+			one.sum += g.logs[i][e]
+			if within = g.slow[i][e] <= limit; !within {
 				break
 			}
 		}
-		if served == 0 || !within {
-			continue
-		}
-		var rest []int
-		if served != mask {
-			var more float64
-			rest, more, within = g.order(mask&^served, limit)
-			sum += more
-		}
-		if within && (!ok || sum < least) {
-			best, least, ok = append([]int{e}, rest...), sum, true
+		if within {
+			all = append(all, one)
 		}
 	}
-	return best, least, ok
+	slices.SortStableFunc(all, func(a, b first) int { return cmp.Compare(a.mean(), b.mean()) })
+	return all[:min(len(all), breadth)]
 }
 
 // others are the entries that a leaf's samples do not need, for other shapes there: those that

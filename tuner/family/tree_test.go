@@ -166,6 +166,31 @@ func TestTreeKeepsItsLimit(t *testing.T) {
 	}
 }
 
+// Many entries that serve a few samples each, as kernels for eight rows each do, are put in order at once.
+func TestTreeOfManyEntries(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	const kinds = 8
+	var shapes [][]int64
+	var slow slowdowns
+	var general []float64
+	for i := range 5 * kinds {
+		row := make([]float64, 4*kinds)
+		for e := range row {
+			if row[e] = 1 + r.Float64(); e%kinds != i%kinds {
+				row[e] = math.Inf(1)
+			} else if e < kinds {
+				row[e] = 1
+			}
+		}
+		shapes, slow, general = append(shapes, []int64{int64(1 + 8*(i%kinds)), 1 + r.Int64N(1000)}), append(slow, row), append(general, 3)
+	}
+	g := newGarden([]string{"m", "n"}, shapes, slow, general)
+	tree, limit := g.plant(1.05)
+	if limit > 1.05 || tree.If != "" || len(tree.Entries) != 4*kinds {
+		t.Errorf("within %v, %s", limit, text(t, tree))
+	}
+}
+
 func TestTreeAsJSON(t *testing.T) {
 	tree := &Node{If: "n*h <= 64", Then: &Node{Entries: []int{1, 0}}, Else: &Node{}}
 	const want = `{"if":"n*h \u003c= 64","then":{"entries":[1,0]},"else":{"entries":[]}}`
@@ -245,6 +270,25 @@ func TestExtend(t *testing.T) {
 			if _, sum := g.slow.total(append(slices.Clone(more), v)); sum < after-price-1e-9 {
 				t.Errorf("%d is worth an entry", v)
 			}
+		}
+	}
+}
+
+// Where a shape is no sample, those chosen hardly leave it to a variant that is much slower than another.
+func TestReach(t *testing.T) {
+	inf := math.Inf(1)
+	slow := slowdowns{{1, 30, 1.1, inf}, {1, 40, inf, 1}, {1, 35, 1.15, inf}}
+	for _, c := range []struct {
+		serving [][]int
+		want    []int
+	}{
+		{nil, []int{0, 1}},
+		{[][]int{{0, 1, 2}, {1}, nil}, []int{0, 1}},
+		{[][]int{{0, 1}, {1, 2}}, []int{0, 1, 2}},
+		{[][]int{{1, 2, 3}, {3}, {2, 1}}, []int{0, 1, 2, 3}},
+	} {
+		if got := slow.reach([]int{0, 1}, c.serving); !slices.Equal(got, c.want) {
+			t.Errorf("of %v: %v, want %v", c.serving, got, c.want)
 		}
 	}
 }

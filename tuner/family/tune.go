@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"autotune/internal/lists"
 	"autotune/reports"
 	"autotune/space/expr"
 	"autotune/tuner"
@@ -260,11 +261,13 @@ func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 		if len(usable) == 0 {
 			return nil, fmt.Errorf("%s: %w: every kernel that takes %v when it runs fails at a sample", t.plan, tuner.ErrNoVariant, t.plan.Request.Free)
 		}
-		slow := slowdownsOf(t.samples, usable, wholly)
-		var chosen []int
-		for _, at := range slow.extend(slow.cover(slow.limits(t.MaxSlowdown))) {
-			chosen = append(chosen, usable[at])
+		serving, err := t.between(usable)
+		if err != nil {
+			return nil, err
 		}
+		slow := slowdownsOf(t.samples, usable, wholly)
+		needed := slow.reach(slow.extend(slow.cover(slow.limits(t.MaxSlowdown))), serving)
+		chosen := lists.Of(needed, func(at int) int { return usable[at] })
 		failed := false
 		for _, i := range chosen {
 			if c := &t.candidates[i]; !c.Gates.Enough() {
@@ -278,6 +281,28 @@ func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 			return chosen, nil
 		}
 	}
+}
+
+// shapesBetween is how many shapes beside the samples tell what a choice leaves out.
+const shapesBetween = 100
+
+// between are, of other shapes than the samples, the candidates that serve each.
+func (t *tuning) between(candidates []int) (serving [][]int, err error) {
+	limits := t.samples[0].problem.Limits
+	for _, shape := range t.plan.Shapes.others(betweenFrom, shapesBetween, t.plan.Samples, t.plan.allowed) {
+		p, err := t.plan.Operator.Bind(t.plan.at(shape, true), limits)
+		if err != nil {
+			return nil, err
+		}
+		var of []int
+		for at, c := range candidates {
+			if t.candidates[c].serves(p) {
+				of = append(of, at)
+			}
+		}
+		serving = append(serving, of)
+	}
+	return serving, nil
 }
 
 // dismiss puts candidates out that failed anywhere.

@@ -370,7 +370,7 @@ var problems = map[string][]string{
 		"2x67x3x9x8 type=bf16 heads_kv=1 normal", // more tiles than multiprocessors
 		"2x2x6x77x20 causal=true normal",
 		"1x2x140x250x40 heads_kv=1 causal=true normal",
-		"1x2x40x70x35 mask_batch=1 mask_heads=2 width_v=9 normal",
+		"1x2x140x70x36 mask_batch=1 mask_heads=2 width_v=12 normal",
 	},
 	"elementwise": {
 		"3x1001x7 f=gelu(x) normal", // no multiple of a vector

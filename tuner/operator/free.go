@@ -77,6 +77,23 @@ func (c configured) kept() space.Values {
 	return lists.Of(c.t.Keep, func(name string) space.Value { return space.Value{Name: name, Value: c.env[name]} })
 }
 
+// Kinds tell problems apart that differ in free dimensions, and that kernels serve which are compiled apart. A
+// template that serves the problem gives one: what its kernel keeps as constants where tunables have their defaults.
+func (p *Problem) Kinds() (all []string) {
+	for _, t := range p.part.templates {
+		u := use{p, t}
+		if served, err := u.serves(); err != nil || !served {
+			continue
+		}
+		words := []string{t.Name}
+		if at, err := u.at(t.Default.Values); err == nil {
+			words = append(words, at.kept().Words()...)
+		}
+		all = append(all, strings.Join(words, " "))
+	}
+	return all
+}
+
 // sizes are the names of the values that depend on free dimensions, where a folder reduces formulas.
 func (u use) sizes(folder *expr.Folder) map[string]bool {
 	found := map[string]bool{}

@@ -281,6 +281,15 @@ func TestConditions(t *testing.T) {
 			t.Errorf("for n=%d the conditions are %v", n, !want)
 		}
 	}
+	for n, want := range map[int64]string{12: "open load=4", 13: "open load=1"} { // closed takes no n
+		other, err := o.Bind(Request{Shape: []int64{n, 5}, Free: []string{"n"}}, TypicalLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kinds := other.Kinds(); !slices.Equal(kinds, []string{want}) {
+			t.Errorf("for n=%d the kinds are %q, want %s", n, kinds, want)
+		}
+	}
 	if _, err := Load(freeFiles(strings.Replace(text, "keep: [load]", "keep: [rows]", 1)), "."); err == nil || !strings.Contains(err.Error(), "`rows` is no derived value of the template") {
 		t.Errorf("keep: [rows] is refused with %v", err)
 	}

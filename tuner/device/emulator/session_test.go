@@ -34,6 +34,7 @@ templates:
 var doublingBodies = map[string]string{
 	"right":    `y[i] = 2.0f * x[i];`,
 	"branchy":  `__shared__ float s[64]; s[threadIdx.x] = x[i]; __syncthreads(); y[i] = 2.0f * s[threadIdx.x];`,
+	"deep":     `volatile float room[16 << 10]; room[i * 7 % 16384] = x[i]; __syncthreads(); y[i] = 2.0f * room[i * 7 % 16384];`, // a stack of 64 KiB
 	"wrong":    `y[i] = i == 70 ? 7.0f : 2.0f * x[i];`,
 	"lazy":     `if (i != 3) y[i] = 2.0f * x[i];`,
 	"scribble": `y[i] = 2.0f * x[i]; if (i == 5) const_cast<float*>(x)[9] = 1.0f;`,
@@ -184,6 +185,7 @@ func TestEvaluate(t *testing.T) {
 	}{
 		{false, "right", trial.OK, `^$`},
 		{false, "branchy", trial.OK, `^$`},
+		{false, "deep", trial.OK, `^$`},
 		{false, "wrong", trial.WrongResult, `^y differs from the reference in 1 of 130 elements, first at \[70\]: 7 instead of [\d.]+$`},
 		{false, "lazy", trial.WrongResult, `first at \[3\]: nan instead of`},
 		{false, "scribble", trial.WrongResult, `^wrote to x, which is an input$`},

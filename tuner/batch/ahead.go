@@ -1,0 +1,63 @@
+package batch
+
+import (
+	"context"
+	"sync"
+
+	"autotune/tuner"
+	"autotune/tuner/devices"
+)
+
+// likelyAhead is how many configurations with low estimates are compiled before their search begins.
+const likelyAhead = 8
+
+// ahead compiles what the next search begins with while one runs. A short search would else end with what
+// compiles fastest, which is seldom what runs fastest.
+type ahead struct {
+	batch   *batch
+	next    *Request // nil: there is none
+	working sync.WaitGroup
+}
+
+// begin begins to compile, once the device that compiles is open. The search itself waits for what is under way
+// and compiles the rest.
+func (a *ahead) begin(ctx context.Context, on *devices.Opened) {
+	if a == nil || a.next == nil {
+		return
+	}
+	if kind := on.Device.Info().Kind.Properties(); !kind.Compiles || kind.Caveat != "" {
+		return // estimates are of a GPU
+	}
+	r := *a.next
+	a.working.Go(func() {
+		o, err := a.batch.options(r)
+		if err != nil {
+			return // its search says why; so it does of the next errors
+		}
+		opened, err := a.batch.open(ctx, r, nil)
+		if err != nil {
+			return
+		}
+		if _, known, err := a.batch.Run.found(ctx, opened, o); known || err != nil {
+			return
+		}
+		a.compile(ctx, opened)
+	})
+}
+
+// compile leaves half of the compilers to the search that runs.
+func (a *ahead) compile(ctx context.Context, on *devices.Opened) {
+	compiler := on.Device.Compiler()
+	room := make(chan struct{}, max(1, compiler.Workers()/2))
+	for _, r := range tuner.FirstCompilations(ctx, on.Problem, on.Device, likelyAhead) {
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		a.working.Go(func() {
+			defer func() { <-room }()
+			_, _ = compiler.Compile(ctx, r) // refusals are kept as binaries are, and no other error is of interest here
+		})
+	}
+}

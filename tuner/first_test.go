@@ -1,0 +1,35 @@
+package tuner_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/tuner"
+)
+
+// Before a search, those kernels are compiled that it tries first.
+func TestFirstCompilations(t *testing.T) {
+	for name, estimate := range map[string]string{"estimates": "    estimate: abs(a - 2) + abs(b - 4)\n", "none": ""} {
+		p := problemFrom(t, "toy", strings.Replace(toyOperator, "    launch:", estimate+"    launch:", 1), 64)
+		device := &fakeDevice{evaluate: bowl}
+		var ahead []string
+		for _, r := range tuner.FirstCompilations(t.Context(), p, device, 3) {
+			if r.Configuration.Template != "" {
+				ahead = append(ahead, r.Configuration.Key())
+			}
+		}
+		r, err := tuner.Search(t.Context(), p, device, tuner.Options{Budget: len(ahead), Strategy: "random"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range r.Trials {
+			if !slices.Contains(ahead, x.Configuration.Key()) {
+				t.Errorf("%s: tried %v, which is none of %v", name, x.Configuration, ahead)
+			}
+		}
+		if want := map[string]int{"estimates": 4, "none": 1}[name]; len(ahead) != want {
+			t.Errorf("%s: %v are compiled ahead; want %d", name, ahead, want)
+		}
+	}
+}
