@@ -125,14 +125,6 @@ struct BoxProducer {
     }
 };
 
-__device__ __forceinline__ TensorBox<5, Factor, kRowForm> pixels_box(const Factor* first) {
-    constexpr long long row = static_cast<long long>(C) * W;
-    return {first, {C, W, H, D, N}, {1, C, row, row * H, row * H * D}, {kAtomDepth, RUN, DOWN, 1, IMAGES}, {1, STRIDE_W, STRIDE_H, 1, 1}};
-}
-__device__ __forceinline__ TensorBox<3, Factor> weights_box(const Factor* first) {
-    return {first, {kIn, kTaps, C_OUT}, {1, kIn, static_cast<long long>(kIn) * kTaps}, {kAtomDepth, 1, kShare}, {}};
-}
-
 // made is a factor as products take it.
 __device__ __forceinline__ float made(float x, const PowerScale& scale) {
     const float rounded = kRounded ? tf32_value(x) : x;
@@ -170,13 +162,17 @@ extern "C" __global__ void __launch_bounds__(512)
     find_largest_of_convolution(x, weight, channel_scales);
 }
 
-#if MADE  // maps with what they map, by a launch before; else each block makes its own
 extern "C" __global__ void __launch_bounds__(256)
     convolution_tma_channels_map(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
                                  float* __restrict__ maps, float* __restrict__ made_weight, float* __restrict__ made_pixels) {
     Factor *const weights = reinterpret_cast<Factor*>(made_weight), *const pixels = reinterpret_cast<Factor*>(made_pixels);
+    constexpr long long row = static_cast<long long>(C) * W, depth = static_cast<long long>(kIn) * kTaps;
+    const TensorBox<5, Factor, kRowForm> rows = {
+        PIXELS_MADE ? pixels : reinterpret_cast<const Factor*>(x), {C, W, H, D, N}, {1, C, row, row * H, row * H * D}, {kAtomDepth, RUN, DOWN, 1, IMAGES}, {1, STRIDE_W, STRIDE_H, 1, 1}};
+    const TensorBox<3, Factor> columns = {
+        WEIGHTS_MADE ? weights : reinterpret_cast<const Factor*>(weight), {kIn, kTaps, C_OUT}, {1, kIn, depth}, {kAtomDepth, 1, kShare}, {}};
     if (SHARING > 0 && blockIdx.x == 0) LeftSums::clear(LeftSums::behind(maps), BLOCKS);
-    if (blockIdx.x == 0 && threadIdx.x < 64) make_maps(maps, pixels_box(PIXELS_MADE ? pixels : reinterpret_cast<const Factor*>(x)), weights_box(WEIGHTS_MADE ? weights : reinterpret_cast<const Factor*>(weight)));
+    if (blockIdx.x == 0 && threadIdx.x < 64) make_maps(maps, rows, columns);
     begin_dependents();
     if constexpr (kScaled) {
         wait_for_launches();
@@ -189,27 +185,22 @@ extern "C" __global__ void __launch_bounds__(256)
         if constexpr (PIXELS_MADE) make_pixels(pixels, x, PowerScale(0));
     }
 }
-#endif
 
 #if SHARING > 0  // behind the two maps is which warps have left sums (shared_tiles.cuh)
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     convolution_tma_channels(float* __restrict__ maps, const float* __restrict__ channel_scales, const Element* __restrict__ x,
                              const Element* __restrict__ weight, const Element* __restrict__ bias, Element* __restrict__ y, float* __restrict__ left) {
     extern __shared__ __align__(1024) uint4 memory[];
-    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), made_maps(maps), {bias, channel_scales}, y, Work::Plain{x, weight, bias},
-                                 {left, LeftSums::behind(maps)});
+    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, {bias, channel_scales}, y, Work::Plain{x, weight, bias}, {left, LeftSums::behind(maps)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_channels(float* __restrict__ maps, const float* __restrict__ channel_scales, const Element* __restrict__ x,
+    convolution_tma_channels(const float* __restrict__ maps, const float* __restrict__ channel_scales, const Element* __restrict__ x,
                              const Element* __restrict__ weight, const Element* __restrict__ bias, Stored* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-#if MADE
-    const MappedOperands operands = made_maps(maps);
-#else
-    const MappedOperands operands = own_maps(memory, maps, pixels_box(x), weights_box(weight));
-#endif
-    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), operands, {bias, channel_scales}, y, Work::Plain{x, weight, bias});
+    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, {bias, channel_scales}, y, Work::Plain{x, weight, bias});
 }
 #endif
 

@@ -39,8 +39,8 @@ struct Work : ConvolutionWork {
     };
 };
 
-__device__ __forceinline__ MappedOperands own_operands(uint4* memory, float* maps, const float* x, const float* weight) {
-    return own_matrices(memory, maps, {x, pixels(), N * GROUPS}, {weight, C_OUT_GROUP, GROUPS}, C_GROUP);
+__device__ __forceinline__ void map_conv(const float* x, const float* weight, float* maps) {
+    map_operands(maps, {x, pixels(), N * GROUPS}, {weight, C_OUT_GROUP, GROUPS}, C_GROUP);
 }
 
 }  // namespace

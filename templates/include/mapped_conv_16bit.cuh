@@ -41,8 +41,8 @@ struct Work : ConvolutionWork {
     };
 };
 
-__device__ __forceinline__ MappedOperands own_operands(uint4* memory, float* maps, const Element* x, const Element* weight) {
-    return own_matrices<Work>(memory, maps, {weight, C_OUT_GROUP, GROUPS}, {x, pixels(), N * GROUPS}, C_GROUP);
+__device__ __forceinline__ void map_conv(const Element* x, const Element* weight, float* maps) {
+    map_matrices<Work>(maps, {weight, C_OUT_GROUP, GROUPS}, {x, pixels(), N * GROUPS}, C_GROUP);
 }
 
 }  // namespace

@@ -38,18 +38,6 @@ __device__ __forceinline__ void make_maps(float* maps, const RowsBox& rows, cons
         make_tensor_map(made + 1, scratch + 1, columns);
 }
 
-// own_maps has a warp of the producers make both maps, for this block alone: `maps` has room for two each. It takes
-// room of the epilogue's, which begins later.
-template <class RowsBox, class ColumnsBox>
-__device__ __forceinline__ MappedOperands own_maps(uint4* memory, float* maps, const RowsBox& rows, const ColumnsBox& columns) {
-    TensorMap *const made = reinterpret_cast<TensorMap*>(maps) + 2 * blockIdx.x, *const scratch = reinterpret_cast<TensorMap*>(Pipeline{reinterpret_cast<char*>(memory)}.stage(STAGES));
-    if (threadIdx.x / 32 == kProducerThread / 32) {
-        make_own_tensor_map(made, scratch, rows);
-        make_own_tensor_map(made + 1, scratch + 1, columns);
-    }
-    return {made, made + 1};
-}
-
 template <class Boxes>
 struct TensorMaps {
     typedef typename Boxes::Products Products;
@@ -71,15 +59,10 @@ struct TensorMaps {
     }
 };
 
-// made_maps are the rows' and, behind it, the columns', of a launch before.
-__device__ __forceinline__ MappedOperands made_maps(const float* maps) {
-    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
-    return {made, made + 1};
-}
-
-// mapped_gemm is the whole kernel.
+// mapped_gemm is the whole kernel, of the rows' map and the columns' behind it.
 template <class Work, class Boxes, class Stored>
-__device__ __forceinline__ void mapped_gemm(uint4* memory, const MappedOperands& operands, typename Work::Output::Given given, Stored* y,
+__device__ __forceinline__ void mapped_gemm(uint4* memory, const float* maps, typename Work::Output::Given given, Stored* y,
                                             const LeftSums& left = {}) {
-    slab_gemm<Work, TensorMaps<Boxes>>(reinterpret_cast<char*>(memory), operands, given, y, 0, left);
+    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
+    slab_gemm<Work, TensorMaps<Boxes>>(reinterpret_cast<char*>(memory), {made, made + 1}, given, y, 0, left);
 }

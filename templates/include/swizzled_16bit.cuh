@@ -83,16 +83,11 @@ struct Lines {
     }
 };
 
-// map_matrices is the launch that makes the maps, and own_matrices has a block make them for itself.
+// map_matrices is the launch that makes the maps.
 template <class Work>
 __device__ __forceinline__ void map_matrices(float* maps, const Matrices<Element>& rows, const Matrices<Element>& columns, int k) {
     make_maps(maps, Lines<Work::kRowsAlongK, TILE_M>::box(rows.first, rows.lines, k, rows.batch),
               Lines<Work::kColumnsAlongK, TILE_N, CLUSTER>::box(columns.first, columns.lines, k, columns.batch));
-}
-template <class Work>
-__device__ __forceinline__ MappedOperands own_matrices(uint4* memory, float* maps, const Matrices<Element>& rows, const Matrices<Element>& columns, int k) {
-    return own_maps(memory, maps, Lines<Work::kRowsAlongK, TILE_M>::box(rows.first, rows.lines, k, rows.batch),
-                    Lines<Work::kColumnsAlongK, TILE_N, CLUSTER>::box(columns.first, columns.lines, k, columns.batch));
 }
 
 struct MappedProducts {

@@ -40,14 +40,14 @@ __device__ __forceinline__ TensorBox<5> lines_side_by_side(const float* first, i
             {32, 2, 4, kEighths, 1}};
 }
 
-// own_matrices has a block make maps of matrices for itself.
-__device__ __forceinline__ MappedOperands own_matrices(uint4* memory, float* maps, const Matrices<float>& rows, const Matrices<float>& columns, int k) {
+// map_operands is the launch that makes the maps.
+__device__ __forceinline__ void map_operands(float* maps, const Matrices<float>& rows, const Matrices<float>& columns, int k) {
 #if ROWS_ALONG_K
     const TensorBox<3> box = lines_along_k<TILE_M>(rows.first, rows.lines, k, rows.batch);
 #else
     const TensorBox<5> box = lines_side_by_side(rows.first, rows.lines, k, rows.batch);
 #endif
-    return own_maps(memory, maps, box, lines_along_k<TILE_N>(columns.first, columns.lines, k, columns.batch));
+    make_maps(maps, box, lines_along_k<TILE_N>(columns.first, columns.lines, k, columns.batch));
 }
 
 struct SwizzledProducts {

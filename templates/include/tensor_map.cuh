@@ -17,9 +17,9 @@
 // An exact box has floats as they are. A plain one does not swizzle them either: its rows may be
 // any multiple of 16 bytes up to 256 floats, and it begins at a multiple of 128 bytes.
 //
-// Maps are made on the GPU, by a launch before the one that uses them or by each block for itself: a
-// warp calls make_tensor_map() or make_own_tensor_map() with a place for the map in shared memory, and
-// every thread that loads calls use_tensor_map() once.
+// Maps are made on the GPU, by a launch before the one that uses them: a warp calls
+// make_tensor_map() with a place for the map in shared memory, and every thread that loads
+// calls use_tensor_map() once.
 #pragma once
 #include "mbarrier.cuh"
 
@@ -62,9 +62,10 @@ __device__ __forceinline__ void set_tensor_axes(unsigned map, const TensorBox<Ra
     }
 }
 
-// set_tensor_map makes a map in shared memory.
+// make_tensor_map makes a map in global memory. All of a warp calls it; scratch is in
+// shared memory.
 template <int Rank, class T, BoxForm Form>
-__device__ __forceinline__ void set_tensor_map(TensorMap* scratch, const TensorBox<Rank, T, Form>& of) {
+__device__ __forceinline__ void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank, T, Form>& of) {
     constexpr bool plain = Form == BoxForm::plain;
     static_assert(Form == BoxForm::swizzled || sizeof(T) == 4, "exact and plain boxes are of floats");
     const int lane = threadIdx.x % 32;
@@ -81,28 +82,11 @@ __device__ __forceinline__ void set_tensor_map(TensorMap* scratch, const TensorB
         TENSOR_MAP_SET("fill_mode", "b32", "0;" ::"r"(at));          // zeros
     }
     __syncwarp();
-}
-
-// make_tensor_map makes a map in global memory. All of a warp calls it; scratch is in
-// shared memory.
-template <int Rank, class T, BoxForm Form>
-__device__ __forceinline__ void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank, T, Form>& of) {
-    set_tensor_map(scratch, of);
-    const int lane = threadIdx.x % 32;
     if (lane < 16) map->words[lane] = scratch->words[lane];
     __syncwarp();
 }
 
-// make_own_tensor_map makes one that the same block uses.
-template <int Rank, class T, BoxForm Form>
-__device__ __forceinline__ void make_own_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank, T, Form>& of) {
-    set_tensor_map(scratch, of);
-    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;" ::"l"(map),
-                 "r"(static_cast<unsigned>(__cvta_generic_to_shared(scratch)))
-                 : "memory");
-}
-
-// use_tensor_map makes a map that was written on the GPU known to the copy engine.
+// use_tensor_map makes a map that another launch wrote known to the copy engine.
 __device__ __forceinline__ void use_tensor_map(const TensorMap* map) {
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
 }

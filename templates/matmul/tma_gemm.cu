@@ -31,13 +31,15 @@ struct Work : MatrixWork {
 
 }  // namespace
 
+extern "C" __global__ void __launch_bounds__(64)
+    matmul_tma_gemm_map(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ maps) {
+    map_operands(maps, {SWAPPED ? b : a, rows(), row_batches()}, {SWAPPED ? a : b, columns(), column_batches()}, K);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    matmul_tma_gemm(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ maps, const float* __restrict__ bias,
-                    float* __restrict__ y) {
+    matmul_tma_gemm(const float* __restrict__ maps, const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    const MappedOperands operands =
-        own_matrices(memory, maps, {SWAPPED ? b : a, rows(), row_batches()}, {SWAPPED ? a : b, columns(), column_batches()}, K);
-    mapped_gemm<Work, Tf32Boxes>(memory, operands, bias, leaving(y));
+    mapped_gemm<Work, Tf32Boxes>(memory, maps, bias, leaving(y));
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {

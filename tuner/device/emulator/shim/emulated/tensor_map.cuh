@@ -39,11 +39,6 @@ inline void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<
     __syncwarp();
 }
 
-template <int Rank, class T, BoxForm Form>
-inline void make_own_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank, T, Form>& of) {
-    make_tensor_map(map, scratch, of);
-}
-
 inline void use_tensor_map(const TensorMap*) {}
 
 inline unsigned emulated_tensor_rounded(unsigned bits) {
