@@ -21,11 +21,10 @@
 //   RUN, DOWN, IMAGES  large boxes are fewer copies; small ones fit into what is to be computed
 #define WHOLE_ROWS
 #include "channel_boxes.cuh"
+#include "block_scale.cuh"
 #include "channels_output.cuh"
 #include "place.cuh"
 #include "plain_convolution.cuh"
-#include "power_scale.cuh"
-#include "tensor_scales.cuh"
 
 namespace {
 
@@ -176,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(256)
     begin_dependents();
     if constexpr (kScaled) {
         wait_for_launches();
-        const PowerScale of_input = scale_of(channel_scales, the_input), of_weights = scale_of(channel_scales, the_weights);
+        const PowerScale of_input = block_scale<the_input>(channel_scales), of_weights = block_scale<the_weights>(channel_scales);
         if (blockIdx.x == 0 && threadIdx.x == 0) keep_inverse(channel_scales, the_input, of_input), keep_inverse(channel_scales, the_weights, of_weights);
         make_weights(weights, weight, of_weights);
         make_pixels(pixels, x, of_input);

@@ -74,9 +74,9 @@ static_assert(TILE_M == 64 * ROW_BLOCKS * (ARRANGEMENT == stacked ? 2 : 1) &&
 // ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes.
 
 constexpr int kRowSlabBytes = kBlockRows * 16 + kPad, kStepBytes = kSlabs * kRowSlabBytes;  // of a block of A
-// Sums that leave as whole rows do so without buffers: the room is for two tensor maps.
+// Sums that leave as whole rows do so without buffers.
 #ifdef WHOLE_ROWS
-constexpr int kBuffersBytes = 256;
+constexpr int kBuffersBytes = 0;
 #else
 constexpr int kBuffersBytes = 4 * kConsumers * kBufferBytes;
 #endif
@@ -271,7 +271,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; r += together) {
             const int row = tile.m * TILE_M + warp_row<Products>(block, r), first = tile.n * TILE_N + column;
-            static_assert((Work::Output::kMixed == kWholeRows) == (kBuffersBytes == 256), "WHOLE_ROWS says how sums leave");
+            static_assert((Work::Output::kMixed == kWholeRows) == (kBuffersBytes == 0), "WHOLE_ROWS says how sums leave");
             if constexpr (Work::Output::kMixed == kWholeRows)
                 store_lines(sums[r], output, sums_of_split, row, first);
             else if constexpr (side_by_side)
