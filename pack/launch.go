@@ -163,6 +163,9 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 			given[i] = pointers[i]
 		}
 	}
+	for _, s := range p.scalars {
+		given = append(given, Pointer(s.Bits))
+	}
 	for _, step := range p.steps {
 		k, err := p.loader.kernel(step)
 		if err == nil {

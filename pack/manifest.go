@@ -108,13 +108,14 @@ type Entry struct {
 	Source     string                `json:"source,omitempty"`
 	Launches   []Launch              `json:"launches"`
 	Workspaces []Workspace           `json:"workspaces"`
+	Scalars    []Scalar              `json:"scalars,omitempty"`
 	Compiler   string                `json:"compiler"`           // that made the file
 	Device     string                `json:"device"`             // of the search
 	Time       *Time                 `json:"time_ms,omitempty"`  // there; absent: the file is for another architecture
 	Evidence   json.RawMessage       `json:"evidence,omitempty"` // the best-config document
 }
 
-// Launch is one launch of a kernel, and the tensors and workspaces that it takes.
+// Launch is one launch of a kernel, and the tensors, workspaces and scalars that it takes.
 type Launch struct {
 	Entry       string   `json:"entry"` // the symbol in the file
 	Grid        [3]int64 `json:"grid"`
@@ -130,6 +131,12 @@ type Launch struct {
 type Workspace struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
+}
+
+// Scalar is what a kernel is passed by value.
+type Scalar struct {
+	Name string `json:"name"`
+	Bits int64  `json:"bits"` // its bytes, the lowest first
 }
 
 // Time is a median in milliseconds with its 95 % interval.

@@ -268,6 +268,9 @@ func (m *Manifest) checkEntry(e *Entry) error {
 		}
 		known = append(known, w.Name)
 	}
+	for _, s := range e.Scalars {
+		known = append(known, s.Name)
+	}
 	for _, l := range e.Launches {
 		for i := range 3 {
 			if l.Grid[i] < 1 || l.Grid[i] > mostGrid || l.Block[i] < 1 || l.Block[i] > mostBlock || l.Cluster[i] < 0 || l.Cluster[i] > mostCluster {
@@ -291,7 +294,7 @@ func (m *Manifest) checkEntry(e *Entry) error {
 func takes(known, arguments []string) error {
 	for _, name := range arguments {
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("a launch takes %.80q, which is no tensor and no workspace", name)
+			return fmt.Errorf("a launch takes %.80q, which is no tensor, workspace or scalar", name)
 		}
 	}
 	return nil

@@ -34,6 +34,7 @@ type Plan struct {
 	Tensors []Tensor // what Launch takes, in order: the operator's, then workspaces
 	loader  *Loader
 	steps   []step
+	scalars []Scalar
 }
 
 // step is one launch of a plan.
@@ -41,7 +42,7 @@ type step struct {
 	Launch
 	file    string
 	patch   patch   // of the file
-	tensors []int   // their places among the plan's, in the order of the kernel's arguments
+	tensors []int   // their places among the plan's, behind which scalars stand, in the order of the kernel's arguments
 	sizes   []int64 // that follow them, of a general kernel: the last is an argument of its own
 }
 
@@ -102,7 +103,7 @@ func (p *Plan) exact(q problem, auto bool) bool {
 	if p.Entry == nil {
 		return false
 	}
-	p.Math = p.Entry.Math
+	p.Math, p.scalars = p.Entry.Math, p.Entry.Scalars
 	p.take(p.Entry.File, patch{}, p.Entry.Launches, p.Entry.Workspaces)
 	return true
 }
@@ -153,11 +154,18 @@ func (q problem) determining() []string {
 	return slices.Concat(q.operator.Shape, q.operator.components())
 }
 
-// places are where tensors stand among the plan's.
+// places are where tensors stand among the plan's, and scalars behind them.
 func (p *Plan) places(names []string) []int {
+	var all []string
+	for _, t := range p.Tensors {
+		all = append(all, t.Name)
+	}
+	for _, s := range p.scalars {
+		all = append(all, s.Name)
+	}
 	var at []int
 	for _, name := range names {
-		at = append(at, slices.IndexFunc(p.Tensors, func(t Tensor) bool { return t.Name == name }))
+		at = append(at, slices.Index(all, name))
 	}
 	return at
 }

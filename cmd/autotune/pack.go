@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -44,8 +43,7 @@ func packAction(c *cli.Context) error {
 	}
 	o := packer.Options{Name: c.String("name"), Tool: tool(), Archs: archsOf(c)}
 	if o.Name == "" {
-		base := filepath.Base(filepath.Clean(out))
-		o.Name = regexp.MustCompile(`\W+|^[0-9]`).ReplaceAllString(strings.ToLower(strings.TrimSuffix(base, filepath.Ext(base))), "_")
+		o.Name = packer.NameOf(out)
 	}
 	if err := packer.Check(out, c.Bool("force")); err != nil {
 		return badInput(err)

@@ -491,6 +491,9 @@ func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int,
 	for _, w := range e.Workspaces {
 		names, sizes = append(names, w.Name), append(sizes, strconv.FormatInt(w.Bytes, 10))
 	}
+	for _, s := range e.Scalars {
+		names, sizes = append(names, s.Name), append(sizes, fmt.Sprintf("(int64_t)0x%xu", uint64(s.Bits)))
+	}
 	fmt.Fprintf(b, "static const int64_t values_%d[] = {%s}, workspaces_%[1]d[] = {%[3]s};\n", number, strings.Join(values, ", "), strings.Join(append(sizes, "0"), ", "))
 	for i, l := range e.Launches {
 		var places []string
@@ -503,8 +506,8 @@ func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int,
 	}
 	fmt.Fprintf(b, "static const autotune_step steps_%d[] = {\n    %s\n};\n", number, strings.Join(steps, ",\n    "))
 	arch, own := targetInC(e.Target)
-	return fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %d, %d, %s, values_%d, steps_%[11]d, workspaces_%[11]d}", operation, slices.Index(o.Math, e.Math),
-		truth(e.Auto), arch, own, truth(e.Time != nil), file, len(steps), len(sizes), strconv.Quote(e.Device), number)
+	return fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %d, %d, %d, %s, values_%d, steps_%[12]d, workspaces_%[12]d}", operation, slices.Index(o.Math, e.Math),
+		truth(e.Auto), arch, own, truth(e.Time != nil), file, len(steps), len(e.Workspaces), len(e.Scalars), strconv.Quote(e.Device), number)
 }
 
 // targetInC is an architecture's number, and 1 where its code runs on no later one.

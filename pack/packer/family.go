@@ -70,6 +70,11 @@ func notPacked(o *operator.Operator) string {
 			}
 		}
 	}
+	for _, a := range o.Arguments {
+		if a.Role == operator.Scalar {
+			return fmt.Sprintf("`%s` is a scalar", a.Name)
+		}
+	}
 	return ""
 }
 

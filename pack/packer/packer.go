@@ -31,7 +31,7 @@ import (
 
 // Options say how winners are packed.
 type Options struct {
-	Name  string // of the pack, an identifier
+	Name  string // of the pack, as checkName allows it
 	Tool  string
 	Archs []string // to compile for; none: what each winner was compiled for
 	// Native is the library of BuildNative; nil: the Python package goes without.
@@ -48,6 +48,9 @@ type Packed struct {
 // Make compiles winners and families, and describes them. Of several for one problem, device and
 // architecture it takes the first.
 func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.Winner, families []Family, o Options) (*Packed, error) {
+	if err := checkName(o.Name); err != nil {
+		return nil, err
+	}
 	p, operators := empty(o.Name, o.Tool), map[string]*operator.Operator{}
 	var tasks []*task
 	seen := map[string]bool{}
@@ -239,9 +242,14 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 		for _, i := range operator.Passed(w.Problem.Arguments, l) {
 			a := w.Problem.Arguments[i]
 			launch.Arguments = append(launch.Arguments, a.Name)
-			known := slices.ContainsFunc(e.Workspaces, func(k pack.Workspace) bool { return k.Name == a.Name })
-			if a.Role == operator.Workspace && !known {
+			known := slices.ContainsFunc(e.Workspaces, func(k pack.Workspace) bool { return k.Name == a.Name }) ||
+				slices.ContainsFunc(e.Scalars, func(s pack.Scalar) bool { return s.Name == a.Name })
+			switch {
+			case known:
+			case a.Role == operator.Workspace:
 				e.Workspaces = append(e.Workspaces, pack.Workspace{Name: a.Name, Bytes: a.Bytes()})
+			case a.Role == operator.Scalar:
+				e.Scalars = append(e.Scalars, pack.Scalar{Name: a.Name, Bits: int64(a.Bits())})
 			}
 		}
 		e.Launches = append(e.Launches, launch)
@@ -281,10 +289,8 @@ func (p *Packed) describe(o *operator.Operator) error {
 	}
 	for _, a := range o.Arguments {
 		switch {
-		case a.Role == operator.Workspace:
+		case a.Role == operator.Workspace, a.Role == operator.Scalar: // which an entry says
 			continue
-		case a.Role == operator.Scalar:
-			return fmt.Errorf("`%s` is a scalar; a pack's kernels take tensors alone", a.Name)
 		case a.Symbol != "":
 			return fmt.Errorf("`%s` lies in constant memory; a pack's kernels take pointers alone", a.Name)
 		}
@@ -401,6 +407,9 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 		}
 	}
 	for _, a := range p.Arguments {
+		if a.Role == operator.Scalar {
+			return "", "`" + a.Name + "` is a scalar"
+		}
 		if a.Role == operator.Output && (a.Name != p.Output().Name || a.Type != element && a.Type != operator.I64) {
 			return "", "`" + a.Name + "` is an output beside `" + p.Output().Name + "`, or of another type than what is read"
 		}

@@ -42,7 +42,8 @@ func TestPython(t *testing.T) {
 		"groups ValueError conv2d: 3 groups do not divide the 4 input channels", "channels ValueError conv2d: weight has the shape",
 		"stride ValueError conv2d: stride_h must be at least 1; it is 0", "mode ValueError conv2d: there is no math mode 'fp8'",
 		"name TypeError conv2d() got an unexpected keyword argument 'size'", "a: conv2d\nb is left: no kernel of the pack was made for its parameters\nc is left: its operator is not in the pack",
-		"d is left: PyTorch was faster than each kernel for its parameters", "type ValueError conv2d: type must be one of", "cpu ValueError conv2d: x is float32 on cpu",
+		"d is left: no kernel for its parameters was faster than PyTorch", "type ValueError conv2d: type must be one of", "cpu ValueError conv2d: x is float32 on cpu",
+		"PyTorch's own\ncompiled AttributeError", "PyTorch's own\ntimed beside AttributeError", "timed beside (1, 128, 7, 7)",
 		"load " + w.Kernel.Digest()[:40], "on 0x7: ", "warned 1 ", "none of its kernels was made for NVIDIA A100, so the general ones run",
 	} {
 		if !strings.Contains(out, want) {
@@ -59,6 +60,12 @@ func TestPython(t *testing.T) {
 	must(t, os.WriteFile(kernel, data, 0o644))
 	if out := run(); !strings.Contains(out, "is not the file that was packed") || strings.Contains(out, "tuned") {
 		t.Errorf("a flipped bit: %s", out)
+	}
+	data[1] ^= 2
+	must(t, os.WriteFile(kernel, data, 0o644))
+	edit(t, path, func(m map[string]any) { delete(conv(m), "parameters") })
+	if out := run(); !strings.Contains(out, "manifest.json is damaged: KeyError('parameters')\n") {
+		t.Errorf("a manifest without parameters: %s", out)
 	}
 	edit(t, path, func(m map[string]any) { m["schema"] = "autotune/pack/2" })
 	if out := run(); !strings.Contains(out, "has the schema 'autotune/pack/2'") {
@@ -93,7 +100,7 @@ func TestPythonTensors(t *testing.T) {
 		"on 0x7: 0x8880 (nil) (nil) 0x8880\nchanged 0x8880\nin place True",
 		"on 0x7: 0x5550 (nil) (nil) 0x5550\ncopied from 0x5550\nchanged 0x8884\nin place True",
 		": 0x9990 (nil) (nil) 0x7000 0x7100 0x7000", // statistics that nobody has asked for
-		"both [((64,), 'float32'), ((64,), 'int64')]", "fake [((64,), 'float32'), ((64,), 'int64')]",
+		"0xbfe0000000000000\nboth [((64,), 'float32'), ((64,), 'int64')]", "fake [((64,), 'float32'), ((64,), 'int64')]",
 	} {
 		if !strings.Contains(string(out), want+"\n") {
 			t.Errorf("the output lacks %q", want)
@@ -167,5 +174,5 @@ func TestKernelsLayout(t *testing.T) {
 
 // standard is what a kernel may import: a part of the standard library, and torch.
 var standard = []string{
-	"ast", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "pathlib", "re", "struct", "sysconfig", "threading", "torch", "warnings",
+	"ast", "contextlib", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "pathlib", "re", "struct", "sysconfig", "threading", "torch", "warnings",
 }

@@ -53,6 +53,8 @@ func (a *ahead) compile(ctx context.Context, on *devices.Opened) {
 		select {
 		case room <- struct{}{}:
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil { // there may be room as well
 			return
 		}
 		a.working.Go(func() {

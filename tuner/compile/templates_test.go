@@ -83,16 +83,18 @@ type variant struct {
 }
 
 // variants are what to compile of an operator for a GPU, whose number is turn. On the
-// newest every template is compiled at its default on every problem. It is compiled at a
-// drawn configuration in every math mode that is more than other headers. The reference
-// stands beside; on the others all are compiled once, at the default on one of the problems
-// that they serve, each in turn. So is another operator's kernel over other axes, on the newest
-// alone. A template that an older GPU has is not compiled again before the newest, which takes
+// newest every template is compiled at its default on every problem of its shape and math mode
+// alone. It is compiled at a drawn configuration in every math mode that is more than other
+// headers. For each further word of a parameter it is compiled at one of the two, in turn. The
+// reference stands beside. On the others all are compiled once: the reference on the first
+// problem, templates at the default on one of the problems that they serve, each in turn. So is
+// another operator's kernel over other axes, on the newest alone. A template that an older GPU has is not compiled again before the newest, which takes
 // the branches of those between as well: older holds the templates, and has these added.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
 	var all []variant
 	defaults := map[string][]variant{} // by template
+	turns := map[string]int{}          // how many words a template serves
 	done := map[string]bool{}          // "mode parameters template"
 	for n, r := range requestsOf(o) {
 		p, err := o.Bind(r, gpu)
@@ -100,24 +102,30 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 			t.Fatal(err)
 		}
 		kind := fmt.Sprint(p.Math, " ", r.Parameters)
-		first := n == 0 || len(r.Parameters) > 0
-		if !done[kind] && (gpu.Arch == newest || first && len(older) == 0) {
+		if !done[kind] && (gpu.Arch == newest || n == 0 && len(older) == 0) {
 			k, err := p.Reference()
 			if err != nil {
 				t.Fatalf("%s: %v", p, err)
 			}
 			all, done[kind] = append(all, variant{p, k}), true
 		}
+		drawn := map[string]space.Configuration{} // by template
+		_, headers := o.MathVariants[p.Math]      // all that differs
+		if gpu.Arch == newest && !headers && !testing.Short() {
+			drawn = drawnOf(t, o, p, uint64(n))
+		}
 		for _, c := range p.Defaults(t.Context()) {
-			defaults[c.Template] = append(defaults[c.Template], variantOf(t, p, c))
-		}
-		_, headers := o.MathVariants[p.Math] // all that differs
-		if gpu.Arch != newest || headers || testing.Short() {
-			continue
-		}
-		for _, c := range drawnOf(t, p, uint64(n)) {
-			if key := kind + " " + c.Template; !done[key] && !elsewhere(o, c.Template) {
-				all, done[key] = append(all, variantOf(t, p, c)), true
+			d, found := drawn[c.Template]
+			further := len(r.Parameters) > 0
+			if further {
+				turns[c.Template]++
+			}
+			if !further || !found || turns[c.Template]%2 == 1 {
+				defaults[c.Template] = append(defaults[c.Template], variantOf(t, p, c))
+				found = found && !further
+			}
+			if key := kind + " " + c.Template; found && !done[key] {
+				all, done[key] = append(all, variantOf(t, p, d)), true
 			}
 		}
 	}
@@ -165,18 +173,21 @@ func variantOf(t *testing.T, p *operator.Problem, c space.Configuration) variant
 	return variant{p, k}
 }
 
-// drawnOf draws a configuration of each template that serves a problem.
-func drawnOf(t *testing.T, p *operator.Problem, seed uint64) []space.Configuration {
+// drawnOf draws a configuration of each template that serves a problem and is at home there.
+func drawnOf(t *testing.T, o *operator.Operator, p *operator.Problem, seed uint64) map[string]space.Configuration {
 	t.Helper()
 	s, err := p.Space(t.Context())
 	if err != nil {
 		t.Fatalf("%s: %v", p, err)
 	}
 	rng := rand.New(rand.NewPCG(1, seed))
-	var drawn []space.Configuration
+	drawn := map[string]space.Configuration{}
 	for part := range s.Parts() {
 		if first, end := s.Range(part); first < end {
-			drawn = append(drawn, s.At(first+rng.Int64N(end-first)))
+			c := s.At(first + rng.Int64N(end-first))
+			if !elsewhere(o, c.Template) {
+				drawn[c.Template] = c
+			}
 		}
 	}
 	return drawn

@@ -124,7 +124,7 @@ func candidateAt(p *operator.Problem, c space.Configuration) (one candidate, err
 
 // spread compiles the configurations of candidates for samples that they do not serve as they are compiled.
 func (all *options) spread(problems []*operator.Problem) error {
-	taken := slices.DeleteFunc(slices.Clone(*all), func(o *option) bool { return !o.taken })
+	taken := lists.Where(*all, func(o *option) bool { return o.taken })
 	for i, p := range problems {
 		for _, o := range *all {
 			o.servesAt(i, p)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"autotune/internal/lists"
 	"autotune/reports"
 	"autotune/tuner/devices"
 	"autotune/tuner/operator"
@@ -37,10 +38,8 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 	if t.Progress == nil {
 		t.Progress = func(Progress) {}
 	}
-	var all []int
-	for i, e := range f.Entries {
-		t.candidates, all = append(t.candidates, candidate{Entry: e, formulas: kernels[i].Formulas}), append(all, i)
-	}
+	all := lists.Places(len(f.Entries))
+	t.candidates = lists.Of(all, func(i int) candidate { return candidate{Entry: f.Entries[i], formulas: kernels[i].Formulas} })
 	for _, s := range f.Samples {
 		t.plan.Samples = append(t.plan.Samples, s.Shape)
 		t.found[key(s.Shape, false)] = reports.BestConfig{Configuration: s.Configuration}

@@ -1,6 +1,7 @@
 package family
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -26,17 +27,21 @@ type cost struct {
 	in                float64 // how many are a wave
 }
 
-// formula writes a cost. A femtosecond is little enough for an element of a tensor.
-func (c cost) formula() string {
-	const femtoseconds = 1e12 // of a millisecond
-	parts := []string{fmt.Sprintf("%.0f", c.start*femtoseconds)}
-	if c.wave > 0 {
-		parts = append(parts, fmt.Sprintf("%.0f*ceil_div(%s, %.0f)", c.wave*femtoseconds, c.text, c.in))
+// formula writes the mean of costs. A femtosecond is little enough for an element of a tensor.
+func formula(all []cost) string {
+	femtoseconds := 1e12 / float64(len(all)) // of a millisecond
+	start := 0.0
+	var parts []string
+	for _, c := range all {
+		start += c.start
+		if c.wave > 0 {
+			parts = append(parts, fmt.Sprintf("%.0f*ceil_div(%s, %.0f)", c.wave*femtoseconds, c.text, c.in))
+		}
+		if c.each > 0 {
+			parts = append(parts, fmt.Sprintf("%.0f*%s", c.each*femtoseconds, factor(c.text)))
+		}
 	}
-	if c.each > 0 {
-		parts = append(parts, fmt.Sprintf("%.0f*%s", c.each*femtoseconds, factor(c.text)))
-	}
-	return strings.Join(parts, " + ")
+	return strings.Join(append([]string{fmt.Sprintf("%.0f", start*femtoseconds)}, parts...), " + ")
 }
 
 // factor is a formula as it stands in a product.
@@ -204,10 +209,14 @@ func (s squares) but(without int) (of equations, n float64) {
 	return of, n
 }
 
-// fit is the cost that is nearest to the times at all samples but one. A cost with more numbers must
-// be nearer. Where samples are few it has one, above the floor. Not ok: there are none.
-func fit(all []squares, without int) (best cost, ok bool) {
-	least := math.Inf(1)
+// together is how many costs, each with a count of its own, have their mean taken: what one count misses, another may
+// have.
+const together = 2
+
+// fit are the costs that are nearest to the times at all samples but one. A cost with more numbers must
+// be nearer. Where samples are few there is one of one number, above the floor. None: no sample is left.
+func fit(all []squares, without int) (nearest []cost) {
+	var found []near
 	for _, s := range all {
 		of, n := s.but(without)
 		for _, which := range [][]int{{0, 1, 2}, {0, 1}, {0, 2}} {
@@ -220,15 +229,27 @@ func fit(all []squares, without int) (best cost, ok bool) {
 			for i := range x {
 				off -= x[i] * of[i][terms]
 			}
-			if off /= freedom * freedom; off < least {
-				best, least, ok = cost{s.text, x[0], x[1], x[2] / s.in, s.in}, off, true
+			if !math.IsNaN(off) {
+				found = append(found, near{cost{s.text, x[0], x[1], x[2] / s.in, s.in}, off / (freedom * freedom)})
 			}
 		}
 	}
-	if ok {
-		return best, true
+	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.off, b.off) })
+	for _, f := range found {
+		if len(nearest) < together && !slices.ContainsFunc(nearest, func(c cost) bool { return c.text == f.text }) {
+			nearest = append(nearest, f.cost)
+		}
 	}
-	return fitOne(all, without)
+	if one, ok := fitOne(all, without); ok && len(nearest) == 0 {
+		return []cost{one}
+	}
+	return nearest
+}
+
+// near is a cost, and how far it is off: by the squares, relatively.
+type near struct {
+	cost
+	off float64
 }
 
 // fitOne is the nearest cost that adds one number a block to the floor.
@@ -284,12 +305,9 @@ func (e *equations) solve(which []int) (x [terms]float64, ok bool) {
 // costs are the entries' costs by all samples but one; -1: by all. Not ok: an entry has too few.
 func costs(entries [][]squares, without int) (all []*expr.Expr, ok bool) {
 	for _, one := range entries {
-		c, ok := fit(one, without)
-		if !ok {
-			return nil, false
-		}
-		e, err := expr.Parse(c.formula())
-		if err != nil {
+		nearest := fit(one, without)
+		e, err := expr.Parse(formula(nearest))
+		if err != nil || len(nearest) == 0 {
 			return nil, false
 		}
 		all = append(all, e)

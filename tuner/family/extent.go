@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"autotune/internal/lists"
 )
 
 // Span is all integers between two.
@@ -94,11 +96,7 @@ func (e Extent) String() string {
 type Shapes []Extent
 
 func (s Shapes) String() string {
-	parts := make([]string, len(s))
-	for i, e := range s {
-		parts[i] = e.String()
-	}
-	return strings.Join(parts, "x")
+	return strings.Join(lists.Of(s, Extent.String), "x")
 }
 
 const shapesForm = "a dimension is a number, {1,8,32} or {14..112}, with x between dimensions"

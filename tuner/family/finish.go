@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/trial"
@@ -65,10 +66,7 @@ func (t *tuning) finish(ctx context.Context, chosen []int) (*Family, error) {
 
 // gardenOf is the garden of the samples by some rounds of their timings.
 func (t *tuning) gardenOf(chosen []int, rounds func(lap) float64) *garden {
-	var shapes [][]int64
-	for _, s := range t.samples {
-		shapes = append(shapes, t.freeOf(s.Shape))
-	}
+	shapes := lists.Of(t.samples, func(s *timed) []int64 { return t.freeOf(s.Shape) })
 	return newGarden(t.plan.Request.Free, shapes, slowdownsOf(t.samples, chosen, rounds), generalOf(t.samples, rounds))
 }
 
@@ -203,11 +201,7 @@ func (t *tuning) regret(f *Family, chosen []int) error {
 }
 
 func scoreOf(list []Sample) Score {
-	var all []float64
-	for _, s := range list {
-		all = append(all, s.Slowdown)
-	}
-	return score(all)
+	return score(lists.Of(list, func(s Sample) float64 { return s.Slowdown }))
 }
 
 // shown are shapes as the document has them.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/internal/spelling"
 	"autotune/tuner/operator"
@@ -151,16 +152,12 @@ func (w Wish) choose(varying []string) ([]string, error) {
 		if w.Free != nil {
 			names = w.Free
 		}
-		var can []string
-		for _, t := range w.Operator.Templates {
-			if len(t.Free) > 0 {
-				can = append(can, t.Name+": "+strings.Join(t.Free, ", "))
-			}
-		}
+		can := lists.Where(w.Operator.Templates, func(t *operator.Template) bool { return len(t.Free) > 0 })
 		if len(can) == 0 {
 			return nil, noFamily("none of its kernels takes a dimension when it runs; a template says with `free` in op.yaml which it can")
 		}
-		return nil, noFamily("no kernel takes %s when it runs; those that take dimensions are %s", strings.Join(names, ", "), strings.Join(can, "; "))
+		return nil, noFamily("no kernel takes %s when it runs; those that take dimensions are %s", strings.Join(names, ", "),
+			strings.Join(lists.Of(can, func(t *operator.Template) string { return t.Name + ": " + strings.Join(t.Free, ", ") }), "; "))
 	}
 	return best, nil
 }

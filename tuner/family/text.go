@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"autotune/internal/lists"
 	"autotune/tuner/operator"
 )
 
@@ -52,10 +53,7 @@ func (f *Family) KernelsText(entries []int) string {
 	if len(entries) == 0 {
 		return "the general kernel"
 	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, fmt.Sprintf("%d (%s)", e, f.Entries[e].Template))
-	}
+	names := lists.Of(entries, func(e int) string { return fmt.Sprintf("%d (%s)", e, f.Entries[e].Template) })
 	if f.By == ByCost && len(names) > 1 {
 		return "what costs least there of entry " + strings.Join(names, ", ")
 	}

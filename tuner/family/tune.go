@@ -235,11 +235,7 @@ func (t *tuning) timeSamples(ctx context.Context) error {
 		}
 		return fmt.Errorf("%s: %w: no sample has a kernel that takes %v when it runs%s", t.plan, tuner.ErrNoVariant, t.plan.Request.Free, reason)
 	}
-	all := make([]int, len(t.candidates))
-	for i := range all {
-		all[i] = i
-	}
-	list, err := t.timeAll(ctx, t.plan.Samples, all)
+	list, err := t.timeAll(ctx, t.plan.Samples, lists.Places(len(t.candidates)))
 	if t.samples = list; err == nil && len(list) < leastSamples {
 		err = fmt.Errorf("%s: %w at %d of %d samples, and a family has %d at least", t.plan, tuner.ErrNoVariant,
 			len(t.plan.Samples)-len(list), len(t.plan.Samples), leastSamples)
@@ -252,12 +248,7 @@ func (t *tuning) timeSamples(ctx context.Context) error {
 func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 	for {
 		t.dismiss(t.samples)
-		var usable []int
-		for i, c := range t.candidates {
-			if !c.out {
-				usable = append(usable, i)
-			}
-		}
+		usable := lists.Where(lists.Places(len(t.candidates)), func(i int) bool { return !t.candidates[i].out })
 		if len(usable) == 0 {
 			return nil, fmt.Errorf("%s: %w: every kernel that takes %v when it runs fails at a sample", t.plan, tuner.ErrNoVariant, t.plan.Request.Free)
 		}
@@ -294,13 +285,8 @@ func (t *tuning) between(candidates []int) (serving [][]int, err error) {
 		if err != nil {
 			return nil, err
 		}
-		var of []int
-		for at, c := range candidates {
-			if t.candidates[c].serves(p) {
-				of = append(of, at)
-			}
-		}
-		serving = append(serving, of)
+		of := lists.Places(len(candidates))
+		serving = append(serving, lists.Where(of, func(at int) bool { return t.candidates[candidates[at]].serves(p) }))
 	}
 	return serving, nil
 }
@@ -329,22 +315,14 @@ func (t *tuning) timeHeldOut(ctx context.Context, chosen []int) (sound bool, err
 
 // slowdownsOf are how many times the own best of each shape the candidates take, by some rounds
 // of their timings.
-func slowdownsOf(list []*timed, candidates []int, rounds func(lap) float64) (slow slowdowns) {
-	for _, s := range list {
-		row := make([]float64, len(candidates))
+func slowdownsOf(list []*timed, candidates []int, rounds func(lap) float64) slowdowns {
+	return lists.Of(list, func(s *timed) []float64 {
 		best := s.ownBest(rounds)
-		for i, c := range candidates {
-			row[i] = s.ms(c, rounds) / best
-		}
-		slow = append(slow, row)
-	}
-	return slow
+		return lists.Of(candidates, func(c int) float64 { return s.ms(c, rounds) / best })
+	})
 }
 
 // generalOf is how many times the own best of each shape the general kernel takes.
-func generalOf(list []*timed, rounds func(lap) float64) (slow []float64) {
-	for _, s := range list {
-		slow = append(slow, s.General.ms(rounds)/s.ownBest(rounds))
-	}
-	return slow
+func generalOf(list []*timed, rounds func(lap) float64) []float64 {
+	return lists.Of(list, func(s *timed) float64 { return s.General.ms(rounds) / s.ownBest(rounds) })
 }

@@ -210,34 +210,22 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 		return nil
 	}
 	// Not among the macros: those are known before the struct, whose members may have their names.
-	k.Source = fmt.Sprintf("struct AutotuneSizes {%s };\n%s%s%s\n%s%s#line 1\n%s",
-		members.String(), sizesBegin, contents.String(), sizesEnd, sizeText, macros.String(), k.Source)
+	before := fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {", members.String(), SizesSymbol)
+	k.sizesAt = [2]int{len(before), len(before) + contents.Len()}
+	k.Source = before + contents.String() + "};\n" + sizeText + macros.String() + "#line 1\n" + k.Source
 	return nil
 }
-
-// The variable, around its contents.
-const (
-	sizesBegin = "__constant__ AutotuneSizes " + SizesSymbol + " = {"
-	sizesEnd   = "};"
-)
 
 // OfAnySize is the kernel as a compiler sees it, with ones for its sizes: of kernels that differ in their
 // sizes alone it is the same. Not ok: it has none, or one that is no integer.
 func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
-	before, rest, found := strings.Cut(k.Source, sizesBegin)
-	_, after, closed := strings.Cut(rest, sizesEnd)
-	if !found || !closed || slices.ContainsFunc(k.Sizes, func(s Size) bool { return s.Type != IntSize }) {
+	if len(k.Sizes) == 0 || slices.ContainsFunc(k.Sizes, func(s Size) bool { return s.Type != IntSize }) {
 		return k, false
 	}
-	k.Sizes = slices.Clone(k.Sizes)
-	for i := range k.Sizes {
-		k.Sizes[i].Value = expr.Int(1)
-	}
-	k.Launches, k.Workspaces = slices.Clone(k.Launches), nil
-	for i, l := range k.Launches {
-		k.Launches[i] = Launch{Entry: l.Entry}
-	}
-	k.Source = before + sizesBegin + strings.Repeat("1, ", len(k.Sizes)-1) + "1" + sizesEnd + after
+	k.Sizes = lists.Of(k.Sizes, func(s Size) Size { return Size{s.Name, s.Type, expr.Int(1)} })
+	k.Launches, k.Workspaces = lists.Of(k.Launches, func(l Launch) Launch { return Launch{Entry: l.Entry} }), nil
+	ones := "1" + strings.Repeat(", 1", len(k.Sizes)-1)
+	k.Source = k.Source[:k.sizesAt[0]] + ones + k.Source[k.sizesAt[1]:]
 	return k, true
 }
 

@@ -32,7 +32,8 @@ type Kernel struct {
 	// Workspaces are the templates' own tensors that the launches take.
 	Workspaces []Argument
 	// Sizes are the members of the struct in constant memory that it reads free values from; none: it is of one shape.
-	Sizes []Size
+	Sizes   []Size
+	sizesAt [2]int // where in Source their values stand
 }
 
 // configured is a template of the problem with the values of its tunables, which it checks.

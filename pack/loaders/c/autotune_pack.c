@@ -251,14 +251,15 @@ static int exact(autotune_pack* p, autotune_plan* plan, int operation, const int
         const autotune_entry* e = &p->tables->entry[i];
         int mode = e->math == v[o->math] || (automatic && e->automatic), r = rank(e->arch, e->own, e->measured, e->device, g);
         if (e->operation != operation || !mode || memcmp(e->values, v, sizeof *v * (size_t)o->given)) continue;
-        if (e->steps > MOST_STEPS || e->workspaces > MOST_WORKSPACES || !fits(e->step, e->steps, e->device, g)) continue;
+        if (e->steps > MOST_STEPS || e->workspaces + e->scalars > MOST_WORKSPACES || !fits(e->step, e->steps, e->device, g)) continue;
         if (r > best) best = r, found = e;
     }
     if (!found) return -1;
     plan->made.steps = found->steps;
     plan->made.workspaces = found->workspaces;
+    plan->made.scalars = found->scalars;
     memcpy(plan->made.step, found->step, sizeof *found->step * (size_t)found->steps);
-    memcpy(plan->made.workspace, found->workspace, sizeof *found->workspace * (size_t)found->workspaces);
+    memcpy(plan->made.workspace, found->workspace, sizeof *found->workspace * (size_t)(found->workspaces + found->scalars));
     return found->file;
 }
 
@@ -407,6 +408,7 @@ int autotune_launch(const autotune_plan* plan, void* const* tensors, void* works
         pointers[count++] = plan->made.workspace[i] ? workspace : NULL;
         workspace = (char*)workspace + padded(plan->made.workspace[i]);
     }
+    for (int i = 0; i < plan->made.scalars; i++) pointers[count++] = (void*)(uintptr_t)plan->made.workspace[plan->made.workspaces + i];
     for (int i = 0; i < plan->made.steps; i++)
         if (launch(plan, i, pointers, stream)) return 1;
     return 0;

@@ -60,21 +60,21 @@ typedef struct {
     const char* entry;
     uint32_t grid[3], block[3], shared, cluster[3];
     int cooperative, dependent, count;
-    const int* arguments; /* places among the tensors, then the workspaces */
+    const int* arguments; /* places among the tensors, then the workspaces, then the scalars */
 } autotune_step;
 typedef struct {
-    int operation, math, automatic, arch, own, measured, file, steps, workspaces;
+    int operation, math, automatic, arch, own, measured, file, steps, workspaces, scalars;
     const char* device;
     const int64_t* values;
     const autotune_step* step;
-    const int64_t* workspace;
+    const int64_t* workspace; /* bytes, and then the scalars' */
 } autotune_entry;
 /* What a problem's kernel is launched with. */
 typedef struct {
     int64_t cost;
-    int steps, workspaces, sizes;
+    int steps, workspaces, scalars, sizes;
     autotune_step step[8];
-    int64_t workspace[30]; /* bytes */
+    int64_t workspace[30]; /* bytes, and then the scalars' */
     int32_t size[128];     /* that the file has at a place */
 } autotune_made;
 typedef struct {

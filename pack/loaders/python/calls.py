@@ -21,6 +21,7 @@ FOLDER = pathlib.Path(__file__).absolute().parent
 IDENTITY = json.loads((FOLDER / "metadata.json").read_text())["id"]
 ALIGNMENT = 16  # of all tensors, which kernels load vectors from
 plans = {}
+is_compiling = torch.compiler.is_compiling
 
 
 def dense(t, last=False):
@@ -75,6 +76,7 @@ def compute(operator, *arguments):
         pointers += [0 if place is None else start + place for place in plan.places]
     elif plan.places:
         pointers += [0] * len(plan.places)
+    pointers += plan.scalars
     plan.run(pointers, torch._C._cuda_getCurrentRawStream(device))
     for i in operator.renewed:
         if taken[i] is not tensors[i]:
@@ -243,7 +245,7 @@ class Kernels:
             @once_differentiable
             def backward(ctx, gradient):
                 wanted = ctx.needs_input_grad[2:]
-                if torch.compiler.is_compiling():
+                if is_compiling():
                     found = iter(traced(gradient, ctx.saved_tensors, wanted, ctx.settings))
                     return None, None, *[next(found) if want else None for want in wanted]
                 return None, None, *gradients(operator.decoded(ctx.settings), wanted, gradient, *ctx.saved_tensors)
@@ -253,7 +255,7 @@ class Kernels:
         def run(settings, *tensors, mode=""):
             if gradients and graded(tensors):
                 return Differentiable.apply(settings, mode, *tensors)
-            if torch.compiler.is_compiling():
+            if is_compiling():
                 return call(*tensors, settings, mode)
             return self.now(*tensors, settings, mode)
 
@@ -297,7 +299,7 @@ class Call(Function):
         """The function's output in the place of its first tensor, which it gives back."""
         first = tensors[0]
         last, asked = lies_last(first), graded(tensors)
-        if asked or torch.compiler.is_compiling() or not (last or first.is_contiguous()):  # a compiler needs no copy for it
+        if asked or is_compiling() or not (last or first.is_contiguous()):  # a compiler needs no copy for it
             return first.copy_(self.run(settings, (first.clone() if asked else first,), mode))
         self.kernels.renew(first.movedim(1, -1) if last else first, *self.missing, settings, mode)
         return first
@@ -307,7 +309,7 @@ class Call(Function):
         first = tensors[0]
         if self.folds.elements and lies_last(first):  # elements are taken as they lie
             return self.run(settings, (first.movedim(1, -1),), mode).movedim(-1, 1)
-        tensors, compiles = self.ordered(tensors), torch.compiler.is_compiling()
+        tensors, compiles = self.ordered(tensors), is_compiling()
         own_rank = first.dim() == self.folds.ranks[0] or self.operator.order is None
         if own_rank and not compiles and not graded(tensors):
             return self.kernels.now(*tensors, settings, mode)
@@ -333,6 +335,6 @@ class Call(Function):
         # Under torch.compile a range makes a constant of an extent.
         first = tuple(len(range(n)) for n in tensors[0].shape) if self.asks else None
         shapes = [first, *(None if t is None else t.shape for t in tensors[1:])]
-        settings = self.constant(shapes, values) if torch.compiler.is_compiling() else self.of(shapes, values)
+        settings = self.constant(shapes, values) if is_compiling() else self.of(shapes, values)
         renews = self.in_place is not None and values[self.in_place]
         return (self.renew if renews else self.run)(settings, tensors, mode)

@@ -5,7 +5,7 @@ import torch
 
 from . import functions
 from .calls import constant
-from .pack import lies_last, slower
+from .pack import faster, lies_last
 
 # The names of PyTorch's classes that autotune has an operator for.
 KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool") for axes in ("1d", "2d", "3d")} | {
@@ -17,8 +17,14 @@ KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool")
 # Those that torch.compile has a library compute, whose calls it fuses with nothing. Of others it makes kernels of its own.
 LIBRARY = ("Conv", "Linear", "MaxPool", "AvgPool")
 
+COMPILED = "torch_compile"  # the baseline of a search that is PyTorch's compiler
+is_compiling = torch.compiler.is_compiling
+
 # What a module may ask for that no kernel computes.
 OTHER = {"padding_mode": "zeros", "return_indices": False}
+
+
+OWN = -1, None  # PyTorch's own way, in the place of a call and its settings
 
 
 def arguments(call, module, **known):
@@ -49,21 +55,21 @@ def why_not(call, module, training):
     made = call.operator.made_for(settings)
     if not made:
         return "no kernel of the pack was made for its parameters"
-    return "PyTorch was faster than each kernel for its parameters" if all(map(slower, made)) else None
+    return None if any(map(faster, made)) else "no kernel for its parameters was faster than PyTorch"
 
 
 chosen = {}  # by the arguments of choose: what it answers
 
 
 @constant
-def choose(kind, shapes, values, dtype, device, last, way):
-    """The place among a class's calls of one with a kernel that was made for the problem, and its settings; else (-1, None).
+def choose(kind, shapes, values, dtype, device, last, compiles):
+    """The place among a class's calls of one with a kernel that was made for the problem, and its settings; else OWN.
 
-    last is whether the input lies with its second dimension last, and way is what PyTorch's own would be: "torch_eager" or "torch_compile".
+    last is whether the input lies with its second dimension last, and compiles whether PyTorch's own way would be compiled.
     """
-    key = (kind, shapes, values, dtype, device, last, way)
+    key = (kind, shapes, values, dtype, device, last, compiles)
     if key not in chosen:
-        chosen[key] = (-1, None)
+        chosen[key] = OWN
         for i, call in enumerate(functions.CALLS[MODULES[kind].autotune_function]):
             try:
                 if last and not call.folds.elements and call.operator.order is None:
@@ -71,7 +77,7 @@ def choose(kind, shapes, values, dtype, device, last, way):
                 call.fits(shapes[0], values[i])
                 settings = call.of(shapes, values[i])
                 kernel = call.kernels.tuned(settings, call.folds.arranged(shapes, settings), dtype, device, last=last)
-                if kernel and not slower(kernel, way):
+                if kernel and faster(kernel) and (not compiles or faster(kernel, COMPILED, False)):
                     chosen[key] = (i, settings)
                     break
             except (ValueError, TypeError, IndexError):
@@ -80,53 +86,64 @@ def choose(kind, shapes, values, dtype, device, last, way):
 
 
 class Swapped:
-    """Mixed into PyTorch's class: forward runs a kernel that was made for the problem, or else PyTorch's own."""
+    """What a class has beside PyTorch's: forward runs a kernel that was made for the problem, or else PyTorch's own, autotune_own.
+
+    It is no base, and forward does not ask super(): torch.compile would have to look at each module before each run, and so at those around.
+    """
 
     inplace = False  # of modules that have no such word
     autotune_known = {}  # by an input's shape, type, GPU and order, and whether in training: which call has a tuned kernel, and its settings
 
     def forward(self, input, *rest):
-        compiles = torch.compiler.is_compiling()
-        if not input.is_cuda or len(rest) != self.autotune_beside or torch.is_autocast_enabled() or compiles and self.autotune_fused:
-            return super().forward(input, *rest)
-        if self.inplace and input.requires_grad and torch.is_grad_enabled():  # PyTorch's gradient needs no copy of the input
-            return super().forward(input, *rest)
-        if rest or compiles:
+        compiles = is_compiling()
+        if compiles and not self.autotune_compiles:
+            return self.autotune_own(input, *rest)
+        if compiles or rest:
             place, settings = self.autotune_choose(input, rest)
         else:
-            key = (input.shape, input.dtype, input.get_device(), lies_last(input), self.training)
+            key = (input.shape, input.dtype, input.get_device(), not input.is_contiguous() and lies_last(input), self.training)
             known = self.autotune_known.get(key)
             if known is None:
                 known = self.autotune_choose(input, rest)
                 self.autotune_known = {**self.autotune_known, key: known}
             place, settings = known
-        if place < 0:
-            return super().forward(input, *rest)
+        if place < 0 or torch.is_autocast_enabled():
+            return self.autotune_own(input, *rest)
+        if self.inplace and input.requires_grad and torch.is_grad_enabled():  # PyTorch's gradient needs no copy of the input
+            return self.autotune_own(input, *rest)
         if self.training and getattr(self, "num_batches_tracked", None) is not None:
             self.num_batches_tracked.add_(1)
         call = functions.CALLS[self.autotune_function][place]
         if self.inplace:
             return call.renew(settings, (input,))
-        return call.run(settings, self.autotune_tensors(call, input, rest) if call.weights else (input,))
+        return call.run(settings, self.autotune_tensors(call, input, rest))
 
     def autotune_tensors(self, call, input, rest):
         """What a call takes: the module's own tensors where it has them, and those that it is given."""
-        rest = iter(rest)
-        parameters, buffers = self._parameters, self._buffers  # where PyTorch looks at last
-        found = [parameters[name] if name in parameters else buffers.get(name, ...) for name in call.weights]
-        return input, *[t if t is not ... else getattr(self, name) if hasattr(self, name) else next(rest) for t, name in zip(found, call.weights)]
+        parameters, buffers, rest = self._parameters, self._buffers, list(rest)  # where PyTorch looks at last
+        tensors = [input]
+        for name in call.weights:
+            if name in parameters:
+                tensors.append(parameters[name])
+            elif name in buffers:
+                tensors.append(buffers[name])
+            else:
+                tensors.append(getattr(self, name) if hasattr(self, name) else rest.pop(0))
+        return tensors
 
     def autotune_choose(self, input, rest):
+        """What choose answers for a call of the module."""
+        if not input.is_cuda or len(rest) != self.autotune_beside:
+            return OWN
         calls = functions.CALLS[self.autotune_function]
         every = tuple(arguments(call, self)[1] for call in calls)
         tensors = self.autotune_tensors(calls[0], input, rest)[1:]
         # Under torch.compile a range makes a constant of an extent: another one is another problem.
         shapes = (tuple(len(range(n)) for n in input.shape), *(None if t is None else tuple(t.shape) for t in tensors))
-        way = "torch_compile" if torch.compiler.is_compiling() else "torch_eager"
         unbatched = getattr(self, "_get_no_batch_dim", None)
         if unbatched and input.dim() == unbatched():
-            return -1, None
-        return choose(type(self).__name__, shapes, every, input.dtype, input.get_device(), lies_last(input), way)
+            return OWN
+        return choose(type(self).__name__, shapes, every, input.dtype, input.get_device(), lies_last(input), is_compiling())
 
 
 CLASSES = {name.lower(): base for name, base in vars(torch.nn).items() if isinstance(base, type)}
@@ -139,8 +156,10 @@ def swapped(function):
     for base in filter(None, (CLASSES.get(name + end) for end in ends)):
         taken = base.forward
         beside = taken.__code__.co_argcount - len(taken.__defaults__ or ()) - 2  # tensors, with the module and the first one
-        given = {"autotune_function": function, "autotune_beside": beside, "autotune_fused": not base.__name__.startswith(LIBRARY)}
-        yield type(base.__name__, (Swapped, base), {**given, "__module__": __name__, "__doc__": base.__doc__})
+        compiles = base.__name__.startswith(LIBRARY) and any(faster(e, COMPILED, False) for call in functions.CALLS[function] for e in call.operator.entries)
+        given = {"autotune_own": base.forward, "autotune_function": function, "autotune_beside": beside, "autotune_compiles": compiles}
+        given.update((name, member) for name, member in vars(Swapped).items() if not name.startswith("__"))
+        yield type(base.__name__, (base,), {**given, "__module__": __name__, "__doc__": base.__doc__})
 
 
 MODULES = {c.__name__: c for function in functions.CALLS for c in swapped(function)}
@@ -171,7 +190,7 @@ def replace(model):
             if type(module).__name__ in KNOWN and getattr(torch.nn, type(module).__name__) is type(module):
                 done.left[name] = "its operator is not in the pack"
             continue
-        if type(module) is not kind.__mro__[2]:
+        if type(module) is not kind.__base__:
             continue
         calls = functions.CALLS[kind.autotune_function]
         reasons = [why_not(call, module, training) for training in (False, True) for call in calls]

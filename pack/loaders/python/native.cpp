@@ -89,6 +89,7 @@ struct Plan {
     std::vector<bool> lasts;    // and whether its second dimension lies last in memory
     std::vector<Output> outputs;
     std::vector<int64_t> workspaces; // their offsets, -1 of one without bytes
+    std::vector<int64_t> scalars;    // behind them, as if they were pointers
     int64_t room;
     std::vector<Step> steps;
 };
@@ -138,6 +139,7 @@ std::shared_ptr<const Plan> read(Reader r, size_t tensors) {
     }
     p->room = r.next();
     p->workspaces = r.list();
+    p->scalars = r.list();
     p->steps.resize(static_cast<size_t>(r.next()));
     for (auto& s : p->steps) {
         s.function = reinterpret_cast<void*>(r.next());
@@ -341,7 +343,7 @@ void call(size_t index, StableIValue* stack) {
     Guard guard(device);
     std::vector<void*> pointers;
     std::vector<Tensor> copies(count), outputs;
-    pointers.reserve(count + plan->outputs.size() + plan->workspaces.size());
+    pointers.reserve(count + plan->outputs.size() + plan->workspaces.size() + plan->scalars.size());
     for (size_t i = 0; i < count; i++) {
         if (!tensors[i].handle) {
             pointers.push_back(nullptr);
@@ -359,6 +361,7 @@ void call(size_t index, StableIValue* stack) {
     Tensor kept;
     if (plan->room) kept = empty({plan->room}, {1}, aoti_torch_dtype_uint8(), device);
     for (int64_t place : plan->workspaces) pointers.push_back(place < 0 ? nullptr : static_cast<char*>(kept.data()) + place);
+    for (int64_t bits : plan->scalars) pointers.push_back(reinterpret_cast<void*>(bits));
     void* stream;
     CHECKED(aoti_torch_get_current_cuda_stream(device, &stream));
     for (const auto& step : plan->steps) launch(*plan, step, pointers, stream);

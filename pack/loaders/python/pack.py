@@ -1,5 +1,6 @@
 """What all operators of a pack share: the manifest, formulas, plans and launches through libcuda."""
 import ast
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -29,7 +30,7 @@ def read(path, most):
 
 def verified():
     """The manifest and the kernels' binaries. All of them are as they were packed."""
-    manifest = json.loads(read("manifest.json", 64 << 20))
+    manifest = dict(json.loads(read("manifest.json", 64 << 20)))
     if manifest.get("schema") != SCHEMA:
         raise PackError(f"the pack {ROOT} has the schema {manifest.get('schema')!r} and this loader reads {SCHEMA!r}")
     images = {}
@@ -44,8 +45,18 @@ def verified():
     return manifest, images
 
 
-MANIFEST, IMAGES = verified()
-OPERATORS = {o["name"]: o for o in MANIFEST["operators"]}
+@contextlib.contextmanager
+def sound():
+    """Says that the manifest is damaged, where what is read of it is not as it should be."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, SyntaxError, RecursionError) as error:
+        raise PackError(f"the pack {ROOT}: manifest.json is damaged: {error!r}") from error
+
+
+with sound():
+    MANIFEST, IMAGES = verified()
+    OPERATORS = {o["name"]: o for o in MANIFEST["operators"]}
 TYPES = {
     "f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
     "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
@@ -352,10 +363,10 @@ class Operator:
         return [(s, kind, last_strides(s) if last else None) for s, kind, last in zip(shapes, self.types(self.outputs, dtype), lasts)]
 
 
-def slower(kernel, way="torch_eager"):
-    """Whether PyTorch took less time, where the search had it take turns with the kernel."""
+def faster(kernel, way="torch_eager", unknown=True):
+    """Whether a kernel surely took less time than PyTorch, where the search had the two take turns."""
     beside = kernel.get("evidence", {}).get("baselines", {}).get(way)
-    return beside is not None and beside["speedup"] < 1
+    return beside.get("speedup_ci95", [beside["speedup"]])[0] > 1 if beside else unknown
 
 
 def by_tree(family, values, gpu):
@@ -553,12 +564,14 @@ class Plan:
         spare = [t for t, shape in zip(operator.read, shapes) if shape is None and t["role"] == "inout"]
         spare = [{"name": t["name"], "bytes": math.prod(operator.shape(t, values)) * BYTES} for t in spare]
         workspaces = [*self.kernel.get("workspaces", ()), *spare]
-        places = {**operator.places, **{w["name"]: given + i for i, w in enumerate(workspaces)}}
+        scalars = self.kernel.get("scalars", ())
+        places = {**operator.places, **{known["name"]: given + i for i, known in enumerate((*workspaces, *scalars))}}
         self.places, self.room = [], 0  # of workspaces, in the one that holds all
         for w in workspaces:
             self.places.append(self.room if w["bytes"] else None)
             self.room += ceil_div(w["bytes"], 256) * 256
-        self.count, self.frames = given + len(self.places), []
+        self.scalars = [s["bits"] for s in scalars]  # behind workspaces, as if they were pointers
+        self.count, self.frames = given + len(self.places) + len(scalars), []
         if "launches" in self.kernel:
             self.steps = [Step(self.gpu, self.kernel, l, [places[name] for name in l["arguments"]]) for l in self.kernel["launches"]]
             return
@@ -574,10 +587,10 @@ class Plan:
         kinds = [n for kind, last in zip(self.types, self.lasts) for n in (number(kind), int(last))]
         outputs = [n for shape, kind, strides in self.outputs for n in (number(kind), int(strides is not None), len(shape), *shape)]
         head = [self.gpu.context.value or 0, *kinds, len(self.outputs), *outputs]
-        return [*head, self.room, len(places), *places, len(self.steps), *steps]
+        return [*head, self.room, len(places), *places, len(self.scalars), *self.scalars, len(self.steps), *steps]
 
     def run(self, pointers, stream):
-        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces."""
+        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces, and then the scalars."""
         try:
             frame = self.frames.pop()
         except IndexError:

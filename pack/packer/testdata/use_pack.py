@@ -28,6 +28,15 @@ entry, = pack.MANIFEST["entries"]
 entry["evidence"]["baselines"]["torch_eager"] = {"time_ms": 1, "speedup": 0.9}
 print(layers.replace(types.SimpleNamespace(named_modules=lambda: [("d", layer)])))
 del entry["evidence"]["baselines"]["torch_eager"]
+layer, modules = layers.Conv2d(4, 128, 3, bias=False), sys.modules["layers.modules"]
+modules.is_compiling = lambda: True
+attempt("compiled", lambda: layer(x))
+modules.Conv2d.autotune_compiles = True  # as that of a pack that was timed beside the compiler
+for beside in ({"speedup": 1.2, "speedup_ci95": [0.99, 1.4]}, {"speedup": 1.2, "speedup_ci95": [1.1, 1.3]}):
+    entry["evidence"]["baselines"]["torch_compile"] = beside
+    modules.chosen.clear()
+    attempt("timed beside", lambda: layer(x))
+modules.is_compiling = lambda: False
 settings = functions.CALLS["conv2d"][-1].of([None, w.shape, None], (1, 0, 1, 1))
 attempt("fake", lambda: next(iter(fakes.values()))(x, w, None, settings, ""))
 attempt("unbatched", lambda: layers.conv2d(torch.Tensor(4, 9, 9), w))

@@ -1,0 +1,34 @@
+package packer
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// names are those that a package has in Python, a table in C and a kernel of Hugging Face's.
+var names = regexp.MustCompile(`^[a-z][a-z0-9_]*[a-z0-9]$`)
+
+// keywords of Python that names could be.
+var keywords = strings.Fields("and as assert async await break class continue def del elif else except finally for from global if import in is " +
+	"lambda nonlocal not or pass raise return try while with yield")
+
+func checkName(name string) error {
+	if !names.MatchString(name) || slices.Contains(keywords, name) {
+		return fmt.Errorf("a pack cannot have the name %.40q; use two or more lower-case letters, digits and underscores, begin with a letter, "+
+			"do not end with an underscore, and take no word of Python's", name)
+	}
+	return nil
+}
+
+// NameOf is the name of a pack that is written to a path, if nobody names it.
+func NameOf(path string) string {
+	base := strings.ToLower(filepath.Base(filepath.Clean(path)))
+	name := strings.Trim(regexp.MustCompile(`\W+`).ReplaceAllString(strings.TrimSuffix(base, filepath.Ext(base)), "_"), "_")
+	if checkName(name) != nil {
+		name = strings.TrimSuffix("pack_"+name, "_")
+	}
+	return name
+}
