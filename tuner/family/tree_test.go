@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -26,7 +27,12 @@ func drawn(r *rand.Rand, samples, entries int) *garden {
 		}
 		slow, general = append(slow, row), append(general, 1+2*r.Float64())
 	}
-	return newGarden([]string{"n", "h"}, shapes, slow, general)
+	return newGarden([]string{"n", "h"}, shapes, slow, general, single(entries))
+}
+
+// single are groups of one entry each.
+func single(entries int) [][]int {
+	return lists.Of(lists.Places(entries), func(e int) []int { return []int{e} })
 }
 
 // outcome is how a tree does on the garden's samples.
@@ -184,7 +190,7 @@ func TestTreeOfManyEntries(t *testing.T) {
 		}
 		shapes, slow, general = append(shapes, []int64{int64(1 + 8*(i%kinds)), 1 + r.Int64N(1000)}), append(slow, row), append(general, 3)
 	}
-	g := newGarden([]string{"m", "n"}, shapes, slow, general)
+	g := newGarden([]string{"m", "n"}, shapes, slow, general, single(4*kinds))
 	tree, limit := g.plant(1.05)
 	if limit > 1.05 || tree.If != "" || len(tree.Entries) != 4*kinds {
 		t.Errorf("within %v, %s", limit, text(t, tree))
