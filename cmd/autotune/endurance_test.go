@@ -52,6 +52,7 @@ type cacheUse struct {
 
 // What no command may lose a trial to.
 func TestEndurance(t *testing.T) {
+	testneeds.Nothing(t)
 	if testing.Short() {
 		t.Skip("starts the program many times")
 	}

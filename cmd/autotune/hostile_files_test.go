@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"autotune/internal/testneeds"
 )
 
 // What refusing a file may take, of processor time and of memory, and how long
@@ -112,6 +114,7 @@ var packedBomb = content{"a bomb of 1 GiB", func(reader) io.Reader { return byte
 // Every kind of file that a user can name is refused with one line, at little
 // cost, whatever is in it.
 func TestHostileFiles(t *testing.T) {
+	testneeds.Nothing(t)
 	if testing.Short() {
 		t.Skip("starts the program for every hostile file")
 	}
@@ -249,6 +252,7 @@ func ownKernel(name string) string {
 
 // The operator that hostile files are put into is right without them.
 func TestHostileFilesInRightOperator(t *testing.T) {
+	testneeds.Nothing(t)
 	folder := t.TempDir()
 	ownOperator(t, folder)
 	if out, err := exec.Command("autotune", "ops", "show", folder).CombinedOutput(); err != nil {

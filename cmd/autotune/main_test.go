@@ -46,6 +46,9 @@ func TestScripts(t *testing.T) {
 			p.Files = append(p.Files, "testdata/script/"+name+".txtar")
 		}
 	}
+	if testneeds.Again() && !testing.Short() {
+		p.Files, p.Dir = scriptsWithTools(t, p.Dir), ""
+	}
 	copyTo, linkTo := compiledOnce(t), compiledTogether(t)
 	p.Setup = func(e *testscript.Env) error {
 		e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/.cache")
@@ -86,6 +89,28 @@ func TestScripts(t *testing.T) {
 	}
 	p.Cmds = map[string]func(ts *testscript.TestScript, neg bool, args []string){"npy": writeNPY}
 	testscript.Run(t, p)
+}
+
+// scriptsWithTools are those that ask for a tool.
+func scriptsWithTools(t *testing.T, folder string) (files []string) {
+	t.Helper()
+	all, err := filepath.Glob(folder + "/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range all {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if testneeds.InScript(string(text)) {
+			files = append(files, file)
+		}
+	}
+	if len(files) == 0 {
+		t.Errorf("no script in %s asks for a tool", folder)
+	}
+	return files
 }
 
 // writeNPY is `npy FILE TYPE SHAPE FIRST STEP`: it writes an array that counts up, of

@@ -41,6 +41,7 @@ var interruptible = []struct {
 // The first signal ends a command with 130, also when it comes twice in a row, as
 // timeout(1) sends it; a search delivers what it has.
 func TestSignals(t *testing.T) {
+	testneeds.Nothing(t)
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"autotune/internal/testneeds"
 )
 
 // The rows of another vendor's GPUs, and the rest of their package beside the driver.
@@ -97,6 +99,7 @@ func search(ctx context.Context, folder string) error {
 // Another vendor's GPUs take what docs/architecture.md names and nothing else: a driver,
 // a compiler, and two rows. The driver here is the one in memory of package gpu's tests.
 func TestThirdKind(t *testing.T) {
+	testneeds.Nothing(t)
 	if testing.Short() {
 		t.Skip("builds a program")
 	}

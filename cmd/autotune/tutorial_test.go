@@ -19,6 +19,7 @@ var blockForm = regexp.MustCompile("(?ms)^```(\\w+)(?: (\\S+))?\n(.*?)^```$")
 
 // TestTutorial does what docs/tutorial.md says, and counts its commands.
 func TestTutorial(t *testing.T) {
+	testneeds.Nothing(t)
 	dir, commands := followPage(t, "docs/tutorial.md")
 	if !strings.Contains(page(t, "docs/tutorial.md"), "\nSeven commands ") || commands != 7 {
 		t.Errorf("the page has %d commands, and says another number", commands)
@@ -33,6 +34,7 @@ func TestTutorial(t *testing.T) {
 // The tutorial's kernel without its guard is right at 65536, and fails a gate: a neighbour
 // has as many elements as its loads allow.
 func TestTutorialWithoutGuard(t *testing.T) {
+	testneeds.Nothing(t)
 	needEmulator(t)
 	blocks := blockForm.FindAllStringSubmatch(page(t, "docs/tutorial.md"), -1)
 	var last string
@@ -81,6 +83,7 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 
 // The kernel that docs/coming-from.md shows beside other tuners' is right.
 func TestComingFrom(t *testing.T) {
+	testneeds.Nothing(t)
 	if _, commands := followPage(t, "docs/coming-from.md"); commands != 1 {
 		t.Errorf("the page has %d commands", commands)
 	}

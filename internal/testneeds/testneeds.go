@@ -119,6 +119,18 @@ func (tool *Tool) leftOut() string { return leftOut + tool.Name }
 // with the tool, or without it, where that has changed. What needs other tools stays in the cache.
 func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 
+// Again tells whether the tests run once more on this machine, after all of them have passed with fewer
+// tools. `.ci/run` sets the variable.
+func Again() bool { return os.Getenv("AUTOTUNE_TEST_AGAIN") != "" }
+
+// Nothing is for a long test that asks for no tool, or for none that may come later. It need not run again.
+func Nothing(t testing.TB) {
+	t.Helper()
+	if Again() {
+		t.Skip("it asks for no tool, and has passed")
+	}
+}
+
 // variable is the environment variable that tells tests whether the tool is here.
 func (tool *Tool) variable() string {
 	return "AUTOTUNE_TEST_" + notInVariable.ReplaceAllString(strings.ToUpper(tool.Name), "_")
@@ -156,6 +168,16 @@ func Here(found map[string]func() bool) []string {
 		}
 	}
 	return variables
+}
+
+// InScript tells whether a script has a condition that asks for a tool, a C++ compiler apart.
+func InScript(text string) bool {
+	for name := range conditions {
+		if name != "cxx" && (strings.Contains(text, "["+name+"]") || strings.Contains(text, "[!"+name+"]")) {
+			return true
+		}
+	}
+	return false
 }
 
 // Condition is one of a testscript.

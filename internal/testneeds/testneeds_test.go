@@ -135,3 +135,23 @@ func TestSummary(t *testing.T) {
 		t.Errorf("nothing left out: %q", b.String())
 	}
 }
+
+// What asks for no tool is left out the second time, and what asks for one is not.
+func TestAgain(t *testing.T) {
+	for _, again := range []string{"", "1"} {
+		t.Setenv("AUTOTUNE_TEST_AGAIN", again)
+		skipped := false
+		t.Run("long", func(t *testing.T) {
+			defer func() { skipped = t.Skipped() }()
+			Nothing(t)
+		})
+		if skipped != (again != "") {
+			t.Errorf("with AUTOTUNE_TEST_AGAIN=%q a test that asks for nothing is skipped: %v", again, skipped)
+		}
+	}
+	for text, asks := range map[string]bool{"exec autotune ops\n": false, "[!cxx] skip\n": false, "[!python] stop\n": true, "[nvrtc] stdout ok\n": true} {
+		if InScript(text) != asks {
+			t.Errorf("%q asks for a tool: %v", text, !asks)
+		}
+	}
+}

@@ -12,6 +12,7 @@ template <class Real>
 struct Row : Norm<Real, true> {
     __device__ __forceinline__ void finish(const Seen& seen, Weights& weights) {
         const long long channel = seen.row % weights.groups;
+        this->settle();
         if (!weights.training) {
             this->mean = to_float(weights.running_mean[channel]);
             this->squares = to_float(weights.running_var[channel]) * Real(seen.length);

@@ -1,6 +1,8 @@
 // norm_row.cuh: elements over the root of their mean square; `Centered` takes their mean first.
-// Means and squares about them are merged as they are (Chan, Golub and LeVeque): sums of squares
-// would cancel where the mean is large.
+// A thread sums distances to the first element that it meets, and their squares: sums of the elements' own
+// squares would cancel where the mean is large. That element may be far from the others; so after 64 elements,
+// and as often as they double, the distances are those to the mean of all so far. Threads' sums are merged as means and squares about them
+// (Chan, Golub and LeVeque), which takes divisions.
 #pragma once
 #include "element.cuh"
 
@@ -17,19 +19,36 @@ struct Weights {
 template <class Real, bool Centered>
 struct Norm {
     static constexpr bool kMaps = true;
-    Real count, mean, squares;
+    Real count, mean, rest, squares;  // until they settle: any element, distances to it, and their squares
 
-    __device__ __forceinline__ void start() { count = mean = squares = 0; }
+    __device__ __forceinline__ void start() { count = mean = rest = squares = 0; }
     template <int Count>
     __device__ __forceinline__ void join(const float (&v)[Count], long long, int) {
-        Norm some = {Count, 0, 0};
+        if (Centered && count == 0) mean = v[0];
+        Real some = 0;
 #pragma unroll
-        for (int e = 0; Centered && e < Count; ++e) some.mean += v[e] / Real(Count);
-#pragma unroll
-        for (int e = 0; e < Count; ++e) some.squares += (v[e] - some.mean) * (v[e] - some.mean);
-        merge(some);
+        for (int e = 0; e < Count; ++e) {
+            const Real apart = v[e] - mean;
+            some += apart;
+            squares += apart * apart;
+        }
+        rest += some;
+        const Real before = count;
+        count += Count;
+        if (Centered && count >= 64 && doubled(before, count)) settle();
     }
-    __device__ __forceinline__ void merge(const Norm& other) {
+    // doubled tells whether a power of two lies between.
+    __device__ __forceinline__ static bool doubled(float before, float now) { return (__float_as_uint(before) ^ __float_as_uint(now)) >> 23 != 0; }
+    __device__ __forceinline__ void settle() {
+        if (!Centered || rest == 0) return;
+        const Real apart = rest / count, about = squares - rest * apart;
+        mean += apart;
+        squares = about < 0 ? Real(0) : about;
+        rest = 0;
+    }
+    __device__ __forceinline__ void merge(Norm other) {
+        settle();
+        other.settle();
         squares += other.squares;
         if (!Centered || other.count == 0) return;
         const Real all = count + other.count, apart = other.mean - mean, part = other.count / all;
@@ -38,6 +57,7 @@ struct Norm {
         count = all;
     }
     __device__ __forceinline__ void finish(const Seen& seen, Weights& weights) {
+        settle();
         squares = 1 / sqrt(squares / seen.length + Real(weights.eps));
         const long long first = seen.row % weights.groups * (seen.length / weights.plane);
         if (weights.weight) weights.weight += first;
@@ -66,6 +86,6 @@ struct Norm {
         if (from && plane == 1) return load_elements<Count>(to, from + j);
         const bool one = plane % Count == 0;  // of a channel
 #pragma unroll
-        for (int e = 0; from && e < Count; ++e) to[e] = one && e > 0 ? to[0] : to_float(from[(j + e) / plane]);
+        for (int e = 0; from && e < Count; ++e) to[e] = one && e > 0 ? to[0] : read_only(from + static_cast<unsigned long long>(j + e) / plane);
     }
 };

@@ -8,6 +8,7 @@
 //   keep     where a row is until its state is known: registers; shared memory, which holds more;
 //            or `again`, a second read, which the L2 answers while few rows are under way
 //   unroll   vectors a thread has under way; with `registers` it is all
+//   once     the L2 gives up first what is kept here, and has more room for answers
 #include "rows.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows(const Element* __restrict__ x, Answer* __restrict__ y) {

@@ -13,6 +13,7 @@
 // The macros: TEAM threads a row in a block of THREADS, SPLIT blocks a row, VEC elements a vector,
 // UNROLL, and KEEP: where a row is until its state is known. `again` reads it a second time, from
 // its end to its begin: what was read last is in the L2 still, where the row has not enough room.
+// A row's blocks have its vectors in turn: so all of them read in one place.
 // `partly` has a thread's first HELD items in registers, and reads again what is behind the next KEPT.
 #pragma once
 #include "row_state.cuh"
@@ -22,14 +23,19 @@ enum Keep { registers, shared, again, partly };
 #ifndef HELD
 #define HELD 0
 #endif
+#ifndef ONCE
+#define ONCE 0  // of what is kept here: the L2 gives it up first
+#endif
 #ifndef GIVEN
 #define GIVEN 0  // states are known beforehand
 #endif
 
 #if LENGTH > 0x3fffffff
 typedef long long Offset;
+typedef unsigned long long Along;  // from a row's first vector: divisions by constants are shorter without a sign
 #else
 typedef int Offset;
+typedef unsigned Along;
 #endif
 constexpr bool kColumns = INNER > 1, kAligned = LENGTH % VEC == 0, kChunked = CHUNK < LENGTH;
 constexpr int kRows = THREADS / TEAM;  // of a block
@@ -38,12 +44,13 @@ constexpr int kItems = (kVectors + TEAM * SPLIT - 1) / (TEAM * SPLIT);  // vecto
 constexpr bool kFull = kAligned && kVectors == kItems * TEAM * SPLIT;
 constexpr bool kAgain = KEEP == again || KEEP == partly;  // then the L2 shall have inputs, and no answers
 constexpr int kHeld = HELD < kItems ? HELD : kItems, kLoaded = kItems - kHeld;
+constexpr int kApart = kColumns ? TEAM : TEAM * SPLIT;  // of a thread's vectors
 constexpr int kUnroll = KEEP == registers || UNROLL > kLoaded ? kLoaded : UNROLL;
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
 
 // load_once loads what the L2 may give up first: it is not read again. Else what it shall keep, being
-// older, would go before.
+// older, would go before, or what is to be written to memory yet.
 template <int Elements>
 __device__ __forceinline__ void load_once(float* to, const Element* from) {
     constexpr int kWords = Elements * sizeof(Element) / 4;
@@ -73,23 +80,23 @@ __device__ __forceinline__ auto give_vector(const Row& row, float (&y)[VEC], con
         give_vector(row, y, x, j, weights, 0L);
 }
 
-// Vectors are a thread's of a row: kItems, TEAM apart.
+// Vectors are a thread's of a row: kItems, kApart apart.
 struct Vectors {
     int member, from, lead;   // of the team; the thread's first vector; elements before the row in the row's first
     long long row, at;        // which it is; the begin of its first vector
     bool there;               // else the row is another's, and answered there
 
-    __device__ __forceinline__ Vectors(long long block, int part) : member(kColumns ? threadIdx.x / kRows : threadIdx.x % TEAM), from(part * kItems * TEAM + member) {
+    __device__ __forceinline__ Vectors(long long block, int part) : member(kColumns ? threadIdx.x / kRows : threadIdx.x % TEAM), from(part * (kColumns ? kItems : 1) * TEAM + member) {
         row = block * kRows + (kColumns ? threadIdx.x % kRows : threadIdx.x / TEAM);
         there = row < OUTER * static_cast<long long>(INNER);
         row = there ? row : 0;
         lead = kAligned ? 0 : row * LENGTH % VEC;
         at = kChunked ? row * CHUNK : row / INNER * LENGTH * INNER + row % INNER - lead;
     }
-    __device__ __forceinline__ int vector(int k) const { return from + k * TEAM; }
+    __device__ __forceinline__ int vector(int k) const { return from + k * kApart; }
     __device__ __forceinline__ Offset place(int k) const { return static_cast<Offset>(vector(k)) * VEC - lead; }
     __device__ __forceinline__ long long address(int k) const {
-        const Offset j = static_cast<Offset>(vector(k)) * VEC;
+        const Along j = static_cast<Along>(vector(k)) * VEC;
         return at + (kChunked ? j / CHUNK * (static_cast<long long>(CHUNK) * OUTER) + j % CHUNK : j * static_cast<long long>(INNER));
     }
     // whole tells whether item k lies within the row.
@@ -180,7 +187,7 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
     by_groups<false>([&](int first, auto count) {
         constexpr int kCount = count.value;
         float v[kCount][VEC];
-        const bool once = KEEP == partly && kept.staged_to(first + kCount);
+        const bool once = (!kAgain && ONCE) || !Row::kMaps || (KEEP == partly && kept.staged_to(first + kCount));
 #pragma unroll
         for (int u = 0; !once && u < kCount; ++u) of.load<false>(v[u], x, first + u);
 #pragma unroll
@@ -191,7 +198,7 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
             float down[kCount];
 #pragma unroll
             for (int u = 0; u < kCount; ++u) down[u] = v[u][0];
-            state.join(down, of.place(first), TEAM);
+            state.join(down, of.place(first), kApart);
             return;
         }
 #pragma unroll

@@ -40,7 +40,7 @@ const (
 // shapes of it were seen.
 func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	var kinds [][]string // of the drawn
-	d := drawing{Shapes: s, most: looksFor * n, allowed: func(shape []int64) bool {
+	d := drawing{Shapes: s, most: looksFor * n, wanted: n, allowed: func(shape []int64) bool {
 		of := kindsOf(shape)
 		if len(of) > 0 {
 			kinds = append(kinds, of)
@@ -100,7 +100,7 @@ func (s Shapes) HeldOut(n int, samples [][]int64, allowed func(shape []int64) bo
 
 // others are n shapes from a place of the sequence on that are none of some.
 func (s Shapes) others(from, n int, some [][]int64, allowed func(shape []int64) bool) [][]int64 {
-	d := drawing{Shapes: s, most: n, allowed: func(shape []int64) bool { return !has(some, shape) && allowed(shape) }}
+	d := drawing{Shapes: s, most: n, wanted: n, allowed: func(shape []int64) bool { return !has(some, shape) && allowed(shape) }}
 	d.draw(from)
 	return d.drawn
 }
@@ -114,6 +114,7 @@ type drawing struct {
 	Shapes
 	allowed func(shape []int64) bool
 	most    int
+	wanted  int // of those; the others are looked at
 	drawn   [][]int64
 }
 
@@ -128,7 +129,10 @@ func (d *drawing) draw(from int) {
 		d.all()
 		return
 	}
-	for i := range tries * d.most {
+	for i := range tries * d.wanted {
+		if len(d.drawn) == d.most {
+			break
+		}
 		shape, varying := make([]int64, len(d.Shapes)), 0
 		for at, e := range d.Shapes {
 			shape[at] = e.Low()
@@ -145,13 +149,13 @@ func (d *drawing) draw(from int) {
 	}
 }
 
-// few tells whether there are hardly more shapes than are drawn, so that each is looked at.
+// few tells whether there are hardly more shapes than are wanted, so that each is looked at.
 func (d *drawing) few() bool {
 	count := 1.0
 	for _, e := range d.Shapes {
 		count *= float64(e.Count())
 	}
-	return count <= math.Max(64, 2*float64(d.most))
+	return count <= math.Max(64, 2*float64(d.wanted))
 }
 
 // all takes whatever shapes there are, those that are far apart first: every fourth, then

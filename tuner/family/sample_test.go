@@ -111,6 +111,11 @@ func TestSamples(t *testing.T) {
 	if slices.Min(third[:]) < 7 {
 		t.Errorf("samples are not spread: %v", third)
 	}
+	s, _ = ParseShapes("{1..32}x{14..20}") // 224
+	if low := slices.DeleteFunc(s.Samples(40, alike), func(shape []int64) bool { return shape[0] > 16 }); len(low) > 34 {
+		t.Errorf("%d of 40 samples are in the lower half of a small range", len(low))
+	}
+	s, _ = ParseShapes("{1..4096}")
 	odd := s.Samples(10, func(shape []int64) []string { return make([]string, shape[0]%2) })
 	if len(odd) != 10 || slices.ContainsFunc(odd, func(shape []int64) bool { return shape[0]%2 == 0 }) {
 		t.Errorf("%v, want 10 odd ones", odd)

@@ -8,7 +8,7 @@ import (
 )
 
 // What templates' defaults do not reach: clusters that share what they load, sums of splits that leave as whole
-// rows, groups that are multiplied together, passes of a stream.
+// rows, groups that are multiplied together, passes of a stream. Rows that leave the L2 first.
 func TestChoicesBeyondDefaults(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, drawn: 1, few: true}
@@ -21,6 +21,7 @@ func TestChoicesBeyondDefaults(t *testing.T) {
 		{"conv2d", "2x64x10x12 c_out=96 padding=1 type=bf16 layout=nhwc", "fp32", "tma_channels_16bit", "cluster == 2 and columns == 96 and row_blocks == 1"},
 		{"conv2d", "1x64x9x8 c_out=64 padding=1 groups=16 bias=true type=f16 layout=nhwc", "fp32", "tma_channels_16bit", "splits == 1 and columns == 64 and row_blocks == 1"},
 		{"conv2d", "1x32x9x8 c_out=32 padding=1 groups=4 layout=nhwc", "tf32", "tma_channels", "splits == 2 and columns == 64 and row_blocks == 1"},
+		{"rms_norm", "70x264x1 type=bf16", "fp32", "rows", "once == 1 and keep == 'shared' and team == 8"},
 	} {
 		o, err := operator.Find(c.operator)
 		if err != nil {

@@ -3,6 +3,7 @@ package gputest
 import (
 	"testing"
 
+	"autotune/internal/testneeds"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 )
@@ -43,6 +44,7 @@ func TestCasesBind(t *testing.T) {
 // A row of each operator that TestFreeDimensions has none of, defaults only: the suite works, also without
 // a GPU. One operator of rows there stands for its frame. The emulator proves all of them in tuner/operator.
 func TestEmulator(t *testing.T) {
+	testneeds.Nothing(t)
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, few: true}
 	for _, o := range operators(t) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/testneeds"
 	"autotune/space"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
@@ -44,6 +45,7 @@ var freeCases = map[string][][]string{
 // A kernel that takes dimensions when it runs is right, and its code is that for every other shape
 // that satisfies its conditions: what differs is what the struct of sizes holds.
 func TestFreeDimensions(t *testing.T) {
+	testneeds.Nothing(t)
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, few: true}
 	sources := map[string]bool{} // of templates that cases prove

@@ -132,6 +132,7 @@ func plantedFaults(t *testing.T, d device.Device, hidden bool) {
 }
 
 func TestPlantedFaultsOnTheEmulator(t *testing.T) {
+	testneeds.Nothing(t)
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
 	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
 	defer d.Close()
