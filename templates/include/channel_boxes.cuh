@@ -6,6 +6,7 @@
 #include "place.cuh"
 #include "swizzled_operands.cuh"
 
+typedef Element Factor;
 typedef SwizzledProducts BoxProducts;
 typedef ConvolutionWork BoxWork;
 constexpr BoxForm kRowForm = ROWS_EXACT ? BoxForm::exact : BoxForm::swizzled;

@@ -15,8 +15,8 @@ struct ChannelsOutput {
     bool biased;
     __device__ __forceinline__ ChannelsOutput(const Tile& tile, Given given)
         : biases(given + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup), biased(BIAS && tile.split == 0) {}
-    __device__ __forceinline__ float bias(int channel) const {
-        return biased && channel < OutGroup ? read_only(biases + channel) : 0.0f;
+    __device__ __forceinline__ float value(float sum, int channel) const {
+        return sum + (biased && channel < OutGroup ? read_only(biases + channel) : 0.0f);
     }
     __device__ __forceinline__ Stored* line(Stored* y, int row) const {
         const long long pixel = Pixels::of(row);

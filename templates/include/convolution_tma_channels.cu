@@ -13,12 +13,15 @@
 // that lead from one to another are zeros. Zero times an infinity is NaN; such outputs are added up again (mended.cuh).
 //
 // In math mode tf32 ties are rounded away, which the copy engine does not do. Consumers round pixels on their way
-// through registers (ROWS_EXACT), or the launch that makes the maps does it before (ROUNDED_FIRST). That launch makes
-// weights, too: rounded, or with zeros between.
+// through registers (ROWS_EXACT), or the launch that makes the maps does it before (PIXELS_MADE). That launch makes
+// weights, too: rounded, or with zeros between. With SCALED it makes fp16 of both, times powers of two that another
+// launch finds (tensor_scales.cuh): the same factors, at twice the rate.
 //
 // What the tunables trade, but for those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES  large boxes are fewer copies; small ones fit into what is to be computed
+#define WHOLE_ROWS
 #include "channel_boxes.cuh"
+#include "block_scale.cuh"
 #include "channels_output.cuh"
 #include "place.cuh"
 #include "plain_convolution.cuh"
@@ -27,7 +30,7 @@ namespace {
 
 constexpr int kTaps = kKernelVolume, kIn = C_GROUP * FOLD, kOut = C_OUT_GROUP * FOLD;  // channels of folded groups
 constexpr int kChunks = (kIn + kAtomDepth - 1) / kAtomDepth;
-constexpr bool kAway = ROWS_EXACT || ROUNDED_FIRST, kWeightsMade = kAway || FOLD > 1;
+constexpr bool kRounded = ROWS_EXACT || PIXELS_MADE;  // by threads, what is made
 constexpr int kBox = RUN * DOWN * IMAGES, kBoxes = TILE_M / kBox;
 static_assert(kBox % 8 == 0 && TILE_M % kBox == 0 && kBoxes <= 32, "boxes begin at multiples of 1024 bytes, a lane each");
 constexpr int kShare = TILE_N / CLUSTER;  // columns of a tile that a block of a cluster loads for all
@@ -54,9 +57,24 @@ struct Pixels {
     }
 };
 
+// PixelsOutput takes the factors' powers of two off again.
+struct PixelsOutput : ChannelsOutput<Pixels, kOut> {
+    struct Given {
+        const Element* biases;
+        const float* scales;
+    };
+    float inverses[2];
+    __device__ __forceinline__ PixelsOutput(const Tile& tile, const Given& given) : ChannelsOutput(tile, given.biases) {
+        if (kScaled) inverses[0] = inverse_of(given.scales, the_input), inverses[1] = inverse_of(given.scales, the_weights);
+    }
+    __device__ __forceinline__ float value(float sum, int channel) const {
+        return ChannelsOutput::value(kScaled ? unscaled(sum, inverses[0], inverses[1]) : sum, channel);
+    }
+};
+
 struct Work : BoxWork {
     typedef MappedOperands Operands;
-    typedef ChannelsOutput<Pixels, kOut> Output;
+    typedef PixelsOutput Output;
     typedef PlainConvolution<float> Plain;
     static constexpr bool kMasked = FOLD > 1;
     static constexpr int kStages = kTaps * kChunks / kAtoms;
@@ -106,54 +124,82 @@ struct BoxProducer {
     }
 };
 
+// made is a factor as products take it.
+__device__ __forceinline__ float made(float x, const PowerScale& scale) {
+    const float rounded = kRounded ? tf32_value(x) : x;
+    return kScaled ? rounded * scale.power : rounded;
+}
+
+// make_weights makes weights of folded groups, with zeros between.
+__device__ __forceinline__ void make_weights(Factor* to, const Element* weight, const PowerScale& scale) {
+    constexpr long long depth = static_cast<long long>(kIn) * kTaps;
+    for (long long i = blockIdx.x * 256ll + threadIdx.x; i < C_OUT * depth; i += gridDim.x * 256ll) {
+        const int channel = i % kIn, out = i / depth;
+        const bool meet = channel / C_GROUP == out % kOut / C_OUT_GROUP;
+        to[i] = from_float<Factor>(meet ? made(read_only(weight + i / kIn * C_GROUP + channel % C_GROUP), scale) : 0.0f);
+    }
+}
+
+__device__ __forceinline__ void make_pixels(Factor* to, const Element* x, const PowerScale& scale) {
+    constexpr int width = 16 / sizeof(Factor);  // of a vector: C is a multiple
+    constexpr long long vectors = static_cast<long long>(C) * W * H * D * N / width;
+#pragma unroll 4
+    for (long long i = blockIdx.x * 256ll + threadIdx.x; i < vectors; i += gridDim.x * 256ll) {
+        float v[width];
+#pragma unroll
+        for (int j = 0; j < width; j += 4) load_elements<4>(v + j, x + i * width + j);
+#pragma unroll
+        for (int j = 0; j < width; ++j) v[j] = made(v[j], scale);
+        store_elements<width>(to + i * width, v);
+    }
+}
+
 }  // namespace
 
+extern "C" __global__ void __launch_bounds__(512)
+    convolution_tma_channels_largest(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales) {
+    find_largest_of_convolution(x, weight, channel_scales);
+}
+
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_tma_channels_map(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ maps,
-                                 float* __restrict__ made_weight, float* __restrict__ rounded_pixels) {
-    Element* const made = reinterpret_cast<Element*>(made_weight);
-    const Element* const factors = kWeightsMade ? made : weight;
+    convolution_tma_channels_map(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
+                                 float* __restrict__ maps, float* __restrict__ made_weight, float* __restrict__ made_pixels) {
+    Factor *const weights = reinterpret_cast<Factor*>(made_weight), *const pixels = reinterpret_cast<Factor*>(made_pixels);
     constexpr long long row = static_cast<long long>(C) * W, depth = static_cast<long long>(kIn) * kTaps;
-    const TensorBox<5, Element, kRowForm> rows = {
-        ROUNDED_FIRST ? reinterpret_cast<const Element*>(rounded_pixels) : x, {C, W, H, D, N}, {1, C, row, row * H, row * H * D}, {kAtomDepth, RUN, DOWN, 1, IMAGES}, {1, STRIDE_W, STRIDE_H, 1, 1}};
-    const TensorBox<3, Element> columns = {factors, {kIn, kTaps, C_OUT}, {1, kIn, depth}, {kAtomDepth, 1, kShare}, {}};
+    const TensorBox<5, Factor, kRowForm> rows = {
+        PIXELS_MADE ? pixels : reinterpret_cast<const Factor*>(x), {C, W, H, D, N}, {1, C, row, row * H, row * H * D}, {kAtomDepth, RUN, DOWN, 1, IMAGES}, {1, STRIDE_W, STRIDE_H, 1, 1}};
+    const TensorBox<3, Factor> columns = {
+        WEIGHTS_MADE ? weights : reinterpret_cast<const Factor*>(weight), {kIn, kTaps, C_OUT}, {1, kIn, depth}, {kAtomDepth, 1, kShare}, {}};
     if (SHARING > 0 && blockIdx.x == 0) LeftSums::clear(LeftSums::behind(maps), BLOCKS);
     if (blockIdx.x == 0 && threadIdx.x < 64) make_maps(maps, rows, columns);
     begin_dependents();
-    for (long long i = blockIdx.x * 256ll + threadIdx.x; kWeightsMade && i < C_OUT * depth; i += gridDim.x * 256ll) {
-        const int channel = i % kIn, out = i / depth;
-        const bool meet = channel / C_GROUP == out % kOut / C_OUT_GROUP;
-        const float value = meet ? read_only(weight + i / kIn * C_GROUP + channel % C_GROUP) : 0.0f;
-        made[i] = from_float<Element>(kAway ? tf32_value(value) : value);
-    }
-    if constexpr (ROUNDED_FIRST) {
-        constexpr long long vectors = row * H * D * N / 4;  // C is a multiple of four
-#pragma unroll 4
-        for (long long i = blockIdx.x * 256ll + threadIdx.x; i < vectors; i += gridDim.x * 256ll) {
-            float v[4];
-            load_elements<4>(v, x + 4 * i);
-#pragma unroll
-            for (int j = 0; j < 4; ++j) v[j] = tf32_value(v[j]);
-            store_vector<4>(rounded_pixels + 4 * i, v);
-        }
+    if constexpr (kScaled) {
+        wait_for_launches();
+        const PowerScale of_input = block_scale<the_input>(channel_scales), of_weights = block_scale<the_weights>(channel_scales);
+        if (blockIdx.x == 0 && threadIdx.x == 0) keep_inverse(channel_scales, the_input, of_input), keep_inverse(channel_scales, the_weights, of_weights);
+        make_weights(weights, weight, of_weights);
+        make_pixels(pixels, x, of_input);
+    } else {
+        if constexpr (WEIGHTS_MADE) make_weights(weights, weight, PowerScale(0));
+        if constexpr (PIXELS_MADE) make_pixels(pixels, x, PowerScale(0));
     }
 }
 
 #if SHARING > 0  // behind the two maps is which warps have left sums (shared_tiles.cuh)
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_channels(float* __restrict__ maps, const Element* __restrict__ x, const Element* __restrict__ weight,
-                             const Element* __restrict__ bias, Element* __restrict__ y, float* __restrict__ left) {
+    convolution_tma_channels(float* __restrict__ maps, const float* __restrict__ channel_scales, const Element* __restrict__ x,
+                             const Element* __restrict__ weight, const Element* __restrict__ bias, Element* __restrict__ y, float* __restrict__ left) {
     extern __shared__ __align__(1024) uint4 memory[];
     const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
-    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, bias, y, Work::Plain{x, weight, bias}, {left, LeftSums::behind(maps)});
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, {bias, channel_scales}, y, Work::Plain{x, weight, bias}, {left, LeftSums::behind(maps)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_channels(const float* __restrict__ maps, const Element* __restrict__ x, const Element* __restrict__ weight,
-                             const Element* __restrict__ bias, Stored* __restrict__ y) {
+    convolution_tma_channels(const float* __restrict__ maps, const float* __restrict__ channel_scales, const Element* __restrict__ x,
+                             const Element* __restrict__ weight, const Element* __restrict__ bias, Stored* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
     const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
-    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, bias, y, Work::Plain{x, weight, bias});
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, {bias, channel_scales}, y, Work::Plain{x, weight, bias});
 }
 #endif
 

@@ -20,7 +20,7 @@
 //                    first a multiple of 32. Where columns lie side by side, and rows do not, it
 //                    is kWholeRows: line(y, row) is where a row's column 0 lies, null if there
 //                    is none, and store(line, first, v) stores v, eight columns from `first` on;
-//                    bias(column) is added before
+//                    value(sum, column) makes what is stored of a sum
 //   kMasked          whether factors that do not meet are multiplied by zeros (mended.cuh)
 //   Plain            gives an output of its index, as its definition says, if kMasked
 //
@@ -52,7 +52,7 @@
 #ifndef SHARING
 #define SHARING 0
 #endif
-constexpr int kInStep = SHARING > 0 ? SHARING : CLUSTER;
+constexpr int kInStep = SHARING > CLUSTER ? SHARING : CLUSTER;
 static_assert(kInStep % CLUSTER == 0, "blocks of a cluster are at the same stages");
 
 struct Tile {
@@ -287,7 +287,7 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
                 const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
-                const float low = s[0] + output.bias(first + 8 * j + pair), high = s[1] + output.bias(first + 8 * j + pair + 1);
+                const float low = output.value(s[0], first + 8 * j + pair), high = output.value(s[1], first + 8 * j + pair + 1);
                 if constexpr (sizeof(Stored) == 2)
                     even[j] = Pair<Stored>::pack(low, high);
                 else

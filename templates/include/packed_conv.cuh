@@ -50,6 +50,7 @@
 // see Axis. A transposed one also has MIXED (rows of a channel) and ROW_PRODUCTS (of the phases
 // of a row). Its TAP_STEP counts the positions from a tap of a product to the next.
 #pragma once
+#include "block_scale.cuh"
 #include "dependent_launch.cuh"
 #include "element.cuh"
 #include "factor.cuh"
@@ -59,7 +60,6 @@
 #include "packed_operands.cuh"
 #include "place.cuh"
 #include "plain_convolution.cuh"
-#include "tensor_scales.cuh"
 
 // Axis is what a convolution does along one dimension. Its values are members of a type,
 // not of an object: device code may use those.
@@ -189,7 +189,7 @@ struct Packed {
 __device__ __forceinline__ void store(Packed& packed, float* scales, Scaled of, bool keeps) {
     if (kScaled) {
         wait_for_launches();
-        const PowerScale scale = scale_of(scales, of);
+        const PowerScale scale = of == the_weights ? block_scale<the_weights>(scales) : block_scale<the_input>(scales);
         if (keeps) keep_inverse(scales, of, scale);
 #pragma unroll
         for (int i = 0; i < 8; ++i) packed.v[i] = factor(packed.v[i]) * scale.power;

@@ -8,8 +8,8 @@
 // a tile's last stages waits for the sums of the blocks before it. It adds them up, always in the same
 // order. It waits for no block that may start after it, and those left their sums first of all.
 //
-//   SHARING  blocks in step: their tiles lie below each other, and they are at the same stages of the same
-//            columns at a time, so that the L2 has those. 0: none, and blocks take whole tiles alone
+//   SHARING  blocks in step, and those of a cluster at least: their tiles lie below each other, and they are at the
+//            same stages of the same columns at a time, so that the L2 has those. 0: blocks take whole tiles alone
 #pragma once
 #include "gemm_tiles.cuh"
 #include "vector_access.cuh"

@@ -28,6 +28,7 @@
 //   CLUSTER      blocks whose tiles lie below each other, and which load their columns together
 //                (multicast.cuh); defined where the producer can do that
 //   PRODUCERS    threads that gather operands; not defined where those are packed
+//   WHOLE_ROWS   defined where columns lie side by side in the output (gemm_tiles.cuh)
 //
 // and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS, SHARED_BYTES.
 //
@@ -73,6 +74,12 @@ static_assert(TILE_M == 64 * ROW_BLOCKS * (ARRANGEMENT == stacked ? 2 : 1) &&
 // ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes.
 
 constexpr int kRowSlabBytes = kBlockRows * 16 + kPad, kStepBytes = kSlabs * kRowSlabBytes;  // of a block of A
+// Sums that leave as whole rows do so without buffers.
+#ifdef WHOLE_ROWS
+constexpr int kBuffersBytes = 0;
+#else
+constexpr int kBuffersBytes = 4 * kConsumers * kBufferBytes;
+#endif
 // Of B. Macros, since a convolution's span may be known at run time alone.
 #define COLUMN_SLAB_BYTES (SPAN * 16 + kPad)
 #define COLUMN_PLANE_BYTES (kSlabs * COLUMN_SLAB_BYTES)
@@ -86,7 +93,7 @@ static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a
 
 #if PLANES > 1  // else the bytes may be known at run time alone. They are named in parts, so that no kernel has them then:
 #define ALLOCATED(NAME) NAME##_BYTES  // a kernel's sizes are fast to read where they are few
-static_assert(STAGES * WHOLE_STAGE_BYTES + 4 * kConsumers * kBufferBytes + 16 * STAGES == ALLOCATED(SHARED), "op.yaml allocates what the kernel uses");
+static_assert(STAGES * WHOLE_STAGE_BYTES + kBuffersBytes + 16 * STAGES == ALLOCATED(SHARED), "op.yaml allocates what the kernel uses");
 #endif
 
 struct Pipeline {
@@ -96,7 +103,7 @@ struct Pipeline {
         return reinterpret_cast<float*>(stage(STAGES) + warp * kBufferBytes);
     }
     __device__ __forceinline__ Mbarrier* full(int slot) const {
-        return reinterpret_cast<Mbarrier*>(stage(STAGES) + 4 * kConsumers * kBufferBytes) + slot;
+        return reinterpret_cast<Mbarrier*>(stage(STAGES) + kBuffersBytes) + slot;
     }
     __device__ __forceinline__ Mbarrier* empty(int slot) const { return full(STAGES) + slot; }
 
@@ -264,6 +271,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; r += together) {
             const int row = tile.m * TILE_M + warp_row<Products>(block, r), first = tile.n * TILE_N + column;
+            static_assert((Work::Output::kMixed == kWholeRows) == (kBuffersBytes == 0), "WHOLE_ROWS says how sums leave");
             if constexpr (Work::Output::kMixed == kWholeRows)
                 store_lines(sums[r], output, sums_of_split, row, first);
             else if constexpr (side_by_side)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"autotune/internal/lists"
 )
 
 // slowdowns are, of each sample, how many times the shape's own best each variant takes. It is
@@ -139,28 +141,38 @@ func (s slowdowns) extend(chosen []int) []int {
 	return chosen
 }
 
-// outOfReach is how many times the slowdown of the best variant those chosen may have at a shape that is no sample.
-const outOfReach = 1.2
+// spot is a shape that is no sample.
+type spot struct {
+	serving []int // the variants that do
+	nearest []int // all samples, the nearest first
+}
 
-// reach adds variants for other shapes than the samples, where others are much faster than those chosen. Each counts
-// by the mean of the samples that it serves. serving has the variants that serve each of those shapes.
-func (s slowdowns) reach(chosen []int, serving [][]int) []int {
-	mean := func(v int) float64 {
-		sum, n := 0.0, 0
-		for i := range s {
-			if x := s[i][v]; !math.IsInf(x, 1) {
-				sum, n = sum+math.Log(x), n+1
+// What a variant takes at a spot is told by so many samples. Those chosen may be so many times as slow as another.
+const (
+	tellers    = 2
+	outOfReach = 1.1
+)
+
+// reach adds variants for spots where others are faster than those chosen. What one takes there is told by the nearest
+// samples that its group serves, the variants of one configuration.
+func (s slowdowns) reach(chosen []int, spots []spot, groups [][]int) []int {
+	told := func(v int, at spot) float64 {
+		group, _ := lists.First(groups, func(g []int) bool { return slices.Contains(g, v) })
+		var near []float64
+		for _, i := range at.nearest {
+			if x := s.best(i, group); !math.IsInf(x, 1) && len(near) < tellers {
+				near = append(near, x)
 			}
 		}
-		if n == 0 {
+		if len(near) == 0 {
 			return math.Inf(1)
 		}
-		return math.Exp(sum / float64(n))
+		return score(near).Mean
 	}
-	for _, of := range serving {
+	for _, at := range spots {
 		best, least, now := -1, math.Inf(1), math.Inf(1)
-		for _, v := range of {
-			x := mean(v)
+		for _, v := range at.serving {
+			x := told(v, at)
 			if x < least {
 				best, least = v, x
 			}
@@ -168,7 +180,7 @@ func (s slowdowns) reach(chosen []int, serving [][]int) []int {
 				now = min(now, x)
 			}
 		}
-		if best >= 0 && now > outOfReach*least {
+		if best >= 0 && now > outOfReach*least && len(chosen) < mostEntries {
 			chosen = append(chosen, best)
 		}
 	}

@@ -67,7 +67,21 @@ func (t *tuning) finish(ctx context.Context, chosen []int) (*Family, error) {
 // gardenOf is the garden of the samples by some rounds of their timings.
 func (t *tuning) gardenOf(chosen []int, rounds func(lap) float64) *garden {
 	shapes := lists.Of(t.samples, func(s *timed) []int64 { return t.freeOf(s.Shape) })
-	return newGarden(t.plan.Request.Free, shapes, slowdownsOf(t.samples, chosen, rounds), generalOf(t.samples, rounds))
+	slow := slowdownsOf(t.samples, chosen, rounds)
+	return newGarden(t.plan.Request.Free, shapes, slow, generalOf(t.samples, rounds), t.groupsOf(chosen))
+}
+
+// groupsOf are the places of the candidates of each configuration. One of them serves a shape.
+func (t *tuning) groupsOf(candidates []int) (groups [][]int) {
+	at := map[string]int{}
+	for place, c := range candidates {
+		key := t.candidates[c].Configuration.Key()
+		if _, known := at[key]; !known {
+			at[key], groups = len(groups), append(groups, nil)
+		}
+		groups[at[key]] = append(groups[at[key]], place)
+	}
+	return groups
 }
 
 // freeOf are the free dimensions of a shape.
@@ -90,7 +104,7 @@ func (t *tuning) choose(f *Family, chosen []int) error {
 	var limit float64
 	f.Tree, limit = g.plant(1 + easily*(t.MaxSlowdown-1))
 	depth := f.Tree.depth()
-	tree, err := t.tried(g, func(i int) chooser { return t.byTree(g.plantWithout(i, depth, limit), chosen) })
+	tree, err := t.tried(chosen, func(i int) chooser { return t.byTree(g.plantWithout(i, depth, limit), chosen) })
 	if err != nil {
 		return err
 	}
@@ -100,7 +114,7 @@ func (t *tuning) choose(f *Family, chosen []int) error {
 	if !ok {
 		return nil
 	}
-	cost, err := t.tried(g, func(i int) chooser {
+	cost, err := t.tried(chosen, func(i int) chooser {
 		if others, ok := costs(squares, i); ok {
 			return t.byCost(others, chosen)
 		}
@@ -117,14 +131,17 @@ func (f *Family) goBy(costs []*expr.Expr, g *garden) {
 	f.By, f.Tree = ByCost, &Node{}
 	for i, c := range costs {
 		f.Entries[i].Cost = c.String()
-		f.Tree.Entries = append(f.Tree.Entries, i)
 	}
-	mean := func(e int) float64 { m, _ := g.mean(g.everyone(), e); return m }
-	slices.SortStableFunc(f.Tree.Entries, func(a, b int) int { return cmp.Compare(mean(a), mean(b)) })
+	mean := func(group int) float64 { m, _ := g.mean(g.everyone(), group); return m }
+	order := lists.Places(len(g.groups))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(mean(a), mean(b)) })
+	for _, group := range order {
+		f.Tree.Entries = append(f.Tree.Entries, g.groups[group]...)
+	}
 }
 
 // tried is how choosers do that are each made without the sample that they are tried at.
-func (t *tuning) tried(g *garden, without func(sample int) chooser) (Score, error) {
+func (t *tuning) tried(chosen []int, without func(sample int) chooser) (Score, error) {
 	left := make([]float64, len(t.samples))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -132,7 +149,7 @@ func (t *tuning) tried(g *garden, without func(sample int) chooser) (Score, erro
 		group.Go(func() error {
 			e, err := without(i)(s)
 			if err == nil {
-				left[i] = g.slowdown(i, e)
+				left[i] = s.slowdown(e, chosen)
 			}
 			return err
 		})
@@ -153,12 +170,12 @@ func (s Score) before(other Score) bool {
 	return s.Worst < other.Worst
 }
 
-// slowdown is that of an entry at a sample; -1: of the general kernel.
-func (g *garden) slowdown(sample, entry int) float64 {
+// slowdown is that of an entry; -1: of the general kernel.
+func (s *timed) slowdown(entry int, chosen []int) float64 {
 	if entry < 0 {
-		return g.general[sample]
+		return min(s.General.ms(wholly)/s.ownBest(wholly), unserved)
 	}
-	return g.slow[sample][entry]
+	return s.ms(chosen[entry], wholly) / s.ownBest(wholly)
 }
 
 // taken is the entry that a leaf takes for a shape: the first that serves it. -1: the general
@@ -237,10 +254,7 @@ func (t *tuning) shown(f *Family, list []*timed, chosen []int) (all []Sample, er
 		if one.Chosen, err = choose(s); err != nil {
 			return nil, err
 		}
-		one.Slowdown = min(s.General.ms(wholly)/best, unserved)
-		if one.Chosen >= 0 {
-			one.Slowdown = s.ms(chosen[one.Chosen], wholly) / best
-		}
+		one.Slowdown = s.slowdown(one.Chosen, chosen)
 		all = append(all, one)
 	}
 	return all, nil

@@ -87,7 +87,8 @@ const (
 type garden struct {
 	names   []string    // of the free dimensions
 	shapes  [][]int64   // their values, by sample
-	slow    slowdowns   // of the entries
+	slow    slowdowns   // of the groups: an entry, or those of one configuration, which serve one shape each
+	groups  [][]int     // the entries of each
 	general []float64   // slowdown of the general kernel by sample; unserved: there is none
 	logs    [][]float64 // of an entry's slowdowns, then the general kernel's, by sample
 	splits  []split
@@ -133,13 +134,13 @@ type grown struct {
 	ok   bool    // it keeps to the limit
 }
 
-func newGarden(names []string, shapes [][]int64, slow slowdowns, general []float64) *garden {
-	g := &garden{names: names, shapes: shapes, serving: make([]uint64, len(slow[0]))}
+func newGarden(names []string, shapes [][]int64, slow slowdowns, general []float64, groups [][]int) *garden {
+	g := &garden{names: names, shapes: shapes, groups: groups, serving: make([]uint64, len(groups))}
 	for i := range slow {
 		g.general = append(g.general, min(general[i], unserved))
-		row, logs := make([]float64, len(slow[i])), make([]float64, len(slow[i])+1)
-		for e, x := range slow[i] {
-			if row[e] = min(x, unserved); row[e] < unserved {
+		row, logs := make([]float64, len(groups)), make([]float64, len(groups)+1)
+		for e, group := range groups {
+			if row[e] = min(slow.best(i, group), unserved); row[e] < unserved {
 				g.serving[e] |= 1 << i
 			}
 			logs[e] = math.Log(row[e])
@@ -266,7 +267,11 @@ func (g *garden) complete(n *Node, mask uint64) *Node {
 	if len(n.Entries) == 0 {
 		return n
 	}
-	return &Node{Entries: append(slices.Clone(n.Entries), g.others(mask, n.Entries)...)}
+	var entries []int
+	for _, group := range slices.Concat(n.Entries, g.others(mask, n.Entries)) {
+		entries = append(entries, g.groups[group]...)
+	}
+	return &Node{Entries: entries}
 }
 
 func (g *garden) grow(mask uint64, depth int, limit float64) grown {

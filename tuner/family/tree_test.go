@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -26,7 +27,12 @@ func drawn(r *rand.Rand, samples, entries int) *garden {
 		}
 		slow, general = append(slow, row), append(general, 1+2*r.Float64())
 	}
-	return newGarden([]string{"n", "h"}, shapes, slow, general)
+	return newGarden([]string{"n", "h"}, shapes, slow, general, single(entries))
+}
+
+// single are groups of one entry each.
+func single(entries int) [][]int {
+	return lists.Of(lists.Places(entries), func(e int) []int { return []int{e} })
 }
 
 // outcome is how a tree does on the garden's samples.
@@ -184,7 +190,7 @@ func TestTreeOfManyEntries(t *testing.T) {
 		}
 		shapes, slow, general = append(shapes, []int64{int64(1 + 8*(i%kinds)), 1 + r.Int64N(1000)}), append(slow, row), append(general, 3)
 	}
-	g := newGarden([]string{"m", "n"}, shapes, slow, general)
+	g := newGarden([]string{"m", "n"}, shapes, slow, general, single(4*kinds))
 	tree, limit := g.plant(1.05)
 	if limit > 1.05 || tree.If != "" || len(tree.Entries) != 4*kinds {
 		t.Errorf("within %v, %s", limit, text(t, tree))
@@ -274,21 +280,26 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// Where a shape is no sample, those chosen hardly leave it to a variant that is much slower than another.
+// Where a shape is no sample, those chosen do not leave it to a variant that others are faster than, as the nearest
+// samples tell. A variant of the same configuration tells, too.
 func TestReach(t *testing.T) {
 	inf := math.Inf(1)
-	slow := slowdowns{{1, 30, 1.1, inf}, {1, 40, inf, 1}, {1, 35, 1.15, inf}}
+	slow := slowdowns{{1, 1.5, inf, inf, 1.4}, {1, 1.4, inf, inf, 1.3}, {inf, 1.2, 1, inf, 1.25}, {inf, 1, 2, inf, 2}}
+	groups := [][]int{{0, 2, 3}, {1}, {4}}
+	few, many := []int{0, 1, 2, 3}, []int{3, 2, 1, 0}
 	for _, c := range []struct {
-		serving [][]int
-		want    []int
+		spots []spot
+		want  []int
 	}{
 		{nil, []int{0, 1}},
-		{[][]int{{0, 1, 2}, {1}, nil}, []int{0, 1}},
-		{[][]int{{0, 1}, {1, 2}}, []int{0, 1, 2}},
-		{[][]int{{1, 2, 3}, {3}, {2, 1}}, []int{0, 1, 2, 3}},
+		{[]spot{{[]int{1}, few}, {nil, few}}, []int{0, 1}},
+		{[]spot{{[]int{1, 3}, few}}, []int{0, 1, 3}},
+		{[]spot{{[]int{1, 3}, many}}, []int{0, 1}},        // 1.095 is told of one, 1.414 of the other
+		{[]spot{{[]int{1, 4}, few}}, []int{0, 1}},         // hardly faster
+		{[]spot{{[]int{3, 4}, many[2:]}}, []int{0, 1, 3}}, // none of those chosen serves it
 	} {
-		if got := slow.reach([]int{0, 1}, c.serving); !slices.Equal(got, c.want) {
-			t.Errorf("of %v: %v, want %v", c.serving, got, c.want)
+		if got := slow.reach([]int{0, 1}, c.spots, groups); !slices.Equal(got, c.want) {
+			t.Errorf("of %v: %v, want %v", c.spots, got, c.want)
 		}
 	}
 }

@@ -252,12 +252,12 @@ func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 		if len(usable) == 0 {
 			return nil, fmt.Errorf("%s: %w: every kernel that takes %v when it runs fails at a sample", t.plan, tuner.ErrNoVariant, t.plan.Request.Free)
 		}
-		serving, err := t.between(usable)
+		spots, err := t.between(usable)
 		if err != nil {
 			return nil, err
 		}
 		slow := slowdownsOf(t.samples, usable, wholly)
-		needed := slow.reach(slow.extend(slow.cover(slow.limits(t.MaxSlowdown))), serving)
+		needed := slow.reach(slow.extend(slow.cover(slow.limits(t.MaxSlowdown))), spots, t.groupsOf(usable))
 		chosen := lists.Of(needed, func(at int) int { return usable[at] })
 		failed := false
 		for _, i := range chosen {
@@ -275,20 +275,23 @@ func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 }
 
 // shapesBetween is how many shapes beside the samples tell what a choice leaves out.
-const shapesBetween = 100
+const shapesBetween = 200
 
-// between are, of other shapes than the samples, the candidates that serve each.
-func (t *tuning) between(candidates []int) (serving [][]int, err error) {
+// between are other shapes than the samples, with the candidates that serve each.
+func (t *tuning) between(candidates []int) (spots []spot, err error) {
 	limits := t.samples[0].problem.Limits
 	for _, shape := range t.plan.Shapes.others(betweenFrom, shapesBetween, t.plan.Samples, t.plan.allowed) {
 		p, err := t.plan.Operator.Bind(t.plan.at(shape, true), limits)
 		if err != nil {
 			return nil, err
 		}
-		of := lists.Places(len(candidates))
-		serving = append(serving, lists.Where(of, func(at int) bool { return t.candidates[candidates[at]].serves(p) }))
+		serves := func(at int) bool { return t.candidates[candidates[at]].serves(p) }
+		one := spot{lists.Where(lists.Places(len(candidates)), serves), lists.Places(len(t.samples))}
+		away := func(sample int) float64 { return nearestOf(shape, [][]int64{t.samples[sample].Shape}) }
+		slices.SortStableFunc(one.nearest, func(a, b int) int { return cmp.Compare(away(a), away(b)) })
+		spots = append(spots, one)
 	}
-	return serving, nil
+	return spots, nil
 }
 
 // dismiss puts candidates out that failed anywhere.

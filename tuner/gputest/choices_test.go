@@ -17,11 +17,13 @@ func TestChoicesBeyondDefaults(t *testing.T) {
 		{"matmul", "1x70x264x65 transpose_b=true type=f16", "fp32", "tma_gemm_16bit", "splits == 2 and columns == 64 and row_blocks == 1"},
 		{"matmul", "1x192x512x950 transpose_b=true bias=true type=bf16", "fp32", "tma_gemm_16bit", "sharing == 1 and columns == 64 and row_blocks == 1"},
 		{"matmul", "1x9x256x2900 transpose_b=true type=f16", "fp32", "few_stream", "line_blocks == 1 and beside == 1 and chunk == 256 and blocks_per_sm == 1"},
-		{"conv2d", "1x64x40x52 c_out=60 padding=1 bias=true type=bf16 layout=nhwc", "fp32", "tma_channels_16bit", "sharing == 2 and cluster == 2 and columns == 64 and row_blocks == 1 and box == 8"},
+		{"conv2d", "1x64x40x52 c_out=60 padding=1 bias=true type=bf16 layout=nhwc", "fp32", "tma_channels_16bit", "sharing == 1 and cluster == 2 and columns == 64 and row_blocks == 1 and box == 8"},
 		{"conv2d", "2x64x10x12 c_out=96 padding=1 type=bf16 layout=nhwc", "fp32", "tma_channels_16bit", "cluster == 2 and columns == 96 and row_blocks == 1"},
 		{"conv2d", "1x64x9x8 c_out=64 padding=1 groups=16 bias=true type=f16 layout=nhwc", "fp32", "tma_channels_16bit", "splits == 1 and columns == 64 and row_blocks == 1"},
 		{"conv2d", "1x32x9x8 c_out=32 padding=1 groups=4 layout=nhwc", "tf32", "tma_channels", "splits == 2 and columns == 64 and row_blocks == 1"},
 		{"rms_norm", "70x264x1 type=bf16", "fp32", "rows", "once == 1 and keep == 'shared' and team == 8"},
+		{"conv2d", "1x64x9x8 c_out=64 padding=1 groups=2 bias=true layout=nhwc", "tf32", "tma_channels_scaled", "splits == 2 and columns == 64 and row_blocks == 1"},
+		{"conv2d", "1x72x40x52 c_out=60 padding=1 layout=nhwc", "tf32_even", "tma_channels_scaled", "sharing == 1 and cluster == 2 and columns == 64 and row_blocks == 1 and box == 8"},
 	} {
 		o, err := operator.Find(c.operator)
 		if err != nil {

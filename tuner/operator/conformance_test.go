@@ -462,8 +462,8 @@ var problems = map[string][]string{
 		"1x4112x4x10 c_out=70 kernel=1 groups=2 type=bf16 bias=true normal",
 		"2x6x12x15 c_out=10 kernel=2x3 stride=2 padding=1 groups=2 type=f16 bias=true normal",
 		"1x6x15x21 c_out=9 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 groups=3 layout=nhwc bias=true normal",
-		"17x68x9x10 c_out=90 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true negative", // boxes of images
-		"1x68x6x45 c_out=140 kernel=3x4 padding=1 layout=nhwc normal",                        // of one, and many stages
+		"17x72x9x10 c_out=90 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true negative", // boxes of images
+		"1x72x6x47 c_out=140 kernel=3x6 padding=1 layout=nhwc normal",                        // of one, and many stages
 		"1x72x12x52 c_out=130 kernel=3x6 dilation=1x2 padding=1 type=bf16 layout=nhwc bias=true normal",
 		"33x264x3x17 c_out=70 kernel=1 type=f16 layout=nhwc normal",
 		"2x3x29x21 c_out=69 kernel=7 stride=2 padding=3 type=bf16 layout=nhwc bias=true normal", // odd channels

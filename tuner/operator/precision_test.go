@@ -125,7 +125,8 @@ func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
 	t.Helper()
 	for _, part := range partsOf(t, p) {
 		for i := part.first; i < part.end; i++ {
-			if v, has := part.At(i).Get("scaled"); has && v == expr.Int(1) {
+			v, has := part.At(i).Get("scaled")
+			if has && v == expr.Int(1) || part.At(i).Template == "tma_channels_scaled" {
 				all = append(all, part.At(i))
 				break
 			}
@@ -141,15 +142,19 @@ func TestScaledFactors(t *testing.T) {
 		"shape: [n, c, $]}", "shape: [n, c, $], fill: {kernel: fill.cu}}",
 		"scale: fan_in ** -0.5 #", "fill: {kernel: fill.cu, entry: other} #",
 		"'f32' else (4e-6", "'f32' else 0*(4e-6")
-	const ofConvolution = "2x20x90 c_out=70 kernel=3 padding=1 normal"
+	const ofConvolution, channelsLast = "2x20x90 c_out=70 kernel=3 padding=1 normal", "2x24x90 c_out=70 kernel=3 padding=1 layout=nhwc normal"
 	proveSome(t, convolution, ofConvolution, "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
 	for _, test := range []struct {
 		operator *operator.Operator
 		problem  string
-	}{{filledProducts(t), "1x70x16x90 normal"}, {convolution, ofConvolution}} {
+		scale    []string // templates that scale
+	}{
+		{filledProducts(t), "1x70x16x90 normal", []string{"mma_gemm", "pipelined_gemm"}}, {convolution, ofConvolution, []string{"mma_gemm", "pipelined_gemm"}},
+		{convolution, channelsLast, []string{"mma_gemm", "pipelined_gemm", "tma_channels_scaled"}},
+	} {
 		for _, mode := range []string{"tf32", "tf32_even"} {
 			proven := proveSome(t, test.operator, test.problem, mode, func(p *operator.Problem) []space.Configuration { return scaledOnes(t, p) })
-			if !slices.Equal(proven, []string{"mma_gemm", "pipelined_gemm"}) {
+			if !slices.Equal(proven, test.scale) {
 				t.Errorf("%s in %s: proven are %v", test.operator.Name, mode, proven)
 			}
 		}

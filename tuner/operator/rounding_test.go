@@ -8,6 +8,7 @@ import (
 
 	"autotune/internal/torchvectors"
 	"autotune/space"
+	"autotune/tuner/device"
 	"autotune/tuner/operator"
 )
 
@@ -81,10 +82,26 @@ func TestTiesAreRounded(t *testing.T) {
 						t.Error("mma_gemm does not serve it")
 					}
 					prove(t, d, check{problem: other, distribution: distribution, choices: append(choices, scaledOnes(t, other)...)})
+					if name == "conv2d" {
+						proveBoxes(t, d, o, mode)
+					}
 				})
 			}
 		})
 	}
+}
+
+// proveBoxes proves what takes channels-last pixels by boxes: they round, or the copy engine or a launch before does.
+func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string) {
+	p, distribution := problem(t, o, "1x16x1x32 c_out=40 kernel=1 layout=nhwc normal", mode, d.Info().Limits)
+	for i, a := range p.Arguments {
+		if a.Role.Filled() {
+			p.Arguments[i].Fill = &operator.Fill{Distribution: "integers", Numbers: []float64{2048, 4095}}
+		}
+	}
+	prove(t, d, check{problem: p, distribution: distribution, choices: slices.DeleteFunc(p.Defaults(t.Context()), func(c space.Configuration) bool {
+		return !strings.HasPrefix(c.Template, "tma_channels")
+	})})
 }
 
 // ties are inputs, half of which lie on ties, and what the rounded ones give.
