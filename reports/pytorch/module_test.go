@@ -115,20 +115,21 @@ func export(t *testing.T, w cudasource.Winner) string {
 // forbidden is what KernelBench's checker takes for a trick, wherever it stands:
 // here comments are no exception, for it does not know all of them.
 var forbidden = map[string]*regexp.Regexp{
-	"a block that hides errors":      regexp.MustCompile(`\btry\s*:|\bexcept\b`),
-	"the word of an empty body":      regexp.MustCompile(`\bpass\b`),
-	"threads":                        regexp.MustCompile(`\bthreading\b|\bmultiprocessing\b|concurrent\.futures|PoolExecutor`),
-	"streams of its own":             regexp.MustCompile(`cuda\.Stream|torch\.cuda\.stream|wait_stream|record_stream`),
-	"a tensor subclass":              regexp.MustCompile(`_make_subclass|\(\s*(torch\.)?Tensor\s*\):`),
-	"PyTorch's layers by name":       regexp.MustCompile(`torch\.nn\.[A-Z]`),
-	"PyTorch's functions":            regexp.MustCompile(`nn\.functional|\bF\.\w`),
-	"PyTorch's operators":            regexp.MustCompile(`\btorch\.(mm|bmm|matmul|einsum|linear|conv\w*|\w+_pool[123]d|\w+_norm|normalize|\w*softmax|\w+_loss|cross_entropy|kl_div|cosine_similarity|\w*elu|\w*tanh|\w*sigmoid|silu|mish|softsign|softplus|logsumexp|clamp|dropout)\b`),
-	"half precision":                 regexp.MustCompile(`__float2half|__half\b|\.half\(|\bfloat16\b`),
-	"waiting for the GPU":            regexp.MustCompile(`(?i)synchronize\(|\.item\(|\.cpu\(`),
-	"timing functions":               regexp.MustCompile(`elapsed_time|perf_counter|cuda\.Event`),
-	"a macro that nvcc leaves alone": regexp.MustCompile(`#\s*pragma unroll\b.*\b[A-Z][A-Z_]+\b`),
-	"a name that a namespace hides":  regexp.MustCompile(`(?m)(^|[ (<,&*=!])::[A-Za-z_]`),
-	"an include of another folder":   regexp.MustCompile(`#\s*include\s*"`),
+	"a block that hides errors":       regexp.MustCompile(`\btry\s*:|\bexcept\b`),
+	"the word of an empty body":       regexp.MustCompile(`\bpass\b`),
+	"threads":                         regexp.MustCompile(`\bthreading\b|\bmultiprocessing\b|concurrent\.futures|PoolExecutor`),
+	"streams of its own":              regexp.MustCompile(`cuda\.Stream|torch\.cuda\.stream|wait_stream|record_stream`),
+	"a tensor subclass":               regexp.MustCompile(`_make_subclass|\(\s*(torch\.)?Tensor\s*\):`),
+	"PyTorch's layers by name":        regexp.MustCompile(`torch\.nn\.[A-Z]`),
+	"PyTorch's functions":             regexp.MustCompile(`nn\.functional|\bF\.\w`),
+	"PyTorch's operators":             regexp.MustCompile(`\btorch\.(mm|bmm|matmul|einsum|linear|conv\w*|\w+_pool[123]d|\w+_norm|normalize|\w*softmax|\w+_loss|cross_entropy|kl_div|cosine_similarity|\w*elu|\w*tanh|\w*sigmoid|silu|mish|softsign|softplus|logsumexp|clamp|dropout)\b`),
+	"half precision":                  regexp.MustCompile(`__float2half|__half\b|\.half\(|\bfloat16\b`),
+	"waiting for the GPU":             regexp.MustCompile(`(?i)synchronize\(|\.item\(|\.cpu\(`),
+	"timing functions":                regexp.MustCompile(`elapsed_time|perf_counter|cuda\.Event`),
+	"a macro that nvcc leaves alone":  regexp.MustCompile(`#\s*pragma unroll\b.*\b[A-Z][A-Z_]+\b`),
+	"a type that nvcc takes for void": regexp.MustCompile(`\bstatic auto \w+\(`), // in a constructor's list, as it compiles for the host
+	"a name that a namespace hides":   regexp.MustCompile(`(?m)(^|[ (<,&*=!])::[A-Za-z_]`),
+	"an include of another folder":    regexp.MustCompile(`#\s*include\s*"`),
 }
 
 // mathLine is where a module says its math mode, for programs that read it.

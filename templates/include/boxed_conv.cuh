@@ -63,7 +63,7 @@ struct BoxedAxis {
     // output is where a pixel's output of a phase lies, if that is within.
     __device__ __forceinline__ static int output(int pixel, int phase) { return pixel * Stride + phase - Padding % Stride; }
 #else
-    __device__ __forceinline__ static auto rows() { return Size::out(); }
+    __device__ __forceinline__ static decltype(Size::out()) rows() { return Size::out(); }
     static constexpr bool lacks = false;
     static constexpr int taps = Kernel, phases = 1, stride = Stride, step = Dilation, lead = Padding;
     __device__ __forceinline__ static int kernel_tap(int tap, int) { return tap; }

@@ -129,7 +129,7 @@ namespace {
 
 #define AXIS(X)                                                                                                                            \
     struct Axis##X : Axis<Size##X, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, LEAD_##X> { \
-        __device__ __forceinline__ static auto positions() { return POSITIONS_##X; }                                                       \
+        __device__ __forceinline__ static decltype(POSITIONS_##X) positions() { return POSITIONS_##X; }                                       \
     };
 AXIS(D)
 AXIS(H)

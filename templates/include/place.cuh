@@ -3,10 +3,10 @@
 
 // SizeD, SizeH and SizeW have the sizes of input and output along an axis, as functions: a kernel may know
 // them only when it runs.
-#define AXIS_SIZE(X)                                                     \
-    struct Size##X {                                                     \
-        __device__ __forceinline__ static int in() { return X; }         \
-        __device__ __forceinline__ static auto out() { return X##_OUT; } \
+#define AXIS_SIZE(X)                                                                  \
+    struct Size##X {                                                                  \
+        __device__ __forceinline__ static int in() { return X; }                      \
+        __device__ __forceinline__ static decltype(X##_OUT) out() { return X##_OUT; } \
     };
 AXIS_SIZE(D)
 AXIS_SIZE(H)

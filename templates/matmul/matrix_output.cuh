@@ -9,7 +9,7 @@
 struct MatrixWork {
     static constexpr int kParts = 1;
     static constexpr bool kMasked = kTriangular;
-    __device__ __forceinline__ static auto groups() { return BATCH; }
+    __device__ __forceinline__ static decltype(BATCH) groups() { return BATCH; }
     __device__ __forceinline__ static long long outputs() { return static_cast<long long>(BATCH) * M * N; }
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 };
