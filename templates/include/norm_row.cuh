@@ -1,8 +1,8 @@
 // norm_row.cuh: elements over the root of their mean square; `Centered` takes their mean first.
 // A thread sums distances to the first element that it meets, and their squares: sums of the elements' own
 // squares would cancel where the mean is large. That element may be far from the others; so after 64 elements,
-// and as often as they double, the distances are those to the mean of all so far. Threads' sums are merged as means and squares about them
-// (Chan, Golub and LeVeque), which takes divisions.
+// and as often as they double, the distances are those to the mean of all so far. Threads' sums are merged as
+// means and squares about them (Chan, Golub and LeVeque), which takes divisions.
 #pragma once
 #include "element.cuh"
 
@@ -42,7 +42,7 @@ struct Norm {
     __device__ __forceinline__ void settle() {
         if (!Centered || rest == 0) return;
         const Real apart = rest / count, about = squares - rest * apart;
-        mean += apart;
+        mean += apart + (apart - apart);  // of an infinity it is NaN, wherever that stands
         squares = about < 0 ? Real(0) : about;
         rest = 0;
     }
