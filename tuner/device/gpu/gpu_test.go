@@ -238,9 +238,10 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// Whether a launch is short is told by many in a row: alone it takes the host's time, too.
+// Whether a launch is short is told by many in a row: alone it takes the host's time, too. A long one needs no other to
+// be warm.
 func TestShortLaunches(t *testing.T) {
-	for lone, want := range map[float64]int{0: shortLaunches, 1: shortLaunches, 9: 0} {
+	for lone, want := range map[float64]int{0: shortLaunches, 1: shortLaunches, 9: 0, longMS: -1} {
 		proto := fakeProtocol()
 		proto.Samples, proto.MinSamples, proto.BatchBelow = 1, 1, 1500*time.Microsecond
 		b := openAffine(t, proto)

@@ -15,6 +15,7 @@ const (
 	shortLaunches = 10 // tell how short a short launch is
 	// A lone launch on an idle GPU takes the host's time, too, for each of its kernels: so may long a short one be.
 	loneFactor = 4
+	longMS     = 50 // so long a launch is as warm as it will be when it ends
 )
 
 // measuring takes the times of variants on some tensors.
@@ -34,7 +35,7 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 		e.Dropped = true
 		return false, nil
 	}
-	estimate, err := m.warmUp(v)
+	estimate, err := m.warmUp(v, launchMS)
 	if err != nil {
 		return true, fmt.Errorf("warm up: %w", err)
 	}
@@ -77,8 +78,11 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 }
 
 // warmUp makes the launches that are never counted and tells what one takes, in
-// milliseconds. The launch that was verified was the first of them.
-func (m measuring) warmUp(v variant) (float64, error) {
+// milliseconds. The launch that was verified was the first of them, and the only one where it was long.
+func (m measuring) warmUp(v variant, launchMS float64) (float64, error) {
+	if launchMS >= longMS {
+		return launchMS, nil
+	}
 	estimate, err := m.launches(v, max(m.proto.WarmUp-1, 1))
 	if err != nil || estimate >= loneFactor*trial.MS(m.proto.BatchBelow) {
 		return estimate, err
