@@ -220,8 +220,9 @@ func TestTensors(t *testing.T) {
 		{Name: "boxed_weight", Role: Workspace, Shape: []int64{0}},
 		{Name: "boxed_sums", Role: Workspace, Shape: []int64{0}},
 		{Name: "channel_maps", Role: Workspace, Shape: []int64{0}}, // not channels-last
+		{Name: "channel_scales", Role: Workspace, Shape: []int64{0}},
 		{Name: "made_weight", Role: Workspace, Shape: []int64{0}},
-		{Name: "rounded_pixels", Role: Workspace, Shape: []int64{0}},
+		{Name: "made_pixels", Role: Workspace, Shape: []int64{0}},
 		{Name: "channel_sums", Role: Workspace, Shape: []int64{0}},
 		{Name: "left_channels", Role: Workspace, Shape: []int64{0}},
 		{Name: "fetched_sums", Role: Workspace, Shape: []int64{0}},
