@@ -15,6 +15,7 @@ import sys
 
 import torch
 
+import layers_problems
 import torch_operators
 from torch_operators import value
 
@@ -23,11 +24,9 @@ IMAGES = 4  # that are computed in double precision
 
 def problems(lines):
     """Name, operator, shape, math and parameters of each line that holds a problem."""
-    for line in lines:
-        if line.strip() and not line.startswith("#"):
-            name, operator, shape, math, *words = line.split()
-            parameters = {key: value(text) for key, text in (w.split("=", 1) for w in words)}
-            yield name, operator, [int(d) for d in shape.split("x")], math, parameters
+    for name, asked in layers_problems.problems(lines):
+        parameters = {key: value(text) for key, text in asked["parameters"].items()}
+        yield name, asked["operator"], [int(d) for d in asked["shape"].split("x")], asked["math"], parameters
 
 
 def single(operator, shape, tensors):

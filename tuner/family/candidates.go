@@ -142,10 +142,9 @@ func (all *options) spread(problems []*operator.Problem) error {
 				return err
 			}
 			more := &option{candidate: one, won: map[string]bool{}}
-			for before := range i {
-				more.servesAt(before, problems[before])
+			for at, other := range problems[:i+1] {
+				more.servesAt(at, other)
 			}
-			more.servesAt(i, p)
 			*all = append(*all, more)
 		}
 	}

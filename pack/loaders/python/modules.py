@@ -4,7 +4,7 @@ import dataclasses
 import torch
 
 from . import functions
-from .calls import constant
+from .calls import constant, is_compiling
 from .pack import faster, lies_last
 
 # The names of PyTorch's classes that autotune has an operator for.
@@ -18,7 +18,6 @@ KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool")
 LIBRARY = ("Conv", "Linear", "MaxPool", "AvgPool")
 
 COMPILED = "torch_compile"  # the baseline of a search that is PyTorch's compiler
-is_compiling = torch.compiler.is_compiling
 
 # What a module may ask for that no kernel computes.
 OTHER = {"padding_mode": "zeros", "return_indices": False}
