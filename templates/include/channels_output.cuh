@@ -15,7 +15,7 @@ struct ChannelsOutput {
     bool biased;
     __device__ __forceinline__ ChannelsOutput(const Tile& tile, Given given)
         : biases(given + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup), biased(BIAS && tile.split == 0) {}
-    __device__ __forceinline__ float value(float sum, int channel) const {
+    __device__ __forceinline__ float value(float sum, int, int channel) const {
         return sum + (biased && channel < OutGroup ? read_only(biases + channel) : 0.0f);
     }
     __device__ __forceinline__ Stored* line(Stored* y, int row) const {

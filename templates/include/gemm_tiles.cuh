@@ -20,7 +20,7 @@
 //                    first a multiple of 32. Where columns lie side by side, and rows do not, it
 //                    is kWholeRows: line(y, row) is where a row's column 0 lies, null if there
 //                    is none, and store(line, first, v) stores v, eight columns from `first` on;
-//                    value(sum, column) makes what is stored of a sum
+//                    value(sum, row, column) makes what is stored of a sum
 //   kMasked          whether factors that do not meet are multiplied by zeros (mended.cuh)
 //   Plain            gives an output of its index, as its definition says, if kMasked
 //
@@ -272,22 +272,23 @@ __device__ __forceinline__ void store_columns(Stored* line, int first, int colum
 }
 
 // store_lines is store_sums where columns lie side by side in the output. Four threads that have
-// pairs of the same columns exchange them, so that each has eight neighbours.
+// pairs of the same columns exchange them, so that each has eight neighbours. The last piece may lack some.
 template <class Output, class Stored>
 __device__ __forceinline__ void store_lines(const Sums& sums, const Output& output, Stored* y, int row, int column) {
     const int lane = threadIdx.x % 32, pair = lane % 4 * 2;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        Stored* const line = output.line(y, row + half * 8 + lane / 4);
+        const int own = row + half * 8 + lane / 4;
+        Stored* const line = output.line(y, own);
 #pragma unroll
-        for (int piece = 0; piece < COLUMNS / 32; ++piece) {
-            const int first = column + piece * 32;
+        for (int piece = 0; piece < (COLUMNS + 31) / 32; ++piece) {
+            const int first = column + piece * 32, eights = COLUMNS / 8 - piece * 4;  // that there are
             float v[8];
-            unsigned even[4], odd[4];  // of 16 bits, pairs
+            unsigned even[4] = {}, odd[4] = {};  // of 16 bits, pairs
 #pragma unroll
-            for (int j = 0; j < 4; ++j) {
+            for (int j = 0; j < 4 && j < eights; ++j) {
                 const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
-                const float low = output.value(s[0], first + 8 * j + pair), high = output.value(s[1], first + 8 * j + pair + 1);
+                const float low = output.value(s[0], own, first + 8 * j + pair), high = output.value(s[1], own, first + 8 * j + pair + 1);
                 if constexpr (sizeof(Stored) == 2)
                     even[j] = Pair<Stored>::pack(low, high);
                 else
@@ -302,7 +303,7 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
                 else
                     v[2 * i] = __uint_as_float(even[i]), v[2 * i + 1] = __uint_as_float(odd[i]);
             }
-            if (line) output.store(line, first + 8 * (lane % 4), v);
+            if (line && lane % 4 < eights) output.store(line, first + 8 * (lane % 4), v);
         }
     }
 }
