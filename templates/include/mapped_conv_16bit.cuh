@@ -36,12 +36,12 @@ struct Work : ConvolutionWork {
             : bias(given + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * pixels()),
               biased(BIAS && tile.split == 0) {}
         __device__ __forceinline__ float value(float sum, int channel, int) const {
-            return sum + (biased && channel < C_OUT_GROUP ? read_only(bias + channel) : 0.0f);
+            return biased && channel < C_OUT_GROUP ? sum + read_only(bias + channel) : sum;
         }
         __device__ __forceinline__ Stored* line(Stored* y, int channel) const {
             return channel < C_OUT_GROUP ? y + first + static_cast<long long>(channel) * pixels() : nullptr;
         }
-        __device__ __forceinline__ void store(Stored* line, int pixel, const float (&v)[8]) const { store_columns(line, pixel, pixels(), v); }
+        __device__ __forceinline__ void store(Stored* line, int pixel, const float* words) const { store_columns(line, pixel, pixels(), words); }
     };
 };
 
