@@ -8,7 +8,7 @@ import (
 )
 
 // What templates' defaults do not reach: clusters that share what they load, sums of splits that leave as whole
-// rows, groups that are multiplied together, passes of a stream, columns that are no multiple of 32. Rows that
+// rows, groups that are multiplied together, passes of a stream. Columns that are no multiple of 32, and rows that
 // leave the L2 first.
 func TestChoicesBeyondDefaults(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
