@@ -105,6 +105,19 @@ func (e *Expected) loss(id int64) float64 {
 	return x
 }
 
+// Expects tells whether something is expected of a configuration.
+func (e *Expected) Expects(id int64) bool {
+	_, ok, err := e.score(id)
+	return ok && err == nil
+}
+
+func (e *Expected) score(id int64) (float64, bool, error) {
+	if e == nil {
+		return 0, false, nil
+	}
+	return e.of(id)
+}
+
 // clearly is how many times less is expected of a configuration that clearly promises more.
 const clearly = 1.5
 
@@ -113,7 +126,7 @@ func (e *Expected) PromiseMore(some, others []int64) bool {
 	least := func(ids []int64) float64 {
 		x := math.Inf(1) // nothing is expected of what was not made to be fast
 		for _, id := range ids {
-			if score, ok, err := e.of(id); ok && err == nil {
+			if score, ok, err := e.score(id); ok && err == nil {
 				x = min(x, score)
 			}
 		}
