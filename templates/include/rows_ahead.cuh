@@ -12,44 +12,10 @@
 // the time of a piece or more to tell their states, and neither reading nor writing stops at a meeting.
 #pragma once
 #define KEEP shared
-#include "bulk_copy.cuh"
+#include "row_pieces.cuh"
 #include "told_states.cuh"
-static_assert(TEAM == THREADS && kAligned && !kChunked && !kColumns, "a piece is vectors of one row, side by side");
 
-constexpr int kInPiece = PIECE / 16, kOwn = kInPiece / THREADS;  // vectors of it, and a thread's
-constexpr int kPieces = (LENGTH / VEC + kInPiece - 1LL) / kInPiece;  // of a row
-constexpr int kTaken = PLACES - PLACES / 3;  // before the first of them is awaited
-static_assert(VEC * sizeof(Element) == 16 && kInPiece % THREADS == 0, "threads have equal parts of a piece");
-
-// Piece is one of the tensor's.
-struct Piece {
-    long long row;
-    int number, vectors;  // in its row; how many it has
-    __device__ __forceinline__ explicit Piece(long long which) : row(which / kPieces), number(which % kPieces), vectors(min(kInPiece, static_cast<int>(LENGTH / VEC - static_cast<long long>(number) * kInPiece))) {}
-    __device__ __forceinline__ long long place() const { return static_cast<long long>(number) * kInPiece * VEC; }
-    __device__ __forceinline__ long long address() const { return row * LENGTH + place(); }
-    // each calls use(v) for the thread's vectors.
-    template <class Use>
-    __device__ __forceinline__ void each(Use use) const {
-#pragma unroll
-        for (int i = 0; i < kOwn; ++i)
-            if (LENGTH / VEC % kInPiece == 0 || static_cast<int>(threadIdx.x) + i * THREADS < vectors) use(threadIdx.x + i * THREADS);
-    }
-};
-
-// bulk_load_once is bulk_load of what the L2 may give up first.
-__device__ __forceinline__ void bulk_load_once(void* shared, const void* global, int bytes, Mbarrier* barrier) {
-#if defined AUTOTUNE_EMULATOR
-    bulk_load(shared, global, bytes, barrier);
-#else
-    asm volatile(
-        "{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"
-        " cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], policy;}"
-        :
-        : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(global), "r"(bytes), "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier)))
-        : "memory");
-#endif
-}
+constexpr int kTaken = PLACES - PLACES / 3;  // pieces that are taken before the first of them is awaited
 
 // Ring are the block's places, and the pieces that go through them in turn.
 struct Ring {
@@ -58,26 +24,22 @@ struct Ring {
     const Element* x;
     long long all;
 
-    __device__ __forceinline__ long long which(long long k) const { return blockIdx.x + k * gridDim.x; }
-    __device__ __forceinline__ Element* place(long long k) const { return staged + static_cast<int>(k % PLACES) * (PIECE / static_cast<int>(sizeof(Element))); }
+    __device__ __forceinline__ long long which(int k) const { return blockIdx.x + static_cast<long long>(k) * gridDim.x; }
+    __device__ __forceinline__ bool has(int k) const { return which(k) < all; }
+    __device__ __forceinline__ long long row(int k) const { return which(k) / kPieces; }
+    __device__ __forceinline__ int number(int k) const { return which(k) % kPieces; }
+    __device__ __forceinline__ Element* place(int k) const { return staged + k % PLACES * (kInPiece * VEC); }
     // begin starts to bring the block's piece k.
-    __device__ __forceinline__ void begin(long long k) const {
-        if (threadIdx.x != 0 || which(k) >= all) return;
-        const Piece piece(which(k));
-        mbarrier_expect(arrived + k % PLACES, piece.vectors * 16);
-        bulk_load_once(place(k), x + piece.address(), piece.vectors * 16, arrived + k % PLACES);
+    __device__ __forceinline__ void begin(int k) const {
+        if (threadIdx.x == 0 && has(k)) Piece(row(k), number(k)).bring(place(k), x, arrived + k % PLACES, true);
     }
     // take tells the state of a piece.
-    __device__ __forceinline__ void take(long long k, Told* told) const {
-        const Piece piece(which(k));
+    __device__ __forceinline__ void take(int k, Told* told) const {
+        const Piece piece(row(k), number(k));
         mbarrier_wait(arrived + k % PLACES, k / PLACES % 2);
         Row<float> state;
         state.start();
-        piece.each([&](int v) {
-            float elements[VEC];
-            load_elements<VEC>(elements, place(k) + v * VEC);
-            state.join(elements, piece.place() + v * VEC, 1);
-        });
+        piece.join(state, place(k));
         state = merge_team(state);
         if (threadIdx.x == 0) tell(told + which(k) * kWords, state);
         __syncthreads();  // merge_team's memory is free
@@ -90,32 +52,22 @@ __device__ __forceinline__ void clear_ahead(float* states) { clear_told(states, 
 __device__ __forceinline__ void answer_ahead(const Element* x, float* states, Element* y, const Weights& weights) {
     extern __shared__ __align__(128) unsigned char staged[];
     __shared__ Mbarrier arrived[PLACES];
+    prepare_places(arrived);
     Told* const told = told_in(states);
     const Ring ring{reinterpret_cast<Element*>(staged), arrived, x, static_cast<long long>(OUTER) * kPieces};
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < PLACES; ++i) mbarrier_init(arrived + i, 1);
-        publish_to_async_proxy();
-    }
-    __syncthreads();
     for (int k = 0; k < PLACES; ++k) ring.begin(k);
     Row<float> state;
     Weights its = weights;
-    long long row = -1, taken = 0;
-    for (long long given = 0; ring.which(given) < ring.all; ++given) {
-        const Piece piece(ring.which(given));
-        if (piece.row != row) {
-            row = piece.row;
-            while (taken < given + PLACES && ring.which(taken) < ring.all && (taken < given + kTaken || ring.which(taken) / kPieces == row)) ring.take(taken++, told);
+    long long row = -1;
+    for (int given = 0, taken = 0; ring.has(given); ++given) {
+        if (ring.row(given) != row) {
+            row = ring.row(given);
+            while (ring.has(taken) && taken < given + PLACES && (taken < given + kTaken || ring.row(taken) == row)) ring.take(taken++, told);
             state = all_told<kPieces>(told + row * kPieces * kWords);
             its = weights;
-            state.finish({LENGTH, row, piece.number == 0 && threadIdx.x == 0}, its);
+            state.finish({LENGTH, row, ring.number(given) == 0 && threadIdx.x == 0}, its);
         }
-        piece.each([&](int v) {
-            float elements[VEC], answers[VEC];
-            load_elements<VEC>(elements, ring.place(given) + v * VEC);
-            give_vector(state, answers, elements, piece.place() + v * VEC, its, 0);
-            store_elements<VEC, true>(y + piece.address() + v * VEC, answers);
-        });
+        Piece(row, ring.number(given)).give(state, ring.place(given), y, its);
         __syncthreads();  // all have read the place
         ring.begin(given + PLACES);
     }
