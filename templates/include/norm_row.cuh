@@ -83,9 +83,26 @@ struct Norm {
     }
     template <int Count>
     __device__ __forceinline__ static void load_weights(float (&to)[Count], const Element* from, long long j, long long plane) {
-        if (from && plane == 1) return load_elements<Count>(to, from + j);
+        if (from && plane == 1) return load_side_by_side(to, from + j);
         const bool one = plane % Count == 0;  // of a channel
 #pragma unroll
         for (int e = 0; from && e < Count; ++e) to[e] = one && e > 0 ? to[0] : read_only(from + static_cast<unsigned long long>(j + e) / plane);
+    }
+    // No thread writes weights: so a load waits for no answer that is stored before.
+    template <int Count>
+    __device__ __forceinline__ static void load_side_by_side(float (&to)[Count], const Element* from) {
+        constexpr int kWords = Count * sizeof(Element) / 4;
+        if constexpr (kWords == 0) {
+            to[0] = read_only(from);
+        } else {
+            typedef typename FloatVector<kWords>::type Vector;
+            float words[kWords];
+            unpack_vector(words, __ldg(reinterpret_cast<const Vector*>(from)));
+            if constexpr (kOf16Bits)
+                unpack_pairs<Element, kWords>(to, words);
+            else
+#pragma unroll
+                for (int e = 0; e < Count; ++e) to[e] = words[e];
+        }
     }
 };
