@@ -548,9 +548,6 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		_, boxed := template.Source.Includes["boxed_conv.cuh"]
 		_, channels := template.Source.Includes["channels_output.cuh"]
 		_, rows := template.Source.Includes["row_state.cuh"]
-		if inPieces(template) {
-			continue
-		}
 		for _, tunable := range template.Tunables {
 			for _, v := range tunable.Values {
 				key := fmt.Sprint(template.Name, " ", tunable.Name, "=", v)
@@ -598,9 +595,6 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		// operands are packed and sums leave is all that depends on a problem: those that share it, with another's
 		// file or by packed_conv.cuh, take turns.
 		for i, template := range o.Templates {
-			if inPieces(template) {
-				continue
-			}
 			shares := slices.ContainsFunc(o.Templates[:i], func(other *operator.Template) bool { return other.Source.File == template.Source.File })
 			_, packed := template.Source.Includes["packed_conv.cuh"]
 			if modes := serving[template.Name]; len(modes) > 0 && (!shares || n%3 == 0) && (!packed || (n+i)%2 == 0) {
@@ -634,12 +628,6 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		}
 	}
 	return checks
-}
-
-// inPieces tells whether TestRowsInPieces proves a template.
-func inPieces(template *operator.Template) bool {
-	_, pieces := template.Source.Includes["row_pieces.cuh"]
-	return pieces
 }
 
 // smaller are the limits of GPUs without warpgroup products, in turn.
