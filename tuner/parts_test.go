@@ -14,6 +14,8 @@ import (
 	"autotune/tuner/trial"
 )
 
+func never(int64) bool { return false }
+
 // Jobs reach the device in the order in which they were begun, no more at once than its share.
 func TestReadyJobs(t *testing.T) {
 	st := &stages{open: true, toDevice: make(chan job, 1)}
@@ -22,7 +24,7 @@ func TestReadyJobs(t *testing.T) {
 	}
 	var turns []int
 	for {
-		to, j := st.next()
+		to, j := st.next(never)
 		if to == nil {
 			break
 		}
@@ -33,7 +35,7 @@ func TestReadyJobs(t *testing.T) {
 		t.Errorf("turns %v, %d under way", turns, st.underWay())
 	}
 	st.open, st.onDevice = false, 0
-	if to, _ := st.next(); to != nil {
+	if to, _ := st.next(never); to != nil {
 		t.Error("a device that is not open gets a job")
 	}
 }
