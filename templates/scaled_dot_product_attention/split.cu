@@ -63,19 +63,18 @@ constexpr int kTiles = (KEYS + TILE_N - 1) / TILE_N, kWeightsApart = kTiles * TI
 // ---- Weights.
 
 struct WeightOperands {
-    const TensorMap* map;
-    const float *q, *mask, *powers;
+    const TensorMap* maps;
+    const float *mask, *powers;
     TileRow* rows;
 };
 
 struct WeightsWork : AttentionWork {
     typedef WeightOperands Operands;
     static constexpr bool kAcross = false, kInParts = false;
-    static constexpr int kApart = WIDTH, kStages = (WIDTH + kStageDepth - 1) / kStageDepth, kMoves = 128 / kStageDepth;
+    static constexpr int kStages = (WIDTH + kStageDepth - 1) / kStageDepth, kMoves = 128 / kStageDepth;
     __device__ __forceinline__ static int tiles_n() { return kTiles; }
     // With causal, products of keys behind a tile's last row are nobody's.
     __device__ __forceinline__ static int stages(const Tile& tile) { return CAUSAL && tile.n * TILE_N >= (tile.m + 1) * TILE_M ? 1 : kStages; }
-    __device__ __forceinline__ static const float* line(const Operands& of, int group, int row) { return of.q + (static_cast<long long>(group) * QUERIES + row) * WIDTH; }
     __device__ __forceinline__ static float power_a(const Operands& of, int group) { return __ldg(of.powers + group); }
     __device__ __forceinline__ static float power(const Operands& of, int group) { return __ldg(of.powers + power_of_keys(group)); }
 
@@ -141,23 +140,22 @@ struct WeightsWork : AttentionWork {
 // ---- Averages.
 
 struct AverageOperands {
-    const TensorMap* map;
+    const TensorMap* maps;
     AttentionPlain plain;
-    const float *weights, *powers;
+    const float* powers;
     const TileRow* rows;
 };
 
 struct AveragesWork : AttentionWork {
     typedef AverageOperands Operands;
     static constexpr bool kAcross = true, kInParts = true;
-    static constexpr int kApart = kWeightsApart, kStages = (KEYS + kStageDepth - 1) / kStageDepth, kMoves = TILE_N / kStageDepth;
+    static constexpr int kStages = (KEYS + kStageDepth - 1) / kStageDepth, kMoves = TILE_N / kStageDepth;
     __device__ __forceinline__ static int tiles_n() { return (WIDTH_V + TILE_N - 1) / TILE_N; }
     // With causal, weights of keys behind a tile's last row are zeros.
     __device__ __forceinline__ static int stages(const Tile& tile) {
         const int met = ((tile.m + 1) * TILE_M + kStageDepth - 1) / kStageDepth;
         return CAUSAL && met < kStages ? met : kStages;
     }
-    __device__ __forceinline__ static const float* line(const Operands& of, int group, int row) { return of.weights + (static_cast<long long>(group) * QUERIES + row) * kWeightsApart; }
     __device__ __forceinline__ static float power_a(const Operands&, int) { return 1.0f; }  // they are in parts
     __device__ __forceinline__ static float power(const Operands& of, int group) { return __ldg(of.powers + power_of_values(group)); }
 
@@ -228,10 +226,10 @@ struct AveragesWork : AttentionWork {
 
 }  // namespace
 
-// A warp has a head, or one of the maps: of keys, of values.
+// A warp has a head, or one of the maps: of queries, keys, weights, values.
 extern "C" __global__ void __launch_bounds__(256)
     scaled_dot_product_attention_split_prepare(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v,
-                                               float* __restrict__ powers, float* __restrict__ maps) {
+                                               const float* __restrict__ weights, float* __restrict__ powers, float* __restrict__ maps) {
     begin_dependents();
     __shared__ TensorMap scratch[8];
     const int warp = threadIdx.x / 32, i = blockIdx.x * 8 + warp, heads = BATCH * HEADS, heads_kv = BATCH * HEADS_KV, map = i - heads - 2 * heads_kv;
@@ -244,15 +242,17 @@ extern "C" __global__ void __launch_bounds__(256)
         return;
     }
     TensorMap *const made = reinterpret_cast<TensorMap*>(maps) + map, *const mine = scratch + warp;
-    if (map == 0) make_tensor_map(made, mine, box_of_lines<WIDTH>(k, WIDTH, KEYS, heads_kv, kColumnsOfBlock));
-    if (map == 1) make_tensor_map(made, mine, box_across<WIDTH_V>(v, KEYS, heads_kv));
+    if (map == 0) make_tensor_map(made, mine, box_of_lines<WIDTH>(q, WIDTH, QUERIES, heads, TILE_M));
+    if (map == 1) make_tensor_map(made, mine, box_of_lines<WIDTH>(k, WIDTH, KEYS, heads_kv, kColumnsOfBlock));
+    if (map == 2) make_tensor_map(made, mine, box_of_lines<kWeightsApart>(weights, kWeightsApart, QUERIES, heads, TILE_M));
+    if (map == 3) make_tensor_map(made, mine, box_across<WIDTH_V>(v, KEYS, heads_kv));
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    scaled_dot_product_attention_split_weights(const float* __restrict__ maps, const float* __restrict__ q, const float* __restrict__ mask,
-                                               const float* __restrict__ powers, float* __restrict__ weights, float* __restrict__ rows) {
+    scaled_dot_product_attention_split_weights(const float* __restrict__ maps, const float* __restrict__ mask, const float* __restrict__ powers,
+                                               float* __restrict__ weights, float* __restrict__ rows) {
     extern __shared__ __align__(1024) uint4 memory[];
-    split_gemm<WeightsWork>(reinterpret_cast<char*>(memory), {reinterpret_cast<const TensorMap*>(maps), q, mask, powers, reinterpret_cast<TileRow*>(rows)}, weights);
+    split_gemm<WeightsWork>(reinterpret_cast<char*>(memory), {reinterpret_cast<const TensorMap*>(maps), mask, powers, reinterpret_cast<TileRow*>(rows)}, weights);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -261,5 +261,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                                                 const float* __restrict__ v, const float* __restrict__ mask, float* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
     split_gemm<AveragesWork>(reinterpret_cast<char*>(memory),
-                             {reinterpret_cast<const TensorMap*>(maps) + 1, {q, k, v, mask}, weights, powers, reinterpret_cast<const TileRow*>(rows)}, y);
+                             {reinterpret_cast<const TensorMap*>(maps) + 2, {q, k, v, mask}, powers, reinterpret_cast<const TileRow*>(rows)}, y);
 }

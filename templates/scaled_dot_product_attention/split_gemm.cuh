@@ -1,24 +1,26 @@
 // split_gemm.cuh: the mainloop of split.cu. D = A * B of floats, as their owner has them, by warpgroup
 // products of two parts of fp16, three for one (slab_operands.cuh). A stage is 32 elements of k.
 //
-//   a loader         a thread that asks the copy engine for lines of 128 bytes of B's columns, AHEAD stages before they
-//                    are needed. Blocks of a cluster bring them together
-//   converters       seven warps that split them to parts, as products take them, into a pipeline of STAGES: 32 columns
-//                    of a stage each, in turn
-//   two consumers    warpgroups that multiply 64 rows of A each, which come straight to their registers, a stage ahead
+//   a loader         a thread that asks the copy engine for lines of 128 bytes of A's rows and B's columns, AHEAD
+//                    stages before they are needed. Blocks of a cluster bring B together
+//   converters       seven warps that split B's columns to parts, as products take them, into a pipeline of
+//                    STAGES: 32 columns of a stage each, in turn
+//   two consumers    warpgroups that split 64 rows of A each on the way to registers, and multiply them
 //
-// Rows pass shared memory by, since products, converters and copies of columns leave no room there: they take 768
-// clocks of a stage of 128 columns, as tensor cores do. No thread that fences waits for copies of its own.
+// Nothing that a thread waits for is a copy of its own: the fence between what converters store and
+// products waits for stores to shared memory alone.
 //
 // A consumer does nothing between the start of its products and their end; the other one's fill that time. Products
 // read A's registers until they end, but compilers use these again before. And with products under way from one turn of
 // a loop to the next, compilers let all products wait for each other.
 //
 // A place in shared memory is given back when what was read there has been used: an arrival at a barrier waits for no
-// load. Converters have stored it in parts by then.
+// load. Products have had rows by then, and converters have stored columns in parts.
 //
 // A lane reads four elements of k side by side, where products want two and two more eight further
 // on. So the elements of a step are multiplied in another order (place_of), of rows and columns alike.
+// Rows of a warp are in another order, too (row_of): lanes that read together share no banks.
+//
 // A's rows may be in parts already, which need no splitting: the fragment of four lanes side by side, a step in 64 bytes.
 //
 // Sums of some stages move to others (gemm_tiles.cuh).
@@ -27,12 +29,10 @@
 //
 //   kInParts                whether A's rows are in parts
 //   kAcross                 whether B's lines in memory are of columns, and follow each other along k; else columns do
-//   kApart                  elements of k of a row of A, which rows are apart
 //   stages(tile)            of a tile
 //   kMoves                  stages after which sums move
 //   group_b(group)          B's of a group
-//   Operands                map: of B (box_of_lines, or box_across); and what else it needs
-//   line(operands, group, row)  where a row of A begins; there are QUERIES
+//   Operands                maps: of A (box_of_lines), behind it of B (that, or box_across); and what else it needs
 //   power_a(operands, group), power(operands, group)  that A's elements are multiplied by, if they are not in parts, and B's
 //   Rows(operands, tile, row)  what sums of the rows `row` and `row` + 8 need: begin(i) and move(sums, some) before and
 //                           after the i-th kMoves stages
@@ -52,18 +52,21 @@ constexpr int kConsumerRegisters = 200, kOtherRegisters = 56;
 static_assert(THREADS == kLoader + 32 && 2 * kConsumerRegisters + 2 * kOtherRegisters <= 4 * (65536 / THREADS), "more registers than a block has");
 
 constexpr int kStageDepth = DEPTH * kStepDepth, kLineBytes = kStageDepth * 4;
-constexpr int kColumnBytes = COLUMNS * kLineBytes;  // of a stage, as they come
+constexpr int kRowBytes = TILE_M * kLineBytes, kColumnBytes = COLUMNS * kLineBytes;  // of a stage, as they come
 constexpr int kSlabBytes = COLUMNS * 16, kPlaneBytes = kSlabs * kSlabBytes, kStageBytes = DEPTH * kPlaneBytes;  // in parts
 constexpr int kPieces = COLUMNS / 32;  // of a stage, that warps split
 constexpr int kColumnsOfBlock = COLUMNS / CLUSTER, kLinesOfBlock = kStageDepth / CLUSTER;     // that it loads for the cluster
 static_assert(DEPTH == 2 && TILE_M == 16 * kConsumerWarps && COLUMNS % 32 == 0 && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
-static_assert(AHEAD * (kColumnBytes + 16) + STAGES * (kStageBytes + 16) == SHARED_BYTES, "op.yaml and the kernel differ");
+static_assert(AHEAD * (kRowBytes + kColumnBytes + 32) + STAGES * (kStageBytes + 16) == SHARED_BYTES, "op.yaml and the kernel differ");
 
 // place_of gives the element of k in the i-th place of a step.
 template <class Work>
 __device__ __forceinline__ constexpr int place_of(int i) {
     return Work::kInParts ? i : i % 8 / 2 * 4 + i / 8 * 2 + i % 2;
 }
+
+// row_of is which of eight rows a lane has in the first of them.
+__device__ __forceinline__ int row_of() { return threadIdx.x % 32 / 8 + threadIdx.x / 4 % 2 * 4; }
 
 // split is split_fp16x2 of what is not bounded: where an element has no fp16, sums are not finite.
 __device__ __forceinline__ void split(float a, float b, unsigned& high, unsigned& low) {
@@ -85,7 +88,7 @@ __device__ __forceinline__ TensorBox<3, float, BoxForm::plain> box_across(const 
             {COLUMNS, kLinesOfBlock, 1}};
 }
 
-// ---- Shared memory: columns, and columns in parts, a ring of stages each.
+// ---- Shared memory: rows, columns and columns in parts, a ring of stages each.
 
 // Stage is a place of a ring, of Places.
 template <int Places>
@@ -134,10 +137,12 @@ struct Ring {
 
 struct Shared {
     char* memory;
-    __device__ __forceinline__ Mbarrier* barriers() const { return reinterpret_cast<Mbarrier*>(memory + AHEAD * kColumnBytes + STAGES * kStageBytes); }
-    __device__ __forceinline__ Ring<AHEAD> columns() const { return {memory, barriers(), kColumnBytes}; }
-    __device__ __forceinline__ Ring<STAGES> parts() const { return {memory + AHEAD * kColumnBytes, barriers() + 2 * AHEAD, kStageBytes}; }
+    __device__ __forceinline__ Mbarrier* barriers() const { return reinterpret_cast<Mbarrier*>(memory + AHEAD * (kRowBytes + kColumnBytes) + STAGES * kStageBytes); }
+    __device__ __forceinline__ Ring<AHEAD> rows() const { return {memory, barriers(), kRowBytes}; }
+    __device__ __forceinline__ Ring<AHEAD> columns() const { return {memory + AHEAD * kRowBytes, barriers() + 2 * AHEAD, kColumnBytes}; }
+    __device__ __forceinline__ Ring<STAGES> parts() const { return {memory + AHEAD * (kRowBytes + kColumnBytes), barriers() + 4 * AHEAD, kStageBytes}; }
     __device__ __forceinline__ void initialise() const {
+        rows().initialise(1, kConsumerWarps);
         columns().initialise(1, CLUSTER * kConverterWarps);
         parts().initialise(kConverterWarps, kConsumerWarps);
         publish_to_async_proxy();
@@ -147,22 +152,28 @@ struct Shared {
 // ---- The loader.
 
 template <class Work>
-__device__ __forceinline__ void load(const Ring<AHEAD>& columns, const TensorMap* map) {
-    use_tensor_map(map);
+__device__ __forceinline__ void load(const Shared& shared, const TensorMap* maps) {
+    use_tensor_map(maps);
+    use_tensor_map(maps + 1);
+    const Ring<AHEAD> rows = shared.rows(), columns = shared.columns();
     const int rank = rank_in_cluster();
     Ring<AHEAD>::At at;
     for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
         const Tile tile = Tiles<Work>::at(index);
-        const int column = tile.n * TILE_N, group = Work::group_b(tile.group);
+        const int row = tile.m * TILE_M, column = tile.n * TILE_N, group = Work::group_b(tile.group);
         for (int s = 0, end = Work::stages(tile), k = 0; s < end; ++s, k += kStageDepth, at.next()) {
             columns.wait_empty(at);
             mbarrier_expect(columns.full(at), kColumnBytes);
-            const int from[3] = {Work::kAcross ? column : k, Work::kAcross ? k + rank * kLinesOfBlock : column + rank * kColumnsOfBlock, group};
+            const int from_b[3] = {Work::kAcross ? column : k, Work::kAcross ? k + rank * kLinesOfBlock : column + rank * kColumnsOfBlock, group};
             char* const to = columns.stage(at) + rank * (kColumnBytes / CLUSTER);
             if (CLUSTER > 1)
-                tensor_load_multicast(to, map, from, columns.full(at));
+                tensor_load_multicast(to, maps + 1, from_b, columns.full(at));
             else
-                tensor_load(to, map, from, columns.full(at));
+                tensor_load(to, maps + 1, from_b, columns.full(at));
+            rows.wait_empty(at);
+            mbarrier_expect(rows.full(at), kRowBytes);
+            const int from_a[3] = {k, row, tile.group};
+            tensor_load(rows.stage(at), maps, from_a, rows.full(at));
         }
     }
 }
@@ -240,33 +251,30 @@ struct Fragment {
 template <class Work>
 struct Lines {
     const typename Work::Operands& of;
+    Ring<AHEAD> ring;
+    Ring<AHEAD>::At at;
     int index, stage, end;
-    const float* line;  // the lane's first element
-    int below;          // how much further that of its other row is
     float power;
     float4 came[DEPTH][2];
 
-    __device__ __forceinline__ Lines(const typename Work::Operands& of) : of(of), index(blockIdx.x) { begin(); }
+    __device__ __forceinline__ Lines(const typename Work::Operands& of, const Ring<AHEAD>& ring) : of(of), ring(ring), index(blockIdx.x) { begin(); }
     __device__ __forceinline__ void begin() {
         const Tile tile = Tiles<Work>::at(index);
         stage = 0, end = Work::stages(tile);
-        const int lane = threadIdx.x % 32, row = tile.m * TILE_M + threadIdx.x / 32 * 16 + lane / 4, last = QUERIES - 1;
-        line = Work::line(of, tile.group, row < last ? row : last) + lane % 4 * 4;
-        below = row < last ? (row + 8 < last ? 8 : last - row) * Work::kApart : 0;
         if (!Work::kInParts) power = Work::power_a(of, tile.group);
     }
-    // bring asks for the stage, behind the last of which there is none.
+    // bring reads the stage, behind the last of which there is none.
     __device__ __forceinline__ void bring() {
         if (index >= Tiles<Work>::all()) return;
-        const int first = stage * kStageDepth;
+        ring.wait_full(at);
+        const char* const line = ring.stage(at) + (threadIdx.x / 32 * 16 + row_of()) * kLineBytes;
 #pragma unroll
-        for (int step = 0; step < DEPTH; ++step)
+        for (int step = 0; step < DEPTH; ++step) {
+            const int piece = (step * 4 + static_cast<int>(threadIdx.x) % 4) ^ row_of();
 #pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                const int k = first + step * kStepDepth;
-                const bool there = Work::kApart % kStageDepth == 0 || k + static_cast<int>(threadIdx.x) % 4 * 4 < Work::kApart;
-                came[step][half] = there ? __ldcg(reinterpret_cast<const float4*>(line + half * below + k)) : make_float4(0, 0, 0, 0);
-            }
+            for (int half = 0; half < 2; ++half) came[step][half] = *reinterpret_cast<const float4*>(line + half * 8 * kLineBytes + piece * 16);
+        }
+        at.next();
     }
     // give splits what came.
     __device__ __forceinline__ void give(Fragment& to) const {
@@ -306,13 +314,16 @@ __device__ __forceinline__ void multiply(Sums& some, const Fragment& rows, const
 }
 
 template <class Work>
-__device__ __forceinline__ void consume(const Ring<STAGES>& parts, const typename Work::Operands& of, float* y) {
-    const int warp = threadIdx.x / 32, mine = warp * 16 + threadIdx.x % 32 / 4;
+__device__ __forceinline__ void consume(const Shared& shared, const typename Work::Operands& of, float* y) {
+    const int warp = threadIdx.x / 32, mine = warp * 16 + row_of();
     const int late = Work::kInParts ? 0 : warp / 4 * (Work::kMoves / 2);  // consumers move sums in turn
+    const Ring<AHEAD> ring = shared.rows();
+    const Ring<STAGES> parts = shared.parts();
+    Ring<AHEAD>::At from;
     Ring<STAGES>::At at;
     Sums sums = {}, some = {};
     Fragment fragment;
-    Lines<Work> lines(of);
+    Lines<Work> lines(of, ring);
     lines.bring();
     lines.give(fragment);
     lines.next();
@@ -320,13 +331,14 @@ __device__ __forceinline__ void consume(const Ring<STAGES>& parts, const typenam
     for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
         const Tile tile = Tiles<Work>::at(index);
         typename Work::Rows rows(of, tile, tile.m * TILE_M + mine);
-        for (int s = 0, end = Work::stages(tile); s < end; ++s, at.next()) {
+        for (int s = 0, end = Work::stages(tile); s < end; ++s, at.next(), from.next()) {
             const bool begins = s == 0 || (s + late) % Work::kMoves == 0, ends = s + 1 == end || (s + 1 + late) % Work::kMoves == 0;
             if (begins) rows.begin(s / Work::kMoves);
             parts.wait_full(at);
             multiply(some, fragment, parts.stage(at), !begins);
             wgmma_wait(some);
             parts.release(at);
+            ring.release(from);  // products have had the fragment
             lines.give(fragment);
             lines.next();
             lines.bring();
@@ -350,13 +362,13 @@ __device__ __forceinline__ void split_gemm(char* memory, const typename Work::Op
         __syncthreads();
     if (threadIdx.x < kConverter) {
         more_registers<kConsumerRegisters>();
-        consume<Work>(shared.parts(), of, y);
+        consume<Work>(shared, of, y);
     } else {
         fewer_registers<kOtherRegisters>();
         if (threadIdx.x < kLoader)
             convert<Work>(shared, of);
         else if (threadIdx.x == kLoader)
-            load<Work>(shared.columns(), of.map);
+            load<Work>(shared, of.maps);
     }
     if (CLUSTER > 1) meet_cluster();  // others may still bring columns, or tell what they have read
 }
