@@ -40,7 +40,7 @@ func TestFormulasInC(t *testing.T) {
 		e, err := expr.Parse(text)
 		must(t, err)
 		values := map[string]expr.Value{}
-		for name, at := range w.place {
+		for at, name := range []string{"a", "b", "c"} {
 			x := []int64{-7, 0, 1, 2, 3, 31, 64, 1 << 40}[random.IntN(8)]
 			values[name] = expr.Int(x)
 			fmt.Fprintf(&program, "    v[%d] = INT64_C(%d);\n", at, x)
@@ -48,8 +48,10 @@ func TestFormulasInC(t *testing.T) {
 		fmt.Fprintf(&program, "    overflow = 0, n = %s;\n    if (overflow) puts(\"bad\");\n    else printf(\"%%\" PRId64 \"\\n\", n);\n", w.number(e.Root(), nil))
 		line := "bad"
 		if v, err := e.Eval(values); err == nil {
-			n, _ := v.AsInt()
-			line = fmt.Sprint(n)
+			n, isInt := v.AsInt()
+			if line = fmt.Sprint(n); !isInt {
+				t.Fatalf("%s is %s, which is no integer", text, v)
+			}
 		}
 		want, texts = append(want, line), append(texts, fmt.Sprintf("%s of %v", text, values))
 	}
