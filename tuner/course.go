@@ -73,6 +73,16 @@ func (c *course) take(id int64) (bool, error) {
 // begin gives a configuration the next turn.
 func (c *course) begin(id int64) { c.begun[id] = len(c.begun) + 1 }
 
+// worked are the configurations whose trials are right.
+func (c *course) worked() (ids []int64) {
+	for _, o := range c.outcomes {
+		if o.OK {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
+
 // tell enters the trial of a configuration and tells the strategy.
 func (c *course) tell(id int64, t trial.Trial) {
 	stands, ok := c.field.Enter(id, t)

@@ -40,6 +40,7 @@ type search struct {
 	phase Phase
 	began bool  // the stages work
 	late  bool  // far beyond its time without a winner: given up
+	hoped bool  // long enough for what promises more
 	err   error // ended the search
 	lost  error // ended it, too: the store cannot keep trials
 }
@@ -95,17 +96,15 @@ func (s *search) run(ctx context.Context) error {
 	s.stages.start(ctx)
 	deadline, look := timers(s.Options, start, !s.can.Compiles)
 	prospects := make(chan strategy.Prospect, 1)
-	var last <-chan time.Time // when the search ends without a winner
+	var hope, last <-chan time.Time // until when to wait for what promises more, and for a winner
 	idle := time.NewTicker(progressInterval)
 	defer idle.Stop()
 	if s.can.Compiles {
 		s.show(Preparing)
 	}
 	for s.feed() {
-		toDevice, next := s.stages.next()
-		if s.Objective.Name == "" { // else a slow one may be the best
-			next.best = s.field.BestMS()
-		}
+		toDevice, next := s.stages.next(s.waits)
+		next.best = s.field.BestMS()
 		var others <-chan time.Time // when to look for what other searches found
 		if s.out.Stop == "" && s.stages.underWay() == 0 {
 			others = time.After(lookInterval)
@@ -123,7 +122,11 @@ func (s *search) run(ctx context.Context) error {
 			s.finish(j)
 		case <-deadline:
 			s.end(TimeSpent)
-			last = time.After(max(s.Time, leastGrace))
+			grace := max(s.Time, leastGrace)
+			hope, last = time.After(grace/2), time.After(grace)
+		case <-hope:
+			s.hoped = true
+			s.cutShort()
 		case <-last:
 			s.giveUp()
 		case <-idle.C:
@@ -151,7 +154,8 @@ func (s *search) run(ctx context.Context) error {
 }
 
 // A search whose time is up without a winner goes on until it has one. It takes no longer
-// than the time again, or than this if the time is shorter.
+// than the time again, or than this if the time is shorter. For half of that it waits where
+// it has only seen what compiles sooner than what promises more.
 const leastGrace = 2 * time.Second
 
 // progressInterval is how often the caller hears of a search in which no trial ends.
@@ -179,7 +183,7 @@ func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan ti
 func (s *search) feed() bool {
 	st := s.stages
 	st.staff()
-	st.ready = slices.DeleteFunc(st.ready, func(j job) bool { return s.course.setAside(j.id) })
+	st.leaveOut(s.course.setAside)
 	for !s.ended() && st.room(s.out.Breakdown) {
 		id, ok, err := s.course.next()
 		s.lose(err)
@@ -221,9 +225,24 @@ func (s *search) end(why Stop) {
 // not worth waiting for.
 func (s *search) cutShort() {
 	hasty := slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.out.Stop)
-	if hasty && s.began && !s.stages.dropped && s.field.Best() != nil {
+	if hasty && s.began && !s.stages.dropped && s.field.Best() != nil && !s.hopes() {
 		s.stages.dropAll()
 	}
+}
+
+// hopes tells whether a search whose time is up has seen nothing like what is under way. Kernels that promise to be
+// clearly faster may take longer to compile.
+func (s *search) hopes() bool {
+	return s.out.Stop == TimeSpent && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), s.course.worked())
+}
+
+// waits tells whether a compiled configuration should wait for others under way, which promise clearly more. The
+// first to be evaluated should be one of those: beside it a slow one is soon recognised. The untuned default may be
+// so slow that its only launch takes the time of many others.
+func (s *search) waits(id int64) bool {
+	worked := s.course.worked()
+	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < likelyFirst
+	return early && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), []int64{id})
 }
 
 // giveUp ends a search that is far beyond its time and has no winner.
@@ -295,6 +314,7 @@ func (s *search) finish(j job) {
 // caller's view.
 func (s *search) record(j job) {
 	j.trial.At = time.Now().UTC()
+	delete(s.stages.begun, j.id)
 	s.out.Breakdown.add(j.trial.Phases)
 	s.course.tell(j.id, j.trial)
 	s.course.watch(j.id, j.trial)

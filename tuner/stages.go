@@ -23,7 +23,7 @@ type job struct {
 	turn    int // jobs keep the order in which they were begun
 	variant device.Variant
 	trial   trial.Trial
-	best    float64 // fastest median when the device got it, for racing
+	best    float64 // fastest median when the device was given it, for racing
 	outcome trial.Outcome
 	err     error
 }
@@ -52,6 +52,7 @@ type stages struct {
 	can      device.Properties
 	protocol device.Protocol
 	energy   bool // is measured of every variant
+	pace     pace
 
 	toCompile chan job
 	compiled  chan job
@@ -68,7 +69,9 @@ type stages struct {
 	serving   int            // that take from toDevice, or were asked to
 	compiling int            // configurations with the compilers
 	ready     []job          // compiled, waiting for the device
+	chosen    int            // of those, what it gets next
 	onDevice  int            // with the device, or next in its turn
+	begun     map[int64]bool // configurations under way
 
 	underway     context.Context // of everything; compilations are a part of it
 	compilations context.Context
@@ -149,6 +152,7 @@ func (st *stages) underWay() int {
 // begin hands a configuration to the compilers, which have room for it.
 func (st *stages) begin(id int64, turn int) {
 	st.compiling++
+	st.begun[id] = true
 	st.toCompile <- job{id: id, turn: turn}
 }
 
@@ -159,17 +163,34 @@ func (st *stages) await(j job) {
 	st.ready = slices.Insert(st.ready, at, j)
 }
 
-// next is the job that the device gets next, and the channel to it; nil while there is
-// none, the device is not open, or it has its share.
-func (st *stages) next() (chan<- job, job) {
-	if len(st.ready) == 0 || !st.open || st.onDevice >= st.share() {
+// leaveOut drops compiled jobs whose configurations are not wanted any more.
+func (st *stages) leaveOut(unwanted func(id int64) bool) {
+	st.ready = slices.DeleteFunc(st.ready, func(j job) bool {
+		if !unwanted(j.id) {
+			return false
+		}
+		delete(st.begun, j.id)
+		return true
+	})
+}
+
+// next is the job that the device gets next, and the channel to it. It is the first that need not wait for
+// others; the channel is nil while there is none, the device is not open, or it has its share.
+func (st *stages) next(waits func(id int64) bool) (chan<- job, job) {
+	if !st.open || st.onDevice >= st.share() {
 		return nil, job{}
 	}
-	return st.toDevice, st.ready[0]
+	st.chosen = slices.IndexFunc(st.ready, func(j job) bool { return !waits(j.id) })
+	if st.chosen < 0 {
+		return nil, job{}
+	}
+	return st.toDevice, st.ready[st.chosen]
 }
 
 // sent takes note that the device has the next job.
-func (st *stages) sent() { st.ready, st.onDevice = st.ready[1:], st.onDevice+1 }
+func (st *stages) sent() {
+	st.ready, st.onDevice = slices.Delete(st.ready, st.chosen, st.chosen+1), st.onDevice+1
+}
 
 // dropAll gives up what is under way. What the device is at may finish.
 func (st *stages) dropAll() {
@@ -283,11 +304,41 @@ func (st *stages) serve(ctx context.Context) {
 	serving.Wait()
 }
 
+// pace is the fastest median that the devices know of. A job that waits with the device was given to it
+// before the one ahead had an outcome: beside that one it may be hopelessly slow.
+type pace struct {
+	races bool // else a slow one may be the best
+	mu    sync.Mutex
+	ms    float64 // 0: none
+}
+
+// beside is what a variant races against that was given so to the device.
+func (p *pace) beside(given float64) float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !p.races:
+		return 0
+	case given == 0 || 0 < p.ms && p.ms < given:
+		return p.ms
+	}
+	return given
+}
+
+func (p *pace) keep(o trial.Outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ms := o.Time.Median; o.Status == trial.OK && (p.ms == 0 || ms < p.ms) {
+		p.ms = ms
+	}
+}
+
 func (st *stages) evaluate(ctx context.Context, session device.Session) {
 	for j := range st.toDevice {
 		if j.err = ctx.Err(); j.err == nil {
 			start := time.Now()
-			j.outcome, j.err = session.Evaluate(ctx, j.variant, j.best)
+			j.outcome, j.err = session.Evaluate(ctx, j.variant, st.pace.beside(j.best))
+			st.pace.keep(j.outcome)
 			st.log.evaluated(start)
 		}
 		if j.err != nil {
