@@ -88,13 +88,12 @@ type variant struct {
 }
 
 // variants are what to compile of an operator for a GPU, whose number is turn. On the newest every
-// template is compiled at its default and at a drawn configuration, and every file at a default in every math
-// mode and for each further word of a parameter. The
-// reference stands beside the first and the last problem. On the others all are compiled once: the reference on the first
-// problem, templates at the default on one of the problems that they serve, each in turn. So is
-// another operator's kernel over other axes, on the newest alone. A template that an older GPU has is not
-// compiled again before the newest, which takes
-// the branches of those between as well: older holds the templates, and has these added.
+// template is compiled at its default and at a drawn configuration. Every file is compiled at a default in
+// every math mode, and for each further word of a parameter. The reference stands beside the first and the
+// last problem. On the others all are compiled once: the reference on the first problem, templates at the
+// default on one of the problems that they serve, each in turn. So is another operator's kernel over other
+// axes, on the newest alone. A template that an older GPU has is not compiled again before the newest, which
+// takes the branches of those between as well. older holds the templates, and has these added.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
 	var all []variant
