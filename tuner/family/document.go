@@ -115,8 +115,9 @@ type Regret struct {
 	Flips  int    `json:"flips"`
 	FlipOf int    `json:"flips_of"`
 	InLeaf []Leaf `json:"in_leaf"`
-	// Samples are the shapes that the tree is grown from.
+	// The tree is grown from samples and probes. At probes it is against the fastest kernel known there.
 	Samples Score `json:"samples"`
+	Probes  Score `json:"probes,omitzero"`
 }
 
 // Leaf is how a leaf of the tree does.
