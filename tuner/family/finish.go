@@ -228,7 +228,7 @@ func (t *tuning) regret(f *Family, chosen []int) error {
 		return err
 	}
 	f.Regret.Score, f.Regret.Samples = scoreOf(f.HeldOut), scoreOf(f.Samples)
-	if f.Regret.Probes, err = t.atProbes(f, chosen); err != nil {
+	if err := t.atProbes(f, chosen); err != nil {
 		return err
 	}
 	if err := t.inLeaves(f); err != nil {
@@ -237,15 +237,23 @@ func (t *tuning) regret(f *Family, chosen []int) error {
 	return t.flips(f, chosen)
 }
 
-// atProbes is how the family does at probes, against the fastest kernel that is known there.
-func (t *tuning) atProbes(f *Family, chosen []int) (Score, error) {
+// atProbes fills in the probes, and how the family does there against the fastest kernel that is known.
+func (t *tuning) atProbes(f *Family, chosen []int) error {
 	choose, err := t.chooserOf(f, chosen)
 	var all []float64
 	for _, s := range t.probes {
 		e, fault := choose(s)
 		all, err = append(all, s.slowdown(e, chosen)), errors.Join(err, fault)
+		times := lists.Of(chosen, func(c int) float64 {
+			if s.at(c) == nil {
+				return 0
+			}
+			return s.ms(c, wholly)
+		})
+		f.Probes = append(f.Probes, Probe{s.Shape, s.ownBest(wholly), times})
 	}
-	return score(all), err
+	f.Regret.Probes = score(all)
+	return err
 }
 
 func scoreOf(list []Sample) Score {
