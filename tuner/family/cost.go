@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
+	"autotune/tuner/operator"
 )
 
-// A cost says in femtoseconds what a kernel is expected to take, by a formula in integers: a start,
-// something for each wave of blocks, and something for each block. In the place of blocks stands
-// whatever integer of the kernel's formulas explains its times best.
+// A cost says in femtoseconds what a kernel is expected to take, by a formula in integers: a start, something for each
+// of some integers of the kernel's formulas, as blocks or elements, and something for each wave of them.
 
 // count is an integer that a kernel's time may grow with.
 type count struct {
@@ -19,29 +20,38 @@ type count struct {
 	values []float64 // by shape
 }
 
-// cost is a formula before it is written.
-type cost struct {
-	text              string  // of the count
-	start, wave, each float64 // milliseconds
-	in                float64 // how many are a wave
+// waves are how many waves of so many a count makes.
+func (c count) waves(in int64) count {
+	one := count{text: fmt.Sprintf("ceil_div(%s, %d)", c.text, in)}
+	for _, v := range c.values {
+		one.values = append(one.values, math.Ceil(v/float64(in)))
+	}
+	return one
+}
+
+// term is a part of a cost: so many milliseconds for each of a count; "": once.
+type term struct {
+	text string
+	each float64
 }
 
 // formula writes a cost. A femtosecond is little enough for an element of a tensor.
-func (c cost) formula() string {
+func formula(cost []term) string {
 	const femtoseconds = 1e12 // of a millisecond
-	text := fmt.Sprintf("%.0f", c.start*femtoseconds)
-	if c.wave > 0 {
-		text += fmt.Sprintf(" + %.0f*ceil_div(%s, %.0f)", c.wave*femtoseconds, c.text, c.in)
+	var parts []string
+	for _, t := range cost {
+		part := fmt.Sprintf("%.0f", t.each*femtoseconds)
+		if t.text != "" {
+			part += "*" + factor(t.text)
+		}
+		parts = append(parts, part)
 	}
-	if c.each > 0 {
-		text += fmt.Sprintf(" + %.0f*%s", c.each*femtoseconds, factor(c.text))
-	}
-	return text
+	return strings.Join(parts, " + ")
 }
 
 // factor is a formula as it stands in a product.
 func factor(text string) string {
-	if strings.ContainsAny(text, " +-*/<>") {
+	if strings.ContainsAny(text, " +-*/<>") && !strings.HasPrefix(text, "ceil_div(") {
 		return "(" + text + ")"
 	}
 	return text
@@ -58,13 +68,16 @@ type timesOf struct {
 // one measurement.
 const farOff = 20
 
-// timesOf collects what the cost of a candidate is made from.
+// timesOf collects what the cost of a candidate is made from: times of its configuration, also as it is compiled for
+// other shapes.
 func (t *tuning) timesOf(candidate int, rounds func(lap) float64) (o timesOf) {
 	c := &t.candidates[candidate]
 	var at []map[string]expr.Value
+	same := lists.Where(lists.Places(len(t.candidates)), func(i int) bool { return t.candidates[i].Configuration.Key() == c.Configuration.Key() })
 	for i, s := range t.timed() {
-		if ms := s.ms(candidate, rounds); ms < farOff*s.ownBest(rounds) {
-			o.shapes, o.ms, at = append(o.shapes, i), append(o.ms, ms), append(at, s.at(candidate))
+		far := farOff * s.ownBest(rounds)
+		if one, served := lists.First(same, func(number int) bool { return s.ms(number, rounds) < far }); served {
+			o.shapes, o.ms, at = append(o.shapes, i), append(o.ms, s.ms(one, rounds)), append(at, s.at(one))
 		}
 	}
 	for _, e := range t.counted(c) {
@@ -77,8 +90,8 @@ func (t *tuning) timesOf(candidate int, rounds func(lap) float64) (o timesOf) {
 			}
 			one.values = append(one.values, float64(n))
 		}
-		same := func(other count) bool { return slices.Equal(one.values, other.values) }
-		if len(one.values) == len(o.shapes) && !slices.ContainsFunc(o.counts, same) {
+		known := func(other count) bool { return slices.Equal(one.values, other.values) }
+		if len(one.values) == len(o.shapes) && !slices.ContainsFunc(o.counts, known) {
 			o.counts = append(o.counts, one)
 		}
 	}
@@ -108,7 +121,9 @@ func (t *tuning) counted(c *candidate) (all []*expr.Expr) {
 		texts = append(texts, strings.Join(blocks, "*"))
 	}
 	for name := range names {
-		texts = append(texts, name)
+		if !operator.IsInverse(name) {
+			texts = append(texts, name)
+		}
 	}
 	slices.Sort(texts)
 	for _, text := range texts {
@@ -120,92 +135,92 @@ func (t *tuning) counted(c *candidate) (all []*expr.Expr) {
 }
 
 // wavesOf are how many blocks of a multiprocessor may be a wave.
-var wavesOf = []float64{1, 2, 3, 4, 5, 6, 8, 12, 16}
+var wavesOf = []int64{1, 2, 4, 8, 16}
 
-// terms are what a cost adds up: the start, the waves, and each block, counted in waves.
-const terms = 3
+// How a cost is fitted: a term must be worth something, or formulas grow long, and the terms are settled in turns.
+const (
+	termPrice = 1e-3 // by how much a term makes the mean square less, counted twice
+	settled   = 300
+	fewTerms  = 1e-9 // a part of the time that is none
+)
 
-// equations are the left sides, and at last the right one.
-type equations [terms][terms + 1]float64
-
-func (e *equations) add(row [terms]float64) {
-	for i := range row {
-		for j := range row {
-			e[i][j] += row[i] * row[j]
+// fit is the cost that is nearest to the times at some shapes, relatively, by the squares. No term is negative. Not
+// ok: there is no shape.
+func (o timesOf) fit(sms int64, with func(shape int) bool) (cost []term, ok bool) {
+	var rows []int
+	for i, shape := range o.shapes {
+		if with(shape) {
+			rows = append(rows, i)
 		}
-		e[i][terms] += row[i]
 	}
-}
-
-// fit is the cost that is nearest to the times at some shapes, relatively, by the squares. A cost with more numbers
-// must be nearer. Not ok: there are too few shapes.
-func (o timesOf) fit(sms int64, with func(shape int) bool) (best cost, ok bool) {
-	least := math.Inf(1)
+	if len(rows) == 0 {
+		return nil, false
+	}
+	counts := []count{{values: slices.Repeat([]float64{1}, len(o.ms))}}
 	for _, c := range o.counts {
+		counts = append(counts, c)
 		for _, blocks := range wavesOf {
-			in, n := blocks*float64(sms), 0.0
-			var of equations
-			for i, shape := range o.shapes {
-				if waves := c.values[i] / in; with(shape) {
-					of.add([terms]float64{1 / o.ms[i], math.Ceil(waves) / o.ms[i], waves / o.ms[i]})
-					n++
-				}
-			}
-			for _, which := range [][]int{{2}, {0, 2}, {0, 1}, {0, 1, 2}} {
-				x, fits := of.solve(which)
-				freedom := n - float64(len(which))
-				if !fits || freedom < 0 {
-					continue
-				}
-				off := n
-				for i := range x {
-					off -= x[i] * of[i][terms]
-				}
-				if off = max(off, 1e-9) / max(freedom*freedom, 1); off < least*(1-1e-9) {
-					best, least, ok = cost{c.text, x[0], x[1], x[2] / in, in}, off, true
-				}
+			if waves := c.waves(blocks * sms); slices.Max(c.values) > float64(blocks*sms) {
+				counts = append(counts, waves)
 			}
 		}
 	}
-	return best, ok
+	columns := lists.Of(counts, func(c count) []float64 {
+		return lists.Of(rows, func(i int) float64 { return c.values[i] / o.ms[i] })
+	})
+	for i, x := range nonNegative(columns) {
+		if x > 0 {
+			cost = append(cost, term{counts[i].text, x})
+		}
+	}
+	return cost, len(cost) > 0
 }
 
-// solve finds the numbers of some terms, none of them negative, by elimination.
-func (e *equations) solve(which []int) (x [terms]float64, ok bool) {
-	var m equations
-	for i, from := range which {
-		for j, of := range which {
-			m[i][j] = e[from][of]
+// nonNegative are the factors of columns whose sum is nearest to one in each row.
+func nonNegative(columns [][]float64) []float64 {
+	n := float64(len(columns[0]))
+	products := make([][]float64, len(columns)) // of columns that have the length of one in the mean
+	sums, lengths, x := make([]float64, len(columns)), make([]float64, len(columns)), make([]float64, len(columns))
+	for i, c := range columns {
+		lengths[i] = math.Sqrt(dot(c, c) / n)
+		for _, v := range c {
+			sums[i] += v / n / max(lengths[i], math.SmallestNonzeroFloat64)
 		}
-		m[i][terms] = e[from][terms]
 	}
-	for i := range which {
-		if m[i][i] < 1e-9*e[which[i]][which[i]] {
-			return x, false // it goes with those before
+	for i, a := range columns {
+		for j, b := range columns {
+			products[i] = append(products[i], dot(a, b)/n/max(lengths[i]*lengths[j], math.SmallestNonzeroFloat64))
 		}
-		for k := i + 1; k < len(which); k++ {
-			for j, part := terms, m[k][i]/m[i][i]; j >= i; j-- {
-				m[k][j] -= part * m[i][j]
+	}
+	for range settled {
+		for i := range x {
+			if lengths[i] > 0 {
+				x[i] = max(0, x[i]+sums[i]-termPrice-dot(products[i], x))
 			}
 		}
 	}
-	for i := len(which) - 1; i >= 0; i-- {
-		rest := m[i][terms]
-		for k := i + 1; k < len(which); k++ {
-			rest -= m[i][k] * x[which[k]]
+	for i := range x {
+		if x[i] < fewTerms || lengths[i] == 0 {
+			x[i] = 0
+			continue
 		}
-		if x[which[i]] = rest / m[i][i]; x[which[i]] < 0 {
-			return x, false
-		}
+		x[i] /= lengths[i]
 	}
-	return x, true
+	return x
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += a[i] * b[i]
+	}
+	return sum
 }
 
 // costs are the entries' costs by some of the shapes. Not ok: an entry has too few.
 func costs(entries []timesOf, sms int64, with func(shape int) bool) (all []*expr.Expr, ok bool) {
 	for _, o := range entries {
 		c, fits := o.fit(sms, with)
-		e, err := expr.Parse(c.formula())
+		e, err := expr.Parse(formula(c))
 		if err != nil || !fits {
 			return nil, false
 		}

@@ -23,7 +23,7 @@ func (s slowdowns) best(sample int, variants []int) float64 {
 // the sum of logarithms.
 func (s slowdowns) total(variants []int) (worst, sum float64) {
 	for i := range s {
-		x := s.best(i, variants)
+		x := min(s.best(i, variants), unserved)
 		worst, sum = max(worst, x), sum+math.Log(x)
 	}
 	return worst, sum
