@@ -2,7 +2,7 @@
 # make demo       builds and runs the main job
 # make test       all tests that need no GPU
 # make race       those of what does several things at once, under the race detector
-# make fuzz       every fuzz target for 20 s each (FUZZTIME=5m: longer)
+# make fuzz       every fuzz target for 20 s each (FUZZTIME=5m: longer; FUZZFOLDER=tuner/store: that folder's)
 # make endure     kills, full disks and damaged caches as often as docs/reliability.md tells: 20 minutes
 # make soak       searches on the emulator with kills for half an hour (SOAK=5m: shorter)
 # make cover      which lines the tests reach: build/cover.html
@@ -38,10 +38,12 @@ demo: bin/autotune
 
 # testsummary runs `go test` and says at the end which tests were left out because a tool is
 # missing. -vet=off: lint vets, and looks for more. -ldflags: what only debuggers read is a
-# third of the time that linking takes. -p: one package more than there are processors, since
+# third of the time that linking takes. The dearest packages begin first, so that small ones
+# fill the end. -p: one package more than there are processors, since
 # some wait for a time limit to pass. -timeout: a busy machine may take long.
+DEAREST = ./tuner/operator ./cmd/autotune ./tuner/compile ./reports/pytorch ./tuner/gputest ./tuner/device/emulator
 test: $(LIBCUDA)
-	@$(CUDA_ENV) $(GO) run ./cmd/testsummary -p $$(($$(nproc) + 1)) -timeout 40m -vet=off -ldflags "-s -w" -tags cuda ./...
+	@$(CUDA_ENV) $(GO) run ./cmd/testsummary -p $$(($$(nproc) + 1)) -timeout 40m -vet=off -ldflags "-s -w" -tags cuda $(DEAREST) ./...
 
 # The race detector needs cgo, and slows Go down by a factor of about ten. The packages
 # are those whose own code, not only their tests', starts goroutines or shares memory
@@ -52,8 +54,8 @@ race: $(LIBCUDA)
 		$$(grep -rlE $(SHARES_MEMORY) --include='*.go' --exclude='*_test.go' cmd internal pack reports space tuner | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 FUZZTIME ?= 20s
-fuzz:
-	scripts/fuzz.sh $(FUZZTIME)
+fuzz: $(LIBCUDA)
+	$(CUDA_ENV) scripts/fuzz.sh $(FUZZTIME) $(FUZZFOLDER)
 
 endure:
 	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged|Partition' ./cmd/autotune ./tuner/store ./tuner/device/remote/pool

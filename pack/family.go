@@ -43,7 +43,8 @@ type Variant struct {
 	Where      []Formula    `json:"where"`          // all must be true of a problem that it is right for
 	Cost       *Formula     `json:"cost,omitempty"` // femtoseconds that it may take
 	Launches   []OpenLaunch `json:"launches"`
-	Workspaces []Definition `json:"workspaces"` // bytes
+	Workspaces []Definition `json:"workspaces"`        // bytes
+	Scalars    []Definition `json:"scalars,omitempty"` // bits, as an entry's
 	Sizes      Sizes        `json:"sizes"`
 }
 
@@ -105,6 +106,7 @@ func (f *Family) has(q problem) bool {
 type open struct {
 	launches   []Launch
 	workspaces []Workspace
+	scalars    []Scalar
 	sizes      []byte // as the file has them
 	cost       int64
 }
@@ -162,6 +164,9 @@ func (v *Variant) at(values map[string]expr.Value) (o open, err error) {
 	}
 	for _, w := range v.Workspaces {
 		o.workspaces = append(o.workspaces, Workspace{w.Name, e.number(w.Expression, 0, mostWorkspace)})
+	}
+	for _, s := range v.Scalars {
+		o.scalars = append(o.scalars, Scalar{s.Name, e.number(s.Expression, math.MinInt64, math.MaxInt64)})
 	}
 	for _, name := range v.Sizes.Names {
 		o.sizes = binary.LittleEndian.AppendUint32(o.sizes, uint32(e.within(e.values[name], name, math.MinInt32, math.MaxInt32)))
@@ -295,7 +300,7 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 		names = append(names, d.Name)
 	}
 	passed := o.tensors()
-	for _, w := range v.Workspaces {
+	for _, w := range slices.Concat(v.Workspaces, v.Scalars) {
 		if err := known(names, w.Expression); err != nil {
 			return err
 		}

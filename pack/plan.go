@@ -129,7 +129,7 @@ func (p *Plan) family(q problem, auto bool) bool {
 	if v == nil {
 		return false
 	}
-	p.Family, p.Variant, p.Math = found, v, found.Math
+	p.Family, p.Variant, p.Math, p.scalars = found, v, found.Math, o.scalars
 	p.take(v.File, patch{v.Sizes.At, string(o.sizes)}, o.launches, o.workspaces)
 	return true
 }

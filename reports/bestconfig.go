@@ -57,6 +57,7 @@ type BestConfig struct {
 	ReferenceDigest    string                      `json:"reference_digest,omitempty"` // of what it was verified against, likewise
 	Time               trial.Timing                `json:"time_ms"`
 	Conditions         device.Conditions           `json:"conditions,omitzero"` // of all its times of variants
+	Protocol           device.Protocol             `json:"protocol,omitzero"`   // of its other rules, without conditions
 	Baselines          map[BaselineName]Comparison `json:"baselines"`           // the known ones
 	Roofline           Roofline                    `json:"roofline"`
 	CopyBandwidthShare float64                     `json:"copy_bandwidth_share,omitempty"`

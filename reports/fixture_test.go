@@ -40,6 +40,7 @@ func convolution() BestConfig {
 		Measured: trial.Measured{
 			MaxAbsError: 1.43e-6, Resources: trial.Resources{Registers: 96, SharedBytes: 49152, Occupancy: 0.5},
 		},
+		Protocol:   device.DefaultProtocol(),
 		Trials:     tuner.Counts{Total: 412, ByStatus: map[trial.Status]int{trial.OK: 398, trial.CompileError: 3, trial.WrongResult: 1, trial.Pruned: 10}},
 		Search:     Search{Strategy: "genetic", Seconds: 41.27, Evaluations: 400, Resumed: 12, ValidConfigurations: 2816},
 		Warnings:   []string{"clocks moved from 1980 to 1755 MHz while the finalists were timed: times of early trials are up to 3 % low", "noise of 4 % on 2 trials"},
@@ -55,7 +56,7 @@ func convolution() BestConfig {
 // replayed is the same search, answered from a recording.
 func replayed() BestConfig {
 	b := convolution()
-	b.Device.Kind = device.Replay
+	b.Device.Kind, b.Protocol = device.Replay, device.Protocol{}
 	b.Recording = &Recording{File: "h100-80gb-hbm3-conv2d-16x16x1024x1024-tf32-0badcafe.json.gz", RecordedAt: recordedAt, Device: b.Device.Name}
 	b.RecordedAt = recordedAt.AddDate(0, 2, 0)
 	b.KernelDigest, b.ReferenceDigest = b.KernelDigest[:16], ""

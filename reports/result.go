@@ -33,6 +33,8 @@ func FromRecord(r tuner.Record) BestConfig {
 		b.Recording = &Recording{File: r.Device.Recording, RecordedAt: r.Device.RecordedAt, Device: r.Device.Name}
 		b.RecordedAt = r.Device.RecordedAt
 		b.ReferenceDigest = "" // a recording does not say what it verified against
+	} else {
+		b.Protocol = r.Protocol.Unconditioned() // of a replay, the recording has it
 	}
 	if w := r.Winner; w != nil {
 		b.Configuration, b.Macros, b.Launches, b.Time, b.Measured = w.Configuration, w.Macros, w.Launches, w.Time, w.Measured

@@ -91,6 +91,7 @@ type fakeDevice struct {
 
 	mu        sync.Mutex
 	evaluated []string
+	raced     []float64 // what they raced against
 	metered   []string
 	opened    int
 }
@@ -114,7 +115,10 @@ func (f *fakeDevice) Compile(ctx context.Context, r compile.Request) (*compile.B
 		<-ctx.Done()
 	}
 	if f.compiling != nil {
-		time.Sleep(f.compiling(r.Kernel))
+		select {
+		case <-time.After(f.compiling(r.Kernel)):
+		case <-ctx.Done():
+		}
 	}
 	return &compile.Binary{}, ctx.Err()
 }
@@ -153,9 +157,9 @@ func (f *fakeSession) Ceilings() device.Ceilings {
 	return device.Ceilings{ReferenceMS: 100, CopyBytesPerMS: 1e9}
 }
 
-func (f *fakeSession) Evaluate(_ context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
+func (f *fakeSession) Evaluate(_ context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	f.mu.Lock()
-	f.evaluated = append(f.evaluated, v.Configuration.String())
+	f.evaluated, f.raced = append(f.evaluated, v.Configuration.String()), append(f.raced, best)
 	if v.Energy {
 		f.metered = append(f.metered, v.Configuration.String())
 	}

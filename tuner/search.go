@@ -40,6 +40,7 @@ type search struct {
 	phase Phase
 	began bool  // the stages work
 	late  bool  // far beyond its time without a winner: given up
+	hoped bool  // long enough for what promises more
 	err   error // ended the search
 	lost  error // ended it, too: the store cannot keep trials
 }
@@ -103,9 +104,7 @@ func (s *search) run(ctx context.Context) error {
 	}
 	for s.feed() {
 		toDevice, next := s.stages.next()
-		if s.Objective.Name == "" { // else a slow one may be the best
-			next.best = s.field.BestMS()
-		}
+		next.best = s.field.BestMS()
 		var others <-chan time.Time // when to look for what other searches found
 		if s.out.Stop == "" && s.stages.underWay() == 0 {
 			others = time.After(lookInterval)
@@ -150,8 +149,9 @@ func (s *search) run(ctx context.Context) error {
 	return s.err
 }
 
-// A search whose time is up without a winner goes on until it has one. It takes no longer
-// than the time again, or than this if the time is shorter.
+// A search whose time is up without a winner goes on until it has one. So does one that has
+// only seen what compiles sooner than what promises more. It takes no longer than the time
+// again, or than this if the time is shorter.
 const leastGrace = 2 * time.Second
 
 // progressInterval is how often the caller hears of a search in which no trial ends.
@@ -221,17 +221,29 @@ func (s *search) end(why Stop) {
 // not worth waiting for.
 func (s *search) cutShort() {
 	hasty := slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.out.Stop)
-	if hasty && s.began && !s.stages.dropped && s.field.Best() != nil {
+	if hasty && s.began && !s.stages.dropped && s.field.Best() != nil && !s.hopes() {
 		s.stages.dropAll()
 	}
 }
 
-// giveUp ends a search that is far beyond its time and has no winner.
+// hopes tells whether a search whose time is up has seen nothing like what is under way. Kernels that promise to be
+// clearly faster may take longer to compile.
+func (s *search) hopes() bool {
+	if s.out.Stop != TimeSpent || s.hoped {
+		return false
+	}
+	seen, underWay := s.course.sorted()
+	return s.looking.expected.PromiseMore(underWay, seen)
+}
+
+// giveUp ends a search that is far beyond its time.
 func (s *search) giveUp() {
+	s.hoped = true
 	if s.field.Best() == nil {
 		s.late = true
 		s.stages.cancel()
 	}
+	s.cutShort()
 }
 
 // fail ends the search with an error, if it is one. What failed because the whole search

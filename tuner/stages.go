@@ -23,7 +23,7 @@ type job struct {
 	turn    int // jobs keep the order in which they were begun
 	variant device.Variant
 	trial   trial.Trial
-	best    float64 // fastest median when the device got it, for racing
+	best    float64 // fastest median when the device was given it, for racing
 	outcome trial.Outcome
 	err     error
 }
@@ -52,6 +52,7 @@ type stages struct {
 	can      device.Properties
 	protocol device.Protocol
 	energy   bool // is measured of every variant
+	pace     pace
 
 	toCompile chan job
 	compiled  chan job
@@ -283,11 +284,41 @@ func (st *stages) serve(ctx context.Context) {
 	serving.Wait()
 }
 
+// pace is the fastest median that the devices know of. A job that waits with the device was given to it
+// before the one ahead had an outcome: beside that one it may be hopelessly slow.
+type pace struct {
+	races bool // else a slow one may be the best
+	mu    sync.Mutex
+	ms    float64 // 0: none
+}
+
+// beside is what a variant races against that was given so to the device.
+func (p *pace) beside(given float64) float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !p.races:
+		return 0
+	case given == 0 || 0 < p.ms && p.ms < given:
+		return p.ms
+	}
+	return given
+}
+
+func (p *pace) keep(o trial.Outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ms := o.Time.Median; o.Status == trial.OK && (p.ms == 0 || ms < p.ms) {
+		p.ms = ms
+	}
+}
+
 func (st *stages) evaluate(ctx context.Context, session device.Session) {
 	for j := range st.toDevice {
 		if j.err = ctx.Err(); j.err == nil {
 			start := time.Now()
-			j.outcome, j.err = session.Evaluate(ctx, j.variant, j.best)
+			j.outcome, j.err = session.Evaluate(ctx, j.variant, st.pace.beside(j.best))
+			st.pace.keep(j.outcome)
 			st.log.evaluated(start)
 		}
 		if j.err != nil {

@@ -108,8 +108,10 @@ func generalTemplate(p *operator.Problem, kind operator.Type) (item, source stri
 	var taken, passed []string
 	spelled := cudasource.Taken(p)
 	_, written := cudasource.Elements(p)
-	for _, a := range p.Arguments {
+	for i, a := range p.Arguments {
 		switch at := len(passed); {
+		case a.Role == operator.Scalar:
+			taken = append(taken, fmt.Sprintf("%s scalar%d", a.Type.CUDA(), i))
 		case a.Role == operator.Output:
 			taken = append(taken, written+"* __restrict__ written")
 		case a.Role.Filled():

@@ -1,6 +1,7 @@
 package packer
 
 import (
+	"os"
 	"slices"
 	"testing"
 
@@ -13,8 +14,8 @@ import (
 )
 
 // judged are operators whose general kernels differ in their form: in tensors' types, and in those
-// that are read and written.
-var judged = []string{"matmul", "conv2d", "max_pool2d", "cross_entropy", "masked_cumsum", "batch_norm"}
+// that are read and written, and in scalars.
+var judged = []string{"matmul", "conv2d", "max_pool2d", "cross_entropy", "masked_cumsum", "batch_norm", "scaled"}
 
 // Every operator with a general kernel can have it as its first template, which is right.
 func TestWithGeneral(t *testing.T) {
@@ -22,7 +23,9 @@ func TestWithGeneral(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, op := range all {
+	scaled, err := operator.Load(os.DirFS("testdata"), "scaled")
+	must(t, err)
+	for _, op := range append(all, scaled) {
 		if op.PyTorch == nil {
 			continue
 		}

@@ -91,7 +91,7 @@ func notInC(err *error) {
 // where a result does not fit 64 bits.
 var (
 	calls = map[expr.Op]string{expr.OpAdd: "add", expr.OpSub: "sub", expr.OpMul: "mul", expr.OpFloorDiv: "floor_div", expr.OpMod: "modulo",
-		expr.OpCeilDiv: "ceil_div", expr.OpMin: "least", expr.OpMax: "most", expr.OpGcd: "gcd"}
+		expr.OpCeilDiv: "ceil_div", expr.OpMin: "least", expr.OpMax: "most", expr.OpGcd: "gcd", expr.OpPow: "power"}
 	comparisons = []string{expr.CmpEq: "==", expr.CmpNe: "!=", expr.CmpLt: "<", expr.CmpLe: "<=", expr.CmpGt: ">", expr.CmpGe: ">="}
 )
 

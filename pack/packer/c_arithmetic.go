@@ -19,6 +19,15 @@ REFUSED static int64_t gcd(int64_t a, int64_t b, int* bad) {
     while (b) { int64_t r = a % b; a = b; b = r; }
     return a < 0 ? -a : a;
 }
+REFUSED static int64_t power(int64_t a, int64_t b, int* bad) {
+    int64_t r = 1;
+    if (b < 0) return *bad = 1, 0;
+    for (; b > 0; b /= 2) {
+        if (b % 2) r = mul(r, a, bad);
+        if (b > 1) a = mul(a, a, bad);
+    }
+    return r;
+}
 REFUSED static int64_t within(int64_t n, int64_t least_value, int64_t most_value, int* bad) {
     *bad |= n < least_value || n > most_value;
     return n;

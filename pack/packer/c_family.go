@@ -80,8 +80,8 @@ func (w *cOperator) variant(b *strings.Builder, v *pack.Variant, name string) {
 	w.local, w.truth = map[string]string{}, maps.Clone(outer)
 	defer func() { w.local, w.truth = nil, outer }()
 	passed := w.passed(v)
-	if len(v.Launches) > 8 || len(v.Workspaces) > 30 || len(v.Sizes.Names) > 128 {
-		panic(cError(fmt.Sprintf("it has %d launches, %d workspaces and %d sizes; 8, 30 and 128 are the most", len(v.Launches), len(v.Workspaces), len(v.Sizes.Names))))
+	if behind := len(v.Workspaces) + len(v.Scalars); len(v.Launches) > 8 || behind > 30 || len(v.Sizes.Names) > 128 {
+		panic(cError(fmt.Sprintf("it has %d launches, %d workspaces and scalars, and %d sizes; 8, 30 and 128 are the most", len(v.Launches), behind, len(v.Sizes.Names))))
 	}
 	for i, l := range v.Launches {
 		var places []string
@@ -108,22 +108,25 @@ func (w *cOperator) variant(b *strings.Builder, v *pack.Variant, name string) {
 	for i, s := range v.Workspaces {
 		line("m->workspace[%d] = %s;", i, w.bounded(s.Expression, 0, 1<<50))
 	}
+	for i, s := range v.Scalars {
+		line("m->workspace[%d] = %s;", len(v.Workspaces)+i, w.number(s.Expression.Root(), nil))
+	}
 	for i, size := range v.Sizes.Names {
 		n := &expr.Node{Op: expr.OpName, Name: size}
 		line("m->size[%d] = (int32_t)within(%s, INT32_MIN, INT32_MAX, bad);", i, w.number(n, nil))
 	}
-	line("m->workspaces = %d, m->sizes = %d;", len(v.Workspaces), len(v.Sizes.Names))
+	line("m->workspaces = %d, m->scalars = %d, m->sizes = %d;", len(v.Workspaces), len(v.Scalars), len(v.Sizes.Names))
 	line("(void)v;")
 	line("return m->steps > 0 && !overflow;")
 	b.WriteString("}\n")
 }
 
-// passed are what a launch's arguments are among: tensors, then workspaces.
+// passed are what a launch's arguments are among: tensors, then workspaces, then scalars.
 func (w *cOperator) passed(v *pack.Variant) (names []string) {
 	for _, s := range w.Tensors {
 		names = append(names, s.Name)
 	}
-	for _, s := range v.Workspaces {
+	for _, s := range slices.Concat(v.Workspaces, v.Scalars) {
 		names = append(names, s.Name)
 	}
 	return names

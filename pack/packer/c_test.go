@@ -114,21 +114,3 @@ func TestCMake(t *testing.T) {
 		}
 	}
 }
-
-// All built-in operators have a form in C and in C++.
-func TestAllOperatorsInC(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles C, in one goroutine")
-	}
-	testneeds.CXX.Need(t)
-	p, err := Make(t.Context(), echo{}, examples(t), nil, Options{Name: "layers"})
-	if err != nil || len(p.Notices) > 0 {
-		t.Fatal(err, p.Notices)
-	}
-	path := filepath.Join(t.TempDir(), "layers")
-	must(t, p.Write(path))
-	out, err := exec.Command("g++", "-std=c++17", "-Wall", "-fsyntax-only", "-x", "c++", filepath.Join(path, "c", "autotune_pack.c"), filepath.Join(path, "c", "layers.c")).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-}

@@ -65,16 +65,20 @@ func elfOf(contents []byte, symbol, text string) []byte {
 func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 	t.Helper()
 	op, err := operator.Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	return fakeFamilyOf(t, op, shapes, free, parameters)
+}
+
+// fakeFamilyOf is the same, of any operator.
+func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters string) Family {
+	t.Helper()
 	extents, err := family.ParseShapes(shapes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, uint64(len(shapes))))
 	f := &family.Family{
-		Schema: family.Schema, Operator: name, Shapes: shapes, Dimensions: op.Shape, Fixed: map[string]int64{}, Free: strings.Split(free, ","),
+		Schema: family.Schema, Operator: op.Name, Shapes: shapes, Dimensions: op.Shape, Fixed: map[string]int64{}, Free: strings.Split(free, ","),
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA, Limits: hopper()}, Target: "sm_90a",
 		Tree: drawnTree(random, strings.Split(free, ","), 2),
 	}
@@ -107,7 +111,7 @@ func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 		f.Entries = append(f.Entries, family.Entry{Configuration: c, Shape: shape, Digest: k.Digest()})
 	}
 	if len(f.Entries) < 2 {
-		t.Fatalf("%s has %d entries", name, len(f.Entries))
+		t.Fatalf("%s has %d entries", op.Name, len(f.Entries))
 	}
 	f.Tree.Walk(func(leaf *family.Node, _ string) {
 		leaf.Entries = slices.DeleteFunc(random.Perm(len(f.Entries)), func(int) bool { return random.IntN(3) == 0 })

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"autotune/pack"
@@ -30,7 +31,7 @@ func FamilyOf(f *family.Family, op *operator.Operator) (Family, error) {
 
 // families are the family's, one an architecture.
 func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks []*task, err error) {
-	if why := notPacked(f.Operator); why != "" {
+	if why := f.notPacked(); why != "" {
 		p.Notices = append(p.Notices, fmt.Sprintf("%s is left out: %s", f, why))
 		return nil, nil
 	}
@@ -60,22 +61,39 @@ func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks
 	return tasks, nil
 }
 
-// notPacked says why families of an operator cannot be packed: a loader computes derived values
-// with the GPU and the math mode that it finds, and a family has those of its searches.
-func notPacked(o *operator.Operator) string {
-	for _, d := range o.Derived {
+// notPacked says why a family cannot be packed: a loader computes derived values with the GPU and the
+// math mode that it finds, and a family has those of its searches. And it computes with integers.
+func (f Family) notPacked() string {
+	for _, d := range f.Operator.Derived {
 		for _, name := range d.Formula.Code().Names() {
 			if name == "arch" || name == "math" {
 				return fmt.Sprintf("its derived value `%s` depends on `%s`", d.Name, name)
 			}
 		}
 	}
-	for _, a := range o.Arguments {
-		if a.Role == operator.Scalar {
-			return fmt.Sprintf("`%s` is a scalar", a.Name)
+	for _, k := range f.Kernels {
+		for _, s := range k.Formulas.Scalars {
+			if _, ok := bitsOf(k.Problem, s); !ok {
+				return fmt.Sprintf("the scalar `%s` is of floating point, and %s depends on the shape", s.Name, s.Formula.Text)
+			}
 		}
 	}
 	return ""
+}
+
+// bitsOf is the formula of a scalar's bits: of an integer its value. Not ok: none of integers is.
+func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok bool) {
+	d = pack.Definition{Name: s.Name, Expression: formula(s.Formula)}
+	a := p.Arguments[slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Name == s.Name })]
+	if root := s.Formula.Code().Root(); root.Op == expr.OpConst {
+		a.Value = root.Value
+		text := strconv.FormatInt(int64(a.Bits()), 10)
+		if a.Bits() == 1<<63 { // which is a number that no literal has
+			text = "-9223372036854775807 - 1"
+		}
+		d.Expression.Expr, ok = expr.MustParse(text), true
+	}
+	return d, ok || a.Type.Kind() != operator.Floating
 }
 
 // unserved is a template that an architecture cannot run; "" without one.
@@ -158,6 +176,10 @@ func (p *Packed) variant(k family.Kernel, arch string) (*pack.Variant, error) {
 	v.Sizes.Names = []string{}
 	for _, s := range k.Sizes {
 		v.Sizes.Names = append(v.Sizes.Names, s.Name)
+	}
+	for _, s := range k.Formulas.Scalars {
+		bits, _ := bitsOf(k.Problem, s)
+		v.Scalars = append(v.Scalars, bits)
 	}
 	for _, l := range k.Formulas.Launches {
 		v.Launches = append(v.Launches, openLaunch(k.Problem, l))

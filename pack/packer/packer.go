@@ -407,9 +407,6 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 		}
 	}
 	for _, a := range p.Arguments {
-		if a.Role == operator.Scalar {
-			return "", "`" + a.Name + "` is a scalar"
-		}
 		if a.Role == operator.Output && (a.Name != p.Output().Name || a.Type != element && a.Type != operator.I64) {
 			return "", "`" + a.Name + "` is an output beside `" + p.Output().Name + "`, or of another type than what is read"
 		}

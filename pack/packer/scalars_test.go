@@ -1,15 +1,19 @@
 package packer
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"autotune/internal/testneeds"
 	"autotune/reports/cudasource"
+	"autotune/tuner/family"
 	"autotune/tuner/operator"
 )
 
@@ -35,5 +39,56 @@ func TestScalars(t *testing.T) {
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), " 0x1000 0x2000 0x3000 0xbfe0000000000000\n") {
 		t.Errorf("C: %v, %s", err, out)
+	}
+}
+
+// A family's kernels are passed scalars that follow from the shape, and their bits where they do not.
+// The general kernel computes what they say.
+func TestScalarsOfFamilies(t *testing.T) {
+	op, err := operator.Load(os.DirFS("testdata"), "scaled")
+	must(t, err)
+	f := fakeFamilyOf(t, op, "{1..40}", "n", "")
+	f.By, f.Tree = family.ByTree, &family.Node{Entries: []int{0}}
+	path, gpu := packedFamilies(t, []Family{f}), h100()
+	var cases []chosenCase
+	for _, n := range []int64{1, 33, 100} { // the last is beyond the family's range
+		p, err := op.Bind(operator.Request{Shape: []int64{n}}, hopper())
+		must(t, err)
+		cases = append(cases, chosenCase{problem: p})
+		plan, err := open(t, path).On(gpu).Plan("scaled", p.Shape, nil, "")
+		must(t, err)
+		if general := n > 40; (plan.General != nil) != general || len(plan.Tensors) != 2 {
+			t.Errorf("%s: %+v", p, plan)
+		}
+		must(t, relaunch(plan))
+	}
+	const want = "x: 0x1000 0x2000 0x40200000 (nil)\nx: 0x1000 0x2000 0x40200000 0x20\nx: 0x1000 0x2000 0x64 0x64\n"
+	if got := fmt.Sprintf("%x", gpu.values); got != "[[100 200 40200000 0] [100 200 40200000 20] [100 200 64 64]]" {
+		t.Errorf("Go passes %s", got)
+	}
+	t.Setenv("FAKE_POINTERS", "4")
+	for name, printed := range map[string]func(*testing.T, string, []chosenCase) string{"C": printedByC, "Python": printedByPython} {
+		t.Run(name, func(t *testing.T) {
+			out := printed(t, path, cases)
+			got := regexp.MustCompile(`(?m)^launch.* on 0x7`).ReplaceAllString(out, "x")
+			if got = regexp.MustCompile(`(?m)^[^x].*\n`).ReplaceAllString(got, ""); got != want {
+				t.Errorf("passes\n%swant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// A scalar of floating point that depends on the shape has no formula of integers.
+func TestScalarsLeftOut(t *testing.T) {
+	files := fstest.MapFS{}
+	for _, name := range []string{"op.yaml", "plain.cu", "reference.cu", "general.cuh", "gradients.py", "module.py"} {
+		text, err := os.ReadFile(filepath.Join("testdata/scaled", name))
+		must(t, err)
+		files["scaled/"+name] = &fstest.MapFile{Data: []byte(strings.Replace(string(text), "value: 2.5", "value: n / 2", 1))}
+	}
+	op, err := operator.Load(files, "scaled")
+	must(t, err)
+	if why := fakeFamilyOf(t, op, "{1..40}", "n", "").notPacked(); why != "the scalar `a` is of floating point, and n / 2 depends on the shape" {
+		t.Error(why)
 	}
 }

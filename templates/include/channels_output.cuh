@@ -15,14 +15,14 @@ struct ChannelsOutput {
     bool biased;
     __device__ __forceinline__ ChannelsOutput(const Tile& tile, Given given)
         : biases(given + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup), biased(BIAS && tile.split == 0) {}
-    __device__ __forceinline__ float value(float sum, int channel) const {
-        return sum + (biased && channel < OutGroup ? read_only(biases + channel) : 0.0f);
+    __device__ __forceinline__ float value(float sum, int, int channel) const {
+        return biased && channel < OutGroup ? sum + read_only(biases + channel) : sum;
     }
     __device__ __forceinline__ Stored* line(Stored* y, int row) const {
         const long long pixel = Pixels::of(row);
         return pixel < 0 ? nullptr : y + pixel * C_OUT + first;
     }
-    __device__ __forceinline__ void store(Stored* line, int channel, const float (&v)[8]) const {
-        store_columns(line, channel, OutGroup, v);
+    __device__ __forceinline__ void store(Stored* line, int channel, const float* words) const {
+        store_columns(line, channel, OutGroup, words);
     }
 };

@@ -67,8 +67,8 @@ struct PixelsOutput : ChannelsOutput<Pixels, kOut> {
     __device__ __forceinline__ PixelsOutput(const Tile& tile, const Given& given) : ChannelsOutput(tile, given.biases) {
         if (kScaled) inverses[0] = inverse_of(given.scales, the_input), inverses[1] = inverse_of(given.scales, the_weights);
     }
-    __device__ __forceinline__ float value(float sum, int channel) const {
-        return ChannelsOutput::value(kScaled ? unscaled(sum, inverses[0], inverses[1]) : sum, channel);
+    __device__ __forceinline__ float value(float sum, int row, int channel) const {
+        return ChannelsOutput::value(kScaled ? unscaled(sum, inverses[0], inverses[1]) : sum, row, channel);
     }
 };
 

@@ -19,8 +19,8 @@
 //                    and store(y, row, first, c, value) stores what there is in column first + c,
 //                    first a multiple of 32. Where columns lie side by side, and rows do not, it
 //                    is kWholeRows: line(y, row) is where a row's column 0 lies, null if there
-//                    is none, and store(line, first, v) stores v, eight columns from `first` on;
-//                    value(sum, column) makes what is stored of a sum
+//                    is none, and store(line, first, words) stores eight columns from `first` on, words as they are there;
+//                    value(sum, row, column) makes what is stored of a sum
 //   kMasked          whether factors that do not meet are multiplied by zeros (mended.cuh)
 //   Plain            gives an output of its index, as its definition says, if kMasked
 //
@@ -251,43 +251,50 @@ __device__ __forceinline__ void exchange_quads(unsigned (&v)[4]) {
         }
 }
 
-// store_columns stores eight neighbouring columns of a line, those that there are.
+// store_columns stores eight neighbouring columns of a line, those that there are, from the words that they are in memory.
 template <int Width, class Stored>
-__device__ __forceinline__ void store_columns(Stored* line, int first, int columns, const float (&v)[8]) {
+__device__ __forceinline__ void store_columns(Stored* line, int first, int columns, const float* words) {
 #pragma unroll
-    for (int i = 0; i < 8; i += Width)
-        if (first + i < columns) store_elements<Width>(line + first + i, v + i);
+    for (int i = 0; i < 8; i += Width) {
+        if (first + i >= columns) continue;
+        if constexpr (Width * sizeof(Stored) >= 4)
+            store_vector<Width * sizeof(Stored) / 4>(reinterpret_cast<float*>(line + first + i), words + i * sizeof(Stored) / 4);
+        else
+            line[first + i] = {static_cast<unsigned short>(__float_as_uint(words[i / 2]) >> i % 2 * 16)};
+    }
 }
 template <class Stored>
-__device__ __forceinline__ void store_columns(Stored* line, int first, int columns, const float (&v)[8]) {
+__device__ __forceinline__ void store_columns(Stored* line, int first, int columns, const float* words) {
     constexpr int most = 16 / sizeof(Stored);
     if (columns % most == 0)
-        store_columns<most>(line, first, columns, v);
+        store_columns<most>(line, first, columns, words);
     else if (columns % 4 == 0)
-        store_columns<4>(line, first, columns, v);
+        store_columns<4>(line, first, columns, words);
     else if (columns % 2 == 0)
-        store_columns<2>(line, first, columns, v);
+        store_columns<2>(line, first, columns, words);
     else
-        store_columns<1>(line, first, columns, v);
+        store_columns<1>(line, first, columns, words);
 }
 
 // store_lines is store_sums where columns lie side by side in the output. Four threads that have
-// pairs of the same columns exchange them, so that each has eight neighbours.
+// pairs of the same columns exchange them, so that each has eight neighbours. The last piece may lack some.
 template <class Output, class Stored>
 __device__ __forceinline__ void store_lines(const Sums& sums, const Output& output, Stored* y, int row, int column) {
     const int lane = threadIdx.x % 32, pair = lane % 4 * 2;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        Stored* const line = output.line(y, row + half * 8 + lane / 4);
+        const int own = row + half * 8 + lane / 4;
+        Stored* const line = output.line(y, own);
 #pragma unroll
-        for (int piece = 0; piece < COLUMNS / 32; ++piece) {
-            const int first = column + piece * 32;
-            float v[8];
-            unsigned even[4], odd[4];  // of 16 bits, pairs
+        for (int piece = 0; piece < (COLUMNS + 31) / 32; ++piece) {
+            const int first = column + piece * 32, eights = COLUMNS / 8 - piece * 4;  // that there are
+            constexpr int apart = sizeof(Stored) / 2;  // words of a pair of outputs
+            float words[4 * apart];
+            unsigned even[4] = {}, odd[4] = {};  // of 16 bits, pairs
 #pragma unroll
-            for (int j = 0; j < 4; ++j) {
+            for (int j = 0; j < 4 && j < eights; ++j) {
                 const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
-                const float low = output.value(s[0], first + 8 * j + pair), high = output.value(s[1], first + 8 * j + pair + 1);
+                const float low = output.value(s[0], own, first + 8 * j + pair), high = output.value(s[1], own, first + 8 * j + pair + 1);
                 if constexpr (sizeof(Stored) == 2)
                     even[j] = Pair<Stored>::pack(low, high);
                 else
@@ -297,12 +304,10 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
             if constexpr (sizeof(Stored) > 2) exchange_quads(odd);
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                if constexpr (sizeof(Stored) == 2)
-                    v[2 * i] = Pair<Stored>::low(even[i]), v[2 * i + 1] = Pair<Stored>::high(even[i]);
-                else
-                    v[2 * i] = __uint_as_float(even[i]), v[2 * i + 1] = __uint_as_float(odd[i]);
+                words[apart * i] = __uint_as_float(even[i]);
+                if constexpr (apart > 1) words[apart * i + 1] = __uint_as_float(odd[i]);
             }
-            if (line) output.store(line, first + 8 * (lane % 4), v);
+            if (line && lane % 4 < eights) output.store(line, first + 8 * (lane % 4), words);
         }
     }
 }

@@ -8,6 +8,7 @@
 #pragma once
 #include "element.cuh"
 #define PARTS (kOfBf16 ? one_bf16 : one_fp16)
+#define WHOLE_ROWS
 #include "place.cuh"
 #include "swizzled_16bit.cuh"
 
@@ -24,20 +25,23 @@ struct Work : ConvolutionWork {
     __device__ __forceinline__ static int rows_of(int group) { return group % GROUPS; }
     __device__ __forceinline__ static int columns_of(int group) { return group; }
 
+    // A channel's pixels lie side by side, a row's columns.
     struct Output {
         typedef const Element* Given;  // the bias
-        static constexpr int kMixed = 1;
+        static constexpr int kMixed = kWholeRows;
         const Element* bias;
         long long first;  // of the group's first channel
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
             : bias(given + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * pixels()),
               biased(BIAS && tile.split == 0) {}
-        __device__ __forceinline__ long long column(int pixel, int) const { return pixel < pixels() ? first + pixel : -1; }
-        __device__ __forceinline__ void store(Stored* y, int channel, long long place, float value) const {
-            if (channel < C_OUT_GROUP)
-                y[place + static_cast<long long>(channel) * pixels()] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
+        __device__ __forceinline__ float value(float sum, int channel, int) const {
+            return biased && channel < C_OUT_GROUP ? sum + read_only(bias + channel) : sum;
         }
+        __device__ __forceinline__ Stored* line(Stored* y, int channel) const {
+            return channel < C_OUT_GROUP ? y + first + static_cast<long long>(channel) * pixels() : nullptr;
+        }
+        __device__ __forceinline__ void store(Stored* line, int pixel, const float* words) const { store_columns(line, pixel, pixels(), words); }
     };
 };
 

@@ -28,9 +28,9 @@ struct LinesOutput {
     template <class Tile>
     __device__ __forceinline__ LinesOutput(const Tile& tile, Given given)
         : biases(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
-    __device__ __forceinline__ float value(float sum, int column) const { return sum + (biased && column < N ? read_only(biases + column) : 0.0f); }
+    __device__ __forceinline__ float value(float sum, int, int column) const { return biased && column < N ? sum + read_only(biases + column) : sum; }
     __device__ __forceinline__ Leaving* line(Leaving* y, int row) const { return row < M ? y + first + static_cast<long long>(row) * N : nullptr; }
-    __device__ __forceinline__ void store(Leaving* line, int column, const float (&v)[8]) const { store_columns(reinterpret_cast<Stored*>(line), column, N, v); }
+    __device__ __forceinline__ void store(Leaving* line, int column, const float* words) const { store_columns(reinterpret_cast<Stored*>(line), column, N, words); }
 };
 
 struct Work : MatrixWork {

@@ -62,6 +62,12 @@ type Protocol struct {
 	Conditions Conditions `json:"conditions,omitzero"`
 }
 
+// Unconditioned is the protocol for documents that tell of its conditions elsewhere.
+func (p Protocol) Unconditioned() Protocol {
+	p.Conditions = Conditions{}
+	return p
+}
+
 // ProtocolFor is the protocol that a search of an operator uses: the default one
 // on the first distribution of inputs that the operator lists.
 func ProtocolFor(o *operator.Operator) Protocol {

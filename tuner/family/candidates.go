@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -83,7 +82,7 @@ func (t *tuning) gather(ctx context.Context) error {
 			t.candidates = append(t.candidates, some...)
 		}
 	}
-	return t.passed(problems)
+	return nil
 }
 
 // problems are those of shapes, with free dimensions.
@@ -157,28 +156,4 @@ func candidateAt(p *operator.Problem, c space.Configuration) (one candidate, err
 	}
 	one.Where = lists.Of(one.formulas.Where, func(f operator.Formula) string { return f.Text })
 	return one, nil
-}
-
-// passed gives candidates the gates that their searches put them through.
-func (t *tuning) passed(samples []*operator.Problem) error {
-	won := map[string]candidate{}
-	name := func(c candidate) string { return c.Configuration.Key() + "\n" + strings.Join(c.Where, "\n") }
-	for i, shape := range t.plan.Samples {
-		best, found := t.found[key(shape, true)]
-		if !found || best.Gates == nil || !samples[i].Admits(best.Configuration) {
-			continue
-		}
-		one, err := candidateAt(samples[i], best.Configuration)
-		if err != nil {
-			return err
-		}
-		one.Gates = best.Gates
-		won[name(one)] = one
-	}
-	for i, c := range t.candidates {
-		if one, ok := won[name(c)]; ok {
-			t.candidates[i] = one
-		}
-	}
-	return nil
 }

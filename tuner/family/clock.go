@@ -25,16 +25,21 @@ type clock struct {
 	spent   [kinds]time.Duration // on steps that were not known
 	made    [kinds]int
 	last    time.Time
-	credit  float64 // part of a search that the budget reaches for
+	credit  [kinds]float64 // part of a search that the budget reaches for
 }
 
-// The shortest search, and which parts of the budget are kept: one in so many for all that comes after the searches,
-// and for all that comes after the probes.
+// The shortest search, and which parts of the budget are kept: for all that comes after the searches, and after the
+// probes. At least so many of the samples are searched as long as there is time for anything.
 const (
 	leastSearch = 500 * time.Millisecond
-	forTimings  = 2
-	forEntries  = 4
+	forTimings  = 0.42
+	forEntries  = 0.25
+
+	leastOfSamples = 0.4
 )
+
+// part is a part of the budget.
+func (c *clock) part(of float64) time.Duration { return time.Duration(of * float64(c.budget)) }
 
 // remaining is what is left of the budget.
 func (c *clock) remaining() time.Duration { return max(0, c.budget-time.Since(c.started)) }
@@ -48,32 +53,34 @@ func (c *clock) steps() (n int) {
 }
 
 // searching is what is left of the budget for searches.
-func (c *clock) searching() time.Duration { return max(0, c.remaining()-c.budget/forTimings) }
+func (c *clock) searching() time.Duration { return max(0, c.remaining()-c.part(forTimings)) }
 
 // affords tells whether the budget reaches for the next step of a kind. A search takes more than its share at times:
 // to open a shape, to compile, to make sure of the winner. Where searches took more so far, some of samples are left
-// out, evenly among those that are left. Those of shapes that are held out come first: nothing else tells a regret.
+// out, evenly among those that are left. Shapes that are held out come before most samples: nothing else tells a regret.
 func (c *clock) affords(of kind) bool {
 	made := c.made[searches] + c.made[tests] + c.made[owns]
 	switch {
 	case c.budget <= 0 || of == timings:
 		return true
 	case of == probes:
-		return c.remaining() > c.budget/forEntries
+		return c.remaining() > c.part(forEntries)
 	case made == 0:
 		return true
 	}
 	each := max(1, (c.spent[searches]+c.spent[tests]+c.spent[owns])/time.Duration(made))
-	left := c.searching()
-	if of == tests {
-		return left >= each
+	reach := float64(c.searching()) / float64(each) // of how many searches there is time
+	switch of {
+	case tests:
+		reach -= leastOfSamples * float64(c.left[searches])
+	case searches:
+		reach = max(leastOfSamples*float64(c.left[searches]), reach-float64(c.left[tests]))
 	}
-	left -= each * time.Duration(c.left[tests])
-	c.credit += min(1, max(0, float64(left)/float64(each)/float64(max(1, c.left[of]))))
-	if c.credit < 1 {
+	c.credit[of] += min(1, max(0, reach/float64(max(1, c.left[of]))))
+	if c.credit[of] < 1 {
 		return false
 	}
-	c.credit--
+	c.credit[of]--
 	return true
 }
 

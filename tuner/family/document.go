@@ -48,8 +48,9 @@ type Family struct {
 	Device      device.Info         `json:"device"`
 	Target      string              `json:"target"`
 	Conditions  device.Conditions   `json:"conditions,omitzero"`
-	Reference   string              `json:"reference_digest"` // of the kernel that all were verified against, for the first sample
-	MaxSlowdown float64             `json:"max_slowdown"`     // asked for
+	Protocol    device.Protocol     `json:"protocol,omitzero"` // of the timings, without conditions
+	Reference   string              `json:"reference_digest"`  // of the kernel that all were verified against, for the first sample
+	MaxSlowdown float64             `json:"max_slowdown"`      // asked for
 	Entries     []Entry             `json:"entries"`
 	Tree        *Node               `json:"tree"`
 	By          Chooser             `json:"by"`      // what chooses
@@ -75,11 +76,13 @@ const (
 // Entry is a kernel of the family.
 type Entry struct {
 	space.Configuration
-	Shape  []int64      `json:"shape"`           // that it is compiled for
-	Where  []string     `json:"where,omitempty"` // what other shapes must satisfy; nothing: it serves all
-	Cost   string       `json:"cost,omitempty"`  // femtoseconds that it may take, where the family goes by it
-	Digest string       `json:"kernel_digest"`
-	Gates  *final.Gates `json:"gates,omitempty"`
+	Shape  []int64  `json:"shape"`           // that it is compiled for
+	Where  []string `json:"where,omitempty"` // what other shapes must satisfy; nothing: it serves all
+	Cost   string   `json:"cost,omitempty"`  // femtoseconds that it may take, where the family goes by it
+	Digest string   `json:"kernel_digest"`
+	// MaxAbsError is the largest difference from the reference, over the shapes that it was timed at.
+	MaxAbsError float64      `json:"max_abs_error"`
+	Gates       *final.Gates `json:"gates,omitempty"`
 }
 
 // Sample is a shape and what was measured at it, all in milliseconds and side by side.

@@ -30,7 +30,7 @@ func (t *tuning) finish(ctx context.Context, chosen []int) (*Family, error) {
 	f := &Family{
 		Schema: Schema, Tool: t.Tool, Operator: t.plan.Operator.Name, Shapes: t.plan.Shapes.String(), Dimensions: t.plan.Operator.Shape,
 		Fixed: map[string]int64{}, Free: t.plan.Request.Free, Parameters: first.Parameters, Math: first.Math, MathBy: first.MathBy,
-		Device: subject.Device.Info(), Target: subject.Device.Arch(), Conditions: subject.Protocol.Conditions, Reference: reference,
+		Device: subject.Device.Info(), Target: subject.Device.Arch(), Conditions: subject.Protocol.Conditions, Protocol: subject.Protocol.Unconditioned(), Reference: reference,
 		MaxSlowdown: t.MaxSlowdown, LeftOut: t.leftOut, At: time.Now().UTC(),
 	}
 	for i, name := range f.Dimensions {
@@ -48,7 +48,7 @@ func (t *tuning) finish(ctx context.Context, chosen []int) (*Family, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.Digest = k.Digest()
+		e.Digest, e.MaxAbsError = k.Digest(), t.maxAbsError(c)
 		f.Entries = append(f.Entries, e)
 	}
 	if err := t.choose(f, chosen); err != nil {
@@ -59,6 +59,16 @@ func (t *tuning) finish(ctx context.Context, chosen []int) (*Family, error) {
 	}
 	f.Seconds = time.Since(t.started).Seconds()
 	return f, nil
+}
+
+// maxAbsError is a candidate's largest, over all shapes.
+func (t *tuning) maxAbsError(candidate int) (most float64) {
+	for _, s := range slices.Concat(t.timed(), t.heldOut) {
+		if at := slices.Index(s.Candidates, candidate); at >= 0 {
+			most = max(most, s.Laps[at].MaxAbsError)
+		}
+	}
+	return most
 }
 
 // gardenOf is the garden of all shapes that the choice is made from, by some rounds of their timings.

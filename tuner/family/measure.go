@@ -40,6 +40,8 @@ type lap struct {
 	Message string       `json:"message,omitempty"`
 	Rounds  [][]float64  `json:"rounds,omitempty"` // samples in milliseconds
 	Batch   int          `json:"batch,omitempty"`
+	// MaxAbsError is the largest difference from the reference.
+	MaxAbsError float64 `json:"max_abs_error,omitempty"`
 }
 
 // add takes in a round. One that fails now has failed.
@@ -49,7 +51,7 @@ func (l *lap) add(o trial.Outcome) {
 		l.Rounds = nil
 		return
 	}
-	l.Rounds, l.Batch = append(l.Rounds, o.SamplesMS), o.Time.Batch
+	l.Rounds, l.Batch, l.MaxAbsError = append(l.Rounds, o.SamplesMS), o.Time.Batch, max(l.MaxAbsError, o.MaxAbsError)
 }
 
 // timing is all of a lap's rounds together.

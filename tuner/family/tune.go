@@ -17,6 +17,7 @@ import (
 	"autotune/tuner/batch"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/trial"
@@ -182,7 +183,7 @@ func (t *tuning) search(ctx context.Context) error {
 				t.step(of, "no time to search "+operator.FormatShape(shape), true)
 				return nil, nil
 			}
-			o.Time = t.clock.search(o.Time)
+			o.Time, o.Gating = t.clock.search(o.Time), final.GateNone // entries go through them
 			return tuner.Search(ctx, on.Problem, on.Device, o)
 		},
 		Known: func(best reports.BestConfig) error {

@@ -20,7 +20,7 @@ const (
 
 // play times finalists in rounds of random order until none needs another round. When its
 // time is up it goes on only until the leader itself has been timed. The untuned default
-// takes part in at least one round, so that it is timed as the winner is.
+// takes part in at least one round, if there is time for it: so it is timed as the winner is.
 func (j *judge) play(ctx context.Context) error {
 	for Timed(j.Protocol) {
 		leader, ok := j.field.Leader()
@@ -51,10 +51,23 @@ func (j *judge) round() []int64 {
 	if len(finalists) > 1 {
 		most = tiedFinalRounds
 	}
-	if t := j.field.Untuned(); t != nil && t.Status == trial.OK && j.rounds[j.field.baseline] == 0 && !slices.Contains(finalists, j.field.baseline) {
+	if t := j.field.Untuned(); t != nil && t.Status == trial.OK && j.rounds[j.field.baseline] == 0 && !slices.Contains(finalists, j.field.baseline) && j.roundOf(*t) <= j.limit-time.Since(j.began) {
 		finalists = append(finalists, j.field.baseline)
 	}
 	return slices.DeleteFunc(finalists, func(id int64) bool { return j.rounds[id] >= most })
+}
+
+// fewestLaunches is how often a round launches even what is slow.
+const fewestLaunches = 5
+
+// roundOf is about what a round of a trial's configuration takes.
+func (j *judge) roundOf(t trial.Trial) time.Duration {
+	launch := trial.DurationOf(t.Time.Median)
+	samples := launch * time.Duration(j.Protocol.Samples)
+	if j.Protocol.MeasureTime > 0 {
+		samples = min(samples, max(j.Protocol.MeasureTime, fewestLaunches*launch))
+	}
+	return samples + trial.DurationOf(t.Phases.VerifyMS)
 }
 
 // finalists are the configurations whose interval reaches the leader's, the fastest first,

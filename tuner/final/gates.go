@@ -114,8 +114,7 @@ func (g *gatekeeper) pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	<-g.nearby.compiled
-	return g.neighbours(ctx, g.nearby.found)
+	return g.neighbours(ctx)
 }
 
 func (g *gatekeeper) left() time.Duration { return g.limit - time.Since(g.began) }

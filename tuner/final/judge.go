@@ -108,6 +108,7 @@ type judge struct {
 	random    *rand.Rand
 	began     time.Time
 	limit     time.Duration // of the finals
+	compiling []*Nearby     // begun here
 	verdict   Verdict
 }
 
@@ -123,7 +124,12 @@ func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 		j.limit = min(j.limit, Reserve(c.Limit)/4)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	defer func() {
+		cancel()
+		for _, n := range j.compiling { // a gate may have had no time to
+			<-n.compiled
+		}
+	}()
 	if j.Nearby == nil {
 		j.Nearby = map[int64]*Nearby{}
 	}
@@ -226,6 +232,7 @@ const mostAhead = 2
 func (j *judge) nearby(ctx context.Context, id int64, c space.Configuration) *Nearby {
 	if j.Nearby[id] == nil {
 		j.Nearby[id] = Ahead(ctx, j.Subject, c)
+		j.compiling = append(j.compiling, j.Nearby[id])
 	}
 	return j.Nearby[id]
 }

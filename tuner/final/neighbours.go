@@ -33,21 +33,22 @@ func (n *neighbour) gate() string { return "neighbour " + n.problem.String() }
 // side while something else is done.
 type Nearby struct {
 	found    []neighbour
+	known    chan struct{} // closed when it is known which they are
 	compiled chan struct{} // closed when all are
 }
 
 // Ahead begins to compile what a configuration needs at the gate of neighbours. The context
 // ends that.
 func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
-	n := &Nearby{compiled: make(chan struct{})}
+	n := &Nearby{known: make(chan struct{}), compiled: make(chan struct{})}
 	go func() {
 		defer close(n.compiled)
-		if s.Problem.Operator.Answers.Fixed() {
-			return // that gate is left out
+		if !s.Problem.Operator.Answers.Fixed() { // else that gate is left out
+			for _, p := range Neighbours(ctx, s.Problem, c) {
+				n.found = append(n.found, neighbour{problem: p})
+			}
 		}
-		for _, p := range Neighbours(ctx, s.Problem, c) {
-			n.found = append(n.found, neighbour{problem: p})
-		}
+		close(n.known)
 		var group sync.WaitGroup
 		for i := range n.found {
 			group.Go(func() { n.found[i].err = s.compile(ctx, &n.found[i], c) })
@@ -135,8 +136,20 @@ func (s Subject) Compile(ctx context.Context, p *operator.Problem, c space.Confi
 	return v, err
 }
 
-// neighbours tries the variant on those for which there is time and memory.
-func (g *gatekeeper) neighbours(ctx context.Context, all []neighbour) error {
+// neighbours tries the variant on those for which there is time and memory. For none it waits
+// until the time is up: they would be left out then.
+func (g *gatekeeper) neighbours(ctx context.Context) error {
+	<-g.nearby.known
+	all := g.nearby.found
+	g.tried.Alone = len(all) == 0
+	select {
+	case <-g.nearby.compiled:
+	case <-time.After(g.left()):
+		for _, n := range all {
+			g.leaveOut("%s", n.problem)
+		}
+		return nil
+	}
 	base := trial.DurationOf(g.Ceilings.ReferenceMS)
 	if g.Problem.Operator.Answers != nil { // asking what is right takes time, too
 		base = max(base, g.cost)

@@ -18,6 +18,7 @@ type Formulas struct {
 	Define     []Definition // each after those that it names
 	Launches   []LaunchSpec // a text of theirs has no expressions; Cooperative and Dependent are constants
 	Workspaces []Definition // bytes
+	Scalars    []Definition // values of those that launches take
 	Sizes      []Size       // of the kernel
 }
 
@@ -71,7 +72,9 @@ func (c configured) formulas(tunables space.Values, k Kernel) (f Formulas, err e
 		}
 	}
 	r := &reducer{configured: c, short: &expr.Folder{Constants: known}, used: map[string]bool{}}
-	f.Where, f.Launches, f.Workspaces, f.Sizes = append(r.kept(tunables), r.where()...), r.launches(), r.workspaces(k.Launches), k.Sizes
+	f.Where, f.Launches, f.Sizes = append(r.kept(tunables), r.where()...), r.launches(), k.Sizes
+	f.Workspaces, f.Scalars = r.workspaces(k.Launches), r.scalars(k.Launches)
+	f.Where = append(f.Where, r.held(f.Scalars)...)
 	f.Define = r.definitions(defined, k.Sizes)
 	return f, r.err
 }
@@ -171,13 +174,42 @@ func (r *reducer) constant(f Formula) Formula {
 	return reduced
 }
 
-// workspaces are the bytes of those that launches take.
-func (r *reducer) workspaces(launches Launches) (all []Definition) {
+// taken are the places of the arguments of a role that launches take.
+func (r *reducer) taken(role Role, launches Launches) (places []int) {
 	for i, a := range r.Arguments {
-		taken := slices.ContainsFunc(launches, func(l Launch) bool { return slices.Contains(Passed(r.Arguments, l), i) })
-		if a.Role != Workspace || !taken {
+		if a.Role == role && slices.ContainsFunc(launches, func(l Launch) bool { return slices.Contains(Passed(r.Arguments, l), i) }) {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// scalars are the values of those that launches take.
+func (r *reducer) scalars(launches Launches) (all []Definition) {
+	for _, i := range r.taken(Scalar, launches) {
+		spec := r.Operator.Arguments[i]
+		all = append(all, Definition{Name: spec.Name, Formula: r.reduce(*spec.Value)})
+	}
+	return all
+}
+
+// held are the conditions that scalars are integers that their types hold.
+func (r *reducer) held(scalars []Definition) (all []Formula) {
+	for _, s := range scalars {
+		i := slices.IndexFunc(r.Operator.Arguments, func(a ArgumentSpec) bool { return a.Name == s.Name })
+		facts := r.Operator.Arguments[i].Type.facts()
+		if s.Formula.code.Root().Op == expr.OpConst || facts.kind == Floating || facts.bytes == 8 {
 			continue
 		}
+		least, most := facts.bounds()
+		all = append(all, r.reduce(constant(fmt.Sprintf("%d <= %s <= %d", least, s.Formula.Text, most))))
+	}
+	return all
+}
+
+// workspaces are the bytes of those that launches take.
+func (r *reducer) workspaces(launches Launches) (all []Definition) {
+	for _, i := range r.taken(Workspace, launches) {
 		spec, folder := r.Operator.Arguments[i], r.short
 		if spec.Owner != "" {
 			owner, _ := r.Operator.Template(spec.Owner)
@@ -187,7 +219,7 @@ func (r *reducer) workspaces(launches Launches) (all []Definition) {
 		for _, f := range spec.Shape {
 			bytes = &expr.Node{Op: expr.OpMul, Args: []*expr.Node{bytes, f.code.Root()}}
 		}
-		all = append(all, Definition{Name: a.Name, Formula: r.formula(constant("0"), folder.Fold(bytes))})
+		all = append(all, Definition{Name: spec.Name, Formula: r.formula(constant("0"), folder.Fold(bytes))})
 	}
 	return all
 }

@@ -18,6 +18,22 @@ const (
 	channelsLast   = "nhwc"
 )
 
+// orderWord is the word for an order that goes by another name where there are as many dimensions: ndhwc is nhwc
+// of five. Others are as they are.
+func orderWord(word string, rank int) string {
+	axes := max(0, 5-rank) // of depth, height and width, those that there are
+	if axes > 2 {
+		return word
+	}
+	switch spatial := "dhw"[axes:]; word {
+	case "nc" + spatial:
+		return channelsSecond
+	case "n" + spatial + "c":
+		return channelsLast
+	}
+	return word
+}
+
 // orderOf gives the axes of a tensor from the outermost in memory to the innermost; nil: as its shape has them.
 func orderOf(word string, rank int) []int {
 	if word != channelsLast || rank < 3 {

@@ -105,6 +105,23 @@ func (e *Expected) loss(id int64) float64 {
 	return x
 }
 
+// clearly is how many times less is expected of a configuration that clearly promises more.
+const clearly = 1.5
+
+// PromiseMore tells whether clearly less is expected of one of some configurations than of all others.
+func (e *Expected) PromiseMore(some, others []int64) bool {
+	least := func(ids []int64) float64 {
+		x := math.Inf(1) // nothing is expected of what was not made to be fast
+		for _, id := range ids {
+			if score, ok, err := e.of(id); ok && err == nil {
+				x = min(x, score)
+			}
+		}
+		return x
+	}
+	return e != nil && clearly*least(some) < least(others)
+}
+
 // Likely lists n configurations of which the least is expected, the lowest first. Each part
 // of the space gives five eighths before one gives more: expectations compare configurations
 // of a part better than parts with each other. Two of a part differ in two tunables at

@@ -415,11 +415,12 @@ def variant(family, entry, values):
                     "cluster": [0] if cluster in ([], [1, 1, 1]) else cluster, "dependent": bool(launches and l.get("dependent")),
                 })
         workspaces = [{"name": w["name"], "bytes": number(w["expression"], 0, 1 << 50)} for w in entry["workspaces"]]
+        scalars = [{"name": s["name"], "bits": number(s["expression"], -1 << 63, (1 << 63) - 1)} for s in entry.get("scalars", ())]
         sizes = b"".join(int(values[name]).to_bytes(4, "little", signed=True) for name in entry["sizes"]["names"])
     except ArithmeticError:
         return None
     known = {"target": family["target"], "device": family["device"], "file": entry["file"], "cost": cost, "patch": (entry["sizes"]["at"], sizes)}
-    return {**known, "launches": launches, "workspaces": workspaces} if launches else None
+    return {**known, "launches": launches, "workspaces": workspaces, "scalars": scalars} if launches else None
 
 
 def target(name):

@@ -2,16 +2,20 @@
 import ctypes
 import json
 import sys
+import types
 
-sys.path[:0] = [sys.argv[1], sys.argv[2] + "/build/torch-cuda"]
+sys.path[:0] = [sys.argv[1]]
 import stand_in  # noqa: E402, F401
+
+sys.modules["layers"] = types.ModuleType("layers")  # without modules, whose classes are PyTorch's
+sys.modules["layers"].__path__ = [sys.argv[2] + "/build/torch-cuda/layers"]
 from layers import pack  # noqa: E402
 
 operators = {name: pack.Operator(spec) for name, spec in pack.OPERATORS.items()}
 for case in json.load(sys.stdin):
     shapes = [shape and tuple(shape) for shape in case["shapes"]]
     plan = pack.Plan(operators[case["operator"]], 0, case["settings"], "", pack.TORCH_TYPES[case["type"]], shapes)
-    plan.run([4096 * (i + 1) for i in range(plan.count)], 7)
+    plan.run([4096 * (i + 1) for i in range(plan.count - len(plan.scalars))] + plan.scalars, 7)
     ctypes.CDLL(None).fflush(None)
     operator, tuned = operators[case["operator"]], "launches" in plan.kernel
     if tuned and not operator.made_for(case["settings"]):

@@ -11,7 +11,7 @@ T.new_empty = lambda self, size, dtype=None: torch.Tensor(*(size if isinstance(s
 T.contiguous = lambda self: self
 T.is_contiguous = lambda self: True
 T.numel = lambda self: self.shape.numel()
-torch.uint8, torch.bool, torch.get_default_dtype = "uint8", "bool", lambda: torch.float32
+torch.int32, torch.uint32, torch.uint8, torch.bool, torch.get_default_dtype = "int32", "uint32", "uint8", "bool", lambda: torch.float32
 torch.cuda.current_device = lambda: 0
 torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda device: 7)
 about = torch.cuda.get_device_properties(0)

@@ -1,0 +1,82 @@
+package packer
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	own "autotune/examples"
+	"autotune/pack"
+	"autotune/reports/cudasource"
+	"autotune/tuner/operator"
+)
+
+// ownOperators are the examples, and those of these tests.
+func ownOperators(t *testing.T) (all []*operator.Operator) {
+	t.Helper()
+	for _, pattern := range []string{"*.cu", "*/op.yaml"} {
+		files, err := fs.Glob(own.FS, pattern)
+		must(t, err)
+		for _, file := range files {
+			load := func() (*operator.Operator, error) { return operator.LoadFile(own.FS, ".", file) }
+			if path.Ext(file) == ".yaml" {
+				load = func() (*operator.Operator, error) { return operator.Load(own.FS, path.Dir(file)) }
+			}
+			op, err := load()
+			must(t, err)
+			all = append(all, op)
+		}
+	}
+	for _, name := range []string{"both", "scaled"} {
+		op, err := operator.Load(os.DirFS("testdata"), name)
+		must(t, err)
+		op.Example = []int64{64}
+		all = append(all, op)
+	}
+	return all
+}
+
+// Every operator's example runs its own kernel from Go, C and Python, whatever its tensors, scalars and
+// words are. Only constant memory is refused.
+func TestEveryOperatorIsServed(t *testing.T) {
+	builtIn, err := operator.Operators()
+	must(t, err)
+	t.Run("own", func(t *testing.T) {
+		served(t, ownOperators(t), "stencil is left out: `weights` lies in constant memory; a pack's kernels take pointers alone")
+	})
+	t.Run("built-in", func(t *testing.T) { served(t, builtIn) })
+}
+
+func served(t *testing.T, operators []*operator.Operator, leftOut ...string) {
+	var all []cudasource.Winner
+	for _, op := range operators {
+		all = append(all, winnerOf(t, op, operator.Request{Shape: op.Example}))
+	}
+	p, err := Make(t.Context(), echo{}, all, nil, Options{Name: "layers"})
+	must(t, err)
+	if got := slices.DeleteFunc(p.Notices, func(n string) bool { return strings.Contains(n, " has no general kernel") }); !slices.Equal(got, leftOut) {
+		t.Errorf("left out: %q, want %q", got, leftOut)
+	}
+	folder := filepath.Join(t.TempDir(), "layers")
+	must(t, p.Write(folder))
+	var cases []chosenCase
+	for _, w := range all {
+		if slices.ContainsFunc(p.Entries, func(e *pack.Entry) bool { return e.Operator == w.Problem.Operator.Name }) {
+			cases = append(cases, chosenCase{problem: w.Problem, text: launched(w.Problem, w.Kernel)})
+		}
+	}
+	launches := func(texts []string) []string {
+		for i, text := range texts {
+			texts[i] = regexp.MustCompile(`(?m)^load .*\n`).ReplaceAllString(text, "")
+		}
+		return texts
+	}
+	t.Run("Go", func(t *testing.T) { sameChoices(t, cases, chosenByGo(t, folder, cases)) })
+	t.Run("C", func(t *testing.T) { sameChoices(t, cases, launches(answers(printedByC(t, folder, cases)))) })
+	t.Run("Python", func(t *testing.T) { sameChoices(t, cases, launches(answers(printedByPython(t, folder, cases)))) })
+}

@@ -1,0 +1,4 @@
+extern "C" __global__ void scaled_plain(const float* x, float* y, float a, int last) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i <= last) y[i] = a * x[last - i];
+}

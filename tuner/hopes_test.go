@@ -1,0 +1,80 @@
+package tuner_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"autotune/space"
+	"autotune/tuner"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// A variant that waited with the device while another was evaluated races against that one.
+func TestRacesAgainstTheOneAhead(t *testing.T) {
+	for name, want := range map[string]float64{"": 14, "max:time": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			device := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+				time.Sleep(time.Second)
+				return bowl(c)
+			}}
+			p := toyProblem(t)
+			objective, err := tuner.ParseObjective(p.Operator, name)
+			if name != "" && err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tuner.Search(t.Context(), p, device, tuner.Options{Budget: 2, Strategy: "exhaustive", Objective: objective}); err != nil {
+				t.Fatal(err)
+			}
+			if got := device.raced[:2]; !slices.Equal(got, []float64{0, want}) {
+				t.Errorf("%q: the first two race against %g, want 0 and %g", name, got, want)
+			}
+		})
+	}
+}
+
+// A search whose time is up goes on until it has seen what promises more than all that it saw. It does not wait for
+// more of the same, nor much longer than the time.
+func TestHopesForWhatPromisesMore(t *testing.T) {
+	const limit = 13333 * time.Millisecond // of which 10 s are for the search
+	const estimate = "    estimate: 1 + abs(a - 2) + abs(b - 4)\n    launch:"
+	both := strings.ReplaceAll(twoTemplates(toyOperator), "    launch:", estimate)
+	at := strings.Index(both, "    estimate:")
+	other := both[:at] + both[at+strings.Index(both[at:], "\n")+1:] // the plain template is first, and its default
+	for _, test := range []struct {
+		name, text string
+		compiling  time.Duration // of the other template
+		most       time.Duration // that the search takes
+		wins       string
+	}{
+		{"promises more", other, 13 * time.Second, 13 * time.Second, "other"},
+		{"takes too long", other, 40 * time.Second, 24 * time.Second, "plain"},
+		{"promises as much", both, 13 * time.Second, 10 * time.Second, "plain"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				device := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+					return took(map[string]float64{"plain": 100, "other": 1}[c.Template]), nil
+				}}
+				device.compiling = func(k operator.Kernel) time.Duration {
+					if k.Launches[0].Entry == "toy_other" {
+						return test.compiling
+					}
+					return time.Second
+				}
+				began := time.Now()
+				r, err := tuner.Search(t.Context(), problemFrom(t, "toy", test.text, 64), device, tuner.Options{Time: limit, Strategy: "random", Gating: "none"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				wins, lasted := r.Winner.Configuration.Template, time.Since(began)
+				if wins != test.wins || r.Stop != tuner.TimeSpent || lasted > test.most {
+					t.Errorf("%s wins, stop %s after %v; want %s within %v", wins, r.Stop, lasted, test.wins, test.most)
+				}
+			})
+		})
+	}
+}
