@@ -21,7 +21,7 @@ import (
 
 // What bounds the kernels that are timed everywhere.
 const (
-	mostConfigurations  = 48
+	mostConfigurations  = 36
 	leastConfigurations = 8
 	mostCandidates      = 240                   // kernels: a configuration may be compiled for each alignment
 	leastTiming         = 20 * time.Millisecond // of a kernel at a sample

@@ -32,10 +32,10 @@ type clock struct {
 // probes. At least so many of the samples are searched as long as there is time for anything.
 const (
 	leastSearch = 500 * time.Millisecond
-	forTimings  = 0.42
-	forEntries  = 0.25
+	forTimings  = 0.6
+	forEntries  = 0.28
 
-	leastOfSamples = 0.4
+	leastOfSamples = 0.3
 )
 
 // part is a part of the budget.
@@ -59,16 +59,18 @@ func (c *clock) searching() time.Duration { return max(0, c.remaining()-c.part(f
 // to open a shape, to compile, to make sure of the winner. Where searches took more so far, some of samples are left
 // out, evenly among those that are left. Shapes that are held out come before most samples: nothing else tells a regret.
 func (c *clock) affords(of kind) bool {
-	made := c.made[searches] + c.made[tests] + c.made[owns]
+	made := c.made[searches] + c.made[tests]
 	switch {
 	case c.budget <= 0 || of == timings:
 		return true
 	case of == probes:
 		return c.remaining() > c.part(forEntries)
+	case of == owns: // a budget is better spent on probes
+		return false
 	case made == 0:
 		return true
 	}
-	each := max(1, (c.spent[searches]+c.spent[tests]+c.spent[owns])/time.Duration(made))
+	each := max(1, (c.spent[searches]+c.spent[tests])/time.Duration(made))
 	reach := float64(c.searching()) / float64(each) // of how many searches there is time
 	switch of {
 	case tests:
@@ -89,7 +91,7 @@ func (c *clock) search(most time.Duration) time.Duration {
 	if c.budget <= 0 {
 		return most
 	}
-	share := c.searching() / time.Duration(max(1, c.left[searches]+c.left[tests]+c.left[owns]))
+	share := c.searching() / time.Duration(max(1, c.left[searches]+c.left[tests]))
 	if most > 0 {
 		share = min(share, most)
 	}

@@ -295,7 +295,7 @@ func (t *tuning) time(ctx context.Context, e entered) error {
 		var runners []final.Runner
 		fastest := e.ownBest(wholly)
 		for i, v := range e.variants {
-			if v.Binary != nil && (rough == 0 || laps[i].ms(wholly) <= nearFastest*e.subject.Protocol.DropRatio*fastest) {
+			if v.Binary != nil && (rough == 0 || laps[i].ms(wholly) <= nearFastest*fastest) {
 				running, runners = append(running, i), append(runners, final.Runner{Side: i / len(e.Laps), Variant: v})
 			}
 		}
