@@ -68,12 +68,12 @@ type timesOf struct {
 // one measurement.
 const farOff = 20
 
-// timesOf collects what the cost of a candidate is made from: times of its configuration, also as it is compiled for
-// other shapes.
-func (t *tuning) timesOf(candidate int, rounds func(lap) float64) (o timesOf) {
+// timesOf collects what the cost of a candidate is made from: times of its configuration, also of those chosen that are
+// compiled for other shapes.
+func (t *tuning) timesOf(candidate int, chosen []int, rounds func(lap) float64) (o timesOf) {
 	c := &t.candidates[candidate]
 	var at []map[string]expr.Value
-	same := lists.Where(lists.Places(len(t.candidates)), func(i int) bool { return t.candidates[i].Configuration.Key() == c.Configuration.Key() })
+	same := lists.Where(chosen, func(i int) bool { return t.candidates[i].Configuration.Key() == c.Configuration.Key() })
 	for i, s := range t.timed() {
 		far := farOff * s.ownBest(rounds)
 		if one, served := lists.First(same, func(number int) bool { return s.ms(number, rounds) < far }); served {

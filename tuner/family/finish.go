@@ -145,7 +145,7 @@ func (t *tuning) sms() int64 { return int64(t.samples[0].problem.Limits.SMs) }
 
 // timesOfAll are what the costs of the entries are made from.
 func (t *tuning) timesOfAll(chosen []int, rounds func(lap) float64) []timesOf {
-	return lists.Of(chosen, func(c int) timesOf { return t.timesOf(c, rounds) })
+	return lists.Of(chosen, func(c int) timesOf { return t.timesOf(c, chosen, rounds) })
 }
 
 // goBy has the costs choose: the tree is one leaf, with what is fastest in the mean first.
