@@ -15,10 +15,11 @@ type TorchProblem struct {
 	Tensors  map[string]Argument
 	Values   map[string][]expr.Value // of a parameter's components; one: it is no list
 	Shapes   map[string][]int64      // sizes of a tensor's last dimensions
+	view     bool                    // whether a tensor is a transposed one
 }
 
-// Torch are the functions of PyTorch's that compute the problem, as op.yaml names them. PyTorch
-// may not have the first, which has the operator's own name.
+// Torch are the functions of PyTorch's that compute the problem, as op.yaml names them, those that take tensors as
+// they lie before others. PyTorch may not have the first, which has the operator's own name.
 func (p *Problem) Torch() (all []TorchProblem) {
 	if p.Operator.PyTorch == nil {
 		return nil
@@ -28,6 +29,15 @@ func (p *Problem) Torch() (all []TorchProblem) {
 			all = append(all, made)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b TorchProblem) int {
+		switch {
+		case a.view == b.view:
+			return 0
+		case a.view:
+			return 1
+		}
+		return -1
+	})
 	return all
 }
 
@@ -37,8 +47,11 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 	given, flat := map[string]bool{}, map[string]Argument{}
 	for _, a := range c.Arguments {
 		given[a.Name] = true
+	}
+	for _, a := range c.Arguments {
 		if at := slices.IndexFunc(p.Arguments, func(t Argument) bool { return t.Name == a.Name }); at >= 0 {
-			t := p.Arguments[at]
+			t, view := p.transposed(p.Arguments[at], given)
+			made.view = made.view || view
 			if a.Rows && slices.ContainsFunc(t.Shape[:len(t.Shape)-2], func(extent int64) bool { return extent != 1 }) {
 				return TorchProblem{}, false
 			}
@@ -92,7 +105,7 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 		}
 	}
 	for _, s := range p.Operator.Parameters {
-		if !given[s.Name] && !p.ofTensors(s) && !(binder{p}).isDefault(&s, p.component(s.Name)) {
+		if !given[s.Name] && !p.ofTensors(s, given) && !(binder{p}).isDefault(&s, p.component(s.Name)) {
 			return TorchProblem{}, false
 		}
 	}
@@ -124,14 +137,4 @@ func (p *Problem) component(name string) []expr.Value {
 		return []expr.Value{v}
 	}
 	return nil
-}
-
-// ofTensors tells whether tensors tell a parameter: by their type, by their order in
-// memory, or by a dimension that it is.
-func (p *Problem) ofTensors(s ParameterSpec) bool {
-	return slices.ContainsFunc(p.Operator.Arguments, func(a ArgumentSpec) bool {
-		return a.TypeBy == s.Name || a.OrderBy == s.Name || a.Role.Filled() && slices.ContainsFunc(a.Shape, func(f Formula) bool {
-			return slices.Contains(s.Names, f.Text) || strings.HasSuffix(f.Text, " if "+s.Name+" else 0")
-		})
-	})
 }

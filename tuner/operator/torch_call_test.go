@@ -24,8 +24,15 @@ func TestTorch(t *testing.T) {
 		{"softmax", "2x7x3", nil, "softmax(dim=1, input 2x7x3)"},
 		{"matmul", "2x3x4x5", nil, "matmul(input 2x3x4, other 2x4x5); mm(input 2x3x4, mat2 2x4x5); bmm(input 2x3x4, mat2 2x4x5)"},
 		{"matmul", "1x3x4x5", map[string]string{"transpose_b": "true", "bias": "true"}, "linear(bias 5, input 1x3x4, weight 1x5x4)"},
-		{"matmul", "2x3x4x5", map[string]string{"transpose_a": "true"}, ""},
-		{"matmul", "2x3x4x5", map[string]string{"transpose_b": "true"}, ""},
+		{"matmul", "1x3x4x5", map[string]string{"transpose_b": "true"}, "linear(input 1x3x4, weight 1x5x4); " +
+			"matmul(input 1x3x4, other 1x4x5 in 0x2x1); mm(input 1x3x4, mat2 1x4x5 in 0x2x1); bmm(input 1x3x4, mat2 1x4x5 in 0x2x1)"},
+		{"matmul", "2x3x4x5", map[string]string{"transpose_a": "true", "transpose_b": "true"}, "matmul(input 2x3x4 in 0x2x1, other 2x4x5 in 0x2x1); " +
+			"mm(input 2x3x4 in 0x2x1, mat2 2x4x5 in 0x2x1); bmm(input 2x3x4 in 0x2x1, mat2 2x4x5 in 0x2x1)"},
+		{"matmul", "2x3x4x5", map[string]string{"triangular_a": "1"}, ""},
+		{"matmul", "2x3x4x5", map[string]string{"bias": "true"}, ""},
+		{"conv1d", "2x6x9", map[string]string{"c_out": "4", "kernel": "2", "dilation": "3"}, "conv1d(dilation=3, input 2x6x9, weight 4x6x2)"},
+		{"conv_transpose2d", "2x6x9x8", map[string]string{"c_out": "4", "kernel": "2", "stride": "2", "groups": "2"},
+			"conv_transpose2d(groups=2, input 2x6x9x8, stride=2x2, weight 6x2x2x2)"},
 		{"elementwise", "4x5x6", map[string]string{"f": "gelu(x)"}, "elementwise(f=gelu(x)xtruexfalsexfalse, x 4x5x6); gelu(approximate=none, input 4x5x6)"},
 		{"elementwise", "4x5x6", map[string]string{"f": "gelu_tanh(x)"}, "elementwise(f=gelu_tanh(x)xtruexfalsexfalse, x 4x5x6); gelu(approximate=tanh, input 4x5x6)"},
 		{"elementwise", "1x5x1", map[string]string{"f": "square(x-w)", "mean": "true"}, "mse_loss(input 1x5, reduction=mean, target 1x5)"},
@@ -55,7 +62,11 @@ func TestTorch(t *testing.T) {
 func (made TorchProblem) text() string {
 	var parts []string
 	for name, tensor := range made.Tensors {
-		parts = append(parts, name+" "+FormatShape(tensor.Shape))
+		text := name + " " + FormatShape(tensor.Shape)
+		if tensor.Order != nil && made.view {
+			text += " in " + strings.Trim(strings.ReplaceAll(fmt.Sprint(tensor.Order), " ", "x"), "[]")
+		}
+		parts = append(parts, text)
 	}
 	for name, values := range made.Values {
 		parts = append(parts, name+"="+format(values))

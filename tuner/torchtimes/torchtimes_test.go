@@ -169,7 +169,7 @@ func TestMissing(t *testing.T) {
 		_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), func() string { left++; return "" })
 		return err.Error()
 	}
-	if got := start(bind(t, "matmul", []int64{2, 3, 4, 5}, map[string]string{"transpose_a": "true"})); !strings.Contains(got, "names no function of PyTorch's") {
+	if got := start(bind(t, "matmul", []int64{2, 3, 4, 5}, map[string]string{"triangular_a": "1"})); !strings.Contains(got, "names no function of PyTorch's") {
 		t.Error(got)
 	}
 	if got := start(bind(t, "max_pool2d", []int64{2, 3, 9, 9}, nil)); got != "AttributeError: PyTorch has no max_pool2d" {

@@ -1,0 +1,82 @@
+package operator
+
+import (
+	"slices"
+	"strings"
+
+	"autotune/internal/lists"
+	"autotune/space/expr"
+)
+
+// What tensors tell a function of PyTorch's without being asked: some parameters, and how they lie in memory.
+
+// ofTensors tells whether tensors tell a parameter, to a function that is given others: by their type, by their order in
+// memory, by a dimension, or by which of two dimensions comes first.
+func (p *Problem) ofTensors(s ParameterSpec, given map[string]bool) bool {
+	return slices.ContainsFunc(p.Operator.Arguments, func(a ArgumentSpec) bool {
+		return a.TypeBy == s.Name || a.OrderBy == s.Name || a.Role.Filled() && given[a.Name] && (a.swappedBy() == s.Name || slices.ContainsFunc(a.Shape, func(f Formula) bool {
+			return p.tells(f.Code().Root(), s, given) || strings.HasSuffix(f.Text, " if "+s.Name+" else 0")
+		}))
+	})
+}
+
+// tells tells whether an extent tells a component of a parameter: it is one, by its own or another name, or its
+// quotient by what is given.
+func (p *Problem) tells(extent *expr.Node, s ParameterSpec, given map[string]bool) bool {
+	switch extent.Op {
+	case expr.OpName:
+		if slices.Contains(s.Names, extent.Name) {
+			return true
+		}
+		at := slices.IndexFunc(p.Operator.Derived, func(d Definition) bool { return d.Name == extent.Name })
+		return at >= 0 && p.tells(p.Operator.Derived[at].Formula.Code().Root(), s, given)
+	case expr.OpFloorDiv:
+		by := extent.Args[1]
+		return by.Op == expr.OpName && given[by.Name] && p.tells(extent.Args[0], s, given)
+	}
+	return false
+}
+
+// swappedBy is the parameter that swaps a tensor's last two dimensions, as in [k if transpose_a else m, m if transpose_a else
+// k]; "": there is none.
+func (a ArgumentSpec) swappedBy() string {
+	if len(a.Shape) < 2 {
+		return ""
+	}
+	of := func(f Formula) [3]string { // as `by`, and the extents with it and without
+		n := f.Code().Root()
+		if n.Op != expr.OpIf || slices.ContainsFunc(n.Args, func(arg *expr.Node) bool { return arg.Op != expr.OpName }) {
+			return [3]string{}
+		}
+		return [3]string{n.Args[0].Name, n.Args[1].Name, n.Args[2].Name}
+	}
+	first, second := of(a.Shape[len(a.Shape)-2]), of(a.Shape[len(a.Shape)-1])
+	if first != [3]string{second[0], second[2], second[1]} {
+		return ""
+	}
+	return first[0]
+}
+
+// transposed is a tensor as a function takes it that is not given which of its dimensions lie the other way round: a view.
+func (p *Problem) transposed(t Argument, given map[string]bool) (_ Argument, view bool) {
+	at := slices.IndexFunc(p.Operator.Arguments, func(a ArgumentSpec) bool { return a.Name == t.Name })
+	if at < 0 {
+		return t, false
+	}
+	by := p.Operator.Arguments[at].swappedBy()
+	if by == "" || given[by] || !p.Values[by].Truth() {
+		return t, false
+	}
+	last := len(t.Shape) - 1
+	t.Shape, t.Order = slices.Clone(t.Shape), lists.Of(t.Axes(), func(axis int) int {
+		switch axis {
+		case last:
+			return last - 1
+		case last - 1:
+			return last
+		}
+		return axis
+	})
+	t.Shape[last-1], t.Shape[last] = t.Shape[last], t.Shape[last-1]
+	return t, true
+}
