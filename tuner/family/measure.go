@@ -264,7 +264,7 @@ func (e *entered) name() string {
 	return fmt.Sprintf("timed-%x", digest.Sum(nil)[:8])
 }
 
-// The second round is for what is within this of the fastest.
+// The second round is for what is within this of what racing drops: few samples say little, and costs are made of all.
 const nearFastest = 1.05
 
 // time times a shape's variants in rounds, the second without those far behind. The plain
@@ -295,7 +295,7 @@ func (t *tuning) time(ctx context.Context, e entered) error {
 		var runners []final.Runner
 		fastest := e.ownBest(wholly)
 		for i, v := range e.variants {
-			if v.Binary != nil && (rough == 0 || laps[i].ms(wholly) <= nearFastest*fastest) {
+			if v.Binary != nil && (rough == 0 || laps[i].ms(wholly) <= nearFastest*e.subject.Protocol.DropRatio*fastest) {
 				running, runners = append(running, i), append(runners, final.Runner{Side: i / len(e.Laps), Variant: v})
 			}
 		}
