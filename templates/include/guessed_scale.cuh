@@ -3,8 +3,8 @@
 // share. The next launch makes them again where that would pass the range of fp16. That is seldom: the guess leaves room
 // for magnitudes four to eight times as large as the sample's.
 //
-// `scales` has room for MAKING_BLOCKS numbers of the input, as many of the weights, and for each of them what a guess
-// was and the inverse of what holds. Blocks have 256 threads, and all of a block call these functions.
+// `scales` has room for MAKING_BLOCKS numbers of the input, and as many of the weights. Behind them are both guesses, and
+// the inverses of what holds. Blocks have 256 threads, and all of a block call these functions.
 #pragma once
 #include "tensor_scales.cuh"
 
