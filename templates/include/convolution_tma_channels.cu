@@ -182,7 +182,8 @@ extern "C" __global__ void __launch_bounds__(256)
     begin_dependents();
     if constexpr (kScaled) {
         const GuessedScales scales = {channel_scales};
-        const PowerScale of_input = guessed_scale(x, kInputs), of_weights = guessed_scale(weight, kWeights);
+        const unsigned samples[2] = {sampled(x, kInputs), sampled(weight, kWeights)};
+        const PowerScale of_input = guessed_scale(samples[the_input]), of_weights = guessed_scale(samples[the_weights]);
         scales.leave(the_weights, of_weights, make_weights(weights, weight, of_weights));
         scales.leave(the_input, of_input, make_pixels(pixels, x, of_input));
     } else {
@@ -199,8 +200,9 @@ extern "C" __global__ void __launch_bounds__(256)
     wait_for_launches();
     if constexpr (kScaled) {
         const GuessedScales scales = {channel_scales};
-        scales.again(the_weights, [=](const PowerScale& scale) { make_weights(reinterpret_cast<Factor*>(made_weight), weight, scale); });
-        scales.again(the_input, [=](const PowerScale& scale) { make_pixels(reinterpret_cast<Factor*>(made_pixels), x, scale); });
+        const unsigned left[2] = {scales.left(the_input), scales.left(the_weights)};
+        scales.again(the_weights, left[the_weights], [=](const PowerScale& scale) { make_weights(reinterpret_cast<Factor*>(made_weight), weight, scale); });
+        scales.again(the_input, left[the_input], [=](const PowerScale& scale) { make_pixels(reinterpret_cast<Factor*>(made_pixels), x, scale); });
     }
 }
 

@@ -20,15 +20,17 @@ __device__ __forceinline__ unsigned largest_of_block(unsigned most) {
     return most;
 }
 
-// guessed_scale takes the largest of a sample for a quarter of the largest of all. Its elements are an odd number apart,
-// so that they are of all channels.
-__device__ __forceinline__ PowerScale guessed_scale(const Element* from, long long count) {
+// sampled is the largest of a thread's elements of a sample. They are an odd number apart, so that they are of all channels.
+__device__ __forceinline__ unsigned sampled(const Element* from, long long count) {
     constexpr int each = 4;
     unsigned most = 0;
 #pragma unroll
     for (int i = 0; i < each; ++i) most = max(most, as_magnitude(to_float(from[(threadIdx.x + i * 256) * (count / (256 * each) | 1) % count])));
-    return PowerScale(largest_of_block(most) + (2u << 23));
+    return most;
 }
+
+// guessed_scale takes the largest of a sample for a quarter of the largest of all.
+__device__ __forceinline__ PowerScale guessed_scale(unsigned sampled) { return PowerScale(largest_of_block(sampled) + (2u << 23)); }
 
 struct GuessedScales {
     float* scales;
@@ -43,12 +45,16 @@ struct GuessedScales {
         scales[of * MAKING_BLOCKS + blockIdx.x] = __uint_as_float(most);
         if (blockIdx.x == 0) guess(of) = guessed.power, inverse(of) = guessed.inverse;
     }
-    // again calls make(scale) where the guess does not hold.
-    template <class F>
-    __device__ __forceinline__ void again(Scaled of, const F& make) const {
+    // left is the largest of what a thread reads of all blocks'.
+    __device__ __forceinline__ unsigned left(Scaled of) const {
         unsigned most = 0;
         for (int i = threadIdx.x; i < MAKING_BLOCKS; i += 256) most = max(most, __float_as_uint(scales[of * MAKING_BLOCKS + i]));
-        most = largest_of_block(most);
+        return most;
+    }
+    // again calls make(scale) where the guess does not hold.
+    template <class F>
+    __device__ __forceinline__ void again(Scaled of, unsigned left, const F& make) const {
+        const unsigned most = largest_of_block(left);
         if (__uint_as_float(most) * guess(of) < 65520.0f) return;  // what is less does not become an infinity
         const PowerScale scale(most);
         if (blockIdx.x == 0 && threadIdx.x == 0) inverse(of) = scale.inverse;
