@@ -168,7 +168,7 @@ __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, co
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 8)  // all at once
     convolution_tma_channels_map(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
                                  float* __restrict__ maps, float* __restrict__ made_weight, float* __restrict__ made_pixels) {
     Factor *const weights = reinterpret_cast<Factor*>(made_weight), *const pixels = reinterpret_cast<Factor*>(made_pixels);
