@@ -299,7 +299,7 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 		}
 		names = append(names, d.Name)
 	}
-	passed := o.tensors()
+	passed := o.Taken()
 	for _, w := range slices.Concat(v.Workspaces, v.Scalars) {
 		if err := known(names, w.Expression); err != nil {
 			return err

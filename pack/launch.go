@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"unsafe"
+
+	"autotune/internal/lists"
 )
 
 // Pointer is an address in a GPU's memory.
@@ -179,10 +181,7 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 }
 
 func (p *Plan) launch(k Kernel, step step, s Stream, given []Pointer) error {
-	var arguments []unsafe.Pointer
-	for _, at := range step.tensors {
-		arguments = append(arguments, unsafe.Pointer(&given[at]))
-	}
+	arguments := lists.Of(step.tensors, func(at int) unsafe.Pointer { return unsafe.Pointer(&given[at]) })
 	if last := len(step.sizes) - 1; last >= 0 { // a struct, which its first member stands for, and a number
 		arguments = append(arguments, unsafe.Pointer(&step.sizes[0]), unsafe.Pointer(&step.sizes[last]))
 	}

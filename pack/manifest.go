@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -187,27 +188,17 @@ func (f Formula) Eval(values map[string]expr.Value) (expr.Value, error) {
 
 // names are those that formulas of the operator's kernels may use.
 func (o *Operator) names() []string {
-	names := slices.Concat(o.Shape, o.components(), []string{"arch", "math"})
-	for _, d := range o.Derived {
-		names = append(names, d.Name)
-	}
-	return names
+	derived := lists.Of(o.Derived, func(d Definition) string { return d.Name })
+	return slices.Concat(o.Shape, o.components(), []string{"arch", "math"}, derived)
 }
 
-// tensors are their names.
-func (o *Operator) tensors() (names []string) {
-	for _, t := range o.Tensors {
-		names = append(names, t.Name)
-	}
-	return names
+// Taken are the names of what a call takes.
+func (o *Operator) Taken() []string {
+	return lists.Of(o.Tensors, func(t TensorSpec) string { return t.Name })
 }
 
 // operator gives the operator with that name, or nil.
 func (m *Manifest) operator(name string) *Operator {
-	for _, o := range m.Operators {
-		if o.Name == name {
-			return o
-		}
-	}
-	return nil
+	o, _ := lists.First(m.Operators, func(o *Operator) bool { return o.Name == name })
+	return o
 }

@@ -261,7 +261,7 @@ func (m *Manifest) checkEntry(e *Entry) error {
 	if !targetForm.MatchString(e.Target) {
 		return fmt.Errorf("%.40q is no architecture, as sm_90a", e.Target)
 	}
-	known := m.operator(e.Operator).tensors()
+	known := m.operator(e.Operator).Taken()
 	for _, w := range e.Workspaces {
 		if w.Bytes < 0 || w.Bytes > mostWorkspace {
 			return fmt.Errorf("its workspace %.80q has %d bytes", w.Name, w.Bytes)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -59,10 +60,7 @@ type problem struct {
 func (l *Loader) Plan(operator string, shape []int64, parameters map[string]string, math string) (*Plan, error) {
 	o := l.pack.operator(operator)
 	if o == nil {
-		var names []string
-		for _, other := range l.pack.Operators {
-			names = append(names, other.Name)
-		}
+		names := lists.Of(l.pack.Operators, func(o *Operator) string { return o.Name })
 		return nil, fmt.Errorf("the pack has no operator %q; it has %s", operator, strings.Join(names, ", "))
 	}
 	plan, err := l.plan(o, shape, parameters, math)
@@ -156,18 +154,9 @@ func (q problem) determining() []string {
 
 // places are where tensors stand among the plan's, and scalars behind them.
 func (p *Plan) places(names []string) []int {
-	var all []string
-	for _, t := range p.Tensors {
-		all = append(all, t.Name)
-	}
-	for _, s := range p.scalars {
-		all = append(all, s.Name)
-	}
-	var at []int
-	for _, name := range names {
-		at = append(at, slices.Index(all, name))
-	}
-	return at
+	tensors := lists.Of(p.Tensors, func(t Tensor) string { return t.Name })
+	all := append(tensors, lists.Of(p.scalars, func(s Scalar) string { return s.Name })...)
+	return lists.Of(names, func(name string) int { return slices.Index(all, name) })
 }
 
 // The general kernels' blocks, which go over all elements.

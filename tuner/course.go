@@ -73,19 +73,14 @@ func (c *course) take(id int64) (bool, error) {
 // begin gives a configuration the next turn.
 func (c *course) begin(id int64) { c.begun[id] = len(c.begun) + 1 }
 
-// sorted are the configurations that worked, and those that this search began and has no trial of.
-func (c *course) sorted() (worked, underWay []int64) {
+// worked are the configurations whose trials are right.
+func (c *course) worked() (ids []int64) {
 	for _, o := range c.outcomes {
 		if o.OK {
-			worked = append(worked, o.ID)
+			ids = append(ids, o.ID)
 		}
 	}
-	for id := range c.begun {
-		if !c.field.Tried(id) && !slices.Contains(c.theirs, id) {
-			underWay = append(underWay, id)
-		}
-	}
-	return worked, underWay
+	return ids
 }
 
 // tell enters the trial of a configuration and tells the strategy.

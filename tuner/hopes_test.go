@@ -36,14 +36,20 @@ func TestRacesAgainstTheOneAhead(t *testing.T) {
 	}
 }
 
+const expected = "    estimate: 1 + abs(a - 2) + abs(b - 4)\n    launch:"
+
+// hopeful is the toy with another template, the only one with an estimate. Its default is not the untuned one.
+func hopeful() string {
+	both := strings.ReplaceAll(twoTemplates(toyOperator), "    launch:", expected)
+	at := strings.Index(both, "    estimate:")
+	return both[:at] + both[at+strings.Index(both[at:], "\n")+1:]
+}
+
 // A search whose time is up goes on until it has seen what promises more than all that it saw. It does not wait for
 // more of the same, nor much longer than the time.
 func TestHopesForWhatPromisesMore(t *testing.T) {
 	const limit = 13333 * time.Millisecond // of which 10 s are for the search
-	const estimate = "    estimate: 1 + abs(a - 2) + abs(b - 4)\n    launch:"
-	both := strings.ReplaceAll(twoTemplates(toyOperator), "    launch:", estimate)
-	at := strings.Index(both, "    estimate:")
-	other := both[:at] + both[at+strings.Index(both[at:], "\n")+1:] // the plain template is first, and its default
+	other, both := hopeful(), strings.ReplaceAll(twoTemplates(toyOperator), "    launch:", expected)
 	for _, test := range []struct {
 		name, text string
 		compiling  time.Duration // of the other template
@@ -51,7 +57,7 @@ func TestHopesForWhatPromisesMore(t *testing.T) {
 		wins       string
 	}{
 		{"promises more", other, 13 * time.Second, 13 * time.Second, "other"},
-		{"takes too long", other, 40 * time.Second, 24 * time.Second, "plain"},
+		{"takes too long", other, 40 * time.Second, 17 * time.Second, "plain"},
 		{"promises as much", both, 13 * time.Second, 10 * time.Second, "plain"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -73,6 +79,40 @@ func TestHopesForWhatPromisesMore(t *testing.T) {
 				wins, lasted := r.Winner.Configuration.Template, time.Since(began)
 				if wins != test.wins || r.Stop != tuner.TimeSpent || lasted > test.most {
 					t.Errorf("%s wins, stop %s after %v; want %s within %v", wins, r.Stop, lasted, test.wins, test.most)
+				}
+			})
+		})
+	}
+}
+
+// A default of which nothing is expected is evaluated after what promises more, however soon it is compiled: the
+// untuned one when eight others worked, unless none of them does.
+func TestDefaultsWaitForWhatPromisesMore(t *testing.T) {
+	text := hopeful()
+	for _, test := range []struct {
+		name    string
+		works   bool // the other template
+		least   int  // trials before the untuned default's
+		longest int
+	}{{"others work", true, 8, 10}, {"others fail", false, 5, 5}} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				device := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+					time.Sleep(100 * time.Millisecond)
+					if c.Template == "other" && !test.works {
+						return trial.Outcome{Status: trial.WrongResult}, nil
+					}
+					return took(map[string]float64{"plain": 100, "other": 1}[c.Template]), nil
+				}}
+				device.compiling = func(k operator.Kernel) time.Duration {
+					return map[string]time.Duration{"toy_plain": time.Second, "toy_other": 5 * time.Second}[k.Launches[0].Entry]
+				}
+				_, err := tuner.Search(t.Context(), problemFrom(t, "toy", text, 64), device, tuner.Options{Strategy: "exhaustive", Gating: "none"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if at := slices.Index(device.evaluated, "plain a=1 b=1"); at < test.least || at > test.longest {
+					t.Errorf("the default is number %d of %q, want %d to %d", at, device.evaluated, test.least, test.longest)
 				}
 			})
 		})

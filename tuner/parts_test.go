@@ -14,6 +14,8 @@ import (
 	"autotune/tuner/trial"
 )
 
+func never(int64) bool { return false }
+
 // Jobs reach the device in the order in which they were begun, no more at once than its share.
 func TestReadyJobs(t *testing.T) {
 	st := &stages{open: true, toDevice: make(chan job, 1)}
@@ -22,7 +24,7 @@ func TestReadyJobs(t *testing.T) {
 	}
 	var turns []int
 	for {
-		to, j := st.next()
+		to, j := st.next(never)
 		if to == nil {
 			break
 		}
@@ -33,7 +35,7 @@ func TestReadyJobs(t *testing.T) {
 		t.Errorf("turns %v, %d under way", turns, st.underWay())
 	}
 	st.open, st.onDevice = false, 0
-	if to, _ := st.next(); to != nil {
+	if to, _ := st.next(never); to != nil {
 		t.Error("a device that is not open gets a job")
 	}
 }
@@ -115,10 +117,10 @@ func TestAfterLikely(t *testing.T) {
 		{},
 		{untuned: []int64{1, 2}, want: []int64{1, 2}},
 		{untuned: []int64{1, 2}, won: []int64{5}, want: []int64{1, 5, 2}},
-		{[]int64{7, 8, 9}, []int64{1, 2}, []int64{5, 6}, []int64{7, 1, 5, 6, 8, 9, 2}},
+		{[]int64{7, 8, 9}, []int64{1, 2, 3, 4}, []int64{5, 6}, []int64{7, 1, 5, 6, 3, 8, 9, 2, 4}},
 		{likely: []int64{7}, want: []int64{7}},
 	} {
-		if got := afterLikely(c.likely, c.untuned, c.won); !slices.Equal(got, c.want) {
+		if got := afterLikely(c.likely, c.untuned, c.won, func(id int64) bool { return id%2 == 0 }); !slices.Equal(got, c.want) {
 			t.Errorf("%v, %v and %v give %v, want %v", c.likely, c.untuned, c.won, got, c.want)
 		}
 	}

@@ -96,14 +96,14 @@ func (s *search) run(ctx context.Context) error {
 	s.stages.start(ctx)
 	deadline, look := timers(s.Options, start, !s.can.Compiles)
 	prospects := make(chan strategy.Prospect, 1)
-	var last <-chan time.Time // when the search ends without a winner
+	var hope, last <-chan time.Time // until when to wait for what promises more, and for a winner
 	idle := time.NewTicker(progressInterval)
 	defer idle.Stop()
 	if s.can.Compiles {
 		s.show(Preparing)
 	}
 	for s.feed() {
-		toDevice, next := s.stages.next()
+		toDevice, next := s.stages.next(s.waits)
 		next.best = s.field.BestMS()
 		var others <-chan time.Time // when to look for what other searches found
 		if s.out.Stop == "" && s.stages.underWay() == 0 {
@@ -122,7 +122,11 @@ func (s *search) run(ctx context.Context) error {
 			s.finish(j)
 		case <-deadline:
 			s.end(TimeSpent)
-			last = time.After(max(s.Time, leastGrace))
+			grace := max(s.Time, leastGrace)
+			hope, last = time.After(grace/2), time.After(grace)
+		case <-hope:
+			s.hoped = true
+			s.cutShort()
 		case <-last:
 			s.giveUp()
 		case <-idle.C:
@@ -149,9 +153,9 @@ func (s *search) run(ctx context.Context) error {
 	return s.err
 }
 
-// A search whose time is up without a winner goes on until it has one. So does one that has
-// only seen what compiles sooner than what promises more. It takes no longer than the time
-// again, or than this if the time is shorter.
+// A search whose time is up without a winner goes on until it has one. It takes no longer
+// than the time again, or than this if the time is shorter. For half of that it waits where
+// it has only seen what compiles sooner than what promises more.
 const leastGrace = 2 * time.Second
 
 // progressInterval is how often the caller hears of a search in which no trial ends.
@@ -179,7 +183,7 @@ func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan ti
 func (s *search) feed() bool {
 	st := s.stages
 	st.staff()
-	st.ready = slices.DeleteFunc(st.ready, func(j job) bool { return s.course.setAside(j.id) })
+	st.leaveOut(s.course.setAside)
 	for !s.ended() && st.room(s.out.Breakdown) {
 		id, ok, err := s.course.next()
 		s.lose(err)
@@ -229,21 +233,24 @@ func (s *search) cutShort() {
 // hopes tells whether a search whose time is up has seen nothing like what is under way. Kernels that promise to be
 // clearly faster may take longer to compile.
 func (s *search) hopes() bool {
-	if s.out.Stop != TimeSpent || s.hoped {
-		return false
-	}
-	seen, underWay := s.course.sorted()
-	return s.looking.expected.PromiseMore(underWay, seen)
+	return s.out.Stop == TimeSpent && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), s.course.worked())
 }
 
-// giveUp ends a search that is far beyond its time.
+// waits tells whether a compiled configuration should wait for others under way, which promise clearly more. The
+// first to be evaluated should be one of those: beside it a slow one is soon recognised. The untuned default may be
+// so slow that its only launch takes the time of many others.
+func (s *search) waits(id int64) bool {
+	worked := s.course.worked()
+	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < likelyFirst
+	return early && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), []int64{id})
+}
+
+// giveUp ends a search that is far beyond its time and has no winner.
 func (s *search) giveUp() {
-	s.hoped = true
 	if s.field.Best() == nil {
 		s.late = true
 		s.stages.cancel()
 	}
-	s.cutShort()
 }
 
 // fail ends the search with an error, if it is one. What failed because the whole search
@@ -307,6 +314,7 @@ func (s *search) finish(j job) {
 // caller's view.
 func (s *search) record(j job) {
 	j.trial.At = time.Now().UTC()
+	delete(s.stages.begun, j.id)
 	s.out.Breakdown.add(j.trial.Phases)
 	s.course.tell(j.id, j.trial)
 	s.course.watch(j.id, j.trial)

@@ -41,7 +41,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s.stages = &stages{
 		problem: p, space: sp, device: d, can: s.can, protocol: o.Protocol,
-		energy: slices.Contains(o.Objective.needs(p.Operator), "energy"), pace: pace{races: o.Objective.Name == ""},
+		energy: slices.Contains(o.Objective.needs(p.Operator), "energy"), pace: pace{races: o.Objective.Name == ""}, begun: map[int64]bool{},
 	}
 	s.stages.pool, _ = d.(device.Pool)
 	id := store.ProblemID{Problem: p.String(), Device: info.Name, Kind: info.Kind, Conditions: o.Protocol.Conditions, Objective: s.out.Objective}
@@ -104,7 +104,8 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 	}
 	s.field = final.NewField(scaleOf(s.problem, s.Objective), baseline, defaults)
 	s.course = &course{
-		problem: s.problem, space: s.space, field: s.field, ledger: book, first: afterLikely(s.looking.expected.Likely(s.space, likelyFirst), untuned, start),
+		problem: s.problem, space: s.space, field: s.field, ledger: book,
+		first:   afterLikely(s.looking.expected.Likely(s.space, likelyFirst), untuned, start, s.looking.expected.Expects),
 		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}
 	return nil

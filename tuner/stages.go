@@ -69,7 +69,9 @@ type stages struct {
 	serving   int            // that take from toDevice, or were asked to
 	compiling int            // configurations with the compilers
 	ready     []job          // compiled, waiting for the device
+	chosen    int            // of those, what it gets next
 	onDevice  int            // with the device, or next in its turn
+	begun     map[int64]bool // configurations under way
 
 	underway     context.Context // of everything; compilations are a part of it
 	compilations context.Context
@@ -150,6 +152,7 @@ func (st *stages) underWay() int {
 // begin hands a configuration to the compilers, which have room for it.
 func (st *stages) begin(id int64, turn int) {
 	st.compiling++
+	st.begun[id] = true
 	st.toCompile <- job{id: id, turn: turn}
 }
 
@@ -160,17 +163,34 @@ func (st *stages) await(j job) {
 	st.ready = slices.Insert(st.ready, at, j)
 }
 
-// next is the job that the device gets next, and the channel to it; nil while there is
-// none, the device is not open, or it has its share.
-func (st *stages) next() (chan<- job, job) {
-	if len(st.ready) == 0 || !st.open || st.onDevice >= st.share() {
+// leaveOut drops compiled jobs whose configurations are not wanted any more.
+func (st *stages) leaveOut(unwanted func(id int64) bool) {
+	st.ready = slices.DeleteFunc(st.ready, func(j job) bool {
+		if !unwanted(j.id) {
+			return false
+		}
+		delete(st.begun, j.id)
+		return true
+	})
+}
+
+// next is the job that the device gets next, and the channel to it. It is the first that need not wait for
+// others; the channel is nil while there is none, the device is not open, or it has its share.
+func (st *stages) next(waits func(id int64) bool) (chan<- job, job) {
+	if !st.open || st.onDevice >= st.share() {
 		return nil, job{}
 	}
-	return st.toDevice, st.ready[0]
+	st.chosen = slices.IndexFunc(st.ready, func(j job) bool { return !waits(j.id) })
+	if st.chosen < 0 {
+		return nil, job{}
+	}
+	return st.toDevice, st.ready[st.chosen]
 }
 
 // sent takes note that the device has the next job.
-func (st *stages) sent() { st.ready, st.onDevice = st.ready[1:], st.onDevice+1 }
+func (st *stages) sent() {
+	st.ready, st.onDevice = slices.Delete(st.ready, st.chosen, st.chosen+1), st.onDevice+1
+}
 
 // dropAll gives up what is under way. What the device is at may finish.
 func (st *stages) dropAll() {

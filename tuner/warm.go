@@ -142,7 +142,7 @@ func FirstCompilations(ctx context.Context, p *operator.Problem, d device.Device
 	if request.Kernel, err = p.Reference(); err == nil && p.Operator.Answers == nil {
 		all = append(all, request)
 	}
-	for _, id := range afterLikely(expected.Likely(sp, likely), indices(sp, p.Defaults(ctx)), nil) {
+	for _, id := range afterLikely(expected.Likely(sp, likely), indices(sp, p.Defaults(ctx)), nil, expected.Expects) {
 		request.Configuration = sp.At(id)
 		if request.Kernel, err = p.Kernel(request.Configuration); err == nil {
 			all = append(all, request)
@@ -162,9 +162,13 @@ func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 }
 
 // afterLikely orders what is tried first. The lowest estimate comes first, so that slow ones are soon recognised
-// beside it. Then come the untuned default, which speedups refer to, what won at similar problems, and the other
-// low estimates. Defaults of other templates are last.
-func afterLikely(likely, untuned, won []int64) []int64 {
+// beside it. Then come the untuned default, which speedups refer to, and what won at similar problems. Defaults of
+// templates without estimates are next: nobody knows how good they are. The other low estimates follow, and the other
+// defaults are last.
+func afterLikely(likely, untuned, won []int64, expects func(id int64) bool) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
-	return slices.Concat(likely[:one(likely)], untuned[:one(untuned)], won, likely[one(likely):], untuned[one(untuned):])
+	others := untuned[one(untuned):]
+	unknown := slices.DeleteFunc(slices.Clone(others), expects)
+	known := slices.DeleteFunc(slices.Clone(others), func(id int64) bool { return !expects(id) })
+	return slices.Concat(likely[:one(likely)], untuned[:one(untuned)], won, unknown, likely[one(likely):], known)
 }

@@ -81,6 +81,18 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 	}
 }
 
+// README.md shows lines of a program that is compiled.
+func TestReadmeShowsTheLibrary(t *testing.T) {
+	_, after, found := strings.Cut(page(t, "README.md"), "```go\n")
+	shown, _, ended := strings.Cut(after, "```\n")
+	program := page(t, "examples/library/main.go")
+	for line := range strings.Lines(shown) {
+		if !found || !ended || !strings.Contains(program, "\t"+line) {
+			t.Errorf("README.md shows %sand examples/library has no such line", line)
+		}
+	}
+}
+
 // The kernel that docs/coming-from.md shows beside other tuners' is right.
 func TestComingFrom(t *testing.T) {
 	testneeds.Nothing(t)

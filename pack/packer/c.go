@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/pack"
 	"autotune/space/expr"
 )
@@ -201,10 +202,7 @@ func (w *cOperator) comparison(n *expr.Node) string {
 			}
 			parts = append(parts, fmt.Sprintf("%s %s %s", w.double(left), comparisons[c], w.double(right)))
 		case right.Op == expr.OpTuple:
-			var items []string
-			for _, a := range right.Args {
-				items = append(items, fmt.Sprintf("%s == %s", w.number(left, words), w.number(a, words)))
-			}
+			items := lists.Of(right.Args, func(a *expr.Node) string { return fmt.Sprintf("%s == %s", w.number(left, words), w.number(a, words)) })
 			text := "(" + strings.Join(append(items, "0"), " || ") + ")"
 			if c == expr.CmpNotIn {
 				text = "!" + text
@@ -313,10 +311,7 @@ func (w *cOperator) component(s pack.Parameter, c pack.Component, line func(stri
 	}
 	switch {
 	case len(s.Choices) > 0:
-		var one []string
-		for _, choice := range s.Choices {
-			one = append(one, fmt.Sprintf("%s == %d", v, choice))
-		}
+		one := lists.Of(s.Choices, func(choice int64) string { return fmt.Sprintf("%s == %d", v, choice) })
 		check(strings.Join(one, " || "), fmt.Sprint("one of ", s.Choices))
 	case s.Type == "float":
 		check("isfinite(real("+v+"))", "a number")
@@ -451,10 +446,7 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 			if g.Operator != o.Name {
 				continue
 			}
-			var sizes []string
-			for _, name := range g.Sizes {
-				sizes = append(sizes, strconv.Itoa(o.place[name]))
-			}
+			sizes := lists.Of(g.Sizes, func(name string) string { return strconv.Itoa(o.place[name]) })
 			kind := 0
 			if by := o.Tensors[0].TypeBy; by != "" {
 				kind = slices.Index(o.words[by], g.Type)
@@ -481,13 +473,9 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 
 // entry writes what an entry's row points to, and gives the row.
 func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int, e *pack.Entry, file int) string {
-	var values, sizes, steps, names []string
-	for _, name := range o.given {
-		values = append(values, o.constant(name, e.Values[name]))
-	}
-	for _, s := range o.Tensors {
-		names = append(names, s.Name)
-	}
+	var sizes, steps []string
+	names := o.Taken()
+	values := lists.Of(o.given, func(name string) string { return o.constant(name, e.Values[name]) })
 	for _, w := range e.Workspaces {
 		names, sizes = append(names, w.Name), append(sizes, strconv.FormatInt(w.Bytes, 10))
 	}
@@ -496,13 +484,9 @@ func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int,
 	}
 	fmt.Fprintf(b, "static const int64_t values_%d[] = {%s}, workspaces_%[1]d[] = {%[3]s};\n", number, strings.Join(values, ", "), strings.Join(append(sizes, "0"), ", "))
 	for i, l := range e.Launches {
-		var places []string
-		for _, name := range l.Arguments {
-			places = append(places, strconv.Itoa(slices.Index(names, name)))
-		}
-		fmt.Fprintf(b, "static const int arguments_%d_%d[] = {%s};\n", number, i, strings.Join(places, ", "))
+		fmt.Fprintf(b, "static const int arguments_%d_%d[] = {%s};\n", number, i, placesIn(names, l.Arguments))
 		steps = append(steps, fmt.Sprintf("{%s, %s, %s, %d, %s, %d, %d, %d, arguments_%d_%d}", strconv.Quote(l.Entry), braces(l.Grid), braces(l.Block),
-			l.SharedBytes, braces(l.Cluster), truth(l.Cooperative), truth(l.Dependent), len(places), number, i))
+			l.SharedBytes, braces(l.Cluster), truth(l.Cooperative), truth(l.Dependent), len(l.Arguments), number, i))
 	}
 	fmt.Fprintf(b, "static const autotune_step steps_%d[] = {\n    %s\n};\n", number, strings.Join(steps, ",\n    "))
 	arch, own := targetInC(e.Target)
@@ -517,12 +501,11 @@ func targetInC(target string) (arch string, own int) {
 	return arch, truth(arch != digits)
 }
 
-func quoted(words []string) string {
-	var all []string
-	for _, word := range words {
-		all = append(all, strconv.Quote(word))
-	}
-	return strings.Join(all, ", ")
+func quoted(words []string) string { return strings.Join(lists.Of(words, strconv.Quote), ", ") }
+
+// placesIn are where names stand in a list, in C.
+func placesIn(list, names []string) string {
+	return strings.Join(lists.Of(names, func(name string) string { return strconv.Itoa(slices.Index(list, name)) }), ", ")
 }
 
 func braces(e [3]int64) string { return fmt.Sprintf("{%d, %d, %d}", e[0], e[1], e[2]) }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/pack"
 	"autotune/space/expr"
 )
@@ -35,10 +36,9 @@ func (w *cOperator) family(f *pack.Family, operation, number int, place func(str
 func (w *cOperator) has(f *pack.Family) string {
 	var all []string
 	for i, spans := range f.Range {
-		var in []string
-		for _, s := range spans {
-			in = append(in, fmt.Sprintf("(v[%d] >= INT64_C(%d) && v[%[1]d] <= INT64_C(%[3]d))", i, s[0], s[1]))
-		}
+		in := lists.Of(spans, func(s pack.Span) string {
+			return fmt.Sprintf("(v[%d] >= INT64_C(%d) && v[%[1]d] <= INT64_C(%[3]d))", i, s[0], s[1])
+		})
 		all = append(all, "("+strings.Join(append(in, "0"), " || ")+")")
 	}
 	for _, name := range w.given[len(w.Shape):] {
@@ -49,16 +49,13 @@ func (w *cOperator) has(f *pack.Family) string {
 
 // leaf writes the tree as a function.
 func (w *cOperator) leaf(b *strings.Builder, tree *pack.Node, number int) {
-	var body, lists strings.Builder
+	var body, tables strings.Builder
 	leaves := 0
 	var walk func(n *pack.Node, indent string)
 	walk = func(n *pack.Node, indent string) {
 		if n.If == nil {
-			var entries []string
-			for _, e := range n.Entries {
-				entries = append(entries, strconv.Itoa(e))
-			}
-			fmt.Fprintf(&lists, "    static const int leaf%d[] = {%s};\n", leaves, strings.Join(append(entries, "-1"), ", "))
+			entries := lists.Of(n.Entries, strconv.Itoa)
+			fmt.Fprintf(&tables, "    static const int leaf%d[] = {%s};\n", leaves, strings.Join(append(entries, "-1"), ", "))
 			fmt.Fprintf(&body, "%sreturn leaf%d;\n", indent, leaves)
 			leaves++
 			return
@@ -70,7 +67,7 @@ func (w *cOperator) leaf(b *strings.Builder, tree *pack.Node, number int) {
 	}
 	walk(tree, "    ")
 	fmt.Fprintf(b, "static const int* leaf_%d(const int64_t* v) {\n%s    int overflow = 0, *bad = &overflow, holds;\n    (void)v, (void)bad, (void)holds;\n%s}\n",
-		number, lists.String(), body.String())
+		number, tables.String(), body.String())
 }
 
 // variant writes what says whether a family's kernel serves a problem, and computes its launches.
@@ -84,11 +81,7 @@ func (w *cOperator) variant(b *strings.Builder, v *pack.Variant, name string) {
 		panic(cError(fmt.Sprintf("it has %d launches, %d workspaces and scalars, and %d sizes; 8, 30 and 128 are the most", len(v.Launches), behind, len(v.Sizes.Names))))
 	}
 	for i, l := range v.Launches {
-		var places []string
-		for _, argument := range l.Arguments {
-			places = append(places, strconv.Itoa(slices.Index(passed, argument)))
-		}
-		fmt.Fprintf(b, "static const int arguments_%s_%d[] = {%s};\n", name, i, strings.Join(places, ", "))
+		fmt.Fprintf(b, "static const int arguments_%s_%d[] = {%s};\n", name, i, placesIn(passed, l.Arguments))
 	}
 	fmt.Fprintf(b, "static int serve_%s(const int64_t* v, autotune_made* m) {\n", name)
 	line("int overflow = 0, *bad = &overflow;")
@@ -122,14 +115,9 @@ func (w *cOperator) variant(b *strings.Builder, v *pack.Variant, name string) {
 }
 
 // passed are what a launch's arguments are among: tensors, then workspaces, then scalars.
-func (w *cOperator) passed(v *pack.Variant) (names []string) {
-	for _, s := range w.Tensors {
-		names = append(names, s.Name)
-	}
-	for _, s := range slices.Concat(v.Workspaces, v.Scalars) {
-		names = append(names, s.Name)
-	}
-	return names
+func (w *cOperator) passed(v *pack.Variant) []string {
+	behind := slices.Concat(v.Workspaces, v.Scalars)
+	return append(w.Taken(), lists.Of(behind, func(d pack.Definition) string { return d.Name })...)
 }
 
 // launch writes what adds a launch.
@@ -139,10 +127,7 @@ func (w *cOperator) launch(line func(string, ...any), l pack.OpenLaunch, argumen
 		when = w.holds(l.When.Root())
 	}
 	three := func(f [3]pack.Formula, least, most int64) string {
-		var all []string
-		for i := range 3 {
-			all = append(all, "(uint32_t)"+w.bounded(f[i], least, most))
-		}
+		all := lists.Of(f[:], func(f pack.Formula) string { return "(uint32_t)" + w.bounded(f, least, most) })
 		return "{" + strings.Join(all, ", ") + "}"
 	}
 	cluster := "{0}"

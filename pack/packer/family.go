@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/pack"
 	"autotune/reports/cudasource"
 	"autotune/space/expr"
@@ -124,11 +125,7 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 		return nil, nil, err
 	}
 	for _, extent := range shapes {
-		var spans []pack.Span
-		for _, s := range extent {
-			spans = append(spans, pack.Span{s.Low, s.High})
-		}
-		d.Range = append(d.Range, spans)
+		d.Range = append(d.Range, lists.Of(extent, func(s family.Span) pack.Span { return pack.Span{s.Low, s.High} }))
 	}
 	if d.Tree, err = tree(f.Tree); err != nil {
 		return nil, nil, err

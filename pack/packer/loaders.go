@@ -9,9 +9,9 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/pack"
 	"autotune/pack/loaders"
 	"autotune/tuner/operator"
@@ -82,13 +82,8 @@ func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 // is that of the files, so that two packs of one name are two kernels.
 func (p *Packed) addMetadata(folder string) error {
 	archs := map[string]bool{}
-	var targets []string
-	for _, e := range p.Entries {
-		targets = append(targets, e.Target)
-	}
-	for _, f := range p.Families {
-		targets = append(targets, f.Target)
-	}
+	targets := lists.Of(p.Entries, func(e *pack.Entry) string { return e.Target })
+	targets = append(targets, lists.Of(p.Families, func(f *pack.Family) string { return f.Target })...)
 	for _, target := range targets {
 		number := strings.TrimPrefix(target, "sm_")
 		digits := strings.TrimRight(number, "abcdefghijklmnopqrstuvwxyz")
@@ -280,9 +275,5 @@ func (f *pythonFunctions) text() string {
 
 // pythonList writes a list of strings.
 func pythonList(texts []string) string {
-	var quoted []string
-	for _, text := range texts {
-		quoted = append(quoted, strconv.Quote(text))
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return "[" + quoted(texts) + "]"
 }

@@ -118,30 +118,18 @@ func TestSolutions(t *testing.T) {
 			t.Fatal(err, notes)
 		}
 		var d struct {
-			Name, Definition, Author, Description string
-			Spec                                  map[string]any
-			Sources                               []struct{ Path, Content string }
+			Definition string
+			Sources    []struct{ Content string }
 		}
-		decoder := json.NewDecoder(&out)
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&d); err != nil {
+		if err := json.Unmarshal(out.Bytes(), &d); err != nil || d.Definition != "every" || len(d.Sources) != 1 {
+			t.Fatalf("%s: %v, %+v", f.Name, err, d)
+		}
+		var document map[string]any
+		if err := json.Unmarshal(out.Bytes(), &document); err != nil {
 			t.Fatal(err)
 		}
-		entry, _, found := strings.Cut(d.Spec["entry_point"].(string), "::")
-		if d.Name == "" || d.Definition != "every" || d.Author == "" || len(d.Sources) != 1 || d.Sources[0].Path != entry || !found {
-			t.Errorf("%s: %+v", f.Name, d)
-		}
-		known := map[string][]string{
-			"flashinfer-bench": {"language", "target_hardware", "entry_point", "dependencies", "destination_passing_style", "binding"},
-			"sol-execbench":    {"languages", "target_hardware", "entry_point", "dependencies", "destination_passing_style", "binding", "compile_options"},
-		}[f.Name]
-		if len(d.Spec) != len(known) {
-			t.Errorf("%s: keys of spec %v", f.Name, d.Spec)
-		}
-		for _, key := range known {
-			if d.Spec[key] == nil {
-				t.Errorf("%s: no %s", f.Name, key)
-			}
+		if err := solutionModels[f.Name].takes(document); err != nil {
+			t.Errorf("%s: %v", f.Name, err)
 		}
 		for _, want := range []string{
 			"void run(torch::Tensor in_kernel, torch::Tensor in_int, torch::Tensor in_sums, torch::Tensor in_weights, torch::Tensor out_mask, torch::Tensor out_sums) {",

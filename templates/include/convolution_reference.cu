@@ -1,13 +1,57 @@
-// Convolutions of up to three axes, transposed ones too, reference: one thread an output, added up in
-// double.
+// Convolutions of up to three axes, transposed ones too, reference: added up in double. A thread has up to
+// eight output channels of a place: they share their input, and threads side by side have places side by side.
 //
 // In math mode tf32 both factors are rounded to TF32 first. Their product has 22
 // significant bits, so that sums in double are exact for all that matters.
 #include "plain_convolution.cuh"
 
+constexpr int kEach = C_OUT_GROUP < 8 ? C_OUT_GROUP : 8; // output channels
+
 extern "C" __global__ void convolution_reference(const Element* __restrict__ x, const Element* __restrict__ weight,
                                                  const Element* __restrict__ bias, Element* __restrict__ y) {
+    const ProblemSizes s;
+    const long long places = s.d_out * s.h_out * s.w_out, groups = s.c / s.c_group, parts = (s.c_out_group + kEach - 1) / kEach;
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < (long long)N * C_OUT * D_OUT * H_OUT * W_OUT)
-        y[i] = PlainConvolution<double>{x, weight, bias}(i);
+    if (i >= N * groups * parts * places) return;
+    const long long place = i % places, part = i / places % parts, group = i / places / parts % groups, image = i / places / parts / groups;
+    const long long out_w = place % s.w_out, out_h = place / s.w_out % s.h_out, out_d = place / s.w_out / s.h_out;
+
+    const Strides in(s.channels_last, s.c, s.d * s.h * s.w), out(s.channels_last, s.c_out, places);
+    const Strides of(s.channels_last, TRANSPOSED ? s.c_out_group : s.c_group, s.kernel_d * s.kernel_h * s.kernel_w);
+    const Element* channel = x + image * in.image + group * s.c_group * in.channel;
+    const long long next = TRANSPOSED ? of.image : of.channel; // way to the next input channel's weights
+    const Element* windows[kEach];
+    long long channels[kEach]; // of the output; the last is there again where the group has no more
+    double totals[kEach];
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) {
+        const long long nth = part * kEach + e < s.c_out_group ? part * kEach + e : s.c_out_group - 1;
+        channels[e] = group * s.c_out_group + nth;
+        windows[e] = weight + (TRANSPOSED ? group * s.c_group * of.image + nth * of.channel : channels[e] * of.image);
+        totals[e] = BIAS ? to_float(bias[channels[e]]) : 0.0f;
+    }
+    // Sums of sums: a rounding error a channel and one for each of its products.
+    for (long long c = 0; c < s.c_group; ++c, channel += in.channel) {
+        double sums[kEach] = {};
+        for (long long kd = 0; kd < s.kernel_d; ++kd) {
+            const long long d = source<TRANSPOSED>(out_d, kd, s.stride_d, s.padding_d, s.dilation_d, s.d);
+            if (d < 0) continue;
+            for (long long kh = 0; kh < s.kernel_h; ++kh) {
+                const long long h = source<TRANSPOSED>(out_h, kh, s.stride_h, s.padding_h, s.dilation_h, s.h);
+                if (h < 0) continue;
+                for (long long kw = 0; kw < s.kernel_w; ++kw) {
+                    const long long w = source<TRANSPOSED>(out_w, kw, s.stride_w, s.padding_w, s.dilation_w, s.w);
+                    if (w < 0) continue;
+                    const double shared = factor(to_float(channel[((d * s.h + h) * s.w + w) * in.place]));
+                    const long long at = c * next + ((kd * s.kernel_h + kh) * s.kernel_w + kw) * of.place;
+#pragma unroll
+                    for (int e = 0; e < kEach; ++e) sums[e] += shared * double(factor(to_float(windows[e][at])));
+                }
+            }
+        }
+#pragma unroll
+        for (int e = 0; e < kEach; ++e) totals[e] += sums[e];
+    }
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) y[image * out.image + channels[e] * out.channel + place * out.place] = from_float<Element>((float)totals[e]);
 }

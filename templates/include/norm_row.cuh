@@ -56,6 +56,18 @@ struct Norm {
         mean += apart * part;
         count = all;
     }
+    // meet merges the states of all threads of a team at once: `sum` adds up what each has. So they divide
+    // once, where merging two by two takes a division each time.
+    template <class Sum>
+    __device__ __forceinline__ void meet(Sum sum) {
+        settle();
+        if (Centered) {
+            const Real all = sum(count), middle = all > 0 ? sum(count * mean) / all : Real(0), apart = mean - middle;
+            if (count > 0) squares += count * apart * apart;
+            count = all, mean = middle;
+        }
+        squares = sum(squares);
+    }
     __device__ __forceinline__ void finish(const Seen& seen, Weights& weights) {
         settle();
         squares = 1 / sqrt(squares / seen.length + Real(weights.eps));
@@ -83,9 +95,26 @@ struct Norm {
     }
     template <int Count>
     __device__ __forceinline__ static void load_weights(float (&to)[Count], const Element* from, long long j, long long plane) {
-        if (from && plane == 1) return load_elements<Count>(to, from + j);
+        if (from && plane == 1) return load_side_by_side(to, from + j);
         const bool one = plane % Count == 0;  // of a channel
 #pragma unroll
         for (int e = 0; from && e < Count; ++e) to[e] = one && e > 0 ? to[0] : read_only(from + static_cast<unsigned long long>(j + e) / plane);
+    }
+    // No thread writes weights: so a load waits for no answer that is stored before.
+    template <int Count>
+    __device__ __forceinline__ static void load_side_by_side(float (&to)[Count], const Element* from) {
+        constexpr int kWords = Count * sizeof(Element) / 4;
+        if constexpr (kWords == 0) {
+            to[0] = read_only(from);
+        } else {
+            typedef typename FloatVector<kWords>::type Vector;
+            float words[kWords];
+            unpack_vector(words, __ldg(reinterpret_cast<const Vector*>(from)));
+            if constexpr (kOf16Bits)
+                unpack_pairs<Element, kWords>(to, words);
+            else
+#pragma unroll
+                for (int e = 0; e < Count; ++e) to[e] = words[e];
+        }
     }
 };

@@ -227,9 +227,27 @@ __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, co
     }
 }
 
-// merge_team merges the states of a team. All of its threads know the result.
+// TeamSum adds up what the threads of a team have, always in one order. All of them know the sum.
+struct TeamSum {
+    __device__ __forceinline__ float operator()(float own) const {
+#pragma unroll
+        for (int apart = 1; apart < (TEAM < 32 ? TEAM : 32); apart *= 2) own += __shfl_xor_sync(0xffffffffu, own, apart);
+        if constexpr (TEAM > 32) {
+            __shared__ float sums[THREADS / 32];
+            __syncthreads();  // those of a sum before are read
+            if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = own;
+            __syncthreads();
+            own = sums[threadIdx.x / TEAM * (TEAM / 32) + threadIdx.x % (TEAM / 32)];
+#pragma unroll
+            for (int apart = 1; apart < TEAM / 32; apart *= 2) own += __shfl_xor_sync(0xffffffffu, own, apart);
+        }
+        return own;
+    }
+};
+
+// meet_team merges the states of a team: two by two, or all at once where a state can.
 template <class Row>
-__device__ __forceinline__ Row merge_team(Row state) {
+__device__ __forceinline__ Row meet_team(Row state, long) {
     constexpr int kInWarp = kColumns ? 1 : TEAM < 32 ? TEAM : 32;  // threads that follow each other
 #pragma unroll
     for (int apart = 1; apart < kInWarp; apart *= 2) state = merged(state, apart);
@@ -248,6 +266,19 @@ __device__ __forceinline__ Row merge_team(Row state) {
         }
     }
     return state;
+}
+
+template <class Row>
+__device__ __forceinline__ auto meet_team(Row state, int) -> decltype(state.meet(TeamSum()), Row()) {
+    if constexpr (kColumns) return meet_team(state, 0L);
+    state.meet(TeamSum());
+    return state;
+}
+
+// merge_team does so. All threads of the team know the result.
+template <class Row>
+__device__ __forceinline__ Row merge_team(const Row& state) {
+    return meet_team(state, 0);
 }
 
 // merge_cluster merges those of a cluster of blocks that has a row.

@@ -5,6 +5,8 @@
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_take(const Element* __restrict__ x, float* __restrict__ states) { take_apart(x, states); }
 
+extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_merge(float* states) { merge_apart(states); }
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     rows_apart_give(const Element* __restrict__ x, const float* __restrict__ states, Answer* __restrict__ y) {
     give_apart(x, states, y, WEIGHTS);

@@ -97,6 +97,7 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
         } while (row_at(drawn) == row);
         if (row_at(drawn) < OUTER) fetch(Vectors(row_at(drawn), drawn % SPLIT), x);
         const Row<float> all = row_of<Row<float>>(reinterpret_cast<const unsigned*>(parts), turns.read + row);
+        __syncthreads();  // merge_team's memory is free
         while (count-- > 0) {
             const Vectors of(row, mine[count]);
             Row<float> state = all;

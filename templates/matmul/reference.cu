@@ -1,11 +1,43 @@
-// matmul, reference: one thread an output, added up in double.
+// matmul, reference: added up in double. A thread has eight outputs of a column, which share a factor.
 //
 // In math mode tf32 both factors are rounded to TF32 first. Their product has 22
 // significant bits, so that sums in double are exact for all that matters.
 #include "compiled_sizes.cuh"
 
+constexpr int kEach = kTriangular ? 1 : 8; // rows; those of a triangle have other parts of k
+
 extern "C" __global__ void matmul_reference(const Element* __restrict__ a, const Element* __restrict__ b,
                                             const Element* __restrict__ bias, Element* __restrict__ y) {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < (long long)BATCH * M * N) y[i] = matmul_plain<double>(a, b, BIAS ? bias : nullptr, Sizes(), i);
+    const Sizes s;
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x, parts = (s.m + kEach - 1) / kEach;
+    if (i >= BATCH * parts * s.n) return;
+    if constexpr (kEach == 1) {
+        y[i] = matmul_plain<double>(a, b, BIAS ? bias : nullptr, s, i);
+        return;
+    }
+    const long long column = i % s.n, first = i / s.n % parts * kEach, batch = i / s.n / parts;
+    const Element* right = b + (s.broadcast_b ? 0 : batch) * s.k * s.n + column * (s.transpose_b ? s.k : 1);
+    const long long left_step = s.transpose_a ? s.m : 1, right_step = s.transpose_b ? 1 : s.n;
+    const Element* left[kEach];
+    long long rows[kEach]; // the last is there again where there are no more
+    double totals[kEach];
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) {
+        rows[e] = first + e < s.m ? first + e : s.m - 1;
+        left[e] = a + (s.broadcast_a ? 0 : batch) * s.m * s.k + rows[e] * (s.transpose_a ? 1 : s.k);
+        totals[e] = BIAS ? to_float(bias[column]) : 0.0f;
+    }
+    // Sums of sums, as in plain.cuh.
+    for (long long from = 0; from < s.k; from += 64) {
+        double sums[kEach] = {};
+        for (long long k = from; k < s.k && k < from + 64; ++k) {
+            const double shared = factor(to_float(right[k * right_step]));
+#pragma unroll
+            for (int e = 0; e < kEach; ++e) sums[e] += double(factor(to_float(left[e][k * left_step]))) * shared;
+        }
+#pragma unroll
+        for (int e = 0; e < kEach; ++e) totals[e] += sums[e];
+    }
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) y[(batch * s.m + rows[e]) * s.n + column] = from_float<Element>(activated((float)totals[e]));
 }

@@ -109,6 +109,9 @@ func (f *Field) BestMS() float64 {
 	return f.Trials[f.best].Time.Median
 }
 
+// IsUntuned tells whether a configuration is the baseline's.
+func (f *Field) IsUntuned(id int64) bool { return id == f.baseline }
+
 // Untuned is the trial of the baseline, nil if there is none yet.
 func (f *Field) Untuned() *trial.Trial {
 	if at, tried := f.at[f.baseline]; tried {

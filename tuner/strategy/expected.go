@@ -22,7 +22,7 @@ type Expected struct {
 	of     func(id int64) (score float64, ok bool, err error)
 	usual  float64 // loss of configurations of which nothing is expected
 	mu     sync.Mutex
-	losses map[int64]float64 // logarithms of scores
+	losses map[int64]float64 // logarithms of scores; NaN: nothing is expected
 	sorted []int64           // those that were looked at, the lowest first
 }
 
@@ -89,21 +89,30 @@ func (e *Expected) loss(id int64) float64 {
 	if e == nil {
 		return 0
 	}
+	x := e.look(id)
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return e.usual
+	}
+	return x
+}
+
+// look is the logarithm of a configuration's score, NaN where nothing is expected.
+func (e *Expected) look(id int64) float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x, known := e.losses[id]
 	if !known {
 		score, ok, err := e.of(id)
 		if x = math.Log(score); !ok || err != nil {
-			x = e.usual
+			x = math.NaN()
 		}
 		e.losses[id] = x
 	}
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return e.usual
-	}
 	return x
 }
+
+// Expects tells whether something is expected of a configuration.
+func (e *Expected) Expects(id int64) bool { return e != nil && !math.IsNaN(e.look(id)) }
 
 // clearly is how many times less is expected of a configuration that clearly promises more.
 const clearly = 1.5
@@ -113,13 +122,13 @@ func (e *Expected) PromiseMore(some, others []int64) bool {
 	least := func(ids []int64) float64 {
 		x := math.Inf(1) // nothing is expected of what was not made to be fast
 		for _, id := range ids {
-			if score, ok, err := e.of(id); ok && err == nil {
-				x = min(x, score)
+			if e.Expects(id) {
+				x = min(x, e.look(id))
 			}
 		}
 		return x
 	}
-	return e != nil && clearly*least(some) < least(others)
+	return least(some)+math.Log(clearly) < least(others)
 }
 
 // Likely lists n configurations of which the least is expected, the lowest first. Each part

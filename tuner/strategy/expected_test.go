@@ -70,3 +70,25 @@ func TestExpect(t *testing.T) {
 		t.Errorf("got %v, want %v", err, broken)
 	}
 }
+
+// Clearly less must be expected; nothing is less than what is not known, and nothing known promises nothing.
+func TestPromiseMore(t *testing.T) {
+	e, err := strategy.Expect(gridSpace(t, 9, 9), 1, func(id int64) (float64, bool, error) { return float64(id), id < 81, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		some, others []int64
+		want         bool
+	}{
+		{[]int64{10}, []int64{16}, true}, {[]int64{10}, []int64{14}, false}, {[]int64{10, 30}, []int64{99}, true}, {[]int64{99}, []int64{30}, false},
+		{[]int64{10}, nil, true}, {nil, nil, false}, {nil, []int64{10}, false}, {[]int64{0}, []int64{0}, false},
+	} {
+		if got := e.PromiseMore(c.some, c.others); got != c.want {
+			t.Errorf("%v promises more than %v: %v, want %v", c.some, c.others, got, c.want)
+		}
+	}
+	if (*strategy.Expected)(nil).PromiseMore([]int64{1}, []int64{2}) || e.Expects(99) || !e.Expects(8) {
+		t.Error("what nothing is expected of promises nothing")
+	}
+}

@@ -3,6 +3,7 @@
 A call costs the host little: plans are found by a key, and a plan's arguments are packed once. With
 the library that `autotune pack --torch-stable-abi` builds no Python runs below the dispatcher.
 """
+import contextlib
 import ctypes
 import functools
 import json
@@ -212,7 +213,20 @@ def eager(call, *arguments):
     try:
         return call(*arguments)
     except RuntimeError as error:
-        raise (native().cause(error) if native() else error)
+        raise cause(error)
+
+
+def cause(error):
+    """What went wrong in Python, where that is why the library fails."""
+    return native().cause(error) if native() else error
+
+
+changed = torch.autograd.graph.increment_version  # notes that a tensor was written over
+with contextlib.suppress(AttributeError, TypeError):
+    torch._C._increment_version((torch.empty(0),))  # what is behind it, which in a model's small calls is cheaper
+
+    def changed(t):
+        torch._C._increment_version((t,))
 
 
 class Kernels:
@@ -267,8 +281,11 @@ class Kernels:
             self.in_place = getattr(call_in_place, "_op", call_in_place)
 
     def renew(self, *arguments):
-        eager(self.in_place, *arguments)
-        torch.autograd.graph.increment_version(arguments[0])
+        try:
+            self.in_place(*arguments)
+        except RuntimeError as error:
+            raise cause(error)
+        changed(arguments[0])
 
     def tuned(self, settings, shapes, dtype, device, mode="", last=False):
         """The kernel that was made for a problem as its tensors lie; None where the general one alone computes it."""
@@ -298,6 +315,9 @@ class Call(Function):
     def renew(self, settings, tensors, mode=""):
         """The function's output in the place of its first tensor, which it gives back."""
         first = tensors[0]
+        if first.is_contiguous() and not is_compiling() and not (first.requires_grad and torch.is_grad_enabled()):  # what a model mostly asks for
+            self.kernels.renew(first, *self.missing, settings, mode)
+            return first
         last, asked = lies_last(first), graded(tensors)
         if asked or is_compiling() or not (last or first.is_contiguous()):  # a compiler needs no copy for it
             return first.copy_(self.run(settings, (first.clone() if asked else first,), mode))

@@ -18,7 +18,9 @@ const (
 	hopeless      = 2.0  // racing drops a variant whose samples all exceed the best time this many times,
 	behindBy      = 1.01 // one that surely exceeds it this many times,
 	fewestToDrop  = 2    // after so many samples,
-	fewestToKnow  = 8    // one of so many samples may be known well enough
+	fewestToKnow  = 8    // one of so many samples may be known well enough,
+	costly        = 50 * time.Millisecond
+	costlyWidth   = 0.01 // where they took longer, with an interval of this share
 	firstLaunch   = 1.5  // and one whose verifying launch exceeds it this many times,
 	firstLaunchMS = 1.0  // if that took so long that what a first launch costs is little of it
 	firstSpellMS  = 2.0  // length of the spell before the first look, when racing
@@ -79,13 +81,18 @@ func (s *Sampling) Lost(launchMS float64) bool {
 }
 
 // known tells whether so many samples already say what they can: medians less than
-// the resolution apart tie in any case, and the finals take samples anew.
+// the resolution apart tie in any case, and the finals take samples anew. While one long
+// launch is known better than that, others are not tried.
 func (s *Sampling) known(taken int) bool {
 	if taken < fewestToKnow {
 		return false
 	}
 	t := trial.Summarise(s.Samples, 1)
-	return t.CI95[1]-t.CI95[0] <= trial.Resolution*t.Median
+	width := trial.Resolution
+	if s.Spent > costly {
+		width = costlyWidth
+	}
+	return t.CI95[1]-t.CI95[0] <= width*t.Median
 }
 
 // behind tells whether racing is lost.

@@ -138,3 +138,15 @@ func TestBatchFor(t *testing.T) {
 		}
 	}
 }
+
+// Where launches are long, an interval of 1 % is narrow enough: others are tried meanwhile.
+func TestCostlySamples(t *testing.T) {
+	for spent, enough := range map[time.Duration]bool{10 * time.Millisecond: false, 60 * time.Millisecond: true} {
+		for best, racing := range map[float64]bool{0: false, 6.5: true} {
+			s := Sampling{Protocol: device.DefaultProtocol(), Best: best, Spent: spent, Samples: []float64{6.48, 6.49, 6.5, 6.5, 6.51, 6.52, 6.49, 6.51}}
+			if got := s.Next(6.6) == 0; got != (enough && racing) {
+				t.Errorf("after %v beside %g ms, enough is %v", spent, best, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package export
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// solutionModel is what a benchmark's reader of solutions asks for: of each field, by its path, a form
+// that its JSON has. A field that may be absent ends with ?. Elements of a list have [].
+type solutionModel map[string]string
+
+// What all text that must be there has, and other forms.
+const (
+	someText = `"(?s:.+)"`
+	anyText  = `"(?s:.*)"`
+	aTruth   = `true|false`
+)
+
+// solutionModels are the benchmarks' models in facts: flashinfer_bench/data/solution.py at the commit
+// 40e6ca7844b5, and src/sol_execbench/core/data/solution.py at 5b0f5904f390.
+var solutionModels = map[string]solutionModel{
+	"flashinfer-bench": {
+		"name": someText, "definition": someText, "author": someText, "description?": anyText, "sources[].path": someText, "sources[].content": someText,
+		"spec.language": `"(python|triton|cpp|cuda|tilelang)"`, "spec.target_hardware[]": anyText, "spec.entry_point": someText, "spec.dependencies[]?": someText,
+		"spec.destination_passing_style?": aTruth, "spec.binding?": `"(tvm-ffi|torch)"`,
+	},
+	"sol-execbench": {
+		"name": someText, "definition": someText, "author": someText, "description?": anyText, "sources[].path": someText, "sources[].content": someText,
+		"spec.languages[]": `"(cutlass|cudnn|cublas|cuda_cpp)"`, "spec.target_hardware[]": `"(B200|LOCAL)"`, "spec.entry_point": someText,
+		"spec.dependencies[]?": someText, "spec.destination_passing_style?": aTruth, "spec.binding?": `"torch"`, "spec.compile_options.cflags[]?": anyText,
+		"spec.compile_options.cuda_cflags[]?": anyText, "spec.compile_options.ld_flags[]?": anyText,
+	},
+}
+
+// takes says why the benchmark would refuse a document. A field that it does not know is a fault, too:
+// it would be passed over.
+func (m solutionModel) takes(document map[string]any) error {
+	found := map[string][]string{}
+	var walk func(at string, x any)
+	walk = func(at string, x any) {
+		switch x := x.(type) {
+		case map[string]any:
+			for name, inner := range x {
+				walk(strings.TrimPrefix(at+"."+name, "."), inner)
+			}
+		case []any:
+			for _, inner := range x {
+				walk(at+"[]", inner)
+			}
+		default:
+			text, _ := json.Marshal(x)
+			found[at] = append(found[at], string(text))
+		}
+	}
+	walk("", document)
+	for field, form := range m {
+		name, optional := strings.CutSuffix(field, "?")
+		if len(found[name]) == 0 && !optional {
+			return fmt.Errorf("%s is missing", name)
+		}
+		for _, text := range found[name] {
+			if !regexp.MustCompile(`^(` + form + `)$`).MatchString(text) {
+				return fmt.Errorf("%s is %.40s; want %s", name, text, form)
+			}
+		}
+		delete(found, name)
+	}
+	for name := range found {
+		return fmt.Errorf("there is no field %s", name)
+	}
+	spec, sources := document["spec"].(map[string]any), map[string]bool{}
+	for _, s := range document["sources"].([]any) {
+		name := s.(map[string]any)["path"].(string)
+		if path.IsAbs(name) || slices.Contains(strings.Split(name, "/"), "..") || sources[name] {
+			return fmt.Errorf("the source %s leaves its folder, or is there twice", name)
+		}
+		sources[name] = true
+	}
+	entry := spec["entry_point"].(string)
+	if file, _, _ := strings.Cut(entry, "::"); strings.Count(entry, "::") != 1 || !sources[file] || path.Ext(file) != ".cu" {
+		return fmt.Errorf("the entry point %s is no function of a source in CUDA", entry)
+	}
+	return nil
+}
+
+// The models refuse what the benchmarks refuse.
+func TestSolutionModels(t *testing.T) {
+	const whole = `{"name":"a","definition":"b","author":"c","spec":{"language":"cuda","target_hardware":["cuda"],"entry_point":"k.cu::run"},"sources":[{"path":"k.cu","content":"x"}]}`
+	for _, c := range []struct{ old, new, want string }{
+		{"", "", ""},
+		{`"name":"a"`, `"name":""`, "name is"},
+		{`"author":"c",`, "", "author is missing"},
+		{`"cuda","target`, `"cuda_cpp","target`, "spec.language is"},
+		{`["cuda"]`, `[]`, "spec.target_hardware[] is missing"},
+		{`"name"`, `"title":"x","name"`, "there is no field title"},
+		{"k.cu::run", "run", "the entry point"},
+		{"k.cu::run", "other.cu::run", "the entry point"},
+		{`"path":"k.cu"`, `"path":"../k.cu"`, "leaves its folder"},
+		{`}]}`, `},{"path":"k.cu","content":"y"}]}`, "there twice"},
+	} {
+		var document map[string]any
+		if err := json.Unmarshal([]byte(strings.Replace(whole, c.old, c.new, 1)), &document); err != nil {
+			t.Fatal(err)
+		}
+		err := solutionModels["flashinfer-bench"].takes(document)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s for %s: %v, want %q", c.new, c.old, err, c.want)
+		}
+	}
+}
