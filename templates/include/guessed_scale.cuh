@@ -1,7 +1,7 @@
 // guessed_scale.cuh: the powers of two of tensor_scales.cuh, without a launch that reads all factors before they are
 // made. A sample guesses the power. Blocks that make factors by it find the largest magnitude meanwhile, each of its
 // share. The next launch makes them again where that would pass the range of fp16. That is seldom: the guess leaves room
-// for magnitudes four to eight times as large as the sample's.
+// for magnitudes eight times as large as the sample's, or more.
 //
 // `scales` has room for MAKING_BLOCKS numbers of the input, and as many of the weights. Behind them are both guesses, and
 // the inverses of what holds. Blocks have 256 threads, and all of a block call these functions.
@@ -20,12 +20,17 @@ __device__ __forceinline__ unsigned largest_of_block(unsigned most) {
     return most;
 }
 
-// sampled is the largest of a thread's elements of a sample. They are an odd number apart, so that they are of all channels.
+// sampled is the largest of a thread's elements of a sample: of 512 in 16 places, whole lines of the L2. Thousands of
+// single elements would be as many sectors, for every block.
 __device__ __forceinline__ unsigned sampled(const Element* from, long long count) {
-    constexpr int each = 4;
+    constexpr int each = 2;
+    const long long runs = count / 32;
     unsigned most = 0;
 #pragma unroll
-    for (int i = 0; i < each; ++i) most = max(most, as_magnitude(to_float(from[(threadIdx.x + i * 256) * (count / (256 * each) | 1) % count])));
+    for (int i = 0; i < each; ++i) {
+        const long long run = runs > 0 ? (threadIdx.x / 32 + i * 8) * (runs / (8 * each) | 1) % runs : 0, at = run * 32 + threadIdx.x % 32;
+        if (at < count) most = max(most, as_magnitude(to_float(from[at])));
+    }
     return most;
 }
 
