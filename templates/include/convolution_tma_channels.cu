@@ -68,8 +68,8 @@ struct PixelsOutput : ChannelsOutput<Pixels, kOut> {
         const GuessedScales scales = {given.scales};
         if (kScaled) inverses[0] = scales.inverse(the_input), inverses[1] = scales.inverse(the_weights);
     }
-    __device__ __forceinline__ float value(float sum, int row, int channel) const {
-        return ChannelsOutput::value(kScaled ? unscaled(sum, inverses[0], inverses[1]) : sum, row, channel);
+    __device__ __forceinline__ float value(float sum, int row, float bias) const {
+        return ChannelsOutput::value(kScaled ? unscaled(sum, inverses[0], inverses[1]) : sum, row, bias);
     }
 };
 
