@@ -15,9 +15,8 @@ struct ChannelsOutput {
     bool biased;
     __device__ __forceinline__ ChannelsOutput(const Tile& tile, Given given)
         : biases(given + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup), biased(BIAS && tile.split == 0) {}
-    __device__ __forceinline__ float value(float sum, int, int channel) const {
-        return biased && channel < OutGroup ? sum + read_only(biases + channel) : sum;
-    }
+    __device__ __forceinline__ float2 beside(int channel) const { return biased ? pair_at(biases, channel, OutGroup) : make_float2(0.0f, 0.0f); }
+    __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }
     __device__ __forceinline__ Stored* line(Stored* y, int row) const {
         const long long pixel = Pixels::of(row);
         return pixel < 0 ? nullptr : y + pixel * C_OUT + first;

@@ -14,15 +14,15 @@
 //
 // In math mode tf32 ties are rounded away, which the copy engine does not do. Consumers round pixels on their way
 // through registers (ROWS_EXACT), or the launch that makes the maps does it before (PIXELS_MADE). That launch makes
-// weights, too: rounded, or with zeros between. With SCALED it makes fp16 of both, times powers of two that another
-// launch finds (tensor_scales.cuh): the same factors, at twice the rate.
+// weights, too: rounded, or with zeros between. With SCALED it makes fp16 of both, times powers of two that it guesses
+// (guessed_scale.cuh): the same factors, at twice the rate. Another launch makes them again where a guess was wrong.
 //
 // What the tunables trade, but for those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES  large boxes are fewer copies; small ones fit into what is to be computed
 #define WHOLE_ROWS
 #include "channel_boxes.cuh"
-#include "block_scale.cuh"
 #include "channels_output.cuh"
+#include "guessed_scale.cuh"
 #include "place.cuh"
 #include "plain_convolution.cuh"
 
@@ -61,14 +61,15 @@ struct Pixels {
 struct PixelsOutput : ChannelsOutput<Pixels, kOut> {
     struct Given {
         const Element* biases;
-        const float* scales;
+        float* scales;
     };
     float inverses[2];
     __device__ __forceinline__ PixelsOutput(const Tile& tile, const Given& given) : ChannelsOutput(tile, given.biases) {
-        if (kScaled) inverses[0] = inverse_of(given.scales, the_input), inverses[1] = inverse_of(given.scales, the_weights);
+        const GuessedScales scales = {given.scales};
+        if (kScaled) inverses[0] = scales.inverse(the_input), inverses[1] = scales.inverse(the_weights);
     }
-    __device__ __forceinline__ float value(float sum, int row, int channel) const {
-        return ChannelsOutput::value(kScaled ? unscaled(sum, inverses[0], inverses[1]) : sum, row, channel);
+    __device__ __forceinline__ float value(float sum, int row, float bias) const {
+        return ChannelsOutput::value(kScaled ? unscaled(sum, inverses[0], inverses[1]) : sum, row, bias);
     }
 };
 
@@ -130,38 +131,44 @@ __device__ __forceinline__ float made(float x, const PowerScale& scale) {
     return kScaled ? rounded * scale.power : rounded;
 }
 
-// make_weights makes weights of folded groups, with zeros between.
-__device__ __forceinline__ void make_weights(Factor* to, const Element* weight, const PowerScale& scale) {
+// make_weights makes weights of folded groups, with zeros between, and gives the largest of a thread's.
+__device__ __forceinline__ unsigned make_weights(Factor* to, const Element* weight, const PowerScale& scale) {
     constexpr long long depth = static_cast<long long>(kIn) * kTaps;
+    unsigned most = 0;
     for (long long i = blockIdx.x * 256ll + threadIdx.x; i < C_OUT * depth; i += gridDim.x * 256ll) {
         const int channel = i % kIn, out = i / depth;
         const bool meet = channel / C_GROUP == out % kOut / C_OUT_GROUP;
-        to[i] = from_float<Factor>(meet ? made(read_only(weight + i / kIn * C_GROUP + channel % C_GROUP), scale) : 0.0f);
+        const float w = meet ? read_only(weight + i / kIn * C_GROUP + channel % C_GROUP) : 0.0f;
+        to[i] = from_float<Factor>(made(w, scale));
+        if (kScaled) most = max(most, as_magnitude(w));
     }
+    return most;
 }
 
-__device__ __forceinline__ void make_pixels(Factor* to, const Element* x, const PowerScale& scale) {
+constexpr long long kInputs = static_cast<long long>(C) * W * H * D * N, kWeights = static_cast<long long>(C_GROUP) * kTaps * C_OUT;
+
+// make_pixels does the same of pixels.
+__device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, const PowerScale& scale) {
     constexpr int width = 16 / sizeof(Factor);  // of a vector: C is a multiple
-    constexpr long long vectors = static_cast<long long>(C) * W * H * D * N / width;
+    unsigned most = 0;
 #pragma unroll 4
-    for (long long i = blockIdx.x * 256ll + threadIdx.x; i < vectors; i += gridDim.x * 256ll) {
+    for (long long i = blockIdx.x * 256ll + threadIdx.x; i < kInputs / width; i += gridDim.x * 256ll) {
         float v[width];
 #pragma unroll
         for (int j = 0; j < width; j += 4) load_elements<4>(v + j, x + i * width + j);
 #pragma unroll
-        for (int j = 0; j < width; ++j) v[j] = made(v[j], scale);
+        for (int j = 0; j < width; ++j) {
+            if (kScaled) most = max(most, as_magnitude(v[j]));
+            v[j] = made(v[j], scale);
+        }
         store_elements<width>(to + i * width, v);
     }
+    return most;
 }
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(512)
-    convolution_tma_channels_largest(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales) {
-    find_largest_of_convolution(x, weight, channel_scales);
-}
-
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 8)  // all at once
     convolution_tma_channels_map(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
                                  float* __restrict__ maps, float* __restrict__ made_weight, float* __restrict__ made_pixels) {
     Factor *const weights = reinterpret_cast<Factor*>(made_weight), *const pixels = reinterpret_cast<Factor*>(made_pixels);
@@ -174,20 +181,34 @@ extern "C" __global__ void __launch_bounds__(256)
     if (blockIdx.x == 0 && threadIdx.x < 64) make_maps(maps, rows, columns);
     begin_dependents();
     if constexpr (kScaled) {
-        wait_for_launches();
-        const PowerScale of_input = block_scale<the_input>(channel_scales), of_weights = block_scale<the_weights>(channel_scales);
-        if (blockIdx.x == 0 && threadIdx.x == 0) keep_inverse(channel_scales, the_input, of_input), keep_inverse(channel_scales, the_weights, of_weights);
-        make_weights(weights, weight, of_weights);
-        make_pixels(pixels, x, of_input);
+        const GuessedScales scales = {channel_scales};
+        const unsigned samples[2] = {sampled(x, kInputs), sampled(weight, kWeights)};
+        const PowerScale of_input = guessed_scale(samples[the_input]), of_weights = guessed_scale(samples[the_weights]);
+        scales.leave(the_weights, of_weights, make_weights(weights, weight, of_weights));
+        scales.leave(the_input, of_input, make_pixels(pixels, x, of_input));
     } else {
         if constexpr (WEIGHTS_MADE) make_weights(weights, weight, PowerScale(0));
         if constexpr (PIXELS_MADE) make_pixels(pixels, x, PowerScale(0));
     }
 }
 
+// What was made by a guess that does not hold is made again.
+extern "C" __global__ void __launch_bounds__(256)
+    convolution_tma_channels_again(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
+                                   float* __restrict__ made_weight, float* __restrict__ made_pixels) {
+    begin_dependents();
+    wait_for_launches();
+    if constexpr (kScaled) {
+        const GuessedScales scales = {channel_scales};
+        const unsigned left[2] = {scales.left(the_input), scales.left(the_weights)};
+        scales.again(the_weights, left[the_weights], [=](const PowerScale& scale) { make_weights(reinterpret_cast<Factor*>(made_weight), weight, scale); });
+        scales.again(the_input, left[the_input], [=](const PowerScale& scale) { make_pixels(reinterpret_cast<Factor*>(made_pixels), x, scale); });
+    }
+}
+
 #if SHARING > 0  // behind the two maps is which warps have left sums (shared_tiles.cuh)
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_channels(float* __restrict__ maps, const float* __restrict__ channel_scales, const Element* __restrict__ x,
+    convolution_tma_channels(float* __restrict__ maps, float* __restrict__ channel_scales, const Element* __restrict__ x,
                              const Element* __restrict__ weight, const Element* __restrict__ bias, Element* __restrict__ y, float* __restrict__ left) {
     extern __shared__ __align__(1024) uint4 memory[];
     const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
@@ -195,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_channels(const float* __restrict__ maps, const float* __restrict__ channel_scales, const Element* __restrict__ x,
+    convolution_tma_channels(const float* __restrict__ maps, float* __restrict__ channel_scales, const Element* __restrict__ x,
                              const Element* __restrict__ weight, const Element* __restrict__ bias, Stored* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
     const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);

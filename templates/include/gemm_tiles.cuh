@@ -20,7 +20,8 @@
 //                    first a multiple of 32. Where columns lie side by side, and rows do not, it
 //                    is kWholeRows: line(y, row) is where a row's column 0 lies, null if there
 //                    is none, and store(line, first, words) stores eight columns from `first` on, words as they are there;
-//                    value(sum, row, column) makes what is stored of a sum
+//                    beside(column) is what a column and the next have in all rows, as biases, and
+//                    value(sum, row, beside) makes what is stored of a sum
 //   kMasked          whether factors that do not meet are multiplied by zeros (mended.cuh)
 //   Plain            gives an output of its index, as its definition says, if kMasked
 //
@@ -276,25 +277,40 @@ __device__ __forceinline__ void store_columns(Stored* line, int first, int colum
         store_columns<1>(line, first, columns, words);
 }
 
+// pair_at are two elements side by side, from an even index on, as far as there are any.
+template <class T>
+__device__ __forceinline__ float2 pair_at(const T* from, int index, int count) {
+    float v[2] = {};
+    if (count % 2 == 0) {
+        if (index < count) load_elements<2>(v, from + index);
+    } else {
+        if (index < count) v[0] = read_only(from + index);
+        if (index + 1 < count) v[1] = read_only(from + index + 1);
+    }
+    return make_float2(v[0], v[1]);
+}
+
 // store_lines is store_sums where columns lie side by side in the output. Four threads that have
 // pairs of the same columns exchange them, so that each has eight neighbours. The last piece may lack some.
 template <class Output, class Stored>
 __device__ __forceinline__ void store_lines(const Sums& sums, const Output& output, Stored* y, int row, int column) {
-    const int lane = threadIdx.x % 32, pair = lane % 4 * 2;
+    const int lane = threadIdx.x % 32, own = row + lane / 4;
+    Stored* const lines[2] = {output.line(y, own), output.line(y, own + 8)};
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const int own = row + half * 8 + lane / 4;
-        Stored* const line = output.line(y, own);
+    for (int piece = 0; piece < (COLUMNS + 31) / 32; ++piece) {
+        const int first = column + piece * 32, eights = COLUMNS / 8 - piece * 4;  // that there are
+        float2 beside[4] = {};
 #pragma unroll
-        for (int piece = 0; piece < (COLUMNS + 31) / 32; ++piece) {
-            const int first = column + piece * 32, eights = COLUMNS / 8 - piece * 4;  // that there are
+        for (int j = 0; j < 4 && j < eights; ++j) beside[j] = output.beside(first + 8 * j + lane % 4 * 2);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
             constexpr int apart = sizeof(Stored) / 2;  // words of a pair of outputs
             float words[4 * apart];
             unsigned even[4] = {}, odd[4] = {};  // of 16 bits, pairs
 #pragma unroll
             for (int j = 0; j < 4 && j < eights; ++j) {
                 const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
-                const float low = output.value(s[0], own, first + 8 * j + pair), high = output.value(s[1], own, first + 8 * j + pair + 1);
+                const float low = output.value(s[0], own + 8 * half, beside[j].x), high = output.value(s[1], own + 8 * half, beside[j].y);
                 if constexpr (sizeof(Stored) == 2)
                     even[j] = Pair<Stored>::pack(low, high);
                 else
@@ -307,7 +323,7 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
                 words[apart * i] = __uint_as_float(even[i]);
                 if constexpr (apart > 1) words[apart * i + 1] = __uint_as_float(odd[i]);
             }
-            if (line && lane % 4 < eights) output.store(line, first + 8 * (lane % 4), words);
+            if (lines[half] && lane % 4 < eights) output.store(lines[half], first + 8 * (lane % 4), words);
         }
     }
 }

@@ -35,7 +35,8 @@ struct Work : ConvolutionWork {
         __device__ __forceinline__ Output(const Tile& tile, Given given)
             : bias(given + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * pixels()),
               biased(BIAS && tile.split == 0) {}
-        __device__ __forceinline__ float value(float sum, int channel, int) const {
+        __device__ __forceinline__ float2 beside(int) const { return make_float2(0.0f, 0.0f); }
+        __device__ __forceinline__ float value(float sum, int channel, float) const {
             return biased && channel < C_OUT_GROUP ? sum + read_only(bias + channel) : sum;
         }
         __device__ __forceinline__ Stored* line(Stored* y, int channel) const {

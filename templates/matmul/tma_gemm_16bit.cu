@@ -28,7 +28,8 @@ struct LinesOutput {
     template <class Tile>
     __device__ __forceinline__ LinesOutput(const Tile& tile, Given given)
         : biases(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
-    __device__ __forceinline__ float value(float sum, int, int column) const { return biased && column < N ? sum + read_only(biases + column) : sum; }
+    __device__ __forceinline__ float2 beside(int column) const { return biased ? pair_at(biases, column, N) : make_float2(0.0f, 0.0f); }
+    __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }
     __device__ __forceinline__ Leaving* line(Leaving* y, int row) const { return row < M ? y + first + static_cast<long long>(row) * N : nullptr; }
     __device__ __forceinline__ void store(Leaving* line, int column, const float* words) const { store_columns(reinterpret_cast<Stored*>(line), column, N, words); }
 };

@@ -376,6 +376,30 @@ var shimCases = []struct {
 		want: func(int) float32 { return 1 },
 	},
 	{
+		name: "powers of two that a sample guesses, until larger factors come",
+		source: `#define MAKING_BLOCKS 1
+		enum { N, C, D, H, W, KERNEL_D, KERNEL_H, KERNEL_W, C_GROUP, C_OUT, MATH_TF32 }; // of no problem
+		#include "guessed_scale.cuh"
+		extern "C" __global__ void k(const float* x, float* y) {
+			__shared__ float room[6];
+			const GuessedScales scales = {room};
+			const PowerScale guessed = guessed_scale(sampled(x, 4099));
+			float made = 0.0f;
+			const auto makes = [&](const PowerScale& scale) { made = scale.power; };
+			scales.leave(the_input, guessed, as_magnitude(x[threadIdx.x]));
+			scales.leave(the_weights, guessed, as_magnitude(threadIdx.x == 77 ? -17.0f * 4098.0f : 1.0f));
+			__syncthreads();
+			scales.again(the_input, scales.left(the_input), makes);
+			y[0] = made == 0.0f && guessed.power == 2.0f && scales.inverse(the_input) == 0.5f; // 2^12 and more
+			scales.again(the_weights, scales.left(the_weights), makes);
+			__syncthreads();
+			y[1] = made == 0.25f && scales.inverse(the_weights) == 4.0f; // at most 2^15
+			y[2] = scales.inverse(the_input) == 0.5f;
+		}`,
+		launch: threads(1, 256), in: 4099, out: 3,
+		want: func(int) float32 { return 1 },
+	},
+	{
 		name: "asynchronous copies arrive with the wait, group by group",
 		source: `#include "async_copy.cuh"
 		extern "C" __global__ void k(const float* x, float* y) {
