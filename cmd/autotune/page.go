@@ -188,7 +188,7 @@ func familyPage(f *family.Family, path string) webpage.Family {
 		page.Verdict += fmt.Sprintf(" Where shapes were held out (%d), the chosen one takes %.3g times as long as the fastest at worst, %.3g times by the geometric mean.",
 			r.Of, r.Worst, r.Mean)
 	}
-	page.Choosers = fmt.Sprintf("Chosen by the %s. Slowdowns at samples, each by a tree grown from the others: %s.", f.By, f.Choosers[family.ByTree])
+	page.Choosers = fmt.Sprintf("Chosen by the %s. Slowdowns at samples and probes, each by a tree grown from the others: %s.", f.By, f.Choosers[family.ByTree])
 	if c := f.Choosers[family.ByCost]; c.Of > 0 {
 		page.Choosers += fmt.Sprintf(" By the least cost, found from the others: %s.", c)
 	}

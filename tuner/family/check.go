@@ -34,7 +34,8 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 	o.MaxSlowdown = f.MaxSlowdown
 	t := &tuning{Options: o, opener: opener, started: time.Now(), found: map[string]reports.BestConfig{}}
 	t.plan.Name, t.plan.Operator, t.plan.Request = op.Name, op, f.Request(nil)
-	t.clock = clock{started: t.started, left: map[kind]int{timings: len(f.Samples)}}
+	t.clock = clock{started: t.started}
+	t.clock.left[timings] = len(f.Samples)
 	if t.Progress == nil {
 		t.Progress = func(Progress) {}
 	}
@@ -44,7 +45,7 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 		t.plan.Samples = append(t.plan.Samples, s.Shape)
 		t.found[key(s.Shape, false)] = reports.BestConfig{Configuration: s.Configuration}
 	}
-	if t.samples, err = t.timeAll(ctx, t.plan.Samples, all); err != nil {
+	if t.samples, err = t.timeAll(ctx, timings, t.plan.Samples, all); err != nil {
 		return nil, err
 	}
 	return t.checked(f, all)

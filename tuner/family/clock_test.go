@@ -8,11 +8,11 @@ import (
 // Searches share what a budget leaves beside the timings, and no more than asked for.
 func TestClock(t *testing.T) {
 	start := time.Now().Add(-10 * time.Second)
-	c := clock{started: start, budget: 100 * time.Second, left: map[kind]int{searches: 30, timings: 10}, last: start}
-	if got := c.search(time.Minute); got > 1900*time.Millisecond || got < 1800*time.Millisecond {
-		t.Errorf("%v, want two thirds of 100 s less 10 s for 30 searches", got)
+	c := clock{started: start, budget: 100 * time.Second, left: [kinds]int{searches: 30, timings: 10}, last: start}
+	if got := c.search(time.Minute); got > 1050*time.Millisecond || got < 950*time.Millisecond {
+		t.Errorf("%v, want 40 s less 10 s for 30 searches", got)
 	}
-	if got := c.search(time.Second); got != time.Second {
+	if got := c.search(600 * time.Millisecond); got != 600*time.Millisecond {
 		t.Errorf("%v, want no more than asked for", got)
 	}
 	c.did(searches, false)
@@ -23,48 +23,68 @@ func TestClock(t *testing.T) {
 	if eta := c.eta(); c.left[searches] != 28 || eta < 370*time.Second || eta > 390*time.Second {
 		t.Errorf("%v with %d searches left", eta, c.left[searches])
 	}
-	late := clock{started: start, budget: time.Second, left: map[kind]int{searches: 3}}
+	late := clock{started: start, budget: time.Second, left: [kinds]int{searches: 3}}
 	if got := late.search(time.Minute); got != leastSearch {
 		t.Errorf("%v, want the least, since the budget is spent", got)
 	}
-	free := clock{started: start, left: map[kind]int{searches: 3}}
+	free := clock{started: start, left: [kinds]int{searches: 3}}
 	if got := free.search(3 * time.Second); got != 3*time.Second || free.eta() != 0 {
 		t.Errorf("%v and %v without a budget", got, free.eta())
 	}
 }
 
-// Where searches take more than their share, as many are made as the budget reaches for, spread over
-// all. Those of samples' own bests are made last, with what is left.
+// Where searches take more than their share, three tenths of the samples' are made, spread over all. Then come those of
+// shapes that are held out, then the others of samples. There are none of samples' own bests.
 func TestClockAffords(t *testing.T) {
-	for _, want := range []struct{ budget, each, searches, owns time.Duration }{
-		{0, 5, 40, 20}, {1000, 2, 40, 20}, {150, 2, 40, 10}, {60, 2, 20, 0}, {12, 2, 4, 0},
+	for _, want := range []struct {
+		budget, each          time.Duration
+		searches, tests, owns int
+	}{
+		{0, 5, 40, 20, 20}, {1000, 2, 40, 20, 0}, {240, 2, 28, 20, 0}, {100, 2, 12, 8, 0}, {60, 2, 12, 0, 0},
 	} {
-		c := clock{budget: want.budget * time.Second, left: map[kind]int{searches: 40, owns: 20}}
-		var made [3]time.Duration
+		c := clock{budget: want.budget * time.Second, left: [kinds]int{searches: 40, tests: 20, owns: 20}}
 		gap, longest := 0, 0
-		for _, of := range []kind{searches, owns} {
-			for c.left[of] > 0 {
-				used := (made[searches] + made[owns]) * want.each * time.Second
-				c.started = time.Now().Add(-used)
-				if gap++; c.affords(of) {
-					longest, gap = max(longest, gap), 0
-					made[of]++
-					c.spent[of] += want.each * time.Second
-					c.made[of]++
-				}
-				c.left[of]--
+		step := func(of kind) {
+			c.started = time.Now().Add(-(c.spent[searches] + c.spent[tests] + c.spent[owns]))
+			affords := c.affords(of)
+			if c.left[of]--; affords {
+				c.made[of]++
+				c.spent[of] += want.each * time.Second
 			}
-			if n := made[searches]; n != want.searches && (n < want.searches-1 || n > want.searches+1) {
-				t.Errorf("%+v: %d searches", want, n)
+			if of != searches {
+				return
 			}
-			if longest > 41/int(want.searches)+2 {
-				t.Errorf("%+v: %d searches side by side were left out", want, longest)
+			if gap++; affords {
+				longest, gap = max(longest, gap), 0
 			}
-			longest = 0
 		}
-		if n := made[owns]; n < want.owns-1 || n > want.owns+1 {
-			t.Errorf("%+v: %d own searches", want, n)
+		for range 20 {
+			step(searches)
+			step(tests)
+			step(searches)
 		}
+		for range 20 {
+			step(owns)
+		}
+		for of, n := range map[kind]int{searches: want.searches, tests: want.tests, owns: want.owns} {
+			if c.made[of] < n-1 || c.made[of] > n+1 {
+				t.Errorf("%+v: %d of kind %d", want, c.made[of], of)
+			}
+		}
+		if longest > 40/want.searches+2 {
+			t.Errorf("%+v: %d searches side by side were left out", want, longest)
+		}
+	}
+}
+
+// Probes leave a part of the budget to what comes after them.
+func TestProbesEnd(t *testing.T) {
+	c := clock{budget: 100 * time.Second, started: time.Now().Add(-50 * time.Second)}
+	if !c.affords(probes) || !c.affords(timings) {
+		t.Error("half of the budget is left")
+	}
+	if c.started = time.Now().Add(-80 * time.Second); c.affords(probes) || !c.affords(timings) {
+		t.Error("a fifth of the budget is left, which is for the entries")
 	}
 }
 

@@ -1,88 +1,83 @@
 package family
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
+	"autotune/tuner/operator"
 )
 
-// A cost says in femtoseconds what a kernel is expected to take, by a formula in integers: a start,
-// something for each wave of blocks, and something for each block. In the place of blocks stands
-// whatever integer of the kernel's formulas explains its times at the samples best.
+// A cost says in femtoseconds what a kernel is expected to take, by a formula in integers: a start, something for each
+// of some integers of the kernel's formulas, as blocks or elements, and something for each wave of them.
 
 // count is an integer that a kernel's time may grow with.
 type count struct {
 	text   string
-	values []float64 // by sample
+	values []float64 // by shape
 }
 
-// cost is a formula before it is written.
-type cost struct {
-	text              string  // of the count
-	start, wave, each float64 // milliseconds
-	in                float64 // how many are a wave
-}
-
-// formula writes the mean of costs. A femtosecond is little enough for an element of a tensor.
-func formula(all []cost) string {
-	femtoseconds := 1e12 / float64(len(all)) // of a millisecond
-	start := 0.0
-	var parts []string
-	for _, c := range all {
-		start += c.start
-		if c.wave > 0 {
-			parts = append(parts, fmt.Sprintf("%.0f*ceil_div(%s, %.0f)", c.wave*femtoseconds, c.text, c.in))
-		}
-		if c.each > 0 {
-			parts = append(parts, fmt.Sprintf("%.0f*%s", c.each*femtoseconds, factor(c.text)))
-		}
+// waves are how many waves of so many a count makes.
+func (c count) waves(in int64) count {
+	one := count{text: fmt.Sprintf("ceil_div(%s, %d)", c.text, in)}
+	for _, v := range c.values {
+		one.values = append(one.values, math.Ceil(v/float64(in)))
 	}
-	return strings.Join(append([]string{fmt.Sprintf("%.0f", start*femtoseconds)}, parts...), " + ")
+	return one
+}
+
+// term is a part of a cost: so many milliseconds for each of a count; "": once.
+type term struct {
+	text string
+	each float64
+}
+
+// formula writes a cost. A femtosecond is little enough for an element of a tensor.
+func formula(cost []term) string {
+	const femtoseconds = 1e12 // of a millisecond
+	var parts []string
+	for _, t := range cost {
+		part := fmt.Sprintf("%.0f", t.each*femtoseconds)
+		if t.text != "" {
+			part += "*" + factor(t.text)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, " + ")
 }
 
 // factor is a formula as it stands in a product.
 func factor(text string) string {
-	if strings.ContainsAny(text, " +-*/<>") {
+	if strings.ContainsAny(text, " +-*/<>") && !strings.HasPrefix(text, "ceil_div(") {
 		return "(" + text + ")"
 	}
 	return text
 }
 
-// timesOf are a kernel's times at samples, and what they may grow with.
+// timesOf are a kernel's times at shapes, and what they may grow with.
 type timesOf struct {
-	samples []int // that it serves
-	ms      []float64
-	counts  []count
+	shapes []int // that it serves
+	ms     []float64
+	counts []count
 }
 
 // farOff is how many times the own best a time may be. A time beyond it says something about that
 // one measurement.
 const farOff = 20
 
-// enoughTimes is how many samples a kernel serves that needs no others' times for its cost.
-const enoughTimes = 5
-
-// timesOf collects what the cost of a candidate is made from. One that serves few samples borrows the times
-// of the same configuration as it is compiled for others.
-func (t *tuning) timesOf(candidate int, rounds func(lap) float64) (o timesOf) {
+// timesOf collects what the cost of a candidate is made from: times of its configuration, also of those chosen that are
+// compiled for other shapes.
+func (t *tuning) timesOf(candidate int, chosen []int, rounds func(lap) float64) (o timesOf) {
 	c := &t.candidates[candidate]
 	var at []map[string]expr.Value
-	add := func(number int) {
-		for i, s := range t.samples {
-			if ms := s.ms(number, rounds); ms < farOff*s.ownBest(rounds) && !slices.Contains(o.samples, i) {
-				values, _ := t.candidates[number].formulas.At(s.problem.Values)
-				o.samples, o.ms, at = append(o.samples, i), append(o.ms, ms), append(at, values)
-			}
-		}
-	}
-	add(candidate)
-	for number, other := range t.candidates {
-		if len(o.samples) < enoughTimes && other.Configuration.Key() == c.Configuration.Key() {
-			add(number)
+	same := lists.Where(chosen, func(i int) bool { return t.candidates[i].Configuration.Key() == c.Configuration.Key() })
+	for i, s := range t.timed() {
+		far := farOff * s.ownBest(rounds)
+		if one, served := lists.First(same, func(number int) bool { return s.ms(number, rounds) < far }); served {
+			o.shapes, o.ms, at = append(o.shapes, i), append(o.ms, s.ms(one, rounds)), append(at, s.at(one))
 		}
 	}
 	for _, e := range t.counted(c) {
@@ -95,29 +90,12 @@ func (t *tuning) timesOf(candidate int, rounds func(lap) float64) (o timesOf) {
 			}
 			one.values = append(one.values, float64(n))
 		}
-		same := func(other count) bool { return slices.Equal(one.values, other.values) }
-		if len(one.values) == len(o.samples) && !slices.ContainsFunc(o.counts, same) {
+		known := func(other count) bool { return slices.Equal(one.values, other.values) }
+		if len(one.values) == len(o.shapes) && !slices.ContainsFunc(o.counts, known) {
 			o.counts = append(o.counts, one)
 		}
 	}
 	return o
-}
-
-// squaresOf are what the costs of the entries are made from.
-func (t *tuning) squaresOf(chosen []int, rounds func(lap) float64) (all [][]squares) {
-	var times []timesOf
-	floor := math.Inf(1)
-	for _, c := range chosen {
-		o := t.timesOf(c, rounds)
-		times = append(times, o)
-		for _, ms := range o.ms {
-			floor = min(floor, ms)
-		}
-	}
-	for _, o := range times {
-		all = append(all, o.squaresOf(int64(t.samples[0].problem.Limits.SMs), floor))
-	}
-	return all
 }
 
 // counted are the integers of a candidate's formulas: names, blocks of a launch, and the free
@@ -143,7 +121,9 @@ func (t *tuning) counted(c *candidate) (all []*expr.Expr) {
 		texts = append(texts, strings.Join(blocks, "*"))
 	}
 	for name := range names {
-		texts = append(texts, name)
+		if !operator.IsInverse(name) {
+			texts = append(texts, name)
+		}
 	}
 	slices.Sort(texts)
 	for _, text := range texts {
@@ -155,159 +135,93 @@ func (t *tuning) counted(c *candidate) (all []*expr.Expr) {
 }
 
 // wavesOf are how many blocks of a multiprocessor may be a wave.
-var wavesOf = []float64{1, 2, 3, 4, 5, 6, 8, 12, 16}
+var wavesOf = []int64{1, 2, 4, 8, 16}
 
-// terms are what a cost adds up: the start, the waves, and each block, counted in waves.
-const terms = 3
+// How a cost is fitted: a term must be worth something, or formulas grow long, and the terms are settled in turns.
+const (
+	termPrice = 1e-3 // by how much a term makes the mean square less, counted twice
+	settled   = 300
+	fewTerms  = 1e-9 // a part of the time that is none
+)
 
-// equations are the left sides, and at last the right one.
-type equations [terms][terms + 1]float64
-
-// squares are the normal equations of the costs with one count: how far off they are relatively, by
-// the squares. What a sample adds can be taken away again.
-type squares struct {
-	text  string
-	in    float64
-	floor float64                // the least time of any kernel, milliseconds
-	rows  map[int][terms]float64 // by sample
-	all   equations
-}
-
-// squaresOf are those of all counts of a kernel.
-func (o timesOf) squaresOf(sms int64, floor float64) (all []squares) {
+// fit is the cost that is nearest to the times at some shapes, relatively, by the squares. No term is negative. Not
+// ok: there is no shape.
+func (o timesOf) fit(sms int64, with func(shape int) bool) (cost []term, ok bool) {
+	var rows []int
+	for i, shape := range o.shapes {
+		if with(shape) {
+			rows = append(rows, i)
+		}
+	}
+	if len(rows) == 0 {
+		return nil, false
+	}
+	counts := []count{{values: slices.Repeat([]float64{1}, len(o.ms))}}
 	for _, c := range o.counts {
+		counts = append(counts, c)
 		for _, blocks := range wavesOf {
-			one := squares{text: c.text, in: blocks * float64(sms), floor: floor, rows: map[int][terms]float64{}}
-			for i, sample := range o.samples {
-				waves := c.values[i] / one.in
-				row := [terms]float64{1 / o.ms[i], math.Ceil(waves) / o.ms[i], waves / o.ms[i]}
-				one.rows[sample] = row
-				one.all.add(row, 1)
-			}
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
-func (e *equations) add(row [terms]float64, times float64) {
-	for i := range row {
-		for j := range row {
-			e[i][j] += times * row[i] * row[j]
-		}
-		e[i][terms] += times * row[i]
-	}
-}
-
-// but are the equations without a sample, and how many samples they are of.
-func (s squares) but(without int) (of equations, n float64) {
-	of, n = s.all, float64(len(s.rows))
-	if row, counted := s.rows[without]; counted {
-		of.add(row, -1)
-		n--
-	}
-	return of, n
-}
-
-// together is how many costs, each with a count of its own, have their mean taken: what one count misses, another may
-// have.
-const together = 2
-
-// fit are the costs that are nearest to the times at all samples but one. A cost with more numbers must
-// be nearer. Where samples are few there is one of one number, above the floor. None: no sample is left.
-func fit(all []squares, without int) (nearest []cost) {
-	var found []near
-	for _, s := range all {
-		of, n := s.but(without)
-		for _, which := range [][]int{{0, 1, 2}, {0, 1}, {0, 2}} {
-			x, fits := of.solve(which)
-			freedom := n - float64(len(which))
-			if !fits || freedom < 2 {
-				continue
-			}
-			off := n
-			for i := range x {
-				off -= x[i] * of[i][terms]
-			}
-			if !math.IsNaN(off) {
-				found = append(found, near{cost{s.text, x[0], x[1], x[2] / s.in, s.in}, off / (freedom * freedom)})
+			if waves := c.waves(blocks * sms); slices.Max(c.values) > float64(blocks*sms) {
+				counts = append(counts, waves)
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.off, b.off) })
-	for _, f := range found {
-		if len(nearest) < together && !slices.ContainsFunc(nearest, func(c cost) bool { return c.text == f.text }) {
-			nearest = append(nearest, f.cost)
+	columns := lists.Of(counts, func(c count) []float64 {
+		return lists.Of(rows, func(i int) float64 { return c.values[i] / o.ms[i] })
+	})
+	for i, x := range nonNegative(columns) {
+		if x > 0 {
+			cost = append(cost, term{counts[i].text, x})
 		}
 	}
-	if one, ok := fitOne(all, without); ok && len(nearest) == 0 {
-		return []cost{one}
+	return cost, len(cost) > 0
+}
+
+// nonNegative are the factors of columns whose sum is nearest to one in each row.
+func nonNegative(columns [][]float64) []float64 {
+	n := float64(len(columns[0]))
+	products := make([][]float64, len(columns)) // of columns that have the length of one in the mean
+	sums, lengths, x := make([]float64, len(columns)), make([]float64, len(columns)), make([]float64, len(columns))
+	for i, c := range columns {
+		lengths[i] = math.Sqrt(dot(c, c) / n)
+		for _, v := range c {
+			sums[i] += v / n / max(lengths[i], math.SmallestNonzeroFloat64)
+		}
 	}
-	return nearest
-}
-
-// near is a cost, and how far it is off: by the squares, relatively.
-type near struct {
-	cost
-	off float64
-}
-
-// fitOne is the nearest cost that adds one number a block to the floor.
-func fitOne(all []squares, without int) (best cost, ok bool) {
-	least := math.Inf(1)
-	for _, s := range all {
-		of, n := s.but(without)
-		const each = terms - 1
-		if n < 1 || of[each][each] <= 0 {
+	for i, a := range columns {
+		for j, b := range columns {
+			products[i] = append(products[i], dot(a, b)/n/max(lengths[i]*lengths[j], math.SmallestNonzeroFloat64))
+		}
+	}
+	for range settled {
+		for i := range x {
+			if lengths[i] > 0 {
+				x[i] = max(0, x[i]+sums[i]-termPrice-dot(products[i], x))
+			}
+		}
+	}
+	for i := range x {
+		if x[i] < fewTerms || lengths[i] == 0 {
+			x[i] = 0
 			continue
 		}
-		right := of[each][terms] - s.floor*of[0][each]
-		x := max(0, right/of[each][each])
-		off := n - 2*s.floor*of[0][terms] + s.floor*s.floor*of[0][0] - 2*x*right + x*x*of[each][each]
-		if off < least-1e-12 {
-			best, least, ok = cost{s.text, s.floor, 0, x / s.in, s.in}, off, true
-		}
+		x[i] /= lengths[i]
 	}
-	return best, ok
+	return x
 }
 
-// solve finds the numbers of some terms, none of them negative, by elimination.
-func (e *equations) solve(which []int) (x [terms]float64, ok bool) {
-	var m equations
-	for i, from := range which {
-		for j, of := range which {
-			m[i][j] = e[from][of]
-		}
-		m[i][terms] = e[from][terms]
+func dot(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += a[i] * b[i]
 	}
-	for i := range which {
-		if m[i][i] < 1e-9*e[which[i]][which[i]] {
-			return x, false // it goes with those before
-		}
-		for k := i + 1; k < len(which); k++ {
-			for j, part := terms, m[k][i]/m[i][i]; j >= i; j-- {
-				m[k][j] -= part * m[i][j]
-			}
-		}
-	}
-	for i := len(which) - 1; i >= 0; i-- {
-		rest := m[i][terms]
-		for k := i + 1; k < len(which); k++ {
-			rest -= m[i][k] * x[which[k]]
-		}
-		if x[which[i]] = rest / m[i][i]; x[which[i]] < 0 {
-			return x, false
-		}
-	}
-	return x, true
+	return sum
 }
 
-// costs are the entries' costs by all samples but one; -1: by all. Not ok: an entry has too few.
-func costs(entries [][]squares, without int) (all []*expr.Expr, ok bool) {
-	for _, one := range entries {
-		nearest := fit(one, without)
-		e, err := expr.Parse(formula(nearest))
-		if err != nil || len(nearest) == 0 {
+// costs are the entries' costs by some of the shapes. Not ok: an entry has too few.
+func costs(entries []timesOf, sms int64, with func(shape int) bool) (all []*expr.Expr, ok bool) {
+	for _, o := range entries {
+		c, fits := o.fit(sms, with)
+		e, err := expr.Parse(formula(c))
+		if err != nil || !fits {
 			return nil, false
 		}
 		all = append(all, e)
@@ -316,11 +230,11 @@ func costs(entries [][]squares, without int) (all []*expr.Expr, ok bool) {
 }
 
 // leastCost is the entry with the least cost of those that serve a shape; -1: none does.
-func (t *tuning) leastCost(costs []*expr.Expr, s *timed, chosen []int) int {
+func leastCost(costs []*expr.Expr, s *timed, chosen []int) int {
 	entry, least := -1, int64(math.MaxInt64)
 	for at, c := range chosen {
-		values, ok := t.candidates[c].at(s.problem)
-		if !ok {
+		values := s.at(c)
+		if values == nil {
 			continue
 		}
 		v, err := costs[at].Eval(values)

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"autotune/internal/lists"
 )
 
 // slowdowns are, of each sample, how many times the shape's own best each variant takes. It is
@@ -25,7 +23,7 @@ func (s slowdowns) best(sample int, variants []int) float64 {
 // the sum of logarithms.
 func (s slowdowns) total(variants []int) (worst, sum float64) {
 	for i := range s {
-		x := s.best(i, variants)
+		x := min(s.best(i, variants), unserved)
 		worst, sum = max(worst, x), sum+math.Log(x)
 	}
 	return worst, sum
@@ -118,7 +116,7 @@ func (s slowdowns) exchange(chosen, all []int, limits []float64) {
 
 // What an entry beyond those that the limits need must be worth, and how many there may be in all.
 const (
-	entryPrice  = 0.003 // by how much it makes the geometric mean better
+	entryPrice  = 0.001 // by how much it makes the geometric mean better
 	mostEntries = 40
 )
 
@@ -136,53 +134,6 @@ func (s slowdowns) extend(chosen []int) []int {
 			break
 		}
 		chosen = append(chosen, best)
-	}
-	slices.Sort(chosen)
-	return chosen
-}
-
-// spot is a shape that is no sample.
-type spot struct {
-	serving []int // the variants that do
-	nearest []int // all samples, the nearest first
-}
-
-// What a variant takes at a spot is told by so many samples. Those chosen may be so many times as slow as another.
-const (
-	tellers    = 2
-	outOfReach = 1.1
-)
-
-// reach adds variants for spots where others are faster than those chosen. What one takes there is told by the nearest
-// samples that its group serves, the variants of one configuration.
-func (s slowdowns) reach(chosen []int, spots []spot, groups [][]int) []int {
-	told := func(v int, at spot) float64 {
-		group, _ := lists.First(groups, func(g []int) bool { return slices.Contains(g, v) })
-		var near []float64
-		for _, i := range at.nearest {
-			if x := s.best(i, group); !math.IsInf(x, 1) && len(near) < tellers {
-				near = append(near, x)
-			}
-		}
-		if len(near) == 0 {
-			return math.Inf(1)
-		}
-		return score(near).Mean
-	}
-	for _, at := range spots {
-		best, least, now := -1, math.Inf(1), math.Inf(1)
-		for _, v := range at.serving {
-			x := told(v, at)
-			if x < least {
-				best, least = v, x
-			}
-			if slices.Contains(chosen, v) {
-				now = min(now, x)
-			}
-		}
-		if best >= 0 && now > outOfReach*least && len(chosen) < mostEntries {
-			chosen = append(chosen, best)
-		}
 	}
 	slices.Sort(chosen)
 	return chosen

@@ -3,9 +3,9 @@
 //
 // A Plan says which dimensions are free, which shapes are samples and which are held out. Tune
 // searches each sample twice: kernels that take the free dimensions when they run, and kernels
-// made for the shape. Every winner of the first kind is timed on every sample. The smallest set
-// that is nowhere slower than allowed is kept, and a small tree over the free dimensions chooses
-// from it. Shapes that were held out tell how much is lost by that.
+// made for the shape. What won or came near is timed on every sample, and on probes, further shapes
+// that are not searched. The smallest set that is nowhere slower than allowed is kept, and a tree
+// over the free dimensions chooses from it. Shapes that were held out tell how much is lost by that.
 //
 // A Family is the outcome: a document. It prints nothing; package main shows it.
 package family
@@ -56,6 +56,7 @@ type Family struct {
 	By          Chooser             `json:"by"`      // what chooses
 	Choosers    map[Chooser]Score   `json:"choices"` // each on samples that it was not made from
 	Samples     []Sample            `json:"samples"`
+	Probes      []Probe             `json:"probes,omitempty"`
 	HeldOut     []Sample            `json:"held_out"`
 	Regret      Regret              `json:"regret"`
 	LeftOut     []LeftOut           `json:"left_out,omitempty"`
@@ -97,6 +98,13 @@ type Sample struct {
 	Slowdown      float64             `json:"slowdown"`             // of it, against the own best
 }
 
+// Probe is a shape that was not searched, with medians in milliseconds.
+type Probe struct {
+	Shape []int64   `json:"shape"`
+	Best  float64   `json:"best_ms"` // of all candidates
+	Times []float64 `json:"ms"`      // of the entries; 0: it does not serve the shape
+}
+
 // LeftOut is a shape without measurements.
 type LeftOut struct {
 	Shape  []int64 `json:"shape"`
@@ -118,8 +126,9 @@ type Regret struct {
 	Flips  int    `json:"flips"`
 	FlipOf int    `json:"flips_of"`
 	InLeaf []Leaf `json:"in_leaf"`
-	// Samples are the shapes that the tree is grown from.
+	// The tree is grown from samples and probes. At probes it is against the fastest kernel known there.
 	Samples Score `json:"samples"`
+	Probes  Score `json:"probes,omitzero"`
 }
 
 // Leaf is how a leaf of the tree does.

@@ -1,8 +1,8 @@
 package family
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"math"
 	"runtime"
 	"slices"
@@ -15,9 +15,6 @@ import (
 	"autotune/space/expr"
 	"autotune/tuner/trial"
 )
-
-// easily is the part of the slowdown allowed beyond which a tree grows deeper.
-const easily = 0.5
 
 // finish grows the tree over the chosen candidates and writes the document.
 func (t *tuning) finish(ctx context.Context, chosen []int) (*Family, error) {
@@ -66,7 +63,7 @@ func (t *tuning) finish(ctx context.Context, chosen []int) (*Family, error) {
 
 // maxAbsError is a candidate's largest, over all shapes.
 func (t *tuning) maxAbsError(candidate int) (most float64) {
-	for _, s := range slices.Concat(t.samples, t.heldOut) {
+	for _, s := range slices.Concat(t.timed(), t.heldOut) {
 		if at := slices.Index(s.Candidates, candidate); at >= 0 {
 			most = max(most, s.Laps[at].MaxAbsError)
 		}
@@ -74,11 +71,11 @@ func (t *tuning) maxAbsError(candidate int) (most float64) {
 	return most
 }
 
-// gardenOf is the garden of the samples by some rounds of their timings.
+// gardenOf is the garden of all shapes that the choice is made from, by some rounds of their timings.
 func (t *tuning) gardenOf(chosen []int, rounds func(lap) float64) *garden {
-	shapes := lists.Of(t.samples, func(s *timed) []int64 { return t.freeOf(s.Shape) })
-	slow := slowdownsOf(t.samples, chosen, rounds)
-	return newGarden(t.plan.Request.Free, shapes, slow, generalOf(t.samples, rounds), t.groupsOf(chosen))
+	list := t.timed()
+	shapes := lists.Of(list, func(s *timed) []int64 { return t.freeOf(s.Shape) })
+	return newGarden(t.plan.Request.Free, shapes, slowdownsOf(list, chosen, rounds), generalOf(list, rounds), t.groupsOf(chosen))
 }
 
 // groupsOf are the places of the candidates of each configuration. One of them serves a shape.
@@ -107,33 +104,48 @@ func (t *tuning) freeOf(shape []int64) (values []int64) {
 // chooser takes an entry for a shape; -1: the general kernel.
 type chooser func(s *timed) (entry int, err error)
 
-// choose grows the tree and finds the costs, and compares them: each sample by what is made from
-// the others. The better one is what the family goes by.
+// choose grows the tree and finds the costs, and compares them: each shape by what is made without it. The better one
+// is what the family goes by.
 func (t *tuning) choose(f *Family, chosen []int) error {
 	g := t.gardenOf(chosen, wholly)
-	var limit float64
-	f.Tree, limit = g.plant(1 + easily*(t.MaxSlowdown-1))
-	depth := f.Tree.depth()
-	tree, err := t.tried(chosen, func(i int) chooser { return t.byTree(g.plantWithout(i, depth, limit), chosen) })
-	if err != nil {
-		return err
+	var tree Score
+	for _, price := range leafPrices {
+		now, err := t.tried(chosen, func(with func(int) bool) chooser {
+			return byTree(g.plant(lists.Where(g.everyone(), with), price), chosen)
+		})
+		if err != nil {
+			return err
+		}
+		if tree.Of == 0 || now.before(tree) {
+			tree, t.leafPrice = now, price
+		}
 	}
-	f.By, f.Choosers = ByTree, map[Chooser]Score{ByTree: tree}
-	squares := t.squaresOf(chosen, wholly)
-	whole, ok := costs(squares, -1)
+	f.By, f.Tree, f.Choosers = ByTree, g.plant(g.everyone(), t.leafPrice), map[Chooser]Score{ByTree: tree}
+	times := t.timesOfAll(chosen, wholly)
+	whole, ok := costs(times, t.sms(), anyShape)
 	if !ok {
 		return nil
 	}
-	cost, err := t.tried(chosen, func(i int) chooser {
-		if others, ok := costs(squares, i); ok {
-			return t.byCost(others, chosen)
+	cost, err := t.tried(chosen, func(with func(int) bool) chooser {
+		if others, ok := costs(times, t.sms(), with); ok {
+			return byCost(others, chosen)
 		}
-		return t.byCost(whole, chosen)
+		return byCost(whole, chosen)
 	})
-	if f.Choosers[ByCost] = cost; err == nil && cost.before(tree) && cost.Mean < score(g.general).Mean {
+	if f.Choosers[ByCost] = cost; err == nil && cost.before(tree) && cost.Mean < score(generalOf(t.timed(), wholly)).Mean {
 		f.goBy(whole, g)
 	}
 	return err
+}
+
+func anyShape(int) bool { return true }
+
+// sms is how many multiprocessors the device has.
+func (t *tuning) sms() int64 { return int64(t.samples[0].problem.Limits.SMs) }
+
+// timesOfAll are what the costs of the entries are made from.
+func (t *tuning) timesOfAll(chosen []int, rounds func(lap) float64) []timesOf {
+	return lists.Of(chosen, func(c int) timesOf { return t.timesOf(c, chosen, rounds) })
 }
 
 // goBy has the costs choose: the tree is one leaf, with what is fastest in the mean first.
@@ -142,26 +154,31 @@ func (f *Family) goBy(costs []*expr.Expr, g *garden) {
 	for i, c := range costs {
 		f.Entries[i].Cost = c.String()
 	}
-	mean := func(group int) float64 { m, _ := g.mean(g.everyone(), group); return m }
-	order := lists.Places(len(g.groups))
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(mean(a), mean(b)) })
-	for _, group := range order {
+	for _, group := range g.order {
 		f.Tree.Entries = append(f.Tree.Entries, g.groups[group]...)
 	}
 }
 
-// tried is how choosers do that are each made without the sample that they are tried at.
-func (t *tuning) tried(chosen []int, without func(sample int) chooser) (Score, error) {
-	left := make([]float64, len(t.samples))
+// folds are into how many parts the shapes are divided at most. Each part is told by the others.
+const folds = 20
+
+// tried is how choosers do, each at shapes that it was made without.
+func (t *tuning) tried(chosen []int, made func(with func(shape int) bool) chooser) (Score, error) {
+	list := t.timed()
+	left, n := make([]float64, len(list)), min(folds, len(list))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, s := range t.samples {
+	for fold := range n {
 		group.Go(func() error {
-			e, err := without(i)(s)
-			if err == nil {
-				left[i] = s.slowdown(e, chosen)
+			choose := made(func(shape int) bool { return shape%n != fold })
+			for i := fold; i < len(list); i += n {
+				e, err := choose(list[i])
+				if err != nil {
+					return err
+				}
+				left[i] = list[i].slowdown(e, chosen)
 			}
-			return err
+			return nil
 		})
 	}
 	err := group.Wait()
@@ -190,9 +207,9 @@ func (s *timed) slowdown(entry int, chosen []int) float64 {
 
 // taken is the entry that a leaf takes for a shape: the first that serves it. -1: the general
 // kernel.
-func (t *tuning) taken(leaf *Node, s *timed, chosen []int) int {
+func taken(leaf *Node, s *timed, chosen []int) int {
 	for _, e := range leaf.Entries {
-		if t.candidates[chosen[e]].serves(s.problem) {
+		if s.at(chosen[e]) != nil {
 			return e
 		}
 	}
@@ -221,10 +238,32 @@ func (t *tuning) regret(f *Family, chosen []int) error {
 		return err
 	}
 	f.Regret.Score, f.Regret.Samples = scoreOf(f.HeldOut), scoreOf(f.Samples)
+	if err := t.atProbes(f, chosen); err != nil {
+		return err
+	}
 	if err := t.inLeaves(f); err != nil {
 		return err
 	}
 	return t.flips(f, chosen)
+}
+
+// atProbes fills in the probes, and how the family does there against the fastest kernel that is known.
+func (t *tuning) atProbes(f *Family, chosen []int) error {
+	choose, err := t.chooserOf(f, chosen)
+	var all []float64
+	for _, s := range t.probes {
+		e, fault := choose(s)
+		all, err = append(all, s.slowdown(e, chosen)), errors.Join(err, fault)
+		times := lists.Of(chosen, func(c int) float64 {
+			if s.at(c) == nil {
+				return 0
+			}
+			return s.ms(c, wholly)
+		})
+		f.Probes = append(f.Probes, Probe{s.Shape, s.ownBest(wholly), times})
+	}
+	f.Regret.Probes = score(all)
+	return err
 }
 
 func scoreOf(list []Sample) Score {
@@ -273,7 +312,7 @@ func (t *tuning) shown(f *Family, list []*timed, chosen []int) (all []Sample, er
 // chooserOf is what a family goes by.
 func (t *tuning) chooserOf(f *Family, chosen []int) (chooser, error) {
 	if f.By == ByTree {
-		return t.byTree(f.Tree, chosen), nil
+		return byTree(f.Tree, chosen), nil
 	}
 	var costs []*expr.Expr
 	for _, e := range f.Entries {
@@ -283,21 +322,21 @@ func (t *tuning) chooserOf(f *Family, chosen []int) (chooser, error) {
 		}
 		costs = append(costs, c)
 	}
-	return t.byCost(costs, chosen), nil
+	return byCost(costs, chosen), nil
 }
 
-func (t *tuning) byTree(tree *Node, chosen []int) chooser {
+func byTree(tree *Node, chosen []int) chooser {
 	return func(s *timed) (int, error) {
 		leaf, err := tree.Leaf(s.problem.Values)
 		if err != nil {
 			return -1, err
 		}
-		return t.taken(leaf, s, chosen), nil
+		return taken(leaf, s, chosen), nil
 	}
 }
 
-func (t *tuning) byCost(costs []*expr.Expr, chosen []int) chooser {
-	return func(s *timed) (int, error) { return t.leastCost(costs, s, chosen), nil }
+func byCost(costs []*expr.Expr, chosen []int) chooser {
+	return func(s *timed) (int, error) { return leastCost(costs, s, chosen), nil }
 }
 
 // inLeaves tells how each leaf does.
@@ -351,10 +390,10 @@ func (t *tuning) flips(f *Family, chosen []int) error {
 // ofRound is what some rounds of timings alone make of a way to choose.
 func (t *tuning) ofRound(by Chooser, chosen []int, rounds func(lap) float64) chooser {
 	if by == ByCost {
-		if costs, ok := costs(t.squaresOf(chosen, rounds), -1); ok {
-			return t.byCost(costs, chosen)
+		if costs, ok := costs(t.timesOfAll(chosen, rounds), t.sms(), anyShape); ok {
+			return byCost(costs, chosen)
 		}
 	}
-	tree, _ := t.gardenOf(chosen, rounds).plant(1 + easily*(t.MaxSlowdown-1))
-	return t.byTree(tree, chosen)
+	g := t.gardenOf(chosen, rounds)
+	return byTree(g.plant(g.everyone(), t.leafPrice), chosen)
 }

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"autotune/space"
+	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/final"
@@ -27,8 +29,9 @@ type timed struct {
 	Made    space.Configuration `json:"made"`    // which that is
 	General lap                 `json:"general"` // of the operator's plain kernel
 
-	Candidates []int             `json:"-"`
-	problem    *operator.Problem `json:"-"`
+	Candidates []int                   `json:"-"`
+	problem    *operator.Problem       `json:"-"`
+	values     []map[string]expr.Value // of the candidates' formulas; nil: it does not serve the shape
 }
 
 // lap is how a variant did at a shape.
@@ -78,6 +81,11 @@ func (s *timed) ms(candidate int, rounds func(lap) float64) float64 {
 	return s.Laps[at].ms(rounds)
 }
 
+// at are the values of a candidate's formulas at the shape; nil: it does not serve it.
+func (s *timed) at(candidate int) map[string]expr.Value {
+	return s.values[slices.Index(s.Candidates, candidate)]
+}
+
 // ownBest is the time of the fastest kernel at the shape, made for it or not.
 func (s *timed) ownBest(rounds func(lap) float64) float64 {
 	best := min(s.Own.ms(rounds), s.General.ms(rounds))
@@ -93,66 +101,87 @@ type entered struct {
 	subject  final.Subject
 	made     final.Subject    // the problem without free dimensions
 	variants []device.Variant // of the candidates, and of the winner made for the shape
+	rounds   int              // in which they are timed
 	file     string           // the run's name for the timings
 	err      error
 }
 
-// timeAll times candidates at shapes. While one shape is timed, the next is compiled. Shapes that
-// were left out have no winner of their own.
-func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
-	ready, leftOut := make(chan entered, 1), slices.Clone(t.leftOut)
+// aheadOf is how many shapes are entered before it is their turn.
+const aheadOf = 8
+
+// timeAll times candidates at shapes, in two rounds, and at probes in one. While one shape is timed, the next are
+// compiled. A budget may have no time for the last probes. Shapes that were left out have no winner of their own.
+func (t *tuning) timeAll(ctx context.Context, of kind, shapes [][]int64, candidates []int) (list []*timed, err error) {
 	ctx, cancel := context.WithCancel(ctx)
+	var entering sync.WaitGroup
+	defer entering.Wait()
 	defer cancel()
-	go func() {
+	ready, leftOut := make(chan chan entered, aheadOf), slices.Clone(t.leftOut)
+	entering.Go(func() {
 		defer close(ready)
 		for _, shape := range shapes {
 			left := func(l LeftOut) bool { return slices.Equal(l.Shape, shape) }
 			if _, known := t.found[key(shape, false)]; !known && slices.ContainsFunc(leftOut, left) {
 				continue
 			}
-			e := t.enter(ctx, shape, candidates)
+			one := make(chan entered, 1)
 			select {
-			case ready <- e:
+			case ready <- one:
+				entering.Go(func() { one <- t.enter(ctx, of, shape, candidates) })
 			case <-ctx.Done():
 				return
 			}
-			if e.err != nil {
-				return
-			}
 		}
-	}()
-	for e := range ready {
-		if e.err != nil {
-			return nil, e.err
+	})
+	for one := range ready {
+		if !t.clock.affords(of) {
+			t.clock.left[of] = 0
+			break
 		}
-		known, err := t.Run.Remembered(ctx, e.file, e.timed)
+		s, err := t.timeNext(ctx, of, <-one)
 		if err != nil {
 			return nil, err
 		}
-		if known = known && len(e.Laps) == len(candidates); !known {
-			err := t.time(ctx, e)
-			if errors.Is(err, device.ErrMemory) { // its tensors are there twice, for either kind of kernels
-				t.leftOut = append(t.leftOut, LeftOut{e.Shape, err.Error()})
-				t.step(timings, operator.FormatShape(e.Shape)+" does not fit the device", false)
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
+		if s != nil {
+			list = append(list, s)
 		}
-		t.step(timings, "timed "+operator.FormatShape(e.Shape), known)
-		if math.IsInf(e.ownBest(wholly), 1) {
-			t.leftOut = append(t.leftOut, LeftOut{e.Shape, e.Own.Message})
-			continue
-		}
-		list = append(list, e.timed)
 	}
 	return list, ctx.Err()
 }
 
+// timeNext times candidates at the next shape; nil: it has none that is right, or no room.
+func (t *tuning) timeNext(ctx context.Context, of kind, e entered) (*timed, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	known, err := t.Run.Remembered(ctx, e.file, e.timed)
+	if err != nil {
+		return nil, err
+	}
+	if known = known && len(e.Laps) == len(e.Candidates); !known {
+		err := t.time(ctx, e)
+		if errors.Is(err, device.ErrMemory) { // its tensors are there twice, for either kind of kernels
+			t.leftOut = append(t.leftOut, LeftOut{e.Shape, err.Error()})
+			t.step(of, operator.FormatShape(e.Shape)+" does not fit the device", false)
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	t.step(of, "timed "+operator.FormatShape(e.Shape), known)
+	if math.IsInf(e.ownBest(wholly), 1) {
+		t.leftOut = append(t.leftOut, LeftOut{e.Shape, e.Own.Message})
+		return nil, nil
+	}
+	return e.timed, nil
+}
+
 // subject opens the device and binds the problem of a shape.
 func (t *tuning) subject(ctx context.Context, shape []int64) (final.Subject, error) {
+	t.opening.Lock()
 	opened, err := t.opener.Open(ctx, t.plan.Operator, t.plan.at(shape, true))
+	t.opening.Unlock()
 	if err != nil {
 		return final.Subject{}, err
 	}
@@ -165,9 +194,12 @@ func (t *tuning) subject(ctx context.Context, shape []int64) (final.Subject, err
 }
 
 // enter compiles the variants of a shape, side by side.
-func (t *tuning) enter(ctx context.Context, shape []int64, candidates []int) (e entered) {
+func (t *tuning) enter(ctx context.Context, of kind, shape []int64, candidates []int) (e entered) {
 	own := t.found[key(shape, false)]
-	e.timed = &timed{Shape: shape, Laps: make([]lap, len(candidates)), Made: own.Configuration, Candidates: candidates}
+	if e.rounds = 2; of == probes {
+		e.rounds = 1
+	}
+	e.timed = &timed{Shape: shape, Laps: make([]lap, len(candidates)), Made: own.Configuration, Candidates: candidates, values: make([]map[string]expr.Value, len(candidates))}
 	if e.subject, e.err = t.subject(ctx, shape); e.err != nil {
 		return e
 	}
@@ -194,9 +226,14 @@ func (t *tuning) enter(ctx context.Context, shape []int64, candidates []int) (e 
 			return err
 		})
 	}
+	group.Go(func() error {
+		_, err := device.CompileReference(ctx, e.subject.Device, p, e.subject.Protocol.CompileTimeout)
+		return err
+	})
 	for i, c := range candidates {
-		if one := &t.candidates[c]; one.serves(p) {
-			compiled(i, e.subject, one.Configuration)
+		if values, ok := t.candidates[c].at(p); ok {
+			e.values[i] = values
+			compiled(i, e.subject, t.candidates[c].Configuration)
 		}
 	}
 	if own.Template != "" && own.Template != generalTemplate { // none was searched, or the device has timed it
@@ -218,7 +255,7 @@ const generalTemplate = "general"
 func (e *entered) name() string {
 	info := e.subject.Device.Info()
 	digest := sha256.New()
-	fmt.Fprintf(digest, "%q %q %q %q %v", e.problem, info.Name, info.Driver, info.Compiler, e.subject.Protocol)
+	fmt.Fprintf(digest, "%q %q %q %q %v %d", e.problem, info.Name, info.Driver, info.Compiler, e.subject.Protocol, e.rounds)
 	for _, v := range e.variants {
 		if v.Binary != nil {
 			fmt.Fprint(digest, " ", v.Kernel.Digest())
@@ -230,11 +267,15 @@ func (e *entered) name() string {
 // The second round is for what is within this of the fastest.
 const nearFastest = 1.05
 
-// time times a shape's variants in two rounds, the second without those far behind. The plain
+// time times a shape's variants in rounds, the second without those far behind. The plain
 // kernel was timed by the device when it was opened, once for either kind of kernels. A pack's
 // general kernel is the same code, which takes its sizes when it runs.
 func (t *tuning) time(ctx context.Context, e entered) error {
-	match, err := final.Meet(ctx, t.Search.Seed, e.subject, e.made)
+	subjects := []final.Subject{e.subject, e.made}
+	if e.variants[len(e.Laps)].Binary == nil {
+		subjects = subjects[:1]
+	}
+	match, err := final.Meet(ctx, t.Search.Seed, subjects...)
 	if err != nil {
 		return err
 	}
@@ -243,18 +284,18 @@ func (t *tuning) time(ctx context.Context, e entered) error {
 		laps[i] = &e.Laps[i]
 	}
 	laps[len(e.Laps)] = &e.Own
-	for side := range 2 {
+	for side := range subjects {
 		// There is none where another template or a file says what is right.
 		if o, ms := t.plan.Operator, match.Ceilings(side).ReferenceMS; ms > 0 && o.Answers == nil && o.ReferenceTemplate == "" {
 			e.General.Status, e.General.Rounds = trial.OK, append(e.General.Rounds, []float64{ms})
 		}
 	}
-	for rough := range 2 {
+	for rough := range e.rounds {
 		var running []int
 		var runners []final.Runner
 		fastest := e.ownBest(wholly)
 		for i, v := range e.variants {
-			if v.Binary != nil && (rough == 0 || laps[i].ms(wholly) <= nearFastest*e.subject.Protocol.DropRatio*fastest) {
+			if v.Binary != nil && (rough == 0 || laps[i].ms(wholly) <= nearFastest*fastest) {
 				running, runners = append(running, i), append(runners, final.Runner{Side: i / len(e.Laps), Variant: v})
 			}
 		}
@@ -274,6 +315,20 @@ func (t *tuning) time(ctx context.Context, e entered) error {
 
 // gateTime is what the gates of one entry may take.
 const gateTime = 3 * time.Second
+
+// foresee begins to compile what the gates of candidates need.
+func (t *tuning) foresee(ctx context.Context, chosen []int) error {
+	for _, i := range chosen {
+		if c := &t.candidates[i]; !c.Gates.Enough() {
+			s, err := t.subject(ctx, c.Shape)
+			if err != nil {
+				return err
+			}
+			final.Ahead(ctx, s, c.Configuration)
+		}
+	}
+	return nil
+}
 
 // gate puts a candidate through the gates at the shape where it was found.
 func (t *tuning) gate(ctx context.Context, c *candidate) error {

@@ -11,10 +11,10 @@ import (
 // no seed, so the same shapes are drawn each time.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23} // none is 2: every other element is rounded
 
-// Where in the sequence the shapes begin that are held out, and those that tell which shapes a choice leaves out.
+// Where in the sequence the shapes begin that are held out, and the probes.
 const (
 	heldOutFrom = 1009
-	betweenFrom = 5003
+	probesFrom  = 5003
 )
 
 // tries bounds how many places of the sequence are looked at for one shape.

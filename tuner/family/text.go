@@ -111,6 +111,9 @@ func (f *Family) writeRegret(b *strings.Builder) {
 		}
 	}
 	fmt.Fprintf(b, "slowdown against the own best\nsamples    %s\n", f.Regret.Samples)
+	if f.Regret.Probes.Of > 0 {
+		fmt.Fprintf(b, "probes     %s, against the fastest known there\n", f.Regret.Probes)
+	}
 	if f.Regret.Of == 0 {
 		b.WriteString("held out   none\n")
 		return

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -74,126 +75,93 @@ func (n *Node) Conditions() []string {
 
 // The bounds of a tree.
 const (
-	mostDepth   = 3
-	mostTrees   = 100_000 // by which many samples have trees less deep: every tree is looked at
-	mostSamples = 64      // a set of samples is a word
+	mostDepth   = 6
+	mostSamples = 64
 	// unserved is how slow a shape counts that no entry serves where there is no general kernel.
 	unserved = 1e6
-	// leafPrice is by how much a leaf must make the geometric mean better.
-	leafPrice = 0.002
 )
 
-// garden grows trees for the samples of a family.
+// leafPrices are by how much a leaf must make the loss of a shape less in the mean. Which of them suits, shapes tell
+// that a tree was not grown from.
+var leafPrices = []float64{0.0003, 0.001, 0.003, 0.01}
+
+// garden grows trees for the shapes that a family's kernels were timed at.
 type garden struct {
-	names   []string    // of the free dimensions
-	shapes  [][]int64   // their values, by sample
-	slow    slowdowns   // of the groups: an entry, or those of one configuration, which serve one shape each
-	groups  [][]int     // the entries of each
-	general []float64   // slowdown of the general kernel by sample; unserved: there is none
-	logs    [][]float64 // of an entry's slowdowns, then the general kernel's, by sample
-	splits  []split
-	serving []uint64 // the samples that an entry serves
-	memo    map[plot]grown
-	orders  map[uint64]sequence // by the samples that they are for
+	groups   [][]int     // an entry each, or those of one configuration, which serve one shape each
+	losses   [][]float64 // of the groups, by shape; not a number: it does not serve it
+	general  []float64   // loss of the general kernel, by shape
+	filled   [][]float64 // losses, with what else serves the shape in the place of a group that does not; the last is general
+	order    []int       // groups, the best in the mean first
+	features []feature
 }
 
-// split is a condition, and the samples that it holds of.
-type split struct {
-	text string
-	mask uint64
+// feature is a dimension or a product of some, with its values by shape.
+type feature struct {
+	text   string
+	values []int64
 }
 
-type plot struct {
-	mask  uint64
-	depth int
+// loss is what a slowdown costs. A large one costs more than its logarithm, for it is the worst that users see.
+func loss(slowdown float64) float64 {
+	x := math.Log(min(slowdown, unserved))
+	return x + 3*x*x
 }
 
-// sequence is entries for some samples: each takes the first that serves it, or the general kernel.
-type sequence struct {
-	entries []int
-	sum     float64 // of logarithms of slowdowns
-	ok      bool    // it keeps to the limit
-}
-
-// first is an entry that a sequence may begin with.
-type first struct {
-	entry  int
-	served uint64
-	sum    float64 // of logarithms at what it serves
-}
-
-func (f first) mean() float64 { return f.sum / float64(bits.OnesCount64(f.served)) }
-
-// breadth is how many entries are tried for a sequence's next one.
-const breadth = 3
-
-// grown is the best tree for some samples: least sum of logarithms of slowdowns.
-type grown struct {
-	node *Node
-	sum  float64 // with the price of the leaves
-	ok   bool    // it keeps to the limit
-}
-
+// newGarden is for shapes, given by the values of their free dimensions. slow has a column an entry.
 func newGarden(names []string, shapes [][]int64, slow slowdowns, general []float64, groups [][]int) *garden {
-	g := &garden{names: names, shapes: shapes, groups: groups, serving: make([]uint64, len(groups))}
+	g := &garden{groups: groups, features: featuresOf(names, shapes)}
 	for i := range slow {
-		g.general = append(g.general, min(general[i], unserved))
-		row, logs := make([]float64, len(groups)), make([]float64, len(groups)+1)
+		row := make([]float64, len(groups))
 		for e, group := range groups {
-			if row[e] = min(slow.best(i, group), unserved); row[e] < unserved {
-				g.serving[e] |= 1 << i
+			if x := slow.best(i, group); math.IsInf(x, 1) {
+				row[e] = math.NaN()
+			} else {
+				row[e] = loss(x)
 			}
-			logs[e] = math.Log(row[e])
 		}
-		logs[len(row)] = math.Log(g.general[i])
-		g.slow, g.logs = append(g.slow, row), append(g.logs, logs)
+		g.losses, g.general = append(g.losses, row), append(g.general, loss(general[i]))
 	}
-	g.splits = g.candidates()
+	g.order = g.sorted(g.everyone())
+	for i, row := range g.losses {
+		other := g.general[i]
+		if at := slices.IndexFunc(g.order, func(e int) bool { return !math.IsNaN(row[e]) }); at >= 0 {
+			other = row[g.order[at]]
+		}
+		g.filled = append(g.filled, append(lists.Of(row, func(x float64) float64 {
+			if math.IsNaN(x) {
+				return other
+			}
+			return x
+		}), g.general[i]))
+	}
 	return g
 }
 
-func (g *garden) everyone() uint64 { return uint64(1)<<(len(g.shapes)-1)<<1 - 1 }
+func (g *garden) everyone() []int { return lists.Places(len(g.losses)) }
 
-// candidates are conditions between neighbouring values of single dimensions and of products.
-// Of those that divide the samples alike, the shortest stays.
-func (g *garden) candidates() (all []split) {
-	var subsets []int
-	for subset := 1; subset < 1<<len(g.names); subset++ {
-		if n := bits.OnesCount(uint(subset)); n <= 3 || n == len(g.names) {
-			subsets = append(subsets, subset)
+// featuresOf are single dimensions, and products of two, of three, and of all.
+func featuresOf(names []string, shapes [][]int64) (all []feature) {
+	for subset := 1; subset < 1<<len(names); subset++ {
+		if n := bits.OnesCount(uint(subset)); n > 3 && n < len(names) {
+			continue
 		}
-	}
-	slices.SortStableFunc(subsets, func(a, b int) int { return bits.OnesCount(uint(a)) - bits.OnesCount(uint(b)) })
-	seen := map[uint64]bool{}
-	for _, subset := range subsets {
-		var names []string
-		values := make([]int64, len(g.shapes))
-		for i := range values {
-			values[i] = 1
+		var of []string
+		one := feature{values: make([]int64, len(shapes))}
+		for i := range shapes {
+			one.values[i] = 1
 		}
-		for at, name := range g.names {
+		for at, name := range names {
 			if subset>>at&1 == 1 {
-				names = append(names, name)
-				for i, shape := range g.shapes {
-					values[i] = product(values[i], shape[at])
+				of = append(of, name)
+				for i, shape := range shapes {
+					one.values[i] = product(one.values[i], shape[at])
 				}
 			}
 		}
-		distinct := slices.Compact(slices.Sorted(slices.Values(values)))
-		for i := 1; i < len(distinct); i++ {
-			limit := between(distinct[i-1], distinct[i])
-			var mask uint64
-			for s, v := range values {
-				if v <= limit {
-					mask |= 1 << s
-				}
-			}
-			if !seen[mask] {
-				seen[mask] = true
-				all = append(all, split{fmt.Sprintf("%s <= %d", strings.Join(names, "*"), limit), mask})
-			}
-		}
+		one.text = strings.Join(of, "*")
+		all = append(all, one)
 	}
+	slices.SortStableFunc(all, func(a, b feature) int { return strings.Count(a.text, "*") - strings.Count(b.text, "*") })
 	return all
 }
 
@@ -205,222 +173,138 @@ func product(a, b int64) int64 {
 	return math.MaxInt64
 }
 
-// between is a number from low to below high, near the geometric middle. A power of two is
-// taken where there is one.
+// between is the roundest number from low to below high: the multiple of the largest power of two, since kernels'
+// tiles end there. Of several it is the one nearest to the geometric middle.
 func between(low, high int64) int64 {
-	middle := math.Sqrt(float64(low)) * math.Sqrt(float64(high))
-	near := int64(1) << min(62, max(0, int(math.Round(math.Log2(middle)))))
-	for _, power := range []int64{near, near / 2, near * 2} {
-		if low <= power && power < high {
-			return power
+	for step := int64(1) << 62; ; step /= 2 {
+		first := (low + step - 1) / step * step
+		if low > math.MaxInt64-step || first >= high {
+			continue
 		}
+		middle := int64(math.Sqrt(float64(low))*math.Sqrt(float64(high))) / step * step
+		return min(max(middle, first), (high-1)/step*step)
 	}
-	return min(max(int64(middle), low), high-1)
 }
 
-// plant is the tree that is best by its worst slowdown, then by the mean. A worst slowdown
-// below easy is good enough. No more depth is used than that takes.
-func (g *garden) plant(easy float64) (*Node, float64) {
-	limits := []float64{easy}
-	for i := range g.slow {
-		limits = append(limits, append(slices.Clone(g.slow[i]), g.general[i])...)
+// plant grows a tree for some shapes.
+func (g *garden) plant(shapes []int, price float64) *Node {
+	node, _ := g.grow(shapes, mostDepth, price*float64(len(shapes)))
+	return node
+}
+
+// grow is the tree for some shapes. It is divided where that makes the loss least, again and again; then what is not
+// worth the price of its leaves becomes a leaf.
+func (g *garden) grow(shapes []int, depth int, price float64) (node *Node, sum float64) {
+	leaf, alone := g.leaf(shapes)
+	alone += price
+	if depth == 0 {
+		return leaf, alone
 	}
-	limits = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(limits, func(x float64) bool { return x < easy }))))
-	best, least := g.within(g.everyone(), 0, unserved), unserved
-	for depth, trees := 0, 1; depth <= mostDepth && trees <= mostTrees; depth, trees = depth+1, trees*max(2, len(g.splits)) {
-		at, _ := slices.BinarySearchFunc(limits, true, func(limit float64, _ bool) int {
-			if g.within(g.everyone(), depth, limit).ok {
-				return 0
-			}
-			return -1
-		})
-		if at < len(limits) && (limits[at] < least || depth == 0) {
-			best, least = g.within(g.everyone(), depth, limits[at]), limits[at]
+	text, low, high := g.divide(shapes)
+	if text == "" {
+		return leaf, alone
+	}
+	then, one := g.grow(low, depth-1, price)
+	other, two := g.grow(high, depth-1, price)
+	if one+two >= alone-1e-12 {
+		return leaf, alone
+	}
+	return &Node{If: text, Then: then, Else: other}, one + two
+}
+
+// leastOfLeaf is how many shapes a leaf has at least: one that is alone may be noise where shapes are many.
+func (g *garden) leastOfLeaf() int { return 1 + len(g.losses)/100 }
+
+// divide finds the condition that makes the loss least if each side takes one group. Of those that divide alike it is
+// the shortest.
+func (g *garden) divide(shapes []int) (text string, low, high []int) {
+	least, limit, by := math.Inf(1), int64(0), -1
+	for f, feature := range g.features {
+		sorted := slices.Clone(shapes)
+		slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(feature.values[a], feature.values[b]) })
+		below, above := make([]float64, len(g.groups)+1), make([]float64, len(g.groups)+1)
+		for _, i := range sorted {
+			add(above, g.filled[i], 1)
 		}
-		if least <= easy {
-			break
-		}
-	}
-	return best.node, least
-}
-
-// plantWithout is the tree of all samples but one, within a limit that a tree of all keeps to.
-func (g *garden) plantWithout(sample, depth int, limit float64) *Node {
-	own := *g // others are grown at the same time
-	return own.within(g.everyone()&^(1<<sample), depth, limit).node
-}
-
-// within is the best tree of a depth for some samples whose slowdowns keep to a limit.
-func (g *garden) within(mask uint64, depth int, limit float64) grown {
-	g.memo, g.orders = map[plot]grown{}, map[uint64]sequence{}
-	best := g.grow(mask, depth, limit)
-	best.node = g.complete(best.node, mask)
-	return best
-}
-
-// complete is a tree whose leaves name entries for other shapes, too.
-func (g *garden) complete(n *Node, mask uint64) *Node {
-	if at := slices.IndexFunc(g.splits, func(s split) bool { return s.text == n.If }); at >= 0 {
-		yes := g.splits[at].mask
-		return &Node{If: n.If, Then: g.complete(n.Then, mask&yes), Else: g.complete(n.Else, mask&^yes)}
-	}
-	if len(n.Entries) == 0 {
-		return n
-	}
-	var entries []int
-	for _, group := range slices.Concat(n.Entries, g.others(mask, n.Entries)) {
-		entries = append(entries, g.groups[group]...)
-	}
-	return &Node{Entries: entries}
-}
-
-func (g *garden) grow(mask uint64, depth int, limit float64) grown {
-	if known, ok := g.memo[plot{mask, depth}]; ok {
-		return known
-	}
-	order, sum, ok := g.leaf(mask, limit)
-	best := grown{&Node{Entries: order}, sum + leafPrice*float64(len(g.shapes)), ok}
-	if depth > 0 {
-		seen := map[uint64]bool{}
-		for _, s := range g.splits {
-			yes, no := mask&s.mask, mask&^s.mask
-			if yes == 0 || no == 0 || seen[yes] {
+		for at, i := range sorted[:len(sorted)-1] {
+			add(below, g.filled[i], 1)
+			add(above, g.filled[i], -1)
+			here, next := feature.values[i], feature.values[sorted[at+1]]
+			if few := g.leastOfLeaf(); here == next || at+1 < few || len(sorted)-at-1 < few {
 				continue
 			}
-			seen[yes] = true
-			then := g.grow(yes, depth-1, limit)
-			if !then.ok || best.ok && then.sum >= best.sum {
-				continue
-			}
-			other := g.grow(no, depth-1, limit)
-			if sum := then.sum + other.sum; other.ok && (!best.ok || sum < best.sum-1e-12) {
-				best = grown{&Node{If: s.text, Then: then.node, Else: other.node}, sum, true}
+			if sum := slices.Min(below) + slices.Min(above); sum < least-1e-9 {
+				least, limit, by = sum, between(here, next), f
 			}
 		}
 	}
-	g.memo[plot{mask, depth}] = best
-	return best
+	if by < 0 {
+		return "", nil, nil
+	}
+	for _, i := range shapes {
+		if g.features[by].values[i] <= limit {
+			low = append(low, i)
+		} else {
+			high = append(high, i)
+		}
+	}
+	return fmt.Sprintf("%s <= %d", g.features[by].text, limit), low, high
 }
 
-// leaf is the order of entries that is best for some samples: each takes the first that serves
-// it. It never takes longer than the general kernel, by the geometric mean.
-func (g *garden) leaf(mask uint64, limit float64) (entries []int, sum float64, ok bool) {
-	general := 0.0
-	for i := range g.samples(mask) {
-		general += g.logs[i][len(g.slow[i])]
+func add(sums, row []float64, times float64) {
+	for i, x := range row {
+		sums[i] += times * x
 	}
-	best := g.order(mask, limit)
-	if !best.ok || len(best.entries) == 0 || best.sum > general {
-		within := true
-		for i := range g.samples(mask) {
-			within = within && g.general[i] <= limit
-		}
-		return nil, general, within
-	}
-	return best.entries, best.sum, true
 }
 
-// order is leaf without the comparison with the general kernel, which serves what the entries
-// leave. Of the entries that may be first, the few that are fastest in the mean of what they serve are tried.
-func (g *garden) order(mask uint64, limit float64) sequence {
-	if known, ok := g.orders[mask]; ok {
-		return known
+// leaf names the group that is best for some shapes, then others for shapes that it does not serve. None: the
+// general kernel takes no longer.
+func (g *garden) leaf(shapes []int) (leaf *Node, sum float64) {
+	sums := make([]float64, len(g.groups)+1)
+	for _, i := range shapes {
+		add(sums, g.filled[i], 1)
 	}
-	best := sequence{ok: true}
-	for i := range g.samples(mask) {
-		best.sum, best.ok = best.sum+g.logs[i][len(g.slow[i])], best.ok && g.general[i] <= limit
+	leaf, sum = &Node{}, slices.Min(sums)
+	if sums[len(g.groups)] <= sum {
+		return leaf, sum
 	}
-	for _, f := range g.firsts(mask, limit) {
-		rest := sequence{ok: true}
-		if f.served != mask {
-			rest = g.order(mask&^f.served, limit)
-		}
-		if sum := f.sum + rest.sum; rest.ok && (!best.ok || sum < best.sum) {
-			best = sequence{append([]int{f.entry}, rest.entries...), sum, true}
-		}
+	best := slices.Index(sums, sum)
+	left := lists.Where(shapes, func(i int) bool { return math.IsNaN(g.losses[i][best]) })
+	if len(left) == 0 {
+		left = shapes
 	}
-	g.orders[mask] = best
-	return best
+	for _, e := range append([]int{best}, slices.DeleteFunc(g.sorted(left), func(e int) bool { return e == best })...) {
+		leaf.Entries = append(leaf.Entries, g.groups[e]...)
+	}
+	return leaf, sum
 }
 
-// firsts are entries that keep to the limit at all samples of a set that they serve.
-func (g *garden) firsts(mask uint64, limit float64) (all []first) {
-	for e, serving := range g.serving {
-		one := first{entry: e, served: serving & mask}
-		within := one.served != 0
-		for i := range g.samples(one.served) {
-			one.sum += g.logs[i][e]
-			if within = g.slow[i][e] <= limit; !within {
-				break
-			}
-		}
-		if within {
-			all = append(all, one)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b first) int { return cmp.Compare(a.mean(), b.mean()) })
-	return all[:min(len(all), breadth)]
-}
-
-// others are the entries that a leaf's samples do not need, for other shapes there: those that
-// are faster than the general kernel in the mean of what they serve, the fastest first. Entries that slow
-// a sample down which the needed ones leave to the general kernel are none. Entries that serve none
-// of the leaf's samples come last, by how they do at all samples.
-func (g *garden) others(mask uint64, order []int) (more []int) {
-	const elsewhere = 1e3
-	means := map[int]float64{}
-	for e := range g.slow[0] {
-		mean, faster := g.mean(mask, e)
+// sorted are the groups by their mean loss at those of some shapes that they serve. Those that serve none come last,
+// by how they do anywhere. Left out is what takes longer than the general kernel.
+func (g *garden) sorted(shapes []int) (order []int) {
+	means := make([]float64, len(g.groups))
+	for e := range g.groups {
+		mean, faster := g.mean(shapes, e)
 		if math.IsNaN(mean) {
 			mean, faster = g.mean(g.everyone(), e)
-			mean += elsewhere
+			mean += loss(unserved)
 		}
-		if faster && !slices.Contains(order, e) && !g.slows(mask, order, e) {
-			more, means[e] = append(more, e), mean
-		}
-	}
-	slices.SortStableFunc(more, func(a, b int) int { return cmp.Compare(means[a], means[b]) })
-	return more
-}
-
-// slows tells whether an entry is slower than the general kernel at a sample that others do not serve.
-func (g *garden) slows(mask uint64, others []int, e int) bool {
-	for i := range g.samples(mask) {
-		served := slices.ContainsFunc(others, func(o int) bool { return g.slow[i][o] < unserved })
-		if x := g.slow[i][e]; !served && x < unserved && x > g.general[i] {
-			return true
+		if means[e] = mean; faster && !math.IsNaN(mean) {
+			order = append(order, e)
 		}
 	}
-	return false
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(means[a], means[b]) })
+	return order
 }
 
-// mean is that of an entry's logarithms of slowdowns at samples that it serves, and whether the general
-// kernel's is no better there; NaN: it serves none.
-func (g *garden) mean(mask uint64, e int) (mean float64, faster bool) {
+// mean is a group's loss at those shapes that it serves, and whether the general kernel's is no less there; not a
+// number: it serves none.
+func (g *garden) mean(shapes []int, e int) (mean float64, faster bool) {
 	sum, general, n := 0.0, 0.0, 0.0
-	for i := range g.samples(mask) {
-		if g.slow[i][e] < unserved {
-			sum, general, n = sum+g.logs[i][e], general+g.logs[i][len(g.slow[i])], n+1
+	for _, i := range shapes {
+		if x := g.losses[i][e]; !math.IsNaN(x) {
+			sum, general, n = sum+x, general+g.general[i], n+1
 		}
 	}
 	return sum / n, sum <= general
-}
-
-// samples are those of a set.
-func (g *garden) samples(mask uint64) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		for ; mask != 0; mask &= mask - 1 {
-			if !yield(bits.TrailingZeros64(mask)) {
-				return
-			}
-		}
-	}
-}
-
-// depth of a tree.
-func (n *Node) depth() int {
-	if n.If == "" {
-		return 0
-	}
-	return 1 + max(n.Then.depth(), n.Else.depth())
 }

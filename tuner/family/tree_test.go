@@ -12,119 +12,187 @@ import (
 	"autotune/space/expr"
 )
 
-// drawn is a garden of random samples.
-func drawn(r *rand.Rand, samples, entries int) *garden {
-	var shapes [][]int64
-	var slow slowdowns
-	var general []float64
-	for range samples {
-		shapes = append(shapes, []int64{1 + r.Int64N(8), 1 + r.Int64N(100)})
+// field is drawn shapes, with slowdowns of entries and of the general kernel.
+type field struct {
+	shapes  [][]int64
+	slow    slowdowns
+	general []float64
+}
+
+func drawn(r *rand.Rand, shapes, entries int) (f field) {
+	for range shapes {
+		f.shapes = append(f.shapes, []int64{1 + r.Int64N(8), 1 + r.Int64N(100)})
 		row := make([]float64, entries)
 		for e := range row {
 			if row[e] = 1 + r.Float64()*r.Float64(); r.IntN(5) == 0 {
 				row[e] = math.Inf(1)
 			}
 		}
-		slow, general = append(slow, row), append(general, 1+2*r.Float64())
+		f.slow, f.general = append(f.slow, row), append(f.general, 1+2*r.Float64())
 	}
-	return newGarden([]string{"n", "h"}, shapes, slow, general, single(entries))
+	return f
 }
 
-// single are groups of one entry each.
-func single(entries int) [][]int {
-	return lists.Of(lists.Places(entries), func(e int) []int { return []int{e} })
+// garden has the entries in groups of one.
+func (f field) garden() *garden {
+	groups := lists.Of(lists.Places(len(f.slow[0])), func(e int) []int { return []int{e} })
+	return newGarden([]string{"n", "h"}, f.shapes, f.slow, f.general, groups)
 }
 
-// outcome is how a tree does on the garden's samples.
-func (g *garden) outcome(t *testing.T, n *Node) (worst, sum float64) {
+// taken is the slowdown of what a tree takes for each shape.
+func (f field) taken(t *testing.T, n *Node) (all []float64) {
 	t.Helper()
-	leaves := 0
-	n.Walk(func(*Node, string) { leaves++ })
-	for i, shape := range g.shapes {
+	for i, shape := range f.shapes {
 		leaf, err := n.Leaf(map[string]expr.Value{"n": expr.Int(shape[0]), "h": expr.Int(shape[1])})
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := g.general[i]
+		x := f.general[i]
 		for _, e := range leaf.Entries {
-			if g.slow[i][e] < unserved {
-				x = g.slow[i][e]
+			if !math.IsInf(f.slow[i][e], 1) {
+				x = f.slow[i][e]
 				break
 			}
 		}
-		worst, sum = max(worst, x), sum+math.Log(x)
-	}
-	return worst, sum + float64(leaves)*leafPrice*float64(len(g.shapes))
-}
-
-// everyTree are all trees of a depth, with all orders of entries in their leaves.
-func everyTree(g *garden, mask uint64, depth int) (all []*Node) {
-	var orders func(head []int)
-	orders = func(head []int) {
-		all = append(all, &Node{Entries: slices.Clone(head)})
-		for e := range g.slow[0] {
-			if !slices.Contains(head, e) {
-				orders(append(slices.Clone(head), e))
-			}
-		}
-	}
-	orders(nil)
-	// A leaf that takes longer than the general kernel is none.
-	all = slices.DeleteFunc(all, func(n *Node) bool {
-		sum, general := 0.0, 0.0
-		for i := range g.samples(mask) {
-			general += math.Log(g.general[i])
-			x := g.general[i]
-			for _, e := range n.Entries {
-				if g.slow[i][e] < unserved {
-					x = g.slow[i][e]
-					break
-				}
-			}
-			sum += math.Log(x)
-		}
-		return len(n.Entries) > 0 && sum > general+1e-12
-	})
-	if depth == 0 {
-		return all
-	}
-	for _, s := range g.splits {
-		if mask&s.mask == 0 || mask&^s.mask == 0 {
-			continue
-		}
-		for _, then := range everyTree(g, mask&s.mask, depth-1) {
-			for _, other := range everyTree(g, mask&^s.mask, depth-1) {
-				all = append(all, &Node{If: s.text, Then: then, Else: other})
-			}
-		}
+		all = append(all, x)
 	}
 	return all
 }
 
-// The tree is as good as the best of all trees that are not deeper.
-func TestTreeIsBest(t *testing.T) {
+func sumOf(slowdowns []float64) (sum float64) {
+	for _, x := range slowdowns {
+		sum += loss(x)
+	}
+	return sum
+}
+
+// No single condition with the best entry on either side is better than a tree, nor is one leaf. What a condition
+// says of the shapes is what it divides them by.
+func TestTreeIsGood(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 60 {
-		g := drawn(r, 2+r.IntN(4), 1+r.IntN(2))
-		const easy = 1.05
-		tree, limit := g.plant(easy)
-		depth := tree.depth()
-		if depth > 1 { // there are too many to try
-			continue
-		}
-		worst, sum := g.outcome(t, tree)
-		least, best := math.Inf(1), math.Inf(1)
-		for _, other := range everyTree(g, g.everyone(), depth) {
-			w, _ := g.outcome(t, other)
-			least = min(least, max(w, easy))
-		}
-		for _, other := range everyTree(g, g.everyone(), depth) {
-			if w, s := g.outcome(t, other); w <= least {
-				best = min(best, s)
+	for range 100 {
+		f := drawn(r, 2+r.IntN(40), 1+r.IntN(5))
+		for i := range f.slow { // each entry serves all: then there is no order in leaves
+			for e, x := range f.slow[i] {
+				f.slow[i][e] = min(x, 2)
 			}
 		}
-		if max(worst, easy) > least+1e-12 || limit > least || sum > best+1e-9 {
-			t.Errorf("worst %v of %v, sum %v of %v: %s", worst, least, sum, best, text(t, tree))
+		g := f.garden()
+		got := sumOf(f.taken(t, g.plant(g.everyone(), 0)))
+		_, leaf := g.leaf(g.everyone())
+		least := leaf
+		for _, feature := range g.features {
+			for _, limit := range feature.values {
+				var sides [2][]int
+				for i, v := range feature.values {
+					side := 0
+					if v > limit {
+						side = 1
+					}
+					sides[side] = append(sides[side], i)
+				}
+				_, one := g.leaf(sides[0])
+				_, two := g.leaf(sides[1])
+				least = min(least, one+two)
+			}
+		}
+		if got > least+1e-9 {
+			t.Errorf("the tree has %v, one condition %v", got, least)
+		}
+	}
+}
+
+// Kernels whose tiles fill waves differently are fastest in turns. A tree from many shapes finds the edges, and is
+// right between them.
+func TestTreeFindsWaves(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	at := func(n, h int64) []float64 {
+		var row []float64
+		for _, tile := range []int64{64, 128, 192} {
+			blocks := (h + tile - 1) / tile * n
+			row = append(row, float64((blocks+7)/8)*(0.2+float64(tile)/64)*(1+0.01*r.Float64()))
+		}
+		best := slices.Min(row)
+		return lists.Of(row, func(x float64) float64 { return x / best })
+	}
+	var f field
+	for i := range 240 {
+		h := int64(math.Exp(math.Log(1000) * float64(i%120+1) / 120))
+		f.shapes, f.slow, f.general = append(f.shapes, []int64{int64(4 + 3*(i/120)), h}), append(f.slow, at(int64(4+3*(i/120)), h)), append(f.general, 50)
+	}
+	g := f.garden()
+	tree := g.plant(g.everyone(), leafPrices[1])
+	var held field
+	for range 300 {
+		n, h := 4+3*r.Int64N(2), 1+r.Int64N(1000)
+		held.shapes, held.slow, held.general = append(held.shapes, []int64{n, h}), append(held.slow, at(n, h)), append(held.general, 50)
+	}
+	for name, x := range map[string]struct {
+		of   field
+		mean float64
+	}{"grown from": {f, 1.02}, "between": {held, 1.06}} {
+		if s := score(x.of.taken(t, tree)); s.Mean > x.mean {
+			t.Errorf("shapes %s: %s\n%s", name, s, text(t, tree))
+		}
+	}
+}
+
+// No leaf takes longer than the general kernel.
+func TestTreeBeatsGeneral(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		f := drawn(r, 4+r.IntN(16), 1+r.IntN(4))
+		for i := range f.slow {
+			for e, x := range f.slow[i] {
+				f.slow[i][e] = min(x, 2)
+			}
+		}
+		g := f.garden()
+		tree := g.plant(g.everyone(), leafPrices[0])
+		taken := f.taken(t, tree)
+		tree.Walk(func(leaf *Node, where string) {
+			var own, general []float64
+			for i, shape := range f.shapes {
+				got, err := tree.Leaf(map[string]expr.Value{"n": expr.Int(shape[0]), "h": expr.Int(shape[1])})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got == leaf {
+					own, general = append(own, taken[i]), append(general, f.general[i])
+				}
+			}
+			if sumOf(own) > sumOf(general)+1e-9 {
+				t.Errorf("the leaf %s, %v, loses %v, the general kernel %v", where, leaf.Entries, sumOf(own), sumOf(general))
+			}
+		})
+	}
+}
+
+// A leaf names what serves the shapes that its first entry does not.
+func TestLeafServesOthers(t *testing.T) {
+	inf := math.Inf(1)
+	f := field{
+		shapes:  [][]int64{{1, 1}, {1, 2}, {1, 3}},
+		slow:    slowdowns{{1, inf, 1.5}, {1, inf, 1.5}, {inf, 1.2, 1.1}},
+		general: []float64{4, 4, 4},
+	}
+	g := f.garden()
+	tree := g.plant(g.everyone(), 1)
+	if got := fmt.Sprint(tree.Entries); tree.If != "" || got != "[0 2 1]" {
+		t.Error(text(t, tree))
+	}
+	if got := fmt.Sprint(f.taken(t, tree)); got != "[1 1 1.1]" {
+		t.Error(got)
+	}
+}
+
+// A limit between two values is the roundest number that divides them.
+func TestBetween(t *testing.T) {
+	for _, c := range []struct{ low, high, want int64 }{
+		{1, 2, 1}, {250, 262, 256}, {300, 330, 320}, {100, 5000, 4096}, {33, 34, 33}, {7, 9, 8}, {math.MaxInt64 - 1, math.MaxInt64, math.MaxInt64 - 1},
+	} {
+		if got := between(c.low, c.high); got != c.want {
+			t.Errorf("between %d and %d: %d, want %d", c.low, c.high, got, c.want)
 		}
 	}
 }
@@ -136,65 +204,6 @@ func text(t *testing.T, n *Node) string {
 		t.Fatal(err)
 	}
 	return string(data)
-}
-
-// No leaf takes longer than the general kernel, and more samples never go beyond the limit that
-// is told.
-func TestTreeKeepsItsLimit(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 30 {
-		g := drawn(r, 4+r.IntN(16), 1+r.IntN(4))
-		tree, limit := g.plant(1.05)
-		if worst, _ := g.outcome(t, tree); worst > limit {
-			t.Errorf("%v is beyond %v", worst, limit)
-		}
-		tree.Walk(func(leaf *Node, where string) {
-			sum := 0.0
-			for i, shape := range g.shapes {
-				got, err := tree.Leaf(map[string]expr.Value{"n": expr.Int(shape[0]), "h": expr.Int(shape[1])})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got != leaf {
-					continue
-				}
-				for _, e := range leaf.Entries {
-					if g.slow[i][e] < unserved {
-						sum += math.Log(g.slow[i][e] / g.general[i])
-						break
-					}
-				}
-			}
-			if sum > 1e-9 {
-				t.Errorf("the leaf %s, %v, takes %.3f of the general kernel", where, leaf.Entries, math.Exp(sum))
-			}
-		})
-	}
-}
-
-// Many entries that serve a few samples each, as kernels for eight rows each do, are put in order at once.
-func TestTreeOfManyEntries(t *testing.T) {
-	r := rand.New(rand.NewPCG(11, 12))
-	const kinds = 8
-	var shapes [][]int64
-	var slow slowdowns
-	var general []float64
-	for i := range 5 * kinds {
-		row := make([]float64, 4*kinds)
-		for e := range row {
-			if row[e] = 1 + r.Float64(); e%kinds != i%kinds {
-				row[e] = math.Inf(1)
-			} else if e < kinds {
-				row[e] = 1
-			}
-		}
-		shapes, slow, general = append(shapes, []int64{int64(1 + 8*(i%kinds)), 1 + r.Int64N(1000)}), append(slow, row), append(general, 3)
-	}
-	g := newGarden([]string{"m", "n"}, shapes, slow, general, single(4*kinds))
-	tree, limit := g.plant(1.05)
-	if limit > 1.05 || tree.If != "" || len(tree.Entries) != 4*kinds {
-		t.Errorf("within %v, %s", limit, text(t, tree))
-	}
 }
 
 func TestTreeAsJSON(t *testing.T) {
@@ -220,26 +229,26 @@ func TestCover(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	larger := 0
 	for range 300 {
-		g := drawn(r, 1+r.IntN(8), 1+r.IntN(8))
-		limits := g.slow.limits(1.1)
-		chosen := g.slow.cover(limits)
-		if !g.slow.covers(chosen, limits) {
+		f := drawn(r, 1+r.IntN(8), 1+r.IntN(8))
+		limits := f.slow.limits(1.1)
+		chosen := f.slow.cover(limits)
+		if !f.slow.covers(chosen, limits) {
 			t.Fatalf("%v does not cover", chosen)
 		}
 		for i := range chosen {
-			if g.slow.covers(slices.Delete(slices.Clone(chosen), i, i+1), limits) {
+			if f.slow.covers(slices.Delete(slices.Clone(chosen), i, i+1), limits) {
 				t.Errorf("%v without number %d covers, too", chosen, i)
 			}
 		}
 		smallest := len(chosen)
-		for subset := range 1 << len(g.slow[0]) {
+		for subset := range 1 << len(f.slow[0]) {
 			var members []int
-			for v := range g.slow[0] {
+			for v := range f.slow[0] {
 				if subset>>v&1 == 1 {
 					members = append(members, v)
 				}
 			}
-			if g.slow.covers(members, limits) {
+			if f.slow.covers(members, limits) {
 				smallest = min(smallest, len(members))
 			}
 		}
@@ -258,12 +267,12 @@ func TestCover(t *testing.T) {
 func TestExtend(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 200 {
-		g := drawn(r, 1+r.IntN(8), 1+r.IntN(8))
-		chosen := g.slow.cover(g.slow.limits(1.1))
-		_, before := g.slow.total(chosen)
-		more := g.slow.extend(slices.Clone(chosen))
-		_, after := g.slow.total(more)
-		price := entryPrice * float64(len(g.slow))
+		f := drawn(r, 1+r.IntN(8), 1+r.IntN(8))
+		chosen := f.slow.cover(f.slow.limits(1.1))
+		_, before := f.slow.total(chosen)
+		more := f.slow.extend(slices.Clone(chosen))
+		_, after := f.slow.total(more)
+		price := entryPrice * float64(len(f.slow))
 		if after > before-price*float64(len(more)-len(chosen))+1e-9 || !slices.IsSorted(more) {
 			t.Fatalf("%v %v became %v %v", chosen, before, more, after)
 		}
@@ -272,34 +281,10 @@ func TestExtend(t *testing.T) {
 				t.Errorf("%d is gone", v)
 			}
 		}
-		for v := range g.slow[0] {
-			if _, sum := g.slow.total(append(slices.Clone(more), v)); sum < after-price-1e-9 {
+		for v := range f.slow[0] {
+			if _, sum := f.slow.total(append(slices.Clone(more), v)); sum < after-price-1e-9 {
 				t.Errorf("%d is worth an entry", v)
 			}
-		}
-	}
-}
-
-// Where a shape is no sample, those chosen do not leave it to a variant that others are faster than, as the nearest
-// samples tell. A variant of the same configuration tells, too.
-func TestReach(t *testing.T) {
-	inf := math.Inf(1)
-	slow := slowdowns{{1, 1.5, inf, inf, 1.4}, {1, 1.4, inf, inf, 1.3}, {inf, 1.2, 1, inf, 1.25}, {inf, 1, 2, inf, 2}}
-	groups := [][]int{{0, 2, 3}, {1}, {4}}
-	few, many := []int{0, 1, 2, 3}, []int{3, 2, 1, 0}
-	for _, c := range []struct {
-		spots []spot
-		want  []int
-	}{
-		{nil, []int{0, 1}},
-		{[]spot{{[]int{1}, few}, {nil, few}}, []int{0, 1}},
-		{[]spot{{[]int{1, 3}, few}}, []int{0, 1, 3}},
-		{[]spot{{[]int{1, 3}, many}}, []int{0, 1}},        // 1.095 is told of one, 1.414 of the other
-		{[]spot{{[]int{1, 4}, few}}, []int{0, 1}},         // hardly faster
-		{[]spot{{[]int{3, 4}, many[2:]}}, []int{0, 1, 3}}, // none of those chosen serves it
-	} {
-		if got := slow.reach([]int{0, 1}, c.spots, groups); !slices.Equal(got, c.want) {
-			t.Errorf("of %v: %v, want %v", c.spots, got, c.want)
 		}
 	}
 }

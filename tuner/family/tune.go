@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"autotune/internal/lists"
@@ -16,6 +17,7 @@ import (
 	"autotune/tuner/batch"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/trial"
@@ -50,11 +52,17 @@ type tuning struct {
 	started time.Time
 	clock   clock
 
+	opening sync.Mutex
+
 	found      map[string]reports.BestConfig // by shape and kind of kernels
+	near       map[string][]rival            // of samples, likewise
 	leftOut    []LeftOut
 	candidates []candidate
 	samples    []*timed
+	probing    [][]int64 // shapes at which candidates are timed without a search
+	probes     []*timed
 	heldOut    []*timed
+	leafPrice  float64 // that suits the tree
 }
 
 // candidate is a kernel that takes the free dimensions when it runs, and may be an entry.
@@ -77,25 +85,17 @@ func (c *candidate) at(p *operator.Problem) (values map[string]expr.Value, ok bo
 	return values, ok && p.Admits(c.Configuration)
 }
 
-// same tells whether two candidates are one kernel.
-func (c *candidate) same(o candidate) bool {
-	return c.Configuration.Key() == o.Configuration.Key() && slices.Equal(c.Where, o.Where)
-}
-
 // Tune finds the kernels of a family and what chooses among them. A tune that ended early goes on
 // where it was, with the same run and store. Errors are those of batch.Search, or a device's.
 func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Family, error) {
-	t := &tuning{Options: o, plan: p, opener: opener, started: time.Now(), found: map[string]reports.BestConfig{}}
-	t.clock = clock{started: t.started, budget: o.Budget, left: map[kind]int{
-		searches: len(p.Samples) + len(p.HeldOut), owns: len(p.Samples), timings: len(p.Samples) + len(p.HeldOut),
-	}}
+	t := &tuning{Options: o, plan: p, opener: opener, started: time.Now(), found: map[string]reports.BestConfig{}, near: map[string][]rival{}}
 	if t.Notice == nil {
 		t.Notice = func(string) {}
 	}
 	if t.Progress == nil {
 		t.Progress = func(Progress) {}
 	}
-	if err := t.settleMath(ctx); err != nil {
+	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
 	if err := t.search(ctx); err != nil {
@@ -119,18 +119,34 @@ func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Fami
 	}
 }
 
-// settleMath gives the family the mode of its first sample: it has one mode, and PyTorch takes
-// seconds to say which.
-func (t *tuning) settleMath(ctx context.Context) error {
-	if !operator.AutoMath(t.plan.Request.Math) {
-		return nil
-	}
+// How many probes there are: so many times the samples, and few where times say nothing of a GPU.
+const (
+	probesPerSample = 5
+	mostProbes      = 240
+	fewProbes       = 2
+)
+
+// begin opens the device, and settles what there is to do. The family has the mode of its first sample: it has one
+// mode, and PyTorch takes seconds to say which.
+func (t *tuning) begin(ctx context.Context) error {
 	s, err := t.subject(ctx, t.plan.Samples[0])
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	if operator.AutoMath(t.plan.Request.Math) {
 		record := s.Problem.Record()
 		t.plan.Request.Math, t.plan.Request.MathBy = record.Math, record.MathBy
 	}
-	return err
+	n := min(probesPerSample*len(t.plan.Samples), mostProbes)
+	if !s.Device.Info().Kind.Properties().Measures {
+		n = fewProbes
+	}
+	t.probing = t.plan.Shapes.others(probesFrom, n, slices.Concat(t.plan.Samples, t.plan.HeldOut), t.plan.allowed)
+	t.clock = clock{started: t.started, budget: t.Budget}
+	of := &t.clock.left
+	of[searches], of[tests], of[owns] = len(t.plan.Samples), len(t.plan.HeldOut), len(t.plan.Samples)
+	of[probes], of[timings] = len(t.probing), len(t.plan.Samples)+len(t.plan.HeldOut)
+	return nil
 }
 
 // search searches the samples for kernels that take the free dimensions, and every shape for its own
@@ -167,18 +183,24 @@ func (t *tuning) search(ctx context.Context) error {
 				t.step(of, "no time to search "+operator.FormatShape(shape), true)
 				return nil, nil
 			}
-			o.Time = t.clock.search(o.Time)
+			o.Time, o.Gating = t.clock.search(o.Time), final.GateNone // entries go through them
 			return tuner.Search(ctx, on.Problem, on.Device, o)
 		},
 		Known: func(best reports.BestConfig) error {
-			t.take(best, true)
+			var near []rival
+			if _, err := t.Run.Remembered(ctx, remembers(best), &near); err != nil {
+				return err
+			}
+			t.take(best, near, true)
 			return nil
 		},
 		Found: func(_ batch.Request, r *tuner.Result, best reports.BestConfig) error {
-			if r.Stop != tuner.Interrupted && best.Found() {
-				t.take(best, false)
+			if r.Stop == tuner.Interrupted || !best.Found() {
+				return nil
 			}
-			return nil
+			near := rivalsOf(r)
+			t.take(best, near, false)
+			return t.Run.Remember(remembers(best), near)
 		},
 		Failed: func(r batch.Request, err error) {
 			t.clock.did(t.kindOf(r.Shape, len(r.Free) > 0), false)
@@ -197,8 +219,12 @@ func (t *tuning) search(ctx context.Context) error {
 }
 
 // take takes note of a search's winner.
-func (t *tuning) take(best reports.BestConfig, known bool) {
-	t.found[key(best.Problem.Shape, len(best.Problem.Free) > 0)] = best
+func (t *tuning) take(best reports.BestConfig, near []rival, known bool) {
+	at := key(best.Problem.Shape, len(best.Problem.Free) > 0)
+	t.found[at] = best
+	if has(t.plan.Samples, best.Problem.Shape) {
+		t.near[at] = near
+	}
 	what := "searched " + operator.FormatShape(best.Problem.Shape)
 	if len(best.Problem.Free) > 0 {
 		what += " with " + strings.Join(best.Problem.Free, ", ") + " free"
@@ -208,10 +234,13 @@ func (t *tuning) take(best reports.BestConfig, known bool) {
 
 // kindOf is which kind of step a search is.
 func (t *tuning) kindOf(shape []int64, free bool) kind {
-	if !free && has(t.plan.Samples, shape) {
+	switch {
+	case free:
+		return searches
+	case has(t.plan.Samples, shape):
 		return owns
 	}
-	return searches
+	return tests
 }
 
 // step tells of a step that was done.
@@ -223,7 +252,7 @@ func (t *tuning) step(k kind, what string, known bool) {
 // key names a search of the family.
 func key(shape []int64, free bool) string { return fmt.Sprint(operator.FormatShape(shape), free) }
 
-// timeSamples times the candidates on every sample.
+// timeSamples times the candidates at every sample, and at probes.
 func (t *tuning) timeSamples(ctx context.Context) error {
 	if err := t.gather(ctx); err != nil {
 		return err
@@ -235,30 +264,36 @@ func (t *tuning) timeSamples(ctx context.Context) error {
 		}
 		return fmt.Errorf("%s: %w: no sample has a kernel that takes %v when it runs%s", t.plan, tuner.ErrNoVariant, t.plan.Request.Free, reason)
 	}
-	list, err := t.timeAll(ctx, t.plan.Samples, lists.Places(len(t.candidates)))
+	all := lists.Places(len(t.candidates))
+	list, err := t.timeAll(ctx, timings, t.plan.Samples, all)
 	if t.samples = list; err == nil && len(list) < leastSamples {
 		err = fmt.Errorf("%s: %w at %d of %d samples, and a family has %d at least", t.plan, tuner.ErrNoVariant,
 			len(t.plan.Samples)-len(list), len(t.plan.Samples), leastSamples)
 	}
+	if err == nil {
+		t.probes, err = t.timeAll(ctx, probes, t.probing, all)
+	}
 	return err
 }
+
+// timed are the shapes that the choice is made from.
+func (t *tuning) timed() []*timed { return slices.Concat(t.samples, t.probes) }
 
 // chooseEntries chooses candidates for entries, and puts those through the gates that no search
 // has. One that fails is out, and others are chosen.
 func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 	for {
-		t.dismiss(t.samples)
+		t.dismiss(t.timed())
 		usable := lists.Where(lists.Places(len(t.candidates)), func(i int) bool { return !t.candidates[i].out })
 		if len(usable) == 0 {
 			return nil, fmt.Errorf("%s: %w: every kernel that takes %v when it runs fails at a sample", t.plan, tuner.ErrNoVariant, t.plan.Request.Free)
 		}
-		spots, err := t.between(usable)
-		if err != nil {
+		slow := slowdownsOf(t.timed(), usable, wholly)
+		needed := slow.extend(slow.cover(slow.limits(t.MaxSlowdown)))
+		chosen := lists.Of(needed, func(at int) int { return usable[at] })
+		if err := t.foresee(ctx, chosen); err != nil {
 			return nil, err
 		}
-		slow := slowdownsOf(t.samples, usable, wholly)
-		needed := slow.reach(slow.extend(slow.cover(slow.limits(t.MaxSlowdown))), spots, t.groupsOf(usable))
-		chosen := lists.Of(needed, func(at int) int { return usable[at] })
 		failed := false
 		for _, i := range chosen {
 			if c := &t.candidates[i]; !c.Gates.Enough() {
@@ -272,26 +307,6 @@ func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 			return chosen, nil
 		}
 	}
-}
-
-// shapesBetween is how many shapes beside the samples tell what a choice leaves out.
-const shapesBetween = 200
-
-// between are other shapes than the samples, with the candidates that serve each.
-func (t *tuning) between(candidates []int) (spots []spot, err error) {
-	limits := t.samples[0].problem.Limits
-	for _, shape := range t.plan.Shapes.others(betweenFrom, shapesBetween, t.plan.Samples, t.plan.allowed) {
-		p, err := t.plan.Operator.Bind(t.plan.at(shape, true), limits)
-		if err != nil {
-			return nil, err
-		}
-		serves := func(at int) bool { return t.candidates[candidates[at]].serves(p) }
-		one := spot{lists.Where(lists.Places(len(candidates)), serves), lists.Places(len(t.samples))}
-		away := func(sample int) float64 { return nearestOf(shape, [][]int64{t.samples[sample].Shape}) }
-		slices.SortStableFunc(one.nearest, func(a, b int) int { return cmp.Compare(away(a), away(b)) })
-		spots = append(spots, one)
-	}
-	return spots, nil
 }
 
 // dismiss puts candidates out that failed anywhere.
@@ -310,7 +325,7 @@ func (t *tuning) dismiss(list []*timed) (sound bool) {
 
 // timeHeldOut times the entries at shapes that they were not chosen by; not sound: one failed.
 func (t *tuning) timeHeldOut(ctx context.Context, chosen []int) (sound bool, err error) {
-	if t.heldOut, err = t.timeAll(ctx, t.plan.HeldOut, chosen); err != nil {
+	if t.heldOut, err = t.timeAll(ctx, timings, t.plan.HeldOut, chosen); err != nil {
 		return false, err
 	}
 	return t.dismiss(t.heldOut), nil
