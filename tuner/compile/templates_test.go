@@ -41,7 +41,7 @@ var largeShapes = map[string][]int64{
 
 // requestsOf are the problems that an operator's templates are compiled for: a
 // small ragged one and the large one, one of them in every further math mode, and one for
-// each further word of a parameter; an operator whose kernels are at home elsewhere has one of the words.
+// each further word of a parameter; an operator with kernels that are at home elsewhere has one of the words.
 func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {
@@ -70,7 +70,8 @@ func requestsOf(o *operator.Operator) []operator.Request {
 			continue
 		}
 		words := spec.Choices[1:] // the first is the default's
-		if largeShapes[o.Name] == nil && slices.ContainsFunc(o.Templates, func(t *operator.Template) bool { return elsewhere(o, t.Name) }) {
+		guest := slices.ContainsFunc(o.Templates, func(t *operator.Template) bool { return elsewhere(o, t.Name) })
+		if guest && (largeShapes[o.Name] == nil || len(o.MathModes) == 1) { // where products have types, both are compiled
 			one := len(o.Name) % len(words)
 			words = words[one : one+1]
 		}
