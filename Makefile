@@ -3,7 +3,8 @@
 # make test       all tests that need no GPU
 # make race       those of what does several things at once, under the race detector
 # make fuzz       every fuzz target for 20 s each (FUZZTIME=5m: longer; FUZZFOLDER=tuner/store: that folder's)
-# make endure     kills, full disks and damaged caches as often as docs/reliability.md tells: 20 minutes
+# make endure     kills, full disks and damaged caches as often as docs/reliability.md tells, and every value of
+#                 every tunable: 20 minutes
 # make soak       searches on the emulator with kills for half an hour (SOAK=5m: shorter)
 # make cover      which lines the tests reach: build/cover.html
 # make lint       formatting, a build without the CUDA device, vet, staticcheck, prose
@@ -47,10 +48,12 @@ test: $(LIBCUDA)
 
 # The race detector needs cgo, and slows Go down by a factor of about ten. The packages
 # are those whose own code, not only their tests', starts goroutines or shares memory
-# among them. What a sync.Once guards is made before it is shared.
+# among them. What a sync.Once guards is made before it is shared. NOT_OURS are tests whose time
+# is that of compilers and of what they make; other tests of their packages have the same goroutines.
 SHARES_MEMORY = '\<go func|\.Go\(|<-|sync\.[^O]|atomic\.|errgroup\.|singleflight\.'
+NOT_OURS = ^Test(EveryTemplateCompiles|Shim|Mma|SmallFloat.*|Types|Launches(Sanitized|Errors)?|HostileKernels|Fills|StandardHeaders|OwnKernels|Restores|BoxesBeginAt16Bytes|CUB|Families|DamagedFamilies|ZipBomb|C|FloatsInC|Python.*|WithGeneral|Scalars|KernelsLayout)$$
 race: $(LIBCUDA)
-	$(CUDA_ENV) $(GO) test -vet=off -tags cuda -race -short -ldflags "-s -w" \
+	$(CUDA_ENV) $(GO) test -vet=off -tags cuda -race -short -skip '$(NOT_OURS)' -ldflags "-s -w" \
 		$$(grep -rlE $(SHARES_MEMORY) --include='*.go' --exclude='*_test.go' cmd internal pack reports space tuner | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 FUZZTIME ?= 20s
@@ -59,6 +62,7 @@ fuzz: $(LIBCUDA)
 
 endure:
 	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged|Partition' ./cmd/autotune ./tuner/store ./tuner/device/remote/pool
+	AUTOTUNE_ENDURE=1 $(GO) test -timeout 2h -run TestTemplatesMatchReferences ./tuner/operator
 
 SOAK ?= 30m
 soak:
@@ -71,11 +75,11 @@ cover: $(LIBCUDA)
 	$(GO) tool cover -func=build/cover.out | tail -n 1
 
 # With and without the CUDA device, in an environment that lets Go's own packages be
-# compiled once for both, for the binary and for the tests.
+# compiled once for both, for the binary and for the tests. Without it few packages have other files to vet.
 lint: $(LIBCUDA)
 	test -z "$$(gofmt -l . | tee /dev/stderr)"
 	$(CUDA_ENV) $(GO) build ./...
-	$(CUDA_ENV) $(GO) vet ./...
+	$(CUDA_ENV) $(GO) vet $$(grep -rlE '^//go:build.*!(cuda|gpu)' --include='*.go' . | xargs -n 1 dirname | sort -u)
 	$(CUDA_ENV) $(GO) vet -tags cuda,gpu ./...
 	$(CUDA_ENV) $(GO) tool staticcheck ./...
 

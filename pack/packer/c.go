@@ -202,8 +202,8 @@ func (w *cOperator) comparison(n *expr.Node) string {
 			}
 			parts = append(parts, fmt.Sprintf("%s %s %s", w.double(left), comparisons[c], w.double(right)))
 		case right.Op == expr.OpTuple:
-			items := lists.Of(right.Args, func(a *expr.Node) string { return fmt.Sprintf("%s == %s", w.number(left, words), w.number(a, words)) })
-			text := "(" + strings.Join(append(items, "0"), " || ") + ")"
+			items := lists.Of(right.Args, func(a *expr.Node) string { return fmt.Sprintf("(%s == %s)", w.number(left, words), w.number(a, words)) })
+			text := "(" + strings.Join(append(items, "0"), " | ") + ")" // all are computed, as in Python
 			if c == expr.CmpNotIn {
 				text = "!" + text
 			}

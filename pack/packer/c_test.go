@@ -23,6 +23,7 @@ func cc(t *testing.T, arguments ...string) {
 
 // A program in C uses a pack on a driver that runs nothing.
 func TestC(t *testing.T) {
+	testneeds.Nothing(t)
 	testneeds.CXX.Need(t)
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("gcc is not there")
@@ -67,6 +68,7 @@ func TestC(t *testing.T) {
 
 // Parameters of floating point are double in C, and -0.0 means the default.
 func TestFloatsInC(t *testing.T) {
+	testneeds.Nothing(t)
 	testneeds.CXX.Need(t)
 	path := packed(t, "layers", []cudasource.Winner{
 		winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "layer_norm"), winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "cross_entropy"),

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"autotune/internal/testneeds"
 	"autotune/pack"
 	"autotune/reports/cudasource"
 	"autotune/tuner/operator"
@@ -62,6 +63,7 @@ func conv(m map[string]any) map[string]any { return m["operators"].([]any)[0].(m
 
 // A pack that is damaged, or lies, is refused with one line.
 func TestDamage(t *testing.T) {
+	testneeds.Nothing(t)
 	whole := small(t, "whole")
 	for name, test := range map[string]struct {
 		damage func(t *testing.T, path string)
@@ -156,6 +158,7 @@ func replace(t *testing.T, path, text string) {
 
 // A family that lies is refused with one line.
 func TestDamagedFamilies(t *testing.T) {
+	testneeds.Nothing(t)
 	whole := packedFamilies(t, []Family{fakeFamily(t, "max_pool2d", "{1..8}x3x{6..80}x{6..80}", "n,h,w", "kernel=3")})
 	of := func(change func(f, entry map[string]any)) func(m map[string]any) {
 		return func(m map[string]any) {
@@ -223,6 +226,7 @@ func TestUnknownFields(t *testing.T) {
 
 // A zip may promise few bytes and hold many.
 func TestZipBomb(t *testing.T) {
+	testneeds.Nothing(t)
 	whole := small(t, "whole.zip")
 	path := filepath.Join(t.TempDir(), "bomb.zip")
 	read, err := zip.OpenReader(whole)

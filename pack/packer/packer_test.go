@@ -13,6 +13,7 @@ import (
 	"time"
 	"unsafe"
 
+	"autotune/internal/testneeds"
 	"autotune/internal/torchvectors"
 	"autotune/pack"
 	"autotune/reports"
@@ -191,6 +192,7 @@ func given(parameters operator.Parameters) map[string]string {
 // Each entry is chosen for its own problem, with its launches; whatever was asked of the
 // operator before.
 func TestEntriesAreChosen(t *testing.T) {
+	testneeds.Nothing(t)
 	all := examples(t)
 	for name, all := range map[string][]cudasource.Winner{"layers": all, "layers.zip": all[:2]} {
 		loader := open(t, packed(t, name, all)).On(h100())
@@ -234,6 +236,7 @@ func sortedLines(text string) string {
 // The general kernel gets the sizes that the operator itself computes, for all problems that
 // PyTorch was asked about.
 func TestGeneralKernelsKnowTheSizes(t *testing.T) {
+	testneeds.Nothing(t)
 	gpu := h100()
 	loader := open(t, packed(t, "layers", examples(t))).On(gpu)
 	for _, op := range packable(t) {

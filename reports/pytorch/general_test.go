@@ -40,6 +40,7 @@ func withPyTorch(t *testing.T) []*operator.Operator {
 // parameters. One compilation serves all of an operator's problems of one math mode
 // and type, as it must.
 func TestGeneralKernelsMatchPyTorch(t *testing.T) {
+	testneeds.Nothing(t)
 	compiler, err := emulator.NewCompiler(emulator.Options{CacheDir: testcache.Dir()})
 	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
 	defer compiler.Close()

@@ -56,17 +56,17 @@ struct Norm {
         mean += apart * part;
         count = all;
     }
-    // meet merges the states of all threads of a team at once: `sum` adds up what each has. So they divide
-    // once, where merging two by two takes a division each time.
-    template <class Sum>
-    __device__ __forceinline__ void meet(Sum sum) {
+    // meet merges the states of all threads of a team at once. So they divide once, where merging two by two
+    // takes a division each time.
+    template <class Team>
+    __device__ __forceinline__ void meet(const Team& team) {
         settle();
         if (Centered) {
-            const Real all = sum(count), middle = all > 0 ? sum(count * mean) / all : Real(0), apart = mean - middle;
+            const Real all = team.sum(count), middle = all > 0 ? team.sum(count * mean) / all : Real(0), apart = mean - middle;
             if (count > 0) squares += count * apart * apart;
             count = all, mean = middle;
         }
-        squares = sum(squares);
+        squares = team.sum(squares);
     }
     __device__ __forceinline__ void finish(const Seen& seen, Weights& weights) {
         settle();

@@ -6,7 +6,7 @@
 //   start()              the state of no element
 //   join(v, j, step)     takes in elements j, j + step, ... of the row
 //   merge(row)           takes in another state
-//   meet(sum)            all states of a team at once, by sums of what each has; it may be missing
+//   meet(team)           all states of a team at once, by sums and the most of what each has; it may be missing
 //   finish(seen, weights)  what the answers need, once all elements are in; weights become the row's own
 //   give(x, j, weights)  the answer of element j, x, or the row's
 //   give_vector(y, x, j, weights)  those of elements from j on, a multiple of their number; it may be missing

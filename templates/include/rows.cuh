@@ -227,19 +227,29 @@ __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, co
     }
 }
 
-// TeamSum adds up what the threads of a team have, always in one order. All of them know the sum.
-struct TeamSum {
-    __device__ __forceinline__ float operator()(float own) const {
+// Team is how its threads put together what each has, always in one order. All of them know the result.
+struct Team {
+    __device__ __forceinline__ float sum(float own) const {
+        return all(own, [](float a, float b) { return a + b; });
+    }
+    // most is the largest, unless it is NaN.
+    __device__ __forceinline__ float most(float own) const {
+        return all(own, [](float a, float b) { return fmaxf(a, b); });
+    }
+
+private:
+    template <class Join>
+    __device__ __forceinline__ static float all(float own, Join join) {
 #pragma unroll
-        for (int apart = 1; apart < (TEAM < 32 ? TEAM : 32); apart *= 2) own += __shfl_xor_sync(0xffffffffu, own, apart);
+        for (int apart = 1; apart < (TEAM < 32 ? TEAM : 32); apart *= 2) own = join(own, __shfl_xor_sync(0xffffffffu, own, apart));
         if constexpr (TEAM > 32) {
-            __shared__ float sums[THREADS / 32];
-            __syncthreads();  // those of a sum before are read
-            if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = own;
+            __shared__ float shared[THREADS / 32];
+            __syncthreads();  // what was there before is read
+            if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = own;
             __syncthreads();
-            own = sums[threadIdx.x / TEAM * (TEAM / 32) + threadIdx.x % (TEAM / 32)];
+            own = shared[threadIdx.x / TEAM * (TEAM / 32) + threadIdx.x % (TEAM / 32)];
 #pragma unroll
-            for (int apart = 1; apart < TEAM / 32; apart *= 2) own += __shfl_xor_sync(0xffffffffu, own, apart);
+            for (int apart = 1; apart < TEAM / 32; apart *= 2) own = join(own, __shfl_xor_sync(0xffffffffu, own, apart));
         }
         return own;
     }
@@ -269,9 +279,9 @@ __device__ __forceinline__ Row meet_team(Row state, long) {
 }
 
 template <class Row>
-__device__ __forceinline__ auto meet_team(Row state, int) -> decltype(state.meet(TeamSum()), Row()) {
+__device__ __forceinline__ auto meet_team(Row state, int) -> decltype(state.meet(Team()), Row()) {
     if constexpr (kColumns) return meet_team(state, 0L);
-    state.meet(TeamSum());
+    state.meet(Team());
     return state;
 }
 

@@ -14,20 +14,15 @@
 #pragma once
 #define KEEP partly
 #include "dependent_launch.cuh"
-#include "rows.cuh"
+#include "told_states.cuh"
 static_assert(TEAM == THREADS, "a block has one row at a time");
 
-// Turns counts the parts that are read of each row, and those that groups drew. Its workspace is
-// one of floats, as the states': exports for PyTorch have no others.
-struct Turns {
-    int *read, *drawn;
-    __device__ __forceinline__ explicit Turns(float* turns) : read(reinterpret_cast<int*>(turns)), drawn(read + OUTER) {}
-};
-
-// clear_turns sets them to zero, in a launch before.
-__device__ __forceinline__ void clear_turns(float* turns) {
+// clear_turns makes room for what blocks tell each other, and zeroes the number of parts that each group
+// drew, in a launch before. That has a workspace of floats too.
+__device__ __forceinline__ void clear_turns(float* states, float* drawn) {
+    clear_told(states, static_cast<long long>(OUTER) * SPLIT);
     const int i = blockIdx.x * THREADS + threadIdx.x;
-    if (i < OUTER + AT_ONCE) Turns(turns).read[i] = 0;
+    if (i < AT_ONCE) reinterpret_cast<int*>(drawn)[i] = 0;
     begin_dependents();
 }
 
@@ -40,63 +35,39 @@ __device__ __forceinline__ void fetch(const Vectors& of, const Element* x) {
 #endif
 }
 
-// row_of gives a row's state once all of its parts are read.
-template <class Row>
-__device__ __forceinline__ Row row_of(const unsigned* parts, int* read) {
-    constexpr int kWords = sizeof(Row) / 4;
-    if (threadIdx.x == 0) {
-        while (*static_cast<volatile int*>(read) < SPLIT) continue;
-        __threadfence();
-    }
-    __syncthreads();
-    Row state;
-    state.start();
-    for (int part = threadIdx.x; part < SPLIT; part += THREADS) {
-        union {
-            Row row;
-            unsigned words[kWords];
-        } other;
-#pragma unroll
-        for (int w = 0; w < kWords; ++w) other.words[w] = __ldcg(parts + part * kWords + w);
-        state.merge(other.row);
-    }
-    return merge_team(state);
-}
-
 template <class T>
-__device__ __forceinline__ void answer_in_turn(const Element* x, float* states, float* counters, T* y, const Weights& weights) {
+__device__ __forceinline__ void answer_in_turn(const Element* x, float* states, float* turns, T* y, const Weights& weights) {
     constexpr int kKept = KEPT < kLoaded ? KEPT / kUnroll * kUnroll : kLoaded;
     extern __shared__ __align__(16) unsigned char staged[];
     __shared__ int next, mine[SPLIT];  // parts of the row at hand: as a rule one
     wait_for_launches();
-    const Turns turns(counters);
     const int group = blockIdx.x / SPLIT;
+    int* const from = reinterpret_cast<int*>(turns) + group;
     const auto row_at = [&](int drawn) { return static_cast<long long>(drawn / SPLIT) * AT_ONCE + group; };
-    if (threadIdx.x == 0) next = atomicAdd(turns.drawn + group, 1);
+    if (threadIdx.x == 0) next = atomicAdd(from, 1);
     __syncthreads();
     for (int drawn = next; row_at(drawn) < OUTER;) {
         const long long row = row_at(drawn);
-        Row<float>* const parts = reinterpret_cast<Row<float>*>(states) + row * SPLIT;
+        Told* const told = told_in(states) + row * SPLIT * kWords;
         Kept kept;
         kept.staged = reinterpret_cast<Element*>(staged);
         kept.items = kKept;
         int count = 0;
         do {
-            const int part = drawn % SPLIT, ahead = threadIdx.x == 0 ? atomicAdd(turns.drawn + group, 1) : 0;
+            const int part = drawn % SPLIT, ahead = threadIdx.x == 0 ? atomicAdd(from, 1) : 0;
             Row<float> state;
             state.start();
             take_row(state, Vectors(row, part), kept, x);
             state = merge_team(state);
             if (threadIdx.x == 0) {
-                mine[count] = part, next = ahead, parts[part] = state;
-                __threadfence();
-                atomicAdd(turns.read + row, 1);
+                mine[count] = part, next = ahead;
+                tell(told + part * kWords, state);
             }
             __syncthreads();
             ++count, drawn = next;
         } while (row_at(drawn) == row);
         if (row_at(drawn) < OUTER) fetch(Vectors(row_at(drawn), drawn % SPLIT), x);
-        const Row<float> all = row_of<Row<float>>(reinterpret_cast<const unsigned*>(parts), turns.read + row);
+        const Row<float> all = all_told<SPLIT>(told);
         __syncthreads();  // merge_team's memory is free
         while (count-- > 0) {
             const Vectors of(row, mine[count]);

@@ -1,7 +1,7 @@
 // rows_weighted_in_turn: rows_in_turn.cu where elements have weights.
 #include "rows_in_turn.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ turns) { clear_turns(turns); }
+extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ states, float* __restrict__ turns) { clear_turns(states, turns); }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     rows_in_turn(const Element* __restrict__ x, float* states, float* turns, const Element* __restrict__ weight,

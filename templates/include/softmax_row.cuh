@@ -33,6 +33,11 @@ struct Softmax {
         raise(other.largest);
         sum += other.sum * exponential(other.largest - shift());
     }
+    template <class Team>
+    __device__ __forceinline__ void meet(const Team& team) {
+        raise(team.most(largest));
+        sum = team.sum(sum);
+    }
     __device__ __forceinline__ void finish(const Seen&, const Weights&) {
         if (Logarithm) largest += log(sum);
         sum = 1 / sum;

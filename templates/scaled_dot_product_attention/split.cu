@@ -1,12 +1,13 @@
 // scaled_dot_product_attention in fp32 on Hopper's warpgroup products (sm_90a), of any width that is a
-// multiple of four: products, then averages, a launch each. Products lie in a workspace between
+// multiple of four: weights, then averages, a launch each. Weights lie in a workspace between
 // them, since averages of a wide head fill more registers than there are.
 //
-// Both are split_gemm.cuh's. Where products leave, each row of a tile leaves its largest product
-// and the sum of the exponentials, too. Averages make weights of products on the way. A first launch makes
-// tensor maps, and finds powers of two that bring a head's queries, keys and values into the range of
-// fp16. A power is that of a sample of their elements, with room for larger ones. Where that was too
-// little, averages are not finite, and computed again as their definition says.
+// Both are split_gemm.cuh's. Products leave as exponentials of their distance to the largest of a row of the
+// tile, in parts already, which averages multiply as they are. That largest and the row's sum leave, too.
+// Averages decrease by them from tile to tile. A first launch makes tensor maps, and finds powers of
+// two that bring a head's queries, keys and values into the range of fp16. A power is that of a sample of their
+// elements, with room for larger ones. Where that was too little, averages are not finite, and computed
+// again as their definition says.
 //
 // Tunables
 //   columns  of a tile, whose rows are 128: more of them read less of the L2 for a product, against registers
@@ -47,56 +48,49 @@ __device__ __forceinline__ int head_kv(int group) { return group / HEADS * HEADS
 __device__ __forceinline__ int power_of_keys(int group) { return BATCH * HEADS + head_kv(group); }
 __device__ __forceinline__ int power_of_values(int group) { return BATCH * (HEADS + HEADS_KV) + head_kv(group); }
 
-// store_two stores the outputs that there are of two side by side, the first of even index.
-template <int Length>
-__device__ __forceinline__ void store_two(float* line, int at, float left, float right) {
-    if constexpr (Length % 2 == 0) {
-        if (at < Length) *reinterpret_cast<float2*>(line + at) = make_float2(left, right);
-    } else {
-        if (at < Length) line[at] = left;
-        if (at + 1 < Length) line[at + 1] = right;
-    }
-}
-
 struct AttentionWork {
     static constexpr int kParts = 1;
     __device__ __forceinline__ static int groups() { return BATCH * HEADS; }
     __device__ __forceinline__ static int group_b(int group) { return head_kv(group); }
 };
 
-// ---- Products.
-
-// Part is what a row has of a tile's products.
-struct Part {
-    float largest, weights;
+// TileRow is what a row has of a tile's products.
+struct TileRow {
+    float largest, total;  // of exponentials
 };
-constexpr int kPartsOfRow = (KEYS + TILE_N - 1) / TILE_N;
-constexpr int kProductsApart = (KEYS + 3) / 4 * 4;  // rows of products: the copy engine wants multiples of 16 bytes
+constexpr int kTiles = (KEYS + TILE_N - 1) / TILE_N, kWeightsApart = kTiles * TILE_N;
 
-struct ProductOperands {
-    const TensorMap* maps;
-    const float *mask, *powers;
-    Part* parts;
+// ---- Weights.
+
+struct WeightOperands {
+    const TensorMap* map;
+    const float *q, *mask, *powers;
+    TileRow* rows;
 };
 
-struct ProductsWork : AttentionWork {
-    typedef ProductOperands Operands;
-    static constexpr bool kAcross = false;
-    static constexpr int kTerms = WIDTH, kStages = (kTerms + kStageDepth - 1) / kStageDepth;
-    __device__ __forceinline__ static int tiles_n() { return kPartsOfRow; }
+struct WeightsWork : AttentionWork {
+    typedef WeightOperands Operands;
+    static constexpr bool kAcross = false, kInParts = false;
+    static constexpr int kApart = WIDTH, kStages = (WIDTH + kStageDepth - 1) / kStageDepth, kMoves = 128 / kStageDepth;
+    __device__ __forceinline__ static int tiles_n() { return kTiles; }
     // With causal, products of keys behind a tile's last row are nobody's.
     __device__ __forceinline__ static int stages(const Tile& tile) { return CAUSAL && tile.n * TILE_N >= (tile.m + 1) * TILE_M ? 1 : kStages; }
+    __device__ __forceinline__ static const float* line(const Operands& of, int group, int row) { return of.q + (static_cast<long long>(group) * QUERIES + row) * WIDTH; }
+    __device__ __forceinline__ static float power_a(const Operands& of, int group) { return __ldg(of.powers + group); }
     __device__ __forceinline__ static float power(const Operands& of, int group) { return __ldg(of.powers + power_of_keys(group)); }
 
     struct Rows {
-        float power;
-        __device__ __forceinline__ Rows(const Operands& of, const Tile& tile, int) : power(__ldg(of.powers + tile.group)) {}
-        __device__ __forceinline__ float factor(float x, int, int) const { return x * power; }
+        __device__ __forceinline__ Rows(const Operands&, const Tile&, int) {}
+        __device__ __forceinline__ void begin(int) {}
+        __device__ __forceinline__ void move(Sums& sums, const Sums& some) {
+#pragma unroll
+            for (int i = 0; i < COLUMNS / 2; ++i) sums[i] += some[i];
+        }
     };
 
-    __device__ __forceinline__ static void leave(Sums& sums, const Operands& of, const Rows& rows, const Tile& tile, int mine, float* products) {
+    __device__ __forceinline__ static void leave(Sums& sums, const Operands& of, const Rows&, const Tile& tile, int mine, float* weights) {
         const int lane = threadIdx.x % 32, first = tile.n * TILE_N + lane % 4 * 2;
-        const float inverse = inverse_of(rows.power), other = inverse_of(power(of, tile.group));
+        const float inverse = inverse_of(power_a(of, tile.group)), other = inverse_of(power(of, tile.group));
         const float smaller = fminf(inverse, other), larger = fmaxf(inverse, other) * static_cast<float>(SCALE);
         const bool edge = CAUSAL || (tile.n + 1) * TILE_N > KEYS;
 #pragma unroll
@@ -106,7 +100,7 @@ struct ProductsWork : AttentionWork {
             const long long line = static_cast<long long>(tile.group) * QUERIES + row;
             const float* mask = of.mask;
             if (MASK_BATCH) mask += ((static_cast<long long>(MASK_BATCH > 1 ? tile.group / HEADS : 0) * MASK_HEADS + (MASK_HEADS > 1 ? tile.group % HEADS : 0)) * QUERIES + row) * KEYS;
-            float most = negative_infinity(), weights = 0;
+            float most = negative_infinity(), total = 0;
 #pragma unroll
             for (int j = 0; j < COLUMNS / 8; ++j) {
 #pragma unroll
@@ -119,18 +113,27 @@ struct ProductsWork : AttentionWork {
                     if (edge && ((CAUSAL && column > row) || column >= KEYS)) sum = negative_infinity();
                     most = fmaxf(most, sum);
                 }
-                if (there) store_two<KEYS>(products + line * kProductsApart, first + 8 * j, sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
             }
 #pragma unroll
             for (int lanes = 1; lanes < 4; lanes *= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, lanes));
             const float from = most == negative_infinity() ? 0.0f : most;
+            const auto weight = [&](int i) {
+                const float exponential = power_of_two((sums[i + 2 * half] - from) * kLog2E);
+                total += exponential;
+                return exponential * kWeightPower;
+            };
+            uint4* const to = reinterpret_cast<uint4*>(weights + line * kWeightsApart + tile.n * TILE_N) + lane % 4;
 #pragma unroll
-            for (int j = 0; j < COLUMNS / 8; ++j)
+            for (int i = 0; i < COLUMNS / 2; i += 8) {  // a step's fragment
+                uint4 parts;
+                const float a = weight(i), b = weight(i + 1), c = weight(i + 4), d = weight(i + 5);
+                split(a, b, parts.x, parts.z);
+                split(c, d, parts.y, parts.w);
+                if (there) to[i / 2] = parts;
+            }
 #pragma unroll
-                for (int i = 0; i < 2; ++i) weights += power_of_two((sums[4 * j + 2 * half + i] - from) * kLog2E);
-#pragma unroll
-            for (int lanes = 1; lanes < 4; lanes *= 2) weights += __shfl_xor_sync(0xffffffffu, weights, lanes);
-            if (there && lane % 4 == 0) of.parts[line * kPartsOfRow + tile.n] = {most, weights};
+            for (int lanes = 1; lanes < 4; lanes *= 2) total += __shfl_xor_sync(0xffffffffu, total, lanes);
+            if (there && lane % 4 == 0) of.rows[line * kTiles + tile.n] = {most, total};
         }
     }
 };
@@ -138,47 +141,57 @@ struct ProductsWork : AttentionWork {
 // ---- Averages.
 
 struct AverageOperands {
-    const TensorMap* maps;
+    const TensorMap* map;
     AttentionPlain plain;
-    const float* powers;
-    const Part* parts;
+    const float *weights, *powers;
+    const TileRow* rows;
 };
 
 struct AveragesWork : AttentionWork {
     typedef AverageOperands Operands;
-    static constexpr bool kAcross = true;
-    static constexpr int kTerms = KEYS, kStages = (kTerms + kStageDepth - 1) / kStageDepth;
+    static constexpr bool kAcross = true, kInParts = true;
+    static constexpr int kApart = kWeightsApart, kStages = (KEYS + kStageDepth - 1) / kStageDepth, kMoves = TILE_N / kStageDepth;
     __device__ __forceinline__ static int tiles_n() { return (WIDTH_V + TILE_N - 1) / TILE_N; }
     // With causal, weights of keys behind a tile's last row are zeros.
     __device__ __forceinline__ static int stages(const Tile& tile) {
         const int met = ((tile.m + 1) * TILE_M + kStageDepth - 1) / kStageDepth;
         return CAUSAL && met < kStages ? met : kStages;
     }
+    __device__ __forceinline__ static const float* line(const Operands& of, int group, int row) { return of.weights + (static_cast<long long>(group) * QUERIES + row) * kWeightsApart; }
+    __device__ __forceinline__ static float power_a(const Operands&, int) { return 1.0f; }  // they are in parts
     __device__ __forceinline__ static float power(const Operands& of, int group) { return __ldg(of.powers + power_of_values(group)); }
 
-    // Rows have their largest product, and what sums are multiplied by.
+    // Rows have what was added up so far, and what the tile of keys at hand is weighed by.
     struct Rows {
-        float largest[2], over[2];
-        __device__ __forceinline__ Rows(const Operands& of, const Tile& tile, int row) {
+        const TileRow* all;
+        int first[2];  // a row's, of its tiles
+        TileRow so_far[2], next[2];
+        __device__ __forceinline__ Rows(const Operands& of, const Tile& tile, int row) : all(of.rows) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                int line = row + 8 * half;
-                if (line >= QUERIES) line = QUERIES - 1;
-                const Part* const parts = of.parts + (static_cast<long long>(tile.group) * QUERIES + line) * kPartsOfRow;
-                float most = negative_infinity(), weights = 0;
-#pragma unroll 4
-                for (int i = 0; i < kPartsOfRow; ++i) most = fmaxf(most, parts[i].largest);
-                if (most == negative_infinity()) most = 0;
-#pragma unroll 4
-                for (int i = 0; i < kPartsOfRow; ++i) weights += parts[i].weights * power_of_two((parts[i].largest - most) * kLog2E);
-                largest[half] = most;
-                over[half] = (weights == 0.0f ? 0.0f : 1.0f / weights) * (1.0f / kWeightPower);
+                const int line = row + 8 * half < QUERIES ? row + 8 * half : QUERIES - 1;
+                first[half] = (tile.group * QUERIES + line) * kTiles;
+                so_far[half] = {negative_infinity(), 0.0f};
             }
         }
-        __device__ __forceinline__ float factor(float x, int half, int k) const {
-            if (KEYS % kStageDepth != 0 && k >= KEYS) return 0.0f;
-            return power_of_two((x - largest[half]) * kLog2E) * kWeightPower;
+        __device__ __forceinline__ void begin(int tile) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) next[half] = all[first[half] + tile];
         }
+        __device__ __forceinline__ void move(Sums& sums, const Sums& some) {
+            float less[2], more[2];
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                TileRow& row = so_far[half];
+                const float most = fmaxf(row.largest, next[half].largest), from = most == negative_infinity() ? 0.0f : most;
+                less[half] = power_of_two((row.largest - from) * kLog2E);
+                more[half] = power_of_two((next[half].largest - from) * kLog2E);
+                row = {most, row.total * less[half] + next[half].total * more[half]};
+            }
+#pragma unroll
+            for (int i = 0; i < COLUMNS / 2; ++i) sums[i] = fmaf(some[i], more[i / 2 % 2], sums[i] * less[i / 2 % 2]);
+        }
+        __device__ __forceinline__ float over(int half) const { return so_far[half].total == 0.0f ? 0.0f : 1.0f / (so_far[half].total * kWeightPower); }
     };
 
     // What mends averages (gemm_tiles.cuh).
@@ -201,11 +214,12 @@ struct AveragesWork : AttentionWork {
         for (int half = 0; half < 2; ++half) {
             const int row = tile.m * TILE_M + mine + 8 * half;
             if (row >= QUERIES) continue;
+            const float over = rows.over(half);
 #pragma unroll
             for (int j = 0; j < COLUMNS / 8; ++j) {
-                const float left = sums[4 * j + 2 * half] * rows.over[half] * inverse, right = sums[4 * j + 2 * half + 1] * rows.over[half] * inverse;
+                const float left = sums[4 * j + 2 * half] * over * inverse, right = sums[4 * j + 2 * half + 1] * over * inverse;
                 zeros += (left + right) * 0.0f;
-                store_two<WIDTH_V>(y + head + static_cast<long long>(row) * WIDTH_V, first + 8 * j, left, right);
+                if (first + 8 * j < WIDTH_V) *reinterpret_cast<float2*>(y + head + static_cast<long long>(row) * WIDTH_V + first + 8 * j) = make_float2(left, right);
             }
         }
         if (__any_sync(0xffffffffu, zeros != 0.0f)) mend(Output{head}, of.plain, y, tile.m * TILE_M + static_cast<int>(threadIdx.x) / 32 * 16, tile.n * TILE_N);
@@ -214,10 +228,10 @@ struct AveragesWork : AttentionWork {
 
 }  // namespace
 
-// A warp has a head, or one of the maps: of queries, keys, products, values.
+// A warp has a head, or one of the maps: of keys, of values.
 extern "C" __global__ void __launch_bounds__(256)
     scaled_dot_product_attention_split_prepare(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v,
-                                               const float* __restrict__ products, float* __restrict__ powers, float* __restrict__ maps) {
+                                               float* __restrict__ powers, float* __restrict__ maps) {
     begin_dependents();
     __shared__ TensorMap scratch[8];
     const int warp = threadIdx.x / 32, i = blockIdx.x * 8 + warp, heads = BATCH * HEADS, heads_kv = BATCH * HEADS_KV, map = i - heads - 2 * heads_kv;
@@ -230,24 +244,22 @@ extern "C" __global__ void __launch_bounds__(256)
         return;
     }
     TensorMap *const made = reinterpret_cast<TensorMap*>(maps) + map, *const mine = scratch + warp;
-    if (map == 0) make_tensor_map(made, mine, box_of_lines<WIDTH>(q, WIDTH, QUERIES, heads, TILE_M));
-    if (map == 1) make_tensor_map(made, mine, box_of_lines<WIDTH>(k, WIDTH, KEYS, heads_kv, kColumnsOfBlock));
-    if (map == 2) make_tensor_map(made, mine, box_of_lines<KEYS>(products, kProductsApart, QUERIES, heads, TILE_M));
-    if (map == 3) make_tensor_map(made, mine, box_across<WIDTH_V>(v, KEYS, heads_kv));
+    if (map == 0) make_tensor_map(made, mine, box_of_lines<WIDTH>(k, WIDTH, KEYS, heads_kv, kColumnsOfBlock));
+    if (map == 1) make_tensor_map(made, mine, box_across<WIDTH_V>(v, KEYS, heads_kv));
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    scaled_dot_product_attention_split_products(const float* __restrict__ maps, const float* __restrict__ mask, const float* __restrict__ powers,
-                                                float* __restrict__ products, float* __restrict__ parts) {
+    scaled_dot_product_attention_split_weights(const float* __restrict__ maps, const float* __restrict__ q, const float* __restrict__ mask,
+                                               const float* __restrict__ powers, float* __restrict__ weights, float* __restrict__ rows) {
     extern __shared__ __align__(1024) uint4 memory[];
-    split_gemm<ProductsWork>(reinterpret_cast<char*>(memory), {reinterpret_cast<const TensorMap*>(maps), mask, powers, reinterpret_cast<Part*>(parts)}, products);
+    split_gemm<WeightsWork>(reinterpret_cast<char*>(memory), {reinterpret_cast<const TensorMap*>(maps), q, mask, powers, reinterpret_cast<TileRow*>(rows)}, weights);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    scaled_dot_product_attention_split_averages(const float* __restrict__ maps, const float* __restrict__ products, const float* __restrict__ parts,
+    scaled_dot_product_attention_split_averages(const float* __restrict__ maps, const float* __restrict__ weights, const float* __restrict__ rows,
                                                 const float* __restrict__ powers, const float* __restrict__ q, const float* __restrict__ k,
                                                 const float* __restrict__ v, const float* __restrict__ mask, float* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
     split_gemm<AveragesWork>(reinterpret_cast<char*>(memory),
-                             {reinterpret_cast<const TensorMap*>(maps) + 2, {q, k, v, mask}, powers, reinterpret_cast<const Part*>(parts)}, y);
+                             {reinterpret_cast<const TensorMap*>(maps) + 1, {q, k, v, mask}, weights, powers, reinterpret_cast<const TileRow*>(rows)}, y);
 }

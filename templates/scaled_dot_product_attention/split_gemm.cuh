@@ -1,29 +1,41 @@
 // split_gemm.cuh: the mainloop of split.cu. D = A * B of floats, as their owner has them, by warpgroup
 // products of two parts of fp16, three for one (slab_operands.cuh). A stage is 32 elements of k.
 //
-//   two loaders      a thread each asks the copy engine for lines of 128 bytes of A's rows, or of B's
-//                    columns, AHEAD stages before they are needed. Blocks of a cluster bring B together
-//   four converters  warps that split B's columns to parts, as products take them, into a pipeline of STAGES
-//   two consumers    warpgroups that split 64 rows of A each on the way to registers, and multiply them
+//   a loader         a thread that asks the copy engine for lines of 128 bytes of B's columns, AHEAD stages before they
+//                    are needed. Blocks of a cluster bring them together
+//   converters       seven warps that split them to parts, as products take them, into a pipeline of STAGES: 32 columns
+//                    of a stage each, in turn
+//   two consumers    warpgroups that multiply 64 rows of A each, which come straight to their registers, a stage ahead
 //
-// Nothing that a thread waits for is a copy of its own: the fence between what converters store and
-// products waits for stores to shared memory alone.
+// Rows pass shared memory by, since products, converters and copies of columns leave no room there: they take 768
+// clocks of a stage of 128 columns, as tensor cores do. No thread that fences waits for copies of its own.
+//
+// A consumer does nothing between the start of its products and their end; the other one's fill that time. Products
+// read A's registers until they end, but compilers use these again before. And with products under way from one turn of
+// a loop to the next, compilers let all products wait for each other.
+//
+// A place in shared memory is given back when what was read there has been used: an arrival at a barrier waits for no
+// load. Converters have stored it in parts by then.
 //
 // A lane reads four elements of k side by side, where products want two and two more eight further
-// on. So the elements of a step are multiplied in another order (kOrder), of rows and columns alike.
-// Rows of a warp are in another order, too (row_of): lanes that read together share no banks.
+// on. So the elements of a step are multiplied in another order (place_of), of rows and columns alike.
+// A's rows may be in parts already, which need no splitting: the fragment of four lanes side by side, a step in 64 bytes.
 //
-// Sums of 128 elements of k move to others (gemm_tiles.cuh). A tile's sums leave while the next tile's products go on.
+// Sums of some stages move to others (gemm_tiles.cuh).
 //
 // A Work has, beside what gemm_tiles.cuh asks of it,
 //
+//   kInParts                whether A's rows are in parts
 //   kAcross                 whether B's lines in memory are of columns, and follow each other along k; else columns do
+//   kApart                  elements of k of a row of A, which rows are apart
 //   stages(tile)            of a tile
+//   kMoves                  stages after which sums move
 //   group_b(group)          B's of a group
-//   Operands                maps: of A (box_of_lines), behind it of B (that, or box_across); and what else it needs
-//   Rows(operands, tile, row)  what A's rows `row` and `row` + 8 need: factor(x, half, k) gives an element as it is
-//                           multiplied
-//   power(operands, group)  that B's elements are multiplied by
+//   Operands                map: of B (box_of_lines, or box_across); and what else it needs
+//   line(operands, group, row)  where a row of A begins; there are QUERIES
+//   power_a(operands, group), power(operands, group)  that A's elements are multiplied by, if they are not in parts, and B's
+//   Rows(operands, tile, row)  what sums of the rows `row` and `row` + 8 need: begin(i) and move(sums, some) before and
+//                           after the i-th kMoves stages
 //   leave(sums, operands, rows, tile, row, y)  the epilogue, of such rows
 #pragma once
 #include "async_proxy.cuh"
@@ -32,31 +44,26 @@
 #include "multicast.cuh"
 #include "wgmma_shared.cuh"
 
-#ifndef AUTOTUNE_EMULATOR
-#define WGMMA_SUMS_88 WGMMA_SUMS_80, WGMMA_SUMS_4(80), WGMMA_SUMS_4(84)
-#define WGMMA_NAMES_88 WGMMA_NAMES_80 ",%80,%81,%82,%83,%84,%85,%86,%87"
-WGMMA(wgmma_fp16, f16, ", 0", 176, 16, 88, WGMMA_NAMES_88, "%88", "%89", "%90", "%91", "%92", "%93")
-#endif
-
 namespace {
 
-constexpr int kConsumerWarps = 8, kConverterWarps = 4, kConverter = 32 * kConsumerWarps, kLoader = kConverter + 32 * kConverterWarps;
+constexpr int kConsumerWarps = 8, kConverterWarps = 7, kConverter = 32 * kConsumerWarps, kLoader = kConverter + 32 * kConverterWarps;
 // Together no more than a block of 512 threads begins with: a warpgroup that asks for more waits for ever.
-constexpr int kConsumerRegisters = 216, kConverterRegisters = 56, kLoaderRegisters = 24;
-static_assert(THREADS == kLoader + 128 && 2 * kConsumerRegisters + kConverterRegisters + kLoaderRegisters <= 4 * 128, "more registers than a block has");
+constexpr int kConsumerRegisters = 200, kOtherRegisters = 56;
+static_assert(THREADS == kLoader + 32 && 2 * kConsumerRegisters + 2 * kOtherRegisters <= 4 * (65536 / THREADS), "more registers than a block has");
 
 constexpr int kStageDepth = DEPTH * kStepDepth, kLineBytes = kStageDepth * 4;
-constexpr int kRowBytes = TILE_M * kLineBytes, kColumnBytes = COLUMNS * kLineBytes;            // of a stage, as they come
+constexpr int kColumnBytes = COLUMNS * kLineBytes;  // of a stage, as they come
 constexpr int kSlabBytes = COLUMNS * 16, kPlaneBytes = kSlabs * kSlabBytes, kStageBytes = DEPTH * kPlaneBytes;  // in parts
+constexpr int kPieces = COLUMNS / 32;  // of a stage, that warps split
 constexpr int kColumnsOfBlock = COLUMNS / CLUSTER, kLinesOfBlock = kStageDepth / CLUSTER;     // that it loads for the cluster
-static_assert(DEPTH == 2 && TILE_M == 16 * kConsumerWarps && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
-static_assert(AHEAD * (kRowBytes + kColumnBytes + 32) + STAGES * (kStageBytes + 16) == SHARED_BYTES, "op.yaml and the kernel differ");
+static_assert(DEPTH == 2 && TILE_M == 16 * kConsumerWarps && COLUMNS % 32 == 0 && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
+static_assert(AHEAD * (kColumnBytes + 16) + STAGES * (kStageBytes + 16) == SHARED_BYTES, "op.yaml and the kernel differ");
 
-// kOrder: the element of k in the i-th place of a step.
-__device__ __forceinline__ constexpr int kOrder(int i) { return i % 8 / 2 * 4 + i / 8 * 2 + i % 2; }
-
-// row_of is which of eight rows a lane has in the first of them.
-__device__ __forceinline__ int row_of() { return threadIdx.x % 32 / 8 + threadIdx.x / 4 % 2 * 4; }
+// place_of gives the element of k in the i-th place of a step.
+template <class Work>
+__device__ __forceinline__ constexpr int place_of(int i) {
+    return Work::kInParts ? i : i % 8 / 2 * 4 + i / 8 * 2 + i % 2;
+}
 
 // split is split_fp16x2 of what is not bounded: where an element has no fp16, sums are not finite.
 __device__ __forceinline__ void split(float a, float b, unsigned& high, unsigned& low) {
@@ -78,7 +85,7 @@ __device__ __forceinline__ TensorBox<3, float, BoxForm::plain> box_across(const 
             {COLUMNS, kLinesOfBlock, 1}};
 }
 
-// ---- Shared memory: rows, columns and columns in parts, a ring of stages each.
+// ---- Shared memory: columns, and columns in parts, a ring of stages each.
 
 // Stage is a place of a ring, of Places.
 template <int Places>
@@ -127,52 +134,35 @@ struct Ring {
 
 struct Shared {
     char* memory;
-    __device__ __forceinline__ Mbarrier* barriers() const { return reinterpret_cast<Mbarrier*>(memory + AHEAD * (kRowBytes + kColumnBytes) + STAGES * kStageBytes); }
-    __device__ __forceinline__ Ring<AHEAD> rows() const { return {memory, barriers(), kRowBytes}; }
-    __device__ __forceinline__ Ring<AHEAD> columns() const { return {memory + AHEAD * kRowBytes, barriers() + 2 * AHEAD, kColumnBytes}; }
-    __device__ __forceinline__ Ring<STAGES> parts() const { return {memory + AHEAD * (kRowBytes + kColumnBytes), barriers() + 4 * AHEAD, kStageBytes}; }
+    __device__ __forceinline__ Mbarrier* barriers() const { return reinterpret_cast<Mbarrier*>(memory + AHEAD * kColumnBytes + STAGES * kStageBytes); }
+    __device__ __forceinline__ Ring<AHEAD> columns() const { return {memory, barriers(), kColumnBytes}; }
+    __device__ __forceinline__ Ring<STAGES> parts() const { return {memory + AHEAD * kColumnBytes, barriers() + 2 * AHEAD, kStageBytes}; }
     __device__ __forceinline__ void initialise() const {
-        rows().initialise(1, kConsumerWarps);
         columns().initialise(1, CLUSTER * kConverterWarps);
         parts().initialise(kConverterWarps, kConsumerWarps);
         publish_to_async_proxy();
     }
 };
 
-// ---- The loaders.
+// ---- The loader.
 
 template <class Work>
-__device__ __forceinline__ void load_rows(const Ring<AHEAD>& ring, const TensorMap* map) {
-    use_tensor_map(map);
-    typename Ring<AHEAD>::At at;
-    for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
-        const Tile tile = Tiles<Work>::at(index);
-        for (int s = 0, end = Work::stages(tile); s < end; ++s, at.next()) {
-            ring.wait_empty(at);
-            mbarrier_expect(ring.full(at), kRowBytes);
-            const int from[3] = {s * kStageDepth, tile.m * TILE_M, tile.group};
-            tensor_load(ring.stage(at), map, from, ring.full(at));
-        }
-    }
-}
-
-template <class Work>
-__device__ __forceinline__ void load_columns(const Ring<AHEAD>& ring, const TensorMap* map) {
+__device__ __forceinline__ void load(const Ring<AHEAD>& columns, const TensorMap* map) {
     use_tensor_map(map);
     const int rank = rank_in_cluster();
-    typename Ring<AHEAD>::At at;
+    Ring<AHEAD>::At at;
     for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
         const Tile tile = Tiles<Work>::at(index);
         const int column = tile.n * TILE_N, group = Work::group_b(tile.group);
         for (int s = 0, end = Work::stages(tile), k = 0; s < end; ++s, k += kStageDepth, at.next()) {
-            ring.wait_empty(at);
-            mbarrier_expect(ring.full(at), kColumnBytes);
+            columns.wait_empty(at);
+            mbarrier_expect(columns.full(at), kColumnBytes);
             const int from[3] = {Work::kAcross ? column : k, Work::kAcross ? k + rank * kLinesOfBlock : column + rank * kColumnsOfBlock, group};
-            char* const to = ring.stage(at) + rank * (kColumnBytes / CLUSTER);
+            char* const to = columns.stage(at) + rank * (kColumnBytes / CLUSTER);
             if (CLUSTER > 1)
-                tensor_load_multicast(to, map, from, ring.full(at));
+                tensor_load_multicast(to, map, from, columns.full(at));
             else
-                tensor_load(to, map, from, ring.full(at));
+                tensor_load(to, map, from, columns.full(at));
         }
     }
 }
@@ -194,13 +184,14 @@ __device__ __forceinline__ void read_step(const char* columns, int step, int col
     }
 }
 
+template <class Work>
 __device__ __forceinline__ void store_parts(char* stage, int step, int column, const float (&v)[kStepDepth], float power) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         unsigned high[4], low[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const int k = kOrder(8 * half + 2 * i);
+            const int k = place_of<Work>(8 * half + 2 * i);
             split(v[k] * power, v[k + 1] * power, high[i], low[i]);
         }
         char* const to = stage + step * kPlaneBytes + half * kSlabBytes + column * 16;
@@ -211,26 +202,27 @@ __device__ __forceinline__ void store_parts(char* stage, int step, int column, c
 
 template <class Work>
 __device__ __forceinline__ void convert(const Shared& shared, const typename Work::Operands& of) {
-    constexpr int pieces = (COLUMNS + 31) / 32 * DEPTH;  // of 32 columns and a step
-    const int warp = threadIdx.x / 32 - kConsumerWarps;
     const Ring<AHEAD> columns = shared.columns();
     const Ring<STAGES> parts = shared.parts();
     Ring<AHEAD>::At from;
     Ring<STAGES>::At to;
+    int piece = threadIdx.x / 32 - kConsumerWarps;  // the warp's next one, from the stage at hand on
     for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
         const Tile tile = Tiles<Work>::at(index);
         const float power = Work::power(of, tile.group);
-        for (int s = 0, end = Work::stages(tile); s < end; ++s, from.next(), to.next()) {
+        for (int s = 0, end = Work::stages(tile); s < end; ++s, from.next(), to.next(), piece -= kPieces) {
             columns.wait_full(from);
             parts.wait_empty(to);
+            for (; piece < kPieces; piece += kConverterWarps) {
+                const int column = piece * 32 + threadIdx.x % 32;
 #pragma unroll
-            for (int piece = 0; piece < pieces; piece += kConverterWarps) {
-                const int step = warp % DEPTH, column = (piece + warp) / DEPTH * 32 + threadIdx.x % 32;
-                if (COLUMNS % 64 != 0 && column >= COLUMNS) break;
-                float v[kStepDepth];
-                read_step<Work::kAcross>(columns.stage(from), step, column, v);
-                store_parts(parts.stage(to), step, column, v, power);
+                for (int step = 0; step < DEPTH; ++step) {
+                    float v[kStepDepth];
+                    read_step<Work::kAcross>(columns.stage(from), step, column, v);
+                    store_parts<Work>(parts.stage(to), step, column, v, power);
+                }
             }
+            // Warps without a piece say so, too: a barrier tells two phases apart, no more, and must not leave them behind.
             columns.release_everywhere(from);
             parts.give(to);
         }
@@ -239,78 +231,111 @@ __device__ __forceinline__ void convert(const Shared& shared, const typename Wor
 
 // ---- The consumers.
 
-// split_rows gives a step's fragment of a warp's rows, in parts.
-template <class Rows>
-__device__ __forceinline__ void split_rows(const char* lines, const Rows& rows, int step, int k, unsigned (&high)[4], unsigned (&low)[4]) {
-    const int piece = step * 4 + static_cast<int>(threadIdx.x) % 4;
-    k += piece * 4;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const float4 four = *reinterpret_cast<const float4*>(lines + half * 8 * kLineBytes + (piece ^ row_of()) * 16);
-        split(rows.factor(four.x, half, k), rows.factor(four.y, half, k + 1), high[half], low[half]);
-        split(rows.factor(four.z, half, k + 2), rows.factor(four.w, half, k + 3), high[half + 2], low[half + 2]);
+// Fragment is a stage of a warp's rows, in parts.
+struct Fragment {
+    unsigned high[DEPTH][4], low[DEPTH][4];
+};
+
+// Lines brings rows to registers, stage after stage of all tiles of the block, and splits them.
+template <class Work>
+struct Lines {
+    const typename Work::Operands& of;
+    int index, stage, end;
+    const float* line;  // the lane's first element
+    int below;          // how much further that of its other row is
+    float power;
+    float4 came[DEPTH][2];
+
+    __device__ __forceinline__ Lines(const typename Work::Operands& of) : of(of), index(blockIdx.x) { begin(); }
+    __device__ __forceinline__ void begin() {
+        const Tile tile = Tiles<Work>::at(index);
+        stage = 0, end = Work::stages(tile);
+        const int lane = threadIdx.x % 32, row = tile.m * TILE_M + threadIdx.x / 32 * 16 + lane / 4, last = QUERIES - 1;
+        line = Work::line(of, tile.group, row < last ? row : last) + lane % 4 * 4;
+        below = row < last ? (row + 8 < last ? 8 : last - row) * Work::kApart : 0;
+        if (!Work::kInParts) power = Work::power_a(of, tile.group);
     }
+    // bring asks for the stage, behind the last of which there is none.
+    __device__ __forceinline__ void bring() {
+        if (index >= Tiles<Work>::all()) return;
+        const int first = stage * kStageDepth;
+#pragma unroll
+        for (int step = 0; step < DEPTH; ++step)
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int k = first + step * kStepDepth;
+                const bool there = Work::kApart % kStageDepth == 0 || k + static_cast<int>(threadIdx.x) % 4 * 4 < Work::kApart;
+                came[step][half] = there ? __ldcg(reinterpret_cast<const float4*>(line + half * below + k)) : make_float4(0, 0, 0, 0);
+            }
+    }
+    // give splits what came.
+    __device__ __forceinline__ void give(Fragment& to) const {
+#pragma unroll
+        for (int step = 0; step < DEPTH; ++step)
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const float4 four = came[step][half];
+                unsigned *const high = to.high[step] + half, *const low = to.low[step] + half;
+                if (Work::kInParts) {
+                    high[0] = __float_as_uint(four.x), high[2] = __float_as_uint(four.y);
+                    low[0] = __float_as_uint(four.z), low[2] = __float_as_uint(four.w);
+                } else {
+                    split(four.x * power, four.y * power, high[0], low[0]);
+                    split(four.z * power, four.w * power, high[2], low[2]);
+                }
+            }
+    }
+    __device__ __forceinline__ void next() {
+        if (++stage < end) return;
+        index += gridDim.x;
+        if (index < Tiles<Work>::all()) begin();
+    }
+};
+
+// multiply starts the products of a stage.
+__device__ __forceinline__ void multiply(Sums& some, const Fragment& rows, const char* stage, bool add) {
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < DEPTH; ++step) {
+        const Slabs columns = {stage + step * kPlaneBytes, kSlabBytes}, rest = columns.moved(2 * kSlabBytes);
+        wgmma_fp16<COLUMNS>(some, rows.low[step], columns, step > 0 || add);  // the smallest first
+        wgmma_fp16<COLUMNS>(some, rows.high[step], rest, true);
+        wgmma_fp16<COLUMNS>(some, rows.high[step], columns, true);
+    }
+    wgmma_commit();
 }
 
 template <class Work>
-__device__ __forceinline__ void consume(const Shared& shared, const typename Work::Operands& of, float* y) {
-    typedef typename Work::Rows Rows;
-    const int warp = threadIdx.x / 32, mine = warp * 16 + row_of(), late = warp / 4 * (kChunk / 2);  // consumers move sums in turn
-    const int blocks = gridDim.x;
-    const Ring<AHEAD> lines = shared.rows();
-    const Ring<STAGES> parts = shared.parts();
-    Ring<AHEAD>::At from;
-    Ring<STAGES>::At at, before;
+__device__ __forceinline__ void consume(const Ring<STAGES>& parts, const typename Work::Operands& of, float* y) {
+    const int warp = threadIdx.x / 32, mine = warp * 16 + threadIdx.x % 32 / 4;
+    const int late = Work::kInParts ? 0 : warp / 4 * (Work::kMoves / 2);  // consumers move sums in turn
+    Ring<STAGES>::At at;
     Sums sums = {}, some = {};
-    int index = blockIdx.x;
-    Tile tile = Tiles<Work>::at(index);
-    Rows rows(of, tile, tile.m * TILE_M + mine);
-    // leave is of the tile before the index-th; it looks for all that it needs again, since registers are few.
-    const auto leave = [&](int index) {
-        const Tile done = Tiles<Work>::at(index - blocks);
-        Work::leave(sums, of, Rows(of, done, done.m * TILE_M + mine), done, mine, y);
-    };
-    for (; index < Tiles<Work>::all(); index += blocks) {
-        const int end = Work::stages(tile);
-        Tile next = tile;
-        Rows next_rows = rows;
-        for (int s = 0; s < end; ++s, from.next(), before = at, at.next()) {
-            const bool begins = s == 0 || (s + late) % kChunk == 0, ends = s + 1 == end || (s + 1 + late) % kChunk == 0;
-            unsigned high[DEPTH][4], low[DEPTH][4];
-            lines.wait_full(from);
-#pragma unroll
-            for (int step = 0; step < DEPTH; ++step) {
-                split_rows(lines.stage(from) + mine * kLineBytes, rows, step, s * kStageDepth, high[step], low[step]);
-                if (step == 0) parts.wait_full(at);
-                if (step + 1 == DEPTH) lines.release(from);
-                const Slabs columns = {parts.stage(at) + step * kPlaneBytes, kSlabBytes}, rest = columns.moved(2 * kSlabBytes);
-                wgmma_fence();
-                wgmma_fp16<COLUMNS>(some, low[step], columns, step > 0 || !begins);  // the smallest first
-                wgmma_fp16<COLUMNS>(some, high[step], rest, true);
-                wgmma_fp16<COLUMNS>(some, high[step], columns, true);
-                wgmma_commit();
-                wgmma_wait_groups<1>();  // the registers of the step before may change
-                if (step == 0 && !begins) parts.release(before);
-            }
-            if (s == 0 && index >= blocks) {
-                leave(index);
-#pragma unroll
-                for (float& sum : sums) sum = 0.0f;
-            }
-            if (s + 1 == end && index + blocks < Tiles<Work>::all()) {
-                next = Tiles<Work>::at(index + blocks);
-                next_rows = Rows(of, next, next.m * TILE_M + mine);
-            }
-            if (ends) {
-                wgmma_wait(some);
-                parts.release(at);
-#pragma unroll
-                for (int i = 0; i < COLUMNS / 2; ++i) sums[i] += some[i];
-            }
+    Fragment fragment;
+    Lines<Work> lines(of);
+    lines.bring();
+    lines.give(fragment);
+    lines.next();
+    lines.bring();
+    for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
+        const Tile tile = Tiles<Work>::at(index);
+        typename Work::Rows rows(of, tile, tile.m * TILE_M + mine);
+        for (int s = 0, end = Work::stages(tile); s < end; ++s, at.next()) {
+            const bool begins = s == 0 || (s + late) % Work::kMoves == 0, ends = s + 1 == end || (s + 1 + late) % Work::kMoves == 0;
+            if (begins) rows.begin(s / Work::kMoves);
+            parts.wait_full(at);
+            multiply(some, fragment, parts.stage(at), !begins);
+            wgmma_wait(some);
+            parts.release(at);
+            lines.give(fragment);
+            lines.next();
+            lines.bring();
+            if (ends) rows.move(sums, some);
         }
-        tile = next, rows = next_rows;
+        Work::leave(sums, of, rows, tile, mine, y);
+#pragma unroll
+        for (float& sum : sums) sum = 0.0f;
     }
-    leave(index);
 }
 
 // split_gemm is the whole kernel.
@@ -323,16 +348,15 @@ __device__ __forceinline__ void split_gemm(char* memory, const typename Work::Op
         meet_cluster();
     else
         __syncthreads();
-    if (threadIdx.x >= kLoader) {
-        fewer_registers<kLoaderRegisters>();
-        if (threadIdx.x == kLoader) load_rows<Work>(shared.rows(), of.maps);
-        if (threadIdx.x == kLoader + 32) load_columns<Work>(shared.columns(), of.maps + 1);
-    } else if (threadIdx.x >= kConverter) {
-        fewer_registers<kConverterRegisters>();
-        convert<Work>(shared, of);
-    } else {
+    if (threadIdx.x < kConverter) {
         more_registers<kConsumerRegisters>();
-        consume<Work>(shared, of, y);
+        consume<Work>(shared.parts(), of, y);
+    } else {
+        fewer_registers<kOtherRegisters>();
+        if (threadIdx.x < kLoader)
+            convert<Work>(shared, of);
+        else if (threadIdx.x == kLoader)
+            load<Work>(shared.columns(), of.map);
     }
     if (CLUSTER > 1) meet_cluster();  // others may still bring columns, or tell what they have read
 }

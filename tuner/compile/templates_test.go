@@ -41,7 +41,7 @@ var largeShapes = map[string][]int64{
 
 // requestsOf are the problems that an operator's templates are compiled for: a
 // small ragged one and the large one, one of them in every further math mode, and one for
-// each further word of a parameter.
+// each further word of a parameter; an operator whose kernels are at home elsewhere has one of the words.
 func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {
@@ -69,7 +69,12 @@ func requestsOf(o *operator.Operator) []operator.Request {
 		if spec.Type != operator.WordParameter {
 			continue
 		}
-		for _, word := range spec.Choices[1:] { // the first is the default's
+		words := spec.Choices[1:] // the first is the default's
+		if largeShapes[o.Name] == nil && slices.ContainsFunc(o.Templates, func(t *operator.Template) bool { return elsewhere(o, t.Name) }) {
+			one := len(o.Name) % len(words)
+			words = words[one : one+1]
+		}
+		for _, word := range words {
 			requests = append(requests, operator.Request{Shape: large, Parameters: map[string]string{spec.Name: word.String()}})
 		}
 	}
@@ -82,32 +87,31 @@ type variant struct {
 	operator.Kernel
 }
 
-// variants are what to compile of an operator for a GPU, whose number is turn. On the
-// newest every template is compiled at its default on every problem of its shape and math mode
-// alone. It is compiled at a drawn configuration in every math mode that is more than other
-// headers. For each further word of a parameter it is compiled at one of the two, in turn. The
-// reference stands beside. On the others all are compiled once: the reference on the first
-// problem, templates at the default on one of the problems that they serve, each in turn. So is
-// another operator's kernel over other axes, on the newest alone. A template that an older GPU has is not compiled again before the newest, which takes
-// the branches of those between as well: older holds the templates, and has these added.
+// variants are what to compile of an operator for a GPU, whose number is turn. On the newest every
+// template is compiled at its default and at a drawn configuration. Every file is compiled at a default in
+// every math mode, and for each further word of a parameter. The reference stands beside the first and the
+// last problem. On the others all are compiled once: the reference on the first problem, templates at the
+// default on one of the problems that they serve, each in turn. So is another operator's kernel over other
+// axes, on the newest alone. A template that an older GPU has is not compiled again before the newest, which
+// takes the branches of those between as well. older holds the templates, and has these added.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
 	var all []variant
 	defaults := map[string][]variant{} // by template
-	turns := map[string]int{}          // how many words a template serves
-	done := map[string]bool{}          // "mode parameters template"
-	for n, r := range requestsOf(o) {
+	done := map[string]bool{}          // "mode parameters file" and templates
+	requests := requestsOf(o)
+	for n, r := range requests {
 		p, err := o.Bind(r, gpu)
 		if err != nil {
 			t.Fatal(err)
 		}
 		kind := fmt.Sprint(p.Math, " ", r.Parameters)
-		if !done[kind] && (gpu.Arch == newest || n == 0 && len(older) == 0) {
+		if n == 0 && (gpu.Arch == newest || turn == 0) || n == len(requests)-1 && gpu.Arch == newest {
 			k, err := p.Reference()
 			if err != nil {
 				t.Fatalf("%s: %v", p, err)
 			}
-			all, done[kind] = append(all, variant{p, k}), true
+			all = append(all, variant{p, k})
 		}
 		drawn := map[string]space.Configuration{} // by template
 		_, headers := o.MathVariants[p.Math]      // all that differs
@@ -115,17 +119,12 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 			drawn = drawnOf(t, o, p, uint64(n))
 		}
 		for _, c := range p.Defaults(t.Context()) {
-			d, found := drawn[c.Template]
-			further := len(r.Parameters) > 0
-			if further {
-				turns[c.Template]++
+			template, _ := o.Template(c.Template)
+			if key := kind + " " + template.Source.File; !done[key] || len(defaults[c.Template]) == 0 || gpu.Arch != newest {
+				defaults[c.Template], done[key] = append(defaults[c.Template], variantOf(t, p, c)), true
 			}
-			if !further || !found || turns[c.Template]%2 == 1 {
-				defaults[c.Template] = append(defaults[c.Template], variantOf(t, p, c))
-				found = found && !further
-			}
-			if key := kind + " " + c.Template; found && !done[key] {
-				all, done[key] = append(all, variantOf(t, p, d)), true
+			if d, found := drawn[c.Template]; found && !done[c.Template] {
+				all, done[c.Template] = append(all, variantOf(t, p, d)), true
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package gputest
 import (
 	"testing"
 
+	"autotune/internal/testneeds"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 )
@@ -11,6 +12,7 @@ import (
 // rows, groups that are multiplied together, passes of a stream. Columns that are no multiple of 32, and rows that
 // leave the L2 first.
 func TestChoicesBeyondDefaults(t *testing.T) {
+	testneeds.Nothing(t)
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, drawn: 1, few: true}
 	for _, c := range []struct{ operator, row, math, template, where string }{

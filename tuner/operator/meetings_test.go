@@ -8,17 +8,29 @@ import (
 	"autotune/tuner/operator"
 )
 
-// meetings are the traits of problems that templates were proven on. Where a template has met all traits
+// meetings are the traits of problems that templates' files were proven on. Where a file has met all traits
 // of a problem, little is left to find: they decide how it packs, rounds, and reads over edges.
 type meetings map[string]bool
 
-// more tells whether a problem has a trait that a template has not met, and has it meet all.
-func (m meetings) more(template string, traits []string) bool {
+// more tells whether a problem has a trait that a file has not met, and has it meet all.
+func (m meetings) more(file string, traits []string) bool {
 	before := len(m)
 	for _, trait := range traits {
-		m[template+" "+trait] = true
+		m[file+" "+trait] = true
 	}
 	return len(m) > before
+}
+
+// traitsOf are those of a problem that is written as text. Operators of rows share kernels, and what
+// inputs they bear is each one's own.
+func traitsOf(o *operator.Operator, p *operator.Problem, text string) []string {
+	all := append(extents(p), words(p, text)...)
+	for i, trait := range all {
+		if trait == "negative" || trait == "special" {
+			all[i] = o.Name + " " + trait
+		}
+	}
+	return all
 }
 
 // extents are the traits of a problem's shape: into which vectors its dimensions go, and which are long.

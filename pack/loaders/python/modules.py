@@ -114,7 +114,10 @@ class Swapped:
             self.num_batches_tracked.add_(1)
         call = functions.CALLS[self.autotune_function][place]
         if self.inplace:
-            return call.renew(settings, (input,))
+            if compiles or not input.is_contiguous():
+                return call.renew(settings, (input,))
+            call.kernels.renew(input, *call.missing, settings, "")
+            return input
         return call.run(settings, self.autotune_tensors(call, input, rest))
 
     def autotune_tensors(self, call, input, rest):

@@ -33,6 +33,7 @@ struct Thread {
   unsigned mask;            // of that operation
   AutotuneWarpWork work;    // likewise
   Copies* copies;
+  void* products;
   bool waited;            // for the launches before
   bool arrived[kScopes];  // at a group's barrier, in which round
   unsigned round[kScopes];
@@ -99,6 +100,7 @@ struct Block {
   Queue ready;
   Barrier barriers[16];
   Queue at_mbarriers;      // threads that wait at any
+  Queue at_products;       // and for products
   BulkLoads* bulk_loads;
   int votes, yes, all;     // of __syncthreads_count and its kin: coming in, and the last result
   void* dynamic_shared;
@@ -183,12 +185,20 @@ static inline void block_resume(Worker* w, Thread* t) {
   autotune_context.thread_index = t->index;
 }
 
+static inline void block_release(Queue& waiting) {
+  while (Thread* t = waiting.pop()) {
+    t->waits_at = nullptr;
+    t->block->ready.push(t);
+  }
+}
+
 static inline bool block_runnable(const Block* b) { return b->ready.first || b->started < b->count; }
 
 // Leaves the running stack for whatever can go on: a thread of the block, one of
-// another block, or the machine when all have ended. Bulk loads take as long as other
-// threads of the block have something to do.
+// another block, or the machine when all have ended. Products and bulk loads take as long
+// as other threads of the block have something to do.
 static void worker_leave(Worker* w) {
+  if (!block_runnable(w->block)) block_release(w->block->at_products);
   if (!block_runnable(w->block)) bulk_loads_land_all(w);
   Fiber* to = &w->machine;
   if (block_runnable(w->block) || group_move(w)) {
@@ -206,13 +216,6 @@ static void block_wait(Worker* w, Thread* t, const char* at) {
   t->fiber = w->fiber;
   worker_leave(w);
   block_resume(w, t);
-}
-
-static inline void block_release(Queue& waiting) {
-  while (Thread* t = waiting.pop()) {
-    t->waits_at = nullptr;
-    t->block->ready.push(t);
-  }
 }
 
 // --- the barrier of all threads ---

@@ -205,6 +205,7 @@ static inline void thread_exit(Worker* w, Thread* t) {
   }
   ++b->exited;
   if (t->copies) copies_reset(t);
+  if (t->products) products_reset(t);
   warp_exit(b, int(t - b->threads));
   barrier_complete(b);
   group_barrier_exit(*b->cluster, t);

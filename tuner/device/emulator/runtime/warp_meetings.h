@@ -67,6 +67,20 @@ extern "C" unsigned autotune_warp_alive() {
   return w->block->warps[(w->current - w->block->threads) / 32].alive;
 }
 
+extern "C" void* autotune_products(unsigned long bytes) {
+  Thread* t = worker()->current;
+  if (!t->products) t->products = calloc(1, bytes);
+  return t->products;
+}
+
+extern "C" void autotune_products_wait() {
+  Worker* w = worker();
+  w->block->at_products.push(w->current);
+  block_wait(w, w->current, "wgmma_wait");
+}
+
+static void products_reset(Thread* t) { memset(t->products, 0, 2 * sizeof(int)); }
+
 // A lane that exits may be the last that its warp's others wait for.
 static void warp_exit(Block* b, int number) {
   const int warp = number / 32;

@@ -12,6 +12,10 @@ typedef void (*AutotuneWarpWork)(void** lanes, unsigned members);
 void autotune_warp_meet(unsigned mask, const char* operation, void* brought, AutotuneWarpWork work);
 // The lanes of this warp that have not exited.
 unsigned autotune_warp_alive();
+// Where the running thread keeps the products that it started (emulated/wgmma.cuh): that many bytes, zeros at first.
+void* autotune_products(unsigned long bytes);
+// Comes back when no other thread of the block can go on.
+void autotune_products_wait();
 }
 
 struct AutotuneShuffle {

@@ -20,7 +20,7 @@ inline unsigned emulated_word(const SwizzledLines<AlongK>& of, int line, int hal
 
 template <bool OfBf16, int Columns, class Lane>
 inline void emulated_16bit_start(const Lane& lane) {
-    emulated_wgmma_start<Columns, 16, OfBf16 ? emulated_bf16 : emulated_fp16>("wgmma_16bit", lane);
+    emulated_wgmma_start<Columns, 16, OfBf16 ? emulated_bf16 : emulated_fp16>(lane);
 }
 
 template <bool OfBf16, int Columns, bool RowsAlongK, bool ColumnsAlongK>
@@ -37,5 +37,5 @@ inline void wgmma_16bit_first(float (&d)[Columns / 2], const SwizzledLines<RowsA
 
 template <bool OfBf16, int Columns, bool ColumnsAlongK>
 inline void wgmma_16bit(float (&d)[Columns / 2], const unsigned (&a)[4], const SwizzledLines<ColumnsAlongK>& b) {
-    emulated_16bit_start<OfBf16, Columns>(EmulatedWgmma<SwizzledLines<ColumnsAlongK>>{d, a, b, true});
+    emulated_16bit_start<OfBf16, Columns>(EmulatedWgmma<SwizzledLines<ColumnsAlongK>>{d, {a[0], a[1], a[2], a[3]}, b, true});
 }

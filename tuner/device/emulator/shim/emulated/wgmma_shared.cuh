@@ -16,14 +16,14 @@ struct EmulatedSharedWgmma {
 
 template <int Columns>
 inline void wgmma_tf32(float (&d)[Columns / 2], const Slabs& a, const Slabs& b, bool add) {
-    emulated_wgmma_start<Columns, 8, emulated_tf32>("wgmma_tf32", EmulatedSharedWgmma<Slabs>{d, a, b, add});
+    emulated_wgmma_start<Columns, 8, emulated_tf32>(EmulatedSharedWgmma<Slabs>{d, a, b, add});
 }
 template <int Columns>
 inline void wgmma_bf16(float (&d)[Columns / 2], const Slabs& a, const Slabs& b, bool add) {
-    emulated_wgmma_start<Columns, 16, emulated_bf16>("wgmma_bf16", EmulatedSharedWgmma<Slabs>{d, a, b, add});
+    emulated_wgmma_start<Columns, 16, emulated_bf16>(EmulatedSharedWgmma<Slabs>{d, a, b, add});
 }
 template <int Columns>
 inline void wgmma_fp16(float (&d)[Columns / 2], const Slabs& a, const Slabs& b, bool add) {
-    emulated_wgmma_start<Columns, 16, emulated_fp16>("wgmma_fp16", EmulatedSharedWgmma<Slabs>{d, a, b, add});
+    emulated_wgmma_start<Columns, 16, emulated_fp16>(EmulatedSharedWgmma<Slabs>{d, a, b, add});
 }
-template <int Groups> inline void wgmma_wait_groups() {}
+template <int Groups> inline void wgmma_wait_groups() { emulated_wgmma_wait(Groups); }

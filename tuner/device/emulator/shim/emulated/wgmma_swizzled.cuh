@@ -9,9 +9,9 @@ inline unsigned emulated_word(const SwizzledRows& operand, int line, int half, i
 
 template <int Columns>
 inline void wgmma_swizzled(float (&d)[Columns / 2], const SwizzledRows& a, const SwizzledRows& b) {
-    emulated_wgmma_start<Columns, 8, emulated_tf32>("wgmma_swizzled", EmulatedSharedWgmma<SwizzledRows>{d, a, b, true});
+    emulated_wgmma_start<Columns, 8, emulated_tf32>(EmulatedSharedWgmma<SwizzledRows>{d, a, b, true});
 }
 template <int Columns>
 inline void wgmma_swizzled(float (&d)[Columns / 2], const unsigned (&a)[4], const SwizzledRows& b) {
-    emulated_wgmma_start<Columns, 8, emulated_tf32>("wgmma_swizzled", EmulatedWgmma<SwizzledRows>{d, a, b, true});
+    emulated_wgmma_start<Columns, 8, emulated_tf32>(EmulatedWgmma<SwizzledRows>{d, {a[0], a[1], a[2], a[3]}, b, true});
 }

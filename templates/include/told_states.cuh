@@ -1,0 +1,55 @@
+// told_states.cuh: what blocks that have parts of a row tell each other of them (rows.cuh), without a
+// counter or a fence. A word of a state travels with a one above it, and both arrive at once. So who
+// reads waits for the words themselves: one way to the L2 and one back.
+#pragma once
+#include "rows.cuh"
+
+typedef unsigned long long Told;
+constexpr int kWords = sizeof(Row<float>) / 4;  // of a state
+
+union StateWords {
+    Row<float> row;
+    unsigned words[kWords];
+    __device__ __forceinline__ StateWords() {}
+};
+
+// told_in is a workspace of floats: exports for PyTorch have no others.
+__device__ __forceinline__ Told* told_in(float* states) { return reinterpret_cast<Told*>(states); }
+
+// clear_told forgets what was told of so many parts, by all threads of a launch before.
+__device__ __forceinline__ void clear_told(float* states, long long parts) {
+    for (long long i = blockIdx.x * static_cast<long long>(THREADS) + threadIdx.x; i < parts * kWords; i += static_cast<long long>(gridDim.x) * THREADS) told_in(states)[i] = 0;
+}
+
+__device__ __forceinline__ void tell(Told* to, const Row<float>& state) {
+    StateWords of;
+    of.row = state;
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) static_cast<volatile Told*>(to)[w] = 1ull << 32 | of.words[w];
+}
+
+// heard asks for all words at once: one after another, each would take a way to the L2 and back.
+__device__ __forceinline__ Row<float> heard(const Told* from) {
+    Told words[kWords];
+    bool all;
+    do {
+        all = true;
+#pragma unroll
+        for (int w = 0; w < kWords; ++w) words[w] = static_cast<const volatile Told*>(from)[w];
+#pragma unroll
+        for (int w = 0; w < kWords; ++w) all = all && words[w] >> 32 != 0;
+    } while (!all);
+    StateWords of;
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) of.words[w] = static_cast<unsigned>(words[w]);
+    return of.row;
+}
+
+// all_told merges the states of a row's parts, once all are there, in one order. All threads know the result.
+template <int Parts>
+__device__ __forceinline__ Row<float> all_told(const Told* parts) {
+    Row<float> state;
+    state.start();
+    for (int part = threadIdx.x; part < Parts; part += THREADS) state.merge(heard(parts + part * kWords));
+    return merge_team(state);
+}
