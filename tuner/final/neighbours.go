@@ -145,8 +145,8 @@ func (g *gatekeeper) neighbours(ctx context.Context) error {
 	select {
 	case <-g.nearby.compiled:
 	case <-time.After(g.left()):
-		for _, n := range all {
-			g.leaveOut("%s", n.problem)
+		for i := range all { // the rest of it is still being written
+			g.leaveOut("%s", all[i].problem)
 		}
 		return nil
 	}
