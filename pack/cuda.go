@@ -39,7 +39,6 @@ const (
 	minorAttribute         = 76
 	sharedOptInAttribute   = 97
 	maxDynamicSharedOfFunc = 8
-	sharedWithoutOptIn     = 48 << 10
 	cooperativeLaunch      = 2
 	clusterLaunch          = 4
 	dependentLaunch        = 6
@@ -159,7 +158,7 @@ func (c *cuda) Load(image []byte, entry string, sharedBytes int64) (Kernel, erro
 		return 0, err
 	}
 	function, err := c.function(image, append([]byte(entry), 0))
-	if err == nil && sharedBytes > sharedWithoutOptIn {
+	if err == nil && sharedBytes > 0 { // above 48 KB it must be allowed, and the kernel's own counts, too
 		err = c.check("cuFuncSetAttribute", c.setAttribute(function, maxDynamicSharedOfFunc, int32(sharedBytes)))
 	}
 	if err == nil && c.load != nil { // now, and not at the first launch

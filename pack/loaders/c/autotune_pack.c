@@ -212,7 +212,8 @@ static int load(autotune_pack* p, autotune_plan* plan, int file) {
         } else if (check(name, cuda.cuModuleGetFunction(function, *module, name))) {
             return 1;
         }
-        if (s->shared > 48 << 10 && check(name, cuda.cuFuncSetAttribute(*function, 8, (int)s->shared))) return 1;
+        /* Above 48 KB it must be allowed, and the kernel's own counts, too. */
+        if (s->shared > 0 && check(name, cuda.cuFuncSetAttribute(*function, 8, (int)s->shared))) return 1;
         if (cuda.cuFuncLoad && check(name, cuda.cuFuncLoad(*function))) return 1;
     }
     return 0;

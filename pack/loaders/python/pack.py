@@ -503,7 +503,7 @@ class GPU:
             check(f"find {name}", cuda.cuKernelGetFunction(ctypes.byref(function), kernel))
         else:
             check(f"find {name}", cuda.cuModuleGetFunction(ctypes.byref(function), library, name.encode()))
-        if shared > 48 << 10:
+        if shared:  # above 48 KB it must be allowed, and the kernel's own counts, too
             check(f"give {name} {shared} bytes", cuda.cuFuncSetAttribute(function, 8, shared))
         if hasattr(cuda, "cuFuncLoad"):  # now, and not within a captured stream
             check(f"load {name}", cuda.cuFuncLoad(function))
