@@ -166,8 +166,14 @@ func spent(list ...float64) float64 {
 	return sum
 }
 
-// round keeps six significant digits.
+// largest is above all integers that a number of JSON holds for certain.
+const largest = 1 << 53
+
+// round keeps six significant digits, and integers whole.
 func round(x float64) float64 {
+	if x == math.Trunc(x) && math.Abs(x) < largest {
+		return x
+	}
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
 	if err != nil {
 		return x
@@ -230,8 +236,8 @@ var quantities = []quantity{
 
 func quantityOf[T int | int64 | float64](name, unit string, field func(*trial.Outcome) *T) quantity {
 	set := func(o *trial.Outcome, x float64) {
-		// No integer is NaN.
-		if _, float := any(T(0)).(float64); float || !math.IsNaN(x) {
+		// No count is NaN, or so large that numbers no longer tell it from the next one.
+		if _, float := any(T(0)).(float64); float || math.Abs(x) < largest {
 			*field(o) = T(x)
 		}
 	}
