@@ -169,11 +169,8 @@ func spent(list ...float64) float64 {
 // largest is above all integers that a number of JSON holds for certain.
 const largest = 1 << 53
 
-// round keeps six significant digits, and integers whole.
+// round keeps six significant digits.
 func round(x float64) float64 {
-	if x == math.Trunc(x) && math.Abs(x) < largest {
-		return x
-	}
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
 	if err != nil {
 		return x
@@ -221,6 +218,7 @@ type quantity struct {
 	get        func(*trial.Outcome) float64
 	set        func(*trial.Outcome, float64)
 	zero       func(*trial.Outcome) bool // zero is what was measured; nil: it is not known
+	count      bool
 }
 
 var quantities = []quantity{
@@ -235,13 +233,14 @@ var quantities = []quantity{
 }
 
 func quantityOf[T int | int64 | float64](name, unit string, field func(*trial.Outcome) *T) quantity {
+	_, float := any(T(0)).(float64)
 	set := func(o *trial.Outcome, x float64) {
 		// No count is NaN, or so large that numbers no longer tell it from the next one.
-		if _, float := any(T(0)).(float64); float || math.Abs(x) < largest {
+		if float || math.Abs(x) < largest {
 			*field(o) = T(x)
 		}
 	}
-	return quantity{name: name, unit: unit, get: func(o *trial.Outcome) float64 { return float64(*field(o)) }, set: set}
+	return quantity{name: name, unit: unit, get: func(o *trial.Outcome) float64 { return float64(*field(o)) }, set: set, count: !float}
 }
 
 // orZero is the quantity where zero can be what was measured.
@@ -276,8 +275,12 @@ func measurements(o trial.Outcome, samples []float64) []measurement {
 		list = append(list, measurement{objective, number(round(trial.Median(samples))), "ms"})
 	}
 	for _, q := range quantities {
-		if x := q.get(&o); x != 0 {
-			list = append(list, measurement{q.name, number(round(x)), q.unit})
+		x := q.get(&o)
+		if !q.count {
+			x = round(x)
+		}
+		if x != 0 {
+			list = append(list, measurement{q.name, number(x), q.unit})
 		}
 	}
 	return list

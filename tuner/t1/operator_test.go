@@ -218,6 +218,7 @@ func TestRefusals(t *testing.T) {
 		{"memory", `"MemoryType": "Vector", "AccessType": "WriteOnly"`, `"MemoryType": "Local", "AccessType": "WriteOnly"`, `Arguments[0].MemoryType is "Local", which has no equivalent`},
 		{"size", `"Size": "ProblemSize[0]"`, `"Size": "ProblemSize[1]"`, "Arguments[0].Size: "},
 		{"size of a tunable", `"Size": "ProblemSize[0]"`, `"Size": "depth"`, "Arguments[0].Size: `depth` is neither a tuning parameter nor the problem's size"},
+		{"no values", `"Values": "[i for i in range(1, 4)]", `, ``, "ConfigurationSpace: the tunable tile has no Values"},
 		{"condition", "block_size_x * tile <= 128", "block_size_x * tile <= 12", "no configuration satisfies the conditions"},
 		{"bad condition", "block_size_x * tile <= 128", "block_size_x *", "constraint 1"},
 		{"problem", `"ProblemSize": [1000]`, `"ProblemSize": [0]`, "ProblemSize[0] is \"0\"; it must be a whole number above 0"},

@@ -65,6 +65,9 @@ func (r *reader) tunables() error {
 	parameters := r.parameters
 	r.parameters = nil
 	for i, own := range r.part.Tunables {
+		if len(own.Values) == 0 {
+			return fmt.Errorf("ConfigurationSpace: the tunable %s has no Values", own.Name)
+		}
 		if operator.IsReserved(own.Name) && len(own.Values) == 1 && !r.words[own.Name] {
 			fixed[own.Name] = own.Values[0]
 			parameters[i].take("Default")
