@@ -32,6 +32,7 @@ type course struct {
 	first    []int64           // configurations that come before anything the strategy wants
 	warn     func(text string) // tells the user
 	outcomes []strategy.Seen   // of the field's trials, as the strategy was told
+	worked   []int64           // configurations whose trials are right, of those: asked for at each turn
 	begun    map[int64]int     // turns, from 1, of configurations that were proposed or remembered
 	resumed  int               // trials that other searches made
 	conducts map[int]*conduct  // of templates, by their part of the space
@@ -73,21 +74,14 @@ func (c *course) take(id int64) (bool, error) {
 // begin gives a configuration the next turn.
 func (c *course) begin(id int64) { c.begun[id] = len(c.begun) + 1 }
 
-// worked are the configurations whose trials are right.
-func (c *course) worked() (ids []int64) {
-	for _, o := range c.outcomes {
-		if o.OK {
-			ids = append(ids, o.ID)
-		}
-	}
-	return ids
-}
-
 // tell enters the trial of a configuration and tells the strategy.
 func (c *course) tell(id int64, t trial.Trial) {
 	stands, ok := c.field.Enter(id, t)
 	o := strategy.Outcome{OK: ok, Score: stands.Median}
 	c.outcomes = append(c.outcomes, strategy.Seen{ID: id, Outcome: o})
+	if ok {
+		c.worked = append(c.worked, id)
+	}
 	c.strategy.Tell(id, o)
 }
 

@@ -233,14 +233,14 @@ func (s *search) cutShort() {
 // hopes tells whether a search whose time is up has seen nothing like what is under way. Kernels that promise to be
 // clearly faster may take longer to compile.
 func (s *search) hopes() bool {
-	return s.out.Stop == TimeSpent && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), s.course.worked())
+	return s.out.Stop == TimeSpent && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), s.course.worked)
 }
 
 // waits tells whether a compiled configuration should wait for others under way, which promise clearly more. The
 // first to be evaluated should be one of those: beside it a slow one is soon recognised. The untuned default may be
 // so slow that its only launch takes the time of many others.
 func (s *search) waits(id int64) bool {
-	worked := s.course.worked()
+	worked := s.course.worked
 	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < likelyFirst
 	return early && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), []int64{id})
 }

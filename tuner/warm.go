@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -168,7 +169,7 @@ func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 func afterLikely(likely, untuned, won []int64, expects func(id int64) bool) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
 	others := untuned[one(untuned):]
-	unknown := slices.DeleteFunc(slices.Clone(others), expects)
-	known := slices.DeleteFunc(slices.Clone(others), func(id int64) bool { return !expects(id) })
+	unknown := lists.Where(others, func(id int64) bool { return !expects(id) })
+	known := lists.Where(others, expects)
 	return slices.Concat(likely[:one(likely)], untuned[:one(untuned)], won, unknown, likely[one(likely):], known)
 }

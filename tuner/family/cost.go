@@ -95,6 +95,7 @@ func (t *tuning) timesOf(candidate int, chosen []int, rounds func(lap) float64) 
 			o.counts = append(o.counts, one)
 		}
 	}
+	o.counts = withWaves(o.counts, t.sms())
 	return o
 }
 
@@ -137,6 +138,20 @@ func (t *tuning) counted(c *candidate) (all []*expr.Expr) {
 // wavesOf are how many blocks of a multiprocessor may be a wave.
 var wavesOf = []int64{1, 2, 4, 8, 16}
 
+// withWaves are counts, each with its waves behind it, of those that some shape has more than one of.
+func withWaves(counts []count, sms int64) (all []count) {
+	for _, c := range counts {
+		all = append(all, c)
+		for _, blocks := range wavesOf {
+			wave := blocks * sms
+			if slices.ContainsFunc(c.values, func(v float64) bool { return v > float64(wave) }) {
+				all = append(all, c.waves(wave))
+			}
+		}
+	}
+	return all
+}
+
 // How a cost is fitted: a term must be worth something, or formulas grow long, and the terms are settled in turns.
 const (
 	termPrice = 1e-3 // by how much a term makes the mean square less, counted twice
@@ -146,7 +161,7 @@ const (
 
 // fit is the cost that is nearest to the times at some shapes, relatively, by the squares. No term is negative. Not
 // ok: there is no shape.
-func (o timesOf) fit(sms int64, with func(shape int) bool) (cost []term, ok bool) {
+func (o timesOf) fit(with func(shape int) bool) (cost []term, ok bool) {
 	var rows []int
 	for i, shape := range o.shapes {
 		if with(shape) {
@@ -156,15 +171,7 @@ func (o timesOf) fit(sms int64, with func(shape int) bool) (cost []term, ok bool
 	if len(rows) == 0 {
 		return nil, false
 	}
-	counts := []count{{values: slices.Repeat([]float64{1}, len(o.ms))}}
-	for _, c := range o.counts {
-		counts = append(counts, c)
-		for _, blocks := range wavesOf {
-			if waves := c.waves(blocks * sms); slices.Max(c.values) > float64(blocks*sms) {
-				counts = append(counts, waves)
-			}
-		}
-	}
+	counts := append([]count{{values: slices.Repeat([]float64{1}, len(o.ms))}}, o.counts...)
 	columns := lists.Of(counts, func(c count) []float64 {
 		return lists.Of(rows, func(i int) float64 { return c.values[i] / o.ms[i] })
 	})
@@ -217,11 +224,14 @@ func dot(a, b []float64) (sum float64) {
 }
 
 // costs are the entries' costs by some of the shapes. Not ok: an entry has too few.
-func costs(entries []timesOf, sms int64, with func(shape int) bool) (all []*expr.Expr, ok bool) {
+func costs(entries []timesOf, with func(shape int) bool) (all []*expr.Expr, ok bool) {
 	for _, o := range entries {
-		c, fits := o.fit(sms, with)
+		c, fits := o.fit(with)
+		if !fits {
+			return nil, false
+		}
 		e, err := expr.Parse(formula(c))
-		if err != nil || !fits {
+		if err != nil {
 			return nil, false
 		}
 		all = append(all, e)

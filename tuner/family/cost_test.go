@@ -30,8 +30,9 @@ func TestCostForetells(t *testing.T) {
 	for range 20 {
 		o, blocks := timesAt(r, 1e-3+r.Float64()*1e-2, r.Float64()*1e-2, r.Float64()*1e-5, sms)
 		other := o.counts[0].values
+		o.counts = withWaves(o.counts, sms)
 		for without := range o.shapes {
-			c, ok := o.fit(sms, func(shape int) bool { return shape != without })
+			c, ok := o.fit(func(shape int) bool { return shape != without })
 			if !ok {
 				t.Fatal("no cost")
 			}
@@ -53,7 +54,8 @@ func TestCostOfLittle(t *testing.T) {
 		for i, blocks := range few.counts[0].values {
 			few.shapes, few.ms = append(few.shapes, i), append(few.ms, 1e-5*blocks)
 		}
-		c, ok := few.fit(100, anyShape)
+		few.counts = withWaves(few.counts, 100)
+		c, ok := few.fit(anyShape)
 		if ok != (n > 0) {
 			t.Errorf("%d shapes: %+v", n, c)
 		}
@@ -61,7 +63,8 @@ func TestCostOfLittle(t *testing.T) {
 	for i := range o.ms {
 		o.ms[i] = 1 / (1 + o.counts[1].values[i]) // it shrinks
 	}
-	if c, _ := o.fit(100, anyShape); strings.Contains(formula(c), "-") {
+	o.counts = withWaves(o.counts, 100)
+	if c, _ := o.fit(anyShape); strings.Contains(formula(c), "-") {
 		t.Error(formula(c))
 	}
 	c := []term{{"", 1}, {"ceil_div(b, 7)", 2}, {"b + 1", 6}}

@@ -122,12 +122,12 @@ func (t *tuning) choose(f *Family, chosen []int) error {
 	}
 	f.By, f.Tree, f.Choosers = ByTree, g.plant(g.everyone(), t.leafPrice), map[Chooser]Score{ByTree: tree}
 	times := t.timesOfAll(chosen, wholly)
-	whole, ok := costs(times, t.sms(), anyShape)
+	whole, ok := costs(times, anyShape)
 	if !ok {
 		return nil
 	}
 	cost, err := t.tried(chosen, func(with func(int) bool) chooser {
-		if others, ok := costs(times, t.sms(), with); ok {
+		if others, ok := costs(times, with); ok {
 			return byCost(others, chosen)
 		}
 		return byCost(whole, chosen)
@@ -390,7 +390,7 @@ func (t *tuning) flips(f *Family, chosen []int) error {
 // ofRound is what some rounds of timings alone make of a way to choose.
 func (t *tuning) ofRound(by Chooser, chosen []int, rounds func(lap) float64) chooser {
 	if by == ByCost {
-		if costs, ok := costs(t.timesOfAll(chosen, rounds), t.sms(), anyShape); ok {
+		if costs, ok := costs(t.timesOfAll(chosen, rounds), anyShape); ok {
 			return byCost(costs, chosen)
 		}
 	}

@@ -29,16 +29,8 @@ func (p *Problem) Torch() (all []TorchProblem) {
 			all = append(all, made)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b TorchProblem) int {
-		switch {
-		case a.view == b.view:
-			return 0
-		case a.view:
-			return 1
-		}
-		return -1
-	})
-	return all
+	views := lists.Where(all, func(t TorchProblem) bool { return t.view })
+	return append(lists.Where(all, func(t TorchProblem) bool { return !t.view }), views...)
 }
 
 // torch is the call of a function, if that computes the problem.
