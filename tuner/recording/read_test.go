@@ -205,6 +205,8 @@ func TestWriteRefusesWhatLoadWould(t *testing.T) {
 	}
 }
 
+// Files of other writers may have more digits, other time zones and tunables in another order than
+// ours. What is written of them is read, and written again byte for byte.
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(f, recorded(oneOfEach()), false))
 	f.Add(encoded(f, recorded(oneOfEach()), true))
@@ -214,12 +216,16 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := decode(bytes.NewReader(encoded(t, *r, true)))
+		written := encoded(t, *r, false)
+		again, err := decode(bytes.NewReader(written))
 		if err != nil {
 			t.Fatalf("what was read cannot be written and read again: %v", err)
 		}
-		if !reflect.DeepEqual(again.Trials, r.Trials) {
-			t.Fatalf("%+v became %+v", r.Trials, again.Trials)
+		if len(again.Trials) != len(r.Trials) {
+			t.Fatalf("%d trials became %d", len(r.Trials), len(again.Trials))
+		}
+		if rewritten := encoded(t, *again, false); !bytes.Equal(rewritten, written) {
+			t.Fatalf("%s\nbecame\n%s", written, rewritten)
 		}
 	})
 }
