@@ -5,9 +5,6 @@
 #
 #   scripts/fuzz.sh [TIME [FOLDER]]      as 20s (the default), 5m tuner/device/remote
 #
-# Below 10 s inputs are changed blindly, by the binary that `make test` compiles: to compile
-# all packages with counters of coverage, Go's own included, takes longer than such a run.
-#
 # testdata/fuzz holds inputs that reach far into the parsers, to start from. What a
 # target finds lies in its package's testdata/fuzz and fails every test
 # run until the fault is mended: commit it with the mending.
@@ -18,11 +15,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 time=${1:-20s}
-case $time in
-[1-9]s) FUZZ_COUNTERS= ;;
-*) FUZZ_COUNTERS="-fuzz ." ;;
-esac
-export FUZZ_COUNTERS
 
 grep -rE '^func Fuzz[A-Z]' --include='*_test.go' "./${2:-}" | sort |
 	sed 's|^\(.*\)/[^/]*:func \(Fuzz[A-Za-z0-9_]*\).*|\1 \2|' |
@@ -32,7 +24,7 @@ grep -rE '^func Fuzz[A-Z]' --include='*_test.go' "./${2:-}" | sort |
 		shift
 		binary=$(mktemp)
 		trap "rm -f $binary" EXIT
-		go test -c -vet=off -ldflags "-s -w" -tags cuda $FUZZ_COUNTERS -o "$binary" "$folder" || exit 255 # xargs starts no other
+		go test -c -vet=off -ldflags "-s -w" -tags cuda -fuzz . -o "$binary" "$folder" || exit 255 # xargs starts no other
 		cache=$(go env GOCACHE)/fuzz/$(go list "$folder")
 		cd "$folder"
 		for target; do
