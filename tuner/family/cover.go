@@ -120,9 +120,10 @@ const (
 	mostEntries = 40
 )
 
-// extend adds variants that are worth an entry, the one that makes the set fastest first.
-func (s slowdowns) extend(chosen []int) []int {
-	for len(s) > 0 && len(chosen) < mostEntries {
+// extend adds variants that are worth an entry, the one that makes the set fastest first. With them there are no more
+// than so many.
+func (s slowdowns) extend(chosen []int, most int) []int {
+	for len(s) > 0 && len(chosen) < most {
 		_, before := s.total(chosen)
 		best, least := -1, before-entryPrice*float64(len(s))
 		for v := range s[0] {
