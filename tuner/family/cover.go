@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"autotune/internal/lists"
 )
 
 // slowdowns are, of each sample, how many times the shape's own best each variant takes. It is
@@ -60,10 +62,7 @@ func (s slowdowns) cover(limits []float64) (chosen []int) {
 	if len(s) == 0 {
 		return nil
 	}
-	all := make([]int, len(s[0]))
-	for v := range all {
-		all[v] = v
-	}
+	all := lists.Places(len(s[0]))
 	for !s.covers(chosen, limits) {
 		next := slices.MaxFunc(all, func(a, b int) int {
 			na, sa := s.gain(chosen, a, limits)

@@ -14,7 +14,7 @@ import (
 )
 
 // What bounds the look at estimates: so many shapes, of a budget one for each so long, and so many configurations of
-// each. It takes a tenth of a second of one processor.
+// each. A look takes a processor some 0.15 s where templates have many tunables.
 const (
 	mostLooked = 64
 	lookTime   = 2 * time.Second
@@ -64,31 +64,35 @@ func (r rates) promise(p *operator.Problem, c space.Configuration) (ms float64, 
 	return rate * x, true, err
 }
 
-// likely are the configurations that promise most at a shape; none: it has none.
-func (r rates) likely(ctx context.Context, p *operator.Problem) ([]space.Configuration, error) {
-	s, err := p.Space(ctx)
-	if err != nil {
-		return nil, ctx.Err()
-	}
-	expected, err := strategy.Expect(s, 1, func(id int64) (float64, bool, error) { return r.promise(p, s.At(id)) })
-	return lists.Of(expected.Likely(s, mostLikely), s.At), err
+// look is a shape at which estimates are looked at.
+type look struct {
+	problem *operator.Problem
+	space   *space.Space
+	likely  []space.Configuration // what promises most
 }
 
-// slowdowns are those that configurations promise at a shape, against the best promise; nil: there is none.
-func (r rates) slowdowns(p *operator.Problem, all []space.Configuration) ([]float64, error) {
+// fill finds what promises most. A shape without configurations stays empty.
+func (l *look) fill(ctx context.Context, r rates) (err error) {
+	if l.space, err = l.problem.Space(ctx); err != nil {
+		return ctx.Err()
+	}
+	expected, err := strategy.Expect(l.space, 1, func(id int64) (float64, bool, error) { return r.promise(l.problem, l.space.At(id)) })
+	l.likely = lists.Of(expected.Likely(l.space, mostLikely), l.space.At)
+	return err
+}
+
+// slowdowns are those that configurations promise, against the best promise.
+func (l *look) slowdowns(r rates, all []space.Configuration) ([]float64, error) {
 	row, least := slices.Repeat([]float64{math.Inf(1)}, len(all)), math.Inf(1)
 	for i, c := range all {
-		if !p.Admits(c) {
+		if _, serves := l.space.Index(c); !serves {
 			continue
 		}
-		if ms, ok, err := r.promise(p, c); err != nil {
+		if ms, ok, err := r.promise(l.problem, c); err != nil {
 			return nil, err
 		} else if ok {
 			row[i], least = ms, min(least, ms)
 		}
-	}
-	if math.IsInf(least, 1) {
-		return nil, nil
 	}
 	return lists.Of(row, func(ms float64) float64 { return ms / least }), nil
 }
@@ -100,37 +104,36 @@ func (t *tuning) promised(ctx context.Context, problems []*operator.Problem, kno
 	if err != nil || len(rates) == 0 {
 		return nil, err
 	}
-	looked := lists.Where(problems, func(p *operator.Problem) bool {
+	var looks []look
+	for _, p := range problems {
 		shape := p.Record().Shape
-		return len(t.trials[key(shape, true)])+len(t.trials[key(shape, false)]) == 0
-	})
-	looked = looked[:min(len(looked), mostLooked)]
-	if t.Budget > 0 {
-		looked = looked[:min(len(looked), int(t.Budget/lookTime))]
+		if len(t.trials[key(shape, true)])+len(t.trials[key(shape, false)]) == 0 {
+			looks = append(looks, look{problem: p})
+		}
 	}
-	likely, slow := make([][]space.Configuration, len(looked)), make(slowdowns, len(looked))
-	err = sideBySide(len(looked), func(i int) (err error) {
-		likely[i], err = rates.likely(ctx, looked[i])
-		return err
-	})
-	if err != nil {
+	looks = looks[:min(len(looks), mostLooked)]
+	if t.Budget > 0 {
+		looks = looks[:min(len(looks), int(t.Budget/lookTime))]
+	}
+	if err := sideBySide(len(looks), func(i int) error { return looks[i].fill(ctx, rates) }); err != nil {
 		return nil, err
 	}
+	looks = lists.Where(looks, func(l look) bool { return len(l.likely) > 0 })
 	var all []space.Configuration // the known first
 	seen := map[string]bool{}
-	for _, c := range slices.Concat(known, slices.Concat(likely...)) {
+	for _, c := range slices.Concat(known, slices.Concat(lists.Of(looks, func(l look) []space.Configuration { return l.likely })...)) {
 		if !seen[c.Key()] {
 			all, seen[c.Key()] = append(all, c), true
 		}
 	}
-	err = sideBySide(len(looked), func(i int) (err error) {
-		slow[i], err = rates.slowdowns(looked[i], all)
+	slow := make(slowdowns, len(looks))
+	err = sideBySide(len(looks), func(i int) (err error) {
+		slow[i], err = looks[i].slowdowns(rates, all)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	slow = lists.Where(slow, func(row []float64) bool { return row != nil })
 	var chosen []space.Configuration
 	for {
 		next := slow.extend(lists.Places(len(known)), len(known)+most-len(chosen))[len(known):]
