@@ -207,3 +207,46 @@ func TestPromised(t *testing.T) {
 		t.Error("no entry is promised")
 	}
 }
+
+// A configuration that was tried promises what it took; another takes as much of its estimate as its template's do in
+// the median. Of what no search tried nothing is promised.
+func TestRates(t *testing.T) {
+	f, _ := tiles(t, tilesOperator, nil)
+	problems, err := f.problems(t.Context(), f.plan.Samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := problems[0].Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimate := func(id int64) float64 {
+		x, err := problems[0].Estimate(s.At(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	f.trials = map[string][]tried{}
+	none, err := f.rates(problems)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := none.promise(problems[0], s.At(0)); ok || err != nil {
+		t.Errorf("something is promised: %v", err)
+	}
+	at := key(f.plan.Samples[0], true)
+	for id, rate := range []float64{2, 5, 7} {
+		f.trials[at] = append(f.trials[at], tried{Configuration: s.At(int64(id)), MS: rate * estimate(int64(id))})
+	}
+	some, err := f.rates(problems)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range []float64{2, 5, 7, 5} {
+		ms, ok, err := some.promise(problems[0], s.At(int64(id)))
+		if got := ms / estimate(int64(id)); !ok || err != nil || math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s takes %v of its estimate, %v; want %v", s.At(int64(id)), got, err, want)
+		}
+	}
+}

@@ -267,6 +267,7 @@ func (t *tuning) timeSamples(ctx context.Context) error {
 	if err := t.gather(ctx); err != nil {
 		return err
 	}
+	t.clock.last = time.Now() // gathering is no step, and no step lasts longer for it
 	if len(t.candidates) == 0 {
 		reason := ""
 		if len(t.leftOut) > 0 {
