@@ -21,40 +21,50 @@ import (
 
 // What bounds the kernels that are timed everywhere.
 const (
-	mostConfigurations  = 36
+	mostConfigurations  = 48
 	leastConfigurations = 8
+	promisedPart        = 4                     // one in so many may come of estimates
 	mostCandidates      = 240                   // kernels: a configuration may be compiled for each alignment
 	leastTiming         = 20 * time.Millisecond // of a kernel at a sample
 	nearBest            = 1.08                  // how many times the fastest of its search a candidate may take
 	mostNear            = 16                    // of one search
 )
 
-// rival is a configuration that was hardly slower than the fastest of its search.
-type rival struct {
+// tried is a configuration that a search found right, with its time, also as so many times the fastest's.
+type tried struct {
 	space.Configuration
-	Ratio float64 // of its time to the fastest's
+	MS, Ratio float64
 }
 
-// rivalsOf are the fastest of a search. Any of them may be the fastest at another shape.
-func rivalsOf(r *tuner.Result) (all []rival) {
+// triedIn are those of a search, the fastest first.
+func triedIn(r *tuner.Result) (all []tried) {
 	ok := lists.Where(r.Trials, func(t trial.Trial) bool { return t.Status == trial.OK && t.Time.Median > 0 })
 	slices.SortStableFunc(ok, func(a, b trial.Trial) int { return cmp.Compare(a.Time.Median, b.Time.Median) })
 	for _, t := range ok {
-		if one := (rival{t.Configuration, t.Time.Median / ok[0].Time.Median}); one.Ratio <= nearBest && len(all) < mostNear {
-			all = append(all, one)
+		all = append(all, tried{t.Configuration, t.Time.Median, t.Time.Median / ok[0].Time.Median})
+	}
+	return all
+}
+
+// near are those hardly slower than the fastest of their search. Any of them may be the fastest at another shape.
+func near(all []tried) []tried {
+	for i, one := range all {
+		if i == mostNear || one.Ratio > nearBest {
+			return all[:i]
 		}
 	}
 	return all
 }
 
-// remembers names the rivals of a search in the run.
+// remembers names what a search tried in the run.
 func remembers(best reports.BestConfig) string {
 	digest := sha256.Sum256(fmt.Appendf(nil, "%v %s", best.Problem, best.KernelDigest))
-	return fmt.Sprintf("near-%x", digest[:8])
+	return fmt.Sprintf("tried-%x", digest[:8])
 }
 
-// gather lists the kernels that may be entries: what won the samples' searches, or was hardly slower. Each is compiled
-// for all shapes at which it is to be timed, apart where one kernel does not serve them all.
+// gather lists the kernels that may be entries: what won the samples' searches, or was hardly slower, and what estimates
+// promise to be faster elsewhere. Each is compiled for all shapes at which it is to be timed, apart where one kernel
+// does not serve them all.
 func (t *tuning) gather(ctx context.Context) error {
 	problems, err := t.problems(ctx, slices.Concat(t.plan.Samples, t.probing))
 	if err != nil {
@@ -64,17 +74,18 @@ func (t *tuning) gather(ctx context.Context) error {
 	if t.Budget > 0 {
 		most = min(most, max(leastConfigurations, int(t.clock.remaining()/leastTiming)/len(t.plan.Samples)))
 	}
-	configurations := t.shortlist(problems[:len(t.plan.Samples)], most)
-	kernels := make([][]candidate, len(configurations))
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, c := range configurations {
-		group.Go(func() (err error) {
-			kernels[i], err = kernelsOf(problems, c)
-			return err
-		})
+	configurations := t.shortlist(problems[:len(t.plan.Samples)], most-most/promisedPart)
+	promised, err := t.promised(ctx, problems, configurations, most/promisedPart)
+	if err != nil {
+		return err
 	}
-	if err := group.Wait(); err != nil {
+	configurations = append(configurations, promised...)
+	kernels := make([][]candidate, len(configurations))
+	err = sideBySide(len(configurations), func(i int) (err error) {
+		kernels[i], err = kernelsOf(problems, configurations[i])
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	for _, some := range kernels {
@@ -83,6 +94,16 @@ func (t *tuning) gather(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// sideBySide does n things, as many at a time as there are processors.
+func sideBySide(n int, do func(i int) error) error {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		group.Go(func() error { return do(i) })
+	}
+	return group.Wait()
 }
 
 // problems are those of shapes, with free dimensions.
@@ -100,23 +121,23 @@ func (t *tuning) problems(ctx context.Context, shapes [][]int64) (all []*operato
 // shortlist are configurations of templates that can take the free dimensions. Each sample in turn adds its fastest,
 // then of those near it the one that came nearest at the most samples.
 func (t *tuning) shortlist(samples []*operator.Problem, most int) (all []space.Configuration) {
-	queues, worth := make([][]rival, len(samples)), map[string]float64{}
+	queues, worth := make([][]tried, len(samples)), map[string]float64{}
 	for i, p := range samples {
 		for _, free := range []bool{true, false} {
-			for _, r := range t.near[key(t.plan.Samples[i], free)] {
+			for _, r := range near(t.trials[key(t.plan.Samples[i], free)]) {
 				if t.canFree(r.Template) && p.Admits(r.Configuration) {
 					queues[i] = append(queues[i], r)
 					worth[r.Key()] += nearBest - r.Ratio
 				}
 			}
 		}
-		slices.SortStableFunc(queues[i], func(a, b rival) int { return cmp.Compare(a.Ratio, b.Ratio) })
+		slices.SortStableFunc(queues[i], func(a, b tried) int { return cmp.Compare(a.Ratio, b.Ratio) })
 	}
 	taken := map[string]bool{}
 	for turn := range 2 * mostNear {
 		for _, queue := range queues {
 			if turn == 1 && len(queue) > 0 {
-				slices.SortStableFunc(queue[1:], func(a, b rival) int { return cmp.Compare(worth[b.Key()], worth[a.Key()]) })
+				slices.SortStableFunc(queue[1:], func(a, b tried) int { return cmp.Compare(worth[b.Key()], worth[a.Key()]) })
 			}
 			if turn < len(queue) && !taken[queue[turn].Key()] && len(all) < most {
 				all, taken[queue[turn].Key()] = append(all, queue[turn].Configuration), true

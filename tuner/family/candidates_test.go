@@ -22,13 +22,13 @@ func TestRivals(t *testing.T) {
 	add(trial.WrongResult, 1)
 	add(trial.OK, 2)
 	add(trial.OK, 2.2)
-	if all := rivalsOf(&r); len(all) != 2 || all[0].Template != "2" || all[1].Template != "0" || all[1].Ratio != 1.05 {
+	if all := near(triedIn(&r)); len(all) != 2 || all[0].Template != "2" || all[1].Template != "0" || all[1].Ratio != 1.05 {
 		t.Errorf("%+v", all)
 	}
 	for range 2 * mostNear {
 		add(trial.OK, 2.01)
 	}
-	if all := rivalsOf(&r); len(all) != mostNear {
+	if all := near(triedIn(&r)); len(all) != mostNear {
 		t.Errorf("%d", len(all))
 	}
 }
@@ -38,7 +38,7 @@ func poolWith(t *testing.T, shapes ...[]int64) (*tuning, []*operator.Problem, []
 	t.Helper()
 	w := wish(t, "max_pool2d", "{1..9}x2x{8..64}x{8..64}")
 	w.Request.Free = []string{"n", "h", "w"}
-	f := &tuning{plan: Plan{Wish: w, Samples: shapes}, near: map[string][]rival{}}
+	f := &tuning{plan: Plan{Wish: w, Samples: shapes}, trials: map[string][]tried{}}
 	var problems []*operator.Problem
 	for _, shape := range shapes {
 		p, err := w.Operator.Bind(w.at(shape, true), operator.TypicalLimits())
@@ -68,9 +68,9 @@ func poolWith(t *testing.T, shapes ...[]int64) (*tuning, []*operator.Problem, []
 func TestShortlist(t *testing.T) {
 	f, problems, c := poolWith(t, []int64{1, 2, 16, 16}, []int64{4, 2, 32, 32}, []int64{9, 2, 64, 64})
 	shape := func(i int) string { return key(f.plan.Samples[i], true) }
-	f.near[shape(0)] = []rival{{c[0], 1}, {c[1], 1.01}, {c[2], 1.07}}
-	f.near[shape(1)] = []rival{{c[3], 1}, {c[2], 1.02}}
-	f.near[shape(2)] = []rival{{c[0], 1}, {c[4], 1.02}, {c[2], 1.04}}
+	f.trials[shape(0)] = []tried{{c[0], 1, 1}, {c[1], 1.01, 1.01}, {c[2], 1.07, 1.07}}
+	f.trials[shape(1)] = []tried{{c[3], 1, 1}, {c[2], 1.02, 1.02}}
+	f.trials[shape(2)] = []tried{{c[0], 1, 1}, {c[4], 1.02, 1.02}, {c[2], 1.04, 1.04}}
 	for most, want := range map[int][]int{9: {0, 3, 2, 1, 4}, 3: {0, 3, 2}} {
 		got := f.shortlist(problems, most)
 		if len(got) != len(want) {

@@ -54,9 +54,11 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 func (t *tuning) checked(f *Family, all []int) (c *Checked, err error) {
 	status, message := t.failure()
 	c = &Checked{Status: status, Message: message, LeftOut: t.leftOut}
-	if c.Samples, err = t.shown(f, t.samples, all); err != nil {
+	choose, err := t.chooserOf(f, all)
+	if err != nil {
 		return nil, err
 	}
+	c.Samples = t.shown(choose, t.samples, all)
 	c.Score = scoreOf(c.Samples)
 	var ratios []float64
 	for _, s := range c.Samples {

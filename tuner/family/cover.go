@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"autotune/internal/lists"
 )
 
 // slowdowns are, of each sample, how many times the shape's own best each variant takes. It is
@@ -60,10 +62,7 @@ func (s slowdowns) cover(limits []float64) (chosen []int) {
 	if len(s) == 0 {
 		return nil
 	}
-	all := make([]int, len(s[0]))
-	for v := range all {
-		all[v] = v
-	}
+	all := lists.Places(len(s[0]))
 	for !s.covers(chosen, limits) {
 		next := slices.MaxFunc(all, func(a, b int) int {
 			na, sa := s.gain(chosen, a, limits)
@@ -120,9 +119,10 @@ const (
 	mostEntries = 40
 )
 
-// extend adds variants that are worth an entry, the one that makes the set fastest first.
-func (s slowdowns) extend(chosen []int) []int {
-	for len(s) > 0 && len(chosen) < mostEntries {
+// extend adds variants that are worth an entry, the one that makes the set fastest first. With them there are no more
+// than so many.
+func (s slowdowns) extend(chosen []int, most int) []int {
+	for len(s) > 0 && len(chosen) < most {
 		_, before := s.total(chosen)
 		best, least := -1, before-entryPrice*float64(len(s))
 		for v := range s[0] {

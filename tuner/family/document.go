@@ -2,10 +2,11 @@
 // them.
 //
 // A Plan says which dimensions are free, which shapes are samples and which are held out. Tune
-// searches each sample twice: kernels that take the free dimensions when they run, and kernels
-// made for the shape. What won or came near is timed on every sample, and on probes, further shapes
-// that are not searched. The smallest set that is nowhere slower than allowed is kept, and a tree
-// over the free dimensions chooses from it. Shapes that were held out tell how much is lost by that.
+// searches each sample twice: kernels that take the free dimensions when they run, and kernels made
+// for the shape. Candidates are what won or came near, and what estimates promise to be faster at
+// other shapes. They are timed on every sample, and on probes, further shapes that are not
+// searched. The smallest set that is nowhere slower than allowed is kept, and a tree over the free
+// dimensions chooses from it. Shapes that were held out tell how much is lost by that.
 //
 // A Family is the outcome: a document. It prints nothing; package main shows it.
 package family

@@ -2,13 +2,10 @@ package family
 
 import (
 	"context"
-	"errors"
 	"math"
-	"runtime"
 	"slices"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"autotune/internal/lists"
 	"autotune/space"
@@ -51,9 +48,7 @@ func (t *tuning) finish(ctx context.Context, chosen []int) (*Family, error) {
 		e.Digest, e.MaxAbsError = k.Digest(), t.maxAbsError(c)
 		f.Entries = append(f.Entries, e)
 	}
-	if err := t.choose(f, chosen); err != nil {
-		return nil, err
-	}
+	t.choose(f, chosen)
 	if err := t.regret(f, chosen); err != nil {
 		return nil, err
 	}
@@ -101,21 +96,18 @@ func (t *tuning) freeOf(shape []int64) (values []int64) {
 	return values
 }
 
-// chooser takes an entry for a shape; -1: the general kernel.
-type chooser func(s *timed) (entry int, err error)
+// chooser takes an entry for a shape; -1: the general kernel, also where a formula has no value.
+type chooser func(s *timed) (entry int)
 
 // choose grows the tree and finds the costs, and compares them: each shape by what is made without it. The better one
 // is what the family goes by.
-func (t *tuning) choose(f *Family, chosen []int) error {
+func (t *tuning) choose(f *Family, chosen []int) {
 	g := t.gardenOf(chosen, wholly)
 	var tree Score
 	for _, price := range leafPrices {
-		now, err := t.tried(chosen, func(with func(int) bool) chooser {
+		now := t.crossValidated(chosen, func(with func(int) bool) chooser {
 			return byTree(g.plant(lists.Where(g.everyone(), with), price), chosen)
 		})
-		if err != nil {
-			return err
-		}
 		if tree.Of == 0 || now.before(tree) {
 			tree, t.leafPrice = now, price
 		}
@@ -124,18 +116,17 @@ func (t *tuning) choose(f *Family, chosen []int) error {
 	times := t.timesOfAll(chosen, wholly)
 	whole, ok := costs(times, anyShape)
 	if !ok {
-		return nil
+		return
 	}
-	cost, err := t.tried(chosen, func(with func(int) bool) chooser {
+	cost := t.crossValidated(chosen, func(with func(int) bool) chooser {
 		if others, ok := costs(times, with); ok {
 			return byCost(others, chosen)
 		}
 		return byCost(whole, chosen)
 	})
-	if f.Choosers[ByCost] = cost; err == nil && cost.before(tree) && cost.Mean < score(generalOf(t.timed(), wholly)).Mean {
+	if f.Choosers[ByCost] = cost; cost.before(tree) && cost.Mean < score(generalOf(t.timed(), wholly)).Mean {
 		f.goBy(whole, g)
 	}
-	return err
 }
 
 func anyShape(int) bool { return true }
@@ -162,27 +153,21 @@ func (f *Family) goBy(costs []*expr.Expr, g *garden) {
 // folds are into how many parts the shapes are divided at most. Each part is told by the others.
 const folds = 20
 
-// tried is how choosers do, each at shapes that it was made without.
-func (t *tuning) tried(chosen []int, made func(with func(shape int) bool) chooser) (Score, error) {
+// crossValidated is how choosers do, each at shapes that it was made without.
+func (t *tuning) crossValidated(chosen []int, made func(with func(shape int) bool) chooser) Score {
 	list := t.timed()
 	left, n := make([]float64, len(list)), min(folds, len(list))
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	var folding sync.WaitGroup
 	for fold := range n {
-		group.Go(func() error {
+		folding.Go(func() {
 			choose := made(func(shape int) bool { return shape%n != fold })
 			for i := fold; i < len(list); i += n {
-				e, err := choose(list[i])
-				if err != nil {
-					return err
-				}
-				left[i] = list[i].slowdown(e, chosen)
+				left[i] = list[i].slowdown(choose(list[i]), chosen)
 			}
-			return nil
 		})
 	}
-	err := group.Wait()
-	return score(left), err
+	folding.Wait()
+	return score(left)
 }
 
 // apart is by how much one mean must be below another to be better. The worst is a single shape's, and
@@ -230,30 +215,23 @@ func score(all []float64) (s Score) {
 
 // regret fills in what was measured, and how the chooser does at it.
 func (t *tuning) regret(f *Family, chosen []int) error {
-	var err error
-	if f.Samples, err = t.shown(f, t.samples, chosen); err != nil {
+	choose, err := t.chooserOf(f, chosen)
+	if err != nil {
 		return err
 	}
-	if f.HeldOut, err = t.shown(f, t.heldOut, chosen); err != nil {
-		return err
-	}
+	f.Samples, f.HeldOut = t.shown(choose, t.samples, chosen), t.shown(choose, t.heldOut, chosen)
 	f.Regret.Score, f.Regret.Samples = scoreOf(f.HeldOut), scoreOf(f.Samples)
-	if err := t.atProbes(f, chosen); err != nil {
-		return err
-	}
-	if err := t.inLeaves(f); err != nil {
-		return err
-	}
-	return t.flips(f, chosen)
+	t.atProbes(f, choose, chosen)
+	t.inLeaves(f)
+	t.flips(f, chosen)
+	return nil
 }
 
 // atProbes fills in the probes, and how the family does there against the fastest kernel that is known.
-func (t *tuning) atProbes(f *Family, chosen []int) error {
-	choose, err := t.chooserOf(f, chosen)
+func (t *tuning) atProbes(f *Family, choose chooser, chosen []int) {
 	var all []float64
 	for _, s := range t.probes {
-		e, fault := choose(s)
-		all, err = append(all, s.slowdown(e, chosen)), errors.Join(err, fault)
+		all = append(all, s.slowdown(choose(s), chosen))
 		times := lists.Of(chosen, func(c int) float64 {
 			if s.at(c) == nil {
 				return 0
@@ -263,7 +241,6 @@ func (t *tuning) atProbes(f *Family, chosen []int) error {
 		f.Probes = append(f.Probes, Probe{s.Shape, s.ownBest(wholly), times})
 	}
 	f.Regret.Probes = score(all)
-	return err
 }
 
 func scoreOf(list []Sample) Score {
@@ -271,12 +248,8 @@ func scoreOf(list []Sample) Score {
 }
 
 // shown are shapes as the document has them.
-func (t *tuning) shown(f *Family, list []*timed, chosen []int) (all []Sample, err error) {
-	all = []Sample{}
-	choose, err := t.chooserOf(f, chosen)
-	if err != nil {
-		return nil, err
-	}
+func (t *tuning) shown(choose chooser, list []*timed, chosen []int) []Sample {
+	all := []Sample{}
 	for _, s := range list {
 		one := Sample{Shape: s.Shape, Configuration: s.Made, OwnFixed: true}
 		best := s.ownBest(wholly)
@@ -300,13 +273,11 @@ func (t *tuning) shown(f *Family, list []*timed, chosen []int) (all []Sample, er
 			}
 			one.Times = append(one.Times, time)
 		}
-		if one.Chosen, err = choose(s); err != nil {
-			return nil, err
-		}
+		one.Chosen = choose(s)
 		one.Slowdown = s.slowdown(one.Chosen, chosen)
 		all = append(all, one)
 	}
-	return all, nil
+	return all
 }
 
 // chooserOf is what a family goes by.
@@ -326,27 +297,26 @@ func (t *tuning) chooserOf(f *Family, chosen []int) (chooser, error) {
 }
 
 func byTree(tree *Node, chosen []int) chooser {
-	return func(s *timed) (int, error) {
+	return func(s *timed) int {
 		leaf, err := tree.Leaf(s.problem.Values)
 		if err != nil {
-			return -1, err
+			return -1
 		}
-		return taken(leaf, s, chosen), nil
+		return taken(leaf, s, chosen)
 	}
 }
 
 func byCost(costs []*expr.Expr, chosen []int) chooser {
-	return func(s *timed) (int, error) { return leastCost(costs, s, chosen), nil }
+	return func(s *timed) int { return leastCost(costs, s, chosen) }
 }
 
 // inLeaves tells how each leaf does.
-func (t *tuning) inLeaves(f *Family) (err error) {
+func (t *tuning) inLeaves(f *Family) {
 	f.Tree.Walk(func(leaf *Node, where string) {
 		row := Leaf{Where: where, Entries: append([]int{}, leaf.Entries...)}
 		var regrets, general []float64
 		for i, s := range slices.Concat(t.samples, t.heldOut) {
-			got, fault := f.Tree.Leaf(s.problem.Values)
-			if err = fault; err != nil || got != leaf {
+			if got, err := f.Tree.Leaf(s.problem.Values); err != nil || got != leaf {
 				continue
 			}
 			shown := slices.Concat(f.Samples, f.HeldOut)[i]
@@ -362,29 +332,19 @@ func (t *tuning) inLeaves(f *Family) (err error) {
 		row.Score, row.General = score(regrets), score(general).Mean
 		f.Regret.InLeaf = append(f.Regret.InLeaf, row)
 	})
-	return err
 }
 
 // flips counts the shapes at which what is made from one round of timings each chooses differently.
-func (t *tuning) flips(f *Family, chosen []int) error {
+func (t *tuning) flips(f *Family, chosen []int) {
 	var choosers [2]chooser
 	for n := range choosers {
 		choosers[n] = t.ofRound(f.By, chosen, round(n))
 	}
 	for _, s := range slices.Concat(t.samples, t.heldOut) {
-		one, err := choosers[0](s)
-		if err != nil {
-			return err
-		}
-		other, err := choosers[1](s)
-		if err != nil {
-			return err
-		}
-		if f.Regret.FlipOf++; one != other {
+		if f.Regret.FlipOf++; choosers[0](s) != choosers[1](s) {
 			f.Regret.Flips++
 		}
 	}
-	return nil
 }
 
 // ofRound is what some rounds of timings alone make of a way to choose.

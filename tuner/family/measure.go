@@ -65,7 +65,7 @@ func (l lap) ms(rounds func(lap) float64) float64 {
 	return rounds(l)
 }
 
-func wholly(l lap) float64 { return l.timing().Median }
+func wholly(l lap) float64 { return trial.Median(slices.Concat(l.Rounds...)) }
 
 // round is the time by one round alone, or the last that there is.
 func round(n int) func(lap) float64 {

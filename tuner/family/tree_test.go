@@ -270,7 +270,7 @@ func TestExtend(t *testing.T) {
 		f := drawn(r, 1+r.IntN(8), 1+r.IntN(8))
 		chosen := f.slow.cover(f.slow.limits(1.1))
 		_, before := f.slow.total(chosen)
-		more := f.slow.extend(slices.Clone(chosen))
+		more := f.slow.extend(slices.Clone(chosen), mostEntries)
 		_, after := f.slow.total(more)
 		price := entryPrice * float64(len(f.slow))
 		if after > before-price*float64(len(more)-len(chosen))+1e-9 || !slices.IsSorted(more) {

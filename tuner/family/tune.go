@@ -48,14 +48,14 @@ type Progress struct {
 type tuning struct {
 	Options
 	plan    Plan
-	opener  *devices.Opener
+	opener  opener
 	started time.Time
 	clock   clock
 
 	opening sync.Mutex
 
 	found      map[string]reports.BestConfig // by shape and kind of kernels
-	near       map[string][]rival            // of samples, likewise
+	trials     map[string][]tried            // of samples, likewise
 	leftOut    []LeftOut
 	candidates []candidate
 	samples    []*timed
@@ -63,6 +63,11 @@ type tuning struct {
 	probes     []*timed
 	heldOut    []*timed
 	leafPrice  float64 // that suits the tree
+}
+
+// opener opens the device for one problem after another, as devices.Opener does.
+type opener interface {
+	Open(context.Context, *operator.Operator, operator.Request) (*devices.Opened, error)
 }
 
 // candidate is a kernel that takes the free dimensions when it runs, and may be an entry.
@@ -88,7 +93,7 @@ func (c *candidate) at(p *operator.Problem) (values map[string]expr.Value, ok bo
 // Tune finds the kernels of a family and what chooses among them. A tune that ended early goes on
 // where it was, with the same run and store. Errors are those of batch.Search, or a device's.
 func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Family, error) {
-	t := &tuning{Options: o, plan: p, opener: opener, started: time.Now(), found: map[string]reports.BestConfig{}, near: map[string][]rival{}}
+	t := &tuning{Options: o, plan: p, opener: opener, started: time.Now(), found: map[string]reports.BestConfig{}, trials: map[string][]tried{}}
 	if t.Notice == nil {
 		t.Notice = func(string) {}
 	}
@@ -98,9 +103,14 @@ func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Fami
 	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.search(ctx); err != nil {
+	if err := t.search(ctx, opener); err != nil {
 		return nil, err
 	}
+	return t.settle(ctx)
+}
+
+// settle makes the family of what the searches found.
+func (t *tuning) settle(ctx context.Context) (*Family, error) {
 	if err := t.timeSamples(ctx); err != nil {
 		return nil, err
 	}
@@ -151,7 +161,7 @@ func (t *tuning) begin(ctx context.Context) error {
 
 // search searches the samples for kernels that take the free dimensions, and every shape for its own
 // best. Samples' own come last: where a budget does not reach, those are what is left out.
-func (t *tuning) search(ctx context.Context) error {
+func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 	var requests []batch.Request
 	add := func(shape []int64, free bool) {
 		requests = append(requests, batch.Request{Name: t.plan.Name, Operator: t.plan.Operator, Request: t.plan.at(shape, free)})
@@ -168,7 +178,7 @@ func (t *tuning) search(ctx context.Context) error {
 		add(shape, false)
 	}
 	var fault error
-	err := batch.Search(ctx, t.opener, requests, batch.Options{
+	err := batch.Search(ctx, opener, requests, batch.Options{
 		Search: t.Search, AnyTarget: true, Store: t.Store, Run: t.Run, Tool: t.Tool,
 		With: func(ctx context.Context, _ batch.Request, on *devices.Opened, o tuner.Options, _ bool) (*tuner.Result, error) {
 			if !on.Device.Info().Kind.Properties().Compiles {
@@ -187,20 +197,20 @@ func (t *tuning) search(ctx context.Context) error {
 			return tuner.Search(ctx, on.Problem, on.Device, o)
 		},
 		Known: func(best reports.BestConfig) error {
-			var near []rival
-			if _, err := t.Run.Remembered(ctx, remembers(best), &near); err != nil {
+			var all []tried
+			if _, err := t.Run.Remembered(ctx, remembers(best), &all); err != nil {
 				return err
 			}
-			t.take(best, near, true)
+			t.take(best, all, true)
 			return nil
 		},
 		Found: func(_ batch.Request, r *tuner.Result, best reports.BestConfig) error {
 			if r.Stop == tuner.Interrupted || !best.Found() {
 				return nil
 			}
-			near := rivalsOf(r)
-			t.take(best, near, false)
-			return t.Run.Remember(remembers(best), near)
+			all := triedIn(r)
+			t.take(best, all, false)
+			return t.Run.Remember(remembers(best), all)
 		},
 		Failed: func(r batch.Request, err error) {
 			t.clock.did(t.kindOf(r.Shape, len(r.Free) > 0), false)
@@ -218,12 +228,12 @@ func (t *tuning) search(ctx context.Context) error {
 	return err
 }
 
-// take takes note of a search's winner.
-func (t *tuning) take(best reports.BestConfig, near []rival, known bool) {
+// take takes note of a search's winner, and of all that it tried.
+func (t *tuning) take(best reports.BestConfig, all []tried, known bool) {
 	at := key(best.Problem.Shape, len(best.Problem.Free) > 0)
 	t.found[at] = best
 	if has(t.plan.Samples, best.Problem.Shape) {
-		t.near[at] = near
+		t.trials[at] = all
 	}
 	what := "searched " + operator.FormatShape(best.Problem.Shape)
 	if len(best.Problem.Free) > 0 {
@@ -257,6 +267,7 @@ func (t *tuning) timeSamples(ctx context.Context) error {
 	if err := t.gather(ctx); err != nil {
 		return err
 	}
+	t.clock.last = time.Now() // gathering is no step, and no step lasts longer for it
 	if len(t.candidates) == 0 {
 		reason := ""
 		if len(t.leftOut) > 0 {
@@ -289,7 +300,7 @@ func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 			return nil, fmt.Errorf("%s: %w: every kernel that takes %v when it runs fails at a sample", t.plan, tuner.ErrNoVariant, t.plan.Request.Free)
 		}
 		slow := slowdownsOf(t.timed(), usable, wholly)
-		needed := slow.extend(slow.cover(slow.limits(t.MaxSlowdown)))
+		needed := slow.extend(slow.cover(slow.limits(t.MaxSlowdown)), mostEntries)
 		chosen := lists.Of(needed, func(at int) int { return usable[at] })
 		if err := t.foresee(ctx, chosen); err != nil {
 			return nil, err
