@@ -56,9 +56,11 @@ func FuzzManifest(f *testing.F) {
 // nothing is a GPU that loads nothing.
 type nothing struct{}
 
-func (nothing) GPU() GPU                                              { return GPU{Name: "a GPU", Arch: 90, SharedBytes: 48 << 10} }
-func (nothing) Load([]byte, string, int64) (Kernel, error)            { return 0, nil }
-func (nothing) Launch(Kernel, Launch, Stream, []unsafe.Pointer) error { return nil }
+func (nothing) GPU() GPU                                                     { return GPU{Name: "a GPU", Arch: 90, SharedBytes: 48 << 10} }
+func (nothing) Load([]byte, string, int64) (Kernel, error)                   { return 0, nil }
+func (nothing) Launch(Kernel, Launch, Stream, []unsafe.Pointer) error        { return nil }
+func (nothing) Variable([]byte, string) (Pointer, int64, error)              { return 0, 16, nil }
+func (nothing) Fill(_ []byte, _ []Copy, _ Stream, launch func() error) error { return launch() }
 
 // Exact hits come first, then a family's tree, then the general kernel.
 func TestSeedIsAPack(t *testing.T) {
