@@ -600,13 +600,14 @@ class Plan:
         self.scalars = [s["bits"] for s in scalars]  # behind workspaces, as if they were pointers
         self.count, self.frames = given + len(self.places) + len(scalars), []
         self.fills, self.done = [], None  # (place, address, bytes) of what is copied to constant memory; what stands behind its readers
+        self.run = self.launch
         if "launches" in self.kernel:
             of = self.kernel["file"], self.kernel.get("patch", (0, b""))
             for t in operator.read:
                 count = MANIFEST["types"][t.get("type") or values[operator.word]] * math.prod(operator.shape(t, values)) if t.get("symbol") else 0
                 if count:
                     self.fills.append((places[t["name"]], self.gpu.constant(*of, t["symbol"], count), count))
-                    self.done = self.gpu.event(*of)
+                    self.done, self.run = self.gpu.event(*of), self.fill
             self.steps = [Step(self.gpu, self.kernel, l, [places[name] for name in l["arguments"]]) for l in self.kernel["launches"]]
             return
         elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
@@ -625,11 +626,8 @@ class Plan:
         behind = [len(self.scalars), *self.scalars, len(fills), *fills, self.done.value if self.done else 0]
         return [*head, self.room, len(places), *places, *behind, len(self.steps), *steps]
 
-    def run(self, pointers, stream):
-        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces, and then the scalars."""
-        if not self.fills:
-            self.launch(pointers, stream)
-            return
+    def fill(self, pointers, stream):
+        """Copies tensors to constant memory, and launches what reads them."""
         cuda, captured = libcuda(), ctypes.c_int()
         check("cuCtxSetCurrent", cuda.cuCtxSetCurrent(self.gpu.context))
         with FILLING:
@@ -645,7 +643,7 @@ class Plan:
                     check("cuEventRecord", cuda.cuEventRecord(self.done, stream))
 
     def launch(self, pointers, stream):
-        """Launches, whatever is in constant memory."""
+        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces, and then the scalars."""
         try:
             frame = self.frames.pop()
         except IndexError:
