@@ -432,6 +432,9 @@ def target(name):
     return int(digits.rstrip("abcdefghijklmnopqrstuvwxyz")), not digits.isdigit()
 
 
+LOCK = threading.Lock()  # one thread at a time opens files, or fills constant memory and launches what reads it
+
+
 @functools.cache
 def libcuda():
     lib = ctypes.CDLL("libcuda.so.1")
@@ -487,9 +490,14 @@ class GPU:
         check("cuDevicePrimaryCtxRetain", libcuda().cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
         check("cuCtxSetCurrent", libcuda().cuCtxSetCurrent(context))
 
-    @functools.cache
     def library(self, file, patch):
-        """A file, or a copy with other bytes at a place: the sizes that a family's kernel reads."""
+        """What opened gives, which is one for all threads: constant memory is that of the kernels."""
+        with LOCK:
+            return self.opened(file, patch)
+
+    @functools.cache
+    def opened(self, file, patch):
+        """A file, or a copy with other bytes at a place: the sizes that a family's kernel reads. Behind it stands an event for its constant memory."""
         self.current()
         at, sizes = patch
         module, image = ctypes.c_void_p(), IMAGES[file]
@@ -500,19 +508,13 @@ class GPU:
             check(f"load {file}", libcuda().cuLibraryLoadData(ctypes.byref(module), image, None, None, 0, None, None, 0))
         else:
             check(f"load {file}", libcuda().cuModuleLoadData(ctypes.byref(module), image))
-        return module, image  # which is there as long as the module
-
-    @functools.cache
-    def event(self, file, patch):
-        """What stands behind all that has read the constant memory of a file."""
-        self.current()
-        event = ctypes.c_void_p()
-        check("cuEventCreate", libcuda().cuEventCreate(ctypes.byref(event), 2))
-        return event
+        done = ctypes.c_void_p()
+        check("cuEventCreate", libcuda().cuEventCreate(ctypes.byref(done), 2))
+        return module, done, image  # which is there as long as the module
 
     def constant(self, file, patch, name, wanted):
         """Where a variable in constant memory lies, which must have so many bytes."""
-        cuda, (library, _), at, room = libcuda(), self.library(file, patch), ctypes.c_uint64(), ctypes.c_size_t()
+        cuda, (library, *_), at, room = libcuda(), self.library(file, patch), ctypes.c_uint64(), ctypes.c_size_t()
         find = cuda.cuLibraryGetGlobal if hasattr(cuda, "cuLibraryLoadData") else cuda.cuModuleGetGlobal_v2
         check(f"find {name}", find(ctypes.byref(at), ctypes.byref(room), library, name.encode()))
         if room.value < wanted:
@@ -520,7 +522,7 @@ class GPU:
         return at.value
 
     def load(self, file, patch, name, shared):
-        cuda, (library, _), kernel, function = libcuda(), self.library(file, patch), ctypes.c_void_p(), ctypes.c_void_p()
+        cuda, (library, *_), kernel, function = libcuda(), self.library(file, patch), ctypes.c_void_p(), ctypes.c_void_p()
         if hasattr(cuda, "cuLibraryLoadData"):
             check(f"find {name}", cuda.cuLibraryGetKernel(ctypes.byref(kernel), library, name.encode()))
             check(f"find {name}", cuda.cuKernelGetFunction(ctypes.byref(function), kernel))
@@ -575,9 +577,6 @@ class Frame:
             self.launches.append((config, ctypes.byref(config), step.function, taken, step.sizes))
 
 
-FILLING = threading.Lock()  # of constant memory: one thread at a time, with the launches that read it
-
-
 class Plan:
     """A problem with the kernel that was chosen for it, loaded."""
 
@@ -607,7 +606,7 @@ class Plan:
                 count = MANIFEST["types"][t.get("type") or values[operator.word]] * math.prod(operator.shape(t, values)) if t.get("symbol") else 0
                 if count:
                     self.fills.append((places[t["name"]], self.gpu.constant(*of, t["symbol"], count), count))
-                    self.done, self.run = self.gpu.event(*of), self.fill
+                    self.done, self.run = self.gpu.library(*of)[1], self.fill
             self.steps = [Step(self.gpu, self.kernel, l, [places[name] for name in l["arguments"]]) for l in self.kernel["launches"]]
             return
         elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
@@ -630,7 +629,7 @@ class Plan:
         """Copies tensors to constant memory, and launches what reads them."""
         cuda, captured = libcuda(), ctypes.c_int()
         check("cuCtxSetCurrent", cuda.cuCtxSetCurrent(self.gpu.context))
-        with FILLING:
+        with LOCK:
             check("cuStreamIsCapturing", cuda.cuStreamIsCapturing(stream, ctypes.byref(captured)))
             if not captured.value:  # a graph can wait for nothing that is outside of it
                 check("cuStreamWaitEvent", cuda.cuStreamWaitEvent(stream, self.done, 0))
