@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"sync"
@@ -22,6 +23,12 @@ type libcuda struct {
 	setCurrent     func(context uintptr) int32
 	moduleLoad     func(module *uintptr, image *byte) int32
 	moduleFunction func(function *uintptr, module uintptr, name *byte) int32
+	moduleGlobal   func(at *uintptr, bytes *uint64, module uintptr, name *byte) int32
+	copy           func(to, from uintptr, bytes uint64, stream uintptr) int32
+	isCapturing    func(stream uintptr, status *int32) int32
+	eventCreate    func(event *uintptr, flags uint32) int32
+	eventRecord    func(event, stream uintptr) int32
+	wait           func(stream, event uintptr, flags uint32) int32
 	setAttribute   func(function uintptr, attribute, value int32) int32
 	launch         func(function uintptr, gx, gy, gz, bx, by, bz, shared uint32, stream uintptr, arguments, extra *unsafe.Pointer) int32
 
@@ -29,6 +36,7 @@ type libcuda struct {
 	libraryLoad    func(library *uintptr, image *byte, jit, jitValues *uintptr, jits uint32, options, values *uintptr, count uint32) int32
 	libraryKernel  func(kernel *uintptr, library uintptr, name *byte) int32
 	kernelFunction func(function *uintptr, kernel uintptr) int32
+	libraryGlobal  func(at *uintptr, bytes *uint64, library uintptr, name *byte) int32
 	load           func(function uintptr) int32
 	launchEx       func(config *launchConfig, function uintptr, arguments, extra *unsafe.Pointer) int32
 }
@@ -42,6 +50,7 @@ const (
 	cooperativeLaunch      = 2
 	clusterLaunch          = 4
 	dependentLaunch        = 6
+	untimedEvents          = 2
 )
 
 // launchConfig is CUlaunchConfig.
@@ -68,7 +77,8 @@ var openLibcuda = sync.OnceValues(func() (*libcuda, error) {
 			"cuInit": &c.init, "cuGetErrorString": &c.errorString, "cuDeviceGet": &c.device, "cuDeviceGetName": &c.name,
 			"cuDeviceGetAttribute": &c.attribute, "cuDevicePrimaryCtxRetain": &c.retain, "cuCtxSetCurrent": &c.setCurrent,
 			"cuModuleLoadData": &c.moduleLoad, "cuModuleGetFunction": &c.moduleFunction,
-			"cuFuncSetAttribute": &c.setAttribute, "cuLaunchKernel": &c.launch,
+			"cuFuncSetAttribute": &c.setAttribute, "cuLaunchKernel": &c.launch, "cuModuleGetGlobal_v2": &c.moduleGlobal, "cuMemcpyDtoDAsync_v2": &c.copy,
+			"cuStreamIsCapturing": &c.isCapturing, "cuEventCreate": &c.eventCreate, "cuEventRecord": &c.eventRecord, "cuStreamWaitEvent": &c.wait,
 		})
 	}
 	if err != nil {
@@ -76,6 +86,7 @@ var openLibcuda = sync.OnceValues(func() (*libcuda, error) {
 	}
 	if sharedlib.Bind(handle, map[string]any{
 		"cuLibraryLoadData": &c.libraryLoad, "cuLibraryGetKernel": &c.libraryKernel, "cuKernelGetFunction": &c.kernelFunction,
+		"cuLibraryGetGlobal": &c.libraryGlobal,
 	}) != nil {
 		c.libraryLoad = nil
 	}
@@ -107,7 +118,14 @@ type cuda struct {
 	gpu     GPU
 	context uintptr
 	mutex   sync.Mutex
-	modules map[*byte]uintptr // by their images, which it keeps
+	modules map[*byte]*module // by their images, which it keeps
+}
+
+// module is an image that is loaded. What it has in constant memory is filled by one at a time.
+type module struct {
+	handle uintptr
+	turn   sync.Mutex
+	done   uintptr // an event: behind what reads that memory; 0: nothing has yet
 }
 
 // CUDA opens a GPU by its number. It uses the GPU's primary context, as programs of the CUDA
@@ -117,7 +135,7 @@ func CUDA(ordinal int) (Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cuda{libcuda: lib, modules: map[*byte]uintptr{}}
+	c := &cuda{libcuda: lib, modules: map[*byte]*module{}}
 	var device, major, minor, shared int32
 	name := make([]byte, 256)
 	for _, call := range []struct {
@@ -167,31 +185,94 @@ func (c *cuda) Load(image []byte, entry string, sharedBytes int64) (Kernel, erro
 	return Kernel(function), err
 }
 
-// function loads an image once, and finds a function of it.
-func (c *cuda) function(image, name []byte) (function uintptr, err error) {
+// module loads an image once.
+func (c *cuda) module(image []byte) (m *module, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	first := &image[0]
-	module, loaded := c.modules[first]
-	switch {
-	case loaded:
-	case c.libraryLoad != nil:
-		err = c.check("cuLibraryLoadData", c.libraryLoad(&module, first, nil, nil, 0, nil, nil, 0))
-	default:
-		err = c.check("cuModuleLoadData", c.moduleLoad(&module, first))
+	if m = c.modules[first]; m != nil {
+		return m, nil
 	}
+	m = &module{}
+	if c.libraryLoad != nil {
+		err = c.check("cuLibraryLoadData", c.libraryLoad(&m.handle, first, nil, nil, 0, nil, nil, 0))
+	} else {
+		err = c.check("cuModuleLoadData", c.moduleLoad(&m.handle, first))
+	}
+	if err == nil {
+		c.modules[first] = m
+	}
+	return m, err
+}
+
+// function finds a function of an image.
+func (c *cuda) function(image, name []byte) (function uintptr, err error) {
+	m, err := c.module(image)
 	if err != nil {
 		return 0, err
 	}
-	c.modules[first] = module
 	if c.libraryLoad == nil {
-		return function, c.check("cuModuleGetFunction", c.moduleFunction(&function, module, &name[0]))
+		return function, c.check("cuModuleGetFunction", c.moduleFunction(&function, m.handle, &name[0]))
 	}
 	var kernel uintptr
-	if err := c.check("cuLibraryGetKernel", c.libraryKernel(&kernel, module, &name[0])); err != nil {
+	if err := c.check("cuLibraryGetKernel", c.libraryKernel(&kernel, m.handle, &name[0])); err != nil {
 		return 0, err
 	}
 	return function, c.check("cuKernelGetFunction", c.kernelFunction(&function, kernel))
+}
+
+func (c *cuda) Variable(image []byte, name string) (Pointer, int64, error) {
+	release, err := c.current()
+	defer release()
+	if err != nil {
+		return 0, 0, err
+	}
+	m, err := c.module(image)
+	if err != nil {
+		return 0, 0, err
+	}
+	var at uintptr
+	var bytes uint64
+	call, find := "cuModuleGetGlobal", c.moduleGlobal
+	if c.libraryLoad != nil {
+		call, find = "cuLibraryGetGlobal", c.libraryGlobal
+	}
+	err = c.check(call, find(&at, &bytes, m.handle, &append([]byte(name), 0)[0]))
+	return Pointer(at), int64(bytes), err
+}
+
+func (c *cuda) Fill(image []byte, copies []Copy, s Stream, launch func() error) error {
+	release, err := c.current()
+	defer release()
+	if err != nil {
+		return err
+	}
+	m, err := c.module(image)
+	if err != nil {
+		return err
+	}
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	var captured int32
+	err = c.check("cuStreamIsCapturing", c.isCapturing(uintptr(s), &captured))
+	if err == nil && m.done == 0 {
+		err = c.check("cuEventCreate", c.eventCreate(&m.done, untimedEvents))
+	}
+	if err == nil && captured == 0 { // a graph can wait for nothing that is outside of it
+		err = c.check("cuStreamWaitEvent", c.wait(uintptr(s), m.done, 0))
+	}
+	for _, one := range copies {
+		if err == nil {
+			err = c.check("cuMemcpyDtoDAsync", c.copy(uintptr(one.To), uintptr(one.From), uint64(one.Bytes), uintptr(s)))
+		}
+	}
+	if err == nil {
+		err = launch()
+	}
+	if captured == 0 && m.done != 0 { // whatever of it is on the stream
+		err = cmp.Or(err, c.check("cuEventRecord", c.eventRecord(m.done, uintptr(s))))
+	}
+	return err
 }
 
 func (c *cuda) Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) error {

@@ -299,7 +299,7 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 		}
 		names = append(names, d.Name)
 	}
-	passed := o.Taken()
+	passed, taken := o.Taken(), []string{}
 	for _, w := range slices.Concat(v.Workspaces, v.Scalars) {
 		if err := known(names, w.Expression); err != nil {
 			return err
@@ -317,6 +317,7 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 		if err := cmp.Or(known(names, formulas...), takes(passed, l.Arguments)); err != nil {
 			return err
 		}
+		taken = append(taken, l.Arguments...)
 	}
 	for _, name := range v.Sizes.Names {
 		if !slices.Contains(names, name) {
@@ -326,8 +327,9 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 	if bytes := m.Files[v.File].Bytes; v.Sizes.At < 0 || v.Sizes.At > bytes-4*int64(len(v.Sizes.Names)) {
 		return fmt.Errorf("its %d sizes at %d are not within the %d bytes of %s", len(v.Sizes.Names), v.Sizes.At, bytes, v.File)
 	}
+	formulas := v.Where
 	if v.Cost != nil {
-		return known(names, append(slices.Clone(v.Where), *v.Cost)...)
+		formulas = append(slices.Clone(formulas), *v.Cost)
 	}
-	return known(names, v.Where...)
+	return cmp.Or(known(names, formulas...), o.written(taken))
 }

@@ -38,6 +38,17 @@ type Driver interface {
 	Load(image []byte, entry string, sharedBytes int64) (Kernel, error)
 	// Launch puts a launch on a stream. The arguments point to their values.
 	Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) error
+	// Variable finds a variable of an image, which it loads as Load does, and how many bytes it has.
+	Variable(image []byte, name string) (at Pointer, bytes int64, err error)
+	// Fill copies to variables of an image, on a stream, and has launch put there what reads them. Other fills of
+	// the image wait for both, whatever their goroutine and stream.
+	Fill(image []byte, copies []Copy, s Stream, launch func() error) error
+}
+
+// Copy is from one place in a GPU's memory to another.
+type Copy struct {
+	To, From Pointer
+	Bytes    int64
 }
 
 // Loader makes plans for one GPU and keeps the kernels that it has loaded there.
@@ -48,6 +59,7 @@ type Loader struct {
 	mutex  sync.Mutex
 	images map[imageKey][]byte // files with other sizes in them
 	loaded map[loadedKey]Kernel
+	places map[variableKey]variable
 }
 
 // imageKey is a file with what is written into it.
@@ -68,9 +80,21 @@ type loadedKey struct {
 	sharedBytes int64
 }
 
+// variableKey is a variable in constant memory, and variable where it lies.
+type variableKey struct {
+	image imageKey
+	name  string
+}
+
+type variable struct {
+	image []byte
+	at    Pointer
+	bytes int64
+}
+
 // On is the pack on a GPU.
 func (p *Pack) On(d Driver) *Loader {
-	return &Loader{pack: p, driver: d, gpu: d.GPU(), images: map[imageKey][]byte{}, loaded: map[loadedKey]Kernel{}}
+	return &Loader{pack: p, driver: d, gpu: d.GPU(), images: map[imageKey][]byte{}, loaded: map[loadedKey]Kernel{}, places: map[variableKey]variable{}}
 }
 
 // runs tells whether the GPU can run launches that were made for another, or for itself.
@@ -111,7 +135,39 @@ func (p *Plan) Prepare() error {
 			return err
 		}
 	}
-	return nil
+	_, _, err := p.copies(make([]Pointer, len(p.Tensors)))
+	return err
+}
+
+// copies are those of tensors to constant memory, of the image whose variables have room for them.
+func (p *Plan) copies(given []Pointer) (image []byte, all []Copy, err error) {
+	for _, i := range p.filled {
+		t := p.Tensors[i]
+		v, err := p.loader.variable(p.steps[0], t.symbol)
+		if err == nil && v.bytes < t.Bytes {
+			err = fmt.Errorf("it has %d bytes, and %s takes %d", v.bytes, t.Name, t.Bytes)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("the constant variable %s of %s: %w", t.symbol, p.steps[0].file, err)
+		}
+		image, all = v.image, append(all, Copy{v.at, given[i], t.Bytes})
+	}
+	return image, all, nil
+}
+
+// variable finds one of the file of a step that is loaded.
+func (l *Loader) variable(s step, name string) (v variable, err error) {
+	key := variableKey{imageKey{s.file, s.patch}, name}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	v, known := l.places[key]
+	if !known {
+		v.image = l.image(key.image)
+		if v.at, v.bytes, err = l.driver.Variable(v.image, name); err == nil {
+			l.places[key] = v
+		}
+	}
+	return v, err
 }
 
 // kernel gives a step's kernel, loaded.
@@ -168,6 +224,17 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	for _, s := range p.scalars {
 		given = append(given, Pointer(s.Bits))
 	}
+	if len(p.filled) == 0 {
+		return p.launchAll(s, given)
+	}
+	image, copies, err := p.copies(given)
+	if err != nil {
+		return err
+	}
+	return p.loader.driver.Fill(image, copies, s, func() error { return p.launchAll(s, given) })
+}
+
+func (p *Plan) launchAll(s Stream, given []Pointer) error {
 	for _, step := range p.steps {
 		k, err := p.loader.kernel(step)
 		if err == nil {

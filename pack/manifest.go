@@ -10,9 +10,13 @@ import (
 	"autotune/space/expr"
 )
 
-// Schema names the format. A reader refuses another number, and passes over fields that it
-// does not know.
-const Schema = "autotune/pack/1"
+// Schema names the format, and SchemaConstants that of a pack with tensors in constant memory: readers
+// of the first alone would launch without filling it. A reader refuses other numbers, and passes over
+// fields that it does not know.
+const (
+	Schema          = "autotune/pack/1"
+	SchemaConstants = "autotune/pack/2"
+)
 
 // ManifestFile is the file of a pack that describes the others.
 const ManifestFile = "manifest.json"
@@ -89,6 +93,9 @@ type TensorSpec struct {
 	Shape  []Formula `json:"shape"`
 	// OrderBy is the parameter that names the order in memory: nhwc has the second dimension last.
 	OrderBy string `json:"order_by,omitempty"`
+	// Symbol is the variable in constant memory that the tensor is copied to before tuned kernels run, which are
+	// not passed it. The general kernel is.
+	Symbol string `json:"symbol,omitempty"`
 }
 
 // Step is one way to choose a kernel; the first that finds one decides. A reader passes over
@@ -148,9 +155,9 @@ type Time struct {
 }
 
 // General is the kernel that is right for every problem of an operator, in one math mode and
-// for one type of what is read. It takes the tensors that are read and the one that is written. The
-// Sizes follow as a struct of 64-bit integers, those of floating point by their bits, and how many
-// elements are written, as one more.
+// for one type of what is read. It takes all tensors but the first output, and then that. The
+// Sizes follow as a struct of 64-bit integers, those of floating point by their bits. The last
+// argument is how many elements that output has.
 type General struct {
 	Operator string `json:"operator"`
 	Math     string `json:"math"`

@@ -113,8 +113,8 @@ func read(files fs.FS) (*Pack, error) {
 	if err := json.Unmarshal(text, &only); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", ManifestFile, err)
 	}
-	if only.Schema != Schema {
-		return nil, fmt.Errorf("its schema is %.40q and this program reads %q; a newer autotune may read it, or pack it again", only.Schema, Schema)
+	if only.Schema != Schema && only.Schema != SchemaConstants {
+		return nil, fmt.Errorf("its schema is %.40q and this program reads %q and %q; a newer autotune may read it, or pack it again", only.Schema, Schema, SchemaConstants)
 	}
 	if err := json.Unmarshal(text, &p.Manifest); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", ManifestFile, err)
@@ -234,8 +234,18 @@ func (m *Manifest) checkOperator(o *Operator) error {
 		}
 	}
 	for _, t := range o.Tensors {
+		if !slices.Contains([]string{"input", "weight", "output", "inout"}, t.Role) {
+			return fmt.Errorf("the tensor %.80q has the role %.80q; it may be input, weight, output or inout", t.Name, t.Role)
+		}
 		if _, known := m.Types[t.Type]; !known && t.TypeBy == "" || !nameForm.MatchString(t.Name) {
 			return fmt.Errorf("the tensor %.80q has the type %.80q, which `types` lacks", t.Name, t.Type)
+		}
+		if t.Symbol == "" {
+			continue
+		}
+		if !nameForm.MatchString(t.Symbol) || t.Role != "input" && t.Role != "weight" || m.Schema != SchemaConstants {
+			return fmt.Errorf("%s %.80q cannot be in constant memory as %.80q: that holds what is read, under a name of C, in packs of the schema %q",
+				t.Role, t.Name, t.Symbol, SchemaConstants)
 		}
 	}
 	if m.operator(o.Name) != o {
@@ -261,7 +271,8 @@ func (m *Manifest) checkEntry(e *Entry) error {
 	if !targetForm.MatchString(e.Target) {
 		return fmt.Errorf("%.40q is no architecture, as sm_90a", e.Target)
 	}
-	known := m.operator(e.Operator).Taken()
+	o := m.operator(e.Operator)
+	known, taken := o.Taken(), []string{}
 	for _, w := range e.Workspaces {
 		if w.Bytes < 0 || w.Bytes > mostWorkspace {
 			return fmt.Errorf("its workspace %.80q has %d bytes", w.Name, w.Bytes)
@@ -283,9 +294,20 @@ func (m *Manifest) checkEntry(e *Entry) error {
 		if err := takes(known, l.Arguments); err != nil {
 			return err
 		}
+		taken = append(taken, l.Arguments...)
 	}
 	if len(e.Launches) == 0 {
 		return errors.New("it launches nothing")
+	}
+	return o.written(taken)
+}
+
+// written refuses launches that together leave an output as it is.
+func (o *Operator) written(taken []string) error {
+	for _, t := range o.Tensors {
+		if t.Role == "output" && !slices.Contains(taken, t.Name) {
+			return fmt.Errorf("no launch takes the output %.80q", t.Name)
+		}
 	}
 	return nil
 }

@@ -23,6 +23,8 @@ type Tensor struct {
 	Shape []int64
 	Bytes int64 // 0: the pointer is null
 	Last  bool  // the second dimension lies last in memory
+
+	symbol string // of tuned kernels' constant memory that it is copied to
 }
 
 // Plan is a problem with the kernel that was chosen for it.
@@ -36,6 +38,7 @@ type Plan struct {
 	loader  *Loader
 	steps   []step
 	scalars []Scalar
+	filled  []int // of Tensors those that a tuned kernel has in constant memory
 }
 
 // step is one launch of a plan.
@@ -136,6 +139,11 @@ func (p *Plan) family(q problem, auto bool) bool {
 func (p *Plan) take(file string, patch patch, launches []Launch, workspaces []Workspace) {
 	for _, w := range workspaces {
 		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Bytes}, Bytes: w.Bytes})
+	}
+	for i, t := range p.Tensors {
+		if t.symbol != "" && t.Bytes > 0 {
+			p.filled = append(p.filled, i)
+		}
 	}
 	for _, launch := range launches {
 		p.steps = append(p.steps, step{Launch: launch, file: file, patch: patch, tensors: p.places(launch.Arguments)})
@@ -351,7 +359,7 @@ func below(a, b expr.Value) bool {
 
 // tensor computes a tensor's type and shape.
 func (q problem) tensor(s TensorSpec, types map[string]int64) (Tensor, error) {
-	t := Tensor{Name: s.Name, Role: s.Role, Type: s.Type, Last: s.OrderBy != "" && q.values[s.OrderBy].Equal(expr.String("nhwc"))}
+	t := Tensor{Name: s.Name, Role: s.Role, Type: s.Type, symbol: s.Symbol, Last: s.OrderBy != "" && q.values[s.OrderBy].Equal(expr.String("nhwc"))}
 	if s.TypeBy != "" {
 		t.Type = q.values[s.TypeBy].String()
 	}

@@ -19,7 +19,7 @@ import (
 // GeneralTemplate is the template that WithGeneral adds.
 const GeneralTemplate = "general_kernel"
 
-// templatesKey finds the list of templates of an op.yaml, and how far it is indented.
+// templatesKey finds the list of templates of an operator's description, and how far it is indented.
 var templatesKey = regexp.MustCompile(`(?m)^templates:[ \t]*(?:#.*)?\n(?:[ \t]*(?:#.*)?\n)*([ \t]*)- `)
 
 // WithGeneral is the problem's operator with the general kernel as its first template, so
@@ -34,14 +34,15 @@ func WithGeneral(p *operator.Problem) (o *operator.Operator, why string, err err
 	if err != nil {
 		return nil, "", err
 	}
-	text := files["op.yaml"]
+	description := path.Base(p.Operator.File)
+	text := files[description]
 	at := templatesKey.FindStringSubmatchIndex(text)
 	if _, taken := p.Operator.Template(GeneralTemplate); at == nil || taken {
-		return nil, "its op.yaml has no plain list of templates", nil
+		return nil, "its " + description + " has no plain list of templates", nil
 	}
 	name, source := generalTemplate(p, element)
 	indent := text[at[2]:at[3]]
-	files["op.yaml"] = text[:at[2]] + indent + name + "\n" + text[at[2]:]
+	files[description] = text[:at[2]] + indent + name + "\n" + text[at[2]:]
 	files[GeneralTemplate+".cu"] = source
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
@@ -54,7 +55,7 @@ func WithGeneral(p *operator.Problem) (o *operator.Operator, why string, err err
 			return nil, "", err
 		}
 	}
-	if err := errors.Join(w.SetComment("op.yaml"), w.Close()); err != nil {
+	if err := errors.Join(w.SetComment(description), w.Close()); err != nil {
 		return nil, "", err
 	}
 	o, err = operator.LoadBundle(archive.Bytes(), nil)
@@ -97,42 +98,52 @@ func generalTemplate(p *operator.Problem, kind operator.Type) (item, source stri
 	for i, name := range sizes {
 		values[i] = o.Macros.Macro(name)
 	}
-	factors := []string{"1"}
-	for _, a := range o.Arguments {
-		if a.Name == p.Output().Name {
-			for _, f := range a.Shape {
-				factors = append(factors, "("+f.Code().String()+")")
-			}
-		}
-	}
-	var taken, passed []string
+	var taken, passed, derived []string // derived are the elements of the output, and of what lies in constant memory
+	constants := ""
 	spelled := cudasource.Taken(p)
 	_, written := cudasource.Elements(p)
 	for i, a := range p.Arguments {
 		switch at := len(passed); {
 		case a.Role == operator.Scalar:
 			taken = append(taken, fmt.Sprintf("%s scalar%d", a.Type.CUDA(), i))
-		case a.Role == operator.Output:
+		case a.Name == p.Output().Name:
 			taken = append(taken, written+"* __restrict__ written")
-		case a.Role.Filled():
+			derived = append(derived, fmt.Sprintf("general_elements: %q", product(o.Arguments[i])))
+		case a.Symbol != "":
+			derived = append(derived, fmt.Sprintf("general_%s: %q", a.Name, product(o.Arguments[i])))
+			count := o.Macros.Macro("general_" + a.Name)
+			constants += fmt.Sprintf("__constant__ %s %s[%s > 0 ? %[3]s : 1];\n", strings.TrimPrefix(spelled[at], "const "), a.Symbol, count)
+			passed = append(passed, fmt.Sprintf("(%s > 0 ? %s : nullptr)", count, a.Symbol))
+		case a.Role == operator.Workspace && a.Owner == "":
+			taken = append(taken, fmt.Sprintf("void* unused%d", i))
+		case a.Role.Filled() || a.Role == operator.Output:
 			taken, passed = append(taken, fmt.Sprintf("%s* __restrict__ t%d", spelled[at], at)), append(passed, fmt.Sprintf("t%d", at))
 		}
 	}
 	item = fmt.Sprintf(`- {name: %s, summary: The general kernel of packs., source: %[1]s.cu, tunables: {threads: [256]}, `+
-		`derived: {general_elements: %q}, default: {threads: 256}, `+
-		`launch: {block: [threads, 1, 1], grid: ["min(ceil_div(general_elements, threads), 1048576)", 1, 1], shared: 0}}`, GeneralTemplate, strings.Join(factors, " * "))
+		`derived: {%s}, default: {threads: 256}, `+
+		`launch: {block: [threads, 1, 1], grid: ["min(ceil_div(general_elements, threads), 1048576)", 1, 1], shared: 0}}`, GeneralTemplate, strings.Join(derived, ", "))
 	source = fmt.Sprintf(`// The general kernel of packs, for elements of %s.
 #define SIZES %s
 #include "%s"
 
 __constant__ Sizes general_sizes = {%s};
-
+%s
 extern "C" __global__ void %s_%s(%s) {
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < %s; i += step)
         written[i] = %s(%s, general_sizes, i);
 }
-`, kind, cudasource.Members(strings.Join(cudasource.Sizes(p), ", "), cudasource.Reals(o)), path.Base(o.PyTorch.General.File), strings.Join(values, ", "), o.Name, GeneralTemplate, strings.Join(taken, ", "),
+`, kind, cudasource.Members(strings.Join(cudasource.Sizes(p), ", "), cudasource.Reals(o)), path.Base(o.PyTorch.General.File), strings.Join(values, ", "), constants, o.Name, GeneralTemplate, strings.Join(taken, ", "),
 		o.Macros.Macro("general_elements"), o.PyTorch.Function, strings.Join(passed, ", "))
 	return item, source
+}
+
+// product is the formula of how many elements a tensor has.
+func product(a operator.ArgumentSpec) string {
+	factors := []string{"1"}
+	for _, f := range a.Shape {
+		factors = append(factors, "("+f.Code().String()+")")
+	}
+	return strings.Join(factors, " * ")
 }

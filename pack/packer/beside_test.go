@@ -14,8 +14,8 @@ import (
 )
 
 // judged are operators whose general kernels differ in their form: in tensors' types, and in those
-// that are read and written, and in scalars.
-var judged = []string{"matmul", "conv2d", "max_pool2d", "cross_entropy", "masked_cumsum", "batch_norm", "scaled"}
+// that are read and written, in scalars, in constant memory and in several outputs.
+var judged = []string{"matmul", "conv2d", "max_pool2d", "cross_entropy", "masked_cumsum", "batch_norm", "scaled", "smooth"}
 
 // Every operator with a general kernel can have it as its first template, which is right.
 func TestWithGeneral(t *testing.T) {
@@ -23,9 +23,12 @@ func TestWithGeneral(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scaled, err := operator.Load(os.DirFS("testdata"), "scaled")
-	must(t, err)
-	for _, op := range append(all, scaled) {
+	for _, name := range []string{"scaled", "smooth"} {
+		op, err := operator.Load(os.DirFS("testdata"), name)
+		must(t, err)
+		all = append(all, op)
+	}
+	for _, op := range all {
 		if op.PyTorch == nil {
 			continue
 		}

@@ -413,17 +413,19 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 	}
 	for operation, o := range t.operators {
 		b.WriteString(o.text + "\n")
-		fmt.Fprintf(&b, "static const char* const modes_%d[] = {%s};\n", operation, quoted(o.Math))
-		output, kind := 0, -1
-		for i, s := range o.Tensors {
-			if s.Role == "output" {
-				output = i
+		output, kind := max(0, slices.IndexFunc(o.Tensors, func(s pack.TensorSpec) bool { return s.Role == "output" })), -1
+		var symbols []string
+		for _, s := range o.Tensors {
+			symbols = append(symbols, "NULL")
+			if s.Symbol != "" {
+				symbols[len(symbols)-1] = strconv.Quote(s.Symbol)
 			}
 			if s.TypeBy != "" {
 				kind = o.place[s.TypeBy]
 			}
 		}
-		operators = append(operators, fmt.Sprintf("{%s, %d, %d, %d, %d, %d, %d, %d, %d, modes_%d, evaluate_%s}", strconv.Quote(o.Name), len(o.given),
+		fmt.Fprintf(&b, "static const char *const modes_%d[] = {%s}, *const symbols_%[1]d[] = {%[3]s};\n", operation, quoted(o.Math), strings.Join(symbols, ", "))
+		operators = append(operators, fmt.Sprintf("{%s, %d, %d, %d, %d, %d, %d, %d, %d, modes_%d, evaluate_%s, symbols_%[10]d}", strconv.Quote(o.Name), len(o.given),
 			len(o.place), o.place["math"], o.place["arch"], kind, len(o.Tensors), output, len(o.Math), operation, o.Name))
 		for _, e := range m.Entries {
 			if e.Operator == o.Name {

@@ -126,7 +126,7 @@ type pythonFunctions struct {
 
 func (f *pythonFunctions) add(o *operator.Operator) {
 	gradients := "None"
-	if o.PyTorch != nil && differentiable(o) {
+	if o.PyTorch != nil && o.PyTorch.Gradients.Text != "" && differentiable(o) {
 		gradients = o.Name + "_gradients.gradients"
 		f.imports = append(f.imports, o.Name+"_gradients")
 		f.p.files[f.folder+o.Name+"_gradients.py"] = fmt.Appendf(nil, gradientsHead+"%[2]s%[3]s", o.Name, f.expressions(o), o.PyTorch.Gradients.Text)

@@ -292,9 +292,9 @@ func (p *Packed) describe(o *operator.Operator) error {
 		case a.Role == operator.Workspace, a.Role == operator.Scalar: // which an entry says
 			continue
 		case a.Symbol != "":
-			return fmt.Errorf("`%s` lies in constant memory; a pack's kernels take pointers alone", a.Name)
+			p.Schema = pack.SchemaConstants
 		}
-		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), OrderBy: a.OrderBy, Shape: []pack.Formula{}}
+		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), OrderBy: a.OrderBy, Symbol: a.Symbol, Shape: []pack.Formula{}}
 		names := []string{t.Type}
 		if a.TypeBy != "" {
 			t.TypeBy = a.TypeBy
@@ -406,10 +406,11 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 			return "", "`" + s.Name + "` is a word that is not the tensors' type"
 		}
 	}
-	for _, a := range p.Arguments {
-		if a.Role == operator.Output && (a.Name != p.Output().Name || a.Type != element && a.Type != operator.I64) {
-			return "", "`" + a.Name + "` is an output beside `" + p.Output().Name + "`, or of another type than what is read"
-		}
+	switch written := p.Output(); {
+	case written.Role != operator.Output:
+		return "", "`" + written.Name + "`, which is read and written, stands before any output"
+	case written.Type != element && written.Type != operator.I64:
+		return "", "`" + written.Name + "` is of another type than what is read"
 	}
 	return element, ""
 }

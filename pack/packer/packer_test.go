@@ -1,6 +1,7 @@
 package packer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -142,6 +143,7 @@ type recorder struct {
 	values   [][]uint64 // of the arguments, their first 8 bytes
 	known    int        // how many sizes a general kernel takes
 	sizes    []int64    // that it was given last
+	room     int64      // bytes of each variable in constant memory; 0: as many as there can be
 }
 
 func (r *recorder) GPU() pack.GPU { return r.gpu }
@@ -166,6 +168,15 @@ func (r *recorder) Launch(k pack.Kernel, l pack.Launch, s pack.Stream, arguments
 	r.launches = append(r.launches, fmt.Sprintf("%d %s %v %v %d on %d", k, l.Entry, l.Grid, l.Block, l.SharedBytes, s))
 	r.values = append(r.values, values)
 	return nil
+}
+
+func (r *recorder) Variable(image []byte, name string) (pack.Pointer, int64, error) {
+	return 0xc0, cmp.Or(r.room, 1<<16), nil
+}
+
+func (r *recorder) Fill(image []byte, copies []pack.Copy, s pack.Stream, launch func() error) error {
+	r.launches = append(r.launches, fmt.Sprintf("fill %x on %d", copies, s))
+	return launch()
 }
 
 func h100() *recorder {
@@ -500,11 +511,11 @@ func TestNothingIsLost(t *testing.T) {
 func TestLeftOut(t *testing.T) {
 	norm := winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "layer_norm")
 	problem, op := *norm.Problem, *norm.Problem.Operator
-	op.Arguments = slices.Clone(op.Arguments)
-	op.Arguments[1].Symbol = "weights"
+	op.Parameters = slices.Clone(op.Parameters)
+	op.Parameters[0].Choices = []expr.Value{expr.Float(0.5)}
 	problem.Operator, norm.Problem = &op, &problem
 	p, err := Make(t.Context(), echo{}, []cudasource.Winner{norm, winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "max_pool2d"), norm}, nil, Options{Name: "layers"})
-	const want = "layer_norm is left out: `weight` lies in constant memory; a pack's kernels take pointers alone"
+	want := "layer_norm is left out: `" + op.Parameters[0].Name + "` may be 0.5; where a pack's parameter has choices, they are integers"
 	if err != nil || len(p.Entries) != 1 || !slices.Equal(p.Notices, []string{want}) {
 		t.Fatalf("%v; %v", err, p.Notices)
 	}

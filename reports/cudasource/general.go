@@ -53,18 +53,20 @@ func Elements(p *operator.Problem) (read, written string) {
 	return read, read
 }
 
-// Taken are how a general kernel declares the tensors that it takes beside the one that it writes.
+// Taken are how a general kernel declares the tensors that it takes beside the first output, which its
+// function gives.
 func Taken(p *operator.Problem) (taken []string) {
 	element, _ := Elements(p)
+	first := slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Role == operator.Output })
 	for i, a := range p.Arguments {
-		if a.Owner != "" || !a.Role.Filled() {
+		if a.Owner != "" || i == first || !a.Role.Filled() && a.Role != operator.Output {
 			continue
 		}
 		spelled := element
 		if spec := p.Operator.Arguments[i]; spec.TypeBy == "" && (element != "float" || spec.Type != operator.F32) {
 			spelled = spec.Type.CUDA()
 		}
-		if a.Role != operator.InOut {
+		if !a.Role.Written() {
 			spelled = "const " + spelled
 		}
 		taken = append(taken, spelled)

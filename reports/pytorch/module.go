@@ -49,6 +49,9 @@ func Write(out io.Writer, w cudasource.Winner) error {
 	if w.Problem.Operator.PyTorch == nil {
 		return fmt.Errorf("%s cannot be a PyTorch module: its op.yaml has no key `pytorch`", w.Problem.Operator.Name)
 	}
+	if w.Problem.Operator.PyTorch.Module.Text == "" || w.Problem.Operator.PyTorch.Gradients.Text == "" {
+		return fmt.Errorf("%s cannot be a PyTorch module: the key `pytorch` of its op.yaml lacks `module` or `gradients`", w.Problem.Operator.Name)
+	}
 	v, err := newView(w)
 	if err != nil {
 		return err

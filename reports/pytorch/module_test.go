@@ -348,6 +348,7 @@ type answer struct {
 	Sizes    []int64
 	Tuned    bool
 	Returned []int64
+	Made     int // tensors, views included
 }
 
 // The Python of exported files, run without PyTorch: signatures, sizes and
@@ -448,6 +449,9 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 			want, tuned := strings.CutPrefix(call.want, "tuned ")
 			if strings.ReplaceAll(fmt.Sprint(a.Returned), " ", ",") != want || a.Tuned != tuned {
 				t.Errorf("%s of %s gives %v, tuned %v; want %s", call.arguments, call.shape, a.Returned, a.Tuned, call.want)
+			}
+			if c.operator == "elementwise" && c.set["f"] != "x*w + b" && a.Made != 1 { // b is broadcast there
+				t.Errorf("%s of %s makes %d tensors, want the output alone", call.arguments, call.shape, a.Made)
 			}
 		}
 	}
@@ -622,13 +626,17 @@ func TestWriteRefuses(t *testing.T) {
 		want   string
 	}{
 		"an operator without a module": {func(o *operator.Operator, _ *operator.Kernel) { o.PyTorch = nil }, "max_pool2d cannot be a PyTorch module: its op.yaml has no key `pytorch`"},
-		"a type of its own":            {firstArgument(func(a *operator.ArgumentSpec) { a.Type, a.TypeBy = operator.F16, "" }), "max_pool2d cannot be a PyTorch module: `x` is of type f16; a module takes tensors of the type that `type` names and gives one"},
-		"a workspace":                  {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Workspace }), "cannot be a PyTorch module: `x` is of role workspace; "},
-		"a scalar":                     {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Scalar }), "cannot be a PyTorch module: `x` is of role scalar; "},
-		"two outputs":                  {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Output }), "cannot be a PyTorch module: `x` and `y` are both outputs; "},
-		"a dimension of no tensor":     {func(o *operator.Operator, _ *operator.Kernel) { o.Shape = append([]string{"m"}, o.Shape...) }, "no tensor that is read has the dimension `m` by itself"},
-		"a word of Python":             {func(o *operator.Operator, _ *operator.Kernel) { o.Shape = append([]string{"class"}, o.Shape...) }, "`class` is a word of Python"},
-		"three quotes":                 {func(_ *operator.Operator, k *operator.Kernel) { k.Source += `// """` }, "three quotes in a row"},
+		"an operator without gradients": {func(o *operator.Operator, _ *operator.Kernel) {
+			general := *o.PyTorch
+			o.PyTorch, general.Gradients = &general, operator.Source{}
+		}, "max_pool2d cannot be a PyTorch module: the key `pytorch` of its op.yaml lacks `module` or `gradients`"},
+		"a type of its own":        {firstArgument(func(a *operator.ArgumentSpec) { a.Type, a.TypeBy = operator.F16, "" }), "max_pool2d cannot be a PyTorch module: `x` is of type f16; a module takes tensors of the type that `type` names and gives one"},
+		"a workspace":              {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Workspace }), "cannot be a PyTorch module: `x` is of role workspace; "},
+		"a scalar":                 {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Scalar }), "cannot be a PyTorch module: `x` is of role scalar; "},
+		"two outputs":              {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Output }), "cannot be a PyTorch module: `x` and `y` are both outputs; "},
+		"a dimension of no tensor": {func(o *operator.Operator, _ *operator.Kernel) { o.Shape = append([]string{"m"}, o.Shape...) }, "no tensor that is read has the dimension `m` by itself"},
+		"a word of Python":         {func(o *operator.Operator, _ *operator.Kernel) { o.Shape = append([]string{"class"}, o.Shape...) }, "`class` is a word of Python"},
+		"three quotes":             {func(_ *operator.Operator, k *operator.Kernel) { k.Source += `// """` }, "three quotes in a row"},
 		"an include under a condition": {func(_ *operator.Operator, k *operator.Kernel) {
 			k.Source = "#if N > 1\n#include \"taps.cuh\"\n#endif\n"
 		}, "includes taps.cuh under a condition"},

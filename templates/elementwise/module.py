@@ -5,18 +5,20 @@ class ModelNew(nn.Module):
     def __init__(self):
         super().__init__()
         self.settings = settings()
+        self.reduced = self.settings["sum"] or self.settings["mean"]
 
     def forward(self, x: torch.Tensor, w: torch.Tensor | float | None = None, b: torch.Tensor | float | None = None) -> torch.Tensor:
-        w, b = (x.new_full((), t) if isinstance(t, (int, float)) else t for t in (w, b))
-        shape, folded, along = folding(x.shape, *(None if t is None else t.shape for t in (w, b)))
-        x = x if x.shape == shape else x.expand(shape)
-        y = run(self.settings, x.reshape(folded), *(None if t is None else flat(t, along) for t in (w, b)))
-        return y.view(() if self.settings["sum"] or self.settings["mean"] else shape)
+        w = x.new_full((), w) if isinstance(w, (int, float)) else w
+        b = x.new_full((), b) if isinstance(b, (int, float)) else b
+        shape, shapes, wide = folding(x.shape, None if w is None else w.shape, None if b is None else b.shape)
+        tensors = [t if to is None else t.expand(to) for t, to in zip((x, w, b), wide)]
+        return run(self.settings, *tensors, shapes=shapes, answer=() if self.reduced else shape)
 
 
 @functools.lru_cache(maxsize=1024)
 def folding(x, *beside):
-    """Of shapes: the one of the output, the kernel's, and the one that w and b are broadcast to."""
+    """Of shapes: the one of what is computed, the kernel's of each tensor, and what those must be broadcast to that have
+    fewer numbers than the kernel reads."""
     given = [shape for shape in beside if shape is not None]
     shape = torch.broadcast_shapes(x, *given)
     first, last = span(shape, given)
@@ -25,12 +27,10 @@ def folding(x, *beside):
     tuned = tuple(TUNED[name] for name in ("outer", "length", "inner"))
     if alone and (TUNED["length"] == 1 or not given) and shape.numel() == prod(tuned):
         folded = tuned
-    return shape, folded, torch.Size(n if first <= i < last else 1 for i, n in enumerate(shape))
-
-
-def flat(tensor, along):
-    """A number for each of `length`, a copy only where they do not lie one behind the other."""
-    return (tensor if tensor.numel() == along.numel() else tensor.expand(along)).reshape(1, -1, 1)
+    along = torch.Size(n if first <= i < last else 1 for i, n in enumerate(shape))
+    shapes = folded, *(None if other is None else (1, along.numel(), 1) for other in beside)
+    wide = None if x == shape else shape, *(None if other is None or other.numel() == along.numel() else along for other in beside)
+    return shape, shapes, wide
 
 
 def span(shape, beside):

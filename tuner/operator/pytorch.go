@@ -15,8 +15,8 @@ import (
 // PyTorch's own, a kernel for all problems but the tuned one, and the functions that compute
 // the same.
 type PyTorch struct {
-	Module    Source // Python: class ModelNew, get_inputs, get_init_inputs
-	Gradients Source // Python: gradients
+	Module    Source // Python: class ModelNew, get_inputs, get_init_inputs; no text: no module can be exported
+	Gradients Source // Python: gradients; no text: there are none
 	General   Source // CUDA: one output element of a problem whose sizes are known at run time
 	Function  string // that General defines
 	Calls     []TorchCall
@@ -59,8 +59,11 @@ var (
 // pytorch reads the key of that name and its files.
 func (l *loader) pytorch(n *tree.Node) PyTorch {
 	f := fields(n, "pytorch")
-	source := func(key string, parts ...string) Source {
-		file := l.file(f[key], "*.py")
+	source := func(key string, parts ...string) (file Source) {
+		if f[key] == nil {
+			return file
+		}
+		file = l.file(f[key], "*.py")
 		for _, part := range parts {
 			file.mustDefine(f[key], part, `(?m)^`+part+`\b`, "docs/pytorch-export.md lists what it defines")
 		}

@@ -28,9 +28,12 @@ static struct {
     int (*cuDeviceGetAttribute)(int*, int, int), (*cuModuleLoadData)(void**, const void*), (*cuModuleGetFunction)(void**, void*, const char*);
     int (*cuFuncSetAttribute)(void*, int, int);
     int (*cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+    int (*cuModuleGetGlobal_v2)(void**, size_t*, void*, const char*), (*cuMemcpyDtoDAsync_v2)(void*, void*, size_t, void*);
+    int (*cuStreamIsCapturing)(void*, int*), (*cuEventCreate)(void**, unsigned), (*cuEventRecord)(void*, void*), (*cuStreamWaitEvent)(void*, void*, unsigned);
     /* Of CUDA 12; NULL on older drivers. */
     int (*cuLibraryLoadData)(void**, const void*, void*, void*, unsigned, void*, void*, unsigned);
     int (*cuLibraryGetKernel)(void**, void*, const char*), (*cuKernelGetFunction)(void**, void*), (*cuFuncLoad)(void*);
+    int (*cuLibraryGetGlobal)(void**, size_t*, void*, const char*);
     int (*cuLaunchKernelEx)(const Config*, void*, void**, void**);
 } cuda;
 static const char* no_cuda;
@@ -46,7 +49,8 @@ static void open_cuda(void) {
 #define NEED(name) if (!(FIND(name))) no_cuda = "libcuda.so.1 lacks " #name
     NEED(cuInit); NEED(cuGetErrorString); NEED(cuCtxGetDevice); NEED(cuDeviceGetName); NEED(cuDeviceGetAttribute);
     NEED(cuModuleLoadData); NEED(cuModuleGetFunction); NEED(cuFuncSetAttribute); NEED(cuLaunchKernel);
-    FIND(cuLibraryLoadData); FIND(cuLibraryGetKernel); FIND(cuKernelGetFunction); FIND(cuFuncLoad); FIND(cuLaunchKernelEx);
+    NEED(cuModuleGetGlobal_v2); NEED(cuMemcpyDtoDAsync_v2); NEED(cuStreamIsCapturing); NEED(cuEventCreate); NEED(cuEventRecord); NEED(cuStreamWaitEvent);
+    FIND(cuLibraryGetGlobal); FIND(cuLibraryLoadData); FIND(cuLibraryGetKernel); FIND(cuKernelGetFunction); FIND(cuFuncLoad); FIND(cuLaunchKernelEx);
     if (!no_cuda && cuda.cuInit(0)) no_cuda = "cuInit failed: there is no GPU that can be used";
 }
 
@@ -114,10 +118,13 @@ static void sha256(const unsigned char* data, size_t size, char* text) {
     for (int i = 0; i < 8; i++) sprintf(text + 8 * i, "%08x", h[i]);
 }
 
+/* A file that is loaded, and an event: behind what has read its constant memory. */
+typedef struct { void *library, *done; } Module;
+
 struct autotune_pack {
     const autotune_tables* tables;
     unsigned char** images;         /* a file each, with a zero behind it */
-    void* (*modules)[MOST_GPUS];    /* a file and GPU each */
+    Module (*modules)[MOST_GPUS];   /* a file and GPU each */
     autotune_plan* plans[BUCKETS];  /* lists */
     pthread_mutex_t mutex;
 };
@@ -144,7 +151,7 @@ int autotune_open(const autotune_tables* tables, const char* folder, autotune_pa
     if (!p) return fail(folder, "there is too little memory");
     p->tables = tables;
     p->images = (unsigned char**)calloc((size_t)tables->files + 1, sizeof *p->images);
-    p->modules = (void* (*)[MOST_GPUS])calloc((size_t)tables->files + 1, sizeof *p->modules);
+    p->modules = (Module (*)[MOST_GPUS])calloc((size_t)tables->files + 1, sizeof *p->modules);
     pthread_mutex_init(&p->mutex, NULL);
     for (int i = 0; i < tables->files; i++)
         if (!p->images || !p->modules || read_file(folder, &tables->file[i], &p->images[i])) {
@@ -166,7 +173,10 @@ struct autotune_plan {
     autotune_shape shape[MOST_TENSORS];
     autotune_made made;
     void* function[MOST_STEPS];
-    unsigned char* image; /* a file with the problem's sizes in it; NULL: as packed */
+    unsigned char* image;         /* a file with the problem's sizes in it; NULL: as packed */
+    Module own, *module;          /* own is of that image */
+    int filled;                   /* tensors are copied to constant memory */
+    void* constant[MOST_TENSORS]; /* where each of those is copied to, or NULL */
     char math[32];
 };
 
@@ -196,8 +206,31 @@ static int write_sizes(autotune_pack* p, autotune_plan* plan, int file, int64_t 
     return 0;
 }
 
+static int64_t bytes_of(const autotune_shape* s) {
+    int64_t bytes = s->element_bytes;
+    for (int i = 0; i < s->rank; i++) bytes *= s->extent[i];
+    return bytes;
+}
+
+/* Finds what a tuned kernel has in constant memory. */
+static int find_filled(autotune_plan* plan) {
+    for (int i = 0; i < plan->operation->tensors; i++) {
+        const char* name = plan->operation->symbol[i];
+        size_t room = 0;
+        int64_t bytes = bytes_of(&plan->shape[i]);
+        if (!name || !bytes) continue;
+        int code = cuda.cuLibraryLoadData ? cuda.cuLibraryGetGlobal(&plan->constant[i], &room, plan->module->library, name)
+                                          : cuda.cuModuleGetGlobal_v2(&plan->constant[i], &room, plan->module->library, name);
+        if (check(name, code)) return 1;
+        if (room < (size_t)bytes) return fail(name, "the kernel's constant variable has fewer bytes than the tensor");
+        plan->filled = 1;
+    }
+    return plan->filled && !plan->module->done && check("cuEventCreate", cuda.cuEventCreate(&plan->module->done, 2));
+}
+
 static int load(autotune_pack* p, autotune_plan* plan, int file) {
-    void *own = NULL, *kernel, **module = plan->image ? &own : &p->modules[file][plan->device];
+    plan->module = plan->image ? &plan->own : &p->modules[file][plan->device];
+    void *kernel, **module = &plan->module->library;
     const unsigned char* image = plan->image ? plan->image : p->images[file];
     if (!*module) {
         int code = cuda.cuLibraryLoadData ? cuda.cuLibraryLoadData(module, image, NULL, NULL, 0, NULL, NULL, 0) : cuda.cuModuleLoadData(module, image);
@@ -216,7 +249,7 @@ static int load(autotune_pack* p, autotune_plan* plan, int file) {
         if (s->shared > 0 && check(name, cuda.cuFuncSetAttribute(*function, 8, (int)s->shared))) return 1;
         if (cuda.cuFuncLoad && check(name, cuda.cuFuncLoad(*function))) return 1;
     }
-    return 0;
+    return plan->tuned && find_filled(plan);
 }
 
 typedef struct { char name[256]; int arch, shared; } GPU;
@@ -394,12 +427,34 @@ static int launch(const autotune_plan* plan, int step, void** pointers, void* st
     return check(l->entry, cuda.cuLaunchKernelEx(&config, function, taken, NULL));
 }
 
+static int launch_all(const autotune_plan* plan, void** pointers, void* stream) {
+    for (int i = 0; i < plan->made.steps; i++)
+        if (launch(plan, i, pointers, stream)) return 1;
+    return 0;
+}
+
+/* Copies tensors to constant memory, and launches what reads them: one thread at a time. */
+static int fill(const autotune_plan* plan, void** pointers, void* stream) {
+    static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+    int captured = 0;
+    pthread_mutex_lock(&turn);
+    int failed = check("cuStreamIsCapturing", cuda.cuStreamIsCapturing(stream, &captured));
+    if (!failed && !captured) /* a graph can wait for nothing that is outside of it */
+        failed = check("cuStreamWaitEvent", cuda.cuStreamWaitEvent(stream, plan->module->done, 0));
+    for (int i = 0; !failed && i < plan->operation->tensors; i++)
+        if (plan->constant[i])
+            failed = check("cuMemcpyDtoDAsync", cuda.cuMemcpyDtoDAsync_v2(plan->constant[i], pointers[i], (size_t)bytes_of(&plan->shape[i]), stream));
+    failed = failed || launch_all(plan, pointers, stream);
+    if (!captured) failed = check("cuEventRecord", cuda.cuEventRecord(plan->module->done, stream)) || failed;
+    pthread_mutex_unlock(&turn);
+    return failed;
+}
+
 int autotune_launch(const autotune_plan* plan, void* const* tensors, void* workspace, void* stream) {
     void* pointers[MOST_ARGUMENTS];
     int count = plan->operation->tensors;
     for (int i = 0; i < count; i++) {
-        int64_t bytes = plan->shape[i].element_bytes;
-        for (int j = 0; j < plan->shape[i].rank; j++) bytes *= plan->shape[i].extent[j];
+        int64_t bytes = bytes_of(&plan->shape[i]);
         if (bytes && (!tensors[i] || (uintptr_t)tensors[i] % 16)) return fail(plan->operation->name, "a tensor is null, or not aligned to 16 bytes");
         pointers[i] = bytes ? tensors[i] : NULL;
     }
@@ -410,7 +465,5 @@ int autotune_launch(const autotune_plan* plan, void* const* tensors, void* works
         workspace = (char*)workspace + padded(plan->made.workspace[i]);
     }
     for (int i = 0; i < plan->made.scalars; i++) pointers[count++] = (void*)(uintptr_t)plan->made.workspace[plan->made.workspaces + i];
-    for (int i = 0; i < plan->made.steps; i++)
-        if (launch(plan, i, pointers, stream)) return 1;
-    return 0;
+    return plan->filled ? fill(plan, pointers, stream) : launch_all(plan, pointers, stream);
 }

@@ -15,7 +15,8 @@
  * Functions return 0, or another number where autotune_error() says why, for this thread. All
  * may be called by many threads at once. A plan is for the GPU whose context is current when it
  * is made, as cudaSetDevice and cudaFree(0) make it. A plan has its kernels loaded, so launches
- * of it may be captured; make it before. */
+ * of it may be captured; make it before. A kernel that has tensors in constant memory has one place for
+ * them: its launches wait for each other, also on several streams, but those of graphs do not. */
 #ifndef AUTOTUNE_PACK_H
 #define AUTOTUNE_PACK_H
 
@@ -101,6 +102,7 @@ typedef struct {
     int given, values, math, arch, type, tensors, output, modes; /* counts, and places among values */
     const char* const* mode;
     int (*evaluate)(int64_t* v, autotune_shape* t, char* why, size_t room);
+    const char* const* symbol; /* of each tensor: what tuned kernels have it in in constant memory, or NULL */
 } autotune_operation;
 struct autotune_tables {
     int files, entries, families, generals;

@@ -294,6 +294,11 @@ class Kernels:
         return kernel if "launches" in kernel and lies else None
 
 
+def each(found, change):
+    """An output that is changed, or each of several."""
+    return tuple(map(change, found)) if isinstance(found, tuple) else change(found)
+
+
 class Call(Function):
     """Runs a function of PyTorch's, of tensors as PyTorch has them."""
 
@@ -325,7 +330,7 @@ class Call(Function):
         """The function's output, of tensors as PyTorch takes them."""
         first = tensors[0]
         if self.folds.elements and lies_last(first):  # elements are taken as they lie
-            return self.run(settings, (first.movedim(1, -1),), mode).movedim(-1, 1)
+            return each(self.run(settings, (first.movedim(1, -1),), mode), lambda y: y.movedim(-1, 1))
         tensors, compiles = self.ordered(tensors), is_compiling()
         own_rank = first.dim() == self.folds.ranks[0] or self.operator.order is None
         if own_rank and not compiles and not graded(tensors):
@@ -333,8 +338,8 @@ class Call(Function):
         shapes = [None if t is None else t.shape for t in tensors]
         own, wanted, answer, *_ = (self.folds if compiles else self.remembered)(settings, shapes)
         taken = [t if t is None or t.shape == s else t.reshape(s) for t, s in zip(tensors, wanted)]
-        y = self.kernels.run(own, *taken, mode=mode)
-        return y if answer is None else y.reshape(resolved(answer, y.shape))
+        found = self.kernels.run(own, *taken, mode=mode)
+        return found if answer is None else each(found, lambda y: y.reshape(resolved(answer, y.shape)))
 
     def remembered(self, settings, shapes):
         """What folds gives. It keeps the settings, by whose place in memory they are looked up."""

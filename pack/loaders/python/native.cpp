@@ -48,6 +48,10 @@ struct Driver {
     int (*launch)(const Config*, void*, void**, void**) = nullptr;
     int (*plain)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) = nullptr;
     int (*current)(void*) = nullptr;
+    int (*copy)(uintptr_t, uintptr_t, size_t, void*) = nullptr;
+    int (*capturing)(void*, int*) = nullptr;
+    int (*wait)(void*, void*, unsigned) = nullptr;
+    int (*record)(void*, void*) = nullptr;
     int (*explain)(int, const char**) = nullptr;
 
     Driver() {
@@ -56,6 +60,10 @@ struct Driver {
         find(library, launch, "cuLaunchKernelEx");
         find(library, plain, "cuLaunchKernel");
         find(library, current, "cuCtxSetCurrent");
+        find(library, copy, "cuMemcpyDtoDAsync_v2");
+        find(library, capturing, "cuStreamIsCapturing");
+        find(library, wait, "cuStreamWaitEvent");
+        find(library, record, "cuEventRecord");
         find(library, explain, "cuGetErrorString");
     }
 
@@ -90,6 +98,8 @@ struct Plan {
     std::vector<Output> outputs;
     std::vector<int64_t> workspaces; // their offsets, -1 of one without bytes
     std::vector<int64_t> scalars;    // behind them, as if they were pointers
+    std::vector<int64_t> fills;      // of constant memory: of each a pointer's place, the address and the bytes
+    void* done;                      // an event: behind what has read that memory
     int64_t room;
     std::vector<Step> steps;
 };
@@ -140,6 +150,8 @@ std::shared_ptr<const Plan> read(Reader r, size_t tensors) {
     p->room = r.next();
     p->workspaces = r.list();
     p->scalars = r.list();
+    p->fills = r.list();
+    p->done = reinterpret_cast<void*>(r.next());
     p->steps.resize(static_cast<size_t>(r.next()));
     for (auto& s : p->steps) {
         s.function = reinterpret_cast<void*>(r.next());
@@ -244,6 +256,13 @@ struct Guard {
     }
 };
 
+void succeed(const char* what, int code) {
+    if (code == 0) return;
+    const char* text = nullptr;
+    if (driver().explain) driver().explain(code, &text);
+    throw std::runtime_error(std::string(what) + ": " + (text ? text : "unknown error") + " (" + std::to_string(code) + ")");
+}
+
 void launch(const Plan& plan, const Step& step, std::vector<void*>& pointers, void* stream) {
     std::array<void*, 64> taken;
     size_t n = 0;
@@ -263,10 +282,34 @@ void launch(const Plan& plan, const Step& step, std::vector<void*>& pointers, vo
     };
     int code = once();
     if (code == kInvalidContext && d.current(plan.context) == 0) code = once(); // this thread has called nothing of CUDA's yet
-    if (code == 0) return;
-    const char* text = nullptr;
-    if (d.explain) d.explain(code, &text);
-    throw std::runtime_error(std::string("launch: ") + (text ? text : "unknown error") + " (" + std::to_string(code) + ")");
+    succeed("launch", code);
+}
+
+void launch_all(const Plan& plan, std::vector<void*>& pointers, void* stream) {
+    for (const auto& step : plan.steps) launch(plan, step, pointers, stream);
+}
+
+// Copies tensors to constant memory and launches what reads them: one thread at a time.
+void fill(const Plan& plan, std::vector<void*>& pointers, void* stream) {
+    static std::mutex turn;
+    const std::lock_guard lock(turn);
+    const Driver& d = driver();
+    int captured = 0;
+    succeed("cuCtxSetCurrent", d.current(plan.context));
+    succeed("cuStreamIsCapturing", d.capturing(stream, &captured));
+    if (!captured) succeed("cuStreamWaitEvent", d.wait(stream, plan.done, 0)); // a graph can wait for nothing that is outside of it
+    try {
+        for (size_t i = 0; i < plan.fills.size(); i += 3) {
+            void* from = pointers[static_cast<size_t>(plan.fills[i])];
+            succeed("cuMemcpyDtoDAsync", d.copy(static_cast<uintptr_t>(plan.fills[i + 1]), reinterpret_cast<uintptr_t>(from),
+                                                static_cast<size_t>(plan.fills[i + 2]), stream));
+        }
+        launch_all(plan, pointers, stream);
+    } catch (...) { // other streams wait for what of it is on this one
+        if (!captured) d.record(plan.done, stream);
+        throw;
+    }
+    if (!captured) succeed("cuEventRecord", d.record(plan.done, stream));
 }
 
 using Prepare = int (*)(const int64_t* key, int64_t count);
@@ -364,7 +407,7 @@ void call(size_t index, StableIValue* stack) {
     for (int64_t bits : plan->scalars) pointers.push_back(reinterpret_cast<void*>(bits));
     void* stream;
     CHECKED(aoti_torch_get_current_cuda_stream(device, &stream));
-    for (const auto& step : plan->steps) launch(*plan, step, pointers, stream);
+    (plan->fills.empty() ? launch_all : fill)(*plan, pointers, stream);
     for (size_t i = 0; i < count; i++)
         if (copies[i].handle && o.renewed >> i & 1) CHECKED(aoti_torch_copy_(tensors[i].handle, copies[i].handle, 0));
     for (size_t i = 0; i < outputs.size(); i++) stack[i] = reinterpret_cast<StableIValue>(std::exchange(outputs[i].handle, nullptr));

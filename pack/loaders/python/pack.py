@@ -8,11 +8,12 @@ import json
 import math
 import pathlib
 import struct
+import threading
 import warnings
 
 import torch
 
-SCHEMA = "autotune/pack/1"
+SCHEMAS = "autotune/pack/1", "autotune/pack/2"  # the second has tensors in constant memory
 ROOT = pathlib.Path(__file__).absolute().parents[3]
 
 
@@ -31,8 +32,8 @@ def read(path, most):
 def verified():
     """The manifest and the kernels' binaries. All of them are as they were packed."""
     manifest = dict(json.loads(read("manifest.json", 64 << 20)))
-    if manifest.get("schema") != SCHEMA:
-        raise PackError(f"the pack {ROOT} has the schema {manifest.get('schema')!r} and this loader reads {SCHEMA!r}")
+    if manifest.get("schema") not in SCHEMAS:
+        raise PackError(f"the pack {ROOT} has the schema {manifest.get('schema')!r} and this loader reads {' and '.join(SCHEMAS)}")
     images = {}
     variants = [v for family in manifest.get("families", ()) for v in family["entries"]]
     for kernel in manifest["entries"] + variants + manifest["general"]:
@@ -142,6 +143,8 @@ class Operator:
         self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout" or in_place and i == 0]  # those that kernels also write
         self.places = {t["name"]: i for i, t in enumerate(self.read)}  # of pointers
         self.places.update((t["name"], 0 if in_place else len(self.read) + i) for i, t in enumerate(written))
+        first = written[0]["name"] if written else None  # which general kernels take last
+        self.general_order = [t["name"] for t in sorted(self.tensors, key=lambda t: t["name"] == first)]
         self.teller = next((i for i, t in enumerate(self.read) if t.get("type_by")), 0)  # the tensor whose type is the problem's
         self.word = next((t["type_by"] for t in self.tensors if t.get("type_by")), None)
         self.order = next((t["order_by"] for t in self.tensors if t.get("order_by")), None)
@@ -429,10 +432,16 @@ def target(name):
     return int(digits.rstrip("abcdefghijklmnopqrstuvwxyz")), not digits.isdigit()
 
 
+LOCK = threading.Lock()  # one thread at a time opens files, or fills constant memory and launches what reads it
+
+
 @functools.cache
 def libcuda():
     lib = ctypes.CDLL("libcuda.so.1")
     lib.cuLaunchKernel.argtypes = [ctypes.c_void_p] + [ctypes.c_uint] * 7 + [ctypes.c_void_p] * 3
+    lib.cuMemcpyDtoDAsync_v2.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p]
+    lib.cuStreamIsCapturing.argtypes = lib.cuEventRecord.argtypes = [ctypes.c_void_p] * 2
+    lib.cuStreamWaitEvent.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint]
     lib.launch = getattr(lib, "cuLaunchKernelEx", None)  # of drivers since CUDA 11.8
     if lib.launch:
         lib.launch.argtypes = [ctypes.c_void_p] * 4
@@ -481,9 +490,14 @@ class GPU:
         check("cuDevicePrimaryCtxRetain", libcuda().cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
         check("cuCtxSetCurrent", libcuda().cuCtxSetCurrent(context))
 
-    @functools.cache
     def library(self, file, patch):
-        """A file, or a copy with other bytes at a place: the sizes that a family's kernel reads."""
+        """What opened gives, which is one for all threads: constant memory is that of the kernels."""
+        with LOCK:
+            return self.opened(file, patch)
+
+    @functools.cache
+    def opened(self, file, patch):
+        """A file, or a copy with other bytes at a place: the sizes that a family's kernel reads. Behind it stands an event for its constant memory."""
         self.current()
         at, sizes = patch
         module, image = ctypes.c_void_p(), IMAGES[file]
@@ -494,10 +508,21 @@ class GPU:
             check(f"load {file}", libcuda().cuLibraryLoadData(ctypes.byref(module), image, None, None, 0, None, None, 0))
         else:
             check(f"load {file}", libcuda().cuModuleLoadData(ctypes.byref(module), image))
-        return module, image  # which is there as long as the module
+        done = ctypes.c_void_p()
+        check("cuEventCreate", libcuda().cuEventCreate(ctypes.byref(done), 2))
+        return module, done, image  # which is there as long as the module
+
+    def constant(self, file, patch, name, wanted):
+        """Where a variable in constant memory lies, which must have so many bytes."""
+        cuda, (library, *_), at, room = libcuda(), self.library(file, patch), ctypes.c_uint64(), ctypes.c_size_t()
+        find = cuda.cuLibraryGetGlobal if hasattr(cuda, "cuLibraryLoadData") else cuda.cuModuleGetGlobal_v2
+        check(f"find {name}", find(ctypes.byref(at), ctypes.byref(room), library, name.encode()))
+        if room.value < wanted:
+            raise PackError(f"the pack {ROOT}: the constant variable {name} of {file} has {room.value} bytes, and its tensor takes {wanted}")
+        return at.value
 
     def load(self, file, patch, name, shared):
-        cuda, (library, _), kernel, function = libcuda(), self.library(file, patch), ctypes.c_void_p(), ctypes.c_void_p()
+        cuda, (library, *_), kernel, function = libcuda(), self.library(file, patch), ctypes.c_void_p(), ctypes.c_void_p()
         if hasattr(cuda, "cuLibraryLoadData"):
             check(f"find {name}", cuda.cuLibraryGetKernel(ctypes.byref(kernel), library, name.encode()))
             check(f"find {name}", cuda.cuKernelGetFunction(ctypes.byref(function), kernel))
@@ -573,13 +598,21 @@ class Plan:
             self.room += ceil_div(w["bytes"], 256) * 256
         self.scalars = [s["bits"] for s in scalars]  # behind workspaces, as if they were pointers
         self.count, self.frames = given + len(self.places) + len(scalars), []
+        self.fills, self.done = [], None  # (place, address, bytes) of what is copied to constant memory; what stands behind its readers
+        self.run = self.launch
         if "launches" in self.kernel:
+            of = self.kernel["file"], self.kernel.get("patch", (0, b""))
+            for t in operator.read:
+                count = MANIFEST["types"][t.get("type") or values[operator.word]] * math.prod(operator.shape(t, values)) if t.get("symbol") else 0
+                if count:
+                    self.fills.append((places[t["name"]], self.gpu.constant(*of, t["symbol"], count), count))
+                    self.done, self.run = self.gpu.library(*of)[1], self.fill
             self.steps = [Step(self.gpu, self.kernel, l, [places[name] for name in l["arguments"]]) for l in self.kernel["launches"]]
             return
         elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
         launch = {"entry": self.kernel["entry"], "grid": (min(ceil_div(elements, 256), 1 << 20), 1, 1), "block": (256, 1, 1), "shared_bytes": 0}
         sizes = [bits(v) if isinstance(v, float) else int(v) for v in map(values.get, self.kernel["sizes"])] + [elements]
-        self.steps = [Step(self.gpu, self.kernel, launch, [places[name] for name in operator.places], sizes)]
+        self.steps = [Step(self.gpu, self.kernel, launch, [places[name] for name in operator.general_order], sizes)]
 
     def numbers(self, number):
         """All of it, as the library over PyTorch's stable ABI reads it. A function gives the number of a type."""
@@ -588,9 +621,27 @@ class Plan:
         kinds = [n for kind, last in zip(self.types, self.lasts) for n in (number(kind), int(last))]
         outputs = [n for shape, kind, strides in self.outputs for n in (number(kind), int(strides is not None), len(shape), *shape)]
         head = [self.gpu.context.value or 0, *kinds, len(self.outputs), *outputs]
-        return [*head, self.room, len(places), *places, len(self.scalars), *self.scalars, len(self.steps), *steps]
+        fills = [n for fill in self.fills for n in fill]
+        behind = [len(self.scalars), *self.scalars, len(fills), *fills, self.done.value if self.done else 0]
+        return [*head, self.room, len(places), *places, *behind, len(self.steps), *steps]
 
-    def run(self, pointers, stream):
+    def fill(self, pointers, stream):
+        """Copies tensors to constant memory, and launches what reads them."""
+        cuda, captured = libcuda(), ctypes.c_int()
+        check("cuCtxSetCurrent", cuda.cuCtxSetCurrent(self.gpu.context))
+        with LOCK:
+            check("cuStreamIsCapturing", cuda.cuStreamIsCapturing(stream, ctypes.byref(captured)))
+            if not captured.value:  # a graph can wait for nothing that is outside of it
+                check("cuStreamWaitEvent", cuda.cuStreamWaitEvent(stream, self.done, 0))
+            try:
+                for place, address, count in self.fills:
+                    check("cuMemcpyDtoDAsync", cuda.cuMemcpyDtoDAsync_v2(address, pointers[place], count, stream))
+                self.launch(pointers, stream)
+            finally:
+                if not captured.value:
+                    check("cuEventRecord", cuda.cuEventRecord(self.done, stream))
+
+    def launch(self, pointers, stream):
         """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces, and then the scalars."""
         try:
             frame = self.frames.pop()

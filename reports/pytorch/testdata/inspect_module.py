@@ -19,10 +19,11 @@ def complaint(module, arguments, inputs):
     """What a call answers: the launch that it makes, or its complaint."""
     cpp_extension.launches.clear()
     try:
-        output = module.ModelNew(*arguments)(*inputs)
+        model, before = module.ModelNew(*arguments), torch.Tensor.made
+        output = model(*inputs)
     except Exception as e:
         return {"error": f"{type(e).__name__}: {e}"}
-    return {**(cpp_extension.launches or [{}])[-1], "returned": list(output.shape)}
+    return {**(cpp_extension.launches or [{}])[-1], "returned": list(output.shape), "made": torch.Tensor.made - before}
 
 
 def describe(path, calls):
