@@ -312,7 +312,7 @@ var problems = map[string][]string{
 	"conv1d": {
 		"2x6x131 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 bias=true normal",
 		"1x40x300 c_out=200 kernel=2 stride=2 bias=true uniform01",
-		"2x70x90 c_out=130 kernel=7 padding=3 negative",
+		"1x70x90 c_out=130 kernel=7 padding=3 negative",
 		"2x40x60 c_out=70 kernel=1 bias=true normal",
 		"2x36x600 c_out=70 kernel=3 padding=40 dilation=50 bias=true normal", // input that a tensor map may have
 		"2x2x680 c_out=130 kernel=10 stride=5 padding=3 bias=true normal",    // and of few channels
@@ -347,9 +347,9 @@ var problems = map[string][]string{
 	"batch_norm": {
 		"3x5x37 training=true normal",
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
-		"3x5x72 special",
+		"1x1x448500 training=true normal", // a row that misses room in all shared memory
 		"4x3x16392 training=true type=bf16 normal",
-		"1x1x7400000 training=true normal", // a row that misses room in all shared memory
+		"3x5x72 special",
 	},
 	"triplet_margin_loss": {
 		"5x1003 normal", // no two rows begin alike
@@ -405,11 +405,11 @@ var problems = map[string][]string{
 	},
 	"matmul": {
 		"2x70x33x90 bias=true normal",
-		"1x130x200x301 transpose_a=true negative",
+		"1x70x200x301 transpose_a=true negative",
 		"1x79x1030x151 transpose_a=true transpose_b=true bias=true activation=silu(x) uniform01", // splits of an odd number of outputs
 		"1x9x1028x8 transpose_b=true activation=tanh(x) negative",
-		"1x300x129x600 activation=elu(x,0.5) normal",
-		"2x70x1032x92 bias=true activation=leaky_relu(x,0.2) negative", // factors that tensor maps may have
+		"1x140x129x296 activation=elu(x,0.5) normal",
+		"1x70x1032x92 bias=true activation=leaky_relu(x,0.2) negative", // factors that tensor maps may have
 		"1x140x72x300 transpose_b=true normal",
 		"1x132x136x90 transpose_a=true transpose_b=true bias=true negative",
 		"3x70x1032x92 broadcast_a=true bias=true normal",
@@ -417,7 +417,7 @@ var problems = map[string][]string{
 		"1x10x16390x12 transpose_a=true normal", // lines that are packed in stretches
 		"3x9x65x5 broadcast_a=true transpose_b=true normal",
 		"2x70x512x90 transpose_a=true type=bf16 normal",
-		"1x250x520x520 type=f16 bias=true activation=gelu(x) negative", // factors that tensor maps may have, in all four ways to lie
+		"1x138x520x264 type=f16 bias=true activation=gelu(x) negative", // factors that tensor maps may have, in all four ways to lie
 		"3x72x520x136 transpose_a=true transpose_b=true type=bf16 broadcast_a=true normal",
 		"1x140x264x301 transpose_b=true type=f16 normal",
 		"1x72x2056x136 transpose_a=true type=bf16 bias=true normal",
@@ -425,10 +425,10 @@ var problems = map[string][]string{
 		"2x6x1042x100 transpose_a=true bias=true normal", // few rows, in all four ways to lie
 		"1x70x1037x13 transpose_b=true bias=true negative",
 		"1x21x1034x132 type=bf16 transpose_b=true normal",
-		"1x1x576x8600 type=bf16 transpose_b=true normal", // as many lines for each block as a stream's passes take
+		"1x1x576x528 type=bf16 transpose_b=true normal", // as many lines for each block as a stream's passes take
 		"2x100x2060x6 type=f16 bias=true negative",
+		"4x2x576x148 type=bf16 transpose_b=true bias=true activation=silu(x) normal", // few rows of many products: long shares of the wide factor
 		"1x64x1100x74 type=bf16 transpose_a=true bias=true activation=gelu_tanh(x) normal",
-		"66x2x576x148 type=bf16 transpose_b=true bias=true activation=silu(x) normal", // few rows of many products: long shares of the wide factor
 		"1x70x576x12 type=f16 transpose_b=true special",
 		"1x5x320x90 transpose_b=true bias=true normal",
 		"2x130x150x140 triangular_a=1 triangular_b=1 triangular_output=1 activation=sigmoid(x) normal", // triangles
@@ -465,11 +465,11 @@ var problems = map[string][]string{
 		"1x4112x4x10 c_out=70 kernel=1 groups=2 type=bf16 bias=true normal",
 		"2x6x12x15 c_out=10 kernel=2x3 stride=2 padding=1 groups=2 type=f16 bias=true normal",
 		"1x6x15x21 c_out=9 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 groups=3 layout=nhwc bias=true normal",
-		"17x72x5x10 c_out=90 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true negative", // boxes of images
+		"9x72x5x10 c_out=90 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true negative", // boxes of images
 		"1x72x6x47 c_out=140 kernel=3x6 padding=1 layout=nhwc normal",                        // of one, and many stages
 		"1x72x9x46 c_out=130 kernel=3 dilation=1x2 padding=1 type=bf16 layout=nhwc bias=true normal",
 		"1x136x4x9 c_out=40 kernel=3x4 padding=1 type=f16 layout=nhwc normal", // sums in sixteen parts
-		"17x264x3x17 c_out=70 kernel=1 type=f16 layout=nhwc normal",
+		"9x264x3x17 c_out=70 kernel=1 type=f16 layout=nhwc normal",
 		"2x3x29x21 c_out=69 kernel=7 stride=2 padding=3 type=bf16 layout=nhwc bias=true normal", // odd channels
 	},
 }
@@ -569,6 +569,10 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	}
 	for n, text := range problemsOf(o) {
 		serving := map[string][]serves{}
+		limits := limits
+		if n%2 == 1 { // persistent blocks have several tiles
+			limits.SMs = 8
+		}
 		for _, mode := range o.MathModes {
 			if strings.Contains(text, " type=") && mode != "fp32" {
 				continue // products of 16 bits are exact
@@ -656,7 +660,7 @@ func withChoicesFirst(checks []check) (order []int) {
 
 // smaller are the limits of GPUs without warpgroup products, in turn.
 func smaller(limits operator.Limits, n int) operator.Limits {
-	limits.Arch, limits.Target, limits.SMs, limits.MaxSharedPerBlock = 80, "sm_80", 108, 163<<10
+	limits.Arch, limits.Target, limits.SMs, limits.MaxSharedPerBlock = 80, "sm_80", 6, 163<<10
 	if n%2 == 1 {
 		limits.Arch, limits.Target, limits.SMs, limits.MaxSharedPerBlock = 89, "sm_89", 128, 99<<10
 	}
