@@ -16,16 +16,19 @@ import (
 type Vectors struct {
 	Operator string
 	Torch    string
-	Cases    []struct {
-		Name       string
-		Shape      []int64
-		Parameters map[string]string
-		Math       string
-		Inputs     map[string]Floats
-		Output     struct {
-			Shape []int64
-			Data  Floats
-		}
+	Cases    []Case
+}
+
+// Case is a problem with its tensors.
+type Case struct {
+	Name       string
+	Shape      []int64
+	Parameters map[string]string
+	Math       string
+	Inputs     map[string]Floats
+	Output     struct {
+		Shape []int64
+		Data  Floats
 	}
 }
 

@@ -66,39 +66,55 @@ func inFull(t *testing.T) {
 	}
 }
 
-func TestReferencesMatchPyTorch(t *testing.T) {
-	inFull(t)
+// answer is what PyTorch answers to a problem, and the reference that is to answer the same.
+type answer struct {
+	torchvectors.Case
+	problem *operator.Problem
+	kernel  operator.Kernel
+	binary  *compile.Binary
+}
+
+// answers are those of operators, each with more parameters. References of all operators are compiled together.
+func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, more map[string]string) (all []answer) {
+	t.Helper()
+	var kernels []operator.Kernel
 	for _, name := range operator.OperatorNames() {
 		o, err := operator.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := readVectors(t, name)
-		d := openEmulator(t)
-		t.Run(name, func(t *testing.T) {
-			bound := make([]*operator.Problem, len(v.Cases))
-			kernels := make([]operator.Kernel, len(v.Cases))
-			for i, c := range v.Cases {
-				p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, d.Info().Limits)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if kernels[i], err = p.Reference(); err != nil {
-					t.Fatal(err)
-				}
-				bound[i] = p
+		if !of(o) {
+			continue
+		}
+		for _, c := range readVectors(t, name).Cases {
+			maps.Copy(c.Parameters, more)
+			p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, d.Info().Limits)
+			if err != nil {
+				t.Fatal(err)
 			}
-			binaries := compileTogether(t, d, kernels, referencesAtATime)
-			for i, c := range v.Cases {
-				t.Run(c.Name+" "+c.Math, func(t *testing.T) {
-					t.Parallel()
-					p, k := bound[i], kernels[i]
-					if got := p.Output().Shape; fmt.Sprint(got) != fmt.Sprint(c.Output.Shape) {
-						t.Fatalf("%s: the output has the shape %v, PyTorch's has %v", p, got, c.Output.Shape)
-					}
-					compareWithPyTorch(t, k.Launches[0].Entry, runKernel(t, d, p, k, binaries[i], c.Inputs), c.Output.Data)
-				})
+			k, err := p.Reference()
+			if err != nil {
+				t.Fatal(err)
 			}
+			all, kernels = append(all, answer{c, p, k, nil}), append(kernels, k)
+		}
+	}
+	for i, b := range compileTogether(t, d, kernels, referencesAtATime) {
+		all[i].binary = b
+	}
+	return all
+}
+
+func TestReferencesMatchPyTorch(t *testing.T) {
+	inFull(t)
+	d := openEmulator(t)
+	for _, a := range answers(t, d, func(*operator.Operator) bool { return true }, nil) {
+		t.Run(fmt.Sprint(a.problem.Operator.Name, " ", a.Name, " ", a.Math), func(t *testing.T) {
+			t.Parallel()
+			if got := a.problem.Output().Shape; fmt.Sprint(got) != fmt.Sprint(a.Output.Shape) {
+				t.Fatalf("%s: the output has the shape %v, PyTorch's has %v", a.problem, got, a.Output.Shape)
+			}
+			compareWithPyTorch(t, a.kernel.Launches[0].Entry, runKernel(t, d, a.problem, a.kernel, a.binary, a.Inputs), a.Output.Data)
 		})
 	}
 }
@@ -106,42 +122,16 @@ func TestReferencesMatchPyTorch(t *testing.T) {
 // Of images that lie channels-last, references make what PyTorch makes of the same images.
 func TestReferencesKnowLayouts(t *testing.T) {
 	inFull(t)
-	for _, name := range operator.OperatorNames() {
-		o, err := operator.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(o.Orders()) == 0 {
-			continue
-		}
-		d := openEmulator(t)
-		t.Run(name, func(t *testing.T) {
-			var bound []*operator.Problem
-			var kernels []operator.Kernel
-			cases := readVectors(t, name).Cases
-			for _, c := range cases {
-				c.Parameters["layout"] = "nhwc"
-				p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, d.Info().Limits)
-				if err != nil {
-					t.Fatal(err)
-				}
-				k, err := p.Reference()
-				if err != nil {
-					t.Fatal(err)
-				}
-				bound, kernels = append(bound, p), append(kernels, k)
+	d := openEmulator(t)
+	ordered := func(o *operator.Operator) bool { return len(o.Orders()) > 0 }
+	for _, a := range answers(t, d, ordered, map[string]string{"layout": "nhwc"}) {
+		inputs := map[string]torchvectors.Floats{}
+		for _, tensor := range a.problem.Arguments {
+			if tensor.Role.Filled() {
+				inputs[tensor.Name] = laid(tensor, a.Inputs[tensor.Name])
 			}
-			for i, b := range compileTogether(t, d, kernels, referencesAtATime) {
-				c, p := cases[i], bound[i]
-				inputs := map[string]torchvectors.Floats{}
-				for _, a := range p.Arguments {
-					if a.Role.Filled() {
-						inputs[a.Name] = laid(a, c.Inputs[a.Name])
-					}
-				}
-				compareWithPyTorch(t, p.String(), runKernel(t, d, p, kernels[i], b, inputs), laid(p.Output(), c.Output.Data))
-			}
-		})
+		}
+		compareWithPyTorch(t, a.problem.String(), runKernel(t, d, a.problem, a.kernel, a.binary, inputs), laid(a.problem.Output(), a.Output.Data))
 	}
 }
 
@@ -466,7 +456,7 @@ var problems = map[string][]string{
 		"2x6x12x15 c_out=10 kernel=2x3 stride=2 padding=1 groups=2 type=f16 bias=true normal",
 		"1x6x15x21 c_out=9 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 groups=3 layout=nhwc bias=true normal",
 		"9x72x5x10 c_out=90 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true negative", // boxes of images
-		"1x72x6x47 c_out=140 kernel=3x6 padding=1 layout=nhwc normal",                        // of one, and many stages
+		"1x72x6x47 c_out=140 kernel=3x6 padding=1 layout=nhwc normal",                       // of one, and many stages
 		"1x72x9x46 c_out=130 kernel=3 dilation=1x2 padding=1 type=bf16 layout=nhwc bias=true normal",
 		"1x136x4x9 c_out=40 kernel=3x4 padding=1 type=f16 layout=nhwc normal", // sums in sixteen parts
 		"9x264x3x17 c_out=70 kernel=1 type=f16 layout=nhwc normal",
