@@ -206,7 +206,7 @@ func TestWriteRefusesWhatLoadWould(t *testing.T) {
 }
 
 // Files of other writers may have more digits, other time zones and tunables in another order than
-// ours. What is written of them is read, and written again byte for byte.
+// ours. Each is written, read, and written again byte for byte.
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(f, recorded(oneOfEach()), false))
 	f.Add(encoded(f, recorded(oneOfEach()), true))
