@@ -91,7 +91,7 @@ func newFigure(bodyHeight vg.Length, title string, lines ...string) figure {
 	small := typeface(9.5, false, faint)
 	var wrapped []string
 	for _, line := range lines {
-		wrapped = append(wrapped, wrap(line, small, width, 2)...)
+		wrapped = append(wrapped, wrap(line, small, width)...)
 	}
 	const titleHeight, lineHeight = vg.Length(24), vg.Length(14.5)
 	heading := titleHeight + lineHeight*vg.Length(len(wrapped)) + vg.Points(12)
@@ -116,11 +116,11 @@ func (f figure) writePNG(w io.Writer) error {
 	return err
 }
 
-// wrap breaks text between words into at most that many lines.
-func wrap(s string, style text.Style, width vg.Length, most int) []string {
+// wrap breaks text between words into at most two lines.
+func wrap(s string, style text.Style, width vg.Length) []string {
 	lines := wrapped(strings.Fields(s), func(line string) bool { return style.Width(line) <= width })
-	if len(lines) > most {
-		lines = append(lines[:most-1], strings.Join(lines[most-1:], " "))
+	if len(lines) > 2 {
+		lines = []string{lines[0], strings.Join(lines[1:], " ")}
 	}
 	for i := range lines {
 		lines[i] = ellipsis(lines[i], style, width)

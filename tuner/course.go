@@ -52,12 +52,11 @@ func (c *course) next() (id int64, ok bool, err error) {
 		return 0, false, nil
 	}
 	for {
-		ids := c.strategy.Ask(1)
-		if len(ids) == 0 {
+		if id, ok = c.strategy.Ask(); !ok {
 			return c.takeOver()
 		}
-		if ok, err = c.take(ids[0]); ok || err != nil {
-			return ids[0], ok, err
+		if ok, err = c.take(id); ok || err != nil {
+			return id, ok, err
 		}
 	}
 }

@@ -41,11 +41,11 @@ func foreign(d device.Device, whole *space.Space) []string {
 	return []string{fmt.Sprintf("the problem's space of today lacks %d of the %d recorded configurations: they cannot be replayed; record the search again", len(gone), len(list))}
 }
 
-func (r *recorded) Ask(n int) []int64 {
-	n = min(n, len(r.left))
-	ids := r.left[:n]
-	r.left = r.left[n:]
-	return ids
+func (r *recorded) Ask() (id int64, ok bool) {
+	if ok = len(r.left) > 0; ok {
+		id, r.left = r.left[0], r.left[1:]
+	}
+	return id, ok
 }
 
 func (r *recorded) Tell(int64, strategy.Outcome) {}

@@ -44,7 +44,7 @@ func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 	go func() {
 		defer close(n.compiled)
 		if !s.Problem.Operator.Answers.Fixed() { // else that gate is left out
-			for _, p := range Neighbours(ctx, s.Problem, c) {
+			for _, p := range neighbours(ctx, s.Problem, c) {
 				n.found = append(n.found, neighbour{problem: p})
 			}
 		}
@@ -58,10 +58,10 @@ func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 	return n
 }
 
-// Neighbours are ragged problems near one whose spaces have the configuration, too: those
+// neighbours are ragged problems near one whose spaces have the configuration, too: those
 // without any alignment first, then those that are as near as the template's constraints
 // allow. None, where it serves no problem beside.
-func Neighbours(ctx context.Context, p *operator.Problem, c space.Configuration) []*operator.Problem {
+func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration) []*operator.Problem {
 	request := p.Record().Request()
 	shape := request.Shape
 	var found []*operator.Problem

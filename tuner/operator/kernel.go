@@ -82,8 +82,8 @@ func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 	return k, err
 }
 
-// ReferenceBlock is the threads in a block of a reference kernel.
-const ReferenceBlock = 256
+// referenceBlock is the threads in a block of a reference kernel.
+const referenceBlock = 256
 
 // Reference is the operator's reference kernel: one thread an output element; or the
 // default of the template that it names.
@@ -98,11 +98,11 @@ func (p *Problem) Reference() (Kernel, error) {
 		}
 		return k, nil
 	}
-	blocks := (p.Output().Elements + ReferenceBlock - 1) / ReferenceBlock
+	blocks := (p.Output().Elements + referenceBlock - 1) / referenceBlock
 	if blocks > 1<<31-1 {
 		return Kernel{}, p.Operator.refusal("", "%s has %d output elements, too many for one launch of the reference", p, p.Output().Elements)
 	}
-	launch := Launch{Entry: p.Operator.referenceEntry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
+	launch := Launch{Entry: p.Operator.referenceEntry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{referenceBlock, 1, 1}}
 	return p.kernel("reference", p.Operator.Reference, p.withNeighbours("reference", p.Operator.Reference, nil), Launches{launch}), nil
 }
 

@@ -197,7 +197,7 @@ func WriteKernelTuner(w io.Writer, p *operator.Problem, t *operator.Template, de
 		}
 	}
 	var file jsonobject.Writer
-	file.Add("schema_version", SchemaVersion)
+	file.Add("schema_version", schemaVersion)
 	file.Add("device_name", device)
 	file.Add("kernel_name", t.Launches[0].Entry.Text)
 	file.Add("problem_size", p.Shape)

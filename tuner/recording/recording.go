@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// SchemaVersion is the version of T4 that recordings are written in.
-	SchemaVersion = "1.0.0"
+	// schemaVersion is the version of T4 that recordings are written in.
+	schemaVersion = "1.0.0"
 	// Format names our additions to T4 and their version.
 	Format = "autotune/recording/1"
 	// TimeUnit is the unit of every time in a recording.

@@ -70,7 +70,7 @@ func marshal(m Metadata, results []result) ([]byte, error) {
 		}
 	}
 	return fmt.Appendf(nil, "{\"schema_version\":%q,\n\"metadata\":%s,\n\"results\":[\n%s\n]}\n",
-		SchemaVersion, metadata, bytes.Join(lines, []byte(",\n"))), nil
+		schemaVersion, metadata, bytes.Join(lines, []byte(",\n"))), nil
 }
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{16,64}$`)

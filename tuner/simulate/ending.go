@@ -21,8 +21,8 @@ const (
 	endingBudget = 400 // outcomes at which a run is given up, unless told otherwise
 )
 
-// AsRecorded is the name of the walk of the recorded search itself.
-const AsRecorded = "as recorded"
+// asRecorded is the name of the walk of the recorded search itself.
+const asRecorded = "as recorded"
 
 // EndingReport says when searches end by themselves, and what they then miss.
 type EndingReport struct {
@@ -101,7 +101,7 @@ func Endings(ctx context.Context, recordings []*Recording, o Options) (*EndingRe
 			})
 		}
 		if whole != nil {
-			start(Ending{Recording: r.Name, Strategy: AsRecorded, Configurations: whole.Len()}, 1, func(seed uint64) (ending, error) {
+			start(Ending{Recording: r.Name, Strategy: asRecorded, Configurations: whole.Len()}, 1, func(seed uint64) (ending, error) {
 				return endingOf(playing, whole, slices.Values(walk), floorMS, best, o.Budget, seed), nil
 			})
 		}
@@ -144,8 +144,8 @@ func (e *Ending) count() {
 // asked are the outcomes of what a strategy asks for.
 func (r *Recording) asked(s strategy.Strategy) iter.Seq[strategy.Seen] {
 	return func(yield func(strategy.Seen) bool) {
-		for ids := s.Ask(1); len(ids) > 0; ids = s.Ask(1) {
-			seen := strategy.Seen{ID: ids[0], Outcome: r.Rows[ids[0]].outcome()}
+		for id, ok := s.Ask(); ok; id, ok = s.Ask() {
+			seen := strategy.Seen{ID: id, Outcome: r.Rows[id].outcome()}
 			if s.Tell(seen.ID, seen.Outcome); !yield(seen) {
 				return
 			}

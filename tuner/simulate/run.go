@@ -41,13 +41,14 @@ func (g *game) play(ctx context.Context, s strategy.Strategy, budget int, c crew
 	clock, best, asked, left := 0.0, int32(-1), 0, true
 	for ctx.Err() == nil && clock*float64(c.devices) <= g.untilMS {
 		for left && len(waiting)+len(running) < c.devices*(1+c.ahead) {
-			if left = budget == 0 || asked < budget; !left {
-				break
+			var id int64
+			if left = budget == 0 || asked < budget; left {
+				id, left = s.Ask()
 			}
-			ids := s.Ask(1)
-			left = len(ids) > 0
-			waiting = append(waiting, ids...)
-			asked += len(ids)
+			if left {
+				waiting = append(waiting, id)
+				asked++
+			}
 		}
 		for len(waiting) > 0 && len(running) < c.devices {
 			e := evaluation{clock + g.Rows[waiting[0]].CostMS, waiting[0]}

@@ -52,7 +52,7 @@ func Repair(ctx context.Context, path, to string) (tally Tally, issues []Issue, 
 
 // openDamaged opens a file to read, as much of it as it takes.
 func openDamaged(ctx context.Context, path string) (opened, error) {
-	s := &Store{path: path, options: Options{Wait: DefaultWait, ReadOnly: true}, damagedList: true}
+	s := &Store{path: path, options: Options{Wait: defaultWait, ReadOnly: true}, damagedList: true}
 	return s.openWaiting(ctx, true)
 }
 

@@ -48,17 +48,17 @@ import (
 // reads as it is; the first write raises it.
 const schemaVersion = 2
 
-// DefaultWait is how long a transaction waits for other processes when Options
+// defaultWait is how long a transaction waits for other processes when Options
 // says nothing else. Others hold the file for milliseconds; an autotune of version
 // 0.1 holds it for as long as it searches.
-const DefaultWait = 10 * time.Second
+const defaultWait = 10 * time.Second
 
 // lockPoll is how often a waiting transaction tries again.
 const lockPoll = 5 * time.Millisecond
 
 // Options adjust Open; the zero value is right for a search.
 type Options struct {
-	Wait     time.Duration // for other processes to let the file go; 0: DefaultWait, negative: not at all
+	Wait     time.Duration // for other processes to let the file go; 0: ten seconds, negative: not at all
 	ReadOnly bool          // the file must exist
 }
 
@@ -83,7 +83,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
 	}
-	opt.Wait = cmp.Or(opt.Wait, DefaultWait)
+	opt.Wait = cmp.Or(opt.Wait, defaultWait)
 	s := &Store{path: path, options: opt, claims: claims{path: path + ".claims"}}
 	if err := s.recognise(ctx); err != nil {
 		return nil, err

@@ -145,7 +145,7 @@ func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trial
 	if !r.Trials {
 		return nil
 	}
-	w.Trials, err = Current(ctx, p, trials)
+	w.Trials, err = current(ctx, p, trials)
 	if err == nil && slices.ContainsFunc(w.Trials, func(t trial.Trial) bool { return t.KernelDigest == "" }) {
 		w.Notices = append(w.Notices, "the recording does not tell which kernels its times are of: they need not be the operator's as it is today")
 	}
@@ -328,10 +328,10 @@ func (w Kept) Trials(s *store.Store) ([]trial.Trial, error) {
 	return trials, nil
 }
 
-// Current lists those of a problem's trials, remembered or recorded, whose
+// current lists those of a problem's trials, remembered or recorded, whose
 // kernels and launches are today what they were then. Those of other tools do not tell
 // their kernels, and all count. The problem must be bound with the limits of their device.
-func Current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
+func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
 	sp, err := p.Whole().Space(ctx)
 	if err != nil {
 		return nil, err
@@ -376,7 +376,7 @@ func Imported(ctx context.Context, r *recording.Recording, op *operator.Operator
 		return id, nil, err
 	}
 	told := slices.DeleteFunc(slices.Clone(r.Trials), func(t trial.Trial) bool { return t.KernelDigest == "" })
-	trials, err := Current(ctx, p, told)
+	trials, err := current(ctx, p, told)
 	if err != nil {
 		return id, nil, err
 	}

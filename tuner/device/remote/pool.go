@@ -157,12 +157,12 @@ func (p *Pool) wake() {
 	p.changed = make(chan struct{})
 }
 
-// Deliveries is how often a job is begun at most. A job that outlived so many workers
+// deliveries is how often a job is begun at most. A job that outlived so many workers
 // has crashed them.
-const Deliveries = 2
+const deliveries = 2
 
 // ErrDeadly is of a job that ended every worker that began it.
-var ErrDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of any more", Deliveries)
+var ErrDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of any more", deliveries)
 
 // Do has a worker do a job: any, or only that one. Where a worker ends, another does it.
 func (p *Pool) Do(ctx context.Context, only string, j Job) (r Response, err error) {
@@ -170,7 +170,7 @@ func (p *Pool) Do(ctx context.Context, only string, j Job) (r Response, err erro
 	if j.Kind == Compile {
 		l = onCompilers
 	}
-	for ended := 0; ended < Deliveries; {
+	for ended := 0; ended < deliveries; {
 		c, err := p.take(ctx, only, l)
 		if err != nil {
 			return r, err
