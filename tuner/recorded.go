@@ -18,7 +18,7 @@ type recorded struct{ left []int64 }
 func newRecorded(s *space.Space, list []space.Configuration) *recorded {
 	r := &recorded{}
 	for _, c := range list {
-		// What this space does not hold cannot be asked for.
+		// A configuration that the space does not have cannot be proposed.
 		if id, ok := s.Index(c); ok {
 			r.left = append(r.left, id)
 		}
@@ -26,8 +26,8 @@ func newRecorded(s *space.Space, list []space.Configuration) *recorded {
 	return r
 }
 
-// foreign warns of what a recording holds and the problem's whole space does not:
-// it cannot be replayed.
+// foreign warns of recorded configurations that the problem's whole space does not have: they
+// cannot be replayed.
 func foreign(d device.Device, whole *space.Space) []string {
 	r, ok := d.(device.Recorded)
 	if !ok {
