@@ -60,7 +60,7 @@ func typeface(size float64, bold bool, c color.Color) text.Style {
 // escape in a name must not change a plot's look.
 type harmless struct{ text.Handler }
 
-// oneLine keeps a blank, by which plots measure the gaps beside their labels.
+// oneLine keeps a lone blank, since plots measure it for the gaps beside their labels.
 func oneLine(s string) string {
 	if s == " " {
 		return s
@@ -176,8 +176,8 @@ func bars(lengths []float64, width, offset vg.Length, c color.Color) *plotter.Ba
 	return &plotter.BarChart{Values: upwards, Width: width, Offset: offset, Color: c, XMin: float64(1 - len(lengths)), Horizontal: true}
 }
 
-// beside is where the text of a bar goes that ends here: behind a line that it
-// would cross. All are places on an axis from 0 to span.
+// beside is where the text of a bar that ends at x begins: behind a line that it would cross. All
+// are places on an axis from 0 to span.
 func beside(end, line, span float64) float64 {
 	if end < line && line-end < span/4 {
 		return line
@@ -229,7 +229,7 @@ func newLegend() plot.Legend {
 	return l
 }
 
-// manyTimes is the ratio beyond which a linear axis no longer shows the small.
+// manyTimes is the ratio beyond which small values cannot be seen on a linear axis.
 const manyTimes = 10
 
 // scale places the numbers of an axis, linearly or by their logarithm. Its low

@@ -141,7 +141,7 @@ func (s *session) notice(of trial.Trial) string {
 		last := len(names) - 1
 		what = "the kernels " + strings.Join(names[:last], ", ") + " and " + names[last] + " were"
 	}
-	return fmt.Sprintf("%s edited since the recording: its times, %s, are of the older source", what, s.device.recording.Metadata.Origin())
+	return fmt.Sprintf("%s edited since the %s: its times are of the older source", what, s.device.recording.Metadata.Origin())
 }
 
 var errRecorded = errors.New("a recording launches nothing")
