@@ -43,7 +43,7 @@ func (e Explanation) limit() string {
 	case e.CopyShare <= 0 && e.GFLOPS <= 0:
 		return ""
 	case e.CopyShare <= 0:
-		return fmt.Sprintf("It computes %.4g GFLOP/s; how fast a copy is here was not measured.", e.GFLOPS)
+		return fmt.Sprintf("It computes %.4g GFLOP/s; the copy bandwidth was not measured.", e.GFLOPS)
 	case e.CopyShare >= 0.98:
 		return reached + ": memory is its limit, and little is left to gain."
 	case e.CopyShare >= memoryBound:

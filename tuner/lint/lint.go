@@ -198,7 +198,7 @@ func (l looker) idle(ctx context.Context, d space.Configuration, base made) ([]F
 			}
 		}
 		if tried > 0 && !works {
-			found = append(found, Finding{d.Template, fmt.Sprintf("`%s` is without effect beside the default: other values make the same code and launch on %s", tunable.Name, l.arch), false})
+			found = append(found, Finding{d.Template, fmt.Sprintf("`%s` has no effect while the others have their defaults: all its values make the same code and launch on %s", tunable.Name, l.arch), false})
 		}
 	}
 	return found, nil

@@ -147,7 +147,7 @@ func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trial
 	}
 	w.Trials, err = current(ctx, p, trials)
 	if err == nil && slices.ContainsFunc(w.Trials, func(t trial.Trial) bool { return t.KernelDigest == "" }) {
-		w.Notices = append(w.Notices, "the recording does not tell which kernels its times are of: they need not be the operator's as it is today")
+		w.Notices = append(w.Notices, "the recording does not tell which kernels its times are of: they may not be the operator's of today")
 	}
 	if gone := len(trials) - len(w.Trials); err == nil && gone > 0 {
 		w.Notices = append(w.Notices, fmt.Sprintf("left out %s of kernels that were edited since, or are not valid any more", output.Count(gone, "trial")))

@@ -100,7 +100,7 @@ func complaint(text string, err error) string {
 			said = line
 		}
 	}
-	return "ncu saw none of the kernels; the last that it said: " + said
+	return "ncu saw none of the kernels; its last line: " + said
 }
 
 // readCounters reads the table that ncu writes among other words.

@@ -122,7 +122,7 @@ func (s *session) notice(of trial.Trial) string {
 	}
 	if of.Template == "" {
 		s.told = append(s.told, "")
-		return "the recording does not tell which kernels its times are of: they need not be the operator's as it is today"
+		return "the recording does not tell which kernels its times are of: they may not be the operator's of today"
 	}
 	names := []string{of.Template}
 	seen := slices.Concat(s.told, names)
