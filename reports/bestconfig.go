@@ -40,9 +40,9 @@ import (
 // change it; a field that goes or changes its meaning does.
 const Schema = "autotune/best-config/1"
 
-// BestConfig is the document that a search leaves behind: the winner and the
-// evidence for it. docs/best-config.md describes every field. Of the shared
-// records it holds what the document is about; complete leaves the rest out.
+// BestConfig is the document that a search leaves behind: the winner and the evidence for it.
+// docs/best-config.md describes every field. complete empties those fields of the shared records
+// that the document does not have.
 type BestConfig struct {
 	Schema   string                 `json:"schema"`
 	Tool     string                 `json:"tool,omitempty"` // "autotune 0.1.0"

@@ -60,7 +60,7 @@ func typeface(size float64, bold bool, c color.Color) text.Style {
 // escape in a name must not change a plot's look.
 type harmless struct{ text.Handler }
 
-// oneLine keeps a blank, by which plots measure the gaps beside their labels.
+// oneLine keeps a lone blank, since plots measure it for the gaps beside their labels.
 func oneLine(s string) string {
 	if s == " " {
 		return s
@@ -91,7 +91,7 @@ func newFigure(bodyHeight vg.Length, title string, lines ...string) figure {
 	small := typeface(9.5, false, faint)
 	var wrapped []string
 	for _, line := range lines {
-		wrapped = append(wrapped, wrap(line, small, width, 2)...)
+		wrapped = append(wrapped, wrap(line, small, width)...)
 	}
 	const titleHeight, lineHeight = vg.Length(24), vg.Length(14.5)
 	heading := titleHeight + lineHeight*vg.Length(len(wrapped)) + vg.Points(12)
@@ -116,11 +116,11 @@ func (f figure) writePNG(w io.Writer) error {
 	return err
 }
 
-// wrap breaks text between words into at most that many lines.
-func wrap(s string, style text.Style, width vg.Length, most int) []string {
+// wrap breaks text between words into at most two lines.
+func wrap(s string, style text.Style, width vg.Length) []string {
 	lines := wrapped(strings.Fields(s), func(line string) bool { return style.Width(line) <= width })
-	if len(lines) > most {
-		lines = append(lines[:most-1], strings.Join(lines[most-1:], " "))
+	if len(lines) > 2 {
+		lines = []string{lines[0], strings.Join(lines[1:], " ")}
 	}
 	for i := range lines {
 		lines[i] = ellipsis(lines[i], style, width)
@@ -176,8 +176,8 @@ func bars(lengths []float64, width, offset vg.Length, c color.Color) *plotter.Ba
 	return &plotter.BarChart{Values: upwards, Width: width, Offset: offset, Color: c, XMin: float64(1 - len(lengths)), Horizontal: true}
 }
 
-// beside is where the text of a bar goes that ends here: behind a line that it
-// would cross. All are places on an axis from 0 to span.
+// beside is where the text of a bar that ends at x begins: behind a line that it would cross. All
+// are places on an axis from 0 to span.
 func beside(end, line, span float64) float64 {
 	if end < line && line-end < span/4 {
 		return line
@@ -229,7 +229,7 @@ func newLegend() plot.Legend {
 	return l
 }
 
-// manyTimes is the ratio beyond which a linear axis no longer shows the small.
+// manyTimes is the ratio beyond which small values cannot be seen on a linear axis.
 const manyTimes = 10
 
 // scale places the numbers of an axis, linearly or by their logarithm. Its low

@@ -15,10 +15,10 @@ func TestEndText(t *testing.T) {
 		evaluations int
 		want        string
 	}{
-		{tuner.Satisfied, &low, 9, "; nothing left to gain: the chance of more than 2 % is 3 %"},
-		{tuner.Satisfied, &none, 0, "; nothing left to gain: the chance of more than 2 % is under 1 %; --target 0 goes on"},
-		{tuner.AtRoofline, &some, 9, "; at the roofline: 101 % reached, and the chance of more than 5 % is 9 %"},
-		{tuner.TimeSpent, &low, 9, "; the time was up: the chance of more than 2 % is 3 %"},
+		{tuner.Satisfied, &low, 9, "; nothing left to gain: the chance of gaining more than 2 % is 3 %"},
+		{tuner.Satisfied, &none, 0, "; nothing left to gain: the chance of gaining more than 2 % is under 1 %; --target 0 goes on"},
+		{tuner.AtRoofline, &some, 9, "; at the roofline: 101 % reached, and the chance of gaining more than 5 % is 9 %"},
+		{tuner.TimeSpent, &low, 9, "; the time was up: the chance of gaining more than 2 % is 3 %"},
 		{tuner.TimeSpent, nil, 9, ""},
 		{tuner.Interrupted, &low, 9, ""},
 	} {

@@ -210,7 +210,7 @@ func speedupPlot(list []BestConfig, series []BaselineName) (*plot.Plot, error) {
 func problemTags(b BestConfig, y float64) tags {
 	title, small := typeface(10, true, ink), typeface(8.5, false, faint)
 	title.XAlign, small.XAlign = text.XRight, text.XRight
-	lines := wrap(strings.TrimSpace(strings.Join(b.parameterWords(), " ")+" "+b.Conditions.Unusual()), small, summaryNames, 2)
+	lines := wrap(strings.TrimSpace(strings.Join(b.parameterWords(), " ")+" "+b.Conditions.Unusual()), small, summaryNames)
 	top := vg.Length(len(lines)) * 5.5
 	list := tags{{0, y, vg.Point{X: -10, Y: top}, title, ellipsis(b.title(), title, summaryNames)}}
 	for i, line := range lines {

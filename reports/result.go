@@ -46,8 +46,7 @@ func FromRecord(r tuner.Record) BestConfig {
 	return b
 }
 
-// compareAll fills in the baselines. Times of a GPU are left out where the
-// winner's is none.
+// compareAll fills in the baselines. Times of a GPU are left out if the winner's is not one.
 func (b *BestConfig) compareAll(list []tuner.Baseline) {
 	var elsewhere []string
 	for _, base := range list {
@@ -67,8 +66,8 @@ func (b *BestConfig) compareAll(list []tuner.Baseline) {
 	}
 }
 
-// evaluated is how many trials were run, or answered by a recording, in this
-// search. A replay is also asked for what it does not know.
+// evaluated is how many trials were run, or answered by a recording, in this search. Configurations
+// that a replay lacks do not count.
 func evaluated(r tuner.Record) int {
 	n := r.Total - r.Resumed
 	if !r.Device.Kind.Properties().Compiles {
@@ -103,10 +102,9 @@ func Recorded(r *tuner.Result, tool string) recording.Recording {
 	}}
 }
 
-// FromRecording is the best of what a recording holds as a best-config document,
-// with all its trials. What a recording does not hold stays empty: macros and
-// launch, which follow from the operator. The problem is the recorded one, bound
-// with the limits of the recorded device.
+// FromRecording is the best-config document of a recording's fastest trial, with all trials. Macros
+// and launch, which a recording lacks, stay empty. The problem is the recorded one, bound with the
+// limits of the recorded device.
 func FromRecording(r *recording.Recording, p *operator.Problem) (BestConfig, []trial.Trial, error) {
 	trials := slices.Clone(r.Trials)
 	for i := range trials {

@@ -85,7 +85,7 @@ func TestTicksAreFewAndInside(t *testing.T) {
 func TestWrapAndEllipsis(t *testing.T) {
 	style := text.Style{Font: typeface(10, false, ink).Font, Handler: plot.DefaultTextHandler}
 	for _, s := range []string{"", "one", strings.Repeat("word ", 100), strings.Repeat("unbroken", 50)} {
-		lines := wrap(s, style, 200, 2)
+		lines := wrap(s, style, 200)
 		if len(lines) > 2 {
 			t.Errorf("%d lines", len(lines))
 		}

@@ -49,7 +49,7 @@ func extent(a simulate.About) string {
 	return fmt.Sprint(a.Configurations)
 }
 
-// simulationWarnings say what scores do not tell.
+// simulationWarnings say what the scores do not cover.
 func simulationWarnings(r *simulate.Report) []string {
 	var list []string
 	partial := len(lists.Where(r.Recordings, func(a simulate.About) bool { return a.OfValid > 0 }))

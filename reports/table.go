@@ -70,7 +70,7 @@ func BenchTable(w io.Writer, b BestConfig) error {
 	return t.write(w)
 }
 
-// problem says what of which problem follows, and where.
+// problem writes the problem, the device and the conditions.
 func (t *table) problem(b BestConfig) {
 	t.words("problem", append([]string{b.title()}, b.parameterWords()...))
 	t.text("device", b.deviceText())
@@ -100,7 +100,7 @@ func (b BestConfig) warningLines() []string {
 	return lines
 }
 
-// table is text of lines no longer than tableWidth, but for what cannot be broken.
+// table is text with lines no longer than tableWidth, except those that cannot be broken.
 type table struct{ lines strings.Builder }
 
 func (t *table) blank() { t.lines.WriteByte('\n') }
@@ -119,7 +119,7 @@ func (t *table) wrap(label string, indent int, words []string) {
 	}
 }
 
-// line writes one line, whatever the names in it hold.
+// line writes one line, without control characters.
 func (t *table) line(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	indent := len(text) - len(strings.TrimLeft(text, " "))
@@ -400,7 +400,7 @@ func (b BestConfig) startText() string {
 	return text
 }
 
-// movedBy is how far a median must move in the finals to be worth a line.
+// movedBy is by how much a median must move in the finals to get a line.
 const movedBy = 0.01
 
 // finalsText says what the finals changed.
@@ -428,8 +428,7 @@ var endings = map[tuner.Stop]string{
 	tuner.BudgetSpent: "the budget was spent",
 }
 
-// endText says why a search ended that asked what is left to gain, and how sure
-// that is.
+// endText says why a search ended that estimated what is left to gain, and the estimate.
 func (b BestConfig) endText() string {
 	s := b.Search
 	why := endings[s.Stop]
@@ -440,14 +439,14 @@ func (b BestConfig) endText() string {
 	if s.Stop == tuner.AtRoofline {
 		text += significant(100*b.Roofline.Share, 3) + " % reached, and "
 	}
-	text += fmt.Sprintf("the chance of more than %.3g %% is %s", 100*(s.Outlook.Target-1), percent(s.Outlook.Chance))
+	text += fmt.Sprintf("the chance of gaining more than %.3g %% is %s", 100*(s.Outlook.Target-1), percent(s.Outlook.Chance))
 	if s.Evaluations == 0 {
 		text += "; --target 0 goes on"
 	}
 	return text
 }
 
-// percent is a chance, which is never quite none.
+// percent writes a chance; a small one is not rounded to zero.
 func percent(chance float64) string {
 	if chance > 0 && chance < 0.01 {
 		return "under 1 %"
@@ -465,9 +464,8 @@ type Failure struct {
 	Show   string // the command that shows it, "" where none can
 }
 
-// FailuresOf lists the statuses of trials that failed. verify is the beginning of
-// a command that checks one variant, "" where nothing can run it. What was never
-// run has not failed.
+// FailuresOf lists the statuses of trials that failed. verify is the beginning of a command that
+// checks one variant, "" where nothing can run it. Pruned trials have not failed.
 func FailuresOf(trials []trial.Trial, verify string) []Failure {
 	var list []Failure
 	for _, status := range trial.Statuses {
@@ -484,7 +482,7 @@ func FailuresOf(trials []trial.Trial, verify string) []Failure {
 	return list
 }
 
-// numbers differ between messages that say the same.
+// numbers are replaced before messages are compared.
 var numbers = regexp.MustCompile(`[0-9]+`)
 
 // commonest is the reason that most of the trials have; of several the first.

@@ -7,7 +7,7 @@ import (
 	"autotune/tuner"
 )
 
-// Told is what there is to say of a search, in the words of SearchTable, for other forms of it.
+// Told are the texts of SearchTable, for other forms of a search's result.
 type Told struct {
 	Title      string // "conv2d 16x16x1024x1024"
 	Parameters string
@@ -35,7 +35,7 @@ type Compared struct {
 	Bytes, Compute string  // GB/s and GFLOP/s; "": not known
 }
 
-// Tell says it of a document. d may be empty.
+// Tell makes the texts of a document. d may be empty.
 func (b BestConfig) Tell(d Details) (t Told) {
 	t = Told{
 		Title: b.title(), Parameters: strings.Join(b.parameterWords(), " "), Setting: b.setting(), Device: b.deviceText(),
@@ -92,7 +92,7 @@ func (b BestConfig) compared() (timed, roofline []Compared) {
 	return timed, roofline
 }
 
-// harmless makes a line of each text, whatever the names in it hold.
+// harmless makes each text a single line without control characters.
 func (t *Told) harmless() {
 	for _, text := range []*string{&t.Title, &t.Parameters, &t.Setting, &t.Device, &t.Finals, &t.Trials, &t.Search, &t.Start} {
 		*text = output.Line(*text)

@@ -103,7 +103,7 @@ func (t *trialTable) rows() [][]string {
 	return rows
 }
 
-// printable makes a space of what moves a terminal's cursor.
+// printable replaces characters that move a terminal's cursor by spaces.
 func printable(r rune) rune {
 	if unicode.IsControl(r) {
 		return ' '

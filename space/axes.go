@@ -123,7 +123,7 @@ func (s *Space) Features(i int64, dst []float64) []float64 {
 	if s.axes.hot > 0 {
 		row[p] = 1
 	}
-	for k, v := range s.Choice(i, nil) {
+	for k, v := range s.Choice(i) {
 		if c := s.axes.column[p][k]; c >= 0 {
 			row[c] = s.axes.scaled[p][k][v]
 		}

@@ -68,7 +68,7 @@ func (t *terms) binary(op expr.Op, a, b *term) *term {
 	return x
 }
 
-// whole turns a bool into an int; as words they are the same.
+// whole turns a bool into an int, whose machine word is the same.
 func (t *terms) whole(a *term) *term {
 	if a.kind != expr.KindBool {
 		return a

@@ -193,7 +193,7 @@ func TestWalks(t *testing.T) {
 		}
 		choices := make([][]int, s.Len())
 		for i := range choices {
-			choices[i] = s.Choice(int64(i), nil)
+			choices[i] = s.Choice(int64(i))
 			if row := s.Features(int64(i), nil); len(row) != len(s.Dims()) || slices.Min(row) < 0 || slices.Max(row) > 1 {
 				t.Fatalf("features %v of %v", row, s.Dims())
 			}
@@ -271,7 +271,7 @@ func checkNearest(t *rapid.T, s *space.Space, choices [][]int, rng *rand.Rand, p
 // positions are where a configuration lies along each tunable of its part: 0 is the first declared value, 1 the last.
 func positions(s *space.Space, i int64) (all []float64) {
 	tunables := s.Parts()[s.PartOf(i)].Tunables
-	for k, v := range s.Choice(i, nil) {
+	for k, v := range s.Choice(i) {
 		all = append(all, float64(v)/float64(max(len(tunables[k].Values)-1, 1)))
 	}
 	return all

@@ -71,9 +71,9 @@ func TestExplicitHoldsTheList(t *testing.T) {
 				t.Fatalf("IndexOf(%v) = %d, %v", choice, i, ok)
 			}
 			found[i] = true
-			for k, v := range s.Choice(i, nil) {
+			for k, v := range s.Choice(i) {
 				if v != choice[k] {
-					t.Fatalf("Choice(IndexOf(%v)) = %v", choice, s.Choice(i, nil))
+					t.Fatalf("Choice(IndexOf(%v)) = %v", choice, s.Choice(i))
 				}
 			}
 		}

@@ -42,7 +42,7 @@ func ParsePublished(data []byte) ([]Published, error) {
 	}
 	all := make([]Published, len(list))
 	for i, item := range list {
-		// With line breaks before it, an item's errors name the document's lines.
+		// Line breaks before an item make its errors name the document's lines.
 		before := bytes.Count(data[:max(0, bytes.Index(data, item))], []byte("\n"))
 		var err error
 		if all[i], err = parsePublished(append(bytes.Repeat([]byte("\n"), before), item...)); err != nil {

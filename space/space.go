@@ -179,21 +179,19 @@ func (s *Space) Range(part int) (first, end int64) {
 func (s *Space) At(i int64) Configuration {
 	p := s.parts[s.PartOf(i)]
 	c := Configuration{Template: p.Template, Values: make(Values, len(p.Tunables))}
-	for k, v := range s.Choice(i, nil) {
+	for k, v := range s.Choice(i) {
 		c.Values[k] = Value{p.Tunables[k].Name, p.Tunables[k].Values[v]}
 	}
 	return c
 }
 
 // Choice returns which value each tunable of configuration i's part has: its
-// index among the tunable's values. The result is appended to dst.
-func (s *Space) Choice(i int64, dst []int) []int {
+// index among the tunable's values.
+func (s *Space) Choice(i int64) []int {
 	p := s.PartOf(i)
-	n := len(s.parts[p].Tunables)
-	dst = slices.Grow(dst, n)
-	dst = dst[:len(dst)+n]
-	s.parts[p].diagram.unrank(i-s.first[p], dst[len(dst)-n:])
-	return dst
+	choice := make([]int, len(s.parts[p].Tunables))
+	s.parts[p].diagram.unrank(i-s.first[p], choice)
+	return choice
 }
 
 // IndexOf is the inverse of Choice: the number of the configuration of a part

@@ -67,7 +67,7 @@ func (m *model) orderComponent(ctx context.Context, component []int) []int {
 	}
 	for _, first := range starts {
 		if ctx.Err() != nil {
-			break // any order will do for what nobody wants
+			break // the search for an order was cancelled: any will do
 		}
 		if order, work := e.greedy(first, least); work < least {
 			best, least = order, work

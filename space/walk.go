@@ -23,7 +23,7 @@ const (
 // increasing order.
 func (s *Space) Neighbours(i int64, kind Neighbourhood) []int64 {
 	p := s.PartOf(i)
-	ranks := s.parts[p].diagram.neighbours(s.Choice(i, nil), kind)
+	ranks := s.parts[p].diagram.neighbours(s.Choice(i), kind)
 	for k := range ranks {
 		ranks[k] += s.first[p]
 	}

@@ -19,7 +19,7 @@ type Breakdown struct {
 	Compile time.Duration
 	Verify  time.Duration
 	Measure time.Duration
-	Finals  time.Duration // making sure of the winner
+	Finals  time.Duration // finals, gates and a second worker
 	Wait    time.Duration
 	// Busy is the share of Wall in which the device was at work, or every compiler was.
 	Busy float64
@@ -39,15 +39,15 @@ func (b *Breakdown) close(start time.Time, log *workLog, workers, devices int) {
 	b.Busy = float64(log.busy(workers)) / float64(max(1, b.Wall))
 }
 
-// What many devices ask ahead: the strategy knows less the more configurations are under
-// way, so it is asked for no more than keep all devices busy (docs/distributed.md).
+// How many configurations are compiled ahead for several devices. The strategy knows fewer outcomes
+// the more are under way, so there are only as many as keep all devices busy (docs/distributed.md).
 const (
 	aheadAtFirst = 8   // compilations a device before anything is known
 	aheadMargin  = 1.5 // since no two compilations take as long
 )
 
-// compilationsAnEvaluation is how many configurations have to be at the compilers for one
-// to be ready whenever a device has evaluated another.
+// compilationsAnEvaluation is how many configurations must be compiling for each device, so that
+// one is ready whenever it has evaluated another.
 func (b Breakdown) compilationsAnEvaluation() int {
 	evaluating := b.Verify + b.Measure
 	if evaluating == 0 {
@@ -62,8 +62,8 @@ type workLog struct {
 	edges []edge
 }
 
-// edge is when so many compilers or devices began their work, or ended it if it is
-// negative.
+// edge is a moment at which compilers or devices began their work: how many, or negative for those
+// that ended it.
 type edge struct {
 	at                time.Time
 	compiling, device int

@@ -16,19 +16,19 @@ import (
 // How a search waits for another one that evaluates what it lacks.
 const (
 	lookInterval = 50 * time.Millisecond
-	mostWaiting  = 20 * time.Second // without news; then it does without
+	mostWaiting  = 20 * time.Second // without news; then it ends without those trials
 )
 
-// course decides what a search tries next, and tells the strategy what came of it. What
-// promises most comes first, then what the strategy wants. It leaves out what another search
-// evaluates, and templates that do nothing but harm.
+// course decides what a search tries next, and tells the strategy what came of it. Defaults, low
+// estimates and earlier winners come first, then what the strategy proposes. It leaves out what
+// another search evaluates, and templates whose variants all crash or hang.
 type course struct {
 	problem  *operator.Problem
 	space    *space.Space
 	field    *final.Field
 	ledger   *ledger.Ledger
 	strategy strategy.Strategy
-	recheck  bool              // nothing is tried but what is first
+	recheck  bool              // only first is tried
 	first    []int64           // configurations that come before anything the strategy wants
 	warn     func(text string) // tells the user
 	outcomes []strategy.Seen   // of the field's trials, as the strategy was told
@@ -52,18 +52,17 @@ func (c *course) next() (id int64, ok bool, err error) {
 		return 0, false, nil
 	}
 	for {
-		ids := c.strategy.Ask(1)
-		if len(ids) == 0 {
+		if id, ok = c.strategy.Ask(); !ok {
 			return c.takeOver()
 		}
-		if ok, err = c.take(ids[0]); ok || err != nil {
-			return ids[0], ok, err
+		if ok, err = c.take(id); ok || err != nil {
+			return id, ok, err
 		}
 	}
 }
 
-// take tells whether a configuration may be tried now: it was not begun, is not left alone,
-// and is this search's.
+// take tells whether a configuration may be tried now: it was not begun, its template is not given
+// up, and no other search has it.
 func (c *course) take(id int64) (bool, error) {
 	if c.begun[id] != 0 || c.setAside(id) {
 		return false, nil
@@ -158,10 +157,10 @@ func (c *course) takeOver() (id int64, ok bool, err error) {
 	return 0, false, nil
 }
 
-// polish has the search try what differs from the best in one tunable and may well be
-// faster, before it ends. The chance of gaining is of the target's few percent, and the last
-// percent is mostly there. It tells whether any such configuration has no trial yet. A
-// remembered search has done so already.
+// polish has the search try, before it ends, configurations that differ from the best in one
+// tunable and may well be faster. The target leaves gains of a few percent, most of which are
+// there. It tells whether any such configuration has no trial yet. A remembered search has done so
+// already.
 func (c *course) polish(p strategy.Prospect) bool {
 	if len(c.field.Trials) == c.resumed {
 		return false
@@ -186,20 +185,20 @@ func (c *course) waits() bool {
 	return time.Since(c.news) < mostWaiting
 }
 
-// asideAfter is the harm that the variants of a template may do, and none end, before a
-// search that has others leaves it alone. Three crashes cost as much time as a hundred
-// variants that end; two that hang cost seconds.
+// asideAfter is the sum of harms at which a search gives a template up, if none of its variants has
+// ended well. Other templates must be there. Three crashes cost as much time as a hundred other
+// variants; two that hang cost seconds.
 const asideAfter = 3
 
-// harms is what a status counts. Variants of any other status have ended.
+// harms is what a status counts. Variants with any other status have ended well.
 var harms = map[trial.Status]int{trial.Crashed: 1, trial.Timeout: 2}
 
 // conduct is how the variants of a template behaved.
 type conduct struct {
 	harm  int
 	first trial.Trial
-	ended bool // one neither crashed nor hung
-	told  bool // the user was told that it is left alone
+	ended bool // a variant neither crashed nor hung
+	told  bool // the user was told that it is given up
 }
 
 // watch takes note of a trial's conduct.
@@ -213,8 +212,8 @@ func (c *course) watch(id int64, t trial.Trial) {
 	of.ended = of.ended || harms[t.Status] == 0
 }
 
-// setAside tells whether a configuration is of a template that is left alone. If so, the
-// strategy is told that it failed.
+// setAside tells whether a configuration is of a template that is given up. If so, the strategy is
+// told that it failed.
 func (c *course) setAside(id int64) bool {
 	of := c.conducts[c.space.PartOf(id)]
 	if of == nil || of.ended || of.harm < asideAfter || c.field.Best() == nil {

@@ -20,11 +20,11 @@ type wishes struct {
 	told []int64
 }
 
-func (w *wishes) Ask(int) (ids []int64) {
-	if len(w.ids) > 0 {
-		ids, w.ids = w.ids[:1], w.ids[1:]
+func (w *wishes) Ask() (id int64, ok bool) {
+	if ok = len(w.ids) > 0; ok {
+		id, w.ids = w.ids[0], w.ids[1:]
 	}
-	return ids
+	return id, ok
 }
 
 func (w *wishes) Tell(id int64, _ strategy.Outcome) { w.told = append(w.told, id) }

@@ -10,16 +10,16 @@ import (
 	"autotune/tuner/trial"
 )
 
-// A search with a target asks every so often what is left to gain, provided that enough is
-// new. A replay, whose time is nothing to go by, counts its trials.
+// A search with a target asks at this interval what is left to gain, if so many outcomes are new. A
+// replay, whose clock means nothing, counts trials only.
 const (
 	outlookInterval = 200 * time.Millisecond
 	outlookNews     = 5 // outcomes
 	replayedNews    = 15
 )
 
-// aheadChance is below which what the leader needs at the gates is compiled: the search is
-// near its end, and the compilers are then not waited for.
+// aheadChance is the chance of a gain below which the search is near its end. The leader's
+// neighbours for the gates are then compiled ahead.
 const aheadChance = 0.15
 
 // looking is when a search last asked what it may still gain.
@@ -52,9 +52,9 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 	return &strategy.Outlook{Target: l.target, Chance: chance, AtFloor: atFloor}
 }
 
-// considerKnown looks at what the store remembers before anything is evaluated, provided
-// that a search of this strategy ended by itself. Of trials from elsewhere it is not known
-// how well they were chosen.
+// considerKnown asks what is left to gain before anything is evaluated, if a search with this
+// strategy has ended by itself before. Trials from elsewhere may not have been chosen well enough
+// for that.
 func (s *search) considerKnown() {
 	untried := slices.ContainsFunc(s.course.first, func(id int64) bool { return s.course.begun[id] == 0 })
 	if s.Target == 0 || s.course.resumed == 0 || s.Recheck || untried {
@@ -69,15 +69,16 @@ func (s *search) considerKnown() {
 	s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 }
 
-// considerReplayed looks at a replay, such that it is repeatable to the last trial.
+// considerReplayed asks what is left to gain in a replay, after fixed numbers of trials, so that a
+// replay is repeatable.
 func (s *search) considerReplayed() {
 	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), replayedNews) {
 		s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 	}
 }
 
-// estimate has the chance worked out, beside the search, that something much faster is
-// left, unless that is under way or little has come since.
+// estimate computes beside the search the chance that something much faster is left, unless that is
+// under way or too few outcomes are new.
 func (s *search) estimate(prospects chan<- strategy.Prospect) {
 	if !s.looking.due(len(s.course.outcomes), outlookNews) {
 		return
@@ -98,7 +99,7 @@ func (s *search) consider(p strategy.Prospect) {
 		s.near[leader] = final.Ahead(s.stages.underway, s.subject(), s.field.Best().Configuration)
 	}
 	switch {
-	case outlook.Over() && s.field.BestMS() < s.looking.askedMS: // what is beside it is not known
+	case outlook.Over() && s.field.BestMS() < s.looking.askedMS: // its neighbours were not tried yet
 	case outlook.Over() && s.can.Compiles && s.course.polish(p):
 	case outlook.Sure():
 		s.end(Satisfied)

@@ -18,7 +18,7 @@ type recorded struct{ left []int64 }
 func newRecorded(s *space.Space, list []space.Configuration) *recorded {
 	r := &recorded{}
 	for _, c := range list {
-		// What this space does not hold cannot be asked for.
+		// A configuration that the space does not have cannot be proposed.
 		if id, ok := s.Index(c); ok {
 			r.left = append(r.left, id)
 		}
@@ -26,8 +26,8 @@ func newRecorded(s *space.Space, list []space.Configuration) *recorded {
 	return r
 }
 
-// foreign warns of what a recording holds and the problem's whole space does not:
-// it cannot be replayed.
+// foreign warns of recorded configurations that the problem's whole space does not have: they
+// cannot be replayed.
 func foreign(d device.Device, whole *space.Space) []string {
 	r, ok := d.(device.Recorded)
 	if !ok {
@@ -41,11 +41,11 @@ func foreign(d device.Device, whole *space.Space) []string {
 	return []string{fmt.Sprintf("the problem's space of today lacks %d of the %d recorded configurations: they cannot be replayed; record the search again", len(gone), len(list))}
 }
 
-func (r *recorded) Ask(n int) []int64 {
-	n = min(n, len(r.left))
-	ids := r.left[:n]
-	r.left = r.left[n:]
-	return ids
+func (r *recorded) Ask() (id int64, ok bool) {
+	if ok = len(r.left) > 0; ok {
+		id, r.left = r.left[0], r.left[1:]
+	}
+	return id, ok
 }
 
 func (r *recorded) Tell(int64, strategy.Outcome) {}

@@ -28,7 +28,7 @@ func (s *search) result() *Result {
 	return r
 }
 
-// soFar is what is known of a search that goes on. It shares nothing with it that changes.
+// soFar is the result so far of a search that goes on. It shares no data with it that changes.
 func (s *search) soFar() *Result {
 	r, f := s.outline(), s.field
 	r.Trials, r.ByStatus = slices.Clone(f.Trials), maps.Clone(f.ByStatus)
@@ -48,7 +48,7 @@ func (s *search) outline() *Result {
 
 func (r *Result) warn(lines ...string) { r.Warnings = append(r.Warnings, lines...) }
 
-// name fills in what a field says: its trials, the winner, and what to compare it with.
+// name fills in a field's trials, the winner, and the times to compare it with.
 func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	r.Trials, r.ByStatus = f.Trials, f.ByStatus
 	winner, ties := f.Decide()
@@ -77,8 +77,8 @@ func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	r.compareWith(f.Untuned())
 }
 
-// compareWith fills in what the winner is compared with: the untuned default, if it is right, and
-// all else that has a time.
+// compareWith fills in the times that the winner is compared with: the untuned default's, if it is
+// right, and all others that are known.
 func (r *Result) compareWith(untuned *trial.Trial) {
 	if untuned != nil && untuned.Status == trial.OK {
 		r.Default = untuned
@@ -86,7 +86,7 @@ func (r *Result) compareWith(untuned *trial.Trial) {
 	r.Baselines = baselines(r.Default, r.Ceilings, r.Baselines)
 }
 
-// baselines are the times that the winner is compared with, those known. Of rivals the speedups are known, too.
+// baselines are the known times that the winner is compared with. Rivals have speedups, too.
 func baselines(untuned *trial.Trial, c device.Ceilings, rivals []Baseline) []Baseline {
 	var all []Baseline
 	add := func(name string, ms float64) {

@@ -30,8 +30,8 @@ func (o Objective) String() string {
 	return map[bool]string{true: "max:", false: "min:"}[o.Max] + o.Name
 }
 
-// ParseObjective reads NAME, min:NAME or max:NAME. Where no end is said, the least of a
-// measurement is the best, but the most of the occupancy. For a metric the operator says it.
+// ParseObjective reads NAME, min:NAME or max:NAME. Without min or max, the least of a measurement
+// is the best, and the most of the occupancy. For a metric the operator decides.
 func ParseObjective(o *operator.Operator, text string) (Objective, error) {
 	direction, name, said := strings.Cut(text, ":")
 	if !said {
@@ -81,8 +81,8 @@ func checkObjective(o Objective, op *operator.Operator, can device.Properties) e
 	return nil
 }
 
-// measured are a trial's measurements by the names that metrics use, if its launch took so
-// long.
+// measured are a trial's measurements by the names that metrics use, for a launch of ms
+// milliseconds.
 func measured(t trial.Trial, ms float64) map[string]float64 {
 	known := map[string]float64{"time": ms / 1e3}
 	for _, name := range operator.MeasuredNames() {
@@ -112,11 +112,10 @@ func scaleOf(p *operator.Problem, o Objective) final.Scale {
 	}
 }
 
-// standing is how a trial stands: the smaller its median, the better. What its interval
-// reaches cannot be told from it. For the time it is the time. For a quantity that is to
-// be large it is the inverse, so that ratios stay ratios. It is not ok where the
-// quantity is not known, or not a number above 0. Nothing else knows what a search looks
-// for.
+// standing is the quantity by which trials are ranked: the smaller its median, the better. Trials
+// whose intervals overlap cannot be told apart. For the shortest time it is the time. For a
+// quantity that is to be large it is the inverse, so that ratios stay ratios. It is not ok where
+// the quantity is not known, or not a number above 0. Nothing else knows what a search looks for.
 func (o Objective) standing(p *operator.Problem, t trial.Trial) (trial.Timing, bool) {
 	if o.Name == "" || t.Status != trial.OK {
 		return t.Time, t.Status == trial.OK
@@ -129,7 +128,7 @@ func (o Objective) standing(p *operator.Problem, t trial.Trial) (trial.Timing, b
 	return stands, ok && okLow && okHigh
 }
 
-// score is the objective of a trial if its launch took so long, the smaller the better.
+// score is the objective of a trial for a launch of ms milliseconds, the smaller the better.
 func (o Objective) score(p *operator.Problem, t trial.Trial, ms float64) (float64, bool) {
 	known := measured(t, ms)
 	x, ok := known[o.Name]

@@ -40,7 +40,7 @@ type search struct {
 	phase Phase
 	began bool  // the stages work
 	late  bool  // far beyond its time without a winner: given up
-	hoped bool  // long enough for what promises more
+	hoped bool  // waited long enough for variants with clearly lower estimates
 	err   error // ended the search
 	lost  error // ended it, too: the store cannot keep trials
 }
@@ -82,9 +82,9 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	return r, fmt.Errorf("%s: %w", p, r.noVariant(s.Options, s.late, s.stages.open))
 }
 
-// run is the search. It tries configurations until there is a reason to stop and nothing is
-// under way, and then has the judge make sure of the winner. The stages around it compile
-// and evaluate. A device or compiler that cannot go on ends it with that error.
+// run is the search. It tries configurations until there is a reason to stop and nothing is under
+// way. Then the judge runs the finals and the gates. The stages around it compile and evaluate. A
+// device or compiler that cannot go on ends it with that error.
 func (s *search) run(ctx context.Context) error {
 	start := time.Now()
 	s.considerKnown()
@@ -96,7 +96,7 @@ func (s *search) run(ctx context.Context) error {
 	s.stages.start(ctx)
 	deadline, look := timers(s.Options, start, !s.can.Compiles)
 	prospects := make(chan strategy.Prospect, 1)
-	var hope, last <-chan time.Time // until when to wait for what promises more, and for a winner
+	var hope, last <-chan time.Time // until when to wait for variants with clearly lower estimates, and for a winner
 	idle := time.NewTicker(progressInterval)
 	defer idle.Stop()
 	if s.can.Compiles {
@@ -153,20 +153,20 @@ func (s *search) run(ctx context.Context) error {
 	return s.err
 }
 
-// A search whose time is up without a winner goes on until it has one. It takes no longer
-// than the time again, or than this if the time is shorter. For half of that it waits where
-// it has only seen what compiles sooner than what promises more.
+// A search whose time is up without a winner goes on until it has one. It takes at most the same
+// time again, or leastGrace if that is more. For half of that it also waits for variants under way
+// whose estimates are clearly lower than those of all that worked.
 const leastGrace = 2 * time.Second
 
-// progressInterval is how often the caller hears of a search in which no trial ends.
+// progressInterval is how often Observe is called while no trial ends.
 const progressInterval = time.Second
 
 func isCancel(err error) bool {
 	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// timers are a search's time limit, less what the judge needs, and the rhythm in which a
-// search with a target looks at it; nil where there is none.
+// timers are a search's time limit, less what the judge needs, and the ticks at which a search with
+// a target asks for the outlook; nil without a limit or target.
 func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan time.Time) {
 	if o.Time > 0 {
 		deadline = time.After(time.Until(start.Add(o.Time - final.Reserve(o.Time))))
@@ -177,9 +177,8 @@ func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan ti
 	return deadline, look
 }
 
-// feed gives the compilers configurations as long as one of them is free, and no more than
-// the strategy should be ahead of its outcomes. It tells whether there is anything to wait
-// for.
+// feed gives configurations to free compilers, but not so many that the strategy proposes too far
+// ahead of its outcomes. It tells whether there is anything to wait for.
 func (s *search) feed() bool {
 	st := s.stages
 	st.staff()
@@ -212,7 +211,7 @@ func (s *search) ended() bool {
 	return s.out.Stop != ""
 }
 
-// end sets the reason to stop. The first one stands, but for those that cut short what is
+// end sets the reason to stop. The first one stays, unless a later one also cuts short what is
 // under way.
 func (s *search) end(why Stop) {
 	if s.out.Stop == "" || why == Interrupted || why == TimeSpent || why == CacheFailed {
@@ -230,15 +229,15 @@ func (s *search) cutShort() {
 	}
 }
 
-// hopes tells whether a search whose time is up has seen nothing like what is under way. Kernels that promise to be
-// clearly faster may take longer to compile.
+// hopes tells whether a search whose time is up still waits for variants with clearly lower
+// estimates than all that worked: they may take longer to compile.
 func (s *search) hopes() bool {
 	return s.out.Stop == TimeSpent && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), s.course.worked)
 }
 
-// waits tells whether a compiled configuration should wait for others under way, which promise clearly more. The
-// first to be evaluated should be one of those: beside it a slow one is soon recognised. The untuned default may be
-// so slow that its only launch takes the time of many others.
+// waits tells whether a compiled configuration should wait for others under way with clearly lower
+// estimates. One of those should be evaluated first: racing against it, slow ones are soon dropped.
+// The untuned default may be so slow that its only launch takes the time of many others.
 func (s *search) waits(id int64) bool {
 	worked := s.course.worked
 	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < likelyFirst
@@ -253,16 +252,16 @@ func (s *search) giveUp() {
 	}
 }
 
-// fail ends the search with an error, if it is one. What failed because the whole search
-// was given up is no error.
+// fail ends the search with an error, if there is one. A failure because the whole search was given
+// up is none.
 func (s *search) fail(err error) {
 	if s.err == nil && !(s.stages.cancelled() && isCancel(err)) {
 		s.err = err
 	}
 }
 
-// lose ends the search when its trials cannot be kept, if that is so. The result is what is
-// known by then.
+// lose ends the search if err says that its trials cannot be kept. The result is what is known by
+// then.
 func (s *search) lose(err error) {
 	if err != nil && s.lost == nil {
 		s.lost = err
@@ -346,7 +345,7 @@ func (s *search) collect() {
 	}
 }
 
-// settleWinner has the judge make sure of the winner, which the field then names.
+// settleWinner has the judge run the finals and the gates; the field then names the winner.
 func (s *search) settleWinner(ctx context.Context) (err error) {
 	leader := s.field.Best()
 	if !s.can.Compiles || leader == nil || s.stages.session == nil {
@@ -387,8 +386,8 @@ func (s *search) subject() final.Subject {
 	return final.Subject{Problem: s.problem, Device: s.device, Protocol: s.Protocol, Ceilings: s.out.Ceilings, Launches: s.Launches}
 }
 
-// whileThere is a context that ends when the time is up and no worker of the pool is there:
-// who waits for one then waits in vain.
+// whileThere is a context that ends when the time is up and the pool has no worker, so that nothing
+// waits for one any longer.
 func whileThere(ctx context.Context, pool device.Pool, began time.Time, limit time.Duration) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if pool == nil || limit <= 0 {

@@ -78,8 +78,8 @@ func spaces(ctx context.Context, p *operator.Problem) (sp, whole *space.Space, e
 	return sp, whole, nil
 }
 
-// chart lays the course: configurations to try before anything that the strategy wants.
-// These have the lowest estimates, are untuned defaults, or won at similar problems.
+// chart makes the course, with the configurations to try before the strategy is asked: those with
+// the lowest estimates, untuned defaults, and winners of similar problems.
 func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id store.ProblemID) error {
 	var start []int64
 	if book.Shared() {
@@ -126,7 +126,7 @@ func (s *search) chooseStrategy() (strategy.Strategy, error) {
 	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Expected: s.looking.expected})
 }
 
-// provenanceOf is all that a trial depends on, but for its kernel.
+// provenanceOf is all that a trial depends on, except its kernel.
 func provenanceOf(p *operator.Problem, d device.Device, reference string, proto device.Protocol) store.Provenance {
 	info := d.Info()
 	return store.Provenance{
@@ -168,9 +168,9 @@ func (s *search) crown(r *Result) error {
 	return s.course.ledger.Crown(*r.Winner, s.problem.Operator.SourceDigest(), r.Record)
 }
 
-// keptStanding is how the kept winner of the whole space stands beside one of a part. It
-// is 0 if there is none, or if it is of another driver, compiler, protocol or kernel than
-// this search's would be.
+// keptStanding is the kept winner's standing, for comparison with the winner of a part. It is 0 if
+// there is none, or if it is of another driver, compiler, protocol or kernel than this search's
+// would be.
 func keptStanding(p *operator.Problem, o Objective, book *ledger.Ledger) (float64, error) {
 	var kept Record
 	if !p.Restricted() {

@@ -28,7 +28,7 @@ type job struct {
 	err     error
 }
 
-// opening is what came of preparing the device for the problem.
+// opening is the result of preparing the device for the problem.
 type opening struct {
 	session device.Session
 	took    time.Duration
@@ -51,7 +51,7 @@ type stages struct {
 	pool     device.Pool // the device, if it is several; nil: it is one
 	can      device.Properties
 	protocol device.Protocol
-	energy   bool // is measured of every variant
+	energy   bool // is measured for every variant
 	pace     pace
 
 	toCompile chan job
@@ -137,8 +137,8 @@ func (st *stages) room(b Breakdown) bool {
 	return st.compiling < st.workers() && st.underWay() < st.lookahead(b)
 }
 
-// underWay is how many configurations were begun and have no trial yet, but for those that
-// are not waited for.
+// underWay is how many configurations were begun and have no trial yet, without those that are not
+// waited for.
 func (st *stages) underWay() int {
 	if st.dropped && st.pool != nil && len(st.pool.Workers()) == 0 {
 		return 0 // nobody is there to finish them
@@ -156,8 +156,8 @@ func (st *stages) begin(id int64, turn int) {
 	st.toCompile <- job{id: id, turn: turn}
 }
 
-// await has a compiled job wait for the device. Jobs wait in the order in which they were
-// begun: what was compiled first is not what promises most.
+// await has a compiled job wait for the device. Jobs wait in the order in which they were begun,
+// not in that in which they were compiled.
 func (st *stages) await(j job) {
 	at, _ := slices.BinarySearchFunc(st.ready, j, func(a, b job) int { return cmp.Compare(a.turn, b.turn) })
 	st.ready = slices.Insert(st.ready, at, j)
@@ -213,8 +213,8 @@ func (st *stages) close() {
 	close(st.evaluated)
 }
 
-// staff has as many goroutines at the stages as there is work for. Those for workers that
-// have come are started, and none is ever too many.
+// staff starts goroutines at the stages until there are as many as there is work for. New workers
+// of a pool get goroutines, too.
 func (st *stages) staff() {
 	for ; st.compilers < st.workers(); st.compilers++ {
 		st.group.Go(func() {
@@ -304,15 +304,16 @@ func (st *stages) serve(ctx context.Context) {
 	serving.Wait()
 }
 
-// pace is the fastest median that the devices know of. A job that waits with the device was given to it
-// before the one ahead had an outcome: beside that one it may be hopelessly slow.
+// pace is the fastest median that the devices know of. A job waits at the device while the one
+// ahead is evaluated. So the best time that it was given may be out of date.
 type pace struct {
-	races bool // else a slow one may be the best
+	races bool // else the slowest may be the best, by another objective
 	mu    sync.Mutex
 	ms    float64 // 0: none
 }
 
-// beside is what a variant races against that was given so to the device.
+// beside is the time that a variant races against: the best that the devices know of, or the one
+// that was given with the variant.
 func (p *pace) beside(given float64) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -52,7 +52,7 @@ type Options struct {
 	Target    float64
 	Store     *store.Store // where trials are kept; nil: nowhere
 	Fresh     bool         // do not use what the store remembers
-	Objective Objective    // what the best is the best of
+	Objective Objective    // the quantity of which the best is searched
 	Energy    bool         // measure the winner's energy however short the search
 	Gating    final.Gating // what is put through the gates
 	Recheck   bool         // propose nothing new: time the remembered leaders again, and gate the winner
@@ -68,8 +68,8 @@ type Options struct {
 	Baselines map[string]float64
 	// Rivals is, if not nil, timed beside the winner at the search's end, in turns.
 	Rivals final.Rivals
-	// Observe is called after every trial, and once a second while none ends, by
-	// the search itself, which waits for it: it must return soon.
+	// Observe is called after every trial, and once a second while none ends. The search waits for
+	// it, so it must return soon.
 	Observe func(Progress)
 	// Evaluated is called, if not nil, with every trial evaluated, as Observe is.
 	Evaluated func(trial.Trial)
@@ -84,7 +84,7 @@ func (o Options) withDefaults(p *operator.Problem, d device.Device) Options {
 	if r, ok := d.(device.Recorded); ok { // whatever is asked for
 		o.Protocol.Conditions = r.Conditions()
 	} else if !d.Info().Kind.Properties().Measures {
-		o.Protocol.Conditions = device.Conditions{} // they mean nothing to its times
+		o.Protocol.Conditions = device.Conditions{} // they do not apply to this device
 	}
 	if o.Evaluated == nil {
 		o.Evaluated = func(trial.Trial) {}
@@ -144,14 +144,14 @@ type Record struct {
 	Lead      Lead            `json:"lead,omitzero"`
 	Extent
 	Warnings []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too
-	// Doubts are what the trials' measurements were warned of, by kind.
+	// Doubts are the warnings of all trials, by kind.
 	Doubts []trial.Warning `json:"doubts,omitempty"`
 	At     time.Time       `json:"at"`
 	// ReferenceDigest is of the kernel that every variant was verified against.
 	ReferenceDigest string `json:"reference_digest,omitempty"`
 }
 
-// Evidence is what speaks for a winner beside its own trial.
+// Evidence is what a winner is reported with beside its own trial.
 type Evidence struct {
 	Objective string            `json:"objective,omitempty"` // what it is the best of, as "max:gflops"; empty: the time
 	Ties      []final.Contender `json:"ties,omitempty"`      // the winner and those that the finals could not tell from it; empty if it stands alone
@@ -166,7 +166,7 @@ type Counts struct {
 	ByStatus map[trial.Status]int `json:"by_status"` // those that occurred
 }
 
-// Extent is what of a space was searched, and why no more.
+// Extent is which part of a space was searched, and why the search ended.
 type Extent struct {
 	Part    string            `json:"part,omitempty"`    // of the space; empty: all of it
 	Stop    Stop              `json:"stop,omitempty"`    // why the search ended
@@ -175,8 +175,8 @@ type Extent struct {
 	StartedFrom []string `json:"started_from,omitempty"`
 }
 
-// Lead is who led the search before the finals, which may have changed that. It is zero
-// where there were no finals.
+// Lead is the configuration that led before the finals; another may have won them. It is zero if
+// there were no finals.
 type Lead struct {
 	Leader   space.Configuration `json:"leader"`
 	SearchMS float64             `json:"search_ms"` // its median in the search
@@ -194,7 +194,7 @@ type Result struct {
 type Baseline struct {
 	Name   string  `json:"name"` // default, reference, or PyTorch's in a way of package torchtimes
 	TimeMS float64 `json:"time_ms"`
-	// Of one that took turns with the winner: the winner's speedup over it, and its interval.
+	// If it took turns with the winner: the winner's speedup over it, and the speedup's interval.
 	Speedup float64        `json:"speedup,omitempty"`
 	CI95    [2]float64     `json:"speedup_ci95,omitzero"`
 	Outputs *final.Outputs `json:"outputs,omitempty"` // compared with the winner's; nil: they were not

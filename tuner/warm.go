@@ -21,9 +21,9 @@ import (
 // warmProblems is how many problems' winners a search starts from.
 const warmProblems = 3
 
-// similar are the records beside the winners of the same operator on the same device.
-// This very problem's is left out if it was measured as it would be now: then its trials
-// count. A recheck wants no other problem's.
+// similar are the records beside the winners of the same operator on the same device. This
+// problem's own is left out if it was measured as it would be now, since its trials count then. A
+// recheck takes only this problem's.
 func similar(kept *store.Store, book *ledger.Ledger, id store.ProblemID, recheck bool) (records []Record, warnings []string, err error) {
 	winners, err := kept.Winners(id.Operator(), id.Device, false)
 	if err != nil {
@@ -128,8 +128,8 @@ func expectedOf(problem *operator.Problem, sp *space.Space, seed uint64) (*strat
 	})
 }
 
-// FirstCompilations are what a search compiles first that remembers nothing, in that order: the reference, then
-// some configurations with low estimates, with defaults among them.
+// FirstCompilations are what a search without remembered trials compiles first, in that order: the
+// reference, then some configurations with low estimates, with defaults among them.
 func FirstCompilations(ctx context.Context, p *operator.Problem, d device.Device, likely int) (all []compile.Request) {
 	sp, err := p.Space(ctx)
 	if err != nil {
@@ -162,10 +162,10 @@ func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	return ids
 }
 
-// afterLikely orders what is tried first. The lowest estimate comes first, so that slow ones are soon recognised
-// beside it. Then come the untuned default, which speedups refer to, and what won at similar problems. Defaults of
-// templates without estimates are next: nobody knows how good they are. The other low estimates follow, and the other
-// defaults are last.
+// afterLikely orders what is tried first. The lowest estimate comes first, so that slow variants
+// are soon dropped in the race against it. Then come the untuned default, which speedups refer to,
+// and what won at similar problems. Defaults of templates without estimates are next, since they
+// may be as good. The other low estimates follow, and the other defaults are last.
 func afterLikely(likely, untuned, won []int64, expects func(id int64) bool) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
 	others := untuned[one(untuned):]

@@ -27,7 +27,7 @@ func Describe(err error, data []byte, offset int64) error {
 		offset = err.Offset
 	}
 	if cut {
-		return fmt.Errorf("the document is cut short: its JSON ends at line %d", Line(data, int64(len(data))))
+		return fmt.Errorf("the document is cut short: its JSON ends at line %d", line(data, int64(len(data))))
 	}
 	if key, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
 		// The decoder has read on to the document's end.
@@ -90,8 +90,8 @@ func word(found string) string {
 	return "a " + found
 }
 
-// Line is the number of the line that data's byte at offset is on, from 1.
-func Line(data []byte, offset int64) int {
+// line is the number of the line that data's byte at offset is on, from 1.
+func line(data []byte, offset int64) int {
 	offset = max(0, min(offset, int64(len(data))))
 	return 1 + bytes.Count(data[:offset], []byte{'\n'})
 }
@@ -100,5 +100,5 @@ func Line(data []byte, offset int64) int {
 func Place(data []byte, offset int64) string {
 	offset = max(0, min(offset, int64(len(data))))
 	start := bytes.LastIndexByte(data[:offset], '\n') + 1
-	return fmt.Sprintf("line %d, column %d", Line(data, offset), 1+utf8.RuneCount(data[start:offset]))
+	return fmt.Sprintf("line %d, column %d", line(data, offset), 1+utf8.RuneCount(data[start:offset]))
 }

@@ -33,7 +33,7 @@ func TestDescribe(t *testing.T) {
 func TestLine(t *testing.T) {
 	data := []byte("a\nb\n")
 	for offset, want := range map[int64]int{-1: 1, 0: 1, 1: 1, 2: 2, 4: 3, 9: 3} {
-		if got := Line(data, offset); got != want {
+		if got := line(data, offset); got != want {
 			t.Errorf("offset %d: got line %d, want %d", offset, got, want)
 		}
 	}

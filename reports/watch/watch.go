@@ -1,7 +1,7 @@
-// Package watch serves a page of searches while they go on, on a port of this machine alone. Who
-// wants to see it must know a token, which is in the address.
+// Package watch serves a page of searches while they go on, on a port of this machine alone. A
+// reader must know a token, which is in the address.
 //
-// The page is package webpage's. What changes of it goes to browsers as server-sent events.
+// The page is package webpage's. Its changes go to browsers as server-sent events.
 package watch
 
 import (
@@ -19,8 +19,8 @@ import (
 	"autotune/reports/webpage"
 )
 
-// How often a browser hears of changes, how many browsers there may be, and how long they have for
-// the last word.
+// How often browsers are sent changes, how many there may be, and how long sending the last state
+// may take.
 const (
 	every    = time.Second
 	most     = 8
@@ -69,8 +69,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// guarded lets in whoever knows the token and came to this machine by its number: a page from
-// elsewhere, whose name leads here, did not.
+// guarded accepts requests with the token that address this machine by number. So a page of another
+// site cannot read it, even through a host name that leads here.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given := r.URL.Query().Get("token")
@@ -95,7 +95,7 @@ func (s *Server) whole(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// events sends what changed of the page, until the searches end or the browser goes.
+// events sends changes of the page, until the searches end or the browser disconnects.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.seats <- struct{}{}:

@@ -140,7 +140,7 @@ func (p Page) Write(w io.Writer) error {
 	return err
 }
 
-// code is an element whose text is this program's own.
+// code is a script or style element of this program's own.
 type code struct {
 	html   template.HTML
 	digest string // as a content security policy names it
@@ -177,7 +177,7 @@ func viewOf(s Search, at int, pictures bool) view {
 		}
 		var png bytes.Buffer
 		if p.draw(&png) != nil {
-			continue // a number that no plot has room for costs the picture alone
+			continue // a number that cannot be plotted costs only the picture
 		}
 		v.Pictures = append(v.Pictures, picture{template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(png.Bytes())), p.alt})
 	}

@@ -1,4 +1,4 @@
-// scan_join.cuh: how cumprod joins two numbers, and what joins nothing to another.
+// scan_join.cuh: how cumprod joins two numbers, and the neutral number.
 #pragma once
 
 template <class Real> __device__ __forceinline__ Real both(Real a, Real b) { return a * b; }

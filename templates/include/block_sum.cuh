@@ -1,4 +1,4 @@
-// block_sum.cuh: the sum of what the threads of a block have, always in one order. All know it.
+// block_sum.cuh: the sum of a number of each thread of a block, always added in the same order. All threads get it.
 #pragma once
 
 template <int Threads, class Real>

@@ -1,5 +1,5 @@
-// magnitude_row.cuh: the p-norm of a row, and elements over it: sums of magnitudes or of squares, or,
-// where p is 0, the largest magnitude. With `mean` it is that of the elements' mean.
+// magnitude_row.cuh: the p-norm of a row, and elements divided by it: from sums of magnitudes (p = 1) or of
+// squares (p = 2), or the largest magnitude (p = 0). With `mean` the sum is divided by the number of elements.
 #pragma once
 #include "limits.cuh"
 

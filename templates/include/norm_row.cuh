@@ -1,4 +1,4 @@
-// norm_row.cuh: elements over the root of their mean square; `Centered` takes their mean first.
+// norm_row.cuh: elements divided by the root of their mean square; with `Centered` their mean is subtracted first.
 // A thread sums distances to the first element that it meets, and their squares: sums of the elements' own
 // squares would cancel where the mean is large. That element may be far from the others; so after 64 elements,
 // and as often as they double, the distances are those to the mean of all so far. Threads' sums are merged as

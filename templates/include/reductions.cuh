@@ -1,5 +1,5 @@
-// reductions.cuh: what a row's elements become together (row_state.cuh): sums, products, extremes.
-// NaN among them is the answer, as in PyTorch.
+// reductions.cuh: the reductions of a row's elements (row_state.cuh): sums, products, extremes.
+// A NaN among them is the result, as in PyTorch.
 #pragma once
 #include "limits.cuh"
 #include "weightless_row.cuh"

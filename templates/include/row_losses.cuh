@@ -1,5 +1,5 @@
-// row_losses.cuh: the losses of rows as the answer: each, or in one block their sum or mean, always in
-// one order. counted(weights, row) is what a row counts in the mean.
+// row_losses.cuh: the output of losses of rows: each loss, or their sum or mean. One block adds them up,
+// always in the same order. counted(weights, row) is the weight of a row in the mean.
 #pragma once
 #include "block_sum.cuh"
 #include "dependent_launch.cuh"

@@ -1,5 +1,5 @@
-// softmax_row.cuh: exponentials over their sum. They are taken of the distance to the largest
-// element, which is known at the end: until then sums are those of the largest so far.
+// softmax_row.cuh: exponentials divided by their sum. Exponents are distances to the largest element.
+// That is known only at the end: until then sums refer to the largest so far, and are scaled when it changes.
 #pragma once
 #include "limits.cuh"
 

@@ -1,6 +1,6 @@
-// told_states.cuh: what blocks that have parts of a row tell each other of them (rows.cuh), without a
-// counter or a fence. A word of a state travels with a one above it, and both arrive at once. So who
-// reads waits for the words themselves: one way to the L2 and one back.
+// told_states.cuh: how blocks that share a row (rows.cuh) exchange their states, without a counter or a
+// fence. Each word of a state is stored together with a one in the word above it, and both arrive at once.
+// So a reader waits for the words themselves: one way to the L2 and one back.
 #pragma once
 #include "rows.cuh"
 

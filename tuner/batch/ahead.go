@@ -11,8 +11,8 @@ import (
 // likelyAhead is how many configurations with low estimates are compiled before their search begins.
 const likelyAhead = 8
 
-// ahead compiles what the next search begins with while one runs. A short search would else end with what
-// compiles fastest, which is seldom what runs fastest.
+// ahead compiles the first kernels of the next search while one runs. Otherwise a short search
+// would try only what compiles fastest, which seldom runs fastest.
 type ahead struct {
 	batch   *batch
 	next    *Request // nil: there is none
@@ -32,7 +32,7 @@ func (a *ahead) begin(ctx context.Context, on *devices.Opened) {
 	a.working.Go(func() {
 		o, err := a.batch.options(r)
 		if err != nil {
-			return // its search says why; so it does of the next errors
+			return // its search reports the error, and those below
 		}
 		opened, err := a.batch.open(ctx, r, nil)
 		if err != nil {

@@ -40,8 +40,8 @@ func (r Request) String() string {
 type Options struct {
 	Search    tuner.Options // of every search; the problems have their own Baselines and Objective
 	Objective string        // what each problem's winner is the best of, as tuner.ParseObjective reads it
-	// AnyTarget: Search.Target also ends searches whose times are not of a GPU. Usually a
-	// time of a CPU is no reason to end, and a recording is walked to its end.
+	// AnyTarget: Search.Target also ends searches whose times are not of a GPU. Usually times of a
+	// CPU end no search, and a recording is replayed to its end.
 	AnyTarget bool
 	Store     func() (*store.Store, error) // opens the cache, when it is first needed; nil: nothing is kept
 	Run       *Run                         // nil: no run remembers what is found
@@ -177,7 +177,7 @@ func (b *batch) options(r Request) (o tuner.Options, err error) {
 		o.Objective, err = tuner.ParseObjective(r.Operator, b.Objective)
 	}
 	if o.Objective != (tuner.Objective{}) {
-		o.Target = 0 // what is left to gain is known of times
+		o.Target = 0 // the outlook is about times only
 	}
 	return o, err
 }

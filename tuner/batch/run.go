@@ -35,8 +35,7 @@ func OpenRun(folder, name string) (*Run, error) {
 	return r, os.MkdirAll(r.folder, 0o755)
 }
 
-// path is where the document of a search is. Its name depends on all that makes a search
-// another one.
+// path is where the document of a search is. Its name depends on all that distinguishes searches.
 func (r *Run) path(opened *devices.Opened, o tuner.Options) string {
 	p := opened.Problem
 	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", p, p.Restriction, opened.Device.Info().Name, o.Objective, o.Conditions))

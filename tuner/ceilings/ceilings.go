@@ -1,5 +1,6 @@
-// Package ceilings measures what a device reaches at most beside copies: of the L2, of fp32 and of
-// the tensor cores. The kernels are an operator's, of the folder peak, verified and timed as any other's.
+// Package ceilings measures the peaks of a device beside copies: of the L2, of fp32 and of the
+// tensor cores. The kernels are those of an ordinary operator, in the folder peak, and are verified
+// and timed as any others.
 package ceilings
 
 import (

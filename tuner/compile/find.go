@@ -70,12 +70,12 @@ func loadBuiltins(dir string) {
 // machines whose dynamic linker was not told.
 func libraryDirs() []string {
 	debian := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
-	return append(append(ToolkitDirs("lib64", "lib"), newestFirst("/usr/lib/"+debian)...), pythonDirs("cuda_nvrtc", "lib")...)
+	return append(append(toolkitDirs("lib64", "lib"), newestFirst("/usr/lib/"+debian)...), pythonDirs("cuda_nvrtc", "lib")...)
 }
 
-// ToolkitDirs lists the folders of CUDA toolkits that have one of these names, the
+// toolkitDirs lists the folders of CUDA toolkits that have one of these names, the
 // likeliest first. The second name is that of a target's own folder; "": it has none.
-func ToolkitDirs(name, target string) (dirs []string) {
+func toolkitDirs(name, target string) (dirs []string) {
 	machine := map[string]string{"amd64": "x86_64-linux", "arm64": "sbsa-linux"}[runtime.GOARCH]
 	for _, roots := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda*", "/opt/cuda*"} {
 		for _, root := range newestFirst(roots) {
@@ -93,7 +93,7 @@ func FindTool(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
 	}
-	for _, folder := range ToolkitDirs("bin", "") {
+	for _, folder := range toolkitDirs("bin", "") {
 		if path, err := exec.LookPath(filepath.Join(folder, name)); err == nil {
 			return path
 		}

@@ -26,7 +26,7 @@ func needsHeaders(r Request) bool {
 	return slices.ContainsFunc(textsOf(r.Kernel), toolkitInclude.MatchString)
 }
 
-// missingHeaders is what to do where they are needed and not there.
+// missingHeaders is the advice if they are needed and missing.
 const missingHeaders = "CUDA's headers are not on this machine; install cuda-cudart-dev (NVIDIA's repository), nvidia-cuda-dev (Debian) or pip's nvidia-cuda-runtime, or point CUDA_HOME at a CUDA toolkit"
 
 // missingCUB is the same for those of CUB.
@@ -44,7 +44,7 @@ func headerDirs() (dirs []string) {
 			}
 		}
 	}
-	add(slices.Concat(ToolkitDirs("include", "include"), pythonDirs("cuda_runtime", "include"), []string{"/usr/include"}), "cuda_fp16.h")
+	add(slices.Concat(toolkitDirs("include", "include"), pythonDirs("cuda_runtime", "include"), []string{"/usr/include"}), "cuda_fp16.h")
 	var own []string
 	for _, dir := range dirs {
 		dirs = append(dirs, newestFirst(filepath.Join(dir, "cccl"))...)
@@ -58,8 +58,8 @@ const cubVersion = "cub/version.cuh"
 
 var versionForm = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(CUDART_VERSION|CUB_VERSION|CCCL_VERSION)[ \t]+(\d+)`)
 
-// headerVersions tell which headers lie in some folders: another toolkit may take the place
-// of one, under the same path.
+// headerVersions tell which versions of headers are in some folders, since another toolkit may be
+// installed under the same path.
 func headerVersions(dirs []string) (versions []string) {
 	for _, dir := range dirs {
 		for _, file := range []string{"cuda_runtime_api.h", cubVersion, "cuda/__cccl_config/version.h", "cuda/version"} {

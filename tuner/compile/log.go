@@ -39,9 +39,8 @@ var expanded = regexp.MustCompile(`(?:in expansion of|expanded from) macro ['"â€
 
 var word = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
-// NameMacros adds to the message the macros that brought what it complains of, as
-// "(KEEP=none)": a configuration's macros stand in no file. words is all that the
-// compiler says of the error.
+// NameMacros adds to an error the macros whose values it is about, as "(KEEP=none)", since a
+// configuration's macros are in no file. words is all that the compiler says of the error.
 func (e *Error) NameMacros(macros []operator.Macro, words string) {
 	named := map[string]bool{}
 	for _, m := range expanded.FindAllStringSubmatch(words, -1) {

@@ -33,8 +33,7 @@ var ErrArch = errors.New("architecture not supported by this compiler")
 // nothing else.
 const defaultTimeout = 30 * time.Second
 
-// LineInfo has binaries tell which line of the source an instruction is of. It
-// changes no instruction.
+// LineInfo adds source lines of instructions to binaries. It changes no instruction.
 const LineInfo = "-lineinfo"
 
 // standardOptions are given to NVRTC with every kernel.

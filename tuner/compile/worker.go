@@ -81,8 +81,8 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	})
 }
 
-// introduce compiles an empty kernel. So NVRTC has loaded all it needs before
-// the first real compile is timed, and half an NVRTC is found out at once.
+// introduce compiles an empty kernel. So NVRTC has loaded all it needs before the first real
+// compile is timed, and an incomplete NVRTC is noticed at once.
 func introduce(lib *library) workerResponse {
 	p := workerResponse{About: lib.introduction}
 	arch := int32(80)
@@ -125,8 +125,8 @@ func preferToDie() {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 }
 
-// niceness is by how much compilers give way to the process that measures, and to
-// the search: there are as many of them as processors.
+// niceness lowers the priority of compilers below that of the process that measures, and of the
+// search. There are as many compilers as processors.
 const niceness = 5
 
 // giveWay lowers the priority of this process's threads, from which all others

@@ -11,9 +11,9 @@ type Inputs struct {
 // Inputs are those that variants are searched on.
 func (p Protocol) Inputs() Inputs { return Inputs{p.Distribution, p.Seed} }
 
-// Check asks for launches beyond the verifying one, each on outputs that hold
-// something else: a NaN, what the launch before left, zeros. After each of them
-// everything is looked at: outputs, inputs, guard zones, the reference's output.
+// Check asks for launches beyond the verifying one. Before them outputs hold in turn a NaN, what
+// the launch before left, and zeros. After each launch everything is checked: outputs, inputs,
+// guard zones, the reference's output.
 type Check struct {
 	Launches int           // 0 counts as 1
 	Exact    bool          // every launch must give the bits of the first

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Conditions are those under which a launch is timed. Times under other ones are
-// times of something else: they are kept apart, and never compared. The zero value
-// is a cold L2 and plain launches.
+// Conditions are those under which a launch is timed. Times under different conditions are kept
+// apart and never compared. The zero value is a cold L2 and plain launches.
 type Conditions struct {
 	L2     L2State    `json:"l2,omitempty"`
 	Launch LaunchForm `json:"launch,omitempty"`

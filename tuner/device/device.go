@@ -57,12 +57,12 @@ type Protocol struct {
 	CompileTimeout time.Duration `json:"compile_timeout"` // likewise a compilation
 	Seed           uint32        `json:"seed"`            // of the input generator
 	Distribution   string        `json:"distribution"`    // of the inputs: uniform01, normal, negative, special
-	// Conditions are those of the samples. The usual ones leave no trace in JSON, nor
-	// in digests of it: trials of earlier versions keep their keys.
+	// Conditions are those of the samples. The usual ones are left out in JSON, and so in digests
+	// of it: trials of earlier versions keep their keys.
 	Conditions Conditions `json:"conditions,omitzero"`
 }
 
-// Unconditioned is the protocol for documents that tell of its conditions elsewhere.
+// Unconditioned is the protocol without its conditions, for documents that hold these elsewhere.
 func (p Protocol) Unconditioned() Protocol {
 	p.Conditions = Conditions{}
 	return p
@@ -126,7 +126,7 @@ type Variant struct {
 	Kernel        operator.Kernel
 	Binary        *compile.Binary // nil where the device's kind does not compile
 	Energy        bool            // measure the energy of a launch too, where the device can
-	Look          bool            // look first who else uses the device, where it can tell
+	Look          bool            // first list which other processes use the device, if it can
 }
 
 // Ceilings are what a session measured once, to compare variants with.

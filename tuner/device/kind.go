@@ -7,8 +7,8 @@ import (
 	"autotune/internal/lists"
 )
 
-// Kind names how a device comes to its numbers. Documents and recordings hold it
-// as text; Properties tells what it stands for.
+// Kind names where a device's results come from: a GPU, the emulator or a recording. Documents and
+// recordings hold it as text; Properties tells what it stands for.
 type Kind string
 
 // The kinds of devices.
@@ -31,7 +31,7 @@ type Properties struct {
 	Measures bool
 	// Persists: its trials are worth keeping.
 	Persists bool
-	// Caveat is what to say with times that are no GPU's.
+	// Caveat is the remark to print with times that are not a GPU's.
 	Caveat string
 }
 

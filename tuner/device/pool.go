@@ -2,8 +2,8 @@ package device
 
 import "errors"
 
-// ErrGone means that a worker is no longer there, or that none is left. What was
-// asked of it may be asked of another.
+// ErrGone means that a worker is no longer there, or that none is left. Another worker may be asked
+// instead.
 var ErrGone = errors.New("the worker is gone")
 
 // MostWorkers is how many workers of a Pool a search uses.

@@ -11,10 +11,9 @@ import (
 	"autotune/tuner/operator"
 )
 
-// ReferenceError means that an operator cannot say what is right: its reference does
-// not compile, fails, does not end, or gives what no variant can be held against; or
-// what it fills or compares tensors with does. The operator is to blame, not the
-// device.
+// ReferenceError means that an operator has no usable right answer. Its reference, or a kernel that
+// fills or compares tensors, does not compile, fails, does not end, or gives an unusable result.
+// The operator is at fault, not the device.
 type ReferenceError struct {
 	Operator string
 	Part     string // FillKernel, Comparison; "": the reference
@@ -38,8 +37,8 @@ func NotCompiled(operator, part string, refused *compile.Error) *ReferenceError 
 	return &ReferenceError{Operator: operator, Part: part, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
 }
 
-// CompileReference compiles what every variant of a problem is verified against. There is
-// no binary where the device does not compile, or where no kernel says what is right.
+// CompileReference compiles what every variant of a problem is verified against. There is no binary
+// if the device does not compile, or if the reference is no kernel.
 func CompileReference(ctx context.Context, d Device, p *operator.Problem, limit time.Duration) (*compile.Binary, error) {
 	if !d.Info().Kind.Properties().Compiles || p.Operator.Answers != nil {
 		return nil, nil

@@ -64,8 +64,8 @@ type asked struct {
 	emulated *operator.Problem // bound to the emulator
 }
 
-// ask binds the request to the emulator, so that a problem that is wrong on
-// every device is told before any is opened.
+// ask binds the request with the emulator's limits. So a request that is wrong on every device is
+// refused before any is opened.
 func ask(op *operator.Operator, r operator.Request) (asked, error) {
 	p, err := op.Bind(r, operator.TypicalLimits())
 	return asked{op, r, p}, err
@@ -253,7 +253,7 @@ func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice s
 	if err != nil {
 		return nil, "", err
 	}
-	if len(arguments) == 1 { // nothing is between it and the search
+	if len(arguments) == 1 { // a single device needs no pool
 		return kindsByName[o.spec.Kind].open(ctx, arguments[0], a, o.options)
 	}
 	d, err = openSeveral(ctx, o.spec, o.options)

@@ -17,8 +17,7 @@ import (
 	"autotune/tuner/device/remote/pool"
 )
 
-// everyGPU is the argument that names all of them, and times begins one that names a
-// device so many times over.
+// everyGPU is the argument that names all GPUs, and times begins one that repeats a device.
 const (
 	everyGPU = "all"
 	times    = "*"
@@ -163,7 +162,7 @@ func openWorkers(ctx context.Context, o Options) (device.Device, string, error) 
 	return p, notice, nil
 }
 
-// severalNotice is what to say of devices of a kind whose times say nothing.
+// severalNotice is the remark about several devices whose times say nothing about a GPU.
 func severalNotice(s Spec, n int) string {
 	if s.Kind.Properties().Caveat == "" {
 		return ""

@@ -43,9 +43,9 @@ func provided(included string) bool {
 
 func inner(included string) string { return strings.Trim(included, `<>"`) }
 
-// Cut leaves of a file what its kernel needs. It lists what goes: headers that kernels
-// cannot include, host code, other kernels and what only they use. has tells which files
-// lie beside it. A file that needs no cut stays as it is.
+// Cut reduces a file to what its kernel needs. It lists what it removes: headers that kernels
+// cannot include, host code, other kernels and what only they use. has tells which files lie beside
+// the file. A file that needs no cut stays as it is.
 func Cut(text, kernel string, has func(name string) bool) (kept string, left []string, err error) {
 	chunks := chunksOf(text)
 	words := map[string]bool{kernel: true}

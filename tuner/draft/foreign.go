@@ -8,7 +8,7 @@ import (
 	"autotune/internal/cudafile"
 )
 
-// notCUDA is what files have that look like CUDA files and are none, or none of these days.
+// notCUDA are texts by which files that look like CUDA are known to be something else, or too old.
 var notCUDA = []struct {
 	form   *regexp.Regexp
 	refuse string // with the text that was found

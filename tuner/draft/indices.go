@@ -42,7 +42,7 @@ var (
 // mostSteps is how often a value may go from one variable to the next.
 const mostSteps = 3
 
-// follow finds the variables that are made of what from tells, or of each other.
+// follow finds the variables that are computed from those of from, or from each other.
 func follow(body string, from func(text string) bool) map[string]bool {
 	follows := map[string]bool{}
 	for range mostSteps {
@@ -121,7 +121,7 @@ func extent(k cudafile.Kernel, name string) (elements int64, blocks bool, more i
 // interiorForm is a comparison that leaves the last elements of a side out.
 var interiorForm = regexp.MustCompile(`\b(\w+)\s*<\s*\w+\s*-\s*\d`)
 
-// interior tells whether a kernel leaves the border of what it writes as it is.
+// interior tells whether a kernel does not write the border of its output.
 func interior(k cudafile.Kernel) bool {
 	follows := follow(k.Body, func(text string) bool { return strings.Contains(text, "blockIdx") })
 	return slices.ContainsFunc(interiorForm.FindAllStringSubmatch(k.Body, -1), func(m []string) bool { return follows[m[1]] })

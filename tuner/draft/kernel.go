@@ -114,7 +114,7 @@ func (f *fromKernel) templateParameters() error {
 		if p.Type == "bool" {
 			f.tunable(name, expr.Bool(false), expr.Bool(true))
 		} else {
-			f.tunable(name, expr.Int(UsualValue(name, false)))
+			f.tunable(name, expr.Int(usualValue(name, false)))
 		}
 		arguments = append(arguments, "{"+name+"}")
 	}
@@ -149,15 +149,15 @@ func (f *fromKernel) undefined() {
 		if f.has(name) || f.types[name] != "" || f.renamed[name] != "" {
 			continue
 		}
-		f.tunable(name, expr.Int(UsualValue(name, slices.Contains(names, "block_size_y"))))
+		f.tunable(name, expr.Int(usualValue(name, slices.Contains(names, "block_size_y"))))
 	}
 	if len(names) == 0 {
 		delete(f.o.Notes, "default")
 	}
 }
 
-// UsualValue is a value that a macro may have which only its name tells of.
-func UsualValue(name string, plane bool) int64 {
+// usualValue is a value that a macro may have which only its name tells of.
+func usualValue(name string, plane bool) int64 {
 	switch lower := strings.ToLower(name); {
 	case isBlock(name):
 		return 256

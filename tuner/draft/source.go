@@ -32,7 +32,7 @@ func SourceOf(text string, defined map[string]string) Source {
 		s.Macros = map[string]string{}
 	}
 	var active strings.Builder
-	type branch struct{ within, on, done bool } // what is around it is compiled; so is the one at hand; so was one of the #if
+	type branch struct{ within, on, done bool } // whether the code around it is compiled; the present branch; an earlier branch of the #if
 	var open []branch
 	text = strings.ReplaceAll(cudafile.Blank(text), "\\\n", "  ")
 	for line := range strings.Lines(text) {

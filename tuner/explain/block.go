@@ -5,8 +5,7 @@ import (
 	"autotune/tuner/trial"
 )
 
-// Block is what a block takes of a multiprocessor, and how many find room there. A limit of
-// 0 is not known.
+// Block is what a block takes of a multiprocessor, and how many fit. A limit of 0 is not known.
 type Block struct {
 	Threads     int64 `json:"threads,omitempty"`
 	ByRegisters int64 `json:"by_registers,omitempty"` // blocks for which there are registers

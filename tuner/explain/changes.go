@@ -182,7 +182,7 @@ func (e Explanation) costAlone(name, value string) (Cost, bool) {
 	return Cost{}, false
 }
 
-// beyond says which change of two costs least like the sum of both.
+// beyond names the change of two tunables whose cost differs most from the sum of both alone.
 func (e Explanation) beyond() string {
 	var most Together
 	var text string
@@ -201,7 +201,8 @@ func (e Explanation) beyond() string {
 	return text
 }
 
-// beyondNoise is how far, as a logarithm, two changes must be from their sum to be told of.
+// beyondNoise is by how much, as a logarithm, the cost of two changes must differ from their sum to
+// be mentioned.
 const beyondNoise = 0.02
 
 // faster says that a change measured now is faster than the winner.

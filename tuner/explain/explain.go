@@ -244,7 +244,7 @@ func valueOf(w, t trial.Trial, at int) string {
 	return value.String()
 }
 
-// cost is a trial beside the winner.
+// cost compares a trial with the winner.
 func cost(w, t trial.Trial) Cost {
 	c := Cost{Status: t.Status}
 	if t.Status != trial.OK {
@@ -256,8 +256,8 @@ func cost(w, t trial.Trial) Cost {
 	return c
 }
 
-// untried are the values of a tunable that are valid beside the winner's others, and that
-// no trial has there.
+// untried are the values of a tunable that are valid with the winner's others, and that no trial
+// has with them.
 func (s Subject) untried(at int, declared []space.Value, known []Neighbour) (list []string) {
 	w := s.Winner.Configuration
 	for _, v := range declared {

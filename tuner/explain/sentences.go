@@ -12,14 +12,13 @@ import (
 	"autotune/tuner/trial"
 )
 
-// Of the measured copy bandwidth: from where on memory is the limit, and from where on it
-// is one of several.
+// The shares of the measured copy bandwidth from which on memory is the limit, or one of several.
 const (
 	memoryBound = 0.9
 	memoryNear  = 0.5
 )
 
-// How many of a kind are told.
+// How many items of a kind a sentence names.
 const (
 	shownCosts = 3
 	shownNext  = 3
@@ -44,7 +43,7 @@ func (e Explanation) limit() string {
 	case e.CopyShare <= 0 && e.GFLOPS <= 0:
 		return ""
 	case e.CopyShare <= 0:
-		return fmt.Sprintf("It computes %.4g GFLOP/s; how fast a copy is here was not measured.", e.GFLOPS)
+		return fmt.Sprintf("It computes %.4g GFLOP/s; the copy bandwidth was not measured.", e.GFLOPS)
 	case e.CopyShare >= 0.98:
 		return reached + ": memory is its limit, and little is left to gain."
 	case e.CopyShare >= memoryBound:
@@ -57,7 +56,7 @@ func (e Explanation) limit() string {
 	return reached + ": memory is not its limit." + e.arithmetic()
 }
 
-// arithmetic says how near the peak of its arithmetic the winner is, where that tells something.
+// arithmetic says how near the peak of its arithmetic the winner is, if that matters.
 func (e Explanation) arithmetic() string {
 	if e.PeakShare < 0.05 {
 		return ""
@@ -104,7 +103,7 @@ func (e Explanation) spills() string {
 // shownKinds is how many kinds of instructions are told.
 const shownKinds = 4
 
-// madeOf says which instructions stand in the code.
+// madeOf says which instructions the code has.
 func (e Explanation) madeOf() string {
 	m := e.Mix
 	if m == nil || m.Instructions == 0 {
@@ -223,8 +222,8 @@ func (e Explanation) failed() string {
 	})
 }
 
-// next names what is valid beside the winner and was never tried, first where the time
-// depends on it.
+// next names untried values that are valid with the winner's others, first those on which the time
+// depends most.
 func (e Explanation) next() string {
 	sorted := e
 	sorted.Tunables = slices.Clone(e.Tunables)

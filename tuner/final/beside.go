@@ -19,13 +19,14 @@ import (
 
 // Rivals is another program that solves problems on the same GPU.
 type Rivals interface {
-	// Start has it make ready for a problem. leave puts what the winner reads and writes into a folder, in files that
-	// package answers names; "": there are none. They may be large, so it is called once they are wanted.
+	// Start prepares it for a problem. leave writes the winner's inputs and outputs into a folder,
+	// in files that package answers names; "": there are none. They may be large, so leave is
+	// called only when they are needed.
 	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (Rival, error)
 }
 
-// Rival is such a program, ready. Names are what it can be timed at; Left says why others are not. Advice is what
-// to try where it is faster than the winner.
+// Rival is such a program, ready. Names are the ways in which it can be timed; Left says why others
+// cannot. Advice is what to try if it is faster than the winner.
 type Rival interface {
 	Names() []string
 	Left() []string
@@ -92,7 +93,7 @@ func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals
 	return all, slices.Concat(notes, r.Left(), differing(all), r.Advice(all)), err
 }
 
-// leave puts what a launch of a variant reads and writes into a folder. why says what is against it.
+// leave writes a variant's inputs and outputs into a folder. why says why that was not possible.
 func (m *Match) leave(ctx context.Context, v device.Variant, folder *scratch.Folder) (why string) {
 	s := m.sides[0]
 	var bytes int64
@@ -117,7 +118,7 @@ func (m *Match) leave(ctx context.Context, v device.Variant, folder *scratch.Fol
 	return o.Message
 }
 
-// mostLeft is which part of a file system's free space tensors may take: one in so many.
+// mostLeft is the share of a file system's free space that tensors may take: one in so many.
 const mostLeft = 4
 
 // differing names those whose outputs are not the winner's.
@@ -131,8 +132,8 @@ func differing(all []Compared) (lines []string) {
 	return lines
 }
 
-// beside times a variant in turns with a rival. The ratio of two neighbouring turns knows nothing
-// of clocks that drift.
+// beside times a variant in turns with a rival. Ratios of neighbouring turns cancel a drifting
+// clock.
 func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Compared, err error) {
 	names := r.Names()
 	times, ratios := make([][]float64, len(names)), make([][]float64, len(names))
@@ -145,7 +146,7 @@ func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Co
 			return nil, fmt.Errorf("the winner ended as %s: %s", ours[0].Status, ours[0].Reason())
 		}
 		for i := range names {
-			at := (i + turn) % len(names) // none always follows the winner
+			at := (i + turn) % len(names) // so that no name always follows the winner
 			ms, err := r.Time(ctx, names[at])
 			if err != nil {
 				return nil, err

@@ -65,7 +65,7 @@ func (f *Field) amend(id int64, change func(*trial.Trial)) trial.Trial {
 	return *t
 }
 
-// contend makes a trial the leader, if it is.
+// contend makes a trial the leader if it is better than the present one.
 func (f *Field) contend(at int) {
 	stands, ok := f.scale.Standing(f.Trials[at])
 	if ok && (f.best < 0 || stands.Median < f.lead().Median) {

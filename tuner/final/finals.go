@@ -13,8 +13,8 @@ import (
 
 // What the finals go by.
 const (
-	finalRounds     = 3  // of a leader that nothing reaches
-	tiedFinalRounds = 6  // of one that something does
+	finalRounds     = 3  // if no interval reaches the leader's
+	tiedFinalRounds = 6  // if one does
 	mostFinalists   = 16 // in a round
 )
 
@@ -57,7 +57,7 @@ func (j *judge) round() []int64 {
 	return slices.DeleteFunc(finalists, func(id int64) bool { return j.rounds[id] >= most })
 }
 
-// fewestLaunches is how often a round launches even what is slow.
+// fewestLaunches is how often a round launches even a slow variant.
 const fewestLaunches = 5
 
 // roundOf is about what a round of a trial's configuration takes.

@@ -19,7 +19,7 @@ const (
 	gateSeeds     = 3
 	seedStep      = 101         // tensors of one problem have consecutive seeds
 	forNeighbours = 4           // the share of the time that other inputs leave for them
-	patientGates  = time.Minute // where every variant is put through them: that was asked for
+	patientGates  = time.Minute // if the user asked for every variant to go through them
 )
 
 // Gates say what a winner was put through beyond the search: what it passed, and what
@@ -57,7 +57,8 @@ func (g *Gates) String() string {
 	return text
 }
 
-// Warning says what the gates could not try at all; "" where that is nothing.
+// Warning says why no neighbour was tried; "" if one was, or if the operator has no answers for
+// any.
 func (g *Gates) Warning() string {
 	const alone = "the winner was tried on this shape alone: "
 	switch {
@@ -69,8 +70,8 @@ func (g *Gates) Warning() string {
 	return alone + "time or memory was short for others; `autotune verify --gates` gives each variant a minute"
 }
 
-// Enough tells whether the gates are those of this version. Earlier ones found no neighbour
-// where a template wants its sizes aligned, and said nothing.
+// Enough tells whether the gates are those of this version. Earlier versions found no neighbour if
+// a template needs aligned sizes, and did not say so.
 func (g *Gates) Enough() bool {
 	return g != nil && (len(g.Neighbours) > 0 || g.Alone || g.Skipped != "" || len(g.LeftOut) > 0)
 }
@@ -109,7 +110,7 @@ func (g *gatekeeper) pass(ctx context.Context) error {
 	}
 	err := g.inputs(ctx)
 	if failure := g.refill(ctx, g.Protocol.Inputs()); failure != nil {
-		return failure // the next variant would be held against the wrong answer
+		return failure // the next variant would be compared with the wrong answer
 	}
 	if err != nil {
 		return err

@@ -26,7 +26,8 @@ import (
 	"autotune/tuner/trial"
 )
 
-// The finals and the gates take these parts of the search's time, and at least these times.
+// The finals and the gates take these shares of the search's time (one in so many), and at least
+// these times.
 const (
 	finalsShare = 5
 	gatesShare  = 10
@@ -62,7 +63,7 @@ type Subject struct {
 	Launches int // of the gate that repeats a launch
 }
 
-// Timed tells whether the protocol takes times that are worth a comparison.
+// Timed tells whether times under the protocol are good enough to be compared.
 func Timed(p device.Protocol) bool { return p.Samples > 1 }
 
 // Case is all that the judge needs beside the field.
@@ -126,7 +127,7 @@ func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
-		for _, n := range j.compiling { // a gate may have had no time to
+		for _, n := range j.compiling { // a gate may not have waited for it
 			<-n.compiled
 		}
 	}()
@@ -198,8 +199,8 @@ func (j *judge) change(id int64, change func(*trial.Trial)) {
 	j.Amended(j.field.amend(id, change))
 }
 
-// gate puts a configuration through the gates. One that fails at one becomes a wrong
-// result, a crash or what else happened to it. Its message names the gate.
+// gate puts a configuration through the gates. If it fails at one, its trial gets the status of
+// that failure, and a message that names the gate.
 func (j *judge) gate(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {
@@ -225,7 +226,7 @@ func (j *judge) gate(ctx context.Context, id int64) error {
 	return err
 }
 
-// mostAhead is for how many finalists the neighbours are compiled before it is known who wins.
+// mostAhead is how many finalists' neighbours are compiled before the winner is known.
 const mostAhead = 2
 
 // nearby is what a configuration needs at the gate of neighbours.

@@ -270,7 +270,7 @@ func TestNeighbours(t *testing.T) {
 	} {
 		p, configuration := aligned(t, c.shape, c.constraint, c.sizes...)
 		var got []string
-		for _, near := range Neighbours(t.Context(), p, configuration) {
+		for _, near := range neighbours(t.Context(), p, configuration) {
 			got = append(got, operator.FormatShape(near.Shape))
 		}
 		if text := strings.Join(got, " "); text != c.want {
@@ -303,7 +303,7 @@ func TestBuiltinNeighbours(t *testing.T) {
 			}
 		}
 		for _, c := range choices {
-			if len(Neighbours(t.Context(), p, c)) == 0 {
+			if len(neighbours(t.Context(), p, c)) == 0 {
 				t.Errorf("%s: %s has no neighbour", p, c)
 			}
 		}

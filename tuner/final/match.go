@@ -10,9 +10,9 @@ import (
 	"autotune/tuner/trial"
 )
 
-// Match is a place where variants of one shape are timed side by side, whoever found them.
-// Unlike Settle it times all of them, and names no winner. Its problems are several where kernels
-// of a shape are made in different ways: with free dimensions, and without.
+// Match is a place where variants of one shape are timed side by side, whoever found them. Unlike
+// Settle it times all of them, and names no winner. It has several problems if kernels of one shape
+// are made in different ways: with free dimensions, and without.
 type Match struct {
 	sides  []side
 	random *rand.Rand
@@ -74,8 +74,8 @@ func (m *Match) Round(ctx context.Context, runners []Runner, rough bool) ([]tria
 	return outcomes, nil
 }
 
-// Gate puts a variant of the first problem through the gates within a time. What it failed at, and
-// how, is the outcome; the gates are those that it passed.
+// Gate puts a variant of the first problem through the gates within a time limit. If it fails at
+// one, the outcome says how; the gates are those that it passed.
 func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration) (*Gates, trial.Outcome, error) {
 	s := m.sides[0]
 	g := &gatekeeper{

@@ -29,22 +29,22 @@ type neighbour struct {
 
 func (n *neighbour) gate() string { return "neighbour " + n.problem.String() }
 
-// Nearby are the neighbours that a configuration's template serves with it, compiled side by
-// side while something else is done.
+// Nearby are the neighbours that a configuration's template serves with it, compiled in the
+// background.
 type Nearby struct {
 	found    []neighbour
 	known    chan struct{} // closed when it is known which they are
 	compiled chan struct{} // closed when all are
 }
 
-// Ahead begins to compile what a configuration needs at the gate of neighbours. The context
-// ends that.
+// Ahead begins to compile a configuration's kernels for its neighbours. Cancelling the context ends
+// that.
 func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 	n := &Nearby{known: make(chan struct{}), compiled: make(chan struct{})}
 	go func() {
 		defer close(n.compiled)
 		if !s.Problem.Operator.Answers.Fixed() { // else that gate is left out
-			for _, p := range Neighbours(ctx, s.Problem, c) {
+			for _, p := range neighbours(ctx, s.Problem, c) {
 				n.found = append(n.found, neighbour{problem: p})
 			}
 		}
@@ -58,10 +58,10 @@ func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 	return n
 }
 
-// Neighbours are ragged problems near one whose spaces have the configuration, too: those
-// without any alignment first, then those that are as near as the template's constraints
-// allow. None, where it serves no problem beside.
-func Neighbours(ctx context.Context, p *operator.Problem, c space.Configuration) []*operator.Problem {
+// neighbours are ragged problems near one whose spaces have the configuration, too: those without
+// any alignment first, then the nearest that the template's constraints allow. There are none if
+// the template serves no other problem with it.
+func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration) []*operator.Problem {
 	request := p.Record().Request()
 	shape := request.Shape
 	var found []*operator.Problem
@@ -98,8 +98,8 @@ func Neighbours(ctx context.Context, p *operator.Problem, c space.Configuration)
 	return found
 }
 
-// steps are by how much a size may differ that keeps an alignment: every small number, and
-// powers of two with the half of them added.
+// steps are differences of sizes, some of which keep an alignment: every small number, powers of
+// two, and one and a half times these.
 func steps(yield func(int64) bool) {
 	const small = 32
 	for step := int64(1); step < small; step++ {
@@ -136,8 +136,8 @@ func (s Subject) Compile(ctx context.Context, p *operator.Problem, c space.Confi
 	return v, err
 }
 
-// neighbours tries the variant on those for which there is time and memory. For none it waits
-// until the time is up: they would be left out then.
+// neighbours tries the variant on the neighbours for which there is time and memory. It does not
+// wait for a kernel until the time is up, since nothing could be launched then.
 func (g *gatekeeper) neighbours(ctx context.Context) error {
 	<-g.nearby.known
 	all := g.nearby.found
@@ -145,13 +145,13 @@ func (g *gatekeeper) neighbours(ctx context.Context) error {
 	select {
 	case <-g.nearby.compiled:
 	case <-time.After(g.left()):
-		for i := range all { // the rest of it is still being written
+		for i := range all { // its other fields may still be written
 			g.leaveOut("%s", all[i].problem)
 		}
 		return nil
 	}
 	base := trial.DurationOf(g.Ceilings.ReferenceMS)
-	if g.Problem.Operator.Answers != nil { // asking what is right takes time, too
+	if g.Problem.Operator.Answers != nil { // computing the right answer takes time, too
 		base = max(base, g.cost)
 	}
 	for _, n := range all {

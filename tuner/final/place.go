@@ -26,9 +26,8 @@ type place struct {
 // errNobody means that a pool has no worker that the finals could be on.
 var errNobody = fmt.Errorf("the finals: no worker is there: %w", device.ErrGone)
 
-// takePlace opens the problem on one of a pool's workers. It avoids the worker of that
-// name if there is another. Where the device is one, it is the place, with the search's
-// session if there is one.
+// takePlace opens the problem on one of a pool's workers. It avoids the worker of that name if
+// there is another. A single device is the place itself, with the search's session if there is one.
 func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	p := &place{device: c.Device, session: c.Session, inputs: c.Protocol.Inputs(), worked: c.Worked}
 	if pool, several := c.Device.(device.Pool); several {
@@ -53,7 +52,7 @@ func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	return p, err
 }
 
-// Where a pool has no worker, the finals wait for one so long, and look for it so often.
+// How long the finals wait if a pool has no worker, and how often they look for one.
 const (
 	workerPatience = 20 * time.Second
 	lookEvery      = 50 * time.Millisecond
@@ -99,8 +98,8 @@ func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o
 	return o, err
 }
 
-// apartBeyond is how far the times of one variant on two workers of a model may differ
-// without a word.
+// apartBeyond is the ratio of one variant's times on two workers of a model beyond which the search
+// says so.
 const apartBeyond = 1.02
 
 // Confirmation is what a second worker said of the winner.
@@ -150,8 +149,8 @@ func (j *judge) ask(ctx context.Context, second *place, id int64, v device.Varia
 	return nil
 }
 
-// Apart says by how much a second worker's time of the winner differs, if that is more
-// than measuring explains; "" if it is not.
+// Apart says by how much a second worker's time of the winner differs, if that is more than
+// apartBeyond; else "".
 func (c *Confirmation) Apart(winner trial.Trial) string {
 	own := winner.Time
 	if c == nil || max(c.Time.Median, own.Median) <= apartBeyond*min(c.Time.Median, own.Median) || c.Time.Reaches(own) && own.Reaches(c.Time) {

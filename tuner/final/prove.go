@@ -20,13 +20,13 @@ const proofGates = 10 * time.Second
 // Proof is what became of a variant that was found earlier.
 type Proof struct {
 	trial.Outcome                 // of all its turns, or what it failed at
-	NowMS         float64         // over all turns; 0: the device takes no times worth a comparison
+	NowMS         float64         // over all turns; 0: the device's times cannot be compared
 	Noise         float64         // trial.Noise
 	Ceilings      device.Ceilings // of the device now
 }
 
-// Prove verifies a configuration of the subject's problem, times it against itself in turns,
-// and puts it through the gates. recorded is of how many turns its earlier time is.
+// Prove verifies a configuration of the subject's problem, times it against itself in turns, and
+// puts it through the gates. recorded is how many turns its earlier time has.
 func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) (p Proof, err error) {
 	v, m, err := s.begin(ctx, c)
 	var refused *compile.Error

@@ -24,7 +24,7 @@ import (
 // claim. One goroutine uses it.
 type Ledger struct {
 	id         store.ProblemID
-	provenance store.Provenance // of every trial, but for its kernel
+	provenance store.Provenance // of every trial, except its kernel
 	store      *store.Store     // nil: nothing is kept
 	shared     bool             // others' trials count
 	writer     *store.Writer
@@ -33,8 +33,8 @@ type Ledger struct {
 	seen       os.FileInfo     // the store's file when it was last read
 }
 
-// New is the ledger of a search whose trials have this provenance, but for their kernels.
-// A nil store keeps nothing. A fresh search keeps its trials and ignores those of others.
+// New is the ledger of a search whose trials have this provenance, except for their kernels. A nil
+// store keeps nothing. A fresh search keeps its trials and ignores those of others.
 func New(s *store.Store, id store.ProblemID, p store.Provenance, fresh bool) *Ledger {
 	l := &Ledger{id: id, provenance: p, known: map[string]bool{}}
 	if s != nil {
@@ -55,7 +55,7 @@ func (l *Ledger) Same(p store.Provenance) bool {
 	return p.Key() == l.provenanceFor(p.KernelDigest).Key()
 }
 
-// Difference says how something was measured that was not measured as this search measures.
+// Difference says in what the way something was measured differs from this search's.
 func (l *Ledger) Difference(p store.Provenance) string {
 	switch own := l.provenance; {
 	case p.ReferenceDigest != own.ReferenceDigest:
@@ -91,8 +91,8 @@ func (l *Ledger) Claim(kernel string) (mine bool, err error) {
 // Knows tells whether the search has the trial of a kernel, its own or another's.
 func (l *Ledger) Knows(kernel string) bool { return l.known[l.provenanceFor(kernel).Key()] }
 
-// News are the trials that count and that the store has got since the last call, in the
-// order in which they were evaluated.
+// News are the trials that count and were stored since the last call, in the order in which they
+// were evaluated.
 func (l *Ledger) News() ([]trial.Trial, error) {
 	if !l.shared {
 		return nil, nil

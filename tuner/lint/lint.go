@@ -27,13 +27,15 @@ func Signatures(o *operator.Operator) []Finding {
 	return lists.Of(o.SignatureFaults(), func(f operator.TemplateFault) Finding { return Finding{f.Template, f.Fault.Error(), true} })
 }
 
-// looseAbsolute and looseRelative are tolerances that hold wrong results, too: with the latter zeros pass.
+// looseAbsolute and looseRelative are tolerances that accept wrong results: with the latter zeros
+// pass.
 const (
 	looseAbsolute = 1e3
 	looseRelative = 1
 )
 
-// Tolerances finds outputs whose tolerance holds almost any result, and parameters that nothing mentions.
+// Tolerances finds outputs whose tolerance accepts almost any result, and parameters that nothing
+// mentions.
 func Tolerances(p *operator.Problem) []Finding {
 	var found []Finding
 	for _, a := range p.Arguments {
@@ -88,8 +90,8 @@ func idleConstraint(ctx context.Context, t *operator.Template, i int, problems [
 	return served, nil
 }
 
-// lengthOf counts the configurations of one template, which stands for the operator's own of
-// its name, for a problem; -1 if it does not serve it.
+// lengthOf counts the configurations of a problem if the template replaces the operator's own of
+// that name; -1 if it does not serve the problem.
 func lengthOf(ctx context.Context, p *operator.Problem, t *operator.Template) (int64, error) {
 	changed := *p.Operator
 	changed.Templates = slices.Clone(changed.Templates)
@@ -143,7 +145,7 @@ type looker struct {
 	arch     string
 }
 
-// made is what a configuration comes to.
+// made is the code and the launches of a configuration.
 type made struct {
 	code     string
 	launches string
@@ -196,7 +198,7 @@ func (l looker) idle(ctx context.Context, d space.Configuration, base made) ([]F
 			}
 		}
 		if tried > 0 && !works {
-			found = append(found, Finding{d.Template, fmt.Sprintf("`%s` is without effect beside the default: other values make the same code and launch on %s", tunable.Name, l.arch), false})
+			found = append(found, Finding{d.Template, fmt.Sprintf("`%s` has no effect while the others have their defaults: all its values make the same code and launch on %s", tunable.Name, l.arch), false})
 		}
 	}
 	return found, nil

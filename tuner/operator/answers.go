@@ -11,7 +11,7 @@ import (
 	"autotune/tuner/operator/tree"
 )
 
-// Answers say what is right where no kernel does: a Python file, or files with the
+// Answers are where right results come from if not from a kernel: a Python file, or files with the
 // results.
 type Answers struct {
 	Python  *Source

@@ -15,9 +15,8 @@ import (
 // BundleBytes is how large a Bundle may be.
 const BundleBytes = 4 << 20
 
-// Bundle is all that the operator was read from but for its data files, what it shares
-// with others too, for a program elsewhere: LoadBundle makes the same operator of it. It
-// is the same for the same files.
+// Bundle has all files that the operator was read from, shared ones too, but not its data files.
+// Elsewhere LoadBundle makes the same operator of it. The same files give the same bundle.
 func (o *Operator) Bundle() ([]byte, error) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)

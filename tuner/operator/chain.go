@@ -14,8 +14,8 @@ import (
 )
 
 // A parameter of type expression is a function that the user writes, as "gelu(x*w + b)". Kernels
-// know it as a macro in C++, whose functions a file of the operator's defines. The text is never
-// taken over: it is read, checked, and written anew from what was read.
+// know it as a macro in C++, whose functions a file of the operator's defines. The user's text is
+// never copied: it is parsed, checked, and written anew.
 
 // How much an expression may hold.
 const (
@@ -123,12 +123,13 @@ func (p *Problem) ExpressionMacros() []Macro {
 	return macros
 }
 
-// keeps tells whether a parameter stands in the problem's name: one that came later does not while it has its default.
+// keeps tells whether the problem's name has a parameter. One that is `later` is left out while it
+// has its default.
 func (p *Problem) keeps(name string) bool {
 	return slices.ContainsFunc(p.Parameters, func(of Parameter) bool { return of.Name == name })
 }
 
-// written writes a value with other nodes in the place of its own.
+// written writes a value with its nodes replaced.
 func (s *ParameterSpec) written(value string, other func(*expr.Node) *expr.Node) string {
 	root, err := s.chain(value)
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *ParameterSpec) written(value string, other func(*expr.Node) *expr.Node)
 	return each(root).Source()
 }
 
-// verbatim is a text that stands as it is.
+// verbatim is a node that is written as this text.
 func verbatim(text string) *expr.Node { return &expr.Node{Op: expr.OpName, Name: text} }
 
 // float writes a number as C++ has floats.

@@ -192,7 +192,7 @@ func (p *Problem) Comparing() (Kernel, bool) {
 // helper is a kernel of the operator's beside its templates, with a thread for each of
 // some elements.
 func (p *Problem) helper(role, entry string, s Source, elements int64) Kernel {
-	blocks := (elements + ReferenceBlock - 1) / ReferenceBlock
-	launch := Launch{Entry: entry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
+	blocks := (elements + referenceBlock - 1) / referenceBlock
+	launch := Launch{Entry: entry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{referenceBlock, 1, 1}}
 	return p.kernel(role, s, p.withNeighbours(role, s, nil), Launches{launch})
 }

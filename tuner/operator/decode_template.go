@@ -310,8 +310,8 @@ func (r *templateReader) workspaces() {
 // A template that includes an earlier one is the same kernel of other tunables, and of other
 // `headers`: files in place of those that the source includes.
 
-// likeAnother gives the template what it has from the one that it includes beside keys: the kernel's
-// name, workspaces, and values that a file's templates are read with.
+// likeAnother copies what a template takes from the one that it includes beside keys: the kernel's
+// name, workspaces, and the values of a file's `with`.
 func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
 	r.like = model
 	r.sameWorkspaces(model, r.named(n.Own("derived"), derivedForm))
@@ -326,8 +326,8 @@ func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
 	}
 }
 
-// sameWorkspaces sees that derived values leave the workspaces of the template that another
-// is like as they are: they are the same ones.
+// sameWorkspaces refuses derived values that would change the workspaces, which a template shares
+// with the one that it includes.
 func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 	needed := map[string]bool{}
 	need := func(formulas ...Formula) {
@@ -360,8 +360,8 @@ func (t *Template) has(owner string) bool {
 	return t.Name == owner || t.like != nil && t.like.has(owner)
 }
 
-// exchange gives a source that finds other files under some of the names that it, or what it
-// includes, includes.
+// exchange gives a source for which some included names, its own or those of its headers, stand for
+// other files.
 func (r *templateReader) exchange(n *tree.Node, s Source) Source {
 	files := map[string]string{}
 	for _, e := range n.Mapped(headersForm) {

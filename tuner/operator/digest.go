@@ -12,10 +12,9 @@ import (
 	"autotune/internal/cudafile"
 )
 
-// What was found out about a kernel holds as long as all that it depends on is the same.
-// A Kernel's digest covers what the bound template says, ReferenceDigest what the bound
-// problem says. Both see values and code, not texts: a comment changes neither, in op.yaml
-// and in kernels.
+// A trial is valid as long as all that it depends on is the same. A Kernel's digest covers what the
+// bound template says, ReferenceDigest what the bound problem says. Both cover values and code: a
+// comment in op.yaml or a kernel changes neither.
 
 // CodeDigits is how many digits of a kernel's digest depend on its code alone. Recordings
 // of earlier versions have no others.
@@ -65,8 +64,8 @@ func canonical(v any) string {
 	return string(raw)
 }
 
-// problemStatement is what a bound problem says of its trials' outcome beside its kernels and
-// files. A template's own workspaces belong to its kernels.
+// problemStatement is all of a bound problem that trials depend on, beside its kernels and files. A
+// template's own workspaces belong to its kernels.
 type problemStatement struct {
 	Math          string
 	Arguments     []argumentStatement
@@ -116,9 +115,8 @@ func statements(arguments []Argument) []argumentStatement {
 	return all
 }
 
-// SourceDigest identifies the sources of all of the operator's kernels, the
-// reference's too: it tells two folders with operators of one name apart, and an
-// operator from what it was before an edit.
+// SourceDigest identifies the sources of all of the operator's kernels, the reference's too: it
+// distinguishes two folders with operators of one name, and an operator before and after an edit.
 func (o *Operator) SourceDigest() string {
 	h := sha256.New()
 	put := func(name string, s Source) {

@@ -7,9 +7,8 @@ import (
 	"autotune/space/expr"
 )
 
-// TypicalLimits are those of a recent GPU. They stand for some GPU where none is at
-// hand: an example is bound to them, and a problem that is wrong on them is refused
-// before any device is opened.
+// TypicalLimits are those of a recent GPU. They are used where no device is known yet: examples are
+// bound with them, and a request that is wrong with them is refused before any device is opened.
 func TypicalLimits() Limits {
 	return Limits{
 		Arch: 90, Target: "sm_90a", SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 227 << 10, SharedPerSM: 228 << 10,

@@ -36,8 +36,8 @@ func leadsOut(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "escapes from parent")
 }
 
-// ReadText reads a file of an operator's folder; its errors go on from "the
-// file". Only a regular file is opened: a pipe would never end.
+// ReadText reads a file of an operator's folder; its errors continue a sentence that begins with
+// "the file". Only a regular file is opened: a pipe would never end.
 func ReadText(fsys fs.FS, name string) (string, error) {
 	info, err := fs.Stat(fsys, name)
 	switch {
@@ -150,8 +150,8 @@ func (f *folder) header(n *tree.Node) Source {
 	return f.withIncludes(Source{File: name, Text: f.files[name]}, from, nil)
 }
 
-// kernelName gives what a kernel, or a function, is called: as usual, or like the file if that is a
-// shared one, which several operators have kernels in.
+// kernelName is the name of a kernel or function: the usual one, or that of its file if several
+// operators share the file.
 func (f *folder) kernelName(file *tree.Node, usual string) string {
 	if file == nil {
 		return usual
@@ -186,7 +186,7 @@ func inWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// mustDefine sees that a source has a text of some form.
+// mustDefine checks that a source has a text of some form.
 func (s Source) mustDefine(n *tree.Node, what, form, hint string) {
 	if !regexp.MustCompile(form).MatchString(s.Text) {
 		s.lacks(n, what, hint)

@@ -10,10 +10,9 @@ import (
 	"autotune/tuner/operator/tree"
 )
 
-// Fill is how a tensor of an operator's own choice is filled: from a distribution
-// with its numbers, by a kernel of the operator's, or from a file. From a
-// distribution, element i depends on i and the tensor's seed alone, on every
-// device.
+// Fill is how a tensor is filled that op.yaml gives a `fill`: from a distribution with its numbers,
+// by a kernel of the operator's, or from a file. From a distribution, element i depends on i and
+// the tensor's seed alone, on every device.
 type Fill struct {
 	Distribution string    `json:"distribution,omitempty"` // "": one of the others
 	Numbers      []float64 `json:"numbers,omitempty"`

@@ -10,9 +10,9 @@ import (
 	"autotune/space/expr"
 )
 
-// Formulas is what a configuration of a problem with free dimensions computes from them: all that
-// a program needs to launch its kernel for other values. Tunables, limits and what is fixed stand
-// in them as numbers. They name free dimensions, derived values of the operator's, and Define.
+// Formulas are what a program needs to launch a configuration's kernel for other values of free
+// dimensions. Tunables, limits and fixed dimensions are numbers in them. They name only free
+// dimensions, derived values of the operator's, and those of Define.
 type Formulas struct {
 	Where      []Formula    // all must be true
 	Define     []Definition // each after those that it names
@@ -22,8 +22,8 @@ type Formulas struct {
 	Sizes      []Size       // of the kernel
 }
 
-// At are values with those that Define adds. Not ok: Where refuses them, or something cannot be
-// computed, so that another kernel must run.
+// At adds to values those that Define computes. It is not ok if Where refuses the values or
+// something cannot be computed: then another kernel must run.
 func (f Formulas) At(values map[string]expr.Value) (all map[string]expr.Value, ok bool) {
 	all = maps.Clone(values)
 	for _, d := range f.Define {
@@ -54,7 +54,7 @@ func (p *Problem) Formulas(c space.Configuration) (Formulas, error) {
 	return at.formulas(values, k)
 }
 
-// reducer puts what is known of a template in the places of names.
+// reducer replaces names in a template's formulas by their known values.
 type reducer struct {
 	configured
 	short *expr.Folder // leaves names whose values depend on free dimensions
@@ -100,7 +100,7 @@ func (r *reducer) formula(of Formula, n *expr.Node) Formula {
 	return Formula{Text: code.String(), Position: of.Position, code: code}
 }
 
-// kept are the conditions that what the template keeps is what the kernel has.
+// kept are the conditions that kept values are those that the kernel was compiled with.
 func (r *reducer) kept(tunables space.Values) (all []Formula) {
 	open := r.folder(tunables, nil)
 	for _, v := range r.configured.kept() {
@@ -193,7 +193,7 @@ func (r *reducer) scalars(launches Launches) (all []Definition) {
 	return all
 }
 
-// held are the conditions that scalars are integers that their types hold.
+// held are the conditions that scalars are integers within the range of their types.
 func (r *reducer) held(scalars []Definition) (all []Formula) {
 	for _, s := range scalars {
 		i := slices.IndexFunc(r.Operator.Arguments, func(a ArgumentSpec) bool { return a.Name == s.Name })

@@ -15,9 +15,10 @@ import (
 	"autotune/tuner/operator/tree"
 )
 
-// A problem may leave dimensions free: its kernels read them when they run, from a struct in constant memory,
-// and so does every value that depends on them. One compiled kernel then serves every shape that differs in
-// those dimensions only. What the struct holds at first are the values of the problem's own shape.
+// A problem may leave dimensions free: its kernels read them when they run, and all values that
+// depend on them, from a struct in constant memory. One compiled kernel then serves all shapes that
+// differ only in those dimensions. The struct's initial values are those of the problem's own
+// shape.
 
 // SizesSymbol is the variable in constant memory that a kernel reads free values from.
 const SizesSymbol = "autotune_sizes"
@@ -57,8 +58,8 @@ func (t *Template) canFree(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(t.Free, name) })
 }
 
-// folder reduces a template's formulas to constants, or to the free dimensions that they depend on. Of what it
-// keeps it has the values that are given.
+// folder reduces a template's formulas to constants, or to the free dimensions that they depend on.
+// Kept values are the given ones.
 func (u use) folder(tunables, kept space.Values) *expr.Folder {
 	f := &expr.Folder{Constants: withValues(u.Limits.beside(u.Values), tunables), Definitions: map[string]*expr.Expr{}}
 	for _, name := range u.Free {
@@ -77,8 +78,9 @@ func (c configured) kept() space.Values {
 	return lists.Of(c.t.Keep, func(name string) space.Value { return space.Value{Name: name, Value: c.env[name]} })
 }
 
-// Kinds tell problems apart that differ in free dimensions, and that kernels serve which are compiled apart. A
-// template that serves the problem gives one: what its kernel keeps as constants where tunables have their defaults.
+// Kinds tell which problems that differ in free dimensions need kernels of their own. Each template
+// that serves the problem gives one: the values that its kernel keeps as constants, with tunables
+// at their defaults.
 func (p *Problem) Kinds() (all []string) {
 	for _, t := range p.part.templates {
 		u := use{p, t}
@@ -168,8 +170,8 @@ __device__ __forceinline__ int operator/(AutotuneSize n, AutotuneSize by) { retu
 __device__ __forceinline__ int operator%(AutotuneSize n, AutotuneSize by) { return n.value % by; }
 `
 
-// withSizes makes the kernel read values when it runs that were macros: those that its text names. They
-// are few, since each line of constant memory costs its first reader the time of a load.
+// withSizes makes the kernel read values when it runs that were macros: those that its text names.
+// Only those, since the first read of each line of constant memory takes as long as a load.
 func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, naming Naming) error {
 	named := k.names()
 	var inverses []Size
@@ -212,15 +214,16 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 	if len(k.Sizes) == 0 {
 		return nil
 	}
-	// Not among the macros: those are known before the struct, whose members may have their names.
+	// These are no macros: macros are defined before the struct, whose members may have the same
+	// names.
 	before := fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {", members.String(), SizesSymbol)
 	k.sizesAt = [2]int{len(before), len(before) + contents.Len()}
 	k.Source = before + contents.String() + "};\n" + sizeText + macros.String() + "#line 1\n" + k.Source
 	return nil
 }
 
-// OfAnySize is the kernel as a compiler sees it, with ones for its sizes: of kernels that differ in their
-// sizes alone it is the same. Not ok: it has none, or one that is no integer.
+// OfAnySize is the kernel with ones for its sizes, so that kernels that differ only in sizes
+// compile to the same code. It is not ok if the kernel has no sizes, or one that is no integer.
 func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
 	if len(k.Sizes) == 0 || slices.ContainsFunc(k.Sizes, func(s Size) bool { return s.Type != IntSize }) {
 		return k, false
@@ -232,7 +235,8 @@ func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
 	return k, true
 }
 
-// names gives what tells whether the kernel's code names a macro, be it in parts: as POSITIONS_##X.
+// names returns a function that tells whether the kernel's code names a macro, also in parts: as
+// POSITIONS_##X.
 func (k *Kernel) names() func(macro string) bool {
 	words := map[string]bool{}
 	apart := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }

@@ -82,8 +82,8 @@ func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 	return k, err
 }
 
-// ReferenceBlock is the threads in a block of a reference kernel.
-const ReferenceBlock = 256
+// referenceBlock is the threads in a block of a reference kernel.
+const referenceBlock = 256
 
 // Reference is the operator's reference kernel: one thread an output element; or the
 // default of the template that it names.
@@ -98,15 +98,16 @@ func (p *Problem) Reference() (Kernel, error) {
 		}
 		return k, nil
 	}
-	blocks := (p.Output().Elements + ReferenceBlock - 1) / ReferenceBlock
+	blocks := (p.Output().Elements + referenceBlock - 1) / referenceBlock
 	if blocks > 1<<31-1 {
 		return Kernel{}, p.Operator.refusal("", "%s has %d output elements, too many for one launch of the reference", p, p.Output().Elements)
 	}
-	launch := Launch{Entry: p.Operator.referenceEntry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
+	launch := Launch{Entry: p.Operator.referenceEntry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{referenceBlock, 1, 1}}
 	return p.kernel("reference", p.Operator.Reference, p.withNeighbours("reference", p.Operator.Reference, nil), Launches{launch}), nil
 }
 
-// neighbours are the other templates in a template's file, or in the reference's. One with other headers is none.
+// neighbours are the other templates in a template's file, or in the reference's, without those
+// that have other headers.
 func (p *Problem) neighbours(template string, source Source) []*Template {
 	return slices.DeleteFunc(slices.Clone(p.Operator.Templates), func(t *Template) bool {
 		return t.Name == template || t.Source.File != source.File || !maps.Equal(t.Source.Includes, source.Includes)
@@ -120,7 +121,7 @@ func (p *Problem) withNeighbours(template string, source Source, values space.Va
 	for _, t := range p.neighbours(template, source) {
 		at, err := use{p, t}.at(t.Default.Values)
 		if err != nil {
-			continue // it has no default here; the compiler says what it misses
+			continue // it has no default here; the compiler reports what is missing
 		}
 		beside := slices.Clone(t.Default.Values)
 		for _, d := range t.Derived {
@@ -136,7 +137,7 @@ func (p *Problem) withNeighbours(template string, source Source, values space.Va
 	return values
 }
 
-// kernel puts a source, the problem's values and a configuration's together.
+// kernel makes a kernel from a source, the problem's values and a configuration's.
 func (p *Problem) kernel(template string, s Source, values space.Values, l Launches) Kernel {
 	return Kernel{
 		Operator: p.Operator.Name, Template: template,
@@ -144,8 +145,8 @@ func (p *Problem) kernel(template string, s Source, values space.Values, l Launc
 	}
 }
 
-// macros are the problem's values, without those of parameters that it leaves out, and the
-// given ones. Values derived of an order in memory are left out with it.
+// macros are the problem's values and the given ones. Parameters that the problem's name leaves out
+// have none, and neither have values that derive from a left-out order in memory.
 func (p *Problem) macros(values space.Values) []Macro {
 	known, orders := maps.Clone(p.Values), p.Operator.Orders()
 	for _, spec := range p.Operator.Parameters {

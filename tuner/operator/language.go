@@ -70,7 +70,7 @@ func (l *language) declare(s scope, where tree.Position, name, what string) {
 	s[name] = what
 }
 
-// formula reads an expression, whatever its names.
+// formula reads an expression without checking its names.
 func (l *language) formula(n *tree.Node) Formula {
 	text := strings.ReplaceAll(n.MustBe("an expression").Value, "\n", " ")
 	long := l.spell(text, n.Position, 0)
@@ -99,7 +99,7 @@ func (l *language) over(s scope) func(*tree.Node) Formula {
 	return func(n *tree.Node) Formula { return l.uses(l.formula(n), s) }
 }
 
-// uses sees that an expression holds only names of a scope, and gives it back.
+// uses checks that an expression holds only names of a scope, and returns it.
 func (l *language) uses(f Formula, s scope) Formula {
 	unknown := slices.DeleteFunc(f.code.Names(), func(name string) bool { return s[name] != "" })
 	if len(unknown) == 0 {
@@ -143,7 +143,7 @@ func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
 	}
 }
 
-// list reads a list whose items are alike; one whose text is of an axis stands for one for each.
+// list reads a list whose items are alike. An item whose text has a `$` becomes one for each axis.
 func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T) []T {
 	values := []T{}
 	for _, item := range n.List(what) {
@@ -169,8 +169,8 @@ func (l *language) names(n *tree.Node, what string) []string {
 	return names
 }
 
-// named are the entries of a mapping whose keys are names of the author's; one whose key is of an axis
-// stands for one for each.
+// named are the entries of a mapping whose keys are names of the author's. One whose key has a `$`
+// becomes one for each axis.
 func (l *language) named(n *tree.Node, form string) []tree.Entry {
 	var entries []tree.Entry
 	for _, e := range n.Mapped(form) {
@@ -253,7 +253,7 @@ func nodeFor(n *tree.Node, axis string) *tree.Node {
 	return &one
 }
 
-// eachAxis gives an item of a list for each axis, where its text is of an axis.
+// eachAxis gives an item of a list for each axis, if its text has a `$`.
 func (l *language) eachAxis(n *tree.Node) []*tree.Node {
 	if !n.Scalar() || len(l.along) == 0 || !strings.Contains(l.spell(n.Value, n.Position, 0), "$") || strings.Contains(n.Value, "{") {
 		return []*tree.Node{n}
@@ -327,8 +327,8 @@ func substituted(f let, arguments []string) string {
 	})
 }
 
-// forAxes spells out arguments; one that is of an axis it gives for each of the axes. An all, any or
-// product within it has its own axes, a max or min is of the same axis.
+// forAxes spells out arguments: one with a `$` becomes one for each axis. An all, any or product
+// within it has its own axes; a max or min within it has the same.
 func (l *language) forAxes(arguments []string, where tree.Position, nested int) []string {
 	var all []string
 	for _, a := range arguments {
@@ -384,7 +384,7 @@ func argumentsOf(text string) (arguments []string, after string, ok bool) {
 	return nil, "", false
 }
 
-// byAxes writes out {expressions} of a text that are of an axis, as 3x5.
+// byAxes writes out {expressions} of a text that have a `$`, as 3x5.
 func (l *language) byAxes(text string) string {
 	return bracesForm.ReplaceAllStringFunc(text, func(braced string) string {
 		if !strings.Contains(braced, "$") || !strings.Contains(l.spell(braced[1:len(braced)-1], tree.Position{}, 0), "$") {

@@ -83,8 +83,8 @@ func (s *LaunchSpec) formulas() []Formula {
 	return all
 }
 
-// cudaLimits are CUDA's limits on a launch. The names that begin with __, which
-// no operator can declare, stand for what a template says.
+// cudaLimits are CUDA's limits on a launch. The names that begin with __, which no operator can
+// declare, stand for the template's own expressions.
 var cudaLimits = []string{
 	"1 <= __block_x <= 1024", "1 <= __block_y <= 1024", "1 <= __block_z <= 64",
 	"__block_x * __block_y * __block_z <= max_threads",
@@ -229,8 +229,8 @@ func (l Launches) Name(argument string) bool {
 	return slices.ContainsFunc(l, func(launch Launch) bool { return slices.Contains(launch.Arguments, argument) })
 }
 
-// Named are the launches with the kernels' names of others, where they have none: they
-// come from a document of an earlier version, which kept a single launch without one.
+// Named are the launches with kernels' names filled in from others. Documents of earlier versions
+// have a single launch without a name.
 func (l Launches) Named(others Launches) Launches {
 	named := slices.Clone(l)
 	for i := range min(len(named), len(others)) {

@@ -20,9 +20,8 @@ import (
 // returned as a *tree.Error.
 func Load(fsys fs.FS, dir string) (*Operator, error) { return load(fsys, dir, "") }
 
-// LoadFile reads the operator that is a single CUDA file of a folder of fsys, whose
-// first comment describes it as op.yaml would. Its kernels are in it where the
-// description names no other file.
+// LoadFile reads the operator that is a single CUDA file of a folder of fsys, whose first comment
+// describes it as op.yaml would. Its kernels are in it unless the description names another file.
 func LoadFile(fsys fs.FS, dir, name string) (*Operator, error) { return load(fsys, dir, name) }
 
 // load reads an operator from one file, or else from op.yaml.
@@ -156,8 +155,8 @@ func (l *loader) inputs(n *tree.Node) []string {
 	return names
 }
 
-// kernelFile reads a kernel with all that it includes, and sees that it has the
-// entry points. The parent's place is that of one that names no file.
+// kernelFile reads a kernel with all that it includes, and checks that it has the entry points. A
+// template that names no file is reported at its parent's place.
 func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	s := Source{}
 	switch {
@@ -176,8 +175,8 @@ func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	return l.withIncludes(s, path.Join(l.dir, s.File), nil)
 }
 
-// separate leaves in the source of each kernel of a single file what is its own: another template is
-// added, or mended, and the kernel stays what it was.
+// separate leaves only a kernel's own part in its source, if one file has them all. So editing
+// another template does not change the kernel.
 func (l *loader) separate() {
 	o := l.o
 	if model, ok := o.Template(o.ReferenceTemplate); ok {

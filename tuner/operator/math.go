@@ -9,8 +9,8 @@ import (
 	"autotune/tuner/operator/tree"
 )
 
-// MathVariant is a math mode whose kernels are those of another mode, but for headers.
-// What the other mode's kernels and macros are stays as it is.
+// MathVariant is a math mode whose kernels are those of another mode with other headers. So kernels
+// and macros of the other mode do not change.
 type MathVariant struct {
 	Of      string
 	Headers map[string]Source // by the name that kernels include
@@ -20,7 +20,7 @@ type MathVariant struct {
 // PyTorch, chooses.
 func AutoMath(asked string) bool { return asked == "" || asked == "auto" }
 
-// usualMath is the mode of an operator that names none, and a rule's unless it says otherwise.
+// usualMath is the mode of an operator that names none, and that of `auto` without a rule.
 const usualMath = "fp32"
 
 // modes reads the names of the math modes, which parameters may not have.
@@ -84,8 +84,8 @@ func (b binder) math(asked string) {
 	b.Values["math"] = expr.String(b.Math)
 }
 
-// MathMacros are the macros that tell a kernel its math mode, where there is more
-// than one. A variant's are those of the mode that it is one of.
+// MathMacros are the macros that tell a kernel its math mode, where there is more than one. A
+// variant has those of the mode that it is a variant of.
 func (p *Problem) MathMacros() []Macro {
 	var macros []Macro
 	for _, mode := range p.Operator.MathModes {

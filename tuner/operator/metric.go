@@ -80,8 +80,8 @@ func (m Metric) Needs() []string {
 	return slices.DeleteFunc(m.Formula.code.Names(), func(name string) bool { return measured[name] == "" })
 }
 
-// Metrics are the operator's own metrics of a variant, as far as what they are
-// computed of is known of it.
+// Metrics are the operator's own metrics of a variant, without those whose measurements are not
+// known.
 func (p *Problem) Metrics(c space.Configuration, measured map[string]float64) map[string]float64 {
 	t, ok := p.Operator.Template(c.Template)
 	if !ok || len(p.Operator.Metrics) == 0 {
@@ -98,7 +98,7 @@ func (p *Problem) Metrics(c space.Configuration, measured map[string]float64) ma
 	}
 	values := map[string]float64{}
 	for _, m := range p.Operator.Metrics {
-		v, err := m.Formula.code.Eval(env) // what is not known is not defined: an error
+		v, err := m.Formula.code.Eval(env) // a measurement that is not known is an undefined name: an error
 		if x, number := v.AsFloat(); err == nil && number {
 			values[m.Name] = x
 		}

@@ -44,7 +44,7 @@ type Operator struct {
 	// ReferenceTemplate is the template whose default is the reference; "": it is a
 	// kernel of its own.
 	ReferenceTemplate string                `json:"-"`
-	Answers           *Answers              `json:"-"`                 // what says what is right where no kernel does; nil: a kernel does
+	Answers           *Answers              `json:"-"`                 // where right results come from; nil: a kernel
 	Compare           *CompareSpec          `json:"compare,omitempty"` // nil: outputs are compared element by element
 	FillKernels       map[string]FillKernel `json:"-"`                 // by name
 	Data              map[string]*DataFile  `json:"-"`                 // by name
@@ -82,7 +82,7 @@ type Formula struct {
 
 func (f Formula) String() string { return f.Text }
 
-// Never tells whether it is false whatever the configuration, as what op.yaml does not say is.
+// Never tells whether it is false for every configuration, as a formula that op.yaml leaves out is.
 func (f Formula) Never() bool {
 	root := f.code.Root()
 	return root.Op == expr.OpConst && !root.Value.Truth()

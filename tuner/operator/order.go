@@ -18,8 +18,8 @@ const (
 	channelsLast   = "nhwc"
 )
 
-// orderWord is the word for an order that goes by another name where there are as many dimensions: ndhwc is nhwc
-// of five. Others are as they are.
+// orderWord is the word for an order that has another name for this number of dimensions: ndhwc is
+// nhwc with five. Other words stay.
 func orderWord(word string, rank int) string {
 	axes := max(0, 5-rank) // of depth, height and width, those that there are
 	if axes > 2 {
@@ -84,7 +84,8 @@ func (o *Operator) Orders() []string {
 	return names
 }
 
-// ChannelsLast is how --set has the problem's tensors with their channels last; "" where they are, or nothing does.
+// ChannelsLast is the --set that gives the problem channels-last tensors; "" if it has them, or if
+// there is none.
 func (p *Problem) ChannelsLast() string {
 	for _, name := range p.Operator.Orders() {
 		if p.Values[name].String() == channelsSecond {
@@ -113,7 +114,7 @@ func (a Argument) Coordinates(i int64) []int64 {
 	return at
 }
 
-// ShapeText is the shape, and that in memory where it is another.
+// ShapeText is the shape, with that in memory if it differs.
 func (a Argument) ShapeText() string {
 	if a.Order == nil {
 		return FormatShape(a.Shape)

@@ -84,7 +84,7 @@ func (s *ParameterSpec) typed(v expr.Value) (expr.Value, bool) {
 	n, ok := v.AsInt()
 	switch s.Type {
 	case WordParameter:
-		return v, true // the loader has seen to it
+		return v, true // the loader has checked it
 	case BoolParameter:
 		return expr.Bool(n != 0), ok
 	case FloatParameter:

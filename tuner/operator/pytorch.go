@@ -22,8 +22,8 @@ type PyTorch struct {
 	Calls     []TorchCall
 }
 
-// TorchCall is a function of PyTorch's that computes the operator. Of torch.nn.functional's
-// one of the operator's own name comes first.
+// TorchCall is a function of PyTorch's that computes the operator. One with the operator's own name
+// comes first.
 type TorchCall struct {
 	Name      string
 	Arguments []TorchArgument
@@ -161,7 +161,7 @@ func (l *loader) meaning(item *tree.Node, a TorchArgument) {
 	}
 }
 
-// mayLack tells of a tensor that there are problems without it.
+// mayLack tells whether a tensor is empty in some problems.
 func mayLack(t ArgumentSpec) bool {
 	return slices.ContainsFunc(t.Shape, func(f Formula) bool { return f.Text == "0" || strings.HasSuffix(f.Text, " else 0") })
 }

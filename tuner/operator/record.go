@@ -32,9 +32,9 @@ func (p *Problem) Record() ProblemRecord {
 	}
 }
 
-// Contradiction is what the problem's text would be by the other fields, if it
-// says something else; "" if it does not. An operator with one math mode leaves the
-// mode out, and early records have the parameters in another order.
+// Contradiction is the text that follows from the other fields, if the problem's text differs; else
+// "". An operator with one math mode leaves the mode out, and early records have the parameters in
+// another order.
 func (r ProblemRecord) Contradiction() string {
 	text := problemText(r.Operator, r.Shape, r.Parameters, r.Math, r.Free)
 	for _, may := range []string{text, problemText(r.Operator, r.Shape, r.Parameters, "", r.Free)} {

@@ -20,8 +20,8 @@ import (
 // problem.
 type Restriction struct {
 	Templates []string // those wanted; none: every one
-	// Where are expressions that must be true, over what constraints may name. A
-	// template that lacks one of the names has no part in it.
+	// Where are expressions that must be true, over what constraints may name. A template that
+	// lacks one of the names is left out.
 	Where []string
 	// Fixed gives every tunable of one template its value. That template may be
 	// under "template", and need not be if there is only one. Nil: not fixed.
@@ -79,7 +79,7 @@ func (b binder) namedTemplates(names []string) []*Template {
 	return slices.DeleteFunc(slices.Clone(b.Operator.Templates), func(t *Template) bool { return !slices.Contains(names, t.Name) })
 }
 
-// where adds a condition, and leaves out templates that it says nothing about.
+// where adds a condition, and leaves out templates that lack one of its names.
 func (b binder) where(f Formula) {
 	known := map[string]bool{} // by any of the templates
 	for _, t := range b.part.templates {
@@ -162,7 +162,7 @@ func (b bound) nothingLeft(ctx context.Context, p *Problem, failed error) error 
 	s, err := p.Whole().Space(ctx)
 	switch {
 	case err != nil:
-		return err // it is not for the restriction
+		return err // it is not due to the restriction
 	case failed != nil:
 		return p.Operator.refusal("", "%s: %v", p.Restriction, failed)
 	case b.fixed == nil:

@@ -87,7 +87,7 @@ var (
 	linkForm = regexp.MustCompile(`,? \(?\[[^]]*\]\([^)]*\)\)?`)
 )
 
-// mapping describes a mapping. What it includes may have the keys that it must have.
+// mapping describes a mapping. Its required keys may also come from a fragment that it includes.
 func (s schemas) mapping(what string) Schema {
 	properties, must := Schema{"include": including}, []string{}
 	for _, key := range mappings()[what] {

@@ -18,8 +18,9 @@ type TorchProblem struct {
 	view     bool                    // whether a tensor is a transposed one
 }
 
-// Torch are the functions of PyTorch's that compute the problem, as op.yaml names them, those that take tensors as
-// they lie before others. PyTorch may not have the first, which has the operator's own name.
+// Torch are PyTorch's functions that compute the problem, as op.yaml names them. Those that take
+// tensors as they lie in memory come before others. PyTorch may lack the one with the operator's
+// own name.
 func (p *Problem) Torch() (all []TorchProblem) {
 	if p.Operator.PyTorch == nil {
 		return nil
@@ -106,8 +107,8 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 	return made, true
 }
 
-// dropLast takes the last dimension from tensors that all have one of size 1 there. PyTorch may have a slower kernel
-// for it: cross_entropy's of rows and of images are two.
+// dropLast takes the last dimension from tensors that all have one of size 1 there. PyTorch may
+// have a slower kernel for it, as for cross_entropy of images with one pixel.
 func dropLast(tensors map[string]Argument) {
 	for _, t := range tensors {
 		if last := len(t.Shape) - 1; last < 1 || t.Shape[last] != 1 {

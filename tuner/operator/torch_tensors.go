@@ -8,10 +8,11 @@ import (
 	"autotune/space/expr"
 )
 
-// What tensors tell a function of PyTorch's without being asked: some parameters, and how they lie in memory.
+// PyTorch's functions see some parameters in the tensors themselves: types, sizes, and the order in
+// memory.
 
-// ofTensors tells whether tensors tell a parameter, to a function that is given others: by their type, by their order in
-// memory, by a dimension, or by which of two dimensions comes first.
+// ofTensors tells whether a function that is given other parameters sees this one in the tensors:
+// in their type, their order in memory, a dimension, or which of two dimensions comes first.
 func (p *Problem) ofTensors(s ParameterSpec, given map[string]bool) bool {
 	return slices.ContainsFunc(p.Operator.Arguments, func(a ArgumentSpec) bool {
 		return a.TypeBy == s.Name || a.OrderBy == s.Name || a.Role.Filled() && given[a.Name] && (a.swappedBy() == s.Name || slices.ContainsFunc(a.Shape, func(f Formula) bool {
@@ -20,8 +21,8 @@ func (p *Problem) ofTensors(s ParameterSpec, given map[string]bool) bool {
 	})
 }
 
-// tells tells whether an extent tells a component of a parameter: it is one, by its own or another name, or its
-// quotient by what is given.
+// tells tells whether an extent determines a component of a parameter: it is the component, under
+// this or another name, or a quotient of it by a given value.
 func (p *Problem) tells(extent *expr.Node, s ParameterSpec, given map[string]bool) bool {
 	switch extent.Op {
 	case expr.OpName:
@@ -57,7 +58,7 @@ func (a ArgumentSpec) swappedBy() string {
 	return first[0]
 }
 
-// transposed is a tensor as a function takes it that is not given which of its dimensions lie the other way round: a view.
+// transposed is the view of a tensor for a function that has no argument for swapped dimensions.
 func (p *Problem) transposed(t Argument, given map[string]bool) (_ Argument, view bool) {
 	at := slices.IndexFunc(p.Operator.Arguments, func(a ArgumentSpec) bool { return a.Name == t.Name })
 	if at < 0 {

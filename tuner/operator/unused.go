@@ -14,7 +14,7 @@ import (
 // A tunable that nothing mentions gives the same kernel under several names: it
 // multiplies the space, and a search's time, for nothing.
 
-// Warnings are doubts about a template that keep nobody from using it.
+// Warnings are doubts about a template that do not prevent its use.
 func (t *Template) Warnings() []string {
 	var warnings []string
 	for _, tunable := range t.Tunables {
@@ -107,7 +107,7 @@ func (t *Template) computesWith(tunable space.Tunable) bool {
 	return slices.ContainsFunc(t.formulas(), func(f Formula) bool { return slices.Contains(f.code.Names(), tunable.Name) })
 }
 
-// formulas are all that the template computes but for its estimate.
+// formulas are all that the template computes, except its estimate.
 func (t *Template) formulas() []Formula {
 	formulas := slices.Clone(t.Constraints)
 	if t.When != nil {
@@ -124,14 +124,13 @@ func (t *Template) formulas() []Formula {
 }
 
 var (
-	// unread is what a compiler passes over, and what gives a macro the value that
-	// it has while nothing else does.
+	// unread are comments, and definitions that give a macro a value only if nothing else does.
 	unread    = regexp.MustCompile(`(?s:/\*.*?\*/)|//[^\n]*|(?m:^[ \t]*#[ \t]*(?:ifndef|ifdef|define|undef)[ \t]+\w+)`)
 	wordForms = regexp.MustCompile(`[A-Za-z_]\w*`)
 )
 
-// mentions tells whether a source, or what it includes, names a macro. To take texts apart takes
-// long, so that only those are in which it may stand.
+// mentions tells whether a source, or what it includes, names a macro. Splitting texts into words
+// is slow, so only texts that contain the name are split.
 func (s Source) mentions(macro string) bool {
 	return slices.ContainsFunc(s.texts(), func(text string) bool { return strings.Contains(text, macro) }) && s.words()[macro]
 }

@@ -141,7 +141,7 @@ func (c configured) violated() *Formula {
 func (p *Problem) Constants(t *Template) map[string]expr.Value {
 	constants := p.Limits.beside(p.Values)
 	for _, d := range t.With {
-		if v, err := d.Formula.code.Eval(constants); err == nil { // what needs it says that it is missing
+		if v, err := d.Formula.code.Eval(constants); err == nil { // a formula that needs it reports it
 			constants[d.Name] = v
 		}
 	}

@@ -6,10 +6,9 @@ import (
 	"autotune/space/expr"
 )
 
-// A template may have workspaces of its own, which only its launches are passed, and
-// only where their `arguments` name them. A problem has them as it has the operator's
-// tensors, behind those; they are empty where the template does not serve it, nor one
-// that is like it.
+// A template may have workspaces of its own, which only its launches are passed, and only where
+// their `arguments` name them. A problem lists them behind the operator's tensors. They are empty
+// if neither the template nor one that shares them serves the problem.
 
 // workspace is a template's own workspace for the problem.
 func (b binder) workspace(spec ArgumentSpec) Argument {
@@ -32,7 +31,7 @@ func (b binder) workspace(spec ArgumentSpec) Argument {
 	return a
 }
 
-// within is a binder of the same problem that knows other values.
+// within is a binder of the same problem with other values.
 func (b binder) within(env map[string]expr.Value) binder {
 	p := *b.Problem
 	p.Values = env

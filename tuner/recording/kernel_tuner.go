@@ -142,9 +142,8 @@ func (c *cache) shape() []int64 {
 	return sizes
 }
 
-// outcome reads how the row ended. A failure is told by a string in place of the
-// time, by a time that no launch takes (1e20 once), or by an error; what it took
-// until then counts.
+// outcome reads how the row ended. A failure has a string in place of the time, a time that no
+// launch takes (1e20 in old files), or an error; the time spent until then counts.
 func (r cacheRow) outcome() trial.Outcome {
 	o := trial.Outcome{Phases: trial.Phases{CompileMS: spent(r.Compile), VerifyMS: spent(r.Verify), MeasureMS: spent(r.Benchmark)}}
 	ms, err := strconv.ParseFloat(string(r.Time), 64)
@@ -180,9 +179,8 @@ var failedTimes = map[trial.Status]string{
 	trial.WrongResult:  "RuntimeFailedConfig",
 }
 
-// WriteKernelTuner writes trials of one template as a cache of Kernel Tuner, which
-// calls tunables by the names of their macros. More than that of a trial, such as how
-// it failed or what else was measured, has no place there.
+// WriteKernelTuner writes trials of one template as a cache of Kernel Tuner, which calls tunables
+// by the names of their macros. Other data of a trial, such as how it failed, has no place there.
 func WriteKernelTuner(w io.Writer, p *operator.Problem, t *operator.Template, device string, trials []trial.Trial) error {
 	o := p.Operator
 	keys := make([]string, len(t.Tunables))
@@ -197,7 +195,7 @@ func WriteKernelTuner(w io.Writer, p *operator.Problem, t *operator.Template, de
 		}
 	}
 	var file jsonobject.Writer
-	file.Add("schema_version", SchemaVersion)
+	file.Add("schema_version", schemaVersion)
 	file.Add("device_name", device)
 	file.Add("kernel_name", t.Launches[0].Entry.Text)
 	file.Add("problem_size", p.Shape)
@@ -247,7 +245,7 @@ func rowOf(o *operator.Operator, x trial.Trial) (key string, row jsonobject.Writ
 // rowKeys are the fields of a cache's row that are read, or that follow from them.
 var rowKeys = []string{"time", "times", "timestamp", "__error__", "compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time"}
 
-// note takes down which fields of a row have no place here.
+// note remembers which fields of a row have no place in a Recording.
 func (r *Recording) note(row cacheRow) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(row.fields, &fields) != nil {

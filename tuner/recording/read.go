@@ -84,9 +84,8 @@ func decode(r io.Reader) (*Recording, error) {
 	return recording, recording.check(d.Results)
 }
 
-// ReadAny reads a recording of ours, T4 results of another tool or a cache of
-// Kernel Tuner, compressed or not. Of a search that was interrupted it reads what
-// is whole.
+// ReadAny reads a recording of ours, T4 results of another tool or a cache of Kernel Tuner,
+// compressed or not. From an interrupted search it reads the complete results.
 func ReadAny(r io.Reader) (*Recording, error) {
 	data, err := unpack(r)
 	cut := errors.Is(err, io.ErrUnexpectedEOF)
@@ -207,7 +206,7 @@ func unpack(r io.Reader) ([]byte, error) {
 	return data, damaged(err)
 }
 
-// damaged says of a file that its end or its middle is not as it was written.
+// damaged is the error of a file that is cut off or changed.
 func damaged(err error) error {
 	var tooMuch *input.TooMuchError
 	if err == nil || errors.As(err, &tooMuch) {

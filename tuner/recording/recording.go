@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// SchemaVersion is the version of T4 that recordings are written in.
-	SchemaVersion = "1.0.0"
+	// schemaVersion is the version of T4 that recordings are written in.
+	schemaVersion = "1.0.0"
 	// Format names our additions to T4 and their version.
 	Format = "autotune/recording/1"
 	// TimeUnit is the unit of every time in a recording.
@@ -42,8 +42,8 @@ type Recording struct {
 	Trials   []trial.Trial // in the order of the search
 	// Tunables are declared by Kernel Tuner's caches only.
 	Tunables []space.Tunable
-	// Untaken are the names of what a foreign file tells of its trials and we have no
-	// place for, sorted.
+	// Untaken are the names, sorted, of those of a foreign file's data about trials that a
+	// Recording does not have.
 	Untaken []string
 	// Interrupted says that the file ends in the middle: the search did.
 	Interrupted bool
@@ -62,7 +62,7 @@ type Metadata struct {
 	Ceilings   device.Ceilings `json:"ceilings"`
 	Valid      int64           `json:"valid_configurations,omitempty"` // in the space that was searched
 	RecordedAt time.Time       `json:"recorded_at"`
-	// What a cache must know besides to take the trials up; of an export only.
+	// What `cache import` needs besides; only `cache export` writes it.
 	ReferenceDigest string `json:"reference_digest,omitempty"`
 	Arch            string `json:"arch,omitempty"` // that the kernels were compiled for
 }
@@ -108,8 +108,8 @@ func (m Metadata) Origin() string {
 	return text
 }
 
-// Key tells configurations apart whatever the order of their tunables. A whole
-// float is the int that early recordings wrote in its place.
+// Key is equal for configurations that differ only in the order of their tunables. A whole float is
+// the int that early recordings wrote in its place.
 func Key(c space.Configuration) string {
 	words := make([]string, len(c.Values))
 	for i, v := range c.Values {

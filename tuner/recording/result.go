@@ -67,9 +67,8 @@ var invalidities = map[trial.Status]invalidity{
 // objective is what searches minimise, unless a file says otherwise.
 const objective = "time"
 
-// digestLength is how many hexadecimal digits of a digest are kept: those of the
-// kernel's code and as many of its launch tell one edit of a kernel from another. Earlier
-// versions kept the code's alone.
+// digestLength is how many hexadecimal digits of a digest are kept: those of the kernel's code and
+// as many of its launch are enough to notice an edit. Earlier versions kept the code's alone.
 const digestLength = 2 * operator.CodeDigits
 
 // newResult writes down one trial. Samples and other measured numbers are kept
@@ -194,8 +193,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Whatever else another tool puts
-// in place of a number is NaN.
+// UnmarshalJSON reads what MarshalJSON writes. Anything else in place of a number is NaN.
 func (n *number) UnmarshalJSON(data []byte) error {
 	x, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
 	if err != nil {
@@ -243,7 +241,7 @@ func quantityOf[T int | int64 | float64](name, unit string, field func(*trial.Ou
 	return quantity{name: name, unit: unit, get: func(o *trial.Outcome) float64 { return float64(*field(o)) }, set: set, count: !float}
 }
 
-// orZero is the quantity where zero can be what was measured.
+// orZero is a quantity of which zero may be a measured value.
 func (q quantity) orZero(known func(*trial.Outcome) bool) quantity {
 	q.zero = known
 	return q

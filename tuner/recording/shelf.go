@@ -52,7 +52,7 @@ func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request, wanted f
 		if !slices.Equal(e.Metadata.Problem.Shape, r.Shape) || wanted != nil && !wanted(e.Metadata.Device) || !e.Metadata.Protocol.Conditions.Usual() {
 			continue
 		}
-		// What cannot be bound is told when it is bound to run, not here.
+		// A request that cannot be bound is reported when it is bound to run, not here.
 		problem, err := op.Bind(r, e.Metadata.Device.Limits)
 		if err == nil && problem.String() == e.Metadata.Problem.Text {
 			return e, problem, nil

@@ -16,8 +16,8 @@ import (
 	"autotune/tuner/trial"
 )
 
-// Write stores a recording at path, compressed if path ends in ".gz". What Load
-// would refuse is refused here already, before anything is written.
+// Write stores a recording at path, compressed if path ends in ".gz". It refuses what Load would
+// refuse, before anything is written.
 func Write(path string, r Recording) error {
 	if m := r.Metadata; m.Device.Kind == device.Replay {
 		return fmt.Errorf("recording for %s: a replay measures nothing that could be recorded; copy %s instead", path, m.Device.Recording)
@@ -47,7 +47,7 @@ func encode(w io.Writer, r Recording, compressed bool) error {
 		_, err := w.Write(text)
 		return err
 	}
-	// The header holds neither name nor time, so that equal recordings are equal files.
+	// The gzip header has no name and no time, so that equal recordings are equal files.
 	zip, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func marshal(m Metadata, results []result) ([]byte, error) {
 		}
 	}
 	return fmt.Appendf(nil, "{\"schema_version\":%q,\n\"metadata\":%s,\n\"results\":[\n%s\n]}\n",
-		SchemaVersion, metadata, bytes.Join(lines, []byte(",\n"))), nil
+		schemaVersion, metadata, bytes.Join(lines, []byte(",\n"))), nil
 }
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{16,64}$`)

@@ -77,8 +77,7 @@ func (g *game) valueAt(rank float64) float64 {
 	return g.valid[low]*(1-share) + g.valid[low+1]*share
 }
 
-// resamples is how often repeats are drawn again to see how much a score
-// depends on which there were.
+// resamples is how often repeats are drawn again, to see how much a score depends on them.
 const resamples = 200
 
 // bootstrap returns the scores of resamples of the repeats, unless the context ends.

@@ -21,10 +21,10 @@ const (
 	endingBudget = 400 // outcomes at which a run is given up, unless told otherwise
 )
 
-// AsRecorded is the name of the walk of the recorded search itself.
-const AsRecorded = "as recorded"
+// asRecorded is the name of the walk of the recorded search itself.
+const asRecorded = "as recorded"
 
-// EndingReport says when searches end by themselves, and what they then miss.
+// EndingReport says when searches end by themselves, and how much they then miss.
 type EndingReport struct {
 	Target     float64  `json:"target"`
 	Repeats    int      `json:"repeats"`
@@ -42,16 +42,16 @@ type Ending struct {
 	Configurations int64   `json:"configurations,omitempty"` // that could be evaluated
 	Runs           int     `json:"runs"`
 	Ended          int     `json:"ended"`       // by themselves; the others reached the budget, or the recording's end
-	AtRoofline     int     `json:"at_roofline"` // of them, only since they were there
+	AtRoofline     int     `json:"at_roofline"` // those of them that ended only because the best was at the roofline
 	Trials         float64 `json:"trials"`      // at the end, on average
-	MoreLeft       int     `json:"more_left"`   // of the ended, those that more than the target was left to
+	MoreLeft       int     `json:"more_left"`   // those of the ended that left more than the target
 	Regret         float64 `json:"regret"`      // of the ended: how much slower than the best recorded, on average
 	MostRegret     float64 `json:"most_regret"`
 
 	ends []ending // of each run
 }
 
-// LeftShare is how often more than the target was left to a search that ended.
+// LeftShare is the share of the ended searches that left more than the target.
 func (e Ending) LeftShare() float64 { return float64(e.MoreLeft) / float64(max(e.Ended, 1)) }
 
 // ending is where one run ended.
@@ -61,10 +61,9 @@ type ending struct {
 	regret      float64
 }
 
-// Endings plays strategies on recordings as a search goes that ends by itself. A
-// recorded part of a space counts as the space. Where a recording tells its
-// problem, the recorded search itself is looked at too, in that problem's whole
-// space; what lies beyond the recorded part nobody knows.
+// Endings plays strategies on recordings as searches that end by themselves. A recorded part of a
+// space counts as the space. If a recording names its problem, the recorded search itself is
+// followed too, in the problem's whole space. What the unrecorded rest of it holds is not known.
 func Endings(ctx context.Context, recordings []*Recording, o Options) (*EndingReport, error) {
 	o.Partial = true
 	if err := o.complete(recordings); err != nil {
@@ -101,7 +100,7 @@ func Endings(ctx context.Context, recordings []*Recording, o Options) (*EndingRe
 			})
 		}
 		if whole != nil {
-			start(Ending{Recording: r.Name, Strategy: AsRecorded, Configurations: whole.Len()}, 1, func(seed uint64) (ending, error) {
+			start(Ending{Recording: r.Name, Strategy: asRecorded, Configurations: whole.Len()}, 1, func(seed uint64) (ending, error) {
 				return endingOf(playing, whole, slices.Values(walk), floorMS, best, o.Budget, seed), nil
 			})
 		}
@@ -144,8 +143,8 @@ func (e *Ending) count() {
 // asked are the outcomes of what a strategy asks for.
 func (r *Recording) asked(s strategy.Strategy) iter.Seq[strategy.Seen] {
 	return func(yield func(strategy.Seen) bool) {
-		for ids := s.Ask(1); len(ids) > 0; ids = s.Ask(1) {
-			seen := strategy.Seen{ID: ids[0], Outcome: r.Rows[ids[0]].outcome()}
+		for id, ok := s.Ask(); ok; id, ok = s.Ask() {
+			seen := strategy.Seen{ID: id, Outcome: r.Rows[id].outcome()}
 			if s.Tell(seen.ID, seen.Outcome); !yield(seen) {
 				return
 			}
@@ -179,10 +178,8 @@ func endingOf(ctx context.Context, s *space.Space, outcomes iter.Seq[strategy.Se
 	return ending{}
 }
 
-// recordedWalk is what a recording knows beyond its trials, if it tells a problem
-// that is built in: how long a copy of what the problem must move takes, its whole
-// space, and the trials there, in their order. A file that tells no problem has
-// none of it.
+// recordedWalk is what follows from a recording's problem, if that is built in: the time of a copy
+// of what it must move, its whole space, and the trials there, in their order.
 func (r *Recording) recordedWalk(ctx context.Context) (floorMS float64, walk []strategy.Seen, whole *space.Space, err error) {
 	m := r.Metadata
 	op, err := operator.Find(m.Problem.Operator)

@@ -31,9 +31,9 @@ type Options struct {
 	Ahead   int
 }
 
-// ErrPartial means that a recording holds the part of a space that a search
-// chose. The part that it holds is mostly good then. So random search does well
-// on it, and scores say little about a search of the whole.
+// ErrPartial means that a recording holds only the part of a space that a search chose. Most of
+// that is good. So random search does well on it, and scores say little about a search of the
+// whole.
 var ErrPartial = errors.New("only the part of the space that a search chose is recorded")
 
 const defaultRepeats = 50

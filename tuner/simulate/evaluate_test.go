@@ -28,12 +28,12 @@ type scripted struct {
 	atFirst int // asked for when the first was told
 }
 
-func (s *scripted) Ask(n int) []int64 {
-	n = min(n, len(s.ids))
-	ids := s.ids[:n]
-	s.ids = s.ids[n:]
-	s.asked += n
-	return ids
+func (s *scripted) Ask() (id int64, ok bool) {
+	if ok = len(s.ids) > 0; ok {
+		id, s.ids = s.ids[0], s.ids[1:]
+		s.asked++
+	}
+	return id, ok
 }
 
 func (s *scripted) Tell(id int64, _ strategy.Outcome) {

@@ -30,10 +30,10 @@ type evaluation struct {
 	id    int64
 }
 
-// play lets a strategy search the recording until the time or the budget is spent, nothing
-// is left or the context ends. It returns the moments after each evaluation, from the first
-// success on. The clock is that of all devices together: how long the search took, times
-// the devices. So what many of them do can be held against one.
+// play lets a strategy search the recording until the time or the budget is spent, nothing is left
+// or the context ends. It returns the moments after each evaluation, from the first success on. The
+// clock is that of all devices together: the search's time multiplied by the devices. So many
+// devices can be compared with one.
 func (g *game) play(ctx context.Context, s strategy.Strategy, budget int, c crew) []sample {
 	var samples []sample
 	var waiting []int64
@@ -41,13 +41,14 @@ func (g *game) play(ctx context.Context, s strategy.Strategy, budget int, c crew
 	clock, best, asked, left := 0.0, int32(-1), 0, true
 	for ctx.Err() == nil && clock*float64(c.devices) <= g.untilMS {
 		for left && len(waiting)+len(running) < c.devices*(1+c.ahead) {
-			if left = budget == 0 || asked < budget; !left {
-				break
+			var id int64
+			if left = budget == 0 || asked < budget; left {
+				id, left = s.Ask()
 			}
-			ids := s.Ask(1)
-			left = len(ids) > 0
-			waiting = append(waiting, ids...)
-			asked += len(ids)
+			if left {
+				waiting = append(waiting, id)
+				asked++
+			}
 		}
 		for len(waiting) > 0 && len(running) < c.devices {
 			e := evaluation{clock + g.Rows[waiting[0]].CostMS, waiting[0]}
@@ -106,7 +107,7 @@ func newGame(r *Recording) *game {
 // baseline is the best value that random search without replacement is
 // expected to have found, as a smooth function of time.
 type baseline struct {
-	meanMS float64 // of an evaluation, failures charged to those that work
+	meanMS float64 // of an evaluation that works, with its share of the failures' cost
 	curve  interp.Predictor
 	last   float64 // evaluations up to which the curve goes
 }
@@ -134,8 +135,7 @@ func newBaseline(rows []Row, valid []float64, toMS float64) baseline {
 	return b
 }
 
-// meanCost is what an evaluation that works costs on average, with its share of
-// those that fail.
+// meanCost is the mean cost of an evaluation that works, with its share of the failures' cost.
 func meanCost(rows []Row) float64 {
 	var ok, failed, okMS, failedMS float64
 	for _, row := range rows {
@@ -160,7 +160,7 @@ func afterDraws(valid []float64, m int) float64 {
 	return valid[n-1-min(n-1, rank)]
 }
 
-// fitted is a curve through points; through too few for it, one that is level.
+// fitted is a curve through points, or a level line if they are too few.
 func fitted(curve interp.FittablePredictor, x, y []float64) interp.Predictor {
 	if len(x) < 2 || curve.Fit(x, y) != nil {
 		return interp.Constant(y[0])

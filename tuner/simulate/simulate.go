@@ -82,10 +82,9 @@ func Load(ctx context.Context, path string) (*Recording, error) {
 	return r, nil
 }
 
-// newRecording builds the space of the recorded configurations and puts what is
-// known of them in its order.
+// newRecording builds the space of the recorded configurations, and orders their rows as it does.
 func newRecording(recorded *recording.Recording) (*Recording, error) {
-	// What a replay was asked for and did not know is no part of its recording.
+	// Configurations that were pruned because a replay lacked them are not recorded.
 	recorded.Trials = slices.DeleteFunc(recorded.Trials, func(t trial.Trial) bool {
 		return t.Status == trial.Pruned && t.Message == replay.NotRecorded
 	})
@@ -165,7 +164,7 @@ func occurring(name string, trials []trial.Trial, indexes []int) (space.Tunable,
 	return tunable, nil
 }
 
-// rowOf is what a trial says to a strategy, and what it cost.
+// rowOf is what a strategy is told of a trial, and what the trial cost.
 func rowOf(t trial.Trial) Row {
 	row := Row{CostMS: t.Phases.CompileMS + t.Phases.VerifyMS + t.Phases.MeasureMS}
 	if row.OK = t.Status == trial.OK && t.Time.Median > 0 && !math.IsInf(t.Time.Median, 1); row.OK {

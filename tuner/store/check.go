@@ -28,11 +28,11 @@ func (i Issue) String() string {
 	return fmt.Sprintf("%s: %s", i.Where, i.Message)
 }
 
-// maxIssues bounds what a check tells: more would help nobody.
+// maxIssues is how many issues a check reports at most.
 const maxIssues = 1000
 
-// CheckFile opens a file to read and checks it. That it cannot be opened because
-// it is damaged is an issue, not an error.
+// CheckFile opens a file for reading and checks it. A file that is too damaged to be opened is an
+// issue, not an error.
 func CheckFile(ctx context.Context, path string) (issues []Issue, err error) {
 	s, err := Open(ctx, path, Options{ReadOnly: true})
 	if err == nil {
@@ -124,7 +124,7 @@ func (w *walker) pages(tx *bbolt.Tx, file io.ReaderAt) error {
 	return nil
 }
 
-// Where bbolt's pages say what they hold.
+// Where bbolt's pages have their type and counts.
 const (
 	pageHeader  = 16 // before the entries
 	pageFlagsAt = 8

@@ -42,7 +42,7 @@ func Repair(ctx context.Context, path, to string) (tally Tally, issues []Issue, 
 	if err == nil {
 		return tally, issues, nil
 	}
-	// Users do not know the name that it had until it was complete.
+	// Errors name the final file, since users do not know the temporary one.
 	var system syscall.Errno
 	if errors.As(err, &system) {
 		err = fmt.Errorf("cannot make %s: %w", to, system)
@@ -50,14 +50,14 @@ func Repair(ctx context.Context, path, to string) (tally Tally, issues []Issue, 
 	return Tally{}, issues, err
 }
 
-// openDamaged opens a file to read, as much of it as it takes.
+// openDamaged opens a file for reading, even if it is damaged.
 func openDamaged(ctx context.Context, path string) (opened, error) {
-	s := &Store{path: path, options: Options{Wait: DefaultWait, ReadOnly: true}, damagedList: true}
+	s := &Store{path: path, options: Options{Wait: defaultWait, ReadOnly: true}, damagedList: true}
 	return s.openWaiting(ctx, true)
 }
 
-// salvage copies a file's newest state. Where that has faults, it adds what the state
-// before still has, whose own faults would help nobody.
+// salvage copies a file's newest state. If that has faults, it adds what the state before still
+// has, whose own faults are not reported.
 func salvage(ctx context.Context, from opened, into *Store, tally *Tally) ([]Issue, error) {
 	issues, err := salvageState(ctx, from, into, tally)
 	if issues = append(damagedRoots(from.file), issues...); err != nil || len(issues) == 0 {

@@ -43,22 +43,22 @@ import (
 	"autotune/internal/input"
 )
 
-// schemaVersion is raised when the layout of the file changes its meaning. Since 2
-// the name of a problem may have conditions in it, and warnings are values. All of 1
-// reads as it is; the first write raises it.
+// schemaVersion is raised when the file's contents get another meaning. Since 2 the name of a
+// problem may have conditions, and warnings are values. Files of 1 are read as they are; the first
+// write raises their version.
 const schemaVersion = 2
 
-// DefaultWait is how long a transaction waits for other processes when Options
+// defaultWait is how long a transaction waits for other processes when Options
 // says nothing else. Others hold the file for milliseconds; an autotune of version
 // 0.1 holds it for as long as it searches.
-const DefaultWait = 10 * time.Second
+const defaultWait = 10 * time.Second
 
 // lockPoll is how often a waiting transaction tries again.
 const lockPoll = 5 * time.Millisecond
 
 // Options adjust Open; the zero value is right for a search.
 type Options struct {
-	Wait     time.Duration // for other processes to let the file go; 0: DefaultWait, negative: not at all
+	Wait     time.Duration // for other processes to let the file go; 0: ten seconds, negative: not at all
 	ReadOnly bool          // the file must exist
 }
 
@@ -68,7 +68,7 @@ type Store struct {
 	options Options
 
 	mu      sync.Mutex    // held in a transaction
-	damaged *DamagedError // once seen, nothing more is tried
+	damaged *DamagedError // once set, the file is not opened again
 	checked bool          // the file's pages, before the first write
 	closed  bool
 	// damagedList: the list of free pages is not read, since it may be damaged.
@@ -76,14 +76,14 @@ type Store struct {
 	claims
 }
 
-// Open looks whether the file is a cache and makes it, and its folder, if there is
-// none. Its errors are *AbsentError, *LockedError, *DamagedError, *ForeignError,
-// *NewerError, or wrap what the operating system said.
+// Open checks that the file is a cache, and makes it with its folder if it does not exist. Its
+// errors are *AbsentError, *LockedError, *DamagedError, *ForeignError, *NewerError, or wrap what
+// the operating system said.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
 	}
-	opt.Wait = cmp.Or(opt.Wait, DefaultWait)
+	opt.Wait = cmp.Or(opt.Wait, defaultWait)
 	s := &Store{path: path, options: opt, claims: claims{path: path + ".claims"}}
 	if err := s.recognise(ctx); err != nil {
 		return nil, err
@@ -184,8 +184,7 @@ func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) erro
 		return f(o)
 	})
 	if s.damaged != nil {
-		// bbolt may have stopped with its locks held, and closing it would
-		// wait for them without end.
+		// bbolt may have panicked with its locks held, and closing it would wait for them for ever.
 		return errors.Join(err, o.letGo())
 	}
 	return errors.Join(err, o.db.Close())
@@ -214,7 +213,7 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	options := *bbolt.DefaultOptions
 	options.ReadOnly = readOnly
 	options.Timeout = time.Nanosecond        // one try; the waiting is done by openWaiting
-	options.PreLoadFreelist = !s.damagedList // here, where a damaged one can be caught
+	options.PreLoadFreelist = !s.damagedList // read here, where a fault of a damaged one can be caught
 	options.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
 		f, err := os.OpenFile(name, flag, mode)
 		o.file = f
@@ -229,7 +228,7 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	case err == nil || errors.Is(err, bolterrors.ErrTimeout):
 		return o, err
 	case s.damaged != nil:
-		// bbolt had no chance to let go of the file.
+		// bbolt could not close the file.
 		return o, errors.Join(err, o.letGo())
 	case errors.Is(err, bolterrors.ErrInvalid):
 		return o, foreign(s.path)
@@ -241,13 +240,13 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	return o, &DamagedError{Path: s.path, Detail: err.Error()}
 }
 
-// letGo frees the file for others without bbolt's help. Closing alone would not:
-// the file stays mapped, and with it its lock.
+// letGo unlocks the file without bbolt's help. Closing it is not enough: it stays mapped, and so
+// locked.
 func (o opened) letGo() error {
 	return errors.Join(syscall.Flock(int(o.file.Fd()), syscall.LOCK_UN), o.file.Close())
 }
 
-// Stat describes the file: one that is as it was holds nothing new.
+// Stat describes the file. If that is unchanged, so are the contents.
 func (s *Store) Stat() (fs.FileInfo, error) { return os.Stat(s.path) }
 
 // Close ends the use of the file and gives up what is claimed.
@@ -266,8 +265,7 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 	return s.transact(context.Background(), false, func(o opened) error {
 		if !s.checked {
-			// bbolt believes a damaged list of free pages, and would write over trials that
-			// are whole.
+			// bbolt would trust a damaged list of free pages, and write over sound trials.
 			issues, err := check(context.Background(), o, func([]string, []byte) error { return nil })
 			if err == nil && len(issues) > 0 {
 				err = &DamagedError{s.path, issues[0].String()}
@@ -286,8 +284,7 @@ func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 	})
 }
 
-// guard runs f. What a damaged file leads to becomes a *DamagedError, which is
-// remembered.
+// guard runs f. A fault that a damaged file causes becomes a *DamagedError, which is remembered.
 func (s *Store) guard(f func() error) error {
 	fault, err := caught(f)
 	if fault != "" {
@@ -297,9 +294,8 @@ func (s *Store) guard(f func() error) error {
 	return err
 }
 
-// caught runs f. bbolt panics when it meets a damaged page, and reading what a
-// damaged or shortened file does not hold is a memory fault. Both are told as a
-// fault.
+// caught runs f. bbolt panics at a damaged page, and reading beyond the end of a shortened file is
+// a memory fault. Both become the returned fault.
 func caught(f func() error) (fault string, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

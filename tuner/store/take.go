@@ -26,8 +26,7 @@ type piece struct {
 	raw    []byte
 }
 
-// pieceOf makes a piece of the value that lies at a path of a file; false if it is
-// none that can be taken over.
+// pieceOf makes a piece of the value at a path of a file; false if that is not to be copied.
 func pieceOf(path []string, raw []byte) (piece, bool) {
 	if len(path) < 3 || path[0] != string(problemsBucket) {
 		return piece{}, false
@@ -132,8 +131,8 @@ func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 	return tally, nil
 }
 
-// pieces returns a batch of a problem's trials after a key. There are more, or all else
-// follows the trials: a winner never comes without them.
+// pieces returns a batch of a problem's trials after a key. If there are no more trials, the
+// winners follow: a winner never comes before its trials.
 func (s *Store) pieces(id ProblemID, after string) (batch []piece, more bool, err error) {
 	key, err := id.key()
 	if err != nil {
@@ -191,8 +190,8 @@ func (t *Tally) count(p piece) {
 	}
 }
 
-// take takes whole pieces, in one transaction, and counts what is new here. Pieces
-// that are written anew take the place of known ones.
+// take stores complete pieces, in one transaction, and counts the new ones. Pieces marked as
+// written anew replace known ones.
 func (s *Store) take(pieces []piece, anew bool, tally *Tally) error {
 	if len(pieces) == 0 {
 		return nil

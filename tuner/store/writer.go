@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// When a Writer writes what it holds.
+// At how many trials, or after how long, a Writer writes them.
 const (
 	batchSize = 64
 	batchTime = 200 * time.Millisecond

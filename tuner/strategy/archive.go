@@ -139,7 +139,7 @@ func newDoubles(parts []space.Part) doubles {
 // block: at a good one, another shape is close by, but two tunables away.
 func (a *archive) exchanges(id int64) []int64 {
 	part := a.space.PartOf(id)
-	choice := a.space.Choice(id, nil)
+	choice := a.space.Choice(id)
 	twice := a.doubles[part]
 	var found []int64
 	for up, from := range choice {

@@ -74,11 +74,11 @@ func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed 
 }
 
 const (
-	recordOdds    = 10.0 // that one outcome without a gain leaves, where the model is in two minds
-	expectedOdds  = 6.0  // the same where something was expected
+	recordOdds    = 10.0 // that something is left after one outcome without a gain, if the model's belief is one half
+	expectedOdds  = 6.0  // the same with expectations
 	recordLeast   = 5
 	modelTrust    = 1.0 / 5 // power of the model's odds
-	expectedTrust = 1.0 / 2 // the same where something was expected
+	expectedTrust = 1.0 / 2 // the same with expectations
 	besideChance  = 0.05    // of being faster than the best, from which on a neighbour may well be
 )
 
@@ -92,8 +92,7 @@ func (m *lossModel) beside() (ids []int64) {
 	return ids
 }
 
-// since is how many outcomes that work came after the first that the factor does
-// not separate from the best: since then nothing was gained.
+// since is how many working outcomes came after the last gain of more than the factor.
 func (a *archive) since(factor float64) int {
 	n := 0
 	for _, id := range a.order {
@@ -207,9 +206,9 @@ const Target = 1.02
 // A search is over below these chances.
 const (
 	overChance = 0.05
-	// floorChance is for a search whose best is as fast as data can be copied. Such
-	// a best may still be beaten, by a few percent where more is read than written,
-	// so the floor alone ends nothing: it makes the search ask for less.
+	// floorChance is for a search whose best is as fast as data can be copied. Such a best may
+	// still be beaten, by a few percent where more is read than written. So being there does not
+	// end a search by itself: it only raises the chance below which the search ends.
 	floorChance = 0.12
 )
 

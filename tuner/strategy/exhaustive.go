@@ -17,7 +17,7 @@ func (e *exhaustive) propose() (int64, bool) {
 
 func (e *exhaustive) learn(int64, Outcome) {}
 
-// random has nothing to propose, and so leaves each draw to chance.
+// random proposes nothing itself, so that each configuration is drawn at random.
 type random struct{}
 
 func newRandom(*archive, Options) method { return random{} }

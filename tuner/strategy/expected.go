@@ -14,10 +14,9 @@ import (
 	"autotune/space"
 )
 
-// Expected is what configurations are expected to score before any is evaluated. Only
-// ratios count: the unit may be any, and where expectations are wrong in the same way
-// everywhere, they are right. A nil Expected expects nothing. It may be used by many
-// goroutines.
+// Expected is what configurations are expected to score before any is evaluated. Only ratios count:
+// the unit may be any, and a common factor does not matter. A nil Expected expects nothing. It may
+// be used by many goroutines.
 type Expected struct {
 	of     func(id int64) (score float64, ok bool, err error)
 	usual  float64 // loss of configurations of which nothing is expected
@@ -114,13 +113,14 @@ func (e *Expected) look(id int64) float64 {
 // Expects tells whether something is expected of a configuration.
 func (e *Expected) Expects(id int64) bool { return e != nil && !math.IsNaN(e.look(id)) }
 
-// clearly is how many times less is expected of a configuration that clearly promises more.
+// clearly is how many times lower an expectation is that counts as clearly lower.
 const clearly = 1.5
 
-// PromiseMore tells whether clearly less is expected of one of some configurations than of all others.
+// PromiseMore tells whether one of some configurations has a clearly lower expected score than all
+// others.
 func (e *Expected) PromiseMore(some, others []int64) bool {
 	least := func(ids []int64) float64 {
-		x := math.Inf(1) // nothing is expected of what was not made to be fast
+		x := math.Inf(1) // those without an expectation were not made to be fast
 		for _, id := range ids {
 			if e.Expects(id) {
 				x = min(x, e.look(id))
@@ -131,10 +131,10 @@ func (e *Expected) PromiseMore(some, others []int64) bool {
 	return least(some)+math.Log(clearly) < least(others)
 }
 
-// Likely lists n configurations of which the least is expected, the lowest first. Each part
-// of the space gives five eighths before one gives more: expectations compare configurations
-// of a part better than parts with each other. Two of a part differ in two tunables at
-// least: one that differs in a single tunable is much the same.
+// Likely lists the n configurations with the lowest expected scores, the lowest first. A part of
+// the space gives at most five eighths of them while others have some: expectations compare parts
+// less well than configurations of one. Two of a part differ in at least two tunables, since those
+// that differ in one are much alike.
 func (e *Expected) Likely(s *space.Space, n int) []int64 {
 	if e == nil {
 		return nil
@@ -163,8 +163,8 @@ func alike(a, b space.Configuration) bool {
 	return a.Template == b.Template && a.Values.Differences(b.Values) < 2
 }
 
-// candidates are n configurations that are worth a look: random ones where nothing is
-// expected, else mostly those of which the least is.
+// candidates are n configurations to consider: random ones without expectations, else mostly those
+// with the lowest expected scores.
 func (e *Expected) candidates(a *archive, n int) []int64 {
 	if e == nil {
 		return a.space.Sample(a.rng, n)

@@ -33,7 +33,7 @@ func (c *featureCache) features(id int64) []float64 {
 	row, ok := c.rows[id]
 	if !ok {
 		row = c.space.Features(id, make([]float64, 0, len(c.categorical)))
-		row = c.powers.append(row, c.space.Parts()[c.space.PartOf(id)].Tunables, c.space.Choice(id, nil))
+		row = c.powers.append(row, c.space.Parts()[c.space.PartOf(id)].Tunables, c.space.Choice(id))
 		c.rows[id] = row
 	}
 	return row

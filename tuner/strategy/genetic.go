@@ -34,10 +34,10 @@ func (g *genetic) propose() (int64, bool) {
 		return 0, false
 	}
 	mother, father := g.parent(), g.parent()
-	child := g.space.Choice(mother, nil)
+	child := g.space.Choice(mother)
 	part := g.space.PartOf(mother)
 	if g.space.PartOf(father) == part {
-		for k, v := range g.space.Choice(father, nil) {
+		for k, v := range g.space.Choice(father) {
 			if g.rng.IntN(2) == 0 {
 				child[k] = v
 			}

@@ -28,7 +28,7 @@ type lossModel struct {
 
 const (
 	modelSize  = 160 // points at most
-	modelKeeps = 100 // of which so many, most of them the best, stay
+	modelKeeps = 100 // so many of these, most of them the best, stay when it is made anew
 )
 
 func newLossModel(c *featureCache) *lossModel {

@@ -25,10 +25,10 @@ type Outcome struct {
 
 // Strategy proposes configurations. It is used by one goroutine at a time.
 type Strategy interface {
-	// Ask proposes up to n configurations, none of which was proposed or told
-	// before. Fewer means that the strategy waits for the outcomes of those under
-	// way. None, while nothing is under way, means that it is done.
-	Ask(n int) []int64
+	// Ask proposes a configuration that was neither proposed nor told before. None,
+	// while others are under way, means that the strategy waits for their outcomes;
+	// else that it is done.
+	Ask() (i int64, ok bool)
 	// Tell reports an outcome, also of configurations that were not asked for
 	// (defaults, earlier searches).
 	Tell(i int64, o Outcome)
@@ -114,17 +114,12 @@ type guided struct {
 	method method // nil in an empty space
 }
 
-func (g *guided) Ask(n int) []int64 {
-	var ids []int64
-	for len(ids) < n {
-		id, ok := g.next()
-		if !ok {
-			break
-		}
+func (g *guided) Ask() (int64, bool) {
+	id, ok := g.next()
+	if ok {
 		g.underWay[id] = true
-		ids = append(ids, id)
 	}
-	return ids
+	return id, ok
 }
 
 func (g *guided) next() (int64, bool) {

@@ -87,17 +87,15 @@ func search(t interface{ Fatalf(string, ...any) }, strat strategy.Strategy, scor
 	seen := map[int64]bool{}
 	for {
 		for len(underWay) < ahead && len(proposed) < most {
-			ids := strat.Ask(1)
-			if len(ids) == 0 {
+			id, ok := strat.Ask()
+			if !ok {
 				break
 			}
-			for _, id := range ids {
-				if seen[id] {
-					t.Fatalf("configuration %d was proposed twice", id)
-				}
-				seen[id] = true
-				proposed, underWay = append(proposed, id), append(underWay, id)
+			if seen[id] {
+				t.Fatalf("configuration %d was proposed twice", id)
 			}
+			seen[id] = true
+			proposed, underWay = append(proposed, id), append(underWay, id)
 		}
 		if len(underWay) == 0 {
 			return proposed
@@ -258,8 +256,8 @@ func TestUnknownStrategy(t *testing.T) {
 func TestEmptySpace(t *testing.T) {
 	s := built(t, space.Part{Template: "none", Tunables: []space.Tunable{{Name: "x", Values: ints(3)}}, Constraints: []*expr.Expr{expr.MustParse("x > 5")}})
 	for _, name := range strategy.Names() {
-		if ids := started(t, name, s, strategy.Options{}).Ask(4); len(ids) != 0 {
-			t.Errorf("%s proposes %v of nothing", name, ids)
+		if id, ok := started(t, name, s, strategy.Options{}).Ask(); ok {
+			t.Errorf("%s proposes %v of nothing", name, id)
 		}
 	}
 }

@@ -167,8 +167,8 @@ func (r *reader) argument(i int, s *section) (a argument, err error) {
 	return a, nil
 }
 
-// agree takes the type that the kernel's own parameter has, where that is another. It
-// takes the role from the kernel too, where its text tells.
+// agree takes the type of the kernel's own parameter if it differs from the document's. It also
+// takes the role from the kernel if its text tells.
 func (r *reader) agree(a *argument, place int) {
 	if r.entry == nil || place >= len(r.entry.Parameters) {
 		return
@@ -224,7 +224,7 @@ func (r *reader) tensor(a argument) (draft.Argument, error) {
 	return d, r.fill(&d, a, value)
 }
 
-// scalar sees that a value is written as its type has it.
+// scalar checks that a value is written as its type has it.
 func (r *reader) scalar(d *draft.Argument, a argument) error {
 	e, err := expr.Parse(d.Value)
 	if err != nil {
@@ -240,8 +240,7 @@ func (r *reader) scalar(d *draft.Argument, a argument) error {
 	return nil
 }
 
-// indices fill a tensor of which the kernel's text tells that it holds indices; "" if it
-// does not tell.
+// indices is the fill of a tensor that the kernel uses as indices; "" if its text does not tell.
 func (r *reader) indices(a argument) string {
 	if r.entry == nil || a.kind.Kind() == operator.Floating || a.kind == operator.Bool {
 		return ""

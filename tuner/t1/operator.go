@@ -19,8 +19,8 @@ import (
 	"autotune/tuner/operator"
 )
 
-// Operator makes an operator of the document and the text of its kernel's file. The
-// notes say, a line each, what the document has and the operator has not, or not so.
+// Operator makes an operator of the document and the text of its kernel's file. The notes say, a
+// line each, what of the document the operator lacks or has in another way.
 func (d *Document) Operator(ctx context.Context, source string) (o draft.Operator, notes []string, err error) {
 	r := &reader{Document: d, source: source, words: cudafile.Words(source), typed: map[string]string{}}
 	err = r.operator(ctx)
@@ -197,7 +197,7 @@ func (r *reader) flags() error {
 	return nil
 }
 
-// rest says what there is instead of some keys without an equivalent.
+// rest notes what takes the place of some keys without an equivalent.
 func (r *reader) rest() {
 	for key, instead := range map[string]string{
 		"Search": "--strategy of search", "Budget": "--budget and --time of search",

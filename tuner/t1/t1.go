@@ -161,7 +161,7 @@ func values(of any) (list []expr.Value, err error) {
 // versionForm are the versions that are read. Documents of 0 have the same keys.
 var versionForm = regexp.MustCompile(`^[01](\.|$)`)
 
-// check sees what the rest takes for granted.
+// check checks what the rest relies on.
 func (d *Document) check() error {
 	d.kernel = d.root.section("KernelSpecification")
 	for _, s := range []*section{d.root, d.root.section("General")} {
@@ -279,7 +279,7 @@ func (s *section) sections(key string) (all []*section) {
 	return all
 }
 
-// nothing tells whether a value says nothing that one that is absent would not.
+// nothing tells whether a value means the same as an absent one.
 func nothing(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -298,7 +298,7 @@ func nothing(v any) bool {
 	return false
 }
 
-// left lists the keys that say something and that nobody has read.
+// left lists the keys that have a meaning and were not read.
 func (s *section) left() []string {
 	var keys []string
 	for _, key := range slices.Sorted(maps.Keys(s.values)) {

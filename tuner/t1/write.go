@@ -82,7 +82,7 @@ func (w Written) WriteJSON(out io.Writer) error {
 type Exported struct {
 	Document Written
 	Macros   []operator.Macro // that the file must define: all but the tunables
-	Notes    []string         // what the operator has and the document has not
+	Notes    []string         // what of the operator the document lacks
 }
 
 // Of describes one template of a problem. The tuning parameters bear the names of the
@@ -259,9 +259,9 @@ func (e *exporter) macros() []operator.Macro {
 	return macros
 }
 
-// made are the template's launches but for those that no configuration of this problem makes;
-// all, where none is made, since a document has one. The document's comes first: the first that
-// all configurations make, if there is one.
+// made are the template's launches without those that no configuration of this problem makes, or
+// all if none is made, since a document has one. The first is the document's: the first that all
+// configurations make, if there is one.
 func (e *exporter) made() []operator.LaunchSpec {
 	var always, made []operator.LaunchSpec
 	for _, l := range e.template.Launches {
@@ -312,7 +312,7 @@ func (e *exporter) launch(k *kernelSpecification) {
 	}
 }
 
-// beyond notes what T1 has no place for: it knows one launch of a grid of blocks.
+// beyond notes what T1 cannot express: it has one launch of a grid of blocks.
 func (e *exporter) beyond() {
 	first, launches := &e.launches[0], e.launches
 	if len(launches) > 1 {

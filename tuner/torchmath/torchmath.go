@@ -76,8 +76,8 @@ type answer struct {
 	Errors   map[string]float64 `json:"errors,omitempty"`
 }
 
-// Asks tells whether PyTorch is asked of a problem: where the operator can ask, of factors
-// that may be rounded, which are floats.
+// Asks tells whether PyTorch is asked for a problem's mode: op.yaml must have `ask`, and the
+// factors must be floats, which may be rounded.
 func Asks(p *operator.Problem) bool {
 	return p.Operator.MathAsk != nil && !slices.ContainsFunc(p.Arguments, func(a operator.Argument) bool { return a.Role.Filled() && a.Type != operator.F32 })
 }
@@ -143,8 +143,8 @@ func (j job) run(ctx context.Context, limit time.Duration) (said answer, err err
 	return said, err
 }
 
-// clear is how much nearer than every other way the nearest must be. Sums of fp32 stray
-// by less than a hundredth of what a wrong rounding does.
+// clear is how much nearer than every other way the nearest must be. Errors of fp32 sums are less
+// than a hundredth of those of a wrong rounding.
 const clear = 4
 
 // modeOf is the mode whose rounding PyTorch's answer is nearest to.
@@ -167,11 +167,11 @@ func modeOf(said answer, modes []string) (Mode, error) {
 	return Mode{nearest, "as " + who + " does on this GPU"}, nil
 }
 
-// keptVersion is raised when what is kept changes its meaning.
+// keptVersion is raised when kept answers get another meaning.
 const keptVersion = 1
 
-// openKept opens where answers are, beside the compiled kernels; nil if nowhere. Without
-// a version that tells one PyTorch from another nothing is kept.
+// openKept opens the kept answers, beside the compiled kernels; nil if there is no such folder.
+// Nothing is kept if PyTorch's version is not known.
 func (a Asker) openKept(torch string) *cache.Cache {
 	if a.CacheDir == "" || torch == "" || os.MkdirAll(a.CacheDir, 0o755) != nil {
 		return nil

@@ -61,8 +61,8 @@ func Median(values []float64) float64 {
 	return Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }
 
-// Resolution is the relative difference of two medians below which they say
-// nothing: one kernel timed under ten names differs by up to half as much.
+// Resolution is the relative difference of two medians below which it means nothing: one kernel
+// timed under ten names differs by up to half as much.
 const Resolution = 0.002
 
 // Reaches tells whether the interval of this median comes down to that of a

@@ -9,8 +9,8 @@ import (
 	"autotune/tuner/trial"
 )
 
-// Era is the fastest of a problem on a device while driver, compiler and protocol stayed as they
-// were. Its record tells of these, and of nothing that was not measured then.
+// Era is the fastest of a problem's trials on a device with one driver, compiler and protocol. Its
+// record holds only what was measured then.
 type Era struct {
 	tuner.Record
 	Trials []trial.Trial // in order
@@ -49,7 +49,7 @@ func (w Kept) eras(entries []store.Entry) (list []Era) {
 	by := map[store.Provenance][]trial.Trial{}
 	for _, e := range entries {
 		p := e.Provenance
-		p.KernelDigest = "" // kernels come and go within an era
+		p.KernelDigest = "" // an era has trials of many kernels
 		by[p] = append(by[p], e.Trial)
 	}
 	for p, trials := range by {

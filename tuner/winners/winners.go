@@ -35,8 +35,8 @@ type Request struct {
 	Objective  tuner.Objective   // that it is the best by, in a cache
 	Device     string            // its kind or part of its name; "" and "auto": any, a GPU's first
 	Trials     bool              // with all trials of the problem
-	// AsRecorded takes a recording as it is, whatever became of the kernels since. Such a
-	// winner has no kernel.
+	// AsRecorded takes a recording as it is, even if kernels were edited since. Such a winner has
+	// no kernel.
 	AsRecorded bool
 	Tool       string // the program that asks, for what it writes
 }
@@ -46,7 +46,7 @@ type Chosen struct {
 	cudasource.Winner
 	Kept    Kept          // as the cache has it; empty: it is of a recording
 	Trials  []trial.Trial // of the problem, where they are asked for
-	Notices []string      // what a user may not expect of the answer
+	Notices []string      // what may surprise a user in the answer
 }
 
 // NoneError says that there is no such winner, and what there is instead.
@@ -78,8 +78,8 @@ func (r Request) names(p operator.ProblemRecord, d device.Info) bool {
 	return err == nil && bound.String() == p.Text
 }
 
-// Means tells whether the request is for winners of a device. A GPU's number, which may
-// follow the kind, is kept of none.
+// Means tells whether the request is for winners of a device. A GPU's number, which may follow the
+// kind, is ignored: the cache does not keep it.
 func (r Request) Means(d device.Info) bool {
 	kind, _, _ := strings.Cut(r.Device, ":")
 	return cmp.Or(r.Device, "auto") == "auto" || kind == string(d.Kind) ||
@@ -145,9 +145,9 @@ func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trial
 	if !r.Trials {
 		return nil
 	}
-	w.Trials, err = Current(ctx, p, trials)
+	w.Trials, err = current(ctx, p, trials)
 	if err == nil && slices.ContainsFunc(w.Trials, func(t trial.Trial) bool { return t.KernelDigest == "" }) {
-		w.Notices = append(w.Notices, "the recording does not tell which kernels its times are of: they need not be the operator's as it is today")
+		w.Notices = append(w.Notices, "the recording does not tell which kernels its times are of: they may not be the operator's of today")
 	}
 	if gone := len(trials) - len(w.Trials); err == nil && gone > 0 {
 		w.Notices = append(w.Notices, fmt.Sprintf("left out %s of kernels that were edited since, or are not valid any more", output.Count(gone, "trial")))
@@ -230,7 +230,7 @@ func (r Request) ShippedHint() string {
 	return "; a replay keeps nothing, but --from replay takes the winner of the recording that is shipped"
 }
 
-// rank puts times of a GPU before those of none.
+// rank puts times of a GPU before others.
 func rank(w Kept) int {
 	if w.Device.Kind.Properties().Caveat != "" {
 		return 1
@@ -254,7 +254,7 @@ func (r Request) newest(kept []Kept) (w cudasource.Winner, at int, err error) {
 	return w, 0, fmt.Errorf("the winner of %s in the cache is not of this operator as it is today: %w", r, first)
 }
 
-// notices say what a user may not expect of the answer.
+// notices say what may surprise a user in the answer.
 func (r Request) notices(kept []Kept, at int) []string {
 	var all []string
 	if at > 0 {
@@ -328,10 +328,10 @@ func (w Kept) Trials(s *store.Store) ([]trial.Trial, error) {
 	return trials, nil
 }
 
-// Current lists those of a problem's trials, remembered or recorded, whose
+// current lists those of a problem's trials, remembered or recorded, whose
 // kernels and launches are today what they were then. Those of other tools do not tell
 // their kernels, and all count. The problem must be bound with the limits of their device.
-func Current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
+func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
 	sp, err := p.Whole().Space(ctx)
 	if err != nil {
 		return nil, err
@@ -376,7 +376,7 @@ func Imported(ctx context.Context, r *recording.Recording, op *operator.Operator
 		return id, nil, err
 	}
 	told := slices.DeleteFunc(slices.Clone(r.Trials), func(t trial.Trial) bool { return t.KernelDigest == "" })
-	trials, err := Current(ctx, p, told)
+	trials, err := current(ctx, p, told)
 	if err != nil {
 		return id, nil, err
 	}
@@ -386,7 +386,7 @@ func Imported(ctx context.Context, r *recording.Recording, op *operator.Operator
 		if err != nil {
 			return id, nil, err
 		}
-		t.KernelDigest = k.Digest() // a recording has its first digits
+		t.KernelDigest = k.Digest() // a recording has only its first digits
 		entries[i] = store.Entry{Trial: t, Provenance: store.Provenance{
 			KernelDigest: t.KernelDigest, ReferenceDigest: m.ReferenceDigest, Arch: m.Arch, Compiler: m.Device.Compiler,
 			Driver: m.Device.Driver, Device: m.Device.Name, Protocol: m.Protocol,

@@ -29,8 +29,7 @@ type Question struct {
 	Write func(ctx context.Context, dir string) ([]string, error)
 }
 
-// Name is the file of a folder with what a tensor should be; "" if nothing is compared
-// with it.
+// Name is the file of a folder with a tensor's right answer; "" if the tensor is not compared.
 func Name(a operator.Argument) string {
 	if !a.Role.Compared() || a.Elements == 0 {
 		return ""
@@ -38,8 +37,8 @@ func Name(a operator.Argument) string {
 	return a.Name + ".reference"
 }
 
-// Answer puts what is right into files of a folder, whose names Name gives. What the
-// operator is to blame for is a *device.ReferenceError.
+// Answer writes the right answers into files of a folder, whose names Name gives. A fault of the
+// operator's is a *device.ReferenceError.
 func (q Question) Answer(ctx context.Context, dir string) error {
 	if q.Problem.Operator.Answers.Fixed() {
 		for _, a := range q.Problem.Arguments {
@@ -72,7 +71,7 @@ func fault(q Question, format string, args ...any) error {
 	return device.Blame(q.Problem.Operator.Name, "", format, args...)
 }
 
-// alignment is where NumPy lets an array begin in its file.
+// alignment is the multiple of bytes at which NumPy begins an array in its file.
 const alignment = 64
 
 // InputName is the file of a folder with what a tensor holds that is not drawn.
@@ -81,8 +80,8 @@ func InputName(a operator.Argument) string { return a.Name + ".input" }
 // OutputName is the file of a folder with what a kernel made of a tensor.
 func OutputName(a operator.Argument) string { return a.Name + ".output" }
 
-// PlaceInputs puts what tensors are filled with from the operator's data files into files
-// of a folder, and gives their paths by argument; "" for what is filled otherwise.
+// PlaceInputs writes the contents of tensors that the operator's data files fill into files of a
+// folder. It returns their paths by argument; "" for tensors that are filled otherwise.
 func PlaceInputs(p *operator.Problem, dir string) ([]string, error) {
 	paths := make([]string, len(p.Arguments))
 	for i, a := range p.Arguments {
@@ -129,7 +128,7 @@ func Place(d *operator.DataFile, t operator.Type, path string) error {
 	return to.Close()
 }
 
-// Size sees that a file has a tensor's contents, and tells where they begin.
+// Size checks that a file has a tensor's contents, and tells where they begin.
 func Size(path string, bytes int64) (start int64, err error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"autotune/tuner/operator"
 )
 
-// keptVersion is raised when what is kept changes its meaning.
+// keptVersion is raised when kept answers get another meaning.
 const keptVersion = 1
 
-// mostKept is how much a tensor that is kept may take: the cache is no place for more.
+// mostKept is the size of the largest tensor that is kept, so that answers do not fill the cache.
 const mostKept = 256 << 20
 
-// kept are the answers of before, beside the compiled kernels. They are a convenience:
-// what cannot be read or written only costs asking again.
+// kept are earlier answers, beside the compiled kernels. If one cannot be read or written, Python
+// is asked again.
 type kept struct {
 	files *cache.Cache // nil: nothing is kept
 	key   string       // of the question
@@ -100,7 +100,7 @@ func (k kept) put(q Question, dir string) {
 // chunk is how much is converted at a time: elements of all types fill it.
 const chunk = 1 << 20
 
-// Conversions between a type's elements and those that NumPy has in their place.
+// Conversions between a type's elements and those of the NumPy type that stands for it.
 var (
 	narrow = conversion{func(operator.Type) int64 { return 4 }, elements.Narrow}
 	widen  = conversion{operator.Type.Bytes, elements.Widen}

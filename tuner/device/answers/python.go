@@ -53,7 +53,7 @@ func tensorOf(a operator.Argument, file string) pythonTensor {
 	return pythonTensor{Name: a.Name, Type: a.Type.NumPy(), Shape: shape, Order: a.Axes(), File: file}
 }
 
-// runPython puts what the operator's Python file says into the folder.
+// runPython writes the answers of the operator's Python file into the folder.
 func runPython(ctx context.Context, q Question, dir string) error {
 	work, err := os.MkdirTemp(dir, "python-")
 	if err != nil {

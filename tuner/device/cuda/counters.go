@@ -32,9 +32,10 @@ var ErrNoCounters = errors.New("no counters")
 // countersLimit is what a program may take under ncu, which runs its kernels many times.
 const countersLimit = 3 * time.Minute
 
-// Counters launches a variant once in a process of its own under ncu, and reads these metrics of each of its launches.
-// Several kernels' are averaged; metrics that the GPU lacks are left out. ncu learns of a process's children from the C
-// library, which Go starts none with. So the process that launches is ncu's own child.
+// Counters launches a variant once in a process of its own under ncu, and reads these metrics of
+// each of its launches. Several kernels' are averaged; metrics that the GPU lacks are left out. ncu
+// sees only children that a process starts through the C library, which Go does not use for that.
+// So the process that launches is ncu's own child.
 func Counters(ctx context.Context, d device.Device, p *operator.Problem, proto device.Protocol, v device.Variant, metrics []string) (map[string]float64, error) {
 	launcher, here := d.(interface {
 		LaunchUnder(context.Context, *operator.Problem, device.Protocol, []string, device.Variant, time.Duration) (trial.Outcome, error)
@@ -99,7 +100,7 @@ func complaint(text string, err error) string {
 			said = line
 		}
 	}
-	return "ncu saw none of the kernels; the last that it said: " + said
+	return "ncu saw none of the kernels; its last line: " + said
 }
 
 // readCounters reads the table that ncu writes among other words.

@@ -42,7 +42,7 @@ echo '"1","l","c.pct","%","n/a"'`
 			launched + "{\n" + table + "\n} > $log", "", map[string]float64{"a.pct": 25, "b.sum": 1024}},
 		{"right", `echo '==ERROR== ERR_NVGPUCTRPERM - no permission' > $3; exit 1`, "developer.nvidia.com/ERR_NVGPUCTRPERM", nil},
 		{"right", launched + `echo '==ERROR== no such metric' > $log; exit 1`, "ncu: no such metric", nil},
-		{"right", launched + `echo '==WARNING== No kernels were profiled.' > $log`, "the last that it said: ==WARNING== No kernels were profiled.", nil},
+		{"right", launched + `echo '==WARNING== No kernels were profiled.' > $log`, "its last line: ==WARNING== No kernels were profiled.", nil},
 		{"right", "echo 'out of order' >&2; exit 3", "out of order", nil},
 		{"faults", launched + `echo '==PROF== Disconnected' > $log`, "under ncu: the winner ended as crashed: an illegal memory access", nil},
 		{"dies_under_tools", launched + `echo '==PROF== Disconnected' > $log`, "under ncu: worker fake-cuda died", nil},

@@ -53,7 +53,7 @@ func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 	}
 	d, err := remote.OpenChild(ctx, remote.ChildOptions{
 		Worker: workerName, Ordinal: ordinal, CacheDir: o.CacheDir, Target: compile.Target,
-		Ahead: gpu.Kernels([]operator.Argument{{Type: operator.F16}}), // all: what a problem's types need is known too late
+		Ahead: gpu.Kernels([]operator.Argument{{Type: operator.F16}}), // all: a problem's types are known too late
 		Compiler: func(ctx context.Context) (compile.Compiler, error) {
 			c, err := compile.NVRTC(ctx, options...)
 			if err == nil && o.CacheDir != "" {

@@ -21,8 +21,8 @@ import (
 	"autotune/tuner/trial"
 )
 
-// A launch that is watched takes many times as long as else. One that did not end
-// by itself is not waited for as long.
+// A watched launch takes many times as long as an unwatched one. One that timed out unwatched gets
+// less time.
 const (
 	watchedFactor = 30
 	endlessFactor = 3
@@ -70,7 +70,7 @@ func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best 
 		if err != nil {
 			return o, err
 		}
-		// How it ends under a tool says less than how it ended without.
+		// Its end without a tool says more than its end under one.
 		if seen.found || o.Status == trial.OK && seen.status != trial.OK {
 			o.Fail(seen.status, tool.name+": "+seen.message)
 			return o, nil
@@ -112,7 +112,7 @@ func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v devi
 	return watched{status: trial.OK}, nil
 }
 
-// said is what a report without an end begins with.
+// said is the beginning of a report that has no end.
 func said(r sanitizerReport) error {
 	if r.complete || r.trouble == "" {
 		return nil
@@ -154,12 +154,12 @@ type sanitizerTool struct {
 	options []string
 }
 
-// sanitizerTools are run one after another, until one finds something. Accesses
-// and barriers that must not be are faults; a race, or memory that nobody wrote, is
-// a result that is right by chance at best.
+// sanitizerTools are run one after another, until one finds something. Invalid accesses and
+// barriers are faults. With a race, or a read of memory that nobody wrote, a result is right only
+// by chance.
 var sanitizerTools = []sanitizerTool{
-	// Small tensors lie side by side: without space between them, an access past the
-	// end of one meets the next.
+	// Small tensors lie side by side. Without space between them an access past the end of one
+	// would be inside the next.
 	{"memcheck", trial.Crashed, []string{"--padding", "1048576"}},
 	{"racecheck", trial.WrongResult, nil},
 	{"initcheck", trial.WrongResult, nil},
@@ -227,7 +227,7 @@ func readReport(text string) sanitizerReport {
 	if len(blocks) > 0 {
 		r.trouble, _, _ = strings.Cut(blocks[0], "\n")
 	}
-	if errorCount > 0 && len(r.findings) == 0 { // in words that are new to us
+	if errorCount > 0 && len(r.findings) == 0 { // in words that this program does not know
 		r.findings = append(r.findings, strings.TrimSpace(fmt.Sprintf("%d errors reported; %s", errorCount, r.trouble)))
 	}
 	return r

@@ -59,19 +59,18 @@ func Poison(t operator.Type) uint64 {
 	return 0x7fbadbad
 }
 
-// The names under which distributions of the tensors' own stand among the numbers
-// that elements.h knows them by; normal is that of a search's inputs there.
+// The names of distributions in a tensor's own fill, as elements.h numbers them. There `normal` is
+// the distribution of a search's inputs.
 var ownNames = map[string]string{"normal": "normal(mean, deviation)"}
 
-// Integers of inputs, unless the operator says which: few digits, so that sums of
-// many of them do not overflow.
+// The integers of inputs without a fill of their own: small, so that sums of many do not overflow.
 const (
 	leastInteger = -100
 	mostInteger  = 100
 )
 
-// FillOf says what an input, weight or inout tensor is filled with where a search's
-// inputs have that distribution.
+// FillOf says what an input, weight or inout tensor is filled with if a search's inputs have that
+// distribution.
 func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error) {
 	f := Fill{Seed: seed}
 	switch {
@@ -101,8 +100,7 @@ func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error)
 	return f, nil
 }
 
-// FillsOf says it of each argument that is filled. The seed of argument i is the given
-// one plus i, whatever lies between them.
+// FillsOf does so for each argument that is filled. The seed of argument i is the given one plus i.
 func FillsOf(arguments []operator.Argument, distribution string, seed uint32) ([]Fill, error) {
 	all := make([]Fill, len(arguments))
 	for i, a := range arguments {
@@ -117,8 +115,8 @@ func FillsOf(arguments []operator.Argument, distribution string, seed uint32) ([
 	return all, nil
 }
 
-// Typed tells whether a device's code for f32 tensors that a search fills does not do
-// for an argument.
+// Typed tells whether an argument needs more than a device's code for f32 tensors with a search's
+// inputs.
 func Typed(a operator.Argument) bool {
 	return a.Role != operator.Scalar && (a.Type != operator.F32 || a.Fill != nil && a.Fill.Drawn())
 }

@@ -97,9 +97,9 @@ func single(t operator.Type, bits uint32) float32 {
 	case operator.BF16:
 		return math.Float32frombits(bits << 16)
 	case operator.F16:
-		return small(bits, 5, 10)
+		return small(bits, 10)
 	case operator.F8E5M2:
-		return small(bits, 5, 2)
+		return small(bits, 2)
 	}
 	if bits&0x7f == 0x7f { // f8e4m3 has numbers where others have infinities
 		return float32(math.NaN())
@@ -107,8 +107,9 @@ func single(t operator.Type, bits uint32) float32 {
 	return finite(bits, 4, 3)
 }
 
-// small reads a sign, exponent bits and mantissa bits, as IEEE 754 has them.
-func small(bits uint32, exponent, mantissa int) float32 {
+// small reads a sign, five exponent bits and mantissa bits, as IEEE 754 has them.
+func small(bits uint32, mantissa int) float32 {
+	const exponent = 5
 	top := uint32(1)<<exponent - 1
 	switch {
 	case bits>>mantissa&top < top:

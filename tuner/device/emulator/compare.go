@@ -37,8 +37,7 @@ func madeFile(a operator.Argument) string {
 // errorFile is where the number lies that the comparison gives.
 const errorFile = "error.made"
 
-// acceptReference sees that the operator's own comparison finds the reference as right as
-// itself.
+// acceptReference checks that the operator's own comparison finds the reference equal to itself.
 func (s *session) acceptReference(ctx context.Context) error {
 	if s.parts.Comparison == nil {
 		return nil
@@ -50,8 +49,8 @@ func (s *session) acceptReference(ctx context.Context) error {
 	return s.parts.Comparison.AcceptItself(apart)
 }
 
-// compareOwn has the operator compare what lies in a folder under the names that made
-// gives with the reference's, which up leads to.
+// compareOwn runs the operator's comparison of outputs with the reference's. The outputs are files
+// of a folder, under the names that made gives; up is the path to the reference's.
 func (s *session) compareOwn(ctx context.Context, dir, up string, made func(operator.Argument) string) (apart float64, err error) {
 	j, err := s.job(nil)
 	if err != nil {
@@ -160,8 +159,8 @@ func (j job) sums(dir string) ([][sha256.Size]byte, error) {
 	return all, nil
 }
 
-// What a tensor that is read holds is drawn in each variant's program, unless a file or
-// a kernel of the operator's says it: then it lies in a file of the session's folder.
+// Each variant's program draws the contents of tensors that are read, unless a file or a kernel of
+// the operator's fills them. Then they are in a file of the session's folder.
 
 // inputFile is that file; "" if the contents are drawn.
 func inputFile(a operator.Argument) string {
@@ -196,7 +195,7 @@ func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, argumen
 	return nil
 }
 
-// prepareInputs makes the files of what is not drawn.
+// prepareInputs makes the files of contents that are not drawn.
 func (s *session) prepareInputs(ctx context.Context) error {
 	if _, err := answers.PlaceInputs(s.problem, s.dir); err != nil {
 		return fmt.Errorf("emulator: %w", err)

@@ -79,7 +79,8 @@ func (c *hostCompiler) Close() error { return c.scratch.Close() }
 func (c *hostCompiler) baseFlags() []string {
 	flags := []string{
 		"-std=c++17", "-w", "-pipe", "-fno-exceptions", "-fno-rtti", "-fno-pie", "-fno-stack-protector",
-		// A GPU never sets errno, and fuses what the source does not.
+		// No errno, as on a GPU, and no fused multiplications and additions beside those of the
+		// source.
 		"-fno-math-errno", "-ffp-contract=off",
 	}
 	if c.gnu {
@@ -201,8 +202,8 @@ func (c *hostCompiler) arguments(r compile.Request, dir, shim, object string) []
 		filepath.Join(dir, "kernel.cpp"), object, "-o", filepath.Join(dir, "program"), "-Wl,--as-needed", "-pthread", "-Wl,-init,autotune_init")
 }
 
-// libraries are what a program may be linked with, and by which linker. The least comes first:
-// most kernels need nothing of the C++ library, and to look through it takes as long as all else.
+// libraries are what a program may be linked with, and by which linker. The fewest come first: most
+// kernels need nothing of the C++ library, and linking it doubles the time.
 func (c *hostCompiler) libraries() [][]string {
 	all := [][]string{{"-lm"}}
 	if c.options.Sanitize || runtime.GOOS != "linux" {

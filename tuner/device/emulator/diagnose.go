@@ -22,7 +22,7 @@ var diagnostic = regexp.MustCompile(`(?m)^(?:In file included from )?([^\s:][^:\
 // linkTrouble is an error of the linker or assembler.
 var linkTrouble = regexp.MustCompile(`(?m)(?:undefined reference to|Error:) .*$`)
 
-// exhausted is what compilers, assemblers and linkers say when they may take no more.
+// exhausted is what compilers, assemblers and linkers print when they reach a limit.
 var exhausted = regexp.MustCompile(`(?mi)^.*(?:out of memory|memory exhausted|cannot allocate memory|bad_alloc|file size limit|file too large|CPU time limit|final link failed: file truncated).*$`)
 
 // judge turns the log of a failed compilation into an error that blames the

@@ -125,7 +125,7 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 	}
 	proto.Samples = min(proto.Samples, maxSamples)
 	if e.sanitize {
-		// Under a sanitizer a time means nothing at all, and all takes longer.
+		// Under a sanitizer times mean nothing, and everything takes longer.
 		proto.Samples, proto.WarmUp = 1, 0
 		proto.LaunchTimeout *= 10
 	}
@@ -209,8 +209,8 @@ func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	return err
 }
 
-// referenceFault says what is wrong with a reference; "" if nothing is known to be.
-// Its own outputs are all that it can be held against.
+// referenceFault says what is wrong with a reference, judged by its outputs alone; "" if nothing
+// is.
 func (s *session) referenceFault(a response) string {
 	if a.Status != trial.OK {
 		return fmt.Sprintf("ends as %s: %s", gpuStatus(a.Status), a.Message)

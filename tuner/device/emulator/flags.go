@@ -33,21 +33,21 @@ func hostFlags(flags []string) []string {
 	return host
 }
 
-// spins finds what a kernel may wait in a loop with for what other threads write:
-// volatile accesses, atomics, loads past the first cache.
+// spins finds accesses by which a kernel may wait in a loop for other threads: volatile accesses,
+// atomics, loads past the first cache.
 var spins = regexp.MustCompile(`atomic|\b(?:volatile|__ldcg|__ldcv|__nanosleep)\b`)
 
 // volatileAssembly is no access to memory.
 var volatileAssembly = regexp.MustCompile(`\b(?:asm|__asm__)\s+(?:volatile|__volatile__)\b`)
 
-// given are statements that are an atomic operation and nothing else: nobody waits for what they
-// give. The condition of a `for` stands on the line of its `for`.
+// given are statements that are only an atomic operation: no loop waits for its result. The
+// condition of a `for` stands on the line of its `for`.
 var given = regexp.MustCompile(`([{}]|;[ \t]*\n)(?:\s*atomic\w+\s*\([^;{}=]*\)\s*;)+`)
 
 // mayWait tells whether a text has what threads wait in a loop with.
 func mayWait(text string) bool {
 	if !spins.MatchString(text) {
-		return false // nor need it be looked at closely
+		return false // so that most texts are not searched closely
 	}
 	text = volatileAssembly.ReplaceAllString(cudafile.Blank(text), "")
 	return spins.MatchString(given.ReplaceAllString(text, "$1"))

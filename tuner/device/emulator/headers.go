@@ -11,8 +11,8 @@ import (
 	"autotune/tuner/operator"
 )
 
-// libraryHeaders are those of C++17. Whether another one is there is found out
-// where the kernel includes it, for it may not do so on every device.
+// libraryHeaders are those of C++17. Others are looked for only where a kernel includes them, which
+// it may do on some devices only.
 var libraryHeaders = strings.Fields(`
 	algorithm any array atomic bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono cinttypes ciso646 climits clocale cmath
 	codecvt complex condition_variable csetjmp csignal cstdalign cstdarg cstdbool cstddef cstdint cstdio cstdlib cstring ctgmath ctime
@@ -40,9 +40,9 @@ const (
 	moreWords       = "cuda.h"          // those of CUDA's headers that the kernel wants
 )
 
-// headersOf are the texts of the files around the words; "" where a kernel wants none.
-// The C++ library's must come before CUDA's words, which they could not bear, and have
-// no effect where the kernel then includes them; CUDA's stand outside of all namespaces.
+// headersOf are the texts of the files around the words; "" where a kernel wants none. The C++
+// library's must come before CUDA's words, with which they would not compile. CUDA's must be
+// outside of all namespaces.
 func headersOf(k operator.Kernel) map[string]string {
 	standard := included(k, libraryHeaders)
 	if standard != "" {

@@ -45,9 +45,8 @@ func cpuModel() string {
 	return runtime.GOARCH
 }
 
-// hostArch names what variants are compiled for: a program must not outlive its
-// machine's instruction set in a cache that several machines share. Fused
-// multiply-add is the instruction that kernels are full of, so it is asked for.
+// hostArch names the instruction set that variants are compiled for, since machines with different
+// ones may share a cache. Kernels use fused multiply-add most, so that is asked for.
 func hostArch() string {
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
 		return archFMA
@@ -123,8 +122,8 @@ const (
 	sharedOfSystem    = 1 << 10 // that a block takes beside its own
 )
 
-// stackBytes is what a thread takes that waits for others: the pages of its stack that
-// it touches, and what is known of it.
+// stackBytes is the memory of a thread that waits for others: the pages of its stack that it
+// touches, and its state.
 const stackBytes = 12 << 10
 
 // cooperativeProblem says that a cooperative grid is too large to run at once; "" if it

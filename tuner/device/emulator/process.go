@@ -97,7 +97,7 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 	said := listen(result, j.protocol.LaunchTimeout+launchGrace, cancel)
 	err = cmd.Wait()
 	left := worker.EndGroup(cmd)
-	// What escaped from the group may still hold the pipe.
+	// A process that left the group may still hold the pipe open.
 	_ = result.SetReadDeadline(time.Now().Add(launchGrace))
 	a := <-said
 	switch {
@@ -109,7 +109,7 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 		return ended(trial.Crashed, "the kernel wrote into the emulator's own pipe"), nil
 	case left && a.response != nil && a.response.Status == trial.OK:
 		return ended(trial.Crashed, "the kernel started a process and left it running"), nil
-	case a.response == nil || err != nil: // what ends badly has not answered itself
+	case a.response == nil || err != nil: // the program failed without an answer of its own
 		return silent(err, output.String(), names), nil
 	}
 	if a.response.Status == unable {
@@ -146,8 +146,8 @@ func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answe
 			}
 		}
 		a.garbled = a.garbled || errors.Is(lines.Err(), bufio.ErrTooLong)
-		// A program that goes on writing must not wait for a reader. Its end, and a
-		// deadline, end this too.
+		// Read what the program goes on writing, so that it does not block. Its end or a deadline
+		// ends this.
 		_, _ = io.Copy(io.Discard, from)
 		watch.Stop()
 		a.late = late.Load()
@@ -179,7 +179,7 @@ func writeProgram(path string, code []byte) error {
 	return os.WriteFile(path, code, 0o700)
 }
 
-// silent says how a program ended that did not say so itself.
+// silent says how a program ended that gave no answer.
 func silent(err error, output string, names []string) response {
 	if message := sanitizerMessage(output, names); message != "" {
 		return ended(trial.Crashed, message)

@@ -82,7 +82,7 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 // header where they are not.
 func (c *hostCompiler) precompile(ctx context.Context, dir, shim string) error {
 	if !c.gnu {
-		return nil // clang refuses what was made with other flags
+		return nil // clang refuses a precompiled header that was made with other flags
 	}
 	header := filepath.Join(shim, words)
 	arguments := slices.Concat(c.baseFlags(), c.variantFlags(hostArch()), []string{"-x", "c++-header", header})

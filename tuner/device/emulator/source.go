@@ -16,8 +16,8 @@ import (
 // what the runtime calls at the end.
 func prepare(k operator.Kernel, sanitize bool) string {
 	var b strings.Builder
-	// Here, and not for the compiler's command line: a macro may have a name that the
-	// runtime's own headers use.
+	// The macros are defined here, not on the compiler's command line, since the runtime's own
+	// headers may use their names.
 	b.WriteString("#line 1 \"<command-line>\"\n") // where messages have them from
 	for _, m := range k.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
@@ -40,8 +40,7 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	return b.String()
 }
 
-// rewriting is raised when sources are rewritten in another way: what was compiled before is
-// compiled anew.
+// rewriting is raised when sources are rewritten in another way, so that kernels are compiled anew.
 const rewriting = 2
 
 // dynamicShared is a declaration of dynamic shared memory: its type with

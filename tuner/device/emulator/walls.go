@@ -47,9 +47,9 @@ var ours = []string{"__assert_fail"}
 // before main: one, which sets up nothing.
 const mostInitialisers = 1
 
-// runsEarly says what of a program runs before main, or takes the place of a
-// function that does; "" for nothing. A file of another format has no filter. The
-// sizes are those that the system's loader goes by.
+// runsEarly names what in a program runs before main, or replaces a function that does; "" if
+// nothing. A file of another format has no filter. The sizes are those that the system's loader
+// goes by.
 func runsEarly(program []byte, needed []string) string {
 	f, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {

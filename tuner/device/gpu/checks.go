@@ -111,7 +111,7 @@ func (c *checks) results() ([]uint64, error) {
 	return words, nil
 }
 
-// inspect looks at everything that the launches so far wrote.
+// inspect checks everything that the launches so far wrote.
 func (c *checks) inspect() (f verify.Findings, err error) {
 	c.queueChecks(c.tensors.data)
 	return c.findings()
@@ -138,7 +138,7 @@ func (c *checks) elements(argument int, element int64) (got, want string, err er
 	return elements.Text(a.Type, bits[0]), elements.Text(a.Type, bits[1]), nil
 }
 
-// learn keeps what inputs and references look like; outputs is where the reference wrote.
+// learn keeps the checksums of inputs and references; outputs is where the reference wrote.
 func (c *checks) learn(outputs []Address) error {
 	c.queueChecks(outputs)
 	words, err := c.results()

@@ -21,7 +21,7 @@ func (m measuring) energy(v variant) (millijoules float64, err error) {
 	if !m.tensors.restores() {
 		return m.energyOf(v.launch)
 	}
-	// What restoring costs is taken off again.
+	// The energy of restoring tensors is subtracted.
 	both, err := m.energyOf(func(count int) {
 		for range count {
 			m.tensors.restoreAll()
@@ -83,8 +83,8 @@ type energyReading struct {
 	at          time.Duration
 }
 
-// energyWindow picks the two readings whose difference is taken. The counter
-// moves in steps, so both are ones that have just moved.
+// energyWindow picks the two readings whose difference is taken. The counter moves in steps, so
+// both are taken right after a step.
 type energyWindow struct {
 	last     energyReading
 	moved    time.Duration // when the counter last did

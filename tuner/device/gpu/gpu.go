@@ -59,7 +59,7 @@ type processor struct {
 	ordinal int
 	about   device.Info
 
-	mu   sync.Mutex // a GPU that is measured on does one thing at a time
+	mu   sync.Mutex // a GPU that measures does one thing at a time
 	gpu  GPU        // nil until the first problem
 	lost error      // why it can do no more; nil: it can
 	own  map[string][]byte
@@ -130,9 +130,9 @@ func (p *processor) open(ctx context.Context, problem *operator.Problem, referen
 	return s, nil
 }
 
-// Launch launches a variant once, for a program that watches. Beside it only what fills
-// runs, so that whatever is reported is the variant's. No tensor has room beyond its
-// end, and nothing is compared.
+// Launch launches a variant once, for a program that watches. Beside it only kernels that fill
+// tensors run, so that every report is about the variant. There is no free memory behind a tensor,
+// and nothing is compared.
 func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto device.Protocol, v device.Variant) (o trial.Outcome, err error) {
 	s, err := p.newSession(ctx, problem, proto)
 	if err != nil {

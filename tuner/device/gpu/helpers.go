@@ -130,7 +130,7 @@ func (h *helpers) sum(a operator.Argument, buffer, sum Address) {
 	}
 }
 
-// soilShared overwrites the shared memory of every multiprocessor: a block takes all of
+// soilShared fills the shared memory of every multiprocessor with NaNs: each block takes all of
 // one's.
 func (h *helpers) soilShared() {
 	bounds := h.gpu.Bounds()
@@ -151,7 +151,7 @@ var (
 	common string
 )
 
-// entries are the kernels of each file. All come with the one that is compiled for.
+// entries are the kernels of each file, which are compiled together.
 var entries = map[string][]string{
 	"kernels.cu": {"compare", "fill", "checksum", "guard_fill", "guard_check", "dirty_shared"},
 	"typed.cu":   {"compare_typed", "fill_typed", "checksum_typed"},

@@ -13,9 +13,10 @@ import (
 
 const (
 	shortLaunches = 10 // tell how short a short launch is
-	// A lone launch on an idle GPU takes the host's time, too, for each of its kernels: so may long a short one be.
+	// The time of a lone launch on an idle GPU includes host time for each of its kernels. A launch
+	// up to this long may be a short one.
 	loneFactor = 4
-	longMS     = 50 // so long a launch is as warm as it will be when it ends
+	longMS     = 50 // a launch this long needs no warm-up
 )
 
 // measuring takes the times of variants on some tensors.
@@ -26,8 +27,8 @@ type measuring struct {
 	ceilings device.Ceilings
 }
 
-// measure takes a verified variant's samples. launchMS is what its only launch
-// so far took: where that shows it to be far behind, it stays the only one.
+// measure takes a verified variant's samples. launchMS is the time of its only launch so far. If
+// that shows it to be far behind, there is no other.
 func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) (launched bool, err error) {
 	s := verify.Sampling{Protocol: m.proto, Best: best}
 	if !m.warm() && s.Lost(launchMS) { // the verifying launch found a cold cache
@@ -77,8 +78,8 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 	return true, nil
 }
 
-// warmUp makes the launches that are never counted and tells what one takes, in
-// milliseconds. The launch that was verified was the first of them, and the only one where it was long.
+// warmUp makes the launches that are never counted, and tells what one takes, in milliseconds. The
+// verified launch was the first of them, and the only one if it was long.
 func (m measuring) warmUp(v variant, launchMS float64) (float64, error) {
 	if launchMS >= longMS {
 		return launchMS, nil
@@ -149,7 +150,7 @@ func (m measuring) spell(launch func(), count, batch int, each float64, seen *cl
 		m.queue(i, launch)
 	}
 	expected := trial.DurationOf(float64(count) * each)
-	if expected > shortestLook { // the GPU is at work now: the moment to see at what clock
+	if expected > shortestLook { // the GPU is at work now: read its clock
 		seen.add(m.gpu.Look(expected))
 	}
 	ms, err := m.times(count, m.proto.LaunchTimeout+lateFactor*expected)
@@ -173,7 +174,7 @@ func (m measuring) flushMS() float64 {
 	return float64(m.tensors.plan.Flush) / m.ceilings.CopyBytesPerMS
 }
 
-// These limits are worth a warning when they are passed.
+// Beyond these limits a trial gets a warning.
 const (
 	movedBound = 0.05 // that the clock moves under a variant's samples by more, as a share of its highest value
 	hotMargin  = 5    // that the GPU is so many degrees, or fewer, below those at which it slows down
@@ -258,8 +259,8 @@ func (t timer) times(pairs int, limit time.Duration) (ms []float64, err error) {
 	return ms, nil
 }
 
-// How long wait looks at an event without pause, and how long it then pauses.
-// A core that never sleeps would be missing to the compilers.
+// How long wait polls an event without pause, and how long it pauses then, so that compilers have
+// the core.
 const (
 	watchFor   = 30 * time.Microsecond
 	watchPause = 20 * time.Microsecond

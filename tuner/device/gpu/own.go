@@ -30,7 +30,7 @@ var (
 	apart = operator.Argument{Role: operator.InOut, Type: operator.F64}
 )
 
-// checkParts sees that the operator's own kernels take what they will be given.
+// checkParts checks that the operator's own kernels take the arguments that they will be given.
 func checkParts(d Driver, parts verify.Parts, arguments []operator.Argument) error {
 	check := func(p verify.Part, takes []operator.Argument) error {
 		if wrong := launchMismatch(d, p.Binary, p.Launches[0].Entry, takes); wrong != "" {
@@ -78,8 +78,8 @@ func (o *own) loadPart(p verify.Part) (launch, error) {
 	return v.launches[0], nil
 }
 
-// compare queues the operator's own comparison of outputs, which lie in the given
-// buffers, with what is right.
+// compare queues the operator's own comparison of outputs, which lie in the given buffers, with the
+// right answers.
 func (o *own) compare(t *tensors, outputs []Address, apart Address) {
 	if o.parts.Comparison == nil {
 		return
@@ -174,8 +174,7 @@ func (p *prepared) removeFolder() error {
 	return p.folder.Close()
 }
 
-// takeAnswers reads what is right, where no kernel says it, from files that are made
-// for the inputs of the moment.
+// takeAnswers reads right answers that come from no kernel, from files made for the present inputs.
 func (p *prepared) takeAnswers(ctx context.Context) error {
 	q := answers.Question{Problem: p.problem, Inputs: p.inputs, Drawn: p.device.about.Compiler + p.device.Arch(), CacheDir: p.device.CacheDir, Write: p.writeInputs}
 	if err := q.Answer(ctx, p.folder.Dir); err != nil {
@@ -193,8 +192,8 @@ func (p *prepared) takeAnswers(ctx context.Context) error {
 	return p.checks.learn(p.tensors.references)
 }
 
-// writeInputs writes what the tensors that are read hold into files of a folder, unless
-// that lies in files.
+// writeInputs writes the contents of tensors that are read into files of a folder, unless they are
+// in files already.
 func (p *prepared) writeInputs(_ context.Context, dir string) ([]string, error) {
 	if err := p.tensors.gpu.Synchronize(); err != nil {
 		return nil, err

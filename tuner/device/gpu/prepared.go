@@ -24,7 +24,7 @@ type prepared struct {
 	folder  *scratch.Folder // of what is read from files; nil: nothing
 	files   []string        // by argument, that it is filled from; "": none
 
-	reference struct { // without a binary: no kernel says what is right
+	reference struct { // without a binary: the right answers come from no kernel
 		operator.Kernel
 		*compile.Binary
 	}
@@ -38,7 +38,7 @@ type prepared struct {
 	checks  checks
 }
 
-// takeReference remembers the kernel that says what is right.
+// takeReference remembers the reference kernel.
 func (p *prepared) takeReference(b *compile.Binary) error {
 	k, err := p.problem.Reference()
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *prepared) checkMemory() error {
 	return p.tensors.plan.check(free, total)
 }
 
-// allocate takes the planned memory, and room for what is found in it.
+// allocate takes the planned memory, and memory for the results of checks.
 func (p *prepared) allocate() error {
 	err := p.tensors.allocate(func(zones int) int {
 		p.checks.judge.Layout = verify.LayoutOf(p.problem.Arguments, zones)
@@ -140,7 +140,7 @@ func (p *prepared) measureCopy() error {
 	return nil
 }
 
-// learnAnswers finds what is right for the inputs of the moment.
+// learnAnswers computes or reads the right answers for the present inputs.
 func (p *prepared) learnAnswers(ctx context.Context) error {
 	p.checks.judge.Forget()
 	if p.reference.Binary == nil {
@@ -165,8 +165,8 @@ func (p *prepared) runReference() error {
 	if !v.fit(&able) {
 		return blame(p.problem.Operator.Name, "", "cannot run on this GPU", errors.New(able.Message))
 	}
-	// Two results that began with different integers tell which elements were never
-	// written: no integer does that alone.
+	// The reference runs twice, onto different integers. An element that differs was never written;
+	// one run alone cannot tell that.
 	if p.hasIntegers() {
 		if _, err := p.launchReference(v, p.tensors.data, elements.Poison, 1); err != nil {
 			return err
@@ -217,8 +217,8 @@ func (p *prepared) hasIntegers() bool {
 	})
 }
 
-// referencePoison is what the references hold before the reference runs: of integers
-// another one than the variants' outputs.
+// referencePoison is what its outputs hold before the reference runs. Integers are others than in
+// the variants' outputs.
 func referencePoison(t operator.Type) uint64 {
 	if t.Kind() == operator.Floating {
 		return elements.Poison(t)

@@ -24,8 +24,8 @@ type session struct {
 	closed bool
 }
 
-// newSession compiles all that a problem needs of its own, before anything is done on
-// the GPU. A compiler that has to ask for a binary can so ask for all at once.
+// newSession compiles all that a problem needs of its own, before anything is done on the GPU. A
+// compiler that fetches binaries from elsewhere can then fetch all at once.
 func (p *processor) newSession(ctx context.Context, problem *operator.Problem, proto device.Protocol) (*session, error) {
 	fills, err := elements.FillsOf(problem.Arguments, proto.Distribution, proto.Seed)
 	if err != nil {
@@ -62,8 +62,8 @@ func (s *session) Evaluate(_ context.Context, v device.Variant, best float64) (o
 	return o, err
 }
 
-// Check launches a variant as often as it is asked to and looks at everything after
-// each launch. It ends at the first that is wrong.
+// Check launches a variant as often as it is asked to, and checks everything after each launch. It
+// ends at the first wrong one.
 func (s *session) Check(_ context.Context, v device.Variant, c device.Check) (o trial.Outcome, launches int, err error) {
 	err = s.use(func() error {
 		o, err = s.withVariant(v, func(loaded variant, able trial.Outcome) (o trial.Outcome, err error) {
@@ -74,7 +74,7 @@ func (s *session) Check(_ context.Context, v device.Variant, c device.Check) (o 
 				return o, err
 			}
 			if err = s.leave(c.Leave); err != nil {
-				return failed(trial.Outcome{}, err, s.proto.LaunchTimeout) // a disk that is full ends no search
+				return failed(trial.Outcome{}, err, s.proto.LaunchTimeout) // a full disk must not end the search
 			}
 			return o, nil
 		})
@@ -110,8 +110,7 @@ func (s *session) use(work func() error) error {
 	})
 }
 
-// withVariant loads a variant and sees that it can be launched. An error gets its status
-// here.
+// withVariant loads a variant and checks that it can be launched. An error gets its status here.
 func (s *session) withVariant(v device.Variant, work func(variant, trial.Outcome) (trial.Outcome, error)) (o trial.Outcome, err error) {
 	loaded, err := s.tensors.loadVariant(v.Binary, v.Kernel)
 	if err != nil {
@@ -159,8 +158,8 @@ func (s *session) checkOnce(v variant, before preparation, o trial.Outcome) (tri
 	return o, found.Sums, err
 }
 
-// verify launches the variant once onto outputs that were prepared so and looks
-// at everything it wrote. The time of the launch includes what a first one costs.
+// verify launches the variant once onto outputs with that preparation, and checks everything that
+// it wrote. The launch's time includes the extra cost of a first launch.
 func (s *session) verify(v variant, before preparation) (launchMS float64, f verify.Findings, err error) {
 	s.checks.prepare(before)
 	s.checks.queue(0, func() { v.launch(1) })
@@ -173,8 +172,8 @@ func (s *session) verify(v variant, before preparation) (launchMS float64, f ver
 	return ms[0], f, err
 }
 
-// judged is the outcome of a variant that was looked at. Where it did what it must not,
-// what it damaged is restored; an error beside a status is the device's.
+// judged is the outcome of a variant that was checked. Memory that it damaged is restored. An error
+// beside a status is the device's.
 func (s *session) judged(o trial.Outcome, when string, f verify.Findings, err error) (trial.Outcome, error) {
 	if err != nil {
 		return o, err

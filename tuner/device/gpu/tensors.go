@@ -139,8 +139,8 @@ func (t *tensors) allocate(words func(zones int) int) error {
 	return nil
 }
 
-// allocateBare allocates tensors of exactly their size and nothing else. A tensor
-// that is not filled is as new: whoever reads it before it is written reads nothing.
+// allocateBare allocates tensors of exactly their size and nothing else. A tensor that is not
+// filled is uninitialised memory, so that the tools notice a read of it.
 func (t *tensors) allocateBare() error {
 	t.references, t.pristine = make([]Address, len(t.arguments)), make([]Address, len(t.arguments))
 	for _, a := range t.arguments {
@@ -176,11 +176,11 @@ func (t *tensors) passed() []uint64 {
 	return values
 }
 
-// start is where an argument's values before a launch are kept.
+// start is where an argument's values for before a launch are kept.
 func (t *tensors) start(argument int) Address { return cmp.Or(t.pristine[argument], t.data[argument]) }
 
-// restores tells whether a launch changes what it reads, so that no two may follow
-// each other.
+// restores tells whether a launch changes tensors that it reads. They must be restored before the
+// next.
 func (t *tensors) restores() bool {
 	return slices.ContainsFunc(t.pristine, func(a Address) bool { return a != 0 })
 }

@@ -26,7 +26,7 @@ type launch struct {
 	free       func() // the parameters; nil until they are bound
 }
 
-// load loads a compiled kernel, whatever it is launched on.
+// load loads a compiled kernel, without arguments.
 func load(g GPU, b *compile.Binary, k operator.Kernel) (v variant, err error) {
 	v.gpu = g
 	if v.module, err = g.Load(b.Code); err != nil {
@@ -61,8 +61,8 @@ func (t *tensors) loadVariant(b *compile.Binary, k operator.Kernel) (variant, er
 	return v, nil
 }
 
-// copySymbols copies what lies in constant memory to its variables. What follows on the
-// queue finds it there.
+// copySymbols queues the copies of tensors to variables in constant memory. Later launches on the
+// queue find them there.
 func (t *tensors) copySymbols(m Module) error {
 	for i, a := range t.arguments {
 		if a.Symbol == "" || a.Elements == 0 {
@@ -205,9 +205,8 @@ func threadsOf(l operator.Launch) int64 { return l.Block[0] * l.Block[1] * l.Blo
 
 const pointerBytes = 8
 
-// mismatch says that a kernel does not take the arguments that it will be given; ""
-// if it does, or if the binary does not tell. The driver would not: it reads what
-// lies behind the arguments.
+// mismatch says that a kernel does not take the arguments that it will be given; "" if it does, or
+// if the binary does not tell. The driver does not check that: it would read beyond the arguments.
 func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operator.Argument) string {
 	for _, l := range k.Launches {
 		passed := lists.Of(operator.Passed(arguments, l), func(i int) operator.Argument { return arguments[i] })

@@ -78,7 +78,7 @@ func OpenChild(ctx context.Context, o ChildOptions) (*Child, error) {
 	c.about.Compiler = c.compiler.Version()
 	c.about.Limits.Target = o.Target(c.about.Compiler, c.about.Limits.Arch)
 	for _, k := range o.Ahead {
-		go c.part(context.WithoutCancel(ctx), k)() // who needs it asks again; Close ends it
+		go c.part(context.WithoutCancel(ctx), k)() // its result is asked for later; Close ends it
 	}
 	return c, nil
 }

@@ -24,7 +24,7 @@ const (
 	Trouble      FaultKind = "trouble"   // anything else
 )
 
-// Fault is an error that keeps its kind on the way.
+// Fault is an error in a message, which keeps its kind.
 type Fault struct {
 	Kind    FaultKind `json:"kind"`
 	Message string    `json:"message"`
@@ -66,8 +66,8 @@ func FaultOf(err error) *Fault {
 	return f
 }
 
-// Err gives the fault the identity that callers of a device test for. The operator is
-// named in what it is blamed for, the file in what the compiler refused.
+// Err makes an error for which callers of a device test. It names the operator that is at fault, or
+// the file that the compiler refused.
 func (f *Fault) Err(operator, file string) error {
 	switch f.Kind {
 	case BadReference:

@@ -24,24 +24,24 @@ var (
 	tinyControlShape = []int64{1, 1, 8, 8}
 )
 
-// Two faults set a worker aside when they come so many times in a row. Its control takes
-// so many times as long, or as short, as at its start. Or it takes so many times as long
-// as the control of other workers like it.
+// A worker is set aside if one of these is seen so many times in a row. Its control takes longer or
+// shorter than at its start by this factor, or longer than that of other workers like it by this
+// factor.
 const (
 	controlDrift = 1.03
 	controlApart = 1.05
 	controlTimes = 2
 )
 
-// usualControl is the time between two looks at the control, and soonerWhenOff how many
-// times sooner a control is timed again that is off.
+// usualControl is the time between two controls. After one that is off, the next comes sooner by
+// the factor soonerWhenOff.
 const (
 	usualControl  = 30 * time.Second
 	soonerWhenOff = 10
 )
 
 // Fitness tells whether a device is fit for use: it times a fixed variant now and then, the
-// control. Only who drives the device may call Time; State is for everybody.
+// control. Only the goroutine that uses the device may call Time; any may call State.
 type Fitness struct {
 	every    time.Duration
 	measures bool
@@ -162,8 +162,8 @@ func (f *Fitness) Time(ctx context.Context, others []float64) (said string, err 
 	return "", nil
 }
 
-// fault says what is wrong with the worker by what its control did; "" if nothing is. For
-// some faults one look is not sure.
+// fault says what is wrong with the worker, by its control; "" if nothing is. Some faults must be
+// seen more than once.
 func (f *Fitness) fault(o trial.Outcome, others []float64) (fault string, sure bool) {
 	if o.Status != trial.OK {
 		return fmt.Sprintf("its control ended as %s: %s", o.Status, o.Reason()), true

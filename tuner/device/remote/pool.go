@@ -23,7 +23,7 @@ type Crew interface {
 	Answer(ctx context.Context, worker string, j Job) (Response, error)
 }
 
-// What an error of a worker may say of its job. Where it says neither, the worker has most
+// A worker's error may say whether the job was begun. If it says neither, the worker has most
 // likely begun the job that it had for longest.
 var (
 	ErrGivenBack = errors.New("the worker has given the job back") // it had not begun
@@ -49,7 +49,7 @@ type Pool struct {
 // load is what a worker has to do for this pool.
 type load struct {
 	jobs   map[lane][]*claim // in the order in which they came
-	wanted int               // by how many that can do with no other
+	wanted int               // how many jobs need just this worker
 }
 
 // lane is the part of a worker that does a job.
@@ -70,7 +70,7 @@ type claim struct {
 // lookEvery is how often to look whether somebody is left who can do a job.
 const lookEvery = 500 * time.Millisecond
 
-// take waits until a worker has room, or the only one that will do.
+// take waits until a worker has room; if only names one, until that one has.
 func (p *Pool) take(ctx context.Context, only string, l lane) (*claim, error) {
 	there := p.Roster.Watch(only, p.Patience)
 	p.want(only, 1)
@@ -130,7 +130,7 @@ func (p *Pool) load(name string) *load {
 	return p.loads[name]
 }
 
-// want says that somebody can do with no other worker, or no longer.
+// want notes that a job needs just this worker, or needs it no longer.
 func (p *Pool) want(only string, by int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,8 +138,7 @@ func (p *Pool) want(only string, by int) {
 	p.wake()
 }
 
-// release gives a worker back that has answered, or has not. One that has begins the next
-// job that it has.
+// release gives a worker back, whether it has answered or not. If it has, it begins its next job.
 func (p *Pool) release(c *claim, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,18 +150,18 @@ func (p *Pool) release(c *claim, answered bool) {
 	p.wake()
 }
 
-// wake has all that wait look again. The lock is held.
+// wake makes all that wait look again. The lock is held.
 func (p *Pool) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// Deliveries is how often a job is begun at most. A job that outlived so many workers
+// deliveries is how often a job is begun at most. A job that outlived so many workers
 // has crashed them.
-const Deliveries = 2
+const deliveries = 2
 
 // ErrDeadly is of a job that ended every worker that began it.
-var ErrDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of any more", Deliveries)
+var ErrDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of any more", deliveries)
 
 // Do has a worker do a job: any, or only that one. Where a worker ends, another does it.
 func (p *Pool) Do(ctx context.Context, only string, j Job) (r Response, err error) {
@@ -170,7 +169,7 @@ func (p *Pool) Do(ctx context.Context, only string, j Job) (r Response, err erro
 	if j.Kind == Compile {
 		l = onCompilers
 	}
-	for ended := 0; ended < Deliveries; {
+	for ended := 0; ended < deliveries; {
 		c, err := p.take(ctx, only, l)
 		if err != nil {
 			return r, err
@@ -190,7 +189,7 @@ func (p *Pool) Do(ctx context.Context, only string, j Job) (r Response, err erro
 	return r, ErrDeadly
 }
 
-// fault gives a response's fault the identity that callers of a device test for.
+// fault makes of a response's fault an error for which callers of a device test.
 func (p *Pool) fault(r Response, worker string, j Job) error {
 	if r.Fault == nil {
 		return nil
@@ -296,8 +295,8 @@ func (s *poolSession) ask(ctx context.Context, k Kind, v *device.Variant, change
 	return s.pool.Do(ctx, s.only, j)
 }
 
-// outcome is that of a variant, with who told it. A kernel that a worker cannot compile
-// anew, or that ended every worker that began it, is the variant's fault.
+// outcome is that of a variant, with the worker that evaluated it. A kernel that a worker cannot
+// compile anew, or that ended every worker that began it, is the variant's fault.
 func outcome(r Response, err error) (trial.Outcome, error) {
 	var refused *compile.Error
 	switch {
@@ -323,8 +322,8 @@ func (s *poolSession) Check(ctx context.Context, v device.Variant, c device.Chec
 	return o, r.Launches, err
 }
 
-// Refill has what follows done on other inputs. One worker draws them now, the others
-// when they get their next job.
+// Refill changes the inputs of later jobs. One worker draws them now, the others when they get
+// their next job.
 func (s *poolSession) Refill(ctx context.Context, in device.Inputs) error {
 	s.mu.Lock()
 	s.inputs = in

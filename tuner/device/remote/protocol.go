@@ -156,7 +156,7 @@ func (r Request) KernelOf(p *operator.Problem, launches operator.Launches) (k op
 	return k, err
 }
 
-// Given is the answer to a request that nobody can answer.
+// Given is the response with a fault in place of an answer.
 func (r Request) Given(message string) Response {
 	a := Response{ID: r.ID, Kind: r.Kind}
 	switch r.Kind {

@@ -44,8 +44,7 @@ type present struct {
 	lost  error          // and never will be: why
 }
 
-// presentFor is how long a look at the workers stands: all that waits for one of hundreds
-// asks.
+// presentFor is how long a list of the workers is used again, since many jobs wait and ask for it.
 const presentFor = 20 * time.Millisecond
 
 // mostNamed is how many workers a message names.
@@ -143,8 +142,8 @@ func (r *Roster) tell(b Beat) {
 	}
 }
 
-// now looks who is there. Without a connection no sign of life can come; when it is back,
-// the workers have as long as ever.
+// now lists who is there. Without a connection no sign of life can come; when it is back, the
+// workers' time begins anew.
 func (r *Roster) now() present {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,9 +181,8 @@ func (r *Roster) Names() []string { return slices.Clone(r.now().names) }
 // Compilers is how many compilations are worth having at once at each worker.
 func (r *Roster) Compilers() map[string]int { return r.now().there }
 
-// Watch returns what tells, when it is asked now and then, that nobody is left to answer:
-// no worker has been ready for as long as patience says, or the only one that may answer is
-// gone.
+// Watch returns a function to be called now and then, which tells that nobody is left to answer: no
+// worker has been ready for so long, or the only one that may answer is gone.
 func (r *Roster) Watch(only string, patience time.Duration) func() error {
 	gone := time.Time{}
 	return func() error {

@@ -200,8 +200,8 @@ func (f Files) Open(name string) (fs.File, error) {
 	return os.Open(f[name])
 }
 
-// sent is a compiler that has what the search's process has compiled. What it lacks it
-// remembers, for the search's process to compile.
+// sent is a compiler that has the binaries of the search's process. It remembers those that are
+// missing, so that the search's process compiles them.
 type sent struct {
 	version  string
 	binaries map[string]built // that came with an Open: those of the device's own kernels

@@ -122,7 +122,7 @@ func (s *session) notice(of trial.Trial) string {
 	}
 	if of.Template == "" {
 		s.told = append(s.told, "")
-		return "the recording does not tell which kernels its times are of: they need not be the operator's as it is today"
+		return "the recording does not tell which kernels its times are of: they may not be the operator's of today"
 	}
 	names := []string{of.Template}
 	seen := slices.Concat(s.told, names)
@@ -141,7 +141,7 @@ func (s *session) notice(of trial.Trial) string {
 		last := len(names) - 1
 		what = "the kernels " + strings.Join(names[:last], ", ") + " and " + names[last] + " were"
 	}
-	return fmt.Sprintf("%s edited since the recording: its times, %s, are of the older source", what, s.device.recording.Metadata.Origin())
+	return fmt.Sprintf("%s edited since the %s: its times are of the older source", what, s.device.recording.Metadata.Origin())
 }
 
 var errRecorded = errors.New("a recording launches nothing")

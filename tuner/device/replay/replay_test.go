@@ -108,7 +108,7 @@ func TestEditedKernelIsToldOnce(t *testing.T) {
 		}
 	}
 	for _, template := range []string{"direct", "rows"} {
-		want := fmt.Sprintf("the kernel %s was edited since the recording: its times, recording of 2025-11-21 on NVIDIA H100 80GB HBM3, are of the older source", template)
+		want := fmt.Sprintf("the kernel %s was edited since the recording of 2025-11-21 on NVIDIA H100 80GB HBM3: its times are of the older source", template)
 		if !reflect.DeepEqual(warnings[template], []string{want}) {
 			t.Errorf("warnings of %s: %q", template, warnings[template])
 		}

@@ -19,10 +19,10 @@ import (
 	"autotune/tuner/operator"
 )
 
-// A device whose memory stays in place between variants looks at all of it after a
-// launch. Each look adds to a few words, and only these words leave the device.
+// A device that keeps a problem's memory between variants checks all of it after a launch. Each
+// check adds to a few words, and only these words leave the device.
 
-// Layout says at which word each look adds.
+// Layout says to which words each check adds.
 type Layout struct {
 	Arguments []int // by argument: an outcome and a sum for what is compared, else a sum
 	Apart     int   // what the operator's own comparison gives
@@ -53,7 +53,7 @@ func LayoutOf(arguments []operator.Argument, zones int) Layout {
 	return l
 }
 
-// Looked tells whether an argument's contents say anything after a launch.
+// Looked tells whether an argument is checked after a launch.
 func Looked(a operator.Argument) bool { return a.Elements > 0 && a.Role != operator.Workspace }
 
 // Judge reads such words. It knows what the memory looked like before any variant ran.
@@ -73,14 +73,14 @@ type sums struct {
 	pristine  uint64
 }
 
-// Known tells whether it is known what is right.
+// Known tells whether the right answers are known.
 func (j *Judge) Known() bool { return j.sums != nil }
 
 // Forget makes it unknown.
 func (j *Judge) Forget() { j.sums = nil }
 
-// Learn keeps what inputs and references look like, by what the words tell. A reference
-// that left an output unwritten is a *device.ReferenceError.
+// Learn keeps the checksums of inputs and references from the words. A reference that left an
+// output unwritten is a *device.ReferenceError.
 func (j *Judge) Learn(words []uint64) error {
 	learned := make([]sums, len(j.Arguments))
 	for i, a := range j.Arguments {
@@ -109,7 +109,7 @@ func (j *Judge) Learn(words []uint64) error {
 type Findings struct {
 	Complaints   []string
 	LargestError float64
-	// Guards and Inputs: the variant damaged what the next one needs whole.
+	// Guards and Inputs: the variant damaged guard zones, or inputs, which the next one needs.
 	Guards, Inputs bool
 	// Lost: it wrote so far from its tensors that no memory can be trusted.
 	Lost bool

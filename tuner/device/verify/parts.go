@@ -79,7 +79,7 @@ func (c *Comparison) Accept(apart float64) (fault string) {
 	return fmt.Sprintf("%s gives %.6g for how far it is from the reference; %.6g is allowed", c.File, apart, c.Bound)
 }
 
-// AcceptItself is an error if the comparison refuses the reference against itself.
+// AcceptItself is an error if the comparison finds the reference different from itself.
 func (c *Comparison) AcceptItself(apart float64) error {
 	if apart <= c.Bound {
 		return nil
@@ -90,7 +90,7 @@ func (c *Comparison) AcceptItself(apart float64) error {
 // Content is what a comparison is passed of an argument.
 type Content int
 
-// The contents: of what a variant may only read there is one, of what it writes two or three.
+// The contents. Tensors that a variant only reads have one, those that it writes have two or three.
 const (
 	Given     Content = iota // a scalar, or a tensor that is only read
 	Made                     // by the variant

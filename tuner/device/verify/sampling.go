@@ -63,7 +63,7 @@ func (s *Sampling) Next(estimate float64) int {
 		return 0
 	case s.racing() && taken == 0:
 		return min(max(fewestToDrop, AtLeastOne(firstSpellMS/estimate)), least)
-	case s.racing(): // looks again whenever there are twice as many
+	case s.racing(): // looks again at twice as many
 		return min(taken, most-taken, s.affordable(estimate))
 	case taken < least:
 		return min(least-taken, s.affordable(estimate))
@@ -80,9 +80,9 @@ func (s *Sampling) Lost(launchMS float64) bool {
 	return s.racing() && launchMS > firstLaunch*s.Best && launchMS > firstLaunchMS
 }
 
-// known tells whether so many samples already say what they can: medians less than
-// the resolution apart tie in any case, and the finals take samples anew. While one long
-// launch is known better than that, others are not tried.
+// known tells whether more samples would be of no use: medians less than the resolution apart tie
+// in any case, and the finals take new samples. For long launches a wider interval is enough, so
+// that others are tried.
 func (s *Sampling) known(taken int) bool {
 	if taken < fewestToKnow {
 		return false
@@ -148,7 +148,7 @@ const (
 	// racingError is how often racing may drop a variant that it should not, were the
 	// spread of its samples known.
 	racingError = 0.001
-	// spreadDoubt is how often the true spread is beyond the bound taken for it.
+	// spreadDoubt is how often the true spread exceeds the assumed bound.
 	spreadDoubt = 0.05
 	// leastSpread is the least standard deviation that samples are taken to have,
 	// relative to their mean: a few that agree may all be off by so much.

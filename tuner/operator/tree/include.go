@@ -16,10 +16,10 @@ import (
 // adding are the keys whose values in a mapping and in its fragment add up.
 var adding = []string{"derived", "parameters", "let", "requires", "constraints"}
 
-// ofOne are the keys of a template that no other template has from it.
+// ofOne are the keys of a template that a template which includes it does not take over.
 var ofOne = []string{"name", "summary", "tunables", "workspaces", "default"}
 
-// ofLaunches are keys of which a template gives all, or has all from another.
+// ofLaunches are keys that a template gives itself, or takes over together.
 var ofLaunches = []string{"entry", "launch", "launches"}
 
 const mostDeep = 8 // fragments that include each other

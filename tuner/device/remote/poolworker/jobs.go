@@ -30,8 +30,8 @@ const (
 	keptAnswer    = 15 * time.Second
 )
 
-// junk counts messages that make no sense, and tells of them now and then. Its user sees to
-// it that one at a time does.
+// junk counts messages that make no sense, and reports them now and then. One goroutine uses it at
+// a time.
 type junk struct {
 	count int
 	told  time.Time
@@ -49,8 +49,8 @@ func (j *junk) add(err error, say func(string)) {
 	j.told = time.Now()
 }
 
-// receive takes a job. One that it has had is not done again: whoever asks again has not
-// heard the answer. One too many is asked for again.
+// receive takes a job. One that it has had is not done again: its answer is sent again. If there
+// are too many jobs it ignores one, which the search asks for again.
 func (w *worker) receive(ctx context.Context, msg *nats.Msg) {
 	q, err := remote.Decode[remote.Request](msg.Data)
 	if err == nil && q.Kind == remote.Launch {
@@ -105,7 +105,7 @@ func (w *worker) tell(t *task, r remote.Response) {
 // send sends a job's answer if there is one. The lock is held.
 func (w *worker) send(t *task) {
 	if t.answer != nil && t.reply != "" {
-		_ = w.Conn.Publish(t.reply, t.answer) // whoever does not hear it asks again
+		_ = w.Conn.Publish(t.reply, t.answer) // if it is lost, the search asks again
 	}
 }
 

@@ -181,8 +181,8 @@ func (w *worker) show(subject string, b remote.Beat) {
 	}
 }
 
-// mostOthers is of how many others a worker looks at the controls: each of hundreds would
-// ask for those of all otherwise.
+// mostOthers is with how many other workers' controls a worker compares its own. Hundreds of
+// workers would send too much otherwise.
 const mostOthers = 16
 
 // others are the controls of workers that are like this one and take jobs.

@@ -16,14 +16,14 @@ import (
 	"autotune/tuner/device/remote"
 )
 
-// UsualDisk is what data files may take on a worker's disk unless it is told otherwise.
-const UsualDisk = 4 << 30
+// usualDisk is what data files may take on a worker's disk unless it is told otherwise.
+const usualDisk = 4 << 30
 
 // Spool is where the workers of a process keep data files of operators, for as long as
 // there is room: a file that no open problem needs makes way for others. They are in a
 // temporary folder. The zero value is ready.
 type Spool struct {
-	Most int64 // bytes that they may take together; 0: UsualDisk
+	Most int64 // bytes that they may take together; 0: 4 GiB
 
 	mu     sync.Mutex // held while a file is fetched, too: two workers that need one fetch it once
 	folder *scratch.Folder
@@ -109,7 +109,7 @@ func fetchFile(ctx context.Context, fetch fetcher, d remote.Data, path string) e
 
 // makeRoom removes what was not used for longest and nobody holds, until there is room.
 func (s *Spool) makeRoom(bytes int64) error {
-	most := cmp.Or(s.Most, UsualDisk)
+	most := cmp.Or(s.Most, usualDisk)
 	for s.taken+bytes > most {
 		oldest := ""
 		for name, f := range s.files {
