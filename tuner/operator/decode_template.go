@@ -69,6 +69,7 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	t.Estimate = tree.Pointer(f["estimate"], r.over(s))
 	t.Flags = list(r.language, f["flags"], "flags", func(n *tree.Node) Interpolated { return r.interpolated(n, s) })
 	r.launches(n)
+	r.launchLimits = launchLimits(r.Launches)
 	r.free()
 	r.defaults()
 	t.Source = r.kernelFile(f["source"], n, t.entries()...)

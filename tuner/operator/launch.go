@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"autotune/space/expr"
 	"autotune/tuner/operator/tree"
@@ -139,13 +140,14 @@ func (s *LaunchSpec) limits() []Formula {
 	return limits
 }
 
-// launchLimits are CUDA's limits over the template's own launch expressions.
-func (t *Template) launchLimits() []Formula {
-	var limits []Formula
-	for i := range t.Launches {
-		limits = append(limits, t.Launches[i].limits()...)
-	}
-	return limits
+// launchLimits are CUDA's limits over launches' own expressions. They are parsed when they are first asked for.
+func launchLimits(launches []LaunchSpec) func() []Formula {
+	return sync.OnceValue(func() (limits []Formula) {
+		for i := range launches {
+			limits = append(limits, launches[i].limits()...)
+		}
+		return limits
+	})
 }
 
 // launches are those of the configuration.

@@ -221,6 +221,8 @@ type Template struct {
 	kernel                  string    // the name of its kernel unless it gives another
 	naming                  Naming    // the operator's
 	at, launchAt, defaultAt tree.Position
+
+	launchLimits func() []Formula
 }
 
 // TemplateDocument is a template in JSON.
