@@ -51,7 +51,7 @@ test: $(LIBCUDA)
 # among them. What a sync.Once guards is made before it is shared. NOT_OURS are tests whose time
 # is that of compilers and of what they make; other tests of their packages have the same goroutines.
 SHARES_MEMORY = '\<go func|\.Go\(|<-|sync\.[^O]|atomic\.|errgroup\.|singleflight\.'
-NOT_OURS = ^Test(EveryTemplateCompiles|Shim|Mma|SmallFloat.*|Types|Launches(Sanitized|Errors)?|HostileKernels|Fills|StandardHeaders|OwnKernels|Restores|BoxesBeginAt16Bytes|CUB|Families|DamagedFamilies|ZipBomb|C|FloatsInC|Python.*|WithGeneral|Scalars|KernelsLayout)$$
+NOT_OURS = ^Test(EveryTemplateCompiles|Shim|Mma|SmallFloat.*|Types|Launches(Sanitized|Errors)?|HostileKernels|Fills|StandardHeaders|OwnKernels|Restores|BoxesBeginAt16Bytes|CUB|Families|DamagedFamilies|ZipBomb|C|FloatsInC|Python.*|WithGeneral|Scalars|KernelsLayout|KernelsCompile|EntriesAreChosen|GeneralKernelsKnowTheSizes|EveryOperatorIsServed)$$
 race: $(LIBCUDA)
 	$(CUDA_ENV) $(GO) test -vet=off -tags cuda -race -short -skip '$(NOT_OURS)' -ldflags "-s -w" \
 		$$(grep -rlE $(SHARES_MEMORY) --include='*.go' --exclude='*_test.go' cmd internal pack reports space tuner | xargs -n 1 dirname | sort -u | sed 's,^,./,')
