@@ -74,14 +74,14 @@ launch 2 1 1, 32 1 1, 0 on 0x99: 0x5000 0x3000 0x6000
 launch 1 1 1, 256 1 1, 0 on 0x7: 0x1000 0x3000 0x6000 0x5000 0x41
 `
 	for name, loader := range map[string]struct {
-		run   func() string
+		run   func(t *testing.T) string
 		small string
 	}{
-		"Python": {func() string {
+		"Python": {func(t *testing.T) string {
 			testneeds.Python.Need(t)
 			return withDriver(t, nil, "python3", "testdata/constants.py", "../../reports/pytorch/testdata", path)
 		}, "the constant variable taps of kernels/.*\\.cubin has 8 bytes, and its tensor takes 12\n"},
-		"C": {func() string {
+		"C": {func(t *testing.T) string {
 			dir, c := t.TempDir(), filepath.Join(path, "c")
 			library, program := filepath.Join(dir, "libcuda.so.1"), filepath.Join(dir, "constants")
 			cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
@@ -95,12 +95,12 @@ launch 1 1 1, 256 1 1, 0 on 0x7: 0x1000 0x3000 0x6000 0x5000 0x41
 	} {
 		t.Run(name, func(t *testing.T) {
 			testneeds.CXX.Need(t)
-			out := loader.run()
+			out := loader.run(t)
 			if got := regexp.MustCompile(`(?m)^(tuned|again|captured|general|load|.*\() .*\n|^smooth.*\n`).ReplaceAllString(out, ""); got != want {
 				t.Errorf("it asks for\n%swant\n%s", got, want)
 			}
 			t.Setenv("FAKE_ROOM", "8")
-			if out := loader.run(); !regexp.MustCompile(loader.small).MatchString(out) || strings.Contains(out, "copy") {
+			if out := loader.run(t); !regexp.MustCompile(loader.small).MatchString(out) || strings.Contains(out, "copy") {
 				t.Errorf("a variable that is too small: %s", out)
 			}
 		})
