@@ -195,23 +195,31 @@ func drawnOf(t *testing.T, o *operator.Operator, p *operator.Problem, seed uint6
 
 func TestEveryTemplateCompiles(t *testing.T) {
 	c := Cached(testcache.Dir(), openNVRTC(t, runtime.NumCPU()))
+	flags := hastyFlags(t, c)
 	operators, err := operator.Operators()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range operators {
-		older := map[string]bool{}
-		for i, gpu := range gpus {
-			if testing.Short() && gpu.Arch != newest {
-				continue
-			}
-			gpu.Target = Target(c.Version(), gpu.Arch)
-			t.Run(fmt.Sprintf("%s/sm_%d", o.Name, gpu.Arch), func(t *testing.T) {
-				all := variants(t, o, gpu, i, older)
-				t.Parallel()
-				compileAll(t, c, all)
-			})
+	older := map[*operator.Operator]map[string]bool{}
+	for i, gpu := range gpus {
+		if testing.Short() && gpu.Arch != newest {
+			continue
 		}
+		gpu.Target = Target(c.Version(), gpu.Arch)
+		var all []variant
+		for _, o := range operators {
+			if older[o] == nil {
+				older[o] = map[string]bool{}
+			}
+			all = append(all, variants(t, o, gpu, i, older[o])...)
+		}
+		for i := range all {
+			all[i].Flags = slices.Concat(all[i].Flags, flags)
+		}
+		t.Run(fmt.Sprintf("sm_%d", gpu.Arch), func(t *testing.T) {
+			t.Parallel()
+			compileAll(t, c, all)
+		})
 	}
 }
 
@@ -268,8 +276,19 @@ func compileTogether(t *testing.T, c Compiler, some []variant) bool {
 	return true
 }
 
-// requestFor asks for what nobody runs: the assembler need not optimize what it checks.
 func requestFor(v variant, k operator.Kernel) Request {
-	k.Flags = append(slices.Clone(k.Flags), "--ptxas-options=-O1")
 	return Request{Kernel: k, Arch: v.Limits.Target, Timeout: mostTogether * defaultTimeout}
+}
+
+// hastyFlags are those for code that nobody runs: the assembler need not optimize what it checks, and NVVM
+// hardly. NVIDIA does not document NVVM's level, so that a compiler may not take it.
+func hastyFlags(t *testing.T, c Compiler) []string {
+	t.Helper()
+	flags := []string{"--ptxas-options=-O0", "-Xnvvm=-opt=1"}
+	r := good()
+	r.Kernel.Flags = flags
+	if _, err := c.Compile(t.Context(), r); err != nil {
+		return flags[:1]
+	}
+	return flags
 }

@@ -13,11 +13,11 @@ import (
 	"autotune/tuner/operator/tree"
 )
 
-// NVRTC takes a quarter of a second to begin, longer than most kernels take. So several
+// NVRTC takes a tenth of a second to begin, longer than most kernels take. So several
 // variants are one source.
 
 // mostTogether bounds the variants of a source.
-const mostTogether = 8
+const mostTogether = 24
 
 var otherInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+<`)
 
