@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 
 	"autotune/internal/testcache"
 	"autotune/internal/testneeds"
+	"autotune/internal/testtogether"
 	"autotune/internal/torchvectors"
 	"autotune/reports/cudasource"
 	"autotune/tuner/compile"
@@ -37,73 +39,107 @@ func withPyTorch(t *testing.T) []*operator.Operator {
 }
 
 // The general kernels, as exported, give what PyTorch gives, whatever the
-// parameters. One compilation serves all of an operator's problems of one math mode
-// and type, as it must.
+// parameters. One kernel serves all of an operator's problems of one math mode
+// and type, as it must. Those of an operator are compiled together.
 func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 	testneeds.Nothing(t)
 	compiler, err := emulator.NewCompiler(emulator.Options{CacheDir: testcache.Dir()})
 	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
 	defer compiler.Close()
 	for _, o := range withPyTorch(t) {
-		binaries := map[string]*compile.Binary{}
 		v, err := torchvectors.Of(o.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
+		var problems, kernels []*operator.Problem // of the cases, and those that have a kernel
+		numbers := map[string]int{}               // of kernels
+		kind := func(p *operator.Problem) string {
+			return fmt.Sprint(p.Math, p.Arguments[0].Type, p.ExpressionMacros())
+		}
 		for _, c := range v.Cases {
+			p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, emulator.Limits())
+			if err != nil {
+				t.Fatalf("%s %s: %v", o.Name, c.Name, err)
+			}
+			if p.ExpressionMacros() != nil && len(c.Inputs) == 1 {
+				p = nil
+			}
+			if problems = append(problems, p); p == nil {
+				continue
+			}
+			if _, found := numbers[kind(p)]; !found {
+				numbers[kind(p)] = len(kernels)
+				kernels = append(kernels, p)
+			}
+		}
+		b, err := compiler.Compile(t.Context(), compile.Request{Kernel: generalKernels(t, kernels), Arch: "host"})
+		if err != nil {
+			t.Fatalf("%s: %v", o.Name, err)
+		}
+		for i, c := range v.Cases {
 			t.Run(strings.Join([]string{o.Name, c.Name, c.Math}, " "), func(t *testing.T) {
-				p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, emulator.Limits())
-				if err != nil {
-					t.Fatal(err)
-				}
-				expressions := p.ExpressionMacros()
-				if expressions != nil && len(c.Inputs) == 1 {
+				p := problems[i]
+				if p == nil {
 					t.Skip("the reference, which is the same function, is held against all expressions")
 				}
-				kind := fmt.Sprint(c.Math, p.Arguments[0].Type, expressions)
-				if binaries[kind] == nil {
-					if binaries[kind], err = compiler.Compile(t.Context(), compile.Request{Kernel: generalKernel(t, p), Arch: "host"}); err != nil {
-						t.Fatal(err)
-					}
-				}
-				got := runGeneral(t, binaries[kind], p, func(name string) []float32 { return c.Inputs[name] })
+				got := runGeneral(t, b, p, numbers[kind(p)], func(name string) []float32 { return c.Inputs[name] })
 				compare(t, p, got, c.Output.Data)
 			})
 		}
 	}
 }
 
-// generalKernel is the exported kernel behind an entry that takes the sizes, which
-// are small here, from a tensor: the emulator's kernels take nothing but tensors.
-func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
+var libraryInclude = regexp.MustCompile(`(?m)^#include <.*>`)
+
+// generalKernels are the exported kernels of some problems of an operator behind one entry. It takes the
+// kernel's number and the sizes, which are small here, from a tensor: the emulator's kernels take nothing
+// but tensors.
+func generalKernels(t *testing.T, problems []*operator.Problem) operator.Kernel {
 	t.Helper()
-	e, err := elementOf(p)
-	v := view{Element: e}
-	if err := errors.Join(err, v.tensors(p.Operator), v.general(p)); err != nil {
-		t.Fatal(err)
+	var together testtogether.Source
+	var libraries, calls strings.Builder // what is included stands in no kernel's namespace
+	tensors := len(cudasource.Taken(problems[0]))
+	for n, p := range problems {
+		e, err := elementOf(p)
+		v := view{Element: e}
+		if err := errors.Join(err, v.tensors(p.Operator), v.general(p)); err != nil {
+			t.Fatal(err)
+		}
+		_, written := cudasource.Elements(p)
+		var arguments, members []string
+		for i, spelled := range cudasource.Taken(p) {
+			arguments = append(arguments, fmt.Sprintf("(%s*)t[%d]", spelled, i))
+		}
+		if len(arguments) != tensors {
+			t.Fatalf("%s: takes %d tensors, and others of its operator %d", p, len(arguments), tensors)
+		}
+		known := cudasource.Sizes(p)
+		for i := range known {
+			members = append(members, fmt.Sprintf("(long long)sizes[%d]", 1+i))
+		}
+		for i := range cudasource.Reals(p.Operator) {
+			members = append(members, fmt.Sprintf("(double)sizes[%d]", 2+len(known)+i))
+		}
+		for _, line := range libraryInclude.FindAllString(v.General, -1) {
+			fmt.Fprintln(&libraries, line)
+		}
+		call := fmt.Sprintf("__device__ void call(const void* const* t, const float* sizes, void* written) {\n    every_element(%s, (%s*)written, Sizes{%s}, (long long)sizes[%d]);\n}\n",
+			strings.Join(arguments, ", "), written, strings.Join(members, ", "), 1+len(known))
+		together.Add(fmt.Sprintf("general%d.cuh", n), v.GeneralDefines+v.General+v.EveryElement+call, nil, nil)
+		fmt.Fprintf(&calls, "    if (sizes[0] == %d) %s::call(t, sizes, written);\n", n, testtogether.Namespace(n))
 	}
-	_, written := cudasource.Elements(p)
-	var parameters, arguments, members []string
-	for i, spelled := range cudasource.Taken(p) {
-		parameters = append(parameters, fmt.Sprintf("%s* t%d", spelled, i))
-		arguments = append(arguments, fmt.Sprintf("t%d", i))
+	var names, parameters []string
+	for i := range tensors {
+		names = append(names, fmt.Sprintf("t%d", i))
+		parameters = append(parameters, fmt.Sprintf("const void* t%d", i))
 	}
-	known := cudasource.Sizes(p)
-	for i := range known {
-		members = append(members, fmt.Sprintf("(long long)sizes[%d]", i))
-	}
-	for i := range cudasource.Reals(p.Operator) {
-		members = append(members, fmt.Sprintf("(double)sizes[%d]", len(known)+1+i))
-	}
-	text := v.GeneralDefines + v.General + v.EveryElement + fmt.Sprintf(`
-extern "C" __global__ void general(%s, const float* sizes, %s* written) {
-    every_element(%s, written, Sizes{%s}, (long long)sizes[%d]);
-}
-`, strings.Join(parameters, ", "), written, strings.Join(arguments, ", "), strings.Join(members, ", "), len(known))
-	return operator.Kernel{Operator: p.Operator.Name, Template: "general", Launches: operator.Launches{{Entry: "general"}}, File: "general.cu", Source: text}
+	entry := fmt.Sprintf("extern \"C\" __global__ void general(%s, const float* sizes, void* written) {\n    const void* const t[] = {%s};\n%s}\n",
+		strings.Join(parameters, ", "), strings.Join(names, ", "), &calls)
+	return operator.Kernel{Operator: problems[0].Operator.Name, Template: "general", Launches: operator.Launches{{Entry: "general"}},
+		File: "general.cu", Source: libraries.String() + together.Text() + entry, Includes: together.Includes}
 }
 
-func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func(string) []float32) []float32 {
+func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, kernel int, input func(string) []float32) []float32 {
 	t.Helper()
 	var tensors []emulator.HostTensor
 	for _, spec := range p.Arguments {
@@ -111,7 +147,7 @@ func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func
 			tensors = append(tensors, emulator.HostTensorOf(spec, input(spec.Name)))
 		}
 	}
-	var numbers []float32
+	numbers := []float32{float32(kernel)}
 	for _, name := range cudasource.Sizes(p) {
 		n, _ := p.Values[name].AsInt()
 		numbers = append(numbers, float32(n))
