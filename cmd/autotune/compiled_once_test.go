@@ -18,16 +18,23 @@ import (
 // has a cache of its own, these compilations take longer than all else.
 func compiledOnce(t *testing.T) (copyTo func(xdg string) error) {
 	t.Helper()
+	made := onceFolder(t)
+	return func(xdg string) error { return os.CopyFS(filepath.Join(xdg, "autotune"), os.DirFS(made)) }
+}
+
+// onceFolder is a folder that holds nothing else.
+func onceFolder(t *testing.T) string {
+	t.Helper()
 	c, err := emulator.NewCompiler(emulator.Options{})
 	if errors.Is(err, emulator.ErrNoCompiler) {
-		return func(string) error { return nil }
+		return t.TempDir()
 	} else if err != nil {
 		t.Fatal(err)
 	}
 	c.Close()
 	made := filepath.Join(testcache.Dir(), "once-"+c.(compile.Fingerprinter).Fingerprint())
 	compileOnceIn(t, made)
-	return func(xdg string) error { return os.CopyFS(filepath.Join(xdg, "autotune"), os.DirFS(made)) }
+	return made
 }
 
 // compileOnceIn has a cache folder hold what the emulator compiles once for all variants.
@@ -56,16 +63,25 @@ func compileOnceIn(t *testing.T, dir string) {
 // again and again. Its trials are its own.
 func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 	t.Helper()
-	shared := testcache.Dir()
-	compileOnceIn(t, shared)
+	shared, made := testcache.Dir(), onceFolder(t)
+	for i := range 256 { // the folders that entries lie in
+		folder := fmt.Sprintf("%02x", i)
+		if err := os.Mkdir(filepath.Join(shared, folder), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			t.Fatal(err)
+		}
+		once, _ := os.ReadDir(filepath.Join(made, folder))
+		for _, entry := range once {
+			if err := os.Link(filepath.Join(made, folder, entry.Name()), filepath.Join(shared, folder, entry.Name())); err != nil && !errors.Is(err, os.ErrExist) {
+				t.Fatal(err)
+			}
+		}
+	}
 	return func(xdg string) error {
 		own := filepath.Join(xdg, "autotune")
 		err := os.MkdirAll(own, 0o755)
-		for i := 0; i < 256 && err == nil; i++ { // the folders that entries lie in
+		for i := 0; i < 256 && err == nil; i++ {
 			folder := fmt.Sprintf("%02x", i)
-			if err = os.Mkdir(filepath.Join(shared, folder), 0o755); err == nil || errors.Is(err, os.ErrExist) {
-				err = os.Symlink(filepath.Join(shared, folder), filepath.Join(own, folder))
-			}
+			err = os.Symlink(filepath.Join(shared, folder), filepath.Join(own, folder))
 		}
 		return err
 	}

@@ -76,7 +76,7 @@ func season(t *testing.T) *seasoned {
 	testneeds.CXX.Need(t)
 	dir := t.TempDir()
 	s := &seasoned{cache: filepath.Join(dir, "cache.db"), other: filepath.Join(dir, "other.db"), t4: filepath.Join(dir, "r.json"), xdg: filepath.Join(dir, "xdg")}
-	if err := compiledOnce(t)(s.xdg); err != nil {
+	if err := compiledTogether(t)(s.xdg); err != nil {
 		t.Fatal(err)
 	}
 	crafted(t, s.cache, removable, 300)

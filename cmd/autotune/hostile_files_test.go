@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -308,8 +309,8 @@ func aliases() string {
 }
 
 // bomb is a gigabyte of blanks, compressed in parts one after another.
-func bomb() []byte {
+var bomb = sync.OnceValue(func() []byte {
 	var part bytes.Buffer
 	_ = fill(&part, again(" ", 16<<20), true) // a buffer takes all
 	return bytes.Repeat(part.Bytes(), 64)
-}
+})

@@ -63,8 +63,8 @@ func TestScripts(t *testing.T) {
 		// The compiler's temporary files stay with the test's.
 		e.Setenv("TMPDIR", e.WorkDir)
 		e.Setenv("PATH", os.Getenv("PATH"))
-		// Where python3 finds NumPy, if it is not among the system's.
-		for _, name := range []string{"PYTHONPATH", "LD_LIBRARY_PATH"} {
+		// Where python3 finds NumPy, if it is not among the system's; and how often memory is collected.
+		for _, name := range []string{"PYTHONPATH", "LD_LIBRARY_PATH", "GOGC"} {
 			e.Setenv(name, os.Getenv(name))
 		}
 		// For scripts with another PATH.

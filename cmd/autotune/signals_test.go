@@ -23,20 +23,25 @@ const signalWait = 5 * time.Second
 // interruptible are commands that go on for minutes. FOLDER has the files that they read.
 var interruptible = []struct {
 	name, command string
+	signals       []syscall.Signal
 	started       string // in the complaints, once it is in the midst of its work
 	compiles      bool
 	file, part    string // what it must have written, and a part of it
 }{
-	{"search", "search max_pool2d --shape 1x1x24x24 --device emulator --budget 0 --time 0 --no-cache --json FOLDER/best.json",
+	{"search", "search max_pool2d --shape 1x1x24x24 --device emulator --budget 0 --time 0 --no-cache --json FOLDER/best.json", signals[:1],
 		"best", true, "FOLDER/best.json", `"schema": "autotune/best-config/`},
-	{"verify", "verify max_pool2d --shape 1x1x24x24 --device emulator --budget 0", "/s", true, "", ""},
-	{"space", "space --file FOLDER/space.json", "", false, "", ""},
-	{"simulate, many repeats", "simulate ../../tuner/simulate/testdata/pnpoly__part.json.gz --repeats 10000 --strategy all", "", false, "", ""},
-	{"simulate, pipe", "simulate FOLDER/pipe", "", false, "", ""},
-	{"report", "report FOLDER/pipe", "", false, "", ""},
-	{"export", "export --from FOLDER/pipe --format json", "", false, "", ""},
-	{"problems", "search --problems FOLDER/pipe --device emulator", "", false, "", ""},
+	{"verify", "verify max_pool2d --shape 1x1x24x24 --device emulator --budget 0", signals[1:2], "/s", true, "", ""},
+	{"space", "space --file FOLDER/space.json", signals[2:], "", false, "", ""},
+	{"simulate, many repeats", "simulate ../../tuner/simulate/testdata/pnpoly__part.json.gz --repeats 10000 --strategy all", signals[:1], "", false, "", ""},
+	{"simulate, pipe", "simulate FOLDER/pipe", signals, "", false, "", ""},
+	{"report", "report FOLDER/pipe", signals, "", false, "", ""},
+	{"export", "export --from FOLDER/pipe --format json", signals, "", false, "", ""},
+	{"problems", "search --problems FOLDER/pipe --device emulator", signals, "", false, "", ""},
 }
+
+// signals end a command. One that works until it is interrupted gets one of them, since that work costs
+// processor time.
+var signals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 
 // The first signal ends a command with 130, also when it comes twice in a row, as
 // timeout(1) sends it; a search delivers what it has.
@@ -46,12 +51,12 @@ func TestSignals(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	caches := t.TempDir()
-	if err := compiledOnce(t)(caches); err != nil {
+	if err := compiledTogether(t)(caches); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("XDG_CACHE_HOME", caches)
 	for _, c := range interruptible {
-		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		for _, signal := range c.signals {
 			t.Run(c.name+"/"+signal.String(), func(t *testing.T) {
 				if c.compiles {
 					testneeds.CXX.Need(t)
