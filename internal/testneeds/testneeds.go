@@ -35,8 +35,8 @@ var (
 	Sanitizer = &Tool{"compute-sanitizer", "apt install cuda-sanitizer-13-0 (NVIDIA's repository)", nil}
 )
 
-// Tools are all of them.
-var Tools = []*Tool{CXX, CMake, Clang, Python, NumPy, Torch, NVRTC, Headers, CUB, Browser, Sanitizer}
+// tools are all of them.
+var tools = []*Tool{CXX, CMake, Clang, Python, NumPy, Torch, NVRTC, Headers, CUB, Browser, Sanitizer}
 
 // compiler looks where the emulator does.
 func compiler() bool {
@@ -158,7 +158,7 @@ func Here(found map[string]func() bool) []string {
 		byTool[conditions[name]] = found[name]
 	}
 	var variables []string
-	for _, tool := range Tools {
+	for _, tool := range tools {
 		here := tool.here
 		if byTool[tool] != nil {
 			here = byTool[tool]
