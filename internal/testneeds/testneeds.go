@@ -123,7 +123,7 @@ func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 // tools. `.ci/run` sets the variable.
 func Again() bool { return os.Getenv("AUTOTUNE_TEST_AGAIN") != "" }
 
-// Nothing is for a long test that asks for no tool, or for none that may come later. It need not run again.
+// Nothing is for a long test that needs no tool, or none that may be installed later. It need not run again.
 func Nothing(t testing.TB) {
 	t.Helper()
 	if Again() {
