@@ -121,11 +121,11 @@ type cuda struct {
 	modules map[*byte]*module // by their images, which it keeps
 }
 
-// module is an image that is loaded. What it has in constant memory is filled by one at a time.
+// module is a loaded image. Only one goroutine at a time fills its constant memory.
 type module struct {
 	handle uintptr
 	turn   sync.Mutex
-	done   uintptr // an event: behind what reads that memory; 0: nothing has yet
+	done   uintptr // an event recorded after the last kernel that reads that memory; 0: none yet
 }
 
 // CUDA opens a GPU by its number. It uses the GPU's primary context, as programs of the CUDA
@@ -163,7 +163,7 @@ func CUDA(ordinal int) (Driver, error) {
 
 func (c *cuda) GPU() GPU { return c.gpu }
 
-// current makes the context that of this thread until the function that it gives is called.
+// current makes the context current in this thread. The function that it returns undoes that.
 func (c *cuda) current() (release func(), err error) {
 	runtime.LockOSThread()
 	return runtime.UnlockOSThread, c.check("cuCtxSetCurrent", c.setCurrent(c.context))
@@ -176,10 +176,10 @@ func (c *cuda) Load(image []byte, entry string, sharedBytes int64) (Kernel, erro
 		return 0, err
 	}
 	function, err := c.function(image, append([]byte(entry), 0))
-	if err == nil && sharedBytes > 0 { // above 48 KB it must be allowed, and the kernel's own counts, too
+	if err == nil && sharedBytes > 0 { // more than 48 KB must be allowed; the kernel's static memory counts, too
 		err = c.check("cuFuncSetAttribute", c.setAttribute(function, maxDynamicSharedOfFunc, int32(sharedBytes)))
 	}
-	if err == nil && c.load != nil { // now, and not at the first launch
+	if err == nil && c.load != nil { // load it now, not at the first launch
 		err = c.check("cuFuncLoad", c.load(function))
 	}
 	return Kernel(function), err
@@ -258,7 +258,7 @@ func (c *cuda) Fill(image []byte, copies []Copy, s Stream, launch func() error) 
 	if err == nil && m.done == 0 {
 		err = c.check("cuEventCreate", c.eventCreate(&m.done, untimedEvents))
 	}
-	if err == nil && captured == 0 { // a graph can wait for nothing that is outside of it
+	if err == nil && captured == 0 { // a captured graph cannot wait for an event outside of it
 		err = c.check("cuStreamWaitEvent", c.wait(uintptr(s), m.done, 0))
 	}
 	for _, one := range copies {
@@ -297,7 +297,7 @@ func (c *cuda) Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) 
 
 func extent(e [3]int64) [3]uint32 { return [3]uint32{uint32(e[0]), uint32(e[1]), uint32(e[2])} }
 
-// attributesOf are what a launch has beside its grid and blocks.
+// attributesOf lists a launch's attributes: all but its grid, blocks and shared memory.
 func attributesOf(l Launch) (all []launchAttribute) {
 	add := func(id uint32, values ...uint32) {
 		a := launchAttribute{id: id}

@@ -19,7 +19,7 @@ type Family struct {
 	Operator string                `json:"operator"`
 	Problem  string                `json:"problem"` // in words, with ranges
 	Values   map[string]expr.Value `json:"values"`  // of parameters' components
-	Range    [][]Span              `json:"range"`   // of each dimension; elsewhere the family serves nothing
+	Range    [][]Span              `json:"range"`   // for each dimension; the family serves nothing outside of it
 	Math     string                `json:"math"`
 	Auto     bool                  `json:"auto,omitempty"` // nobody named the mode: PyTorch would take it
 	Target   string                `json:"target"`
@@ -40,16 +40,16 @@ type Variant struct {
 	File       string       `json:"file"` // a cubin
 	Source     string       `json:"source,omitempty"`
 	Define     []Definition `json:"define"`         // each after those that it names
-	Where      []Formula    `json:"where"`          // all must be true of a problem that it is right for
-	Cost       *Formula     `json:"cost,omitempty"` // femtoseconds that it may take
+	Where      []Formula    `json:"where"`          // conditions that a problem must meet
+	Cost       *Formula     `json:"cost,omitempty"` // its estimated time in femtoseconds
 	Launches   []OpenLaunch `json:"launches"`
 	Workspaces []Definition `json:"workspaces"`        // bytes
 	Scalars    []Definition `json:"scalars,omitempty"` // bits, as an entry's
 	Sizes      Sizes        `json:"sizes"`
 }
 
-// Sizes are the values that a kernel reads from constant memory. Whoever loads the file writes them
-// there, into a copy, as 32-bit integers side by side with the lowest byte first.
+// Sizes are the values that a kernel reads from constant memory. A loader writes them into a copy of
+// the file as 32-bit little-endian integers, side by side.
 type Sizes struct {
 	At    int64    `json:"at"` // in the file, in bytes
 	Names []string `json:"names"`
@@ -64,13 +64,13 @@ type OpenLaunch struct {
 	SharedBytes Formula     `json:"shared_bytes"`
 	Cluster     *[3]Formula `json:"cluster,omitempty"`
 	Cooperative bool        `json:"cooperative,omitempty"`
-	Dependent   bool        `json:"dependent,omitempty"` // unless it is the first that is made
+	Dependent   bool        `json:"dependent,omitempty"` // ignored for the first launch that is made
 	Arguments   []string    `json:"arguments"`
 }
 
-// Node is a part of a tree: a condition with a node for either case, or a leaf. Of a leaf's entries
-// that serve the problem the one with the least cost runs, without costs the first. None: the
-// general kernel.
+// Node is a part of a tree: a condition with a node for either case, or a leaf. The leaf's entry with
+// the least cost runs, or without costs the first, among those that serve the problem. If none does, the
+// general kernel runs.
 type Node struct {
 	If      *Formula `json:"if,omitempty"`
 	Then    *Node    `json:"then,omitempty"`
@@ -91,7 +91,7 @@ type Slowdown struct {
 	Of    int     `json:"of"` // shapes
 }
 
-// has tells whether a problem is in the family's range, with its parameters.
+// has tells whether a problem is in the family's range and has its parameters.
 func (f *Family) has(q problem) bool {
 	for i, name := range q.operator.Shape {
 		v, _ := q.values[name].AsInt()
@@ -111,20 +111,20 @@ type open struct {
 	cost       int64
 }
 
-// choose is the variant that the tree takes for a problem; nil: the general kernel.
+// choose finds the variant for a problem; nil: the general kernel.
 func (f *Family) choose(values map[string]expr.Value, gpu GPU) (best *Variant, as open) {
 	for _, at := range f.Tree.leaf(values) {
 		o, err := f.Variants[at].at(values)
 		if err == nil && (best == nil || o.cost < as.cost) && gpu.runs(f.Target, f.Device, o.launches) {
 			if best, as = f.Variants[at], o; o.cost == 0 {
-				break // none is less, as where nothing has costs
+				break // no cost is less; without costs all are 0
 			}
 		}
 	}
 	return best, as
 }
 
-// leaf is the order of entries for a problem. Where a condition cannot be computed there is none.
+// leaf is the list of entries to try for a problem; empty if a condition cannot be computed.
 func (n *Node) leaf(values map[string]expr.Value) []int {
 	for n.If != nil {
 		holds, err := n.If.Eval(values)
@@ -140,7 +140,7 @@ func (n *Node) leaf(values map[string]expr.Value) []int {
 	return n.Entries
 }
 
-// errNotServed is why a variant is not for a problem that its conditions refuse.
+// errNotServed means that a variant's conditions refuse the problem.
 var errNotServed = errors.New("it does not serve the problem")
 
 // at is the variant for a problem with these values. An error means that it does not serve it.
@@ -211,7 +211,7 @@ func (e *evaluator) launch(l OpenLaunch, first bool) Launch {
 		}
 	}
 	if made.Cluster == [3]int64{1, 1, 1} {
-		made.Cluster = [3]int64{} // a block of its own
+		made.Cluster = [3]int64{} // a cluster of one block is none
 	}
 	return made
 }

@@ -21,27 +21,27 @@ type Stream uintptr
 // Kernel is a kernel that a driver has loaded.
 type Kernel uintptr
 
-// GPU is what the choice of a kernel depends on.
+// GPU is the properties of a device by which a kernel is chosen.
 type GPU struct {
 	Name        string
 	Arch        int   // compute capability times ten: 90
-	SharedBytes int64 // that a block may have, with opt-in
+	SharedBytes int64 // per block, with opt-in
 }
 
 func (g GPU) String() string { return fmt.Sprintf("%s (sm_%d)", g.Name, g.Arch) }
 
-// Driver is one GPU and what loaders ask of it. It may be used by many goroutines at once.
+// Driver does on one GPU what a loader needs. It may be used by many goroutines at once.
 type Driver interface {
 	GPU() GPU
-	// Load loads a cubin, or PTX that ends with a zero, and gives a kernel of it. Launches may
-	// have so many bytes of dynamic shared memory. The image is there for good.
+	// Load loads a cubin, or PTX that ends with a zero byte, and finds one of its kernels. It allows launches
+	// this many bytes of dynamic shared memory. The image is never unloaded.
 	Load(image []byte, entry string, sharedBytes int64) (Kernel, error)
 	// Launch puts a launch on a stream. The arguments point to their values.
 	Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) error
-	// Variable finds a variable of an image, which it loads as Load does, and how many bytes it has.
+	// Variable finds a variable of an image, and its size in bytes. It loads the image as Load does.
 	Variable(image []byte, name string) (at Pointer, bytes int64, err error)
-	// Fill copies to variables of an image, on a stream, and has launch put there what reads them. Other fills of
-	// the image wait for both, whatever their goroutine and stream.
+	// Fill puts copies to an image's variables on a stream, then calls launch, which puts the kernels there that read
+	// them. Other fills of the image wait for both, from any goroutine and on any stream.
 	Fill(image []byte, copies []Copy, s Stream, launch func() error) error
 }
 
@@ -57,18 +57,18 @@ type Loader struct {
 	driver Driver
 	gpu    GPU
 	mutex  sync.Mutex
-	images map[imageKey][]byte // files with other sizes in them
+	images map[imageKey][]byte // copies of files with a problem's sizes written into them
 	loaded map[loadedKey]Kernel
 	places map[variableKey]variable
 }
 
-// imageKey is a file with what is written into it.
+// imageKey is a file and the patch written into its copy.
 type imageKey struct {
 	file string
 	patch
 }
 
-// patch is bytes that a file has at a place, in place of its own.
+// patch is bytes that replace those of a file, from an offset on.
 type patch struct {
 	at    int64
 	bytes string
@@ -80,7 +80,7 @@ type loadedKey struct {
 	sharedBytes int64
 }
 
-// variableKey is a variable in constant memory, and variable where it lies.
+// variableKey names a variable in constant memory; variable is where it lies.
 type variableKey struct {
 	image imageKey
 	name  string
@@ -92,12 +92,12 @@ type variable struct {
 	bytes int64
 }
 
-// On is the pack on a GPU.
+// On gives a loader of the pack for a GPU.
 func (p *Pack) On(d Driver) *Loader {
 	return &Loader{pack: p, driver: d, gpu: d.GPU(), images: map[imageKey][]byte{}, loaded: map[loadedKey]Kernel{}, places: map[variableKey]variable{}}
 }
 
-// runs tells whether the GPU can run launches that were made for another, or for itself.
+// runs tells whether the GPU can run an entry's launches, which may have been made for another GPU.
 func (g GPU) runs(of, device string, launches []Launch) bool {
 	arch, own := target(of)
 	for _, launch := range launches {
@@ -108,7 +108,7 @@ func (g GPU) runs(of, device string, launches []Launch) bool {
 	return arch == g.Arch || !own && arch/10 == g.Arch/10 && arch < g.Arch
 }
 
-// rank orders kernels for one problem that the GPU can run.
+// rank orders kernels of one problem, all of which the GPU can run.
 func (g GPU) rank(of, device string, measured bool) int {
 	rank, own := target(of)
 	if own {
@@ -120,7 +120,7 @@ func (g GPU) rank(of, device string, measured bool) int {
 	return rank
 }
 
-// target is an architecture's number, and whether its code runs on no later one.
+// target is an architecture's number, and whether its code runs on that architecture alone, as sm_90a's does.
 func target(name string) (arch int, own bool) {
 	parts := targetForm.FindStringSubmatch(name)
 	arch, _ = strconv.Atoi(parts[1])
@@ -139,7 +139,7 @@ func (p *Plan) Prepare() error {
 	return err
 }
 
-// copies are those of tensors to constant memory, of the image whose variables have room for them.
+// copies lists the copies of tensors to constant memory, and the image whose variables they go to.
 func (p *Plan) copies(given []Pointer) (image []byte, all []Copy, err error) {
 	for _, i := range p.filled {
 		t := p.Tensors[i]
@@ -155,7 +155,7 @@ func (p *Plan) copies(given []Pointer) (image []byte, all []Copy, err error) {
 	return image, all, nil
 }
 
-// variable finds one of the file of a step that is loaded.
+// variable finds a variable in the file of a step.
 func (l *Loader) variable(s step, name string) (v variable, err error) {
 	key := variableKey{imageKey{s.file, s.patch}, name}
 	l.mutex.Lock()
@@ -200,11 +200,11 @@ func (l *Loader) image(key imageKey) []byte {
 	return image
 }
 
-// alignment is that of all pointers, which kernels load vectors from.
+// alignment is what kernels need of every pointer, to load vectors from it.
 const alignment = 16
 
-// Launch computes on a stream. It takes a pointer for each of the plan's Tensors; where one
-// has no bytes, its pointer is not looked at.
+// Launch computes on a stream. It takes a pointer for each of the plan's Tensors. That of a tensor
+// without bytes is ignored.
 func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	if len(pointers) != len(p.Tensors) {
 		return fmt.Errorf("it takes %d pointers, one for each tensor of the plan; got %d", len(p.Tensors), len(pointers))
@@ -249,7 +249,7 @@ func (p *Plan) launchAll(s Stream, given []Pointer) error {
 
 func (p *Plan) launch(k Kernel, step step, s Stream, given []Pointer) error {
 	arguments := lists.Of(step.tensors, func(at int) unsafe.Pointer { return unsafe.Pointer(&given[at]) })
-	if last := len(step.sizes) - 1; last >= 0 { // a struct, which its first member stands for, and a number
+	if last := len(step.sizes) - 1; last >= 0 { // all but the last are one struct, passed by its first member's address
 		arguments = append(arguments, unsafe.Pointer(&step.sizes[0]), unsafe.Pointer(&step.sizes[last]))
 	}
 	err := p.loader.driver.Launch(k, step.Launch, s, arguments)

@@ -10,9 +10,8 @@ import (
 	"autotune/space/expr"
 )
 
-// Schema names the format, and SchemaConstants that of a pack with tensors in constant memory: readers
-// of the first alone would launch without filling it. A reader refuses other numbers, and passes over
-// fields that it does not know.
+// Schema names the format. SchemaConstants names that of a pack with tensors in constant memory, so that a
+// reader that cannot fill it refuses the pack. A reader refuses other schemas, and ignores fields that it does not know.
 const (
 	Schema          = "autotune/pack/1"
 	SchemaConstants = "autotune/pack/2"
@@ -49,7 +48,7 @@ type Operator struct {
 	Parameters []Parameter   `json:"parameters"`
 	Derived    []Definition  `json:"derived"` // each after those that it names
 	Requires   []Requirement `json:"requires"`
-	Tensors    []TensorSpec  `json:"tensors"` // what a call takes, in order
+	Tensors    []TensorSpec  `json:"tensors"` // the arguments of a call, in order
 	Math       []string      `json:"math"`    // the modes
 	MathAuto   Formula       `json:"math_auto"`
 	Dispatch   []Step        `json:"dispatch"`
@@ -72,7 +71,7 @@ type Component struct {
 	Default Formula `json:"default,omitzero"` // absent: it must be given
 }
 
-// Definition is a name and the formula of its value.
+// Definition is a name and its value's formula.
 type Definition struct {
 	Name       string  `json:"name"`
 	Expression Formula `json:"expression"`
@@ -93,13 +92,13 @@ type TensorSpec struct {
 	Shape  []Formula `json:"shape"`
 	// OrderBy is the parameter that names the order in memory: nhwc has the second dimension last.
 	OrderBy string `json:"order_by,omitempty"`
-	// Symbol is the variable in constant memory that the tensor is copied to before tuned kernels run, which are
-	// not passed it. The general kernel is.
+	// Symbol is the variable in constant memory that the tensor is copied to before tuned kernels run. They are
+	// not passed its pointer; the general kernel is.
 	Symbol string `json:"symbol,omitempty"`
 }
 
-// Step is one way to choose a kernel; the first that finds one decides. A reader passes over
-// those that it does not know.
+// Step is one way to choose a kernel; the first that finds one decides. A reader ignores steps that it
+// does not know.
 type Step struct {
 	By string `json:"by"` // exact, family or general
 }
@@ -162,7 +161,7 @@ type General struct {
 	Operator string `json:"operator"`
 	Math     string `json:"math"`
 	Type     string `json:"type"`
-	// Values are those of parameters that it is made for; of others it is for all.
+	// Values are the parameters that it is compiled for. It takes any value of the others.
 	Values map[string]expr.Value `json:"values,omitempty"`
 	File   string                `json:"file"` // PTX
 	Source string                `json:"source,omitempty"`
@@ -204,7 +203,7 @@ func (o *Operator) Taken() []string {
 	return lists.Of(o.Tensors, func(t TensorSpec) string { return t.Name })
 }
 
-// operator gives the operator with that name, or nil.
+// operator finds an operator by its name; nil if there is none.
 func (m *Manifest) operator(name string) *Operator {
 	o, _ := lists.First(m.Operators, func(o *Operator) bool { return o.Name == name })
 	return o

@@ -40,9 +40,8 @@ type Pack struct {
 	files map[string][]byte // the kernels' binaries, by path
 }
 
-// Open reads a folder or a .zip, and verifies all of it before anything is used: that each
-// file has the size and the digest that the manifest tells, and that the manifest makes
-// sense. Nothing of a pack runs then.
+// Open reads a folder or a .zip and verifies all of it: each file's size and digest, and that the
+// manifest makes sense. It runs nothing of the pack.
 func Open(path string) (*Pack, error) {
 	files, closing, err := filesOf(path)
 	if err == nil {
@@ -72,7 +71,7 @@ func Is(path string) bool {
 	return err == nil && regexp.MustCompile(`^\s*{\s*"schema":\s*"autotune/pack/`).Match(head)
 }
 
-// filesOf gives the files of a folder, with none outside of it, or of a zip.
+// filesOf gives the files of a zip or of a folder; links out of the folder are refused.
 func filesOf(path string) (fs.FS, io.Closer, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -176,7 +175,7 @@ func (p *Pack) verify(files fs.FS) error {
 			return fmt.Errorf("%s is not the file that was packed: its %d bytes have another digest", name, len(data))
 		}
 		if kept[name] {
-			p.files[name] = append(data, 0) // which ends PTX
+			p.files[name] = append(data, 0) // a zero byte ends PTX
 		}
 	}
 	return nil
@@ -312,7 +311,7 @@ func (o *Operator) written(taken []string) error {
 	return nil
 }
 
-// takes refuses a launch's arguments that are none.
+// takes refuses a launch's arguments that are unknown.
 func takes(known, arguments []string) error {
 	for _, name := range arguments {
 		if !slices.Contains(known, name) {

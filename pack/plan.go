@@ -29,16 +29,16 @@ type Tensor struct {
 
 // Plan is a problem with the kernel that was chosen for it.
 type Plan struct {
-	Entry   *Entry   // the problem's own kernel; nil: another
-	Family  *Family  // that the problem is of, with the
-	Variant *Variant // that runs; nil: another kernel
-	General *General // nil: a tuned one
+	Entry   *Entry   // the problem's own kernel; nil if another runs
+	Family  *Family  // the family that serves the problem, and
+	Variant *Variant // its kernel; nil if another runs
+	General *General // the general kernel; nil if a tuned one runs
 	Math    string
 	Tensors []Tensor // what Launch takes, in order: the operator's, then workspaces
 	loader  *Loader
 	steps   []step
 	scalars []Scalar
-	filled  []int // of Tensors those that a tuned kernel has in constant memory
+	filled  []int // indexes of those Tensors that a tuned kernel reads from constant memory
 }
 
 // step is one launch of a plan.
@@ -46,8 +46,8 @@ type step struct {
 	Launch
 	file    string
 	patch   patch   // of the file
-	tensors []int   // their places among the plan's, behind which scalars stand, in the order of the kernel's arguments
-	sizes   []int64 // that follow them, of a general kernel: the last is an argument of its own
+	tensors []int   // the kernel's arguments in order, as indexes among the plan's tensors and, behind them, scalars
+	sizes   []int64 // the arguments that follow, of a general kernel: the last by itself, the others as one struct
 }
 
 // problem is an operator's problem: what its names mean, and its tensors.
@@ -57,8 +57,8 @@ type problem struct {
 	tensors  []Tensor
 }
 
-// Plan chooses a kernel for a problem. It is the problem's own if there is one that this GPU can
-// run, or else a family's, or else the general one. Parameters are written as for --set, as "3x5"; a math
+// Plan chooses a kernel for a problem: the problem's own if this GPU can run one, or else a family's, or else
+// the general one. Parameters are written as for --set, as "3x5"; a math
 // mode of "" is the one that PyTorch would take.
 func (l *Loader) Plan(operator string, shape []int64, parameters map[string]string, math string) (*Plan, error) {
 	o := l.pack.operator(operator)
@@ -109,7 +109,7 @@ func (p *Plan) exact(q problem, auto bool) bool {
 	return true
 }
 
-// family looks for a family that has the problem, by the same order, and lets its tree choose. Not
+// family finds a family that serves the problem, by the same order as exact, and lets its tree choose. Not
 // ok: the tree chooses the general kernel, or there is no such family.
 func (p *Plan) family(q problem, auto bool) bool {
 	var found *Family
@@ -135,7 +135,7 @@ func (p *Plan) family(q problem, auto bool) bool {
 	return true
 }
 
-// take makes launches of a file the plan's.
+// take adds a file's launches to the plan.
 func (p *Plan) take(file string, patch patch, launches []Launch, workspaces []Workspace) {
 	for _, w := range workspaces {
 		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Bytes}, Bytes: w.Bytes})
@@ -150,17 +150,17 @@ func (p *Plan) take(file string, patch patch, launches []Launch, workspaces []Wo
 	}
 }
 
-// has tells whether names have these values.
+// has tells whether the problem has these values.
 func (q problem) has(names []string, values map[string]expr.Value) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !values[name].Equal(q.values[name]) })
 }
 
-// determining are the names of what determines a problem.
+// determining are the names that determine a problem: dimensions and parameters' components.
 func (q problem) determining() []string {
 	return slices.Concat(q.operator.Shape, q.operator.components())
 }
 
-// places are where tensors stand among the plan's, and scalars behind them.
+// places are the indexes of arguments among the plan's tensors and, behind them, scalars.
 func (p *Plan) places(names []string) []int {
 	tensors := lists.Of(p.Tensors, func(t Tensor) string { return t.Name })
 	all := append(tensors, lists.Of(p.scalars, func(s Scalar) string { return s.Name })...)
@@ -186,7 +186,7 @@ func (p *Plan) general(q problem) bool {
 		}
 		elements := int64(1)
 		for _, extent := range q.tensors[written].Shape {
-			elements *= extent // bind has seen to its bounds
+			elements *= extent // it does not overflow: bind has checked
 		}
 		blocks := min((elements+generalBlock-1)/generalBlock, generalGrid)
 		s := step{Launch: Launch{Entry: g.Entry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{generalBlock, 1, 1}}, file: g.File}
@@ -206,7 +206,7 @@ func (p *Plan) general(q problem) bool {
 	return false
 }
 
-// bits are what a general kernel gets of a value.
+// bits is a value as a general kernel gets it.
 func bits(v expr.Value) int64 {
 	if x, _ := v.AsFloat(); v.Kind() == expr.KindFloat {
 		return int64(math.Float64bits(x))
@@ -215,7 +215,7 @@ func bits(v expr.Value) int64 {
 	return n
 }
 
-// bind checks a problem and computes all that formulas say of it.
+// bind checks a problem and computes all its formulas.
 func (m *Manifest) bind(o *Operator, shape []int64, given map[string]string, mode string, arch int) (problem, error) {
 	q := problem{operator: o, values: map[string]expr.Value{"arch": expr.Int(int64(arch))}}
 	if len(shape) != len(o.Shape) {
@@ -302,7 +302,7 @@ func (q problem) set(s Parameter, given map[string]string) error {
 			v, err = c.Default.Eval(q.values)
 		}
 		if x, ok := v.AsFloat(); s.Type == "float" && ok {
-			v = expr.Float(x + 0) // of -0, 0
+			v = expr.Float(x + 0) // -0 becomes 0
 		}
 		if err == nil {
 			err = s.admits(v)

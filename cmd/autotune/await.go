@@ -16,8 +16,8 @@ import (
 	"autotune/tuner/compile"
 )
 
-// awaited shows in a terminal what is awaited and for how long, on a line that goes away. A pipe
-// and --quiet see nothing of it. A short wait is not shown at all.
+// awaited shows in a terminal what the command waits for and how long it has, on a line that goes away. It
+// shows nothing in a pipe, with --quiet, or for a short wait.
 type awaited struct {
 	out     io.Writer // nil: nothing is shown
 	columns int
@@ -91,7 +91,7 @@ func (a *awaited) done() {
 	a.out = nil
 }
 
-// counted is a compiler that says how many kernels it has compiled.
+// counted is a compiler that shows how many kernels it has compiled.
 type counted struct {
 	compile.Compiler
 	said *awaited

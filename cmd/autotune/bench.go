@@ -67,7 +67,7 @@ func benchAction(c *cli.Context) error {
 // benched times a winner in turns with its default, and then with PyTorch, called in these ways.
 func benched(c *cli.Context, a rerun, best reports.BestConfig, ways []string) (r tuner.Record, err error) {
 	info := a.Device.Info()
-	var rivals final.Rivals // which a device without a GPU needs none of
+	var rivals final.Rivals // stays empty on a device without a GPU
 	var noRivals error
 	if info.Kind.Properties().Measures {
 		rivals, noRivals = rivalsOf(c, ways)

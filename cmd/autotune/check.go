@@ -56,7 +56,7 @@ func checkAction(c *cli.Context) error {
 	}
 	for _, flag := range packFlags() {
 		if name := flag.Names()[0]; c.IsSet(name) {
-			return badInput(fmt.Errorf("--%s is of packs, and %s is none", name, path))
+			return badInput(fmt.Errorf("--%s is for packs, and %s is not one", name, path))
 		}
 	}
 	op, err := operatorArgument(c)

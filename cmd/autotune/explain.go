@@ -78,7 +78,7 @@ func explainAction(c *cli.Context) error {
 	return writeDocument(c, document, explainedText(w.best, document))
 }
 
-// codeOf compiles a winner for its GPU, without one, and says what it is made of.
+// codeOf compiles a winner for its GPU, which need not be here, and counts its instructions.
 func codeOf(c *cli.Context, w chosen) (*compile.Mix, error) {
 	k, err := w.kernelOf(c)
 	if err == nil {
@@ -121,7 +121,7 @@ func measureAround(c *cli.Context, w chosen, s *why.Subject) (here device.Info, 
 	}
 	found.Centre.At = s.Winner.At
 	s.Winner, s.Measured = found.Centre, found.Others
-	if mix, err := compile.MixOf(c.Context, found.Code); err == nil { // the emulator's code is no GPU's
+	if mix, err := compile.MixOf(c.Context, found.Code); err == nil { // the emulator's code has no GPU instructions to count
 		s.Mix = &mix
 	}
 	if found.Ceilings.CopyBytesPerMS > 0 {

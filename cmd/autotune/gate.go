@@ -21,8 +21,8 @@ import (
 	"autotune/tuner/winners"
 )
 
-// ciFlags are those of a gate for CI: whether there is one, and the reports that it leaves.
-// of says what they are about.
+// ciFlags are those of a gate for CI: whether there is one, and the reports that it writes.
+// of says what is gated.
 func ciFlags(of string) []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "ci", Usage: of + "fail what is wrong, or slower than recorded beyond this machine's noise, which is measured first"},
@@ -60,7 +60,7 @@ func (r rechecked) proof(class string) reports.Proof {
 // slower is the verdict on a winner that takes longer than recorded, beyond the noise.
 const slower = "slower"
 
-// edited is why a winner is lost whose kernel there is no more.
+// edited says why a winner is lost whose kernel was edited since.
 const edited = "its kernel was edited, or is no longer in the space"
 
 // prove verifies a winner, times it against itself and puts it through the gates. It compares
@@ -100,7 +100,7 @@ func (r *rechecked) compare(p final.Proof, w winners.Kept, here device.Info) {
 	}
 }
 
-// copyMoved is how far the copy bandwidth may differ, relative, without a word.
+// copyMoved is the relative change of the copy bandwidth that is not worth a word.
 const copyMoved = 0.01
 
 // moved says what else is not as it was when the winner was found.

@@ -76,8 +76,8 @@ func (o *outputs) show(best reports.BestConfig, d reports.Details) error {
 	return reports.SearchTable(o.out, best, d)
 }
 
-// verifyLine is the command that checks variants of a searched problem, but for
-// which; "" where its device runs none.
+// verifyLine is the command that checks a variant of the problem, without the variant's name;
+// "" if the device runs no kernels.
 func (o *outputs) verifyLine(w batch.Request, kind device.Kind) string {
 	if !kind.Properties().Compiles {
 		return ""

@@ -67,7 +67,7 @@ type checkedEntry struct {
 	fault  bool               // it is wrong, slower than the general kernel, or with --ci slower than it was
 }
 
-// unproven is the verdict on entries that this device says nothing about.
+// unproven is the verdict on entries that cannot be tried on this device.
 const unproven = "unproven"
 
 // checkPack verifies a pack's files. Where there is a GPU, it verifies and times its entries
@@ -160,7 +160,7 @@ func (k *packCheck) check(e *checkedEntry) error {
 		return nil
 	}
 	e.winner = &w
-	if of := k.same(e); of != nil { // the emulator runs a kernel of all architectures alike
+	if of := k.same(e); of != nil { // on the emulator, entries for several architectures are one kernel
 		e.rechecked, e.GeneralMS, e.fault = of.rechecked, of.GeneralMS, of.fault
 		return nil
 	}
@@ -188,7 +188,7 @@ func (k *packCheck) check(e *checkedEntry) error {
 	if e.rechecked = r; opened.Device.Info().Name != w.Best.Device.Name {
 		e.WasMS = 0 // times of two devices are not compared
 	}
-	if r.Verdict == "ties" || r.Verdict == "lost" { // the gates were put to another
+	if r.Verdict == "ties" || r.Verdict == "lost" { // the gates checked the faster one, not this
 		if err := k.gate(e, op); err != nil {
 			return err
 		}
@@ -319,7 +319,7 @@ func (k *packCheck) listing() string {
 	return text.String() + k.whole()
 }
 
-// whole says that the files are as they were packed, which Open made sure of.
+// whole says that the files are as they were packed. Open has verified them.
 func (k *packCheck) whole() string {
 	return fmt.Sprintf("%s: all %s are as they were packed\n", k.pack.Path, output.Count(len(k.pack.Files), "file"))
 }
@@ -399,7 +399,7 @@ func (k *packCheck) update() error {
 	return err
 }
 
-// tuned is the architecture of the search.
+// tuned is the architecture that the search ran on.
 func (e *checkedEntry) tuned() string {
 	if e.family != nil {
 		return e.family.Target
@@ -407,7 +407,7 @@ func (e *checkedEntry) tuned() string {
 	return e.winner.Best.Target
 }
 
-// writable tells why a pack cannot be made again of what it holds.
+// writable says why a pack cannot be written again from its contents.
 func (k *packCheck) writable() error {
 	for _, e := range k.list {
 		switch {

@@ -26,7 +26,7 @@ import (
 // packing is what goes into a pack.
 type packing struct {
 	c         *cli.Context
-	operators []*operator.Operator // that are named; none: all
+	operators []*operator.Operator // those named; none: all
 	winners   []cudasource.Winner
 	families  []packer.Family
 }
@@ -54,7 +54,7 @@ func packInputs(c *cli.Context) (*packing, error) {
 	return p, nil
 }
 
-// operator is the one of a document, among those named or built in; nil: it is not asked for.
+// operator finds a document's operator among those named or built in; nil: it is not asked for.
 func (p *packing) operator(name string) (*operator.Operator, error) {
 	if i := slices.IndexFunc(p.operators, func(op *operator.Operator) bool { return op.Name == name }); i >= 0 {
 		return p.operators[i], nil
@@ -98,7 +98,7 @@ func (p *packing) keptWinners() error {
 	return nil
 }
 
-// keptFamilies are those beside the cache, the newest first: of one range it alone is packed.
+// keptFamilies are those beside the cache: of several for one range, the newest alone.
 func (p *packing) keptFamilies() error {
 	cache, err := cachePath(p.c)
 	if err != nil {

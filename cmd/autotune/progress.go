@@ -209,7 +209,7 @@ type manyProgress struct {
 	mu      sync.Mutex
 	last    time.Time
 	done    int
-	skipped int // of them, that an earlier process of the run has searched
+	skipped int // problems among them that an earlier process of the run has searched
 	running map[string]tuner.Progress
 }
 
@@ -276,8 +276,8 @@ func (m *manyProgress) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// rarely does something that a search waits for: not more often than every so long, and such that
-// it takes no more than a fiftieth of the time, however many trials there are.
+// rarely bounds how often something is done that a search waits for: at most once an interval, and for
+// at most a fiftieth of the time.
 type rarely struct{ next time.Time }
 
 func (r *rarely) do(every time.Duration, what func()) {

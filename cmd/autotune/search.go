@@ -90,8 +90,8 @@ func searchOptions(c *cli.Context) (batch.Options, error) {
 	if s.Target != 0 && !(s.Target > 1 && s.Target <= math.MaxFloat64) {
 		return o, fmt.Errorf("--target %v: want a factor above 1, as 1.05, or 0 to search on", s.Target)
 	}
-	// A number of variants that is given is wanted. And the estimate of what is left was
-	// only held against searches of the default strategy.
+	// Whoever gives a number of variants wants them all. And the estimate of what there is to gain was only
+	// tested on searches of the default strategy.
 	if !c.IsSet("target") && (c.IsSet("budget") || s.Strategy != strategy.Default) {
 		s.Target = 0
 	}
@@ -223,7 +223,7 @@ func searchShown(ctx context.Context, c *cli.Context, opened *devices.Opened, o 
 	return searchWith(ctx, c, opened, o, progressOn(c, opened))
 }
 
-// progressOn says what was opened, and is the progress of a search there.
+// progressOn says which device was opened, and gives the progress of a search there.
 func progressOn(c *cli.Context, opened *devices.Opened) progress {
 	if opened.Notice != "" {
 		say(os.Stderr, "autotune: "+opened.Notice)
@@ -234,7 +234,7 @@ func progressOn(c *cli.Context, opened *devices.Opened) progress {
 // searchWith is searchShown with a progress of the caller's.
 func searchWith(ctx context.Context, c *cli.Context, opened *devices.Opened, o tuner.Options, show progress) (*tuner.Result, error) {
 	o.Observe = show.update
-	if o.Protocol.Samples == 1 { // runs for what they answer, not for how fast
+	if o.Protocol.Samples == 1 { // only results are checked, not times
 		o.Observe = func(p tuner.Progress) {
 			p.Best = nil
 			show.update(p)
@@ -243,7 +243,7 @@ func searchWith(ctx context.Context, c *cli.Context, opened *devices.Opened, o t
 	if c.Bool("verbose") {
 		then, out := o.Evaluated, painted(c, os.Stderr)
 		o.Evaluated = func(t trial.Trial) {
-			// That nobody reads it is no reason to end.
+			// The search goes on even if the output cannot be written.
 			_, _ = io.WriteString(out, trialText(t, opened.Device.Info().Kind.Properties()))
 			if then != nil {
 				then(t)

@@ -23,7 +23,7 @@ func watchFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "watch", Usage: "serve the web page of what is found meanwhile, on a port of this machine alone; the address is printed once"}
 }
 
-// watched is what a page of searches tells while they go on. Without --watch there is none, and its
+// watched is the content of the page that --watch serves while searches run. Without --watch it is nil, and its
 // methods do nothing.
 type watched struct {
 	server *watch.Server
@@ -106,7 +106,7 @@ func (w *watched) follow(f followed) {
 	w.searches = w.searches[max(0, len(w.searches)-mostFollowed):]
 }
 
-// ended takes note that a search does not go on.
+// ended notes that a search no longer runs.
 func (w *watched) ended(problem string) {
 	for _, f := range w.searches {
 		if f.problem == problem {
@@ -171,7 +171,7 @@ func (w *watched) page() webpage.Page {
 	return p
 }
 
-// workersOf says who did what of a search; nobody where the device is one.
+// workersOf says what each worker did in a search; nil if there is one device.
 func workersOf(trials []trial.Trial) (all []webpage.Worker) {
 	began := map[string]time.Time{}
 	for _, t := range trials {

@@ -113,7 +113,7 @@ func Code(text string) string {
 // Compiled blanks what no compiler looks at, and keeps the lines: comments, and what
 // stands under `#if 0` or in the #else of `#if 1`.
 func Compiled(text string) string {
-	type branch struct{ around, never, rest bool } // what is around it is never compiled; nor is the one at hand; nor are the others
+	type branch struct{ around, never, rest bool } // what is never compiled: all around the condition, the branch at hand, the branches after it
 	var kept strings.Builder
 	var open []branch
 	for line := range strings.Lines(BlankComments(text)) {
@@ -161,11 +161,11 @@ func conditionOf(line string) []string {
 	return ifForm.FindStringSubmatch(line)
 }
 
-// Macros lists the macros that a file defines with a value where nobody else has: all
-// that stand directly under an #ifndef, whichever macro that asks for.
+// Macros lists the macros to which a file gives a default value: all definitions
+// directly under an #ifndef, whichever macro that names.
 func Macros(text string) []Macro {
 	var macros []Macro
-	var open []bool // of each condition: whether it asks for what is missing
+	var open []bool // for each open condition: whether it is an #ifndef
 	offset := 0
 	for line := range strings.Lines(Blank(text)) {
 		if m := conditionOf(line); m != nil {
@@ -209,7 +209,7 @@ func Constants(text string) []Constant {
 
 var wordForm = regexp.MustCompile(`[A-Za-z_]\w*`)
 
-// Words are the names in the code of a file, those in the preprocessor's lines too.
+// Words are the names in a file's code, including the preprocessor's lines.
 func Words(text string) map[string]bool {
 	words := map[string]bool{}
 	for _, word := range wordForm.FindAllString(Blank(text), -1) {

@@ -19,11 +19,11 @@ func (s *Summary) Line(pkg, test, line string) {
 	if !found {
 		return
 	}
-	at := slices.IndexFunc(Tools, func(tool *Tool) bool { return strings.HasPrefix(rest, tool.Name) })
+	at := slices.IndexFunc(tools, func(tool *Tool) bool { return strings.HasPrefix(rest, tool.Name) })
 	if at < 0 {
 		return
 	}
-	name := Tools[at].Name
+	name := tools[at].Name
 	if s.tests == nil {
 		s.tests, s.scripts = map[string]map[string]bool{}, map[string][]string{}
 	}
@@ -40,7 +40,7 @@ func (s *Summary) Line(pkg, test, line string) {
 
 // Print says what was left out, and how to have it.
 func (s *Summary) Print(w io.Writer) {
-	for _, tool := range Tools {
+	for _, tool := range tools {
 		var parts []string
 		switch n := len(s.tests[tool.Name]); n {
 		case 0:

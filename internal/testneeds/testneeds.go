@@ -35,8 +35,8 @@ var (
 	Sanitizer = &Tool{"compute-sanitizer", "apt install cuda-sanitizer-13-0 (NVIDIA's repository)", nil}
 )
 
-// Tools are all of them.
-var Tools = []*Tool{CXX, CMake, Clang, Python, NumPy, Torch, NVRTC, Headers, CUB, Browser, Sanitizer}
+// tools are all of them.
+var tools = []*Tool{CXX, CMake, Clang, Python, NumPy, Torch, NVRTC, Headers, CUB, Browser, Sanitizer}
 
 // compiler looks where the emulator does.
 func compiler() bool {
@@ -123,7 +123,7 @@ func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 // tools. `.ci/run` sets the variable.
 func Again() bool { return os.Getenv("AUTOTUNE_TEST_AGAIN") != "" }
 
-// Nothing is for a long test that asks for no tool, or for none that may come later. It need not run again.
+// Nothing is for a long test that needs no tool, or none that may be installed later. It need not run again.
 func Nothing(t testing.TB) {
 	t.Helper()
 	if Again() {
@@ -158,7 +158,7 @@ func Here(found map[string]func() bool) []string {
 		byTool[conditions[name]] = found[name]
 	}
 	var variables []string
-	for _, tool := range Tools {
+	for _, tool := range tools {
 		here := tool.here
 		if byTool[tool] != nil {
 			here = byTool[tool]

@@ -73,7 +73,7 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-// The tool of this test is none of Tools: what Condition prints of it is not counted among
+// The tool of this test is not in tools: what Condition prints of it is not counted among
 // what the machine lacks.
 func TestCondition(t *testing.T) {
 	conditions["tea"] = &Tool{Name: "tea"}
@@ -104,11 +104,11 @@ func TestHere(t *testing.T) {
 		t.Errorf("%q with NVRTC, %q without", with, without)
 	}
 	variables := map[string]bool{}
-	for _, tool := range Tools {
+	for _, tool := range tools {
 		variables[tool.variable()] = true
 	}
-	if len(variables) != len(Tools) {
-		t.Errorf("%d tools have %d variables", len(Tools), len(variables))
+	if len(variables) != len(tools) {
+		t.Errorf("%d tools have %d variables", len(tools), len(variables))
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"autotune/tuner/operator"
 )
 
-// modules are what watches. They stand beside the loaders of a pack that has operators and no
-// kernels: a call becomes a problem by the code that runs it.
+// modules are the Python code that watches. It is installed beside the loaders of a pack without kernels,
+// so that the code that would run a call tells its problem.
 //
 //go:embed all:python
 var modules embed.FS
@@ -87,8 +87,8 @@ func (w *Watcher) write(files map[string][]byte) error {
 // Close removes the watcher's folder.
 func (w *Watcher) Close() error { return w.folder.Close() }
 
-// Environment is an environment in which Python programs are watched. They find what they found
-// before: the folder is put in front, and takes itself out of a process's own path.
+// Environment is an environment in which Python programs are watched. The watcher's folder stands first in
+// Python's path, and takes itself out once it is loaded. So programs import what they would without it.
 func (w *Watcher) Environment(environment []string) []string {
 	const name = "PYTHONPATH="
 	path, changed := filepath.Join(w.folder.Dir, siteFolder), []string{}

@@ -62,7 +62,7 @@ func (s *setting) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
-// What a record may hold at most. The Python side keeps far below.
+// Bounds of a record. The Python side stays far below them.
 const (
 	mostCalls   = 1 << 14
 	mostRecords = 1 << 12
@@ -71,7 +71,7 @@ const (
 
 var recordBound = input.Bound{Kind: "a record", Bytes: 32 << 20, Values: 4 << 20, Depth: 8, Items: mostCalls}
 
-// readRecord reads a record, which anything may have written.
+// readRecord reads a record and checks it: any program may have written it.
 func readRecord(r io.Reader) (*record, error) {
 	data, err := recordBound.Read(r)
 	if err == nil {
@@ -117,7 +117,7 @@ func (r *record) check() error {
 	return nil
 }
 
-// brief is text of a program's as part of one line.
+// brief shortens a program's text to a part of one line.
 func brief(text string) string {
 	const most = 200
 	text = output.Line(text)
@@ -127,7 +127,7 @@ func brief(text string) string {
 	return text
 }
 
-// records reads what all processes left. What one of them was not watched for is told.
+// records reads the records of all processes, and says why one was not watched to its end.
 func (w *Watcher) records() (all []*record, fault string, err error) {
 	folder := filepath.Join(w.folder.Dir, recordsFolder)
 	entries, err := os.ReadDir(folder)

@@ -24,9 +24,9 @@ type Seen struct {
 // Problem is a problem of the program's.
 type Problem struct {
 	*operator.Problem
-	Named bool // the program's settings determine the math mode
+	Named bool // the program's settings determine the math mode, so the problem names it
 	Usage
-	Layouts map[string]int64 // what packs copy first, and in how many of the calls
+	Layouts map[string]int64 // unusual layouts, whose tensors packs copy first, and the number of such calls
 }
 
 // Unserved is a call that no operator serves.
@@ -86,7 +86,7 @@ func merged(records []*record, fault string, operators map[string]*operator.Oper
 	return s
 }
 
-// merging adds calls of all processes up.
+// merging adds up the calls of all processes.
 type merging struct {
 	*Seen
 	operators map[string]*operator.Operator
@@ -123,7 +123,7 @@ func (m *merging) add(c call) {
 
 func (u *Usage) add(c call) { u.Calls, u.MS = u.Calls+c.Calls, u.MS+c.MS }
 
-// why tells of a function that no operator computes.
+// why says why no operator serves a call.
 func why(function string) string {
 	if function == "backward" || function == "grad" {
 		return "gradients are PyTorch's own"
@@ -131,7 +131,7 @@ func why(function string) string {
 	return "no operator computes it"
 }
 
-// problem binds what the Python side says that a call is; nil if it is none.
+// problem makes a problem of a recorded call; nil if no operator serves it.
 func (m *merging) problem(c call) (*Problem, error) {
 	if c.Operator == "" {
 		return nil, nil

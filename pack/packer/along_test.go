@@ -43,7 +43,7 @@ func TestPythonAlong(t *testing.T) {
 		"sum {'dim': (1, 2)} (2, 12, 5) gives (2, 5)",
 		"sum {'dim': (1, 2), 'keepdim': True} (2, 12, 5) gives (2, 1, 1, 5)",
 		"sum {'dim': (-1, -2)} (6, 20, 1) gives (2, 3)",
-		"sum {'dim': (0, 2)} sum: dim=(0, 2) are no dimensions that follow each other",
+		"sum {'dim': (0, 2)} sum: dim=(0, 2) are not neighbouring dimensions",
 		"sum {} (1, 1, 1) gives ()",
 		"layer_norm {'normalized_shape': (4, 5)} 1 1 1e-05 (6, 20, 1) (20,) (20,) gives (2, 3, 4, 5)",
 		"layer_norm {'normalized_shape': 5, 'eps': 0.5} 0 0 0.5 (24, 5, 1) None None gives (2, 3, 4, 5)",

@@ -24,7 +24,7 @@ var templatesKey = regexp.MustCompile(`(?m)^templates:[ \t]*(?:#.*)?\n(?:[ \t]*(
 
 // WithGeneral is the problem's operator with the general kernel as its first template, so
 // that a search verifies and times it as the untuned default. Its sizes lie in constant
-// memory: the compiler knows as little of them as of a pack's. Why says that there is none.
+// memory, so that the compiler knows no more of them than in a pack. why says why there is no such kernel.
 func WithGeneral(p *operator.Problem) (o *operator.Operator, why string, err error) {
 	element, why := generalType(p)
 	if why != "" {
@@ -65,7 +65,7 @@ func WithGeneral(p *operator.Problem) (o *operator.Operator, why string, err err
 	return o.AsNamed(p.Operator.Named), "", nil
 }
 
-// filesOf are all that an operator was read from.
+// filesOf are all files that an operator was read from.
 func filesOf(o *operator.Operator) (map[string]string, error) {
 	bundle, err := o.Bundle()
 	if err != nil {

@@ -35,17 +35,17 @@ type cWriter struct {
 	operators []*cOperator
 }
 
-// cOperator is an operator in C: names are places in an array of 64-bit integers. Words are
-// their places among the words that there may be, numbers of floating point their bits.
+// cOperator is an operator in C. Its values are an array of 64-bit integers, with a place for each name. A word is
+// stored as its index among the allowed words, a floating-point number as its bits.
 type cOperator struct {
 	*pack.Operator
 	given []string            // dimensions and components
 	place map[string]int      // of all names
-	local map[string]string   // of a family's kernel: what its own names are in C
+	local map[string]string   // the names of a family's kernel, as expressions in C
 	truth map[string]bool     // names whose values are true or false
 	words map[string][]string // of the names whose values are words
-	reals map[string]bool     // names whose values are of floating point, which no formula computes with
-	text  string              // of its function
+	reals map[string]bool     // names of floating-point values; no formula computes with them
+	text  string              // the function that computes it
 }
 
 func newCOperator(o *pack.Operator, types map[string]int64) (w *cOperator, err error) {
@@ -77,7 +77,7 @@ func newCOperator(o *pack.Operator, types map[string]int64) (w *cOperator, err e
 // cError says what has no form in C.
 type cError string
 
-// notInC makes an error of a cError that is thrown.
+// notInC turns a panic with a cError into an error.
 func notInC(err *error) {
 	if fault := recover(); fault != nil {
 		what, ok := fault.(cError)
@@ -88,7 +88,7 @@ func notInC(err *error) {
 	}
 }
 
-// binaries and calls are what operations are in C. Functions of autotune_pack's arithmetic note
+// binaries and calls write operations in C. Functions of autotune_pack's arithmetic note
 // where a result does not fit 64 bits.
 var (
 	calls = map[expr.Op]string{expr.OpAdd: "add", expr.OpSub: "sub", expr.OpMul: "mul", expr.OpFloorDiv: "floor_div", expr.OpMod: "modulo",
@@ -96,7 +96,7 @@ var (
 	comparisons = []string{expr.CmpEq: "==", expr.CmpNe: "!=", expr.CmpLt: "<", expr.CmpLe: "<=", expr.CmpGt: ">", expr.CmpGe: ">="}
 )
 
-// number writes a formula as an expression of C. words are what texts in it stand among.
+// number writes a formula as an expression of C. A text in it becomes its index in words.
 func (w *cOperator) number(n *expr.Node, words []string) string {
 	switch n.Op {
 	case expr.OpConst:
@@ -115,7 +115,7 @@ func (w *cOperator) number(n *expr.Node, words []string) string {
 	case expr.OpIf:
 		return fmt.Sprintf("(%s ? %s : %s)", w.holds(n.Args[0]), w.number(n.Args[1], words), w.number(n.Args[2], words))
 	case expr.OpAnd, expr.OpOr:
-		if w.isTruth(n) { // it does not matter which of the operands is the value
+		if w.isTruth(n) { // truths are 0 and 1 in C, so && and || give Python's value
 			return w.holds(n)
 		}
 		first, second := n.Args[0], n.Args[1]
@@ -143,7 +143,7 @@ func (w *cOperator) number(n *expr.Node, words []string) string {
 	return text
 }
 
-// holds writes a formula of which only the truth is asked for.
+// holds writes a formula as a condition.
 func (w *cOperator) holds(n *expr.Node) string {
 	sign, known := map[expr.Op]string{expr.OpAnd: "&&", expr.OpOr: "||"}[n.Op]
 	if !known {
@@ -168,7 +168,7 @@ func constant(v expr.Value, words []string) string {
 		return strconv.Itoa(i)
 	}
 	if v.Kind() == expr.KindString && words != nil {
-		return "-1" // none of them
+		return "-1" // the text is not among them
 	}
 	panic(cError("it has the constant " + v.Source()))
 }
@@ -203,7 +203,7 @@ func (w *cOperator) comparison(n *expr.Node) string {
 			parts = append(parts, fmt.Sprintf("%s %s %s", w.double(left), comparisons[c], w.double(right)))
 		case right.Op == expr.OpTuple:
 			items := lists.Of(right.Args, func(a *expr.Node) string { return fmt.Sprintf("(%s == %s)", w.number(left, words), w.number(a, words)) })
-			text := "(" + strings.Join(append(items, "0"), " | ") + ")" // all are computed, as in Python
+			text := "(" + strings.Join(append(items, "0"), " | ") + ")" // | and not ||: Python computes all of them
 			if c == expr.CmpNotIn {
 				text = "!" + text
 			}
@@ -219,7 +219,7 @@ func (w *cOperator) comparison(n *expr.Node) string {
 
 func (w *cOperator) isReal(n *expr.Node) bool { return n.Op == expr.OpName && w.reals[n.Name] }
 
-// double writes what a number of floating point is compared with, or such a number.
+// double writes a floating-point number, or what one is compared with.
 func (w *cOperator) double(n *expr.Node) string {
 	if x, isNumber := n.Value.AsFloat(); n.Op == expr.OpConst && isNumber {
 		return strconv.FormatFloat(x, 'e', -1, 64)
@@ -230,7 +230,7 @@ func (w *cOperator) double(n *expr.Node) string {
 	return "(double)" + w.number(n, nil)
 }
 
-// function writes what checks a problem and computes all that formulas say of it.
+// function writes the function that checks a problem and computes all its formulas.
 func (w *cOperator) function(types map[string]int64) {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "    "+format+"\n", args...) }
@@ -279,7 +279,7 @@ func (w *cOperator) function(types map[string]int64) {
 	w.text = b.String()
 }
 
-// component gives one its default and checks its bounds.
+// component writes the code that gives a component its default and checks its bounds.
 func (w *cOperator) component(s pack.Parameter, c pack.Component, line func(string, ...any), refuse func(string, string, ...string)) {
 	v := fmt.Sprintf("v[%d]", w.place[c.Name])
 	switch {
@@ -322,7 +322,7 @@ func (w *cOperator) component(s pack.Parameter, c pack.Component, line func(stri
 
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
-// because writes an explanation for printf, with its formulas' values.
+// because writes a requirement's explanation as arguments of printf.
 func (w *cOperator) because(text string) (string, []string) {
 	var values []string
 	format := placeholder.ReplaceAllStringFunc(strings.ReplaceAll(text, "%", "%%"), func(part string) string {
@@ -377,7 +377,7 @@ func (t *cWriter) header() string {
 	return b.String()
 }
 
-// defaults are what a problem's members are where the operator's defaults are meant. -0.0 has the
+// defaults initialises a problem's members so that they mean the operator's defaults. -0.0 has the
 // bits of AUTOTUNE_DEFAULT.
 func (w *cOperator) defaults() (all []string) {
 	for _, name := range w.given {
@@ -390,7 +390,7 @@ func (w *cOperator) defaults() (all []string) {
 	return all
 }
 
-// identifier makes a name free in C.
+// identifier changes a name that C reserves.
 func identifier(name string) string {
 	if slices.Contains(strings.Fields("auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while class new delete this template operator private public protected virtual bool true false"), name) {
 		return name + "_"
@@ -473,7 +473,7 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 	return b.String(), notices
 }
 
-// entry writes what an entry's row points to, and gives the row.
+// entry writes the tables that an entry's row points to, and returns the row.
 func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int, e *pack.Entry, file int) string {
 	var sizes, steps []string
 	names := o.Taken()
@@ -496,7 +496,7 @@ func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int,
 		truth(e.Auto), arch, own, truth(e.Time != nil), file, len(steps), len(e.Workspaces), len(e.Scalars), strconv.Quote(e.Device), number)
 }
 
-// targetInC is an architecture's number, and 1 where its code runs on no later one.
+// targetInC is an architecture's number, and 1 if its code runs on no later one.
 func targetInC(target string) (arch string, own int) {
 	digits := strings.TrimPrefix(target, "sm_")
 	arch = strings.TrimRight(digits, "abcdefghijklmnopqrstuvwxyz")
@@ -505,7 +505,7 @@ func targetInC(target string) (arch string, own int) {
 
 func quoted(words []string) string { return strings.Join(lists.Of(words, strconv.Quote), ", ") }
 
-// placesIn are where names stand in a list, in C.
+// placesIn writes the indexes of names in a list.
 func placesIn(list, names []string) string {
 	return strings.Join(lists.Of(names, func(name string) string { return strconv.Itoa(slices.Index(list, name)) }), ", ")
 }

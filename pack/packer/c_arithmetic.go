@@ -1,6 +1,6 @@
 package packer
 
-// arithmetic is what formulas need in C: as Python, and with a note of what does not fit.
+// arithmetic is C functions that compute as Python does, and note results that do not fit 64 bits.
 const arithmetic = `
 #define REFUSED __attribute__((unused))
 REFUSED static int64_t add(int64_t a, int64_t b, int* bad) { int64_t r; *bad |= __builtin_add_overflow(a, b, &r); return r; }

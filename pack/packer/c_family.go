@@ -13,8 +13,8 @@ import (
 	"autotune/space/expr"
 )
 
-// family writes a family's functions in C, and gives its row. place is where a file stands among
-// the pack's.
+// family writes a family's functions in C, and returns its row. place is a file's index among the
+// pack's.
 func (w *cOperator) family(f *pack.Family, operation, number int, place func(string) int) (text, row string, err error) {
 	defer notInC(&err)
 	var b strings.Builder
@@ -32,7 +32,7 @@ func (w *cOperator) family(f *pack.Family, operation, number int, place func(str
 	return b.String(), row, nil
 }
 
-// has is whether a problem is in the family's range, with its parameters.
+// has is a condition in C: the problem is in the family's range and has its parameters.
 func (w *cOperator) has(f *pack.Family) string {
 	var all []string
 	for i, spans := range f.Range {
@@ -114,13 +114,13 @@ func (w *cOperator) variant(b *strings.Builder, v *pack.Variant, name string) {
 	b.WriteString("}\n")
 }
 
-// passed are what a launch's arguments are among: tensors, then workspaces, then scalars.
+// passed lists what a launch may take: tensors, then workspaces, then scalars.
 func (w *cOperator) passed(v *pack.Variant) []string {
 	behind := slices.Concat(v.Workspaces, v.Scalars)
 	return append(w.Taken(), lists.Of(behind, func(d pack.Definition) string { return d.Name })...)
 }
 
-// launch writes what adds a launch.
+// launch writes the code that adds a launch.
 func (w *cOperator) launch(line func(string, ...any), l pack.OpenLaunch, arguments string) {
 	when := "1"
 	if l.When != nil {
@@ -142,14 +142,14 @@ func (w *cOperator) launch(line func(string, ...any), l pack.OpenLaunch, argumen
 	line("    const autotune_step made = {%s, %s, %s, (uint32_t)%s, %s, %d, %s, %d, %s};", strconv.Quote(l.Entry), three(l.Grid, 1, math.MaxInt32), three(l.Block, 1, 1024),
 		w.bounded(l.SharedBytes, 0, 1<<20), cluster, truth(l.Cooperative), dependent, len(l.Arguments), arguments)
 	line("    m->step[m->steps] = made;")
-	if l.Cluster != nil { // a block of its own is in none
+	if l.Cluster != nil { // a cluster of one block is none
 		line("    if (made.cluster[0] * made.cluster[1] * made.cluster[2] == 1) memset(m->step[m->steps].cluster, 0, sizeof made.cluster);")
 	}
 	line("    m->steps++;")
 	line("}")
 }
 
-// bounded is a number, which is bad beyond bounds.
+// bounded is an expression in C that notes a number out of bounds as bad.
 func (w *cOperator) bounded(f pack.Formula, least, most int64) string {
 	return fmt.Sprintf("within(%s, INT64_C(%d), INT64_C(%d), bad)", w.number(f.Root(), nil), least, most)
 }

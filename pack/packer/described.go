@@ -29,9 +29,9 @@ func (f torchFunctions) add(o *operator.Operator, call operator.TorchCall) {
 	f[call.Name] = slices.Insert(f[call.Name], at, torchFunction{o.Name, call.Texts()})
 }
 
-// Described are the files of a Python package that knows operators and has no kernels. Its modules
-// tell which problem a call of PyTorch's is, by the code with which packs run it. functions.json
-// says which operators compute a function.
+// Described makes the files of a Python package that describes operators and has no kernels. Its modules
+// tell which problem a call of PyTorch is, with the same code as packs. functions.json lists the operators
+// that compute each function.
 func Described(name, tool string, operators []*operator.Operator) (map[string][]byte, error) {
 	p, functions, folder := empty(name, tool), torchFunctions{}, variant+name+"/"
 	for _, o := range operators {

@@ -30,7 +30,7 @@ func FamilyOf(f *family.Family, op *operator.Operator) (Family, error) {
 	return Family{f, op, kernels}, err
 }
 
-// families are the family's, one an architecture.
+// families describes the family once for each architecture.
 func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks []*task, err error) {
 	if why := f.notPacked(); why != "" {
 		p.Notices = append(p.Notices, fmt.Sprintf("%s is left out: %s", f, why))
@@ -62,8 +62,8 @@ func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks
 	return tasks, nil
 }
 
-// notPacked says why a family cannot be packed: a loader computes derived values with the GPU and the
-// math mode that it finds, and a family has those of its searches. And it computes with integers.
+// notPacked says why a family cannot be packed; "" if it can. A loader would derive values from its own GPU and math
+// mode, but the family's kernels were made with those of its searches. And a loader computes with integers alone.
 func (f Family) notPacked() string {
 	for _, d := range f.Operator.Derived {
 		for _, name := range d.Formula.Code().Names() {
@@ -82,14 +82,14 @@ func (f Family) notPacked() string {
 	return ""
 }
 
-// bitsOf is the formula of a scalar's bits: of an integer its value. Not ok: none of integers is.
+// bitsOf is the formula of a scalar's bits; an integer's is its value. Not ok: no formula in integers gives them.
 func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok bool) {
 	d = pack.Definition{Name: s.Name, Expression: formula(s.Formula)}
 	a := p.Arguments[slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Name == s.Name })]
 	if root := s.Formula.Code().Root(); root.Op == expr.OpConst {
 		a.Value = root.Value
 		text := strconv.FormatInt(int64(a.Bits()), 10)
-		if a.Bits() == 1<<63 { // which is a number that no literal has
+		if a.Bits() == 1<<63 { // no literal can write -2^63
 			text = "-9223372036854775807 - 1"
 		}
 		d.Expression.Expr, ok = expr.MustParse(text), true
@@ -97,7 +97,7 @@ func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok b
 	return d, ok || a.Type.Kind() != operator.Floating
 }
 
-// unserved is a template that an architecture cannot run; "" without one.
+// unserved names a template of the family that an architecture cannot run; "" if there is none.
 func (f Family) unserved(arch string) string {
 	for i, k := range f.Kernels {
 		limits := k.Problem.Limits
@@ -204,7 +204,7 @@ func openLaunch(p *operator.Problem, l operator.LaunchSpec) pack.OpenLaunch {
 	return made
 }
 
-// holds is the truth of a formula that is a constant, or that is not given.
+// holds is the value of a condition that is constant or absent.
 func holds(f operator.Formula) bool { return f.Code() != nil && f.Code().Root().Value.Truth() }
 
 func formulas(list []operator.Formula) []pack.Formula {
@@ -227,7 +227,7 @@ func slowdown(s family.Score) pack.Slowdown {
 	return pack.Slowdown{Worst: s.Worst, Mean: s.Mean, Of: s.Of}
 }
 
-// tree is a family's tree as a pack has it.
+// tree translates a family's tree into a pack's.
 func tree(n *family.Node) (d *pack.Node, err error) {
 	if n.If == "" {
 		return &pack.Node{Entries: slices.Clone(n.Entries)}, nil

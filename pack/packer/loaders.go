@@ -17,7 +17,7 @@ import (
 	"autotune/tuner/operator"
 )
 
-// addLoaders adds what programs in Python and C load the pack with.
+// addLoaders adds the loaders for programs in Python and C.
 func (p *Packed) addLoaders(operators map[string]*operator.Operator) error {
 	if err := p.addPython(operators); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (f *pythonFunctions) add(o *operator.Operator) {
 	}
 }
 
-// inPlace tells of a function that it may write its output over its first tensor.
+// inPlace tells whether a function may write its output over its first tensor.
 func inPlace(call operator.TorchCall) bool {
 	return slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool { return a.Torch == "inplace" })
 }
@@ -178,13 +178,13 @@ func (f *pythonFunctions) means(o *operator.Operator, call operator.TorchCall) b
 	})
 }
 
-// differentiable tells of an operator that it has one output, and not of integers, which have no gradients.
+// differentiable tells whether an operator can have gradients: it has one output, and not of integers.
 func differentiable(o *operator.Operator) bool {
 	outputs := slices.DeleteFunc(slices.Clone(o.Arguments), func(a operator.ArgumentSpec) bool { return a.Role != operator.Output })
 	return len(outputs) == 1 && outputs[0].Type != operator.I64
 }
 
-// define writes a function; that of the operator of its own name stands last and counts.
+// define writes a function's definition. The function calls the last of its CALLS, which is the operator of its own name.
 func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) {
 	var parts, tensors, values []string
 	given := map[string]string{}

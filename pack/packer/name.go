@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// names are those that a package has in Python, a table in C and a kernel of Hugging Face's.
+// names are words that can be a Python package, a table in C and a kernel of Hugging Face's.
 var names = regexp.MustCompile(`^[a-z][a-z0-9_]*[a-z0-9]$`)
 
-// keywords of Python that names could be.
+// keywords of Python that are not allowed as names.
 var keywords = strings.Fields("and as assert async await break class continue def del elif else except finally for from global if import in is " +
 	"lambda nonlocal not or pass raise return try while with yield")
 
@@ -23,7 +23,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// NameOf is the name of a pack that is written to a path, if nobody names it.
+// NameOf is a pack's default name, made from the path that it is written to.
 func NameOf(path string) string {
 	base := strings.ToLower(filepath.Base(filepath.Clean(path)))
 	name := strings.Trim(regexp.MustCompile(`\W+`).ReplaceAllString(strings.TrimSuffix(base, filepath.Ext(base)), "_"), "_")

@@ -20,7 +20,7 @@ import (
 // nativeFile is the Python package's library over PyTorch's stable ABI.
 const nativeFile = "native.so"
 
-// findTorch answers with PyTorch's folder and version, without importing it.
+// findTorch prints PyTorch's folder and version, without importing it.
 const findTorch = `import importlib.util, json, os, re
 input()
 found, folder = importlib.util.find_spec("torch"), ""
@@ -46,7 +46,7 @@ func BuildNative(ctx context.Context) ([]byte, error) {
 	program := python.Program{Code: findTorch, Dir: work, Limit: time.Minute}
 	switch err := program.Run(ctx, nil, &torch); {
 	case errors.Is(err, python.ErrMissing):
-		return nil, errors.New("python3 is not there, which tells where PyTorch's headers are")
+		return nil, errors.New("there is no python3, which finds PyTorch's headers; install it")
 	case err != nil:
 		return nil, fmt.Errorf("python3 does not tell where PyTorch is: %w", err)
 	case torch.Folder == "":
@@ -63,7 +63,7 @@ func BuildNative(ctx context.Context) ([]byte, error) {
 	return compileNative(ctx, work, source, torch.Folder)
 }
 
-// compileNative compiles in a folder of its own. Names of that folder do not get into the file.
+// compileNative compiles in a temporary folder, whose name does not get into the library.
 func compileNative(ctx context.Context, work string, source []byte, torch string) ([]byte, error) {
 	if err := os.WriteFile(filepath.Join(work, "native.cpp"), source, 0o600); err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func compileNative(ctx context.Context, work string, source []byte, torch string
 	return os.ReadFile(filepath.Join(work, nativeFile))
 }
 
-// NativeIn is the library in a pack that is a folder, so that it is not lost where the pack is
-// written anew; nil without one.
+// NativeIn reads the library of a pack that is a folder, to keep it when the pack is written anew.
+// nil: it has none.
 func NativeIn(path, name string) []byte {
 	data, err := os.ReadFile(filepath.Join(path, filepath.FromSlash(variant), name, nativeFile))
 	if err != nil {
@@ -97,7 +97,7 @@ func NativeIn(path, name string) []byte {
 	return data
 }
 
-// firstFault is the first line of a compiler's that names an error.
+// firstFault is the first line of a compiler's output that names an error.
 func firstFault(said string, err error) string {
 	for line := range strings.Lines(said) {
 		if strings.Contains(line, "error") || strings.Contains(line, "cannot find") {

@@ -96,7 +96,7 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 	return p, p.finish(operators)
 }
 
-// packs describes an operator and keeps it, or says once why its kernels are left out.
+// packs tells whether an operator can be packed, and describes it once. If it cannot, a notice says why.
 func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator) bool {
 	if known, asked := kept[o.Name]; asked {
 		return known != nil
@@ -109,8 +109,8 @@ func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator)
 	return err == nil
 }
 
-// fixedFirst are winners in their order, those behind that take dimensions when they run: a kernel
-// that is made for its shape comes first.
+// fixedFirst moves winners that read dimensions when they run behind those made for their shape.
+// The order is kept otherwise.
 func fixedFirst(winners []cudasource.Winner) []cudasource.Winner {
 	sorted := slices.Clone(winners)
 	slices.SortStableFunc(sorted, func(a, b cudasource.Winner) int {
@@ -168,12 +168,12 @@ func architectures(named []string, tuned string, on device.Info) ([]string, erro
 	case len(named) > 0:
 		return named, nil
 	case on.Kind.Properties().Caveat != "" || tuned == "":
-		return nil, fmt.Errorf("it was chosen on %s, which says no architecture to compile for: name them with --arch", on.Name)
+		return nil, fmt.Errorf("it was chosen on %s, which has no architecture to compile for; name one with --arch", on.Name)
 	}
 	return []string{tuned}, nil
 }
 
-// entries are the winner's, one an architecture.
+// entries describes a winner once for each architecture.
 func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bool) (tasks []*task, err error) {
 	tuned := w.Best.Target
 	measured := w.Best.Device.Kind.Properties().Caveat == ""
@@ -289,7 +289,7 @@ func (p *Packed) describe(o *operator.Operator) error {
 	}
 	for _, a := range o.Arguments {
 		switch {
-		case a.Role == operator.Workspace, a.Role == operator.Scalar: // which an entry says
+		case a.Role == operator.Workspace, a.Role == operator.Scalar: // entries list these
 			continue
 		case a.Symbol != "":
 			p.Schema = pack.SchemaConstants
@@ -356,10 +356,10 @@ func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Par
 	return d, nil
 }
 
-// virtualArchs are what general kernels' PTX is made for, the oldest that the compiler knows.
+// virtualArchs are the architectures for general kernels' PTX: the first that the compiler knows is taken.
 var virtualArchs = []string{"compute_75", "compute_80", "compute_90"}
 
-// generals are the general kernels for a problem's operator and type, one a math mode.
+// generals adds the general kernels for a problem's operator and type, one for each math mode.
 func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*task) {
 	o := of.Operator
 	element, why := generalType(of)
@@ -395,7 +395,7 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 	return tasks
 }
 
-// generalType is the type of what a problem reads first, or why there is no general kernel.
+// generalType is the type of the first tensor that a problem reads, or why there is no general kernel.
 func generalType(p *operator.Problem) (operator.Type, string) {
 	if p.Operator.PyTorch == nil {
 		return "", "its op.yaml has no key `pytorch`"
@@ -415,8 +415,8 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 	return element, ""
 }
 
-// general is the kernel around an operator's general function. Sizes are known to it at run
-// time, in the order that is told.
+// general describes the kernel around an operator's general function. It reads its sizes at run
+// time, in the order that is returned.
 func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
 	o := p.Operator
 	_, written := cudasource.Elements(p)
@@ -429,7 +429,7 @@ func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
 	}, append(sizes, reals...)
 }
 
-// finish sorts what the manifest lists, adds the loaders and tells of all files.
+// finish sorts the manifest's lists, adds the loaders and records every file's size and digest.
 func (p *Packed) finish(operators map[string]*operator.Operator) error {
 	for _, f := range p.Families {
 		o := p.Operators[slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == f.Operator })]

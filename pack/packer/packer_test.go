@@ -495,7 +495,7 @@ func TestNothingIsLost(t *testing.T) {
 	for path, want := range map[string]string{
 		write("mine.zip"):                    "autotune did not write the file that is there",
 		write("plain"):                       "a pack is a folder, or a file whose name ends with .zip",
-		filepath.Dir(write("full/mine")):     "it is a folder with files that are no pack's",
+		filepath.Dir(write("full/mine")):     "it is a folder of other files, not a pack",
 		filepath.Join(dir, "no/such/folder"): "no such file or directory",
 	} {
 		if err := Check(path, false); err == nil || !strings.Contains(err.Error(), want) {

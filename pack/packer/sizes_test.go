@@ -21,12 +21,12 @@ func TestSizesRefused(t *testing.T) {
 		cubin []byte
 		sizes []operator.Size
 	}{
-		"which is no integer":    {whole, []operator.Size{{Name: "half", Type: "double"}}},
-		"is no cubin":            {[]byte("text"), sizes},
-		"is no cubin: ":          {whole[:70], sizes},
-		"has no autotune_sizes":  {elfOf(make([]byte, 8), "others", "text"), sizes},
-		"has 8 bytes":            {whole, sizes[:1]},
-		"where 12 were expected": {whole, append(sizes, operator.Size{Name: "w", Type: "int"})},
+		"which is not an integer": {whole, []operator.Size{{Name: "half", Type: "double"}}},
+		"is no cubin":             {[]byte("text"), sizes},
+		"is no cubin: ":           {whole[:70], sizes},
+		"has no autotune_sizes":   {elfOf(make([]byte, 8), "others", "text"), sizes},
+		"has 8 bytes":             {whole, sizes[:1]},
+		"where 12 were expected":  {whole, append(sizes, operator.Size{Name: "w", Type: "int"})},
 	} {
 		if _, err := sizesAt(made.cubin, made.sizes); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -14,8 +14,8 @@ import (
 	"autotune/pack"
 )
 
-// Check finds out, before anything is compiled, whether a pack can be written to a path: one
-// that is free, or holds a pack already. force lets it replace any other file, and no folder.
+// Check finds out, before anything is compiled, whether a pack can be written to a path. The path
+// must be free or hold a pack. With force it may be any other file, but not another folder.
 func Check(path string, force bool) error {
 	parent := filepath.Dir(filepath.Clean(path))
 	info, err := os.Stat(path)
@@ -32,7 +32,7 @@ func Check(path string, force bool) error {
 	case pack.Is(path), isEmpty(path), force && !info.IsDir():
 		return nil
 	case info.IsDir():
-		return fmt.Errorf("cannot write %s: it is a folder with files that are no pack's; name another, or empty it", path)
+		return fmt.Errorf("cannot write %s: it is a folder of other files, not a pack; name another, or empty it", path)
 	}
 	return fmt.Errorf("cannot write %s: %w; name another file, or add --force", path, output.ErrForeign)
 }

@@ -22,7 +22,7 @@ import (
 //go:embed program.cu
 var programText string
 
-// ErrNoProgram means that one file cannot say what is right of a kernel.
+// ErrNoProgram means that one file cannot check the kernel by itself.
 var ErrNoProgram = errors.New("the file has no main")
 
 // WriteProgram writes what WriteCUDA does. Where AUTOTUNE_MAIN is defined, the file is a

@@ -92,7 +92,7 @@ func unchanged(best reports.BestConfig, p *operator.Problem, k operator.Kernel) 
 	return nil
 }
 
-// referenceFiles name what says what is right.
+// referenceFiles name the files that kernels are compared with.
 func referenceFiles(p *operator.Problem) string {
 	if reference, err := p.Reference(); err == nil {
 		return withIncludes(reference)
@@ -216,7 +216,7 @@ func unbroken(line string) string {
 	}, line)
 }
 
-// conditions say how that was timed, where it was not the usual way.
+// conditions say how the winner was timed, if that was not the usual way.
 func (w Winner) conditions() string {
 	if unusual := w.Best.Conditions.Unusual(); unusual != "" {
 		return " (" + unusual + ")"

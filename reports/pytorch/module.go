@@ -76,7 +76,7 @@ func Write(out io.Writer, w cudasource.Winner) error {
 	return err
 }
 
-// unlaunched says what a module cannot do of what the kernel needs; "" if it can do all.
+// unlaunched says what the kernel needs that a module cannot do; "" if it can do all.
 func unlaunched(w cudasource.Winner, e element) string {
 	if len(w.Kernel.Flags) > 0 {
 		return "its kernel is compiled with " + strings.Join(w.Kernel.Flags, " ") + "; a module sets no flags"
@@ -190,7 +190,7 @@ func (e element) of(a operator.ArgumentSpec) (torch string, ok bool) {
 	return torch, ok && a.TypeBy == ""
 }
 
-// serves tells whether a module can have the tensor.
+// serves tells whether a module can take the tensor.
 func (e element) serves(a operator.ArgumentSpec) bool {
 	_, ok := e.of(a)
 	return ok && (a.Role != operator.Output || e.has(a) || a.Type == operator.I64)

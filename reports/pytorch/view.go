@@ -50,8 +50,8 @@ func (v *view) plan(p *operator.Problem) {
 	v.calls(all)
 }
 
-// expressions notes the functions that parameters are, and says as lines of Python what they name: a
-// module has those of its problem.
+// expressions notes the parameters that are functions, and writes lines of Python that set their names: a
+// module has the functions of its problem.
 func (v *view) expressions(p *operator.Problem) (lines []string) {
 	for _, spec := range p.Operator.Parameters {
 		if spec.Type != operator.ExpressionParameter {
@@ -63,7 +63,7 @@ func (v *view) expressions(p *operator.Problem) (lines []string) {
 	return lines
 }
 
-// calls notes which functions formulas call that Python has not at hand.
+// calls notes which functions formulas call that Python lacks or must import.
 func (v *view) calls(formulas string) {
 	v.CeilDiv = v.CeilDiv || strings.Contains(formulas, "ceil_div")
 	v.GCD = v.GCD || strings.Contains(formulas, "gcd(")
@@ -121,8 +121,8 @@ func tuple(parts []string) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// limits are the names that a template's `when` knows of a GPU, as PyTorch
-// tells them; gpu is what torch.cuda.get_device_properties gives.
+// limits are the limits of a GPU that a template's `when` may name, in PyTorch's words. gpu is the result of
+// torch.cuda.get_device_properties.
 var limits = []struct{ name, python string }{
 	{"arch", "10 * gpu.major + gpu.minor"},
 	{"target", "\"sm_\" + architecture(gpu)"},
@@ -168,13 +168,13 @@ func (v *view) serves(w cudasource.Winner) error {
 type view struct {
 	cudasource.Winner
 	Element  element // of all tensors
-	MathUsed bool    // by an expression
-	CeilDiv  bool    // likewise
-	GCD      bool    // likewise
+	MathUsed bool    // an expression calls Python's module math
+	CeilDiv  bool    // an expression calls ceil_div
+	GCD      bool    // an expression calls gcd
 
 	Arguments   []argument               // of plan: dimensions, then parameters' components
 	Parameters  []operator.ParameterSpec // of numbers, or of the tensors' order in memory
-	Ordered     bool                     // there are some of those
+	Ordered     bool                     // a parameter is the tensors' order in memory
 	Expressions []expression
 	Read        []operator.ArgumentSpec // by the kernels
 	Types       []string                // PyTorch's, of those
@@ -293,7 +293,7 @@ func orders(v view) string {
 	return tuple(names)
 }
 
-// written is the output.
+// written finds the output.
 func (v view) written() operator.ArgumentSpec {
 	arguments := v.Problem.Operator.Arguments
 	return arguments[slices.IndexFunc(arguments, func(a operator.ArgumentSpec) bool { return a.Role == operator.Output })]

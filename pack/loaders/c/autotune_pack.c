@@ -118,7 +118,7 @@ static void sha256(const unsigned char* data, size_t size, char* text) {
     for (int i = 0; i < 8; i++) sprintf(text + 8 * i, "%08x", h[i]);
 }
 
-/* A file that is loaded, and an event: behind what has read its constant memory. */
+/* A loaded file, and an event recorded after the last kernel that reads its constant memory. */
 typedef struct { void *library, *done; } Module;
 
 struct autotune_pack {
@@ -245,7 +245,7 @@ static int load(autotune_pack* p, autotune_plan* plan, int file) {
         } else if (check(name, cuda.cuModuleGetFunction(function, *module, name))) {
             return 1;
         }
-        /* Above 48 KB it must be allowed, and the kernel's own counts, too. */
+        /* More than 48 KB must be allowed; the kernel's static memory counts, too. */
         if (s->shared > 0 && check(name, cuda.cuFuncSetAttribute(*function, 8, (int)s->shared))) return 1;
         if (cuda.cuFuncLoad && check(name, cuda.cuFuncLoad(*function))) return 1;
     }
@@ -264,7 +264,7 @@ static int describe(int device, GPU* g) {
     return 0;
 }
 
-/* Above 0 where the GPU can run what was compiled for an architecture, and more where it does so rather. */
+/* Above 0 if the GPU can run code for an architecture; the larger, the better it suits. */
 static int rank(int arch, int own, int measured, const char* device, const GPU* g) {
     if (arch != g->arch && (own || arch / 10 != g->arch / 10 || arch > g->arch)) return 0;
     return 1 + arch + own + (measured && !strcmp(device, g->name) ? 10000 : 0);
@@ -276,7 +276,7 @@ static int fits(const autotune_step* step, int steps, const char* device, const 
     return 1;
 }
 
-/* Each of these gives the file of the kernel that it finds for a plan, or -1. */
+/* Each of these finds a kernel for a plan and returns its file, or -1. */
 static int exact(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v, int automatic, const GPU* g) {
     const autotune_operation* o = plan->operation;
     const autotune_entry* found = NULL;
@@ -306,7 +306,7 @@ static int by_tree(autotune_pack* p, autotune_plan* plan, int operation, const i
         if (f->operation == operation && mode && f->has(v) && r > best) best = r, found = f;
     }
     const autotune_variant* chosen = NULL;
-    /* No cost is less than 0, as all are where nothing has one. */
+    /* No cost is less than 0; without costs all are 0. */
     for (const int* at = found ? found->leaf(v) : NULL; at && *at >= 0 && (!chosen || plan->made.cost > 0); at++) {
         const autotune_variant* variant = &found->variant[*at];
         autotune_made m = {0};
@@ -412,7 +412,7 @@ static int launch(const autotune_plan* plan, int step, void** pointers, void* st
     Attribute attributes[3] = {{0}};
     int count = 0, last = l->count;
     for (int i = 0; i < l->count; i++) taken[i] = &pointers[l->arguments[i]];
-    if (plan->sized) { /* a struct, and how many elements are written */
+    if (plan->sized) { /* the sizes as a struct, and the last of them, the number of elements, by itself */
         taken[last++] = (void*)plan->sizes;
         taken[last++] = (void*)&plan->sizes[plan->sized - 1];
     }
@@ -439,7 +439,7 @@ static int fill(const autotune_plan* plan, void** pointers, void* stream) {
     int captured = 0;
     pthread_mutex_lock(&turn);
     int failed = check("cuStreamIsCapturing", cuda.cuStreamIsCapturing(stream, &captured));
-    if (!failed && !captured) /* a graph can wait for nothing that is outside of it */
+    if (!failed && !captured) /* a captured graph cannot wait for an event outside of it */
         failed = check("cuStreamWaitEvent", cuda.cuStreamWaitEvent(stream, plan->module->done, 0));
     for (int i = 0; !failed && i < plan->operation->tensors; i++)
         if (plan->constant[i])

@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-/* What a problem's member is where the operator's default is meant; of one of floating point, -0.0. */
+/* The value of a problem's member that means the operator's default. A double has -0.0 instead. */
 #define AUTOTUNE_DEFAULT INT64_MIN
 
 typedef struct autotune_pack autotune_pack;
@@ -49,7 +49,7 @@ int autotune_plan_of(autotune_pack* pack, int operation, const int64_t* values, 
 int autotune_tuned(const autotune_plan* plan);
 /* The shape of a tensor, by its place among those that a launch takes. */
 autotune_shape autotune_shape_of(const autotune_plan* plan, int tensor);
-/* What a launch needs beside the tensors, aligned to 256 bytes. */
+/* Bytes of the workspace that a launch needs, aligned to 256 bytes. */
 size_t autotune_workspace_bytes(const autotune_plan* plan);
 /* Puts the kernel on a CUstream, which a cudaStream_t is. */
 int autotune_launch(const autotune_plan* plan, void* const* tensors, void* workspace, void* stream);
@@ -76,7 +76,7 @@ typedef struct {
     int steps, workspaces, scalars, sizes;
     autotune_step step[8];
     int64_t workspace[30]; /* bytes, and then the scalars' */
-    int32_t size[128];     /* that the file has at a place */
+    int32_t size[128];     /* the values written into the file */
 } autotune_made;
 typedef struct {
     int file;
@@ -87,11 +87,11 @@ typedef struct {
     int operation, math, automatic, arch, own, measured;
     const char* device;
     int (*has)(const int64_t* v);
-    const int* (*leaf)(const int64_t* v); /* of the variants those to try, then -1 */
+    const int* (*leaf)(const int64_t* v); /* the variants to try, then -1 */
     const autotune_variant* variant;
 } autotune_family;
 typedef struct {
-    int operation, math, at; /* of a value that it is made for, its place among values, or -1 */
+    int operation, math, at; /* at: the index of a value that it is compiled for, or -1 */
     int64_t value;
     int type, file, sizes;
     const char* entry;
@@ -102,7 +102,7 @@ typedef struct {
     int given, values, math, arch, type, tensors, output, modes; /* counts, and places among values */
     const char* const* mode;
     int (*evaluate)(int64_t* v, autotune_shape* t, char* why, size_t room);
-    const char* const* symbol; /* of each tensor: what tuned kernels have it in in constant memory, or NULL */
+    const char* const* symbol; /* for each tensor its variable in the constant memory of tuned kernels, or NULL */
 } autotune_operation;
 struct autotune_tables {
     int files, entries, families, generals;

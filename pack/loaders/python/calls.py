@@ -65,7 +65,7 @@ def compute(operator, *arguments):
             pointers.append(0)
             continue
         if t.dtype is not kind or t.get_device() != device:
-            return planned(operator, key, tensors)  # which refuses them
+            return planned(operator, key, tensors)  # it refuses these tensors
         t = dense(t, last)
         taken.append(t)
         pointers.append(t.data_ptr())
@@ -209,7 +209,7 @@ def graded(tensors):
 
 
 def eager(call, *arguments):
-    """Calls an operator. Why it fails is told by Python, where that is why the library does."""
+    """Calls an operator. If the library fails because of an error in Python, that is raised."""
     try:
         return call(*arguments)
     except RuntimeError as error:
@@ -217,13 +217,13 @@ def eager(call, *arguments):
 
 
 def cause(error):
-    """What went wrong in Python, where that is why the library fails."""
+    """The error in Python that made the library fail, or the library's own."""
     return native().cause(error) if native() else error
 
 
-changed = torch.autograd.graph.increment_version  # notes that a tensor was written over
+changed = torch.autograd.graph.increment_version  # tells autograd that a tensor was overwritten
 with contextlib.suppress(AttributeError, TypeError):
-    torch._C._increment_version((torch.empty(0),))  # what is behind it, which in a model's small calls is cheaper
+    torch._C._increment_version((torch.empty(0),))  # the function behind it, cheaper in small calls
 
     def changed(t):
         torch._C._increment_version((t,))

@@ -1,8 +1,8 @@
-"""How tensors as PyTorch has them become an operator's, whose number of dimensions is fixed, and its output PyTorch's again."""
+"""Folds PyTorch's tensors into the fixed number of dimensions that an operator has, and unfolds its output again."""
 import math
 
-# Of a tensor: all dimensions but the last are one; those that a call names are; the last ones are, whose sizes a call names. A number
-# says that those behind as many are one.
+# Which dimensions of a tensor are folded into one: ROWS, all but the last; ALONG, those that a call names; OVER, the last ones,
+# whose sizes a call names. A number n: all behind the first n.
 ROWS, ALONG, OVER = "rows", "along", "over"
 
 
@@ -20,17 +20,17 @@ class Folds:
         self.broadcast = [i for i in places[1:] if operator.read[i]["role"] == "input"]
 
     def __call__(self, settings, shapes):
-        """Of shapes in the operator's order: its settings, the shapes that its tensors have, and that of the answer, as resolved() takes it."""
+        """For shapes in the operator's order: the settings, the folded shapes, and the answer's shape as resolved() takes it."""
         given = [shapes[i] for i in self.places]
         return settings[:len(self.operator.components)], self.arranged(given, settings), self.answered(settings, given)
 
     def along(self, dim, keepdim):
-        """Of dimensions that are taken as one the first and the last, and whether they are kept."""
+        """The first and the last of the dimensions that are folded, and whether the output keeps them."""
         if self.over:
             return [-len(dim) if isinstance(dim, (tuple, list)) else -1, -1, 1]
         dims = sorted({0, -1} if dim is None else set(dim) if isinstance(dim, (tuple, list)) else {dim})
         follow = dim is None or dims and dims[-1] - dims[0] == len(dims) - 1
-        self.operator.need(follow, f"{self.dim}={dim} are no dimensions that follow each other")
+        self.operator.need(follow, f"{self.dim}={dim} are not neighbouring dimensions")
         return [0, -1, int(bool(keepdim))] if dim is None else [dims[0], dims[-1], int(bool(keepdim))]
 
     def dims(self, settings):

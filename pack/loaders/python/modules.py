@@ -14,12 +14,12 @@ KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool")
     "CrossEntropyLoss", "TripletMarginLoss",
 } | {form + axes for form in ("BatchNorm", "InstanceNorm") for axes in ("1d", "2d", "3d")}
 
-# Those that torch.compile has a library compute, whose calls it fuses with nothing. Of others it makes kernels of its own.
+# Classes for which torch.compile calls a library, and fuses nothing with the call. For others it generates kernels.
 LIBRARY = ("Conv", "Linear", "MaxPool", "AvgPool")
 
 COMPILED = "torch_compile"  # the baseline of a search that is PyTorch's compiler
 
-# What a module may ask for that no kernel computes.
+# Arguments of modules that no kernel supports.
 OTHER = {"padding_mode": "zeros", "return_indices": False}
 
 

@@ -48,7 +48,7 @@ def verified():
 
 @contextlib.contextmanager
 def sound():
-    """Says that the manifest is damaged, where what is read of it is not as it should be."""
+    """Turns errors of reading the manifest into one that says that it is damaged."""
     try:
         yield
     except (LookupError, TypeError, ValueError, SyntaxError, RecursionError) as error:
@@ -113,7 +113,7 @@ def last_strides(shape):
 
 
 def empty(like, shape, dtype, strides=None):
-    """A tensor that is not filled, on the GPU of another."""
+    """A tensor without values, on the GPU of another."""
     return like.new_empty_strided(shape, strides, dtype=dtype) if strides else like.new_empty(shape, dtype=dtype)
 
 
@@ -211,7 +211,7 @@ class Operator:
         return tuple(self.coded(name, values[name]) for name in self.components)
 
     def with_dimensions(self, values, shapes):
-        """Adds what a tensor's extent is by itself: dimensions, and parameters that are not given."""
+        """Adds dimensions, and parameters that are not given, where a tensor's extent is just that name."""
         values = dict(values)
         for t, shape in zip(self.read, shapes):
             if shape is None:
@@ -384,7 +384,7 @@ def by_tree(family, values, gpu):
             if kernel and (not best or kernel["cost"] < best["cost"]) and gpu.runs(kernel):
                 best = kernel
             if best and not best["cost"]:
-                break  # none is less, as where nothing has costs
+                break  # no cost is less; without costs all are 0
         return best
     except ArithmeticError:
         return None
@@ -510,7 +510,7 @@ class GPU:
             check(f"load {file}", libcuda().cuModuleLoadData(ctypes.byref(module), image))
         done = ctypes.c_void_p()
         check("cuEventCreate", libcuda().cuEventCreate(ctypes.byref(done), 2))
-        return module, done, image  # which is there as long as the module
+        return module, done, image  # kept as long as the module
 
     def constant(self, file, patch, name, wanted):
         """Where a variable in constant memory lies, which must have so many bytes."""
@@ -528,7 +528,7 @@ class GPU:
             check(f"find {name}", cuda.cuKernelGetFunction(ctypes.byref(function), kernel))
         else:
             check(f"find {name}", cuda.cuModuleGetFunction(ctypes.byref(function), library, name.encode()))
-        if shared:  # above 48 KB it must be allowed, and the kernel's own counts, too
+        if shared:  # more than 48 KB must be allowed; the kernel's static memory counts, too
             check(f"give {name} {shared} bytes", cuda.cuFuncSetAttribute(function, 8, shared))
         if hasattr(cuda, "cuFuncLoad"):  # now, and not within a captured stream
             check(f"load {name}", cuda.cuFuncLoad(function))
@@ -631,7 +631,7 @@ class Plan:
         check("cuCtxSetCurrent", cuda.cuCtxSetCurrent(self.gpu.context))
         with LOCK:
             check("cuStreamIsCapturing", cuda.cuStreamIsCapturing(stream, ctypes.byref(captured)))
-            if not captured.value:  # a graph can wait for nothing that is outside of it
+            if not captured.value:  # a captured graph cannot wait for an event outside of it
                 check("cuStreamWaitEvent", cuda.cuStreamWaitEvent(stream, self.done, 0))
             try:
                 for place, address, count in self.fills:
