@@ -15,11 +15,16 @@ import (
 
 // A variant that waited with the device while another was evaluated races against that one.
 func TestRacesAgainstTheOneAhead(t *testing.T) {
-	for name, want := range map[string]float64{"": 14, "max:time": 0} {
+	for name, races := range map[string]bool{"": true, "max:time": false} {
 		synctest.Test(t, func(t *testing.T) {
+			var want float64 // which of two is compiled first is left to chance
 			device := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
 				time.Sleep(time.Second)
-				return bowl(c)
+				o, err := bowl(c)
+				if races && want == 0 {
+					want = o.Time.Median
+				}
+				return o, err
 			}}
 			p := toyProblem(t)
 			objective, err := tuner.ParseObjective(p.Operator, name)
