@@ -130,7 +130,7 @@ function search(article, data) {
 			const named = (i) => { const list = heads.get(i) || [], most = narrow() ? 1 : 3; return list.slice(0, most).join(", ") + (list.length > most ? " and " + (list.length - most) + " more" : ""); };
 			const tag = (color) => ({show: true, position: "right", color, fontSize: 11, formatter: (p) => p.data.name});
 			return Object.assign(base(c), {
-				grid: {left: 20, right: narrow() ? 24 : 150, top: 24, bottom: 24, containLabel: true},
+				grid: {left: 32, right: narrow() ? 24 : 150, top: 24, bottom: 24, containLabel: true},
 				xAxis: axis(c, {type: "log", min: from, max: to, name: "operations a byte", axisLabel: {color: c.faint, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: (v) => significant(v, 2)}}),
 				yAxis: axis(c, {type: "log", min: low / 2.5, max: high * 2.5, name: large ? "TFLOP/s" : "GFLOP/s", nameGap: 46, axisLabel: {color: c.faint, showMinLabel: false, showMaxLabel: false, formatter: (v) => significant(large ? v / 1e3 : v, 2)}}),
 				series: [
