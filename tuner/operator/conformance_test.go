@@ -648,7 +648,7 @@ func withChoicesFirst(checks []check) (order []int) {
 	return append(order, rest...)
 }
 
-// smaller are the limits of GPUs without warpgroup products, in turn.
+// smaller are the limits of GPUs without warpgroup products, in turn: one of few multiprocessors, one of many.
 func smaller(limits operator.Limits, n int) operator.Limits {
 	limits.Arch, limits.Target, limits.SMs, limits.MaxSharedPerBlock = 80, "sm_80", 6, 163<<10
 	if n%2 == 1 {

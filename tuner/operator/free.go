@@ -253,6 +253,9 @@ func (k *Kernel) names() func(macro string) bool {
 
 // sizeLimits are the constraints that every free value is an int of C++.
 func (u use) sizeLimits() []Formula {
+	if len(u.Free) == 0 {
+		return nil
+	}
 	return lists.Of(sorted(u.sizes(u.folder(nil, nil))), func(name string) Formula {
 		return constant(fmt.Sprintf("%d <= %s <= %d", math.MinInt32, name, math.MaxInt32))
 	})
