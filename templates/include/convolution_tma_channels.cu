@@ -32,9 +32,9 @@ constexpr int kTaps = kKernelVolume, kIn = C_GROUP * FOLD, kOut = C_OUT_GROUP * 
 constexpr int kChunks = (kIn + kAtomDepth - 1) / kAtomDepth;
 constexpr bool kRounded = ROWS_EXACT || PIXELS_MADE;  // by threads, what is made
 constexpr int kBox = RUN * DOWN * IMAGES, kBoxes = TILE_M / kBox;
-static_assert(kBox % 8 == 0 && TILE_M % kBox == 0 && kBoxes <= 32, "boxes begin at multiples of 1024 bytes, a lane each");
+static_assert(kBox % 8 == 0 && TILE_M % kBox == 0 && kBoxes <= 32, "boxes begin at multiples of eight lines, a lane each");
 constexpr int kShare = TILE_N / CLUSTER;  // columns of a tile that a block of a cluster loads for all
-static_assert(kShare % 8 == 0, "a block's columns begin at multiples of 1024 bytes");
+static_assert(kShare % 8 == 0, "a block's columns begin at multiples of eight lines");
 static_assert(kTaps * kChunks % kAtoms == 0, "stages have as many taps' channels each");
 
 // Box is where a box begins; the image N, or one behind it, is behind the last.
@@ -82,9 +82,11 @@ struct Work : BoxWork {
     __device__ __forceinline__ static int groups() { return GROUPS / FOLD; }
 };
 
-// BoxProducer is a warp, whose lanes share the copies of a stage.
+// BoxProducer is a warp, whose lanes share the copies of a stage. Where all tiles have the same weights, and a place of
+// the pipeline always has those of the same k, they are brought once.
 struct BoxProducer {
     typedef BoxProducts Products;
+    static constexpr bool kKeepsWeights = TILES_N == 1 && GROUPS == FOLD && CLUSTER == 1 && SPLITS == 1 && SHARING == 0 && STAGES % Work::kStages == 0;
 
     template <class Of>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const MappedOperands& operands) {
@@ -92,13 +94,15 @@ struct BoxProducer {
         use_tensor_map(operands.rows);
         use_tensor_map(operands.columns);
         Turn turn;
+        int brought = 0;
         for (TakenTiles<Of> taken; taken.more(); taken.next()) {
             const Tile tile = Tiles<Of>::at(taken.index);
             const Box box(tile.m * kBoxes + lane);
             for (int s = taken.stages.first; s < taken.stages.end; ++s, turn.next()) {
+                const bool kept = kKeepsWeights && brought++ >= STAGES;
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 Mbarrier* const full = pipeline.full(turn.slot);
-                if (lane == 0) mbarrier_expect(full, WHOLE_STAGE_BYTES);
+                if (lane == 0) mbarrier_expect(full, kept ? kStageABytes : WHOLE_STAGE_BYTES);
                 __syncwarp();
                 char* const stage = pipeline.stage(turn.slot);
 #pragma unroll
@@ -106,14 +110,14 @@ struct BoxProducer {
                     const int at = s * kAtoms + atom, channel = at % kChunks * kAtomDepth;
                     const Place tap(at / kChunks, KERNEL_H, KERNEL_W);
                     if (lane < kBoxes)
-                        tensor_load(stage + (atom * TILE_M + lane * kBox) * 128, operands.rows,
+                        tensor_load(stage + (atom * TILE_M + lane * kBox) * kLineBytes, operands.rows,
                                     {tile.group * kIn + channel, box.w * STRIDE_W + tap.w * DILATION_W - PADDING_W,
                                      box.h * STRIDE_H + tap.h * DILATION_H - PADDING_H, box.d * STRIDE_D + tap.d * DILATION_D - PADDING_D, box.n},
                                     full);
-                    if (lane == 0) {
+                    if (lane == 0 && !kept) {
                         const int first = rank_in_cluster() * kShare;
                         const int weights[3] = {channel, at / kChunks, tile.group * kOut + tile.n * TILE_N + first};
-                        char* const to = stage + kStageABytes + (atom * TILE_N + first) * 128;
+                        char* const to = stage + kStageABytes + (atom * TILE_N + first) * kLineBytes;
                         if constexpr (CLUSTER > 1)
                             tensor_load_multicast(to, operands.columns, weights, full);
                         else

@@ -15,10 +15,13 @@
 #ifndef STREAMING
 #define STREAMING 0
 #endif
+#ifndef LINE
+#define LINE 128
+#endif
 
 constexpr int kStageDepth = DEPTH * kStepDepth;  // elements of k
-constexpr int kAtomDepth = 64, kAtoms = kStageDepth / kAtomDepth;  // elements of k in 128 bytes
-static_assert(kPartCount == 1 && PLANES == DEPTH && kStageDepth % kAtomDepth == 0, "whole boxes of 64 elements of k");
+constexpr int kLineBytes = LINE, kAtomDepth = LINE / 2, kAtoms = kStageDepth / kAtomDepth;  // elements of k in a line
+static_assert(kPartCount == 1 && PLANES == DEPTH && kStageDepth % kAtomDepth == 0, "whole lines of k");
 static_assert(WHOLE_STAGE_BYTES % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
 // tensor_load_streaming is tensor_load of what is read within a short time and never again, to all blocks that Share
@@ -50,8 +53,9 @@ __device__ __forceinline__ void tensor_load_streaming(void* shared, const Tensor
 // stage, and where a product finds them.
 template <bool AlongK, int Count, int Share = 1, bool Streaming = false>  // blocks that have them in common load a part each
 struct Lines {
-    static constexpr int kBoxes = AlongK ? kStageDepth / kAtomDepth : Count / 64;
-    static constexpr int kBoxBytes = 128 * (AlongK ? Count : kStageDepth);
+    static constexpr int kBoxes = AlongK ? kAtoms : Count / 64, kSteps = kAtomDepth / kStepDepth;
+    static constexpr int kBoxBytes = AlongK ? kLineBytes * Count : 128 * kStageDepth;
+    typedef SwizzledLines<AlongK, kLineBytes> Located;
 
     __device__ __forceinline__ static TensorBox<3, Element> box(const Element* first, int lines, int k, int batch) {
         const unsigned along = static_cast<unsigned>(k), across = static_cast<unsigned>(lines);
@@ -77,8 +81,8 @@ struct Lines {
         }
     }
     // at is a step of the lines from `first` on, a multiple of 64.
-    __device__ __forceinline__ static SwizzledLines<AlongK> at(const char* stage, int first, int step) {
-        if constexpr (AlongK) return {stage + step / 4 * kBoxBytes + first * 128, step % 4, 0};
+    __device__ __forceinline__ static Located at(const char* stage, int first, int step) {
+        if constexpr (AlongK) return {stage + step / kSteps * kBoxBytes + first * kLineBytes, step % kSteps, 0};
         return {stage + first / 64 * kBoxBytes, step, kBoxBytes};
     }
 };

@@ -2,11 +2,12 @@
 // It is swizzled in 128 bytes there, as the copy engine puts it with a tensor map.
 #pragma once
 
-// swizzled_descriptor packs the address of an operand, so many bytes behind `first`: 1024 bytes
-// from eight of its 128 bytes to the next eight. apart counts the bytes from 128 of lines that
+// swizzled_descriptor packs the address of an operand, so many bytes behind `first`: of lines of 128 or 64 bytes,
+// eight of which follow each other. apart counts the bytes from 128 of lines that
 // lie side by side to the next; for lines along k it is 16, and means nothing.
+template <int Line = 128>
 __device__ __forceinline__ unsigned long long swizzled_descriptor(const char* first, int behind, unsigned apart) {
     const unsigned start = static_cast<unsigned>(__cvta_generic_to_shared(first)) + behind;
     return static_cast<unsigned long long>((start & 0x3ffff) >> 4) | static_cast<unsigned long long>((apart & 0x3ffff) >> 4) << 16 |
-           static_cast<unsigned long long>(1024 >> 4) << 32 | 1ull << 62;
+           static_cast<unsigned long long>(8 * Line >> 4) << 32 | (Line == 128 ? 1ull : 2ull) << 62;
 }

@@ -17,7 +17,7 @@
 #ifndef ROWS_EXACT
 #define ROWS_EXACT 0
 #endif
-constexpr int kAtomDepth = 32;  // elements of k in 128 bytes
+constexpr int kLineBytes = 128, kAtomDepth = 32;  // elements of k in a line
 constexpr int kAtoms = DEPTH * kStepDepth / kAtomDepth;
 constexpr int kEighths = DEPTH * kStepDepth / 8;         // products of a stage
 constexpr int kRowsBoxBytes = kEighths * 8 * 128;        // of rows side by side

@@ -78,7 +78,10 @@ __device__ __forceinline__ void make_tensor_map(TensorMap* map, TensorMap* scrat
         set_tensor_axes<0>(at, of);
         TENSOR_MAP_SET("elemtype", "b32", "%1;" ::"r"(at), "n"(Form != BoxForm::swizzled ? 7 : sizeof(T) == 4 ? 11 : 1));  // float, TF32, or 16 bits
         TENSOR_MAP_SET("interleave_layout", "b32", "0;" ::"r"(at));  // none
-        TENSOR_MAP_SET("swizzle_mode", "b32", "%1;" ::"r"(at), "n"(plain ? 0 : 3));  // none, or 128 bytes
+        const unsigned line = plain ? 0 : of.box[0] * sizeof(T);  // which is constant
+        if (line == 0) TENSOR_MAP_SET("swizzle_mode", "b32", "0;" ::"r"(at));
+        if (line == 64) TENSOR_MAP_SET("swizzle_mode", "b32", "2;" ::"r"(at));
+        if (line == 128) TENSOR_MAP_SET("swizzle_mode", "b32", "3;" ::"r"(at));
         TENSOR_MAP_SET("fill_mode", "b32", "0;" ::"r"(at));          // zeros
     }
     __syncwarp();

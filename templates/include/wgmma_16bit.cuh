@@ -2,7 +2,7 @@
 // copy engine puts them with a tensor map (tensor_map.cuh), swizzled. A product takes 16 elements
 // of k of 64 rows and of up to 256 columns: lines. Those of either operand may lie
 //
-//   along k   128 bytes are 64 elements of k of a line; the lines follow each other
+//   along k   128 bytes are 64 elements of k of a line; the lines follow each other. Lines may have 64 bytes, too
 //   across    128 bytes are an element of k of 64 lines; the elements of k follow each other,
 //             and the next 64 lines are somewhere behind
 //
@@ -12,20 +12,20 @@
 #include "swizzled_descriptor.cuh"
 #include "wgmma_shared.cuh"
 
-// SwizzledLines locates 16 elements of k of an operand.
-template <bool AlongK>
+// SwizzledLines locates 16 elements of k of an operand, whose lines have so many bytes.
+template <bool AlongK, int Line = 128>
 struct SwizzledLines {
-    const char* first;  // the first line's 128 bytes, of the first of some 16 elements of k; a multiple of 1024 bytes
-    int sixteen;        // which of them: of the four times 16 in 128 bytes, or of those that follow each other
+    const char* first;  // the first line's bytes, of the first of some 16 elements of k; a multiple of eight lines
+    int sixteen;        // which of them: of those in a line, or of those that follow each other
     int apart;          // across: bytes from 64 lines to the next
     __device__ __forceinline__ SwizzledLines(const char* first, int sixteen, int apart) : first(first), sixteen(sixteen), apart(apart) {}
 };
 
 #ifndef AUTOTUNE_EMULATOR
 
-template <bool AlongK>
-__device__ __forceinline__ unsigned long long swizzled_descriptor(const SwizzledLines<AlongK>& of) {
-    return swizzled_descriptor(of.first, of.sixteen * (AlongK ? 32 : 2048), AlongK ? 16 : of.apart);
+template <bool AlongK, int Line>
+__device__ __forceinline__ unsigned long long swizzled_descriptor(const SwizzledLines<AlongK, Line>& of) {
+    return swizzled_descriptor<Line>(of.first, of.sixteen * (AlongK ? 32 : 2048), AlongK ? 16 : of.apart);
 }
 
 // start starts a product, by descriptors, and first one that replaces the sums. AcrossA, AcrossB: the
@@ -86,8 +86,8 @@ WGMMA_16BIT_TYPES(224, 112, WGMMA_NAMES_112, "%112", "%113", "%114", "%115", "%1
 WGMMA_16BIT_TYPES(256, 128, WGMMA_NAMES_128, "%128", "%129", "%130", "%131", "%132", "%133")
 
 // wgmma_16bit starts a product of bf16, or of fp16.
-template <bool OfBf16, int Columns, bool RowsAlongK, bool ColumnsAlongK>
-__device__ __forceinline__ void wgmma_16bit(float (&d)[Columns / 2], const SwizzledLines<RowsAlongK>& a, const SwizzledLines<ColumnsAlongK>& b) {
+template <bool OfBf16, int Columns, bool RowsAlongK, bool ColumnsAlongK, int Line>
+__device__ __forceinline__ void wgmma_16bit(float (&d)[Columns / 2], const SwizzledLines<RowsAlongK, Line>& a, const SwizzledLines<ColumnsAlongK, Line>& b) {
     Wgmma16Bit<OfBf16, Columns>::template start<!RowsAlongK, !ColumnsAlongK>(d, swizzled_descriptor(a), swizzled_descriptor(b));
 }
 

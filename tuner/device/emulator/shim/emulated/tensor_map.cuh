@@ -16,7 +16,8 @@ template <int Rank, class T, BoxForm Form>
 inline void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank, T, Form>& of) {
     constexpr bool plain = Form == BoxForm::plain;
     assert(reinterpret_cast<size_t>(of.first) % 16 == 0 && "a tensor begins at a multiple of 16 bytes");
-    assert((plain || of.box[0] * sizeof(T) == 128) && of.apart[0] == 1 && "a swizzled box's rows are 128 bytes of elements side by side");
+    const size_t line = of.box[0] * sizeof(T);
+    assert((plain || line == 128 || line == 64) && of.apart[0] == 1 && "a swizzled box's rows are 128 or 64 bytes of elements side by side");
     assert(of.step(0) == 1 && "the copy engine takes elements side by side along the first axis");
     assert(of.box[0] * sizeof(T) % 16 == 0 && of.box[0] <= 256 && "a plain box's rows are a multiple of 16 bytes, 256 floats at most");
     for (int axis = 1; axis < Rank; ++axis) {
@@ -58,8 +59,8 @@ inline void tensor_load(void* shared, const TensorMap* map, const int (&at)[Rank
     EmulatedTensorMap of;
     __builtin_memcpy(&of, map->words, sizeof of);
     assert(of.rank == Rank && "a box begins at a place of the tensor's rank");
-    assert(reinterpret_cast<size_t>(shared) % (of.plain ? 128 : 1024) == 0 &&
-           "a swizzled box begins at a multiple of 1024 bytes, a plain one of 128");
+    assert(reinterpret_cast<size_t>(shared) % (of.plain ? 128 : 8 * of.box[0] * of.bytes) == 0 &&
+           "a swizzled box begins at a multiple of eight rows, a plain one of 128 bytes");
     assert(at[0] * of.bytes % 16 == 0 && "a box begins at a multiple of 16 bytes of a row");
     const int pieces = of.box[0] * of.bytes / 16;  // of a row
     int rows = 1;
@@ -80,7 +81,7 @@ inline void tensor_load(void* shared, const TensorMap* map, const int (&at)[Rank
                 if (inside && column >= 0 && column < of.extents[0])
                     emulated_tensor_element(value + i * of.bytes, static_cast<const char*>(of.first) + (first + piece * in_piece + i) * of.bytes, of);
             }
-            char* const to = static_cast<char*>(shared) + (row * pieces + (of.plain ? piece : piece ^ row % 8)) * 16;
+            char* const to = static_cast<char*>(shared) + (row * pieces + (of.plain ? piece : piece ^ row * pieces / 8 % pieces)) * 16;
             __builtin_memset(to, 0xff, 16);
             autotune_bulk_issue(to, value, barrier);
         }

@@ -2,18 +2,19 @@
 #pragma once
 
 // emulated_element is one of 16 bits, of a line and one of the product's 16 elements of k.
-template <bool AlongK>
-inline unsigned emulated_element(const SwizzledLines<AlongK>& of, int line, int k) {
-    const int row = AlongK ? line : of.sixteen * 16 + k;      // of 128 bytes
+template <bool AlongK, int Line>
+inline unsigned emulated_element(const SwizzledLines<AlongK, Line>& of, int line, int k) {
+    const int row = AlongK ? line : of.sixteen * 16 + k;      // of a line's bytes
     const int at = AlongK ? of.sixteen * 16 + k : line % 64;  // in the row
     const char* const rows = of.first + (AlongK ? 0 : line / 64 * of.apart);
-    return *reinterpret_cast<const unsigned short*>(rows + row * 128 + (at / 8 ^ row % 8) * 16 + at % 8 * 2);
+    return *reinterpret_cast<const unsigned short*>(rows + row * Line + (at / 8 ^ row * Line / 128 % (Line / 16)) * 16 + at % 8 * 2);
 }
 
-template <bool AlongK>
-inline unsigned emulated_word(const SwizzledLines<AlongK>& of, int line, int half, int at) {
-    assert(reinterpret_cast<size_t>(of.first) % 1024 == 0 && "swizzled lines begin at a multiple of 1024 bytes");
-    assert(!AlongK || of.sixteen < 4);
+template <bool AlongK, int Line>
+inline unsigned emulated_word(const SwizzledLines<AlongK, Line>& of, int line, int half, int at) {
+    static_assert(AlongK || Line == 128, "lines across have 128 bytes");
+    assert(reinterpret_cast<size_t>(of.first) % (8 * Line) == 0 && "swizzled lines begin at a multiple of eight of them");
+    assert(!AlongK || of.sixteen < Line / 32);
     const int k = half * 8 + at * 2;
     return emulated_element(of, line, k) | emulated_element(of, line, k + 1) << 16;
 }
@@ -23,9 +24,9 @@ inline void emulated_16bit_start(const Lane& lane) {
     emulated_wgmma_start<Columns, 16, OfBf16 ? emulated_bf16 : emulated_fp16>(lane);
 }
 
-template <bool OfBf16, int Columns, bool RowsAlongK, bool ColumnsAlongK>
-inline void wgmma_16bit(float (&d)[Columns / 2], const SwizzledLines<RowsAlongK>& a, const SwizzledLines<ColumnsAlongK>& b) {
-    typedef EmulatedSharedWgmma<SwizzledLines<RowsAlongK>, SwizzledLines<ColumnsAlongK>> Lane;
+template <bool OfBf16, int Columns, bool RowsAlongK, bool ColumnsAlongK, int Line>
+inline void wgmma_16bit(float (&d)[Columns / 2], const SwizzledLines<RowsAlongK, Line>& a, const SwizzledLines<ColumnsAlongK, Line>& b) {
+    typedef EmulatedSharedWgmma<SwizzledLines<RowsAlongK, Line>, SwizzledLines<ColumnsAlongK, Line>> Lane;
     emulated_16bit_start<OfBf16, Columns>(Lane{d, a, b, true});
 }
 
