@@ -185,11 +185,11 @@ struct BoxedProducts {
     static constexpr int kRunFloats = kPatches ? AxisH::stride * kRowFloats : BOX_PLACE / 4;  // from a run to the next
 
     template <class Work>
-    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int index, int block, int column) {
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns, int index, int block, int column) {
         const int early = AxisW::early(TAPS_ACROSS == AxisW::taps ? 0 : index % AxisW::taps);
         const int row = warp_row<BoxedProducts>(block, 0) + threadIdx.x % 32 / 4;
         const Steps steps(reinterpret_cast<const float*>(stage) + row / RUN * kRunFloats + row % RUN * AxisW::stride + early);
-        const char* const columns = stage + kStageABytes + column * 16;
+        columns += column * 16;
 #pragma unroll
         for (int first = 0; first < kEighths; first += kTogether) {
             unsigned a[kTogether][ROW_BLOCKS][4];

@@ -82,11 +82,11 @@ struct Work : BoxWork {
     __device__ __forceinline__ static int groups() { return GROUPS / FOLD; }
 };
 
-// BoxProducer is a warp, whose lanes share the copies of a stage. Where all tiles have the same weights, and a place of
-// the pipeline always has those of the same k, they are brought once.
+// BoxProducer is a warp, whose lanes share the copies of a stage. Weights that are kept come with the first tile that
+// has their stage.
 struct BoxProducer {
     typedef BoxProducts Products;
-    static constexpr bool kKeepsWeights = TILES_N == 1 && GROUPS == FOLD && CLUSTER == 1 && SPLITS == 1 && SHARING == 0 && STAGES % Work::kStages == 0;
+    static_assert(!KEPT || (TILES_N == 1 && GROUPS == FOLD && CLUSTER == 1 && SPLITS == 1 && IN_TILE == Work::kStages && IN_TILE <= 64), "all tiles have the same weights");
 
     template <class Of>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const MappedOperands& operands) {
@@ -94,17 +94,19 @@ struct BoxProducer {
         use_tensor_map(operands.rows);
         use_tensor_map(operands.columns);
         Turn turn;
-        int brought = 0;
+        unsigned long long brought = 0;  // stages whose weights stay
         for (TakenTiles<Of> taken; taken.more(); taken.next()) {
             const Tile tile = Tiles<Of>::at(taken.index);
             const Box box(tile.m * kBoxes + lane);
             for (int s = taken.stages.first; s < taken.stages.end; ++s, turn.next()) {
-                const bool kept = kKeepsWeights && brought++ >= STAGES;
+                const bool kept = KEPT && brought >> s % 64 & 1;
+                if (KEPT) brought |= 1ull << s % 64;
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
-                Mbarrier* const full = pipeline.full(turn.slot);
-                if (lane == 0) mbarrier_expect(full, kept ? kStageABytes : WHOLE_STAGE_BYTES);
+                Mbarrier *const full = pipeline.full(turn.slot), *const there = KEPT ? pipeline.kept(s) : full;
+                if (lane == 0) mbarrier_expect(full, PLACE_BYTES);
+                if (KEPT && !kept && lane == 0) mbarrier_expect(there, STAGE_B_BYTES);
                 __syncwarp();
-                char* const stage = pipeline.stage(turn.slot);
+                char *const stage = pipeline.stage(turn.slot), *const columns = pipeline.columns(turn.slot, s);
 #pragma unroll
                 for (int atom = 0; atom < kAtoms; ++atom) {
                     const int at = s * kAtoms + atom, channel = at % kChunks * kAtomDepth;
@@ -117,11 +119,11 @@ struct BoxProducer {
                     if (lane == 0 && !kept) {
                         const int first = rank_in_cluster() * kShare;
                         const int weights[3] = {channel, at / kChunks, tile.group * kOut + tile.n * TILE_N + first};
-                        char* const to = stage + kStageABytes + (atom * TILE_N + first) * kLineBytes;
+                        char* const to = columns + (atom * TILE_N + first) * kLineBytes;
                         if constexpr (CLUSTER > 1)
-                            tensor_load_multicast(to, operands.columns, weights, full);
+                            tensor_load_multicast(to, operands.columns, weights, there);
                         else
-                            tensor_load(to, operands.columns, weights, full);
+                            tensor_load(to, operands.columns, weights, there);
                     }
                 }
             }

@@ -23,6 +23,8 @@
 //                against room for stages
 //   STAGES       of the pipeline: what is asked for ahead
 //   SPLITS       blocks that share a tile's k (split_k.cuh), where tiles are few
+//   KEPT         whether B of all stages of a tile stays in shared memory, where all tiles have the same;
+//                IN_TILE is how many they are; defined where the producer can do that
 //   SHARING      whether the last tiles are shared along k, so that all blocks end at a time
 //                (shared_tiles.cuh); defined where the producer can do that
 //   CLUSTER      blocks whose tiles lie below each other, and which load their columns together
@@ -48,6 +50,10 @@
 #include "slab_operands.cuh"
 #include "wgmma_shared.cuh"
 
+#ifndef KEPT
+#define KEPT 0
+#endif
+
 enum Arrangement { alone, stacked, beside, pingpong };
 
 constexpr int kConsumers = ARRANGEMENT == alone ? 1 : 2;
@@ -71,7 +77,8 @@ static_assert(TILE_M == 64 * ROW_BLOCKS * (ARRANGEMENT == stacked ? 2 : 1) &&
                   TILE_N == COLUMNS * (ARRANGEMENT == beside ? 2 : 1) && THREADS == kProducerThread + kProducers,
               "op.yaml and the kernel differ");
 
-// ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes.
+// ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes. B that is kept lies behind
+// them, of all stages of a tile.
 
 constexpr int kRowSlabBytes = kBlockRows * 16 + kPad, kStepBytes = kSlabs * kRowSlabBytes;  // of a block of A
 // Sums that leave as whole rows do so without buffers.
@@ -88,24 +95,39 @@ constexpr int kStageABytes = STAGE_A_BYTES;
 #else
 constexpr int kStageABytes = kBlocks * DEPTH * kStepBytes;
 #endif
-#define WHOLE_STAGE_BYTES (kStageABytes + PLANES * COLUMN_PLANE_BYTES)
+#define STAGE_B_BYTES (PLANES * COLUMN_PLANE_BYTES)
+#define WHOLE_STAGE_BYTES (kStageABytes + STAGE_B_BYTES)
+#if KEPT
+#define PLACE_BYTES kStageABytes
+#define KEPT_BYTES (IN_TILE * STAGE_B_BYTES)
+#define BARRIERS (2 * STAGES + IN_TILE)
+#else
+#define PLACE_BYTES WHOLE_STAGE_BYTES
+#define KEPT_BYTES 0
+#define BARRIERS (2 * STAGES)
+#endif
 static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
 
 #if PLANES > 1  // else the bytes may be known at run time alone. They are named in parts, so that no kernel has them then:
 #define ALLOCATED(NAME) NAME##_BYTES  // a kernel's sizes are fast to read where they are few
-static_assert(STAGES * WHOLE_STAGE_BYTES + kBuffersBytes + 16 * STAGES == ALLOCATED(SHARED), "op.yaml allocates what the kernel uses");
+static_assert(STAGES * PLACE_BYTES + KEPT_BYTES + kBuffersBytes + 8 * BARRIERS == ALLOCATED(SHARED), "op.yaml allocates what the kernel uses");
 #endif
 
 struct Pipeline {
     char* memory;
-    __device__ __forceinline__ char* stage(int slot) const { return memory + slot * WHOLE_STAGE_BYTES; }
+    __device__ __forceinline__ char* stage(int slot) const { return memory + slot * PLACE_BYTES; }
+    // columns is where B of a tile's stage lies.
+    __device__ __forceinline__ char* columns(int slot, int index) const {
+        return KEPT ? stage(STAGES) + index * STAGE_B_BYTES : stage(slot) + kStageABytes;
+    }
     __device__ __forceinline__ float* buffer(int warp) const {
-        return reinterpret_cast<float*>(stage(STAGES) + warp * kBufferBytes);
+        return reinterpret_cast<float*>(stage(STAGES) + KEPT_BYTES + warp * kBufferBytes);
     }
     __device__ __forceinline__ Mbarrier* full(int slot) const {
-        return reinterpret_cast<Mbarrier*>(stage(STAGES) + kBuffersBytes) + slot;
+        return reinterpret_cast<Mbarrier*>(stage(STAGES) + KEPT_BYTES + kBuffersBytes) + slot;
     }
     __device__ __forceinline__ Mbarrier* empty(int slot) const { return full(STAGES) + slot; }
+    __device__ __forceinline__ Mbarrier* kept(int index) const { return empty(STAGES) + index; }  // is B of a stage there?
 
     // initialise is one thread's; the others wait for it at a barrier. A warp each
     // releases a stage: four of the one consumer in ping-pong, else of all.
@@ -114,6 +136,7 @@ struct Pipeline {
             mbarrier_init(full(slot), kFilling);
             mbarrier_init(empty(slot), CLUSTER * (ARRANGEMENT == pingpong ? 4 : 4 * kConsumers));
         }
+        for (int i = 2 * STAGES; i < BARRIERS; ++i) mbarrier_init(full(i), 1);
         publish_to_async_proxy();
     }
     // release is called by all lanes of a warp that has read a stage.
@@ -144,14 +167,14 @@ struct Turn {
 // ---- The consumers.
 
 // SlabProducts are those of slabs (slab_operands.cuh). start starts those of the stage that is
-// the index-th of a tile: the consumer's rows begin at a block, its columns at one of the tile's.
+// the index-th of a tile, of A and B: the consumer's rows begin at a block, its columns at one of the tile's.
 struct SlabProducts {
     static constexpr bool kFromRegisters = false;  // rows
 
     template <class Work>
-    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int /*index*/, int block, int column) {
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns, int /*index*/, int block, int column) {
         const char* const a = stage + block * DEPTH * kStepBytes;
-        const char* const b = stage + kStageABytes + column * 16;
+        const char* const b = columns + column * 16;
         wgmma_fence();
 #pragma unroll
         for (int phase = 0; phase < kPhases; ++phase) {
@@ -208,7 +231,8 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const 
     }
     for (int s = stages.first; s < stages.end; ++s, turn.next()) {
         mbarrier_wait(pipeline.full(turn.slot), turn.parity);
-        Products::template start<Work>(sums, pipeline.stage(turn.slot), s, block, column);
+        if (KEPT) mbarrier_wait(pipeline.kept(s), 0);
+        Products::template start<Work>(sums, pipeline.stage(turn.slot), pipeline.columns(turn.slot, s), s, block, column);
         wgmma_commit();
         wgmma_wait_groups<1>();  // the stage before has been read
         if (s > stages.first) pipeline.release(last);

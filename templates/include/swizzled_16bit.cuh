@@ -98,14 +98,14 @@ struct MappedProducts {
     static constexpr bool kFromRegisters = false;
 
     template <class Work>
-    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int /*index*/, int block, int column) {
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns, int /*index*/, int block, int column) {
         wgmma_fence();
 #pragma unroll
         for (int step = 0; step < DEPTH; ++step)
 #pragma unroll
             for (int r = 0; r < ROW_BLOCKS; ++r)
                 wgmma_16bit<kAreBf16, COLUMNS>(sums[r], Lines<Work::kRowsAlongK, TILE_M>::at(stage, (block + r) * kBlockRows, step),
-                                               Lines<Work::kColumnsAlongK, TILE_N>::at(stage + kStageABytes, column, step));
+                                               Lines<Work::kColumnsAlongK, TILE_N>::at(columns, column, step));
     }
 };
 

@@ -54,17 +54,17 @@ struct SwizzledProducts {
     static constexpr bool kFromRegisters = !ROWS_ALONG_K || ROWS_EXACT;
 
     template <class Work>
-    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int /*index*/, int block, int column) {
-        const char* const b = stage + kStageABytes + column * 128;
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns, int /*index*/, int block, int column) {
+        const char* const b = columns + column * 128;
 #if ROWS_ALONG_K && !ROWS_EXACT
         const char* const a = stage + block * kBlockRows * 128;
         wgmma_fence();
 #pragma unroll
         for (int e = 0; e < kEighths; ++e) {
-            const SwizzledRows columns(b + e / 4 * TILE_N * 128, e % 4);
+            const SwizzledRows right(b + e / 4 * TILE_N * 128, e % 4);
 #pragma unroll
             for (int r = 0; r < ROW_BLOCKS; ++r)
-                wgmma_swizzled<COLUMNS>(sums[r], SwizzledRows(a + e / 4 * TILE_M * 128 + r * kBlockRows * 128, e % 4), columns);
+                wgmma_swizzled<COLUMNS>(sums[r], SwizzledRows(a + e / 4 * TILE_M * 128 + r * kBlockRows * 128, e % 4), right);
         }
 #else
         // Registers must be left alone while products read them: one half of the stage is
@@ -86,9 +86,9 @@ struct SwizzledProducts {
 #pragma unroll
             for (int e = 0; e < eighths; ++e) {
                 const int eighth = half * eighths + e;
-                const SwizzledRows columns(b + eighth / 4 * TILE_N * 128, eighth % 4);
+                const SwizzledRows right(b + eighth / 4 * TILE_N * 128, eighth % 4);
 #pragma unroll
-                for (int r = 0; r < ROW_BLOCKS; ++r) wgmma_swizzled<COLUMNS>(sums[r], a[e][r], columns);
+                for (int r = 0; r < ROW_BLOCKS; ++r) wgmma_swizzled<COLUMNS>(sums[r], a[e][r], right);
             }
             if (half == 0) {
                 wgmma_commit();
