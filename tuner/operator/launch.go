@@ -22,6 +22,8 @@ type Launch struct {
 	Cooperative bool     `json:"cooperative,omitempty"` // all blocks run at once, and may wait for each other
 	Dependent   bool     `json:"dependent,omitempty"`   // begins before those before it have ended, and waits for them itself
 	Arguments   []string `json:"arguments,omitempty"`   // those that the kernel takes, in its order; nil: all
+
+	Maps []TensorMap `json:"maps,omitempty"` // which of the arguments are not passed as addresses
 }
 
 // Launches are launches that follow each other, each when all before it have ended, unless it is
