@@ -71,6 +71,9 @@ type LaunchSpec struct {
 	Dependent   Formula      `json:"dependent,omitzero"`
 	Arguments   []string     `json:"arguments,omitempty"` // nil: all
 
+	// Of Formulas alone: which arguments are passed as tensor maps. A template's own launch names maps among its arguments.
+	Maps []MapFormulas `json:"-"`
+
 	at tree.Position
 }
 

@@ -10,6 +10,12 @@ type TensorMap struct {
 	Words [7]int64 `json:"words"`
 }
 
+// MapFormulas are a TensorMap whose words depend on free dimensions.
+type MapFormulas struct {
+	At    int
+	Words [7]Formula
+}
+
 // MapAt gives the map that an argument is passed as, by its index among those passed. It is nil if the address is.
 func (l Launch) MapAt(i int) *TensorMap {
 	at := slices.IndexFunc(l.Maps, func(m TensorMap) bool { return m.At == i })
