@@ -24,13 +24,25 @@ type TensorMap struct {
 // TensorMapBytes is what a tensor map takes as a kernel's parameter, and TensorMapAlign what it is aligned to.
 const TensorMapBytes, TensorMapAlign = 128, 64
 
-// Bytes are those of the map of a tensor at an address, in words.
-func (m TensorMap) Bytes(address uint64) (words [TensorMapBytes / 8]uint64) {
+// With is the map of a tensor at an address, in words of eight bytes.
+func (m TensorMap) With(address uint64) []uint64 {
+	words := make([]uint64, TensorMapBytes/8)
 	words[0] = address
 	for i, word := range m.Words {
 		words[1+i] = uint64(word)
 	}
 	return words
+}
+
+// reach is how many bytes from the tensor's beginning on hold all elements that the map knows.
+func (m TensorMap) reach() int64 {
+	low := func(word int) int64 { return m.Words[word] & (1<<32 - 1) }
+	high := func(word int) int64 { return int64(uint64(m.Words[word]) >> 32) }
+	bytes := int64(2)
+	if m.Words[0]>>7&15 == floatElement {
+		bytes = 4
+	}
+	return (low(3)+1)*bytes + 16*(high(3)*high(0)+low(4)*low(1)+high(4)*high(1)+low(5)*low(2))
 }
 
 // MapFormulas are a TensorMap whose words depend on free dimensions.
@@ -102,19 +114,28 @@ func (r *templateReader) tensorMaps() {
 		s.words = sync.OnceValue(s.asWords)
 		s.counts = s.When
 		for _, before := range r.TensorMaps {
-			if before.Name == s.Name && s.counts != nil {
-				var in standIns
-				in.add("__when", *s.counts)
+			if before.Name == s.Name {
 				if before.When == nil {
 					item.Refuse("the tensor map `%s` never counts: one before it has no `when`", s.Name)
 				}
-				in.add("__before", *before.When)
-				both := in.formula("__when and not __before", item.Position)
-				s.counts = &both
+				s.counts = s.counts.butNot(*before.When)
 			}
 		}
 		r.TensorMaps = append(r.TensorMaps, s)
 	}
+}
+
+// butNot is a condition, nil for one that always holds, where another does not hold.
+func (f *Formula) butNot(other Formula) *Formula {
+	var in standIns
+	in.add("__other", other)
+	text := "not __other"
+	if f != nil {
+		in.add("__this", *f)
+		text = "__this and not __other"
+	}
+	both := in.formula(text, other.Position)
+	return &both
 }
 
 // refuseNumbers refuses numbers that no problem and no configuration makes right.
@@ -136,6 +157,9 @@ func (s *TensorMapSpec) refuseNumbers() {
 	check("bytes", "2 or 4", among(2, 4), s.Bytes)
 	check("swizzle", "32, 64 or 128 bytes, or 0 for none", among(0, 32, 64, 128), s.Swizzle)
 }
+
+// floatElement is the number of floats among the types of elements. That of 16 bits is 1.
+const floatElement = 7
 
 // mostExtent is the largest extent, and the largest distance in 16 bytes, that fits a word's half.
 const mostExtent = 1<<31 - 1
@@ -226,7 +250,7 @@ func (s *TensorMapSpec) asWords() (words [7]Formula) {
 			add(word, bit, number(axis))
 		}
 	}
-	sums[0] = []string{fmt.Sprintf("%d + (7 if __bytes == 4 else 1)*128 + min(__swizzle//32, 3)*8192 + (65536 if __rounded else 0)", (rank-1)*16)}
+	sums[0] = []string{fmt.Sprintf("%d + (%d if __bytes == 4 else 1)*128 + min(__swizzle//32, 3)*8192 + (65536 if __rounded else 0)", (rank-1)*16, floatElement)}
 	along(0, 32, 1, stride)
 	along(1, 0, 2, stride)
 	along(1, 32, 3, stride)
@@ -295,6 +319,10 @@ func (c configured) passes(s *LaunchSpec) (tensors []string, made []TensorMap, e
 				return nil, nil, failed
 			}
 			one.Words[i], _ = v.AsInt()
+		}
+		of := c.Arguments[c.Operator.argument(spec.Of)]
+		if has := of.Bytes(); one.reach() > has {
+			return nil, nil, c.fault(spec.Extents[0], what, fmt.Errorf("its extents and strides reach %d bytes, and %s has %d", one.reach(), of.Name, has))
 		}
 		made = append(made, one)
 	}
