@@ -116,7 +116,7 @@ func (r *reducer) kept(tunables space.Values) (all []Formula) {
 func (r *reducer) where() (all []Formula) {
 	conditions := slices.Concat(r.t.Constraints, r.t.launchLimits(), r.sizeLimits())
 	for _, m := range r.t.TensorMaps {
-		conditions = append(conditions, m.layoutLimits()...)
+		conditions = append(conditions, m.layout()...)
 	}
 	if r.t.When != nil {
 		conditions = slices.Insert(conditions, 0, *r.t.When)

@@ -74,7 +74,8 @@ type TensorMapSpec struct {
 	Steps   []Formula `json:"steps,omitempty"`
 
 	at     tree.Position
-	counts *Formula // When, and no earlier one of the name counts; nil: always
+	counts *Formula         // When, and no earlier one of the name counts; nil: always
+	layout func() []Formula // the limits on its tensor; these and its words are parsed when they are first asked for
 	words  func() [7]Formula
 }
 
@@ -111,7 +112,7 @@ func (r *templateReader) tensorMaps() {
 			f["name"].Refuse("the tensor map `%s` has the name of a tensor or scalar", s.Name)
 		}
 		s.refuseNumbers()
-		s.words = sync.OnceValue(s.asWords)
+		s.layout, s.words = sync.OnceValue(s.layoutLimits), sync.OnceValue(s.asWords)
 		s.counts = s.When
 		for _, before := range r.TensorMaps {
 			if before.Name == s.Name {
@@ -307,7 +308,7 @@ func (c configured) passes(s *LaunchSpec) (tensors []string, made []TensorMap, e
 			continue
 		}
 		what := "tensor map " + spec.Name
-		for _, f := range spec.layoutLimits() {
+		for _, f := range spec.layout() {
 			if v, failed := c.value(what, f); failed != nil || !v.Truth() {
 				return nil, nil, cmp.Or(failed, c.fault(f, what, errors.New("this must hold")))
 			}
