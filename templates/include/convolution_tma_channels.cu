@@ -171,9 +171,9 @@ __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, co
 // It also clears which warps have left sums (shared_tiles.cuh).
 extern "C" __global__ void __launch_bounds__(256, 8)  // all at once
     convolution_tma_channels_make(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
-                                  int* __restrict__ there, float* __restrict__ made_weight, float* __restrict__ made_pixels) {
+                                  float* __restrict__ there, float* __restrict__ made_weight, float* __restrict__ made_pixels) {
     Factor *const weights = reinterpret_cast<Factor*>(made_weight), *const pixels = reinterpret_cast<Factor*>(made_pixels);
-    if (SHARING > 0 && blockIdx.x == 0) LeftSums::clear(there, BLOCKS);
+    if (SHARING > 0 && blockIdx.x == 0) LeftSums::clear(reinterpret_cast<int*>(there), BLOCKS);
     begin_dependents();
     if constexpr (kScaled) {
         const GuessedScales scales = {channel_scales};
@@ -205,9 +205,9 @@ extern "C" __global__ void __launch_bounds__(256)
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     convolution_tma_channels(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, float* __restrict__ channel_scales,
                              const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-                             Element* __restrict__ y, float* __restrict__ left, int* __restrict__ there) {
+                             Element* __restrict__ y, float* __restrict__ left, float* __restrict__ there) {
     extern __shared__ __align__(1024) uint4 memory[];
-    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns}, {bias, channel_scales}, y, Work::Plain{x, weight, bias}, {left, there});
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns}, {bias, channel_scales}, y, Work::Plain{x, weight, bias}, {left, reinterpret_cast<int*>(there)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)

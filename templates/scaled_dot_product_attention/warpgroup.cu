@@ -273,14 +273,14 @@ __device__ __forceinline__ void consume(const Shared& shared, const AttentionPla
 
 }  // namespace
 
-extern "C" __global__ void scaled_dot_product_attention_warpgroup_clear(int* __restrict__ taken) {
+extern "C" __global__ void scaled_dot_product_attention_warpgroup_clear(float* __restrict__ taken) {
     begin_dependents();
-    *taken = 0;
+    *reinterpret_cast<int*>(taken) = 0;
 }
 
 extern "C" __global__ void __launch_bounds__(kConsumerThreads + 128, 1)
     scaled_dot_product_attention_warpgroup(const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys,
-                                           const __grid_constant__ TensorMap values, int* __restrict__ taken, const Element* __restrict__ q,
+                                           const __grid_constant__ TensorMap values, float* __restrict__ taken, const Element* __restrict__ q,
                                            const Element* __restrict__ k, const Element* __restrict__ v, const Element* __restrict__ mask,
                                            Element* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
@@ -293,7 +293,7 @@ extern "C" __global__ void __launch_bounds__(kConsumerThreads + 128, 1)
     __syncthreads();
     if (threadIdx.x >= kConsumerThreads) {
         if (CONSUMERS > 1) fewer_registers<CONSUMERS == 2 ? 40 : 32>();
-        if (threadIdx.x == kConsumerThreads) produce(shared, {&queries, &keys, &values}, taken);
+        if (threadIdx.x == kConsumerThreads) produce(shared, {&queries, &keys, &values}, reinterpret_cast<int*>(taken));
     } else {
         if (CONSUMERS > 1) more_registers<CONSUMERS == 2 ? 232 : 160>();
         consume(shared, {q, k, v, mask}, y);

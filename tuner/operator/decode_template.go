@@ -268,7 +268,7 @@ func (r *templateReader) passed(n *tree.Node) []string {
 	return list(r.language, n, "arguments", func(n *tree.Node) string {
 		name := n.Name()
 		if !slices.Contains(names, name) {
-			n.RefuseHint(tree.NearestOrAll(name, "there are", names), "no tensor, scalar or tensor map that can be passed is called `%s`", name)
+			n.RefuseHint(tree.NearestOrAll(name, "there are", names), "no tensor or scalar that can be passed is called `%s`", name)
 		}
 		return name
 	})

@@ -187,7 +187,7 @@ func TestTensorMapFaults(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
 		{"unknown tensor", "of: copy,", "of: kopy,", "op.yaml:20:28: no tensor or workspace that can be passed is called `kopy`; did you mean `copy`?"},
 		{"name of a tensor", "{name: copied,", "{name: y,", "op.yaml:20:16: the tensor map `y` has the name of a tensor or scalar"},
-		{"unknown map", "arguments: [copied,", "arguments: [copid,", "op.yaml:23:71: no tensor, scalar or tensor map that can be passed is called `copid`; did you mean `copied`?"},
+		{"unknown map", "arguments: [copied,", "arguments: [copid,", "op.yaml:23:71: no tensor or scalar that can be passed is called `copid`; did you mean `copied`?"},
 		{"no axes", "extents: [w, n], strides: [w], box: [8, 8]", "extents: [], strides: [], box: []", "op.yaml:20:65: extents has 0 entries; a tensor map has 1 to 5 axes"},
 		{"six axes", "extents: [w, n], strides: [w], box: [8, 8]", "extents: [w, 1, 1, 1, 1, n], strides: [w], box: [8, 8]", "extents has 6 entries; a tensor map has 1 to 5 axes"},
 		{"strides", "strides: [w], box: [8, 8]", "strides: [w, w], box: [8, 8]", "strides has 2 entries; with as many extents as here it needs 1"},
