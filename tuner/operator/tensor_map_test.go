@@ -182,6 +182,34 @@ func TestTensorMaps(t *testing.T) {
 	}
 }
 
+// Formulas of a free dimension give the words that binding its size gives.
+func TestTensorMapsOfFreeDimensions(t *testing.T) {
+	o, err := loadMapped(mappedOperator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := o.Bind(Request{Shape: []int64{128, 64}, Free: []string{"n"}}, TypicalLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wide := range []int64{0, 1} {
+		c := space.Configuration{Template: "direct", Values: space.Values{{Name: "rows", Value: expr.Int(16)}, {Name: "wide", Value: expr.Int(wide)}}}
+		f, err := free.Formulas(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int64{1, 96, 1 << 20} {
+			p, err := o.Bind(Request{Shape: []int64{n, 64}, Free: []string{"n"}}, TypicalLimits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := evaluated(f, p.Values), boundTo(t, p, c); got != want || !strings.Contains(want, "copy y x") {
+				t.Errorf("wide=%d, n=%d: got\n%swant\n%s", wide, n, got, want)
+			}
+		}
+	}
+}
+
 // A fault of a map is told in one line.
 func TestTensorMapFaults(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
