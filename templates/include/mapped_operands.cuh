@@ -11,7 +11,6 @@
 //   Operands         MappedOperands
 //   rows_of(group), columns_of(group)  which of the maps' matrices are a product's
 #pragma once
-#include "dependent_launch.cuh"
 #include "slab_gemm.cuh"
 #include "tensor_map.cuh"
 
