@@ -16,7 +16,7 @@
 // with few channels stem_steps.cuh's.
 //
 // A first launch packs the weights, as slabs (slab_operands.cuh), so that those of a stage are
-// one bulk copy, and makes the input's map.
+// one bulk copy.
 // The input itself comes from memory once; packed_conv.cuh takes it there and back before, but
 // leaves nothing for its consumers to load.
 //
@@ -115,8 +115,7 @@ struct Element {
     Place tap;
 };
 
-// ---- The first launch: the map of the input, and packed weights. An item of these is four
-// elements of k and a column.
+// ---- The first launch: packed weights. An item is four elements of k and a column.
 
 constexpr int kPackedColumns = TILES_N * TILE_N;
 constexpr int kQuads = kStagesOfTile * kStageSlabs;
@@ -144,17 +143,8 @@ __device__ __forceinline__ void pack_weight(const float* weight, float* packed, 
 }
 
 template <class Steps>
-__device__ __forceinline__ void boxed_conv_pack(const float* x, const float* weight, float* map, float* packed_weight) {
+__device__ __forceinline__ void boxed_conv_pack(const float* weight, float* packed_weight) {
     begin_dependents();
-    __shared__ TensorMap scratch;
-    if (blockIdx.x == 0 && threadIdx.x < 32) {
-        const TensorBox<5, float, BoxForm::plain> box = {x,
-                                                         {W, C, H, D, N},
-                                                         {1, static_cast<long long>(D) * H * W, W, static_cast<long long>(H) * W,
-                                                          static_cast<long long>(C) * D * H * W},
-                                                         {BOX, CHANNELS, BOX_ROWS, 1, 1}};
-        make_tensor_map(reinterpret_cast<TensorMap*>(map), &scratch, box);
-    }
     const long long item = blockIdx.x * 256ll + threadIdx.x;
     if (item < kWeightItems) pack_weight<Steps>(weight, packed_weight, item);
 }
@@ -227,7 +217,7 @@ struct BoxedProducer {
     template <class Work>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const BoxedOperands& operands) {
         const int lane = threadIdx.x % 32;
-        use_tensor_map(operands.input);
+        prefetch_tensor_map(operands.input);
         Turn turn;
         for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
@@ -284,8 +274,8 @@ struct Work : ConvolutionWork {
 };
 
 template <class Steps>
-__device__ __forceinline__ void boxed_conv(uint4* memory, const float* map, const float* packed_weight, const Work::Plain& plain, Stored* y) {
-    const BoxedOperands operands = {reinterpret_cast<const TensorMap*>(map), reinterpret_cast<const char*>(packed_weight)};
+__device__ __forceinline__ void boxed_conv(uint4* memory, const TensorMap* input, const float* packed_weight, const Work::Plain& plain, Stored* y) {
+    const BoxedOperands operands = {input, reinterpret_cast<const char*>(packed_weight)};
     slab_gemm<Work, BoxedProducer<Steps>>(reinterpret_cast<char*>(memory), operands, plain.bias, y, plain);
 }
 

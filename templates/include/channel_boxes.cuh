@@ -9,4 +9,3 @@
 typedef Element Factor;
 typedef SwizzledProducts BoxProducts;
 typedef ConvolutionWork BoxWork;
-constexpr BoxForm kRowForm = ROWS_EXACT ? BoxForm::exact : BoxForm::swizzled;

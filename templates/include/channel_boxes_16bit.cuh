@@ -15,4 +15,3 @@ typedef MappedProducts BoxProducts;
 struct BoxWork : ConvolutionWork {
     static constexpr bool kRowsAlongK = true, kColumnsAlongK = true;
 };
-constexpr BoxForm kRowForm = BoxForm::swizzled;

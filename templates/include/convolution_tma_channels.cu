@@ -13,7 +13,7 @@
 // that lead from one to another are zeros. Zero times an infinity is NaN; such outputs are added up again (mended.cuh).
 //
 // In math mode tf32 ties are rounded away, which the copy engine does not do. Consumers round pixels on their way
-// through registers (ROWS_EXACT), or the launch that makes the maps does it before (PIXELS_MADE). That launch makes
+// through registers (ROWS_EXACT), or a launch before makes rounded ones (PIXELS_MADE). That launch makes
 // weights, too: rounded, or with zeros between. With SCALED it makes fp16 of both, times powers of two that it guesses
 // (guessed_scale.cuh): the same factors, at twice the rate. Another launch makes them again where a guess was wrong.
 //
@@ -91,8 +91,8 @@ struct BoxProducer {
     template <class Of>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const MappedOperands& operands) {
         const int lane = threadIdx.x % 32;
-        use_tensor_map(operands.rows);
-        use_tensor_map(operands.columns);
+        prefetch_tensor_map(operands.rows);
+        prefetch_tensor_map(operands.columns);
         Turn turn;
         unsigned long long brought = 0;  // stages whose weights stay
         for (TakenTiles<Of> taken; taken.more(); taken.next()) {
@@ -174,17 +174,12 @@ __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, co
 
 }  // namespace
 
+// It also clears which warps have left sums (shared_tiles.cuh).
 extern "C" __global__ void __launch_bounds__(256, 8)  // all at once
-    convolution_tma_channels_map(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
-                                 float* __restrict__ maps, float* __restrict__ made_weight, float* __restrict__ made_pixels) {
+    convolution_tma_channels_make(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
+                                  float* __restrict__ there, float* __restrict__ made_weight, float* __restrict__ made_pixels) {
     Factor *const weights = reinterpret_cast<Factor*>(made_weight), *const pixels = reinterpret_cast<Factor*>(made_pixels);
-    constexpr long long row = static_cast<long long>(C) * W, depth = static_cast<long long>(kIn) * kTaps;
-    const TensorBox<5, Factor, kRowForm> rows = {
-        PIXELS_MADE ? pixels : reinterpret_cast<const Factor*>(x), {C, W, H, D, N}, {1, C, row, row * H, row * H * D}, {kAtomDepth, RUN, DOWN, 1, IMAGES}, {1, STRIDE_W, STRIDE_H, 1, 1}};
-    const TensorBox<3, Factor> columns = {
-        WEIGHTS_MADE ? weights : reinterpret_cast<const Factor*>(weight), {kIn, kTaps, C_OUT}, {1, kIn, depth}, {kAtomDepth, 1, kShare}, {}};
-    if (SHARING > 0 && blockIdx.x == 0) LeftSums::clear(LeftSums::behind(maps), BLOCKS);
-    if (blockIdx.x == 0 && threadIdx.x < 64) make_maps(maps, rows, columns);
+    if (SHARING > 0 && blockIdx.x == 0) LeftSums::clear(reinterpret_cast<int*>(there), BLOCKS);
     begin_dependents();
     if constexpr (kScaled) {
         const GuessedScales scales = {channel_scales};
@@ -212,21 +207,21 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-#if SHARING > 0  // behind the two maps is which warps have left sums (shared_tiles.cuh)
+#if SHARING > 0
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_channels(float* __restrict__ maps, float* __restrict__ channel_scales, const Element* __restrict__ x,
-                             const Element* __restrict__ weight, const Element* __restrict__ bias, Element* __restrict__ y, float* __restrict__ left) {
+    convolution_tma_channels(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, float* __restrict__ channel_scales,
+                             const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
+                             Element* __restrict__ y, float* __restrict__ left, float* __restrict__ there) {
     extern __shared__ __align__(1024) uint4 memory[];
-    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
-    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, {bias, channel_scales}, y, Work::Plain{x, weight, bias}, {left, LeftSums::behind(maps)});
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns}, {bias, channel_scales}, y, Work::Plain{x, weight, bias}, {left, reinterpret_cast<int*>(there)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_channels(const float* __restrict__ maps, float* __restrict__ channel_scales, const Element* __restrict__ x,
-                             const Element* __restrict__ weight, const Element* __restrict__ bias, Stored* __restrict__ y) {
+    convolution_tma_channels(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, float* __restrict__ channel_scales,
+                             const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
+                             Stored* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
-    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, {bias, channel_scales}, y, Work::Plain{x, weight, bias});
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns}, {bias, channel_scales}, y, Work::Plain{x, weight, bias});
 }
 #endif
 

@@ -4,16 +4,15 @@
 #include "channel_steps.cuh"
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_tma_conv_pack(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ map,
-                              float* __restrict__ packed_weight) {
-    boxed_conv_pack<Steps>(x, weight, map, packed_weight);
+    convolution_tma_conv_pack(const float* __restrict__ weight, float* __restrict__ packed_weight) {
+    boxed_conv_pack<Steps>(weight, packed_weight);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_conv(const float* __restrict__ map, const float* __restrict__ packed_weight, const float* __restrict__ x,
+    convolution_tma_conv(const __grid_constant__ TensorMap input, const float* __restrict__ packed_weight, const float* __restrict__ x,
                          const float* __restrict__ weight, const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    boxed_conv<Steps>(memory, map, packed_weight, {x, weight, bias}, y);
+    boxed_conv<Steps>(memory, &input, packed_weight, {x, weight, bias}, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -3,15 +3,11 @@
 // has the mainloop and what the tunables trade.
 #include "mapped_conv.cuh"
 
-extern "C" __global__ void __launch_bounds__(64)
-    convolution_tma_gemm_map(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ maps) {
-    map_conv(x, weight, maps);
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_gemm(const float* __restrict__ maps, const Element* __restrict__ bias, Stored* __restrict__ y) {
+    convolution_tma_gemm(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
+                         Stored* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes>(memory, maps, bias, y);
+    mapped_gemm<Work, Boxes>(memory, {&rows, &columns}, bias, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -39,8 +39,4 @@ struct Work : ConvolutionWork {
     };
 };
 
-__device__ __forceinline__ void map_conv(const float* x, const float* weight, float* maps) {
-    map_operands(maps, {x, pixels(), N * GROUPS}, {weight, C_OUT_GROUP, GROUPS}, C_GROUP);
-}
-
 }  // namespace

@@ -46,8 +46,4 @@ struct Work : ConvolutionWork {
     };
 };
 
-__device__ __forceinline__ void map_conv(const Element* x, const Element* weight, float* maps) {
-    map_matrices<Work>(maps, {weight, C_OUT_GROUP, GROUPS}, {x, pixels(), N * GROUPS}, C_GROUP);
-}
-
 }  // namespace

@@ -11,32 +11,12 @@
 //   Operands         MappedOperands
 //   rows_of(group), columns_of(group)  which of the maps' matrices are a product's
 #pragma once
-#include "dependent_launch.cuh"
 #include "slab_gemm.cuh"
 #include "tensor_map.cuh"
 
 struct MappedOperands {
     const TensorMap *rows, *columns;
 };
-
-// Matrices are a batch of them, each of so many lines.
-template <class T>
-struct Matrices {
-    const T* first;
-    int lines, batch;
-};
-
-// make_maps is the launch that makes the maps of two TensorBoxes: a warp each.
-template <class RowsBox, class ColumnsBox>
-__device__ __forceinline__ void make_maps(float* maps, const RowsBox& rows, const ColumnsBox& columns) {
-    begin_dependents();
-    __shared__ TensorMap scratch[2];
-    TensorMap* const made = reinterpret_cast<TensorMap*>(maps);
-    if (threadIdx.x < 32)
-        make_tensor_map(made, scratch, rows);
-    else
-        make_tensor_map(made + 1, scratch + 1, columns);
-}
 
 template <class Boxes>
 struct TensorMaps {
@@ -45,8 +25,8 @@ struct TensorMaps {
     template <class Work>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const MappedOperands& operands) {
         if (threadIdx.x % 32 != 0) return;
-        use_tensor_map(operands.rows);
-        use_tensor_map(operands.columns);
+        prefetch_tensor_map(operands.rows);
+        prefetch_tensor_map(operands.columns);
         Turn turn;
         for (TakenTiles<Work> taken; taken.more(); taken.next()) {
             const Tile tile = Tiles<Work>::at(taken.index);
@@ -59,10 +39,9 @@ struct TensorMaps {
     }
 };
 
-// mapped_gemm is the whole kernel, of the rows' map and the columns' behind it.
+// mapped_gemm is the whole kernel.
 template <class Work, class Boxes, class Stored>
-__device__ __forceinline__ void mapped_gemm(uint4* memory, const float* maps, typename Work::Output::Given given, Stored* y,
+__device__ __forceinline__ void mapped_gemm(uint4* memory, const MappedOperands& operands, typename Work::Output::Given given, Stored* y,
                                             const LeftSums& left = {}) {
-    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
-    slab_gemm<Work, TensorMaps<Boxes>>(reinterpret_cast<char*>(memory), {made, made + 1}, given, y, 0, left);
+    slab_gemm<Work, TensorMaps<Boxes>>(reinterpret_cast<char*>(memory), operands, given, y, 0, left);
 }

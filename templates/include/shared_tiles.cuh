@@ -92,8 +92,6 @@ struct LeftSums {
             to[0] += four.x, to[1] += four.y, to[2] += four.z, to[3] += four.w;
         }
     }
-    // behind is where what tells which sums are there lies behind two tensor maps.
-    __device__ __forceinline__ static int* behind(float* maps) { return reinterpret_cast<int*>(maps + 64); }
     // clear is a block's, in a launch before.
     __device__ __forceinline__ static void clear(int* there, int blocks) {
         for (int i = threadIdx.x; i < blocks * kWarps; i += blockDim.x) there[i] = 0;

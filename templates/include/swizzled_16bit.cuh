@@ -57,13 +57,6 @@ struct Lines {
     static constexpr int kBoxBytes = AlongK ? kLineBytes * Count : 128 * kStageDepth;
     typedef SwizzledLines<AlongK, kLineBytes> Located;
 
-    __device__ __forceinline__ static TensorBox<3, Element> box(const Element* first, int lines, int k, int batch) {
-        const unsigned along = static_cast<unsigned>(k), across = static_cast<unsigned>(lines);
-        return {first,
-                {AlongK ? along : across, AlongK ? across : along, static_cast<unsigned>(batch)},
-                {1, AlongK ? k : lines, static_cast<long long>(lines) * k},
-                {kAtomDepth, AlongK ? Count / Share : kStageDepth, 1}};
-    }
     __device__ __forceinline__ static void load(char* stage, const TensorMap* map, int line, int k, int matrix, Mbarrier* full) {
         static_assert(AlongK || kBoxes % Share == 0, "each block loads as many boxes");
         const int first = Share > 1 && AlongK ? rank_in_cluster() * (Count / Share) : 0;
@@ -86,13 +79,6 @@ struct Lines {
         return {stage + first / 64 * kBoxBytes, step, kBoxBytes};
     }
 };
-
-// map_matrices is the launch that makes the maps.
-template <class Work>
-__device__ __forceinline__ void map_matrices(float* maps, const Matrices<Element>& rows, const Matrices<Element>& columns, int k) {
-    make_maps(maps, Lines<Work::kRowsAlongK, TILE_M>::box(rows.first, rows.lines, k, rows.batch),
-              Lines<Work::kColumnsAlongK, TILE_N, CLUSTER>::box(columns.first, columns.lines, k, columns.batch));
-}
 
 struct MappedProducts {
     static constexpr bool kFromRegisters = false;

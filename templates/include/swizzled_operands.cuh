@@ -24,32 +24,6 @@ constexpr int kRowsBoxBytes = kEighths * 8 * 128;        // of rows side by side
 static_assert(DEPTH % 2 == 0 && PLANES == DEPTH, "whole boxes of 32 elements of k");
 static_assert(WHOLE_STAGE_BYTES % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
-// lines_along_k and lines_side_by_side are what the maps of a batch of matrices are made of;
-// Lines are those of a tile.
-template <int Lines>
-__device__ __forceinline__ TensorBox<3> lines_along_k(const float* first, int lines, int k, int batch) {
-    return {first,
-            {static_cast<unsigned>(k), static_cast<unsigned>(lines), static_cast<unsigned>(batch)},
-            {1, k, static_cast<long long>(lines) * k},
-            {kAtomDepth, Lines, 1}};
-}
-__device__ __forceinline__ TensorBox<5> lines_side_by_side(const float* first, int lines, int k, int batch) {
-    return {first,
-            {static_cast<unsigned>(lines), 2, 4, static_cast<unsigned>(k / 8), static_cast<unsigned>(batch)},
-            {1, 4ll * lines, lines, 8ll * lines, static_cast<long long>(lines) * k},
-            {32, 2, 4, kEighths, 1}};
-}
-
-// map_operands is the launch that makes the maps.
-__device__ __forceinline__ void map_operands(float* maps, const Matrices<float>& rows, const Matrices<float>& columns, int k) {
-#if ROWS_ALONG_K
-    const TensorBox<3> box = lines_along_k<TILE_M>(rows.first, rows.lines, k, rows.batch);
-#else
-    const TensorBox<5> box = lines_side_by_side(rows.first, rows.lines, k, rows.batch);
-#endif
-    make_maps(maps, box, lines_along_k<TILE_N>(columns.first, columns.lines, k, columns.batch));
-}
-
 struct SwizzledProducts {
     static constexpr bool kFromRegisters = !ROWS_ALONG_K || ROWS_EXACT;
 

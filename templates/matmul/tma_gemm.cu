@@ -12,8 +12,6 @@
 namespace {
 
 // Of the product.
-__device__ __forceinline__ int rows() { return SWAPPED ? N : M; }
-__device__ __forceinline__ int columns() { return SWAPPED ? M : N; }
 __device__ __forceinline__ int row_batches() { return SWAPPED ? BATCHES_B : BATCHES_A; }
 __device__ __forceinline__ int column_batches() { return SWAPPED ? BATCHES_A : BATCHES_B; }
 
@@ -31,15 +29,11 @@ struct Work : MatrixWork {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(64)
-    matmul_tma_gemm_map(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ maps) {
-    map_operands(maps, {SWAPPED ? b : a, rows(), row_batches()}, {SWAPPED ? a : b, columns(), column_batches()}, K);
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    matmul_tma_gemm(const float* __restrict__ maps, const float* __restrict__ bias, float* __restrict__ y) {
+    matmul_tma_gemm(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const float* __restrict__ bias,
+                    float* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Tf32Boxes>(memory, maps, bias, leaving(y));
+    mapped_gemm<Work, Tf32Boxes>(memory, {&rows, &columns}, bias, leaving(y));
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {

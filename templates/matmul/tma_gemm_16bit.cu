@@ -45,24 +45,24 @@ struct Work : MatrixWork {
 
 }  // namespace
 
-// Behind the two maps is which warps have left sums (shared_tiles.cuh).
-extern "C" __global__ void __launch_bounds__(64)
-    matmul_tma_gemm_16bit_map(const Element* __restrict__ a, const Element* __restrict__ b, float* __restrict__ maps) {
-    if (SHARING > 0) LeftSums::clear(LeftSums::behind(maps), BLOCKS);
-    map_matrices<Work>(maps, {a, M, BATCHES_A}, {b, N, BATCHES_B}, K);
+#if SHARING > 0
+extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_16bit_clear(float* __restrict__ there) {
+    begin_dependents();
+    LeftSums::clear(reinterpret_cast<int*>(there), BLOCKS);
 }
 
-#if SHARING > 0
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    matmul_tma_gemm_16bit(float* __restrict__ maps, const Element* __restrict__ bias, Element* __restrict__ y, float* __restrict__ left) {
+    matmul_tma_gemm_16bit(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
+                          Element* __restrict__ y, float* __restrict__ left, float* __restrict__ there) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes16Bit>(memory, maps, bias, leaving(y), {left, LeftSums::behind(maps)});
+    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, bias, leaving(y), {left, reinterpret_cast<int*>(there)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    matmul_tma_gemm_16bit(const float* __restrict__ maps, const Element* __restrict__ bias, Stored* __restrict__ y) {
+    matmul_tma_gemm_16bit(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
+                          Stored* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes16Bit>(memory, maps, bias, leaving(y));
+    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, bias, leaving(y));
 }
 #endif
 

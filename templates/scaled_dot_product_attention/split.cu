@@ -4,8 +4,8 @@
 //
 // Both are split_gemm.cuh's. Products leave as exponentials of their distance to the largest of a row of the
 // tile, in parts already, which averages multiply as they are. That largest and the row's sum leave, too.
-// Averages decrease by them from tile to tile. A first launch makes tensor maps, and finds powers of
-// two that bring a head's queries, keys and values into the range of fp16. A power is that of a sample of their
+// Averages decrease by them from tile to tile. A first launch finds powers of two that bring a head's
+// queries, keys and values into the range of fp16. A power is that of a sample of their
 // elements, with room for larger ones. Where that was too little, averages are not finite, and computed
 // again as their definition says.
 //
@@ -58,12 +58,12 @@ struct AttentionWork {
 struct TileRow {
     float largest, total;  // of exponentials
 };
-constexpr int kTiles = (KEYS + TILE_N - 1) / TILE_N, kWeightsApart = kTiles * TILE_N;
+constexpr int kTiles = (KEYS + TILE_N - 1) / TILE_N, kWeightsApart = WHOLE_KEYS;
 
 // ---- Weights.
 
 struct WeightOperands {
-    const TensorMap* maps;
+    Maps maps;
     const float *mask, *powers;
     TileRow* rows;
 };
@@ -140,7 +140,7 @@ struct WeightsWork : AttentionWork {
 // ---- Averages.
 
 struct AverageOperands {
-    const TensorMap* maps;
+    Maps maps;
     AttentionPlain plain;
     const float* powers;
     const TileRow* rows;
@@ -226,40 +226,34 @@ struct AveragesWork : AttentionWork {
 
 }  // namespace
 
-// A warp has a head, or one of the maps: of queries, keys, weights, values.
+// A warp has a head.
 extern "C" __global__ void __launch_bounds__(256)
     scaled_dot_product_attention_split_prepare(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v,
-                                               const float* __restrict__ weights, float* __restrict__ powers, float* __restrict__ maps) {
+                                               float* __restrict__ powers) {
     begin_dependents();
-    __shared__ TensorMap scratch[8];
-    const int warp = threadIdx.x / 32, i = blockIdx.x * 8 + warp, heads = BATCH * HEADS, heads_kv = BATCH * HEADS_KV, map = i - heads - 2 * heads_kv;
-    if (map < 0) {
-        const bool values = i >= heads + heads_kv;
-        const long long elements = static_cast<long long>(i < heads ? QUERIES : KEYS) * (values ? WIDTH_V : WIDTH);
-        const float* const matrix = i < heads ? q + i * elements : values ? v + (i - heads - heads_kv) * elements : k + (i - heads) * elements;
-        const float power = sampled_power(matrix, elements);
-        if (threadIdx.x % 32 == 0) powers[i] = power;
-        return;
-    }
-    TensorMap *const made = reinterpret_cast<TensorMap*>(maps) + map, *const mine = scratch + warp;
-    if (map == 0) make_tensor_map(made, mine, box_of_lines<WIDTH>(q, WIDTH, QUERIES, heads, TILE_M));
-    if (map == 1) make_tensor_map(made, mine, box_of_lines<WIDTH>(k, WIDTH, KEYS, heads_kv, kColumnsOfBlock));
-    if (map == 2) make_tensor_map(made, mine, box_of_lines<kWeightsApart>(weights, kWeightsApart, QUERIES, heads, TILE_M));
-    if (map == 3) make_tensor_map(made, mine, box_across<WIDTH_V>(v, KEYS, heads_kv));
+    const int i = blockIdx.x * 8 + threadIdx.x / 32, heads = BATCH * HEADS, heads_kv = BATCH * HEADS_KV;
+    if (i >= heads + 2 * heads_kv) return;
+    const bool values = i >= heads + heads_kv;
+    const long long elements = static_cast<long long>(i < heads ? QUERIES : KEYS) * (values ? WIDTH_V : WIDTH);
+    const float* const matrix = i < heads ? q + i * elements : values ? v + (i - heads - heads_kv) * elements : k + (i - heads) * elements;
+    const float power = sampled_power(matrix, elements);
+    if (threadIdx.x % 32 == 0) powers[i] = power;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    scaled_dot_product_attention_split_weights(const float* __restrict__ maps, const float* __restrict__ mask, const float* __restrict__ powers,
-                                               float* __restrict__ weights, float* __restrict__ rows) {
+    scaled_dot_product_attention_split_weights(const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys,
+                                               const float* __restrict__ mask, const float* __restrict__ powers, float* __restrict__ weights,
+                                               float* __restrict__ rows) {
     extern __shared__ __align__(1024) uint4 memory[];
-    split_gemm<WeightsWork>(reinterpret_cast<char*>(memory), {reinterpret_cast<const TensorMap*>(maps), mask, powers, reinterpret_cast<TileRow*>(rows)}, weights);
+    split_gemm<WeightsWork>(reinterpret_cast<char*>(memory), {{&queries, &keys}, mask, powers, reinterpret_cast<TileRow*>(rows)}, weights);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    scaled_dot_product_attention_split_averages(const float* __restrict__ maps, const float* __restrict__ weights, const float* __restrict__ rows,
-                                                const float* __restrict__ powers, const float* __restrict__ q, const float* __restrict__ k,
-                                                const float* __restrict__ v, const float* __restrict__ mask, float* __restrict__ y) {
+    scaled_dot_product_attention_split_averages(const __grid_constant__ TensorMap weights, const __grid_constant__ TensorMap values,
+                                                const float* __restrict__ rows, const float* __restrict__ powers, const float* __restrict__ q,
+                                                const float* __restrict__ k, const float* __restrict__ v, const float* __restrict__ mask,
+                                                float* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
     split_gemm<AveragesWork>(reinterpret_cast<char*>(memory),
-                             {reinterpret_cast<const TensorMap*>(maps) + 2, {q, k, v, mask}, powers, reinterpret_cast<const TileRow*>(rows)}, y);
+                             {{&weights, &values}, {q, k, v, mask}, powers, reinterpret_cast<const TileRow*>(rows)}, y);
 }

@@ -74,20 +74,6 @@ __device__ __forceinline__ void split(float a, float b, unsigned& high, unsigned
     low = pack_fp16x2(a - fp16_low(high), b - fp16_high(high));
 }
 
-// ---- Matrices as the copy engine has them, of Length elements a line, a group of Lines each.
-
-template <int Length>
-__device__ __forceinline__ TensorBox<3, float, BoxForm::exact> box_of_lines(const float* first, int apart, int lines, int groups, int box) {
-    return {first, {Length, static_cast<unsigned>(lines), static_cast<unsigned>(groups)}, {1, apart, static_cast<long long>(apart) * lines},
-            {kStageDepth, static_cast<unsigned>(box), 1}};
-}
-// across: a line has an element of k of all columns.
-template <int Length>
-__device__ __forceinline__ TensorBox<3, float, BoxForm::plain> box_across(const float* first, int lines, int groups) {
-    return {first, {Length, static_cast<unsigned>(lines), static_cast<unsigned>(groups)}, {1, Length, static_cast<long long>(Length) * lines},
-            {COLUMNS, kLinesOfBlock, 1}};
-}
-
 // ---- Shared memory: rows, columns and columns in parts, a ring of stages each.
 
 // Stage is a place of a ring, of Places.
@@ -151,10 +137,14 @@ struct Shared {
 
 // ---- The loader.
 
+struct Maps {
+    const TensorMap *rows, *columns;
+};
+
 template <class Work>
-__device__ __forceinline__ void load(const Shared& shared, const TensorMap* maps) {
-    use_tensor_map(maps);
-    use_tensor_map(maps + 1);
+__device__ __forceinline__ void load(const Shared& shared, const Maps& maps) {
+    prefetch_tensor_map(maps.rows);
+    prefetch_tensor_map(maps.columns);
     const Ring<AHEAD> rows = shared.rows(), columns = shared.columns();
     const int rank = rank_in_cluster();
     Ring<AHEAD>::At at;
@@ -167,13 +157,13 @@ __device__ __forceinline__ void load(const Shared& shared, const TensorMap* maps
             const int from_b[3] = {Work::kAcross ? column : k, Work::kAcross ? k + rank * kLinesOfBlock : column + rank * kColumnsOfBlock, group};
             char* const to = columns.stage(at) + rank * (kColumnBytes / CLUSTER);
             if (CLUSTER > 1)
-                tensor_load_multicast(to, maps + 1, from_b, columns.full(at));
+                tensor_load_multicast(to, maps.columns, from_b, columns.full(at));
             else
-                tensor_load(to, maps + 1, from_b, columns.full(at));
+                tensor_load(to, maps.columns, from_b, columns.full(at));
             rows.wait_empty(at);
             mbarrier_expect(rows.full(at), kRowBytes);
             const int from_a[3] = {k, row, tile.group};
-            tensor_load(rows.stage(at), maps, from_a, rows.full(at));
+            tensor_load(rows.stage(at), maps.rows, from_a, rows.full(at));
         }
     }
 }

@@ -175,14 +175,17 @@ struct Shared {
     }
 };
 
-// taken_in is behind the maps: how many tiles of queries blocks have taken beside their first ones.
-__device__ __forceinline__ unsigned* taken_in(float* maps) { return reinterpret_cast<unsigned*>(maps + 96); }
+// next_tile is how the blocks that stay share tiles of queries: they count those that they have taken beside their first ones.
+__device__ __forceinline__ int next_tile(int* taken) { return STAYS ? static_cast<int>(gridDim.x) + atomicAdd(taken, 1) : Work::all(); }
 
-// next_tile is how the blocks that stay share tiles of queries.
-__device__ __forceinline__ int next_tile(unsigned* taken) { return STAYS ? static_cast<int>(gridDim.x + atomicAdd(taken, 1u)) : Work::all(); }
+struct Maps {
+    const TensorMap *queries, *keys, *values;
+};
 
-__device__ __forceinline__ void produce(const Shared& shared, const TensorMap* maps, unsigned* taken) {
-    for (int i = 0; i < 3; ++i) use_tensor_map(maps + i);
+__device__ __forceinline__ void produce(const Shared& shared, const Maps& maps, int* taken) {
+    prefetch_tensor_map(maps.queries);
+    prefetch_tensor_map(maps.keys);
+    prefetch_tensor_map(maps.values);
     const Ring keys = shared.keys(), values = shared.values();
     int count = 0, parity = 1;
     for (int index = blockIdx.x, next; index < Work::all(); index = next, parity ^= 1) {
@@ -190,14 +193,14 @@ __device__ __forceinline__ void produce(const Shared& shared, const TensorMap* m
         const Work work(index);
         const int group = static_cast<int>(work.rows.group_kv());
         for (int tile = 0; tile < work.tiles; ++tile, ++count) {
-            keys.load<PADDED / 64>(count, maps + 1, tile * TILE_KEYS, group);
+            keys.load<PADDED / 64>(count, maps.keys, tile * TILE_KEYS, group);
             for (int i = 0; tile == 0 && i < CONSUMERS; ++i) {
                 const Queries queries = shared.queries(i);
                 mbarrier_wait(queries.empty, parity);
                 *queries.index = index;
-                queries.load(maps, work, 64 * i);
+                queries.load(maps.queries, work, 64 * i);
             }
-            values.load<PADDED_V / 64>(count, maps + 2, tile * TILE_KEYS, group);
+            values.load<PADDED_V / 64>(count, maps.values, tile * TILE_KEYS, group);
         }
     }
     for (int i = 0; STAYS && i < CONSUMERS; ++i) {
@@ -268,30 +271,18 @@ __device__ __forceinline__ void consume(const Shared& shared, const AttentionPla
     softmax.store(by_columns(sums), work.rows, row, plain, y);
 }
 
-__device__ __forceinline__ TensorBox<3, Element> box_of(const Element* first, int lines, int width, int groups, int rows) {
-    return {first, {static_cast<unsigned>(width), static_cast<unsigned>(lines), static_cast<unsigned>(groups)}, {1, width, static_cast<long long>(lines) * width},
-            {64, static_cast<unsigned>(rows), 1}};
-}
-
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(96)
-    scaled_dot_product_attention_warpgroup_map(const Element* __restrict__ q, const Element* __restrict__ k, const Element* __restrict__ v, float* __restrict__ maps) {
+extern "C" __global__ void scaled_dot_product_attention_warpgroup_clear(float* __restrict__ taken) {
     begin_dependents();
-    __shared__ TensorMap scratch[3];
-    TensorMap* const made = reinterpret_cast<TensorMap*>(maps);
-    if (threadIdx.x == 0) *taken_in(maps) = 0;
-    if (threadIdx.x < 32)
-        make_tensor_map(made, scratch, box_of(q, QUERIES, WIDTH, BATCH * HEADS, 64));
-    else if (threadIdx.x < 64)
-        make_tensor_map(made + 1, scratch + 1, box_of(k, KEYS, WIDTH, BATCH * HEADS_KV, TILE_KEYS));
-    else
-        make_tensor_map(made + 2, scratch + 2, box_of(v, KEYS, WIDTH_V, BATCH * HEADS_KV, TILE_KEYS));
+    *reinterpret_cast<int*>(taken) = 0;
 }
 
 extern "C" __global__ void __launch_bounds__(kConsumerThreads + 128, 1)
-    scaled_dot_product_attention_warpgroup(float* __restrict__ maps, const Element* __restrict__ q, const Element* __restrict__ k,
-                                           const Element* __restrict__ v, const Element* __restrict__ mask, Element* __restrict__ y) {
+    scaled_dot_product_attention_warpgroup(const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys,
+                                           const __grid_constant__ TensorMap values, float* __restrict__ taken, const Element* __restrict__ q,
+                                           const Element* __restrict__ k, const Element* __restrict__ v, const Element* __restrict__ mask,
+                                           Element* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
     const Shared shared = {reinterpret_cast<char*>(memory)};
     if (threadIdx.x == 0) {
@@ -302,7 +293,7 @@ extern "C" __global__ void __launch_bounds__(kConsumerThreads + 128, 1)
     __syncthreads();
     if (threadIdx.x >= kConsumerThreads) {
         if (CONSUMERS > 1) fewer_registers<CONSUMERS == 2 ? 40 : 32>();
-        if (threadIdx.x == kConsumerThreads) produce(shared, reinterpret_cast<const TensorMap*>(maps), taken_in(maps));
+        if (threadIdx.x == kConsumerThreads) produce(shared, {&queries, &keys, &values}, reinterpret_cast<int*>(taken));
     } else {
         if (CONSUMERS > 1) more_registers<CONSUMERS == 2 ? 232 : 160>();
         consume(shared, {q, k, v, mask}, y);

@@ -214,17 +214,15 @@ func TestTensors(t *testing.T) {
 		{Name: "packed_weight", Role: Workspace, Shape: []int64{1, 3, 1024}, Elements: 3072},
 		{Name: "partial_sums", Role: Workspace, Shape: []int64{0, 720}}, // three steps of k are not split
 		{Name: "gathered_sums", Role: Workspace, Shape: []int64{0}},     // taps share inputs
-		{Name: "maps", Role: Workspace, Shape: []int64{0}},
 		{Name: "mapped_sums", Role: Workspace, Shape: []int64{0}},
-		{Name: "boxed_map", Role: Workspace, Shape: []int64{0}}, // few channels
-		{Name: "boxed_weight", Role: Workspace, Shape: []int64{0}},
+		{Name: "boxed_weight", Role: Workspace, Shape: []int64{0}}, // few channels
 		{Name: "boxed_sums", Role: Workspace, Shape: []int64{0}},
-		{Name: "channel_maps", Role: Workspace, Shape: []int64{0}}, // not channels-last
-		{Name: "channel_scales", Role: Workspace, Shape: []int64{0}},
+		{Name: "channel_scales", Role: Workspace, Shape: []int64{0}}, // not channels-last
 		{Name: "made_weight", Role: Workspace, Shape: []int64{0}},
 		{Name: "made_pixels", Role: Workspace, Shape: []int64{0}},
 		{Name: "channel_sums", Role: Workspace, Shape: []int64{0}},
 		{Name: "left_channels", Role: Workspace, Shape: []int64{0}},
+		{Name: "channels_there", Role: Workspace, Shape: []int64{0}},
 		{Name: "fetched_sums", Role: Workspace, Shape: []int64{0}},
 	}
 	if len(p.Arguments) != len(want) {

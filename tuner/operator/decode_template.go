@@ -68,8 +68,9 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	t.Constraints = list(r.language, f["constraints"], "constraints", r.over(s))
 	t.Estimate = tree.Pointer(f["estimate"], r.over(s))
 	t.Flags = list(r.language, f["flags"], "flags", func(n *tree.Node) Interpolated { return r.interpolated(n, s) })
+	r.tensorMaps()
 	r.launches(n)
-	r.launchLimits = launchLimits(r.Launches)
+	r.launchLimits = launchLimits(r.Launches, r.TensorMaps)
 	r.free()
 	r.defaults()
 	t.Source = r.kernelFile(f["source"], n, t.entries()...)
@@ -251,12 +252,17 @@ func (r *templateReader) free() {
 // template arguments.
 var entryForm = regexp.MustCompile(`^(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)\s*(?:<.*>)?$`)
 
+// passable are the arguments that a launch can pass.
+func (r *templateReader) passable() []ArgumentSpec {
+	return lists.Where(r.o.Arguments, func(a ArgumentSpec) bool { return a.Symbol == "" && (a.Owner == "" || r.has(a.Owner)) })
+}
+
 // passed reads the names of the arguments that a launch passes.
 func (r *templateReader) passed(n *tree.Node) []string {
-	var names []string
-	for _, a := range r.o.Arguments {
-		if a.Symbol == "" && (a.Owner == "" || r.has(a.Owner)) {
-			names = append(names, a.Name)
+	names := lists.Of(r.passable(), func(a ArgumentSpec) string { return a.Name })
+	for _, m := range r.TensorMaps {
+		if !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
 		}
 	}
 	return list(r.language, n, "arguments", func(n *tree.Node) string {

@@ -115,6 +115,9 @@ func (r *reducer) kept(tunables space.Values) (all []Formula) {
 // where are the conditions that depend on free dimensions.
 func (r *reducer) where() (all []Formula) {
 	conditions := slices.Concat(r.t.Constraints, r.t.launchLimits(), r.sizeLimits())
+	for _, m := range r.t.TensorMaps {
+		conditions = append(conditions, m.layout()...)
+	}
 	if r.t.When != nil {
 		conditions = slices.Insert(conditions, 0, *r.t.When)
 	}
@@ -159,6 +162,7 @@ func (r *reducer) launches() (all []LaunchSpec) {
 		if s.Cluster != nil {
 			s.Cluster = &[3]Formula{r.reduce(s.Cluster[0]), r.reduce(s.Cluster[1]), r.reduce(s.Cluster[2])}
 		}
+		s.Arguments, s.Maps = r.passes(s)
 		s.Shared, s.Cooperative, s.Dependent = r.reduce(s.Shared), r.constant(s.Cooperative), r.constant(s.Dependent)
 		all = append(all, s)
 	}

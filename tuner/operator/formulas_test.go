@@ -46,6 +46,13 @@ func evaluated(f Formulas, values map[string]expr.Value) string {
 		if l.Cluster == [3]int64{1, 1, 1} {
 			l.Cluster = [3]int64{} // a block of its own
 		}
+		for _, m := range s.Maps {
+			made := TensorMap{At: m.At}
+			for i, word := range m.Words {
+				made.Words[i] = number(word)
+			}
+			l.Maps = append(l.Maps, made)
+		}
 		l.Cooperative, l.Dependent = number(s.Cooperative) != 0, number(s.Dependent) != 0 && len(launches) > 0
 		launches = append(launches, l)
 	}
@@ -62,7 +69,7 @@ func evaluated(f Formulas, values map[string]expr.Value) string {
 func described(launches Launches) string {
 	var b strings.Builder
 	for _, l := range launches {
-		fmt.Fprintf(&b, "%s %v %v\n", l.Entry, l, l.Arguments)
+		fmt.Fprintf(&b, "%s %v %v %v\n", l.Entry, l, l.Arguments, l.Maps)
 	}
 	return b.String()
 }

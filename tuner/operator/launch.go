@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 	"autotune/tuner/operator/tree"
 )
@@ -22,6 +23,8 @@ type Launch struct {
 	Cooperative bool     `json:"cooperative,omitempty"` // all blocks run at once, and may wait for each other
 	Dependent   bool     `json:"dependent,omitempty"`   // begins before those before it have ended, and waits for them itself
 	Arguments   []string `json:"arguments,omitempty"`   // those that the kernel takes, in its order; nil: all
+
+	Maps []TensorMap `json:"maps,omitempty"` // which of the arguments are not passed as addresses
 }
 
 // Launches are launches that follow each other, each when all before it have ended, unless it is
@@ -69,6 +72,9 @@ type LaunchSpec struct {
 	Dependent   Formula      `json:"dependent,omitzero"`
 	Arguments   []string     `json:"arguments,omitempty"` // nil: all
 
+	// Of Formulas alone: which arguments are passed as tensor maps. A template's own launch names maps among its arguments.
+	Maps []MapFormulas `json:"-"`
+
 	at tree.Position
 }
 
@@ -104,47 +110,60 @@ var clusterLimits = []string{
 // dependentLimits are those on a launch that begins before the last has ended.
 var dependentLimits = []string{"not __dependent or arch >= 90"}
 
+// standIns are a template's formulas under the names that CUDA's own expressions know them by.
+type standIns struct {
+	codes map[string]*expr.Expr
+	texts []string
+}
+
+func (in *standIns) add(name string, f Formula) {
+	if in.codes == nil {
+		in.codes = map[string]*expr.Expr{}
+	}
+	in.codes[name] = f.code
+	in.texts = append(in.texts, name, "("+f.Text+")")
+}
+
+// formula is an expression over the names, with the formulas in their place.
+func (in *standIns) formula(text string, at tree.Position) Formula {
+	return Formula{Text: strings.NewReplacer(in.texts...).Replace(text), Position: at, code: expr.MustParse(text).Substitute(in.codes)}
+}
+
 // limits are CUDA's limits over the launch's own expressions.
 func (s *LaunchSpec) limits() []Formula {
-	codes := map[string]*expr.Expr{"__shared": s.Shared.code}
-	texts := []string{"__shared", "(" + s.Shared.Text + ")"}
-	add := func(name string, f Formula) {
-		codes[name] = f.code
-		texts = append(texts, name, "("+f.Text+")")
-	}
+	var in standIns
+	in.add("__shared", s.Shared)
 	all, guard := cudaLimits, ""
 	for i, axis := range []string{"x", "y", "z"} {
-		add("__block_"+axis, s.Block[i])
-		add("__grid_"+axis, s.Grid[i])
+		in.add("__block_"+axis, s.Block[i])
+		in.add("__grid_"+axis, s.Grid[i])
 		if s.Cluster != nil {
-			add("__cluster_"+axis, s.Cluster[i])
+			in.add("__cluster_"+axis, s.Cluster[i])
 		}
 	}
 	if s.Cluster != nil {
 		all = slices.Concat(all, clusterLimits)
 	}
 	if !s.Dependent.Never() {
-		add("__dependent", s.Dependent)
+		in.add("__dependent", s.Dependent)
 		all = slices.Concat(all, dependentLimits)
 	}
 	if s.When != nil {
-		add("__when", *s.When)
+		in.add("__when", *s.When)
 		guard = "not __when or "
 	}
-	replacer := strings.NewReplacer(texts...)
-	limits := make([]Formula, len(all))
-	for i, limit := range all {
-		limit = guard + limit
-		limits[i] = Formula{Text: replacer.Replace(limit), Position: s.at, code: expr.MustParse(limit).Substitute(codes)}
-	}
-	return limits
+	return lists.Of(all, func(limit string) Formula { return in.formula(guard+limit, s.at) })
 }
 
-// launchLimits are CUDA's limits over launches' own expressions. They are parsed when they are first asked for.
-func launchLimits(launches []LaunchSpec) func() []Formula {
+// launchLimits are CUDA's limits over launches' own expressions, and those of tensor maps. They are parsed when they are
+// first asked for.
+func launchLimits(launches []LaunchSpec, maps []*TensorMapSpec) func() []Formula {
 	return sync.OnceValue(func() (limits []Formula) {
 		for i := range launches {
 			limits = append(limits, launches[i].limits()...)
+		}
+		for _, m := range maps {
+			limits = append(limits, m.limits()...)
 		}
 		return limits
 	})
@@ -189,7 +208,6 @@ func (c configured) launch(s *LaunchSpec) (l Launch, err error) {
 		}
 		return n
 	}
-	l.Arguments = s.Arguments
 	for i := range 3 {
 		l.Block[i] = count("block", s.Block[i], 1)
 		l.Grid[i] = count("grid", s.Grid[i], 1)
@@ -204,6 +222,9 @@ func (c configured) launch(s *LaunchSpec) (l Launch, err error) {
 	l.Cooperative, l.Dependent = value("cooperative", s.Cooperative).Truth(), value("dependent", s.Dependent).Truth()
 	if err == nil {
 		l.Entry, err = c.interpolate("entry", s.Entry)
+	}
+	if err == nil {
+		l.Arguments, l.Maps, err = c.passes(s)
 	}
 	return l, err
 }

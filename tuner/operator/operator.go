@@ -214,6 +214,7 @@ type Template struct {
 	Flags       []Interpolated      `json:"flags,omitempty"`    // of the compiler
 	Free        []string            `json:"free,omitempty"`     // the dimensions that its kernel can take when it runs
 	Keep        []string            `json:"keep,omitempty"`     // derived values that are constants of it even then
+	TensorMaps  []*TensorMapSpec    `json:"tensor_maps,omitempty"`
 	Launches    []LaunchSpec        `json:"launches"`
 	Default     space.Configuration `json:"-"` // the untuned baseline
 

@@ -41,21 +41,28 @@ func (o *Operator) SignatureFaults() []TemplateFault {
 		}
 	}
 	if o.ReferenceTemplate == "" && o.Answers == nil {
-		add("reference", o.referenceEntry, o.takes(nil), o.Reference)
+		add("reference", o.referenceEntry, o.takes(nil, nil), o.Reference)
 	}
 	for _, t := range o.Templates {
 		for i, entry := range t.entries() {
-			add(t.Name, entry, o.takes(t.Launches[i].Arguments), t.Source)
+			add(t.Name, entry, o.takes(t.Launches[i].Arguments, t.TensorMaps), t.Source)
 		}
 	}
 	return faults
 }
 
+// mapRole is that of an argument that is passed as a tensor map.
+const mapRole Role = "tensor map"
+
 // takes are the arguments with some names; without names, all that are passed.
-func (o *Operator) takes(names []string) []ArgumentSpec {
+func (o *Operator) takes(names []string, maps []*TensorMapSpec) []ArgumentSpec {
 	taken := lists.Where(o.Arguments, func(a ArgumentSpec) bool { return names == nil && a.Symbol == "" && a.Owner == "" })
 	for _, name := range names {
-		taken = append(taken, o.Arguments[slices.IndexFunc(o.Arguments, func(a ArgumentSpec) bool { return a.Name == name })])
+		a := ArgumentSpec{Name: name, Role: mapRole}
+		if !slices.ContainsFunc(maps, func(m *TensorMapSpec) bool { return m.Name == name }) {
+			a = o.Arguments[o.argument(name)]
+		}
+		taken = append(taken, a)
 	}
 	return taken
 }
@@ -75,6 +82,8 @@ func (o *Operator) disagreement(k cudafile.Kernel, takes []ArgumentSpec, s Sourc
 		}
 		taken, what := spelled(p.Type, p.Pointer, p.Pointer && p.Const), "a tensor of"
 		switch {
+		case a.Role == mapRole:
+			return fail(p.Place, "argument %d, %s: the kernel `%s` takes %s, the operator has a tensor map, which is const __grid_constant__ TensorMap", i+1, a.Name, k.Name, taken)
 		case a.Role == Scalar:
 			what = "a scalar of"
 		case a.Role == Output:
@@ -93,6 +102,8 @@ func fits(p cudafile.Parameter, a ArgumentSpec) bool {
 	switch {
 	case p.Unclear:
 		return true
+	case a.Role == mapRole:
+		return !known && !p.Pointer
 	case !known && !p.Pointer: // a type of the file's own, which may be a pointer, too
 		return true
 	case p.Pointer != (a.Role != Scalar) || p.Pointer && p.Const && a.Role == Output:

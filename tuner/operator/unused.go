@@ -116,6 +116,9 @@ func (t *Template) formulas() []Formula {
 	for i := range t.Launches {
 		formulas = append(formulas, t.Launches[i].formulas()...)
 	}
+	for _, m := range t.TensorMaps {
+		formulas = append(formulas, m.formulas()...)
+	}
 	for _, flag := range t.Flags {
 		formulas = append(formulas, flag.formulas()...)
 	}

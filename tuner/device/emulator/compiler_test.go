@@ -58,9 +58,9 @@ func TestCompileErrors(t *testing.T) {
 		{name: "no such template", source: "template <class T> __global__ void k(T* y) {}\n", entries: []string{"k<int>", "q<int>"}, file: "test/k.cu", message: "no kernel q<int> that is"},
 		{name: "template arguments", source: "namespace a { template <class T, int N> __global__ void k(T* y) {} }\n", entries: []string{"a::k<float, 3>", "a::k<float, float>"},
 			file: "test/k.cu", message: "no kernel a::k<float, float> that is"},
-		{name: "template that is not global", source: "template <class T> void k(T* y) {}\n__global__ void other(int* y) {}\n", entries: []string{"other", "k<int>"}, file: "test/k.cu", message: "no kernel k<int> that is __global__ and takes only pointers and numbers: static assertion failed: it is not __global__"},
+		{name: "template that is not global", source: "template <class T> void k(T* y) {}\n__global__ void other(int* y) {}\n", entries: []string{"other", "k<int>"}, file: "test/k.cu", message: "no kernel k<int> that is __global__ and takes only pointers, numbers and tensor maps: static assertion failed: it is not __global__"},
 		{name: "within a template", source: "template <class T> __global__ void k(T* y) {\n y->missing(); }\n", entries: []string{"k<int>"}, file: "test/k.cu", line: 2, message: "missing"},
-		{name: "not pointers", source: "struct S { int a[9]; }; extern \"C\" __global__ void k(float* y, S s) {}\n", file: "test/k.cu", message: "a kernel's parameters must be pointers or numbers"},
+		{name: "not pointers", source: "struct S { int a[9]; }; extern \"C\" __global__ void k(float* y, S s) {}\n", file: "test/k.cu", message: "a kernel's parameters must be pointers, numbers or tensor maps"},
 	} {
 		for _, sanitize := range []bool{false, true} {
 			t.Run(c.name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 		// Where no line of the kernel is to blame, its call failed.
 		if entry := guiltyEntry(r.Kernel, words); entry != "" && (m[1] == entryFile || e.Line == 0) {
 			e.File, e.Line = r.Kernel.File, 0
-			e.Message = fmt.Sprintf("no kernel %s that is __global__ and takes only pointers and numbers: %s", entry, e.Message)
+			e.Message = fmt.Sprintf("no kernel %s that is __global__ and takes only pointers, numbers and tensor maps: %s", entry, e.Message)
 		}
 		if strings.HasSuffix(e.Message, ": No such file or directory") || strings.HasSuffix(e.Message, " file not found") {
 			e.Message += "; the emulator has the C++ library's headers, and of CUDA's " + strings.Join(cudaHeaders, ", ")

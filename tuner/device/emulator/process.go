@@ -248,8 +248,14 @@ func (j job) text() string {
 	for _, l := range j.launches {
 		g, t, c := l.Grid, l.Block, clusterOf(l)
 		line("launch", slices.Index(j.launches.Entries(), l.Entry), g[0], g[1], g[2], t[0], t[1], t[2], l.SharedBytes, c[0], c[1], c[2], number(l.Cooperative), number(l.Dependent), cmp.Or(l.Entry, "kernel"))
-		for _, argument := range j.passed(l) {
-			line("pass", argument)
+		for at, argument := range j.passed(l) {
+			values := []any{argument}
+			if m := l.MapAt(at); m != nil {
+				for _, word := range m.Words {
+					values = append(values, word)
+				}
+			}
+			line("pass", values...)
 		}
 	}
 	line("workers", j.workers)

@@ -511,11 +511,9 @@ func TestShim(t *testing.T) {
 // boxKernel copies two rows of eight floats, from a column on, of a matrix of twelve columns.
 func boxKernel(column int) string {
 	return fmt.Sprintf(`#include "tensor_map.cuh"
-		extern "C" __global__ void k(const float* x, float* y) {
-			__shared__ TensorMap map, scratch;
+		extern "C" __global__ void k(const __grid_constant__ TensorMap map, float* y) {
 			__shared__ __align__(128) float s[16];
 			__shared__ Mbarrier full;
-			make_tensor_map(&map, &scratch, TensorBox<3, float, BoxForm::plain>{x, {12, 4, 1}, {1, 12, 48}, {8, 2, 1}});
 			if (threadIdx.x == 0) {
 				mbarrier_init(&full, 1);
 				mbarrier_expect(&full, 64);
@@ -529,8 +527,10 @@ func boxKernel(column int) string {
 // A box may begin outside of the tensor, but only at a multiple of 16 bytes of a row: a GPU says
 // "illegal instruction" elsewhere.
 func TestBoxesBeginAt16Bytes(t *testing.T) {
+	launch := threads(1, 32)
+	launch.Maps = []operator.TensorMap{{Words: [7]int64{2<<4 | 7<<7 | 3<<32, 12, 0, 11 | 3<<32, 0, 7 << 56, 1}}}
 	copied := func(column int) ([]float32, error) {
-		return runTiny(t.Context(), mustCompile(t, tinyKernel(t, boxKernel(column)), false), threads(1, 32), counting(48), 16)
+		return runTiny(t.Context(), mustCompile(t, tinyKernel(t, boxKernel(column)), column == 8), launch, counting(48), 16)
 	}
 	for _, column := range []int{-4, 0, 8} {
 		got, err := copied(column)
@@ -550,6 +550,26 @@ func TestBoxesBeginAt16Bytes(t *testing.T) {
 	for _, column := range []int{-1, 2} {
 		if _, err := copied(column); err == nil || !strings.Contains(err.Error(), "a box begins at a multiple of 16 bytes of a row") {
 			t.Errorf("from column %d: %v, want that boxes begin at multiples of 16 bytes", column, err)
+		}
+	}
+}
+
+// A kernel takes a tensor map where a launch passes one, and only there.
+func TestTensorMapsAreTaken(t *testing.T) {
+	mapped, plain := threads(1, 32), threads(1, 32)
+	mapped.Maps = []operator.TensorMap{{}}
+	for _, c := range []struct {
+		takes, want string
+		launch      operator.Launch
+	}{
+		{"const float* x", "the kernel takes const float*, the launch passes a tensor map, which is const __grid_constant__ TensorMap", mapped},
+		{"const __grid_constant__ TensorMap x", "the kernel takes TensorMap, the operator has a tensor of f32, which is float*", plain},
+		{"const TensorMap* x", "the kernel takes const void*, the launch passes a tensor map", mapped},
+	} {
+		source := "#include \"tensor_map.cuh\"\nextern \"C\" __global__ void k(" + c.takes + ", float* y) { y[threadIdx.x] = 1; }"
+		_, err := runTiny(t.Context(), mustCompile(t, tinyKernel(t, source), false), c.launch, counting(32), 32)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.takes, err, c.want)
 		}
 	}
 }

@@ -52,9 +52,9 @@ type Queue interface {
 	Copy(to, from Address, bytes int64)
 	// Set sets count elements of 1, 2 or 4 bytes to a pattern.
 	Set(to Address, size int, pattern uint32, count int64)
-	// Bind prepares what a kernel is passed, eight bytes each, in the driver's memory,
+	// Bind prepares what a kernel is passed, each in words of eight bytes, in the driver's memory,
 	// until it is freed.
-	Bind(values []uint64) (p Parameters, free func())
+	Bind(values [][]uint64) (p Parameters, free func())
 	// Launch launches a kernel count times in a row.
 	Launch(f Function, l operator.Launch, p Parameters, count int)
 	// Capture makes a graph of what queue queues: work that the driver queues as one.

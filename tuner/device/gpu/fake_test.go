@@ -140,9 +140,9 @@ func (g *fakeGPU) Set(to Address, size int, pattern uint32, count int64) {
 	}
 }
 
-func (g *fakeGPU) Bind(values []uint64) (p Parameters, free func()) {
+func (g *fakeGPU) Bind(values [][]uint64) (p Parameters, free func()) {
 	g.bindsOf++
-	return slices.Clone(values), func() { g.bindsOf-- }
+	return slices.Concat(values...), func() { g.bindsOf-- }
 }
 
 func (g *fakeGPU) Launch(f Function, l operator.Launch, p Parameters, count int) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -410,6 +411,20 @@ func TestMismatchedVariant(t *testing.T) {
 		t.Errorf("a reference with three pointers for four tensors: %v", err)
 	}
 	b.closed()
+}
+
+// A tensor map is passed as its 128 bytes, whose first are the tensor's address.
+func TestBindMaps(t *testing.T) {
+	g := &fakeGPU{}
+	v := variant{gpu: g, launches: []launch{{Launch: operator.Launch{Maps: []operator.TensorMap{{At: 1, Words: [7]int64{1, 2, 3, 4, 5, -6, 7}}}}}}}
+	v.bind(make([]operator.Argument, 3), []uint64{10, 20, 30})
+	want := []uint64{10, 20, 1, 2, 3, 4, 5, 1<<64 - 6, 7, 0, 0, 0, 0, 0, 0, 0, 0, 30}
+	if got := v.launches[0].parameters; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if v.unbind(); g.bindsOf != 0 {
+		t.Error("arguments are left")
+	}
 }
 
 // A problem that does not fit is told before any memory is taken.

@@ -85,7 +85,7 @@ func (h *helpers) run(name string, x, y int64, values ...uint64) {
 
 // launchOnce queues a kernel on some values.
 func launchOnce(g GPU, f Function, l operator.Launch, values []uint64) {
-	parameters, free := g.Bind(values)
+	parameters, free := g.Bind(lists.Of(values, func(v uint64) []uint64 { return []uint64{v} }))
 	defer free() // the driver has copied them when the launch returns
 	g.Launch(f, l, parameters, 1)
 }

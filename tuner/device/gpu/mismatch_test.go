@@ -20,7 +20,7 @@ func TestMismatch(t *testing.T) {
 	defer c.Close()
 	compiled := func(parameters string) *compile.Binary {
 		b, err := c.Compile(t.Context(), compile.Request{Arch: "sm_80", Kernel: operator.Kernel{
-			Launches: kernelK.Launches, File: "k.cu", Source: "struct S { int a[5]; };\nextern \"C\" __global__ void k(" + parameters + ") {}\n",
+			Launches: kernelK.Launches, File: "k.cu", Source: "struct S { int a[5]; };\nstruct alignas(64) M { long long words[16]; };\nextern \"C\" __global__ void k(" + parameters + ") {}\n",
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -47,6 +47,17 @@ func TestMismatch(t *testing.T) {
 		"bool a, short b, short* c, int d, double e, int f":         "the kernel's parameters take 36 bytes, the operator's 1 tensor and 5 scalars 33",
 	} {
 		if got := gpu.Mismatch(cuda.Driver(), compiled(parameters), kernelK, scalars); got != want {
+			t.Errorf("%s: %q, want %q", parameters, got, want)
+		}
+	}
+	mapped := kernelK
+	mapped.Launches = operator.Launches{{Entry: "k", Maps: []operator.TensorMap{{At: 1}}}}
+	for parameters, want := range map[string]string{
+		"const float* x, const __grid_constant__ M m":      "",
+		"const float* x, unsigned char* m":                 "the kernel's parameters take 16 bytes; 2 arguments with 1 tensor map among them would not",
+		"const __grid_constant__ M m, const float* x, S s": "the kernel's parameters take 188 bytes; 2 arguments with 1 tensor map among them would not",
+	} {
+		if got := gpu.Mismatch(cuda.Driver(), compiled(parameters), mapped, two); got != want {
 			t.Errorf("%s: %q, want %q", parameters, got, want)
 		}
 	}

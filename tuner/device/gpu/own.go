@@ -33,7 +33,7 @@ var (
 // checkParts checks that the operator's own kernels take the arguments that they will be given.
 func checkParts(d Driver, parts verify.Parts, arguments []operator.Argument) error {
 	check := func(p verify.Part, takes []operator.Argument) error {
-		if wrong := launchMismatch(d, p.Binary, p.Launches[0].Entry, takes); wrong != "" {
+		if wrong := launchMismatch(d, p.Binary, p.Launches[0], takes); wrong != "" {
 			return p.Blame("cannot be launched: %s: %s", p.File, wrong)
 		}
 		return nil

@@ -84,7 +84,14 @@ func (t *tensors) copySymbols(m Module) error {
 func (v variant) bind(arguments []operator.Argument, values []uint64) {
 	v.unbind()
 	for i, l := range v.launches {
-		passed := lists.Of(operator.Passed(arguments, l.Launch), func(argument int) uint64 { return values[argument] })
+		var passed [][]uint64
+		for at, argument := range operator.Passed(arguments, l.Launch) {
+			words := []uint64{values[argument]}
+			if m := l.MapAt(at); m != nil {
+				words = m.With(values[argument])
+			}
+			passed = append(passed, words)
+		}
 		v.launches[i].parameters, v.launches[i].free = v.gpu.Bind(passed)
 	}
 }
@@ -210,7 +217,7 @@ const pointerBytes = 8
 func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operator.Argument) string {
 	for _, l := range k.Launches {
 		passed := lists.Of(operator.Passed(arguments, l), func(i int) operator.Argument { return arguments[i] })
-		if wrong := launchMismatch(d, b, l.Entry, passed); wrong != "" {
+		if wrong := launchMismatch(d, b, l, passed); wrong != "" {
 			if len(k.Launches) > 1 {
 				wrong = l.Entry + ": " + wrong
 			}
@@ -221,13 +228,21 @@ func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operat
 }
 
 // launchMismatch is what mismatch says of one kernel and what it is given.
-func launchMismatch(d Driver, b *compile.Binary, entry string, arguments []operator.Argument) string {
-	size, known := d.ParameterBytes(b.Code, b.Symbol(entry))
-	wanted, scalars := argumentBytes(arguments)
+func launchMismatch(d Driver, b *compile.Binary, l operator.Launch, arguments []operator.Argument) string {
+	size, known := d.ParameterBytes(b.Code, b.Symbol(l.Entry))
+	wanted, scalars := argumentBytes(l, arguments, 0)
 	tensors := len(arguments) - scalars
 	switch {
 	case !known || size == wanted:
 		return ""
+	case len(l.Maps) > 0:
+		for first := 16; first < operator.TensorMapAlign; first += 16 {
+			if wanted, _ := argumentBytes(l, arguments, first); size == wanted {
+				return ""
+			}
+		}
+		return fmt.Sprintf("the kernel's parameters take %s; %s with %s among them would not",
+			output.Count(size, "byte"), output.Count(len(arguments), "argument"), output.Count(len(l.Maps), "tensor map"))
 	case scalars > 0:
 		return fmt.Sprintf("the kernel's parameters take %s, the operator's %s and %s %d",
 			output.Count(size, "byte"), output.Count(tensors, "tensor"), output.Count(scalars, "scalar"), wanted)
@@ -238,16 +253,22 @@ func launchMismatch(d Driver, b *compile.Binary, entry string, arguments []opera
 	return fmt.Sprintf("the kernel takes %s, the operator has %s", output.Count(size/pointerBytes, "pointer"), output.Count(tensors, "tensor"))
 }
 
-// argumentBytes is what arguments take as a kernel's parameters, each aligned to its
-// size, and how many of them are scalars.
-func argumentBytes(arguments []operator.Argument) (bytes, scalars int) {
-	for _, a := range arguments {
-		size := pointerBytes
-		if a.Role == operator.Scalar {
+// argumentBytes is what arguments take as a kernel's parameters, and how many of them are
+// scalars. Each is aligned to its size, or as a tensor map is. On a GPU the first lies at a place
+// that is a multiple of 16, and is aligned no further.
+func argumentBytes(l operator.Launch, arguments []operator.Argument, first int) (bytes, scalars int) {
+	bytes = first
+	for i, a := range arguments {
+		size, align := pointerBytes, pointerBytes
+		switch {
+		case l.MapAt(i) != nil:
+			size, align = operator.TensorMapBytes, operator.TensorMapAlign
+		case a.Role == operator.Scalar:
 			size = int(a.Type.Bytes())
+			align = size
 			scalars++
 		}
-		bytes = (bytes+size-1)/size*size + size
+		bytes = (bytes+align-1)/align*align + size
 	}
-	return bytes, scalars
+	return bytes - first, scalars
 }

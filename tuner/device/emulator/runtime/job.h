@@ -3,6 +3,7 @@
 //
 //   launch ENTRY GRID BLOCK SHARED CLUSTER COOPERATIVE DEPENDENT NAME   of the launches, in order
 //   pass N                         an argument that the launch before takes, by its number
+//   pass N W1 ... W7               the same as a tensor map, of these words behind the address
 //   workers N                      threads of the machine
 //   launch_timeout_ms N
 //   checks N EXACT MS              launches verified, alike, and within which time
@@ -139,7 +140,12 @@ static void job_read_pass(const char* line) {
   if (job.launch_count == 0) report_unable("the job passes arguments to no launch");
   Launch& l = job.launches[job.launch_count - 1];
   l.passed = job_grow(l.passed, l.passed_count);
-  if (sscanf(line, "pass %d", &l.passed[l.passed_count++]) != 1) report_unable("the job's line %s cannot be read", line);
+  Passed& p = l.passed[l.passed_count++];
+  memset(&p, 0, sizeof p);
+  long long* const w = p.map.words + 1;
+  const int read = sscanf(line, "pass %d %lld %lld %lld %lld %lld %lld %lld", &p.argument, w, w + 1, w + 2, w + 3, w + 4, w + 5, w + 6);
+  if (read != 1 && read != 8) report_unable("the job's line %s cannot be read", line);
+  p.as_map = read == 8;
 }
 
 static void job_read_symbol(const char* line) {
@@ -173,5 +179,5 @@ static void job_read() {
     if (!job_read_line(line)) report_unable("the job's line %s cannot be read", line);
   for (int i = 0; i < job.launch_count; ++i)
     for (int k = 0; k < job.launches[i].passed_count; ++k)
-      if (job.launches[i].passed[k] < 0 || job.launches[i].passed[k] >= job.argument_count) report_unable("the job passes an argument that it does not have");
+      if (job.launches[i].passed[k].argument < 0 || job.launches[i].passed[k].argument >= job.argument_count) report_unable("the job passes an argument that it does not have");
 }

@@ -1,15 +1,22 @@
 // launch.h: the blocks of a grid, and other loops, over the machine's cores.
 #pragma once
 
+// Passed is an argument of the problem that a launch passes, by its index, and perhaps as a tensor map.
+struct Passed {
+  int argument;
+  bool as_map;
+  AutotuneTensorMap map;
+};
+
 struct Launch {
   char name[256];  // of the kernel
   uint3 grid, block, cluster;
   size_t shared;
   bool cooperative, dependent;
   const AutotuneEntry* entry;
-  int* passed;       // the arguments of the problem that it passes, by their index
+  Passed* passed;
   int passed_count;
-  void** arguments;  // their values
+  void** arguments;  // the values, and where tensor maps are
 
   int cluster_blocks() const { return int(cluster.x * cluster.y * cluster.z); }
   int threads() const { return int(block.x * block.y * block.z); }  // of a block

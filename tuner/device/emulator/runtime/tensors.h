@@ -224,7 +224,12 @@ static void launches_prepare() {
     Launch& l = job.launches[i];
     l.arguments = static_cast<void**>(calloc(size_t(l.passed_count) + 1, sizeof(void*)));
     if (!l.arguments) report_unable("no memory for the job");
-    for (int k = 0; k < l.passed_count; ++k) l.arguments[k] = job.values[l.passed[k]];
+    for (int k = 0; k < l.passed_count; ++k) {
+      Passed& p = l.passed[k];
+      l.arguments[k] = job.values[p.argument];
+      p.map.words[0] = reinterpret_cast<long long>(l.arguments[k]);
+      if (p.as_map) l.arguments[k] = &p.map;
+    }
   }
 }
 

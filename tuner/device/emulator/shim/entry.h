@@ -1,5 +1,5 @@
-// entry.h: how the runtime calls the kernels, whose parameters are pointers and
-// numbers, and what it is told of them, to compare with what the operator has.
+// entry.h: how the runtime calls the kernels, whose parameters are pointers, numbers and
+// tensor maps, and what it is told of them, to compare with what the operator has.
 #pragma once
 
 // A parameter of the kernel. The element is the type of a number or of what is
@@ -7,7 +7,12 @@
 struct AutotuneParameter {
   const char* shown;    // as a message has it; "": it has no name here
   const char* element;  // "": void or a struct, which may be anything
-  bool pointer, constant;
+  bool pointer, constant, map;
+};
+
+// A tensor map as the runtime has it; a kernel calls its 128 bytes as it likes.
+struct AutotuneTensorMap {
+  long long words[16];
 };
 
 // A kernel that the operator launches.
@@ -51,10 +56,10 @@ AUTOTUNE_NAMES(ulonglong, "unsigned long long")
 // What is known of a parameter's type: without const and volatile, or pointed to.
 template <class T> struct AutotuneParameterOf {
   typedef AutotuneType<T> type;
-  static constexpr bool pointer = false, constant = false;
+  static constexpr bool pointer = false, constant = false, map = __is_class(T) && sizeof(T) == sizeof(AutotuneTensorMap);
   static T take(void* argument) {
     T value;
-    __builtin_memcpy(&value, &argument, sizeof value);  // its lowest bytes come first
+    __builtin_memcpy(&value, map ? argument : &argument, sizeof value);  // a number's lowest bytes come first
     return value;
   }
 };
@@ -63,14 +68,14 @@ template <class T> struct AutotunePlain<const T> { typedef AutotuneType<T> type;
 template <class T> struct AutotunePlain<volatile T> { typedef AutotuneType<T> type; static constexpr bool constant = false; };
 template <class T> struct AutotunePlain<const volatile T> { typedef AutotuneType<T> type; static constexpr bool constant = true; };
 template <class T> struct AutotuneParameterOf<T*> : AutotunePlain<T> {
-  static constexpr bool pointer = true;
+  static constexpr bool pointer = true, map = false;
   static T* take(void* argument) { return static_cast<T*>(argument); }
 };
 
 template <class P> constexpr AutotuneParameter autotune_parameter() {
   typedef AutotuneParameterOf<P> Of;
-  static_assert(Of::pointer || Of::type::number, "a kernel's parameters must be pointers or numbers");
-  return AutotuneParameter{Of::type::shown, Of::type::element, Of::pointer, Of::constant};
+  static_assert(Of::pointer || Of::type::number || Of::map, "a kernel's parameters must be pointers, numbers or tensor maps");
+  return AutotuneParameter{Of::map ? "TensorMap" : Of::type::shown, Of::type::element, Of::pointer, Of::constant, Of::map};
 }
 
 template <class... P> constexpr int autotune_count(void (*)(P...)) { return int(sizeof...(P)); }
@@ -78,7 +83,7 @@ template <class... P> constexpr int autotune_count(void (*)(P...)) { return int(
 // One more than there are, for a kernel without parameters.
 template <int Count> struct AutotuneList { AutotuneParameter all[Count + 1]; };
 template <class... P> constexpr AutotuneList<sizeof...(P)> autotune_list(void (*)(P...)) {
-  return {{autotune_parameter<P>()..., AutotuneParameter{"", "", false, false}}};
+  return {{autotune_parameter<P>()..., AutotuneParameter{"", "", false, false, false}}};
 }
 
 // AutotuneCall takes the arguments out of their array, the last one first.

@@ -50,6 +50,7 @@ import "C"
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -58,15 +59,15 @@ import (
 	"autotune/tuner/operator"
 )
 
-// Bind allocates room for the values in C's memory, eight bytes each, and sets them.
-func (c *context) Bind(values []uint64) (p gpu.Parameters, free func()) {
-	count := max(len(values), 1)
-	block := C.calloc(C.size_t(count), 16)
-	own := unsafe.Slice((*uint64)(block), count)
-	copy(own, values)
-	pointers := unsafe.Slice((*unsafe.Pointer)(unsafe.Add(block, 8*count)), count)
-	for i := range pointers {
-		pointers[i] = unsafe.Pointer(&own[i])
+// Bind allocates room for the values in C's memory, behind pointers to them, and sets them.
+func (c *context) Bind(values [][]uint64) (p gpu.Parameters, free func()) {
+	words, count := slices.Concat(values...), max(len(values), 1)
+	block := C.calloc(C.size_t(count+len(words)), 8)
+	pointers := unsafe.Slice((*unsafe.Pointer)(block), count)
+	own := unsafe.Add(block, 8*count)
+	copy(unsafe.Slice((*uint64)(own), len(words)), words)
+	for i, value := range values {
+		pointers[i], own = own, unsafe.Add(own, 8*len(value))
 	}
 	return unsafe.SliceData(pointers), func() { C.free(block) }
 }

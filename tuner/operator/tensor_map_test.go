@@ -1,0 +1,274 @@
+package operator
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+// The words are those that an H200 wrote by tensormap.replace for the same maps.
+func TestWordsAreTheDriversOwn(t *testing.T) {
+	numbers := func(all []int64) (formulas []Formula) {
+		for _, n := range all {
+			formulas = append(formulas, constant(expr.Int(n).Source()))
+		}
+		return formulas
+	}
+	extents, strides := []int64{0x1111, 0x2222, 0x3333, 0x4444, 0x5555}, []int64{8, 16, 32, 64}
+	ones := []int64{64, 1, 1, 1, 1}
+	with := func(of []int64, at int, n int64) []int64 {
+		of = append([]int64(nil), of...)
+		of[at] = n
+		return of
+	}
+	base := [7]uint64{0x1000060c0, 0x400000002, 8, 0x222100001110, 0x444300003332, 0x3f00000000005554, 0}
+	word := func(at int, value uint64) [7]uint64 {
+		words := base
+		words[at] = value
+		return words
+	}
+	steps := func(sixth, seventh uint64) [7]uint64 {
+		words := base
+		words[5], words[6] = sixth, seventh
+		return words
+	}
+	for _, test := range []struct {
+		name                         string
+		extents, strides, box, steps []int64
+		bytes, swizzle               string
+		rounded                      bool
+		want                         [7]uint64
+	}{
+		{"base", extents, strides, ones, nil, "2", "128", false, base},
+		{"extent 0", with(extents, 0, 0x7edcba98), strides, ones, nil, "2", "128", false, word(3, 0x22217edcba97)},
+		{"extent 1", with(extents, 1, 0x7edcba98), strides, ones, nil, "2", "128", false, word(3, 0x7edcba9700001110)},
+		{"extent 2", with(extents, 2, 0x7edcba98), strides, ones, nil, "2", "128", false, word(4, 0x44437edcba97)},
+		{"extent 3", with(extents, 3, 0x7edcba98), strides, ones, nil, "2", "128", false, word(4, 0x7edcba9700003332)},
+		{"extent 4", with(extents, 4, 0x7edcba98), strides, ones, nil, "2", "128", false, word(5, 0x3f0000007edcba97)},
+		{"stride 1", extents, with(strides, 0, 8*0x3fffffff), ones, nil, "2", "128", false, word(0, 0x3fffffff000060c0)},
+		{"stride 2", extents, with(strides, 1, 8*0x3fffffff), ones, nil, "2", "128", false, word(1, 0x43fffffff)},
+		{"stride 3", extents, with(strides, 2, 8*0x3fffffff), ones, nil, "2", "128", false, word(1, 0x3fffffff00000002)},
+		{"stride 4", extents, with(strides, 3, 8*0x3fffffff), ones, nil, "2", "128", false, word(2, 0x3fffffff)},
+		{"box 0", extents, strides, with(ones, 0, 256), nil, "2", "128", false, word(5, 0xff00000000005554)},
+		{"box 1", extents, strides, with(ones, 1, 256), nil, "2", "128", false, word(6, 0xff)},
+		{"box 2", extents, strides, with(ones, 2, 256), nil, "2", "128", false, word(6, 0xff00)},
+		{"box 3", extents, strides, with(ones, 3, 256), nil, "2", "128", false, word(6, 0xff0000)},
+		{"box 4", extents, strides, with(ones, 4, 256), nil, "2", "128", false, word(6, 0xff000000)},
+		{"step 0", extents, strides, with(ones, 0, 16), []int64{8, 1, 1, 1, 1}, "2", "128", false, steps(0x7f00000700005554, 0)},
+		{"step 1", extents, strides, with(ones, 1, 16), []int64{1, 8, 1, 1, 1}, "2", "128", false, steps(0x3f00003800005554, 0x7f)},
+		{"step 2", extents, strides, with(ones, 2, 16), []int64{1, 1, 8, 1, 1}, "2", "128", false, steps(0x3f0001c000005554, 0x7f00)},
+		{"step 3", extents, strides, with(ones, 3, 16), []int64{1, 1, 1, 8, 1}, "2", "128", false, steps(0x3f000e0000005554, 0x7f0000)},
+		{"step 4", extents, strides, with(ones, 4, 16), []int64{1, 1, 1, 1, 8}, "2", "128", false, steps(0x3f00700000005554, 0x7f000000)},
+		{"three axes", extents[:3], strides[:2], ones[:3], nil, "2", "128", false, [7]uint64{0x1000060a0, 2, 0, 0x222100001110, 0x3332, 0x3f00000000000000}},
+		{"rounded", extents[:3], []int64{4, 16}, []int64{32, 1, 1}, nil, "4", "128", true, [7]uint64{0x1000163a0, 4, 0, 0x222100001110, 0x3332, 0x1f00000000000000}},
+		{"exact", extents[:3], []int64{4, 16}, []int64{32, 1, 1}, nil, "4", "128", false, [7]uint64{0x1000063a0, 4, 0, 0x222100001110, 0x3332, 0x1f00000000000000}},
+		{"plain", extents[:3], []int64{4, 16}, []int64{32, 1, 1}, nil, "4", "0", false, [7]uint64{0x1000003a0, 4, 0, 0x222100001110, 0x3332, 0x1f00000000000000}},
+		{"two axes", extents[:2], []int64{4}, []int64{32, 1}, nil, "4", "128", true, [7]uint64{0x100016390, 0, 0, 0x222100001110, 0, 0x1f00000000000000}},
+		{
+			"four axes", []int64{0x1111, 0x2222, 0x33, 0x44}, []int64{4, 8, 12}, []int64{32, 1, 1, 1}, nil, "4", "128", true,
+			[7]uint64{0x1000163b0, 0x300000002, 0, 0x222100001110, 0x4300000032, 0x1f00000000000000},
+		},
+	} {
+		rounded := "False"
+		if test.rounded {
+			rounded = "True"
+		}
+		s := TensorMapSpec{
+			Bytes: constant(test.bytes), Swizzle: constant(test.swizzle), Rounded: constant(rounded),
+			Extents: numbers(test.extents), Strides: numbers(test.strides), Box: numbers(test.box), Steps: numbers(test.steps),
+		}
+		var got [7]uint64
+		for i, f := range s.asWords() {
+			v, err := f.code.Eval(nil)
+			n, ok := v.AsInt()
+			if err != nil || !ok {
+				t.Fatalf("%s: word %d, %s: %v, %v", test.name, i+1, f.Text, v, err)
+			}
+			got[i] = uint64(n)
+		}
+		if got != test.want {
+			t.Errorf("%s: got  %x\nwant %x", test.name, got, test.want)
+		}
+	}
+}
+
+// mappedOperator passes x as a tensor map, of two kinds, and a workspace as another.
+const mappedOperator = `operator: mapped
+summary: Copies by tensor maps.
+shape: [n, w]
+example: 64x64
+tensors:
+  - {name: x, role: input, shape: [n, w]}
+  - {name: y, role: output, shape: [n, w]}
+cost: {bytes: 8*n*w}
+reference: mapped.cu
+templates:
+  - name: direct
+    source: mapped.cu
+    free: [n]
+    tunables: {rows: [16, 512], wide: [0, 1]}
+    workspaces:
+      - {name: copy, shape: [n, w]}
+    tensor_maps:
+      - {name: boxes, of: x, when: wide, bytes: 4, swizzle: 128, extents: [w, n], strides: [w], box: [32, rows]}
+      - {name: boxes, of: x, bytes: 4, rounded: 1, swizzle: 0, extents: [w, 1, n], strides: [w, w], box: [4, 1, rows], steps: [1, 1, 2]}
+      - {name: copied, of: copy, bytes: 4, swizzle: 0, extents: [w, n], strides: [w], box: [8, 8]}
+    launches:
+      - {entry: fill, block: [32, 1, 1], grid: [1, 1, 1], arguments: [boxes, copy]}
+      - {entry: move, block: [32, 1, 1], grid: [1, 1, 1], arguments: [copied, y, boxes]}
+    default: {rows: 16, wide: 0}
+  - name: again
+    include: direct
+    tunables: {rows: [16], wide: [0, 1]}
+    default: {rows: 16, wide: 1}
+`
+
+func loadMapped(yaml string) (*Operator, error) {
+	files := operatorFiles(yaml)
+	files["mapped.cu"] = files["reference.cu"]
+	files["mapped.cu"].Data = []byte("void mapped_reference() {} __global__ void fill(const __grid_constant__ TensorMap x, float* y) {} " +
+		"__global__ void move(const __grid_constant__ TensorMap x, float* y, const __grid_constant__ TensorMap z) {}")
+	return Load(files, ".")
+}
+
+// A launch has the name of a map's tensor, and the words of the first map that counts. A template that
+// includes another has its maps.
+func TestTensorMaps(t *testing.T) {
+	o, err := loadMapped(mappedOperator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(Request{Shape: []int64{128, 64}}, TypicalLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := func(template string, wide int64) Kernel {
+		k, err := p.Kernel(space.Configuration{Template: template, Values: space.Values{{Name: "rows", Value: expr.Int(16)}, {Name: "wide", Value: expr.Int(wide)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	wide := TensorMap{0, [7]int64{1<<4 | 7<<7 | 3<<13 | 16<<32, 0, 0, 63 | 127<<32, 0, 31 << 56, 15}}
+	narrow := TensorMap{0, [7]int64{2<<4 | 7<<7 | 1<<16 | 16<<32, 16, 0, 63, 127, 1<<38 | 3<<56, 31 << 8}}
+	copied := TensorMap{0, [7]int64{1<<4 | 7<<7 | 16<<32, 0, 0, 63 | 127<<32, 0, 7 << 56, 7}}
+	for _, template := range []string{"direct", "again"} {
+		for i, boxes := range []TensorMap{narrow, wide} {
+			got := k(template, int64(i)).Launches
+			behind := boxes
+			behind.At = 2
+			if a, b := got[0], got[1]; !reflect.DeepEqual(a.Maps, []TensorMap{boxes}) || !reflect.DeepEqual(b.Maps, []TensorMap{copied, behind}) {
+				t.Errorf("%s, wide=%d: got %x and %x, want %x and %x", template, i, a.Maps, b.Maps, boxes, copied)
+			}
+			if a := strings.Join(got[1].Arguments, " "); a != "copy y x" {
+				t.Errorf("%s, wide=%d: the launch passes %s", template, i, a)
+			}
+		}
+	}
+	one, other := k("direct", 0), k("direct", 0)
+	other.Launches[0].Maps[0].Words[6]++
+	if one.Digest() == other.Digest() {
+		t.Error("kernels with other maps have one digest")
+	}
+	if p.Admits(space.Configuration{Template: "direct", Values: space.Values{{Name: "rows", Value: expr.Int(512)}, {Name: "wide", Value: expr.Int(1)}}}) {
+		t.Error("a box of 512 rows is admitted")
+	}
+	address := one.Launches[0].Maps[0].With(0x7f0123456000)
+	if len(address) != 16 || address[0] != 0x7f0123456000 || int64(address[7]) != narrow.Words[6] || address[8] != 0 {
+		t.Errorf("with its address a map is %x", address)
+	}
+}
+
+// Formulas of a free dimension give the words that binding its size gives.
+func TestTensorMapsOfFreeDimensions(t *testing.T) {
+	o, err := loadMapped(mappedOperator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := o.Bind(Request{Shape: []int64{128, 64}, Free: []string{"n"}}, TypicalLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wide := range []int64{0, 1} {
+		c := space.Configuration{Template: "direct", Values: space.Values{{Name: "rows", Value: expr.Int(16)}, {Name: "wide", Value: expr.Int(wide)}}}
+		f, err := free.Formulas(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int64{1, 96, 1 << 20} {
+			p, err := o.Bind(Request{Shape: []int64{n, 64}, Free: []string{"n"}}, TypicalLimits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := evaluated(f, p.Values), boundTo(t, p, c); got != want || !strings.Contains(want, "copy y x") {
+				t.Errorf("wide=%d, n=%d: got\n%swant\n%s", wide, n, got, want)
+			}
+		}
+	}
+}
+
+// A fault of a map is told in one line.
+func TestTensorMapFaults(t *testing.T) {
+	for _, test := range []struct{ name, old, new, want string }{
+		{"unknown tensor", "of: copy,", "of: kopy,", "op.yaml:20:28: no tensor or workspace that can be passed is called `kopy`; did you mean `copy`?"},
+		{"name of a tensor", "{name: copied,", "{name: y,", "op.yaml:20:16: the tensor map `y` has the name of a tensor or scalar"},
+		{"unknown map", "arguments: [copied,", "arguments: [copid,", "op.yaml:23:71: no tensor or scalar that can be passed is called `copid`; did you mean `copied`?"},
+		{"no axes", "extents: [w, n], strides: [w], box: [8, 8]", "extents: [], strides: [], box: []", "op.yaml:20:65: extents has 0 entries; a tensor map has 1 to 5 axes"},
+		{"six axes", "extents: [w, n], strides: [w], box: [8, 8]", "extents: [w, 1, 1, 1, 1, n], strides: [w], box: [8, 8]", "extents has 6 entries; a tensor map has 1 to 5 axes"},
+		{"strides", "strides: [w], box: [8, 8]", "strides: [w, w], box: [8, 8]", "strides has 2 entries; with as many extents as here it needs 1"},
+		{"box", "box: [8, 8]", "box: [8]", "box has 1 entries; with as many extents as here it needs 2"},
+		{"large box", "box: [8, 8]", "box: [8, 257]", "op.yaml:20:96: the box's extent 257: it must be 1 to 256"},
+		{"steps", "steps: [1, 1, 2]", "steps: [1, 1, 9]", "the step 9: it must be 1 to 8"},
+		{"bytes", "of: copy, bytes: 4", "of: copy, bytes: 8", "op.yaml:20:41: bytes 8: it must be 2 or 4"},
+		{"swizzle", "bytes: 4, swizzle: 0, extents: [w, n]", "bytes: 4, swizzle: 16, extents: [w, n]", "swizzle 16: it must be 32, 64 or 128 bytes, or 0 for none"},
+		{"second without when", "when: wide, ", "", "op.yaml:19:9: the tensor map `boxes` never counts: one before it has no `when`"},
+		{"unknown name", "extents: [w, n], strides: [w], box: [8, 8]", "extents: [v, n], strides: [w], box: [8, 8]", "`v` is not defined here"},
+	} {
+		yaml := strings.Replace(mappedOperator, test.old, test.new, 1)
+		if yaml == mappedOperator {
+			t.Fatalf("%s: nothing changed", test.name)
+		}
+		if _, err := loadMapped(yaml); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v\nwant %s", test.name, err, test.want)
+		}
+	}
+	for _, test := range []struct{ name, old, new, want string }{
+		{"stride", "extents: [w, n], strides: [w], box: [8, 8]", "extents: [w, n], strides: [w + 1], box: [8, 8]", "tensor map copied `(w + 1)*(4) % 16 == 0` for mapped 128x64: this must hold"},
+		{"beyond the tensor", "extents: [w, n], strides: [w], box: [8, 8]", "extents: [w, n + 1], strides: [w], box: [8, 8]", "its extents and strides reach 33024 bytes, and copy has 32768"},
+		{"none counts", "bytes: 4, rounded: 1", "when: wide > 1, bytes: 4, rounded: 1", "template `direct` passes the tensor map `boxes`, and the `when` of none holds"},
+	} {
+		o, err := loadMapped(strings.Replace(mappedOperator, test.old, test.new, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := o.Bind(Request{Shape: []int64{128, 64}}, TypicalLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		direct, _ := o.Template("direct")
+		if _, err := p.Kernel(direct.Default); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v\nwant %s", test.name, err, test.want)
+		}
+	}
+}
+
+// A kernel that takes an address where it is passed a map is refused.
+func TestTensorMapSignature(t *testing.T) {
+	o, err := loadMapped(mappedOperator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.CheckSignatures(); err != nil {
+		t.Error(err)
+	}
+	for i := range o.Templates {
+		o.Templates[i].Source.Text = "__global__ void fill(const float* x, float* y) {}"
+	}
+	want := "argument 1, boxes: the kernel `fill` takes const float*, the operator has a tensor map, which is const __grid_constant__ TensorMap"
+	if err := o.CheckSignatures(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}
