@@ -224,6 +224,9 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	for _, s := range p.scalars {
 		given = append(given, Pointer(s.Bits))
 	}
+	for _, m := range p.maps {
+		given = append(append(given, given[m.of]), m.behind[:]...)
+	}
 	if len(p.filled) == 0 {
 		return p.launchAll(s, given)
 	}
