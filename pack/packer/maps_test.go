@@ -20,14 +20,15 @@ import (
 	"autotune/tuner/operator"
 )
 
-// packedMaps is a pack of one problem, whose launch passes two tensor maps beside an address and a scalar.
+// packedMaps is a pack of one problem, whose launch passes two tensor maps beside an address and a scalar. A document
+// may list a third, of an argument that there is not.
 func packedMaps(t *testing.T) (path string, p *operator.Problem) {
 	t.Helper()
 	both, err := operator.Load(os.DirFS("testdata"), "both")
 	must(t, err)
 	w := winnerOf(t, both, operator.Request{Shape: []int64{64}})
 	w.Kernel.Launches = slices.Clone(w.Kernel.Launches)
-	w.Kernel.Launches[0].Maps = []operator.TensorMap{{At: 2, Words: [7]int64{1, 2, 3, 4, 5, 6, -7}}, {At: 0, Words: [7]int64{-1 << 62, 9, 1 << 62}}}
+	w.Kernel.Launches[0].Maps = []operator.TensorMap{{At: 2, Words: [7]int64{1, 2, 3, 4, 5, 6, -7}}, {At: 0, Words: [7]int64{-1 << 62, 9, 1 << 62}}, {At: 99}}
 	return packed(t, "layers", []cudasource.Winner{w}), w.Problem
 }
 
@@ -130,9 +131,9 @@ func TestDamagedMaps(t *testing.T) {
 		{ofProblem, `packs of the schema "autotune/pack/3" alone may have`, func(m map[string]any) { m["schema"] = pack.SchemaConstants }},
 		{ofProblem, "a launch has 4 arguments and a tensor map at 4;", func(m map[string]any) { first(launch(m))["at"] = 4 }},
 		{ofProblem, "a launch has 4 arguments and a tensor map at -1;", func(m map[string]any) { first(launch(m))["at"] = -1 }},
-		{ofProblem, "a tensor map at 0; each argument may have one map", func(m map[string]any) { first(launch(m))["at"] = 0 }},
+		{ofProblem, "a tensor map at 2; each argument may have one map", func(m map[string]any) { first(launch(m))["at"] = 2 }},
 		{ofProblem, `"low" is passed as a tensor map, and is no tensor or workspace`, func(m map[string]any) { first(launch(m))["at"] = 3 }},
-		{ofProblem, `the tensor map of "lacks" has 1 words; it should have 7`, func(m map[string]any) { first(launch(m))["words"] = []any{1} }},
+		{ofProblem, `the tensor map of "x" has 1 words; it should have 7`, func(m map[string]any) { first(launch(m))["words"] = []any{1} }},
 		{ofFamily, `the tensor map of "y" has 1 words; it should have 7`, func(m map[string]any) { first(open(m))["words"] = []any{"n"} }},
 		{ofFamily, "names later, which nothing defines", func(m map[string]any) { first(open(m))["words"] = []any{"later"} }},
 		{ofFamily, "it lacks a formula", func(m map[string]any) { first(open(m))["words"] = []any{nil} }},

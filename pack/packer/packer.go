@@ -239,9 +239,12 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 			Entry: l.Entry, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Cluster: l.Cluster,
 			Cooperative: l.Cooperative, Dependent: l.Dependent, Arguments: []string{},
 		}
-		for _, i := range operator.Passed(w.Problem.Arguments, l) {
+		for at, i := range operator.Passed(w.Problem.Arguments, l) {
 			a := w.Problem.Arguments[i]
 			launch.Arguments = append(launch.Arguments, a.Name)
+			if m := l.MapAt(at); m != nil {
+				launch.Maps = append(launch.Maps, pack.TensorMap[int64]{At: at, Words: m.Words[:]})
+			}
 			known := slices.ContainsFunc(e.Workspaces, func(k pack.Workspace) bool { return k.Name == a.Name }) ||
 				slices.ContainsFunc(e.Scalars, func(s pack.Scalar) bool { return s.Name == a.Name })
 			switch {
@@ -251,9 +254,6 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 			case a.Role == operator.Scalar:
 				e.Scalars = append(e.Scalars, pack.Scalar{Name: a.Name, Bits: int64(a.Bits())})
 			}
-		}
-		for _, m := range l.Maps {
-			launch.Maps = append(launch.Maps, pack.TensorMap[int64]{At: m.At, Words: m.Words[:]})
 		}
 		e.Launches = append(e.Launches, launch)
 	}
