@@ -209,7 +209,7 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	if len(pointers) != len(p.Tensors) {
 		return fmt.Errorf("it takes %d pointers, one for each tensor of the plan; got %d", len(p.Tensors), len(pointers))
 	}
-	given := make([]Pointer, len(pointers))
+	given := make([]Pointer, len(pointers), len(pointers)+len(p.scalars)+mapWords*len(p.maps))
 	for i, t := range p.Tensors {
 		switch {
 		case t.Bytes == 0:
