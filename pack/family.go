@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -66,6 +67,8 @@ type OpenLaunch struct {
 	Cooperative bool        `json:"cooperative,omitempty"`
 	Dependent   bool        `json:"dependent,omitempty"` // ignored for the first launch that is made
 	Arguments   []string    `json:"arguments"`
+
+	Maps []TensorMap[Formula] `json:"maps,omitempty"`
 }
 
 // Node is a part of a tree: a condition with a node for either case, or a leaf. The leaf's entry with
@@ -213,6 +216,10 @@ func (e *evaluator) launch(l OpenLaunch, first bool) Launch {
 	if made.Cluster == [3]int64{1, 1, 1} {
 		made.Cluster = [3]int64{} // a cluster of one block is none
 	}
+	for _, m := range l.Maps {
+		words := lists.Of(m.Words, func(f Formula) int64 { return e.number(f, math.MinInt64, math.MaxInt64) })
+		made.Maps = append(made.Maps, TensorMap[int64]{m.At, words})
+	}
 	return made
 }
 
@@ -300,6 +307,7 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 		names = append(names, d.Name)
 	}
 	passed, taken := o.Taken(), []string{}
+	addresses := len(passed) + len(v.Workspaces)
 	for _, w := range slices.Concat(v.Workspaces, v.Scalars) {
 		if err := known(names, w.Expression); err != nil {
 			return err
@@ -314,7 +322,10 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 		if l.Cluster != nil {
 			formulas = append(formulas, l.Cluster[:]...)
 		}
-		if err := cmp.Or(known(names, formulas...), takes(passed, l.Arguments)); err != nil {
+		for _, t := range l.Maps {
+			formulas = append(formulas, t.Words...)
+		}
+		if err := cmp.Or(known(names, formulas...), takes(passed, l.Arguments), checkMaps(m.Schema, l.Maps, l.Arguments, passed[:addresses])); err != nil {
 			return err
 		}
 		taken = append(taken, l.Arguments...)

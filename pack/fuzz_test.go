@@ -29,6 +29,11 @@ const seed = `{"schema":"autotune/pack/1","name":"layers","operators":[{"name":"
 // constantSeed has the input in constant memory.
 var constantSeed = strings.NewReplacer(Schema, SchemaConstants, `"role":"input"`, `"role":"input","symbol":"held"`).Replace(seed)
 
+// mapSeed passes workspaces as tensor maps.
+var mapSeed = strings.NewReplacer(Schema, SchemaMaps,
+	`"shared_bytes":0,"arguments":["x","w","y"]`, `"shared_bytes":0,"arguments":["x","w","y"],"maps":[{"at":1,"words":[1,2,3,4,5,6,-7]}]`,
+	`"shared_bytes":"4*n","arguments":["x","w","y"]`, `"shared_bytes":"4*n","arguments":["x","w","y"],"maps":[{"at":1,"words":["n","rows","3","4","5","6","-n"]}]`).Replace(seed)
+
 // seedFiles are a manifest with the files that it names.
 func seedFiles(manifest string) fstest.MapFS {
 	return fstest.MapFS{ManifestFile: {Data: []byte(manifest)}, "a.cubin": {}, "b.cubin": {Data: []byte("0123456789")}}
@@ -38,6 +43,7 @@ func seedFiles(manifest string) fstest.MapFS {
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(seed))
 	f.Add([]byte(constantSeed))
+	f.Add([]byte(mapSeed))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := read(seedFiles(string(text)))
 		if err != nil {
@@ -129,6 +135,35 @@ func TestConstantSeedIsAPack(t *testing.T) {
 		}
 		if strings.Join(got, ", ") != want {
 			t.Errorf("by %s: %s, want %s", by, strings.Join(got, ", "), want)
+		}
+	}
+}
+
+// words is a GPU that notes the 16 words of a launch's second argument.
+type words struct {
+	nothing
+	passed *[16]int64
+}
+
+func (w words) Launch(_ Kernel, _ Launch, _ Stream, arguments []unsafe.Pointer) error {
+	*w.passed = *(*[16]int64)(arguments[1])
+	return nil
+}
+
+// A tensor map is the tensor's address, the manifest's words and zeros.
+func TestMapSeedIsAPack(t *testing.T) {
+	p, err := read(seedFiles(mapSeed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int64][16]int64{4: {0x30, 1, 2, 3, 4, 5, 6, -7}, 6: {0x30, 6, 3, 3, 4, 5, 6, -6}} {
+		gpu := words{passed: new([16]int64)}
+		plan, err := p.On(gpu).Plan("scale", []int64{n}, map[string]string{"by": fmt.Sprint(2 + n/6)}, "")
+		if err == nil {
+			err = plan.Launch(0, 0x10, 0x20, 0x30)
+		}
+		if err != nil || *gpu.passed != want {
+			t.Errorf("of %d elements: %v, %v, want %v", n, err, *gpu.passed, want)
 		}
 	}
 }

@@ -209,7 +209,7 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	if len(pointers) != len(p.Tensors) {
 		return fmt.Errorf("it takes %d pointers, one for each tensor of the plan; got %d", len(p.Tensors), len(pointers))
 	}
-	given := make([]Pointer, len(pointers))
+	given := make([]Pointer, len(pointers), len(pointers)+len(p.scalars)+mapWords*len(p.maps))
 	for i, t := range p.Tensors {
 		switch {
 		case t.Bytes == 0:
@@ -223,6 +223,9 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	}
 	for _, s := range p.scalars {
 		given = append(given, Pointer(s.Bits))
+	}
+	for _, m := range p.maps {
+		given = append(append(given, given[m.of]), m.behind[:]...)
 	}
 	if len(p.filled) == 0 {
 		return p.launchAll(s, given)

@@ -11,11 +11,16 @@ import (
 )
 
 // Schema names the format. SchemaConstants names that of a pack with tensors in constant memory, so that a
-// reader that cannot fill it refuses the pack. A reader refuses other schemas, and ignores fields that it does not know.
+// reader that cannot fill it refuses the pack. SchemaMaps does so for tensor maps. A reader refuses other schemas, and
+// ignores fields that it does not know.
 const (
 	Schema          = "autotune/pack/1"
 	SchemaConstants = "autotune/pack/2"
+	SchemaMaps      = "autotune/pack/3" // it may have tensors in constant memory, too
 )
+
+// schemas are those that can be read.
+var schemas = []string{Schema, SchemaConstants, SchemaMaps}
 
 // ManifestFile is the file of a pack that describes the others.
 const ManifestFile = "manifest.json"
@@ -132,7 +137,19 @@ type Launch struct {
 	Cooperative bool     `json:"cooperative,omitempty"`
 	Dependent   bool     `json:"dependent,omitempty"`
 	Arguments   []string `json:"arguments"`
+
+	Maps []TensorMap[int64] `json:"maps,omitempty"` // which of the arguments are not passed as addresses
 }
+
+// TensorMap says that an argument is passed as a tensor map (CUtensorMap): 128 bytes by value, that tell Hopper's copy
+// engine where a tensor is and what a box of it is. They are the tensor's address, seven words and zeros.
+type TensorMap[Word any] struct {
+	At    int    `json:"at"` // index among the launch's arguments
+	Words []Word `json:"words"`
+}
+
+// A tensor map is mapWords of 8 bytes: the address, those that the manifest tells, and zeros.
+const mapWords, mapWordsTold = 16, 7
 
 // Workspace is memory that a kernel writes and reads, of no meaning before and after.
 type Workspace struct {

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"archive/zip"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -112,8 +113,8 @@ func read(files fs.FS) (*Pack, error) {
 	if err := json.Unmarshal(text, &only); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", ManifestFile, err)
 	}
-	if only.Schema != Schema && only.Schema != SchemaConstants {
-		return nil, fmt.Errorf("its schema is %.40q and this program reads %q and %q; a newer autotune may read it, or pack it again", only.Schema, Schema, SchemaConstants)
+	if !slices.Contains(schemas, only.Schema) {
+		return nil, fmt.Errorf("its schema is %.40q and this program reads %s; a newer autotune may read it, or pack it again", only.Schema, strings.Join(schemas, ", "))
 	}
 	if err := json.Unmarshal(text, &p.Manifest); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", ManifestFile, err)
@@ -242,8 +243,8 @@ func (m *Manifest) checkOperator(o *Operator) error {
 		if t.Symbol == "" {
 			continue
 		}
-		if !nameForm.MatchString(t.Symbol) || t.Role != "input" && t.Role != "weight" || m.Schema != SchemaConstants {
-			return fmt.Errorf("%s %.80q cannot be in constant memory as %.80q: that holds what is read, under a name of C, in packs of the schema %q",
+		if !nameForm.MatchString(t.Symbol) || t.Role != "input" && t.Role != "weight" || m.Schema == Schema {
+			return fmt.Errorf("%s %.80q cannot be in constant memory as %.80q: that holds what is read, under a name of C, in packs of the schema %q or a later one",
 				t.Role, t.Name, t.Symbol, SchemaConstants)
 		}
 	}
@@ -278,6 +279,7 @@ func (m *Manifest) checkEntry(e *Entry) error {
 		}
 		known = append(known, w.Name)
 	}
+	addresses := len(known)
 	for _, s := range e.Scalars {
 		known = append(known, s.Name)
 	}
@@ -290,7 +292,7 @@ func (m *Manifest) checkEntry(e *Entry) error {
 		if l.SharedBytes < 0 || l.SharedBytes > mostShared {
 			return fmt.Errorf("a block would have %d bytes of shared memory", l.SharedBytes)
 		}
-		if err := takes(known, l.Arguments); err != nil {
+		if err := cmp.Or(takes(known, l.Arguments), checkMaps(m.Schema, l.Maps, l.Arguments, known[:addresses])); err != nil {
 			return err
 		}
 		taken = append(taken, l.Arguments...)
@@ -316,6 +318,24 @@ func takes(known, arguments []string) error {
 	for _, name := range arguments {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("a launch takes %.80q, which is no tensor, workspace or scalar", name)
+		}
+	}
+	return nil
+}
+
+// checkMaps refuses tensor maps that a launch cannot pass. Only what has an address can be passed as one.
+func checkMaps[Word any](schema string, all []TensorMap[Word], arguments, addresses []string) error {
+	for i, m := range all {
+		twice := slices.ContainsFunc(all[:i], func(other TensorMap[Word]) bool { return other.At == m.At })
+		switch {
+		case schema != SchemaMaps:
+			return fmt.Errorf("a launch passes tensor maps, which packs of the schema %q alone may have", SchemaMaps)
+		case m.At < 0 || m.At >= len(arguments) || twice:
+			return fmt.Errorf("a launch has %d arguments and a tensor map at %d; each argument may have one map", len(arguments), m.At)
+		case !slices.Contains(addresses, arguments[m.At]):
+			return fmt.Errorf("%.80q is passed as a tensor map, and is no tensor or workspace", arguments[m.At])
+		case len(m.Words) != mapWordsTold:
+			return fmt.Errorf("the tensor map of %.80q has %d words; it should have %d", arguments[m.At], len(m.Words), mapWordsTold)
 		}
 	}
 	return nil

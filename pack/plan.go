@@ -38,6 +38,7 @@ type Plan struct {
 	loader  *Loader
 	steps   []step
 	scalars []Scalar
+	maps    []passedMap
 	filled  []int // indexes of those Tensors that a tuned kernel reads from constant memory
 }
 
@@ -46,8 +47,14 @@ type step struct {
 	Launch
 	file    string
 	patch   patch   // of the file
-	tensors []int   // the kernel's arguments in order, as indexes among the plan's tensors and, behind them, scalars
+	tensors []int   // the kernel's arguments in order, as indexes among the plan's tensors and, behind them, scalars and words of maps
 	sizes   []int64 // the arguments that follow, of a general kernel: the last by itself, the others as one struct
+}
+
+// passedMap is a tensor map that a launch passes.
+type passedMap struct {
+	of     int                   // the tensor's index
+	behind [mapWords - 1]Pointer // the words behind its address
 }
 
 // problem is an operator's problem: what its names mean, and its tensors.
@@ -146,7 +153,16 @@ func (p *Plan) take(file string, patch patch, launches []Launch, workspaces []Wo
 		}
 	}
 	for _, launch := range launches {
-		p.steps = append(p.steps, step{Launch: launch, file: file, patch: patch, tensors: p.places(launch.Arguments)})
+		s := step{Launch: launch, file: file, patch: patch, tensors: p.places(launch.Arguments)}
+		for _, m := range launch.Maps {
+			passed := passedMap{of: s.tensors[m.At]}
+			for i, word := range m.Words {
+				passed.behind[i] = Pointer(word)
+			}
+			s.tensors[m.At] = len(p.Tensors) + len(p.scalars) + mapWords*len(p.maps)
+			p.maps = append(p.maps, passed)
+		}
+		p.steps = append(p.steps, s)
 	}
 }
 

@@ -485,15 +485,22 @@ func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int,
 		names, sizes = append(names, s.Name), append(sizes, fmt.Sprintf("(int64_t)0x%xu", uint64(s.Bits)))
 	}
 	fmt.Fprintf(b, "static const int64_t values_%d[] = {%s}, workspaces_%[1]d[] = {%[3]s};\n", number, strings.Join(values, ", "), strings.Join(append(sizes, "0"), ", "))
+	var maps []string
 	for i, l := range e.Launches {
-		fmt.Fprintf(b, "static const int arguments_%d_%d[] = {%s};\n", number, i, placesIn(names, l.Arguments))
+		places, tensors := placesIn(names, l.Arguments, l.Maps, len(maps))
+		for at, m := range l.Maps {
+			words := lists.Of(m.Words, func(word int64) string { return fmt.Sprintf("(int64_t)0x%xu", uint64(word)) })
+			maps = append(maps, fmt.Sprintf("{%d, {%s}}", tensors[at], strings.Join(words, ", ")))
+		}
+		fmt.Fprintf(b, "static const int arguments_%d_%d[] = {%s};\n", number, i, places)
 		steps = append(steps, fmt.Sprintf("{%s, %s, %s, %d, %s, %d, %d, %d, arguments_%d_%d}", strconv.Quote(l.Entry), braces(l.Grid), braces(l.Block),
 			l.SharedBytes, braces(l.Cluster), truth(l.Cooperative), truth(l.Dependent), len(l.Arguments), number, i))
 	}
 	fmt.Fprintf(b, "static const autotune_step steps_%d[] = {\n    %s\n};\n", number, strings.Join(steps, ",\n    "))
+	fmt.Fprintf(b, "static const autotune_map maps_%d[] = {%s};\n", number, strings.Join(append(maps, "{0}"), ", "))
 	arch, own := targetInC(e.Target)
-	return fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %d, %d, %d, %s, values_%d, steps_%[12]d, workspaces_%[12]d}", operation, slices.Index(o.Math, e.Math),
-		truth(e.Auto), arch, own, truth(e.Time != nil), file, len(steps), len(e.Workspaces), len(e.Scalars), strconv.Quote(e.Device), number)
+	return fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %d, %d, %d, %d, %s, values_%d, steps_%[13]d, workspaces_%[13]d, maps_%[13]d}", operation, slices.Index(o.Math, e.Math),
+		truth(e.Auto), arch, own, truth(e.Time != nil), file, len(steps), len(e.Workspaces), len(e.Scalars), len(maps), strconv.Quote(e.Device), number)
 }
 
 // targetInC is an architecture's number, and 1 if its code runs on no later one.
@@ -505,9 +512,15 @@ func targetInC(target string) (arch string, own int) {
 
 func quoted(words []string) string { return strings.Join(lists.Of(words, strconv.Quote), ", ") }
 
-// placesIn writes the indexes of names in a list.
-func placesIn(list, names []string) string {
-	return strings.Join(lists.Of(names, func(name string) string { return strconv.Itoa(slices.Index(list, name)) }), ", ")
+// placesIn writes the places of a launch's arguments: their indexes in a list of names and, behind all of these, 16 for
+// each tensor map, where so many were before. It also gives the indexes of the maps' tensors.
+func placesIn[Word any](list, names []string, maps []pack.TensorMap[Word], before int) (text string, tensors []int) {
+	places := lists.Of(names, func(name string) int { return slices.Index(list, name) })
+	for i, m := range maps {
+		tensors = append(tensors, places[m.At])
+		places[m.At] = len(list) + 16*(before+i)
+	}
+	return strings.Join(lists.Of(places, strconv.Itoa), ", "), tensors
 }
 
 func braces(e [3]int64) string { return fmt.Sprintf("{%d, %d, %d}", e[0], e[1], e[2]) }

@@ -77,11 +77,16 @@ func (w *cOperator) variant(b *strings.Builder, v *pack.Variant, name string) {
 	w.local, w.truth = map[string]string{}, maps.Clone(outer)
 	defer func() { w.local, w.truth = nil, outer }()
 	passed := w.passed(v)
-	if behind := len(v.Workspaces) + len(v.Scalars); len(v.Launches) > 8 || behind > 30 || len(v.Sizes.Names) > 128 {
-		panic(cError(fmt.Sprintf("it has %d launches, %d workspaces and scalars, and %d sizes; 8, 30 and 128 are the most", len(v.Launches), behind, len(v.Sizes.Names))))
-	}
+	var maps [][]int // of each launch the places of its maps' tensors
+	count := 0
 	for i, l := range v.Launches {
-		fmt.Fprintf(b, "static const int arguments_%s_%d[] = {%s};\n", name, i, placesIn(passed, l.Arguments))
+		places, tensors := placesIn(passed, l.Arguments, l.Maps, count)
+		fmt.Fprintf(b, "static const int arguments_%s_%d[] = {%s};\n", name, i, places)
+		maps, count = append(maps, tensors), count+len(tensors)
+	}
+	if behind := len(v.Workspaces) + len(v.Scalars); len(v.Launches) > 8 || behind > 30 || len(v.Sizes.Names) > 128 || count > 8 {
+		panic(cError(fmt.Sprintf("it has %d launches, %d workspaces and scalars, %d sizes, and %d tensor maps; 8, 30, 128 and 8 are the most",
+			len(v.Launches), behind, len(v.Sizes.Names), count)))
 	}
 	fmt.Fprintf(b, "static int serve_%s(const int64_t* v, autotune_made* m) {\n", name)
 	line("int overflow = 0, *bad = &overflow;")
@@ -95,8 +100,10 @@ func (w *cOperator) variant(b *strings.Builder, v *pack.Variant, name string) {
 	if v.Cost != nil {
 		line("m->cost = %s;", w.bounded(*v.Cost, 0, math.MaxInt64))
 	}
+	at := 0
 	for i, l := range v.Launches {
-		w.launch(line, l, fmt.Sprintf("arguments_%s_%d", name, i))
+		w.launch(line, l, fmt.Sprintf("arguments_%s_%d", name, i), maps[i], at)
+		at += len(maps[i])
 	}
 	for i, s := range v.Workspaces {
 		line("m->workspace[%d] = %s;", i, w.bounded(s.Expression, 0, 1<<50))
@@ -108,7 +115,7 @@ func (w *cOperator) variant(b *strings.Builder, v *pack.Variant, name string) {
 		n := &expr.Node{Op: expr.OpName, Name: size}
 		line("m->size[%d] = (int32_t)within(%s, INT32_MIN, INT32_MAX, bad);", i, w.number(n, nil))
 	}
-	line("m->workspaces = %d, m->scalars = %d, m->sizes = %d;", len(v.Workspaces), len(v.Scalars), len(v.Sizes.Names))
+	line("m->workspaces = %d, m->scalars = %d, m->sizes = %d, m->maps = %d;", len(v.Workspaces), len(v.Scalars), len(v.Sizes.Names), count)
 	line("(void)v;")
 	line("return m->steps > 0 && !overflow;")
 	b.WriteString("}\n")
@@ -120,8 +127,8 @@ func (w *cOperator) passed(v *pack.Variant) []string {
 	return append(w.Taken(), lists.Of(behind, func(d pack.Definition) string { return d.Name })...)
 }
 
-// launch writes the code that adds a launch.
-func (w *cOperator) launch(line func(string, ...any), l pack.OpenLaunch, arguments string) {
+// launch writes the code that adds a launch. Its tensor maps, of these tensors, follow so many others of the variant.
+func (w *cOperator) launch(line func(string, ...any), l pack.OpenLaunch, arguments string, tensors []int, before int) {
 	when := "1"
 	if l.When != nil {
 		when = w.holds(l.When.Root())
@@ -144,6 +151,12 @@ func (w *cOperator) launch(line func(string, ...any), l pack.OpenLaunch, argumen
 	line("    m->step[m->steps] = made;")
 	if l.Cluster != nil { // a cluster of one block is none
 		line("    if (made.cluster[0] * made.cluster[1] * made.cluster[2] == 1) memset(m->step[m->steps].cluster, 0, sizeof made.cluster);")
+	}
+	for i, m := range l.Maps {
+		line("    m->map[%d].tensor = %d;", before+i, tensors[i])
+		for at, word := range m.Words {
+			line("    m->map[%d].word[%d] = %s;", before+i, at, w.number(word.Root(), nil))
+		}
 	}
 	line("    m->steps++;")
 	line("}")

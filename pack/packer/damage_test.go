@@ -96,7 +96,7 @@ func TestDamage(t *testing.T) {
 			remove(t, file)
 			symlink(t, "/etc/hostname", file)
 		}, ".cubin"},
-		"a newer schema":     {editing(func(m map[string]any) { m["schema"] = "autotune/pack/3" }), `its schema is "autotune/pack/3" and this program reads "autotune/pack/1" and "autotune/pack/2"`},
+		"a newer schema":     {editing(func(m map[string]any) { m["schema"] = "autotune/pack/4" }), `its schema is "autotune/pack/4" and this program reads autotune/pack/1, autotune/pack/2, autotune/pack/3;`},
 		"another document":   {editing(func(m map[string]any) { m["schema"] = "autotune/best-config/3" }), `its schema is "autotune/best-config/3"`},
 		"a path out of it":   {editing(func(m map[string]any) { m["files"].(map[string]any)["../../etc/passwd"] = map[string]any{"bytes": 1} }), `the path "../../etc/passwd" leaves the pack`},
 		"an absolute path":   {editing(func(m map[string]any) { m["files"].(map[string]any)["/etc/passwd"] = map[string]any{"bytes": 1} }), `the path "/etc/passwd" leaves the pack`},

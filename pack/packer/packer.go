@@ -239,9 +239,12 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 			Entry: l.Entry, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Cluster: l.Cluster,
 			Cooperative: l.Cooperative, Dependent: l.Dependent, Arguments: []string{},
 		}
-		for _, i := range operator.Passed(w.Problem.Arguments, l) {
+		for at, i := range operator.Passed(w.Problem.Arguments, l) {
 			a := w.Problem.Arguments[i]
 			launch.Arguments = append(launch.Arguments, a.Name)
+			if m := l.MapAt(at); m != nil {
+				launch.Maps = append(launch.Maps, pack.TensorMap[int64]{At: at, Words: m.Words[:]})
+			}
 			known := slices.ContainsFunc(e.Workspaces, func(k pack.Workspace) bool { return k.Name == a.Name }) ||
 				slices.ContainsFunc(e.Scalars, func(s pack.Scalar) bool { return s.Name == a.Name })
 			switch {
@@ -435,6 +438,9 @@ func (p *Packed) finish(operators map[string]*operator.Operator) error {
 		o := p.Operators[slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == f.Operator })]
 		o.Dispatch = []pack.Step{{By: "exact"}, {By: "family"}, {By: "general"}}
 	}
+	if p.passesMaps() {
+		p.Schema = pack.SchemaMaps
+	}
 	slices.SortFunc(p.Families, func(a, b *pack.Family) int {
 		return cmp.Or(cmp.Compare(a.Problem, b.Problem), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Device, b.Device))
 	})
@@ -454,6 +460,16 @@ func (p *Packed) finish(operators map[string]*operator.Operator) error {
 	text, err := p.manifest()
 	p.files[pack.ManifestFile] = text
 	return err
+}
+
+// passesMaps tells whether a launch has tensor maps.
+func (p *Packed) passesMaps() bool {
+	ofVariant := func(v *pack.Variant) bool {
+		return slices.ContainsFunc(v.Launches, func(l pack.OpenLaunch) bool { return len(l.Maps) > 0 })
+	}
+	return slices.ContainsFunc(p.Entries, func(e *pack.Entry) bool {
+		return slices.ContainsFunc(e.Launches, func(l pack.Launch) bool { return len(l.Maps) > 0 })
+	}) || slices.ContainsFunc(p.Families, func(f *pack.Family) bool { return slices.ContainsFunc(f.Variants, ofVariant) })
 }
 
 func (p *Packed) manifest() ([]byte, error) {

@@ -67,8 +67,8 @@ func TestPython(t *testing.T) {
 	if out := run(); !strings.Contains(out, "manifest.json is damaged: KeyError('parameters')\n") {
 		t.Errorf("a manifest without parameters: %s", out)
 	}
-	edit(t, path, func(m map[string]any) { m["schema"] = "autotune/pack/3" })
-	if out := run(); !strings.Contains(out, "has the schema 'autotune/pack/3'") {
+	edit(t, path, func(m map[string]any) { m["schema"] = "autotune/pack/4" })
+	if out := run(); !strings.Contains(out, "has the schema 'autotune/pack/4'") {
 		t.Errorf("a newer schema: %s", out)
 	}
 }

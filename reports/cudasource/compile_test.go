@@ -143,6 +143,9 @@ func TestWrittenFilesCompile(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := winnerOf(t, p, len(p.Defaults(t.Context()))-1)
+		if o.Name == "steps" {
+			w.Kernel.Launches[0].Maps = []operator.TensorMap{{Words: [7]int64{1, -1}}}
+		}
 		text := written(t, w)
 		program, err := w.program()
 		if err != nil && !errors.Is(err, ErrNoProgram) {

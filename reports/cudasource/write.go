@@ -176,18 +176,58 @@ func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Na
 //go:embed launcher.cu.tmpl
 var launcherText string
 
-var launcherPage = template.Must(template.New("launcher").Funcs(template.FuncMap{"parameter": parameter, "identifier": Identifier, "dim3": Dim3, "attributes": Attributes}).Parse(launcherText))
+var launcherPage = template.Must(template.New("launcher").Funcs(template.FuncMap{
+	"parameter": parameter, "identifier": Identifier, "dim3": Dim3, "attributes": Attributes,
+	"launching": func(w Winner, l operator.Launch) launching { return launching{w.Given(l, identifierOf), l, l.Entry} },
+}).Parse(launcherText))
 
 func (w Winner) launcher() string {
-	var b strings.Builder
-	err := launcherPage.Execute(&b, struct {
+	return filled("launcher", struct {
 		Winner
 		Name string
 	}{w, w.launcherName()})
-	if err != nil {
+}
+
+// launching is a launch of a kernel, as a host function makes it.
+type launching struct {
+	Given
+	Launch operator.Launch
+	Kernel string
+}
+
+// Launching is the part of a host function that makes a launch on `stream` while `status` is cudaSuccess. The kernel is
+// one in C++, and each argument has a name there.
+func (w Winner) Launching(l operator.Launch, kernel string, name func(operator.Argument) string) string {
+	return filled("launch", launching{w.Given(l, name), l, kernel})
+}
+
+func filled(page string, with any) string {
+	var b strings.Builder
+	if err := launcherPage.ExecuteTemplate(&b, page, with); err != nil {
 		panic(err) // all that it names is there
 	}
 	return b.String()
+}
+
+// Given is what a host function gives a launch, in C: the addresses of what is passed, and rows of 16 words that its
+// array `maps` begins with, one for each tensor map.
+type Given struct{ Addresses, Maps []string }
+
+// Given takes the names that the host function has for the arguments.
+func (w Winner) Given(l operator.Launch, name func(operator.Argument) string) (g Given) {
+	for i, a := range w.Passed(l) {
+		m := l.MapAt(i)
+		if m == nil {
+			g.Addresses = append(g.Addresses, "&"+name(a))
+			continue
+		}
+		row := "(unsigned long long)" + name(a)
+		for _, word := range m.Words {
+			row += fmt.Sprintf(", 0x%xull", uint64(word))
+		}
+		g.Addresses, g.Maps = append(g.Addresses, fmt.Sprintf("maps[%d]", len(g.Maps))), append(g.Maps, row)
+	}
+	return g
 }
 
 // Arguments are the problem's, without templates' own workspaces that no launch takes.
@@ -243,8 +283,10 @@ func Identifier(name string) string {
 	return name
 }
 
+func identifierOf(a operator.Argument) string { return Identifier(a.Name) }
+
 // own are the names that the host function has already.
-var own = []string{"stream", "status", "arguments", "attributes", "config"}
+var own = []string{"stream", "status", "arguments", "attributes", "config", "maps"}
 
 // reserved are the words of C++ that a tensor's name could be.
 var reserved = strings.Fields(`alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl

@@ -10,6 +10,7 @@ import (
 	"autotune/internal/output"
 	"autotune/reports/cudasource"
 	"autotune/tuner/compile"
+	"autotune/tuner/operator"
 )
 
 var cubin = Format{Name: "cubin", Summary: "the kernel compiled for the GPU of the search", Write: func(ctx context.Context, out io.Writer, w Winner) ([]string, error) {
@@ -37,6 +38,9 @@ func writeBinary(ctx context.Context, out io.Writer, w Winner, arch func(target 
 	notes := []string{"compiled for " + target}
 	for _, l := range k.Kernel.Launches {
 		notes = append(notes, fmt.Sprintf("launch %s with %s", b.Symbol(l.Entry), l))
+		for _, row := range k.Given(l, func(a operator.Argument) string { return a.Name }).Maps {
+			notes = append(notes, "and with a tensor map of 16 words, whose last are 0: "+row)
+		}
 	}
 	_, err = out.Write(b.Code)
 	return notes, err

@@ -79,6 +79,7 @@ templates:
 func TestHeader(t *testing.T) {
 	testneeds.CXX.Need(t)
 	w := every(t)
+	w.Kernel.Launches[1].Maps = []operator.TensorMap{{At: 0, Words: [7]int64{1, -1 << 63}}, {At: 1}}
 	text, err := headerText(w, &compile.Binary{Code: bytes.Repeat([]byte{7, 8}, 40), Symbols: map[string]string{"every_then": "_Z4then"}}, "sm_90")
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +101,8 @@ func TestHeader(t *testing.T) {
 		}
 	}
 	for _, want := range []string{`"_Z4then"`, "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000", "attributes[0].value.clusterDim.x = 2", "numAttrs = 2",
+		"unsigned long long maps[][16] = {{(unsigned long long)space, 0x1ull, 0x8000000000000000ull, 0x0ull,", "{(unsigned long long)sums, 0x0ull,",
+		"void* arguments[] = {maps[0], maps[1], NULL};",
 		`cuModuleGetGlobal(&kernel->constants[0], NULL, kernel->module, "table")`, "cuMemcpyDtoDAsync(kernel->constants[0], weights, 16, stream)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s in\n%s", want, text)

@@ -41,7 +41,7 @@ func writeHeader(ctx context.Context, out io.Writer, w Winner) ([]string, error)
 //go:embed header.h.tmpl
 var headerSource string
 
-var headerPage = template.Must(template.New("header").Funcs(template.FuncMap{"member": member, "ctype": cType, "attributes": cudasource.Attributes}).Parse(headerSource))
+var headerPage = template.Must(template.New("header").Funcs(template.FuncMap{"member": member, "ctype": cType, "attributes": cudasource.Attributes, "given": given}).Parse(headerSource))
 
 // headerView is what it is filled with.
 type headerView struct {
@@ -68,6 +68,11 @@ func headerText(k cudasource.Winner, b *compile.Binary, target string) (string, 
 	var text strings.Builder
 	err := headerPage.Execute(&text, v)
 	return text.String(), err
+}
+
+// given names arguments as the launching function does.
+func given(w cudasource.Winner, l operator.Launch) cudasource.Given {
+	return w.Given(l, func(a operator.Argument) string { return member(a.Name) })
 }
 
 // Guard is the macro that keeps the header from being read twice.

@@ -112,13 +112,13 @@ func unserved(arguments []operator.ArgumentSpec, e element) string {
 
 // functions are what the templates may call.
 var functions = template.FuncMap{
-	"dim3":    cudasource.Dim3,
-	"join":    func(list []string) string { return strings.Join(list, ", ") },
-	"numbers": func(sizes []string) string { return numbered("sizes[%d]", sizes) },
-	"quoted":  quoted,
-	"sum":     func(a, b int) int { return a + b },
-	"orders":  orders,
-	"tuple":   tuple,
+	"identifier": cudasource.Identifier,
+	"join":       func(list []string) string { return strings.Join(list, ", ") },
+	"numbers":    func(sizes []string) string { return numbered("sizes[%d]", sizes) },
+	"quoted":     quoted,
+	"sum":        func(a, b int) int { return a + b },
+	"orders":     orders,
+	"tuple":      tuple,
 }
 
 // numbered formats the indexes of a list, joined by commas.

@@ -576,16 +576,22 @@ func TestWorkspacesOfTheLaunches(t *testing.T) {
 				}
 			}
 			w := winner(t, emulator.Limits(), p, of)
+			w.Kernel.Launches = slices.Clone(w.Kernel.Launches)
+			w.Kernel.Launches[0].Maps = []operator.TensorMap{{At: 1, Words: [7]int64{1, -1}}}
+			const words = ", 0x1ull, 0xffffffffffffffffull, 0x0ull, 0x0ull, 0x0ull, 0x0ull, 0x0ull}, }; // tensor maps, passed by value\n"
 			var alone bytes.Buffer
 			if err := w.WriteCUDA(&alone); err != nil {
 				t.Fatal(err)
 			}
 			for where, texts := range map[string][]string{
 				export(t, w): {
-					"void* " + sums + ", ",
-					"_sum, dim3(32, 1, 1), dim3(256, 1, 1), 0, stream, dim3(), true, false, Pointer{" + sums + "}, Pointer{written});"},
+					"void* " + sums + ", ", "void* arguments[] = {&" + sums + ", &written, nullptr};",
+					"const cudaLaunchConfig_t config = {dim3(32, 1, 1), dim3(256, 1, 1), 0, stream, attributes, 1};"},
 				alone.String(): {"float* " + sums + ", cudaStream_t stream)", "void* arguments[] = {&" + sums + ", &y, nullptr};"},
 			} {
+				if !regexp.MustCompile(`unsigned long long maps\[\]\[16\] = \{\{\(unsigned long long\)(t1|b)` + regexp.QuoteMeta(words) + ` +void\* arguments\[\] = \{&(t0|a), maps\[0\], &`).MatchString(where) {
+					t.Errorf("%s passes no tensor map in\n%s", c.Template, where)
+				}
 				for _, text := range texts {
 					if strings.Contains(where, text) != (splits > 1) {
 						t.Errorf("%s with splits=%d: whether it has %q", c.Template, splits, text)

@@ -188,10 +188,10 @@ type view struct {
 	Reals       []string // parameters of floating point, which they know behind them
 	Shapes      []string // of the tensors that are read, then of the output
 	Serves      []string // lines of Python
-	Launches    []tunedLaunch
-	Workspaces  []operator.Argument // of the tuned kernel
+	Launches    []string // of the tuned kernel, in C++
 
-	WorkspaceSizes []string // in elements
+	Workspaces     []operator.Argument // of that kernel
+	WorkspaceSizes []string            // in elements
 
 	GeneralDefines, General, EveryElement, GeneralUndefines string
 	TunedDefines, Tuned                                     string
@@ -207,20 +207,8 @@ type argument struct {
 // expression is a parameter that is a function, in Python.
 type expression struct{ Name, Of, Text string }
 
-// tunedLaunch is one of the tuned kernel's launches.
-type tunedLaunch struct {
-	operator.Launch
-	Passed []string // in C++
-}
-
-// Attributed tells whether a launch is more than its grid and blocks.
-func (l tunedLaunch) Attributed() bool { return l.Clustered() || l.Dependent || l.Cooperative }
-
 // Indices tells whether the output is of int64.
 func (v view) Indices() bool { return v.Problem.Output().Type == operator.I64 }
-
-// Attributed tells whether one of the launches is.
-func (v view) Attributed() bool { return slices.ContainsFunc(v.Launches, tunedLaunch.Attributed) }
 
 func newView(w cudasource.Winner) (view, error) {
 	p, op := w.Problem, w.Problem.Operator
@@ -236,9 +224,10 @@ func newView(w cudasource.Winner) (view, error) {
 		}
 	}
 	v.plan(p)
-	if err := cmp.Or(v.arguments(p), v.tensors(op), v.launches(w), v.serves(w), v.general(p), v.tuned(w.Kernel)); err != nil {
+	if err := cmp.Or(v.arguments(p), v.tensors(op), v.serves(w), v.general(p), v.tuned(w.Kernel)); err != nil {
 		return v, fmt.Errorf("%s as a PyTorch module: %w", op.Name, err)
 	}
+	v.launches(w)
 	return v, nil
 }
 
@@ -323,32 +312,28 @@ func (v *view) tensors(op *operator.Operator) error {
 	return nil
 }
 
-// launches lists the tuned kernel's launches with what they are passed, and workspaces.
-func (v *view) launches(w cudasource.Winner) error {
-	var passed []string // all of the problem's arguments, in C++
+// launches lists the tuned kernel's launches and workspaces.
+func (v *view) launches(w cudasource.Winner) {
 	for _, a := range w.Problem.Arguments {
-		switch {
-		case a.Role == operator.Output:
-			passed = append(passed, "Pointer{written}")
-		case a.Role == operator.Workspace:
-			passed = append(passed, "Pointer{"+a.Name+"}")
-			if w.Kernel.Launches.Name(a.Name) {
-				v.Workspaces = append(v.Workspaces, a)
-				v.WorkspaceSizes = append(v.WorkspaceSizes, strconv.FormatInt(a.Elements, 10))
-			}
-		default:
-			read := slices.IndexFunc(v.Read, func(spec operator.ArgumentSpec) bool { return spec.Name == a.Name })
-			passed = append(passed, fmt.Sprintf("Pointer{t%d}", read))
+		if a.Role == operator.Workspace && w.Kernel.Launches.Name(a.Name) {
+			v.Workspaces = append(v.Workspaces, a)
+			v.WorkspaceSizes = append(v.WorkspaceSizes, strconv.FormatInt(a.Elements, 10))
 		}
 	}
 	for _, l := range w.Kernel.Launches {
-		t := tunedLaunch{Launch: l}
-		for _, i := range operator.Passed(w.Problem.Arguments, l) {
-			t.Passed = append(t.Passed, passed[i])
-		}
-		v.Launches = append(v.Launches, t)
+		v.Launches = append(v.Launches, w.Launching(l, "tuned::"+l.Entry, v.given))
 	}
-	return nil
+}
+
+// given is an argument's name in the function that launches the tuned kernel.
+func (v *view) given(a operator.Argument) string {
+	switch a.Role {
+	case operator.Output:
+		return "written"
+	case operator.Workspace:
+		return cudasource.Identifier(a.Name)
+	}
+	return fmt.Sprintf("t%d", slices.IndexFunc(v.Read, func(spec operator.ArgumentSpec) bool { return spec.Name == a.Name }))
 }
 
 // findDimension gives the Python expression for a dimension, "" if there is none.

@@ -2,6 +2,7 @@ package t1
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -95,6 +96,18 @@ func TestFirstLaunch(t *testing.T) {
 	}
 }
 
+// A document cannot say that a kernel takes tensor maps, so it is refused.
+func TestMaps(t *testing.T) {
+	k := operator.Kernel{Template: "tma", Launches: operator.Launches{{}, {}}}
+	if err := sayable(k); err != nil {
+		t.Error(err)
+	}
+	k.Launches[1].Maps = []operator.TensorMap{{At: 1}}
+	if err := sayable(k); err == nil || err.Error() != "template tma cannot be a T1 document: it is passed tensor maps, and T1 has none" {
+		t.Error(err)
+	}
+}
+
 // words are the values of tunables and parameters that are words, which kernels' files declare.
 func words(operators []*operator.Operator) []string {
 	found := map[string]bool{}
@@ -119,6 +132,9 @@ func words(operators []*operator.Operator) []string {
 func roundTrip(t *testing.T, asserted *strings.Builder, p *operator.Problem, s *space.Space, at int, part space.Part) {
 	template, _ := p.Operator.Template(part.Template)
 	x, err := Of(p, template, part, "kernel.cu")
+	if errors.Is(err, errMaps) {
+		return // as it should be: TestMaps
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package t1
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -90,6 +91,10 @@ type Exported struct {
 // kernel's file, derived ones as formulas.
 func Of(p *operator.Problem, t *operator.Template, part space.Part, kernelFile string) (Exported, error) {
 	var x Exported
+	kernel, err := p.Kernel(t.Default)
+	if err = cmp.Or(err, sayable(kernel)); err != nil {
+		return x, err
+	}
 	e := exporter{problem: p, template: t, part: part, fold: &expr.Folder{Constants: part.Constants, Definitions: part.Definitions}}
 	e.launches = e.made()
 	e.python = python(e.name)
@@ -105,8 +110,19 @@ func Of(p *operator.Problem, t *operator.Template, part space.Part, kernelFile s
 	e.launch(k)
 	e.flags(k)
 	e.arguments(k)
-	x.Macros, x.Notes = e.macros(), e.notes
+	x.Macros, x.Notes = e.macros(kernel), e.notes
 	return x, e.err
+}
+
+// errMaps means that a document's kernel would be passed addresses where it takes tensor maps.
+var errMaps = errors.New("it is passed tensor maps, and T1 has none")
+
+// sayable refuses a kernel for which a document would be wrong, and not only lack something.
+func sayable(k operator.Kernel) error {
+	if slices.ContainsFunc(k.Launches, func(l operator.Launch) bool { return len(l.Maps) > 0 }) {
+		return fmt.Errorf("template %s cannot be a T1 document: %w", k.Template, errMaps)
+	}
+	return nil
 }
 
 type exporter struct {
@@ -234,15 +250,10 @@ func (e *exporter) fill(w *writtenArgument, a operator.Argument) {
 }
 
 // macros are what the kernel's file defines of itself.
-func (e *exporter) macros() []operator.Macro {
+func (e *exporter) macros(k operator.Kernel) []operator.Macro {
 	var macros []operator.Macro
 	tunable := func(macro string) bool {
 		return slices.ContainsFunc(e.part.Tunables, func(t space.Tunable) bool { return e.name(t.Name) == macro })
-	}
-	k, err := e.problem.Kernel(e.template.Default)
-	if err != nil {
-		e.err = err
-		return nil
 	}
 	formulas := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(e.part.Definitions)) {

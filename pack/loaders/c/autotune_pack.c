@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VALUES = 128, MOST_TENSORS = 16, MOST_ARGUMENTS = 48, MOST_STEPS = 8, MOST_WORKSPACES = 30, MOST_GPUS = 32, BUCKETS = 256 };
+enum { MOST_VALUES = 128, MOST_TENSORS = 16, MOST_ARGUMENTS = 48, MOST_STEPS = 8, MOST_WORKSPACES = 30, MOST_MAPS = 8, MOST_GPUS = 32, BUCKETS = 256 };
+enum { MAP_WORDS = 16 }; /* of 8 bytes */
 
 static __thread char error[512];
 
@@ -285,14 +286,16 @@ static int exact(autotune_pack* p, autotune_plan* plan, int operation, const int
         const autotune_entry* e = &p->tables->entry[i];
         int mode = e->math == v[o->math] || (automatic && e->automatic), r = rank(e->arch, e->own, e->measured, e->device, g);
         if (e->operation != operation || !mode || memcmp(e->values, v, sizeof *v * (size_t)o->given)) continue;
-        if (e->steps > MOST_STEPS || e->workspaces + e->scalars > MOST_WORKSPACES || !fits(e->step, e->steps, e->device, g)) continue;
+        if (e->steps > MOST_STEPS || e->workspaces + e->scalars > MOST_WORKSPACES || e->maps > MOST_MAPS || !fits(e->step, e->steps, e->device, g)) continue;
         if (r > best) best = r, found = e;
     }
     if (!found) return -1;
     plan->made.steps = found->steps;
     plan->made.workspaces = found->workspaces;
     plan->made.scalars = found->scalars;
+    plan->made.maps = found->maps;
     memcpy(plan->made.step, found->step, sizeof *found->step * (size_t)found->steps);
+    memcpy(plan->made.map, found->map, sizeof *found->map * (size_t)found->maps);
     memcpy(plan->made.workspace, found->workspace, sizeof *found->workspace * (size_t)(found->workspaces + found->scalars));
     return found->file;
 }
@@ -451,7 +454,7 @@ static int fill(const autotune_plan* plan, void** pointers, void* stream) {
 }
 
 int autotune_launch(const autotune_plan* plan, void* const* tensors, void* workspace, void* stream) {
-    void* pointers[MOST_ARGUMENTS];
+    void* pointers[MOST_ARGUMENTS + MAP_WORDS * MOST_MAPS];
     int count = plan->operation->tensors;
     for (int i = 0; i < count; i++) {
         int64_t bytes = bytes_of(&plan->shape[i]);
@@ -465,5 +468,11 @@ int autotune_launch(const autotune_plan* plan, void* const* tensors, void* works
         workspace = (char*)workspace + padded(plan->made.workspace[i]);
     }
     for (int i = 0; i < plan->made.scalars; i++) pointers[count++] = (void*)(uintptr_t)plan->made.workspace[plan->made.workspaces + i];
+    for (int i = 0; i < plan->made.maps; i++, count += MAP_WORDS) {
+        const autotune_map* map = &plan->made.map[i];
+        memset(&pointers[count], 0, MAP_WORDS * sizeof *pointers);
+        pointers[count] = pointers[map->tensor];
+        memcpy(&pointers[count + 1], map->word, sizeof map->word);
+    }
     return plan->filled ? fill(plan, pointers, stream) : launch_all(plan, pointers, stream);
 }

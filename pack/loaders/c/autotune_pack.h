@@ -61,20 +61,24 @@ typedef struct {
     const char* entry;
     uint32_t grid[3], block[3], shared, cluster[3];
     int cooperative, dependent, count;
-    const int* arguments; /* places among the tensors, then the workspaces, then the scalars */
+    const int* arguments; /* places among the tensors, then the workspaces, the scalars, and 16 words of each map */
 } autotune_step;
+/* A tensor map is the tensor's address, these words, and zeros. */
+typedef struct { int tensor; int64_t word[7]; } autotune_map;
 typedef struct {
-    int operation, math, automatic, arch, own, measured, file, steps, workspaces, scalars;
+    int operation, math, automatic, arch, own, measured, file, steps, workspaces, scalars, maps;
     const char* device;
     const int64_t* values;
     const autotune_step* step;
     const int64_t* workspace; /* bytes, and then the scalars' */
+    const autotune_map* map;
 } autotune_entry;
 /* What a problem's kernel is launched with. */
 typedef struct {
     int64_t cost;
-    int steps, workspaces, scalars, sizes;
+    int steps, workspaces, scalars, sizes, maps;
     autotune_step step[8];
+    autotune_map map[8];
     int64_t workspace[30]; /* bytes, and then the scalars' */
     int32_t size[128];     /* the values written into the file */
 } autotune_made;

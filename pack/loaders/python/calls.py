@@ -77,7 +77,6 @@ def compute(operator, *arguments):
         pointers += [0 if place is None else start + place for place in plan.places]
     elif plan.places:
         pointers += [0] * len(plan.places)
-    pointers += plan.scalars
     plan.run(pointers, torch._C._cuda_getCurrentRawStream(device))
     for i in operator.renewed:
         if taken[i] is not tensors[i]:

@@ -97,7 +97,8 @@ struct Plan {
     std::vector<bool> lasts;    // and whether its second dimension lies last in memory
     std::vector<Output> outputs;
     std::vector<int64_t> workspaces; // their offsets, -1 of one without bytes
-    std::vector<int64_t> scalars;    // behind them, as if they were pointers
+    std::vector<int64_t> behind;     // scalars and the words of tensor maps, as if they were pointers
+    std::vector<int64_t> maps;       // of each map the place of its first word, and that of the pointer which stands there
     std::vector<int64_t> fills;      // of constant memory: of each a pointer's place, the address and the bytes
     void* done;                      // an event: behind what has read that memory
     int64_t room;
@@ -149,7 +150,8 @@ std::shared_ptr<const Plan> read(Reader r, size_t tensors) {
     }
     p->room = r.next();
     p->workspaces = r.list();
-    p->scalars = r.list();
+    p->behind = r.list();
+    p->maps = r.list();
     p->fills = r.list();
     p->done = reinterpret_cast<void*>(r.next());
     p->steps.resize(static_cast<size_t>(r.next()));
@@ -386,7 +388,7 @@ void call(size_t index, StableIValue* stack) {
     Guard guard(device);
     std::vector<void*> pointers;
     std::vector<Tensor> copies(count), outputs;
-    pointers.reserve(count + plan->outputs.size() + plan->workspaces.size() + plan->scalars.size());
+    pointers.reserve(count + plan->outputs.size() + plan->workspaces.size() + plan->behind.size());
     for (size_t i = 0; i < count; i++) {
         if (!tensors[i].handle) {
             pointers.push_back(nullptr);
@@ -404,7 +406,9 @@ void call(size_t index, StableIValue* stack) {
     Tensor kept;
     if (plan->room) kept = empty({plan->room}, {1}, aoti_torch_dtype_uint8(), device);
     for (int64_t place : plan->workspaces) pointers.push_back(place < 0 ? nullptr : static_cast<char*>(kept.data()) + place);
-    for (int64_t bits : plan->scalars) pointers.push_back(reinterpret_cast<void*>(bits));
+    for (int64_t bits : plan->behind) pointers.push_back(reinterpret_cast<void*>(bits));
+    for (size_t i = 0; i < plan->maps.size(); i += 2)
+        pointers[static_cast<size_t>(plan->maps[i])] = pointers[static_cast<size_t>(plan->maps[i + 1])];
     void* stream;
     CHECKED(aoti_torch_get_current_cuda_stream(device, &stream));
     (plan->fills.empty() ? launch_all : fill)(*plan, pointers, stream);

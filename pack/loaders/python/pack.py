@@ -13,7 +13,7 @@ import warnings
 
 import torch
 
-SCHEMAS = "autotune/pack/1", "autotune/pack/2"  # the second has tensors in constant memory
+SCHEMAS = "autotune/pack/1", "autotune/pack/2", "autotune/pack/3"  # the second has tensors in constant memory, the third tensor maps
 ROOT = pathlib.Path(__file__).absolute().parents[3]
 
 
@@ -27,6 +27,14 @@ def read(path, most):
     if ".." in pathlib.PurePosixPath(path).parts or not file.is_file() or file.stat().st_size > most:
         raise PackError(f"the pack {ROOT}: {path} is missing, too large or outside of it")
     return file.read_bytes()
+
+
+def check_maps(launch, scalars):
+    """Refuses tensor maps that cannot be passed: each stands for an argument that is an address, and has seven words."""
+    for m in launch.get("maps", ()):
+        arguments, at = launch["arguments"], m["at"]
+        if not 0 <= at < len(arguments) or arguments[at] in scalars or len(m["words"]) != 7:
+            raise ValueError(f"{launch['entry']} takes {len(arguments)} arguments, and has a tensor map at {at} of {len(m['words'])} words")
 
 
 def verified():
@@ -43,6 +51,8 @@ def verified():
         if len(data) != want["bytes"] or hashlib.sha256(data).hexdigest() != want["sha256"]:
             raise PackError(f"the pack {ROOT}: {path} is not the file that was packed")
         images[path] = data + b"\0"  # which ends PTX
+        for launch in kernel.get("launches", ()):
+            check_maps(launch, [s["name"] for s in kernel.get("scalars", ())])
     return manifest, images
 
 
@@ -416,6 +426,7 @@ def variant(family, entry, values):
                 launches.append({
                     **l, "grid": three(l["grid"], 1, (1 << 31) - 1), "block": three(l["block"], 1, 1024), "shared_bytes": number(l["shared_bytes"], 0, 1 << 20),
                     "cluster": [0] if cluster in ([], [1, 1, 1]) else cluster, "dependent": bool(launches and l.get("dependent")),
+                    "maps": [{"at": m["at"], "words": [number(text, -1 << 63, (1 << 63) - 1) for text in m["words"]]} for m in l.get("maps", ())],
                 })
         workspaces = [{"name": w["name"], "bytes": number(w["expression"], 0, 1 << 50)} for w in entry["workspaces"]]
         scalars = [{"name": s["name"], "bits": number(s["expression"], -1 << 63, (1 << 63) - 1)} for s in entry.get("scalars", ())]
@@ -561,7 +572,8 @@ class Frame:
     """What one call of a plan passes to the driver, packed once: pointers, and of each launch what points to them."""
 
     def __init__(self, plan):
-        self.pointers = (ctypes.c_uint64 * plan.count)()
+        self.pointers = (ctypes.c_uint64 * (plan.count + len(plan.behind)))()
+        self.pointers[plan.count:] = plan.behind
         self.kept, self.launches = [], []
         base = ctypes.addressof(self.pointers)
         for step in plan.steps:
@@ -592,12 +604,14 @@ class Plan:
         workspaces = [*self.kernel.get("workspaces", ()), *spare]
         scalars = self.kernel.get("scalars", ())
         places = {**operator.places, **{known["name"]: given + i for i, known in enumerate((*workspaces, *scalars))}}
+        self.count = given + len(workspaces)  # of pointers
+        self.behind = [s["bits"] for s in scalars]  # what launches are passed beside them, as if they were pointers
+        self.maps = []  # of each tensor map the places of its words and of its tensor
         self.places, self.room = [], 0  # of workspaces, in the one that holds all
         for w in workspaces:
             self.places.append(self.room if w["bytes"] else None)
             self.room += ceil_div(w["bytes"], 256) * 256
-        self.scalars = [s["bits"] for s in scalars]  # behind workspaces, as if they were pointers
-        self.count, self.frames = given + len(self.places) + len(scalars), []
+        self.frames = []
         self.fills, self.done = [], None  # (place, address, bytes) of what is copied to constant memory; what stands behind its readers
         self.run = self.launch
         if "launches" in self.kernel:
@@ -607,12 +621,22 @@ class Plan:
                 if count:
                     self.fills.append((places[t["name"]], self.gpu.constant(*of, t["symbol"], count), count))
                     self.done, self.run = self.gpu.library(*of)[1], self.fill
-            self.steps = [Step(self.gpu, self.kernel, l, [places[name] for name in l["arguments"]]) for l in self.kernel["launches"]]
+            self.steps = [Step(self.gpu, self.kernel, l, self.taken(l, places)) for l in self.kernel["launches"]]
             return
         elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
         launch = {"entry": self.kernel["entry"], "grid": (min(ceil_div(elements, 256), 1 << 20), 1, 1), "block": (256, 1, 1), "shared_bytes": 0}
         sizes = [bits(v) if isinstance(v, float) else int(v) for v in map(values.get, self.kernel["sizes"])] + [elements]
         self.steps = [Step(self.gpu, self.kernel, launch, [places[name] for name in operator.general_order], sizes)]
+
+    def taken(self, launch, places):
+        """The places of what a launch takes. A tensor map is 16 words behind all else: the address, which each call has, seven words and zeros."""
+        taken = [places[name] for name in launch["arguments"]]
+        for m in launch.get("maps", ()):
+            place = self.count + len(self.behind)
+            self.maps += [(place, taken[m["at"]])]
+            self.behind += [0, *m["words"], *[0] * 8]
+            taken[m["at"]] = place
+        return taken
 
     def numbers(self, number):
         """All of it, as the library over PyTorch's stable ABI reads it. A function gives the number of a type."""
@@ -622,7 +646,8 @@ class Plan:
         outputs = [n for shape, kind, strides in self.outputs for n in (number(kind), int(strides is not None), len(shape), *shape)]
         head = [self.gpu.context.value or 0, *kinds, len(self.outputs), *outputs]
         fills = [n for fill in self.fills for n in fill]
-        behind = [len(self.scalars), *self.scalars, len(fills), *fills, self.done.value if self.done else 0]
+        maps = [n for of in self.maps for n in of]
+        behind = [len(self.behind), *self.behind, len(maps), *maps, len(fills), *fills, self.done.value if self.done else 0]
         return [*head, self.room, len(places), *places, *behind, len(self.steps), *steps]
 
     def fill(self, pointers, stream):
@@ -642,12 +667,14 @@ class Plan:
                     check("cuEventRecord", cuda.cuEventRecord(self.done, stream))
 
     def launch(self, pointers, stream):
-        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces, and then the scalars."""
+        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces."""
         try:
             frame = self.frames.pop()
         except IndexError:
             frame = Frame(self)
-        frame.pointers[:] = pointers
+        frame.pointers[:self.count] = pointers
+        for place, of in self.maps:
+            frame.pointers[place] = pointers[of]
         driver = libcuda()
         launch = driver.launch
         for config, by_reference, function, taken, sizes in frame.launches:

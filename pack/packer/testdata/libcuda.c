@@ -56,6 +56,8 @@ static int launched(const unsigned* s, void* stream, void** taken) {
     printf("launch %u %u %u, %u %u %u, %u on %p:", s[0], s[1], s[2], s[3], s[4], s[5], s[6], stream);
     if (!shown) shown = getenv("FAKE_POINTERS") ? atoi(getenv("FAKE_POINTERS")) : 1;
     for (int i = 0; i < shown; i++) printf(" %p", *(void**)taken[i]);
+    for (const char* map = getenv("FAKE_MAPS"); map && *map; map++) /* arguments of 16 words, each by a digit */
+        for (int i = 0; i < 16; i++) printf("%s%llx", i ? " " : ", ", ((unsigned long long*)taken[*map - '0'])[i]);
     return printf("\n") < 0;
 }
 int cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void* stream, void** taken, void** extra) {

@@ -1,0 +1,156 @@
+package packer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"autotune/internal/testneeds"
+	"autotune/pack"
+	"autotune/reports/cudasource"
+	"autotune/space/expr"
+	"autotune/tuner/family"
+	"autotune/tuner/operator"
+)
+
+// packedMaps is a pack of one problem, whose launch passes two tensor maps beside an address and a scalar. A document
+// may list a third, of an argument that there is not.
+func packedMaps(t *testing.T) (path string, p *operator.Problem) {
+	t.Helper()
+	both, err := operator.Load(os.DirFS("testdata"), "both")
+	must(t, err)
+	w := winnerOf(t, both, operator.Request{Shape: []int64{64}})
+	w.Kernel.Launches = slices.Clone(w.Kernel.Launches)
+	w.Kernel.Launches[0].Maps = []operator.TensorMap{{At: 2, Words: [7]int64{1, 2, 3, 4, 5, 6, -7}}, {At: 0, Words: [7]int64{-1 << 62, 9, 1 << 62}}, {At: 99}}
+	return packed(t, "layers", []cudasource.Winner{w}), w.Problem
+}
+
+// packedOpenMaps is a pack of a family, whose kernel passes the output as a tensor map that depends on the shape.
+func packedOpenMaps(t *testing.T) (path string, p *operator.Problem) {
+	t.Helper()
+	scaled, err := operator.Load(os.DirFS("testdata"), "scaled")
+	must(t, err)
+	f := fakeFamilyOf(t, scaled, "{1..40}", "n", "")
+	f.By, f.Tree = family.ByTree, &family.Node{Entries: []int{0}}
+	made, err := Make(context.Background(), cubins{}, nil, []Family{f}, Options{Name: "layers", Tool: "autotune test"})
+	must(t, err)
+	m := pack.TensorMap[pack.Formula]{At: 1}
+	for _, text := range []string{"n", "1 - n", "(n - 1)*4294967296", "7", "0", "ceil_div(n, 2)", "n % 4 if n > 4 else 9"} {
+		m.Words = append(m.Words, pack.Formula{Expr: expr.MustParse(text)})
+	}
+	made.Families[0].Variants[0].Launches[0].Maps = []pack.TensorMap[pack.Formula]{m}
+	delete(made.files, pack.ManifestFile)
+	must(t, made.finish(map[string]*operator.Operator{"scaled": scaled}))
+	path = filepath.Join(t.TempDir(), "layers")
+	must(t, made.Write(path))
+	p, err = scaled.Bind(f.Request([]int64{33}), hopper())
+	must(t, err)
+	return path, p
+}
+
+// mapsGPU says what it is passed as the stand-in for the driver does.
+type mapsGPU struct {
+	*recorder
+	maps  string // arguments of 16 words, each by a digit
+	asked string
+}
+
+func (g *mapsGPU) Launch(_ pack.Kernel, _ pack.Launch, _ pack.Stream, arguments []unsafe.Pointer) error {
+	for _, a := range arguments {
+		g.asked += fmt.Sprintf(" 0x%x", *(*uint64)(a))
+	}
+	for _, at := range g.maps {
+		g.asked += fmt.Sprintf(", %s", strings.Trim(fmt.Sprintf("%x", *(*[16]uint64)(arguments[at-'0'])), "[]"))
+	}
+	return nil
+}
+
+// Every loader passes a tensor map as 128 bytes: the tensor's address, seven words and zeros.
+func TestTensorMaps(t *testing.T) {
+	for name, test := range map[string]struct {
+		packed     func(*testing.T) (string, *operator.Problem)
+		maps, want string
+	}{
+		"of a problem": {packedMaps, "20", " 0x1000 0x2000 0x3000 0xbfe0000000000000, 3000 1 2 3 4 5 6 fffffffffffffff9 0 0 0 0 0 0 0 0" +
+			", 1000 c000000000000000 9 4000000000000000 0 0 0 0 0 0 0 0 0 0 0 0"},
+		"of a family": {packedOpenMaps, "1", " 0x1000 0x2000 0x40200000 0x20, 2000 21 ffffffffffffffe0 2000000000 7 0 11 1 0 0 0 0 0 0 0 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, p := test.packed(t)
+			gpu := &mapsGPU{recorder: h100(), maps: test.maps}
+			if of := open(t, path); of.Schema != pack.SchemaMaps {
+				t.Errorf("the pack has the schema %s", of.Schema)
+			}
+			plan, err := open(t, path).On(gpu).Plan(p.Operator.Name, p.Shape, nil, "")
+			must(t, err)
+			var pointers []pack.Pointer
+			for i := range plan.Tensors {
+				pointers = append(pointers, pack.Pointer(0x1000*(i+1)))
+			}
+			for range 2 { // the second finds what the first left
+				gpu.asked = ""
+				must(t, plan.Launch(1, pointers...))
+				if gpu.asked != test.want {
+					t.Errorf("Go passes%s\nwant     %s", gpu.asked, test.want)
+				}
+			}
+			t.Setenv("FAKE_POINTERS", "4")
+			t.Setenv("FAKE_MAPS", test.maps)
+			for name, printed := range map[string]func(*testing.T, string, []chosenCase) string{"C": printedByC, "Python": printedByPython} {
+				t.Run(name, func(t *testing.T) {
+					got := regexp.MustCompile(`(?m)^launch.* on 0x7:(.*)$`).FindStringSubmatch(printed(t, path, []chosenCase{{problem: p}}))
+					if len(got) != 2 || got[1] != test.want {
+						t.Errorf("it passes %q\nwant       %q", got, test.want)
+					}
+				})
+			}
+		})
+	}
+}
+
+// A manifest that lies about tensor maps is refused with one line.
+func TestDamagedMaps(t *testing.T) {
+	testneeds.Python.Need(t)
+	ofProblem, _ := packedMaps(t)
+	ofFamily, _ := packedOpenMaps(t)
+	open := func(m map[string]any) map[string]any {
+		return open0(m["families"].([]any)[0].(map[string]any)["entries"].([]any)[0].(map[string]any))
+	}
+	first := func(launch map[string]any) map[string]any { return launch["maps"].([]any)[0].(map[string]any) }
+	for _, test := range []struct {
+		path, want string
+		change     func(m map[string]any)
+	}{
+		{ofProblem, `packs of the schema "autotune/pack/3" alone may have`, func(m map[string]any) { m["schema"] = pack.SchemaConstants }},
+		{ofProblem, "a launch has 4 arguments and a tensor map at 4;", func(m map[string]any) { first(launch(m))["at"] = 4 }},
+		{ofProblem, "a launch has 4 arguments and a tensor map at -1;", func(m map[string]any) { first(launch(m))["at"] = -1 }},
+		{ofProblem, "a tensor map at 2; each argument may have one map", func(m map[string]any) { first(launch(m))["at"] = 2 }},
+		{ofProblem, `"low" is passed as a tensor map, and is no tensor or workspace`, func(m map[string]any) { first(launch(m))["at"] = 3 }},
+		{ofProblem, `the tensor map of "x" has 1 words; it should have 7`, func(m map[string]any) { first(launch(m))["words"] = []any{1} }},
+		{ofFamily, `the tensor map of "y" has 1 words; it should have 7`, func(m map[string]any) { first(open(m))["words"] = []any{"n"} }},
+		{ofFamily, "names later, which nothing defines", func(m map[string]any) { first(open(m))["words"] = []any{"later"} }},
+		{ofFamily, "it lacks a formula", func(m map[string]any) { first(open(m))["words"] = []any{nil} }},
+		{ofFamily, `"last" is passed as a tensor map, and is no tensor or workspace`, func(m map[string]any) { first(open(m))["at"] = 3 }},
+	} {
+		path := filepath.Join(t.TempDir(), "copy")
+		must(t, os.CopyFS(path, os.DirFS(test.path)))
+		edit(t, path, test.change)
+		if _, err := pack.Open(path); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want one line with %q", err, test.want)
+		}
+		if !strings.Contains(test.want, "tensor map") || strings.Contains(test.want, "schema") || strings.Contains(test.want, "each") {
+			continue // Python refuses what it would pass
+		}
+		out, err := exec.Command("python3", "-B", "testdata/plan_all.py", "../../reports/pytorch/testdata", path).CombinedOutput()
+		if err == nil || !regexp.MustCompile(`manifest.json is damaged: .*has a tensor map at -?\d of [17] words`).Match(out) {
+			t.Errorf("Python takes it, though %s: %s", test.want, out)
+		}
+	}
+}
