@@ -201,6 +201,9 @@ func openLaunch(p *operator.Problem, l operator.LaunchSpec) pack.OpenLaunch {
 	for _, i := range operator.Passed(p.Arguments, operator.Launch{Arguments: l.Arguments}) {
 		made.Arguments = append(made.Arguments, p.Arguments[i].Name)
 	}
+	for _, m := range l.Maps {
+		made.Maps = append(made.Maps, pack.TensorMap[pack.Formula]{At: m.At, Words: formulas(m.Words[:])})
+	}
 	return made
 }
 

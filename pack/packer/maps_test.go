@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"unsafe"
 
 	"autotune/internal/testneeds"
@@ -152,5 +153,74 @@ func TestDamagedMaps(t *testing.T) {
 		if err == nil || !regexp.MustCompile(`manifest.json is damaged: .*has a tensor map at -?\d of [17] words`).Match(out) {
 			t.Errorf("Python takes it, though %s: %s", test.want, out)
 		}
+	}
+}
+
+// What loaders compute of a map for a shape is what a kernel of that shape alone is launched with.
+func TestTensorMapsOfFamilies(t *testing.T) {
+	kernel := func(name, first string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("struct Map { unsigned long long words[16]; };\nextern \"C\" __global__ void boxed_" + name + "(" + first + " x, float* y) {}\n")}
+	}
+	boxed, err := operator.Load(fstest.MapFS{
+		"boxed/plain.cu": kernel("plain", "const __grid_constant__ Map"), "boxed/reference.cu": kernel("reference", "const float*"),
+		"boxed/general.cuh": {Data: []byte("struct Sizes {\n    SIZES;\n};\n__device__ float boxed_general(const float* x, const Sizes& s, long long i) { return 0; }\n")},
+		"boxed/op.yaml": {Data: []byte(`
+operator: boxed
+summary: Nothing, of boxes.
+shape: [m, n]
+tensors:
+  - {name: x, role: input, shape: [m, n]}
+  - {name: y, role: output, shape: [m, n]}
+cost: {bytes: 8*m*n}
+reference: reference.cu
+templates:
+  - name: plain
+    source: plain.cu
+    free: [m, n]
+    tunables: {rows: [8, 129]}
+    constraints: ["n % 4 == 0"]
+    tensor_maps:
+      - {name: narrow, of: x, when: rows > 8, bytes: 4, swizzle: 64, extents: [n, m], strides: [n], box: [16, rows]}
+      - {name: narrow, of: x, bytes: 4, rounded: True, swizzle: 128, extents: [n, m], strides: [n], box: [32, rows], steps: [1, 2]}
+    launch: {block: [32, 1, 1], grid: ["ceil_div(m, rows)", 1, 1], shared: 0, arguments: [narrow, y]}
+    default: {rows: 8}
+pytorch: {general: general.cuh}
+`)}}, "boxed")
+	must(t, err)
+	f := fakeFamilyOf(t, boxed, "{1..5000}x{4..5000}", "m,n", "")
+	f.By, f.Tree = family.ByTree, &family.Node{Entries: []int{0}}
+	path := packedFamilies(t, []Family{f})
+	var cases []chosenCase
+	want := ""
+	for _, shape := range [][]int64{{1, 4}, {8, 32}, {4999, 4996}} {
+		p, err := boxed.Bind(operator.Request{Shape: shape}, hopper())
+		must(t, err)
+		k, err := p.Kernel(f.Entries[0].Configuration)
+		must(t, err)
+		cases = append(cases, chosenCase{problem: p})
+		want += "1000"
+		for _, word := range k.Launches[0].Maps[0].Words {
+			want += fmt.Sprintf(" %x", uint64(word))
+		}
+		want += strings.Repeat(" 0", 8) + "\n"
+		gpu := &mapsGPU{recorder: h100(), maps: "0"}
+		plan, err := open(t, path).On(gpu).Plan("boxed", shape, nil, "")
+		must(t, err)
+		must(t, plan.Launch(1, 0x1000, 0x2000))
+		if !strings.HasSuffix(want, strings.TrimPrefix(gpu.asked, " 0x1000 0x2000, ")+"\n") {
+			t.Errorf("Go passes%s\nwant %s", gpu.asked, want)
+		}
+	}
+	t.Setenv("FAKE_MAPS", "0")
+	for name, printed := range map[string]func(*testing.T, string, []chosenCase) string{"C": printedByC, "Python": printedByPython} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			for _, found := range regexp.MustCompile(`(?m)^launch.* on 0x7: 0x1000, (.*\n)`).FindAllStringSubmatch(printed(t, path, cases), -1) {
+				got += found[1]
+			}
+			if got != want {
+				t.Errorf("it passes\n%swant\n%s", got, want)
+			}
+		})
 	}
 }
