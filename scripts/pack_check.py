@@ -80,6 +80,7 @@ for entry in manifest["entries"]:
             continue
         kernels, settings, tensors = problem.kernels, problem.settings, problem.tensors
         run = kernels.run
+        torch._dynamo.reset()  # the same function for each entry, and few compilations of one are allowed
         again = torch.compile(lambda *t: run(settings, *t, mode=entry["math"]), fullgraph=True)(*tensors)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
