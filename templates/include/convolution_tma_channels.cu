@@ -19,6 +19,7 @@
 //
 // What the tunables trade, but for those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES  large boxes are fewer copies; small ones fit into what is to be computed
+//   LINE               bytes of a pixel's channels in a copy: 64 leave out zeros where channels are no multiple of 64
 #define WHOLE_ROWS
 #include "channel_boxes.cuh"
 #include "channels_output.cuh"
