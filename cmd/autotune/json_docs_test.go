@@ -17,7 +17,7 @@ import (
 var told = []reflect.Type{
 	reflect.TypeFor[trial.Trial](), reflect.TypeFor[operator.ParameterSpec](), reflect.TypeFor[operator.ArgumentSpec](),
 	reflect.TypeFor[operator.TemplateDocument](), reflect.TypeFor[operator.LaunchSpec](), reflect.TypeFor[operator.Definition](),
-	reflect.TypeFor[operator.Metric](), reflect.TypeFor[space.Tunable](),
+	reflect.TypeFor[operator.Metric](), reflect.TypeFor[operator.TensorMapSpec](), reflect.TypeFor[space.Tunable](),
 }
 
 // fieldsOf are the JSON names of a type's fields, with those of the structs that it
@@ -47,6 +47,9 @@ func fieldsOf(t reflect.Type) []string {
 		}
 		if inner == reflect.TypeFor[*operator.Template]() {
 			inner = reflect.TypeFor[operator.TemplateDocument]()
+		}
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
 		}
 		if inner.PkgPath() == t.PkgPath() && strings.HasSuffix(inner.PkgPath(), "/autotune") || slices.Contains(told, inner) {
 			names = append(names, fieldsOf(inner)...)
