@@ -21,6 +21,31 @@ func cc(t *testing.T, arguments ...string) {
 	}
 }
 
+// standIn compiles the stand-in for the driver into a folder of its own.
+func standIn(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	cc(t, "-shared", "-fPIC", "-o", filepath.Join(dir, "libcuda.so.1"), "testdata/libcuda.c")
+	return dir
+}
+
+// underDriver is a command that finds the stand-in of a folder.
+func underDriver(dir, program string, arguments ...string) *exec.Cmd {
+	cmd := exec.Command(program, arguments...)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir, "PYTHONDONTWRITEBYTECODE=1")
+	return cmd
+}
+
+// programInC compiles a program of testdata with a pack, beside a stand-in for the driver.
+func programInC(t *testing.T, path, source string, flags ...string) (dir, program string) {
+	t.Helper()
+	dir = standIn(t)
+	program, c := filepath.Join(dir, "program"), filepath.Join(path, "c")
+	cc(t, append(flags, "-I"+c, "-o", program, filepath.Join("testdata", source), filepath.Join(c, "autotune_pack.c"), filepath.Join(c, "layers.c"),
+		filepath.Join(dir, "libcuda.so.1"), "-ldl")...)
+	return dir, program
+}
+
 // A program in C uses a pack on a driver that runs nothing.
 func TestC(t *testing.T) {
 	testneeds.Nothing(t)
@@ -30,14 +55,9 @@ func TestC(t *testing.T) {
 	}
 	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")
 	path := packed(t, "layers", []cudasource.Winner{w})
-	dir := t.TempDir()
-	library, program, c := filepath.Join(dir, "libcuda.so.1"), filepath.Join(dir, "program"), filepath.Join(path, "c")
-	cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
-	cc(t, "-I"+c, "-o", program, "testdata/program.c", filepath.Join(c, "autotune_pack.c"), filepath.Join(c, "layers.c"), library, "-ldl")
+	dir, program := programInC(t, path, "program.c")
 	run := func() string {
-		cmd := exec.Command(program, path)
-		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir)
-		out, err := cmd.CombinedOutput()
+		out, err := underDriver(dir, program, path).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -73,10 +93,7 @@ func TestFloatsInC(t *testing.T) {
 	path := packed(t, "layers", []cudasource.Winner{
 		winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "layer_norm"), winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "cross_entropy"),
 	})
-	dir, c := t.TempDir(), filepath.Join(path, "c")
-	library, program := filepath.Join(dir, "libcuda.so.1"), filepath.Join(dir, "norms")
-	cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
-	cc(t, "-I"+c, "-o", program, "testdata/norms.c", filepath.Join(c, "autotune_pack.c"), filepath.Join(c, "layers.c"), library, "-ldl")
+	_, program := programInC(t, path, "norms.c")
 	var said []string
 	for line := range strings.Lines(string(withDriver(t, nil, program, path))) {
 		if !strings.HasPrefix(line, "load ") && !strings.HasPrefix(line, "find ") {
@@ -96,9 +113,8 @@ func TestCMake(t *testing.T) {
 		t.Skip("compiles C, in one goroutine")
 	}
 	testneeds.CMake.Need(t)
-	path, dir := packed(t, "layers", []cudasource.Winner{winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")}), t.TempDir()
+	path, dir := packed(t, "layers", []cudasource.Winner{winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")}), standIn(t)
 	library := filepath.Join(dir, "libcuda.so.1")
-	cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
 	source, err := filepath.Abs("testdata/program.c")
 	must(t, err)
 	lines := []string{
@@ -108,9 +124,7 @@ func TestCMake(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "CMakeLists.txt"), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	build := filepath.Join(dir, "build")
 	for _, arguments := range [][]string{{"cmake", "-S", dir, "-B", build}, {"cmake", "--build", build}, {filepath.Join(build, "program"), path}} {
-		cmd := exec.Command(arguments[0], arguments[1:]...)
-		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir)
-		out, err := cmd.CombinedOutput()
+		out, err := underDriver(dir, arguments[0], arguments[1:]...).CombinedOutput()
 		if err != nil || arguments[0] != "cmake" && !strings.Contains(string(out), "exact: tuned, y 1x128x7x7") {
 			t.Fatalf("%v: %v\n%s", arguments, err, out)
 		}

@@ -3,7 +3,6 @@ package packer
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -82,13 +81,8 @@ launch 1 1 1, 256 1 1, 0 on 0x7: 0x1000 0x3000 0x6000 0x5000 0x41
 			return withDriver(t, nil, "python3", "testdata/constants.py", "../../reports/pytorch/testdata", path)
 		}, "the constant variable taps of kernels/.*\\.cubin has 8 bytes, and its tensor takes 12\n"},
 		"C": {func(t *testing.T) string {
-			dir, c := t.TempDir(), filepath.Join(path, "c")
-			library, program := filepath.Join(dir, "libcuda.so.1"), filepath.Join(dir, "constants")
-			cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
-			cc(t, "-I"+c, "-o", program, "testdata/constants.c", filepath.Join(c, "autotune_pack.c"), filepath.Join(c, "layers.c"), library, "-ldl")
-			cmd := exec.Command(program, path)
-			cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir)
-			out, err := cmd.Output()
+			dir, program := programInC(t, path, "constants.c")
+			out, err := underDriver(dir, program, path).Output()
 			must(t, err)
 			return string(out)
 		}, "tuned taps: the kernel's constant variable has fewer bytes than the tensor\n"},

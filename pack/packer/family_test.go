@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -454,13 +453,11 @@ func printedByC(t *testing.T, path string, cases []chosenCase) string {
 		}
 		in.WriteString("\n")
 	}
-	dir, c := t.TempDir(), filepath.Join(path, "c")
-	library, program := filepath.Join(dir, "libcuda.so.1"), filepath.Join(dir, "program")
-	cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
+	c := filepath.Join(path, "c")
 	if out, err := exec.Command("g++", "-std=c++17", "-Wall", "-Werror", "-fsyntax-only", "-x", "c++", filepath.Join(c, "autotune_pack.c"), filepath.Join(c, "layers.c")).CombinedOutput(); err != nil {
 		t.Fatalf("as C++: %v\n%s", err, out)
 	}
-	cc(t, "-fsanitize=undefined", "-I"+c, "-o", program, "testdata/plan_all.c", filepath.Join(c, "autotune_pack.c"), filepath.Join(c, "layers.c"), library, "-ldl")
+	_, program := programInC(t, path, "plan_all.c", "-fsanitize=undefined")
 	return withDriver(t, []byte(in.String()), program, path)
 }
 
@@ -496,10 +493,7 @@ func wordPlace(o *pack.Operator, name, word string) int64 {
 // withDriver runs a program with the stand-in for the driver, and gives what it prints.
 func withDriver(t *testing.T, in []byte, program string, arguments ...string) string {
 	t.Helper()
-	dir := t.TempDir()
-	cc(t, "-shared", "-fPIC", "-o", filepath.Join(dir, "libcuda.so.1"), "testdata/libcuda.c")
-	cmd := exec.Command(program, arguments...)
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir, "PYTHONDONTWRITEBYTECODE=1")
+	cmd := underDriver(standIn(t), program, arguments...)
 	var failures bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &failures
 	out, err := cmd.Output()

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,12 +22,9 @@ func TestPython(t *testing.T) {
 	testneeds.Python.Need(t)
 	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")
 	large := winner(t, operator.Request{Shape: []int64{1, 32, 20, 20}, Parameters: map[string]string{"c_out": "64"}}, "conv2d", "pipelined_gemm")
-	path, dir := packed(t, "layers", []cudasource.Winner{large}), t.TempDir()
-	cc(t, "-shared", "-fPIC", "-o", filepath.Join(dir, "libcuda.so.1"), "testdata/libcuda.c")
+	path, dir := packed(t, "layers", []cudasource.Winner{large}), standIn(t)
 	run := func() string {
-		cmd := exec.Command("python3", "testdata/use_pack.py", "../../reports/pytorch/testdata", path)
-		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir, "PYTHONDONTWRITEBYTECODE=1")
-		out, _ := cmd.CombinedOutput() // it says itself what is wrong
+		out, _ := underDriver(dir, "python3", "testdata/use_pack.py", "../../reports/pytorch/testdata", path).CombinedOutput() // it says itself what is wrong
 		return string(out)
 	}
 	if out := run(); !strings.Contains(out, "attribute 6 1\n") || !strings.Contains(out, "workspaces (1, 64, 18, 18)") {
@@ -84,11 +80,8 @@ func TestPythonTensors(t *testing.T) {
 	both, err := operator.Load(os.DirFS("testdata"), "both")
 	must(t, err)
 	all = append(all, winnerOf(t, both, operator.Request{Shape: []int64{64}}))
-	path, dir := packed(t, "layers", all), t.TempDir()
-	cc(t, "-shared", "-fPIC", "-o", filepath.Join(dir, "libcuda.so.1"), "testdata/libcuda.c")
-	cmd := exec.Command("python3", "-B", "testdata/mixed.py", "../../reports/pytorch/testdata", path)
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir)
-	out, err := cmd.CombinedOutput()
+	path := packed(t, "layers", all)
+	out, err := underDriver(standIn(t), "python3", "testdata/mixed.py", "../../reports/pytorch/testdata", path).CombinedOutput()
 	for _, want := range []string{
 		"batch_norm(Tensor x_, Tensor? weight_, Tensor? bias_, Tensor(a3!)? running_mean_, Tensor(a4!)? running_var_, int[] settings, str math) -> Tensor",
 		"both(Tensor x_, int[] settings, str math) -> (Tensor, Tensor)",

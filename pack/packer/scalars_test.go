@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -31,13 +30,8 @@ func TestScalars(t *testing.T) {
 	}
 
 	testneeds.CXX.Need(t)
-	dir, c := t.TempDir(), filepath.Join(path, "c")
-	library, program := filepath.Join(dir, "libcuda.so.1"), filepath.Join(dir, "scalars")
-	cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
-	cc(t, "-I"+c, "-o", program, "testdata/scalars.c", filepath.Join(c, "autotune_pack.c"), filepath.Join(c, "layers.c"), library, "-ldl")
-	cmd := exec.Command(program, path)
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir)
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), " 0x1000 0x2000 0x3000 0xbfe0000000000000\n") {
+	dir, program := programInC(t, path, "scalars.c")
+	if out, err := underDriver(dir, program, path).CombinedOutput(); err != nil || !strings.HasSuffix(string(out), " 0x1000 0x2000 0x3000 0xbfe0000000000000\n") {
 		t.Errorf("C: %v, %s", err, out)
 	}
 }
