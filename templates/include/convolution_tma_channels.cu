@@ -92,8 +92,7 @@ struct BoxProducer {
     template <class Of>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const MappedOperands& operands) {
         const int lane = threadIdx.x % 32;
-        prefetch_tensor_map(operands.rows);
-        prefetch_tensor_map(operands.columns);
+        operands.prefetch();
         Turn turn;
         unsigned long long brought = 0;  // stages whose weights stay
         for (TakenTiles<Of> taken; taken.more(); taken.next()) {
@@ -175,7 +174,7 @@ __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, co
 
 }  // namespace
 
-// It also clears which warps have left sums (shared_tiles.cuh).
+// Makes the factors that are not taken as they are, and clears which warps have left sums (shared_tiles.cuh).
 extern "C" __global__ void __launch_bounds__(256, 8)  // all at once
     convolution_tma_channels_make(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
                                   float* __restrict__ there, float* __restrict__ made_weight, float* __restrict__ made_pixels) {

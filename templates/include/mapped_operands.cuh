@@ -14,10 +14,6 @@
 #include "slab_gemm.cuh"
 #include "tensor_map.cuh"
 
-struct MappedOperands {
-    const TensorMap *rows, *columns;
-};
-
 template <class Boxes>
 struct TensorMaps {
     typedef typename Boxes::Products Products;
@@ -25,8 +21,7 @@ struct TensorMaps {
     template <class Work>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const MappedOperands& operands) {
         if (threadIdx.x % 32 != 0) return;
-        prefetch_tensor_map(operands.rows);
-        prefetch_tensor_map(operands.columns);
+        operands.prefetch();
         Turn turn;
         for (TakenTiles<Work> taken; taken.more(); taken.next()) {
             const Tile tile = Tiles<Work>::at(taken.index);

@@ -2,8 +2,8 @@
 // a factor: products take lines, rows of A and columns of B, that lie along k in memory and
 // those that lie across (wgmma_16bit.cuh).
 //
-// A stage is DEPTH steps of 16, DEPTH a multiple of four. Lines along k come in boxes of 64
-// elements of k of all of the tile's. Lines across come in boxes of 64 with all of the stage's k.
+// A stage is DEPTH steps of 16. Lines along k come in boxes of LINE bytes, 128 unless it is defined, of all of the
+// tile's; a stage has whole ones. Lines across come in boxes of 64 with all of the stage's k.
 //
 // It asks of Work, besides what mapped_operands.cuh does, kRowsAlongK and kColumnsAlongK: how
 // the lines lie in memory. STREAMING, where it is defined: whether few tiles, at about the same time, read a column.
@@ -62,8 +62,8 @@ struct Lines {
         const int first = Share > 1 && AlongK ? rank_in_cluster() * (Count / Share) : 0;
 #pragma unroll
         for (int i = 0; i < kBoxes; ++i) {
-            const int at[3] = {AlongK ? k + i * 64 : line + i * 64, AlongK ? line + first : k, matrix};
-            char* const to = stage + i * kBoxBytes + first * 128;
+            const int at[3] = {AlongK ? k + i * kAtomDepth : line + i * 64, AlongK ? line + first : k, matrix};
+            char* const to = stage + i * kBoxBytes + first * kLineBytes;
             if (Share > 1 && !AlongK && i % Share != rank_in_cluster()) continue;
             if constexpr (Streaming)
                 tensor_load_streaming<Share>(to, map, at, full);

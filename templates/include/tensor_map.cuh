@@ -55,3 +55,12 @@ __device__ __forceinline__ void tensor_load(void* shared, const TensorMap* map, 
 #else
 #include <emulated/tensor_map.cuh>
 #endif
+
+// MappedOperands are the maps of a product's rows and columns.
+struct MappedOperands {
+    const TensorMap *rows, *columns;
+    __device__ __forceinline__ void prefetch() const {
+        prefetch_tensor_map(rows);
+        prefetch_tensor_map(columns);
+    }
+};

@@ -63,7 +63,7 @@ constexpr int kTiles = (KEYS + TILE_N - 1) / TILE_N, kWeightsApart = WHOLE_KEYS;
 // ---- Weights.
 
 struct WeightOperands {
-    Maps maps;
+    MappedOperands maps;
     const float *mask, *powers;
     TileRow* rows;
 };
@@ -140,7 +140,7 @@ struct WeightsWork : AttentionWork {
 // ---- Averages.
 
 struct AverageOperands {
-    Maps maps;
+    MappedOperands maps;
     AttentionPlain plain;
     const float* powers;
     const TileRow* rows;

@@ -32,7 +32,7 @@
 //   stages(tile)            of a tile
 //   kMoves                  stages after which sums move
 //   group_b(group)          B's of a group
-//   Operands                maps: of A (box_of_lines), behind it of B (that, or box_across); and what else it needs
+//   Operands                maps: of lines of A and B; and what else it needs
 //   power_a(operands, group), power(operands, group)  that A's elements are multiplied by, if they are not in parts, and B's
 //   Rows(operands, tile, row)  what sums of the rows `row` and `row` + 8 need: begin(i) and move(sums, some) before and
 //                           after the i-th kMoves stages
@@ -137,14 +137,9 @@ struct Shared {
 
 // ---- The loader.
 
-struct Maps {
-    const TensorMap *rows, *columns;
-};
-
 template <class Work>
-__device__ __forceinline__ void load(const Shared& shared, const Maps& maps) {
-    prefetch_tensor_map(maps.rows);
-    prefetch_tensor_map(maps.columns);
+__device__ __forceinline__ void load(const Shared& shared, const MappedOperands& maps) {
+    maps.prefetch();
     const Ring<AHEAD> rows = shared.rows(), columns = shared.columns();
     const int rank = rank_in_cluster();
     Ring<AHEAD>::At at;
