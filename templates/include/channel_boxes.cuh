@@ -8,4 +8,3 @@
 
 typedef Element Factor;
 typedef SwizzledProducts BoxProducts;
-typedef ConvolutionWork BoxWork;

@@ -9,6 +9,9 @@
 // packed, no thread computes an input's address, and outputs leave as whole rows. Blocks of a cluster have pixels
 // of their own and the same channels: each loads a part of the weights for all (multicast.cuh).
 //
+// A stage may have several taps: a row of the kernel, or its plane. They share one box, which is larger by its halo.
+// The products of a tap begin some lines further on in it (channel_boxes_16bit.cuh).
+//
 // Groups of few channels are multiplied together, FOLD of them, so that their channels fill 128 bytes: weights
 // that lead from one to another are zeros. Zero times an infinity is NaN; such outputs are added up again (mended.cuh).
 //
@@ -19,6 +22,9 @@
 //
 // What the tunables trade, but for those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES  large boxes are fewer copies; small ones fit into what is to be computed
+//   TAPS_ACROSS, TAPS_DOWN
+//                      of a stage: more taps bring each pixel fewer times, where copies limit; their weights fill
+//                      shared memory, and boxes are eight pixels across, whether that fits or not
 //   LINE               bytes of a pixel's channels in a copy: 64 leave out zeros where channels are no multiple of 64
 #define WHOLE_ROWS
 #include "channel_boxes.cuh"
@@ -32,11 +38,13 @@ namespace {
 constexpr int kTaps = kKernelVolume, kIn = C_GROUP * FOLD, kOut = C_OUT_GROUP * FOLD;  // channels of folded groups
 constexpr int kChunks = (kIn + kAtomDepth - 1) / kAtomDepth;
 constexpr bool kRounded = ROWS_EXACT || PIXELS_MADE;  // by threads, what is made
+constexpr int kStageTaps = TAPS_ACROSS * TAPS_DOWN;
 constexpr int kBox = RUN * DOWN * IMAGES, kBoxes = TILE_M / kBox;
+constexpr int kStageBytes = kAtoms * kBoxes * (BOX_ACROSS * BOX_DOWN * IMAGES) * kLineBytes + (KEPT ? 0 : STAGE_B_BYTES);  // that arrive
 static_assert(kBox % 8 == 0 && TILE_M % kBox == 0 && kBoxes <= 32, "boxes begin at multiples of eight lines, a lane each");
 constexpr int kShare = TILE_N / CLUSTER;  // columns of a tile that a block of a cluster loads for all
 static_assert(kShare % 8 == 0, "a block's columns begin at multiples of eight lines");
-static_assert(kTaps * kChunks % kAtoms == 0, "stages have as many taps' channels each");
+static_assert(kTaps % kStageTaps == 0 && kTaps / kStageTaps * kChunks % kAtoms == 0, "stages have as many taps' channels each");
 
 // Box is where a box begins; the image N, or one behind it, is behind the last.
 struct Box {
@@ -74,12 +82,12 @@ struct PixelsOutput : ChannelsOutput<Pixels, kOut> {
     }
 };
 
-struct Work : BoxWork {
+struct Work : ConvolutionWork {
     typedef MappedOperands Operands;
     typedef PixelsOutput Output;
     typedef PlainConvolution<float> Plain;
     static constexpr bool kMasked = FOLD > 1;
-    static constexpr int kStages = kTaps * kChunks / kAtoms;
+    static constexpr int kStages = kTaps / kStageTaps * kChunks / kAtoms;
     __device__ __forceinline__ static int groups() { return GROUPS / FOLD; }
 };
 
@@ -103,28 +111,31 @@ struct BoxProducer {
                 if (KEPT) brought |= 1ull << s % 64;
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 Mbarrier *const full = pipeline.full(turn.slot), *const there = KEPT ? pipeline.kept(s) : full;
-                if (lane == 0) mbarrier_expect(full, PLACE_BYTES);
+                if (lane == 0) mbarrier_expect(full, kStageBytes);
                 if (KEPT && !kept && lane == 0) mbarrier_expect(there, STAGE_B_BYTES);
                 __syncwarp();
                 char *const stage = pipeline.stage(turn.slot), *const columns = pipeline.columns(turn.slot, s);
 #pragma unroll
                 for (int atom = 0; atom < kAtoms; ++atom) {
                     const int at = s * kAtoms + atom, channel = at % kChunks * kAtomDepth;
-                    const Place tap(at / kChunks, KERNEL_H, KERNEL_W);
+                    const int first_tap = at / kChunks * kStageTaps;
+                    const Place tap(first_tap, KERNEL_H, KERNEL_W);
                     if (lane < kBoxes)
-                        tensor_load(stage + (atom * TILE_M + lane * kBox) * kLineBytes, operands.rows,
+                        tensor_load(stage + (atom * kBoxes + lane) * (BOX_LINES * kLineBytes), operands.rows,
                                     {tile.group * kIn + channel, box.w * STRIDE_W + tap.w * DILATION_W - PADDING_W,
                                      box.h * STRIDE_H + tap.h * DILATION_H - PADDING_H, box.d * STRIDE_D + tap.d * DILATION_D - PADDING_D, box.n},
                                     full);
-                    if (lane == 0 && !kept) {
-                        const int first = rank_in_cluster() * kShare;
-                        const int weights[3] = {channel, at / kChunks, tile.group * kOut + tile.n * TILE_N + first};
-                        char* const to = columns + (atom * TILE_N + first) * kLineBytes;
-                        if constexpr (CLUSTER > 1)
-                            tensor_load_multicast(to, operands.columns, weights, there);
-                        else
-                            tensor_load(to, operands.columns, weights, there);
-                    }
+                    if (lane == 0 && !kept)
+#pragma unroll
+                        for (int t = 0; t < kStageTaps; ++t) {
+                            const int first = rank_in_cluster() * kShare;
+                            const int weights[3] = {channel, first_tap + t, tile.group * kOut + tile.n * TILE_N + first};
+                            char* const to = columns + ((t * kAtoms + atom) * TILE_N + first) * kLineBytes;
+                            if constexpr (CLUSTER > 1)
+                                tensor_load_multicast(to, operands.columns, weights, there);
+                            else
+                                tensor_load(to, operands.columns, weights, there);
+                        }
                 }
             }
         }

@@ -106,7 +106,7 @@ constexpr int kStageABytes = kBlocks * DEPTH * kStepBytes;
 #define KEPT_BYTES 0
 #define BARRIERS (2 * STAGES)
 #endif
-static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
+static_assert(PLANES == 1 || (PLANES % DEPTH == 0 && SPAN == TILE_N), "steps share a plane, or have one each, or one for each tap");
 
 #if PLANES > 1  // else the bytes may be known at run time alone. They are named in parts, so that no kernel has them then:
 #define ALLOCATED(NAME) NAME##_BYTES  // a kernel's sizes are fast to read where they are few

@@ -21,7 +21,7 @@
 
 constexpr int kStageDepth = DEPTH * kStepDepth;  // elements of k
 constexpr int kLineBytes = LINE, kAtomDepth = LINE / 2, kAtoms = kStageDepth / kAtomDepth;  // elements of k in a line
-static_assert(kPartCount == 1 && PLANES == DEPTH && kStageDepth % kAtomDepth == 0, "whole lines of k");
+static_assert(kPartCount == 1 && PLANES % DEPTH == 0 && kStageDepth % kAtomDepth == 0, "whole lines of k");
 static_assert(WHOLE_STAGE_BYTES % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
 // tensor_load_streaming is tensor_load of what is read within a short time and never again, to all blocks that Share

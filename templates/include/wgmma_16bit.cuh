@@ -2,7 +2,8 @@
 // copy engine puts them with a tensor map (tensor_map.cuh), swizzled. A product takes 16 elements
 // of k of 64 rows and of up to 256 columns: lines. Those of either operand may lie
 //
-//   along k   128 bytes are 64 elements of k of a line; the lines follow each other. Lines may have 64 bytes, too
+//   along k   128 bytes are 64 elements of k of a line; eight lines follow each other, and the next eight are
+//             somewhere behind. Lines may have 64 bytes, too
 //   across    128 bytes are an element of k of 64 lines; the elements of k follow each other,
 //             and the next 64 lines are somewhere behind
 //
@@ -15,9 +16,9 @@
 // SwizzledLines locates 16 elements of k of an operand, whose lines have so many bytes.
 template <bool AlongK, int Line = 128>
 struct SwizzledLines {
-    const char* first;  // the first line's bytes, of the first of some 16 elements of k; a multiple of eight lines
+    const char* first;  // the first line's bytes, of the first of some 16 elements of k; across, a multiple of eight lines
     int sixteen;        // which of them: of those in a line, or of those that follow each other
-    int apart;          // across: bytes from 64 lines to the next
+    int apart;          // bytes from 64 lines to the next (across), from eight to the next (along k; 0: all follow each other)
     __device__ __forceinline__ SwizzledLines(const char* first, int sixteen, int apart) : first(first), sixteen(sixteen), apart(apart) {}
 };
 
@@ -25,7 +26,7 @@ struct SwizzledLines {
 
 template <bool AlongK, int Line>
 __device__ __forceinline__ unsigned long long swizzled_descriptor(const SwizzledLines<AlongK, Line>& of) {
-    return swizzled_descriptor<Line>(of.first, of.sixteen * (AlongK ? 32 : 2048), AlongK ? 16 : of.apart);
+    return swizzled_descriptor<Line>(of.first, of.sixteen * (AlongK ? 32 : 2048), AlongK ? 16 : of.apart, AlongK && of.apart > 0 ? of.apart : 8 * Line);
 }
 
 // start starts a product, by descriptors, and first one that replaces the sums. AcrossA, AcrossB: the

@@ -9,8 +9,8 @@ import (
 )
 
 // What templates' defaults do not reach: clusters that share what they load, sums of splits that leave as whole
-// rows, groups that are multiplied together, passes of a stream. Columns that are no multiple of 32, and rows that
-// leave the L2 first.
+// rows, groups that are multiplied together, passes of a stream. Columns that are no multiple of 32, rows that
+// leave the L2 first, and taps that share pixels.
 func TestChoicesBeyondDefaults(t *testing.T) {
 	testneeds.Nothing(t)
 	d := openEmulator(t, emulator.Options{})
@@ -24,6 +24,11 @@ func TestChoicesBeyondDefaults(t *testing.T) {
 		{"conv2d", "2x64x10x12 c_out=96 padding=1 type=bf16 layout=nhwc", "fp32", "tma_channels_16bit", "cluster == 2 and columns == 96 and row_blocks == 1"},
 		{"conv2d", "1x64x9x8 c_out=64 padding=1 groups=16 bias=true type=f16 layout=nhwc", "fp32", "tma_channels_16bit", "splits == 1 and columns == 64 and row_blocks == 1"},
 		{"conv2d", "1x32x9x8 c_out=32 padding=1 groups=4 layout=nhwc", "tf32", "tma_channels", "splits == 2 and columns == 64 and row_blocks == 1"},
+		{"conv2d", "2x96x13x19 c_out=60 padding=1 bias=true type=f16 layout=nhwc", "fp32", "tma_channels_16bit", "taps == 'plane' and kept == 1 and line == 64"},
+		{"conv2d", "2x64x9x21 c_out=130 kernel=2 padding=1 dilation=3x1 type=bf16 layout=nhwc", "fp32", "tma_channels_16bit", "taps == 'plane' and kept == 0 and arrangement == 'pingpong'"},
+		{"conv2d", "2x96x9x21 c_out=70 padding=1 type=bf16 layout=nhwc", "fp32", "tma_channels_16bit", "taps == 'row' and down == 4 and line == 64 and cluster == 2"},
+		{"conv1d", "2x40x131 c_out=70 kernel=4 padding=3 dilation=3 bias=true type=bf16 layout=nhwc", "fp32", "tma_channels_16bit", "taps == 'row' and row_blocks == 2"},
+		{"conv2d", "1x64x9x8 c_out=64 padding=1 groups=16 bias=true layout=nhwc", "tf32", "tma_channels_scaled", "taps == 'plane'"},
 		{"rms_norm", "70x264x1 type=bf16", "fp32", "rows", "once == 1 and keep == 'shared' and team == 8"},
 		{"conv2d", "1x64x9x8 c_out=64 padding=1 groups=2 bias=true layout=nhwc", "tf32", "tma_channels_scaled", "splits == 2 and columns == 64 and row_blocks == 1"},
 		{"conv2d", "1x72x40x52 c_out=60 padding=1 layout=nhwc", "tf32_even", "tma_channels_scaled", "sharing == 1 and cluster == 2 and columns == 64 and row_blocks == 1 and box == 8"},

@@ -4,16 +4,17 @@
 // emulated_element is one of 16 bits, of a line and one of the product's 16 elements of k.
 template <bool AlongK, int Line>
 inline unsigned emulated_element(const SwizzledLines<AlongK, Line>& of, int line, int k) {
-    const int row = AlongK ? line : of.sixteen * 16 + k;      // of a line's bytes
+    const int row = AlongK ? line % 8 : of.sixteen * 16 + k;  // of a line's bytes
     const int at = AlongK ? of.sixteen * 16 + k : line % 64;  // in the row
-    const char* const rows = of.first + (AlongK ? 0 : line / 64 * of.apart);
-    return *reinterpret_cast<const unsigned short*>(rows + row * Line + (at / 8 ^ row * Line / 128 % (Line / 16)) * 16 + at % 8 * 2);
+    const int apart = AlongK && of.apart == 0 ? 8 * Line : of.apart;
+    const size_t there = reinterpret_cast<size_t>(of.first) + line / (AlongK ? 8 : 64) * apart + row * Line + at * 2;
+    return *reinterpret_cast<const unsigned short*>(there ^ there / 128 % (Line / 16) * 16);
 }
 
 template <bool AlongK, int Line>
 inline unsigned emulated_word(const SwizzledLines<AlongK, Line>& of, int line, int half, int at) {
     static_assert(AlongK || Line == 128, "lines across have 128 bytes");
-    assert(reinterpret_cast<size_t>(of.first) % (8 * Line) == 0 && "swizzled lines begin at a multiple of eight of them");
+    assert(reinterpret_cast<size_t>(of.first) % (AlongK ? Line : 8 * Line) == 0 && "swizzled lines across begin at a multiple of eight of them");
     assert(!AlongK || of.sixteen < Line / 32);
     const int k = half * 8 + at * 2;
     return emulated_element(of, line, k) | emulated_element(of, line, k + 1) << 16;
