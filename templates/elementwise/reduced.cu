@@ -24,7 +24,7 @@ elementwise_reduced_parts(const Element* __restrict__ x, const Element* __restri
         for (int u = 0; u < UNROLL; ++u)
 #pragma unroll
             for (int k = 0; k < VEC; ++k)
-                if (first + u * (THREADS * VEC) + k < elements) some += v[u][k];
+                if (is_whole(first + u * (THREADS * VEC), elements) || first + u * (THREADS * VEC) + k < elements) some += v[u][k];
         sum += some;
     }
     sum = block_sum<THREADS>(sum);

@@ -23,7 +23,7 @@ struct Norm {
 
     __device__ __forceinline__ void start() { count = mean = rest = squares = 0; }
     template <int Count>
-    __device__ __forceinline__ void join(const float (&v)[Count], long long, int) {
+    __device__ __forceinline__ void join(const float (&v)[Count], long long, int, int = 1) {
         if (Centered && count == 0) mean = v[0];
         Real some = 0;
 #pragma unroll

@@ -1,6 +1,7 @@
 // reductions.cuh: the reductions of a row's elements (row_state.cuh): sums, products, extremes.
 // A NaN among them is the result, as in PyTorch.
 #pragma once
+#include "extremes.cuh"
 #include "limits.cuh"
 #include "weightless_row.cuh"
 
@@ -12,7 +13,7 @@ struct Reduction {
 
     __device__ __forceinline__ void start() { all = Join::none(); }
     template <int N>
-    __device__ __forceinline__ void join(const float (&v)[N], long long, int) {
+    __device__ __forceinline__ void join(const float (&v)[N], long long, int, int = 1) {
         Real some = Join::taken(Real(v[0]));
 #pragma unroll
         for (int e = 1; e < N; ++e) some = Join::both(some, Join::taken(Real(v[e])));
@@ -33,11 +34,11 @@ struct Times : Plus {
     __device__ __forceinline__ static float none() { return 1.0f; }
 };
 struct Larger : Plus {
-    template <class Real> __device__ __forceinline__ static Real both(Real a, Real b) { return b > a || b != b ? b : a; }
+    template <class Real> __device__ __forceinline__ static Real both(Real a, Real b) { return larger_or_nan(a, b); }
     __device__ __forceinline__ static float none() { return negative_infinity(); }
 };
 struct Smaller : Plus {
-    template <class Real> __device__ __forceinline__ static Real both(Real a, Real b) { return b < a || b != b ? b : a; }
+    template <class Real> __device__ __forceinline__ static Real both(Real a, Real b) { return -larger_or_nan(-a, -b); }
     __device__ __forceinline__ static float none() { return positive_infinity(); }
 };
 
@@ -46,7 +47,7 @@ struct Mean : Reduction<Real, Plus> {
     __device__ __forceinline__ void finish(const Seen& seen, const Weights&) { this->all /= seen.length; }
 };
 
-// Position is where the largest element is, the first of several; negated, the smallest.
+// Position is where the largest element is, the first of several; negated, the smallest. NaN is larger than all numbers.
 template <class Real, int Sign>
 struct Position {
     static constexpr bool kMaps = false;
@@ -54,18 +55,32 @@ struct Position {
     int unused;
     long long at;
 
-    __device__ __forceinline__ void start() { most = negative_infinity(), at = 0x7fffffffffffffffLL; }
-    // NaN is larger than all numbers.
-    __device__ __forceinline__ void meet(Real x, long long j) {
-        const bool more = x > most || (x != x && most == most), same = x == most || (x != x && most != most);
-        if (more || (same && j < at)) most = x, at = j;
-    }
+    // Where all elements are as small as can be, the first of them is the answer.
+    __device__ __forceinline__ void start() { most = negative_infinity(), at = 0; }
+    // A thread's elements come in order, so a later one counts where it is larger. Of those at hand the place
+    // is a small number: three instructions an element, with one comparison of long ones for all.
     template <int N>
-    __device__ __forceinline__ void join(const float (&v)[N], long long j, int step) {
+    __device__ __forceinline__ void join(const float (&v)[N], long long j, int step, int side = 1) {
+        float here = directed(v[0]);
+        int which = 0;
 #pragma unroll
-        for (int e = 0; e < N; ++e) meet(Sign * v[e], j + e * step);
+        for (int e = 1; e < N; ++e) {
+            const float x = directed(v[e]);
+            which = x > here ? e : which;
+            here = larger_or_nan(here, x);
+        }
+#pragma unroll
+        for (int e = N - 1; here != here && e >= 0; --e) which = v[e] != v[e] ? e : which;
+        if (more(here, most)) most = here, at = j + static_cast<long long>(which / side) * step + which % side;
     }
-    __device__ __forceinline__ void merge(const Position& other) { meet(other.most, other.at); }
+    __device__ __forceinline__ void merge(const Position& other) {
+        const bool same = !more(most, other.most) && other.at < at;
+        if (more(other.most, most) || same) most = other.most, at = other.at;
+    }
     __device__ __forceinline__ void finish(const Seen&, const Weights&) {}
     __device__ __forceinline__ long long give(float, long long, const Weights&) const { return at; }
+
+private:
+    __device__ __forceinline__ static float directed(float x) { return Sign > 0 ? x : -x; }
+    __device__ __forceinline__ static bool more(Real a, Real b) { return a > b || (a != a && b == b); }
 };

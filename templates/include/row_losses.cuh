@@ -12,6 +12,7 @@ __device__ __forceinline__ void answer_losses(const float* losses, Element* y, c
         return;
     }
     double sum = 0, count = 0;
+#pragma unroll 16
     for (long long row = threadIdx.x; row < rows; row += 1024) sum += losses[row], count += MEAN ? counted(weights, row) : 0.0f;
     sum = block_sum<1024>(sum);
     count = block_sum<1024>(count);

@@ -4,7 +4,8 @@
 // A row.cuh has `template <class Real> struct Row`, trivially copied, with
 //   kMaps                whether each element has an answer, or the row has one
 //   start()              the state of no element
-//   join(v, j, step)     takes in elements j, j + step, ... of the row
+//   join(v, j, step, side)  takes in elements of the row: `side` side by side from j on, as many from j + step
+//                        on, ... Without `side` it is one. Those that a thread takes in come in order
 //   merge(row)           takes in another state
 //   meet(team)           all states of a team at once, by sums and the most of what each has; it may be missing
 //   finish(seen, weights)  what the answers need, once all elements are in; weights become the row's own
@@ -12,7 +13,8 @@
 //   give_vector(y, x, j, weights)  those of elements from j on, a multiple of their number; it may be missing
 // Kernels have it of float, the reference and the general kernel of double. Weights are what an
 // answer depends on beside the row: tensors, or a problem's constants, which are WEIGHTS where sizes
-// are macros and WEIGHTS_OF(s) where they are members of s. Without any it is weightless_row.cuh.
+// are macros and WEIGHTS_OF(s) where they are members of s. Without any it is weightless_row.cuh. They may have
+// ask(row, length, steps): it loads what an answer needs, before the row's elements (1 step) and behind them (2).
 //
 // A row's elements lie INNER apart. Or INNER is 1, and rows lie in turns, CHUNK elements of each: so
 // do the channels of a batch of images.

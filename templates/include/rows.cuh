@@ -16,6 +16,7 @@
 // A row's blocks have its vectors in turn: so all of them read in one place.
 // `partly` has a thread's first HELD items in registers, and reads again what is behind the next KEPT.
 #pragma once
+#include "extremes.cuh"
 #include "row_state.cuh"
 
 enum Keep { registers, shared, again, partly };
@@ -101,7 +102,7 @@ struct Vectors {
     }
     // whole tells whether item k lies within the row.
     __device__ __forceinline__ bool whole(int k) const {
-        if (kFull || (!kAligned && SPLIT == 1 && k > 0 && k < kItems - 2)) return true;
+        if (kFull || (!kAligned && k > 0 && (k + 1LL) * kApart * VEC <= LENGTH)) return true;  // for all threads
         return kAligned ? vector(k) < kVectors : place(k) >= 0 && place(k) + VEC <= LENGTH;
     }
     // at_ends calls use(e, j) for the elements of an item that hangs over an end.
@@ -134,7 +135,8 @@ struct Vectors {
         if (!whole(k)) return at_ends(k, [&](int e, Offset j) { y[address(k) + e] = from_float<Element>(state.give(v[e], j, weights)); });
         float answers[VEC];
         give_vector(state, answers, v, place(k), weights, 0);
-        store_elements<VEC, kAgain>(y + address(k), answers);
+        // The compiler takes plain stores apart where it knows no alignment.
+        store_elements<VEC, kAgain || !kAligned>(y + address(k), answers);
     }
 };
 
@@ -194,11 +196,11 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
         for (int u = 0; once && u < kCount; ++u) of.load<true>(v[u], x, first + u);
 #pragma unroll
         for (int u = 0; u < kCount; ++u) kept.put(v[u], first + u);
-        if (VEC == 1 && of.whole(first + kCount - 1)) {  // at equal distances: at once
-            float down[kCount];
+        if (of.whole(first) && of.whole(first + kCount - 1)) {  // and so all between: at once
+            float all[kCount * VEC];
 #pragma unroll
-            for (int u = 0; u < kCount; ++u) down[u] = v[u][0];
-            state.join(down, of.place(first), kApart);
+            for (int i = 0; i < kCount * VEC; ++i) all[i] = v[i / VEC][i % VEC];
+            state.join(all, of.place(first), kApart * VEC, VEC);
             return;
         }
 #pragma unroll
@@ -232,9 +234,9 @@ struct Team {
     __device__ __forceinline__ float sum(float own) const {
         return all(own, [](float a, float b) { return a + b; });
     }
-    // most is the largest, unless it is NaN.
+    // most is the largest, or NaN.
     __device__ __forceinline__ float most(float own) const {
-        return all(own, [](float a, float b) { return fmaxf(a, b); });
+        return all(own, [](float a, float b) { return larger_or_nan(a, b); });
     }
 
 private:
@@ -291,21 +293,55 @@ __device__ __forceinline__ Row merge_team(const Row& state) {
     return meet_team(state, 0);
 }
 
+#if SPLIT > 1
+// arrive_silently arrives at the cluster's barrier for a warp that tells the others nothing: it needs no fence.
+__device__ __forceinline__ void arrive_silently() {
+#if !defined(AUTOTUNE_EMULATOR) && __CUDACC_VER_MAJOR__ >= 12
+    asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+#else
+    __cluster_barrier_arrive();
+#endif
+}
+#endif
+
 // merge_cluster merges those of a cluster of blocks that has a row.
 template <class Row>
 __device__ __forceinline__ Row merge_cluster(Row state) {
 #if SPLIT > 1
-    __shared__ __align__(16) unsigned char storage[sizeof(Row)];
-    if (threadIdx.x == 0) *reinterpret_cast<Row*>(storage) = state;
-    __cluster_barrier_arrive();
+    __shared__ __align__(16) unsigned char storage[2 * sizeof(Row)];  // the block's, and the row's
+    Row* const states = reinterpret_cast<Row*>(storage);
+    if (threadIdx.x == 0) states[0] = state;
+    if (threadIdx.x < 32)
+        __cluster_barrier_arrive();
+    else
+        arrive_silently();
     __cluster_barrier_wait();
-    state = *static_cast<const Row*>(__cluster_map_shared_rank(storage, 0));
-    for (int rank = 1; rank < SPLIT; ++rank) state.merge(*static_cast<const Row*>(__cluster_map_shared_rank(storage, rank)));
-    __cluster_barrier_arrive();  // no block leaves before all have read
-    __cluster_barrier_wait();
+    if (threadIdx.x == 0) {
+        state = *static_cast<const Row*>(__cluster_map_shared_rank(storage, 0));
+        for (int rank = 1; rank < SPLIT; ++rank) state.merge(*static_cast<const Row*>(__cluster_map_shared_rank(storage, rank)));
+        states[1] = state;
+    }
+    __syncthreads();
+    state = states[1];
+    arrive_silently();  // the others' states are merged: the block needs none of them any more
 #endif
     return state;
 }
+
+// leave_cluster waits until no block needs this one's state. It follows merge_cluster.
+__device__ __forceinline__ void leave_cluster() {
+#if SPLIT > 1
+    __cluster_barrier_wait();
+#endif
+}
+
+// ask loads ahead what a row's answer needs beside its elements, where Weights say so.
+template <class Weights>
+__device__ __forceinline__ auto ask(Weights& weights, long long row, int steps, int) -> decltype(weights.ask(row, LENGTH, steps)) {
+    weights.ask(row, LENGTH, steps);
+}
+template <class Weights>
+__device__ __forceinline__ void ask(Weights&, long long, int, long) {}
 
 // answer_rows does all of it in one launch.
 template <class T>
@@ -316,14 +352,19 @@ __device__ __forceinline__ void answer_rows(const Element* x, T* y, Weights weig
     kept.staged = reinterpret_cast<Element*>(staged);
     Row<float> state;
     state.start();
+    const bool answers = Row<float>::kMaps || of.from == 0;
+    if (answers) ask(weights, of.row, 1, 0);
     if constexpr (!GIVEN) {
         take_row(state, of, kept, x);
+        if (answers) ask(weights, of.row, 2, 0);
         state = merge_cluster(merge_team(state));
     }
-    if (!of.there) return;
-    state.finish({LENGTH, of.row, of.from == 0}, weights);
-    if constexpr (Row<float>::kMaps)
-        give_row(state, of, kept, x, y, weights);
-    else if (of.from == 0)
-        y[of.row] = to_answer<T>(state.give(0.0f, 0, weights));
+    if (of.there && answers) {
+        state.finish({LENGTH, of.row, of.from == 0}, weights);
+        if constexpr (Row<float>::kMaps)
+            give_row(state, of, kept, x, y, weights);
+        else
+            y[of.row] = to_answer<T>(state.give(0.0f, 0, weights));
+    }
+    if constexpr (!GIVEN) leave_cluster();
 }

@@ -1,9 +1,10 @@
 // softmax_row.cuh: exponentials divided by their sum. Exponents are distances to the largest element.
 // That is known only at the end: until then sums refer to the largest so far, and are scaled when it changes.
 #pragma once
+#include "exponential.cuh"
 #include "limits.cuh"
 
-__device__ __forceinline__ float exponential(float x) { return __expf(x); }
+__device__ __forceinline__ float exponential(float x) { return power_of_two(x * kLog2E); }
 __device__ __forceinline__ double exponential(double x) { return exp(x); }
 
 template <class Real, bool Logarithm>
@@ -21,10 +22,10 @@ struct Softmax {
         sum *= exponential(before - shift());
     }
     template <int N>
-    __device__ __forceinline__ void join(const float (&v)[N], long long, int) {
-        Real most = v[0];
+    __device__ __forceinline__ void join(const float (&v)[N], long long, int, int = 1) {
+        float most = v[0];
 #pragma unroll
-        for (int e = 1; e < N; ++e) most = v[e] > most || most != most ? Real(v[e]) : most;
+        for (int e = 1; e < N; ++e) most = fmaxf(most, v[e]);
         raise(most);
 #pragma unroll
         for (int e = 0; e < N; ++e) sum += exponential(v[e] - shift());

@@ -32,6 +32,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     state.finish({LENGTH, of.row, of.from == 0}, weights);
     if (of.there && of.from == 0) losses[of.row] = state.give(0.0f, 0, weights);
     begin_dependents();
+    leave_cluster();
 }
 
 extern "C" __global__ void __launch_bounds__(1024) triplet_margin_loss_whole(const float* __restrict__ losses, Element* __restrict__ y) {
