@@ -28,9 +28,10 @@ type looking struct {
 	expected *strategy.Expected
 	target   float64
 	seed     uint64
-	asking   bool    // an estimate is under way
-	asked    int     // outcomes that it was told
-	askedMS  float64 // the best of them
+	began    time.Time // of the search, earlier by what a remembered one took; zero: its clock means nothing
+	asking   bool      // an estimate is under way
+	asked    int       // outcomes that it was told
+	askedMS  float64   // the best of them
 }
 
 // due tells whether it is time to ask, with so many outcomes.
@@ -49,7 +50,11 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 	if bestMS*l.target < l.askedMS {
 		return nil
 	}
-	return &strategy.Outlook{Target: l.target, Chance: chance, AtFloor: atFloor}
+	o := &strategy.Outlook{Target: l.target, Chance: chance, AtFloor: atFloor}
+	if !l.began.IsZero() {
+		o.Seconds = time.Since(l.began).Seconds()
+	}
+	return o
 }
 
 // considerKnown asks what is left to gain before anything is evaluated, if a search with this
@@ -66,6 +71,7 @@ func (s *search) considerKnown() {
 		return
 	}
 	s.out.Ceilings = record.Ceilings
+	s.looking.began = s.looking.began.Add(-time.Duration(record.Outlook.Seconds * float64(time.Second)))
 	s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 }
 
