@@ -18,10 +18,6 @@ const (
 	replayedNews    = 15
 )
 
-// aheadChance is the chance of a gain below which the search is near its end. The leader's
-// neighbours for the gates are then compiled ahead.
-const aheadChance = 0.15
-
 // looking is when a search last asked what it may still gain.
 type looking struct {
 	space    *space.Space
@@ -101,7 +97,7 @@ func (s *search) consider(p strategy.Prospect) {
 		return
 	}
 	s.out.Outlook = outlook
-	if leader, ok := s.field.Leader(); ok && s.began && outlook.Chance < aheadChance && s.can.Compiles && s.Gating == final.GateWinner && s.near[leader] == nil {
+	if leader, ok := s.field.Leader(); ok && s.began && outlook.Near() && s.can.Compiles && s.Gating == final.GateWinner && s.near[leader] == nil {
 		s.near[leader] = final.Ahead(s.stages.underway, s.subject(), s.field.Best().Configuration)
 	}
 	switch {

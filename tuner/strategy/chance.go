@@ -210,6 +210,7 @@ const (
 	// is likely to take about as long.
 	longSeconds = 4
 	mostOver    = 0.15
+	nearlyOver  = 3 // times as likely a gain
 	// floorChance is for a search whose best is as fast as data can be copied. Such a best may
 	// still be beaten, by a few percent where more is read than written. So being there does not
 	// end a search by itself: it only raises the chance below which the search ends.
@@ -228,6 +229,9 @@ type Outlook struct {
 func (o Outlook) Over() bool { return o.Sure() || o.AtFloor && o.Chance < floorChance }
 
 // Sure tells whether the chance alone says so.
-func (o Outlook) Sure() bool {
-	return o.Chance < min(mostOver, overChance*max(1, o.Seconds/longSeconds))
-}
+func (o Outlook) Sure() bool { return o.Chance < o.limit() }
+
+// Near tells whether the end is near: time to prepare what comes after it.
+func (o Outlook) Near() bool { return o.Chance < nearlyOver*o.limit() }
+
+func (o Outlook) limit() float64 { return min(mostOver, overChance*max(1, o.Seconds/longSeconds)) }

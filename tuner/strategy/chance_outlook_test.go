@@ -9,24 +9,25 @@ import (
 // The roofline alone ends nothing, and neither does time.
 func TestOutlookOver(t *testing.T) {
 	for _, test := range []struct {
-		chance     float64
-		floor      bool
-		seconds    float64
-		sure, over bool
+		chance           float64
+		floor            bool
+		seconds          float64
+		near, sure, over bool
 	}{
-		{0.04, false, 0, true, true},
-		{0.04, true, 0, true, true},
-		{0.06, false, 0, false, false},
-		{0.06, true, 0, false, true},
-		{0.5, true, 0, false, false},
-		{0.06, false, 3.9, false, false},
-		{0.06, false, 6, true, true},
-		{0.14, false, 60, true, true},
-		{0.16, true, 600, false, false},
+		{0.04, false, 0, true, true, true},
+		{0.04, true, 0, true, true, true},
+		{0.06, false, 0, true, false, false},
+		{0.06, true, 0, true, false, true},
+		{0.16, false, 0, false, false, false},
+		{0.5, true, 0, false, false, false},
+		{0.06, false, 3.9, true, false, false},
+		{0.06, false, 6, true, true, true},
+		{0.14, false, 60, true, true, true},
+		{0.16, true, 600, true, false, false},
 	} {
 		o := strategy.Outlook{Target: 1.02, Chance: test.chance, AtFloor: test.floor, Seconds: test.seconds}
-		if o.Sure() != test.sure || o.Over() != test.over {
-			t.Errorf("%+v: sure %v, over %v", o, o.Sure(), o.Over())
+		if o.Near() != test.near || o.Sure() != test.sure || o.Over() != test.over {
+			t.Errorf("%+v: near %v, sure %v, over %v", o, o.Near(), o.Sure(), o.Over())
 		}
 	}
 }
