@@ -130,7 +130,7 @@ func TestReadErrors(t *testing.T) {
 		{"total", with(`"total": 412`, `"total": 413`), "trials.total is 413, but by_status adds up to 412"},
 		{"time", with(`"recorded_at": "2025`, `"recorded_at": "20x5`), "cannot parse"},
 		{"target", with(`"sm_90a"`, `"sm_90a -o x"`), `target is "sm_90a -o x", want an architecture as sm_90a`},
-		{"outlook", with(`"evaluations": 400`, `"outlook": {"target": 1.02, "chance": 1.5}, "evaluations": 400`), "search.outlook is {Target:1.02 Chance:1.5 AtFloor:false}, want a target above 1 and a chance from 0 to 1"},
+		{"outlook", with(`"evaluations": 400`, `"outlook": {"target": 1.02, "chance": 1.5}, "evaluations": 400`), "search.outlook is {Target:1.02 Chance:1.5 AtFloor:false Seconds:0}, want a target above 1 and a chance from 0 to 1"},
 		{"digest", with(`"kernel_digest": "0123`, `"kernel_digest": "gggg`), "kernel_digest is \"gggg"},
 		{"short digest", with(`fedcba98765432`, `..`), "reference_digest is \"..10"},
 		{"large", strings.Repeat(" ", documentBound.Bytes+1), "4 MiB at most"},

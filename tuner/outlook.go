@@ -18,19 +18,16 @@ const (
 	replayedNews    = 15
 )
 
-// aheadChance is the chance of a gain below which the search is near its end. The leader's
-// neighbours for the gates are then compiled ahead.
-const aheadChance = 0.15
-
 // looking is when a search last asked what it may still gain.
 type looking struct {
 	space    *space.Space
 	expected *strategy.Expected
 	target   float64
 	seed     uint64
-	asking   bool    // an estimate is under way
-	asked    int     // outcomes that it was told
-	askedMS  float64 // the best of them
+	began    time.Time // of the search, earlier by what a remembered one took; zero: its clock means nothing
+	asking   bool      // an estimate is under way
+	asked    int       // outcomes that it was told
+	askedMS  float64   // the best of them
 }
 
 // due tells whether it is time to ask, with so many outcomes.
@@ -49,7 +46,11 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 	if bestMS*l.target < l.askedMS {
 		return nil
 	}
-	return &strategy.Outlook{Target: l.target, Chance: chance, AtFloor: atFloor}
+	o := &strategy.Outlook{Target: l.target, Chance: chance, AtFloor: atFloor}
+	if !l.began.IsZero() {
+		o.Seconds = time.Since(l.began).Seconds()
+	}
+	return o
 }
 
 // considerKnown asks what is left to gain before anything is evaluated, if a search with this
@@ -66,6 +67,7 @@ func (s *search) considerKnown() {
 		return
 	}
 	s.out.Ceilings = record.Ceilings
+	s.looking.began = s.looking.began.Add(-time.Duration(record.Outlook.Seconds * float64(time.Second)))
 	s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 }
 
@@ -95,7 +97,7 @@ func (s *search) consider(p strategy.Prospect) {
 		return
 	}
 	s.out.Outlook = outlook
-	if leader, ok := s.field.Leader(); ok && s.began && outlook.Chance < aheadChance && s.can.Compiles && s.Gating == final.GateWinner && s.near[leader] == nil {
+	if leader, ok := s.field.Leader(); ok && s.began && outlook.Near() && s.can.Compiles && s.Gating == final.GateWinner && s.near[leader] == nil {
 		s.near[leader] = final.Ahead(s.stages.underway, s.subject(), s.field.Best().Configuration)
 	}
 	switch {

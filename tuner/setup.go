@@ -32,6 +32,9 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 		Options: o, problem: p, device: d, can: info.Kind.Properties(), space: sp, started: time.Now(),
 		held: map[int64]device.Variant{}, near: map[int64]*final.Nearby{}, looking: looking{space: sp, target: o.Target, seed: o.Seed},
 	}
+	if s.can.Compiles {
+		s.looking.began = s.started
+	}
 	if err := checkObjective(o.Objective, p.Operator, s.can); err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func searchFlags() []cli.Flag {
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the strategy"},
 		&cli.IntFlag{Name: "budget", Value: defaultBudget, Usage: "evaluate at most `N` variants, remembered ones included; 0: all"},
 		&cli.DurationFlag{Name: "time", Value: defaultTime, Usage: "search for at most this `LONG`, as 90s or 10m; 0: no limit"},
-		&cli.Float64Flag{Name: "target", Value: strategy.Target, Usage: "end early when a gain by this `FACTOR` is unlikely (under 5 %); 0: never. Unless given, it is off with --budget, with another --strategy and without a GPU"},
+		&cli.Float64Flag{Name: "target", Value: strategy.Target, Usage: "end early when a gain by this `FACTOR` is unlikely (under 5 %; later 15 %); 0: never. Unless given, it is off with --budget, with another --strategy and without a GPU"},
 		objectiveFlag(),
 		&cli.BoolFlag{Name: "fresh", Usage: "do not use what the cache remembers"},
 		&cli.BoolFlag{Name: "energy", Usage: "measure the winner's energy per launch even if the search takes less than 6 s"},

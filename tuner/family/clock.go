@@ -33,7 +33,7 @@ type clock struct {
 const (
 	leastSearch = 500 * time.Millisecond
 	forTimings  = 0.6
-	forEntries  = 0.28
+	forEntries  = 0.2
 
 	leastOfSamples = 0.3
 )

@@ -196,15 +196,16 @@ func (t *tuning) subject(ctx context.Context, shape []int64) (final.Subject, err
 // enter compiles the variants of a shape, side by side.
 func (t *tuning) enter(ctx context.Context, of kind, shape []int64, candidates []int) (e entered) {
 	own := t.found[key(shape, false)]
-	if e.rounds = 2; of == probes {
-		e.rounds = 1
-	}
+	e.rounds = 2
 	e.timed = &timed{Shape: shape, Laps: make([]lap, len(candidates)), Made: own.Configuration, Candidates: candidates, values: make([]map[string]expr.Value, len(candidates))}
 	if e.subject, e.err = t.subject(ctx, shape); e.err != nil {
 		return e
 	}
 	p := e.subject.Problem
 	e.problem = p
+	if of == probes {
+		e.rounds, e.subject.Protocol.Samples = 1, probeSamples
+	}
 	request := p.Record().Request()
 	request.Free = nil
 	e.made = e.subject
@@ -264,8 +265,13 @@ func (e *entered) name() string {
 	return fmt.Sprintf("timed-%x", digest.Sum(nil)[:8])
 }
 
-// The second round is for what is within this of what racing drops: few samples say little, and costs are made of all.
-const nearFastest = 1.05
+// Costs are made of all times, and few samples say little. So racing drops only what takes farBehind times the fastest,
+// and the second round is for what is within nearFastest of the usual race. At a probe, probeSamples do.
+const (
+	farBehind    = 1.5
+	nearFastest  = 1.05
+	probeSamples = 12
+)
 
 // time times a shape's variants in rounds, the second without those far behind. The plain
 // kernel was timed by the device when it was opened, once for either kind of kernels. A pack's
@@ -299,7 +305,11 @@ func (t *tuning) time(ctx context.Context, e entered) error {
 				running, runners = append(running, i), append(runners, final.Runner{Side: i / len(e.Laps), Variant: v})
 			}
 		}
-		outcomes, err := match.Round(ctx, runners, rough == 0)
+		far := farBehind
+		if rough > 0 {
+			far = 0
+		}
+		outcomes, err := match.Round(ctx, runners, far)
 		if err != nil {
 			return errors.Join(err, match.Close())
 		}

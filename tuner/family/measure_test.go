@@ -3,6 +3,8 @@ package family
 import (
 	"testing"
 
+	"autotune/internal/lists"
+	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
 
@@ -32,5 +34,39 @@ func TestLaps(t *testing.T) {
 	}
 	if l.add(trial.Outcome{Status: trial.WrongResult}); l.Status != trial.WrongResult || len(l.Rounds) > 0 {
 		t.Error(l)
+	}
+}
+
+// At probes each candidate gets a few samples, and races against somewhat more than the fastest so far takes. At samples
+// it gets as many as ever, and the second round is no race.
+func TestFarBehind(t *testing.T) {
+	f, _ := tiles(t, tilesOperator, nil)
+	type evaluation struct {
+		protocol device.Protocol
+		best, ms float64
+	}
+	var all []evaluation
+	f.opener = openedSlab{slab{raced: func(p device.Protocol, best, ms float64) { all = append(all, evaluation{p, best, ms}) }}}
+	for _, of := range []kind{probes, timings} {
+		all = nil
+		if _, err := f.timeAll(t.Context(), of, f.probing[:1], lists.Places(len(f.candidates))); err != nil {
+			t.Fatal(err)
+		}
+		fastest, free := 0.0, 0
+		for i, e := range all {
+			want := farBehind * fastest
+			if i >= len(f.candidates) {
+				want, free = 0, free+1
+			}
+			if few := e.protocol.Samples == probeSamples; e.best != want || few != (of == probes) {
+				t.Errorf("kind %d, evaluation %d: of %d samples, against %v; want %v", of, i, e.protocol.Samples, e.best, want)
+			}
+			if fastest == 0 || e.ms < fastest {
+				fastest = e.ms
+			}
+		}
+		if (free > 0) != (of == timings) {
+			t.Errorf("kind %d: %d evaluations without a race", of, free)
+		}
 	}
 }

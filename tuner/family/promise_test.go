@@ -47,12 +47,14 @@ templates:
 
 // slab is a device in memory for kernels of the operator. Some configurations, by their keys, are wrong on it.
 type slab struct {
-	problem *operator.Problem
-	wrong   map[string]bool
+	problem  *operator.Problem
+	protocol device.Protocol
+	wrong    map[string]bool
+	raced    func(p device.Protocol, best, ms float64) // is told of each evaluation; may be nil
 }
 
-func (s slab) Open(_ context.Context, p *operator.Problem, _ *compile.Binary, _ device.Protocol) (device.Session, error) {
-	s.problem = p
+func (s slab) Open(_ context.Context, p *operator.Problem, _ *compile.Binary, proto device.Protocol) (device.Session, error) {
+	s.problem, s.protocol = p, proto
 	return s, nil
 }
 
@@ -72,12 +74,15 @@ func (s slab) Compile(ctx context.Context, _ compile.Request) (*compile.Binary, 
 	return &compile.Binary{}, ctx.Err()
 }
 
-func (s slab) Evaluate(_ context.Context, v device.Variant, _ float64) (o trial.Outcome, err error) {
+func (s slab) Evaluate(_ context.Context, v device.Variant, best float64) (o trial.Outcome, err error) {
 	if s.wrong[v.Configuration.Key()] {
 		return trial.Outcome{Status: trial.WrongResult}, nil
 	}
 	o.Status = trial.OK
 	ms := took(s.problem, v.Configuration)
+	if s.raced != nil {
+		s.raced(s.protocol, best, ms)
+	}
 	o.SetSamples([]float64{ms, ms, ms}, 1)
 	return o, nil
 }

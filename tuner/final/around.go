@@ -129,7 +129,7 @@ func (a *around) round(ctx context.Context, few []int) error {
 		runners[i] = Runner{Variant: a.variants[at]}
 		runners[i].Look = a.trials[at].Status == ""
 	}
-	outcomes, err := a.match.Round(ctx, runners, false)
+	outcomes, err := a.match.Round(ctx, runners, 0)
 	if err != nil {
 		return err
 	}

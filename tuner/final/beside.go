@@ -138,7 +138,7 @@ func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Co
 	names := r.Names()
 	times, ratios := make([][]float64, len(names)), make([][]float64, len(names))
 	for turn := range turnsBeside {
-		ours, err := m.Round(ctx, []Runner{{Variant: v}}, false)
+		ours, err := m.Round(ctx, []Runner{{Variant: v}}, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -57,17 +57,18 @@ func (m *Match) Close() (err error) {
 }
 
 // Round verifies and times each variant once, in random order. The outcomes are in the order
-// of the runners. In a rough round, those far behind the fastest so far are given few samples.
-func (m *Match) Round(ctx context.Context, runners []Runner, rough bool) ([]trial.Outcome, error) {
+// of the runners. Those that take clearly more than `far` times the fastest so far are given few
+// samples; 0: all are given as many as they need.
+func (m *Match) Round(ctx context.Context, runners []Runner, far float64) ([]trial.Outcome, error) {
 	outcomes := make([]trial.Outcome, len(runners))
 	best := 0.0
 	for _, i := range m.random.Perm(len(runners)) {
-		o, err := m.sides[runners[i].Side].place.evaluate(ctx, runners[i].Variant, best)
+		o, err := m.sides[runners[i].Side].place.evaluate(ctx, runners[i].Variant, far*best)
 		if err != nil {
 			return nil, err
 		}
 		outcomes[i] = trial.Trial{}.With(o).Outcome
-		if rough && o.Status == trial.OK && (best == 0 || o.Time.Median < best) {
+		if o.Status == trial.OK && (best == 0 || o.Time.Median < best) {
 			best = o.Time.Median
 		}
 	}

@@ -66,7 +66,7 @@ func (p *Proof) time(ctx context.Context, m *Match, v device.Variant, recorded i
 	var medians [2][]float64
 	for turn := range turns {
 		both[0].Look = turn == 0
-		outcomes, err := m.Round(ctx, both, false)
+		outcomes, err := m.Round(ctx, both, 0)
 		if err != nil {
 			return err
 		}

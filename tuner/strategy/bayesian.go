@@ -25,8 +25,10 @@ const (
 	likelySeeds = 64
 	likelyUntil = 8
 	// poolDraws random configurations are in the pool at first, and poolRefresh
-	// more come with each sweep of it.
+	// more come with each sweep of it. Where something is expected there are likelyDraws, most of them the lowest:
+	// the best often hides some hundreds behind them.
 	poolDraws   = 240
+	likelyDraws = 600
 	poolRefresh = 30
 	// poolAround is how many of the best have their neighbours in it.
 	poolAround = 3
@@ -81,7 +83,9 @@ func (b *bayesian) refill() {
 	switch {
 	case b.around == nil:
 		b.around = map[int64]bool{}
-		draws = poolDraws
+		if draws = poolDraws; b.expected != nil {
+			draws = likelyDraws
+		}
 	case b.pool.sweeping():
 		draws = poolRefresh
 	}

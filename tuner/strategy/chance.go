@@ -206,6 +206,11 @@ const Target = 1.02
 // A search is over below these chances.
 const (
 	overChance = 0.05
+	// From longSeconds on, overChance grows with the time that the search has taken, up to mostOver: the next gain
+	// is likely to take about as long.
+	longSeconds = 4
+	mostOver    = 0.15
+	nearlyOver  = 3 // times as likely a gain
 	// floorChance is for a search whose best is as fast as data can be copied. Such a best may
 	// still be beaten, by a few percent where more is read than written. So being there does not
 	// end a search by itself: it only raises the chance below which the search ends.
@@ -217,10 +222,16 @@ type Outlook struct {
 	Target  float64 `json:"target"`                // a factor: 1.02 is 2 %
 	Chance  float64 `json:"chance"`                // that a configuration was not seen which is faster by more
 	AtFloor bool    `json:"at_roofline,omitempty"` // the best takes no longer than a copy of what it must move
+	Seconds float64 `json:"seconds,omitempty"`     // that the search had taken by then; 0: its clock means nothing
 }
 
 // Over tells whether a search may end: nothing is left that is worth it.
 func (o Outlook) Over() bool { return o.Sure() || o.AtFloor && o.Chance < floorChance }
 
 // Sure tells whether the chance alone says so.
-func (o Outlook) Sure() bool { return o.Chance < overChance }
+func (o Outlook) Sure() bool { return o.Chance < o.limit() }
+
+// Near tells whether the end is near: time to prepare what comes after it.
+func (o Outlook) Near() bool { return o.Chance < nearlyOver*o.limit() }
+
+func (o Outlook) limit() float64 { return min(mostOver, overChance*max(1, o.Seconds/longSeconds)) }

@@ -6,22 +6,28 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// The roofline alone ends nothing.
+// The roofline alone ends nothing, and neither does time.
 func TestOutlookOver(t *testing.T) {
 	for _, test := range []struct {
-		chance     float64
-		floor      bool
-		sure, over bool
+		chance           float64
+		floor            bool
+		seconds          float64
+		near, sure, over bool
 	}{
-		{0.04, false, true, true},
-		{0.04, true, true, true},
-		{0.06, false, false, false},
-		{0.06, true, false, true},
-		{0.5, true, false, false},
+		{0.04, false, 0, true, true, true},
+		{0.04, true, 0, true, true, true},
+		{0.06, false, 0, true, false, false},
+		{0.06, true, 0, true, false, true},
+		{0.16, false, 0, false, false, false},
+		{0.5, true, 0, false, false, false},
+		{0.06, false, 3.9, true, false, false},
+		{0.06, false, 6, true, true, true},
+		{0.14, false, 60, true, true, true},
+		{0.16, true, 600, true, false, false},
 	} {
-		o := strategy.Outlook{Target: 1.02, Chance: test.chance, AtFloor: test.floor}
-		if o.Sure() != test.sure || o.Over() != test.over {
-			t.Errorf("%+v: sure %v, over %v", o, o.Sure(), o.Over())
+		o := strategy.Outlook{Target: 1.02, Chance: test.chance, AtFloor: test.floor, Seconds: test.seconds}
+		if o.Near() != test.near || o.Sure() != test.sure || o.Over() != test.over {
+			t.Errorf("%+v: near %v, sure %v, over %v", o, o.Near(), o.Sure(), o.Over())
 		}
 	}
 }

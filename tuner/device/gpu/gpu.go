@@ -59,10 +59,11 @@ type processor struct {
 	ordinal int
 	about   device.Info
 
-	mu   sync.Mutex // a GPU that measures does one thing at a time
-	gpu  GPU        // nil until the first problem
-	lost error      // why it can do no more; nil: it can
-	own  map[string][]byte
+	mu     sync.Mutex // a GPU that measures does one thing at a time
+	gpu    GPU        // nil until the first problem
+	lost   error      // why it can do no more; nil: it can
+	own    map[string][]byte
+	copies float64 // bytes a millisecond, as the first problem measured it; 0: none did
 }
 
 func (p *processor) Info() device.Info { return p.about }

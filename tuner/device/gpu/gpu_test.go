@@ -348,8 +348,8 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// A problem that is opened again measures no ceilings, and one after another shares the
-// device's own kernels.
+// A problem that is opened again measures no ceilings. One after another shares the device's own
+// kernels, and the bandwidth of copies.
 func TestReopen(t *testing.T) {
 	var files []string
 	b, err := fakeBench(t, fakeCompiler{files: &files}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return affine(t, fakeN, l) })
@@ -367,6 +367,16 @@ func TestReopen(t *testing.T) {
 	}
 	if o, err := s.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK {
 		t.Errorf("%+v, %v", o, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	b.driver.calls, b.driver.now = nil, 1e6
+	if s, err = b.device.Open(t.Context(), b.problem, &compile.Binary{Code: []byte("0")}, fakeProtocol()); err != nil {
+		t.Fatal(err)
+	}
+	if first, again := b.session.Ceilings(), s.Ceilings(); first.ReferenceMS != again.ReferenceMS || first.CopyBytesPerMS != again.CopyBytesPerMS || slices.Contains(b.driver.calls, "copy") {
+		t.Errorf("%+v, then %+v, by %v", first, again, b.driver.calls)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
