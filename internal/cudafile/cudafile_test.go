@@ -17,6 +17,9 @@ func shown(p Parameter) string {
 	if p.Pointer {
 		text += "*"
 	}
+	if p.Alone {
+		text += " alone"
+	}
 	if p.Unclear {
 		text += "?"
 	}
@@ -33,7 +36,7 @@ func shownAll(list []Parameter) string {
 
 func TestKernels(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"plain", `extern "C" __global__ void k(const float* __restrict__ x, float* y, int n) {}`, "C k(const float* x, float* y, int n)"},
+		{"plain", `extern "C" __global__ void k(const float* __restrict__ x, float* y, int n) {}`, "C k(const float* alone x, float* y, int n)"},
 		{"bare", "__global__ void k(float *y) {\n}", "k(float* y)"},
 		{"void first", `extern "C" void __global__ k(unsigned char const * x, const unsigned long long n) {}`, "C k(const unsigned char* x, const unsigned long long n)"},
 		{"bounds", "__global__ void __launch_bounds__(THREADS * 2, 4) k(half2* y) {}", "k(half2* y) bounds THREADS * 2, 4"},

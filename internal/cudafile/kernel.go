@@ -26,6 +26,7 @@ type Parameter struct {
 	Type    string // without const, and what is pointed to: "unsigned char"
 	Pointer bool
 	Const   bool // what is pointed to, or the number
+	Alone   bool // __restrict__: nothing else points there
 	Unclear bool // it is neither a number nor a pointer to something
 	Place
 }
@@ -176,6 +177,7 @@ func parameter(text, blank string, start, end int) Parameter {
 		switch {
 		case slices.Contains(qualifiers, part):
 			p.Const = p.Const || part == "const" && stars == 0
+			p.Alone = p.Alone || strings.Contains(part, "restrict")
 		case part == "*":
 			stars++
 		case part == "[":

@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 extern "C" __global__ void __launch_bounds__(1024)
-    cross_entropy_whole(const Element* __restrict__ x, const long long* __restrict__ target, const Element* __restrict__ weight, const float* __restrict__ losses,
+    cross_entropy_whole(const Element* __restrict__ x, const long long* __restrict__ target, const Element* __restrict__ weight, const float* losses,
                         Element* __restrict__ y) {
     answer_losses(losses, y, WEIGHTS);
 }

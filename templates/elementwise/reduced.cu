@@ -32,7 +32,7 @@ elementwise_reduced_parts(const Element* __restrict__ x, const Element* __restri
     begin_dependents();
 }
 
-extern "C" __global__ void __launch_bounds__(256) elementwise_reduced_whole(const float* __restrict__ parts, Element* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(256) elementwise_reduced_whole(const float* parts, Element* __restrict__ y) {
     wait_for_launches();
     double sum = 0;
     for (int i = threadIdx.x; i < BLOCKS; i += 256) sum += parts[i];

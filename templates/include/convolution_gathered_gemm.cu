@@ -94,6 +94,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_gathered_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+    convolution_gathered_gemm_sum(const float* partial_sums, float* __restrict__ y) {
     sum_splits(partial_sums, y, Work::outputs());
 }

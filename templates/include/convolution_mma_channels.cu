@@ -144,6 +144,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_mma_channels_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
+    convolution_mma_channels_sum(const float* partial_sums, Element* __restrict__ y) {
     sum_splits(partial_sums, y, Work::outputs());
 }

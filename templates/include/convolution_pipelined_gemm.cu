@@ -4,21 +4,21 @@
 #include "packed_conv.cuh"
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_pipelined_gemm_pack(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ scales,
-                                    float* __restrict__ packed_x, float* __restrict__ packed_weight) {
+    convolution_pipelined_gemm_pack(const Element* __restrict__ x, const Element* __restrict__ weight, float* scales,
+                                    float* packed_x, float* packed_weight) {
     packed_conv_pack(x, weight, scales, packed_x, packed_weight);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_pipelined_gemm(const float* __restrict__ packed_x, const float* __restrict__ packed_weight, const float* __restrict__ scales,
+    convolution_pipelined_gemm(const float* packed_x, const float* packed_weight, const float* scales,
                                const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-                               Stored* __restrict__ y) {
+                               Stored* y) {
     extern __shared__ __align__(128) uint4 memory[];
     packed_conv_gemm(packed_x, packed_weight, scales, {x, weight, bias}, y, memory);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_pipelined_gemm_sum(const float* __restrict__ partial_sums, const Element* __restrict__ x, const Element* __restrict__ weight,
+    convolution_pipelined_gemm_sum(const float* partial_sums, const Element* __restrict__ x, const Element* __restrict__ weight,
                                    const Element* __restrict__ bias, Element* __restrict__ y) {
     sum_splits<Work::kMasked>(partial_sums, y, Work::outputs(), Work::Plain{x, weight, bias});
 }

@@ -206,8 +206,8 @@ extern "C" __global__ void __launch_bounds__(256, 8)  // all at once
 
 // What was made by a guess that does not hold is made again.
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_tma_channels_again(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
-                                   float* __restrict__ made_weight, float* __restrict__ made_pixels) {
+    convolution_tma_channels_again(const Element* __restrict__ x, const Element* __restrict__ weight, float* channel_scales,
+                                   float* made_weight, float* made_pixels) {
     begin_dependents();
     wait_for_launches();
     if constexpr (kScaled) {
@@ -237,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #endif
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_tma_channels_sum(const float* __restrict__ partial_sums, const Element* __restrict__ x, const Element* __restrict__ weight,
+    convolution_tma_channels_sum(const float* partial_sums, const Element* __restrict__ x, const Element* __restrict__ weight,
                                  const Element* __restrict__ bias, Element* __restrict__ y) {
     sum_splits<Work::kMasked>(partial_sums, y, Work::outputs(), Work::Plain{x, weight, bias});
 }

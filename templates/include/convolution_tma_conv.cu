@@ -9,14 +9,14 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_conv(const __grid_constant__ TensorMap input, const float* __restrict__ packed_weight, const float* __restrict__ x,
-                         const float* __restrict__ weight, const float* __restrict__ bias, float* __restrict__ y) {
+    convolution_tma_conv(const __grid_constant__ TensorMap input, const float* packed_weight, const float* __restrict__ x,
+                         const float* __restrict__ weight, const float* __restrict__ bias, float* y) {
     extern __shared__ __align__(1024) uint4 memory[];
     boxed_conv<Steps>(memory, &input, packed_weight, {x, weight, bias}, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_tma_conv_sum(const float* __restrict__ partial_sums, const float* __restrict__ x, const float* __restrict__ weight,
+    convolution_tma_conv_sum(const float* partial_sums, const float* __restrict__ x, const float* __restrict__ weight,
                              const float* __restrict__ bias, float* __restrict__ y) {
     sum_splits<Work::kMasked>(partial_sums, y, Work::outputs(), Work::Plain{x, weight, bias});
 }

@@ -11,6 +11,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_tma_gemm_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
+    convolution_tma_gemm_sum(const float* partial_sums, Element* __restrict__ y) {
     sum_splits(partial_sums, y, Work::outputs());
 }

@@ -6,7 +6,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_take(const Elem
 extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_merge(float* states) { merge_apart(states); }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    rows_apart_give(const Element* __restrict__ x, const float* __restrict__ states, const Element* __restrict__ weight,
+    rows_apart_give(const Element* __restrict__ x, const float* states, const Element* __restrict__ weight,
                     const Element* __restrict__ bias, Answer* __restrict__ y) {
     give_apart(x, states, y, {weight, bias, WEIGHTS});
 }

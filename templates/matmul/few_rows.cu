@@ -198,6 +198,6 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
                                     32 * WARPS);
 }
 
-extern "C" __global__ void __launch_bounds__(256) matmul_few_rows_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(256) matmul_few_rows_sum(const float* partial_sums, Element* __restrict__ y) {
     sum_splits(partial_sums, finished(y), static_cast<long long>(BATCH) * M * N);
 }

@@ -35,6 +35,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Factors{a, b}, bias, leaving(y));
 }
 
-extern "C" __global__ void __launch_bounds__(256) matmul_gathered_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(256) matmul_gathered_gemm_sum(const float* partial_sums, float* __restrict__ y) {
     sum_splits(partial_sums, finished(y), Work::outputs());
 }

@@ -64,8 +64,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 }
 
 extern "C" __global__ void __launch_bounds__(kPackers)
-    matmul_pipelined_gemm_pack(const Element* __restrict__ a, const Element* __restrict__ b, const float* __restrict__ largest,
-                               float* __restrict__ packed_a, float* __restrict__ packed_b, float* __restrict__ inverses) {
+    matmul_pipelined_gemm_pack(const Element* __restrict__ a, const Element* __restrict__ b, const float* largest,
+                               float* packed_a, float* packed_b, float* inverses) {
     begin_dependents();
     wait_for_launches();
     const int block = blockIdx.x;
@@ -77,13 +77,13 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    matmul_pipelined_gemm(const float* __restrict__ packed_a, const float* __restrict__ packed_b, const float* __restrict__ inverses,
-                          const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias, Stored* __restrict__ y) {
+    matmul_pipelined_gemm(const float* packed_a, const float* packed_b, const float* inverses,
+                          const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias, Stored* y) {
     extern __shared__ __align__(128) uint4 memory[];
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_a), reinterpret_cast<const char*>(packed_b)};
     packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {bias, inverses}, leaving(y), MatmulPlain{a, b, bias});
 }
 
-extern "C" __global__ void __launch_bounds__(256) matmul_pipelined_gemm_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(256) matmul_pipelined_gemm_sum(const float* partial_sums, Element* __restrict__ y) {
     sum_splits(partial_sums, finished(y), Work::outputs());
 }

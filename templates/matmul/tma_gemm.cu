@@ -36,6 +36,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     mapped_gemm<Work, Tf32Boxes>(memory, {&rows, &columns}, bias, leaving(y));
 }
 
-extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_sum(const float* partial_sums, float* __restrict__ y) {
     sum_splits(partial_sums, finished(y), Work::outputs());
 }

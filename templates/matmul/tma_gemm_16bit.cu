@@ -66,6 +66,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_16bit_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_16bit_sum(const float* partial_sums, Element* __restrict__ y) {
     sum_splits(partial_sums, finished(y), Work::outputs());
 }

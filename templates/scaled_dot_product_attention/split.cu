@@ -242,15 +242,15 @@ extern "C" __global__ void __launch_bounds__(256)
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     scaled_dot_product_attention_split_weights(const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys,
-                                               const float* __restrict__ mask, const float* __restrict__ powers, float* __restrict__ weights,
-                                               float* __restrict__ rows) {
+                                               const float* __restrict__ mask, const float* powers, float* weights,
+                                               float* rows) {
     extern __shared__ __align__(1024) uint4 memory[];
     split_gemm<WeightsWork>(reinterpret_cast<char*>(memory), {{&queries, &keys}, mask, powers, reinterpret_cast<TileRow*>(rows)}, weights);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     scaled_dot_product_attention_split_averages(const __grid_constant__ TensorMap weights, const __grid_constant__ TensorMap values,
-                                                const float* __restrict__ rows, const float* __restrict__ powers, const float* __restrict__ q,
+                                                const float* rows, const float* powers, const float* __restrict__ q,
                                                 const float* __restrict__ k, const float* __restrict__ v, const float* __restrict__ mask,
                                                 float* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];

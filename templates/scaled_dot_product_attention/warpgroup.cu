@@ -280,7 +280,7 @@ extern "C" __global__ void scaled_dot_product_attention_warpgroup_clear(float* _
 
 extern "C" __global__ void __launch_bounds__(kConsumerThreads + 128, 1)
     scaled_dot_product_attention_warpgroup(const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys,
-                                           const __grid_constant__ TensorMap values, float* __restrict__ taken, const Element* __restrict__ q,
+                                           const __grid_constant__ TensorMap values, float* taken, const Element* __restrict__ q,
                                            const Element* __restrict__ k, const Element* __restrict__ v, const Element* __restrict__ mask,
                                            Element* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];

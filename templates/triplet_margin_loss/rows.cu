@@ -35,6 +35,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     leave_cluster();
 }
 
-extern "C" __global__ void __launch_bounds__(1024) triplet_margin_loss_whole(const float* __restrict__ losses, Element* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(1024) triplet_margin_loss_whole(const float* losses, Element* __restrict__ y) {
     answer_losses(losses, y, WEIGHTS);
 }

@@ -33,19 +33,23 @@ type TemplateFault struct {
 // SignatureFaults lists all entries that CheckSignatures would refuse.
 func (o *Operator) SignatureFaults() []TemplateFault {
 	var faults []TemplateFault
-	add := func(template, entry string, takes []ArgumentSpec, s Source) {
+	add := func(template, entry string, takes []ArgumentSpec, s Source, dependent bool) {
 		if k, ok := cudafile.KernelNamed(s.Text, entry); ok && !k.Unclear && len(k.Template) == 0 {
-			if fault := o.disagreement(k, takes, s); fault != nil {
+			fault := o.disagreement(k, takes, s)
+			if fault == nil && dependent {
+				fault = o.readEarly(k, takes, s)
+			}
+			if fault != nil {
 				faults = append(faults, TemplateFault{template, fault})
 			}
 		}
 	}
 	if o.ReferenceTemplate == "" && o.Answers == nil {
-		add("reference", o.referenceEntry, o.takes(nil, nil), o.Reference)
+		add("reference", o.referenceEntry, o.takes(nil, nil), o.Reference, false)
 	}
 	for _, t := range o.Templates {
 		for i, entry := range t.entries() {
-			add(t.Name, entry, o.takes(t.Launches[i].Arguments, t.TensorMaps), t.Source)
+			add(t.Name, entry, o.takes(t.Launches[i].Arguments, t.TensorMaps), t.Source, i > 0 && !t.Launches[i].Dependent.Never())
 		}
 	}
 	return faults
@@ -70,7 +74,7 @@ func (o *Operator) takes(names []string, maps []*TensorMapSpec) []ArgumentSpec {
 // disagreement says where a kernel takes something else than the operator has.
 func (o *Operator) disagreement(k cudafile.Kernel, takes []ArgumentSpec, s Source) *tree.Error {
 	fail := func(at cudafile.Place, format string, args ...any) *tree.Error {
-		return &tree.Error{Position: tree.Position{File: path.Join(path.Dir(o.File), s.File), Line: at.Line, Column: at.Column}, Message: fmt.Sprintf(format, args...)}
+		return o.faultIn(s, at, format, args...)
 	}
 	if taken, has := len(k.Parameters), len(takes); taken != has {
 		return fail(k.Place, "the kernel `%s` takes %s, the operator has %d", k.Name, output.Count(taken, "argument"), has)
@@ -93,6 +97,23 @@ func (o *Operator) disagreement(k cudafile.Kernel, takes []ArgumentSpec, s Sourc
 			i+1, a.Name, k.Name, taken, what, a.TypeText(), a.spellings())
 	}
 	return nil
+}
+
+// readEarly says which workspace the compiler may load before a dependent launch waits for those that write it. It takes
+// what __restrict__ points to for unchanged as long as the kernel runs.
+func (o *Operator) readEarly(k cudafile.Kernel, takes []ArgumentSpec, s Source) *tree.Error {
+	for i, p := range k.Parameters {
+		if a := takes[i]; a.Role == Workspace && p.Alone {
+			return o.faultIn(s, p.Place, "argument %d, %s: the kernel `%s` begins before earlier launches have written this workspace, "+
+				"and with __restrict__ the compiler may read it then; leave __restrict__ out", i+1, a.Name, k.Name)
+		}
+	}
+	return nil
+}
+
+// faultIn is a fault at a place of a source.
+func (o *Operator) faultIn(s Source, at cudafile.Place, format string, args ...any) *tree.Error {
+	return &tree.Error{Position: tree.Position{File: path.Join(path.Dir(o.File), s.File), Line: at.Line, Column: at.Column}, Message: fmt.Sprintf(format, args...)}
 }
 
 // fits tells whether a parameter can be an argument.

@@ -61,6 +61,47 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
+// A dependent launch may not let the compiler read workspaces before it waits.
+func TestSignaturesOfDependentLaunches(t *testing.T) {
+	load := func(dependent, takes string) error {
+		o, err := Load(fstest.MapFS{"op.yaml": {Data: []byte(`
+operator: late
+summary: a launch after another
+shape: [n]
+tensors:
+  - {name: x, role: input, shape: [n]}
+  - {name: part, role: workspace, shape: [n]}
+  - {name: y, role: output, shape: [n]}
+cost: {bytes: n}
+reference: r.cu
+templates:
+  - name: t
+    source: t.cu
+    launches:
+      - {entry: first, block: [1, 1, 1], grid: [1, 1, 1], arguments: [x, part]}
+      - {entry: second, block: [1, 1, 1], grid: [1, 1, 1], dependent: ` + dependent + `, arguments: [part, y]}
+`)}, "r.cu": {Data: []byte("extern \"C\" __global__ void late_reference(const float* x, float* part, float* y) {}\n")}, "t.cu": {Data: []byte(`
+extern "C" __global__ void first(const float* __restrict__ x, float* __restrict__ part) {}
+extern "C" __global__ void second(` + takes + `, float* __restrict__ y) {}
+`)}}, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.CheckSignatures()
+	}
+	const want = "t.cu:3:61: argument 1, part: the kernel `second` begins before earlier launches have written this workspace"
+	for _, c := range []struct{ dependent, takes, want string }{
+		{"arch >= 90", "const float* __restrict__ part", want},
+		{"false", "const float* __restrict__ part", ""},
+		{"true", "const float* part", ""},
+	} {
+		err := load(c.dependent, c.takes)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %s: %v, want %q", c.dependent, c.takes, err, c.want)
+		}
+	}
+}
+
 // Built-in operators agree with themselves.
 func TestSignaturesOfBuiltInOperators(t *testing.T) {
 	operators, err := Operators()
