@@ -15,8 +15,7 @@ struct Chain {
     AUTOTUNE_FUNCTION abs(float x) { return fabsf(x); }
     AUTOTUNE_FUNCTION exp(float x) { return expf(x); }
     AUTOTUNE_FUNCTION expm1(float x) { return expm1f(x); }
-    // Away from 1 the hardware's logarithm is as near, of zeros and infinities too, in a third of the instructions.
-    AUTOTUNE_FUNCTION log(float x) { return x > 0.5f && x < 2.0f ? logf(x) : __logf(x); }
+    AUTOTUNE_FUNCTION log(float x) { return logf(x); }
     AUTOTUNE_FUNCTION log1p(float x) { return log1pf(x); }
     AUTOTUNE_FUNCTION sqrt(float x) { return sqrtf(x); }
     AUTOTUNE_FUNCTION erf(float x) { return erff(x); }
@@ -53,7 +52,7 @@ struct Chain {
     // Of losses: the distance to a target, and the terms of a divergence.
     AUTOTUNE_FUNCTION smooth_l1(float x, float beta = 1.0f) { return fabsf(x) < beta ? 0.5f * x * x / beta : fabsf(x) - 0.5f * beta; }
     AUTOTUNE_FUNCTION huber(float x, float delta = 1.0f) { return fabsf(x) <= delta ? 0.5f * x * x : delta * (fabsf(x) - 0.5f * delta); }
-    AUTOTUNE_FUNCTION xlogy(float x, float y) { return x == 0.0f && y == y ? 0.0f : x * log(y); }
+    AUTOTUNE_FUNCTION xlogy(float x, float y) { return x == 0.0f && y == y ? 0.0f : x * logf(y); }
 
     AUTOTUNE_FUNCTION of(float x, float w, float b) { return F; }
 #undef AUTOTUNE_FUNCTION
