@@ -614,7 +614,7 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
-    conv2d_implicit_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* scales,
+    conv2d_implicit_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ scales,
                          const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     const Shared shared = {memory};

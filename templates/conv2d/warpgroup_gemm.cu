@@ -182,7 +182,7 @@ struct ConsumerTiles : TileScheduler {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    conv2d_warpgroup_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* scales,
+    conv2d_warpgroup_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ scales,
                           const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     const Pipeline pipeline = {reinterpret_cast<char*>(memory)};

@@ -293,7 +293,10 @@ __device__ __forceinline__ Row merge_team(const Row& state) {
     return meet_team(state, 0);
 }
 
-#if SPLIT > 1
+// Of sm_90 on; rows_apart.cuh splits rows without clusters.
+#define IN_CLUSTERS (SPLIT > 1 && (defined(AUTOTUNE_EMULATOR) || __CUDA_ARCH__ >= 900))
+
+#if IN_CLUSTERS
 // arrive_silently arrives at the cluster's barrier for a warp that tells the others nothing: it needs no fence.
 __device__ __forceinline__ void arrive_silently() {
 #if !defined(AUTOTUNE_EMULATOR) && __CUDACC_VER_MAJOR__ >= 12
@@ -307,7 +310,7 @@ __device__ __forceinline__ void arrive_silently() {
 // merge_cluster merges those of a cluster of blocks that has a row.
 template <class Row>
 __device__ __forceinline__ Row merge_cluster(Row state) {
-#if SPLIT > 1
+#if IN_CLUSTERS
     __shared__ __align__(16) unsigned char storage[2 * sizeof(Row)];  // the block's, and the row's
     Row* const states = reinterpret_cast<Row*>(storage);
     if (threadIdx.x == 0) states[0] = state;
@@ -330,7 +333,7 @@ __device__ __forceinline__ Row merge_cluster(Row state) {
 
 // leave_cluster waits until no block needs this one's state. It follows merge_cluster.
 __device__ __forceinline__ void leave_cluster() {
-#if SPLIT > 1
+#if IN_CLUSTERS
     __cluster_barrier_wait();
 #endif
 }

@@ -19,6 +19,7 @@ const (
 	mostLooked = 64
 	lookTime   = 2 * time.Second
 	mostLikely = 4
+	fewTrials  = 8 // a search with fewer tells little of its shape
 )
 
 // rates are how many milliseconds a unit of estimates is: of a configuration that searches tried, by its key, and of
@@ -97,7 +98,7 @@ func (l *look) slowdowns(r rates, all []space.Configuration) ([]float64, error) 
 	return lists.Of(row, func(ms float64) float64 { return ms / least }), nil
 }
 
-// promised are configurations that promise to be faster at shapes without a search than all that are known, as many as
+// promised are configurations that promise to be faster at shapes with few trials than all that are known, as many as
 // asked for at most. Each is worth an entry. Behind them are others for the same shapes, since an estimate may err.
 func (t *tuning) promised(ctx context.Context, problems []*operator.Problem, known []space.Configuration, most int) ([]space.Configuration, error) {
 	rates, err := t.rates(problems[:len(t.plan.Samples)])
@@ -107,7 +108,7 @@ func (t *tuning) promised(ctx context.Context, problems []*operator.Problem, kno
 	var looks []look
 	for _, p := range problems {
 		shape := p.Record().Shape
-		if len(t.trials[key(shape, true)])+len(t.trials[key(shape, false)]) == 0 {
+		if len(t.trials[key(shape, true)])+len(t.trials[key(shape, false)]) < fewTrials {
 			looks = append(looks, look{problem: p})
 		}
 	}
