@@ -10,7 +10,7 @@
 # Tests that need no GPU are in these binaries, too. They run only where a PATTERN names them.
 #
 # AUTOTUNE_TEST_VARIANTS is how many configurations are drawn at random for each
-# template and row of the table, 30 unless it is set.
+# template and row of the table, 6 unless it is set.
 set -u
 cd "$(dirname "$0")/.."
 cases=$(mktemp -d)
@@ -22,7 +22,7 @@ case " $* " in
 *) set -- -test.run GPU "$@" ;;
 esac
 bin/cuda_gpu.test "$@" || failed="$failed cuda_gpu.test"
-AUTOTUNE_TORCH_CASES=$cases bin/gputest.test -test.timeout 30m "$@" || failed="$failed gputest.test"
+AUTOTUNE_TORCH_CASES=$cases bin/gputest.test -test.timeout 60m "$@" || failed="$failed gputest.test"
 bin/library "$cases/layers.zip" || failed="$failed library"
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 	if [ -e "$cases/generator.cubin" ]; then

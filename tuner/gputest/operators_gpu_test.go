@@ -22,7 +22,7 @@ import (
 
 // drawnByDefault is how many configurations are drawn at random for each
 // template and row.
-const drawnByDefault = 30
+const drawnByDefault = 6
 
 func TestMain(m *testing.M) {
 	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cuda.Worker})
