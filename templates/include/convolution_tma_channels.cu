@@ -220,17 +220,17 @@ extern "C" __global__ void __launch_bounds__(256)
 
 #if SHARING > 0
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_channels(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, float* __restrict__ channel_scales,
+    convolution_tma_channels(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, float* channel_scales,
                              const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-                             Element* __restrict__ y, float* __restrict__ left, float* __restrict__ there) {
+                             Element* __restrict__ y, float* left, float* there) {
     extern __shared__ __align__(1024) uint4 memory[];
     slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns}, {bias, channel_scales}, y, Work::Plain{x, weight, bias}, {left, reinterpret_cast<int*>(there)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_channels(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, float* __restrict__ channel_scales,
+    convolution_tma_channels(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, float* channel_scales,
                              const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-                             Stored* __restrict__ y) {
+                             Stored* y) {
     extern __shared__ __align__(1024) uint4 memory[];
     slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns}, {bias, channel_scales}, y, Work::Plain{x, weight, bias});
 }

@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_16bit_clear(fl
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
-                          Element* __restrict__ y, float* __restrict__ left, float* __restrict__ there) {
+                          Element* __restrict__ y, float* left, float* there) {
     extern __shared__ __align__(1024) uint4 memory[];
     mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, bias, leaving(y), {left, reinterpret_cast<int*>(there)});
 }

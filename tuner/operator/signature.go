@@ -33,23 +33,21 @@ type TemplateFault struct {
 // SignatureFaults lists all entries that CheckSignatures would refuse.
 func (o *Operator) SignatureFaults() []TemplateFault {
 	var faults []TemplateFault
-	add := func(template, entry string, takes []ArgumentSpec, s Source, dependent bool) {
-		if k, ok := cudafile.KernelNamed(s.Text, entry); ok && !k.Unclear && len(k.Template) == 0 {
-			fault := o.disagreement(k, takes, s)
-			if fault == nil && dependent {
-				fault = o.readEarly(k, takes, s)
-			}
-			if fault != nil {
-				faults = append(faults, TemplateFault{template, fault})
-			}
+	add := func(template string, fault *tree.Error) {
+		if fault != nil {
+			faults = append(faults, TemplateFault{template, fault})
 		}
 	}
 	if o.ReferenceTemplate == "" && o.Answers == nil {
-		add("reference", o.referenceEntry, o.takes(nil, nil), o.Reference, false)
+		add("reference", o.disagreement(o.referenceEntry, o.takes(nil, nil), o.Reference))
 	}
 	for _, t := range o.Templates {
 		for i, entry := range t.entries() {
-			add(t.Name, entry, o.takes(t.Launches[i].Arguments, t.TensorMaps), t.Source, i > 0 && !t.Launches[i].Dependent.Never())
+			takes := o.takes(t.Launches[i].Arguments, t.TensorMaps)
+			add(t.Name, o.disagreement(entry, takes, t.Source))
+			if i > 0 && !t.Launches[i].Dependent.Never() {
+				add(t.Name, o.readEarly(entry, takes, t.Source))
+			}
 		}
 	}
 	return faults
@@ -71,8 +69,13 @@ func (o *Operator) takes(names []string, maps []*TensorMapSpec) []ArgumentSpec {
 	return taken
 }
 
-// disagreement says where a kernel takes something else than the operator has.
-func (o *Operator) disagreement(k cudafile.Kernel, takes []ArgumentSpec, s Source) *tree.Error {
+// disagreement says where a kernel takes something else than the operator has; nil, too, where the source does not
+// tell what it takes.
+func (o *Operator) disagreement(entry string, takes []ArgumentSpec, s Source) *tree.Error {
+	k, ok := cudafile.KernelNamed(s.Text, entry)
+	if !ok || k.Unclear || len(k.Template) > 0 {
+		return nil
+	}
 	fail := func(at cudafile.Place, format string, args ...any) *tree.Error {
 		return o.faultIn(s, at, format, args...)
 	}
@@ -100,12 +103,18 @@ func (o *Operator) disagreement(k cudafile.Kernel, takes []ArgumentSpec, s Sourc
 }
 
 // readEarly says which workspace the compiler may load before a dependent launch waits for those that write it. It takes
-// what __restrict__ points to for unchanged as long as the kernel runs.
-func (o *Operator) readEarly(k cudafile.Kernel, takes []ArgumentSpec, s Source) *tree.Error {
-	for i, p := range k.Parameters {
-		if a := takes[i]; a.Role == Workspace && p.Alone {
-			return o.faultIn(s, p.Place, "argument %d, %s: the kernel `%s` begins before earlier launches have written this workspace, "+
-				"and with __restrict__ the compiler may read it then; leave __restrict__ out", i+1, a.Name, k.Name)
+// what __restrict__ points to for unchanged as long as the kernel runs. A file may define the kernel more than once, for
+// launches of other arguments.
+func (o *Operator) readEarly(entry string, takes []ArgumentSpec, s Source) *tree.Error {
+	for _, k := range cudafile.Kernels(s.Text) {
+		if k.Name != entry || len(k.Parameters) != len(takes) {
+			continue
+		}
+		for i, p := range k.Parameters {
+			if a := takes[i]; a.Role == Workspace && p.Alone {
+				return o.faultIn(s, p.Place, "argument %d, %s: the kernel `%s` begins before earlier launches have written this workspace, "+
+					"and with __restrict__ the compiler may read it then; leave __restrict__ out", i+1, a.Name, k.Name)
+			}
 		}
 	}
 	return nil

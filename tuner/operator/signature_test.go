@@ -89,11 +89,12 @@ extern "C" __global__ void second(` + takes + `, float* __restrict__ y) {}
 		}
 		return o.CheckSignatures()
 	}
-	const want = "t.cu:3:61: argument 1, part: the kernel `second` begins before earlier launches have written this workspace"
+	const want = "argument 1, part: the kernel `second` begins before earlier launches have written this workspace"
 	for _, c := range []struct{ dependent, takes, want string }{
 		{"arch >= 90", "const float* __restrict__ part", want},
 		{"false", "const float* __restrict__ part", ""},
 		{"true", "const float* part", ""},
+		{"true", "const float* part, int n, float* y) {}\nextern \"C\" __global__ void second(float* __restrict__ part", want}, // twice, of other arguments
 	} {
 		err := load(c.dependent, c.takes)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
