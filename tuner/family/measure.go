@@ -265,15 +265,16 @@ func (e *entered) name() string {
 	return fmt.Sprintf("timed-%x", digest.Sum(nil)[:8])
 }
 
-// Costs are made of all times, and few samples say little. So racing drops only what takes farBehind times the fastest,
-// and the second round is for what is within nearFastest of the usual race. At a probe, probeSamples do.
+// Costs are made of all times, and few samples say little. So the first round cuts short only what takes clearly more than
+// farBehind times the fastest. The second is for what a usual race would keep, or miss by a factor of nearFastest at most.
+// A probe has one round, of probeSamples.
 const (
 	farBehind    = 1.5
 	nearFastest  = 1.05
 	probeSamples = 12
 )
 
-// time times a shape's variants in rounds, the second without those far behind. The plain
+// time times a shape's variants in rounds, the second without slow ones. The plain
 // kernel was timed by the device when it was opened, once for either kind of kernels. A pack's
 // general kernel is the same code, which takes its sizes when it runs.
 func (t *tuning) time(ctx context.Context, e entered) error {

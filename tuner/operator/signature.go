@@ -102,9 +102,9 @@ func (o *Operator) disagreement(entry string, takes []ArgumentSpec, s Source) *t
 	return nil
 }
 
-// readEarly says which workspace the compiler may load before a dependent launch waits for those that write it. It takes
-// what __restrict__ points to for unchanged as long as the kernel runs. A file may define the kernel more than once, for
-// launches of other arguments.
+// readEarly says which workspace the compiler may load before a dependent launch waits for those that write it. With
+// __restrict__ the compiler takes it that nothing else writes there while the kernel runs. A file may define the kernel
+// more than once, for launches of other arguments.
 func (o *Operator) readEarly(entry string, takes []ArgumentSpec, s Source) *tree.Error {
 	for _, k := range cudafile.Kernels(s.Text) {
 		if k.Name != entry || len(k.Parameters) != len(takes) {

@@ -210,7 +210,7 @@ const (
 	// is likely to take about as long.
 	longSeconds = 4
 	mostOver    = 0.15
-	nearlyOver  = 3 // times as likely a gain
+	nearlyOver  = 3 // times the limit: the end is near
 	// floorChance is for a search whose best is as fast as data can be copied. Such a best may
 	// still be beaten, by a few percent where more is read than written. So being there does not
 	// end a search by itself: it only raises the chance below which the search ends.
