@@ -21,10 +21,12 @@ elementwise_reduced_parts(const Element* __restrict__ x, const Element* __restri
         float v[UNROLL][VEC], some = 0.0f;
         chain_tile(v, x, w, b, first);
 #pragma unroll
-        for (int u = 0; u < UNROLL; ++u)
+        for (int u = 0; u < UNROLL; ++u) {
+            const long long at = first + u * (THREADS * VEC);
 #pragma unroll
             for (int k = 0; k < VEC; ++k)
-                if (is_whole(first + u * (THREADS * VEC), elements) || first + u * (THREADS * VEC) + k < elements) some += v[u][k];
+                if (is_whole(at, elements) || at + k < elements) some += v[u][k];
+        }
         sum += some;
     }
     sum = block_sum<THREADS>(sum);

@@ -1,7 +1,7 @@
 // channel_boxes_16bit.cuh: channel_boxes.cuh of bf16 and fp16: 64 elements of k in 128 bytes (swizzled_16bit.cuh).
 // Where factors are scaled, they are fp16 made of floats (power_scale.cuh).
 //
-// Taps of a stage share its boxes. A tap's products begin some lines further on, between any two. Eight of their rows
+// Taps of a stage share its boxes. A tap's products begin some lines further on, at any line. Eight of their rows
 // are eight pixels of a row of the image. The next eight lie below, a row of the box further on: a product has one
 // such distance, from eight rows to the next.
 #pragma once
@@ -19,7 +19,8 @@ typedef Element Factor;
 struct BoxProducts {
     static constexpr bool kFromRegisters = false;
     static constexpr int kBox = RUN * DOWN * IMAGES, kBlockBytes = kBlockRows * BOX_LINES / kBox * kLineBytes;  // of 64 rows
-    static constexpr bool kShared = TAPS_ACROSS * TAPS_DOWN > 1;
+    static constexpr int kTapsHere = TAPS_ACROSS * TAPS_DOWN;  // of a stage
+    static constexpr bool kShared = kTapsHere > 1;
     static constexpr int kApart = !kShared ? 0 : DOWN == 1 ? BOX_LINES : BOX_ACROSS;  // lines from eight rows to the next
     static_assert(!kShared || (RUN == 8 && IMAGES == 1 && (DOWN == 1 || DOWN == 8 || BOX_LINES == DOWN * BOX_ACROSS)), "all of a product's rows are as far apart");
 
@@ -29,7 +30,7 @@ struct BoxProducts {
         typedef SwizzledLines<true, kLineBytes> Rows;
         wgmma_fence();
 #pragma unroll
-        for (int tap = 0; tap < TAPS_ACROSS * TAPS_DOWN; ++tap)
+        for (int tap = 0; tap < kTapsHere; ++tap)
 #pragma unroll
             for (int step = 0; step < DEPTH; ++step)
 #pragma unroll

@@ -36,8 +36,8 @@ struct Magnitude {
         *this = {P == 1 ? team.sum(sum) : Real(0), P == 2 ? team.sum(squares) : Real(0), P == 0 ? team.most(largest) : Real(0)};
     }
 #endif
-    // A multiplication takes a tenth of a division's instructions. Elements are scaled by a power of two before,
-    // where the reciprocal of their norm would be infinite.
+    // A multiplication takes a tenth of a division's instructions. So in the end `sum` is the reciprocal of the norm. Of
+    // a tiny norm it would be infinite: there elements are multiplied by 2^64 first, which is then in `squares`.
     __device__ __forceinline__ void finish(const Seen& seen, const Weights& weights) {
         const Real over = weights.mean ? seen.length : 1;
         sum = weights.p == 1 ? sum / over : weights.p == 2 ? sqrt(squares / over) : largest;

@@ -57,8 +57,8 @@ struct Position {
 
     // Where all elements are as small as can be, the first of them is the answer.
     __device__ __forceinline__ void start() { most = negative_infinity(), at = 0; }
-    // A thread's elements come in order, so a later one counts where it is larger. Of those at hand the place
-    // is a small number: three instructions an element, with one comparison of long ones for all.
+    // A thread's elements come in order, so a later one counts where it is larger. Among those at hand
+    // the place is a small number, which takes three instructions an element. The place in the row is found once for all.
     template <int N>
     __device__ __forceinline__ void join(const float (&v)[N], long long j, int step, int side = 1) {
         float here = directed(v[0]);

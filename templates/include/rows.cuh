@@ -293,11 +293,11 @@ __device__ __forceinline__ Row merge_team(const Row& state) {
     return meet_team(state, 0);
 }
 
-// Of sm_90 on; rows_apart.cuh splits rows without clusters.
+// Only sm_90 and later have clusters. Without them rows_apart.cuh splits rows.
 #define IN_CLUSTERS (SPLIT > 1 && (defined(AUTOTUNE_EMULATOR) || __CUDA_ARCH__ >= 900))
 
 #if IN_CLUSTERS
-// arrive_silently arrives at the cluster's barrier for a warp that tells the others nothing: it needs no fence.
+// arrive_silently arrives at the cluster's barrier for a warp that wrote nothing for the others: it needs no fence.
 __device__ __forceinline__ void arrive_silently() {
 #if !defined(AUTOTUNE_EMULATOR) && __CUDACC_VER_MAJOR__ >= 12
     asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");

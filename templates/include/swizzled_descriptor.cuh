@@ -6,7 +6,7 @@
 // eight of which follow each other; the next eight begin `eights` bytes further on. apart counts the bytes from 128 of
 // lines that lie side by side to the next; for lines along k it is 16, and means nothing.
 //
-// A product trades pieces of 16 bytes by their addresses, as the copy engine did. So it may begin between any two
+// A product swaps pieces of 16 bytes by their addresses, as the copy engine did. So it may begin between any two
 // lines of what the engine brought: the base offset, which tells of patterns that begin elsewhere, stays zero.
 template <int Line = 128>
 __device__ __forceinline__ unsigned long long swizzled_descriptor(const char* first, int behind, unsigned apart, unsigned eights = 8 * Line) {
