@@ -37,13 +37,14 @@ struct Magnitude {
     }
 #endif
     // A multiplication takes a tenth of a division's instructions. So in the end `sum` is the reciprocal of the norm. Of
-    // a tiny norm it would be infinite: there elements are multiplied by 2^64 first, which is then in `squares`.
+    // a tiny norm it would be infinite, and of a huge one inexact. There elements are multiplied by 2^64 or 2^-64 first, which
+    // is then in `squares`.
     __device__ __forceinline__ void finish(const Seen& seen, const Weights& weights) {
         const Real over = weights.mean ? seen.length : 1;
         sum = weights.p == 1 ? sum / over : weights.p == 2 ? sqrt(squares / over) : largest;
         if (!Maps) return;
         if (sum < Real(weights.eps)) sum = Real(weights.eps);
-        squares = sum < Real(1e-30f) ? 18446744073709551616.0f : 1.0f;
+        squares = sum < Real(1e-30f) ? 18446744073709551616.0f : sum > Real(1e30f) ? 1 / 18446744073709551616.0f : 1.0f;
         sum = 1 / (sum * squares);
     }
     __device__ __forceinline__ Real give(float x, long long, const Weights&) const { return Maps ? x * squares * sum : sum; }

@@ -293,7 +293,7 @@ __device__ __forceinline__ Row merge_team(const Row& state) {
     return meet_team(state, 0);
 }
 
-// Only sm_90 and later have clusters. Without them rows_apart.cuh splits rows.
+// Only sm_90 and later have clusters. The SPLIT of rows_apart.cuh needs none.
 #define IN_CLUSTERS (SPLIT > 1 && (defined(AUTOTUNE_EMULATOR) || __CUDA_ARCH__ >= 900))
 
 #if IN_CLUSTERS
