@@ -18,9 +18,8 @@ typedef Element Factor;
 
 struct BoxProducts {
     static constexpr bool kFromRegisters = false;
-    static constexpr int kBox = RUN * DOWN * IMAGES, kBlockBytes = kBlockRows * BOX_LINES / kBox * kLineBytes;  // of 64 rows
-    static constexpr int kTapsHere = TAPS_ACROSS * TAPS_DOWN;  // of a stage
-    static constexpr bool kShared = kTapsHere > 1;
+    static constexpr int kBlockBytes = kBlockRows * BOX_LINES / kBox * kLineBytes;  // of 64 rows
+    static constexpr bool kShared = kStageTaps > 1;
     static constexpr int kApart = !kShared ? 0 : DOWN == 1 ? BOX_LINES : BOX_ACROSS;  // lines from eight rows to the next
     static_assert(!kShared || (RUN == 8 && IMAGES == 1 && (DOWN == 1 || DOWN == 8 || BOX_LINES == DOWN * BOX_ACROSS)), "all of a product's rows are as far apart");
 
@@ -30,7 +29,7 @@ struct BoxProducts {
         typedef SwizzledLines<true, kLineBytes> Rows;
         wgmma_fence();
 #pragma unroll
-        for (int tap = 0; tap < kTapsHere; ++tap)
+        for (int tap = 0; tap < kStageTaps; ++tap)
 #pragma unroll
             for (int step = 0; step < DEPTH; ++step)
 #pragma unroll

@@ -27,6 +27,8 @@
 //                      shared memory, and boxes are eight pixels across, whether that fits or not
 //   LINE               bytes of a pixel's channels in a copy: 64 leave out zeros where channels are no multiple of 64
 #define WHOLE_ROWS
+constexpr int kBox = RUN * DOWN * IMAGES;  // pixels of the output
+constexpr int kStageTaps = TAPS_ACROSS * TAPS_DOWN;
 #include "channel_boxes.cuh"
 #include "channels_output.cuh"
 #include "guessed_scale.cuh"
@@ -38,8 +40,7 @@ namespace {
 constexpr int kTaps = kKernelVolume, kIn = C_GROUP * FOLD, kOut = C_OUT_GROUP * FOLD;  // channels of folded groups
 constexpr int kChunks = (kIn + kAtomDepth - 1) / kAtomDepth;
 constexpr bool kRounded = ROWS_EXACT || PIXELS_MADE;  // by threads, what is made
-constexpr int kStageTaps = TAPS_ACROSS * TAPS_DOWN;
-constexpr int kBox = RUN * DOWN * IMAGES, kBoxes = TILE_M / kBox;
+constexpr int kBoxes = TILE_M / kBox;
 constexpr int kStageBytes = kAtoms * kBoxes * (BOX_ACROSS * BOX_DOWN * IMAGES) * kLineBytes + (KEPT ? 0 : STAGE_B_BYTES);  // that arrive
 static_assert(kBox % 8 == 0 && TILE_M % kBox == 0 && kBoxes <= 32, "boxes begin at multiples of eight lines, a lane each");
 constexpr int kShare = TILE_N / CLUSTER;  // columns of a tile that a block of a cluster loads for all

@@ -39,18 +39,24 @@ func (o *Operator) SignatureFaults() []TemplateFault {
 		}
 	}
 	if o.ReferenceTemplate == "" && o.Answers == nil {
-		add("reference", o.disagreement(o.referenceEntry, o.takes(nil, nil), o.Reference))
+		add("reference", o.disagreement(named(cudafile.Kernels(o.Reference.Text), o.referenceEntry), o.takes(nil, nil), o.Reference))
 	}
 	for _, t := range o.Templates {
+		kernels := cudafile.Kernels(t.Source.Text)
 		for i, entry := range t.entries() {
-			takes := o.takes(t.Launches[i].Arguments, t.TensorMaps)
-			add(t.Name, o.disagreement(entry, takes, t.Source))
+			defined, takes := named(kernels, entry), o.takes(t.Launches[i].Arguments, t.TensorMaps)
+			add(t.Name, o.disagreement(defined, takes, t.Source))
 			if i > 0 && !t.Launches[i].Dependent.Never() {
-				add(t.Name, o.readEarly(entry, takes, t.Source))
+				add(t.Name, o.readEarly(defined, takes, t.Source))
 			}
 		}
 	}
 	return faults
+}
+
+// named are the kernels with a name: several where a file has one for launches of other arguments.
+func named(kernels []cudafile.Kernel, name string) []cudafile.Kernel {
+	return lists.Where(kernels, func(k cudafile.Kernel) bool { return k.Name == name })
 }
 
 // mapRole is that of an argument that is passed as a tensor map.
@@ -70,12 +76,12 @@ func (o *Operator) takes(names []string, maps []*TensorMapSpec) []ArgumentSpec {
 }
 
 // disagreement says where a kernel takes something else than the operator has; nil, too, where the source does not
-// tell what it takes.
-func (o *Operator) disagreement(entry string, takes []ArgumentSpec, s Source) *tree.Error {
-	k, ok := cudafile.KernelNamed(s.Text, entry)
-	if !ok || k.Unclear || len(k.Template) > 0 {
+// tell what it takes, or has several of the name.
+func (o *Operator) disagreement(defined []cudafile.Kernel, takes []ArgumentSpec, s Source) *tree.Error {
+	if len(defined) != 1 || defined[0].Unclear || len(defined[0].Template) > 0 {
 		return nil
 	}
+	k := defined[0]
 	fail := func(at cudafile.Place, format string, args ...any) *tree.Error {
 		return o.faultIn(s, at, format, args...)
 	}
@@ -103,11 +109,10 @@ func (o *Operator) disagreement(entry string, takes []ArgumentSpec, s Source) *t
 }
 
 // readEarly says which workspace the compiler may load before a dependent launch waits for those that write it. With
-// __restrict__ the compiler takes it that nothing else writes there while the kernel runs. A file may define the kernel
-// more than once, for launches of other arguments.
-func (o *Operator) readEarly(entry string, takes []ArgumentSpec, s Source) *tree.Error {
-	for _, k := range cudafile.Kernels(s.Text) {
-		if k.Name != entry || len(k.Parameters) != len(takes) {
+// __restrict__ the compiler takes it that nothing else writes there while the kernel runs.
+func (o *Operator) readEarly(defined []cudafile.Kernel, takes []ArgumentSpec, s Source) *tree.Error {
+	for _, k := range defined {
+		if len(k.Parameters) != len(takes) {
 			continue
 		}
 		for i, p := range k.Parameters {
