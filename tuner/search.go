@@ -34,15 +34,16 @@ type search struct {
 	stages  *stages      // compilers and the device
 	looking looking      // what may be left to gain
 
-	out   Record                   // the outcome, as far as it is known
-	held  map[int64]device.Variant // compiled, by configuration: those that the finals may need
-	near  map[int64]*final.Nearby  // what leaders will need at the gates, by configuration
-	phase Phase
-	began bool  // the stages work
-	late  bool  // far beyond its time without a winner: given up
-	hoped bool  // waited long enough for variants with clearly lower estimates
-	err   error // ended the search
-	lost  error // ended it, too: the store cannot keep trials
+	out    Record                   // the outcome, as far as it is known
+	held   map[int64]device.Variant // compiled, by configuration: those that the finals may need
+	near   map[int64]*final.Nearby  // what leaders will need at the gates, by configuration
+	phase  Phase
+	waited time.Duration // for the math mode
+	began  bool          // the stages work
+	late   bool          // far beyond its time without a winner: given up
+	hoped  bool          // waited long enough for variants with clearly lower estimates
+	err    error         // ended the search
+	lost   error         // ended it, too: the store cannot keep trials
 }
 
 // Search finds the fastest correct configuration of a problem on a device.
@@ -89,8 +90,9 @@ func (s *search) run(ctx context.Context) error {
 	start := time.Now()
 	s.considerKnown()
 	if s.ended() && s.recall() {
+		s.awaitMode(ctx)
 		s.compare(ctx)
-		return nil
+		return s.err
 	}
 	s.began = true
 	s.stages.start(ctx)
@@ -135,9 +137,14 @@ func (s *search) run(ctx context.Context) error {
 			s.estimate(prospects)
 		case p := <-prospects:
 			s.consider(p)
+		case c := <-s.Mode:
+			s.settleMode(c)
 		case <-ctx.Done():
 			s.end(Interrupted)
 		}
+	}
+	if s.err == nil && s.out.Stop != Interrupted && s.out.Stop != CacheFailed && !s.late {
+		s.awaitMode(ctx)
 	}
 	if s.err == nil && s.out.Stop != Interrupted && s.out.Stop != CacheFailed && !s.late {
 		s.err = s.settleWinner(ctx)
@@ -336,6 +343,29 @@ func hold(held map[int64]device.Variant, f *final.Field, j job) {
 	}
 }
 
+// settleMode takes note of who chose the problem's math mode. A search in another mode ends.
+func (s *search) settleMode(c ModeChoice) {
+	s.Mode = nil
+	s.problem.MathBy, s.out.Problem.MathBy = c.By, c.By
+	s.fail(c.Err)
+}
+
+// awaitMode waits until it is known who chose the mode. The judge has as much time as if that had taken none.
+func (s *search) awaitMode(ctx context.Context) {
+	if s.Mode == nil {
+		return
+	}
+	s.show(Waiting)
+	start := time.Now()
+	select {
+	case c := <-s.Mode:
+		s.settleMode(c)
+	case <-ctx.Done():
+		s.end(Interrupted)
+	}
+	s.waited = time.Since(start)
+}
+
 // collect records what the device still finished when the search was cut short.
 func (s *search) collect() {
 	for j := range s.stages.evaluated {
@@ -352,7 +382,8 @@ func (s *search) settleWinner(ctx context.Context) (err error) {
 		return nil
 	}
 	s.show(Finals)
-	ctx, cancel := whileThere(ctx, s.stages.pool, s.started, s.Time)
+	began := s.started.Add(s.waited)
+	ctx, cancel := whileThere(ctx, s.stages.pool, began, s.Time)
 	defer cancel(nil)
 	start, timed := time.Now(), final.Timed(s.Protocol)
 	if timed {
@@ -360,7 +391,7 @@ func (s *search) settleWinner(ctx context.Context) (err error) {
 	}
 	verdict, err := final.Settle(ctx, s.field, final.Case{
 		Subject: s.subject(), Nearby: s.near,
-		Gating: s.Gating, Energy: s.Energy, Seed: s.Seed, Started: s.started, Limit: s.Time,
+		Gating: s.Gating, Energy: s.Energy, Seed: s.Seed, Started: began, Limit: s.Time,
 		Session: s.stages.session, Variants: s.held, Compilers: s.stages.workers(),
 		Compile: func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error) {
 			j := s.stages.prepare(ctx, job{id: id})

@@ -68,6 +68,8 @@ type Options struct {
 	Baselines map[string]float64
 	// Rivals is, if not nil, timed beside the winner at the search's end, in turns.
 	Rivals final.Rivals
+	// Mode gives, if it is not nil, who chose the problem's math mode, once that is known. The finals wait for it.
+	Mode <-chan ModeChoice
 	// Observe is called after every trial, and once a second while none ends. The search waits for
 	// it, so it must return soon.
 	Observe func(Progress)
@@ -96,6 +98,12 @@ func (o Options) withDefaults(p *operator.Problem, d device.Device) Options {
 	return o
 }
 
+// ModeChoice says who chose a problem's math mode, or that it has another: Err ends the search.
+type ModeChoice struct {
+	By  string
+	Err error
+}
+
 // Phase is what a search is at.
 type Phase string
 
@@ -103,6 +111,7 @@ type Phase string
 const (
 	Preparing Phase = "computing the reference"
 	Searching Phase = "searching"
+	Waiting   Phase = "waiting for PyTorch to say how it rounds"
 	Finals    Phase = "timing the leaders again"
 	Gate      Phase = "putting the winner through the gates"
 	Beside    Phase = "timing others beside the winner"

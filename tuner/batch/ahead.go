@@ -34,7 +34,7 @@ func (a *ahead) begin(ctx context.Context, on *devices.Opened) {
 		if err != nil {
 			return // its search reports the error, and those below
 		}
-		opened, err := a.batch.open(ctx, r, nil)
+		opened, err := a.batch.open(ctx, r, a.batch.opener.Open)
 		if err != nil {
 			return
 		}

@@ -52,7 +52,7 @@ type Options struct {
 	Known  func(reports.BestConfig) error                               // the run had found it
 	Found  func(r Request, t *tuner.Result, b reports.BestConfig) error // a search has ended, with a winner or without
 	Failed func(Request, error)                                         // one of several problems has no winner
-	Notice func(string)                                                 // about the pool that searches problems at the same time
+	Notice func(string)                                                 // about the pool that searches problems at the same time, and about math modes
 	Stands func(last bool)                                              // called every now and then while they are, and when the last has ended
 }
 
@@ -130,9 +130,12 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 	if err != nil {
 		return err
 	}
-	opened, err := b.open(ctx, r, worker)
+	opened, err := b.open(ctx, r, b.opener.Begin)
 	if err != nil {
 		return err
+	}
+	if worker != nil {
+		opened.Device, opened.Notice = worker, ""
 	}
 	if known, err := b.again(ctx, opened, o); known || err != nil {
 		return err
@@ -147,7 +150,16 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 			return err
 		}
 	}
+	o.Mode = opened.Mode
 	result, err := b.With(ctx, r, opened, o, worker != nil)
+	var other *devices.OtherMode
+	if errors.As(err, &other) {
+		if b.Notice != nil {
+			b.Notice(r.String() + ": " + other.Error() + "; the search begins again")
+		}
+		r.Math, r.MathBy = other.Name, other.By
+		return b.search(ctx, r, worker, nil)
+	}
 	gone := errors.Is(err, device.ErrGone)
 	if result == nil || gone && worker != nil && len(b.workers.Workers()) > 0 { // another goes on with it
 		return err
@@ -182,14 +194,11 @@ func (b *batch) options(r Request) (o tuner.Options, err error) {
 	return o, err
 }
 
-func (b *batch) open(ctx context.Context, r Request, worker device.Device) (*devices.Opened, error) {
+// open has the opener open a problem by one of its methods.
+func (b *batch) open(ctx context.Context, r Request, by func(context.Context, *operator.Operator, operator.Request) (*devices.Opened, error)) (*devices.Opened, error) {
 	b.opening.Lock()
 	defer b.opening.Unlock()
-	opened, err := b.opener.Open(ctx, r.Operator, r.Request)
-	if err != nil || worker == nil {
-		return opened, err
-	}
-	return &devices.Opened{Device: worker, Problem: opened.Problem}, nil
+	return by(ctx, r.Operator, r.Request)
 }
 
 // again tells of what the run has found of a problem; not known: nothing yet.

@@ -3,6 +3,8 @@ package batch_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"autotune/reports"
@@ -11,6 +13,7 @@ import (
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/operator"
+	"autotune/tuner/torchmath"
 )
 
 // A problem that cannot be searched is told of, and the others are searched all the same.
@@ -40,6 +43,33 @@ func TestOneFails(t *testing.T) {
 	}
 	if len(found) != 2 || len(failed) != 1 || failed[0] != "avg_pool1d 64x128x7" {
 		t.Errorf("found %v, failed %v", found, failed)
+	}
+}
+
+// A search that began in another mode than PyTorch's begins again, in that mode.
+func TestOtherMode(t *testing.T) {
+	op, err := operator.Find("avg_pool1d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opener := devices.NewOpener(devices.Spec{Kind: device.Replay}, devices.Options{})
+	defer opener.Close()
+	var notices []string
+	var modes []string
+	err = batch.Search(t.Context(), opener, []batch.Request{{Operator: op, Request: operator.Request{Shape: op.Example}}}, batch.Options{
+		With: func(_ context.Context, r batch.Request, on *devices.Opened, _ tuner.Options, _ bool) (*tuner.Result, error) {
+			if modes = append(modes, r.Math+" "+on.Problem.MathBy); len(modes) == 1 {
+				return nil, fmt.Errorf("search: %w", &devices.OtherMode{Mode: torchmath.Mode{Name: "fp32", By: "as PyTorch does"}})
+			}
+			return nil, nil
+		},
+		Notice: func(text string) { notices = append(notices, text) },
+	})
+	if want := []string{" ", "fp32 as PyTorch does"}; err != nil || !slices.Equal(modes, want) {
+		t.Errorf("%q, %v; want %q", modes, err, want)
+	}
+	if want := "avg_pool1d 64x128x65536: the math mode is fp32, as PyTorch does; the search begins again"; len(notices) != 1 || notices[0] != want {
+		t.Errorf("notices %q; want %q", notices, want)
 	}
 }
 

@@ -16,7 +16,7 @@ func (b *batch) pool(ctx context.Context, problems []Request) device.Pool {
 	if len(problems) < 2 || !b.opener.Several() {
 		return nil
 	}
-	opened, err := b.open(ctx, problems[0], nil)
+	opened, err := b.open(ctx, problems[0], b.opener.Open)
 	if err != nil {
 		return nil // searching it says why, and goes on with the others
 	}

@@ -197,7 +197,6 @@ func TestAutoMath(t *testing.T) {
 		{"without PyTorch", "conv2d", "auto", device.CUDA, "", "tf32", "by the operator's rule: python3 has no torch", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_ = os.Remove(log)
 			t.Setenv("PYTHONPATH", fake)
 			if t.Setenv("FAKE_ROUNDS", test.rounds); test.rounds == "" {
 				t.Setenv("PYTHONPATH", t.TempDir())
@@ -215,13 +214,59 @@ func TestAutoMath(t *testing.T) {
 				t.Fatal(err)
 			}
 			limits := emulator.Limits()
-			p, err := NewOpener(Spec{}, Options{}).bind(t.Context(), a, described{about: device.Info{Name: "a GPU", Kind: test.kind, Limits: limits}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := os.Stat(log); p.Math != test.want || p.MathBy != test.by || (err == nil) != test.asked {
-				t.Errorf("%s, %q, asked %v; want %s, %q, %v", p.Math, p.MathBy, err == nil, test.want, test.by, test.asked)
+			limits.MemoryBytes = 1 << 30
+			d := described{about: device.Info{Name: "a GPU", Kind: test.kind, Limits: limits}}
+			for _, unsettled := range []bool{false, true} {
+				_ = os.Remove(log)
+				opened, err := NewOpener(Spec{}, Options{}).bind(t.Context(), a, d, unsettled)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mode, by := opened.Problem.Math, opened.Problem.MathBy
+				if later := opened.Mode != nil; later != (unsettled && test.asked) {
+					t.Errorf("the answer comes later: %v", later)
+				} else if later {
+					c := <-opened.Mode
+					if by = c.By; c.Err != nil {
+						other := c.Err.(*OtherMode)
+						mode, by = other.Name, other.By
+					}
+				}
+				if _, err := os.Stat(log); mode != test.want || by != test.by || (err == nil) != test.asked {
+					t.Errorf("%s, %q, asked %v; want %s, %q, %v", mode, by, err == nil, test.want, test.by, test.asked)
+				}
 			}
 		})
+	}
+}
+
+// A problem that leaves PyTorch little of the GPU's memory waits for the answer.
+func TestLittleMemoryForPyTorch(t *testing.T) {
+	testneeds.NumPy.Need(t)
+	fake, err := filepath.Abs("../torchmath/testdata/fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", fake)
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+	t.Setenv("FAKE_LOG", filepath.Join(t.TempDir(), "log"))
+	t.Setenv("FAKE_ROUNDS", "tf32_even")
+	op, err := operator.Find("conv2d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := ask(op, operator.Request{Shape: []int64{1, 3, 9, 8}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := emulator.Limits()
+	p, err := a.bind(limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits.MemoryBytes = 2 * p.MemoryBytes()
+	opened, err := NewOpener(Spec{}, Options{}).bind(t.Context(), a, described{about: device.Info{Name: "a GPU", Kind: device.CUDA, Limits: limits}}, true)
+	if err != nil || opened.Mode != nil || opened.Problem.Math != "tf32_even" {
+		t.Errorf("%+v, %v", opened, err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"autotune/tuner"
-	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/remote/broker"
 	"autotune/tuner/operator"
@@ -48,6 +47,9 @@ type Opened struct {
 	Problem *operator.Problem
 	// Notice tells the user what was opened, when it is not a GPU.
 	Notice string
+	// Mode gives PyTorch's answer, where the operator's rule chose the problem's math mode until that is known. If the
+	// mode is another, the answer's error is an *OtherMode.
+	Mode <-chan tuner.ModeChoice
 }
 
 func fits(info device.Info, p *operator.Problem) error {
@@ -128,6 +130,16 @@ func (o *Opener) Several() bool {
 // Open opens the device, unless it is open, and binds the problem to it. The
 // device is the Opener's to close.
 func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*Opened, error) {
+	return o.open(ctx, op, r, false)
+}
+
+// Begin is Open for who need not know the math mode at once. PyTorch's import takes seconds. Until then the problem has
+// the mode of the operator's rule, and Opened.Mode will give the answer.
+func (o *Opener) Begin(ctx context.Context, op *operator.Operator, r operator.Request) (*Opened, error) {
+	return o.open(ctx, op, r, true)
+}
+
+func (o *Opener) open(ctx context.Context, op *operator.Operator, r operator.Request, unsettled bool) (*Opened, error) {
 	a, err := ask(op, r)
 	if err != nil {
 		return nil, err
@@ -140,9 +152,9 @@ func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Req
 		return nil, err
 	}
 	info := d.Info()
-	p, err := o.bind(ctx, a, d)
+	opened, err := o.bind(ctx, a, d, unsettled)
 	if err == nil {
-		err = fits(info, p)
+		err = fits(info, opened.Problem)
 	}
 	if err == nil && info.Kind.Properties().Measures { // the emulator compares what the compiler makes of them
 		err = op.CheckSignatures()
@@ -156,79 +168,78 @@ func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Req
 	if info.Kind.Properties().Compiles {
 		o.shared = d
 	}
-	return &Opened{Device: d, Problem: p, Notice: notice}, nil
+	opened.Notice = notice
+	return opened, nil
 }
 
-// compileAhead compiles what a search will begin with, for each mode that PyTorch may name,
-// until it has answered. The search finds that in the cache of binaries.
-func (o *Opener) compileAhead(ctx context.Context, a asked, d device.Device, answered <-chan struct{}) {
-	var each [][]compile.Request // of each mode, those that come first at the front
-	for _, mode := range a.operator.MathModes {
-		a.request.Math = mode
-		p, err := a.bind(d.Info().Limits)
-		if err != nil {
-			continue // the search says why, if this is its mode
-		}
-		each = append(each, tuner.FirstCompilations(ctx, p, d, aheadOfPyTorch))
-	}
-	jobs := make(chan compile.Request)
-	for range max(1, d.Compiler().Workers()-forPyTorch) {
-		go func() {
-			for r := range jobs {
-				// Refusals are kept as binaries are, and no other error is of interest here.
-				_, _ = d.Compiler().Compile(ctx, r)
-			}
-		}()
-	}
-	defer close(jobs)
-	for at, left := 0, true; left; at++ {
-		left = false
-		for _, requests := range each {
-			if at >= len(requests) {
-				continue
-			}
-			left = true
-			select {
-			case jobs <- requests[at]:
-			case <-answered:
-				return
-			}
-		}
-	}
-}
-
-// How many configurations with low estimates are compiled at most while PyTorch is asked, and how many processors
-// are left to it.
-const (
-	aheadOfPyTorch = 40
-	forPyTorch     = 2
-)
-
-// bind binds the problem to an open device. Where that is a GPU, PyTorch is asked which
-// math mode `auto` is, if the operator can ask it.
-func (o *Opener) bind(ctx context.Context, a asked, d device.Device) (*operator.Problem, error) {
+// bind binds the problem to an open device. Where that is a GPU, PyTorch is asked which math mode `auto` is, if the
+// operator can ask it.
+func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled bool) (*Opened, error) {
 	info := d.Info()
 	p, err := a.bind(info.Limits)
 	if err != nil || !operator.AutoMath(a.request.Math) || !torchmath.Asks(p) || !a.operator.Named || !info.Kind.Properties().Measures {
-		return p, err
+		return &Opened{Device: d, Problem: p}, err
 	}
-	asker := torchmath.Asker{CacheDir: o.options.CacheDir}
-	answered := make(chan struct{})
-	if asker.CacheDir != "" {
-		asker.Unknown = func() { go o.compileAhead(ctx, a, d, answered) }
+	importing, answered := make(chan struct{}), make(chan answer, 1)
+	asker := torchmath.Asker{CacheDir: o.options.CacheDir, Unknown: func() { close(importing) }}
+	go func() {
+		mode, err := asker.Ask(ctx, p, torchmath.GPU{Ordinal: ordinal(o.spec.Argument), Name: info.Name})
+		answered <- answer{mode, err}
+	}()
+	if unsettled && besidePyTorch*p.MemoryBytes() < info.Limits.MemoryBytes {
+		select {
+		case said := <-answered:
+			return a.settled(ctx, d, said)
+		case <-importing:
+			modes := make(chan tuner.ModeChoice, 1)
+			go func() { modes <- (<-answered).choice(p) }()
+			return &Opened{Device: d, Problem: p, Mode: modes}, nil
+		}
 	}
-	mode, err := asker.Ask(ctx, p, torchmath.GPU{Ordinal: ordinal(o.spec.Argument), Name: info.Name})
-	close(answered)
+	return a.settled(ctx, d, <-answered)
+}
+
+// besidePyTorch is how many times a problem's memory a GPU must have for a search while PyTorch computes it, too.
+const besidePyTorch = 3
+
+// answer is what PyTorch said.
+type answer struct {
+	torchmath.Mode
+	err error
+}
+
+// byRule says why the operator's rule chose the mode.
+func (a answer) byRule() string { return "by the operator's rule: " + a.err.Error() }
+
+// settled binds the problem in the mode of PyTorch's answer.
+func (a asked) settled(ctx context.Context, d device.Device, said answer) (*Opened, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err != nil:
-		a.request.MathBy = "by the operator's rule: " + err.Error()
+	case said.err != nil:
+		a.request.MathBy = said.byRule()
 	default:
-		a.request.Math, a.request.MathBy = mode.Name, mode.By
+		a.request.Math, a.request.MathBy = said.Name, said.By
 	}
-	return a.bind(info.Limits)
+	p, err := a.bind(d.Info().Limits)
+	return &Opened{Device: d, Problem: p}, err
 }
+
+// choice is what the answer says about a problem that was bound before.
+func (a answer) choice(p *operator.Problem) tuner.ModeChoice {
+	switch {
+	case a.err != nil:
+		return tuner.ModeChoice{By: a.byRule()}
+	case a.Name != p.Math:
+		return tuner.ModeChoice{Err: &OtherMode{a.Mode}}
+	}
+	return tuner.ModeChoice{By: a.By}
+}
+
+// OtherMode ends a search that began in another mode than PyTorch computes the problem in.
+type OtherMode struct{ torchmath.Mode }
+
+func (e *OtherMode) Error() string { return "the math mode is " + e.Name + ", " + e.By }
 
 // Close closes the device.
 func (o *Opener) Close() error {

@@ -1,0 +1,71 @@
+package tuner_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"autotune/tuner"
+)
+
+// The result says who chose the math mode, however late that is known. The finals wait for it, and nothing
+// is searched in a mode that is another.
+func TestLateMode(t *testing.T) {
+	otherMode := errors.New("another mode")
+	for _, test := range []struct {
+		name   string
+		choice *tuner.ModeChoice // nil: it never comes, and the search is interrupted
+		want   string
+	}{
+		{"the same", &tuner.ModeChoice{By: "as PyTorch does"}, "as PyTorch does"},
+		{"another", &tuner.ModeChoice{Err: otherMode}, ""},
+		{"none", nil, ""},
+	} {
+		for _, late := range []bool{false, true} {
+			if test.choice == nil && !late {
+				continue // nothing is there to interrupt
+			}
+			t.Run(test.name, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				modes := make(chan tuner.ModeChoice, 1)
+				answer := func() {
+					if test.choice == nil {
+						cancel()
+					} else {
+						modes <- *test.choice
+					}
+				}
+				if !late {
+					answer()
+				}
+				var waited, finals bool
+				r, err := tuner.Search(ctx, problemFrom(t, "toy", toyOperator, 64), &fakeDevice{evaluate: bowl}, tuner.Options{
+					Budget: 5, Strategy: "random", Mode: modes,
+					Observe: func(p tuner.Progress) {
+						if p.Phase == tuner.Waiting && !waited && late {
+							waited = true
+							time.AfterFunc(10*time.Millisecond, answer)
+						}
+						finals = finals || p.Phase == tuner.Finals
+					},
+				})
+				switch {
+				case waited != late:
+					t.Errorf("waited: %v", waited)
+				case test.choice == nil:
+					if err != nil || r.Stop != tuner.Interrupted {
+						t.Errorf("%v, %v", r, err)
+					}
+				case !errors.Is(err, test.choice.Err):
+					t.Errorf("the error is %v", err)
+				case err == nil && (r.Problem.MathBy != test.want || r.Record.Problem.MathBy != test.want):
+					t.Errorf("%q, %q; want %q", r.Problem.MathBy, r.Record.Problem.MathBy, test.want)
+				case finals != (err == nil):
+					t.Errorf("finals: %v", finals)
+				}
+			})
+		}
+	}
+}
