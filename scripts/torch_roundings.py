@@ -4,12 +4,19 @@ products: the largest difference from double precision of factors that lie half 
 two values of TF32, rounded in each way. Small is the way it takes.
 
     scripts/torch_roundings.py | tee docs/results/<gpu>/roundings.txt
+
+With --layers N it draws so many convolutions of networks, and says the math mode of each.
 """
+import argparse
 import functools
+import itertools
 import pathlib
+import random
 import sys
 
 import torch
+
+import short_searches
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "templates/include"))
 import torch_convolution
@@ -92,9 +99,59 @@ def mode_of_convolution(operator, shape, weight, parameters):
     return nearest[1] if nearest[0] * CLEAR <= second[0] and nearest[1] in MODES else None
 
 
+def drawn(draw):
+    """Endless convolutions: those of short_searches.py, and one of the other kinds for every three."""
+    layers = (layer for layer in short_searches.layers(draw) if layer[0] in ("conv2d", "conv_transpose2d"))
+    for operator, shape, _, p in layers:
+        yield operator, tuple(shape), p["c_out"], p["kernel"], p.get("stride", 1), p.get("padding", 0), 1
+        if draw.random() < 1 / 3:
+            yield draw.choice([other_convolution, other_transposed, grouped, small])(draw)
+
+
+def other_convolution(draw):
+    c, (kernel, stride) = draw.choice([16, 32, 64, 128]), draw.choice([(3, 1), (3, 2), (1, 1), (5, 1)])
+    if draw.random() < 0.5:
+        return "conv1d", (draw.choice([4, 16]), c, draw.choice([500, 4000])), 2 * c, kernel, stride, kernel // 2, 1
+    return "conv3d", (draw.choice([1, 2, 4]), c, 8, 28, 28), 64, min(kernel, 3), stride, min(kernel, 3) // 2, 1
+
+
+def other_transposed(draw):
+    c, (kernel, stride, padding) = draw.choice([32, 64, 128]), draw.choice([(4, 2, 1), (3, 1, 1), (2, 2, 0)])
+    if draw.random() < 0.5:
+        return "conv_transpose1d", (draw.choice([4, 16]), c, draw.choice([500, 2000])), c // 2, kernel, stride, padding, 1
+    return "conv_transpose3d", (2, c, 8, 16, 16), 32, kernel, stride, padding, 1
+
+
+def grouped(draw):
+    return "conv2d", (draw.choice([8, 32]), 128, 56, 56), 128, 3, draw.choice([1, 2]), 1, draw.choice([2, 8, 32, 128])
+
+
+def small(draw):
+    c, (kernel, stride) = draw.choice([16, 32, 64, 128]), draw.choice([(3, 1), (3, 2), (1, 1), (5, 1)])
+    return "conv2d", (draw.choice([1, 2, 4]), c, draw.choice([14, 28]), draw.choice([28, 56])), 2 * c, kernel, stride, kernel // 2, 1
+
+
+def show_mode(operator, shape, c_out, kernel, stride, padding, groups):
+    axes = len(shape) - 2
+    channels = (shape[1], c_out // groups) if "transpose" in operator else (c_out, shape[1] // groups)
+    of_each = {"stride": stride, "padding": padding, "dilation": 1}
+    parameters = {"c_out": [c_out], "groups": [groups], **{name: [value] * axes for name, value in of_each.items()}}
+    mode = mode_of_convolution(operator, shape, (*channels, *[kernel] * axes), parameters)
+    words = f"c_out={c_out} kernel={kernel} stride={stride} padding={padding} groups={groups}"
+    print(operator, "x".join(map(str, shape)), words, mode, flush=True)
+
+
 if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    options.add_argument("--layers", type=int, default=0, help="how many convolutions are drawn")
+    options.add_argument("--seed", type=int, default=1)
+    o = options.parse_args()
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}")
     with torch.no_grad():
+        if o.layers > 0:
+            for layer in itertools.islice(drawn(random.Random(o.seed)), o.layers):
+                show_mode(*layer)
+            sys.exit()
         for convolution in CONVOLUTIONS:
             show_convolution(*convolution)
         torch.backends.cuda.matmul.allow_tf32 = True

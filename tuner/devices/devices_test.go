@@ -208,7 +208,7 @@ func TestAutoMath(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			shape := []int64{1, 3, 9, 8}
+			shape := []int64{1, 4, 9, 8}
 			a, err := ask(op, operator.Request{Shape: shape, Math: test.math})
 			if err != nil {
 				t.Fatal(err)
@@ -255,7 +255,7 @@ func TestLittleMemoryForPyTorch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := ask(op, operator.Request{Shape: []int64{1, 3, 9, 8}})
+	a, err := ask(op, operator.Request{Shape: []int64{1, 4, 9, 8}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,8 +99,8 @@ func (t *tuning) timesOf(candidate int, chosen []int, rounds func(lap) float64) 
 	return o
 }
 
-// counted are the integers of a candidate's formulas: names, blocks of a launch, and the free
-// dimensions' product.
+// counted are the integers of a candidate's formulas: names, blocks of a launch, the free dimensions'
+// product, and what is positive from a listed value on.
 func (t *tuning) counted(c *candidate) (all []*expr.Expr) {
 	names := map[string]bool{}
 	for _, f := range c.formulas.Where {
@@ -126,6 +126,7 @@ func (t *tuning) counted(c *candidate) (all []*expr.Expr) {
 			texts = append(texts, name)
 		}
 	}
+	texts = append(texts, t.plan.fromListed()...)
 	slices.Sort(texts)
 	for _, text := range texts {
 		if e, err := expr.Parse(text); err == nil {

@@ -2,6 +2,7 @@ package family
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,5 +81,17 @@ func TestAround(t *testing.T) {
 	var none *NoFamilyError
 	if _, _, err := wishes[1].Plans(); !errors.As(err, &none) || len(wishes[1].Alone(nil)) != 1 {
 		t.Error("one shape is no family", err)
+	}
+}
+
+// A listed value may be where a kernel's times leap: dimensions that are free, but not a range's inner values.
+func TestFromListed(t *testing.T) {
+	shapes, err := ParseShapes("{1,8..9}x{1..4096}x64x{4096,11008}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Plan{Wish: Wish{Operator: &operator.Operator{Shape: []string{"b", "m", "k", "n"}}, Shapes: shapes, Request: operator.Request{Free: []string{"m", "n"}}}}
+	if got, want := p.fromListed(), []string{"n // 11008"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

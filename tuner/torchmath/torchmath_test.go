@@ -3,6 +3,7 @@ package torchmath
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -180,4 +181,58 @@ func TestHang(t *testing.T) {
 	if _, err := (Asker{}).Ask(ctx, problem(t), GPU{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
+}
+
+// The operators' rules say what PyTorch did on an H200 for most convolutions that were drawn.
+func TestRulesAreNearPyTorch(t *testing.T) {
+	text, err := os.ReadFile("../../docs/results/h200/roundings.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := emulator.Limits()
+	limits.Arch, limits.Target = 90, "sm_90a"
+	right, all := 0, 0
+	operators := map[string]*operator.Operator{}
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
+		words := strings.Fields(line)
+		o := operators[words[0]]
+		if o == nil {
+			if o, err = operator.Find(words[0]); err != nil {
+				t.Fatal(err)
+			}
+			operators[words[0]] = o
+		}
+		shape, err := operator.ParseShape(words[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := operator.Request{Shape: shape, Parameters: map[string]string{}}
+		for _, pair := range words[2 : len(words)-1] {
+			name, value, _ := strings.Cut(pair, "=")
+			r.Parameters[name] = value
+		}
+		p, err := o.Bind(r, limits)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if all++; p.Math == words[len(words)-1] {
+			right++
+		}
+	}
+	if want := 0.85; all < 200 || float64(right) < want*float64(all) {
+		t.Errorf("%d of %d are right, want %.0f %%", right, all, 100*want)
+	}
+	if documented := fmt.Sprintf("for %d of %d ", right, all); !strings.Contains(measuring(t), documented) {
+		t.Errorf("docs/measuring.md does not say that the table is right %s", documented)
+	}
+}
+
+// measuring is docs/measuring.md in one line.
+func measuring(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/measuring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(string(text)), " ") + " "
 }
