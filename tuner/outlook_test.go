@@ -57,11 +57,14 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 			t.Errorf("%s, next to the winner, was not tried", c)
 		}
 	}
-	// The same again needs no device, and without a target the search goes on.
-	opened, trials := d.opened, len(r.Trials)
+	// The same again needs no device and counts the time of the first. Without a target the search goes on.
+	opened, trials, seconds := d.opened, len(r.Trials), r.Outlook.Seconds
 	r, err = tuner.Search(t.Context(), hilly(t, 64), d, o)
 	if err != nil || r.Stop != tuner.Satisfied || len(r.Trials) != trials || d.opened != opened {
 		t.Errorf("again: stop %q with %d trials, %d before, device opened %d times (%v)", r.Stop, len(r.Trials), trials, d.opened, err)
+	}
+	if got := r.Outlook; got == nil || got.Seconds < seconds {
+		t.Errorf("again: outlook %+v, want one of a search of at least the %g s of the first", got, seconds)
 	}
 	o.Strategy = "random"
 	r, err = tuner.Search(t.Context(), hilly(t, 64), d, o)
