@@ -3,6 +3,7 @@ package operator_test
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,20 +43,24 @@ extern "C" __global__ void other(float* weight, unsigned) {
 `
 
 // withFills is a built-in operator with a kernel that fills its tensors, and other texts in op.yaml and
-// what that includes.
+// the files that it includes.
 func withFills(t *testing.T, name, fill string, edits ...string) *operator.Operator {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, templates.FS); err != nil {
+	folder, err := fs.Sub(templates.FS, name)
+	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{filepath.Join(name, "fill.cu"): fill}
-	for _, file := range []string{name + "/op.yaml", "include/forward_convolution.yaml", "include/products.yaml"} {
+	if err := os.CopyFS(dir, folder); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"fill.cu": fill}
+	for _, file := range []string{name + "/op.yaml", "include/forward_convolution.yaml", "include/products.yaml", "include/row_maps.yaml"} {
 		yaml, err := fs.ReadFile(templates.FS, file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[file] = string(yaml)
+		files[path.Base(file)] = string(yaml) // an operator's own file comes before a shared one
 	}
 	for i := 0; i < len(edits); i += 2 {
 		found := false
@@ -72,9 +77,12 @@ func withFills(t *testing.T, name, fill string, edits ...string) *operator.Opera
 			t.Fatal(err)
 		}
 	}
-	o, err := operator.Load(os.DirFS(dir), name)
+	o, err := operator.Load(os.DirFS(dir), ".")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(o.FillKernels) == 0 {
+		t.Fatalf("nothing fills the tensors of %s", name)
 	}
 	return o
 }
