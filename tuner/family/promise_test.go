@@ -198,6 +198,14 @@ func TestPromised(t *testing.T) {
 			t.Errorf("%d promised, %v; want %d", len(more), err, most)
 		}
 	}
+	// A sample is looked at if its search tried fewer than eight.
+	for _, one := range []struct{ tried, promised int }{{8, 0}, {7, 1}} {
+		at := key(f.plan.Samples[0], true)
+		f.trials[at] = f.trials[at][:one.tried]
+		if more, err := f.promised(t.Context(), problems[:4], nil, 1); err != nil || len(more) != one.promised {
+			t.Errorf("%d promised for a shape with %d trials, %v; want %d", len(more), one.tried, err, one.promised)
+		}
+	}
 	f.Budget = time.Second
 	if more, err := f.promised(t.Context(), problems, nil, 4); err != nil || more != nil {
 		t.Errorf("%v, %v; want none without time", more, err)

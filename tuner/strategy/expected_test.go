@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"autotune/space/expr"
 	"autotune/tuner/strategy"
 )
 
@@ -43,6 +44,45 @@ func TestExpected(t *testing.T) {
 	trials, best := ended(expected)
 	if without, _ := ended(nil); trials > 40 || trials > without*3/4 || best > 1.001 {
 		t.Errorf("ended after %d trials, without expectations after %d; the best takes %g", trials, without, best)
+	}
+}
+
+// A value of a tunable turns out better than expected. The best configuration has it, and two hundred others were
+// expected to be better. It is tried soon.
+func TestExpectedBehindHundreds(t *testing.T) {
+	s := gridSpace(t, 4, 4, 4, 4, 4, 4, 2)
+	score := func(id int64, factor float64) float64 { // of the last tunable's value 1
+		sum, better := 0.0, s.At(id).Values[6].Value == expr.Int(1)
+		for _, v := range s.At(id).Values[:6] {
+			x, _ := v.Value.AsFloat()
+			sum += x / 16
+		}
+		if better {
+			return factor * (1 + 18.0/16 - sum)
+		}
+		return 1 + sum
+	}
+	const expects, truth = 1.3, 0.6
+	expected, err := strategy.Expect(s, 1, func(id int64) (float64, bool, error) { return score(id, expects), true, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := started(t, "bayesian", s, strategy.Options{Expected: expected})
+	tell := func(id int64) (ms float64) {
+		ms = score(id, truth)
+		st.Tell(id, strategy.Outcome{OK: true, Score: ms})
+		return ms
+	}
+	for _, id := range s.Sample(seeded(0), 40) {
+		tell(id)
+	}
+	var next []float64
+	for range 3 {
+		id, _ := st.Ask()
+		next = append(next, tell(id))
+	}
+	if !slices.Contains(next, truth) {
+		t.Errorf("the next three take %v ms, want one with the best, %v ms", next, truth)
 	}
 }
 
