@@ -5,6 +5,7 @@ package cuda
 import (
 	"testing"
 
+	"autotune/internal/testoperators"
 	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
@@ -14,10 +15,10 @@ import (
 func TestGPUConditions(t *testing.T) {
 	const n = 1 << 20 // 8 MB
 	medians := map[device.Conditions]float64{}
-	b := openBench(t, n, testProtocol())
+	b := openBench(t, n, testoperators.Protocol())
 	for _, l2 := range device.L2Words {
 		for _, launch := range device.LaunchWords {
-			proto := testProtocol()
+			proto := testoperators.Protocol()
 			proto.Conditions = device.ConditionsOf(l2, launch)
 			b.session = b.open(proto)
 			o := b.evaluate(b.variant(0), 0)

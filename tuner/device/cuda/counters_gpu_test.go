@@ -5,6 +5,8 @@ package cuda
 import (
 	"strings"
 	"testing"
+
+	"autotune/internal/testoperators"
 )
 
 // ncu sees the kernel of the process that it starts, where it is there and may read counters.
@@ -15,8 +17,8 @@ func TestGPUCounters(t *testing.T) {
 	}
 	t.Cleanup(func() { d.Close() })
 	const metric = "sm__warps_active.avg.pct_of_peak_sustained_active"
-	b := benchOf(t, d, "affine", 1<<20, testProtocol())
-	found, err := Counters(t.Context(), d, b.problem, testProtocol(), b.variant(0), []string{metric})
+	b := benchOf(t, d, "affine", 1<<20, testoperators.Protocol())
+	found, err := Counters(t.Context(), d, b.problem, testoperators.Protocol(), b.variant(0), []string{metric})
 	if err != nil && (strings.Contains(err.Error(), "neither on the PATH") || strings.Contains(err.Error(), "ERR_NVGPUCTRPERM")) {
 		t.Skip(err)
 	}

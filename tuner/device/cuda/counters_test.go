@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/testoperators"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -31,7 +32,7 @@ echo '"1","l","c.pct","%","n/a"'`
 	}
 	const launched = "log=$3\nshift 11\n" + `test "$#" = 1 && "$@"` + "\n"
 	g := openFake(t)
-	p := affine(t, 1024, g.Info().Limits)
+	p := testoperators.Problem(t, "affine", 1024, g.Info().Limits)
 	for _, c := range []struct {
 		act, program, wrong string
 		want                map[string]float64
@@ -52,9 +53,9 @@ echo '"1","l","c.pct","%","n/a"'`
 				t.Fatal(err)
 			}
 		}
-		v := testVariant(t, p, int64(slices.Index(acts, c.act)))
+		v := testoperators.Variant(t, p, int64(slices.Index(acts, c.act)))
 		v.Binary = &compile.Binary{}
-		got, err := Counters(t.Context(), g, p, testProtocol(), v, []string{"a.pct", "b.sum", "c.pct"})
+		got, err := Counters(t.Context(), g, p, testoperators.Protocol(), v, []string{"a.pct", "b.sum", "c.pct"})
 		if !maps.Equal(got, c.want) || (err == nil) != (c.wrong == "") {
 			t.Errorf("%s: %v, %v", c.program, got, err)
 		}
@@ -62,7 +63,7 @@ echo '"1","l","c.pct","%","n/a"'`
 			t.Errorf("%s: %v", c.program, err)
 		}
 	}
-	if _, err := Counters(t.Context(), fakeGPU{}, p, testProtocol(), device.Variant{}, nil); !errors.Is(err, ErrNoCounters) || !strings.Contains(err.Error(), "only a GPU of this machine") {
+	if _, err := Counters(t.Context(), fakeGPU{}, p, testoperators.Protocol(), device.Variant{}, nil); !errors.Is(err, ErrNoCounters) || !strings.Contains(err.Error(), "only a GPU of this machine") {
 		t.Error(err)
 	}
 }

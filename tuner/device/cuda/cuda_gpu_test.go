@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/testoperators"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -45,7 +46,7 @@ func openGPU(t *testing.T) device.Device {
 // benchOf opens one of the tests' operators on a GPU.
 func benchOf(t *testing.T, d device.Device, operator string, n int64, proto device.Protocol) *bench {
 	t.Helper()
-	b := &bench{t: t, device: d, problem: testProblem(t, operator, n, d.Info().Limits)}
+	b := &bench{t: t, device: d, problem: testoperators.Problem(t, operator, n, d.Info().Limits)}
 	b.session = b.open(proto)
 	return b
 }
@@ -53,7 +54,7 @@ func benchOf(t *testing.T, d device.Device, operator string, n int64, proto devi
 func openBench(t *testing.T, n int64, proto device.Protocol) *bench {
 	t.Helper()
 	b := &bench{t: t, device: openGPU(t)}
-	b.problem = affine(t, n, b.device.Info().Limits)
+	b.problem = testoperators.Problem(t, "affine", n, b.device.Info().Limits)
 	begin := time.Now()
 	b.session = b.open(proto)
 	t.Logf("opened in %v: %+v", time.Since(begin), b.session.Ceilings())
@@ -83,7 +84,7 @@ func (b *bench) compile(k operator.Kernel) *compile.Binary {
 }
 
 func (b *bench) variant(mode int64) device.Variant {
-	v := testVariant(b.t, b.problem, mode)
+	v := testoperators.Variant(b.t, b.problem, mode)
 	v.Binary = b.compile(v.Kernel)
 	return v
 }
@@ -137,7 +138,7 @@ func TestGPUDescribes(t *testing.T) {
 
 func TestGPURight(t *testing.T) {
 	for _, n := range []int64{1, 3, 1000, 1 << 20, 1<<26 + 5} {
-		b := openBench(t, n, testProtocol())
+		b := openBench(t, n, testoperators.Protocol())
 		for _, mode := range []int64{0, 6} {
 			e := b.evaluate(b.variant(mode), 0)
 			if e.Status != trial.OK || len(e.SamplesMS) != 12 || slices.Min(e.SamplesMS) <= 0 || e.MaxAbsError > 1e-5 {
@@ -156,7 +157,7 @@ func TestGPURight(t *testing.T) {
 // Each of these must be noticed, and must not stand in the way of what follows.
 func TestGPUNotices(t *testing.T) {
 	const n = 1<<20 + 3
-	proto := testProtocol()
+	proto := testoperators.Protocol()
 	proto.LaunchTimeout = 500 * time.Millisecond
 	b := openBench(t, n, proto)
 	tooMuchShared := b.variant(0)
@@ -197,7 +198,7 @@ func TestGPUNotices(t *testing.T) {
 }
 
 func TestGPURaces(t *testing.T) {
-	b := openBench(t, 1<<24, testProtocol())
+	b := openBench(t, 1<<24, testoperators.Protocol())
 	first := b.evaluate(b.variant(0), 0)
 	for _, tt := range []struct {
 		ratio   float64
@@ -212,7 +213,7 @@ func TestGPURaces(t *testing.T) {
 
 // What a trial costs beside the launches themselves.
 func TestGPUPace(t *testing.T) {
-	b := openBench(t, 1<<26, testProtocol())
+	b := openBench(t, 1<<26, testoperators.Protocol())
 	v := b.variant(0)
 	best := trial.Median(b.evaluate(v, 0).SamplesMS)
 	const trials = 40
@@ -231,10 +232,10 @@ func TestGPUPace(t *testing.T) {
 
 // Sessions follow one another, and stand beside one another, in one worker.
 func TestGPUSessions(t *testing.T) {
-	b := openBench(t, 1<<22, testProtocol())
+	b := openBench(t, 1<<22, testoperators.Protocol())
 	pid := childPID(t)
 	for _, distribution := range operator.Distributions() {
-		proto := testProtocol()
+		proto := testoperators.Protocol()
 		proto.Distribution, proto.Seed = distribution, 99
 		s := b.open(proto)
 		e, err := s.Evaluate(context.Background(), b.variant(0), 0)
@@ -258,7 +259,7 @@ func TestGPUSessions(t *testing.T) {
 func TestGPUEnergy(t *testing.T) {
 	var costs [2]float64
 	for i, n := range []int64{1 << 26, 1 << 27} {
-		b := openBench(t, n, testProtocol())
+		b := openBench(t, n, testoperators.Protocol())
 		v := b.variant(0)
 		v.Energy = true
 		begin := time.Now()
@@ -284,13 +285,13 @@ func TestGPUEnergy(t *testing.T) {
 
 func TestGPUMemory(t *testing.T) {
 	d := openGPU(t)
-	p := affine(t, d.Info().Limits.MemoryBytes/8, d.Info().Limits)
+	p := testoperators.Problem(t, "affine", d.Info().Limits.MemoryBytes/8, d.Info().Limits)
 	b := &bench{t: t, device: d, problem: p}
 	k, err := p.Reference()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.Open(t.Context(), p, b.compile(k), testProtocol())
+	_, err = d.Open(t.Context(), p, b.compile(k), testoperators.Protocol())
 	if err == nil || !strings.Contains(err.Error(), "GiB free of") {
 		t.Errorf("a problem that is too large: %v", err)
 	}
@@ -301,7 +302,7 @@ func TestGPUHuge(t *testing.T) {
 	if testing.Short() || os.Getenv("AUTOTUNE_TEST_HUGE") == "" {
 		t.Skip("set AUTOTUNE_TEST_HUGE=1 to run it; it takes 52 GB")
 	}
-	b := openBench(t, 1<<32, testProtocol())
+	b := openBench(t, 1<<32, testoperators.Protocol())
 	e := b.evaluate(b.variant(0), 0)
 	if e.Status != trial.OK {
 		t.Fatalf("%+v", e)

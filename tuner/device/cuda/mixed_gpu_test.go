@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/testoperators"
 	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
@@ -21,7 +22,7 @@ func openMixed(t *testing.T, n int64, proto device.Protocol) *bench {
 // bytes, and all inputs. A right variant is found right, launch after launch.
 func TestGPUMixedRight(t *testing.T) {
 	for _, n := range []int64{1, 3, 1001, 1<<20 + 3, 1<<24 + 1} {
-		b := openMixed(t, n, testProtocol())
+		b := openMixed(t, n, testoperators.Protocol())
 		v := b.variant(0)
 		if e := b.evaluate(v, 0); e.Status != trial.OK || len(e.SamplesMS) != 12 || e.Time.Batch != 1 {
 			t.Errorf("n=%d: %+v", n, e)
@@ -43,7 +44,7 @@ func TestGPUMixedRight(t *testing.T) {
 func TestGPUMixedConditions(t *testing.T) {
 	var medians []float64
 	for _, conditions := range []device.Conditions{{}, {Launch: device.Graph}, {L2: device.Warm}} {
-		proto := testProtocol()
+		proto := testoperators.Protocol()
 		proto.Conditions = conditions
 		b := openMixed(t, 1<<24, proto)
 		v := b.variant(0)
@@ -65,7 +66,7 @@ func TestGPUMixedConditions(t *testing.T) {
 
 // Each of these must be noticed, and must not stand in the way of what follows.
 func TestGPUMixedNotices(t *testing.T) {
-	b := openMixed(t, 1<<20+3, testProtocol())
+	b := openMixed(t, 1<<20+3, testoperators.Protocol())
 	for _, tt := range []struct {
 		name    string
 		mode    int64
@@ -93,7 +94,7 @@ func TestGPUMixedNotices(t *testing.T) {
 // A reference that leaves an integer unwritten is found out, though what was there
 // before is an integer too.
 func TestGPUReferenceLeavesIntegers(t *testing.T) {
-	b := openMixed(t, 1000, testProtocol())
+	b := openMixed(t, 1000, testoperators.Protocol())
 	k, err := b.problem.Reference()
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestGPUReferenceLeavesIntegers(t *testing.T) {
 	for what, line := range map[string]string{"u": "u[i] = ", "c": "c[i] = "} {
 		lazy := k
 		lazy.Source = strings.Replace(k.Source, line, "if (i % 100 != 3) "+line, 1)
-		_, err := b.device.Open(t.Context(), b.problem, b.compile(lazy), testProtocol())
+		_, err := b.device.Open(t.Context(), b.problem, b.compile(lazy), testoperators.Protocol())
 		if want := "leaves 10 of 1000 elements of " + what + " unwritten, the first at [3]"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want one that %s", err, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"autotune/internal/testneeds"
+	"autotune/internal/testoperators"
 	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
@@ -18,16 +19,16 @@ import (
 func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
 	t.Helper()
 	b = &bench{t: t, device: openGPU(t)}
-	b.problem = ownProblem(t, n, b.device.Info().Limits, edits...)
+	b.problem = testoperators.Own(t, n, b.device.Info().Limits, edits...)
 	if b.problem.Operator.Answers == nil {
 		k, err := b.problem.Reference()
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.session, err = b.device.Open(t.Context(), b.problem, b.compile(k), testProtocol())
+		b.session, err = b.device.Open(t.Context(), b.problem, b.compile(k), testoperators.Protocol())
 		return b, err
 	}
-	b.session, err = b.device.Open(t.Context(), b.problem, nil, testProtocol())
+	b.session, err = b.device.Open(t.Context(), b.problem, nil, testoperators.Protocol())
 	return b, err
 }
 
@@ -41,9 +42,9 @@ func TestGPUOwn(t *testing.T) {
 		python bool
 	}{
 		{"a reference kernel", nil, [3]string{"1 of 100003 elements of y differs", "1 of 100003 elements of total differs", "1 is NaN"}, false},
-		{"Python", []string{ownReference, ownPython}, [3]string{"1 of 100003 elements of y differs", "1 of 100003 elements of total differs", "1 is NaN"}, true},
-		{"files", fixed, [3]string{"1 of 100003 elements of y differs", "1 of 100003 elements of total differs", "1 is NaN"}, false},
-		{"a comparison", []string{ownReference, ownComparison}, [3]string{
+		{"Python", []string{testoperators.OwnReference, testoperators.OwnPython}, [3]string{"1 of 100003 elements of y differs", "1 of 100003 elements of total differs", "1 is NaN"}, true},
+		{"files", testoperators.Fixed, [3]string{"1 of 100003 elements of y differs", "1 of 100003 elements of total differs", "1 is NaN"}, false},
+		{"a comparison", []string{testoperators.OwnReference, testoperators.OwnComparison}, [3]string{
 			"compare.cu gives 1024 for how far it is from the reference; 0.001 is allowed", "compare.cu gives 1e+06 for", "compare.cu gives 1e+09 for"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestGPUOwn(t *testing.T) {
 
 // A session whose worker died comes back with its answers.
 func TestGPUOwnReopens(t *testing.T) {
-	b, err := openOwn(t, 1001, fixed...)
+	b, err := openOwn(t, 1001, testoperators.Fixed...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestGPUOwnFaults(t *testing.T) {
 	for want, edits := range map[string][]string{
 		"the fill kernel of own is wrong: fill.cu: it wrote outside its tensors: 1 word after k":                           {"#define STRAY 0", "#define STRAY 1"},
 		"the fill kernel of own fails: fill.cu: ":                                                                          {"total[i] = i", "*(long long*)(i + 8) = i"},
-		"the comparison of own cannot be right: compare.cu gives 1e+06 for the reference against itself; 0.001 is allowed": {ownReference, ownComparison, "total[i] != before[i] + k[i]", "total[i] != before[i]"},
+		"the comparison of own cannot be right: compare.cu gives 1e+06 for the reference against itself; 0.001 is allowed": {testoperators.OwnReference, testoperators.OwnComparison, "total[i] != before[i] + k[i]", "total[i] != before[i]"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			_, err := openOwn(t, 1000, edits...)

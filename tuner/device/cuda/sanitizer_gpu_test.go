@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"autotune/internal/testneeds"
+	"autotune/internal/testoperators"
 	"autotune/tuner/trial"
 )
 
@@ -23,7 +24,7 @@ func TestGPUSanitize(t *testing.T) {
 	const n = 1024 // whole blocks: a thread that left before a barrier would be reported
 	benches := map[string]*bench{}
 	for _, name := range []string{"affine", "mixed"} {
-		benches[name] = benchOf(t, d, name, n, testProtocol())
+		benches[name] = benchOf(t, d, name, n, testoperators.Protocol())
 	}
 	for _, test := range []struct {
 		operator string

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"embed"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,9 +11,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"autotune/internal/testoperators"
 	"autotune/tuner/compile"
 	"autotune/tuner/trial"
 )
+
+//go:embed testdata/sanitizer
+var testdata embed.FS
 
 func TestReadReport(t *testing.T) {
 	for _, test := range []struct {
@@ -145,11 +150,11 @@ func evaluateSanitized(t *testing.T, act string) (trial.Outcome, error) {
 		t.Fatal(err)
 	}
 	g := openFake(t)
-	s, err := (&sanitized{g, path}).Open(t.Context(), affine(t, 1024, g.Info().Limits), &compile.Binary{}, testProtocol())
+	s, err := (&sanitized{g, path}).Open(t.Context(), testoperators.Problem(t, "affine", 1024, g.Info().Limits), &compile.Binary{}, testoperators.Protocol())
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := testVariant(t, affine(t, 1024, g.Info().Limits), int64(slices.Index(acts, act)))
+	v := testoperators.Variant(t, testoperators.Problem(t, "affine", 1024, g.Info().Limits), int64(slices.Index(acts, act)))
 	v.Binary = &compile.Binary{}
 	return s.Evaluate(t.Context(), v, 0)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/testoperators"
 	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
@@ -14,7 +15,7 @@ import (
 // launch after launch, under all conditions. A fault in them is noticed.
 func TestGPUSteps(t *testing.T) {
 	for _, conditions := range []device.Conditions{{}, {Launch: device.Graph}, {L2: device.Warm}} {
-		proto := testProtocol()
+		proto := testoperators.Protocol()
 		proto.Conditions = conditions
 		b := benchOf(t, openGPU(t), "steps", 5000, proto)
 		for _, tt := range []struct {

@@ -2,14 +2,6 @@ package gpu
 
 // What tests need that use NVIDIA's compiler and driver, which import this package.
 var (
-	Mismatch    = mismatch
-	CheckParts  = checkParts
-	TestProblem = testProblem
-	TestVariant = testVariant
-	OwnProblem  = ownProblem
-)
-
-const (
-	OwnReference  = ownReference
-	OwnComparison = ownComparison
+	Mismatch   = mismatch
+	CheckParts = checkParts
 )

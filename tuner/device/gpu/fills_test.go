@@ -3,13 +3,14 @@ package gpu
 import (
 	"testing"
 
+	"autotune/internal/testoperators"
 	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
 )
 
 // Each argument that is filled has its own seed, whatever lies between them.
 func TestFills(t *testing.T) {
-	p := testProblem(t, "mixed", 1000, operator.Limits{})
+	p := testoperators.Problem(t, "mixed", 1000, operator.Limits{})
 	filled, err := elements.FillsOf(p.Arguments, "normal", 10)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"autotune/internal/testneeds"
+	"autotune/internal/testoperators"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/answers"
@@ -31,7 +32,7 @@ type bench struct {
 }
 
 func fakeProtocol() device.Protocol {
-	p := testProtocol()
+	p := testoperators.Protocol()
 	p.LaunchTimeout = 50 * time.Millisecond
 	return p
 }
@@ -59,7 +60,7 @@ func fakeBench(t *testing.T, c fakeCompiler, proto device.Protocol, problem func
 
 func openAffine(t *testing.T, proto device.Protocol) *bench {
 	t.Helper()
-	b, err := fakeBench(t, fakeCompiler{}, proto, func(l operator.Limits) *operator.Problem { return affine(t, fakeN, l) })
+	b, err := fakeBench(t, fakeCompiler{}, proto, func(l operator.Limits) *operator.Problem { return testoperators.Problem(t, "affine", fakeN, l) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func openAffine(t *testing.T, proto device.Protocol) *bench {
 // variant is that of a mode, compiled.
 func (b *bench) variant(mode int64) device.Variant {
 	b.t.Helper()
-	v := testVariant(b.t, b.problem, mode)
+	v := testoperators.Variant(b.t, b.problem, mode)
 	v.Binary = &compile.Binary{Code: []byte(fmt.Sprint(mode))}
 	return v
 }
@@ -282,13 +283,13 @@ func TestOwn(t *testing.T) {
 		wrong [3]string // of modes 1 to 3
 	}{
 		{"a reference kernel", nil, byElement},
-		{"files", fixed, byElement},
-		{"a comparison", []string{ownReference, ownComparison}, [3]string{
+		{"files", testoperators.Fixed, byElement},
+		{"a comparison", []string{testoperators.OwnReference, testoperators.OwnComparison}, [3]string{
 			"compare.cu gives 1024 for how far it is from the reference; 0.001 is allowed", "compare.cu gives 1e+06 for", "compare.cu gives 1e+09 for"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
-			b, err := fakeBench(t, fakeCompiler{}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return ownProblem(t, fakeN, l, tt.edits...) })
+			b, err := fakeBench(t, fakeCompiler{}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Own(t, fakeN, l, tt.edits...) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -329,15 +330,15 @@ func TestBlame(t *testing.T) {
 		compiler fakeCompiler
 	}{
 		"the fill kernel of own is wrong: fill.cu: it wrote outside its tensors: 1 word after k": {edits: []string{"#define STRAY 0", "#define STRAY 1"}},
-		"the comparison of own does not compile: compare.cu:3: no":                               {[]string{ownReference, ownComparison}, fakeCompiler{refuse: refuse("compare.cu")}},
+		"the comparison of own does not compile: compare.cu:3: no":                               {[]string{testoperators.OwnReference, testoperators.OwnComparison}, fakeCompiler{refuse: refuse("compare.cu")}},
 		"the fill kernel of own does not compile: fill.cu:3: no":                                 {nil, fakeCompiler{refuse: refuse("fill.cu")}},
-		"the reference of own fails: python3: ":                                                  {edits: []string{ownReference, ownPython, "import numpy as np", "import nowhere"}},
+		"the reference of own fails: python3: ":                                                  {edits: []string{testoperators.OwnReference, testoperators.OwnPython, "import numpy as np", "import nowhere"}},
 	} {
 		want, _, python := strings.Cut(want, " python3")
 		if python && !testneeds.Python.Here(t) {
 			continue
 		}
-		b, err := fakeBench(t, tt.compiler, fakeProtocol(), func(l operator.Limits) *operator.Problem { return ownProblem(t, fakeN, l, tt.edits...) })
+		b, err := fakeBench(t, tt.compiler, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Own(t, fakeN, l, tt.edits...) })
 		var failed *device.ReferenceError
 		if !errors.As(err, &failed) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
@@ -352,7 +353,7 @@ func TestBlame(t *testing.T) {
 // kernels, and the bandwidth of copies.
 func TestReopen(t *testing.T) {
 	var files []string
-	b, err := fakeBench(t, fakeCompiler{files: &files}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return affine(t, fakeN, l) })
+	b, err := fakeBench(t, fakeCompiler{files: &files}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Problem(t, "affine", fakeN, l) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +397,7 @@ func TestLaunch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &bench{t: t, driver: d, device: g, problem: affine(t, fakeN, g.Info().Limits)}
+		b := &bench{t: t, driver: d, device: g, problem: testoperators.Problem(t, "affine", fakeN, g.Info().Limits)}
 		o, err := g.(device.Launcher).Launch(t.Context(), b.problem, fakeProtocol(), b.variant(mode))
 		if o.Status != want || errors.Is(err, device.ErrLost) != (want != trial.OK) {
 			t.Errorf("mode %d: %+v, %v", mode, o, err)
@@ -439,7 +440,7 @@ func TestBindMaps(t *testing.T) {
 
 // A problem that does not fit is told before any memory is taken.
 func TestTooLarge(t *testing.T) {
-	_, err := fakeBench(t, fakeCompiler{}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return affine(t, 1<<26, l) })
+	_, err := fakeBench(t, fakeCompiler{}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Problem(t, "affine", 1<<26, l) })
 	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "the problem needs ") {
 		t.Error(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"autotune/internal/testcache"
 	"autotune/internal/testneeds"
+	"autotune/internal/testoperators"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/gpu"
@@ -32,7 +33,7 @@ func TestKernelsCompile(t *testing.T) {
 	kernels := gpu.Kernels([]operator.Argument{{Type: operator.F64}})
 	problems := map[string]*operator.Problem{}
 	for name, modes := range map[string]int64{"affine": 12, "mixed": 8, "steps": 8} {
-		p := gpu.TestProblem(t, name, 1000, limits)
+		p := testoperators.Problem(t, name, 1000, limits)
 		problems[name] = p
 		reference, err := p.Reference()
 		if err != nil {
@@ -40,13 +41,13 @@ func TestKernelsCompile(t *testing.T) {
 		}
 		kernels = append(kernels, reference)
 		for mode := range modes {
-			kernels = append(kernels, gpu.TestVariant(t, p, mode).Kernel)
+			kernels = append(kernels, testoperators.Variant(t, p, mode).Kernel)
 		}
 	}
-	own := gpu.OwnProblem(t, 1000, limits)
+	own := testoperators.Own(t, 1000, limits)
 	problems[own.Operator.Name] = own
 	for mode := range int64(4) {
-		kernels = append(kernels, gpu.TestVariant(t, own, mode).Kernel)
+		kernels = append(kernels, testoperators.Variant(t, own, mode).Kernel)
 	}
 	for _, k := range kernels {
 		b, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_90"})
@@ -73,12 +74,12 @@ func TestKernelsCompile(t *testing.T) {
 func TestOwnKernels(t *testing.T) {
 	compiler, limits := compiling(t)
 	for want, edits := range map[string][]string{
-		"": {gpu.OwnReference, gpu.OwnComparison},
+		"": {testoperators.OwnReference, testoperators.OwnComparison},
 		"the fill kernel of own cannot be launched: fill.cu: the kernel's parameters take ":   {"float scale, unsigned int seed", "float scale, int more, unsigned int seed"},
-		"the comparison of own does not compile: compare.cu:":                                 {gpu.OwnReference, gpu.OwnComparison, "double apart", "nothing apart"},
-		"the comparison of own cannot be launched: compare.cu: the kernel's parameters take ": {gpu.OwnReference, gpu.OwnComparison, "const long long* before, ", "", "before[i]", "0"},
+		"the comparison of own does not compile: compare.cu:":                                 {testoperators.OwnReference, testoperators.OwnComparison, "double apart", "nothing apart"},
+		"the comparison of own cannot be launched: compare.cu: the kernel's parameters take ": {testoperators.OwnReference, testoperators.OwnComparison, "const long long* before, ", "", "before[i]", "0"},
 	} {
-		p := gpu.OwnProblem(t, 1000, limits, edits...)
+		p := testoperators.Own(t, 1000, limits, edits...)
 		parts, err := verify.Compile(t.Context(), compiler, limits.Target, p)
 		if err == nil {
 			err = gpu.CheckParts(cuda.Driver(), parts, p.Arguments)

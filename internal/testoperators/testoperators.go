@@ -1,6 +1,9 @@
-package gpu
+// Package testoperators holds operators for tests of devices. Their tunable `mode` picks what a kernel does; with 0
+// it is right.
+package testoperators
 
 import (
+	"embed"
 	"encoding/binary"
 	"fmt"
 	"io/fs"
@@ -10,15 +13,66 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/device"
 	"autotune/tuner/operator"
 )
 
-// ownProblem is a problem of the tests' operator with files and kernels of its own,
-// whose files are edited: pairs of old and new text.
-func ownProblem(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.Problem {
+//go:embed testdata
+var testdata embed.FS
+
+// Problem is a problem of the operator of that name.
+func Problem(t *testing.T, name string, n int64, lim operator.Limits) *operator.Problem {
+	t.Helper()
+	root, err := fs.Sub(testdata, "testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := operator.Load(root, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem, err := o.Bind(operator.Request{Shape: []int64{n}}, lim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return problem
+}
+
+// Variant is the kernel that does what the mode says; not compiled yet.
+func Variant(t *testing.T, p *operator.Problem, mode int64) device.Variant {
+	t.Helper()
+	c := p.Defaults(t.Context())[0]
+	s, err := p.Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, ok := s.Index(space.Configuration{Template: c.Template, Values: space.Values{{Name: "mode", Value: expr.Int(mode)}}})
+	if !ok {
+		t.Fatalf("no configuration with mode %d", mode)
+	}
+	c = s.At(index)
+	k, err := p.Kernel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return device.Variant{Configuration: c, Kernel: k}
+}
+
+// Protocol is the usual one with few samples.
+func Protocol() device.Protocol {
+	p := device.DefaultProtocol()
+	p.Samples, p.MinSamples = 12, 3
+	return p
+}
+
+// Own is a problem of the operator with files and kernels of its own, whose files
+// are edited: pairs of old and new text.
+func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.Problem {
 	t.Helper()
 	dir, replace := t.TempDir(), strings.NewReplacer(edits...)
-	root, err := fs.Sub(testdata, "own")
+	root, err := fs.Sub(testdata, "testdata/own")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +104,8 @@ func ownProblem(t *testing.T, n int64, lim operator.Limits, edits ...string) *op
 	return p
 }
 
-// fixed are the edits that make the operator one whose answers are in files.
-var fixed = []string{
+// Fixed are the edits that make it an operator whose answers are in files.
+var Fixed = []string{
 	"type: i32, shape: [n], fill: fill.cu", "type: i32, shape: [n], fill: constant(3)",
 	"type: i64, shape: [n], fill: fill.cu", `type: i64, shape: [n], fill: "range(0, 10)"`,
 	"type: bf16, shape: [n]", "type: bf16, shape: [n], fill: constant(0.5)",
@@ -60,9 +114,9 @@ var fixed = []string{
 
 // More edits: what says what is right, and what compares.
 const (
-	ownReference  = "reference: reference.cu"
-	ownPython     = "reference: {python: ref.py}"
-	ownComparison = "reference: reference.cu\ncompare: {kernel: compare.cu, bound: 1e-3}\ndeterministic: false"
+	OwnReference  = "reference: reference.cu"
+	OwnPython     = "reference: {python: ref.py}"
+	OwnComparison = "reference: reference.cu\ncompare: {kernel: compare.cu, bound: 1e-3}\ndeterministic: false"
 )
 
 func writeNPY(t *testing.T, path, descr string, n int64, bits func(i int64) uint64) {
