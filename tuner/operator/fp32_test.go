@@ -45,23 +45,22 @@ func TestConvolutionsInFp32(t *testing.T) {
 const imagesApart = `__device__ float near_one(int i) { return 1.0f + (i * 2654435761u >> 9) * 0x1p-23f; }
 extern "C" __global__ void conv1d_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
-    if (i < N * C * W) x[i] = near_one(i) * (i < C * W ? 1.0f : 1e-6f);
+    if (i < N * C * H * W) x[i] = near_one(i) * (i < C * H * W ? 1.0f : 1e-6f);
 }
 extern "C" __global__ void other(float* weight, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
-    if (i < C_OUT * C_GROUP * KERNEL) weight[i] = near_one(i);
+    if (i < C_OUT * C_GROUP * KERNEL_H * KERNEL_W) weight[i] = near_one(i);
 }
 `
 
 // Of two images, one a millionth of the other, each is right within its own magnitude.
 func TestImagesFarApart(t *testing.T) {
 	inFull(t)
-	o := withFills(t, "conv1d", imagesApart,
-		"shape: [n, c, $]}", "shape: [n, c, $], fill: {kernel: fill.cu}}",
-		"scale: fan_in ** -0.5 #", "fill: {kernel: fill.cu, entry: other} #",
-		"'f32' else (4e-6", "'f32' else 0*(4e-6")
-	proveSome(t, o, "2x20x70 c_out=70 kernel=3 normal", "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
-	proveSome(t, o, "2x20x70 c_out=70 kernel=3 normal", "tf32", func(p *operator.Problem) []space.Configuration { return scaledOnes(t, p) })
+	for name, problem := range map[string]string{"conv1d": "2x20x70 c_out=70 kernel=3 normal", "conv2d": "2x13x6x70 c_out=70 kernel=3 normal"} {
+		o := filledConvolution(t, name, imagesApart)
+		proveSome(t, o, problem, "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
+		proveSome(t, o, problem, "tf32", func(p *operator.Problem) []space.Configuration { return scaledOnes(t, p) })
+	}
 }
 
 func errorsOf(t *testing.T, d device.Device, c check, most float64) {

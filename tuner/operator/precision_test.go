@@ -30,15 +30,17 @@ extern "C" __global__ void other(float* b, unsigned) {
 }
 `
 
-// farAway fills an input with numbers near 2^70, some of them infinite, and weights with numbers near 2^-90.
+// farAway fills an input with numbers near 2^70, some of them infinite, and weights with numbers near 2^-90. The input's
+// last number is larger than a sample of the others lets guess (guessed_scale.cuh).
 const farAway = `__device__ float far_away(int i, int power) { return ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, power - i % 7); }
 extern "C" __global__ void conv1d_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
-    if (i < N * C * W) x[i] = i % 701 == 700 ? __int_as_float(0x7f800000) : far_away(i, 70);
+    constexpr int last = N * C * H * W - 1;
+    if (i <= last) x[i] = i == last ? 0x1p84f : i % 701 == 700 ? __int_as_float(0x7f800000) : far_away(i, 70);
 }
 extern "C" __global__ void other(float* weight, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
-    if (i < C_OUT * C_GROUP * KERNEL) weight[i] = far_away(i, -90);
+    if (i < C_OUT * C_GROUP * KERNEL_H * KERNEL_W) weight[i] = far_away(i, -90);
 }
 `
 
@@ -143,13 +145,18 @@ func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
 	return all
 }
 
-// Factors that are scaled and multiplied as fp16 may have any magnitude, and infinities among them.
-func TestScaledFactors(t *testing.T) {
-	inFull(t)
-	convolution := withFills(t, "conv1d", farAway,
+// filledConvolution is a convolution of such an input and such weights; it is right within its own magnitude.
+func filledConvolution(t *testing.T, name, fill string) *operator.Operator {
+	return withFills(t, name, strings.ReplaceAll(fill, "conv1d", name),
 		"shape: [n, c, $]}", "shape: [n, c, $], fill: {kernel: fill.cu}}",
 		"scale: fan_in ** -0.5 #", "fill: {kernel: fill.cu, entry: other} #",
 		"'f32' else (4e-6", "'f32' else 0*(4e-6")
+}
+
+// Factors that are scaled and multiplied as fp16 may have any magnitude, and infinities among them.
+func TestScaledFactors(t *testing.T) {
+	inFull(t)
+	convolution := filledConvolution(t, "conv1d", farAway)
 	const ofConvolution, channelsLast = "2x20x90 c_out=70 kernel=3 padding=1 normal", "2x24x90 c_out=70 kernel=3 padding=1 layout=nhwc normal"
 	proveSome(t, convolution, ofConvolution, "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
 	for _, test := range []struct {
