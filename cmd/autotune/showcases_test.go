@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -9,11 +10,15 @@ import (
 // The first sentence about a showcase says what docs/tuning-notes.md found by profiles: pools and
 // depthwise convolutions are limited by memory, and for conv2d memory and the L2 are near their limits.
 func TestShowcasesExplained(t *testing.T) {
-	files, err := filepath.Glob("../../recordings/h100-*.json.gz")
-	if err != nil || len(files) < 5 {
-		t.Fatal(files, err)
+	pools, err := filepath.Glob("../../recordings/h100-*.json.gz")
+	if err != nil || len(pools) < 4 {
+		t.Fatal(pools, err)
 	}
-	for _, file := range files {
+	convolutions, err := filepath.Glob("../../recordings/h200-conv2d-*.json.gz")
+	if err != nil || len(convolutions) < 2 {
+		t.Fatal(convolutions, err)
+	}
+	for _, file := range slices.Concat(pools, convolutions) {
 		s, err := recordedSearch(t.Context(), file)
 		if err != nil {
 			t.Fatal(err)

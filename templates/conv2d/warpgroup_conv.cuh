@@ -24,8 +24,9 @@
 #pragma once
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
+#include "fp16.cuh"
+#include "guessed_scale.cuh"
 #include "named_barrier.cuh"
-#include "tensor_scales.cuh"
 #include "tf32.cuh"
 #include "virtual_plane.cuh"
 #include "wgmma.cuh"
@@ -42,7 +43,8 @@ static_assert(kTilesM * kTileM >= C_OUT_GROUP && POSITIONS == COLUMNS * PIECES, 
 
 // The warps' roles, and their shares of an SM's 65536 registers.
 constexpr int kConsumerThreads = 256;
-constexpr int kProducerThreads = 32 * (PRODUCER_WARPS - STORE_WARPS);
+constexpr int kProducers = PRODUCER_WARPS - STORE_WARPS;  // warps that produce
+constexpr int kProducerThreads = 32 * kProducers;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = THREADS == 384 ? 232 : 216;
 static_assert(kConsumerThreads + 32 * PRODUCER_WARPS == THREADS, "op.yaml and the kernel differ");
@@ -53,11 +55,10 @@ constexpr int kBufferThreads = 128 + 32;
 
 // Role is a warp's part, and the 64 output channels that it works on.
 struct Role {
-    TensorScales scales;
     int warp, half, group;
     int first_out;  // of the group's output channels
-    __device__ __forceinline__ explicit Role(const float* scales)
-        : scales(scales), warp(threadIdx.x / 32), half(warp < 8 ? warp / 4 : warp - 8), group(blockIdx.y / kTilesM),
+    __device__ __forceinline__ Role()
+        : warp(threadIdx.x / 32), half(warp < 8 ? warp / 4 : warp - 8), group(blockIdx.y / kTilesM),
           first_out(blockIdx.y % kTilesM * kTileM + 64 * half) {}
     __device__ __forceinline__ bool consumes() const { return warp < 8; }
     __device__ __forceinline__ bool stores() const { return half < STORE_WARPS; }
@@ -74,19 +75,67 @@ struct Role {
     __device__ __forceinline__ float* buffer(float* store_buffer) const { return store_buffer + half * 64 * STORE_PITCH; }
 };
 
+// ---- The input's power of two, where factors are two parts of fp16, in fp32. Each block guesses it from the
+// same sample (guessed_scale.cuh). Producers find the largest magnitude of what they convert, and each of their
+// warps leaves it in `largest`. A second launch gets these as `found`, and does all again where the guess does
+// not hold. It is the same kernel: compiling another would take as long again. Weights need no guess, since a
+// warp has all of its own in registers.
+constexpr bool kScaled = !MATH_TF32;
+constexpr int kWarps = THREADS / 32;
+
+__device__ __forceinline__ PowerScale guessed_input(const float* x) {
+    return kScaled ? guessed_scale<kWarps>(sampled(x, static_cast<long long>(N) * C * kInPlane)) : PowerScale(0);
+}
+
+__device__ __forceinline__ void leave(float* largest, unsigned most) {
+    if (kScaled && largest != nullptr) {
+        most = largest_of_warp(most);
+        const int producer = (blockIdx.y * gridDim.x + blockIdx.x) * kProducers + Role::producer_thread() / 32;
+        if (threadIdx.x % 32 == 0) largest[producer] = __uint_as_float(most);
+    }
+}
+
+// input_power gives the power of a launch, and whether there is anything to do.
+__device__ __forceinline__ bool input_power(PowerScale& power, const float* x, const float* found) {
+    power = guessed_input(x);
+    if (!kScaled || found == nullptr) {
+        begin_dependents();
+        return true;
+    }
+    wait_for_launches();
+    unsigned most = 0;
+    for (int i = threadIdx.x; i < gridDim.x * gridDim.y * kProducers; i += THREADS) most = max(most, __float_as_uint(found[i]));
+    most = largest_of_block<kWarps>(most);
+    const bool again = !holds(power.power, most);
+    power = PowerScale(most);
+    return again;
+}
+
 // ---- Patches: pixels side by side, in four slabs of 16 bytes a pixel, which is the
 // order in which products take columns: a step of one pixel is a step of 16 bytes.
-//   MATH_TF32 = 1: four slabs of four channels, rounded to nearest, ties away.
-//   MATH_TF32 = 0: two slabs of eight fp16 each for the high parts, two for the
-//   low ones, times a power of two; three products of parts give fp32 accuracy.
+//   TF32   four slabs of four channels, rounded as the math mode says
+//   fp32   two slabs of eight fp16 each for the high parts, two for the low ones, of
+//          channels times a power of two; three products of parts give fp32 accuracy
 
 // Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each
 // other: as they arrive, four channels each; as operands, TF32's four channels
 // each, or fp16's high and low parts of all eight. So a thread converts in place
 // what it copied itself.
-constexpr int kApart = MATH_TF32 ? 1 : 2;
+constexpr int kApart = kScaled ? 2 : 1;
 __device__ __forceinline__ char* vectors_at(char* patch, int pixel, int half) {
-    return patch + (half * (MATH_TF32 ? 2 : 1) * PATCH + pixel) * 16;
+    return patch + (half * (kScaled ? 1 : 2) * PATCH + pixel) * 16;
+}
+
+// copy_ahead starts copying 4 bytes, or zeros, and has the L2 fetch the 256 bytes that they lie in: other warps copy
+// those soon.
+__device__ __forceinline__ void copy_ahead(char* to, const float* from, bool inside) {
+#ifndef AUTOTUNE_EMULATOR
+    asm volatile("cp.async.ca.shared.global.L2::256B [%0], [%1], 4, %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                 "l"(from), "r"(inside ? 4 : 0)
+                 : "memory");
+#else
+    async_copy<4>(to, from, inside);
+#endif
 }
 
 // copy_pixel starts copying a pixel's channels, `from` on, or zeros. Neighbouring
@@ -97,13 +146,28 @@ __device__ __forceinline__ void copy_pixel(char* patch, int pixel, const float* 
 #pragma unroll
     for (int i = 0; i < 16; ++i) {
         char* to = vectors_at(patch, pixel, i / 8) + i % 8 / 4 * kApart * PATCH * 16 + i % 4 * 4;
-        async_copy<4>(to, from, inside && i < C_GROUP);
+        copy_ahead(to, from, inside && i < C_GROUP);
         if (i + 1 < C_GROUP) from += kInPlane;
     }
 }
 
-// convert_patch makes operands of what this thread copied.
-__device__ __forceinline__ void convert_patch(char* patch, int thread, float power) {
+// largest_finite is the largest magnitude of those of eight numbers that are finite. Most often all are, which takes
+// the fewest instructions.
+__device__ __forceinline__ unsigned largest_finite(const float4& a, const float4& b) {
+    const float v[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+    float most = 0.0f;
+    unsigned finite = 0;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) most = fmaxf(most, fabsf(v[i]));
+    if (is_finite(most)) return __float_as_uint(most);  // a NaN is no maximum
+#pragma unroll
+    for (int i = 0; i < 8; ++i) finite = max(finite, as_magnitude(v[i]));
+    return finite;
+}
+
+// convert_patch makes operands of what this thread copied, and gives the largest magnitude, where factors are fp16.
+__device__ __forceinline__ unsigned convert_patch(char* patch, int thread, float power) {
+    unsigned most = 0;
 #pragma unroll 2
     for (int pixel = thread; pixel < PATCH; pixel += kProducerThreads) {
 #pragma unroll
@@ -112,19 +176,21 @@ __device__ __forceinline__ void convert_patch(char* patch, int thread, float pow
             uint4* const second = first + kApart * PATCH;
             const float4 a = *reinterpret_cast<const float4*>(first), b = *reinterpret_cast<const float4*>(second);
             uint4 u, v;
-#if MATH_TF32
-            u = make_uint4(round_to_tf32(a.x), round_to_tf32(a.y), round_to_tf32(a.z), round_to_tf32(a.w));
-            v = make_uint4(round_to_tf32(b.x), round_to_tf32(b.y), round_to_tf32(b.z), round_to_tf32(b.w));
-#else
-            split_fp16x2(a.x * power, a.y * power, u.x, v.x);
-            split_fp16x2(a.z * power, a.w * power, u.y, v.y);
-            split_fp16x2(b.x * power, b.y * power, u.z, v.z);
-            split_fp16x2(b.z * power, b.w * power, u.w, v.w);
-#endif
+            if constexpr (kScaled) {
+                most = max(most, largest_finite(a, b));
+                split_fp16x2(a.x * power, a.y * power, u.x, v.x);
+                split_fp16x2(a.z * power, a.w * power, u.y, v.y);
+                split_fp16x2(b.x * power, b.y * power, u.z, v.z);
+                split_fp16x2(b.z * power, b.w * power, u.w, v.w);
+            } else {
+                u = make_uint4(round_to_tf32(a.x), round_to_tf32(a.y), round_to_tf32(a.z), round_to_tf32(a.w));
+                v = make_uint4(round_to_tf32(b.x), round_to_tf32(b.y), round_to_tf32(b.z), round_to_tf32(b.w));
+            }
             *first = u;
             *second = v;
         }
     }
+    return most;
 }
 
 // ---- Rows of weights, sums and store buffers are channels in an order of their own:
@@ -136,24 +202,38 @@ __device__ __forceinline__ int row_of(int channel) { return channel / 16 * 16 + 
 // Weights of 16 rows, one tap and 16 channels, as products take them: TF32's first
 // and last 8 channels, or fp16's high and low parts of all 16.
 struct WeightFragment {
-    unsigned first[4], second[4];
+    unsigned parts[2][4];
 };
 
-__device__ __forceinline__ WeightFragment load_weights(const float* weights, int first_out, int tap, int lane, float power) {
-    WeightFragment w;
+// load_weights makes a warp's weights of all taps, and gives the scale of these. Each warp has its own, since no sum
+// has weights of two.
+__device__ __forceinline__ PowerScale load_weights(WeightFragment (&made)[kTaps], const float* weights, int first_out, int lane) {
+    float w[kTaps][4][2];
+    unsigned most = 0;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {  // rows g, g+8, g, g+8; the lower and the upper slab
-        const int out = first_out + lane / 4 * 2 + i % 2;
-#if MATH_TF32
-        w.first[i] = round_to_tf32(weight_at(weights, out, lane % 4 + i / 2 * 4, tap));
-        w.second[i] = round_to_tf32(weight_at(weights, out, lane % 4 + i / 2 * 4 + 8, tap));
-#else
-        const int channel = lane % 4 * 2 + i / 2 * 8;
-        split_fp16x2(weight_at(weights, out, channel, tap) * power, weight_at(weights, out, channel + 1, tap) * power, w.first[i],
-                     w.second[i]);
-#endif
-    }
-    return w;
+    for (int tap = 0; tap < kTaps; ++tap)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)  // rows g, g+8, g, g+8; the lower and the upper slab
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                const int channel = kScaled ? lane % 4 * 2 + i / 2 * 8 + j : lane % 4 + i / 2 * 4 + j * 8;
+                w[tap][i][j] = weight_at(weights, first_out + lane / 4 * 2 + i % 2, channel, tap);
+                most = max(most, as_magnitude(w[tap][i][j]));
+            }
+    const PowerScale scale(kScaled ? largest_of_warp(most) : 0);
+#pragma unroll
+    for (int tap = 0; tap < kTaps; ++tap)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            auto& parts = made[tap].parts;
+            if constexpr (kScaled) {
+                split_fp16x2(w[tap][i][0] * scale.power, w[tap][i][1] * scale.power, parts[0][i], parts[1][i]);
+            } else {
+                parts[0][i] = round_to_tf32(w[tap][i][0]);
+                parts[1][i] = round_to_tf32(w[tap][i][1]);
+            }
+        }
+    return scale;
 }
 
 // ---- Mainloop: multiply starts all products of a tile, piece by piece; rows are the
@@ -168,14 +248,15 @@ __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weig
         for (int tap = 0; tap < kTaps; ++tap) {
             const int position = tap % KERNEL_W * DILATION_W + piece * COLUMNS;
             const Slabs low = {rows[tap / KERNEL_W] + position * 16, PATCH * 16}, high = low.moved(2 * PATCH * 16);
-#if MATH_TF32
-            wgmma_tf32<COLUMNS>(sums[piece], weights[tap].first, low, tap > 0);
-            wgmma_tf32<COLUMNS>(sums[piece], weights[tap].second, high, true);
-#else
-            wgmma_fp16<COLUMNS>(sums[piece], weights[tap].second, low, tap > 0);
-            wgmma_fp16<COLUMNS>(sums[piece], weights[tap].first, high, true);
-            wgmma_fp16<COLUMNS>(sums[piece], weights[tap].first, low, true);
-#endif
+            const auto& parts = weights[tap].parts;
+            if constexpr (!kScaled) {
+                wgmma_tf32<COLUMNS>(sums[piece], parts[0], low, tap > 0);
+                wgmma_tf32<COLUMNS>(sums[piece], parts[1], high, true);
+            } else {
+                wgmma_fp16<COLUMNS>(sums[piece], parts[1], low, tap > 0);
+                wgmma_fp16<COLUMNS>(sums[piece], parts[0], high, true);
+                wgmma_fp16<COLUMNS>(sums[piece], parts[0], low, true);
+            }
         }
         wgmma_commit();
     }
@@ -195,15 +276,22 @@ __device__ __forceinline__ int run_shift(int plane, int output) {
     return (plane * (PLANE % ALIGNMENT) + output) & (ALIGNMENT - 1);
 }
 
-// plus takes scales off again, and adds the bias, where there is one.
-__device__ __forceinline__ float plus(const TensorScales& scales, float sum, float offset) { return BIAS ? scales.sum(sum) + offset : scales.sum(sum); }
+// Finish takes the factors' powers of two off a sum again, and adds the bias, where there is one.
+struct Finish {
+    float input, weights;  // inverses of the powers
+    float offsets[2];      // of a lane's rows
+    __device__ __forceinline__ float operator()(float sum, int row) const {
+        const float value = kScaled ? unscaled(sum, input, weights) : sum;
+        return BIAS ? value + offsets[row] : value;
+    }
+};
 
 // write_piece writes a lane's sums of a piece to its two rows of the store buffer.
 // The layout says where: always(first) whether eight positions from first on all belong
 // there, at(r, position) the place of a position in row r, negative if it has none.
 template <class Layout>
 __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[COLUMNS / 2], int piece, int row,
-                                            int lane, const float (&offsets)[2], const Layout& layout, const TensorScales& scales) {
+                                            int lane, const Finish& finish, const Layout& layout) {
     constexpr bool pairs = W_OUT % 2 == 0 && kRowJump % 2 == 0;  // both or neither are outputs, and aligned
 #pragma unroll
     for (int j = 0; j < COLUMNS / 8; ++j) {
@@ -216,9 +304,9 @@ __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[C
                 const int place = layout.at(r, first + lane % 4 * 2 + i);
                 if (!layout.always(first) && place < 0) continue;
                 float* to = buffer + (row + 8 * r) * STORE_PITCH + place;
-                const float value = plus(scales, s[2 * r + i], offsets[r]);
+                const float value = finish(s[2 * r + i], r);
                 if (pairs)
-                    *reinterpret_cast<float2*>(to) = make_float2(value, plus(scales, s[2 * r + 1], offsets[r]));
+                    *reinterpret_cast<float2*>(to) = make_float2(value, finish(s[2 * r + 1], r));
                 else
                     *to = value;
             }
@@ -240,15 +328,15 @@ __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[C
 // write_tile writes a tile's sums to the store buffer, each piece as soon as its
 // products are done.
 template <int Piece = 0, class Layout, class Tiles>
-__device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, int lane, const float (&offsets)[2],
+__device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, int lane, const Finish& finish,
                                            const Layout& layout, const Tiles& tiles, const Role& role) {
     wgmma_wait<PIECES - 1 - Piece>(sums[Piece]);
     if (Piece == PIECES - 1) {
         if (PINGPONG && (role.half == 0 || !tiles.last())) named_barrier_arrive(kPingPong + 1 - role.half, kConsumerThreads);
         tiles.consumer_release();
     }
-    write_piece(buffer, sums[Piece], Piece, row, lane, offsets, layout, role.scales);
-    if constexpr (Piece + 1 < PIECES) write_tile<Piece + 1>(buffer, sums, row, lane, offsets, layout, tiles, role);
+    write_piece(buffer, sums[Piece], Piece, row, lane, finish, layout);
+    if constexpr (Piece + 1 < PIECES) write_tile<Piece + 1>(buffer, sums, row, lane, finish, layout, tiles, role);
 }
 
 // store_runs tells the copy engine what to store of Rows rows of the store buffer, run by run,
@@ -298,19 +386,17 @@ struct PendingRuns {
 // consume_tiles multiplies for a consumer warpgroup's 64 channels.
 template <class Tiles>
 __device__ __forceinline__ void consume_tiles(Tiles tiles, const Role& role, float* y, float* store_buffer,
-                                              const float* weight, const float* bias) {
-    const float* const weights = role.weights(weight);
+                                              const float* weight, const float* bias, const PowerScale& input) {
     const int half = role.half, lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     const int row = 16 * warp + lane / 4, out = role.first_out + 16 * warp + lane / 4 * 2;  // of the lane's two rows
-    float offsets[2] = {0.0f, 0.0f};
+    WeightFragment kept[kTaps];
+    const PowerScale weights = load_weights(kept, role.weights(weight), role.first_out + 16 * warp, lane);
+    Finish finish = {input.inverse, weights.inverse, {0.0f, 0.0f}};
     if (BIAS) {
 #pragma unroll
         for (int r = 0; r < 2; ++r)
-            if (out + r < C_OUT_GROUP) offsets[r] = __ldg(bias + role.group * C_OUT_GROUP + out + r);
+            if (out + r < C_OUT_GROUP) finish.offsets[r] = __ldg(bias + role.group * C_OUT_GROUP + out + r);
     }
-    WeightFragment kept[kTaps];
-#pragma unroll
-    for (int tap = 0; tap < kTaps; ++tap) kept[tap] = load_weights(weights, role.first_out + 16 * warp, tap, lane, role.scales.weights.power);
 
     float* const buffer = role.buffer(store_buffer);
     PendingRuns pending(buffer + 16 * warp * STORE_PITCH, C_OUT_GROUP - role.first_out - 16 * warp);
@@ -334,9 +420,9 @@ __device__ __forceinline__ void consume_tiles(Tiles tiles, const Role& role, flo
         const int plane = run.image * C_OUT + role.channel() + 16 * warp;  // an even number of planes from the lane's rows
         const int shifts[2] = {run_shift(plane, run.first), run_shift(plane + 1, run.first)};
         if (tiles.inner())
-            write_tile(buffer, sums, row, lane, offsets, tiles.template layout<true>(shifts), tiles, role);
+            write_tile(buffer, sums, row, lane, finish, tiles.template layout<true>(shifts), tiles, role);
         else
-            write_tile(buffer, sums, row, lane, offsets, tiles.template layout<false>(shifts), tiles, role);
+            write_tile(buffer, sums, row, lane, finish, tiles.template layout<false>(shifts), tiles, role);
         publish_to_async_proxy();
         if (STORE_WARPS > 0)
             named_barrier_arrive(kBufferFull + half, kBufferThreads);

@@ -108,8 +108,9 @@ __device__ __forceinline__ void load_patch(char* patch, const float* planes, con
 
 // produce is the producer warps' loop: with a third stage, they ask for the tile after
 // next before they convert the next.
-__device__ __forceinline__ void produce(const Pipeline& pipeline, const float* inputs, int thread, float power) {
+__device__ __forceinline__ void produce(const Pipeline& pipeline, const float* inputs, int thread, float power, float* largest) {
     constexpr int ahead = STAGES - 2;
+    unsigned most = 0;
     const TileScheduler tiles;
     int asked = 0;
     for (int done = 0, index = tiles.index; index < TILES; ++done, index += gridDim.x) {
@@ -125,9 +126,10 @@ __device__ __forceinline__ void produce(const Pipeline& pipeline, const float* i
             async_copy_commit();
         }
         async_copy_wait<ahead>();
-        convert_patch(pipeline.patch(done % STAGES), thread, power);
+        most = max(most, convert_patch(pipeline.patch(done % STAGES), thread, power));
         pipeline.producer_commit(done % STAGES);
     }
+    leave(largest, most);
 }
 
 // The layout of a tile's positions in the store buffer; first is the place of the tile's first
@@ -179,30 +181,30 @@ struct ConsumerTiles : TileScheduler {
     }
 };
 
-}  // namespace
-
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    conv2d_warpgroup_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ scales,
-                          const float* __restrict__ bias, float* __restrict__ y) {
+__device__ __forceinline__ void convolve(const float* x, const float* weight, float* largest, const float* bias, float* y,
+                                         const PowerScale& input) {
     extern __shared__ __align__(128) uint4 memory[];
     const Pipeline pipeline = {reinterpret_cast<char*>(memory)};
     float* const store_buffer = reinterpret_cast<float*>(pipeline.patch(STAGES));
 
-    wait_for_launches();
-    const Role role(scales);
+    const Role role;
     if (role.consumes()) {
         more_registers<kConsumerRegisters>();
-        consume_tiles(ConsumerTiles(pipeline), role, y, store_buffer, weight, bias);
+        consume_tiles(ConsumerTiles(pipeline), role, y, store_buffer, weight, bias, input);
     } else {
         fewer_registers<kProducerRegisters>();
         if (role.stores())
             store_tiles(TileScheduler(), role, y, store_buffer);
         else
-            produce(pipeline, role.inputs(x), role.producer_thread(), role.scales.input.power);
+            produce(pipeline, role.inputs(x), role.producer_thread(), input.power, largest);
     }
 }
 
-extern "C" __global__ void __launch_bounds__(512)
-    conv2d_warpgroup_gemm_largest(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ scales) {
-    find_largest_of_convolution(x, weight, scales);
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    conv2d_warpgroup_gemm(const float* __restrict__ x, const float* __restrict__ weight, float* largest, const float* found,
+                          const float* __restrict__ bias, float* __restrict__ y) {
+    PowerScale input(0);
+    if (input_power(input, x, found)) convolve(x, weight, largest, bias, y, input);
 }

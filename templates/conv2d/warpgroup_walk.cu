@@ -128,9 +128,10 @@ __device__ __forceinline__ void load_patch(char* patch, const float* inputs, con
 }
 
 // produce is the producer warps' loop. Patches are numbered in a block's order.
-__device__ __forceinline__ void produce(const Ring& ring, const float* inputs, int thread, float power) {
+__device__ __forceinline__ void produce(const Ring& ring, const float* inputs, int thread, float power, float* largest) {
     constexpr int under_way = AHEAD - 1;  // patches asked for beyond the one that is converted
     PatchSchedule next;
+    unsigned most = 0;
     for (int done = 0, asked = 0;; ++done) {
         for (int i = done > 0 ? under_way : 0; i <= under_way; ++i) {
             if (next.more()) {
@@ -140,11 +141,12 @@ __device__ __forceinline__ void produce(const Ring& ring, const float* inputs, i
             }
             async_copy_commit();
         }
-        if (done == asked) return;
+        if (done == asked) break;
         async_copy_wait<under_way>();
-        convert_patch(ring.patch(done), thread, power);
+        most = max(most, convert_patch(ring.patch(done), thread, power));
         ring.producer_commit(done);
     }
+    leave(largest, most);
 }
 
 // The layout of a tile's positions in the store buffer. The first LEAD lie before the
@@ -186,11 +188,8 @@ struct ConsumerTiles : TileScheduler {
     }
 };
 
-}  // namespace
-
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    conv2d_warpgroup_walk(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ scales,
-                          const float* __restrict__ bias, float* __restrict__ y) {
+__device__ __forceinline__ void convolve(const float* x, const float* weight, float* largest, const float* bias, float* y,
+                                         const PowerScale& input) {
     extern __shared__ __align__(128) uint4 memory[];
     char* const patches = reinterpret_cast<char*>(memory);
     float* const store_buffer = reinterpret_cast<float*>(patches + RING * kPatchBytes);
@@ -203,21 +202,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
     __syncthreads();
 
-    wait_for_launches();
-    const Role role(scales);
+    const Role role;
     if (role.consumes()) {
         more_registers<kConsumerRegisters>();
-        consume_tiles(ConsumerTiles(ring), role, y, store_buffer, weight, bias);
+        consume_tiles(ConsumerTiles(ring), role, y, store_buffer, weight, bias, input);
     } else {
         fewer_registers<kProducerRegisters>();
         if (role.stores())
             store_tiles(TileScheduler(), role, y, store_buffer);
         else
-            produce(ring, role.inputs(x), role.producer_thread(), role.scales.input.power);
+            produce(ring, role.inputs(x), role.producer_thread(), input.power, largest);
     }
 }
 
-extern "C" __global__ void __launch_bounds__(512)
-    conv2d_warpgroup_walk_largest(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ scales) {
-    find_largest_of_convolution(x, weight, scales);
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    conv2d_warpgroup_walk(const float* __restrict__ x, const float* __restrict__ weight, float* largest, const float* found,
+                          const float* __restrict__ bias, float* __restrict__ y) {
+    PowerScale input(0);
+    if (input_power(input, x, found)) convolve(x, weight, largest, bias, y, input);
 }

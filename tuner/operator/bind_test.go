@@ -207,8 +207,10 @@ func TestTensors(t *testing.T) {
 		{Name: "bias", Role: Weight, Shape: []int64{0}, Elements: 0, Scale: 0.23570226039551587},
 		{Name: "y", Role: Output, Shape: []int64{2, 4, 9, 10}, Elements: 720, Scale: 0},
 		{Name: "implicit_scales", Role: Workspace, Shape: []int64{514}, Elements: 514}, // fp32
-		{Name: "warpgroup_scales", Role: Workspace, Shape: []int64{0}},                 // 90 places are no multiple of 4
-		{Name: "walk_scales", Role: Workspace, Shape: []int64{0}},
+		{Name: "warpgroup_largest", Role: Workspace, Shape: []int64{0}},                // 90 places are no multiple of 4
+		{Name: "warpgroup_none", Role: Workspace, Shape: []int64{0}},
+		{Name: "walk_largest", Role: Workspace, Shape: []int64{0}},
+		{Name: "walk_none", Role: Workspace, Shape: []int64{0}},
 		{Name: "scales", Role: Workspace, Shape: []int64{514}, Elements: 514},
 		{Name: "packed_x", Role: Workspace, Shape: []int64{3, 4, 696, 4}, Elements: 33408},
 		{Name: "packed_weight", Role: Workspace, Shape: []int64{1, 3, 1024}, Elements: 3072},

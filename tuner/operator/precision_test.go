@@ -156,9 +156,11 @@ func filledConvolution(t *testing.T, name, fill string) *operator.Operator {
 // Factors that are scaled and multiplied as fp16 may have any magnitude, and infinities among them.
 func TestScaledFactors(t *testing.T) {
 	inFull(t)
-	convolution := filledConvolution(t, "conv1d", farAway)
+	convolution, ofImages := filledConvolution(t, "conv1d", farAway), filledConvolution(t, "conv2d", farAway)
 	const ofConvolution, channelsLast = "2x20x90 c_out=70 kernel=3 padding=1 normal", "2x24x90 c_out=70 kernel=3 padding=1 layout=nhwc normal"
+	const fewChannels = "2x13x6x70 c_out=140 kernel=3 padding=1 normal"
 	proveSome(t, convolution, ofConvolution, "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
+	proveSome(t, ofImages, fewChannels, "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
 	for _, test := range []struct {
 		operator *operator.Operator
 		problem  string

@@ -24,7 +24,7 @@ import (
 )
 
 // recorded is the recording whose durations the workers take.
-const recorded = "h100-80gb-hbm3-conv2d-16x16x1024x1024-tf32-c4dcb65f.json.gz"
+const recorded = "h200-conv2d-16x16x1024x1024-tf32-c4dcb65f.json.gz"
 
 // durations are what the trials of a recording took: to compile, and to verify and time.
 func durations() (compiling, evaluating []time.Duration, err error) {
