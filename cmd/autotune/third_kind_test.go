@@ -166,11 +166,11 @@ func TestThirdKind(t *testing.T) {
 	}
 	run("go", "build", "-ldflags", "-s -w", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./cmd/third") // without CUDA
 	operator := filepath.Join(dir, "affine")
-	if err := os.CopyFS(operator, os.DirFS("../../internal/testoperators/testdata/affine")); err != nil {
+	if err := os.CopyFS(operator, os.DirFS("../../tuner/device/testoperators/testdata/affine")); err != nil {
 		t.Fatal(err)
 	}
 	spec := filepath.Join(operator, "op.yaml")
-	text := read("internal/testoperators/testdata/affine/op.yaml", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]", "[0, 1, 4, 6]")
+	text := read("tuner/device/testoperators/testdata/affine/op.yaml", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]", "[0, 1, 4, 6]")
 	if err := os.WriteFile(spec, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

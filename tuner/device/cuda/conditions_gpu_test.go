@@ -5,8 +5,8 @@ package cuda
 import (
 	"testing"
 
-	"autotune/internal/testoperators"
 	"autotune/tuner/device"
+	"autotune/tuner/device/testoperators"
 	"autotune/tuner/trial"
 )
 

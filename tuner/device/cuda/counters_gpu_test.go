@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testoperators"
+	"autotune/tuner/device/testoperators"
 )
 
 // ncu sees the kernel of the process that it starts, where it is there and may read counters.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testoperators"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/testoperators"
 	"autotune/tuner/operator"
 )
 

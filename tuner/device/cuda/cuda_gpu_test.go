@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/testoperators"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/testoperators"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )

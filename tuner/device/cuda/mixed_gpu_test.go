@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testoperators"
 	"autotune/tuner/device"
+	"autotune/tuner/device/testoperators"
 	"autotune/tuner/trial"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"autotune/internal/testneeds"
-	"autotune/internal/testoperators"
 	"autotune/tuner/device"
+	"autotune/tuner/device/testoperators"
 	"autotune/tuner/trial"
 )
 

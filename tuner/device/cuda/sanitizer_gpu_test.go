@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"autotune/internal/testneeds"
-	"autotune/internal/testoperators"
+	"autotune/tuner/device/testoperators"
 	"autotune/tuner/trial"
 )
 

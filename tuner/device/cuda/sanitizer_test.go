@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"autotune/internal/testoperators"
 	"autotune/tuner/compile"
+	"autotune/tuner/device/testoperators"
 	"autotune/tuner/trial"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testoperators"
 	"autotune/tuner/device"
+	"autotune/tuner/device/testoperators"
 	"autotune/tuner/trial"
 )
 

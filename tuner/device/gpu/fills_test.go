@@ -3,8 +3,8 @@ package gpu
 import (
 	"testing"
 
-	"autotune/internal/testoperators"
 	"autotune/tuner/device/elements"
+	"autotune/tuner/device/testoperators"
 	"autotune/tuner/operator"
 )
 

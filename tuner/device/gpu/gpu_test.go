@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"autotune/internal/testneeds"
-	"autotune/internal/testoperators"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/answers"
+	"autotune/tuner/device/testoperators"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )

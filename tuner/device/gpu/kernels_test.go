@@ -8,11 +8,11 @@ import (
 
 	"autotune/internal/testcache"
 	"autotune/internal/testneeds"
-	"autotune/internal/testoperators"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/gpu"
 	"autotune/tuner/device/gpu/driver/cuda"
+	"autotune/tuner/device/testoperators"
 	"autotune/tuner/device/verify"
 	"autotune/tuner/operator"
 )
