@@ -170,7 +170,7 @@ func TestWrittenFilesCompile(t *testing.T) {
 // steps is an operator with several launches and constant memory.
 func steps(t *testing.T) *operator.Operator {
 	t.Helper()
-	o, err := operator.Load(os.DirFS("../../tuner/device/cuda/testdata"), "steps")
+	o, err := operator.Load(os.DirFS("../../tuner/device/testoperators/testdata"), "steps")
 	if err != nil {
 		t.Fatal(err)
 	}

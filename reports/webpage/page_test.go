@@ -146,7 +146,7 @@ func withoutCode(page string) string {
 
 // A page loads nothing, and names its scripts and its style by what they are.
 func TestPageIsWhole(t *testing.T) {
-	s := recorded(t, "h100*conv2d*tf32*")
+	s := recorded(t, "h200*conv2d*tf32*")
 	_, page := written(t, s)
 	policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)[1]
 	for _, own := range []string{chartsText, scriptText, styleText} {
@@ -331,7 +331,7 @@ func timedOthers(s Search) (n int) {
 // said in the console.
 func TestInABrowser(t *testing.T) {
 	b := browse(t)
-	search := recorded(t, "h100*conv2d*tf32*")
+	search := recorded(t, "h100*depthwise_conv2d*")
 	path, _ := written(t, search)
 	b.open(path)
 	b.drawn()
