@@ -71,12 +71,16 @@ def show(name, differences):
     print(f"{name:56}", *(f"{way} {difference:.2g}" for way, difference in differences.items()), flush=True)
 
 
-def show_convolution(operator, shape, c_out, kernel, stride, padding, groups):
+def weight_and_parameters(operator, shape, c_out, kernel, stride, padding, groups):
+    """A convolution's shape of the weight, and its parameters, each a list of its components."""
     axes = len(kernel)
     channels = (shape[1], c_out // groups) if "transpose" in operator else (c_out, shape[1] // groups)
-    parameters = {"c_out": [c_out], "stride": [stride] * axes, "padding": [padding] * axes, "dilation": [1] * axes, "groups": [groups]}
+    return (*channels, *kernel), {"c_out": [c_out], "stride": [stride] * axes, "padding": [padding] * axes, "dilation": [1] * axes, "groups": [groups]}
+
+
+def show_convolution(operator, shape, c_out, kernel, stride, padding, groups):
     sizes = ["x".join(map(str, numbers)) for numbers in (shape, kernel)]
-    differences = of_convolution(operator, shape, (*channels, *kernel), parameters)
+    differences = of_convolution(operator, shape, *weight_and_parameters(operator, shape, c_out, kernel, stride, padding, groups))
     show(f"{operator} {sizes[0]} c_out={c_out} kernel={sizes[1]} stride={stride} groups={groups}", differences)
 
 
@@ -108,8 +112,12 @@ def drawn(draw):
             yield draw.choice([other_convolution, other_transposed, grouped, small])(draw)
 
 
+def channels_and_window(draw):
+    return draw.choice([16, 32, 64, 128]), *draw.choice([(3, 1), (3, 2), (1, 1), (5, 1)])
+
+
 def other_convolution(draw):
-    c, (kernel, stride) = draw.choice([16, 32, 64, 128]), draw.choice([(3, 1), (3, 2), (1, 1), (5, 1)])
+    c, kernel, stride = channels_and_window(draw)
     if draw.random() < 0.5:
         return "conv1d", (draw.choice([4, 16]), c, draw.choice([500, 4000])), 2 * c, kernel, stride, kernel // 2, 1
     return "conv3d", (draw.choice([1, 2, 4]), c, 8, 28, 28), 64, min(kernel, 3), stride, min(kernel, 3) // 2, 1
@@ -127,16 +135,13 @@ def grouped(draw):
 
 
 def small(draw):
-    c, (kernel, stride) = draw.choice([16, 32, 64, 128]), draw.choice([(3, 1), (3, 2), (1, 1), (5, 1)])
+    c, kernel, stride = channels_and_window(draw)
     return "conv2d", (draw.choice([1, 2, 4]), c, draw.choice([14, 28]), draw.choice([28, 56])), 2 * c, kernel, stride, kernel // 2, 1
 
 
 def show_mode(operator, shape, c_out, kernel, stride, padding, groups):
-    axes = len(shape) - 2
-    channels = (shape[1], c_out // groups) if "transpose" in operator else (c_out, shape[1] // groups)
-    of_each = {"stride": stride, "padding": padding, "dilation": 1}
-    parameters = {"c_out": [c_out], "groups": [groups], **{name: [value] * axes for name, value in of_each.items()}}
-    mode = mode_of_convolution(operator, shape, (*channels, *[kernel] * axes), parameters)
+    window = (kernel,) * (len(shape) - 2)
+    mode = mode_of_convolution(operator, shape, *weight_and_parameters(operator, shape, c_out, window, stride, padding, groups))
     words = f"c_out={c_out} kernel={kernel} stride={stride} padding={padding} groups={groups}"
     print(operator, "x".join(map(str, shape)), words, mode, flush=True)
 

@@ -144,9 +144,6 @@ func (s *search) run(ctx context.Context) error {
 		}
 	}
 	if s.err == nil && s.out.Stop != Interrupted && s.out.Stop != CacheFailed && !s.late {
-		s.awaitMode(ctx)
-	}
-	if s.err == nil && s.out.Stop != Interrupted && s.out.Stop != CacheFailed && !s.late {
 		s.err = s.settleWinner(ctx)
 	}
 	s.stages.close()
@@ -375,11 +372,12 @@ func (s *search) collect() {
 	}
 }
 
-// settleWinner has the judge run the finals and the gates; the field then names the winner.
+// settleWinner has the judge run the finals and the gates, once the math mode is known; the field then names the winner.
 func (s *search) settleWinner(ctx context.Context) (err error) {
+	s.awaitMode(ctx)
 	leader := s.field.Best()
-	if !s.can.Compiles || leader == nil || s.stages.session == nil {
-		return nil
+	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || leader == nil || s.stages.session == nil {
+		return s.err
 	}
 	s.show(Finals)
 	began := s.started.Add(s.waited)

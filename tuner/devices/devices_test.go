@@ -214,16 +214,24 @@ func TestAutoMath(t *testing.T) {
 				t.Fatal(err)
 			}
 			limits := emulator.Limits()
-			limits.MemoryBytes = 1 << 30
-			d := described{about: device.Info{Name: "a GPU", Kind: test.kind, Limits: limits}}
-			for _, unsettled := range []bool{false, true} {
+			p, err := a.bind(limits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, way := range []struct {
+				unsettled bool
+				memory    int64 // a problem that leaves PyTorch little of it waits for the answer
+				later     bool
+			}{{false, 1 << 30, false}, {true, 2 * p.MemoryBytes(), false}, {true, 1 << 30, true}} {
 				_ = os.Remove(log)
-				opened, err := NewOpener(Spec{}, Options{}).bind(t.Context(), a, d, unsettled)
+				limits.MemoryBytes = way.memory
+				d := described{about: device.Info{Name: "a GPU", Kind: test.kind, Limits: limits}}
+				opened, err := NewOpener(Spec{}, Options{}).bind(t.Context(), a, d, way.unsettled)
 				if err != nil {
 					t.Fatal(err)
 				}
 				mode, by := opened.Problem.Math, opened.Problem.MathBy
-				if later := opened.Mode != nil; later != (unsettled && test.asked) {
+				if later := opened.Mode != nil; later != (way.later && test.asked) {
 					t.Errorf("the answer comes later: %v", later)
 				} else if later {
 					c := <-opened.Mode
@@ -237,36 +245,5 @@ func TestAutoMath(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A problem that leaves PyTorch little of the GPU's memory waits for the answer.
-func TestLittleMemoryForPyTorch(t *testing.T) {
-	testneeds.NumPy.Need(t)
-	fake, err := filepath.Abs("../torchmath/testdata/fake")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PYTHONPATH", fake)
-	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
-	t.Setenv("FAKE_LOG", filepath.Join(t.TempDir(), "log"))
-	t.Setenv("FAKE_ROUNDS", "tf32_even")
-	op, err := operator.Find("conv2d")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := ask(op, operator.Request{Shape: []int64{1, 4, 9, 8}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	limits := emulator.Limits()
-	p, err := a.bind(limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	limits.MemoryBytes = 2 * p.MemoryBytes()
-	opened, err := NewOpener(Spec{}, Options{}).bind(t.Context(), a, described{about: device.Info{Name: "a GPU", Kind: device.CUDA, Limits: limits}}, true)
-	if err != nil || opened.Mode != nil || opened.Problem.Math != "tf32_even" {
-		t.Errorf("%+v, %v", opened, err)
 	}
 }

@@ -180,60 +180,49 @@ func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled b
 	if err != nil || !operator.AutoMath(a.request.Math) || !torchmath.Asks(p) || !a.operator.Named || !info.Kind.Properties().Measures {
 		return &Opened{Device: d, Problem: p}, err
 	}
-	importing, answered := make(chan struct{}), make(chan answer, 1)
+	importing, modes := make(chan struct{}), make(chan tuner.ModeChoice, 1)
 	asker := torchmath.Asker{CacheDir: o.options.CacheDir, Unknown: func() { close(importing) }}
 	go func() {
-		mode, err := asker.Ask(ctx, p, torchmath.GPU{Ordinal: ordinal(o.spec.Argument), Name: info.Name})
-		answered <- answer{mode, err}
+		said, err := asker.Ask(ctx, p, torchmath.GPU{Ordinal: ordinal(o.spec.Argument), Name: info.Name})
+		modes <- choiceOf(said, err, p.Math)
 	}()
 	if unsettled && besidePyTorch*p.MemoryBytes() < info.Limits.MemoryBytes {
 		select {
-		case said := <-answered:
-			return a.settled(ctx, d, said)
+		case c := <-modes:
+			return a.settled(ctx, d, p, c)
 		case <-importing:
-			modes := make(chan tuner.ModeChoice, 1)
-			go func() { modes <- (<-answered).choice(p) }()
 			return &Opened{Device: d, Problem: p, Mode: modes}, nil
 		}
 	}
-	return a.settled(ctx, d, <-answered)
+	return a.settled(ctx, d, p, <-modes)
 }
 
 // besidePyTorch is how many times a problem's memory a GPU must have for a search while PyTorch computes it, too.
 const besidePyTorch = 3
 
-// answer is what PyTorch said.
-type answer struct {
-	torchmath.Mode
-	err error
-}
-
-// byRule says why the operator's rule chose the mode.
-func (a answer) byRule() string { return "by the operator's rule: " + a.err.Error() }
-
-// settled binds the problem in the mode of PyTorch's answer.
-func (a asked) settled(ctx context.Context, d device.Device, said answer) (*Opened, error) {
-	switch {
-	case ctx.Err() != nil:
+// settled is a problem that was bound in the mode of the operator's rule, in the mode of PyTorch's answer.
+func (a asked) settled(ctx context.Context, d device.Device, p *operator.Problem, c tuner.ModeChoice) (*Opened, error) {
+	if ctx.Err() != nil {
 		return nil, ctx.Err()
-	case said.err != nil:
-		a.request.MathBy = said.byRule()
-	default:
-		a.request.Math, a.request.MathBy = said.Name, said.By
 	}
-	p, err := a.bind(d.Info().Limits)
+	var err error
+	var other *OtherMode
+	if p.MathBy = c.By; errors.As(c.Err, &other) {
+		a.request.Math, a.request.MathBy = other.Name, other.By
+		p, err = a.bind(d.Info().Limits)
+	}
 	return &Opened{Device: d, Problem: p}, err
 }
 
-// choice is what the answer says about a problem that was bound before.
-func (a answer) choice(p *operator.Problem) tuner.ModeChoice {
+// choiceOf is what PyTorch's answer says about a problem that has the mode of the operator's rule.
+func choiceOf(said torchmath.Mode, err error, rule string) tuner.ModeChoice {
 	switch {
-	case a.err != nil:
-		return tuner.ModeChoice{By: a.byRule()}
-	case a.Name != p.Math:
-		return tuner.ModeChoice{Err: &OtherMode{a.Mode}}
+	case err != nil:
+		return tuner.ModeChoice{By: "by the operator's rule: " + err.Error()}
+	case said.Name != rule:
+		return tuner.ModeChoice{Err: &OtherMode{said}}
 	}
-	return tuner.ModeChoice{By: a.By}
+	return tuner.ModeChoice{By: said.By}
 }
 
 // OtherMode ends a search that began in another mode than PyTorch computes the problem in.

@@ -302,11 +302,9 @@ func sameSetting(a, b operator.Request) bool {
 // fromListed are formulas, one for each value that lists free dimensions after their first: positive from there on. A
 // kernel's time may leap there, as where factors do not stay in the L2 any more.
 func (p Plan) fromListed() (all []string) {
-	for at, name := range p.Operator.Shape {
-		for _, span := range p.Shapes[at][1:] {
-			if slices.Contains(p.Request.Free, name) {
-				all = append(all, fmt.Sprintf("%s // %d", name, span.Low))
-			}
+	for _, name := range p.Request.Free {
+		for _, span := range p.Shapes[slices.Index(p.Operator.Shape, name)][1:] {
+			all = append(all, fmt.Sprintf("%s // %d", name, span.Low))
 		}
 	}
 	return all

@@ -40,6 +40,11 @@ func bind(t *testing.T, name, shape string, set map[string]string) *operator.Pro
 	if err != nil {
 		t.Fatal(err)
 	}
+	return bindTo(t, o, shape, set)
+}
+
+func bindTo(t *testing.T, o *operator.Operator, shape string, set map[string]string) *operator.Problem {
+	t.Helper()
 	dims, err := operator.ParseShape(shape)
 	if err != nil {
 		t.Fatal(err)
@@ -189,32 +194,21 @@ func TestRulesAreNearPyTorch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := emulator.Limits()
-	limits.Arch, limits.Target = 90, "sm_90a"
 	right, all := 0, 0
-	operators := map[string]*operator.Operator{}
+	operators := map[string]*operator.Operator{} // finding one takes longer than binding all to it
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
 		words := strings.Fields(line)
-		o := operators[words[0]]
-		if o == nil {
-			if o, err = operator.Find(words[0]); err != nil {
+		if operators[words[0]] == nil {
+			if operators[words[0]], err = operator.Find(words[0]); err != nil {
 				t.Fatal(err)
 			}
-			operators[words[0]] = o
 		}
-		shape, err := operator.ParseShape(words[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := operator.Request{Shape: shape, Parameters: map[string]string{}}
+		set := map[string]string{}
 		for _, pair := range words[2 : len(words)-1] {
 			name, value, _ := strings.Cut(pair, "=")
-			r.Parameters[name] = value
+			set[name] = value
 		}
-		p, err := o.Bind(r, limits)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		p := bindTo(t, operators[words[0]], words[1], set)
 		if all++; p.Math == words[len(words)-1] {
 			right++
 		}
