@@ -121,6 +121,45 @@ func (n BaselineName) title() string {
 	return strings.ReplaceAll(string(n), "_", " ")
 }
 
+// short names the baseline at the head of a narrow column.
+func (n BaselineName) short() string {
+	if i := n.place(); i < len(usual) {
+		return usual[i].short
+	}
+	return n.title()
+}
+
+// pyTorch stands for the faster of PyTorch's ways, in summaries.
+const pyTorch BaselineName = "PyTorch"
+
+// ownLayout tells whether the name is PyTorch's, called with tensors that lie as the winner's do.
+func (n BaselineName) ownLayout() bool {
+	return n == TorchEager || n == TorchCompile || n == TorchEagerFP32 || n == TorchCuDNNBenchmark
+}
+
+// pyTorch is the faster of the ways to call PyTorch.
+func (b BestConfig) pyTorch() (c Comparison, ok bool) {
+	for name, base := range b.Baselines {
+		if name.ownLayout() && (!ok || base.Speedup < c.Speedup) {
+			c, ok = base, true
+		}
+	}
+	return c, ok
+}
+
+// FasterPyTorch says which way to call PyTorch is faster than the winner, and by how much, where both took turns and the
+// interval shows it. Of several it is the fastest.
+func (b BestConfig) FasterPyTorch() (text string, ok bool) {
+	least := 0.0
+	for _, name := range b.baselineNames() {
+		c := b.Baselines[name]
+		if name.ownLayout() && c.inTurns() && c.SpeedupCI95[1] < 1 && (!ok || c.Speedup < least) {
+			text, least, ok = fmt.Sprintf("%s is %s as fast as the winner", name.title(), formatSpeedup(1/c.Speedup)), c.Speedup, true
+		}
+	}
+	return text, ok
+}
+
 // baselineNames are the document's baselines in the order reports show them:
 // the usual ones, then others by name.
 func (b BestConfig) baselineNames() []BaselineName {
@@ -138,6 +177,9 @@ type Comparison struct {
 	// Outputs are its, compared with the winner's on the same inputs; nil: they were not.
 	Outputs *final.Outputs `json:"outputs,omitempty"`
 }
+
+// inTurns tells whether it took turns with the winner.
+func (c Comparison) inTurns() bool { return c.SpeedupCI95[1] > 0 }
 
 // Roofline is the least time that the machine allows, and how near the winner is.
 // Unknown quantities are zero, as all are on the emulator.

@@ -70,8 +70,11 @@ func BenchTable(w io.Writer, b BestConfig) error {
 	return t.write(w)
 }
 
-// problem writes the problem, the device and the conditions.
+// problem writes the problem, the device and the conditions; before them that PyTorch is faster, where it is.
 func (t *table) problem(b BestConfig) {
+	if faster, ok := b.FasterPyTorch(); ok {
+		t.line("%s", faster)
+	}
 	t.words("problem", append([]string{b.title()}, b.parameterWords()...))
 	t.text("device", b.deviceText())
 	if b.Problem.MathBy != "" {

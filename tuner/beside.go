@@ -5,15 +5,29 @@ import (
 	"errors"
 	"fmt"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/tuner/final"
 )
 
 var errNoTimes = errors.New("this device takes no times of a GPU")
 
+// besideRivals is how many times a problem's memory a GPU must have for a search while a rival prepares the problem, too.
+const besideRivals = 3
+
+// prepare has the rivals begin what takes long, while the search goes on.
+func (s *search) prepare(ctx context.Context) {
+	if s.Rivals != nil && s.can.Measures && besideRivals*s.problem.MemoryBytes() < s.device.Info().Limits.MemoryBytes {
+		s.Rivals.Prepare(ctx, s.problem, s.Protocol)
+	}
+}
+
 // compare times the rivals beside the winner. One that is not there, or fails, costs a warning.
 func (s *search) compare(ctx context.Context) {
 	if s.Rivals == nil || s.err != nil || ctx.Err() != nil || s.field.Best() == nil {
+		return
+	}
+	if s.Unasked && (!s.can.Measures || s.compared()) {
 		return
 	}
 	s.show(Beside)
@@ -21,15 +35,38 @@ func (s *search) compare(ctx context.Context) {
 	for _, text := range notes {
 		s.warn(text)
 	}
-	if err != nil && ctx.Err() == nil {
+	var absent *final.AbsentError
+	if err != nil && ctx.Err() == nil && !(s.Unasked && errors.As(err, &absent)) {
+		s.uncompared = err
 		s.warn(fmt.Sprintf("others were not timed beside the winner: %v", err))
 	}
-	times := map[string]float64{} // which recordings keep
+	s.addBaselines(all)
+}
+
+// addBaselines takes note of rivals' times, which recordings keep, too.
+func (s *search) addBaselines(all []Baseline) {
+	times := map[string]float64{}
 	for _, b := range all {
 		times[b.Name] = b.TimeMS
 	}
 	s.out.Baselines = append(s.out.Baselines, all...)
 	s.out.Ceilings = withBaselines(s.out.Ceilings, times)
+}
+
+// compared tells whether an earlier search has timed rivals beside this winner, and takes what it found. A search that
+// evaluates anything compares anew.
+func (s *search) compared() bool {
+	if s.began {
+		return false
+	}
+	var record Record
+	found, err := s.course.ledger.Winner(&record)
+	if err != nil || !found || record.Winner == nil || record.Winner.KernelDigest != s.field.Best().KernelDigest {
+		return false
+	}
+	before := lists.Where(record.Baselines, func(b Baseline) bool { return b.Speedup > 0 })
+	s.addBaselines(before)
+	return len(before) > 0
 }
 
 // TimeBeside times rivals in turns with a configuration of the subject's problem, and compares outputs. notes say

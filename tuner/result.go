@@ -41,7 +41,7 @@ func (s *search) soFar() *Result {
 
 // outline is a result with what a search knows at any time.
 func (s *search) outline() *Result {
-	r := &Result{Record: s.out, Problem: s.problem}
+	r := &Result{Record: s.out, Problem: s.problem, Uncompared: s.uncompared}
 	r.Total, r.Resumed, r.At = len(s.field.Trials), s.course.resumed, time.Now().UTC()
 	return r
 }

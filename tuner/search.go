@@ -44,6 +44,8 @@ type search struct {
 	hoped  bool          // waited long enough for variants with clearly lower estimates
 	err    error         // ended the search
 	lost   error         // ended it, too: the store cannot keep trials
+
+	uncompared error // why rivals were not timed beside the winner
 }
 
 // Search finds the fastest correct configuration of a problem on a device.
@@ -95,6 +97,7 @@ func (s *search) run(ctx context.Context) error {
 		return s.err
 	}
 	s.began = true
+	s.prepare(ctx)
 	s.stages.start(ctx)
 	deadline, look := timers(s.Options, start, !s.can.Compiles)
 	prospects := make(chan strategy.Prospect, 1)

@@ -68,6 +68,9 @@ type Options struct {
 	Baselines map[string]float64
 	// Rivals is, if not nil, timed beside the winner at the search's end, in turns.
 	Rivals final.Rivals
+	// Unasked: nobody asked for the rivals. Where there are none nothing is said, and a search that finds an earlier one's
+	// winner again takes over what was timed beside it.
+	Unasked bool
 	// Mode gives, if it is not nil, who chose the problem's math mode, once that is known. The finals wait for it.
 	Mode <-chan ModeChoice
 	// Observe is called after every trial, and once a second while none ends. The search waits for
@@ -197,6 +200,8 @@ type Result struct {
 	Record
 	Problem *operator.Problem
 	Trials  []trial.Trial // in the order in which the search learned of them: the cache's at its start, others' as they come
+	// Uncompared is why rivals were not timed beside the winner, although they are here; nil: they were, or there are none.
+	Uncompared error
 }
 
 // Baseline is a time that the winner is compared with.

@@ -10,8 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/lists"
+	"autotune/tuner"
 	"autotune/tuner/devices"
-	"autotune/tuner/final"
 	"autotune/tuner/torchtimes"
 	"autotune/tuner/trial"
 )
@@ -33,11 +33,18 @@ var baselineWays = []baselineWay{
 	{"channels-last", []string{torchtimes.ChannelsLast}},
 	{"default", nil},
 	{"reference", nil},
+	{noBaseline, nil},
 }
+
+// noBaseline leaves out PyTorch, which takes part in a search otherwise.
+const noBaseline = "none"
+
+// usualWays are the ways in which PyTorch is called unless told otherwise.
+var usualWays = []string{torchtimes.Eager, torchtimes.EagerFP32, torchtimes.Compile}
 
 func baselineFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "baseline", Usage: "time PyTorch beside the winner, in turns: `WHAT` is torch, torch-compile, cudnn-benchmark or channels-last, or several with commas; " +
-		"or a time measured elsewhere, as torch_eager=7.1"}
+		"none: PyTorch is left out; or a time measured elsewhere, as torch_eager=7.1"}
 }
 
 // baselinesOf are the times that --baseline gives, and the ways in which PyTorch is to be timed.
@@ -80,18 +87,53 @@ func checkBaselines(times map[string]float64) error {
 	return nil
 }
 
-// rivalsOf is PyTorch, to be timed in these ways; nil where there are none. PyTorch is imported meanwhile.
-func rivalsOf(c *cli.Context, ways []string) (final.Rivals, error) {
+// rivalsOf is PyTorch, to be timed in these ways; nil where there are none.
+func rivalsOf(c *cli.Context, ways []string) (*torchtimes.Torch, error) {
 	if len(ways) == 0 {
 		return nil, nil
 	}
-	spec, err := devices.Parse(c.String("device"))
+	gpu, one, err := oneGPU(c)
 	if err != nil {
 		return nil, err
 	}
-	gpu, one := spec.OneGPU()
-	if !one || c.IsSet("nats") {
+	if !one {
 		return nil, errors.New("--baseline times PyTorch on one GPU of this machine, as --device cuda:0 names one; or give times, as torch_eager=7.1")
 	}
-	return torchtimes.Ahead(c.Context, gpu, ways...), nil
+	return torchtimes.New(gpu, 0, ways...), nil
+}
+
+// oneGPU is the number of the GPU of this machine that a search has for itself, as far as --device tells.
+func oneGPU(c *cli.Context) (ordinal int, ok bool, err error) {
+	spec, err := devices.Parse(c.String("device"))
+	if err != nil {
+		return 0, false, err
+	}
+	ordinal, ok = spec.OneGPU()
+	return ordinal, ok && !c.IsSet("nats"), nil
+}
+
+// rivalsInto has PyTorch timed beside the winners of searches: as --baseline says, and else in the usual ways where it is.
+// What it gives ends PyTorch.
+func rivalsInto(c *cli.Context, o *tuner.Options) (end func(), err error) {
+	end = func() {}
+	_, ways, err := baselinesOf(c)
+	if err != nil {
+		return end, err
+	}
+	torch, err := rivalsOf(c, ways)
+	if err != nil {
+		return end, err
+	}
+	if len(c.StringSlice("baseline")) == 0 {
+		gpu, one, err := oneGPU(c)
+		if err != nil || !one {
+			return end, err
+		}
+		torch, o.Unasked = torchtimes.New(gpu, torchtimes.CompileWait, usualWays...), true
+	}
+	if torch == nil {
+		return end, nil
+	}
+	o.Rivals = torch
+	return func() { _ = torch.Close() }, nil
 }

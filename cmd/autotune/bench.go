@@ -70,7 +70,12 @@ func benched(c *cli.Context, a rerun, best reports.BestConfig, ways []string) (r
 	var rivals final.Rivals // stays empty on a device without a GPU
 	var noRivals error
 	if info.Kind.Properties().Measures {
-		rivals, noRivals = rivalsOf(c, ways)
+		torch, err := rivalsOf(c, ways)
+		if noRivals = err; torch != nil {
+			rivals = torch
+			torch.Prepare(c.Context, a.Problem, a.Protocol)
+			defer torch.Close()
+		}
 	}
 	said := await(c, "timing the winner beside the default")
 	defer said.done()

@@ -164,6 +164,9 @@ func exitCode(err error) int {
 	case errors.As(err, &interrupted):
 		return exitInterrupted
 	case errors.As(err, &notAll):
+		if notAll.Some {
+			return exitNoVariant
+		}
 		return exitCode(notAll.Last)
 	case errors.As(err, &none), errors.Is(err, cudasource.ErrSearchAgain): // an edited operator has no winner any more
 		return exitNoVariant

@@ -35,6 +35,7 @@ type outputs struct {
 	all                []reports.BestConfig
 	plots              []func() error // drawn when all else is written
 	pages              []func(context.Context) webpage.Search
+	unsolved           unsolved
 }
 
 func newOutputs(c *cli.Context, problems int) *outputs {
@@ -142,6 +143,10 @@ func (o *outputs) finish(ctx context.Context) error {
 	if len(o.all) > 1 {
 		fmt.Fprintln(o.out)
 		err = reports.SummaryTable(o.out, o.all, max(tableColumns, columnsOf(os.Stdout)))
+	}
+	if o.many && len(o.unsolved.rows) > 0 {
+		fmt.Fprintln(o.out)
+		err = errors.Join(err, o.unsolved.write(o.out))
 	}
 	if o.json != "" && len(o.all) > 0 {
 		err = errors.Join(err, o.wrote(o.json, output.To(o.json, o.writeJSON)))

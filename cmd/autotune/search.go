@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,12 +18,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/input"
+	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/batch"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
+	"autotune/tuner/family"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
@@ -124,13 +127,11 @@ func searchAction(c *cli.Context) (err error) {
 	if o.Run, err = runOf(c); err != nil {
 		return err
 	}
-	_, ways, err := baselinesOf(c)
+	endRivals, err := rivalsInto(c, &o.Search)
 	if err != nil {
 		return err
 	}
-	if o.Search.Rivals, err = rivalsOf(c, ways); err != nil {
-		return err
-	}
+	defer endRivals()
 	if !c.Bool("no-cache") {
 		var kept *store.Store
 		o.Store = sync.OnceValues(func() (s *store.Store, err error) {
@@ -153,6 +154,7 @@ func searchAction(c *cli.Context) (err error) {
 	o.With, o.Stands = show.search, show.all.print
 	o.Notice = func(text string) { tell([]string{text}) }
 	o.Found = func(r batch.Request, t *tuner.Result, best reports.BestConfig) error {
+		out.unsolved.uncompared(r, t)
 		err := out.deliver(r, t, best)
 		if page != nil {
 			page.found(out.pages[len(out.pages)-1](c.Context))
@@ -166,8 +168,9 @@ func searchAction(c *cli.Context) (err error) {
 		}
 		return badInput(out.show(best, reports.Details{}))
 	}
-	o.Failed = func(_ batch.Request, err error) { fmt.Fprintln(os.Stderr, "autotune: "+explain(err)) }
-	return errors.Join(batch.Search(c.Context, opener, problems, o), out.finish(c.Context))
+	o.Failed = out.unsolved.failed
+	err = batch.Search(c.Context, opener, problems, o)
+	return errors.Join(err, out.unsolved.fault(err), out.finish(c.Context))
 }
 
 // runOf is the run that --run names; nil without the flag.
@@ -275,7 +278,8 @@ func searchRequests(c *cli.Context) ([]batch.Request, error) {
 		if c.NArg() > 0 || c.IsSet("shape") || c.IsSet("set") || c.IsSet("free") {
 			return nil, errors.New("--problems names operators, shapes and parameters itself; give it alone")
 		}
-		return requestsOfFile(c, c.String("problems"))
+		l, err := readProblems(c, c.String("problems"), noFamilies)
+		return l.problems, err
 	}
 	op, err := operatorArgument(c)
 	if err != nil {
@@ -299,7 +303,7 @@ func searchRequests(c *cli.Context) ([]batch.Request, error) {
 			return nil, err
 		}
 		r := batch.Request{Name: c.Args().First(), Operator: op, Request: request, Baselines: baselines}
-		if err := checkRequest(c, r); err != nil {
+		if _, err := checkRequest(c, r); err != nil {
 			return nil, err
 		}
 		list = append(list, r)
@@ -309,24 +313,30 @@ func searchRequests(c *cli.Context) ([]batch.Request, error) {
 
 var problemsBound = input.Bound{Kind: "a problems file", Bytes: 256 << 10}
 
-// requestsOfFile reads a list of problems, in YAML or JSON. The flags may ask for part of
-// each one's space.
-func requestsOfFile(c *cli.Context, path string) ([]batch.Request, error) {
+// listed are the problems of a file, and the families that it asks for by shapes with ranges.
+type listed struct {
+	problems []batch.Request
+	plans    []family.Plan
+}
+
+// readProblems reads a list of problems, in YAML or JSON. The flags may ask for part of each one's space. A shape with
+// ranges is what planned makes of it. The list is checked whole, before anything is searched.
+func readProblems(c *cli.Context, path string, planned func(batch.Request, family.Shapes) ([]family.Plan, error)) (l listed, err error) {
 	text, err := input.File(c.Context, path, problemsBound.Read)
 	if err != nil {
-		return nil, err
+		return l, err
 	}
 	asked, err := operator.ReadProblems(path, string(text))
 	if err != nil {
-		return nil, err
+		return l, err
 	}
 	only, err := restriction(c)
 	if err != nil {
-		return nil, err
+		return l, err
 	}
-	var list []batch.Request
 	var faults []error
-	operators := map[string]*operator.Operator{}
+	operators, again := map[string]*operator.Operator{}, 0
+	places := map[string]int{} // of problems in the list
 	for i, a := range asked {
 		op, err := operators[a.Operator], error(nil)
 		if op == nil {
@@ -336,22 +346,54 @@ func requestsOfFile(c *cli.Context, path string) ([]batch.Request, error) {
 		a.Request.Only = only
 		r := batch.Request{Name: a.Operator, Operator: op, Request: a.Request, Baselines: a.Baselines, Share: a.Share}
 		if err == nil {
-			err = cmp.Or(checkBaselines(a.Baselines), checkRequest(c, r))
+			err = checkBaselines(a.Baselines)
+		}
+		switch {
+		case err != nil:
+		case a.Ranges != "":
+			var shapes family.Shapes
+			var plans []family.Plan
+			if shapes, err = family.ParseShapes(a.Ranges); err == nil {
+				plans, err = planned(r, shapes)
+			}
+			l.plans = append(l.plans, plans...)
+		default:
+			var p *operator.Problem
+			if p, err = checkRequest(c, r); err != nil {
+				break
+			}
+			key := fmt.Sprintf("%s %v %v", p, p.Free, operator.AutoMath(r.Math))
+			if at, known := places[key]; known {
+				l.problems[at].Share = min(1, l.problems[at].Share+r.Share)
+				maps.Copy(l.problems[at].Baselines, r.Baselines)
+				again++
+				continue
+			}
+			places[key] = len(l.problems)
+			l.problems = append(l.problems, r)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: problem %d: %w", a.At, i+1, err))
 		}
-		list = append(list, r)
 	}
-	return list, errors.Join(faults...)
+	if again > 0 && len(faults) == 0 {
+		tell([]string{path + ": " + output.Count(again, "problem") + " listed before; each problem is searched once"})
+	}
+	slices.SortStableFunc(l.problems, func(a, b batch.Request) int { return cmp.Compare(b.Share, a.Share) })
+	return l, errors.Join(faults...)
+}
+
+// noFamilies refuses a shape with ranges.
+func noFamilies(_ batch.Request, shapes family.Shapes) ([]family.Plan, error) {
+	return nil, fmt.Errorf("%s has ranges, for which `autotune tune --problems` finds a family; a search takes one shape", shapes)
 }
 
 // checkRequest refuses what is wrong on every device, before a problem is searched that
 // stands before this one.
-func checkRequest(c *cli.Context, r batch.Request) error {
-	_, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
+func checkRequest(c *cli.Context, r batch.Request) (*operator.Problem, error) {
+	p, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
 	if objective := c.String("objective"); err == nil && objective != "" {
 		_, err = tuner.ParseObjective(r.Operator, objective)
 	}
-	return err
+	return p, err
 }

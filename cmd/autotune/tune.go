@@ -15,7 +15,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner"
 	"autotune/tuner/batch"
@@ -31,19 +30,20 @@ func tuneCommand() *cli.Command {
 		Usage:     "find a few kernels for many shapes, and the tree that chooses among them",
 		ArgsUsage: "OPERATOR",
 		Description: "Draws samples from the shapes, searches each, times every winner on every sample, and keeps the fewest that are nowhere much " +
-			"slower than the shape's own best. Shapes that are held out tell what is lost. The same command goes on where it was interrupted.",
+			"slower than the shape's own best. Shapes that are held out tell what is lost. With --problems each problem of a file gets a kernel of its own, and " +
+			"only shapes with ranges make families. The same command goes on where it was interrupted.",
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "shape", Usage: "`SHAPES` with ranges, as {1,8,32}x64x{14..112}x{14..112}; `autotune ops show OP` names the dimensions"},
 			setFlag(), mathFlag(),
-			&cli.StringFlag{Name: "problems", Usage: "instead, the problems of a YAML or JSON `FILE` are the samples, as those of `search`"},
+			&cli.StringFlag{Name: "problems", Usage: "instead, search each problem of a YAML or JSON `FILE`, the largest share first, and then tune those whose shape has ranges"},
 			&cli.IntFlag{Name: "samples", Value: 20, Usage: "search `N` shapes, 64 at most"},
 			&cli.IntFlag{Name: "held-out", Value: 10, Usage: "try what was found at `N` other shapes, 64 at most"},
 			freeFlag(),
 			&cli.Float64Flag{Name: "max-slowdown", Value: 1.1, Usage: "allow a kernel this `FACTOR` against a sample's own best"},
-			&cli.DurationFlag{Name: "budget", Usage: "take about this `LONG` for a family, as 10m; 0: no limit"},
+			&cli.DurationFlag{Name: "budget", Usage: "take about this `LONG` for a family, or with --problems for the whole run, as 10m; 0: no limit"},
 			&cli.DurationFlag{Name: "time", Value: 3 * time.Second, Usage: "of one search, at most this `LONG`"},
 		}, partFlags(), conditionFlags(), []cli.Flag{
-			devicesFlag(), cacheFlag(),
+			devicesFlag(), cacheFlag(), baselineFlag(),
 			&cli.StringFlag{Name: "json", Aliases: []string{"o"}, Usage: "write the family to `FILE`, several as a list; - is standard output"},
 			watchFlag(), quietFlag(),
 		}),
@@ -52,15 +52,11 @@ func tuneCommand() *cli.Command {
 }
 
 func tuneAction(c *cli.Context) (err error) {
-	wishes, err := tuneWishes(c)
+	asked, err := tuneAsked(c)
 	if err != nil {
 		return err
 	}
 	o, err := tuneOptions(c)
-	if err != nil {
-		return err
-	}
-	plans, alone, err := tunePlans(wishes)
 	if err != nil {
 		return err
 	}
@@ -91,21 +87,14 @@ func tuneAction(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, page.close()) }()
 	o.Search.Observe = page.observer()
-	found := tuned{c: c, opener: opener, o: o, page: page}
-	if err := found.all(plans, alone); err != nil {
+	found := &tuned{c: c, opener: opener, o: o, page: page}
+	if err = found.all(asked); err != nil && len(found.families)+len(found.winners)+len(found.unsolved.rows) == 0 {
 		return err
 	}
-	done := append([]*family.Family{}, found.families...)
-	err = badInput(writeShown(c, shown{
-		json: func(w io.Writer) error { return family.WriteJSON(w, done) },
-		table: func(w io.Writer) (err error) {
-			for _, f := range done {
-				err = errors.Join(err, f.WriteText(w))
-			}
-			return errors.Join(err, found.writeAlone(w))
-		},
-	}))
-	return errors.Join(err, found.failed)
+	return errors.Join(err, found.unsolved.fault(err), badInput(writeShown(c, shown{
+		json:  func(w io.Writer) error { return family.WriteJSON(w, append([]*family.Family{}, found.families...)) },
+		table: found.write,
+	})))
 }
 
 // tunePlan tunes one family, keeps it beside the cache, and forgets the way there.
@@ -130,11 +119,12 @@ func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Op
 		return nil, deviceTrouble(err)
 	}
 	path := filepath.Join(familiesFolder(cache), fmt.Sprintf("%s-%x.json", p.Operator.Name, key[:8]))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
+	err = os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = output.To(path, func(w io.Writer) error { return family.WriteJSON(w, []*family.Family{f}) })
 	}
-	if err := output.To(path, func(w io.Writer) error { return family.WriteJSON(w, []*family.Family{f}) }); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, batch.Keeping(err)
 	}
 	page.foundFamily(familyPage(f, path))
 	return f, o.Run.Forget()
@@ -143,43 +133,51 @@ func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Op
 // familiesFolder is where the families of a cache are.
 func familiesFolder(cache string) string { return cache + ".families" }
 
-// tuneWishes reads what to tune: --problems, or an operator and shapes.
-func tuneWishes(c *cli.Context) ([]family.Wish, error) {
-	if c.IsSet("problems") {
-		if c.NArg() > 0 || c.IsSet("shape") || c.IsSet("set") || c.IsSet("samples") {
-			return nil, errors.New("--problems names operators, shapes and parameters itself; leave OPERATOR, --shape, --set and --samples away")
+// tuneAsked reads what to tune: --problems, or an operator and shapes.
+func tuneAsked(c *cli.Context) (l listed, err error) {
+	planned := func(r batch.Request, shapes family.Shapes) ([]family.Plan, error) {
+		w := tuneWish(c, r)
+		w.Shapes = shapes
+		plans, notice, err := w.Plans()
+		if notice != "" {
+			tell([]string{w.Operator.Name + ": " + notice})
 		}
-		requests, err := requestsOfFile(c, c.String("problems"))
-		if err != nil {
-			return nil, err
-		}
-		listed := lists.Of(requests, func(r batch.Request) family.Wish { return tuneWish(c, r) })
-		return family.Around(listed), nil
+		return plans, err
 	}
+	if c.IsSet("problems") {
+		if c.NArg() > 0 || c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") {
+			return l, errors.New("--problems names operators, shapes and parameters itself; leave OPERATOR, --shape, --set and --math away")
+		}
+		return readProblems(c, c.String("problems"), planned)
+	}
+	r, shapes, err := tuneShapes(c)
+	if err == nil {
+		l.plans, err = planned(r, shapes)
+	}
+	return l, err
+}
+
+// tuneShapes reads an operator, and shapes with ranges.
+func tuneShapes(c *cli.Context) (r batch.Request, shapes family.Shapes, err error) {
 	op, err := operatorArgument(c)
 	if err != nil {
-		return nil, err
+		return r, nil, err
 	}
 	text := c.String("shape")
 	if text == "" {
-		return nil, fmt.Errorf("%s needs --shape with ranges, as %s", op.Name, rangesOf(op.Example))
+		return r, nil, fmt.Errorf("%s needs --shape with ranges, as %s", op.Name, rangesOf(op.Example))
 	}
-	shapes, err := family.ParseShapes(text)
-	if err != nil {
-		return nil, fmt.Errorf("--shape: %w", err)
+	if shapes, err = family.ParseShapes(text); err != nil {
+		return r, nil, fmt.Errorf("--shape: %w", err)
 	}
 	parameters, err := assignments("set", c.StringSlice("set"))
 	if err != nil {
-		return nil, err
+		return r, nil, err
 	}
-	r := batch.Request{Name: c.Args().First(), Operator: op}
+	r = batch.Request{Name: c.Args().First(), Operator: op}
 	r.Parameters, r.Math = parameters, c.String("math")
-	if r.Only, err = restriction(c); err != nil {
-		return nil, err
-	}
-	w := tuneWish(c, r)
-	w.Shapes = shapes
-	return []family.Wish{w}, nil
+	r.Only, err = restriction(c)
+	return r, shapes, err
 }
 
 func tuneWish(c *cli.Context, r batch.Request) family.Wish {

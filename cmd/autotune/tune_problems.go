@@ -8,38 +8,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/internal/output"
+	"autotune/internal/lists"
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/batch"
 	"autotune/tuner/devices"
 	"autotune/tuner/family"
 )
-
-// tunePlans are the families of wishes, and the problems of a list that are in none. Both begin
-// with the largest share of a program's time.
-func tunePlans(wishes []family.Wish) (plans []family.Plan, alone []batch.Request, err error) {
-	for _, w := range wishes {
-		more, notice, err := w.Plans()
-		var none *family.NoFamilyError
-		if err != nil && (w.Listed == nil || !errors.As(err, &none)) {
-			return nil, nil, err
-		}
-		if notice != "" {
-			tell([]string{w.Operator.Name + ": " + notice})
-		}
-		plans = append(plans, more...)
-		for _, shape := range w.Alone(more) {
-			r := batch.Request{Name: w.Name, Operator: w.Operator, Request: w.Request, Share: w.Share}
-			r.Shape, r.Free = shape, nil
-			alone = append(alone, r)
-		}
-	}
-	if len(alone) > 0 {
-		tell([]string{output.Count(len(alone), "problem") + " in no family: each is searched by itself"})
-	}
-	return plans, alone, nil
-}
 
 // tuned is what was found so far.
 type tuned struct {
@@ -48,56 +23,127 @@ type tuned struct {
 	o        family.Options
 	page     *watched
 	families []*family.Family
-	winners  []reports.BestConfig // of problems in no family
-	failed   error                // why the last of these without a winner has none
+	winners  []reports.BestConfig
+	unsolved unsolved
+	last     error // why the last of these has none
 }
 
-// all tunes families and searches other problems, in the order of their share.
-func (t *tuned) all(plans []family.Plan, alone []batch.Request) error {
-	for len(plans)+len(alone) > 0 {
-		if len(plans) > 0 && (len(alone) == 0 || plans[0].Share >= alone[0].Share) {
-			f, err := tunePlan(t.c, t.opener, plans[0], t.o, t.page)
-			if err != nil {
-				return err
-			}
-			t.families, plans = append(t.families, f), plans[1:]
-			continue
-		}
-		if err := t.search(alone[0]); err != nil {
+// all searches problems and then tunes families, each in the order of its share. A failure ends none of the others. With
+// --problems the budget is that of all of them.
+func (t *tuned) all(asked listed) error {
+	problems := len(asked.problems)
+	shares := lists.Of(asked.problems, func(r batch.Request) float64 { return r.Share })
+	weights := batch.Weights(append(shares, lists.Of(asked.plans, func(p family.Plan) float64 { return p.Share })...))
+	searching := 0.0
+	for _, w := range weights[:problems] {
+		searching += w
+	}
+	var whole *batch.Budget
+	if t.c.IsSet("problems") {
+		whole = batch.NewBudget(t.o.Budget, 1, weights)
+	}
+	if problems > 0 {
+		part, _ := whole.Next(searching)
+		if err := t.search(asked.problems, part); err != nil {
 			return err
 		}
-		alone = alone[1:]
+		whole.Done(part)
+	}
+	for i, p := range asked.plans {
+		if err := t.tune(p, whole, weights[problems+i]); err != nil {
+			return err
+		}
+	}
+	if t.last != nil {
+		return &batch.NotAllError{Last: t.last, Some: len(t.winners)+len(t.families) > 0}
 	}
 	return nil
 }
 
-// search searches a problem by itself. One without a winner does not keep the others from theirs.
-func (t *tuned) search(r batch.Request) error {
-	err := batch.Search(t.c.Context, t.opener, []batch.Request{r}, batch.Options{
-		Search: t.o.Search, AnyTarget: true, Store: t.o.Store, Tool: t.o.Tool, Notice: t.o.Notice,
-		Found: func(_ batch.Request, _ *tuner.Result, best reports.BestConfig) error {
+// search searches each problem for a kernel of its own.
+func (t *tuned) search(problems []batch.Request, part batch.Part) error {
+	o := batch.Options{
+		Search: t.o.Search, AnyTarget: true, Budget: part.Limit, Store: t.o.Store, Tool: t.o.Tool, Notice: t.o.Notice, Failed: t.failed,
+		Found: func(r batch.Request, found *tuner.Result, best reports.BestConfig) error {
+			t.unsolved.uncompared(r, found)
 			if best.Found() {
 				t.winners = append(t.winners, best)
-				if !t.c.Bool("quiet") {
-					say(os.Stderr, best.Problem.Text+": "+reports.FormatMS(best.Time.Median))
-				}
 			}
 			return nil
 		},
-	})
-	if errors.Is(err, tuner.ErrNoVariant) {
-		fmt.Fprintln(os.Stderr, "autotune: "+explain(err))
-		t.failed, err = &batch.NotAllError{Last: err}, nil
 	}
-	return deviceTrouble(err)
+	end, err := rivalsInto(t.c, &o.Search)
+	if err != nil {
+		return err
+	}
+	defer end()
+	show := &shownSearches{c: t.c, page: t.page, all: newManyProgress(len(problems) == 1 || t.c.Bool("quiet"), len(problems))}
+	o.With, o.Stands = show.search, show.all.print
+	err = batch.Search(t.c.Context, t.opener, problems, o)
+	var some *batch.NotAllError
+	var interrupted *batch.InterruptedError
+	switch {
+	case err == nil || errors.As(err, &some): // each was told of
+		return nil
+	case batch.Ends(t.c.Context, err) || errors.As(err, &interrupted) || len(problems) > 1:
+		return deviceTrouble(err)
+	}
+	t.failed(problems[0], err)
+	return nil
 }
 
-func (t *tuned) writeAlone(w io.Writer) error {
-	if len(t.winners) == 0 {
+func (t *tuned) failed(r batch.Request, err error) {
+	if !errors.Is(err, batch.ErrNoTime) {
+		t.last = deviceTrouble(err)
+	}
+	t.unsolved.failed(r, err)
+}
+
+// tune tunes one family, in its part of a budget.
+func (t *tuned) tune(p family.Plan, whole *batch.Budget, weight float64) error {
+	o := t.o
+	part, ok := whole.Next(weight)
+	if !ok {
+		t.unsolved.add(p.String(), notSearched, batch.ErrNoTime)
 		return nil
 	}
-	if len(t.families) > 0 {
-		fmt.Fprintln(w)
+	defer whole.Done(part)
+	if whole != nil {
+		o.Budget = part.Limit
 	}
-	return reports.SummaryTable(w, t.winners, max(tableColumns, columnsOf(os.Stdout)))
+	f, err := tunePlan(t.c, t.opener, p, o, t.page)
+	switch {
+	case batch.Ends(t.c.Context, err) || err != nil && !t.c.IsSet("problems"):
+		return err
+	case err != nil:
+		t.last = err
+		t.unsolved.add(p.String(), statusOf(err), err)
+	default:
+		t.families = append(t.families, f)
+	}
+	return nil
+}
+
+// write writes the families, the winners of problems, and what went wrong.
+func (t *tuned) write(w io.Writer) error {
+	var err error
+	for _, f := range t.families {
+		err = errors.Join(err, f.WriteText(w))
+	}
+	parts := len(t.families)
+	next := func() {
+		if parts > 0 {
+			fmt.Fprintln(w)
+		}
+		parts++
+	}
+	if len(t.winners) > 0 {
+		next()
+		err = errors.Join(err, reports.SummaryTable(w, t.winners, max(tableColumns, columnsOf(os.Stdout))))
+	}
+	if len(t.unsolved.rows) > 0 {
+		next()
+		err = errors.Join(err, t.unsolved.write(w))
+	}
+	return err
 }

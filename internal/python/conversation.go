@@ -63,17 +63,17 @@ func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 // Ask hands over a job and reads the answer. The error is ErrTime, or an *EndedError where the
 // program ended instead.
 func (c *Conversation) Ask(job, answer any, limit time.Duration) error {
-	text, err := json.Marshal(job)
+	text, err := line(job)
 	if err != nil {
-		return fmt.Errorf("describe a job to python3: %w", err)
+		return err
 	}
 	if err := c.answers.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
-	if _, err := c.jobs.Write(append(text, '\n')); err != nil {
+	if _, err := c.jobs.Write(text); err != nil {
 		return c.lost()
 	}
-	line, err := c.lines.ReadBytes('\n')
+	said, err := c.lines.ReadBytes('\n')
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded) && len(c.ended) == 0:
 		return ErrTime
@@ -81,10 +81,28 @@ func (c *Conversation) Ask(job, answer any, limit time.Duration) error {
 		return c.lost()
 	}
 	c.lines.Reset(io.LimitReader(c.answers, longestAnswer))
-	if err := json.Unmarshal(line, answer); err != nil {
+	if err := json.Unmarshal(said, answer); err != nil {
 		return fmt.Errorf("python3 answered what is no JSON: %w", err)
 	}
 	return nil
+}
+
+// Tell hands over a line that has no answer. It may be called while the program is asked. One that has ended is not told.
+func (c *Conversation) Tell(job any) error {
+	text, err := line(job)
+	if err == nil {
+		_, _ = c.jobs.Write(text)
+	}
+	return err
+}
+
+// line is a job as the program reads it.
+func line(job any) ([]byte, error) {
+	text, err := json.Marshal(job)
+	if err != nil {
+		return nil, fmt.Errorf("describe a job to python3: %w", err)
+	}
+	return append(text, '\n'), nil
 }
 
 // endGrace is how long a program that answers no more may take to end by itself.

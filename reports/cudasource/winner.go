@@ -196,6 +196,9 @@ func (w Winner) Story() []string {
 	if kind := b.Device.Kind.Properties(); kind.Caveat != "" {
 		story[1] = "Chosen on " + kind.Label + ", so not tuned for any GPU."
 	}
+	if faster, ok := b.FasterPyTorch(); ok {
+		story = append(story, faster+", timed in turns with it in the search.")
+	}
 	if b.Problem.MathBy != "" {
 		story = append(story, fmt.Sprintf("Math mode %s, %s.", b.Problem.Math, b.Problem.MathBy))
 	}

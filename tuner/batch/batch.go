@@ -9,9 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
@@ -28,6 +31,9 @@ type Request struct {
 	operator.Request
 	Baselines map[string]float64 // tuner.Options has them
 	Share     float64            // of a program's time; 0: not told
+
+	weight float64       // in a budget
+	limit  time.Duration // of its search, in a budget; 0: no limit
 }
 
 // String is the problem as the user asked for it, briefly.
@@ -43,15 +49,17 @@ type Options struct {
 	// AnyTarget: Search.Target also ends searches whose times are not of a GPU. Usually times of a
 	// CPU end no search, and a recording is replayed to its end.
 	AnyTarget bool
-	Store     func() (*store.Store, error) // opens the cache, when it is first needed; nil: nothing is kept
-	Run       *Run                         // nil: no run remembers what is found
-	Tool      string                       // the program that searches, for the documents
+	// Budget is for all searches together, each of which takes Search.Time at most; 0: no limit.
+	Budget time.Duration
+	Store  func() (*store.Store, error) // opens the cache, when it is first needed; nil: nothing is kept
+	Run    *Run                         // nil: no run remembers what is found
+	Tool   string                       // the program that searches, for the documents
 	// With searches one problem, with tuner.Search unless told otherwise. Beside: others
 	// are searched at the same time.
 	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
 	Known  func(reports.BestConfig) error                               // the run had found it
 	Found  func(r Request, t *tuner.Result, b reports.BestConfig) error // a search has ended, with a winner or without
-	Failed func(Request, error)                                         // one of several problems has no winner
+	Failed func(Request, error)                                         // one of several problems has no winner; ErrNoTime: the budget did not reach
 	Notice func(string)                                                 // about the pool that searches problems at the same time, and about math modes
 	Stands func(last bool)                                              // called every now and then while they are, and when the last has ended
 }
@@ -62,9 +70,37 @@ type InterruptedError struct{ Message string }
 func (e *InterruptedError) Error() string { return e.Message }
 
 // NotAllError says that some of several problems have no winner.
-type NotAllError struct{ Last error } // why the last of them has none
+type NotAllError struct {
+	Last error // why the last of them has none
+	Some bool  // others have one
+}
 
 func (e *NotAllError) Error() string { return "not every problem has a winner" }
+
+// ErrNoTime: the budget was spent before a problem's turn came. That is no failure of a search.
+var ErrNoTime = errors.New("not searched: the budget was spent")
+
+// KeepError is that what is found cannot be kept or written. It ends all searches, since those to come would be lost, too.
+type KeepError struct{ err error }
+
+func (e *KeepError) Error() string { return e.err.Error() }
+
+func (e *KeepError) Unwrap() error { return e.err }
+
+// Keeping marks an error of whoever keeps what is found.
+func Keeping(err error) error {
+	var marked *KeepError
+	if err == nil || errors.As(err, &marked) {
+		return err
+	}
+	return &KeepError{err}
+}
+
+// Ends tells whether an error of one problem ends the searches of all: the caller cancelled them, or nothing can be kept.
+func Ends(ctx context.Context, err error) bool {
+	var kept *KeepError
+	return err != nil && (ctx.Err() != nil || errors.As(err, &kept))
+}
 
 // Search searches the problems. Where there are at least as many as a pool has workers,
 // each worker has a problem of its own: all are busy, no worker has more than one
@@ -86,33 +122,76 @@ func Search(ctx context.Context, opener *devices.Opener, problems []Request, o O
 	if pool := b.pool(ctx, problems); pool != nil {
 		return b.sideBySide(ctx, pool, problems)
 	}
-	var failed error
+	return b.oneByOne(ctx, problems)
+}
+
+// oneByOne searches one problem after another.
+func (b *batch) oneByOne(ctx context.Context, problems []Request) error {
 	ctx, cancel := context.WithCancel(ctx)
 	next := &ahead{batch: b}
 	defer next.working.Wait()
 	defer cancel()
+	problems = b.divide(problems, 1)
 	for i, r := range problems {
 		if next.next = nil; i+1 < len(problems) {
 			next.next = &problems[i+1]
 		}
-		err := b.search(ctx, r, nil, next)
-		if len(problems) == 1 || errors.Is(err, context.Canceled) || ctx.Err() != nil {
+		err := b.within(r, func(r Request) error { return b.search(ctx, r, nil, next) })
+		if len(problems) == 1 || Ends(ctx, err) {
 			return err
 		}
-		failed = b.failed(r, err, failed)
+		b.tally(r, err)
 	}
-	return failed
+	return b.notAll()
 }
 
-// failed tells of a problem without a winner. before is what failed before it.
-func (b *batch) failed(r Request, err, before error) error {
+// divide begins the budget of problems, so many of which are searched at the same time, and weighs them.
+func (b *batch) divide(problems []Request, beside int) []Request {
+	weights := Weights(lists.Of(problems, func(r Request) float64 { return r.Share }))
+	b.budget = NewBudget(b.Budget, beside, weights)
+	weighed := slices.Clone(problems)
+	for i := range weighed {
+		weighed[i].weight = weights[i]
+	}
+	return weighed
+}
+
+// within searches a problem in its part of the budget.
+func (b *batch) within(r Request, search func(Request) error) error {
+	b.dividing.Lock()
+	part, ok := b.budget.Next(r.weight)
+	b.dividing.Unlock()
+	if !ok {
+		return ErrNoTime
+	}
+	r.limit = part.Limit
+	err := search(r)
+	b.dividing.Lock()
+	b.budget.Done(part)
+	b.dividing.Unlock()
+	return err
+}
+
+// tally counts a problem that was searched, and tells of one without a winner.
+func (b *batch) tally(r Request, err error) {
 	if err == nil {
-		return before
+		b.some = true
+		return
 	}
 	if b.Failed != nil {
 		b.Failed(r, err)
 	}
-	return &NotAllError{err}
+	if !errors.Is(err, ErrNoTime) {
+		b.last = err
+	}
+}
+
+// notAll is the error of all searches together.
+func (b *batch) notAll() error {
+	if b.last == nil {
+		return nil
+	}
+	return &NotAllError{b.last, b.some}
 }
 
 // batch is a Search.
@@ -122,6 +201,11 @@ type batch struct {
 	workers device.Pool // that search the problems at the same time
 	opening sync.Mutex
 	telling sync.Mutex
+
+	dividing sync.Mutex
+	budget   *Budget
+	last     error // why the last problem without a winner has none
+	some     bool  // problems have one
 }
 
 // search searches one problem, on one worker of a pool unless that is nil.
@@ -140,6 +224,9 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 	if known, err := b.again(ctx, opened, o); known || err != nil {
 		return err
 	}
+	if r.limit > 0 && (o.Time <= 0 || r.limit < o.Time) {
+		o.Time = r.limit
+	}
 	next.begin(ctx, opened)
 	can := opened.Device.Info().Kind.Properties()
 	if !can.Measures && !b.AnyTarget {
@@ -147,7 +234,7 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 	}
 	if can.Persists && b.Store != nil {
 		if o.Store, err = b.Store(); err != nil {
-			return err
+			return Keeping(err)
 		}
 	}
 	o.Mode = opened.Mode
@@ -165,7 +252,10 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 		return err
 	}
 	if err := b.deliver(r, opened, o, result); err != nil {
-		return err
+		return Keeping(err)
+	}
+	if result.Stop == tuner.CacheFailed {
+		return Keeping(err)
 	}
 	if result.Stop != tuner.Interrupted {
 		return err
@@ -207,7 +297,7 @@ func (b *batch) again(ctx context.Context, opened *devices.Opened, o tuner.Optio
 	defer b.telling.Unlock()
 	best, known, err := b.Run.found(ctx, opened, o)
 	if known && err == nil && b.Known != nil {
-		err = b.Known(best)
+		err = Keeping(b.Known(best))
 	}
 	return known, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"autotune/tuner/device"
@@ -42,9 +41,12 @@ type ended struct {
 
 // sideBySide searches the problems at the same time. A problem whose worker goes is
 // searched on by another, from what the cache has of it.
-func (b *batch) sideBySide(ctx context.Context, pool device.Pool, problems []Request) (failed error) {
+func (b *batch) sideBySide(ctx context.Context, pool device.Pool, problems []Request) error {
+	outer := ctx
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	b.workers = pool
-	left, finished := slices.Clone(problems), 0
+	left, finished := b.divide(problems, len(pool.Workers())), 0
 	working := map[string]bool{}
 	ends := make(chan ended)
 	for len(working) > 0 || len(left) > 0 && ctx.Err() == nil {
@@ -54,7 +56,8 @@ func (b *batch) sideBySide(ctx context.Context, pool device.Pool, problems []Req
 			}
 			r := left[0]
 			left, working[name] = left[1:], true
-			go func() { ends <- ended{name, r, b.search(ctx, r, pool.Worker(name), nil)} }()
+			search := func(r Request) error { return b.search(ctx, r, pool.Worker(name), nil) }
+			go func() { ends <- ended{name, r, b.within(r, search)} }()
 		}
 		select {
 		case e := <-ends:
@@ -62,9 +65,11 @@ func (b *batch) sideBySide(ctx context.Context, pool device.Pool, problems []Req
 			switch gone := errors.Is(e.err, device.ErrGone); {
 			case gone && len(pool.Workers()) > 0:
 				left = append([]Request{e.request}, left...)
+			case Ends(outer, e.err):
+				cancel(e.err)
 			case ctx.Err() == nil:
 				finished++
-				failed = b.failed(e.request, e.err, failed)
+				b.tally(e.request, e.err)
 			}
 		case <-time.After(idle):
 			if len(working) == 0 && len(pool.Workers()) == 0 {
@@ -73,8 +78,11 @@ func (b *batch) sideBySide(ctx context.Context, pool device.Pool, problems []Req
 		}
 		b.Stands(len(working) == 0 && len(left) == 0 || ctx.Err() != nil)
 	}
+	if outer.Err() == nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if ctx.Err() != nil {
 		return &InterruptedError{fmt.Sprintf("interrupted after %d of %d problems; the same command goes on from there", finished, len(problems))}
 	}
-	return failed
+	return b.notAll()
 }

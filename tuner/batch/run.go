@@ -69,7 +69,7 @@ func (r *Run) keep(opened *devices.Opened, o tuner.Options, best reports.BestCon
 		return nil
 	}
 	if err := output.To(r.path(opened, o), best.WriteJSON); err != nil {
-		return fmt.Errorf("keep what the run has found: %w", err)
+		return Keeping(fmt.Errorf("keep what the run has found: %w", err))
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (r *Run) Remember(name string, value any) error {
 	}
 	err := output.To(filepath.Join(r.folder, name+".json"), func(w io.Writer) error { return json.NewEncoder(w).Encode(value) })
 	if err != nil {
-		return fmt.Errorf("keep what the run has found: %w", err)
+		return Keeping(fmt.Errorf("keep what the run has found: %w", err))
 	}
 	return nil
 }

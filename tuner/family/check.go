@@ -48,6 +48,9 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 	if t.samples, err = t.timeAll(ctx, timings, t.plan.Samples, all); err != nil {
 		return nil, err
 	}
+	if len(t.samples) == 0 && t.fault != nil {
+		return nil, t.fault
+	}
 	return t.checked(f, all)
 }
 

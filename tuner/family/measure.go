@@ -14,6 +14,7 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/batch"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/final"
@@ -152,21 +153,15 @@ func (t *tuning) timeAll(ctx context.Context, of kind, shapes [][]int64, candida
 // timeNext times candidates at the next shape; nil: it has none that is right, or no room.
 func (t *tuning) timeNext(ctx context.Context, of kind, e entered) (*timed, error) {
 	if e.err != nil {
-		return nil, e.err
+		return t.failed(ctx, of, e, e.err)
 	}
 	known, err := t.Run.Remembered(ctx, e.file, e.timed)
 	if err != nil {
 		return nil, err
 	}
 	if known = known && len(e.Laps) == len(e.Candidates); !known {
-		err := t.time(ctx, e)
-		if errors.Is(err, device.ErrMemory) { // its tensors are there twice, for either kind of kernels
-			t.leftOut = append(t.leftOut, LeftOut{e.Shape, err.Error()})
-			t.step(of, operator.FormatShape(e.Shape)+" does not fit the device", false)
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
+		if err := t.time(ctx, e); err != nil {
+			return t.failed(ctx, of, e, err)
 		}
 	}
 	t.step(of, "timed "+operator.FormatShape(e.Shape), known)
@@ -175,6 +170,17 @@ func (t *tuning) timeNext(ctx context.Context, of kind, e entered) (*timed, erro
 		return nil, nil
 	}
 	return e.timed, nil
+}
+
+// failed leaves out a shape that could not be timed, unless nothing goes on. A shape may be too large: its tensors are
+// there twice, for either kind of kernels.
+func (t *tuning) failed(ctx context.Context, of kind, e entered, err error) (*timed, error) {
+	if batch.Ends(ctx, err) {
+		return nil, err
+	}
+	t.leaveOut(e.Shape, err)
+	t.step(of, operator.FormatShape(e.Shape)+" could not be timed", false)
+	return nil, nil
 }
 
 // subject opens the device and binds the problem of a shape.
@@ -348,6 +354,12 @@ func (t *tuning) gate(ctx context.Context, c *candidate) error {
 		return err
 	}
 	v, err := s.Compile(ctx, s.Problem, c.Configuration)
+	var refused *compile.Error
+	if errors.As(err, &refused) {
+		c.out = true
+		t.Notice(fmt.Sprintf("%s is left out: %s", c.Configuration, trial.Outcome{Message: refused.Error()}.Reason()))
+		return nil
+	}
 	if err != nil {
 		return err
 	}

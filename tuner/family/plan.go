@@ -19,19 +19,11 @@ type Wish struct {
 	Operator *operator.Operator
 	operator.Request
 	Shapes  Shapes
-	Listed  [][]int64 // the samples, where the user names them; none: they are drawn
-	Free    []string  // the dimensions that kernels are to take when they run; none: as many as they can
+	Free    []string // the dimensions that kernels are to take when they run; none: as many as they can
 	Samples int
 	HeldOut int
 	Share   float64 // of a program's time; 0: not told
 }
-
-// NoFamilyError is that shapes make no family, although each can be searched by itself.
-type NoFamilyError struct{ Why string }
-
-func (e *NoFamilyError) Error() string { return e.Why }
-
-func noFamily(format string, args ...any) error { return &NoFamilyError{fmt.Sprintf(format, args...)} }
 
 // Plan is one family: the shapes that are searched and timed for it.
 type Plan struct {
@@ -71,15 +63,15 @@ func (w Wish) Plans() (plans []Plan, notice string, err error) {
 	}
 	switch {
 	case len(plans) > mostFamilies:
-		return nil, "", noFamily("%s: %s; %d are the most. Name fewer values of %s, as {14,28,56}",
+		return nil, "", fmt.Errorf("%s: %s; %d are the most. Name fewer values of %s, as {14,28,56}",
 			w.Operator.Name, w.split(apart, len(plans)), mostFamilies, strings.Join(apart, ", "))
 	case len(plans) == 0:
-		return nil, "", noFamily("%s: fewer than %d shapes of %s can be searched as a family; `autotune search` takes single shapes",
+		return nil, "", fmt.Errorf("%s: fewer than %d shapes of %s can be searched as a family; `autotune search` takes single shapes",
 			w.Operator.Name, leastSamples, w.Shapes)
 	case len(apart) > 0:
 		notice = w.split(apart, len(plans))
 	}
-	if single > 0 && w.Listed == nil {
+	if single > 0 {
 		notice += fmt.Sprintf("; %s left out, since a family has %d shapes at least", output.Count(single, "single shape"), leastSamples)
 	}
 	return plans, notice, nil
@@ -99,7 +91,7 @@ func (w Wish) check() error {
 	case len(w.Shapes) != len(dims):
 		return fmt.Errorf("a shape has %d dimensions, %s; got %d in %s", len(dims), strings.Join(dims, ", "), len(w.Shapes), w.Shapes)
 	case len(w.varying()) == 0:
-		return noFamily("%s is one shape, which `autotune search` takes; a family needs ranges, as {14..112} or {1,8,32}", w.Shapes)
+		return fmt.Errorf("%s is one shape, which `autotune search` takes; a family needs ranges, as {14..112} or {1,8,32}", w.Shapes)
 	case w.Samples < leastSamples || w.Samples > mostSamples:
 		return fmt.Errorf("a family has %d to %d samples; got %d", leastSamples, mostSamples, w.Samples)
 	case w.HeldOut < 0 || w.HeldOut > mostHeldOut:
@@ -117,7 +109,7 @@ func (w Wish) check() error {
 		case slices.Contains(w.Free[:i], name):
 			return fmt.Errorf("the dimension %s is given as free twice", name)
 		case !w.Shapes[at].Varies():
-			return noFamily("%s is to be free and has one value, %s; give it a range, as {1..%[2]s}", name, w.Shapes[at])
+			return fmt.Errorf("%s is to be free and has one value, %s; give it a range, as {1..%[2]s}", name, w.Shapes[at])
 		}
 	}
 	return nil
@@ -154,9 +146,9 @@ func (w Wish) choose(varying []string) ([]string, error) {
 		}
 		can := lists.Where(w.Operator.Templates, func(t *operator.Template) bool { return len(t.Free) > 0 })
 		if len(can) == 0 {
-			return nil, noFamily("none of its kernels takes a dimension when it runs; a template says with `free` in op.yaml which it can")
+			return nil, fmt.Errorf("none of its kernels takes a dimension when it runs; a template says with `free` in op.yaml which it can")
 		}
-		return nil, noFamily("no kernel takes %s when it runs; those that take dimensions are %s", strings.Join(names, ", "),
+		return nil, fmt.Errorf("no kernel takes %s when it runs; those that take dimensions are %s", strings.Join(names, ", "),
 			strings.Join(lists.Of(can, func(t *operator.Template) string { return t.Name + ": " + strings.Join(t.Free, ", ") }), "; "))
 	}
 	return best, nil
@@ -184,13 +176,10 @@ func (w Wish) apart(names []string) []Wish {
 		at := slices.Index(w.Operator.Shape, name)
 		var longer []Wish
 		for _, one := range list {
-			for _, v := range w.valuesOf(at) {
+			for _, v := range w.Shapes[at].Values(mostFamilies + 1) {
 				next := one
 				next.Shapes = slices.Clone(one.Shapes)
 				next.Shapes[at] = One(v)
-				if w.Listed != nil && !slices.ContainsFunc(w.Listed, next.Shapes.Have) {
-					continue
-				}
 				longer = append(longer, next)
 			}
 		}
@@ -199,41 +188,11 @@ func (w Wish) apart(names []string) []Wish {
 	return list
 }
 
-// valuesOf are the values of a dimension: those listed, or the first of its extent.
-func (w Wish) valuesOf(at int) (values []int64) {
-	if w.Listed == nil {
-		return w.Shapes[at].Values(mostFamilies + 1)
-	}
-	for _, shape := range w.Listed {
-		values = append(values, shape[at])
-	}
-	slices.Sort(values)
-	return slices.Compact(values)
-}
-
 // plan draws the shapes of one family.
 func (w Wish) plan() Plan {
-	p := Plan{Wish: w}
-	if w.Listed == nil {
-		p.Samples = w.Shapes.Samples(w.Samples, w.kinds)
-	}
-	for _, shape := range w.Listed {
-		if w.Shapes.Have(shape) && !has(p.Samples, shape) && len(p.Samples) < mostSamples {
-			p.Samples = append(p.Samples, shape)
-		}
-	}
+	p := Plan{Wish: w, Samples: w.Shapes.Samples(w.Samples, w.kinds)}
 	p.HeldOut = w.Shapes.HeldOut(w.HeldOut, p.Samples, w.allowed)
 	return p
-}
-
-// Alone are the listed shapes that no plan is for: each is searched by itself.
-func (w Wish) Alone(plans []Plan) (shapes [][]int64) {
-	for _, shape := range w.Listed {
-		if !has(shapes, shape) && !slices.ContainsFunc(plans, func(p Plan) bool { return p.Shapes.Have(shape) }) {
-			shapes = append(shapes, shape)
-		}
-	}
-	return shapes
 }
 
 // allowed tells whether the operator has a problem of a shape.
@@ -256,47 +215,6 @@ func (w Wish) at(shape []int64, free bool) operator.Request {
 		r.Free = nil
 	}
 	return r
-}
-
-// Around are wishes for the families of listed problems. Problems of one operator, with the same
-// parameters and math mode, are one wish: their shapes are its samples, and other shapes between
-// them are held out. Those with the largest share come first.
-func Around(listed []Wish) (wishes []Wish) {
-	for _, one := range listed {
-		at := slices.IndexFunc(wishes, func(w Wish) bool { return w.Operator.Name == one.Operator.Name && sameSetting(w.Request, one.Request) })
-		if at < 0 {
-			at = len(wishes)
-			wishes = append(wishes, one)
-			wishes[at].Share = 0
-		}
-		wishes[at].Listed = append(wishes[at].Listed, one.Shape)
-		wishes[at].Share += one.Share
-	}
-	for i := range wishes {
-		w := &wishes[i]
-		w.Shapes = nil
-		for d := range w.Listed[0] {
-			span := Span{w.Listed[0][d], w.Listed[0][d]}
-			for _, shape := range w.Listed {
-				span = Span{min(span.Low, shape[d]), max(span.High, shape[d])}
-			}
-			w.Shapes = append(w.Shapes, Extent{span})
-		}
-	}
-	slices.SortStableFunc(wishes, func(a, b Wish) int { return cmp.Compare(b.Share, a.Share) })
-	return wishes
-}
-
-func sameSetting(a, b operator.Request) bool {
-	if a.Math != b.Math || len(a.Parameters) != len(b.Parameters) {
-		return false
-	}
-	for name, value := range a.Parameters {
-		if other, set := b.Parameters[name]; !set || other != value {
-			return false
-		}
-	}
-	return true
 }
 
 // fromListed are formulas, one for each value that lists free dimensions after their first: positive from there on. A

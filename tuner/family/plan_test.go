@@ -1,7 +1,6 @@
 package family
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -49,38 +48,6 @@ func TestPlans(t *testing.T) {
 		if shape[2] < 5 {
 			t.Errorf("%v has no problem", shape)
 		}
-	}
-}
-
-// Listed problems are samples of the families that they form; other shapes between them are held
-// out.
-func TestAround(t *testing.T) {
-	var listed []Wish
-	for _, text := range []string{"1x3x8x8", "8x3x8x8", "4x3x8x16", "2x3x8x16", "4x3x8x32"} {
-		w := wish(t, "max_pool2d", text, "n")
-		w.Shape, _ = operator.ParseShape(text)
-		w.Share = 0.125
-		listed = append(listed, w)
-	}
-	other := listed[0]
-	other.Parameters, other.Share = map[string]string{"kernel": "3"}, 0.25
-	wishes := Around(append([]Wish{other}, listed...))
-	if len(wishes) != 2 || len(wishes[0].Listed) != 5 || wishes[0].Share != 0.625 || wishes[1].Share != 0.25 {
-		t.Fatal(wishes)
-	}
-	plans, notice, err := wishes[0].Plans()
-	if err != nil || len(plans) != 2 || !strings.Contains(notice, "each value of w is a family of its own, 2 in all") {
-		t.Fatal(plans, notice, err)
-	}
-	if alone := wishes[0].Alone(plans); len(alone) != 1 || alone[0][3] != 32 {
-		t.Error(alone)
-	}
-	if p := plans[0]; len(p.Samples) != 2 || len(p.HeldOut) != 4 || p.HeldOut[0][3] != 8 {
-		t.Error(p.Samples, p.HeldOut)
-	}
-	var none *NoFamilyError
-	if _, _, err := wishes[1].Plans(); !errors.As(err, &none) || len(wishes[1].Alone(nil)) != 1 {
-		t.Error("one shape is no family", err)
 	}
 }
 

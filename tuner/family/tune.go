@@ -57,6 +57,7 @@ type tuning struct {
 	found      map[string]reports.BestConfig // by shape and kind of kernels
 	trials     map[string][]tried            // of samples, likewise
 	leftOut    []LeftOut
+	fault      error // why the first of them failed for no reason of its own
 	candidates []candidate
 	samples    []*timed
 	probing    [][]int64 // shapes at which candidates are timed without a search
@@ -139,24 +140,55 @@ const (
 // begin opens the device, and settles what there is to do. The family has the mode of its first sample: it has one
 // mode, and PyTorch takes seconds to say which.
 func (t *tuning) begin(ctx context.Context) error {
-	s, err := t.subject(ctx, t.plan.Samples[0])
+	samples, s, err := t.possible(ctx, t.plan.Samples)
 	if err != nil {
 		return err
 	}
-	if operator.AutoMath(t.plan.Request.Math) {
-		record := s.Problem.Record()
-		t.plan.Request.Math, t.plan.Request.MathBy = record.Math, record.MathBy
+	if len(samples) < leastSamples {
+		return t.noneLeft(": %d of %d samples are possible on the device, and a family has %d at least", len(samples), len(t.plan.Samples), leastSamples)
+	}
+	t.plan.Samples = samples
+	if t.plan.HeldOut, _, err = t.possible(ctx, t.plan.HeldOut); err != nil {
+		return err
 	}
 	n := min(probesPerSample*len(t.plan.Samples), mostProbes)
 	if !s.Device.Info().Kind.Properties().Measures {
 		n = fewProbes
 	}
 	t.probing = t.plan.Shapes.others(probesFrom, n, slices.Concat(t.plan.Samples, t.plan.HeldOut), t.plan.allowed)
+	known := len(t.leftOut)
+	if t.probing, _, err = t.possible(ctx, t.probing); err != nil {
+		return err
+	}
+	t.leftOut = t.leftOut[:known] // nobody asked for a probe
 	t.clock = clock{started: t.started, budget: t.Budget}
 	of := &t.clock.left
 	of[searches], of[tests], of[owns] = len(t.plan.Samples), len(t.plan.HeldOut), len(t.plan.Samples)
 	of[probes], of[timings] = len(t.probing), len(t.plan.Samples)+len(t.plan.HeldOut)
 	return nil
+}
+
+// possible are the shapes that the device can have, and the first of them on it; the others are left out.
+func (t *tuning) possible(ctx context.Context, shapes [][]int64) (kept [][]int64, first final.Subject, err error) {
+	for _, shape := range shapes {
+		s, err := t.subject(ctx, shape)
+		var refused *operator.RequestError
+		switch {
+		case errors.Is(err, device.ErrMemory) || errors.As(err, &refused):
+			t.leaveOut(shape, err)
+			continue
+		case err != nil:
+			return nil, first, err
+		}
+		if kept = append(kept, shape); len(kept) == 1 {
+			first = s
+			if operator.AutoMath(t.plan.Request.Math) {
+				record := s.Problem.Record()
+				t.plan.Request.Math, t.plan.Request.MathBy = record.Math, record.MathBy
+			}
+		}
+	}
+	return kept, first, nil
 }
 
 // search searches the samples for kernels that take the free dimensions, and every shape for its own
@@ -177,7 +209,6 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 	for _, shape := range t.plan.Samples {
 		add(shape, false)
 	}
-	var fault error
 	err := batch.Search(ctx, opener, requests, batch.Options{
 		Search: t.Search, AnyTarget: true, Store: t.Store, Run: t.Run, Tool: t.Tool,
 		With: func(ctx context.Context, _ batch.Request, on *devices.Opened, o tuner.Options, _ bool) (*tuner.Result, error) {
@@ -214,18 +245,35 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 		},
 		Failed: func(r batch.Request, err error) {
 			t.clock.did(t.kindOf(r.Shape, len(r.Free) > 0), false)
-			t.leftOut = append(t.leftOut, LeftOut{r.Shape, err.Error()})
-			var refused *operator.RequestError
-			if !errors.Is(err, tuner.ErrNoVariant) && !errors.As(err, &refused) && !errors.Is(err, device.ErrMemory) {
-				fault = cmp.Or(fault, err)
-			}
+			t.leaveOut(r.Shape, err)
 		},
 	})
 	var some *batch.NotAllError
-	if errors.As(err, &some) {
-		err = fault
+	if errors.As(err, &some) && some.Some {
+		return nil // a shape's failure is no other's
 	}
 	return err
+}
+
+// leaveOut leaves out a shape that failed, and remembers the first failure that is not about a shape or its kernels.
+func (t *tuning) leaveOut(shape []int64, err error) {
+	t.leftOut = append(t.leftOut, LeftOut{shape, err.Error()})
+	var refused *operator.RequestError
+	if !errors.Is(err, tuner.ErrNoVariant) && !errors.As(err, &refused) && !errors.Is(err, device.ErrMemory) {
+		t.fault = cmp.Or(t.fault, err)
+	}
+}
+
+// noneLeft is the error of a family that too few shapes are left of.
+func (t *tuning) noneLeft(format string, args ...any) error {
+	if t.fault != nil {
+		return t.fault
+	}
+	reason := ""
+	if len(t.leftOut) > 0 {
+		reason = ": " + t.leftOut[0].Reason
+	}
+	return fmt.Errorf("%s: %w%s%s", t.plan, tuner.ErrNoVariant, fmt.Sprintf(format, args...), reason)
 }
 
 // take takes note of a search's winner, and of all that it tried.
@@ -269,17 +317,12 @@ func (t *tuning) timeSamples(ctx context.Context) error {
 	}
 	t.clock.last = time.Now() // gathering is no step, and no step lasts longer for it
 	if len(t.candidates) == 0 {
-		reason := ""
-		if len(t.leftOut) > 0 {
-			reason = ": " + t.leftOut[0].Reason
-		}
-		return fmt.Errorf("%s: %w: no sample has a kernel that takes %v when it runs%s", t.plan, tuner.ErrNoVariant, t.plan.Request.Free, reason)
+		return t.noneLeft(": no sample has a kernel that takes %v when it runs", t.plan.Request.Free)
 	}
 	all := lists.Places(len(t.candidates))
 	list, err := t.timeAll(ctx, timings, t.plan.Samples, all)
 	if t.samples = list; err == nil && len(list) < leastSamples {
-		err = fmt.Errorf("%s: %w at %d of %d samples, and a family has %d at least", t.plan, tuner.ErrNoVariant,
-			len(t.plan.Samples)-len(list), len(t.plan.Samples), leastSamples)
+		err = t.noneLeft(" at %d of %d samples, and a family has %d at least", len(t.plan.Samples)-len(list), len(t.plan.Samples), leastSamples)
 	}
 	if err == nil {
 		t.probes, err = t.timeAll(ctx, probes, t.probing, all)

@@ -19,11 +19,20 @@ import (
 
 // Rivals is another program that solves problems on the same GPU.
 type Rivals interface {
-	// Start prepares it for a problem. leave writes the winner's inputs and outputs into a folder,
+	// Prepare may begin what takes long before a problem can be timed, as soon as the problem is known.
+	Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol)
+	// Start makes it ready for a problem. leave writes the winner's inputs and outputs into a folder,
 	// in files that package answers names; "": there are none. They may be large, so leave is
 	// called only when they are needed.
 	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (Rival, error)
 }
+
+// AbsentError is that there is no rival here, or none that solves the problem.
+type AbsentError struct{ Err error }
+
+func (e *AbsentError) Error() string { return e.Err.Error() }
+
+func (e *AbsentError) Unwrap() error { return e.Err }
 
 // Rival is such a program, ready. Names are the ways in which it can be timed; Left says why others
 // cannot. Advice is what to try if it is faster than the winner.

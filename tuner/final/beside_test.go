@@ -20,6 +20,7 @@ func (d *drifting) Close() error               { return nil }
 func (d *drifting) Outputs(string) *Outputs {
 	return &Outputs{MaxAbsError: 0.25, ATol: 0.1, Differing: 2, Elements: 9}
 }
+func (d *drifting) Prepare(context.Context, *operator.Problem, device.Protocol) {}
 func (d *drifting) Start(_ context.Context, _ *operator.Problem, _ device.Protocol, leave func() string) (Rival, error) {
 	if leave() == "" {
 		return nil, errors.New("nothing was left")

@@ -17,6 +17,7 @@ type Asked struct {
 	At        tree.Position
 	Operator  string
 	Request   Request
+	Ranges    string             // the shape as written, where dimensions have ranges; Request has none then
 	Baselines map[string]float64 // times of other implementations, in milliseconds
 	Calls     int64              // how often a program has the problem; 0: not told
 	Share     float64            // of the program's time, from 0 to 1; 0: not told
@@ -52,7 +53,9 @@ func problem(n *tree.Node) Asked {
 	a.Request = Request{Parameters: map[string]string{}, Math: tree.Optional(f["math"], (*tree.Node).Text, "")}
 	a.Request.Free = names(f["free"])
 	var err error
-	if a.Request.Shape, err = ParseShape(setting(f["shape"])); err != nil {
+	if shape := setting(f["shape"]); strings.ContainsAny(shape, "{}") {
+		a.Ranges = shape
+	} else if a.Request.Shape, err = ParseShape(shape); err != nil {
 		f["shape"].Refuse("%v", err)
 	}
 	for _, e := range f["parameters"].Mapped("parameters must be a mapping of names to values") {

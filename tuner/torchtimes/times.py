@@ -1,12 +1,59 @@
 """Times PyTorch on a problem, and compares its output with another's. Jobs are lines of JSON on standard input, answers lines of JSON on
-the descriptor 3 (torchtimes.go has their form). A job asks whether PyTorch is there, is a problem,
-asks for a turn, or is empty and ends the problem. PyTorch is imported before the first job comes."""
+the descriptor 3 (torchtimes.go has their form). A job asks whether PyTorch is there, is a problem to prepare, has the inputs and the output to
+compare with, asks for a turn, or is empty and ends the problem. PyTorch is imported before the first job comes. A line may also say
+that there is a hurry: it has no answer, and what torch.compile has not made by then is left out."""
 import json
 import math
 import os
+import queue
+import signal
 import statistics
 import sys
+import threading
 
+JOBS = queue.Queue()  # None: there are no more
+
+
+class Hurry:
+    """Whether torch.compile is to end, and whether it is at work."""
+
+    wanted = compiling = False
+
+    def read():
+        """Takes lines while PyTorch is busy. A hurry interrupts torch.compile, also where it waits for a process."""
+        for line in sys.stdin:
+            job = json.loads(line)
+            if "hurry" in job:
+                Hurry.wanted = True
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            else:
+                JOBS.put(job)
+        JOBS.put(None)
+
+    def interrupt(number, frame):
+        if Hurry.compiling and Hurry.wanted:
+            Hurry.compiling = False
+            raise KeyboardInterrupt
+
+    def bounded(make):
+        """Calls what compiles; False: it was not ready in time."""
+        try:
+            Hurry.compiling = not Hurry.wanted
+            if Hurry.wanted:
+                return False
+            make()
+            return True
+        except KeyboardInterrupt:
+            return False
+        finally:
+            Hurry.compiling = False
+
+
+signal.signal(signal.SIGINT, Hurry.interrupt)
+threading.Thread(target=Hurry.read, daemon=True).start()
+
+# One function is few kernels. Processes that compile side by side take longer to start, and the search needs the processor's cores.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 try:
     import torch
 except ImportError:
@@ -25,14 +72,24 @@ def answer(**fields):
     print(json.dumps(fields), file=ANSWERS, flush=True)
 
 
-def tensor(t):
-    """A tensor of what its file holds, or of uniform numbers."""
-    dtype, lying = getattr(torch, TYPES[t["type"]]), [t["shape"][axis] for axis in t["order"]]
-    if t["file"]:
-        made = torch.from_file(t["file"], size=math.prod(lying), dtype=dtype).to("cuda").reshape(lying)
-    else:
-        made = torch.empty(lying, device="cuda").uniform_(t["low"], t["high"]).to(dtype)
-    return made.permute([t["order"].index(axis) for axis in range(len(lying))])
+def lying(t):
+    """The extents of a tensor in the order in which its axes lie in memory."""
+    return [t["shape"][axis] for axis in t["order"]]
+
+
+def read(t):
+    """What a tensor's file holds, as it lies."""
+    return torch.from_file(t["file"], size=math.prod(t["shape"]), dtype=getattr(torch, TYPES[t["type"]])).to("cuda").reshape(lying(t))
+
+
+def uniform(t):
+    """Uniform numbers for a tensor, as it lies."""
+    return torch.empty(lying(t), device="cuda").uniform_(t["low"], t["high"]).to(getattr(torch, TYPES[t["type"]]))
+
+
+def standing(t, made):
+    """A tensor with its axes in PyTorch's order, over what lies in memory."""
+    return made.permute([t["order"].index(axis) for axis in range(len(t["order"]))])
 
 
 def channels_last(t):
@@ -54,13 +111,22 @@ class Problem:
     def __init__(self, job):
         self.job = job
         self.function, call = found(job["calls"])
-        made = {argument: tensor(t) for argument, t in call["tensors"].items()}
+        self.lie = {argument: uniform(t) for argument, t in call["tensors"].items()}
+        made = {argument: standing(t, self.lie[argument]) for argument, t in call["tensors"].items()}
         if call["function"] in OF_MATRICES and all(t.shape[0] == 1 for t in made.values() if t.dim() == 3):
             made = {argument: t[0] if t.dim() == 3 else t for argument, t in made.items()}
         self.values = {name: tuple(v) if isinstance(v, list) else v for name, v in call["values"].items()}
         self.tensors = {False: made}
         self.flush = torch.empty(job["flush"], dtype=torch.uint8, device="cuda") if job["flush"] else None
         self.made = {}
+
+    def fill(self, calls):
+        """Takes the contents of files."""
+        _, call = found(calls)
+        for argument, t in call["tensors"].items():
+            self.lie[argument].copy_(read(t))
+        for name, t in self.tensors.get(True, {}).items():
+            t.copy_(self.tensors[False][name])
 
     def given(self, last):
         """The tensors, in PyTorch's order or with the channels last."""
@@ -78,9 +144,9 @@ class Problem:
             self.made[name] = compiled, self.given(name == "torch_channels_last")
         return self.made[name]
 
-    def apart(self, name, winner):
+    def apart(self, name, winner, rtol, atol):
         """How far the output of what is called under a name is from the winner's."""
-        call, tensors = self.way(name)
+        call, tensors = self.set(name)
         output = call(**tensors)
         output = output if torch.is_tensor(output) else output[0]
         if output.numel() != winner.numel():
@@ -89,16 +155,20 @@ class Problem:
         for ours, theirs in zip(winner.flatten().split(PART), output.flatten().split(PART)):
             ours, theirs = ours.double(), theirs.double()
             largest = max(largest, (ours - theirs).abs().nan_to_num(0, 0, 0).max().item())
-            near = torch.isclose(ours, theirs, rtol=self.job["rtol"], atol=self.job["atol"], equal_nan=True)
+            near = torch.isclose(ours, theirs, rtol=rtol, atol=atol, equal_nan=True)
             differing += near.numel() - near.sum().item()
         return {"max_abs_error": largest, "differing": differing, "elements": winner.numel()}
 
-    def turn(self, name, samples):
-        """Times in milliseconds, by events around one call each."""
+    def set(self, name):
+        """Sets PyTorch up for a way, and gives what is called and its tensors."""
         torch.backends.cudnn.allow_tf32 = name != "torch_eager_fp32"
         torch.backends.cuda.matmul.allow_tf32 = self.job["tf32"]
         torch.backends.cudnn.benchmark = name == "torch_cudnn_benchmark"
-        call, tensors = self.way(name)
+        return self.way(name)
+
+    def turn(self, name, samples):
+        """Times in milliseconds, by events around one call each."""
+        call, tensors = self.set(name)
         for _ in range(WARM_UP):
             call(**tensors)
         events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(samples)]
@@ -126,34 +196,49 @@ def look():
         answer()
 
 
-def begin(job):
+def prepare(job):
     """The problem, and under which names it can be called."""
     torch.cuda.set_device(job["ordinal"])
     torch.set_grad_enabled(False)
     try:
-        problem, winner, ready, left, outputs, unlike = Problem(job), None, [], {}, {}, {}
+        problem, ready, left = Problem(job), [], {}
     except Exception as error:
         answer(fault=said(error))
         return None
     for name in job["names"]:
         try:
-            problem.turn(name, 1)  # torch.compile compiles, cuDNN tries its kernels
+            if name != "torch_compile":
+                problem.turn(name, 1)  # cuDNN tries its kernels
+            elif not Hurry.bounded(lambda: problem.turn("torch_compile", 1)):
+                left[name] = "it was still compiling when the search had waited for it"
+                continue
             ready.append(name)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:  # a hurry may come between two statements
             left[name] = said(error)
-            continue
+    answer(torch=torch.__version__, names=ready, left=left)
+    return problem
+
+
+def compare(problem, job):
+    """Fills the problem's tensors, and compares what each way gives with the winner's output."""
+    outputs, unlike, winner = {}, {}, None
+    try:
+        problem.fill(job["fill"])
+        winner = standing(job["output"], read(job["output"])) if job["output"] else None
+    except Exception as error:
+        answer(fault=said(error))
+        return
+    for name in job["names"] if winner is not None else []:
         try:
-            if job["output"]:
-                winner = tensor(job["output"]) if winner is None else winner
-                outputs[name] = problem.apart(name, winner)
+            outputs[name] = problem.apart(name, winner, job["rtol"], job["atol"])
         except Exception as error:
             unlike[name] = said(error)
-    answer(torch=torch.__version__, names=ready, left=left, outputs=outputs, unlike=unlike)
-    return problem
+    answer(outputs=outputs, unlike=unlike)
 
 
 def end():
     """Frees what the problem held. What was compiled for it would count against the next one's."""
+    Hurry.wanted = False
     torch.compiler.reset()
     torch.cuda.empty_cache()
     answer()
@@ -161,10 +246,11 @@ def end():
 
 def main():
     problem = None
-    for line in sys.stdin:
-        job = json.loads(line)
+    while (job := JOBS.get()) is not None:
         if "calls" in job:
-            problem = begin(job)
+            problem = prepare(job)
+        elif "fill" in job:
+            compare(problem, job)
         elif "name" in job:
             answer(ms=statistics.median(problem.turn(job["name"], job["samples"])))
         elif job:

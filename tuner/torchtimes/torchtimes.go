@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"autotune/internal/output"
@@ -42,22 +44,56 @@ const (
 	turnLimit  = time.Minute
 )
 
+// CompileWait is for how long a search that nobody asked to time torch.compile waits for it at its end. It takes 2 to 10 s
+// for one function that it has not compiled before, most of which pass while the search runs. A default search takes some
+// 7 s, and should not take half as long again for a comparison.
+const CompileWait = 3 * time.Second
+
 // turnSamples are the calls of a turn.
 const turnSamples = 12
 
 // Torch is PyTorch on a GPU, called in some of the ways. One process of it serves one problem after
-// another, and ends with this program.
+// another, and ends with this program or when it is closed.
 type Torch struct {
 	ordinal int
 	names   []string
-	talk    *python.Conversation // nil: none, or the last one failed
+	wait    time.Duration // for torch.compile, once the winner is known; 0: as long as it takes
+
+	lock     sync.Mutex
+	talk     *python.Conversation // nil: none, or the last one failed
+	prepared *preparation         // nil: no problem is
+	closed   bool
 }
 
-// Ahead is PyTorch, which is imported while the caller does something else.
-func Ahead(ctx context.Context, ordinal int, names ...string) *Torch {
-	t := &Torch{ordinal: ordinal, names: names}
-	t.talk, _ = python.Program{Code: driver}.Begin(ctx) // Start tries again, and says what fails
-	return t
+// preparation is a problem that PyTorch prepares, or has prepared.
+type preparation struct {
+	job     job
+	hurried bool // torch.compile is left out, if it is still at work
+	done    chan struct{}
+	said    answer
+	err     error
+}
+
+// New is PyTorch, which is imported once a problem is to be prepared. wait is for how long torch.compile may go on
+// once the winner is known; 0: as long as it takes.
+func New(ordinal int, wait time.Duration, names ...string) *Torch {
+	return &Torch{ordinal: ordinal, names: names, wait: wait}
+}
+
+// Close ends the process.
+func (t *Torch) Close() error {
+	t.lock.Lock()
+	talk, prepared := t.talk, t.prepared
+	t.talk, t.prepared, t.closed = nil, nil, true
+	t.lock.Unlock()
+	var err error
+	if talk != nil {
+		err = talk.Close()
+	}
+	if prepared != nil {
+		<-prepared.done
+	}
+	return err
 }
 
 // job is a problem for the driver.
@@ -65,11 +101,17 @@ type job struct {
 	Ordinal int      `json:"ordinal"`
 	Names   []string `json:"names"`
 	Calls   []call   `json:"calls"`
-	Output  *tensor  `json:"output"` // the winner's; nil: it is not compared
-	ATol    float64  `json:"atol"`
-	RTol    float64  `json:"rtol"`
 	Flush   int64    `json:"flush"` // bytes to write before each sample
 	TF32    bool     `json:"tf32"`  // of products of matrices, which PyTorch computes in fp32 unless told otherwise
+}
+
+// comparison is what the winner reads and gives, for a problem that is prepared.
+type comparison struct {
+	Names  []string `json:"names"` // to be compared
+	Fill   []call   `json:"fill"`
+	Output *tensor  `json:"output"` // nil: it is not compared
+	ATol   float64  `json:"atol"`
+	RTol   float64  `json:"rtol"`
 }
 
 // call is a function with its arguments by PyTorch's names.
@@ -94,6 +136,11 @@ type look struct {
 	Look bool `json:"look"`
 }
 
+// hurry ends what torch.compile does.
+type hurry struct {
+	Hurry bool `json:"hurry"`
+}
+
 // turn asks for samples.
 type turn struct {
 	Name    string `json:"name"`
@@ -112,46 +159,162 @@ type answer struct {
 	Unlike  map[string]string         `json:"unlike"`
 }
 
-// Start calls the problem's function once in each way, and compares outputs.
-func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (_ final.Rival, err error) {
-	if len(p.Torch()) == 0 {
-		return nil, fmt.Errorf("op.yaml of %s names no function of PyTorch's that computes this problem", p.Operator.Name)
+// Prepare begins to prepare a problem: to import PyTorch, to make tensors and to call the function once in each way, which
+// compiles it. All of that takes seconds, and the GPU for moments.
+func (t *Torch) Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol) {
+	if len(p.Torch()) > 0 {
+		t.prepare(ctx, t.jobOf(p, protocol))
 	}
-	if t.talk == nil {
-		if t.talk, err = (python.Program{Code: driver}).Begin(ctx); err != nil {
-			return nil, err
+}
+
+func (t *Torch) prepare(ctx context.Context, j job) *preparation {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	before := t.prepared
+	if before != nil && reflect.DeepEqual(before.job, j) {
+		return before
+	}
+	now := &preparation{job: j, done: make(chan struct{})}
+	t.prepared = now
+	go func() {
+		defer close(now.done)
+		if before != nil {
+			t.hurry(before)
+			<-before.done
+			if before.err == nil {
+				_, _ = t.ask(struct{}{}, turnLimit) // a process that fails is started again
+			}
+		}
+		now.said, now.err = t.begin(ctx, now)
+	}()
+	return now
+}
+
+// begin starts PyTorch, unless it runs, and hands it the problem.
+func (t *Torch) begin(ctx context.Context, p *preparation) (said answer, err error) {
+	t.lock.Lock()
+	if t.closed {
+		err = errEnded
+	} else if t.talk == nil {
+		t.talk, err = (python.Program{Code: driver}).Begin(ctx)
+	}
+	if err == nil && p.hurried {
+		err = t.talk.Tell(hurry{true})
+	}
+	t.lock.Unlock()
+	if errors.Is(err, python.ErrMissing) {
+		return said, &final.AbsentError{Err: err}
+	}
+	if err != nil {
+		return said, err
+	}
+	if said, err = t.ask(look{true}, beginLimit); err != nil {
+		if said.Fault != "" {
+			err = &final.AbsentError{Err: err}
+		}
+		return said, err
+	}
+	return t.ask(p.job, beginLimit)
+}
+
+// hurry has PyTorch leave torch.compile out, if it is still at it.
+func (t *Torch) hurry(p *preparation) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	if p.hurried = true; t.talk != nil {
+		_ = t.talk.Tell(hurry{true})
+	}
+}
+
+// ready waits until a problem is prepared.
+func (t *Torch) ready(ctx context.Context, p *preparation) (answer, error) {
+	var late <-chan time.Time
+	if t.wait > 0 {
+		late = time.After(t.wait)
+	}
+	for {
+		select {
+		case <-p.done:
+			return p.said, p.err
+		case <-late:
+			t.hurry(p)
+		case <-ctx.Done():
+			return answer{}, ctx.Err()
 		}
 	}
-	if _, err = t.ask(look{true}, beginLimit); err != nil {
-		return nil, err
-	}
-	j := t.jobOf(p, protocol, leave())
-	said, err := t.ask(j, beginLimit)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range said.Outputs {
-		o.ATol, o.RTol = j.ATol, j.RTol
-	}
-	return &session{t, said, p.ChannelsLast()}, nil
 }
+
+// forget ends the problem that is prepared.
+func (t *Torch) forget() {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.prepared = nil
+}
+
+// Start prepares the problem, unless that was done, and compares outputs.
+func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (_ final.Rival, err error) {
+	if len(p.Torch()) == 0 {
+		return nil, &final.AbsentError{Err: fmt.Errorf("op.yaml of %s names no function of PyTorch's that computes this problem", p.Operator.Name)}
+	}
+	said, err := t.ready(ctx, t.prepare(ctx, t.jobOf(p, protocol)))
+	if err != nil {
+		t.forget()
+		return nil, err
+	}
+	s := &session{torch: t, said: said, last: p.ChannelsLast()}
+	if left := leave(); left != "" {
+		err = s.compare(p, left)
+	}
+	if err != nil {
+		t.forget()
+		return nil, err
+	}
+	return s, nil
+}
+
+// compare has the inputs filled with the winner's, and outputs compared with its own.
+func (s *session) compare(p *operator.Problem, left string) error {
+	c := comparison{Names: s.said.Names}
+	for _, known := range p.Torch() {
+		c.Fill = append(c.Fill, callOf(known, left))
+	}
+	for _, a := range p.Arguments {
+		if c.Output == nil && a.Role.Compared() && a.Elements > 0 {
+			c.Output = &tensor{Shape: a.Shape, Type: a.Type, Order: a.Axes(), File: filepath.Join(left, answers.OutputName(a))}
+			c.ATol, c.RTol = a.ATol, a.RTol
+		}
+	}
+	said, err := s.torch.ask(c, beginLimit)
+	for _, o := range said.Outputs {
+		o.ATol, o.RTol = c.ATol, c.RTol
+	}
+	s.said.Outputs, s.said.Unlike = said.Outputs, said.Unlike
+	return err
+}
+
+var errEnded = errors.New("PyTorch has ended")
 
 // ask hands over a job. After an error there is no process.
 func (t *Torch) ask(job any, limit time.Duration) (said answer, err error) {
-	if t.talk == nil {
-		return said, errors.New("PyTorch has ended")
+	t.lock.Lock()
+	talk := t.talk
+	t.lock.Unlock()
+	if talk == nil {
+		return said, errEnded
 	}
-	if err = t.talk.Ask(job, &said, limit); err == nil && said.Fault != "" {
+	if err = talk.Ask(job, &said, limit); err == nil && said.Fault != "" {
 		err = errors.New(output.Line(said.Fault))
 	}
 	if err != nil {
-		err = errors.Join(err, t.talk.Close())
+		err = errors.Join(err, talk.Close())
+		t.lock.Lock()
 		t.talk = nil
+		t.lock.Unlock()
 	}
 	return said, err
 }
 
-func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol, left string) job {
+func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol) job {
 	j := job{Ordinal: t.ordinal, Names: []string{}, TF32: p.Math != "fp32"}
 	if protocol.Conditions.L2 == device.Cold {
 		j.Flush = 2 * p.Limits.L2Bytes
@@ -162,13 +325,7 @@ func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol, left string
 		}
 	}
 	for _, known := range p.Torch() {
-		j.Calls = append(j.Calls, callOf(known, left))
-	}
-	for _, a := range p.Arguments {
-		if left != "" && j.Output == nil && a.Role.Compared() && a.Elements > 0 {
-			j.Output = &tensor{Shape: a.Shape, Type: a.Type, Order: a.Axes(), File: filepath.Join(left, answers.OutputName(a))}
-			j.ATol, j.RTol = a.ATol, a.RTol
-		}
+		j.Calls = append(j.Calls, callOf(known, ""))
 	}
 	return j
 }
@@ -249,9 +406,7 @@ func (s *session) Time(_ context.Context, name string) (float64, error) {
 
 // Close frees the problem's tensors.
 func (s *session) Close() error {
-	if s.torch.talk == nil {
-		return nil
-	}
+	s.torch.forget()
 	_, err := s.torch.ask(struct{}{}, turnLimit)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"autotune/internal/python"
 	"autotune/internal/testneeds"
@@ -53,7 +54,7 @@ func leaving(dir string) func() string { return func() string { return dir } }
 // Each way is called as its name says. What fails is left out, with its first line.
 func TestTimes(t *testing.T) {
 	fake(t)
-	torch := Ahead(t.Context(), 0, Ways()...) // one process for all
+	torch := New(0, 0, Ways()...) // one process for all
 	for _, c := range []struct {
 		p    *operator.Problem
 		want map[string]float64
@@ -88,7 +89,7 @@ func TestOutputs(t *testing.T) {
 	fake(t)
 	p := convolution(t)
 	tolerance := p.Arguments[slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Name == "y" })]
-	torch := Ahead(t.Context(), 0, Ways()...)
+	torch := New(0, 0, Ways()...)
 	for _, c := range []struct {
 		weight, output float32 // their first elements; the others are 0 and 0.5
 		want           final.Outputs
@@ -166,7 +167,7 @@ func TestMissing(t *testing.T) {
 	fake(t)
 	p, left := convolution(t), 0
 	start := func(p *operator.Problem) string {
-		_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), func() string { left++; return "" })
+		_, err := New(0, 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), func() string { left++; return "" })
 		return err.Error()
 	}
 	if got := start(bind(t, "matmul", []int64{2, 3, 4, 5}, map[string]string{"triangular_a": "1"})); !strings.Contains(got, "names no function of PyTorch's") {
@@ -194,9 +195,81 @@ func TestDies(t *testing.T) {
 	fake(t)
 	t.Setenv("FAKE_GPU", "dies")
 	p := convolution(t)
-	_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), leaving(""))
+	_, err := New(0, 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), leaving(""))
 	var ended *python.EndedError
 	if !errors.As(err, &ended) || err.Error() != "ended without an answer (exit status 3): the GPU is gone" {
+		t.Error(err)
+	}
+}
+
+// What torch.compile has not made in time is left out, and the other ways are timed all the same.
+func TestCompilesTooLong(t *testing.T) {
+	fake(t)
+	t.Setenv("FAKE_COMPILER", "slow")
+	p := convolution(t)
+	torch := New(0, 10*time.Millisecond, Eager, Compile)
+	defer torch.Close()
+	torch.Prepare(t.Context(), p, device.ProtocolFor(p.Operator))
+	r, err := torch.Start(t.Context(), p, device.ProtocolFor(p.Operator), leaving(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := r.Left(); !slices.Equal(r.Names(), []string{Eager}) || len(left) != 1 || left[0] != "torch_compile is left out: it was still compiling when the search had waited for it" {
+		t.Errorf("%q is timed, left %q", r.Names(), left)
+	}
+	if ms, err := r.Time(t.Context(), Eager); ms != 3 || err != nil {
+		t.Error(ms, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A problem that another follows before it is compared makes way at once, and one that is asked for twice is prepared once.
+func TestPreparesAnother(t *testing.T) {
+	fake(t)
+	t.Setenv("FAKE_COMPILER", "slow")
+	torch := New(0, 0, Eager, Compile)
+	defer torch.Close()
+	first, second := convolution(t), bind(t, "matmul", []int64{1, 3, 4, 5}, nil)
+	torch.Prepare(t.Context(), first, device.ProtocolFor(first.Operator))
+	begun := torch.prepared
+	torch.Prepare(t.Context(), first, device.ProtocolFor(first.Operator))
+	if torch.prepared != begun {
+		t.Error("the problem is prepared twice")
+	}
+	torch.names = []string{Eager}
+	r, err := torch.Start(t.Context(), second, device.ProtocolFor(second.Operator), leaving(""))
+	if err != nil || !slices.Equal(r.Names(), []string{Eager}) {
+		t.Fatal(err)
+	}
+	if ms, err := r.Time(t.Context(), Eager); ms != 5 || err != nil {
+		t.Error(ms, err)
+	}
+}
+
+// Channels-last problems are called with tensors that lie so.
+func TestOwnLayout(t *testing.T) {
+	p := bind(t, "conv2d", []int64{2, 6, 9, 8}, map[string]string{"c_out": "4", "layout": "nhwc"})
+	for name, given := range callOf(p.Torch()[0], "").Tensors {
+		if len(given.Shape) == 4 && !slices.Equal(given.Order, []int{0, 2, 3, 1}) {
+			t.Errorf("%s lies in the order %v", name, given.Order)
+		}
+	}
+}
+
+// Nobody needs to be told of a PyTorch that is not there.
+func TestAbsent(t *testing.T) {
+	fake(t)
+	t.Setenv("FAKE_GPU", "none")
+	p := convolution(t)
+	_, err := New(0, 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), leaving(""))
+	var absent *final.AbsentError
+	if !errors.As(err, &absent) {
+		t.Error(err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := New(0, 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), leaving("")); !errors.As(err, &absent) {
 		t.Error(err)
 	}
 }

@@ -3,6 +3,7 @@ import math
 import os
 import struct
 import sys
+import time
 import types
 
 float32, float16, bfloat16, uint8 = "f32", "f16", "bf16", "u8"
@@ -13,17 +14,27 @@ backends = types.SimpleNamespace(cudnn=state, cuda=types.SimpleNamespace(matmul=
 
 
 class Tensor:
-    def __init__(self, shape, form=None, data=None):
-        self.shape, self.form, self.data = tuple(shape), form, data
+    """A tensor; views of one share what it holds."""
+
+    def __init__(self, shape, form=None, data=None, holds=None):
+        self.shape, self.form, self.holds = tuple(shape), form, holds or [data]
+
+    @property
+    def data(self):
+        return self.holds[0]
+
+    def copy_(self, other):
+        assert self.numel() == other.numel()
+        self.holds[0] = other.data
 
     def numel(self):
         return math.prod(self.shape)
 
     def reshape(self, shape):
-        return Tensor(shape, self.form, self.data)
+        return Tensor(shape, self.form, holds=self.holds)
 
     def permute(self, axes):
-        return Tensor([self.shape[a] for a in axes], self.form, self.data)
+        return Tensor([self.shape[a] for a in axes], self.form, holds=self.holds)
 
     def flatten(self):
         return self
@@ -69,7 +80,7 @@ class Tensor:
         return self
 
     def __getitem__(self, at):
-        return Tensor(self.shape[1:], self.form)
+        return Tensor(self.shape[1:], self.form, holds=self.holds)
 
     def zero_(self):
         global clock
@@ -145,6 +156,8 @@ def matmul(input, other):
 
 
 def compile(call):
+    if os.environ.get("FAKE_COMPILER") == "slow":
+        time.sleep(60)
     raise RuntimeError("no compiler\nat all")
 
 

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"autotune/internal/python"
+	"autotune/reports"
+	"autotune/tuner"
+	"autotune/tuner/batch"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+)
+
+// unsolved are the problems of a run that went wrong, while the others were searched.
+type unsolved struct {
+	rows []reports.Unsolved
+	died error // PyTorch, the last time; nil: it did not
+}
+
+// failed notes a problem without a kernel, and tells of it.
+func (u *unsolved) failed(r batch.Request, err error) {
+	u.add(problemText(r), statusOf(err), err)
+}
+
+func (u *unsolved) add(problem, status string, err error) {
+	text := explain(err)
+	if status != notSearched {
+		fmt.Fprintln(os.Stderr, "autotune: "+text)
+	}
+	u.rows = append(u.rows, reports.Unsolved{Problem: problem, Status: status, Reason: strings.TrimPrefix(text, problem+": ")})
+}
+
+// uncompared notes a problem beside whose winner PyTorch died.
+func (u *unsolved) uncompared(r batch.Request, t *tuner.Result) {
+	var ended *python.EndedError
+	if errors.As(t.Uncompared, &ended) {
+		u.died = ended
+		u.rows = append(u.rows, reports.Unsolved{Problem: problemText(r), Status: "not compared", Reason: explain(fmt.Errorf("PyTorch %w", t.Uncompared))})
+	}
+}
+
+// fault is why a run that searched all problems has not done everything, beside its own error.
+func (u *unsolved) fault(err error) error {
+	if err != nil || u.died == nil {
+		return nil
+	}
+	return withCode(exitNoVariant, errors.New("PyTorch was not timed beside every winner"))
+}
+
+// write writes a line for each.
+func (u *unsolved) write(w io.Writer) error {
+	return reports.UnsolvedTable(w, u.rows)
+}
+
+// notSearched is the status of what a budget did not reach.
+const notSearched = "not searched"
+
+// statusOf says in a word or two how a problem without a kernel ended.
+func statusOf(err error) string {
+	var refused *operator.RequestError
+	var reference *device.ReferenceError
+	switch {
+	case errors.Is(err, batch.ErrNoTime):
+		return notSearched
+	case errors.Is(err, tuner.ErrNoVariant):
+		return "no variant"
+	case errors.Is(err, device.ErrMemory):
+		return "too large"
+	case errors.As(err, &refused):
+		return "refused"
+	case errors.As(err, &reference):
+		return "no reference"
+	}
+	return "failed"
+}
+
+// problemText is a problem with its parameters, as errors name it.
+func problemText(r batch.Request) string {
+	p, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
+	if err != nil {
+		return r.String()
+	}
+	return p.String()
+}
