@@ -1,9 +1,12 @@
 package tuner_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"testing"
 
 	"autotune/tuner"
+	"autotune/tuner/store"
 )
 
 // BenchmarkSearch is what the engine itself takes a trial, beside compiler and
@@ -19,4 +22,40 @@ func BenchmarkSearch(b *testing.B) {
 		trials += len(r.Trials)
 	}
 	b.ReportMetric(float64(trials)/b.Elapsed().Seconds(), "trials/s")
+}
+
+// BenchmarkEditedKernels is a search whose cache holds many trials of kernels that were edited since.
+func BenchmarkEditedKernels(b *testing.B) {
+	p := problemFrom(b, "toy", wideToy(64), 64)
+	s, err := store.Open(b.Context(), filepath.Join(b.TempDir(), "cache.db"), store.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	search := func() {
+		if _, err := tuner.Search(b.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Strategy: "random", Budget: 200, Store: s}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	search()
+	known, err := s.Problems()
+	if err != nil {
+		b.Fatal(err)
+	}
+	entries, err := s.Entries(known[0].ProblemID)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for edit := range 100 {
+		for i := range entries {
+			digest := fmt.Sprintf("%064x", edit*len(entries)+i)
+			entries[i].Trial.KernelDigest, entries[i].Provenance.KernelDigest = digest, digest
+		}
+		if err := s.PutTrials(known[0].ProblemID, entries); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		search()
+	}
 }

@@ -27,6 +27,7 @@ type course struct {
 	space    *space.Space
 	field    *final.Field
 	ledger   *ledger.Ledger
+	today    *ledger.Today
 	strategy strategy.Strategy
 	recheck  bool              // only first is tried
 	first    []int64           // configurations that come before anything the strategy wants
@@ -109,7 +110,7 @@ func (c *course) claim(id int64) (mine bool, err error) {
 // catchUp takes in the trials that other searches have added to the store, those whose
 // kernels are today what they were.
 func (c *course) catchUp() error {
-	trials, err := c.ledger.News()
+	trials, err := c.ledger.News(c.today)
 	for _, t := range trials {
 		id, ok := c.space.Index(t.Configuration)
 		if !ok {

@@ -107,7 +107,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 	}
 	s.field = final.NewField(scaleOf(s.problem, s.Objective), baseline, defaults)
 	s.course = &course{
-		problem: s.problem, space: s.space, field: s.field, ledger: book,
+		problem: s.problem, space: s.space, field: s.field, ledger: book, today: ledger.NewToday(s.problem, s.space),
 		first:   afterLikely(s.looking.expected.Likely(s.space, likelyFirst), untuned, start, s.looking.expected.Expects),
 		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}

@@ -25,8 +25,9 @@ import (
 type Ledger struct {
 	id         store.ProblemID
 	provenance store.Provenance // of every trial, except its kernel
-	store      *store.Store     // nil: nothing is kept
-	shared     bool             // others' trials count
+	keyOf      func(kernel string) string
+	store      *store.Store // nil: nothing is kept
+	shared     bool         // others' trials count
 	writer     *store.Writer
 	known      map[string]bool // keys of trials that the search has
 	claimed    []string        // keys
@@ -36,7 +37,7 @@ type Ledger struct {
 // New is the ledger of a search whose trials have this provenance, except for their kernels. A nil
 // store keeps nothing. A fresh search keeps its trials and ignores those of others.
 func New(s *store.Store, id store.ProblemID, p store.Provenance, fresh bool) *Ledger {
-	l := &Ledger{id: id, provenance: p, known: map[string]bool{}}
+	l := &Ledger{id: id, provenance: p, keyOf: p.Keys(), known: map[string]bool{}}
 	if s != nil {
 		l.store, l.shared, l.writer = s, !fresh, s.Writer(id)
 	}
@@ -92,8 +93,8 @@ func (l *Ledger) Claim(kernel string) (mine bool, err error) {
 func (l *Ledger) Knows(kernel string) bool { return l.known[l.provenanceFor(kernel).Key()] }
 
 // News are the trials that count and were stored since the last call, in the order in which they
-// were evaluated.
-func (l *Ledger) News() ([]trial.Trial, error) {
+// were evaluated. Those whose kernels are others today do not count.
+func (l *Ledger) News(today *Today) ([]trial.Trial, error) {
 	if !l.shared {
 		return nil, nil
 	}
@@ -102,14 +103,19 @@ func (l *Ledger) News() ([]trial.Trial, error) {
 		return nil, nil
 	}
 	l.seen = info
-	kept, err := l.store.Trials(l.id, func(key string) bool { return l.known[key] })
+	kept, err := l.store.Trials(l.id, func(h store.Head) bool {
+		if l.known[h.Key] {
+			return false
+		}
+		l.known[h.Key] = true
+		return h.KernelDigest == "" || l.keyOf(h.KernelDigest) == h.Key && today.Has(h)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the cache: %w", err)
 	}
 	var news []trial.Trial
 	for _, key := range InOrder(kept) {
-		l.known[key] = true
-		if l.provenanceFor(kept[key].KernelDigest).Key() == key {
+		if l.keyOf(kept[key].KernelDigest) == key {
 			news = append(news, kept[key])
 		}
 	}

@@ -35,7 +35,7 @@ func driver(name string) store.Provenance { return store.Provenance{Device: "fak
 
 func kernels(t *testing.T, l *ledger.Ledger) (all []string) {
 	t.Helper()
-	news, err := l.News()
+	news, err := l.News(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestClosedStore(t *testing.T) {
 	l := ledger.New(s, id, driver("1"), false)
 	s.Close()
 	_, claim := l.Claim("k")
-	_, news := l.News()
+	_, news := l.News(nil)
 	if claim == nil || news == nil || l.Crown(made("k", 1), "", nil) == nil {
 		t.Errorf("claim %v, news %v", claim, news)
 	}

@@ -88,7 +88,35 @@ func decode(raw []byte, v any) error {
 	if crc32.Checksum(body, sumTable) != binary.BigEndian.Uint32(raw) {
 		return errChecksum
 	}
-	return json.Unmarshal(body, v)
+	if err := json.Unmarshal(body, v); err != nil {
+		return err
+	}
+	if timed, ok := v.(interface{ checkTimes() error }); ok {
+		return timed.checkTimes()
+	}
+	return nil
+}
+
+// checkTimes refuses an entry whose times no launch takes. Whoever reads it would take a trial of -1 ms for the fastest.
+func (e *Entry) checkTimes() error { return checkTimes(&e.Trial) }
+
+// checkTimes refuses a winner whose times no launch takes, also in its result.
+func (w *Winner) checkTimes() error {
+	var result struct {
+		Winner *trial.Trial `json:"winner"`
+	}
+	_ = json.Unmarshal(w.Result, &result) // its reader says what it cannot read
+	if err := trial.CheckMS(w.TimeMS); err != nil || result.Winner == nil {
+		return err
+	}
+	return checkTimes(result.Winner)
+}
+
+func checkTimes(t *trial.Trial) error {
+	if t.Status != trial.OK {
+		return nil
+	}
+	return trial.CheckMS(append(slices.Clone(t.SamplesMS), t.Time.Median)...)
 }
 
 // problem is a problem's bucket in one transaction.
@@ -180,13 +208,13 @@ func (s *Store) read(id ProblemID, f func(problem) error) error {
 	})
 }
 
-// Trials returns a problem's trials by the keys of their provenances, less those
-// that are known; none is no error.
-func (s *Store) Trials(id ProblemID, known func(key string) bool) (map[string]trial.Trial, error) {
+// Trials returns a problem's trials by the keys of their provenances, those that are wanted by their heads (nil: all); none
+// is no error. The others are not decoded.
+func (s *Store) Trials(id ProblemID, wanted func(Head) bool) (map[string]trial.Trial, error) {
 	found := map[string]trial.Trial{}
 	err := s.read(id, func(p problem) error {
 		return p.each(trialsBucket, func(key, raw []byte) error {
-			if known != nil && known(string(key)) {
+			if wanted != nil && !wanted(headOf(key, raw)) {
 				return nil
 			}
 			e, err := decoded[Entry](p, []byte("a trial"), raw)

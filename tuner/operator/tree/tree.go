@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -71,6 +72,7 @@ type File struct {
 
 // Parse reads the text of the file.
 func (f File) Parse(text string) *Node {
+	f.checkEncoding(text)
 	f.checkSize(text)
 	f.checkNesting(text)
 	parsed, err := parseYAML(text)
@@ -120,6 +122,20 @@ func (f File) refuseSyntax(text string, fault *yaml.SyntaxError) {
 		}
 	}
 	where.Refuse("YAML: %s", strings.ReplaceAll(firstLine(fault.Message), "\"", "`"))
+}
+
+// checkEncoding refuses text that is not UTF-8 at its first such byte: its names would reach programs and pages broken.
+func (f File) checkEncoding(text string) {
+	if utf8.ValidString(text) {
+		return
+	}
+	at := 0
+	for r, size := utf8.DecodeRuneInString(text); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRuneInString(text[at:]) {
+		at += size
+	}
+	before := text[:at]
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	f.at(1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line)).RefuseHint("save the file as UTF-8", "the byte %#x is not UTF-8", text[at])
 }
 
 // mostMarks is how many of the signs that part values a file may have: above those of a thousand
