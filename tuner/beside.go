@@ -17,7 +17,8 @@ const besideRivals = 3
 
 // prepare has the rivals begin what takes long, while the search goes on.
 func (s *search) prepare(ctx context.Context) {
-	if s.Rivals != nil && s.can.Measures && besideRivals*s.problem.MemoryBytes() < s.device.Info().Limits.MemoryBytes {
+	has := s.device.Info().Limits.MemoryBytes // 0: not known
+	if s.Rivals != nil && s.can.Measures && (has == 0 || besideRivals*s.problem.MemoryBytes() < has) {
 		s.Rivals.Prepare(ctx, s.problem, s.Protocol)
 	}
 }
