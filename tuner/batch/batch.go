@@ -78,7 +78,7 @@ type NotAllError struct {
 func (e *NotAllError) Error() string { return "not every problem has a winner" }
 
 // ErrNoTime: the budget was spent before a problem's turn came. That is no failure of a search.
-var ErrNoTime = errors.New("not searched: the budget was spent")
+var ErrNoTime = errors.New("the budget was spent")
 
 // KeepError is that what is found cannot be kept or written. It ends all searches, since those to come would be lost, too.
 type KeepError struct{ err error }

@@ -249,10 +249,13 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 		},
 	})
 	var some *batch.NotAllError
-	if errors.As(err, &some) && some.Some {
+	if !errors.As(err, &some) {
+		return err
+	}
+	if some.Some {
 		return nil // a shape's failure is no other's
 	}
-	return err
+	return t.noneLeft(" at any shape")
 }
 
 // leaveOut leaves out a shape that failed, and remembers the first failure that is not about a shape or its kernels.

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"autotune/internal/python"
+	"autotune/tuner"
+	"autotune/tuner/batch"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+)
+
+// Each problem of a run that went wrong is a line with its status and the reason. A PyTorch that dies makes the exit code 1,
+// although the problem has a kernel; one that refuses a problem does not.
+func TestUnsolved(t *testing.T) {
+	op, err := operator.Find("avg_pool1d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := batch.Request{Operator: op, Request: operator.Request{Shape: []int64{1, 2, 30}}}
+	name := problemText(r)
+	var u unsolved
+	for _, err := range []error{
+		fmt.Errorf("%s: %w: all fail", name, tuner.ErrNoVariant),
+		fmt.Errorf("%w: the tensors take 1 TiB", device.ErrMemory),
+		batch.ErrNoTime,
+		errors.New("the compiler\nis gone"),
+	} {
+		u.failed(r, err)
+	}
+	u.uncompared(r, &tuner.Result{Uncompared: errors.New("OutOfMemoryError")})
+	if err := u.fault(nil); err != nil {
+		t.Error(err)
+	}
+	u.uncompared(r, &tuner.Result{Uncompared: &python.EndedError{How: "signal: killed"}})
+	if err := u.fault(nil); exitCode(err) != exitNoVariant {
+		t.Error(err)
+	}
+	var out strings.Builder
+	if err := u.write(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"  no variant    no valid variant: all fail\n",
+		"  too large     not enough device memory: the tensors take 1 TiB\n",
+		"  not searched  the budget was spent\n",
+		"  failed        the compiler; is gone\n",
+		"  not compared  PyTorch ended without an answer (signal: killed)\n",
+	} {
+		if !strings.Contains(out.String(), name+want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	for some, want := range map[bool]int{true: exitNoVariant, false: exitDevice} {
+		if code := exitCode(&batch.NotAllError{Last: device.ErrMemory, Some: some}); code != want {
+			t.Errorf("exit code %d, want %d", code, want)
+		}
+	}
+}
