@@ -81,9 +81,13 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 	defer result.Close()
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := exec.CommandContext(limited, program)
+	words, err := j.walls.around(dir, code, j)
+	if err != nil {
+		return response{}, fmt.Errorf("emulator: %w", err)
+	}
+	cmd := exec.CommandContext(limited, words[0], words[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), sanitizerSettings...)
+	cmd.Env = programVariables()
 	cmd.Stdin = strings.NewReader(j.text())
 	cmd.ExtraFiles = []*os.File{resultEnd}
 	output := &worker.Output{Tail: 64 << 10} // a sanitizer's report is long
@@ -116,6 +120,12 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 		return response{}, fmt.Errorf("emulator: %s", a.response.Message)
 	}
 	return *a.response, nil
+}
+
+// programVariables are the environment of a variant's program. What a kernel writes reaches
+// who searches, so that it sees nothing of the user's.
+func programVariables() []string {
+	return append(worker.Environment("LD_LIBRARY_PATH"), sanitizerSettings...)
 }
 
 // answer is what a program said.
@@ -209,6 +219,7 @@ func lastLine(output string) string {
 
 // job is what a variant's program is asked to do; runtime/job.h reads it.
 type job struct {
+	walls       *walls
 	launches    operator.Launches
 	protocol    device.Protocol
 	workers     int
