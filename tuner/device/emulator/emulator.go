@@ -27,6 +27,7 @@ import (
 	"slices"
 
 	"autotune/internal/output"
+	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/answers"
@@ -352,7 +353,7 @@ func (s *session) outcome(a response) trial.Outcome {
 		if a.Wrong != nil {
 			o.Message = s.describeWrong(a)
 		}
-		o.Message = a.When + o.Message
+		o.Message = worker.Shown(a.When + o.Message)
 	}
 	return o
 }

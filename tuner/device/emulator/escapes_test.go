@@ -212,3 +212,13 @@ func TestObjectsOfOtherSystems(t *testing.T) {
 		}
 	}
 }
+
+// A kernel's file can have the compiler read its own environment, which says nothing.
+func TestCompilerSeesNoSecrets(t *testing.T) {
+	t.Setenv("SECRET_TOKEN", "hunter2")
+	t.Setenv("CPATH", "/headers")
+	log, err := (&hostCompiler{command: []string{"env"}}).run(t.Context(), t.TempDir(), nil)
+	if err != nil || strings.Contains(log, "hunter2") || !strings.Contains(log, "PATH=") || !strings.Contains(log, "CPATH=/headers\n") {
+		t.Errorf("%v, the compiler sees\n%s", err, log)
+	}
+}

@@ -172,6 +172,8 @@ func (a *answer) read(line string) bool {
 	if json.Unmarshal([]byte(line), &r) != nil || !slices.Contains(append(trial.Statuses, deadlock, unable), r.Status) {
 		return false
 	}
+	// A kernel may have found out where to write, or what messages are made of.
+	r.Message = worker.Shown(r.Message)
 	a.response = &r
 	return true
 }
@@ -192,7 +194,7 @@ func writeProgram(path string, code []byte) error {
 // silent says how a program ended that gave no answer.
 func silent(err error, output string, names []string) response {
 	if message := sanitizerMessage(output, names); message != "" {
-		return ended(trial.Crashed, message)
+		return ended(trial.Crashed, worker.Shown(message))
 	}
 	message := "the variant's program ended without an answer"
 	var exit *exec.ExitError
@@ -214,7 +216,7 @@ func ended(status trial.Status, message string) response {
 
 func lastLine(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	return worker.Shown(lines[len(lines)-1])
 }
 
 // job is what a variant's program is asked to do; runtime/job.h reads it.
