@@ -198,7 +198,11 @@ func (c *hostCompiler) link(ctx context.Context, r compile.Request, dir, runtime
 		if refused = o.refused(); refused != "" && !c.options.Sanitize {
 			return refused, "", nil
 		}
-		if err := os.WriteFile(path, o.own(), 0o600); err != nil {
+		code, err := o.own()
+		if err == nil {
+			err = os.WriteFile(path, code, 0o600)
+		}
+		if err != nil {
 			return "", "", err
 		}
 	}

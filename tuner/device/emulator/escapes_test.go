@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"bytes"
 	"debug/elf"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ func openEscapes(t *testing.T, o Options) *bench {
 }
 
 // A kernel's file that defines what the runtime or a library has runs nothing before the
-// filter, and its launch can ask the system for nothing. None sees the user's environment.
+// filter. Its launch can ask the system for nothing. No kernel sees the user's environment.
 func TestEscapes(t *testing.T) {
 	t.Setenv("SECRET_TOKEN", "hunter2")
 	for _, sanitize := range []bool{false, true} {
@@ -221,4 +222,30 @@ func TestCompilerSeesNoSecrets(t *testing.T) {
 	if err != nil || strings.Contains(log, "hunter2") || !strings.Contains(log, "PATH=") || !strings.Contains(log, "CPATH=/headers\n") {
 		t.Errorf("%v, the compiler sees\n%s", err, log)
 	}
+}
+
+// Whatever a file holds, it is refused, or it gets names of its own, or it is left as it is.
+func FuzzObject(f *testing.F) {
+	f.Add([]byte("\x7fELF"))
+	f.Fuzz(func(t *testing.T, all []byte) {
+		o := openObject(all)
+		if o == nil || o.refused() != "" {
+			return
+		}
+		code, err := o.own()
+		if err != nil || bytes.Equal(code, all) {
+			return
+		}
+		again := openObject(code)
+		if again == nil {
+			t.Fatal("it is no object any more")
+		}
+		symbols, _ := again.file.Symbols()
+		for _, s := range symbols {
+			kind := elf.ST_TYPE(s.Info)
+			if kind != elf.STT_FILE && kind != elf.STT_SECTION && s.Section != elf.SHN_UNDEF && s.Name != "" && !slices.Contains(tables, s.Name) && !strings.HasPrefix(s.Name, ownName) {
+				t.Errorf("it still defines %q", s.Name)
+			}
+		}
+	})
 }

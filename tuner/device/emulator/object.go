@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,9 +15,9 @@ import (
 // The filter of system calls stands when main begins the first launch. A GPU runs nothing of a
 // kernel's file before its launch; a program of the host can, and so could run outside of the
 // filter. This file looks at what the compiler made of a kernel's file, before it is linked.
-// It refuses what the system or the C library would run or write to by itself. It gives what
-// the file defines names of its own, so that nothing of it stands in place of what the
-// runtime or a library has.
+// It refuses what the system or the C library would run or write to by itself. All that the
+// file defines gets names of its own: nothing of it stands in place of what the runtime or
+// a library has.
 
 // ownName begins the names of all that a kernel's file defines.
 const ownName = "kernel."
@@ -121,9 +122,8 @@ func (o *object) refusedRelocation() string {
 	return ""
 }
 
-// The size of a symbol, where the offset and the size of a section are among its header's
-// bytes, and where in a file's header the sections' headers are. They are those of all
-// 64-bit files.
+// How 64-bit files lie: the bytes of a symbol and of a section's header, and where the file's
+// header and a section's have what is changed.
 const (
 	symbolBytes    = 24
 	headersAt      = 0x28
@@ -134,15 +134,21 @@ const (
 
 // own gives what the file defines names of its own, but for the tables. They stand in a new
 // table of names at the file's end, after the old one, which may be the sections' too.
-func (o *object) own() []byte {
+func (o *object) own() ([]byte, error) {
 	symbols, err := o.file.Symbols()
 	table := o.file.SectionByType(elf.SHT_SYMTAB)
-	if err != nil || table == nil {
-		return o.all // it defines nothing
+	if errors.Is(err, elf.ErrNoSymbols) || table == nil {
+		return o.all, nil // it defines nothing
 	}
-	names := o.file.Sections[table.Link]
-	all := slices.Clone(o.all)
-	grown := slices.Clone(all[names.Offset : names.Offset+names.Size])
+	if err != nil {
+		return nil, err
+	}
+	names, err := o.file.Sections[table.Link].Data() // Symbols has read it too
+	if err != nil {
+		return nil, err
+	}
+	all, grown := slices.Clone(o.all), slices.Clone(names)
+	header := binary.LittleEndian.Uint64(all[headersAt:]) + headerBytes*uint64(table.Link)
 	for i, s := range symbols {
 		kind := elf.ST_TYPE(s.Info)
 		if s.Section == elf.SHN_UNDEF || s.Name == "" || kind == elf.STT_FILE || kind == elf.STT_SECTION || slices.Contains(tables, s.Name) {
@@ -152,8 +158,7 @@ func (o *object) own() []byte {
 		binary.LittleEndian.PutUint32(all[at:], uint32(len(grown)))
 		grown = append(append(append(grown, ownName...), s.Name...), 0)
 	}
-	header := binary.LittleEndian.Uint64(all[headersAt:]) + headerBytes*uint64(table.Link)
 	binary.LittleEndian.PutUint64(all[header+headerOffsetAt:], uint64(len(all)))
 	binary.LittleEndian.PutUint64(all[header+headerSizeAt:], uint64(len(grown)))
-	return append(all, grown...)
+	return append(all, grown...), nil
 }
