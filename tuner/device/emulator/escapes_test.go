@@ -179,6 +179,10 @@ func TestWallsHoldWithoutTheFilter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	other, err := w.around(dir, bytes.Replace(code, []byte("/lib"), []byte("/bin"), 1), job{})
+	if loader := loaderOf(code); err != nil || loader == "" || !slices.Contains(words, "x"+loader) || !slices.Contains(other, "x") {
+		t.Errorf("the loader is %q; %v; another may be run by %q", loader, err, other)
+	}
 	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	cmd.Dir, cmd.Env = dir, programVariables()
 	open, err := os.Open(os.DevNull)

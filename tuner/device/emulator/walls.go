@@ -53,7 +53,8 @@ func (w *walls) around(dir string, code []byte, j job) ([]string, error) {
 	return words, nil
 }
 
-// loaderOf is the system's program that loads this one with its libraries; "" if there is none.
+// loaderOf is the system's program that loads this one with its libraries; "" if there is
+// none, or if it is another program.
 func loaderOf(code []byte) string {
 	f, err := elf.NewFile(bytes.NewReader(code))
 	if err != nil {
@@ -63,7 +64,10 @@ func loaderOf(code []byte) string {
 		if p.Type == elf.PT_INTERP {
 			path := make([]byte, p.Filesz)
 			_, _ = p.ReadAt(path, 0)
-			return string(bytes.TrimRight(path, "\x00"))
+			loader := filepath.Clean(string(bytes.TrimRight(path, "\x00")))
+			if slices.ContainsFunc(libraryFolders(), func(folder string) bool { return strings.HasPrefix(loader, folder+"/") }) {
+				return loader
+			}
 		}
 	}
 	return ""
