@@ -163,6 +163,9 @@ func serve(ctx context.Context, c *cli.Context, d device.Device, o poolworker.Op
 	}
 	defer b.Close()
 	say(os.Stderr, fmt.Sprintf("autotune: worker %s offers %s, and times its control", o.Name, d.Info().Name))
+	if walls := devices.Walls(ctx, d); walls != "" {
+		o.Say(walls)
+	}
 	return poolworker.Serve(ctx, b, d, o)
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 	"sync"
+
+	"autotune/internal/output"
 )
 
 // How much of a process's output is kept: a crash says why in its first lines, a
@@ -49,6 +51,18 @@ func (t *Output) String() string {
 	return string(t.head) + string(t.end)
 }
 
+// lineBytes bounds a line that a message has of a program's output.
+const lineBytes = 2 << 10
+
+// Shown is a line of a program's output as a message may have it: others than the user may
+// have written it, and others may read it.
+func Shown(line string) string {
+	if len(line) > lineBytes {
+		line = line[:lineBytes] + "..."
+	}
+	return output.Line(line)
+}
+
 // tellingLine picks the line of a dead program's standard error that says most
 // about its death: the Go runtime's verdict if there is one, else the last.
 func tellingLine(text string) string {
@@ -57,12 +71,12 @@ func tellingLine(text string) string {
 		line = strings.TrimSpace(line)
 		for _, verdict := range []string{"panic: ", "fatal error: ", "SIG"} {
 			if strings.HasPrefix(line, verdict) {
-				return line
+				return Shown(line)
 			}
 		}
 		if line != "" {
 			last = line
 		}
 	}
-	return last
+	return Shown(last)
 }

@@ -45,18 +45,29 @@ type Process struct {
 // runs until Close, until a Call's context ends, or until it dies.
 func Start(ctx context.Context, name string) (*Process, error) { return StartUnder(ctx, nil, name) }
 
+// StartWith starts it with these variables as its environment; see Environment.
+func StartWith(ctx context.Context, variables []string, name string) (*Process, error) {
+	return named(name)(start(ctx, nil, variables, name))
+}
+
 // StartUnder starts the worker of that name under another program: the words of
 // its command line, to which this executable is added. That program must hand its
 // own standard input, output and error on to the worker, and end when it does.
 func StartUnder(ctx context.Context, program []string, name string) (*Process, error) {
-	p, err := start(ctx, program, name)
-	if err != nil {
-		return nil, fmt.Errorf("start worker %s: %w", name, err)
-	}
-	return p, nil
+	return named(name)(start(ctx, program, os.Environ(), name))
 }
 
-func start(ctx context.Context, program []string, name string) (*Process, error) {
+// named adds to an error which worker it is about.
+func named(name string) func(*Process, error) (*Process, error) {
+	return func(p *Process, err error) (*Process, error) {
+		if err != nil {
+			return nil, fmt.Errorf("start worker %s: %w", name, err)
+		}
+		return p, nil
+	}
+}
+
+func start(ctx context.Context, program, variables []string, name string) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -93,7 +104,7 @@ func start(ctx context.Context, program []string, name string) (*Process, error)
 		p.grace, parent = underGrace, 0
 	}
 	command := exec.Command(words[0], words[1:]...)
-	command.Env = append(os.Environ(), nameVariable+"="+name, parentVariable+"="+strconv.Itoa(parent))
+	command.Env = append(slices.Clone(variables), nameVariable+"="+name, parentVariable+"="+strconv.Itoa(parent))
 	command.Stdin, command.Stdout, command.Stderr = childIn, childOut, p.stderr
 	command.SysProcAttr = ChildAttributes()
 	command.WaitDelay = pipeGrace

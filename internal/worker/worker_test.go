@@ -73,6 +73,8 @@ func obey(_ context.Context, o order) (answer, error) {
 		panic(o.Text)
 	case "hang":
 		time.Sleep(time.Hour)
+	case "variable":
+		return answer{Text: os.Getenv(o.Text)}, nil
 	case "group":
 		return answer{PID: syscall.Getpgrp()}, nil
 	}
@@ -367,5 +369,22 @@ func TestUnderAnotherProgram(t *testing.T) {
 	}
 	if _, err := worker.StartUnder(t.Context(), []string{"/no/such/program"}, "test"); err == nil {
 		t.Error("a program that is not there starts")
+	}
+}
+
+// A worker whose output others read sees what it is given of the environment.
+func TestStartWith(t *testing.T) {
+	t.Setenv("SECRET_TOKEN", "hunter2")
+	t.Setenv("CUDA_HOME", "/cuda")
+	p, err := worker.StartWith(t.Context(), worker.Environment("CUDA_*"), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for name, want := range map[string]string{"SECRET_TOKEN": "", "CUDA_HOME": "/cuda"} {
+		a, err := worker.Call[order, answer](t.Context(), p, order{Do: "variable", Text: name})
+		if err != nil || a.Text != want {
+			t.Errorf("%s is %q, want %q; %v", name, a.Text, want, err)
+		}
 	}
 }

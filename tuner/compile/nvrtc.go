@@ -77,9 +77,16 @@ func newNVRTC(ctx context.Context, workers int, options ...string) (Compiler, er
 	return n, nil
 }
 
+// workerVariables are those by which NVRTC and its headers are found, and Go's own. A kernel's
+// file can have the compiler read its environment.
+var workerVariables = []string{
+	"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XDG_CACHE_HOME", "CUDA_*", "NVIDIA_*", "NVRTC_*", "AUTOTUNE_*",
+	"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOTRACEBACK", "GOCOVERDIR",
+}
+
 // startCompiler starts a worker and waits until it has NVRTC loaded and warm.
 func startCompiler(ctx context.Context) (*worker.Process, introduction, error) {
-	p, err := worker.Start(ctx, workerName)
+	p, err := worker.StartWith(ctx, worker.Environment(workerVariables...), workerName)
 	if err != nil {
 		return nil, introduction{}, err
 	}

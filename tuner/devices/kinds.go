@@ -77,13 +77,24 @@ func limitsOfEmulator(context.Context, string, asked) (operator.Limits, string, 
 	return emulator.Limits(), "the CPU emulator, which has those of an sm_90 GPU", nil
 }
 
-func listEmulator(context.Context) []Listing {
+func listEmulator(ctx context.Context) []Listing {
 	e, err := emulator.Open(emulator.Options{})
 	if err != nil {
 		return []Listing{{Device: "emulator", Err: err}}
 	}
 	defer e.Close()
-	return []Listing{{Device: "emulator", About: fmt.Sprintf("%s, compiler: %s", e.Info().Name, e.Info().Compiler)}}
+	about := fmt.Sprintf("%s, compiler: %s", e.Info().Name, e.Info().Compiler)
+	return []Listing{{Device: "emulator", About: about}, {About: Walls(ctx, e)}}
+}
+
+// Walls says in one line what stands between kernels and this machine, where kernels run on
+// its processor; "" for other devices.
+func Walls(ctx context.Context, d device.Device) string {
+	stand := emulator.Walls(ctx, d)
+	if stand == "" {
+		return ""
+	}
+	return "emulator walls: " + stand
 }
 
 func openRecording(ctx context.Context, file string, a asked, _ Options) (device.Device, string, error) {

@@ -173,7 +173,7 @@ func inputFile(a operator.Argument) string {
 // runOwn launches a kernel of the operator's that is no variant once, on some arguments
 // whose files are named from a folder.
 func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, arguments []jobArgument) error {
-	j := job{launches: k.Launches, protocol: s.proto, workers: s.workers(), patience: 10, arguments: arguments}
+	j := job{walls: s.walls, launches: k.Launches, protocol: s.proto, workers: s.workers(), patience: 10, arguments: arguments}
 	for i := range j.arguments {
 		j.arguments[i].Symbol = "" // such a kernel is passed all
 	}

@@ -137,11 +137,9 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	begin := time.Now()
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
 	defer cancel()
-	var log string
-	for _, libraries := range c.libraries() {
-		if log, err = c.run(limited, dir, append(c.arguments(r, dir, shim, object), libraries...)); !notFound.MatchString(log) {
-			break
-		}
+	var refused, log string
+	if log, err = c.run(limited, dir, c.arguments(r, dir, shim)); err == nil {
+		refused, log, err = c.link(limited, r, dir, object)
 	}
 	took := time.Since(begin)
 	switch {
@@ -151,13 +149,12 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 		return nil, &compile.Error{File: r.Kernel.File, Message: fmt.Sprintf("the compilation was stopped after %v", took.Round(time.Millisecond)), Timeout: true}
 	case err != nil:
 		return nil, c.judge(r, dir, log, err)
+	case refused != "":
+		return nil, &compile.Error{File: r.Kernel.File, Message: refused}
 	}
 	code, err := os.ReadFile(filepath.Join(dir, "program"))
 	if err != nil {
 		return nil, err
-	}
-	if early := runsEarly(code, c.support.needed); early != "" && !c.options.Sanitize {
-		return nil, &compile.Error{File: r.Kernel.File, Message: early + " would run before the kernel is launched, which nothing does on a GPU"}
 	}
 	return &compile.Binary{Code: code, Log: log, Duration: took}, nil
 }
@@ -188,7 +185,38 @@ func (c *hostCompiler) writeSources(dir string, r compile.Request) error {
 	return nil
 }
 
-func (c *hostCompiler) arguments(r compile.Request, dir, shim, object string) []string {
+// link makes the program of the kernel's object file and the runtime's, unless the kernel's has
+// what no kernel may have.
+func (c *hostCompiler) link(ctx context.Context, r compile.Request, dir, runtimes string) (refused, log string, err error) {
+	path := filepath.Join(dir, "kernel.o")
+	code, err := os.ReadFile(path)
+	if err != nil {
+		return "", "", err
+	}
+	if o := openObject(code); o != nil {
+		// The sanitizers' own constructors are in the file, and the filter is off.
+		if refused = o.refused(); refused != "" && !c.options.Sanitize {
+			return refused, "", nil
+		}
+		code, err := o.own()
+		if err == nil {
+			err = os.WriteFile(path, code, 0o600)
+		}
+		if err != nil {
+			return "", "", err
+		}
+	}
+	arguments := slices.Concat(c.baseFlags(), c.variantFlags(r.Arch), []string{runtimes, path, "-o", filepath.Join(dir, "program"), "-Wl,--as-needed", "-pthread"})
+	for _, libraries := range c.libraries() {
+		if log, err = c.run(ctx, dir, append(arguments, libraries...)); !notFound.MatchString(log) {
+			break
+		}
+	}
+	return "", log, err
+}
+
+// arguments compile a kernel's file.
+func (c *hostCompiler) arguments(r compile.Request, dir, shim string) []string {
 	arguments := slices.Concat(c.baseFlags(), c.variantFlags(r.Arch), spinningFlags(r.Kernel), hostFlags(r.Kernel.Flags))
 	headers := headersOf(r.Kernel)
 	if headers[standardHeaders] != "" {
@@ -199,7 +227,7 @@ func (c *hostCompiler) arguments(r compile.Request, dir, shim, object string) []
 		arguments = append(arguments, "-include", filepath.Join(dir, moreWords))
 	}
 	return append(arguments, "-I", filepath.Join(dir, "include"), "-I", shim,
-		filepath.Join(dir, "kernel.cpp"), object, "-o", filepath.Join(dir, "program"), "-Wl,--as-needed", "-pthread", "-Wl,-init,autotune_init")
+		"-c", filepath.Join(dir, "kernel.cpp"), "-o", filepath.Join(dir, "kernel.o"))
 }
 
 // libraries are what a program may be linked with, and by which linker. The fewest come first: most
@@ -304,12 +332,20 @@ const (
 // of another that has begun.
 var shellLimits = fmt.Sprintf(`ulimit -c 0; ulimit -v %d; ulimit -f %d; ulimit -t %d; exec "$@"`, compilerMemory>>10, compilerFile>>9, compilerTime)
 
+// compilerVariables are those by which compilers find themselves, headers and libraries. A
+// kernel's file can have the compiler read its environment.
+var compilerVariables = []string{
+	"PATH", "HOME", "LD_LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX",
+	"CCACHE_DIR", "CCACHE_CONFIGPATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "SDKROOT", "DEVELOPER_DIR", "MACOSX_DEPLOYMENT_TARGET",
+	"NIX_CC*", "NIX_BINTOOLS*", "NIX_CFLAGS*", "NIX_LDFLAGS*", "NIX_HARDENING_ENABLE",
+}
+
 // run runs the compiler in a process group of its own, which is killed as a
 // whole when ctx ends: a compiler is several processes.
 func (c *hostCompiler) run(ctx context.Context, dir string, arguments []string) (log string, err error) {
 	words := append([]string{"-c", shellLimits, "sh"}, c.command...)
 	cmd := exec.CommandContext(ctx, "/bin/sh", append(words, arguments...)...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "TMPDIR="+dir)
+	cmd.Env = append(worker.Environment(compilerVariables...), "TMPDIR="+dir)
 	worker.OwnGroup(cmd)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

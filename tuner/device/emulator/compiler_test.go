@@ -196,7 +196,7 @@ func TestWordsAreCompiledAhead(t *testing.T) {
 		if !c.gnu {
 			t.Skip("not GCC")
 		}
-		shim, object, err := c.support.get(t.Context(), c)
+		shim, _, err := c.support.get(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestWordsAreCompiledAhead(t *testing.T) {
 			if err := c.writeSources(dir, r); err != nil {
 				t.Fatal(err)
 			}
-			log, err := c.run(t.Context(), dir, append(c.arguments(r, dir, shim, object), "-H"))
+			log, err := c.run(t.Context(), dir, append(c.arguments(r, dir, shim), "-H"))
 			if err != nil {
 				t.Fatal(err, log)
 			}

@@ -27,6 +27,7 @@ import (
 	"slices"
 
 	"autotune/internal/output"
+	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/answers"
@@ -52,11 +53,12 @@ func Open(o Options) (device.Device, error) {
 	if o.CacheDir != "" {
 		c = compile.Cached(o.CacheDir, host)
 	}
-	return &emulated{sanitize: o.Sanitize, compiler: c, dir: host.scratch.Dir, cacheDir: o.CacheDir}, nil
+	return &emulated{host: host, sanitize: o.Sanitize, compiler: c, dir: host.scratch.Dir, cacheDir: o.CacheDir}, nil
 }
 
 // emulated is the emulator as a device.
 type emulated struct {
+	host     *hostCompiler
 	sanitize bool
 	compiler compile.Compiler
 	dir      string // the compiler's folder, for the sessions' folders too
@@ -105,6 +107,7 @@ type session struct {
 	proto     device.Protocol // with the inputs of the moment
 	dir       string
 	cores     int // of the machine, which blocks run on
+	walls     *walls
 	ceilings  device.Ceilings
 
 	parts verify.Parts // the operator's own kernels
@@ -129,7 +132,11 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 		proto.Samples, proto.WarmUp = 1, 0
 		proto.LaunchTimeout *= 10
 	}
-	s := &session{device: e, problem: p, reference: reference, proto: proto, dir: dir, cores: runtime.NumCPU(), parts: parts}
+	around, err := e.host.wallsOf(ctx)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s := &session{device: e, walls: around, problem: p, reference: reference, proto: proto, dir: dir, cores: runtime.NumCPU(), parts: parts}
 	// The plainest kernel is not the fastest: a few samples are enough.
 	if s.ceilings.ReferenceMS, err = s.prepareAnswers(ctx, min(proto.Samples, 3)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -252,7 +259,7 @@ func (s *session) workers() int {
 
 // job is the part of a job that the protocol and the problem decide, and the launches.
 func (s *session) job(launches operator.Launches) (job, error) {
-	j := job{launches: launches, protocol: s.proto, workers: s.workers()}
+	j := job{walls: s.walls, launches: launches, protocol: s.proto, workers: s.workers()}
 	fills, err := elements.FillsOf(s.problem.Arguments, s.proto.Distribution, s.proto.Seed)
 	if err != nil {
 		return j, fmt.Errorf("emulator: %w", err)
@@ -346,7 +353,7 @@ func (s *session) outcome(a response) trial.Outcome {
 		if a.Wrong != nil {
 			o.Message = s.describeWrong(a)
 		}
-		o.Message = a.When + o.Message
+		o.Message = worker.Shown(a.When + o.Message)
 	}
 	return o
 }

@@ -81,9 +81,13 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 	defer result.Close()
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := exec.CommandContext(limited, program)
+	words, err := j.walls.around(dir, code, j)
+	if err != nil {
+		return response{}, fmt.Errorf("emulator: %w", err)
+	}
+	cmd := exec.CommandContext(limited, words[0], words[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), sanitizerSettings...)
+	cmd.Env = programVariables()
 	cmd.Stdin = strings.NewReader(j.text())
 	cmd.ExtraFiles = []*os.File{resultEnd}
 	output := &worker.Output{Tail: 64 << 10} // a sanitizer's report is long
@@ -116,6 +120,12 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 		return response{}, fmt.Errorf("emulator: %s", a.response.Message)
 	}
 	return *a.response, nil
+}
+
+// programVariables are the environment of a variant's program. What a kernel writes reaches
+// who searches, so that it sees nothing of the user's.
+func programVariables() []string {
+	return append(worker.Environment("LD_LIBRARY_PATH"), sanitizerSettings...)
 }
 
 // answer is what a program said.
@@ -162,6 +172,8 @@ func (a *answer) read(line string) bool {
 	if json.Unmarshal([]byte(line), &r) != nil || !slices.Contains(append(trial.Statuses, deadlock, unable), r.Status) {
 		return false
 	}
+	// A kernel may have found out where to write, or what messages are made of.
+	r.Message = worker.Shown(r.Message)
 	a.response = &r
 	return true
 }
@@ -182,7 +194,7 @@ func writeProgram(path string, code []byte) error {
 // silent says how a program ended that gave no answer.
 func silent(err error, output string, names []string) response {
 	if message := sanitizerMessage(output, names); message != "" {
-		return ended(trial.Crashed, message)
+		return ended(trial.Crashed, worker.Shown(message))
 	}
 	message := "the variant's program ended without an answer"
 	var exit *exec.ExitError
@@ -204,11 +216,12 @@ func ended(status trial.Status, message string) response {
 
 func lastLine(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	return worker.Shown(lines[len(lines)-1])
 }
 
 // job is what a variant's program is asked to do; runtime/job.h reads it.
 type job struct {
+	walls       *walls
 	launches    operator.Launches
 	protocol    device.Protocol
 	workers     int

@@ -39,13 +39,14 @@ func supportDigest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// runtimeObject is the compiled runtime and the folder of the shim's headers,
-// made once, when the first variant needs them.
+// runtimeObject is the compiled runtime, the folder of the shim's headers and the walls,
+// each made once, when the first variant needs it.
 type runtimeObject struct {
 	mu     sync.Mutex
-	shim   string   // folder
-	object string   // file
-	needed []string // functions of others, by the object
+	dir    string // what was unpacked
+	shim   string // folder
+	object string // file
+	walls  *walls
 }
 
 // get returns the shim's folder and the runtime's object file.
@@ -55,15 +56,9 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	if r.object != "" {
 		return r.shim, r.object, nil
 	}
-	dir, err := temporary(c.scratch.Dir, "support-")
+	dir, err := r.unpack(c)
 	if err != nil {
 		return "", "", err
-	}
-	if err := os.CopyFS(dir, support); err != nil {
-		return "", "", fmt.Errorf("the emulator cannot unpack its headers: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "runtime", "elements.h"), []byte(elements.Source), 0o644); err != nil {
-		return "", "", fmt.Errorf("the emulator cannot unpack its headers: %w", err)
 	}
 	shim, object = filepath.Join(dir, "shim"), filepath.Join(dir, "runtime.o")
 	arguments := append(c.baseFlags(), "-O2", "-fno-threadsafe-statics", "-I", shim, "-c", filepath.Join(dir, "runtime", "runtime.cpp"))
@@ -73,8 +68,27 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	if err := c.precompile(ctx, dir, shim); err != nil {
 		return "", "", err
 	}
-	r.shim, r.object, r.needed = shim, object, neededBy(object)
+	r.shim, r.object = shim, object
 	return shim, object, nil
+}
+
+// unpack writes the shim and the runtime into a folder, once.
+func (r *runtimeObject) unpack(c *hostCompiler) (string, error) {
+	if r.dir != "" {
+		return r.dir, nil
+	}
+	dir, err := temporary(c.scratch.Dir, "support-")
+	if err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(dir, support); err != nil {
+		return "", fmt.Errorf("the emulator cannot unpack its headers: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "runtime", "elements.h"), []byte(elements.Source), 0o644); err != nil {
+		return "", fmt.Errorf("the emulator cannot unpack its headers: %w", err)
+	}
+	r.dir = dir
+	return dir, nil
 }
 
 // precompile puts the compiled words beside their header, where GCC looks for them. It
@@ -100,7 +114,7 @@ func (c *hostCompiler) makeOnce(ctx context.Context, dir, part, path string, arg
 	key := cache.ActionID(sha256.Sum256([]byte("emulator's " + part + " " + hostArch() + " " + c.fingerprint)))
 	if kept != nil {
 		if code, _, err := kept.GetBytes(key); err == nil {
-			return os.WriteFile(path, code, 0o644)
+			return writeProgram(path, code)
 		}
 	}
 	log, err := c.run(ctx, dir, append(arguments, "-o", path))

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // variable is a variable of a program that can be written.
@@ -28,7 +29,7 @@ func plainName(symbol string) string {
 	return symbol
 }
 
-// variablesOf are the variables of a program outside of functions and namespaces, by
+// variablesOf are the variables of a program's kernel outside of functions and namespaces, by
 // their names.
 func variablesOf(code []byte) (map[string]variable, error) {
 	file, err := elf.NewFile(bytes.NewReader(code))
@@ -44,7 +45,9 @@ func variablesOf(code []byte) (map[string]variable, error) {
 		if elf.ST_TYPE(s.Info) != elf.STT_OBJECT || int(s.Section) >= len(file.Sections) || file.Sections[s.Section].Flags&elf.SHF_WRITE == 0 {
 			continue
 		}
-		found[plainName(s.Name)] = variable{s.Value, s.Size}
+		if name, its := strings.CutPrefix(s.Name, ownName); its {
+			found[plainName(name)] = variable{s.Value, s.Size}
+		}
 	}
 	return found, nil
 }

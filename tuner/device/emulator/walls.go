@@ -2,108 +2,156 @@ package emulator
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
-	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+
+	"autotune/internal/worker"
+	"autotune/tuner/device"
 )
 
-// The filter of system calls stands when main begins the first launch. A GPU runs
-// nothing of a kernel's file before its launch; a program of the host can, and so
-// could run outside of the filter. This file refuses every way to do that: static
-// constructors and the like, and functions in place of the C library's, which the
-// runtime calls before the filter stands.
-
-// hooks are functions that the compiler's start files call, if they are there.
-var hooks = []string{"__gmon_start__", "_ITM_registerTMCloneTable", "_ITM_deregisterTMCloneTable", "_Jv_RegisterClasses"}
-
-// startMain is the C library's, which the start files call and which calls main.
-const startMain = "__libc_start_main"
-
-// neededBy are the functions that an object file has from others: of the runtime's, those
-// are the C library's, which no kernel's file may have in their place. Small ones are the
-// compiler's own, of the name's form on ARM, and lie in the program itself.
-func neededBy(object string) []string {
-	needed := []string{startMain}
-	f, err := elf.Open(object)
-	if err != nil {
-		return needed // of another system
-	}
-	defer f.Close()
-	all, _ := f.Symbols()
-	for _, s := range all {
-		if s.Section == elf.SHN_UNDEF && !strings.HasPrefix(s.Name, "__aarch64_") {
-			needed = append(needed, s.Name)
-		}
-	}
-	return needed
+// walls are what stands between a variant's program and the system beside the filter that the
+// program itself sets: runtime/walls.cpp, which becomes the program. Null stands for none.
+type walls struct {
+	launcher  string   // an executable file
+	filter    string   // whether it sets a filter of calls: "filter" or "none"
+	libraries []string // rules for what every program reads
 }
 
-// ours are functions of the C library that the runtime itself replaces. A second one
-// of the name does not link.
-var ours = []string{"__assert_fail"}
+// around is the command that runs the program of a folder within walls, which let it
+// read its job's inputs and write its job's outputs.
+func (w *walls) around(dir string, code []byte, j job) ([]string, error) {
+	if w == nil {
+		return []string{filepath.Join(dir, "program")}, nil
+	}
+	words := append([]string{w.launcher, "run", w.filter, "xprogram", "x" + loaderOf(code)}, w.libraries...)
+	for _, a := range j.arguments {
+		for _, read := range []string{a.input, a.reference} {
+			if read != "" {
+				words = append(words, "r"+read)
+			}
+		}
+		if a.output == "" {
+			continue
+		}
+		// It may write to a file that is there, and make none.
+		made, err := os.OpenFile(filepath.Join(dir, a.output), os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := made.Close(); err != nil {
+			return nil, err
+		}
+		words = append(words, "w"+a.output)
+	}
+	return words, nil
+}
 
-// mostInitialisers is how many functions the start files themselves have called
-// before main: one, which sets up nothing.
-const mostInitialisers = 1
-
-// runsEarly names what in a program runs before main, or replaces a function that does; "" if
-// nothing. A file of another format has no filter. The sizes are those that the system's loader
-// goes by.
-func runsEarly(program []byte, needed []string) string {
-	f, err := elf.NewFile(bytes.NewReader(program))
+// loaderOf is the system's program that loads this one with its libraries; "" if there is
+// none, or if it is another program.
+func loaderOf(code []byte) string {
+	f, err := elf.NewFile(bytes.NewReader(code))
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	word := uint64(8)
-	if f.Class == elf.ELFCLASS32 {
-		word = 4
-	}
-	for tag, most := range map[elf.DynTag]uint64{elf.DT_INIT_ARRAYSZ: mostInitialisers * word, elf.DT_PREINIT_ARRAYSZ: 0} {
-		if sizes, err := f.DynValue(tag); err != nil || slices.ContainsFunc(sizes, func(n uint64) bool { return n > most }) {
-			return "a static constructor"
-		}
-	}
-	if f.Section(".ctors") != nil {
-		return "a static constructor"
-	}
-	return replaces(f, needed)
-}
-
-// replaces finds functions that are called before main by their names.
-func replaces(f *elf.File, needed []string) string {
-	all, _ := f.Symbols()
-	for _, s := range all {
-		if elf.ST_TYPE(s.Info) == elf.STT_GNU_IFUNC && s.Section != elf.SHN_UNDEF {
-			return fmt.Sprintf("the resolver of %s", s.Name)
-		}
-		if s.Section != elf.SHN_UNDEF && slices.Contains(hooks, s.Name) {
-			return fmt.Sprintf("a function %s", s.Name)
-		}
-		if isCode(f, s) && slices.Contains(needed, s.Name) {
-			return fmt.Sprintf(inPlace, s.Name)
-		}
-	}
-	// The linker shows a name to the libraries if they have or call one like it: they
-	// would call the program's.
-	shown, _ := f.DynamicSymbols()
-	for _, s := range shown {
-		inline := elf.ST_BIND(s.Info) == elf.STB_WEAK && strings.HasPrefix(s.Name, "_Z") // of a C++ header
-		if isCode(f, s) && !inline && !slices.Contains(ours, s.Name) {
-			return fmt.Sprintf(inPlace, s.Name)
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			path := make([]byte, p.Filesz)
+			_, _ = p.ReadAt(path, 0)
+			loader := filepath.Clean(string(bytes.TrimRight(path, "\x00")))
+			if slices.ContainsFunc(libraryFolders(), func(folder string) bool { return strings.HasPrefix(loader, folder+"/") }) {
+				return loader
+			}
 		}
 	}
 	return ""
 }
 
-const inPlace = "a function %s in place of the C library's"
-
-// isCode tells whether a symbol is of code in the program, whatever type it says that it
-// has. One with an address and no section may be.
-func isCode(f *elf.File, s elf.Symbol) bool {
-	if s.Section == elf.SHN_UNDEF || elf.ST_TYPE(s.Info) == elf.STT_FILE {
-		return false
+// libraryFolders are where the system's loader finds libraries, and what it and they read when
+// they begin. The loader's cache is a table of numbers and of paths with a zero after each.
+var libraryFolders = sync.OnceValue(func() []string {
+	all := []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/nix/store", "/gnu/store",
+		"/etc/ld.so.cache", "/etc/ld.so.preload", "/proc/self", "/proc/sys/vm", "/sys/devices/system/cpu"}
+	cached, _ := os.ReadFile("/etc/ld.so.cache") // not on every system
+	more := filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))
+	for text := range bytes.SplitSeq(cached, []byte{0}) {
+		if path := string(text); strings.Contains(path, ".so") {
+			more = append(more, filepath.Dir(path))
+		}
 	}
-	return int(s.Section) >= len(f.Sections) || f.Sections[s.Section].Flags&elf.SHF_EXECINSTR != 0
+	for _, folder := range more {
+		folder = filepath.Clean(folder)
+		known := slices.ContainsFunc(all, func(k string) bool { return folder == k || strings.HasPrefix(folder, k+"/") })
+		if filepath.IsAbs(folder) && folder != "/" && !known {
+			all = append(all, folder)
+		}
+	}
+	return all
+})
+
+// wallsOf makes the program that builds the walls, once; null where there is none.
+func (c *hostCompiler) wallsOf(ctx context.Context) (*walls, error) {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		return nil, nil
+	}
+	c.support.mu.Lock()
+	defer c.support.mu.Unlock()
+	if c.support.walls != nil {
+		return c.support.walls, nil
+	}
+	dir, err := c.support.unpack(c)
+	if err != nil {
+		return nil, err
+	}
+	made := &walls{launcher: filepath.Join(dir, "walls"), filter: "filter"}
+	if c.options.Sanitize {
+		made.filter = "none" // sanitizers ask the system for more
+	}
+	for _, folder := range libraryFolders() {
+		made.libraries = append(made.libraries, "r"+folder)
+	}
+	arguments := []string{"-std=c++17", "-w", "-O1", "-fno-pie", "-ffreestanding", "-fno-builtin", "-fno-stack-protector", "-fno-exceptions", "-fno-rtti",
+		"-nostdlib", "-static", "-no-pie", filepath.Join(dir, "runtime", "walls.cpp")}
+	if err := c.makeOnce(ctx, dir, "walls", made.launcher, arguments); err != nil {
+		return nil, err
+	}
+	c.support.walls = made
+	return made, nil
+}
+
+// Walls says in one line which walls stand between the kernels of an emulator and the
+// system; "" for another device.
+func Walls(ctx context.Context, d device.Device) string {
+	e, ok := d.(*emulated)
+	if !ok {
+		return ""
+	}
+	var stand, namespaces []string
+	if w, err := e.host.wallsOf(ctx); err == nil && w != nil {
+		probe := exec.CommandContext(ctx, w.launcher, "probe")
+		probe.Env = []string{}
+		worker.OwnGroup(probe)
+		said, _ := probe.Output() // without it none is known to stand
+		for wall := range strings.Lines(string(said)) {
+			switch wall = strings.TrimSpace(wall); wall {
+			case "user", "network":
+				namespaces = append(namespaces, wall)
+			default:
+				stand = append(stand, wall)
+			}
+		}
+	}
+	if len(namespaces) > 0 {
+		stand = append(stand, "namespaces ("+strings.Join(namespaces, ", ")+")")
+	}
+	if len(stand) == 0 {
+		return "none: kernels may do what this user may"
+	}
+	return strings.Join(stand, ", ")
 }

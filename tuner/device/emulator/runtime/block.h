@@ -14,8 +14,6 @@
 
 static unsigned schedule_number;  // 0: the usual order
 
-__thread AutotuneContext autotune_context;
-
 struct Block;
 struct Copies;     // async_copies.h
 struct BulkLoads;  // mbarriers.h

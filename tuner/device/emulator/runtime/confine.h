@@ -22,68 +22,37 @@ static size_t confine_groups(int workers) {
   return most;
 }
 
-static void confine_memory(int workers) {
+// The first number of a file of the system's: the pages that the process has.
+static size_t pages_now() {
+  char text[32];
+  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  const ssize_t read_bytes = file < 0 ? 0 : read(file, text, sizeof text);
+  if (file >= 0) close(file);
   size_t pages = 0;
-  if (FILE* file = fopen("/proc/self/statm", "r")) {
-    if (fscanf(file, "%zu", &pages) != 1) pages = 0;
-    fclose(file);
-  }
-  if (pages == 0) return;  // not on every system
-  const rlim_t most = rlim_t(pages) * rlim_t(sysconf(_SC_PAGESIZE)) + kKernelBytes + size_t(workers) * kWorkerBytes + confine_groups(workers);
-  const rlimit memory = {most, most}, none = {0, 0};
-  setrlimit(RLIMIT_AS, &memory);
-  setrlimit(RLIMIT_CORE, &none);
+  for (ssize_t i = 0; i < read_bytes && text[i] >= '0' && text[i] <= '9'; ++i) pages = pages * 10 + size_t(text[i] - '0');
+  return pages;
 }
 
-// A sanitizer asks the system for much more before it reports.
-#if defined(__linux__) && !defined(AUTOTUNE_SANITIZE) && (defined(__x86_64__) || defined(__aarch64__))
-#define AUTOTUNE_CONFINES_CALLS 1
-#endif
+static void confine_memory(int workers) {
+  const size_t pages = pages_now();
+  if (pages == 0) return;  // not on every system
+  const rlim_t most = rlim_t(pages) * rlim_t(sysconf(_SC_PAGESIZE)) + kKernelBytes + size_t(workers) * kWorkerBytes + confine_groups(workers);
+  const rlimit memory = {most, most};
+  setrlimit(RLIMIT_AS, &memory);
+}
+
+// All threads run and all files are as long as they will be.
+static void confine_more() {
+  size_t most = 0;
+  for (int i = 0; i < job.tensor_count; ++i)
+    if (job.tensors[i].output_descriptor > 0 && tensor_bytes(job.tensors[i]) > most) most = tensor_bytes(job.tensors[i]);
+  const rlimit none = {0, 0}, file = {most, most};
+  setrlimit(RLIMIT_CORE, &none);
+  setrlimit(RLIMIT_NPROC, &none);
+  setrlimit(RLIMIT_FSIZE, &file);
+}
 
 #ifdef AUTOTUNE_CONFINES_CALLS
-// What the C library's and the runtime's own functions need, and what only asks.
-static const int kHarmlessCalls[] = {
-    SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_brk, SYS_madvise, SYS_futex, SYS_sched_yield, SYS_exit, SYS_exit_group,
-    SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_sigaltstack, SYS_set_robust_list, SYS_restart_syscall, SYS_clock_gettime,
-    SYS_gettimeofday, SYS_clock_nanosleep, SYS_nanosleep, SYS_setitimer, SYS_getpid, SYS_gettid, SYS_getrandom, SYS_fstat,
-    SYS_newfstatat, SYS_sched_getaffinity, SYS_ppoll,
-#ifdef SYS_rseq
-    SYS_rseq,
-#endif
-#ifdef SYS_pause
-    SYS_pause, SYS_time,
-#endif
-};
-
-// The processor may know other modes, whose calls have other numbers.
-#ifdef __x86_64__
-static const unsigned kMode = AUDIT_ARCH_X86_64;
-#else
-static const unsigned kMode = AUDIT_ARCH_AARCH64;
-#endif
-
-// Filter grows a program for the system's filter of calls.
-struct Filter {
-  sock_filter steps[512];
-  int size = 0;
-
-  void add(unsigned code, unsigned value, int skip_if_true = 0, int skip_if_false = 0) {
-    steps[size++] = {(unsigned short)code, (unsigned char)skip_if_true, (unsigned char)skip_if_false, value};
-  }
-  void load(size_t offset) { add(BPF_LD | BPF_W | BPF_ABS, unsigned(offset)); }
-  void allow_if(unsigned value) {
-    add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
-    add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-  }
-  // The call is allowed if that argument is one of the values.
-  void allow_with(int call, int argument, const int* values, int count) {
-    add(BPF_JMP | BPF_JEQ | BPF_K, unsigned(call), 0, 2 + 2 * count);
-    load(offsetof(seccomp_data, args) + size_t(argument) * 8);
-    for (int i = 0; i < count; ++i) allow_if(unsigned(values[i]));
-    add(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
-  }
-};
-
 // Every call but the harmless ones becomes a signal, which faults.h reports; a
 // system without the filter goes on without it. Descriptors to write to are
 // those of the report and of the outputs, whose numbers no kernel knows, and
@@ -95,11 +64,7 @@ static void confine_calls() {
     if (job.tensors[i].output_descriptor > 0) writable[count++] = job.tensors[i].output_descriptor;
   const int aborts = SIGABRT;
   Filter f;
-  f.load(offsetof(seccomp_data, arch));
-  f.add(BPF_JMP | BPF_JEQ | BPF_K, kMode, 1, 0);
-  f.add(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
-  f.load(offsetof(seccomp_data, nr));
-  for (int call : kHarmlessCalls) f.allow_if(unsigned(call));
+  f.begin();
   f.allow_with(SYS_write, 0, writable, count);
   f.allow_with(SYS_tgkill, 2, &aborts, 1);
   f.add(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
@@ -113,5 +78,6 @@ static void confine_calls() {}
 // From here on the process runs the kernel and what is needed to judge it.
 static void confine() {
   confine_memory(job.workers);
+  confine_more();
   confine_calls();
 }

@@ -136,7 +136,7 @@ static void fault_note(uintptr_t address) {
   if (address) fault_describe(text, address);
   fault_place(text);
   text.add("\n");
-  fwrite(text.data, 1, size_t(text.size), stderr);
+  (void)!write(2, text.data, size_t(text.size));  // a kernel may have put another file in the place of stderr
 }
 
 extern "C" void __asan_on_error() { fault_note(reinterpret_cast<uintptr_t>(__asan_get_report_address())); }

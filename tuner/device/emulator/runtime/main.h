@@ -178,11 +178,7 @@ static void outcome_write(const Outcome& o) {
   report_write(line, n);
 }
 
-// The linker is told that this initialises the program, in place of what the section
-// .init holds: assembly in a kernel's file could add to that.
-extern "C" void autotune_init() {}
-
-int main() {
+static void job_run() {
   report_take();
   job_read();
   parameters_check();

@@ -20,6 +20,7 @@
 //   tensors.h    the tensors: filled, poisoned, guarded
 //   calls.h      the names of system calls
 //   faults.h     what to say when the kernel is killed
+//   filter.h     the filter of system calls
 //   confine.h    what the kernel may take and ask of the system
 //   compare.h    the output against the reference's
 //   main.h       verify, then time
@@ -60,6 +61,13 @@
 #include "entry.h"
 
 #include "switch.h"
+
+// A kernel's file must find nothing of the runtime but the functions that the shim calls,
+// which are extern "C", and this.
+__thread AutotuneContext autotune_context;
+
+namespace {
+
 #include "fibers.h"
 #include "report.h"
 #include "block.h"
@@ -78,6 +86,11 @@
 #include "tensors.h"
 #include "calls.h"
 #include "faults.h"
+#include "filter.h"
 #include "confine.h"
 #include "compare.h"
 #include "main.h"
+
+}  // namespace
+
+int main() { job_run(); }

@@ -9,7 +9,6 @@
 extern "C" void autotune_switch(void** here, void* there);
 asm(R"(
 .text
-.globl autotune_switch
 .type autotune_switch, @function
 autotune_switch:
   pushq %rbp
@@ -43,7 +42,6 @@ static void* switch_prepare(char* top, void (*entry)()) {
 extern "C" void autotune_switch(void** here, void* there);
 asm(R"(
 .text
-.globl autotune_switch
 .type autotune_switch, %function
 autotune_switch:
   sub sp, sp, #160

@@ -1,0 +1,164 @@
+package emulator
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The filter of system calls stands when main begins the first launch. A GPU runs nothing of a
+// kernel's file before its launch; a program of the host can, and so could run outside of the
+// filter. This file looks at what the compiler made of a kernel's file, before it is linked.
+// It refuses what the system or the C library would run or write to by itself. All that the
+// file defines gets names of its own: nothing of it stands in place of what the runtime or
+// a library has.
+
+// ownName begins the names of all that a kernel's file defines.
+const ownName = "kernel."
+
+// tables are what the runtime has of a kernel's file; see shim/entry.h.
+var tables = []string{"autotune_entries", "autotune_entry_count"}
+
+// plainSections are those that hold functions and variables and what debuggers and linkers
+// want to know of them. The linker and the system act on others by their names.
+var plainSections = regexp.MustCompile(`^(?:\.(?:text|data|rodata|bss|tdata|tbss|ldata|lbss|lrodata|eh_frame|gcc_except_table|debug)(?:[._].*)?|autotune_shared|` +
+	`\.(?:comment|group|symtab|strtab|shstrtab|symtab_shndx|llvm_addrsig|note\.GNU-stack|note\.gnu\.property)|)$`)
+
+// plainTypes are the types of such sections: the linker and the system act on types too.
+var plainTypes = []elf.SectionType{
+	elf.SHT_NULL, elf.SHT_PROGBITS, elf.SHT_SYMTAB, elf.SHT_STRTAB, elf.SHT_RELA, elf.SHT_NOTE, elf.SHT_NOBITS, elf.SHT_GROUP, elf.SHT_SYMTAB_SHNDX,
+	0x70000001, // of unwinding, on x86
+	0x6fff4c03, // SHT_LLVM_ADDRSIG
+}
+
+// constructors are the sections of functions that run before main.
+var constructors = regexp.MustCompile(`^\.(?:preinit_array|init_array|ctors|init)(?:\..*)?$`)
+
+// dynamicRelocations are what the system's loader carries out, and no compiler writes into an object file.
+var dynamicRelocations = map[elf.Machine]func(kind uint32) bool{
+	elf.EM_X86_64: func(kind uint32) bool {
+		return slices.Contains([]elf.R_X86_64{elf.R_X86_64_COPY, elf.R_X86_64_GLOB_DAT, elf.R_X86_64_JMP_SLOT, elf.R_X86_64_RELATIVE, elf.R_X86_64_IRELATIVE, elf.R_X86_64_RELATIVE64}, elf.R_X86_64(kind))
+	},
+	elf.EM_AARCH64: func(kind uint32) bool { return kind >= uint32(elf.R_AARCH64_COPY) },
+}
+
+// object is a kernel's file, compiled and not linked.
+type object struct {
+	file *elf.File
+	all  []byte
+}
+
+// openObject reads an object file; nil if it is of another system or processor, which
+// has no filter.
+func openObject(all []byte) *object {
+	f, err := elf.NewFile(bytes.NewReader(all))
+	if err != nil || dynamicRelocations[f.Machine] == nil || f.Class != elf.ELFCLASS64 || f.Data != elf.ELFDATA2LSB {
+		return nil
+	}
+	return &object{f, all}
+}
+
+// refused says what in an object file no kernel may have; "" if nothing.
+func (o *object) refused() string {
+	for _, s := range o.file.Sections {
+		name := strings.TrimPrefix(s.Name, ".rela")
+		switch {
+		case constructors.MatchString(name) || s.Type == elf.SHT_INIT_ARRAY || s.Type == elf.SHT_PREINIT_ARRAY:
+			return "a static constructor" + runsEarly
+		case !plainSections.MatchString(name) || !slices.Contains(plainTypes, s.Type):
+			return fmt.Sprintf("the section %s (%v) is none of a kernel's", s.Name, s.Type)
+		}
+	}
+	return cmp.Or(o.refusedSymbol(), o.refusedRelocation())
+}
+
+const runsEarly = " would run before the kernel is launched, which nothing does on a GPU"
+
+func (o *object) refusedSymbol() string {
+	symbols, _ := o.file.Symbols()
+	for _, s := range symbols {
+		if strings.Contains(s.Name, "@") {
+			return fmt.Sprintf("the symbol %s has a version, as only a library's may", s.Name)
+		}
+		if s.Section == elf.SHN_UNDEF {
+			continue
+		}
+		if elf.ST_TYPE(s.Info) == elf.STT_GNU_IFUNC {
+			return "the resolver of " + s.Name + runsEarly
+		}
+		// Tensors are copied to variables: one that lies elsewhere is the runtime's or a library's.
+		if at := int(s.Section); at < len(o.file.Sections) && elf.ST_TYPE(s.Info) != elf.STT_FILE {
+			if room := o.file.Sections[at].Size; s.Value > room || s.Size > room-s.Value {
+				return fmt.Sprintf("the symbol %s lies outside of its section", s.Name)
+			}
+		}
+	}
+	return ""
+}
+
+func (o *object) refusedRelocation() string {
+	for _, s := range o.file.Sections {
+		if s.Type != elf.SHT_RELA || int(s.Info) >= len(o.file.Sections) {
+			continue
+		}
+		data, err := s.Data()
+		if err != nil {
+			return err.Error()
+		}
+		var r elf.Rela64
+		for reader := bytes.NewReader(data); binary.Read(reader, binary.LittleEndian, &r) == nil; {
+			kind := elf.R_TYPE64(r.Info)
+			if dynamicRelocations[o.file.Machine](kind) || r.Off >= o.file.Sections[s.Info].Size {
+				return fmt.Sprintf("the relocation %d of %s at %d is none of a compiler's", kind, o.file.Sections[s.Info].Name, r.Off)
+			}
+		}
+	}
+	return ""
+}
+
+// How 64-bit files lie: the bytes of a symbol and of a section's header, and where the file's
+// header and a section's have what is changed.
+const (
+	symbolBytes    = 24
+	headersAt      = 0x28
+	headerBytes    = 64
+	headerOffsetAt = 0x18
+	headerSizeAt   = 0x20
+)
+
+// own gives what the file defines names of its own, but for the tables. They stand in a new
+// table of names at the file's end, after the old one, which may be the sections' too.
+func (o *object) own() ([]byte, error) {
+	symbols, err := o.file.Symbols()
+	table := o.file.SectionByType(elf.SHT_SYMTAB)
+	if errors.Is(err, elf.ErrNoSymbols) || table == nil {
+		return o.all, nil // it defines nothing
+	}
+	if err != nil {
+		return nil, err
+	}
+	names, err := o.file.Sections[table.Link].Data() // Symbols has read it too
+	if err != nil {
+		return nil, err
+	}
+	all, grown := slices.Clone(o.all), slices.Clone(names)
+	header := binary.LittleEndian.Uint64(all[headersAt:]) + headerBytes*uint64(table.Link)
+	for i, s := range symbols {
+		kind := elf.ST_TYPE(s.Info)
+		if s.Section == elf.SHN_UNDEF || s.Name == "" || kind == elf.STT_FILE || kind == elf.STT_SECTION || slices.Contains(tables, s.Name) {
+			continue
+		}
+		at := table.Offset + symbolBytes*uint64(i+1) // the first symbol is none
+		binary.LittleEndian.PutUint32(all[at:], uint32(len(grown)))
+		grown = append(append(append(grown, ownName...), s.Name...), 0)
+	}
+	binary.LittleEndian.PutUint64(all[header+headerOffsetAt:], uint64(len(all)))
+	binary.LittleEndian.PutUint64(all[header+headerSizeAt:], uint64(len(grown)))
+	return append(all, grown...), nil
+}
