@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -108,6 +109,9 @@ func (g *gatekeeper) pass(ctx context.Context) error {
 	if err := g.launches(ctx); err != nil {
 		return err
 	}
+	if err := g.changed(ctx); err != nil {
+		return err
+	}
 	err := g.inputs(ctx)
 	if failure := g.refill(ctx, g.Protocol.Inputs()); failure != nil {
 		return failure // the next variant would be compared with the wrong answer
@@ -167,13 +171,28 @@ func (g *gatekeeper) launches(ctx context.Context) (err error) {
 	return err
 }
 
-// inputs tries every distribution with several seeds. The launches were on the first of
-// both.
+// changed launches a loaded kernel on the inputs of the search, and again after few of them changed:
+// it must not take what it computed for the first. Where they change is drawn anew each time, so
+// that no kernel can know it.
+func (g *gatekeeper) changed(ctx context.Context) error {
+	changes := rand.Uint32N(1<<31) + 1
+	_, err := g.check(ctx, fmt.Sprintf("changed inputs, seed %d", changes), device.Check{Changes: changes})
+	return err
+}
+
+// inputs tries every distribution with several seeds, and the extremes with one. The launches were
+// on the first of both.
 func (g *gatekeeper) inputs(ctx context.Context) error {
 	var all []device.Inputs
 	for seed := range uint32(gateSeeds) {
 		for _, distribution := range g.Problem.Operator.Inputs {
 			all = append(all, device.Inputs{Distribution: distribution, Seed: g.Protocol.Seed + seed*seedStep})
+		}
+		if seed > 0 {
+			continue
+		}
+		for _, extreme := range g.Problem.Operator.Extremes() {
+			all = append(all, device.Inputs{Distribution: extreme, Seed: g.Protocol.Seed})
 		}
 	}
 	searched := g.Protocol.Inputs()

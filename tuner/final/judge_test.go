@@ -194,7 +194,7 @@ func TestSettle(t *testing.T) {
 			if c.gating != GateAll && len(amended) == 0 || b.inputs != (device.Inputs{Distribution: "uniform01", Seed: 1}) {
 				t.Errorf("amended %q, inputs left as %v", amended, b.inputs)
 			}
-			if g := verdict.Gates; g != nil && (g.Launches != Launches || g.Inputs != 6 || len(g.Neighbours) != 3 || g.Alone) {
+			if g := verdict.Gates; g != nil && (g.Launches != Launches || g.Inputs != 11 || len(g.Neighbours) != 3 || g.Alone) {
 				t.Errorf("the winner passed %s", g)
 			}
 		})

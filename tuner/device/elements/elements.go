@@ -4,7 +4,10 @@ package elements
 
 import (
 	_ "embed"
+	"encoding/binary"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 
 	"autotune/tuner/operator"
@@ -24,6 +27,29 @@ func TypeNumber(t operator.Type) int { return slices.Index(operator.Types(), str
 var distributions = []string{
 	"uniform01", "normal", "negative", "special", symmetric,
 	"uniform", "normal(mean, deviation)", "integers", "constant", "range", "permutation", "sorted",
+	"tiny", "large", "repeated",
+}
+
+// extreme is how elements.h draws one of operator.Extremes: the distribution, and its number for
+// elements of a type. Squares of large numbers, and sums of such squares, are far from an overflow
+// in f32: that a right kernel squares its inputs is no fault.
+func extreme(name string, t operator.Type) (distribution string, scale float64) {
+	small := map[operator.Type][2]float64{operator.F16: {0x1p-14, 0x1p9}, operator.F8E4M3: {0x1p-6, 0x1p5}, operator.F8E5M2: {0x1p-14, 0x1p9}}
+	bounds, ok := small[t]
+	if !ok {
+		bounds = [2]float64{1e-20, 0x1p50}
+	}
+	switch name {
+	case "zeros":
+		return "constant", 0
+	case "equal":
+		return "constant", 0.75
+	case "repeated":
+		return name, 0.25
+	case "tiny":
+		return name, bounds[0]
+	}
+	return name, bounds[1]
 }
 
 // symmetric is what weights are filled with: within plus and minus their scale.
@@ -91,6 +117,9 @@ func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error)
 		if a.Type.Kind() == operator.Signed {
 			f.A = leastInteger
 		}
+	case slices.Contains(operator.Extremes(), distribution):
+		name, scale := extreme(distribution, a.Type)
+		f.Distribution, f.A = slices.Index(distributions, name), scale
 	default:
 		f.Distribution = slices.Index(operator.Distributions(), distribution)
 		if f.Distribution < 0 {
@@ -113,6 +142,65 @@ func FillsOf(arguments []operator.Argument, distribution string, seed uint32) ([
 		}
 	}
 	return all, nil
+}
+
+// Run is some elements of a tensor in a row, which change.
+type Run struct {
+	First, Count int64
+	Seed         uint32 // its element k is drawn as element k of a tensor of that seed and size
+}
+
+const (
+	changedRuns = 4
+	longestRun  = 64 // so that a mean of thousands of elements changes by more than its tolerance
+	changedPart = 1024
+)
+
+// Changes are a few places of a tensor that is filled that way, drawn by a seed. There are none
+// where an element depends on the others.
+func Changes(a operator.Argument, f Fill, seed uint32) []Run {
+	if !a.Role.Filled() || a.Elements == 0 || !f.Independent(a) {
+		return nil
+	}
+	random := rand.New(rand.NewPCG(uint64(seed), uint64(f.Seed)))
+	count := min(max(a.Elements/changedPart, 1), longestRun)
+	var all []Run
+	for range changedRuns {
+		all = append(all, Run{random.Int64N(a.Elements - count + 1), count, random.Uint32()})
+	}
+	return all
+}
+
+// Independent tells whether each element of an argument is drawn without regard to the others, and
+// not all of them are equal.
+func (f Fill) Independent(a operator.Argument) bool {
+	switch distributions[f.Distribution] {
+	case "constant", "range", "permutation", "sorted":
+		return false
+	}
+	return a.Role.Filled() && a.Fill.Drawn()
+}
+
+// Largest is the largest finite number of a tensor, without its sign.
+func Largest(t operator.Type, contents []byte) (largest float64) {
+	size := int(t.Bytes())
+	for ; len(contents) >= size; contents = contents[size:] {
+		var x float64
+		switch {
+		case t == operator.F64:
+			x = math.Float64frombits(binary.LittleEndian.Uint64(contents))
+		case t == operator.F32:
+			x = float64(math.Float32frombits(binary.LittleEndian.Uint32(contents)))
+		case size == 2:
+			x = float64(single(t, uint32(binary.LittleEndian.Uint16(contents))))
+		default:
+			x = float64(single(t, uint32(contents[0])))
+		}
+		if x = math.Abs(x); x > largest && !math.IsInf(x, 1) {
+			largest = x
+		}
+	}
+	return largest
 }
 
 // Typed tells whether an argument needs more than a device's code for f32 tensors with a search's

@@ -105,6 +105,28 @@ func (j *Judge) Learn(words []uint64) error {
 	return nil
 }
 
+// ToleranceOf is the absolute tolerance of an output on large inputs, whose largest number is given:
+// an operator says it for numbers about 1, and where those beside it are large, a sum that comes out
+// small is as inexact as they are.
+func ToleranceOf(a operator.Argument, largest float64) float64 { return a.ATol * max(1, largest) }
+
+// Largest are, by argument that is compared, the largest finite differences among the words.
+func (j *Judge) Largest(words []uint64) []float64 {
+	largest := make([]float64, len(j.Arguments))
+	for i, a := range j.Arguments {
+		if Looked(a) && a.Role.Compared() {
+			largest[i] = outcomeFrom(a, words[j.Layout.Arguments[i]:]).LargestError
+		}
+	}
+	return largest
+}
+
+// When a launch was found wrong, in the words that a verdict begins with.
+const (
+	Timed   = "after the timed launches "
+	Changed = "after a few of the inputs changed: "
+)
+
 // Findings are what verifying a variant brought to light.
 type Findings struct {
 	Complaints   []string
