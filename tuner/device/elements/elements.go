@@ -4,10 +4,7 @@ package elements
 
 import (
 	_ "embed"
-	"encoding/binary"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
 
 	"autotune/tuner/operator"
@@ -144,7 +141,8 @@ func FillsOf(arguments []operator.Argument, distribution string, seed uint32) ([
 	return all, nil
 }
 
-// Run is some elements of a tensor in a row, which change.
+// Run is some elements of a tensor in a row, which change. The emulator finds them itself
+// (tensor_change in its runtime).
 type Run struct {
 	First, Count int64
 	Seed         uint32 // its element k is drawn as element k of a tensor of that seed and size
@@ -162,13 +160,22 @@ func Changes(a operator.Argument, f Fill, seed uint32) []Run {
 	if !a.Role.Filled() || a.Elements == 0 || !f.Independent(a) {
 		return nil
 	}
-	random := rand.New(rand.NewPCG(uint64(seed), uint64(f.Seed)))
 	count := min(max(a.Elements/changedPart, 1), longestRun)
 	var all []Run
-	for range changedRuns {
-		all = append(all, Run{random.Int64N(a.Elements - count + 1), count, random.Uint32()})
+	for run := range uint64(changedRuns) {
+		s := seed ^ f.Seed
+		place := uint64(hash(3*run, s))<<32 | uint64(hash(3*run+1, s))
+		all = append(all, Run{int64(place % uint64(a.Elements-count+1)), count, hash(3*run+2, s)})
 	}
 	return all
+}
+
+// hash is that of elements.h.
+func hash(i uint64, seed uint32) uint32 {
+	x := i*0x9e3779b97f4a7c15 + uint64(seed)*0xd1b54a32d192ed03
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return uint32((x ^ x>>31) >> 32)
 }
 
 // Independent tells whether each element of an argument is drawn without regard to the others, and
@@ -179,28 +186,6 @@ func (f Fill) Independent(a operator.Argument) bool {
 		return false
 	}
 	return a.Role.Filled() && a.Fill.Drawn()
-}
-
-// Largest is the largest finite number of a tensor, without its sign.
-func Largest(t operator.Type, contents []byte) (largest float64) {
-	size := int(t.Bytes())
-	for ; len(contents) >= size; contents = contents[size:] {
-		var x float64
-		switch {
-		case t == operator.F64:
-			x = math.Float64frombits(binary.LittleEndian.Uint64(contents))
-		case t == operator.F32:
-			x = float64(math.Float32frombits(binary.LittleEndian.Uint32(contents)))
-		case size == 2:
-			x = float64(single(t, uint32(binary.LittleEndian.Uint16(contents))))
-		default:
-			x = float64(single(t, uint32(contents[0])))
-		}
-		if x = math.Abs(x); x > largest && !math.IsInf(x, 1) {
-			largest = x
-		}
-	}
-	return largest
 }
 
 // Typed tells whether an argument needs more than a device's code for f32 tensors with a search's

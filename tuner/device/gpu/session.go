@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"time"
@@ -75,8 +76,8 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 					return failed(trial.Outcome{}, err, s.proto.LaunchTimeout) // a full disk must not end the search
 				}
 			}
-			if err == nil && o.Status == trial.OK && c.Changes != 0 {
-				return s.checkChanged(ctx, loaded, c.Changes, able)
+			if err == nil && o.Status == trial.OK && c.Changes {
+				return s.checkChanged(ctx, loaded, able)
 			}
 			return o, err
 		})
@@ -87,8 +88,8 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 
 // checkChanged launches the variant once more after a few of the inputs changed, and gives them back
 // what they held.
-func (s *session) checkChanged(ctx context.Context, v variant, changes uint32, able trial.Outcome) (o trial.Outcome, err error) {
-	s.changes = changes
+func (s *session) checkChanged(ctx context.Context, v variant, able trial.Outcome) (o trial.Outcome, err error) {
+	s.changes = rand.Uint32() | 1 // no kernel knows it
 	if err = s.refresh(ctx, v); err == nil {
 		o, _, err = s.checkOnce(v, poisoned, able)
 		o.Message = prefixed(verify.Changed, o.Message)

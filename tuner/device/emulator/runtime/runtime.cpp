@@ -21,8 +21,8 @@
 //   calls.h      the names of system calls
 //   faults.h     what to say when the kernel is killed
 //   confine.h    what the kernel may take and ask of the system
-//   compare.h    the output against the reference's
-//   main.h       verify, then time
+//   compare.h    what a launch left out
+//   main.h       launch, then time
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
