@@ -19,7 +19,7 @@ import (
 const (
 	provings     = 5    // of which one suffices: a time may be off by chance
 	skipFactor   = 1.15 // a launch with all of its work to do may take this many times a repeated one,
-	skipMS       = 0.003
+	skipMS       = 0.001
 	mostRepeated = 300 // launches before the repeated one: more than a sample has
 )
 
