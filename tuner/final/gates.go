@@ -27,6 +27,7 @@ const (
 type Gates struct {
 	Launches   int      `json:"launches"`             // compared with the reference, each on other outputs
 	Exact      bool     `json:"exact"`                // and bit for bit with the first
+	Changed    bool     `json:"changed,omitempty"`    // right after few of the inputs changed under a loaded kernel
 	Inputs     int      `json:"inputs"`               // pairs of distribution and seed
 	Neighbours []string `json:"neighbours,omitempty"` // ragged problems that its template serves
 	Alone      bool     `json:"alone,omitempty"`      // its template serves none near it
@@ -70,10 +71,11 @@ func (g *Gates) Warning() string {
 	return alone + "time or memory was short for others; `autotune verify --gates` gives each variant a minute"
 }
 
-// Enough tells whether the gates are those of this version. Earlier versions found no neighbour if
-// a template needs aligned sizes, and did not say so.
+// Enough tells whether the gates are those of this version. Earlier versions changed no inputs under a
+// loaded kernel. Still earlier ones found no neighbour if a template needs aligned sizes, and did not
+// say so.
 func (g *Gates) Enough() bool {
-	return g != nil && (len(g.Neighbours) > 0 || g.Alone || g.Skipped != "" || len(g.LeftOut) > 0)
+	return g != nil && (g.Changed || g.Skipped != "" || slices.Contains(g.LeftOut, changedInputs)) && (len(g.Neighbours) > 0 || g.Alone || g.Skipped != "" || len(g.LeftOut) > 0)
 }
 
 // refusal is how a variant failed at a gate.
@@ -170,10 +172,18 @@ func (g *gatekeeper) launches(ctx context.Context) (err error) {
 	return err
 }
 
+// changedInputs is the gate of changed, by its name.
+const changedInputs = "changed inputs"
+
 // changed launches a loaded kernel on the inputs of the search, and again after few of them changed:
 // it must not take what it computed for the first.
 func (g *gatekeeper) changed(ctx context.Context) error {
-	_, err := g.check(ctx, "changed inputs", device.Check{Changes: true})
+	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/forNeighbours { // for the answers to both inputs
+		g.leaveOut("%s", changedInputs)
+		return nil
+	}
+	_, err := g.check(ctx, changedInputs, device.Check{Changes: true})
+	g.tried.Changed = err == nil
 	return err
 }
 
