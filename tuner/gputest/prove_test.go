@@ -28,7 +28,7 @@ type prover struct {
 	few      bool // distributions: other tests have all of them
 	// inputs are the distributions of an operator; nil: those that it lists.
 	inputs func(*operator.Operator) []string
-	tally    tally
+	tally  tally
 }
 
 // distributions are those that a problem is proven on: all that its operator

@@ -149,10 +149,13 @@ func Distributions() []string { return slices.Clone(distributions) }
 
 // Extremes lists the distributions of inputs that only gates try: all zeros, numbers near the
 // least that there are, numbers of 2^50 and thereabouts, all the same, one of four values each.
-func Extremes() []string { return []string{"zeros", "equal", "repeated", "tiny", Large} }
+func Extremes() []string { return []string{"zeros", "equal", "repeated", Tiny, Large} }
 
-// Large is the distribution whose outputs may be large, too.
-const Large = "large"
+// The extremes that change how exact an output can be.
+const (
+	Tiny  = "tiny"
+	Large = "large"
+)
 
 // Extremes are those that are within what the operator's own distributions may be: numbers from 0
 // up to 1 where it lists uniform01 or normal, and any number where it lists normal. Operators whose

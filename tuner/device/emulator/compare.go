@@ -201,10 +201,11 @@ func (s *session) fault(ctx context.Context, dir string, made func(operator.Argu
 			return "", fmt.Errorf("emulator: what is right for %s cannot be read: %w", a.Name, err)
 		}
 		defer done()
-		tolerance := a.ATol
+		largest := 0.0
 		if s.proto.Distribution == operator.Large && a.Type.Kind() == operator.Floating {
-			tolerance = verify.ToleranceOf(a, elements.Largest(a.Type, want))
+			largest = elements.Largest(a.Type, want)
 		}
+		tolerance := verify.ToleranceOf(a, s.proto.Distribution, largest)
 		d := elements.Compare(a.Type, tolerance, a.RTol, got, want)
 		o.MaxAbsError = max(o.MaxAbsError, d.Largest)
 		if d.Wrong > 0 && fault == "" {
@@ -233,8 +234,8 @@ func (s *session) ownFault(ctx context.Context, dir string, made func(operator.A
 	return "", nil
 }
 
-// changedFault is what fault says of a launch after few of the inputs changed. What is right for
-// those lies in its files meanwhile.
+// changedFault is what fault says of a launch after few of the inputs changed. The files of right
+// answers are those for the changed inputs meanwhile.
 func (s *session) changedFault(ctx context.Context, dir string, made func(operator.Argument) string, changes uint32, o *trial.Outcome) (fault string, err error) {
 	rename := func(from, to string) (err error) {
 		for _, a := range s.problem.Arguments {

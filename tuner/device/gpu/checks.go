@@ -23,12 +23,13 @@ const (
 // checks look at all of the tensors after a launch.
 type checks struct {
 	timer
-	tensors *tensors
-	helpers *helpers
-	own     *own
-	judge   verify.Judge
-	guard   uint64    // the word that the guard zones hold
-	sizes   []float64 // by argument, of large inputs: the reference's largest number; else nil
+	tensors      *tensors
+	helpers      *helpers
+	own          *own
+	judge        verify.Judge
+	guard        uint64 // the word that the guard zones hold
+	distribution string
+	sizes        []float64 // by argument, of large inputs: the reference's largest number
 }
 
 // prepare readies all that a variant writes, and all that it should not depend on,
@@ -79,7 +80,7 @@ func (c *checks) queueChecks(outputs []Address) {
 		case !verify.Looked(a):
 		case a.Role.Compared():
 			if c.sizes != nil {
-				a.ATol = verify.ToleranceOf(a, c.sizes[i])
+				a.ATol = verify.ToleranceOf(a, c.distribution, c.sizes[i])
 			}
 			c.helpers.compareWith(a, outputs[i], t.references[i], at)
 			if t.pristine[i] != 0 {
@@ -157,10 +158,11 @@ func (c *checks) learn(outputs []Address) error {
 	return c.judge.Learn(words)
 }
 
-// learnSizes finds the largest numbers of the reference's outputs where the inputs are large: how far
-// these are from zeros.
-func (c *checks) learnSizes(large bool) error {
-	if c.sizes = nil; !large {
+// learnSizes notes which inputs are in place and, where they are large, the largest numbers of the
+// reference's outputs: how far these are from zeros.
+func (c *checks) learnSizes(distribution string) error {
+	c.distribution, c.sizes = distribution, make([]float64, len(c.tensors.arguments))
+	if distribution != operator.Large {
 		return nil
 	}
 	t := c.tensors

@@ -211,7 +211,7 @@ func (p *prepared) takeAnswers(ctx context.Context) error {
 	if err := p.checks.learn(p.tensors.references); err != nil {
 		return err
 	}
-	return p.checks.learnSizes(p.inputs.Distribution == operator.Large)
+	return p.checks.learnSizes(p.inputs.Distribution)
 }
 
 // writeInputs writes the contents of tensors that are read into files of a folder, unless they are

@@ -162,7 +162,7 @@ func (p *prepared) learnAnswers(ctx context.Context) error {
 	if err := p.checks.learn(learn); err != nil {
 		return err
 	}
-	return p.checks.learnSizes(p.inputs.Distribution == operator.Large)
+	return p.checks.learnSizes(p.inputs.Distribution)
 }
 
 // runReference computes the outputs that variants are compared with.

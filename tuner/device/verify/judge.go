@@ -105,10 +105,22 @@ func (j *Judge) Learn(words []uint64) error {
 	return nil
 }
 
-// ToleranceOf is the absolute tolerance of an output on large inputs, whose largest number is given:
-// an operator says it for numbers about 1, and where those beside it are large, a sum that comes out
-// small is as inexact as they are.
-func ToleranceOf(a operator.Argument, largest float64) float64 { return a.ATol * max(1, largest) }
+// leastSquared is the least number whose square is a normal number of f32. A kernel may square its
+// inputs.
+const leastSquared = 0x1p-63
+
+// ToleranceOf is the absolute tolerance of an output whose largest number is given. An operator says
+// it for inputs about 1. Where they are large, a sum that comes out small is as inexact as its parts.
+func ToleranceOf(a operator.Argument, distribution string, largest float64) float64 {
+	switch {
+	case a.Type.Kind() != operator.Floating:
+	case distribution == operator.Large:
+		return a.ATol * max(1, largest)
+	case distribution == operator.Tiny && a.ATol > 0:
+		return max(a.ATol, leastSquared)
+	}
+	return a.ATol
+}
 
 // Largest are, by argument that is compared, the largest finite differences among the words.
 func (j *Judge) Largest(words []uint64) []float64 {
