@@ -27,6 +27,7 @@ const (
 type Gates struct {
 	Launches   int      `json:"launches"`             // compared with the reference, each on other outputs
 	Exact      bool     `json:"exact"`                // and bit for bit with the first
+	Changed    bool     `json:"changed,omitempty"`    // right after few of the inputs changed under a loaded kernel
 	Inputs     int      `json:"inputs"`               // pairs of distribution and seed
 	Neighbours []string `json:"neighbours,omitempty"` // ragged problems that its template serves
 	Alone      bool     `json:"alone,omitempty"`      // its template serves none near it
@@ -70,10 +71,11 @@ func (g *Gates) Warning() string {
 	return alone + "time or memory was short for others; `autotune verify --gates` gives each variant a minute"
 }
 
-// Enough tells whether the gates are those of this version. Earlier versions found no neighbour if
-// a template needs aligned sizes, and did not say so.
+// Enough tells whether the gates are those of this version. Earlier versions changed no inputs under a
+// loaded kernel. Still earlier ones found no neighbour if a template needs aligned sizes, and did not
+// say so.
 func (g *Gates) Enough() bool {
-	return g != nil && (len(g.Neighbours) > 0 || g.Alone || g.Skipped != "" || len(g.LeftOut) > 0)
+	return g != nil && (g.Changed || g.Skipped != "" || slices.Contains(g.LeftOut, changedInputs)) && (len(g.Neighbours) > 0 || g.Alone || g.Skipped != "" || len(g.LeftOut) > 0)
 }
 
 // refusal is how a variant failed at a gate.
@@ -106,6 +108,9 @@ func (g *gatekeeper) pass(ctx context.Context) error {
 		return g.launches(ctx)
 	}
 	if err := g.launches(ctx); err != nil {
+		return err
+	}
+	if err := g.changed(ctx); err != nil {
 		return err
 	}
 	err := g.inputs(ctx)
@@ -167,13 +172,34 @@ func (g *gatekeeper) launches(ctx context.Context) (err error) {
 	return err
 }
 
-// inputs tries every distribution with several seeds. The launches were on the first of
-// both.
+// changedInputs is the gate of changed, by its name.
+const changedInputs = "changed inputs"
+
+// changed launches a loaded kernel on the inputs of the search, and again after few of them changed:
+// it must not take what it computed for the first.
+func (g *gatekeeper) changed(ctx context.Context) error {
+	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/forNeighbours { // for the answers to both inputs
+		g.leaveOut("%s", changedInputs)
+		return nil
+	}
+	_, err := g.check(ctx, changedInputs, device.Check{Changes: true})
+	g.tried.Changed = err == nil
+	return err
+}
+
+// inputs tries every distribution with several seeds, and the extremes with one. The launches were
+// on the first of both.
 func (g *gatekeeper) inputs(ctx context.Context) error {
 	var all []device.Inputs
 	for seed := range uint32(gateSeeds) {
 		for _, distribution := range g.Problem.Operator.Inputs {
 			all = append(all, device.Inputs{Distribution: distribution, Seed: g.Protocol.Seed + seed*seedStep})
+		}
+		if seed > 0 {
+			continue
+		}
+		for _, extreme := range g.Problem.Operator.Extremes() {
+			all = append(all, device.Inputs{Distribution: extreme, Seed: g.Protocol.Seed})
 		}
 	}
 	searched := g.Protocol.Inputs()

@@ -104,7 +104,11 @@ func (b *bench) Evaluate(_ context.Context, v device.Variant, _ float64) (o tria
 }
 
 func (b *bench) Check(_ context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
-	if b.wrong != nil && b.wrong(valueOf(v), b.problem, b.inputs) {
+	in := b.inputs
+	if c.Changes {
+		in.Distribution = changedInputs
+	}
+	if b.wrong != nil && b.wrong(valueOf(v), b.problem, in) {
 		return trial.Outcome{Status: trial.WrongResult, Message: "y differs"}, 1, b.did("check")
 	}
 	return trial.Outcome{Status: trial.OK}, max(1, c.Launches), b.did("check")
@@ -163,6 +167,12 @@ func TestSettle(t *testing.T) {
 		{"wrong on other inputs", as(1, 2, 3), func(a int64, _ *operator.Problem, in device.Inputs) bool {
 			return a == 1 && in.Distribution == "normal"
 		}, GateWinner, "k a=2", []string{"gate inputs normal, seed 1: y differs"}, true},
+		{"wrong on zeros and large numbers", as(1, 2, 3), func(a int64, _ *operator.Problem, in device.Inputs) bool {
+			return a == 1 && in.Distribution == "zeros" || a == 2 && in.Distribution == "large"
+		}, GateWinner, "k a=3", []string{"gate inputs zeros, seed 1: y differs", "gate inputs large, seed 1: y differs"}, true},
+		{"wrong once inputs change", as(1, 2, 3), func(a int64, _ *operator.Problem, in device.Inputs) bool {
+			return a == 1 && in.Distribution == changedInputs
+		}, GateWinner, "k a=2", []string{"gate changed inputs: y differs"}, true},
 		{"wrong on a ragged shape", as(1, 2, 3), func(a int64, p *operator.Problem, _ device.Inputs) bool {
 			return a < 3 && p.Shape[0] == 63
 		}, GateWinner, "k a=3", []string{"gate neighbour copying 63: y differs", "gate neighbour copying 63: y differs"}, true},
@@ -194,7 +204,7 @@ func TestSettle(t *testing.T) {
 			if c.gating != GateAll && len(amended) == 0 || b.inputs != (device.Inputs{Distribution: "uniform01", Seed: 1}) {
 				t.Errorf("amended %q, inputs left as %v", amended, b.inputs)
 			}
-			if g := verdict.Gates; g != nil && (g.Launches != Launches || g.Inputs != 6 || len(g.Neighbours) != 3 || g.Alone) {
+			if g := verdict.Gates; g != nil && (g.Launches != Launches || g.Inputs != 11 || len(g.Neighbours) != 3 || g.Alone) {
 				t.Errorf("the winner passed %s", g)
 			}
 		})
@@ -312,12 +322,13 @@ func TestBuiltinNeighbours(t *testing.T) {
 
 // No gate is passed in silence where there was nothing to try.
 func TestAlone(t *testing.T) {
-	alone, tried := &Gates{Launches: 100, Inputs: 6, Alone: true}, &Gates{Launches: 100, Inputs: 6, Neighbours: []string{"k 63"}}
+	alone, tried := &Gates{Launches: 100, Changed: true, Inputs: 6, Alone: true}, &Gates{Launches: 100, Changed: true, Inputs: 6, Neighbours: []string{"k 63"}}
 	if text := alone.String(); !strings.Contains(text, "no neighbour, since the configuration serves none") || !strings.Contains(alone.Warning(), "this shape alone") {
 		t.Errorf("%s; %s", text, alone.Warning())
 	}
-	if before := (&Gates{Launches: 100, Inputs: 6}); before.Enough() || !alone.Enough() || !tried.Enough() || (*Gates)(nil).Enough() {
-		t.Error("gates that looked for no neighbour are not enough, others are")
+	still := &Gates{Launches: 100, Inputs: 6, Alone: true}
+	if before := (&Gates{Launches: 100, Changed: true, Inputs: 6}); before.Enough() || still.Enough() || !alone.Enough() || !tried.Enough() || (*Gates)(nil).Enough() {
+		t.Error("gates that looked for no neighbour, or changed no inputs, are not enough; others are")
 	}
 	late, files := &Gates{Launches: 100, Inputs: 4, LeftOut: []string{"k 63"}}, &Gates{Launches: 100, Inputs: 1, Skipped: "other inputs"}
 	if !strings.Contains(late.Warning(), "time or memory was short") || files.Warning() != "" {

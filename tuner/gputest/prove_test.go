@@ -26,7 +26,9 @@ type prover struct {
 	launches int
 	winners  map[string][]space.Configuration
 	few      bool // distributions: other tests have all of them
-	tally    tally
+	// inputs are the distributions of an operator; nil: those that it lists.
+	inputs func(*operator.Operator) []string
+	tally  tally
 }
 
 // distributions are those that a problem is proven on: all that its operator
@@ -71,8 +73,12 @@ func (v *prover) prove(t *testing.T, p *operator.Problem, reference *compile.Bin
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := distributions(p, v.few)
+	if v.inputs != nil {
+		all = v.inputs(p.Operator)
+	}
 	sessions := map[string]device.Session{}
-	for _, distribution := range distributions(p, v.few) {
+	for _, distribution := range all {
 		s, err := v.device.Open(t.Context(), p, reference, protocol(distribution))
 		if err != nil {
 			t.Fatalf("%s, %s: %v", p, distribution, err)

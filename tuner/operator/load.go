@@ -147,6 +147,29 @@ var distributions = []string{"uniform01", "normal", "negative", "special"}
 // Distributions lists the input distributions that there are.
 func Distributions() []string { return slices.Clone(distributions) }
 
+// Extremes lists the distributions of inputs that only gates try: all zeros, numbers near the
+// least that there are, numbers of 2^50 and thereabouts, all the same, one of four values each.
+func Extremes() []string { return []string{"zeros", "equal", "repeated", Tiny, Large} }
+
+// The extremes that change how exact an output can be.
+const (
+	Tiny  = "tiny"
+	Large = "large"
+)
+
+// Extremes are those that are within what the operator's own distributions may be: numbers from 0
+// up to 1 where it lists uniform01 or normal, and any number where it lists normal. Operators whose
+// inputs are bounded otherwise have a fill of their own, or list neither.
+func (o *Operator) Extremes() []string {
+	switch all := Extremes(); {
+	case slices.Contains(o.Inputs, "normal"):
+		return all
+	case slices.Contains(o.Inputs, "uniform01"):
+		return all[:len(all)-1]
+	}
+	return nil
+}
+
 func (l *loader) inputs(n *tree.Node) []string {
 	names := l.names(n, "inputs")
 	for _, item := range n.Items {

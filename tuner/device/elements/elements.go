@@ -24,6 +24,29 @@ func TypeNumber(t operator.Type) int { return slices.Index(operator.Types(), str
 var distributions = []string{
 	"uniform01", "normal", "negative", "special", symmetric,
 	"uniform", "normal(mean, deviation)", "integers", "constant", "range", "permutation", "sorted",
+	"tiny", "large", "repeated",
+}
+
+// extreme is how elements.h draws one of operator.Extremes: the distribution, and its number for
+// elements of a type. Squares of large numbers, and sums of such squares, are far from an overflow
+// in f32: that a right kernel squares its inputs is no fault.
+func extreme(name string, t operator.Type) (distribution string, scale float64) {
+	small := map[operator.Type][2]float64{operator.F16: {0x1p-14, 0x1p9}, operator.F8E4M3: {0x1p-6, 0x1p5}, operator.F8E5M2: {0x1p-14, 0x1p9}}
+	bounds, ok := small[t]
+	if !ok {
+		bounds = [2]float64{1e-20, 0x1p50}
+	}
+	switch name {
+	case "zeros":
+		return "constant", 0
+	case "equal":
+		return "constant", 0.75
+	case "repeated":
+		return name, 0.25
+	case "tiny":
+		return name, bounds[0]
+	}
+	return name, bounds[1]
 }
 
 // symmetric is what weights are filled with: within plus and minus their scale.
@@ -91,6 +114,9 @@ func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error)
 		if a.Type.Kind() == operator.Signed {
 			f.A = leastInteger
 		}
+	case slices.Contains(operator.Extremes(), distribution):
+		name, scale := extreme(distribution, a.Type)
+		f.Distribution, f.A = slices.Index(distributions, name), scale
 	default:
 		f.Distribution = slices.Index(operator.Distributions(), distribution)
 		if f.Distribution < 0 {
@@ -113,6 +139,53 @@ func FillsOf(arguments []operator.Argument, distribution string, seed uint32) ([
 		}
 	}
 	return all, nil
+}
+
+// Run is some elements of a tensor in a row, which change. The emulator finds them itself
+// (tensor_change in its runtime).
+type Run struct {
+	First, Count int64
+	Seed         uint32 // its element k is drawn as element k of a tensor of that seed and size
+}
+
+const (
+	changedRuns = 4
+	longestRun  = 64 // so that a mean of thousands of elements changes by more than its tolerance
+	changedPart = 1024
+)
+
+// Changes are a few places of a tensor that is filled that way, drawn by a seed. There are none
+// where an element depends on the others.
+func Changes(a operator.Argument, f Fill, seed uint32) []Run {
+	if !a.Role.Filled() || a.Elements == 0 || !f.Independent(a) {
+		return nil
+	}
+	count := min(max(a.Elements/changedPart, 1), longestRun)
+	var all []Run
+	for run := range uint64(changedRuns) {
+		s := seed ^ f.Seed
+		place := uint64(hash(3*run, s))<<32 | uint64(hash(3*run+1, s))
+		all = append(all, Run{int64(place % uint64(a.Elements-count+1)), count, hash(3*run+2, s)})
+	}
+	return all
+}
+
+// hash is that of elements.h.
+func hash(i uint64, seed uint32) uint32 {
+	x := i*0x9e3779b97f4a7c15 + uint64(seed)*0xd1b54a32d192ed03
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return uint32((x ^ x>>31) >> 32)
+}
+
+// Independent tells whether each element of an argument is drawn without regard to the others, and
+// not all of them are equal.
+func (f Fill) Independent(a operator.Argument) bool {
+	switch distributions[f.Distribution] {
+	case "constant", "range", "permutation", "sorted":
+		return false
+	}
+	return a.Role.Filled() && a.Fill.Drawn()
 }
 
 // Typed tells whether an argument needs more than a device's code for f32 tensors with a search's

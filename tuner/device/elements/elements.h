@@ -7,7 +7,7 @@ typedef unsigned long long u64;
 
 // The order of these is known to elements.go.
 enum ElementType { F64, F32, F16, BF16, F8E4M3, F8E5M2, I64, I32, I16, I8, U64, U32, U16, U8, BOOL };
-enum Distribution { UNIFORM01, NORMAL, NEGATIVE, SPECIAL, SYMMETRIC, UNIFORM, NORMAL_OF, INTEGERS, CONSTANT, RANGE, PERMUTATION, SORTED };
+enum Distribution { UNIFORM01, NORMAL, NEGATIVE, SPECIAL, SYMMETRIC, UNIFORM, NORMAL_OF, INTEGERS, CONSTANT, RANGE, PERMUTATION, SORTED, TINY, LARGE, REPEATED };
 
 ELEMENT int element_bytes(int type) {
     switch (type) {
@@ -194,6 +194,10 @@ ELEMENT float draw(u64 i, u64 count, u32 seed, int distribution, float scale) {
     case NEGATIVE: return -uniform(i, seed) - 0.5f;
     case SPECIAL: return special(i, count, seed);
     case SYMMETRIC: return (2.0f * uniform(i, seed) - 1.0f) * scale;
+    case CONSTANT: return scale;
+    case TINY: return uniform(i, seed) * (i % 2 ? scale * 1e-20f : scale); // every second one is subnormal, or 0
+    case LARGE: return normal(i, seed) * scale;
+    case REPEATED: return (float)(hash(i, seed) >> 30) * scale; // one of four values
     default: return uniform(i, seed);
     }
 }

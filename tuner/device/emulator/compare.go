@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,7 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
+	"autotune/internal/output"
 	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -22,9 +24,10 @@ import (
 	"autotune/tuner/trial"
 )
 
-// An operator may compare outputs by a kernel of its own. That is a program too: it
-// takes files with what a variant's program made, so each launch of the variant that is
-// verified has a process of its own.
+// What a variant's program makes lies in files when its process has ended, and is compared then.
+// That process never has what is right: a kernel would find it there.
+//
+// An operator may compare outputs by a kernel of its own. That is a program too.
 
 // madeFile is the file of a variant's folder with what it made of a tensor.
 func madeFile(a operator.Argument) string {
@@ -91,72 +94,184 @@ func (s *session) compareOwn(ctx context.Context, dir, up string, made func(oper
 	return math.Float64frombits(binary.NativeEndian.Uint64(bits)), nil
 }
 
-// compared runs one variant's program for each launch that is to be verified, and has
-// the operator compare what it made. It tells how many launches were.
-func (s *session) compared(ctx context.Context, dir string, v device.Variant, j job) (trial.Outcome, int, error) {
-	check := j.check
-	for i, a := range j.arguments {
-		j.arguments[i].output, j.arguments[i].reference = madeFile(a.Argument), ""
-	}
-	j.check = device.Check{}
-	return verify.Repeat(check, func(before int) (o trial.Outcome, sums [][sha256.Size]byte, err error) {
-		j.first = before
-		o, err = s.compareLaunch(ctx, dir, v, j)
-		if err == nil && check.Exact && o.Status == trial.OK {
-			sums, err = j.sums(dir)
+// compared runs a variant's program until it has verified as many launches as asked, and compares
+// what it made. It tells how many launches were. A program ends at the first launch that makes
+// something else than its first one did: both are compared, and another program goes on.
+func (s *session) compared(ctx context.Context, dir string, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
+	wanted, worst, begin := max(j.check.Launches, 1), 0.0, time.Now()
+	for {
+		j.first, j.check.Launches = launches, wanted-launches
+		a, err := runProgram(ctx, dir, v.Binary.Code, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
+		if err != nil {
+			return o, launches, err
 		}
-		return o, sums, err
-	})
+		if o = s.outcome(a); o.Status == trial.OK {
+			o, a.Launches, err = s.judge(ctx, dir, j, a, o)
+		}
+		worst = max(worst, o.MaxAbsError)
+		o.MaxAbsError = worst
+		launches += a.Launches
+		late := j.check.Limit > 0 && time.Since(begin) > j.check.Limit
+		if err != nil || o.Status != trial.OK || launches >= wanted || late || a.Launches == 0 {
+			return o, launches, err
+		}
+	}
 }
 
-// compareLaunch runs a variant's program, which launches it once to be verified, and
-// has the operator compare what that made.
-func (s *session) compareLaunch(ctx context.Context, dir string, v device.Variant, j job) (trial.Outcome, error) {
-	a, err := runProgram(ctx, dir, v.Binary.Code, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
+// judge compares what the launches of a program made with what is right, and tells how many
+// launches that takes in: a first one that is wrong is the last.
+func (s *session) judge(ctx context.Context, dir string, j job, a response, o trial.Outcome) (trial.Outcome, int, error) {
+	made, err := splitMade(dir, j, a.Saves)
 	if err != nil {
-		return trial.Outcome{}, err
+		return o, 0, err
 	}
-	o := s.outcome(a)
-	if o.Status != trial.OK {
-		return o, nil
+	when := ""
+	if j.check.Launches > 1 {
+		when = fmt.Sprintf("launch %d of %d: ", j.first+1, j.first+j.check.Launches)
 	}
-	apart, err := s.compareOwn(ctx, dir, "../", madeFile)
-	var failed *device.ReferenceError
-	if errors.As(err, &failed) { // it did not with the reference's
-		o.Fail(trial.WrongResult, "the comparison with the reference "+failed.Fault)
-		return o, nil
+	fault, err := s.fault(ctx, dir, made[0], &o)
+	if err != nil || fault != "" {
+		o.Fail(trial.WrongResult, when+fault)
+		return o, 1, err
 	}
-	if err != nil {
-		return trial.Outcome{}, err
+	if a.Changes != 0 {
+		fault, err = s.changedFault(ctx, dir, made[len(made)-1], a.Changes, &o)
+		a.When = verify.Changed
+	} else if len(made) > 1 {
+		if fault, err = s.fault(ctx, dir, made[1], &o); fault == "" && j.check.Exact {
+			fault = verify.NotExact
+		}
 	}
-	if fault := s.parts.Comparison.Accept(apart); fault != "" {
-		o.MaxAbsError = 0
-		o.Fail(trial.WrongResult, fault)
-		return o, nil
+	if err == nil && fault != "" {
+		o.Fail(trial.WrongResult, a.When+fault)
 	}
-	o.MaxAbsError = apart
-	return o, nil
+	return o, a.Launches, err
 }
 
-// sums identify what a variant's program made.
-func (j job) sums(dir string) ([][sha256.Size]byte, error) {
-	var all [][sha256.Size]byte
+// splitMade cuts the files of what launches made where a second launch begins, and says under which
+// names they are then.
+func splitMade(dir string, j job, saves int) ([]func(operator.Argument) string, error) {
+	made := []func(operator.Argument) string{madeFile}
+	if saves < 2 {
+		return made, nil
+	}
+	second := func(a operator.Argument) string { return madeFile(a) + ".second" }
 	for _, a := range j.arguments {
 		if a.output == "" {
 			continue
 		}
-		f, err := os.Open(filepath.Join(dir, a.output))
-		h := sha256.New()
+		path := filepath.Join(dir, a.output)
+		from, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("emulator: %w", err)
+		}
+		to, err := os.Create(filepath.Join(dir, second(a.Argument)))
 		if err == nil {
-			_, err = io.Copy(h, f)
-			f.Close()
+			_, err = io.Copy(to, io.NewSectionReader(from, a.Bytes(), a.Bytes()))
+			err = errors.Join(err, to.Close())
+		}
+		if err = errors.Join(err, from.Close()); err == nil {
+			err = os.Truncate(path, a.Bytes())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("emulator: %w", err)
 		}
-		all = append(all, [sha256.Size]byte(h.Sum(nil)))
 	}
-	return all, nil
+	return append(made, second), nil
+}
+
+// fault says what is wrong with what a launch made, in files of a folder; "" if nothing is. It notes
+// how far that is from what is right.
+func (s *session) fault(ctx context.Context, dir string, made func(operator.Argument) string, o *trial.Outcome) (string, error) {
+	if s.parts.Comparison != nil {
+		return s.ownFault(ctx, dir, made, o)
+	}
+	fault := ""
+	for _, a := range s.problem.Arguments {
+		if answers.Name(a) == "" {
+			continue
+		}
+		got, done, err := mapFile(filepath.Join(dir, made(a)), a.Bytes())
+		if err != nil {
+			return "", fmt.Errorf("emulator: what the kernel made of %s cannot be read: %w", a.Name, err)
+		}
+		defer done()
+		want, done, err := mapFile(filepath.Join(s.dir, answers.Name(a)), a.Bytes())
+		if err != nil {
+			return "", fmt.Errorf("emulator: what is right for %s cannot be read: %w", a.Name, err)
+		}
+		defer done()
+		largest := 0.0
+		if s.proto.Distribution == operator.Large && a.Type.Kind() == operator.Floating {
+			largest = elements.Largest(a.Type, want)
+		}
+		tolerance := verify.ToleranceOf(a, s.proto.Distribution, largest)
+		d := elements.Compare(a.Type, tolerance, a.RTol, got, want)
+		o.MaxAbsError = max(o.MaxAbsError, d.Largest)
+		if d.Wrong > 0 && fault == "" {
+			text := func(contents []byte) string { return elements.Text(a.Type, elements.Bits(a.Type, contents, d.First)) }
+			fault = fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
+				a.Name, d.Wrong, output.Count(a.Elements, "element"), a.Coordinates(d.First), text(got), text(want))
+		}
+	}
+	return fault, nil
+}
+
+// ownFault is what fault says where the operator compares.
+func (s *session) ownFault(ctx context.Context, dir string, made func(operator.Argument) string, o *trial.Outcome) (string, error) {
+	apart, err := s.compareOwn(ctx, dir, "../", made)
+	var failed *device.ReferenceError
+	switch {
+	case errors.As(err, &failed): // it did not with the reference's
+		return "the comparison with the reference " + failed.Fault, nil
+	case err != nil:
+		return "", err
+	}
+	if fault := s.parts.Comparison.Accept(apart); fault != "" {
+		return fault, nil
+	}
+	o.MaxAbsError = max(o.MaxAbsError, apart)
+	return "", nil
+}
+
+// changedFault is what fault says of a launch after few of the inputs changed. The files of right
+// answers are those for the changed inputs meanwhile.
+func (s *session) changedFault(ctx context.Context, dir string, made func(operator.Argument) string, changes uint32, o *trial.Outcome) (fault string, err error) {
+	rename := func(from, to string) (err error) {
+		for _, a := range s.problem.Arguments {
+			if name := answers.Name(a); name != "" && err == nil {
+				err = os.Rename(filepath.Join(s.dir, name+from), filepath.Join(s.dir, name+to))
+			}
+		}
+		return err
+	}
+	if err := rename("", ".unchanged"); err != nil {
+		return "", fmt.Errorf("emulator: %w", err)
+	}
+	s.changes = changes
+	if _, err = s.prepareAnswers(ctx, 0); err == nil {
+		fault, err = s.fault(ctx, dir, made, o)
+	}
+	s.changes = 0
+	return fault, errors.Join(err, rename(".unchanged", ""))
+}
+
+// mapFile reads the last bytes of a file in place, until done.
+func mapFile(path string, bytes int64) (contents []byte, done func(), err error) {
+	start, err := answers.Size(path, bytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	all, err := syscall.Mmap(int(f.Fd()), 0, int(start+bytes), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, nil, err
+	}
+	return all[start:], func() { _ = syscall.Munmap(all) }, nil
 }
 
 // Each variant's program draws the contents of tensors that are read, unless a file or a kernel of
@@ -173,7 +288,7 @@ func inputFile(a operator.Argument) string {
 // runOwn launches a kernel of the operator's that is no variant once, on some arguments
 // whose files are named from a folder.
 func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, arguments []jobArgument) error {
-	j := job{walls: s.walls, launches: k.Launches, protocol: s.proto, workers: s.workers(), patience: 10, arguments: arguments}
+	j := job{walls: s.walls, launches: k.Launches, protocol: s.proto, workers: s.workers(), patience: 10, arguments: arguments, gaps: true, changes: s.changes}
 	for i := range j.arguments {
 		j.arguments[i].Symbol = "" // such a kernel is passed all
 	}

@@ -26,7 +26,6 @@ import (
 	"runtime"
 	"slices"
 
-	"autotune/internal/output"
 	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -105,6 +104,7 @@ type session struct {
 	problem   *operator.Problem
 	reference *compile.Binary
 	proto     device.Protocol // with the inputs of the moment
+	changes   uint32          // by which few of them are drawn; 0: they did not change
 	dir       string
 	cores     int // of the machine, which blocks run on
 	walls     *walls
@@ -153,9 +153,13 @@ func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, 
 	if s.problem.Operator.Answers == nil {
 		ms, err = s.runReference(ctx, samples)
 	} else {
+		kept := s.device.cacheDir
+		if s.changes != 0 {
+			kept = "" // nobody asks for the same changes again
+		}
 		err = answers.Question{
 			Problem: s.problem, Inputs: s.proto.Inputs(), Drawn: s.device.compiler.Version() + s.device.Arch(),
-			CacheDir: s.device.cacheDir, Write: s.writeInputs,
+			CacheDir: kept, Write: s.writeInputs,
 		}.Answer(ctx, s.dir)
 	}
 	if err != nil {
@@ -183,7 +187,7 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 		return 0, device.Blame(s.problem.Operator.Name, "", "cannot be launched: %s", refused.message)
 	}
 	j.patience = 10 // the plainest kernel is not the fastest
-	j.protocol.Samples = samples
+	j.protocol.Samples, j.gaps = samples, true
 	for i, a := range j.arguments {
 		j.arguments[i].output = answers.Name(a.Argument)
 	}
@@ -229,7 +233,8 @@ func (s *session) referenceFault(a response) string {
 		}
 		// One number of many inputs is NaN where one of them has no logarithm, say; those that are searched on have.
 		alone := out.Elements == 1 && s.proto.Distribution != s.problem.Operator.Inputs[0]
-		if g.NaN < out.Elements || s.proto.Distribution == "special" || alone {
+		extreme := slices.Contains(operator.Extremes(), s.proto.Distribution) // as 0/0 is, of zeros
+		if g.NaN < out.Elements || s.proto.Distribution == "special" || alone || extreme {
 			continue
 		}
 		where := "everywhere"
@@ -259,7 +264,7 @@ func (s *session) workers() int {
 
 // job is the part of a job that the protocol and the problem decide, and the launches.
 func (s *session) job(launches operator.Launches) (job, error) {
-	j := job{walls: s.walls, launches: launches, protocol: s.proto, workers: s.workers()}
+	j := job{walls: s.walls, launches: launches, protocol: s.proto, workers: s.workers(), changes: s.changes}
 	fills, err := elements.FillsOf(s.problem.Arguments, s.proto.Distribution, s.proto.Seed)
 	if err != nil {
 		return j, fmt.Errorf("emulator: %w", err)
@@ -297,7 +302,7 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 		return trial.Outcome{}, 0, errors.New("the emulator leaves no files")
 	}
 	j.protocol.Samples = 0
-	j.check = c
+	j.check, j.change = c, c.Changes
 	return s.runVariant(ctx, v, j)
 }
 
@@ -319,18 +324,9 @@ func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o tr
 		if a.input != "" {
 			j.arguments[i].input = "../" + a.input
 		}
-		if file := answers.Name(a.Argument); file != "" {
-			j.arguments[i].reference = "../" + file
-		}
+		j.arguments[i].output = madeFile(a.Argument)
 	}
-	if s.parts.Comparison != nil {
-		return s.compared(ctx, dir, v, j)
-	}
-	a, err := runProgram(ctx, dir, v.Binary.Code, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
-	if err != nil {
-		return o, 0, err
-	}
-	return s.outcome(a), a.Launches, nil
+	return s.compared(ctx, dir, v, j)
 }
 
 // gpuStatus is what a program's status would be on a GPU, which would never come
@@ -350,16 +346,7 @@ func (s *session) outcome(a response) trial.Outcome {
 	case trial.OK:
 		o.SetSamples(a.SamplesMS, 1)
 	case trial.WrongResult:
-		if a.Wrong != nil {
-			o.Message = s.describeWrong(a)
-		}
 		o.Message = worker.Shown(a.When + o.Message)
 	}
 	return o
-}
-
-func (s *session) describeWrong(a response) string {
-	t := s.tensor(a.Wrong.Tensor)
-	return fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
-		a.Wrong.Tensor, a.Wrong.Count, output.Count(t.Elements, "element"), t.Coordinates(a.Wrong.Index), a.Wrong.Got, a.Wrong.Want)
 }

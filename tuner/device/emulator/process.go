@@ -30,15 +30,10 @@ import (
 type response struct {
 	trial.Outcome
 	Launches int    `json:"launches"` // verified
-	When     string `json:"when"`     // of a wrong result: which launches
-	Wrong    *struct {
-		Tensor string `json:"tensor"`
-		Count  int64  `json:"count"`
-		Index  int64  `json:"index"`
-		Got    string `json:"got"`
-		Want   string `json:"want"`
-	} `json:"wrong"`
-	Gaps []gaps `json:"gaps"` // of outputs that are kept
+	When     string `json:"when"`     // it was wrong, or made something else than the first launch
+	Saves    int    `json:"saves"`    // that the files of outputs have: of the first launch, and of one that made something else
+	Changes  uint32 `json:"changes"`  // by which few of the inputs changed
+	Gaps     []gaps `json:"gaps"`
 }
 
 // gaps are the elements that an output has no number in.
@@ -228,18 +223,21 @@ type job struct {
 	patience    int // LaunchTimeouts that a launch may take as long as its blocks end; 0: one
 	dropAboveMS float64
 	check       device.Check
-	first       int // launches that were verified before, by other programs
+	first       int    // launches that were verified before, by other programs
+	gaps        bool   // look for what the first launch left out
+	change      bool   // launch once more, after few of the inputs changed
+	changes     uint32 // by which few of the inputs are drawn; 0: they did not change
 	arguments   []jobArgument
 }
 
 // jobArgument is a scalar or a tensor. A tensor has a fill, or a file in the
-// program's folder that its contents come from instead. Other files there are
-// those that its contents go to and are compared with; "" is none.
+// program's folder that its contents come from instead. Another file there is
+// that its contents go to; "" is none.
 type jobArgument struct {
 	operator.Argument
-	symbol                   uint64 // address of the variable that it is copied to; 0: none
-	fill                     elements.Fill
-	input, output, reference string
+	symbol        uint64 // address of the variable that it is copied to; 0: none
+	fill          elements.Fill
+	input, output string
 }
 
 func (j job) text() string {
@@ -278,15 +276,18 @@ func (j job) text() string {
 	line("samples", p.Samples)
 	line("measure_ms", trial.MS(p.MeasureTime))
 	line("drop_above_ms", j.dropAboveMS)
-	line("checks", max(j.check.Launches, 1), number(j.check.Exact), j.check.Limit.Milliseconds())
+	line("checks", max(j.check.Launches, 1), j.check.Limit.Milliseconds())
 	line("first", j.first)
+	line("gaps", number(j.gaps))
+	line("change", number(j.change))
+	line("changes", j.changes)
 	for _, a := range j.arguments {
 		if a.Role == operator.Scalar {
 			line("scalar", a.Name, a.Bits(), a.Type, a.Type.CUDA())
 			continue
 		}
-		line("tensor", a.Name, a.Role, elements.TypeNumber(a.Type), a.Elements, a.ATol, a.RTol, a.fill.Seed, a.fill.Distribution, a.fill.A, a.fill.B,
-			cmp.Or(a.input, "-"), cmp.Or(a.output, "-"), cmp.Or(a.reference, "-"), a.Type, a.Type.CUDA())
+		line("tensor", a.Name, a.Role, elements.TypeNumber(a.Type), a.Elements, a.fill.Seed, a.fill.Distribution, a.fill.A, a.fill.B,
+			cmp.Or(a.input, "-"), cmp.Or(a.output, "-"), a.Type, a.Type.CUDA())
 		if a.symbol != 0 {
 			line("symbol", a.symbol)
 		}

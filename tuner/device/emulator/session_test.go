@@ -187,7 +187,7 @@ func TestEvaluate(t *testing.T) {
 		{false, "branchy", trial.OK, `^$`},
 		{false, "deep", trial.OK, `^$`},
 		{false, "wrong", trial.WrongResult, `^y differs from the reference in 1 of 130 elements, first at \[70\]: 7 instead of [\d.]+$`},
-		{false, "lazy", trial.WrongResult, `first at \[3\]: nan instead of`},
+		{false, "lazy", trial.WrongResult, `first at \[3\]: NaN instead of`},
 		{false, "scribble", trial.WrongResult, `^wrote to x, which is an input$`},
 		{false, "beyond", trial.WrongResult, `^wrote 3 elements past the end of y$`},
 		{false, "wild", trial.Crashed, `^illegal address, (at 0x[0-9a-f]+, )?far from every tensor, block \(1,0,0\), thread \(2,0,0\)$`},

@@ -126,7 +126,7 @@ func TestTypes(t *testing.T) {
 			sanitized: `behind.cu:12: out-of-bounds write of 1 byte, 0 bytes past the end of code`},
 		{name: "before", more: `if (i == 6) reinterpret_cast<unsigned char*>(y)[-1] = 0;`, status: trial.WrongResult, message: `^wrote 1 element before the start of y$`,
 			sanitized: `out-of-bounds write of 1 byte, 1 byte before the start of y`},
-		{name: "read_behind", more: `if (i == 132) y[i] = __hmul(y[i], __float2bfloat16(__half2float(a[count])));`, status: trial.WrongResult, message: `^y differs .*: nan instead of`,
+		{name: "read_behind", more: `if (i == 132) y[i] = __hmul(y[i], __float2bfloat16(__half2float(a[count])));`, status: trial.WrongResult, message: `^y differs .*: NaN instead of`,
 			sanitized: `out-of-bounds read of 2 bytes, 0 bytes past the end of a`},
 		{name: "input", more: `if (i == 6) const_cast<bool*>(flags)[132] = !flags[132];`, status: trial.WrongResult, message: `^wrote to flags, which is an input$`},
 		{name: "float_pointer", parameters: []string{"const __half* a", "const float* x, const __half* a", "const int* k, ", "", "(k[i]", "(1"},

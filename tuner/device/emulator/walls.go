@@ -32,10 +32,8 @@ func (w *walls) around(dir string, code []byte, j job) ([]string, error) {
 	}
 	words := append([]string{w.launcher, "run", w.filter, "xprogram", "x" + loaderOf(code)}, w.libraries...)
 	for _, a := range j.arguments {
-		for _, read := range []string{a.input, a.reference} {
-			if read != "" {
-				words = append(words, "r"+read)
-			}
+		if a.input != "" {
+			words = append(words, "r"+a.input)
 		}
 		if a.output == "" {
 			continue

@@ -23,11 +23,13 @@ const (
 // checks look at all of the tensors after a launch.
 type checks struct {
 	timer
-	tensors *tensors
-	helpers *helpers
-	own     *own
-	judge   verify.Judge
-	guard   uint64 // the word that the guard zones hold
+	tensors      *tensors
+	helpers      *helpers
+	own          *own
+	judge        verify.Judge
+	guard        uint64 // the word that the guard zones hold
+	distribution string
+	sizes        []float64 // by argument, of large inputs: the reference's largest number
 }
 
 // prepare readies all that a variant writes, and all that it should not depend on,
@@ -50,6 +52,11 @@ func (c *checks) prepare(how preparation) {
 	case zeroed:
 		with = func(operator.Type) uint64 { return 0 }
 	}
+	c.poison(with)
+}
+
+// poison takes from outputs and workspaces what launches left there.
+func (c *checks) poison(with func(operator.Type) uint64) {
 	c.tensors.overwrite(operator.Output, c.tensors.data, with)
 	c.tensors.overwrite(operator.Workspace, c.tensors.data, with)
 }
@@ -72,6 +79,9 @@ func (c *checks) queueChecks(outputs []Address) {
 		switch at := c.at(c.judge.Layout.Arguments[i]); {
 		case !verify.Looked(a):
 		case a.Role.Compared():
+			if c.sizes != nil {
+				a.ATol = verify.ToleranceOf(a, c.distribution, c.sizes[i])
+			}
 			c.helpers.compareWith(a, outputs[i], t.references[i], at)
 			if t.pristine[i] != 0 {
 				c.helpers.sum(a, t.pristine[i], at+8*verify.OutcomeWords)
@@ -146,6 +156,30 @@ func (c *checks) learn(outputs []Address) error {
 		return fmt.Errorf("look at the inputs and the reference's outputs: %w", err)
 	}
 	return c.judge.Learn(words)
+}
+
+// learnSizes notes which inputs are in place and, where they are large, the largest numbers of the
+// reference's outputs: how far these are from zeros.
+func (c *checks) learnSizes(distribution string) error {
+	c.distribution, c.sizes = distribution, make([]float64, len(c.tensors.arguments))
+	if distribution != operator.Large {
+		return nil
+	}
+	t := c.tensors
+	c.clear()
+	for i, a := range t.arguments {
+		if a.Role.Compared() && verify.Looked(a) {
+			t.set(t.data[i], a, 0)
+			a.ATol, a.RTol = 0, 0
+			c.helpers.compareWith(a, t.data[i], t.references[i], c.at(c.judge.Layout.Arguments[i]))
+		}
+	}
+	words, err := c.results()
+	if err != nil {
+		return fmt.Errorf("look at the reference's outputs: %w", err)
+	}
+	c.sizes = c.judge.Largest(words)
+	return nil
 }
 
 // strays looks at the guard zones alone, and names those that were written into.

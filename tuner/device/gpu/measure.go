@@ -25,6 +25,7 @@ type measuring struct {
 	tensors  *tensors
 	proto    device.Protocol
 	ceilings device.Ceilings
+	forget   func() // takes from outputs and workspaces what launches left there
 }
 
 // measure takes a verified variant's samples. launchMS is the time of its only launch so far. If
@@ -53,6 +54,7 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 			done()
 		}
 	}()
+	m.forget() // what the launches from here on do not write is missing at the end
 	seen := clocks{since: time.Now()}
 	each := estimate*float64(batch) + m.flushMS()
 	if m.warm() {

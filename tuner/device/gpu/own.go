@@ -103,10 +103,8 @@ const referenceLimit = 5 * time.Minute
 // fillInputs writes anew what the operator's kernels read: of a tensor that they write
 // too, the copy that it is restored from.
 func (p *prepared) fillInputs() error {
+	p.drawInputs(p.fills)
 	for i, a := range p.tensors.arguments {
-		if a.Role.Filled() && a.Elements > 0 && a.Fill.Drawn() {
-			p.helpers.draw(p.tensors.start(i), a, p.fills[i])
-		}
 		if i < len(p.files) && p.files[i] != "" && a.Elements > 0 {
 			if err := p.tensors.readFile(p.tensors.start(i), p.files[i], a); err != nil {
 				return fmt.Errorf("fill %s: %w", a.Name, err)
@@ -119,6 +117,24 @@ func (p *prepared) fillInputs() error {
 		}
 	}
 	return p.tensors.gpu.Err()
+}
+
+// drawInputs fills those inputs that neither a kernel nor a file does.
+func (p *prepared) drawInputs(fills []elements.Fill) {
+	for i, a := range p.tensors.arguments {
+		if !a.Role.Filled() || a.Elements == 0 || !a.Fill.Drawn() {
+			continue
+		}
+		p.helpers.draw(p.tensors.start(i), a, fills[i])
+		if p.changes == 0 {
+			continue
+		}
+		for _, run := range elements.Changes(a, fills[i], p.changes) {
+			part, fill := a, fills[i]
+			part.Elements, fill.Seed = run.Count, run.Seed
+			p.helpers.draw(p.tensors.start(i)+Address(run.First*a.Type.Bytes()), part, fill)
+		}
+	}
 }
 
 // fillBy launches a kernel that fills tensors. They lie between guard zones, which tell
@@ -177,6 +193,9 @@ func (p *prepared) removeFolder() error {
 // takeAnswers reads right answers that come from no kernel, from files made for the present inputs.
 func (p *prepared) takeAnswers(ctx context.Context) error {
 	q := answers.Question{Problem: p.problem, Inputs: p.inputs, Drawn: p.device.about.Compiler + p.device.Arch(), CacheDir: p.device.CacheDir, Write: p.writeInputs}
+	if p.changes != 0 {
+		q.CacheDir = "" // nobody asks for the same changes again
+	}
 	if err := q.Answer(ctx, p.folder.Dir); err != nil {
 		return err
 	}
@@ -189,7 +208,10 @@ func (p *prepared) takeAnswers(ctx context.Context) error {
 			return fmt.Errorf("read what is right for %s: %w", a.Name, err)
 		}
 	}
-	return p.checks.learn(p.tensors.references)
+	if err := p.checks.learn(p.tensors.references); err != nil {
+		return err
+	}
+	return p.checks.learnSizes(p.inputs.Distribution)
 }
 
 // writeInputs writes the contents of tensors that are read into files of a folder, unless they are

@@ -21,6 +21,7 @@ type prepared struct {
 	problem *operator.Problem
 	inputs  device.Inputs // of the moment
 	fills   []elements.Fill
+	changes uint32          // seed of the few places of the inputs that are drawn anew; 0: none
 	folder  *scratch.Folder // of what is read from files; nil: nothing
 	files   []string        // by argument, that it is filled from; "": none
 
@@ -154,10 +155,14 @@ func (p *prepared) learnAnswers(ctx context.Context) error {
 	if err := p.runReference(); err != nil {
 		return err
 	}
+	learn := p.tensors.references
 	if p.hasIntegers() {
-		return p.checks.learn(p.tensors.data) // where the reference wrote too
+		learn = p.tensors.data // where the reference wrote too
 	}
-	return p.checks.learn(p.tensors.references)
+	if err := p.checks.learn(learn); err != nil {
+		return err
+	}
+	return p.checks.learnSizes(p.inputs.Distribution)
 }
 
 // runReference computes the outputs that variants are compared with.

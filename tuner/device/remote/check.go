@@ -106,7 +106,7 @@ func (r *Request) check() error {
 		within("tunables", len(r.Values), mostTunables),
 		finite("best", r.Best),
 		within("launches", r.Check.Launches, mostLaunches),
-		oneOf("distribution", r.Inputs.Distribution, operator.Distributions()),
+		oneOf("distribution", r.Inputs.Distribution, slices.Concat(operator.Distributions(), operator.Extremes())),
 		within("duration", r.Limit, mostMinutes),
 		within("duration", r.Check.Limit, mostMinutes),
 	)

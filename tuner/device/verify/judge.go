@@ -105,6 +105,40 @@ func (j *Judge) Learn(words []uint64) error {
 	return nil
 }
 
+// leastSquared is the least number whose square is a normal number of f32. A kernel may square its
+// inputs.
+const leastSquared = 0x1p-63
+
+// ToleranceOf is the absolute tolerance of an output whose largest number is given. An operator says
+// it for inputs about 1. Where they are large, a sum that comes out small is as inexact as its parts.
+func ToleranceOf(a operator.Argument, distribution string, largest float64) float64 {
+	switch {
+	case a.Type.Kind() != operator.Floating:
+	case distribution == operator.Large:
+		return a.ATol * max(1, largest)
+	case distribution == operator.Tiny && a.ATol > 0:
+		return max(a.ATol, leastSquared)
+	}
+	return a.ATol
+}
+
+// Largest are, by argument that is compared, the largest finite differences among the words.
+func (j *Judge) Largest(words []uint64) []float64 {
+	largest := make([]float64, len(j.Arguments))
+	for i, a := range j.Arguments {
+		if Looked(a) && a.Role.Compared() {
+			largest[i] = outcomeFrom(a, words[j.Layout.Arguments[i]:]).LargestError
+		}
+	}
+	return largest
+}
+
+// When a launch was found wrong, in the words that a verdict begins with.
+const (
+	Timed   = "after the timed launches "
+	Changed = "after a few of the inputs changed: "
+)
+
 // Findings are what verifying a variant brought to light.
 type Findings struct {
 	Complaints   []string

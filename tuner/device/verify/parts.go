@@ -121,7 +121,8 @@ func ComparisonArguments(arguments []operator.Argument) []Passed {
 	return all
 }
 
-const notExact = "its output is not, bit for bit, that of the first launch"
+// NotExact is what is wrong with a launch that gives other bits than the first.
+const NotExact = "its output is not, bit for bit, that of the first launch"
 
 // Repeat launches a variant as often as a check asks, and ends at the first launch that
 // is wrong. launch gets the number of the launches before, and gives sums that identify
@@ -142,9 +143,9 @@ func Repeat[S comparable](c device.Check, launch func(before int) (trial.Outcome
 		}
 		if c.Exact && sums != nil && !slices.Equal(sums, first) {
 			if o.Status == trial.WrongResult {
-				o.Message += "; " + notExact
+				o.Message += "; " + NotExact
 			} else {
-				o.Fail(trial.WrongResult, notExact)
+				o.Fail(trial.WrongResult, NotExact)
 			}
 		}
 		if o.Status != trial.OK || err != nil {

@@ -41,12 +41,12 @@ static void confine_memory(int workers) {
   setrlimit(RLIMIT_AS, &memory);
 }
 
-// All threads run and all files are as long as they will be.
+// All threads run, and an output's file has room for what two launches made (compare.h).
 static void confine_more() {
   size_t most = 0;
   for (int i = 0; i < job.tensor_count; ++i)
     if (job.tensors[i].output_descriptor > 0 && tensor_bytes(job.tensors[i]) > most) most = tensor_bytes(job.tensors[i]);
-  const rlimit none = {0, 0}, file = {most, most};
+  const rlimit none = {0, 0}, file = {2 * most, 2 * most};
   setrlimit(RLIMIT_CORE, &none);
   setrlimit(RLIMIT_NPROC, &none);
   setrlimit(RLIMIT_FSIZE, &file);

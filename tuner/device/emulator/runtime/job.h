@@ -6,19 +6,22 @@
 //   pass N W1 ... W7               the same as a tensor map, of these words behind the address
 //   workers N                      threads of the machine
 //   launch_timeout_ms N
-//   checks N EXACT MS              launches verified, alike, and within which time
+//   checks N MS                    launches verified, and within which time
 //   first N                        as the how manieth launch the first counts
 //   patience N                     times that, as long as blocks of a launch end
 //   warm_up N / samples N / measure_ms X / drop_above_ms X
-//   tensor NAME ROLE TYPE ELEMENTS ATOL RTOL SEED DISTRIBUTION A B INPUT OUTPUT REFERENCE WORD SPELLING
+//   gaps N                         whether to look for what the first launch left out
+//   change N                       whether to launch once more, after few of the inputs changed
+//   changes SEED                   few of the inputs are drawn by this seed from the beginning; 0: none
+//   tensor NAME ROLE TYPE ELEMENTS SEED DISTRIBUTION A B INPUT OUTPUT WORD SPELLING
 //   symbol ADDRESS                 where the tensor before is copied to, instead of being passed
 //   scalar NAME BITS WORD SPELLING
 //
 // ENTRY is a number; GRID, BLOCK and CLUSTER are three each, a NAME goes to the end of the line.
 // TYPE and DISTRIBUTION are numbers of elements.h. INPUT is a file to take the
-// contents from, or - to draw them; OUTPUT is a file to write what a launch made
-// of a tensor to, or -; REFERENCE is one to compare it with, or -. A type's WORD is
-// how op.yaml calls it, its SPELLING how CUDA C++ does, to the end of the line.
+// contents from, or - to draw them; OUTPUT is a file to write what launches made
+// of a tensor to, or -. A type's WORD is how op.yaml calls it, its SPELLING how CUDA
+// C++ does, to the end of the line.
 #pragma once
 
 enum Role { kInput, kWeight, kOutput, kInOut, kWorkspace };
@@ -36,11 +39,10 @@ struct Tensor {
   Role role;
   int type;
   int64_t elements;
-  double atol, rtol;
   uint32_t seed;
   int distribution;
   double a, b;  // the distribution's numbers
-  char input[128], output[128], reference[128];
+  char input[128], output[128];
   int output_descriptor;  // 0: none
 
   // See tensors.h.
@@ -50,7 +52,7 @@ struct Tensor {
   uint64_t checksum;
   char* symbol;          // the variable that it is copied to; null: none
   const char* start;     // what an inout tensor holds before each launch
-  const char* expected;  // what it must be then, or what the first launch made of it
+  const char* saved;     // what the first launch made of it, in the output's file
 };
 
 static bool role_filled(Role r) { return r == kInput || r == kWeight || r == kInOut; }
@@ -64,7 +66,8 @@ struct Job {
   int launch_count;
   int workers;
   long launch_timeout_ms;
-  int checks, exact, first;
+  int checks, first, gaps, change;
+  unsigned changes;
   long check_ms;
   int patience;
   int warm_up, samples;
@@ -137,8 +140,8 @@ static void job_read_tensor(const char* line) {
   Argument& a = job_add_argument();
   char role[16];
   long long elements;
-  if (job_scan(line, "tensor %79s %15s %d %lld %lf %lf %u %d %lf %lf %127s %127s %127s %15s %31[^\n]", t.name, role, &t.type, &elements, &t.atol, &t.rtol,
-             &t.seed, &t.distribution, &t.a, &t.b, t.input, t.output, t.reference, a.word, a.spelling) != 15)
+  if (job_scan(line, "tensor %79s %15s %d %lld %u %d %lf %lf %127s %127s %15s %31[^\n]", t.name, role, &t.type, &elements, &t.seed, &t.distribution, &t.a, &t.b,
+               t.input, t.output, a.word, a.spelling) != 12)
     report_unable("the job's line %s cannot be read", line);
   t.elements = elements;
   int number = 0;
@@ -208,7 +211,10 @@ static bool job_read_line(const char* line) {
   if (strcmp(word, "scalar") == 0) return job_read_scalar(line), true;
   return job_scan(line, "workers %d", &job.workers) == 1 ||
          job_scan(line, "launch_timeout_ms %ld", &job.launch_timeout_ms) == 1 ||
-         job_scan(line, "checks %d %d %ld", &job.checks, &job.exact, &job.check_ms) == 3 ||
+         job_scan(line, "checks %d %ld", &job.checks, &job.check_ms) == 2 ||
+         job_scan(line, "gaps %d", &job.gaps) == 1 ||
+         job_scan(line, "change %d", &job.change) == 1 ||
+         job_scan(line, "changes %u", &job.changes) == 1 ||
          job_scan(line, "first %d", &job.first) == 1 ||
          job_scan(line, "patience %d", &job.patience) == 1 ||
          job_scan(line, "warm_up %d", &job.warm_up) == 1 ||

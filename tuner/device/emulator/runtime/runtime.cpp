@@ -22,8 +22,8 @@
 //   faults.h     what to say when the kernel is killed
 //   filter.h     the filter of system calls
 //   confine.h    what the kernel may take and ask of the system
-//   compare.h    the output against the reference's
-//   main.h       verify, then time
+//   compare.h    what a launch left out
+//   main.h       launch, then time
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>

@@ -81,12 +81,12 @@ static Mapped file_map(const char* name, size_t bytes) {
 }
 
 // The file is opened before the kernel runs, for nothing can be opened afterwards.
-// It is also how a later launch knows what the first one made.
+// What the first launch made lies at its beginning, and behind that what another one made.
 static void tensor_open_output(Tensor& t) {
   const int descriptor = open(t.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (descriptor < 0 || ftruncate(descriptor, off_t(tensor_bytes(t))) != 0) report_unable("cannot write %s", t.output);
   t.output_descriptor = descriptor_hide(descriptor);
-  t.expected = file_map(t.output, tensor_bytes(t)).contents;
+  if (job.gaps) t.saved = file_map(t.output, tensor_bytes(t)).contents;
 }
 
 static void tensor_save(const Tensor& t) {
@@ -181,6 +181,38 @@ static uint64_t tensor_checksum(const Tensor& t) {
   return s.sum;
 }
 
+// Notes what a tensor that is read holds.
+static void tensor_learn(Tensor& t) {
+  if (t.symbol) memcpy(t.symbol, t.data, tensor_bytes(t));
+  if (role_read_only(t.role)) {
+    t.checksum = tensor_checksum(t);
+    return;
+  }
+  char* start = t.start ? const_cast<char*>(t.start) : memory_new(t, tensor_bytes(t));
+  mprotect(start, tensor_bytes(t), PROT_READ | PROT_WRITE);
+  memcpy(start, t.data, tensor_bytes(t));
+  mprotect(start, tensor_bytes(t), PROT_READ);
+  t.start = start;
+}
+
+// Whether each element is drawn without regard to the others, and not all are equal.
+static bool tensor_independent(const Tensor& t) {
+  const bool fixed = t.distribution == CONSTANT || t.distribution == RANGE || t.distribution == PERMUTATION || t.distribution == SORTED;
+  return role_filled(t.role) && t.elements > 0 && strcmp(t.input, "-") == 0 && !fixed;
+}
+
+// Draws a few places anew, those that Changes of elements.go names.
+static void tensor_change(Tensor& t, uint32_t seed) {
+  if (!tensor_independent(t)) return;
+  int64_t count = t.elements / 1024;
+  count = count < 1 ? 1 : count > 64 ? 64 : count;
+  for (u64 run = 0; run < 4; ++run) {
+    const uint32_t s = seed ^ t.seed, drawn = hash(3 * run + 2, s);
+    const u64 first = (u64(hash(3 * run, s)) << 32 | hash(3 * run + 1, s)) % u64(t.elements - count + 1);
+    for (u64 k = 0; k < u64(count); ++k) element_store(t.data, first + k, t.type, element_draw(k, u64(count), drawn, t.distribution, t.a, t.b));
+  }
+}
+
 // What a tensor that is read holds: from a file, or drawn.
 static void tensor_contents(Tensor& t) {
   if (strcmp(t.input, "-") != 0) {
@@ -189,15 +221,9 @@ static void tensor_contents(Tensor& t) {
     munmap(file.memory, file.size);
   } else {
     pool_run(t.elements, kChunk, tensor_draw_part, &t);
+    if (job.changes) tensor_change(t, job.changes);
   }
-  if (role_read_only(t.role)) {
-    t.checksum = tensor_checksum(t);
-    return;
-  }
-  char* start = memory_new(t, tensor_bytes(t));
-  memcpy(start, t.data, tensor_bytes(t));
-  mprotect(start, tensor_bytes(t), PROT_READ);
-  t.start = start;
+  tensor_learn(t);
 }
 
 static const int kOutputs = 64;  // at most, of those that are kept
@@ -210,8 +236,6 @@ static void tensors_prepare() {
     tensor_allocate(t);
     job.values[job.places[i]] = t.data;
     if (role_filled(t.role)) tensor_contents(t);
-    if (t.symbol) memcpy(t.symbol, t.data, tensor_bytes(t));
-    if (strcmp(t.reference, "-") != 0) t.expected = file_map(t.reference, tensor_bytes(t)).contents;
     if (strcmp(t.output, "-") == 0) continue;
     if (++kept > kOutputs) report_unable("more than %d outputs", kOutputs);
     tensor_open_output(t);
@@ -237,6 +261,36 @@ static void launches_prepare() {
 static void tensors_restore() {
   for (int i = 0; i < job.tensor_count; ++i)
     if (job.tensors[i].start) pool_run(int64_t(tensor_bytes(job.tensors[i])), kChunk, tensor_restore_part, &job.tensors[i]);
+}
+
+// A number that no kernel knew before.
+static uint32_t random_number() {
+  uint32_t bits = 0;
+#ifdef SYS_getrandom
+  if (syscall(SYS_getrandom, &bits, sizeof bits, 0) == long(sizeof bits)) return bits;
+#endif
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return hash(u64(now.tv_nsec), uint32_t(now.tv_sec));
+}
+
+// Gives the kernel other inputs: in a few places, by a seed that it returns, or everywhere. A seed stays
+// even or odd, which decides how many special values there are.
+static uint32_t tensors_change(bool everywhere) {
+  const uint32_t seed = random_number() | 1;
+  for (int i = 0; i < job.tensor_count; ++i) {
+    Tensor& t = job.tensors[i];
+    if (!tensor_independent(t)) continue;
+    if (t.start) memcpy(t.data, t.start, tensor_bytes(t));
+    if (everywhere) {
+      t.seed = (random_number() & ~1u) | (t.seed & 1);
+      pool_run(t.elements, kChunk, tensor_draw_part, &t);
+    } else {
+      tensor_change(t, seed);
+    }
+    tensor_learn(t);
+  }
+  return seed;
 }
 
 // What outputs and workspaces hold before a launch: poison, what the launch before

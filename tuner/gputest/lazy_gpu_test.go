@@ -1,0 +1,13 @@
+//go:build cuda && gpu
+
+package gputest
+
+import "testing"
+
+// A launch of 40 ms, of a millisecond, and one so short that it is timed in batches.
+func TestLazyKernelsOnTheGPU(t *testing.T) {
+	for _, rounds := range []string{"100000", "10000", "4000"} {
+		lazyLoses(t, openSuite(t).device, 1<<23, map[string]string{"rounds": rounds})
+		lazyLoses(t, openSuite(t).device, 65536, map[string]string{"rounds": rounds})
+	}
+}
