@@ -91,6 +91,9 @@ func (c *hostCompiler) baseFlags() []string {
 	if c.options.Sanitize {
 		flags = append(flags, "-g1", "-DAUTOTUNE_SANITIZE")
 	} else {
+		if c.options.races {
+			flags = append(flags, "-DAUTOTUNE_RACES")
+		}
 		flags = append(flags, "-U_FORTIFY_SOURCE")
 	}
 	return flags
@@ -110,6 +113,9 @@ func (c *hostCompiler) variantFlags(arch string) []string {
 		if c.gnu {
 			flags = append(flags, "-fsanitize-sections=autotune_shared")
 		}
+	}
+	if c.options.races {
+		flags = append(flags, c.raceFlags()...)
 	}
 	return flags
 }
@@ -156,7 +162,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	if err != nil {
 		return nil, err
 	}
-	if early := runsEarly(code, c.support.needed); early != "" && !c.options.Sanitize {
+	if early := runsEarly(code, c.support.needed, c.initialisers()); early != "" && !c.options.Sanitize {
 		return nil, &compile.Error{File: r.Kernel.File, Message: early + " would run before the kernel is launched, which nothing does on a GPU"}
 	}
 	return &compile.Binary{Code: code, Log: log, Duration: took}, nil
@@ -205,6 +211,9 @@ func (c *hostCompiler) arguments(r compile.Request, dir, shim, object string) []
 // libraries are what a program may be linked with, and by which linker. The fewest come first: most
 // kernels need nothing of the C++ library, and linking it doubles the time.
 func (c *hostCompiler) libraries() [][]string {
+	if c.options.races {
+		return c.raceLibraries()
+	}
 	all := [][]string{{"-lm"}}
 	if c.options.Sanitize || runtime.GOOS != "linux" {
 		return all

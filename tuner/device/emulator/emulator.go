@@ -40,6 +40,8 @@ import (
 type Options struct {
 	Sanitize bool   // watch memory accesses and undefined behaviour
 	CacheDir string // where compilations are kept; "": nowhere
+
+	races bool // look for data races (race.go); not with Sanitize
 }
 
 // Open finds the host's C++ compiler; without one the error wraps ErrNoCompiler.
@@ -52,15 +54,17 @@ func Open(o Options) (device.Device, error) {
 	if o.CacheDir != "" {
 		c = compile.Cached(o.CacheDir, host)
 	}
-	return &emulated{sanitize: o.Sanitize, compiler: c, dir: host.scratch.Dir, cacheDir: o.CacheDir}, nil
+	return &emulated{options: o, sanitize: o.Sanitize, compiler: c, dir: host.scratch.Dir, cacheDir: o.CacheDir}, nil
 }
 
 // emulated is the emulator as a device.
 type emulated struct {
+	options  Options
 	sanitize bool
 	compiler compile.Compiler
 	dir      string // the compiler's folder, for the sessions' folders too
 	cacheDir string // where answers are kept; "": nowhere
+	watching watching
 }
 
 func (e *emulated) Info() device.Info {
@@ -86,7 +90,7 @@ func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *com
 }
 
 // Close ends the compiler and removes every temporary file.
-func (e *emulated) Close() error { return e.compiler.Close() }
+func (e *emulated) Close() error { return errors.Join(e.compiler.Close(), e.watching.close()) }
 
 // temporary makes a new folder within dir; "" is the system's.
 func temporary(dir, pattern string) (string, error) {

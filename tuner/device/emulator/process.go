@@ -38,7 +38,9 @@ type response struct {
 		Got    string `json:"got"`
 		Want   string `json:"want"`
 	} `json:"wrong"`
-	Gaps []gaps `json:"gaps"` // of outputs that are kept
+	Gaps   []gaps `json:"gaps"`   // of outputs that are kept
+	Race   *race  `json:"race"`   // the first that was found
+	Looked looked `json:"looked"` // for others
 }
 
 // gaps are the elements that an output has no number in.

@@ -47,10 +47,19 @@ var ours = []string{"__assert_fail"}
 // before main: one, which sets up nothing.
 const mostInitialisers = 1
 
+// initialisers is how many functions a program may have called before main. The compiler has one called for
+// programs that look for races, which the runtime leaves empty.
+func (c *hostCompiler) initialisers() uint64 {
+	if c.options.races {
+		return mostInitialisers + 1
+	}
+	return mostInitialisers
+}
+
 // runsEarly names what in a program runs before main, or replaces a function that does; "" if
 // nothing. A file of another format has no filter. The sizes are those that the system's loader
 // goes by.
-func runsEarly(program []byte, needed []string) string {
+func runsEarly(program []byte, needed []string, initialisers uint64) string {
 	f, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {
 		return ""
@@ -60,7 +69,7 @@ func runsEarly(program []byte, needed []string) string {
 	if f.Class == elf.ELFCLASS32 {
 		word = 4
 	}
-	for tag, most := range map[elf.DynTag]uint64{elf.DT_INIT_ARRAYSZ: mostInitialisers * word, elf.DT_PREINIT_ARRAYSZ: 0} {
+	for tag, most := range map[elf.DynTag]uint64{elf.DT_INIT_ARRAYSZ: initialisers * word, elf.DT_PREINIT_ARRAYSZ: 0} {
 		if sizes, err := f.DynValue(tag); err != nil || slices.ContainsFunc(sizes, func(n uint64) bool { return n > most }) {
 			return "a static constructor"
 		}

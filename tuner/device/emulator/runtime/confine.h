@@ -3,6 +3,10 @@
 // it; here it could, and so end more than its own trial.
 #pragma once
 
+#ifndef AUTOTUNE_RACES
+static const size_t kRaceMemory = 0;
+#endif
+
 // Memory that a kernel may take beyond what is there when it starts: some for
 // itself, and what the stacks of a block's threads take on each core.
 static const size_t kKernelBytes = size_t(1) << 30;
@@ -29,7 +33,7 @@ static void confine_memory(int workers) {
     fclose(file);
   }
   if (pages == 0) return;  // not on every system
-  const rlim_t most = rlim_t(pages) * rlim_t(sysconf(_SC_PAGESIZE)) + kKernelBytes + size_t(workers) * kWorkerBytes + confine_groups(workers);
+  const rlim_t most = rlim_t(pages) * rlim_t(sysconf(_SC_PAGESIZE)) + kKernelBytes + size_t(workers) * kWorkerBytes + confine_groups(workers) + kRaceMemory;
   const rlimit memory = {most, most}, none = {0, 0};
   setrlimit(RLIMIT_AS, &memory);
   setrlimit(RLIMIT_CORE, &none);

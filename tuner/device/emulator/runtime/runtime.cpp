@@ -8,6 +8,7 @@
 //   switch.h     one stack to another
 //   fibers.h     stacks, pooled
 //   report.h     the line that says how the job ended
+//   races.h      what the search for data races is told
 //   block.h      the threads of one block, and its barriers
 //   warp_meetings.h what the lanes of a warp do together
 //   async_copies.h copies under way
@@ -21,6 +22,7 @@
 //   calls.h      the names of system calls
 //   faults.h     what to say when the kernel is killed
 //   confine.h    what the kernel may take and ask of the system
+//   race_clocks.h, race_hooks.h the search for data races, in programs that look for them
 //   compare.h    the output against the reference's
 //   main.h       verify, then time
 #include <fcntl.h>
@@ -62,6 +64,7 @@
 #include "switch.h"
 #include "fibers.h"
 #include "report.h"
+#include "races.h"
 #include "block.h"
 #include "warp_meetings.h"
 #include "async_copies.h"
@@ -76,6 +79,10 @@
 #include "job.h"
 #include "parameters.h"
 #include "tensors.h"
+#ifdef AUTOTUNE_RACES
+#include "race_clocks.h"
+#include "race_hooks.h"
+#endif
 #include "calls.h"
 #include "faults.h"
 #include "confine.h"
