@@ -281,6 +281,12 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 		j.dropAboveMS = best * s.proto.DropRatio
 	}
 	o, _, err := s.runVariant(ctx, v, j)
+	if err == nil && s.device.sanitize && o.Status == trial.OK {
+		var races trial.Outcome
+		if races, _, err = s.Races(ctx, v); races.Status != trial.OK {
+			o.Fail(races.Status, races.Message)
+		}
+	}
 	return o, err
 }
 

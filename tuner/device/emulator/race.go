@@ -295,7 +295,8 @@ func newLines(code []byte, names []string) lines {
 	return l
 }
 
-// place is the innermost line of the kernel's own files at the call before an address; "" if there is none.
+// place is the innermost line of the kernel's own files at the call before an address, with the line of the kernel
+// that called it; "" if there is none.
 func (l lines) place(pc uint64) string {
 	if l.data == nil || pc == 0 {
 		return ""
@@ -310,26 +311,43 @@ func (l lines) place(pc uint64) string {
 	if err != nil || table == nil {
 		return ""
 	}
-	var found []string
+	inner, kernel := "", ""
 	add := func(file string, line int) {
-		if name := l.own(file); name != "" {
-			found = append(found, fmt.Sprintf("%s:%d", name, line))
+		name := l.own(file)
+		if name == "" {
+			return
+		}
+		inner = fmt.Sprintf("%s:%d", name, line)
+		if name == l.names[0] {
+			kernel = inner
 		}
 	}
+	files := table.Files()
 	for _, call := range l.calls(reader, pc) {
-		files := table.Files()
 		if call[0] >= 0 && call[0] < int64(len(files)) && files[call[0]] != nil {
 			add(files[call[0]].Name, int(call[1]))
 		}
 	}
-	var at dwarf.LineEntry
-	if table.SeekPC(pc, &at) == nil && at.File != nil {
+	if at := lineOf(table, pc); at.File != nil {
 		add(at.File.Name, at.Line)
 	}
-	if len(found) == 0 {
-		return ""
+	if kernel != "" && kernel != inner {
+		return inner + " (called at " + kernel + ")"
 	}
-	return found[len(found)-1]
+	return inner
+}
+
+// lineOf is the table's entry of an address. The table's parts need not be in the order of their addresses, which
+// LineReader.SeekPC wants.
+func lineOf(table *dwarf.LineReader, pc uint64) (found dwarf.LineEntry) {
+	var before, entry dwarf.LineEntry
+	for table.Next(&entry) == nil {
+		if before.File != nil && !before.EndSequence && before.Address <= pc && pc < entry.Address {
+			return before
+		}
+		before = entry
+	}
+	return found
 }
 
 // calls are the files and lines of calls that were inlined around an address, the outermost first. The reader

@@ -59,7 +59,7 @@ var raceCases = []raceCase{
 	{name: "histogram", where: `y\[\d\] \(global memory, 4 bytes\) which thread \d+ of block 0 (read|wrote) .*; use an atomic or __syncthreads\(\)$`,
 		body: "y[I * 7 / 3 % 4] += 1; //!?"},
 	{name: "histogram_atomic", body: "atomicAdd(&y[I * 7 / 3 % 4], 1);"},
-	{name: "histogram_helper", where: `^race: helpers.cuh:5: .* y\[\d\]`, body: "plain_add(&y[I * 7 / 3 % 4], 1);"},
+	{name: "histogram_helper", where: `^race: helpers.cuh:5 \(called at k_histogram_helper.cu:10\): .* y\[\d\]`, body: "plain_add(&y[I * 7 / 3 % 4], 1);"},
 	{name: "histogram_shared", where: `bins \(shared memory, 4 bytes\)`, body: `__shared__ int bins[4];
 if (t < 4) bins[t] = 0;
 __syncthreads();
@@ -72,19 +72,19 @@ __syncthreads();
 atomicAdd(&bins[I * 7 / 3 % 4], 1);
 __syncthreads();
 if (t < 4) atomicAdd(&y[t], bins[t]);`},
-	{name: "no_barrier", where: `tile \(shared memory, 4 bytes\) which thread \d+ of block 0 wrote`, body: `__shared__ int tile[THREADS];
-tile[t] = x[I]; //?
-y[I] = tile[THREADS - 1 - t]; //!`},
+	{name: "no_barrier", where: `tile \(shared memory, 4 bytes\) which thread \d+ of block 0 (wrote|read)`, body: `__shared__ int tile[THREADS];
+tile[t] = x[I]; //!?
+y[I] = tile[THREADS - 1 - t]; //!?`},
 	{name: "barrier", body: `__shared__ int tile[THREADS];
 tile[t] = x[I];
 __syncthreads();
 y[I] = tile[THREADS - 1 - t];`},
-	{name: "no_second_barrier", where: `tile \(shared memory, 4 bytes\) which thread \d+ of block 0 read`, body: `__shared__ int tile[THREADS];
+	{name: "no_second_barrier", where: `tile \(shared memory, 4 bytes\) which thread \d+ of block 0 (wrote|read)`, body: `__shared__ int tile[THREADS];
 int sum = 0;
 for (int step = 0; step < 3; ++step) {
-	tile[t] = x[I] + step; //!
+	tile[t] = x[I] + step; //!?
 	__syncthreads();
-	sum += tile[THREADS - 1 - t]; //?
+	sum += tile[THREADS - 1 - t]; //!?
 }
 y[I] = sum;`},
 	{name: "double_buffer", body: `__shared__ int tile[2][THREADS];
@@ -96,8 +96,8 @@ for (int step = 0; step < 4; ++step) {
 }
 y[I] = sum;`},
 	{name: "dynamic", launch: "shared: 256,", where: `the block's memory \(dynamic shared memory, 4 bytes\)`, body: `extern __shared__ int tile[];
-tile[t] = x[I]; //?
-y[I] = tile[THREADS - 1 - t]; //!`},
+tile[t] = x[I]; //!?
+y[I] = tile[THREADS - 1 - t]; //!?`},
 	{name: "bytes", body: `__shared__ unsigned char tile[THREADS];
 tile[t] = x[I];
 __syncthreads();
@@ -143,7 +143,7 @@ for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
 if (t % 32 == 0) s[t / 32] = sum + (int)blockIdx.x; //!?
 __syncwarp();
 y[I] = s[0] + s[1]; //!?`},
-	{name: "across_blocks", where: `sums\[\d+\] \(global memory`, body: `sums[I] = x[I]; //?
+	{name: "across_blocks", where: `sums\[\d+\] \(global memory`, body: `sums[I] = x[I]; //!?
 __threadfence();
 __syncthreads();
 y[I] = sums[(I + THREADS) % N]; //!?`},
