@@ -12,7 +12,8 @@
 // The emulator is stricter than a GPU where that shows mistakes. Shared memory
 // starts as NaN. A missing wait for an asynchronous copy reads NaN. Guard zones
 // surround the tensors. Threads that wait for ever are named. With
-// Options.Sanitize the compiler's sanitizers watch every access.
+// Options.Sanitize the compiler's sanitizers watch every access. Data races are
+// looked for by the order that barriers and atomics give (race.go).
 //
 // Its times are those of a CPU: they rank nothing that matters on a GPU.
 package emulator

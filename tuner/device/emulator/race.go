@@ -45,29 +45,37 @@ func (c *hostCompiler) raceLibraries() [][]string {
 
 // watching is the compiler of programs that look for races, opened when the first is wanted.
 type watching struct {
-	once     sync.Once
+	mu       sync.Mutex
 	host     *hostCompiler
-	compiler compile.Compiler
-	missing  string // why there is none
-	err      error
+	compiler compile.Compiler // nil: it is not known yet whether there is one
+	missing  string           // why there is none
 }
 
-func (w *watching) get(ctx context.Context, o Options) (compile.Compiler, string, error) {
-	w.once.Do(func() {
-		o.Sanitize, o.races = false, true
-		if w.host, w.err = newHostCompiler(o); w.err != nil {
-			return
+func (w *watching) get(ctx context.Context, o Options) (c compile.Compiler, missing string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.compiler != nil {
+		return w.compiler, w.missing, nil
+	}
+	o.Sanitize, o.races = false, true
+	if w.host == nil {
+		if w.host, err = newHostCompiler(o); err != nil {
+			return nil, "", err
 		}
-		w.missing, w.err = w.host.lacksRaces(ctx)
-		w.compiler = w.host
-		if o.CacheDir != "" {
-			w.compiler = compile.Cached(o.CacheDir, w.host)
-		}
-	})
-	return w.compiler, w.missing, w.err
+	}
+	if w.missing, err = w.host.lacksRaces(ctx); err != nil {
+		return nil, "", err
+	}
+	w.compiler = w.host
+	if o.CacheDir != "" {
+		w.compiler = compile.Cached(o.CacheDir, w.host)
+	}
+	return w.compiler, w.missing, nil
 }
 
 func (w *watching) close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.host == nil {
 		return nil
 	}
@@ -139,7 +147,9 @@ func (s *session) watch(ctx context.Context, k operator.Kernel, b *compile.Binar
 		return response{}, err
 	}
 	j.workers, j.protocol.Samples = 1, 0
-	j.protocol.LaunchTimeout *= raceSlowdown
+	if !s.device.sanitize { // else it has been given more already
+		j.protocol.LaunchTimeout *= raceSlowdown
+	}
 	j.check = device.Check{Launches: raceLaunches}
 	refused, err := s.ready(&j, k, b)
 	if err != nil {

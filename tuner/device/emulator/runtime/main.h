@@ -176,7 +176,9 @@ static void outcome_write(const Outcome& o) {
   for (int i = 0; i < o.sample_count; ++i) add("%s%.6f", i ? "," : "", o.samples[i]);
   add("]");
 #ifdef AUTOTUNE_RACES
-  add(",\"looked\":{\"first_blocks\":%lld,\"of\":%lld,\"bytes_left_out\":%zu}", (long long)race.looked, (long long)race.blocks, race.tensor_bytes_left_out);
+  Text looked;
+  race_looked(looked);
+  add(",%s", looked.data);
 #endif
   add("}\n");
   report_write(line, n);
