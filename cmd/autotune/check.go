@@ -31,7 +31,7 @@ func checkCommand() *cli.Command {
 		Usage:     "look for what is wrong or doubtful in an operator, without a GPU, or in a pack, on one",
 		ArgsUsage: "OPERATOR|PACK [OPERATOR...]",
 		Description: "Looks whether every constraint forbids something and every tunable makes a difference. Compiles each template's " +
-			"default, and compares it with the reference on a tiny problem on the emulator. Of a pack it verifies every file. Where there is a GPU it also verifies, gates and times " +
+			"default, compares it with the reference on a tiny problem on the emulator, and looks for data races there. Of a pack it verifies every file. Where there is a GPU it also verifies, gates and times " +
 			"every entry again, beside the general kernel and the untuned defaults; operators that are not built in follow the pack. " +
 			"The exit code is 1 if an entry is wrong, or slower than the general kernel.",
 		Flags: slices.Concat(problemFlags(), []cli.Flag{
@@ -281,7 +281,7 @@ func runDefaults(ctx context.Context, opened *devices.Opened, defaults int) (fou
 		protocol.LaunchTimeout = time.Second
 	}
 	result, err := tuner.Search(ctx, opened.Problem, opened.Device, tuner.Options{
-		Strategy: "random", Budget: defaults, Protocol: protocol, Gating: final.GateNone,
+		Strategy: "random", Budget: defaults, Protocol: protocol, Gating: final.GateRaces,
 	})
 	tooLong := fmt.Sprintf("running: %s takes the emulator longer than a second; it has no smaller one", opened.Problem)
 	var reference *device.ReferenceError
@@ -300,6 +300,9 @@ func runDefaults(ctx context.Context, opened *devices.Opened, defaults int) (fou
 			text := fmt.Sprintf("the default ends as %s on %s: %s", t.Status, opened.Problem, t.Reason())
 			found = append(found, lint.Finding{Template: t.Template, Text: text, Fault: true})
 		}
+	}
+	if g := result.Gates; g != nil && skipped == "" && !strings.HasPrefix(g.Races, "no data race") {
+		skipped = g.Races
 	}
 	return found, skipped, nil
 }

@@ -34,7 +34,7 @@ func verifyCommand() *cli.Command {
 		ArgsUsage: "OPERATOR",
 		Flags: slices.Concat(problemFlags(), partFlags(), conditionFlags(), []cli.Flag{
 			configFlag(), deviceFlag(),
-			&cli.BoolFlag{Name: "sanitize", Usage: "also find out-of-bounds and misaligned accesses: on a GPU with NVIDIA's compute-sanitizer (races, uninitialised reads and divergent barriers too), else on the emulator"},
+			&cli.BoolFlag{Name: "sanitize", Usage: "also find out-of-bounds and misaligned accesses: on a GPU with NVIDIA's compute-sanitizer (races, uninitialised reads and divergent barriers too), else on the emulator (and data races)"},
 			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check `N` variants: the defaults, then others drawn at random; 0: all"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the draw and of the inputs"},
 			&cli.StringFlag{Name: "inputs", Usage: "`DISTRIBUTION` of the inputs, of those that the operator lists (default: its first): " + strings.Join(operator.Distributions(), ", ")},

@@ -147,3 +147,11 @@ func (c Ceilings) FloorMS(bytes int64) float64 {
 	}
 	return float64(bytes) / c.CopyBytesPerMS
 }
+
+// RaceFinder is a Session that can look for data races: accesses of a kernel's threads that nothing orders, whatever
+// the order they ran in.
+type RaceFinder interface {
+	// Races launches a variant with its accesses watched. A race is a wrong result. Without one, looked says what
+	// was looked for, or why nothing was.
+	Races(ctx context.Context, v Variant) (o trial.Outcome, looked string, err error)
+}

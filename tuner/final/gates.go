@@ -33,6 +33,7 @@ type Gates struct {
 	Alone      bool     `json:"alone,omitempty"`      // its template serves none near it
 	LeftOut    []string `json:"left_out,omitempty"`   // for want of time or memory
 	Skipped    string   `json:"skipped,omitempty"`    // what the operator has no answers for
+	Races      string   `json:"races,omitempty"`      // what data races were looked for, where the device can
 	Seconds    float64  `json:"seconds"`
 }
 
@@ -49,6 +50,9 @@ func (g *Gates) String() string {
 	}
 	parts = append(parts, output.Count(g.Inputs, "input"), neighbours, fmt.Sprintf("in %.1f s", g.Seconds))
 	text := strings.Join(parts, ", ")
+	if g.Races != "" {
+		text += "; " + g.Races
+	}
 	if len(g.LeftOut) > 0 {
 		text += "; left out for want of time: " + strings.Join(g.LeftOut, ", ")
 	}
@@ -105,12 +109,14 @@ func (g *gatekeeper) pass(ctx context.Context) error {
 	defer func() { g.tried.Seconds = time.Since(g.began).Seconds() }()
 	if g.Problem.Operator.Answers.Fixed() {
 		g.tried.Inputs, g.tried.Skipped = 1, "other inputs and neighbours, since the files answer for one set of inputs"
-		return g.launches(ctx)
 	}
 	if err := g.launches(ctx); err != nil {
 		return err
 	}
 	if err := g.changed(ctx); err != nil {
+		return err
+	}
+	if err := g.races(ctx); err != nil || g.tried.Skipped != "" {
 		return err
 	}
 	err := g.inputs(ctx)
@@ -185,6 +191,25 @@ func (g *gatekeeper) changed(ctx context.Context) error {
 	_, err := g.check(ctx, changedInputs, device.Check{Changes: true})
 	g.tried.Changed = err == nil
 	return err
+}
+
+// races looks for data races on the inputs of the search. The other gates have as much time as without it.
+func (g *gatekeeper) races(ctx context.Context) error {
+	finder, can := g.place.session.(device.RaceFinder)
+	if !can {
+		return nil
+	}
+	start := time.Now()
+	defer func() { g.limit += time.Since(start) }()
+	var o trial.Outcome
+	err := g.place.do(ctx, g.variant, func() (err error) {
+		o, g.tried.Races, err = finder.Races(ctx, g.variant)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return refuse("races", o)
 }
 
 // inputs tries every distribution with several seeds, and the extremes with one. The launches were

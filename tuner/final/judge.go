@@ -49,9 +49,10 @@ type Gating string
 
 // What may go through the gates.
 const (
-	GateWinner Gating = ""     // the winner, and who comes after it if it fails
-	GateAll    Gating = "all"  // every variant that is right on the search's inputs
-	GateNone   Gating = "none" // none
+	GateWinner Gating = ""      // the winner, and who comes after it if it fails
+	GateAll    Gating = "all"   // every variant that is right on the search's inputs
+	GateRaces  Gating = "races" // likewise, for data races alone
+	GateNone   Gating = "none"  // none
 )
 
 // Subject is the problem whose variants are judged, and what they are judged by.
@@ -150,7 +151,7 @@ func (j *judge) settle(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, j.place.close()) }()
 	j.rounds = map[int64]int{}
-	if j.Gating == GateAll {
+	if j.Gating == GateAll || j.Gating == GateRaces {
 		return j.gateAll(ctx)
 	}
 	energy := Timed(j.Protocol) && (j.Energy || time.Since(j.Started) >= energyWorthwhile)
@@ -214,7 +215,11 @@ func (j *judge) gate(ctx context.Context, id int64) error {
 		limit = min(limit, Reserve(j.Limit)*3/4)
 	}
 	g := &gatekeeper{Subject: j.Subject, place: j.place, variant: v, nearby: j.nearby(ctx, id, v.Configuration), began: time.Now(), limit: limit}
-	err = g.pass(ctx)
+	if j.Gating == GateRaces {
+		err = g.races(ctx)
+	} else {
+		err = g.pass(ctx)
+	}
 	var refused *refusal
 	if errors.As(err, &refused) {
 		j.change(id, func(t *trial.Trial) { t.Fail(refused.status, refused.Error()) })

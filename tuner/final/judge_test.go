@@ -64,6 +64,7 @@ type bench struct {
 	takes  map[int64]float64                                         // by a
 	wrong  func(a int64, p *operator.Problem, in device.Inputs) bool // at a gate
 	broken string                                                    // method that fails
+	races  int64                                                     // a of the variant with a data race; 0: they are not looked for
 
 	problem *operator.Problem
 	inputs  device.Inputs
@@ -119,6 +120,19 @@ func (b *bench) Refill(_ context.Context, in device.Inputs) error {
 	return b.did("refill")
 }
 
+// racing is a bench that can look for data races, and finds one in the variants of a.
+type racing struct {
+	*bench
+	a int64
+}
+
+func (r racing) Races(_ context.Context, v device.Variant) (o trial.Outcome, looked string, err error) {
+	if valueOf(v) == r.a {
+		return trial.Outcome{Status: trial.WrongResult, Message: "race: k.cu:1"}, "", r.did("races")
+	}
+	return trial.Outcome{Status: trial.OK}, "no data race in 2 launches", r.did("races")
+}
+
 func valueOf(v device.Variant) int64 {
 	value, _ := v.Configuration.Get("a")
 	n, _ := value.AsInt()
@@ -135,10 +149,14 @@ func settled(t *testing.T, b *bench, gating Gating) (*Field, Verdict, []string, 
 	b.problem = problem(t)
 	proto := device.ProtocolFor(b.problem.Operator)
 	b.inputs = proto.Inputs()
+	var session device.Session = b
+	if b.races != 0 {
+		session = racing{b, b.races}
+	}
 	var amended []string
 	verdict, err := Settle(t.Context(), f, Case{
 		Subject: Subject{Problem: b.problem, Device: b, Protocol: proto, Launches: Launches}, Gating: gating,
-		Started: time.Now(), Session: b, Variants: map[int64]device.Variant{},
+		Started: time.Now(), Session: session, Variants: map[int64]device.Variant{},
 		Compile: func(_ context.Context, id int64) (device.Variant, trial.Outcome, error) {
 			c := tried(id, 0, 1).Configuration
 			k, err := b.problem.Kernel(c)
@@ -222,6 +240,32 @@ func TestSettleOnABrokenDevice(t *testing.T) {
 		if f.Best() == nil || f.ByStatus[trial.OK] != 3 {
 			t.Errorf("%s: %v", method, f.ByStatus)
 		}
+	}
+}
+
+// A device that can look for data races does so for the winner, or for all that ask for it and nothing else.
+func TestSettleLooksForRaces(t *testing.T) {
+	takes := map[int64]float64{1: 1, 2: 2, 3: 3}
+	for gating, checks := range map[Gating]bool{GateWinner: true, GateAll: true, GateRaces: false} {
+		b := &bench{takes: takes, races: 1}
+		f, verdict, _, err := settled(t, b, gating)
+		if err != nil {
+			t.Fatal(err)
+		}
+		winner, _ := f.Decide()
+		if got := f.Trials[0]; winner == nil || winner.Configuration.String() != "k a=2" || got.Status != trial.WrongResult || got.Message != "gate races: race: k.cu:1" {
+			t.Errorf("%s: winner %v; %s, %s", gating, winner, got.Status, got.Message)
+		}
+		if g := verdict.Gates; g == nil || g.Races != "no data race in 2 launches" || !strings.Contains(g.String(), "s; no data race in 2 launches") {
+			t.Errorf("%s: gates %v", gating, g)
+		}
+		if slices.Contains(b.log, "check") != checks {
+			t.Errorf("%s: %q", gating, b.log)
+		}
+	}
+	b := &bench{takes: takes, races: 1, broken: "races"}
+	if _, _, _, err := settled(t, b, GateWinner); !errors.Is(err, errBroken) {
+		t.Errorf("%v", err)
 	}
 }
 

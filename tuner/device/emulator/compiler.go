@@ -91,6 +91,9 @@ func (c *hostCompiler) baseFlags() []string {
 	if c.options.Sanitize {
 		flags = append(flags, "-g1", "-DAUTOTUNE_SANITIZE")
 	} else {
+		if c.options.races {
+			flags = append(flags, "-DAUTOTUNE_RACES")
+		}
 		flags = append(flags, "-U_FORTIFY_SOURCE")
 	}
 	return flags
@@ -110,6 +113,9 @@ func (c *hostCompiler) variantFlags(arch string) []string {
 		if c.gnu {
 			flags = append(flags, "-fsanitize-sections=autotune_shared")
 		}
+	}
+	if c.options.races {
+		flags = append(flags, c.raceFlags()...)
 	}
 	return flags
 }
@@ -195,7 +201,7 @@ func (c *hostCompiler) link(ctx context.Context, r compile.Request, dir, runtime
 	}
 	if o := openObject(code); o != nil {
 		// The sanitizers' own constructors are in the file, and the filter is off.
-		if refused = o.refused(); refused != "" && !c.options.Sanitize {
+		if refused = o.refused(c.initialisers()); refused != "" && !c.options.Sanitize {
 			return refused, "", nil
 		}
 		code, err := o.own()
@@ -233,6 +239,9 @@ func (c *hostCompiler) arguments(r compile.Request, dir, shim string) []string {
 // libraries are what a program may be linked with, and by which linker. The fewest come first: most
 // kernels need nothing of the C++ library, and linking it doubles the time.
 func (c *hostCompiler) libraries() [][]string {
+	if c.options.races {
+		return c.raceLibraries()
+	}
 	all := [][]string{{"-lm"}}
 	if c.options.Sanitize || runtime.GOOS != "linux" {
 		return all

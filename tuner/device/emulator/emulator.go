@@ -12,7 +12,8 @@
 // The emulator is stricter than a GPU where that shows mistakes. Shared memory
 // starts as NaN. A missing wait for an asynchronous copy reads NaN. Guard zones
 // surround the tensors. Threads that wait for ever are named. With
-// Options.Sanitize the compiler's sanitizers watch every access.
+// Options.Sanitize the compiler's sanitizers watch every access. Data races are
+// looked for by the order that barriers and atomics give (race.go).
 //
 // Its times are those of a CPU: they rank nothing that matters on a GPU.
 package emulator
@@ -40,6 +41,8 @@ import (
 type Options struct {
 	Sanitize bool   // watch memory accesses and undefined behaviour
 	CacheDir string // where compilations are kept; "": nowhere
+
+	races bool // look for data races (race.go); not with Sanitize
 }
 
 // Open finds the host's C++ compiler; without one the error wraps ErrNoCompiler.
@@ -52,16 +55,18 @@ func Open(o Options) (device.Device, error) {
 	if o.CacheDir != "" {
 		c = compile.Cached(o.CacheDir, host)
 	}
-	return &emulated{host: host, sanitize: o.Sanitize, compiler: c, dir: host.scratch.Dir, cacheDir: o.CacheDir}, nil
+	return &emulated{options: o, host: host, sanitize: o.Sanitize, compiler: c, dir: host.scratch.Dir, cacheDir: o.CacheDir}, nil
 }
 
 // emulated is the emulator as a device.
 type emulated struct {
+	options  Options
 	host     *hostCompiler
 	sanitize bool
 	compiler compile.Compiler
 	dir      string // the compiler's folder, for the sessions' folders too
 	cacheDir string // where answers are kept; "": nowhere
+	watching watching
 }
 
 func (e *emulated) Info() device.Info {
@@ -87,7 +92,7 @@ func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *com
 }
 
 // Close ends the compiler and removes every temporary file.
-func (e *emulated) Close() error { return e.compiler.Close() }
+func (e *emulated) Close() error { return errors.Join(e.compiler.Close(), e.watching.close()) }
 
 // temporary makes a new folder within dir; "" is the system's.
 func temporary(dir, pattern string) (string, error) {
@@ -289,6 +294,12 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 		j.dropAboveMS = best * s.proto.DropRatio
 	}
 	o, _, err := s.runVariant(ctx, v, j)
+	if err == nil && s.device.sanitize && o.Status == trial.OK {
+		var races trial.Outcome
+		if races, _, err = s.Races(ctx, v); races.Status != trial.OK {
+			o.Fail(races.Status, races.Message)
+		}
+	}
 	return o, err
 }
 

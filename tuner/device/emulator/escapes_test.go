@@ -233,7 +233,7 @@ func FuzzObject(f *testing.F) {
 	f.Add([]byte("\x7fELF"))
 	f.Fuzz(func(t *testing.T, all []byte) {
 		o := openObject(all)
-		if o == nil || o.refused() != "" {
+		if o == nil || o.refused(0) != "" {
 			return
 		}
 		code, err := o.own()

@@ -40,6 +40,9 @@ var plainTypes = []elf.SectionType{
 // constructors are the sections of functions that run before main.
 var constructors = regexp.MustCompile(`^\.(?:preinit_array|init_array|ctors|init)(?:\..*)?$`)
 
+// initialArray is the section in which a compiler has its own, too.
+var initialArray = regexp.MustCompile(`^\.init_array(?:\..*)?$`)
+
 // dynamicRelocations are what the system's loader carries out, and no compiler writes into an object file.
 var dynamicRelocations = map[elf.Machine]func(kind uint32) bool{
 	elf.EM_X86_64: func(kind uint32) bool {
@@ -64,11 +67,17 @@ func openObject(all []byte) *object {
 	return &object{f, all}
 }
 
-// refused says what in an object file no kernel may have; "" if nothing.
-func (o *object) refused() string {
+// refused says what in an object file no kernel may have; "" if nothing. The compiler itself has
+// initialisers called before main.
+func (o *object) refused(initialisers uint64) string {
+	const pointerBytes = 8
+	left := initialisers * pointerBytes
 	for _, s := range o.file.Sections {
 		name := strings.TrimPrefix(s.Name, ".rela")
 		switch {
+		case initialArray.MatchString(s.Name) && s.Type == elf.SHT_INIT_ARRAY && s.Size <= left:
+			left -= s.Size
+		case initialArray.MatchString(name) && s.Type == elf.SHT_RELA && initialisers > 0:
 		case constructors.MatchString(name) || s.Type == elf.SHT_INIT_ARRAY || s.Type == elf.SHT_PREINIT_ARRAY:
 			return "a static constructor" + runsEarly
 		case !plainSections.MatchString(name) || !slices.Contains(plainTypes, s.Type):

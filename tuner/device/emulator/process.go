@@ -34,6 +34,8 @@ type response struct {
 	Saves    int    `json:"saves"`    // that the files of outputs have: of the first launch, and of one that made something else
 	Changes  uint32 `json:"changes"`  // by which few of the inputs changed
 	Gaps     []gaps `json:"gaps"`
+	Race     *race  `json:"race"`   // the first that was found
+	Looked   looked `json:"looked"` // for others
 }
 
 // gaps are the elements that an output has no number in.

@@ -7,6 +7,7 @@ struct Copy {
   unsigned char value[16];
   int bytes;
   unsigned group;
+  const void* issued;  // by which code
 };
 
 struct Copies {
@@ -37,6 +38,7 @@ extern "C" void autotune_async_issue(void* destination, const void* value, int b
   memcpy(copy.value, value, size_t(bytes));
   copy.bytes = bytes;
   copy.group = c->group;
+  copy.issued = __builtin_return_address(0);
 }
 
 extern "C" void autotune_async_commit() { ++copies_of(worker()->current)->group; }
@@ -45,6 +47,7 @@ extern "C" void autotune_async_wait(int groups) {
   Copies* c = copies_of(worker()->current);
   while (c->first < c->size && c->items[c->first].group + unsigned(groups) < c->group) {
     const Copy& copy = c->items[c->first++];
+    races_copy(copy.destination, copy.bytes, copy.issued);
     memcpy(copy.destination, copy.value, size_t(copy.bytes));
   }
   if (c->first == c->size) c->first = c->size = 0;

@@ -103,6 +103,7 @@ struct Block {
   int votes, yes, all;     // of __syncthreads_count and its kin: coming in, and the last result
   void* dynamic_shared;
   size_t dynamic_bytes;
+  RaceBlock* races;        // what is known of its threads' order; null: races are not looked for
   char* kept;              // its static shared memory while another block of the group runs
 };
 
@@ -210,6 +211,7 @@ static void worker_leave(Worker* w) {
 
 // The current thread has joined a queue: run something else until it is ready.
 static void block_wait(Worker* w, Thread* t, const char* at) {
+  races_settle();
   t->waits_at = at;
   t->fiber = w->fiber;
   worker_leave(w);
@@ -224,6 +226,7 @@ static bool barrier_complete(Block* block) {
   block->yes = block->votes;
   block->all = b.arrived;
   block->votes = b.arrived = 0;
+  races_block_barrier(block);
   block_release(b.waiting);
   return true;
 }
@@ -259,6 +262,7 @@ extern "C" void autotune_named_barrier(int number, int threads, int wait) {
   Barrier& b = w->block->barriers[number];
   if (b.arrived == 0) b.expected = threads;
   if (b.expected != threads) report_end("crashed", "threads come to one named barrier with different counts");
+  races_named_arrive(w, number);
   if (++b.arrived == threads) {
     b.arrived = 0;
     block_release(b.waiting);
@@ -266,4 +270,5 @@ extern "C" void autotune_named_barrier(int number, int threads, int wait) {
     b.waiting.push(w->current);
     block_wait(w, w->current, names[number]);
   }
+  if (wait) races_named_leave(w, number);
 }

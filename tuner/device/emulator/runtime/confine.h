@@ -3,6 +3,10 @@
 // it; here it could, and so end more than its own trial.
 #pragma once
 
+#ifndef AUTOTUNE_RACES
+static const size_t kRaceMemory = 0;
+#endif
+
 // Memory that a kernel may take beyond what is there when it starts: some for
 // itself, and what the stacks of a block's threads take on each core.
 static const size_t kKernelBytes = size_t(1) << 30;
@@ -36,7 +40,7 @@ static size_t pages_now() {
 static void confine_memory(int workers) {
   const size_t pages = pages_now();
   if (pages == 0) return;  // not on every system
-  const rlim_t most = rlim_t(pages) * rlim_t(sysconf(_SC_PAGESIZE)) + kKernelBytes + size_t(workers) * kWorkerBytes + confine_groups(workers);
+  const rlim_t most = rlim_t(pages) * rlim_t(sysconf(_SC_PAGESIZE)) + kKernelBytes + size_t(workers) * kWorkerBytes + confine_groups(workers) + kRaceMemory;
   const rlimit memory = {most, most};
   setrlimit(RLIMIT_AS, &memory);
 }

@@ -6,6 +6,8 @@
 extern "C" void __sanitizer_start_switch_fiber(void** fake_stack, const void* bottom, size_t size);
 extern "C" void __sanitizer_finish_switch_fiber(void* fake_stack, const void** bottom, size_t* size);
 static const size_t kStackBytes = 256 * 1024;
+#elif defined(AUTOTUNE_RACES)
+static const size_t kStackBytes = 192 * 1024;  // calls at each access take room
 #else
 static const size_t kStackBytes = 96 * 1024;
 #endif

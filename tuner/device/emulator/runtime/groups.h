@@ -64,6 +64,7 @@ extern "C" void autotune_yield() {
   Thread* t = w->current;
   Block* mine = w->block;
   Thread* next = nullptr;
+  races_settle();
   if (!group_move(w)) {
     next = schedule_next(mine);
     if (!next && mine->started == mine->count) {
@@ -96,6 +97,9 @@ static void group_barrier_complete(GroupBarrier& b) {
   if (b.arrived == 0 || b.arrived + b.gone < b.threads) return;
   b.arrived = 0;
   ++b.round;
+  Worker* w = worker();
+  const bool grid = &b == &w->grid;
+  races_group_met(w, grid ? 0 : int(&b - w->clusters) * w->cluster_blocks, grid ? w->group : w->cluster_blocks, grid);
   block_release(b.waiting);
 }
 
@@ -203,6 +207,7 @@ static inline void thread_exit(Worker* w, Thread* t) {
     text.add(" ends without cudaGridDependencySynchronize(): a dependent launch begins before those before it have ended");
     report_end("crashed", text.data);
   }
+  races_settle();
   ++b->exited;
   if (t->copies) copies_reset(t);
   if (t->products) products_reset(t);
@@ -243,6 +248,7 @@ static void block_reset(Block* b) {
     b->warps[i].alive = lanes >= 32 ? ~0u : (1u << lanes) - 1u;
   }
   for (Barrier& barrier : b->barriers) barrier.arrived = 0;
+  races_block_reset(b);
 }
 
 static void group_barrier_reset(GroupBarrier& b, const char* name, int threads) {

@@ -134,6 +134,7 @@ static void block_index_threads(Block* b, uint3 dim) {
 
 static void block_prepare(Worker* w, Block* b, const Launch& launch) {
   block_index_threads(b, launch.block);
+  races_block_prepare(w, b, launch.shared);
   if (launch.group_blocks() > 1 && !b->kept) b->kept = shared_kept_new(w->variables);
   if (b->dynamic_bytes == launch.shared && b->dynamic_shared) return;
   // Exactly as much as asked for, so that one byte more is seen when sanitizing.
@@ -205,6 +206,7 @@ static void launch_groups(void* data, int64_t first, int64_t last) {
 // Runs the whole grid and returns the milliseconds that took.
 static double launch_run(const Launch& launch) {
   timespec start, end;
+  races_launch(launch);
   const int64_t groups = launch.groups();
   const int64_t chunk = groups / (int64_t(pool.threads) * 16);
   clock_gettime(CLOCK_MONOTONIC, &start);

@@ -190,7 +190,13 @@ static void outcome_write(const Outcome& o) {
   add("]");
   add(",\"samples_ms\":[");
   for (int i = 0; i < o.sample_count; ++i) add("%s%.6f", i ? "," : "", o.samples[i]);
-  add("]}\n");
+  add("]");
+#ifdef AUTOTUNE_RACES
+  Text looked;
+  race_looked(looked);
+  add(",%s", looked.data);
+#endif
+  add("}\n");
   report_write(line, n);
 }
 
@@ -198,8 +204,8 @@ static void job_run() {
   report_take();
   job_read();
   parameters_check();
-#ifdef AUTOTUNE_SANITIZE
-  job.workers = 1;  // shared variables exist once; see the shim's keywords.h
+#if defined(AUTOTUNE_SANITIZE) || defined(AUTOTUNE_RACES)
+  job.workers = 1;  // shared variables exist once (see the shim's keywords.h), and so do the cells of race_clocks.h
 #endif
   faults_catch();
 #ifdef __GLIBC__
@@ -212,6 +218,7 @@ static void job_run() {
   const double start = milliseconds_now();
   tensors_prepare();
   launches_prepare();
+  races_prepare();
   confine();
   const double first_ms = verify_launches(o);
   const double middle = milliseconds_now();

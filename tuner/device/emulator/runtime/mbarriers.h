@@ -41,6 +41,7 @@ static void mbarrier_complete(Mbarrier* b) {
 extern "C" void autotune_mbarrier_init(void* barrier, int arrivals) {
   if (arrivals <= 0 || arrivals >= 0xffff) report_end("crashed", "an mbarrier is made for 1 to 65534 arrivals");
   Mbarrier* b = static_cast<Mbarrier*>(barrier);
+  races_mbarrier_made(barrier, __builtin_return_address(0));
   b->expected = b->pending = uint16_t(arrivals);
   b->bytes_and_phase = 0;
 }
@@ -48,6 +49,7 @@ extern "C" void autotune_mbarrier_init(void* barrier, int arrivals) {
 extern "C" void autotune_mbarrier_arrive(void* barrier, int bytes) {
   Mbarrier* b = mbarrier_made(barrier);
   if (b->pending == 0) report_end("crashed", "more arrivals at an mbarrier than it was made for");
+  races_mbarrier_arrive(barrier, __builtin_return_address(0));
   --b->pending;
   b->bytes_and_phase += bytes * 2;
   mbarrier_complete(b);
@@ -60,6 +62,7 @@ static BulkLoads* bulk_loads(Worker* w) {
 }
 
 extern "C" void autotune_bulk_issue(void* destination, const void* value, void* barrier) {
+  races_bulk_issue(destination, barrier, __builtin_return_address(0));
   BulkLoads* loads = bulk_loads(worker());
   if (loads->size == loads->room) {
     loads->room = loads->room ? loads->room * 2 : 256;
@@ -99,10 +102,11 @@ extern "C" void autotune_mbarrier_wait(void* barrier, int parity) {
   Worker* w = worker();
   while (b->parity() == parity) {
     bulk_loads_land(b);
-    if (b->parity() != parity) return;
+    if (b->parity() != parity) break;
     w->block->at_mbarriers.push(w->current);
     block_wait(w, w->current, "an mbarrier");
   }
+  races_mbarrier_wait(barrier, __builtin_return_address(0));
 }
 
 // When no thread of the block can go on, time passes until all loads are there.

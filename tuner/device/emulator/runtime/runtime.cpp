@@ -8,6 +8,7 @@
 //   switch.h     one stack to another
 //   fibers.h     stacks, pooled
 //   report.h     the line that says how the job ended
+//   races.h      what the search for data races is told
 //   block.h      the threads of one block, and its barriers
 //   warp_meetings.h what the lanes of a warp do together
 //   async_copies.h copies under way
@@ -22,6 +23,7 @@
 //   faults.h     what to say when the kernel is killed
 //   filter.h     the filter of system calls
 //   confine.h    what the kernel may take and ask of the system
+//   race_clocks.h, race_hooks.h  the search for data races, in programs that look for them
 //   compare.h    what a launch left out
 //   main.h       launch, then time
 #include <fcntl.h>
@@ -70,6 +72,7 @@ namespace {
 
 #include "fibers.h"
 #include "report.h"
+#include "races.h"
 #include "block.h"
 #include "warp_meetings.h"
 #include "async_copies.h"
@@ -84,6 +87,12 @@ namespace {
 #include "job.h"
 #include "parameters.h"
 #include "tensors.h"
+#ifdef AUTOTUNE_RACES
+#include "race_clocks.h"
+}  // namespace
+#include "race_hooks.h"  // the kernel's file calls these functions
+namespace {
+#endif
 #include "calls.h"
 #include "faults.h"
 #include "filter.h"

@@ -19,6 +19,7 @@ static void warp_complete(Block* b, int warp, unsigned needed, AutotuneWarpWork 
     const int lane = __builtin_ctz(left);
     lanes[lane] = threads[lane].brought;
   }
+  races_warp_meet(b, warp, needed);
   if (work) {
     // It is code of the kernel's file, and must not be interrupted: see groups.h.
     int& steps = autotune_context.steps;
@@ -26,6 +27,7 @@ static void warp_complete(Block* b, int warp, unsigned needed, AutotuneWarpWork 
     steps = INT_MIN;
     work(lanes, needed);
     steps = held;
+    races_warp_meet(b, warp, needed);
   }
   b->warps[warp].waiting &= ~needed;
   for (unsigned left = needed; left; left &= left - 1) threads[__builtin_ctz(left)].waits_at = nullptr;
