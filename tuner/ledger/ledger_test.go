@@ -8,6 +8,7 @@ import (
 
 	"autotune/tuner/device"
 	"autotune/tuner/ledger"
+	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/trial"
 )
@@ -150,5 +151,34 @@ func TestDifference(t *testing.T) {
 		if got := l.Difference(other); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// Trials of kernels that were edited since are no news, and are not asked for again.
+func TestNewsOfToday(t *testing.T) {
+	op, err := operator.Find("max_pool2d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := op.Bind(operator.Request{Shape: []int64{1, 2, 8, 8}}, operator.TypicalLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sp, err := p.Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := p.Kernel(sp.At(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "cache.db")
+	current, edited, elsewhere := made(k.Digest(), 1), made("0123456789abcdef", 2), made(k.Digest()[:10], 3)
+	current.Configuration, edited.Configuration = sp.At(0), sp.At(0)
+	elsewhere.Template = "gone"
+	keep(t, ledger.New(open(t, path), id, driver("1"), false), current, edited, elsewhere)
+	news, err := ledger.New(open(t, path), id, driver("1"), false).News(ledger.NewToday(p, sp))
+	if err != nil || len(news) != 1 || news[0].KernelDigest != k.Digest() {
+		t.Errorf("%v, %v", news, err)
 	}
 }

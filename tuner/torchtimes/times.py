@@ -182,6 +182,15 @@ class Problem:
         return [start.elapsed_time(end) for start, end in events]
 
 
+def load_compiler():
+    """Imports what torch.compile imports when it is first used: modules whose import was interrupted work no more."""
+    try:
+        import torch._dynamo
+        import torch._inductor.compile_fx  # noqa: F401
+    except ImportError:
+        pass  # an older PyTorch has others, and says so itself
+
+
 def said(error):
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
@@ -209,10 +218,14 @@ def prepare(job):
         try:
             if name != "torch_compile":
                 problem.turn(name, 1)  # cuDNN tries its kernels
-            elif not Hurry.bounded(lambda: problem.turn("torch_compile", 1)):
-                left[name] = "it was still compiling when the search had waited for it"
+                ready.append(name)
                 continue
-            ready.append(name)
+            if not Hurry.wanted:
+                load_compiler()
+            if not Hurry.bounded(lambda: problem.turn("torch_compile", 1)):
+                left[name] = "it was still compiling when the search had waited for it"
+            else:
+                ready.append(name)
         except (Exception, KeyboardInterrupt) as error:  # a hurry may come between two statements
             left[name] = said(error)
     answer(torch=torch.__version__, names=ready, left=left)
@@ -239,8 +252,12 @@ def compare(problem, job):
 def end():
     """Frees what the problem held. What was compiled for it would count against the next one's."""
     Hurry.wanted = False
-    torch.compiler.reset()
-    torch.cuda.empty_cache()
+    try:
+        torch.compiler.reset()
+        torch.cuda.empty_cache()
+    except Exception as error:  # another process takes over
+        answer(fault=said(error))
+        return
     answer()
 
 
