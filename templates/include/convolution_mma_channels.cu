@@ -72,22 +72,22 @@ struct OffsetOf<false> {
 typedef OffsetOf<static_cast<long long>(N) * C * D * H * W < (1ll << 30)>::type Offset;
 constexpr bool kFlat = KERNEL_D == 1 && D == 1 && PADDING_D == 0;  // no axis d
 
-// Tap is what an element of k is, for all pixels: how far from a pixel's own place in the input it is, along the axes and
-// in memory, and where in a column's weights.
+// Tap is what an element of k is, for all pixels: how far from a pixel's first tap it is, along the axes and in memory,
+// and where in a column's weights.
 struct Tap {
     int d, h, w, weight;
     bool there;
     Offset offset;
     __device__ __forceinline__ Tap(int k, const Phase& phase) : weight(k) {
         const Place tap = phase.place(k / C_GROUP);
-        d = phase.d.input(0, tap.d), h = phase.h.input(0, tap.h), w = phase.w.input(0, tap.w);
+        d = tap.d * TAP_STEP_D, h = tap.h * TAP_STEP_H, w = tap.w * TAP_STEP_W;
         offset = ((static_cast<Offset>(d) * H + h) * W + w) * C + k % C_GROUP;
         there = (kEvenPhases && kDepth % (DEPTH * kStepDepth) == 0) || k < phase.taps() * C_GROUP;
         if (TRANSPOSED) weight = phase.tap(tap) * C_GROUP + k % C_GROUP;
     }
 };
 
-// Pixel is an output's own place in the input, where a tap without padding would read.
+// Pixel is where the first tap of an output pixel reads.
 struct Pixel {
     int d, h, w;
     Offset offset;
@@ -115,7 +115,7 @@ struct ChannelFetch {
         for (int i = 0; i < kRoundsA; ++i) {
             const PhasePixel of(place.m * TILE_M + i * kLines + line);
             Pixel& p = pixel[i];
-            p.d = kFlat ? 0 : of.at.d * PhaseD::kInputStep, p.h = of.at.h * PhaseH::kInputStep, p.w = of.at.w * PhaseW::kInputStep;
+            p.d = kFlat ? 0 : phase.d.input(of.at.d, 0), p.h = phase.h.input(of.at.h, 0), p.w = phase.w.input(of.at.w, 0);
             p.offset = (((static_cast<Offset>(of.n) * D + p.d) * H + p.h) * W + p.w) * C + tile.group * C_GROUP;
             if (of.n >= N) p.h = -(1 << 30);  // outside, wherever a tap is
         }

@@ -22,7 +22,6 @@ struct AxisPhase {
     static constexpr int kPhases = TRANSPOSED && !JOINED ? Stride : 1;
     static constexpr int kOutputs = (Out + (TRANSPOSED ? Stride : 1) - 1) / (TRANSPOSED ? Stride : 1);  // of a phase
     static constexpr int kTaps = (Kernel + Apart - 1) / Apart;                                           // at most
-    static constexpr int kInputStep = TRANSPOSED ? 1 : Stride;  // pixels of the input from an output to the phase's next
     static constexpr bool kEven = !TRANSPOSED || (Kernel % Apart == 0 && Apart == Stride);               // all have as many
 
     int count, last;  // taps, and the kernel's last of them, which reads the first pixel
@@ -42,7 +41,7 @@ struct AxisPhase {
     // tap is the kernel's that is a phase's, counted from the first pixel on.
     __device__ __forceinline__ int tap(int index) const { return TRANSPOSED ? last - index * Apart : index; }
     // input is the pixel that a tap reads for an output of the phase.
-    __device__ __forceinline__ int input(int output, int index) const { return output * kInputStep + first + index * Step; }
+    __device__ __forceinline__ int input(int output, int index) const { return output * (TRANSPOSED ? 1 : Stride) + first + index * Step; }
 };
 #define AXIS_PHASE(X) AxisPhase<X, X##_OUT, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, APART_##X, TAP_STEP_##X>
 typedef AXIS_PHASE(D) PhaseD;

@@ -148,7 +148,7 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 // every problem, by a header of theirs.
 var homes = map[string][]string{
 	"packed_conv.cuh":     {"conv2d", "conv_transpose2d"},
-	"channels_output.cuh": {"conv2d"},
+	"phases.cuh":          {"conv2d", "conv_transpose2d"},
 	"channels.cuh":        {"max_pool2d", "depthwise_conv2d"},
 	"row_state.cuh":       {"softmax", "sum", "layer_norm"},
 }
