@@ -110,8 +110,8 @@ namespace {
 struct BoxProducer {
     typedef BoxProducts Products;
 
-    // load_columns loads a block's share of a tap's weights: in one box, or where channels of the output lie side
-    // by side in boxes of 64 of them, which have the channels of all atoms.
+    // load_columns loads a block's share of a tap's weights, in one box. Where channels of the output lie side by
+    // side, it does so in boxes of 64 of them; in shared memory those follow each other with the channels of all atoms.
     __device__ __forceinline__ static void load_columns(char* to, const TensorMap* map, const Tile& tile, int atom, int channel, int tap, Mbarrier* there) {
         constexpr int boxed = COLUMNS_ALONG_K ? kShare : 64;
 #pragma unroll

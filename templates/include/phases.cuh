@@ -1,17 +1,17 @@
 // phases.cuh: which taps an output has, for products whose rows are pixels of a channels-last output.
 //
 // All outputs of a convolution have the same taps. A transposed one has phases: outputs that are a stride apart. Those of
-// a phase have the same taps of the kernel, and tap by tap read neighbours of the input, as outputs of a convolution
-// do. So each phase is one, of fewer taps, and its outputs are written a stride apart. With stride 1 there is one phase;
-// then all that differs from a convolution is that the taps come in the opposite order.
+// a phase have the same taps of the kernel, and with each tap they read neighbouring pixels. So a phase is a convolution
+// of fewer taps, and its outputs are written a stride apart. With stride 1 there is one phase; then all that differs
+// from a convolution is that the taps come in the opposite order.
 //
 // Tiles are of one phase. Phases may have different numbers of taps, so tiles of all phases take turns (PhaseTile).
 //
 // JOINED: where the kernel is as large as the stride, all phases have one tap, and all read the same pixel. Then they are
 // one product, whose columns are channels of all phases; a row's go to as many pixels. So the input is read once.
 //
-// op.yaml derives, for each axis, APART, the taps of the kernel from one of a phase to the next, and TAP_STEP, the
-// pixels of the input between both.
+// op.yaml derives two distances along each axis, from a phase's tap to its next: APART counts taps of the kernel,
+// TAP_STEP pixels of the input.
 #pragma once
 #include "channels_output.cuh"
 #include "place.cuh"

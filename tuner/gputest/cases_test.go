@@ -382,7 +382,7 @@ var cases = map[string][]string{
 		"64x512x8x8 c_out=256 kernel=4 stride=2 padding=1 type=f16 layout=nhwc",
 		"4x128x33x32 c_out=64 kernel=3 stride=2 padding=1 output_padding=1 bias=true layout=nhwc",
 		"4x64x33x32 c_out=3 kernel=4 stride=2 padding=1 bias=true type=f16 layout=nhwc",
-		"2x96x17x19 c_out=90 kernel=3 padding=1 bias=true type=bf16 layout=nhwc", // one phase
+		"2x96x17x19 c_out=90 kernel=3 padding=1 bias=true type=bf16 layout=nhwc",                                           // one phase
 		"2x64x9x13 c_out=36 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 bias=true type=bf16 layout=nhwc", // phases without taps
 		"2x64x14x15 c_out=64 kernel=3 stride=2 padding=1 groups=8 bias=true type=f16 layout=nhwc",
 		"2x21x14x15 c_out=5 kernel=2x3 stride=2x3 bias=true layout=nhwc",
