@@ -173,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     convolution_mma_channels(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* turned_weight,
-                             const Element* __restrict__ bias, Stored* __restrict__ y) {
+                             const Element* __restrict__ bias, Stored* y) {
     extern __shared__ __align__(128) uint4 memory[];
     mma_gemm<Work, ChannelFetch>(reinterpret_cast<char*>(memory), {x, TRANSPOSED ? turned_weight : weight}, bias, y);
 }
