@@ -25,7 +25,7 @@ struct BoxProducts {
 
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns, int /*index*/, int block, int column) {
-        typedef Lines<true, TILE_N> Columns;
+        typedef Lines<COLUMNS_ALONG_K, TILE_N> Columns;
         typedef SwizzledLines<true, kLineBytes> Rows;
         wgmma_fence();
 #pragma unroll
@@ -34,10 +34,10 @@ struct BoxProducts {
             for (int step = 0; step < DEPTH; ++step)
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r) {
-                    const int further = tap / TAPS_ACROSS * DILATION_H * BOX_ACROSS + tap % TAPS_ACROSS * DILATION_W;
+                    const int further = tap / TAPS_ACROSS * TAP_STEP_H * BOX_ACROSS + tap % TAPS_ACROSS * TAP_STEP_W;
                     const char* const rows = stage + step / Columns::kSteps * (TILE_M / kBlockRows * kBlockBytes) + (block + r) * kBlockBytes;
                     wgmma_16bit<kAreBf16, COLUMNS>(sums[r], Rows(rows + further * kLineBytes, step % Columns::kSteps, kApart * kLineBytes),
-                                                   Columns::at(columns + tap * (kAtoms * Columns::kBoxBytes), column, step));
+                                                   Columns::at(columns + tap * (Columns::kBoxes * Columns::kBoxBytes), column, step));
                 }
     }
 };

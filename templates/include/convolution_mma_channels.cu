@@ -1,6 +1,7 @@
-// convolution_mma_channels.cu: convolutions of up to three axes of channels-last tensors as matrix products by
-// mma.sync, from sm_80 on. mma_gemm.cuh has the mainloop and what the tunables trade. Rows are pixels of the
-// output, columns are output channels. k is taps and, the faster, channels: as the weights lie.
+// convolution_mma_channels.cu: convolutions of up to three axes of channels-last tensors, and transposed ones, by
+// phases (phases.cuh), as matrix products by mma.sync, from sm_80 on. mma_gemm.cuh has the mainloop and what the tunables
+// trade. Rows are pixels of the output, columns are output channels. k is taps and, the faster, channels: as the
+// weights lie; those of a transposed convolution do not, and a launch before makes them lie so.
 //
 // The idea. The input's channels that a tap reads lie side by side. So all threads copy 16 bytes of k at a time
 // asynchronously, of pixels and of weights, straight to where fragments are loaded from; what lies outside of the
@@ -10,21 +11,32 @@
 #define PARTS (kOfBf16 ? one_bf16 : kOf16Bits ? one_fp16 : one_tf32)
 #define LINE_PAD (PIECES < 8 ? 128 / PIECES : 16)
 #define EXACT_OPERANDS 1
-#include "channels_output.cuh"
 #include "mma_gemm.cuh"
-#include "place.cuh"
+#include "phases.cuh"
 
 namespace {
 
-constexpr int kDepth = C_GROUP * kKernelVolume;
+constexpr int kDepth = C_GROUP * kPhaseTaps;  // at most
 constexpr int kInPiece = 16 / sizeof(Element);  // elements of k
 constexpr int kWidth = C_GROUP % kInPiece == 0 ? kInPiece : C_GROUP % 4 == 0 ? 4 : C_GROUP % 2 == 0 ? 2 : 1;  // of a copy
 static_assert(PIECES == DEPTH * kSlabs, "op.yaml and the kernel differ");
 
-__device__ __forceinline__ int pixels() { return N * D_OUT * H_OUT * W_OUT; }
+// PhasePixel is the output of a phase that a row of its tiles is.
+struct PhasePixel {
+    int n;
+    Place at;
+    __device__ __forceinline__ explicit PhasePixel(int row)
+        : n(row / (PhaseD::kOutputs * PhaseH::kOutputs * PhaseW::kOutputs)),
+          at(row % (PhaseD::kOutputs * PhaseH::kOutputs * PhaseW::kOutputs), PhaseH::kOutputs, PhaseW::kOutputs) {}
+};
 
 struct Pixels {
-    __device__ __forceinline__ static long long of(int row) { return row < pixels() ? row : -1; }
+    __device__ __forceinline__ static long long of(int row) {
+        if (!TRANSPOSED) return row < N * D_OUT * H_OUT * W_OUT ? row : -1;
+        const PhaseTile tile(row / TILE_M);
+        const PhasePixel pixel(tile.m * TILE_M + row % TILE_M);
+        return phase_pixel(tile.phase, pixel.n, pixel.at.d, pixel.at.h, pixel.at.w);
+    }
 };
 
 struct Tensors {
@@ -33,10 +45,20 @@ struct Tensors {
 
 struct Work : ConvolutionWork {
     typedef Tensors Operands;
-    typedef ChannelsOutput<Pixels> Output;
+    typedef PhasesOutput<Pixels> Output;
+    __device__ __forceinline__ static constexpr int stages(int taps) { return (taps * C_GROUP + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth); }
     static constexpr int kStages = (kDepth + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
     __device__ __forceinline__ static int groups() { return GROUPS; }
 };
+
+}  // namespace
+
+template <>
+struct TileStages<Work> {
+    __device__ __forceinline__ static Stages of(const Tile& tile) { return phase_stages<Work>(tile); }
+};
+
+namespace {
 
 // Offset counts elements of the input, in as few registers as it takes.
 template <bool Short>
@@ -50,16 +72,19 @@ struct OffsetOf<false> {
 typedef OffsetOf<static_cast<long long>(N) * C * D * H * W < (1ll << 30)>::type Offset;
 constexpr bool kFlat = KERNEL_D == 1 && D == 1 && PADDING_D == 0;  // no axis d
 
-// Tap is what an element of k is, for all pixels: how far from a pixel's first tap it is, along the axes and in memory.
+// Tap is what an element of k is, for all pixels: how far from a pixel's first tap it is, along the axes and in memory,
+// and where in a column's weights.
 struct Tap {
-    int k, d, h, w;
+    int d, h, w, weight;
+    bool there;
     Offset offset;
-    __device__ __forceinline__ explicit Tap(int k) : k(k) {
-        const Place tap(k / C_GROUP, KERNEL_H, KERNEL_W);
-        d = tap.d * DILATION_D, h = tap.h * DILATION_H, w = tap.w * DILATION_W;
+    __device__ __forceinline__ Tap(int k, const Phase& phase) : weight(k) {
+        const Place tap = phase.place(k / C_GROUP);
+        d = tap.d * TAP_STEP_D, h = tap.h * TAP_STEP_H, w = tap.w * TAP_STEP_W;
         offset = ((static_cast<Offset>(d) * H + h) * W + w) * C + k % C_GROUP;
+        there = (kEvenPhases && kDepth % (DEPTH * kStepDepth) == 0) || k < phase.taps() * C_GROUP;
+        if (TRANSPOSED) weight = phase.tap(tap) * C_GROUP + k % C_GROUP;
     }
-    __device__ __forceinline__ bool there() const { return kDepth % (DEPTH * kStepDepth) == 0 || k < kDepth; }
 };
 
 // Pixel is where the first tap of an output pixel reads.
@@ -74,22 +99,25 @@ struct ChannelFetch {
     static constexpr int kRoundsA = TILE_M / kLines, kRounds = kRoundsA + TILE_N / kLines, kShares = kStagePhases > 1 ? kStagePhases - 1 : 1;
     static_assert(THREADS % PIECES == 0 && TILE_M % kLines == 0 && TILE_N % kLines == 0, "threads keep to their lines");
 
+    static constexpr int kColumnDepth = C_GROUP * kTapsApart;  // of weights
+
     const Tensors tensors;
+    const PhaseTile place;
+    const Phase phase;
     const int piece, line, first_column;  // of the group
     const long long weights;              // where the thread's first line of them begins
     Pixel pixel[kRoundsA];
 
     __device__ __forceinline__ ChannelFetch(const Tensors& tensors, const Tile& tile)
-        : tensors(tensors), piece(threadIdx.x % PIECES), line(threadIdx.x / PIECES), first_column(tile.n * TILE_N + line),
-          weights((static_cast<long long>(tile.group) * C_OUT_GROUP + first_column) * kDepth) {
+        : tensors(tensors), place(tile.m), phase(place.phase), piece(threadIdx.x % PIECES), line(threadIdx.x / PIECES), first_column(tile.n * TILE_N + line),
+          weights((static_cast<long long>(tile.group) * kGroupColumns + first_column) * kColumnDepth) {
 #pragma unroll
         for (int i = 0; i < kRoundsA; ++i) {
-            const int row = tile.m * TILE_M + i * kLines + line, image = row / (D_OUT * H_OUT * W_OUT);
-            const Place at(row % (D_OUT * H_OUT * W_OUT), H_OUT, W_OUT);
+            const PhasePixel of(place.m * TILE_M + i * kLines + line);
             Pixel& p = pixel[i];
-            p.d = kFlat ? 0 : at.d * STRIDE_D - PADDING_D, p.h = at.h * STRIDE_H - PADDING_H, p.w = at.w * STRIDE_W - PADDING_W;
-            p.offset = (((static_cast<Offset>(image) * D + p.d) * H + p.h) * W + p.w) * C + tile.group * C_GROUP;
-            if (row >= pixels()) p.h = -(1 << 30);  // outside, wherever a tap is
+            p.d = kFlat ? 0 : phase.d.input(of.at.d, 0), p.h = phase.h.input(of.at.h, 0), p.w = phase.w.input(of.at.w, 0);
+            p.offset = (((static_cast<Offset>(of.n) * D + p.d) * H + p.h) * W + p.w) * C + tile.group * C_GROUP;
+            if (of.n >= N) p.h = -(1 << 30);  // outside, wherever a tap is
         }
     }
 
@@ -108,22 +136,22 @@ struct ChannelFetch {
         char* const columns = stage + kStageABytes + piece * kSlabBytes + line * 16;
 #pragma unroll(kWidth * 2 < kInPiece ? 1 : 2)  // many copies of a piece are a loop
         for (int i = 0; i < kInPiece; i += kWidth) {
-            const Tap tap(k + i);
+            const Tap tap(k + i, phase);
 #pragma unroll
             for (int round = 0; round < kRounds; ++round) {
                 if (round * kShares / kRounds != part) continue;
                 if (round < kRoundsA) {
                     const Pixel& p = pixel[round < kRoundsA ? round : 0];
                     const int row = round * kLines + line;
-                    const bool there = tap.there() && (kFlat || static_cast<unsigned>(p.d + tap.d) < D) && static_cast<unsigned>(p.h + tap.h) < H &&
+                    const bool there = tap.there && (kFlat || static_cast<unsigned>(p.d + tap.d) < D) && static_cast<unsigned>(p.h + tap.h) < H &&
                                        static_cast<unsigned>(p.w + tap.w) < W;
                     copy(rows + row / kBlockRows * DEPTH * kStepBytes + row % kBlockRows * 16 + i * sizeof(Element),
                          there ? tensors.x + p.offset + tap.offset : tensors.x, there);
                 } else {
                     const int column = (round - kRoundsA) * kLines;
-                    const bool there = tap.there() && first_column + column < C_OUT_GROUP;
+                    const bool there = tap.there && first_column + column < kGroupColumns;
                     copy(columns + column * 16 + i * sizeof(Element),
-                         there ? tensors.weight + weights + static_cast<long long>(column) * kDepth + k + i : tensors.weight, there);
+                         there ? tensors.weight + weights + static_cast<long long>(column) * kColumnDepth + tap.weight : tensors.weight, there);
                 }
             }
         }
@@ -136,11 +164,18 @@ struct ChannelFetch {
 
 }  // namespace
 
+// Makes a transposed convolution's weights lie along k.
+extern "C" __global__ void __launch_bounds__(256)
+    convolution_mma_channels_turn(const Element* __restrict__ weight, Element* __restrict__ turned_weight) {
+    begin_dependents();
+    if constexpr (TRANSPOSED) turn_weights<kWidth>(turned_weight, weight, [](float w) { return w; });
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
-    convolution_mma_channels(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-                             Stored* __restrict__ y) {
+    convolution_mma_channels(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* turned_weight,
+                             const Element* __restrict__ bias, Stored* y) {
     extern __shared__ __align__(128) uint4 memory[];
-    mma_gemm<Work, ChannelFetch>(reinterpret_cast<char*>(memory), {x, weight}, bias, y);
+    mma_gemm<Work, ChannelFetch>(reinterpret_cast<char*>(memory), {x, TRANSPOSED ? turned_weight : weight}, bias, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -1,6 +1,7 @@
 // convolution_tma_channels.cu: convolutions of up to three axes of channels-last tensors as matrix products on
-// Hopper's warpgroup products (sm_90a). Rows are pixels of the output, columns are output channels; k is taps
-// and, the faster, channels: as the weights lie, and the channels of each pixel that a tap reads.
+// Hopper's warpgroup products (sm_90a), and transposed ones, by phases (phases.cuh). Rows are pixels of the output,
+// columns are output channels; k is taps and, the faster, channels: as the weights lie, and the channels of each pixel
+// that a tap reads.
 //
 // The idea. The pixels of all images are taken in boxes: RUN of a row, DOWN rows, IMAGES images. For one tap a box
 // reads a box of the input, too, some pixels further on; with a stride it has every so many pixels. The copy engine
@@ -17,7 +18,8 @@
 //
 // In math mode tf32 ties are rounded away, which the copy engine does not do. Consumers round pixels on their way
 // through registers (ROWS_EXACT), or a launch before makes rounded ones (PIXELS_MADE). That launch makes
-// weights, too: rounded, or with zeros between. With SCALED it makes fp16 of both, times powers of two that it guesses
+// weights, too: rounded, or with zeros between, or along k, as a transposed convolution's do not lie. Products take those
+// of 16 bits across k, too (COLUMNS_ALONG_K = 0): 64 output channels of one input channel are a box's line. With SCALED it makes fp16 of both, times powers of two that it guesses
 // (guessed_scale.cuh): the same factors, at twice the rate. Another launch makes them again where a guess was wrong.
 //
 // What the tunables trade, but for those of slab_gemm.cuh:
@@ -30,56 +32,57 @@
 constexpr int kBox = RUN * DOWN * IMAGES;  // pixels of the output
 constexpr int kStageTaps = TAPS_ACROSS * TAPS_DOWN;
 #include "channel_boxes.cuh"
-#include "channels_output.cuh"
 #include "guessed_scale.cuh"
-#include "place.cuh"
+#include "phases.cuh"
 #include "plain_convolution.cuh"
 
 namespace {
 
-constexpr int kTaps = kKernelVolume, kIn = C_GROUP * FOLD, kOut = C_OUT_GROUP * FOLD;  // channels of folded groups
-constexpr int kChunks = (kIn + kAtomDepth - 1) / kAtomDepth;
+constexpr int kChunks = (kChannelsIn + kAtomDepth - 1) / kAtomDepth;
 constexpr bool kRounded = ROWS_EXACT || PIXELS_MADE;  // by threads, what is made
 constexpr int kBoxes = TILE_M / kBox;
 constexpr int kStageBytes = kAtoms * kBoxes * (BOX_ACROSS * BOX_DOWN * IMAGES) * kLineBytes + (KEPT ? 0 : STAGE_B_BYTES);  // that arrive
 static_assert(kBox % 8 == 0 && TILE_M % kBox == 0 && kBoxes <= 32, "boxes begin at multiples of eight lines, a lane each");
 constexpr int kShare = TILE_N / CLUSTER;  // columns of a tile that a block of a cluster loads for all
-static_assert(kShare % 8 == 0, "a block's columns begin at multiples of eight lines");
-static_assert(kTaps % kStageTaps == 0 && kTaps / kStageTaps * kChunks % kAtoms == 0, "stages have as many taps' channels each");
+static_assert(kShare % (COLUMNS_ALONG_K ? 8 : 64) == 0, "a block's columns begin at multiples of eight lines, or are in boxes of their own");
+static_assert((kEvenPhases || kStageTaps == 1) && kPhaseTaps % kStageTaps == 0 && (kEvenPhases ? kPhaseTaps / kStageTaps : 1) * kChunks % kAtoms == 0,
+              "stages have as many taps' channels each");
 
-// Box is where a box begins; the image N, or one behind it, is behind the last.
+// Box is where a box of a phase's outputs begins; the image N, or one behind it, is behind the last.
 struct Box {
     int w, h, d, n;
     __device__ __forceinline__ explicit Box(int index) {
-        constexpr int across = (W_OUT + RUN - 1) / RUN, down = (H_OUT + DOWN - 1) / DOWN;
+        constexpr int across = (PhaseW::kOutputs + RUN - 1) / RUN, down = (PhaseH::kOutputs + DOWN - 1) / DOWN, slices = PhaseD::kOutputs;
         w = index % across * RUN;
         h = index / across % down * DOWN;
-        d = index / (across * down) % D_OUT;
-        n = index / (across * down * D_OUT) * IMAGES;
+        d = index / (across * down) % slices;
+        n = index / (across * down * slices) * IMAGES;
     }
 };
 
 struct Pixels {
     __device__ __forceinline__ static long long of(int row) {
-        const Box box(row / kBox);
+        const PhaseTile tile(row / TILE_M);
+        const Box box(tile.m * kBoxes + row % TILE_M / kBox);
         const int inside = row % kBox, w = box.w + inside % RUN, h = box.h + inside / RUN % DOWN, n = box.n + inside / (RUN * DOWN);
-        return w < W_OUT && h < H_OUT && n < N ? ((static_cast<long long>(n) * D_OUT + box.d) * H_OUT + h) * W_OUT + w : -1;
+        const bool there = w < PhaseW::kOutputs && h < PhaseH::kOutputs;
+        return there ? phase_pixel(tile.phase, n, box.d, h, w) : -1;
     }
 };
 
 // PixelsOutput takes the factors' powers of two off again.
-struct PixelsOutput : ChannelsOutput<Pixels, kOut> {
+struct PixelsOutput : PhasesOutput<Pixels> {
     struct Given {
         const Element* biases;
         float* scales;
     };
     float inverses[2];
-    __device__ __forceinline__ PixelsOutput(const Tile& tile, const Given& given) : ChannelsOutput(tile, given.biases) {
+    __device__ __forceinline__ PixelsOutput(const Tile& tile, const Given& given) : PhasesOutput(tile, given.biases) {
         const GuessedScales scales = {given.scales};
         if (kScaled) inverses[0] = scales.inverse(the_input), inverses[1] = scales.inverse(the_weights);
     }
     __device__ __forceinline__ float value(float sum, int row, float bias) const {
-        return ChannelsOutput::value(kScaled ? unscaled(sum, inverses[0], inverses[1]) : sum, row, bias);
+        return PhasesOutput::value(kScaled ? unscaled(sum, inverses[0], inverses[1]) : sum, row, bias);
     }
 };
 
@@ -88,15 +91,42 @@ struct Work : ConvolutionWork {
     typedef PixelsOutput Output;
     typedef PlainConvolution<float> Plain;
     static constexpr bool kMasked = FOLD > 1;
-    static constexpr int kStages = kTaps / kStageTaps * kChunks / kAtoms;
+    __device__ __forceinline__ static constexpr int stages(int taps) { return taps / kStageTaps * kChunks / kAtoms; }
+    static constexpr int kStages = kPhaseTaps / kStageTaps * kChunks / kAtoms;
     __device__ __forceinline__ static int groups() { return GROUPS / FOLD; }
 };
+
+}  // namespace
+
+template <>
+struct TileStages<Work> {
+    __device__ __forceinline__ static Stages of(const Tile& tile) { return phase_stages<Work>(tile); }
+};
+
+namespace {
 
 // BoxProducer is a warp, whose lanes share the copies of a stage. Weights that are kept come with the first tile that
 // has their stage.
 struct BoxProducer {
     typedef BoxProducts Products;
-    static_assert(!KEPT || (TILES_N == 1 && GROUPS == FOLD && CLUSTER == 1 && SPLITS == 1 && IN_TILE == Work::kStages && IN_TILE <= 64), "all tiles have the same weights");
+
+    // load_columns loads a block's share of a tap's weights, in one box. Where channels of the output lie side by
+    // side, it does so in boxes of 64 of them; in shared memory those follow each other with the channels of all atoms.
+    __device__ __forceinline__ static void load_columns(char* to, const TensorMap* map, const Tile& tile, int atom, int channel, int tap, Mbarrier* there) {
+        constexpr int boxed = COLUMNS_ALONG_K ? kShare : 64;
+#pragma unroll
+        for (int box = 0; box < kShare; box += boxed) {
+            const int of_tile = rank_in_cluster() * kShare + box, column = tile.n * TILE_N + of_tile;
+            const int along[3] = {channel, tap, tile.group * kGroupColumns + column}, across[3] = {column, tap, tile.group * kChannelsIn + channel};
+            const int(&at)[3] = COLUMNS_ALONG_K ? along : across;
+            char* const place = to + (COLUMNS_ALONG_K ? atom * TILE_N + of_tile : of_tile * kAtoms + atom * kAtomDepth) * kLineBytes;
+            if constexpr (CLUSTER > 1)
+                tensor_load_multicast(place, map, at, there);
+            else
+                tensor_load(place, map, at, there);
+        }
+    }
+    static_assert(!KEPT || (TILES_N == 1 && GROUPS == FOLD && kTilePhases == 1 && CLUSTER == 1 && SPLITS == 1 && IN_TILE == Work::kStages && IN_TILE <= 64), "all tiles have the same weights");
 
     template <class Of>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const MappedOperands& operands) {
@@ -106,7 +136,9 @@ struct BoxProducer {
         unsigned long long brought = 0;  // stages whose weights stay
         for (TakenTiles<Of> taken; taken.more(); taken.next()) {
             const Tile tile = Tiles<Of>::at(taken.index);
-            const Box box(tile.m * kBoxes + lane);
+            const PhaseTile place(tile.m);
+            const Phase phase(place.phase);
+            const Box box(place.m * kBoxes + lane);
             for (int s = taken.stages.first; s < taken.stages.end; ++s, turn.next()) {
                 const bool kept = KEPT && brought >> s % 64 & 1;
                 if (KEPT) brought |= 1ull << s % 64;
@@ -120,23 +152,17 @@ struct BoxProducer {
                 for (int atom = 0; atom < kAtoms; ++atom) {
                     const int at = s * kAtoms + atom, channel = at % kChunks * kAtomDepth;
                     const int first_tap = at / kChunks * kStageTaps;
-                    const Place tap(first_tap, KERNEL_H, KERNEL_W);
+                    const Place tap = phase.place(first_tap);
                     if (lane < kBoxes)
                         tensor_load(stage + (atom * kBoxes + lane) * (BOX_LINES * kLineBytes), operands.rows,
-                                    {tile.group * kIn + channel, box.w * STRIDE_W + tap.w * DILATION_W - PADDING_W,
-                                     box.h * STRIDE_H + tap.h * DILATION_H - PADDING_H, box.d * STRIDE_D + tap.d * DILATION_D - PADDING_D, box.n},
+                                    {tile.group * kChannelsIn + channel, phase.w.input(box.w, tap.w), phase.h.input(box.h, tap.h),
+                                     phase.d.input(box.d, tap.d), box.n},
                                     full);
                     if (lane == 0 && !kept)
 #pragma unroll
-                        for (int t = 0; t < kStageTaps; ++t) {
-                            const int first = rank_in_cluster() * kShare;
-                            const int weights[3] = {channel, first_tap + t, tile.group * kOut + tile.n * TILE_N + first};
-                            char* const to = columns + ((t * kAtoms + atom) * TILE_N + first) * kLineBytes;
-                            if constexpr (CLUSTER > 1)
-                                tensor_load_multicast(to, operands.columns, weights, there);
-                            else
-                                tensor_load(to, operands.columns, weights, there);
-                        }
+                        for (int t = 0; t < kStageTaps; ++t)
+                            load_columns(columns + t * (kAtoms * TILE_N * kLineBytes), operands.columns, tile, atom, channel,
+                                         phase.tap(phase.place(first_tap + t)), there);
                 }
             }
         }
@@ -151,19 +177,26 @@ __device__ __forceinline__ float made(float x, const PowerScale& scale) {
 
 // make_weights makes weights of folded groups, with zeros between, and gives the largest of a thread's.
 __device__ __forceinline__ unsigned make_weights(Factor* to, const Element* weight, const PowerScale& scale) {
-    constexpr long long depth = static_cast<long long>(kIn) * kTaps;
+    constexpr long long depth = static_cast<long long>(kChannelsIn) * kKernelVolume;
     unsigned most = 0;
+    if constexpr (TRANSPOSED) {
+        turn_weights<16 / sizeof(Factor)>(to, weight, [&](float w) {
+            if (kScaled) most = max(most, as_magnitude(w));
+            return made(w, scale);
+        });
+        return most;
+    }
     for (long long i = blockIdx.x * 256ll + threadIdx.x; i < C_OUT * depth; i += gridDim.x * 256ll) {
-        const int channel = i % kIn, out = i / depth;
-        const bool meet = channel / C_GROUP == out % kOut / C_OUT_GROUP;
-        const float w = meet ? read_only(weight + i / kIn * C_GROUP + channel % C_GROUP) : 0.0f;
+        const int channel = i % kChannelsIn, out = i / depth;
+        const bool meet = channel / C_GROUP == out % kChannelsOut / C_OUT_GROUP;
+        const float w = meet ? read_only(weight + i / kChannelsIn * C_GROUP + channel % C_GROUP) : 0.0f;
         to[i] = from_float<Factor>(made(w, scale));
         if (kScaled) most = max(most, as_magnitude(w));
     }
     return most;
 }
 
-constexpr long long kInputs = static_cast<long long>(C) * W * H * D * N, kWeights = static_cast<long long>(C_GROUP) * kTaps * C_OUT;
+constexpr long long kInputs = static_cast<long long>(C) * W * H * D * N, kWeights = static_cast<long long>(C_GROUP) * kKernelVolume * C_OUT;
 
 // make_pixels does the same of pixels.
 __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, const PowerScale& scale) {

@@ -147,10 +147,10 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 // homes are the operators that kernels over any axes, or along any dimension, are compiled for at
 // every problem, by a header of theirs.
 var homes = map[string][]string{
-	"packed_conv.cuh":     {"conv2d", "conv_transpose2d"},
-	"channels_output.cuh": {"conv2d"},
-	"channels.cuh":        {"max_pool2d", "depthwise_conv2d"},
-	"row_state.cuh":       {"softmax", "sum", "layer_norm"},
+	"packed_conv.cuh": {"conv2d", "conv_transpose2d"},
+	"phases.cuh":      {"conv2d", "conv_transpose2d"},
+	"channels.cuh":    {"max_pool2d", "depthwise_conv2d"},
+	"row_state.cuh":   {"softmax", "sum", "layer_norm"},
 }
 
 // elsewhere tells whether a template's kernel is at home with another operator.

@@ -345,6 +345,8 @@ var cases = map[string][]string{
 		"16x512x800 c_out=256 kernel=16 stride=8 padding=4",
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 type=f16 bias=true",
 		"2x512x200 c_out=256 kernel=16 stride=8 padding=4 type=bf16",
+		"2x512x200 c_out=256 kernel=16 stride=8 padding=4 type=bf16 layout=nhwc",
+		"2x80x333 c_out=72 kernel=5 stride=4 padding=1 output_padding=2 bias=true layout=nhwc", // taps that are no multiple of the stride
 	},
 	"conv_transpose2d": {
 		"1x1x1x1 c_out=1 kernel=1",
@@ -376,6 +378,14 @@ var cases = map[string][]string{
 		"2x32x9x13 c_out=70 kernel=3 stride=5 padding=1 dilation=2",
 		"2x6x5x21 c_out=10 kernel=4x8 stride=2x4 padding=1x6 groups=2 type=bf16 bias=true",
 		"16x512x8x8 c_out=256 kernel=4 stride=2 padding=1 type=f16",
+		"8x256x64x64 c_out=128 kernel=2 stride=2 bias=true type=bf16 layout=nhwc",
+		"64x512x8x8 c_out=256 kernel=4 stride=2 padding=1 type=f16 layout=nhwc",
+		"4x128x33x32 c_out=64 kernel=3 stride=2 padding=1 output_padding=1 bias=true layout=nhwc",
+		"4x64x33x32 c_out=3 kernel=4 stride=2 padding=1 bias=true type=f16 layout=nhwc",
+		"2x96x17x19 c_out=90 kernel=3 padding=1 bias=true type=bf16 layout=nhwc",                                           // one phase
+		"2x64x9x13 c_out=36 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 bias=true type=bf16 layout=nhwc", // phases without taps
+		"2x64x14x15 c_out=64 kernel=3 stride=2 padding=1 groups=8 bias=true type=f16 layout=nhwc",
+		"2x21x14x15 c_out=5 kernel=2x3 stride=2x3 bias=true layout=nhwc",
 	},
 	"conv_transpose3d": {
 		"1x1x1x1x1 c_out=1 kernel=1",
@@ -406,6 +416,8 @@ var cases = map[string][]string{
 		"2x128x32x32x32 c_out=64 kernel=2 stride=2",
 		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 type=f16 bias=true",
 		"1x128x16x16x16 c_out=64 kernel=2 stride=2 type=bf16",
+		"2x128x16x16x16 c_out=64 kernel=2 stride=2 bias=true type=bf16 layout=nhwc",
+		"1x32x5x9x11 c_out=20 kernel=3x2x3 stride=2x2x1 padding=1x0x1 output_padding=1x0x0 type=f16 layout=nhwc",
 	},
 	"group_norm": {
 		"1x1x2 groups=1",

@@ -385,6 +385,8 @@ var problems = map[string][]string{
 		"2x64x6x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true normal", // input that a tensor map may have
 		"2x40x5x9 c_out=70 kernel=4 stride=2 padding=1 type=bf16 bias=true normal",
 		"2x8x6x5 c_out=6 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 groups=2 layout=nhwc bias=true normal",
+		"1x64x5x7 c_out=20 kernel=2x3 stride=2x3 padding=2x0 type=bf16 layout=nhwc bias=true normal", // phases as columns
+		"2x64x5x3 c_out=24 kernel=3 stride=2 padding=1 output_padding=1x0 groups=8 type=f16 layout=nhwc bias=true special",
 	},
 	"conv_transpose3d": {
 		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 bias=true normal",

@@ -32,9 +32,10 @@ func TestSplitK(t *testing.T) {
 		{"conv2d", "1x512x8x8 c_out=512 kernel=3 padding=1 tf32", "524288 0 0 524288 0 0", true},
 		{"conv3d", "1x40x5x6x7 c_out=66 kernel=3 padding=1 tf32", "221760 0 0 0 0 0", true},
 		{"conv2d", "1x512x8x8 c_out=512 kernel=3 padding=1 type=bf16 layout=nhwc fp32", "524288 0 0 0 524288 524288", true},
-		{"conv_transpose1d", "2x130x25 c_out=96 kernel=16 stride=8 padding=4 tf32", "499200 0", true},
-		{"conv_transpose2d", "64x512x8x8 c_out=256 kernel=4 stride=2 padding=1 tf32", "12582912 12582912", true},
-		{"conv_transpose3d", "1x40x4x5x6 c_out=20 kernel=3 stride=2 padding=1 tf32", "221760 0", true},
+		{"conv_transpose1d", "2x130x25 c_out=96 kernel=16 stride=8 padding=4 tf32", "499200 0 0 0", true},
+		{"conv_transpose2d", "64x512x8x8 c_out=256 kernel=4 stride=2 padding=1 tf32", "12582912 12582912 0 0", true},
+		{"conv_transpose3d", "1x40x4x5x6 c_out=20 kernel=3 stride=2 padding=1 tf32", "221760 0 0 0", true},
+		{"conv_transpose2d", "1x512x8x8 c_out=64 kernel=4 stride=2 padding=1 type=f16 layout=nhwc fp32", "262144 0 262144 262144", true},
 	} {
 		t.Run(test.operator+" "+test.problem, func(t *testing.T) {
 			o, err := operator.Find(test.operator)
