@@ -135,6 +135,8 @@ class Problem:
                 values[name] = value
         if self.operator == "depthwise_conv2d":
             values["groups"] = self.known["c"]
+        if "scale" in values:  # Go's power of -0.5; Python's may differ in the last bit
+            values["scale"] = 1 / self.known["width"] ** 0.5
         made = self.finished(c.get("function", self.operator), c["tensors"], values, c.get("rows", ()))
         if c is ROW_NORM:
             values["normalized_shape"] = made["tensors"]["input"]["shape"][1:]

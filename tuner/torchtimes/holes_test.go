@@ -36,7 +36,7 @@ func TestHolesCallPyTorchAlike(t *testing.T) {
 	if err := os.WriteFile(autotune, []byte("#!/bin/sh\nexec cat \"${0%/*}/$3.json\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("python3", "../../scripts/holes.py", "--calls", "--all-types", "--work", t.TempDir())
+	command := exec.Command("python3", "../../scripts/holes.py", "--calls")
 	command.Env = append(os.Environ(), "AUTOTUNE="+autotune, "PYTHONDONTWRITEBYTECODE=1")
 	command.Stderr = os.Stderr
 	said, err := command.Output()
@@ -81,8 +81,8 @@ func TestHolesCallPyTorchAlike(t *testing.T) {
 		}
 	}
 	for _, o := range all {
-		if seen[o.Name] < 9 {
-			t.Errorf("%s has %d rows; three problems of three types are wanted", o.Name, seen[o.Name])
+		if seen[o.Name] < 6 {
+			t.Errorf("%s has %d rows; three problems of two types are wanted", o.Name, seen[o.Name])
 		}
 	}
 }
