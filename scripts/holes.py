@@ -95,6 +95,13 @@ class Kept:
             file.write(json.dumps(self.all[name]) + "\n")
 
 
+def torch_version():
+    try:
+        return importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
 def left(options, began):
     return options.limit - (time.monotonic() - began) if options.limit else None
 
@@ -154,8 +161,8 @@ def documents(environment):
 
 
 def take(rows, ready, kept, environment):
-    """Keeps the rows that the run has found. Their documents go, so that the next search of such a row is a new one."""
-    found = documents(environment)
+    """Keeps the rows that the run has found, and names them. Their documents go, so that the next search of such a row is a new one."""
+    found, names = documents(environment), []
     for name, asked in rows.items():
         wanted = problem_of(name, asked, ready)
         at = next((i for i, (_, best) in enumerate(found) if layers_problems.answers(best, wanted)), None)
@@ -163,9 +170,11 @@ def take(rows, ready, kept, environment):
             continue
         path, best = found.pop(at)
         few = {key: best.get(key) for key in ("device", "template", "configuration", "time_ms", "baselines", "trials", "warnings", "recorded_at")}
-        row = {"asked": asked, "math": best["problem"]["math"], "torch": importlib.metadata.version("torch"), "time": best["search"]["seconds"]}
+        row = {"asked": asked, "math": best["problem"]["math"], "torch": torch_version(), "time": best["search"]["seconds"]}
         kept.keep(name, {**row, **few, "in_turns": "baselines" not in wanted})
         path.unlink()
+        names.append(name)
+    return names
 
 
 def measure(rows, ready, kept, environment, options, log, began):
@@ -176,23 +185,20 @@ def measure(rows, ready, kept, environment, options, log, began):
         if limit is not None and limit < GRACE_S:
             return
         code, faults = search(wanted, ready, environment, options, log, limit and limit - GRACE_S / 2)
-        before = dict(wanted)
-        done_before = {name: kept.all.get(name) for name in wanted}
-        take(wanted, ready, kept, environment)
-        wanted = {name: asked for name, asked in wanted.items() if kept.all.get(name) is done_before[name]}
+        found = take(wanted, ready, kept, environment)
+        print(f"{len(found)} of {len(wanted)} rows have a winner", flush=True)
+        wanted = {name: asked for name, asked in wanted.items() if name not in found}
         if code is None:
             return
         if code == 2:
             sys.exit("holes.py: " + "; ".join(faults))
         if code < 0:  # the first row without an answer was under way
-            name = next(iter(wanted), None)
-            if name:
+            if name := next(iter(wanted), None):
                 kept.keep(name, {"asked": wanted.pop(name), "fault": f"the search ended by signal {-code}"})
             continue
-        reasons = faults if len(faults) == len(wanted) else faults[:len(wanted)] if len(faults) == len(wanted) + 1 else [faults[-1] if faults else "no winner"] * len(wanted)
-        for (name, asked), reason in zip(wanted.items(), reasons):
-            kept.keep(name, {"asked": asked, "fault": reason})
-        print(f"{len(before) - len(wanted)} of {len(before)} rows have a winner", flush=True)
+        for name, asked in wanted.items():
+            at = next((i for i, fault in enumerate(faults) if fault.startswith(f"{asked['operator']} {asked['shape']} ")), None)  # in the rows' order
+            kept.keep(name, {"asked": asked, "fault": "no winner" if at is None else faults.pop(at).split(": ", 1)[-1]})
         return
 
 
@@ -209,7 +215,7 @@ def write_table(rows, kept, options):
     print(f"wrote {target}: {len(there)} of {len(rows)} rows")
     if out := os.environ.get("OUT"):
         for path in (kept.path, target, options.work / "log.txt"):
-            if path.exists():
+            if path.exists() and path.parent != pathlib.Path(out):
                 shutil.copy(path, out)
 
 
