@@ -21,7 +21,6 @@ import importlib.metadata
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -29,9 +28,9 @@ import time
 
 import holes_table
 import layers_problems
-from holes_torch import AUTOTUNE, ROOT, Problem, choices, warm
+from holes_torch import AUTOTUNE, Problem, choices, warm
+from kept import ROOT, Kept, copy_out, results_page
 
-SHAPES = 3  # of an operator
 GRACE_S = 20  # in which an interrupted search ends
 
 
@@ -74,25 +73,6 @@ def chosen(rows, options):
     first, _, last = options.rows.partition(":")
     names = list(rows)[int(first or 0):int(last) if last else None]
     return {name: rows[name] for name in names if not options.only or rows[name]["operator"] in options.only}
-
-
-class Kept:
-    """A file with a line of JSON for each name; a later line replaces an earlier one."""
-
-    def __init__(self, path):
-        self.path, self.all = path, {}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for line in path.read_text().splitlines() if path.exists() else []:
-            try:
-                entry = json.loads(line)
-            except ValueError:  # the end of a process that was killed
-                continue
-            self.all[entry["name"]] = entry
-
-    def keep(self, name, entry):
-        self.all[name] = {"name": name, **entry}
-        with open(self.path, "a") as file:
-            file.write(json.dumps(self.all[name]) + "\n")
 
 
 def torch_version():
@@ -209,14 +189,10 @@ def write_table(rows, kept, options):
         sys.exit("holes.py: nothing was measured yet")
     gpu = next((row["device"]["name"] for row in there if "device" in row), "gpu")
     text = holes_table.page(there, len(rows), command)
-    target = options.markdown or ROOT / "docs/results" / gpu.lower().removeprefix("nvidia ").split()[0] / "holes.md"
-    target.parent.mkdir(parents=True, exist_ok=True)
+    target = options.markdown or results_page(gpu, "holes.md")
     target.write_text(text)
     print(f"wrote {target}: {len(there)} of {len(rows)} rows")
-    if out := os.environ.get("OUT"):
-        for path in (kept.path, target, options.work / "log.txt"):
-            if path.exists() and path.parent != pathlib.Path(out):
-                shutil.copy(path, out)
+    copy_out(kept.path, target, options.work / "log.txt")
 
 
 def main():

@@ -4,12 +4,12 @@ import concurrent.futures
 import functools
 import json
 import os
-import pathlib
 import queue
 import subprocess
 import threading
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from kept import ROOT, forget_tried
+
 AUTOTUNE = os.environ.get("AUTOTUNE", str(ROOT / "bin/autotune"))
 LIMIT_S = 120  # for one answer
 CLEAR = 4  # how much nearer than every other rounding the nearest must be, as for autotune itself
@@ -253,6 +253,4 @@ def warm(problems, environment, processes, log, done):
     finally:
         for _ in range(processes):
             drivers.get().close()
-    # Which of a kernel's configurations is the fastest was tried while the GPU was busy. The search tries again.
-    for tried in pathlib.Path(environment["TORCHINDUCTOR_CACHE_DIR"]).rglob("*.best_config"):
-        tried.unlink()
+    forget_tried(environment["TORCHINDUCTOR_CACHE_DIR"])
