@@ -115,7 +115,7 @@ def search(rows, ready, environment, options, log, limit):
     problems.write_text(json.dumps([problem_of(name, asked, ready) for name, asked in rows.items()], indent=1))
     given = all("baselines" in ready.all.get(name, {}) for name in rows)
     command = [AUTOTUNE, "search", "--problems", problems, "--run", "holes", "--device", "cuda:0", "--time", options.time, "--quiet",
-               *([] if given else ["--baseline", "torch,torch-compile"])]
+               "--baseline", "default" if given else "torch,torch-compile"]
     log.write(" ".join(map(str, command)) + "\n")
     log.flush()
     with open(said, "w") as errors:
