@@ -14,13 +14,15 @@
 #                 (TABLE=operators or TABLE=layers: one of them)
 # make bench-examples  the operators under examples/, measured; writes docs/results/<gpu>/examples.md
 # make bench-layers  problems of public networks beside PyTorch: a table
+# make bench-holes  every operator, layout and type beside PyTorch; writes docs/results/<gpu>/holes.md
+# make bench-networks  eight networks before and after replace; writes docs/results/<gpu>/networks.md
 # make bench-trust  how far winners can be believed; writes docs/results/<gpu>/trust.md
 # make bench-distributed  one GPU and two, measured; writes docs/results/<gpu>/distributed.md
 GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
 
-.PHONY: all demo test race fuzz endure soak cover lint bench test-gpu bench-gpu bench-layers bench-trust bench-examples bench-distributed test-gpu-binaries clean
+.PHONY: all demo test race fuzz endure soak cover lint bench test-gpu bench-gpu bench-layers bench-holes bench-networks bench-trust bench-examples bench-distributed test-gpu-binaries clean
 all: bin/autotune
 
 # What lives for minutes has memory to spare: collected less often, spaces take two thirds of the time. Tests that
@@ -102,6 +104,12 @@ bench-gpu: bin/autotune
 
 bench-layers: bin/autotune
 	scripts/bench-layers.sh
+
+bench-holes: bin/autotune
+	scripts/holes.py
+
+bench-networks: bin/autotune
+	scripts/networks.py
 
 bench-trust: bin/autotune
 	scripts/bench-trust.sh

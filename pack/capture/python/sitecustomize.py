@@ -49,12 +49,14 @@ class Waiting:
 def hand_over():
     """Runs the sitecustomize that would have run, and lets the program see its own path."""
     sys.path[:] = [entry for entry in sys.path if pathlib.Path(entry or ".").absolute() != SITE]
-    sys.modules.pop("sitecustomize", None)
+    own = sys.modules.pop("sitecustomize", None)
     try:
         import sitecustomize  # noqa: F401
     except ImportError as error:
         if error.name != "sitecustomize":
             raise
+        if own is not None:  # Python, which is loading it, complains if it is gone
+            sys.modules["sitecustomize"] = own
 
 
 sys.meta_path.insert(0, Waiting())

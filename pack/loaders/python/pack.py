@@ -238,8 +238,11 @@ class Operator:
         return values
 
     def divide_back(self, values, name, extent):
-        """Adds the parameter that an extent is a part of: `c_out`, where one is c_out_group = c_out // groups."""
+        """Adds the parameter that an extent is another name of, as kernel_w of a convolution's only axis, or a part of: `c_out`, where one
+        is c_out_group = c_out // groups."""
         tree = next((formula(d["expression"])[0] for d in self.spec["derived"] if d["name"] == name), None)
+        if isinstance(tree, ast.Name):
+            values.setdefault(tree.id, extent)
         names = isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.FloorDiv) and all(isinstance(t, ast.Name) for t in (tree.left, tree.right))
         if names and tree.right.id in values:
             values.setdefault(tree.left.id, extent * values[tree.right.id])

@@ -1,0 +1,122 @@
+"""Eight networks for scripts/networks.py, untrained, for inference. Each is a function that makes the model and its
+arguments; `tiny` ones try the scripts on a CPU."""
+import torch
+from torch import nn
+
+
+def image(model, batch, size, dtype, last=True, channels=3):
+    """A convolutional network with a batch of pictures, channels-last where `last` says so."""
+    lying = torch.channels_last if last else torch.contiguous_format
+    return model.to(dtype).to(memory_format=lying), (torch.randn(batch, channels, size, size).to(dtype).to(memory_format=lying),)
+
+
+def resnet50(tiny):
+    import torchvision
+
+    return image(torchvision.models.resnet50(weights=None), *((1, 64) if tiny else (64, 224)), torch.float16)
+
+
+def convnext(tiny):
+    import torchvision
+
+    return image(torchvision.models.convnext_tiny(weights=None), *((1, 64) if tiny else (32, 224)), torch.bfloat16)
+
+
+def efficientnet(tiny):
+    import timm
+
+    return image(timm.create_model("efficientnet_b0"), *((1, 64) if tiny else (64, 224)), torch.float16)
+
+
+def vit(tiny):
+    import torchvision
+
+    size = {"image_size": 32, "num_layers": 2} if tiny else {"image_size": 224, "num_layers": 12}
+    model = torchvision.models.VisionTransformer(patch_size=16, num_heads=12, hidden_dim=768, mlp_dim=3072, **size)
+    return image(model, 1 if tiny else 32, size["image_size"], torch.bfloat16, last=False)
+
+
+def tokens(model, batch, length, dtype, vocabulary):
+    return model.to(dtype), (torch.randint(vocabulary, (batch, length)),)
+
+
+def llama(tiny):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    layers, width = (2, 128) if tiny else (8, 2048)
+    config = LlamaConfig(hidden_size=width, intermediate_size=11 * width // 4, num_hidden_layers=layers, num_attention_heads=width // 64,
+                         num_key_value_heads=max(1, width // 256), vocab_size=32000, use_cache=False)
+    return tokens(LlamaForCausalLM(config), 1, 16 if tiny else 1024, torch.bfloat16, config.vocab_size)
+
+
+def bert(tiny):
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(num_hidden_layers=2 if tiny else 12)
+    return tokens(BertModel(config), *((1, 16) if tiny else (16, 384)), torch.float16, config.vocab_size)
+
+
+def twice(channels, out):
+    """Two convolutions, as each level of a U-Net has them."""
+    layers = []
+    for c in (channels, out):
+        layers += [nn.Conv2d(c, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers)
+
+
+class UNet(nn.Module):
+    def __init__(self, widths, classes=2):
+        super().__init__()
+        self.down = nn.ModuleList(twice(c, w) for c, w in zip((3, *widths), widths))
+        self.pool = nn.MaxPool2d(2)
+        self.up = nn.ModuleList(nn.ConvTranspose2d(w, w // 2, 2, 2) for w in widths[:0:-1])
+        self.merge = nn.ModuleList(twice(w, w // 2) for w in widths[:0:-1])
+        self.head = nn.Conv2d(widths[0], classes, 1)
+
+    def forward(self, x):
+        kept = []
+        for level in self.down[:-1]:
+            kept.append(x := level(x))
+            x = self.pool(x)
+        x = self.down[-1](x)
+        for up, merge in zip(self.up, self.merge):
+            x = merge(torch.cat([kept.pop(), up(x)], 1))
+        return self.head(x)
+
+
+def unet(tiny):
+    return image(UNet((8, 16) if tiny else (64, 128, 256, 512, 1024)), *((1, 32) if tiny else (8, 256)), torch.bfloat16)
+
+
+class WaveNet(nn.Module):
+    """Dilated convolutions with gates, whose outputs are added up."""
+
+    def __init__(self, width, layers, classes=256):
+        super().__init__()
+        self.first = nn.Conv1d(1, width, 1)
+        self.dilated = nn.ModuleList(nn.Conv1d(width, 2 * width, 3, padding=2 ** (i % 10), dilation=2 ** (i % 10)) for i in range(layers))
+        self.mixed = nn.ModuleList(nn.Conv1d(width, 2 * width, 1) for _ in range(layers))
+        self.last = nn.Sequential(nn.ReLU(), nn.Conv1d(width, width, 1), nn.ReLU(), nn.Conv1d(width, classes, 1))
+
+    def forward(self, x):
+        x, heard = self.first(x), 0
+        for dilated, mixed in zip(self.dilated, self.mixed):
+            a, b = dilated(x).chunk(2, 1)
+            more, skip = mixed(torch.tanh(a) * torch.sigmoid(b)).chunk(2, 1)
+            x, heard = x + more, heard + skip
+        return self.last(heard)
+
+
+def wavenet(tiny):
+    model = WaveNet(8, 3) if tiny else WaveNet(128, 20)
+    return model, (torch.randn(1, 1, 64) if tiny else torch.randn(8, 1, 8000),)
+
+
+NETWORKS = {f.__name__: f for f in (resnet50, vit, llama, convnext, unet, efficientnet, bert, wavenet)}
+
+
+def made(name, device, tiny):
+    """A network and its arguments: the same weights and numbers each time."""
+    torch.manual_seed(0)
+    model, inputs = NETWORKS[name](tiny)
+    return model.to(device).eval(), tuple(t.to(device) for t in inputs)
