@@ -1,7 +1,7 @@
 package gputest
 
 import (
-	"os"
+	"embed"
 	"regexp"
 	"slices"
 	"testing"
@@ -17,6 +17,9 @@ import (
 	"autotune/tuner/trial"
 )
 
+//go:embed testdata/lazy
+var lazyOperator embed.FS
+
 // What each lazy kernel is found to do, by the first letters of a message.
 var lazyKernels = map[string]string{
 	"looks":     "leaves out work whose results are there already",
@@ -28,7 +31,7 @@ var lazyKernels = map[string]string{
 
 // lazyLoses searches testdata/lazy on a device: only the kernel that does its work is left.
 func lazyLoses(t *testing.T, d device.Device, shape int64, parameters map[string]string) {
-	o, err := operator.Load(os.DirFS("testdata/lazy"), ".")
+	o, err := operator.Load(lazyOperator, "testdata/lazy")
 	if err != nil {
 		t.Fatal(err)
 	}

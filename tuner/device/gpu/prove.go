@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"autotune/tuner/device"
 	"autotune/tuner/device/elements"
 	"autotune/tuner/device/verify"
 	"autotune/tuner/trial"
@@ -20,7 +19,8 @@ const (
 	provings     = 5    // of which one suffices: a time may be off by chance
 	skipFactor   = 1.15 // a launch with all of its work to do may take this many times a repeated one,
 	skipMS       = 0.001
-	mostRepeated = 300 // launches before the repeated one: more than a sample has
+	mostRepeated = 256 // launches before the repeated one, as many as a sample has
+	repeatedMS   = 10  // that more of them may take
 )
 
 // prove says what shows that a variant leaves out work in launches that repeat others; "" if it
@@ -45,40 +45,50 @@ func (s *session) prove(m measuring, v variant, t trial.Timing) (skips string, f
 	return skips, f, err
 }
 
-// proveOnce times a launch that repeats many, and one that repeats none. Both are lone, and find a
-// cold cache. The first also counts by the variant's samples where these are alike.
+// proveOnce times a launch that repeats many, no kernel can know how many, and one that repeats none.
+// Both are lone, and find a cold cache in which no lines are kept.
 func (s *session) proveOnce(m measuring, v variant, t trial.Timing) (repeated, anew float64, err error) {
 	fills, err := elements.FillsOf(s.problem.Arguments, s.inputs.Distribution, s.proveSeed())
 	if err != nil {
 		return 0, 0, err
 	}
-	lone := func(pair int) {
-		m.gpu.Set(m.tensors.flush, 4, uint32(pair), m.tensors.plan.Flush/4)
-		m.queue(pair, func() { v.launch(1) })
-	}
-	if err := s.renew(v, s.fills); err != nil {
+	if repeated, err = s.repeated(m, v, t); err != nil {
 		return 0, 0, err
 	}
-	for range min(t.Batch+m.proto.WarmUp, mostRepeated) {
-		s.tensors.restoreAll()
-		v.launch(1)
-	}
-	s.tensors.restoreAll()
-	lone(0)
 	if err := s.renew(v, fills); err != nil {
 		return 0, 0, err
 	}
 	m.forget()
-	lone(1)
-	ms, err := m.times(2, m.proto.LaunchTimeout*2+helperLimit)
+	anew, err = m.lone(v)
+	return repeated, anew, err
+}
+
+// repeated times a launch that repeats many. Of a long one the samples are times of such launches.
+func (s *session) repeated(m measuring, v variant, t trial.Timing) (float64, error) {
+	if t.Median >= longMS {
+		return t.Median, nil
+	}
+	if err := s.renew(v, s.fills); err != nil {
+		return 0, err
+	}
+	more := min(t.Samples*t.Batch, mostRepeated, verify.AtLeastOne(repeatedMS/t.Median))
+	if _, err := m.launches(v, min(t.Batch, mostRepeated)+m.proto.WarmUp+rand.IntN(more)); err != nil {
+		return 0, err
+	}
+	s.tensors.restoreAll()
+	return m.lone(v)
+}
+
+// lone times one launch that finds a cold cache.
+func (m measuring) lone(v variant) (float64, error) {
+	m.gpu.ResetCache()
+	m.gpu.Set(m.tensors.flush, 4, 0, m.tensors.plan.Flush/4)
+	m.queue(0, func() { v.launch(1) })
+	ms, err := m.times(1, m.proto.LaunchTimeout)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	repeated, anew = ms[0], ms[1]
-	if t.Batch == 1 && m.proto.Conditions == (device.Conditions{}) {
-		repeated = min(repeated, t.Median)
-	}
-	return repeated, anew, nil
+	return ms[0], nil
 }
 
 // proveSeed is a seed of inputs that no kernel knows, as even or odd as that of the usual inputs:

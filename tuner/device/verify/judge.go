@@ -116,7 +116,7 @@ func ToleranceOf(a operator.Argument, distribution string, largest float64) floa
 	case a.Type.Kind() != operator.Floating:
 	case distribution == operator.Large:
 		return a.ATol * max(1, largest)
-	case distribution == operator.Tiny && a.ATol > 0:
+	case distribution == operator.Tiny && a.ATol+a.RTol > 0:
 		return max(a.ATol, leastSquared)
 	}
 	return a.ATol
