@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"autotune/internal/lists"
+	"autotune/internal/quote"
 	"autotune/pack"
 	"autotune/space/expr"
 )
@@ -235,7 +236,7 @@ func (w *cOperator) function(types map[string]int64) {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "    "+format+"\n", args...) }
 	refuse := func(condition, text string, values ...string) {
-		line("if (%s) return refuse(why, room, %s);", condition, strings.Join(append([]string{strconv.Quote(text)}, values...), ", "))
+		line("if (%s) return refuse(why, room, %s);", condition, strings.Join(append([]string{quote.C(text)}, values...), ", "))
 	}
 	fmt.Fprintf(&b, "static int evaluate_%s(int64_t* v, autotune_shape* t, char* why, size_t room) {\n", w.Name)
 	line("int overflow = 0, *bad = &overflow;")
@@ -344,7 +345,7 @@ func (t *cWriter) header() string {
 	fmt.Fprintf(&b, "#ifndef AUTOTUNE_PACK_%[1]s_H\n#define AUTOTUNE_PACK_%[1]s_H\n\n#include \"autotune_pack.h\"\n\n", strings.ToUpper(name))
 	fmt.Fprintf(&b, "#ifdef __cplusplus\nextern \"C\"\n#else\nextern\n#endif\nconst autotune_tables %s_tables;\n", name)
 	for i, o := range t.operators {
-		fmt.Fprintf(&b, "\n/* %s\n * Tensors: ", strings.ReplaceAll(o.Summary, "*/", ""))
+		fmt.Fprintf(&b, "\n/* %s\n * Tensors: ", quote.CComment(o.Summary))
 		var parameters, passed []string
 		for _, s := range o.Tensors {
 			kind := "const void* "
@@ -361,7 +362,7 @@ func (t *cWriter) header() string {
 			}
 			fmt.Fprintf(&b, "    %s %s;", kind, identifier(name))
 			if words := o.words[name]; words != nil {
-				fmt.Fprintf(&b, " /* the place among %s */", strings.Join(words, ", "))
+				fmt.Fprintf(&b, " /* the place among %s */", quote.CComment(strings.Join(words, ", ")))
 			}
 			b.WriteString("\n")
 		}
@@ -405,7 +406,7 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 	fmt.Fprintf(&b, "/* %s.c: the tables of a pack, for autotune_pack.c. */\n#include \"%[1]s.h\"\n\n#include <math.h>\n#include <stdarg.h>\n#include <stdio.h>\n#include <string.h>\n%s", m.Name, arithmetic)
 	var files, entries, families, generals, operators []string
 	place := func(path string) int {
-		row := fmt.Sprintf("{%s, INT64_C(%d), %s}", strconv.Quote(path), file(path).Bytes, strconv.Quote(file(path).SHA256))
+		row := fmt.Sprintf("{%s, INT64_C(%d), %s}", quote.C(path), file(path).Bytes, quote.C(file(path).SHA256))
 		if !slices.Contains(files, row) {
 			files = append(files, row)
 		}
@@ -418,14 +419,14 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 		for _, s := range o.Tensors {
 			symbols = append(symbols, "NULL")
 			if s.Symbol != "" {
-				symbols[len(symbols)-1] = strconv.Quote(s.Symbol)
+				symbols[len(symbols)-1] = quote.C(s.Symbol)
 			}
 			if s.TypeBy != "" {
 				kind = o.place[s.TypeBy]
 			}
 		}
 		fmt.Fprintf(&b, "static const char *const modes_%d[] = {%s}, *const symbols_%[1]d[] = {%[3]s};\n", operation, quoted(o.Math), strings.Join(symbols, ", "))
-		operators = append(operators, fmt.Sprintf("{%s, %d, %d, %d, %d, %d, %d, %d, %d, modes_%d, evaluate_%s, symbols_%[10]d}", strconv.Quote(o.Name), len(o.given),
+		operators = append(operators, fmt.Sprintf("{%s, %d, %d, %d, %d, %d, %d, %d, %d, modes_%d, evaluate_%s, symbols_%[10]d}", quote.C(o.Name), len(o.given),
 			len(o.place), o.place["math"], o.place["arch"], kind, len(o.Tensors), output, len(o.Math), operation, o.Name))
 		for _, e := range m.Entries {
 			if e.Operator == o.Name {
@@ -459,7 +460,7 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 			}
 			fmt.Fprintf(&b, "static const int sizes_%d[] = {%s};\n", len(generals), strings.Join(sizes, ", "))
 			generals = append(generals, fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %s, sizes_%d}", operation, slices.Index(o.Math, g.Math), at, value, kind,
-				place(g.File), len(sizes), strconv.Quote(g.Entry), len(generals)))
+				place(g.File), len(sizes), quote.C(g.Entry), len(generals)))
 		}
 	}
 	for _, table := range []struct {
@@ -493,14 +494,14 @@ func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int,
 			maps = append(maps, fmt.Sprintf("{%d, {%s}}", tensors[at], strings.Join(words, ", ")))
 		}
 		fmt.Fprintf(b, "static const int arguments_%d_%d[] = {%s};\n", number, i, places)
-		steps = append(steps, fmt.Sprintf("{%s, %s, %s, %d, %s, %d, %d, %d, arguments_%d_%d}", strconv.Quote(l.Entry), braces(l.Grid), braces(l.Block),
+		steps = append(steps, fmt.Sprintf("{%s, %s, %s, %d, %s, %d, %d, %d, arguments_%d_%d}", quote.C(l.Entry), braces(l.Grid), braces(l.Block),
 			l.SharedBytes, braces(l.Cluster), truth(l.Cooperative), truth(l.Dependent), len(l.Arguments), number, i))
 	}
 	fmt.Fprintf(b, "static const autotune_step steps_%d[] = {\n    %s\n};\n", number, strings.Join(steps, ",\n    "))
 	fmt.Fprintf(b, "static const autotune_map maps_%d[] = {%s};\n", number, strings.Join(append(maps, "{0}"), ", "))
 	arch, own := targetInC(e.Target)
 	return fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %d, %d, %d, %d, %s, values_%d, steps_%[13]d, workspaces_%[13]d, maps_%[13]d}", operation, slices.Index(o.Math, e.Math),
-		truth(e.Auto), arch, own, truth(e.Time != nil), file, len(steps), len(e.Workspaces), len(e.Scalars), len(maps), strconv.Quote(e.Device), number)
+		truth(e.Auto), arch, own, truth(e.Time != nil), file, len(steps), len(e.Workspaces), len(e.Scalars), len(maps), quote.C(e.Device), number)
 }
 
 // targetInC is an architecture's number, and 1 if its code runs on no later one.
@@ -510,7 +511,7 @@ func targetInC(target string) (arch string, own int) {
 	return arch, truth(arch != digits)
 }
 
-func quoted(words []string) string { return strings.Join(lists.Of(words, strconv.Quote), ", ") }
+func quoted(words []string) string { return strings.Join(lists.Of(words, quote.C), ", ") }
 
 // placesIn writes the places of a launch's arguments: their indexes in a list of names and, behind all of these, 16 for
 // each tensor map, where so many were before. It also gives the indexes of the maps' tensors.

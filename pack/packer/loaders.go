@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"autotune/internal/lists"
+	"autotune/internal/quote"
 	"autotune/pack"
 	"autotune/pack/loaders"
 	"autotune/tuner/operator"
@@ -135,7 +136,7 @@ func (f *pythonFunctions) add(o *operator.Operator) {
 	if slices.ContainsFunc(calls, inPlace) {
 		more = ", in_place=True"
 	}
-	f.kernels = append(f.kernels, fmt.Sprintf("_%s = Kernels(%[1]q, %s%s)\n", o.Name, gradients, more))
+	f.kernels = append(f.kernels, fmt.Sprintf("_%s = Kernels(%s, %s%s)\n", o.Name, quote.Python(o.Name), gradients, more))
 	for _, call := range calls {
 		if !f.means(o, call) {
 			continue
@@ -162,10 +163,10 @@ func (f *pythonFunctions) expressions(o *operator.Operator) string {
 		of := strings.Join(s.Of, ", ")
 		fmt.Fprintf(&b, "EXPRESSIONS = {\n")
 		for _, word := range f.p.words(o.Name, s.Name) {
-			fmt.Fprintf(&b, "    %q: lambda of, %s: %s,\n", word, of, s.Python(word, "of"))
+			fmt.Fprintf(&b, "    %s: lambda of, %s: %s,\n", quote.Python(word), of, s.Python(word, "of"))
 		}
 		fmt.Fprintf(&b, "}\n\n\ndef %s(settings, of, %s):\n    \"\"\"What the kernels compute of an element, by the functions of an object.\"\"\"\n"+
-			"    return EXPRESSIONS[settings[%[1]q]](of, %[2]s)\n\n\n", s.Name, of)
+			"    return EXPRESSIONS[settings[%[3]s]](of, %[2]s)\n\n\n", s.Name, of, quote.Python(s.Name))
 	}
 	return b.String()
 }
@@ -212,12 +213,11 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 			tensors = append(tensors, name)
 		}
 	}
-	const form = "\n\ndef %s(%s, *, mode=\"\"):\n    \"\"\"%s\"\"\"\n    return CALLS[%[1]q][-1]((%[4]s,), (%[5]s), mode)\n"
-	summary := strings.ReplaceAll(o.Summary, `"`, "'")
+	const form = "\n\ndef %s(%s, *, mode=\"\"):\n    %s\n    return CALLS[%[6]s][-1]((%[4]s,), (%[5]s), mode)\n"
 	if len(values) > 0 {
 		values[len(values)-1] += ","
 	}
-	f.own = append(f.own, fmt.Sprintf(form, call.Name, strings.Join(parts, ", "), summary, strings.Join(tensors, ", "), strings.Join(values, ", ")))
+	f.own = append(f.own, fmt.Sprintf(form, call.Name, strings.Join(parts, ", "), quote.PythonDoc(o.Summary), strings.Join(tensors, ", "), strings.Join(values, ", "), quote.Python(call.Name)))
 	if !slices.Contains(f.defined, call.Name) {
 		f.defined = append(f.defined, call.Name)
 	}
@@ -261,19 +261,14 @@ func (f *pythonFunctions) text() string {
 	if len(f.imports) > 0 {
 		fmt.Fprintf(&b, "from . import %s\n", strings.Join(f.imports, ", "))
 	}
-	fmt.Fprintf(&b, "from .calls import Call, Kernels\n\n__all__ = %s\n\n%s\nCALLS = {\n", pythonList(f.defined), strings.Join(f.kernels, ""))
+	fmt.Fprintf(&b, "from .calls import Call, Kernels\n\n__all__ = %s\n\n%s\nCALLS = {\n", quote.PythonList(f.defined), strings.Join(f.kernels, ""))
 	for _, name := range slices.Sorted(maps.Keys(f.calls)) {
-		fmt.Fprintf(&b, "    %q: [\n", name)
+		fmt.Fprintf(&b, "    %s: [\n", quote.Python(name))
 		for _, c := range f.calls[name] {
-			fmt.Fprintf(&b, "        Call(_%s, %q, %s),\n", c.Operator, name, pythonList(c.Arguments))
+			fmt.Fprintf(&b, "        Call(_%s, %s, %s),\n", c.Operator, quote.Python(name), quote.PythonList(c.Arguments))
 		}
 		b.WriteString("    ],\n")
 	}
 	b.WriteString("}\n" + strings.Join(f.own, ""))
 	return b.String()
-}
-
-// pythonList writes a list of strings.
-func pythonList(texts []string) string {
-	return "[" + quoted(texts) + "]"
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"autotune/internal/output"
+	"autotune/internal/quote"
 )
 
 // Kind is what a node is, as messages call it.
@@ -297,10 +297,8 @@ func (n *Node) Float() float64 {
 	return x
 }
 
-var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
-
 // IsName tells whether an operator, a tunable and the like may be called so.
-func IsName(name string) bool { return nameForm.MatchString(name) }
+func IsName(name string) bool { return quote.IsName(name) }
 
 // Name is a name.
 func (n *Node) Name() string {
