@@ -85,8 +85,8 @@ func C(text string) string {
 	return b.String()
 }
 
-// CFormat is a string literal that printf writes as it stands.
-func CFormat(text string) string { return C(strings.ReplaceAll(text, "%", "%%")) }
+// Format is text that printf writes as it stands; C makes a literal of it.
+func Format(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
 // CComment is what may stand between /* and */, with a space on either side.
 func CComment(text string) string {

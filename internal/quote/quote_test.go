@@ -93,7 +93,7 @@ func TestCompilersRead(t *testing.T) {
 		}
 		b.WriteString("0};\n        const char* got = " + C(text) + ";\n        if (sizeof " + C(text) + " != " + bytes + " + 1 || memcmp(got, want, " + bytes + ")) bad++, printf(\"" + strconv.Itoa(i) + "\\n\");\n")
 		if !strings.ContainsRune(text, 0) {
-			b.WriteString("        char said[256]; snprintf(said, sizeof said, " + CFormat(text) + ", 1);\n        if (strcmp(said, got)) bad++, printf(\"format " + strconv.Itoa(i) + "\\n\");\n")
+			b.WriteString("        char said[256]; snprintf(said, sizeof said, " + C(Format(text)) + ", 1);\n        if (strcmp(said, got)) bad++, printf(\"format " + strconv.Itoa(i) + "\\n\");\n")
 		}
 		b.WriteString("    }\n")
 	}
@@ -256,7 +256,7 @@ func FuzzC(f *testing.F) {
 		if got, rest := lexed(t, literal); got != text || rest != "" || strings.Contains(literal, "??") {
 			t.Errorf("%s is %q and %q", literal, got, rest)
 		}
-		if format, _ := lexed(t, CFormat(text)); strings.ReplaceAll(format, "%%", "") != strings.ReplaceAll(text, "%", "") {
+		if format, _ := lexed(t, C(Format(text))); strings.ReplaceAll(format, "%%", "") != strings.ReplaceAll(text, "%", "") {
 			t.Errorf("%q is the format %q", text, format)
 		}
 	})

@@ -81,6 +81,7 @@ func (w *cOperator) variant(b *strings.Builder, v *pack.Variant, name string) {
 	var maps [][]int // of each launch the places of its maps' tensors
 	count := 0
 	for i, l := range v.Launches {
+		mustTake(l.Arguments)
 		places, tensors := placesIn(passed, l.Arguments, l.Maps, count)
 		fmt.Fprintf(b, "static const int arguments_%s_%d[] = {%s};\n", name, i, places)
 		maps, count = append(maps, tensors), count+len(tensors)
