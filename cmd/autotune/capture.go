@@ -157,13 +157,14 @@ func showSeen(w io.Writer, s *capture.Seen, path string) error {
 			fmt.Fprintf(t, "\t\tand %s\n", output.Count(len(s.Problems)-i, "other"))
 			break
 		}
-		fmt.Fprintf(t, "%.1f %%\t%d x\t%s\n", 100*p.Share, p.Calls, p)
+		io.WriteString(t, output.Row(fmt.Sprintf("%.1f %%", 100*p.Share), fmt.Sprintf("%d x", p.Calls), p.String()))
 	}
 	for i, u := range byFunction(s.Unserved) {
 		if i == shownCalls {
 			break
 		}
-		fmt.Fprintf(t, "%.1f %%\t%d x\tnot served: %s: %s\n", 100*u.Share, u.Calls, u.Function, strings.TrimPrefix(u.Why, u.Function+": "))
+		why := "not served: " + u.Function + ": " + strings.TrimPrefix(u.Why, u.Function+": ")
+		io.WriteString(t, output.Row(fmt.Sprintf("%.1f %%", 100*u.Share), fmt.Sprintf("%d x", u.Calls), why))
 	}
 	return t.Flush()
 }

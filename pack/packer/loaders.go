@@ -2,6 +2,7 @@ package packer
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -20,9 +21,19 @@ import (
 
 // addLoaders adds the loaders for programs in Python and C.
 func (p *Packed) addLoaders(operators map[string]*operator.Operator) error {
-	if err := p.addPython(operators); err != nil {
+	if err := cmp.Or(p.addPython(operators), p.addMetadata()); err != nil {
 		return err
 	}
+	return p.addC(func(file string) pack.File { return fileOf(p.files[file]) })
+}
+
+// fileOf is what a manifest says of a file.
+func fileOf(data []byte) pack.File {
+	return pack.File{Bytes: int64(len(data)), SHA256: fmt.Sprintf("%x", sha256.Sum256(data))}
+}
+
+// addC adds the loader for C, with tables of the pack's files.
+func (p *Packed) addC(file func(string) pack.File) error {
 	for _, name := range []string{"autotune_pack.h", "autotune_pack.c", "CMakeLists.txt"} {
 		text, err := loaders.FS.ReadFile("c/" + name)
 		if err != nil {
@@ -31,9 +42,7 @@ func (p *Packed) addLoaders(operators map[string]*operator.Operator) error {
 		p.files["c/"+name] = text
 	}
 	p.files["c/CMakeLists.txt"] = bytes.ReplaceAll(p.files["c/CMakeLists.txt"], []byte("PACK"), []byte(p.Name))
-	header, tables, notices := cTables(&p.Manifest, func(file string) pack.File {
-		return pack.File{Bytes: int64(len(p.files[file])), SHA256: fmt.Sprintf("%x", sha256.Sum256(p.files[file]))}
-	})
+	header, tables, notices := cTables(&p.Manifest, file)
 	p.files["c/"+p.Name+".h"], p.files["c/"+p.Name+".c"] = []byte(header), []byte(tables)
 	p.Notices = append(p.Notices, notices...)
 	return nil
@@ -76,12 +85,48 @@ func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 	}
 	p.files[folder+"functions.py"] = []byte(functions.text())
 	p.files[variant+"__init__.py"] = fmt.Appendf(nil, "from .%s import *\nfrom .%[1]s import __all__\n", p.Name)
-	return p.addMetadata(folder)
+	return nil
+}
+
+// Foreign lists the code of a pack's loaders that this program does not write for the pack's manifest: Python and C
+// run it, whatever the manifest says. unknown is the code that cannot be told, for a lack of operators. A library that
+// a compiler made for PyTorch is among it.
+func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, unknown []string, err error) {
+	w := &Packed{Manifest: p.Manifest, files: map[string][]byte{}}
+	if err := cmp.Or(w.addPython(operators), w.addC(func(file string) pack.File { return p.Files[file] })); err != nil {
+		return nil, nil, err
+	}
+	folder := variant + p.Name + "/"
+	whole := !slices.ContainsFunc(p.Operators, func(o *pack.Operator) bool { return operators[o.Name] == nil })
+	untold := map[string]bool{folder + nativeFile: true}
+	for _, o := range p.Operators {
+		untold[folder+o.Name+"_gradients.py"] = operators[o.Name] == nil
+	}
+	untold[folder+"functions.py"] = !whole
+	for name, data := range w.files {
+		if p.Files[name] != fileOf(data) && !untold[name] {
+			foreign = append(foreign, name)
+		}
+	}
+	for name := range p.Files {
+		isData := name == folder+"metadata.json" || name == variant+"metadata.json" || !strings.HasPrefix(name, "c/") && !strings.HasPrefix(name, "build/")
+		_, known := w.files[name]
+		switch {
+		case untold[name]:
+			unknown = append(unknown, name)
+		case !known && !isData:
+			foreign = append(foreign, name)
+		}
+	}
+	slices.Sort(foreign)
+	slices.Sort(unknown)
+	return foreign, unknown, nil
 }
 
 // addMetadata says in the words of Hugging Face's kernels what the package is. The identifier
 // is that of the files, so that two packs of one name are two kernels.
-func (p *Packed) addMetadata(folder string) error {
+func (p *Packed) addMetadata() error {
+	folder := variant + p.Name + "/"
 	archs := map[string]bool{}
 	targets := lists.Of(p.Entries, func(e *pack.Entry) string { return e.Target })
 	targets = append(targets, lists.Of(p.Families, func(f *pack.Family) string { return f.Target })...)
