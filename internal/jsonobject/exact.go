@@ -14,9 +14,9 @@ import (
 )
 
 // Exact refuses a document that readers in other languages could understand differently from package
-// encoding/json, which takes "Entries" for the field entries, and the last of two equal keys. So it refuses equal
-// keys of one object, keys that are a field of into but for their case, and text that is not Unicode. What is no JSON
-// at all is left to the parser, which says where.
+// encoding/json. That package takes "Entries" for the field entries, and the last of two equal keys. So Exact refuses
+// equal keys of one object, keys that are a field of into but for their case, and text that is not Unicode. A document
+// that is no JSON passes: the parser says where it is wrong.
 func Exact(data []byte, into any) error {
 	if !json.Valid(data) {
 		return nil

@@ -53,13 +53,18 @@ func PythonFormat(text string) string {
 	return strings.NewReplacer("{", "{{", "}", "}}").Replace(quoted[1 : len(quoted)-1])
 }
 
+// oneLine is output.Line with the spaces that text begins with: comments have columns.
+func oneLine(text string) string {
+	return strings.Repeat(" ", len(text)-len(strings.TrimLeft(text, " "))) + output.Line(text)
+}
+
 // codingForm is what Python takes in its first two lines as the name of the file's encoding.
 var codingForm = regexp.MustCompile(`coding[:=]`)
 
 // PythonComment is what may stand behind #. Python reads the name of an encoding from comments, so a space
 // parts what would be one.
 func PythonComment(text string) string {
-	return codingForm.ReplaceAllStringFunc(output.Line(text), func(found string) string { return "coding " + found[len("coding"):] })
+	return codingForm.ReplaceAllStringFunc(oneLine(text), func(found string) string { return "coding " + found[len("coding"):] })
 }
 
 // C is a string literal of C and C++, without what is a trigraph there.
@@ -90,7 +95,7 @@ func Format(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
 // CComment is what may stand between /* and */, with a space on either side.
 func CComment(text string) string {
-	return strings.NewReplacer("*/", "* /", "/*", "/ *").Replace(output.Line(text))
+	return strings.NewReplacer("*/", "* /", "/*", "/ *").Replace(oneLine(text))
 }
 
 // CLine is what may stand behind //. A backslash at its end would take the next line into the comment, and
@@ -101,7 +106,7 @@ func CLine(text string) string {
 			return ' '
 		}
 		return r
-	}, strings.ReplaceAll(output.Line(text), "??/", "?? /"))
+	}, strings.ReplaceAll(oneLine(text), "??/", "?? /"))
 }
 
 // plainForm is text that YAML takes as it stands, within braces too.

@@ -182,8 +182,8 @@ func lexed(t *testing.T, literal string) (text, rest string) {
 	return "", ""
 }
 
-// oneLine refuses what would end a line, hide what is there or move the cursor.
-func oneLine(t *testing.T, text string) {
+// isOneLine refuses what would end a line, hide what is there or move the cursor.
+func isOneLine(t *testing.T, text string) {
 	t.Helper()
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
@@ -202,7 +202,7 @@ func fuzz(f *testing.F, check func(t *testing.T, text string)) {
 func FuzzPython(f *testing.F) {
 	fuzz(f, func(t *testing.T, text string) {
 		literal, want := Python(text), strings.ToValidUTF8(text, "\uFFFD")
-		oneLine(t, literal)
+		isOneLine(t, literal)
 		if got, rest := lexed(t, literal); got != want || rest != "" {
 			t.Errorf("%s is %q and %q", literal, got, rest)
 		}
@@ -215,7 +215,7 @@ func FuzzPython(f *testing.F) {
 func FuzzPythonDoc(f *testing.F) {
 	fuzz(f, func(t *testing.T, text string) {
 		doc := PythonDoc(text)
-		oneLine(t, doc)
+		isOneLine(t, doc)
 		inside, begins := strings.CutPrefix(doc, `"""`)
 		inside, ends := strings.CutSuffix(inside, `"""`)
 		if !begins || !ends || strings.Contains(inside, `"`) {
@@ -242,7 +242,7 @@ func FuzzPythonFormat(f *testing.F) {
 func FuzzPythonComment(f *testing.F) {
 	fuzz(f, func(t *testing.T, text string) {
 		comment := PythonComment(text)
-		oneLine(t, comment)
+		isOneLine(t, comment)
 		if codingForm.MatchString("# " + comment) {
 			t.Errorf("%q names an encoding", comment)
 		}
@@ -252,7 +252,7 @@ func FuzzPythonComment(f *testing.F) {
 func FuzzC(f *testing.F) {
 	fuzz(f, func(t *testing.T, text string) {
 		literal := C(text)
-		oneLine(t, literal)
+		isOneLine(t, literal)
 		if got, rest := lexed(t, literal); got != text || rest != "" || strings.Contains(literal, "??") {
 			t.Errorf("%s is %q and %q", literal, got, rest)
 		}
@@ -265,8 +265,8 @@ func FuzzC(f *testing.F) {
 func FuzzCComment(f *testing.F) {
 	fuzz(f, func(t *testing.T, text string) {
 		comment, line := CComment(text), CLine(text)
-		oneLine(t, comment)
-		oneLine(t, line)
+		isOneLine(t, comment)
+		isOneLine(t, line)
 		if whole := "/* " + comment + " */"; strings.Index(whole, "*/") != len(whole)-2 || strings.Contains(comment, "/*") {
 			t.Errorf("%s ends early", whole)
 		}
