@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"autotune/internal/lists"
+	"autotune/internal/quote"
 	"autotune/space/expr"
 )
 
@@ -249,10 +250,8 @@ func (m *Manifest) checkFamily(f *Family) error {
 			}
 		}
 	}
-	for _, name := range o.components() {
-		if _, told := f.Values[name]; !told {
-			return fmt.Errorf("it does not say what %s is", name)
-		}
+	if err := cmp.Or(o.checkMode(f.Math), o.checkValues(f.Values, false, true)); err != nil {
+		return err
 	}
 	for i, v := range f.Variants {
 		if err := m.checkVariant(o, v); err != nil {
@@ -298,13 +297,16 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 	}
 	names := o.names()
 	for _, d := range v.Define {
-		if !nameForm.MatchString(d.Name) {
+		if !quote.IsName(d.Name) {
 			return fmt.Errorf("%.80q is no name", d.Name)
 		}
 		if err := known(names, d.Expression); err != nil {
 			return err
 		}
 		names = append(names, d.Name)
+	}
+	if err := different("names", names); err != nil {
+		return err
 	}
 	passed, taken := o.Taken(), []string{}
 	addresses := len(passed) + len(v.Workspaces)
@@ -313,6 +315,9 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 			return err
 		}
 		passed = append(passed, w.Name)
+	}
+	if err := different("tensors, workspaces and scalars", passed); err != nil {
+		return err
 	}
 	for _, l := range v.Launches {
 		formulas := slices.Concat(l.Grid[:], l.Block[:], []Formula{l.SharedBytes})

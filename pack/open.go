@@ -15,8 +15,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"autotune/internal/input"
+	"autotune/internal/jsonobject"
+	"autotune/internal/output"
 )
 
 // What a pack may have at most.
@@ -29,6 +32,7 @@ const (
 	mostBlock     = 1024
 	mostCluster   = 16
 	mostShared    = 1 << 20
+	mostElement   = 16 // bytes of a type
 )
 
 // bound is what a manifest may have at most.
@@ -63,16 +67,12 @@ func Is(path string) bool {
 		return false
 	}
 	defer closing.Close()
-	f, err := files.Open(ManifestFile)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, 256))
+	text, err := readFile(files, ManifestFile, int64(bound.Bytes))
+	head := text[:min(len(text), 256)]
 	return err == nil && regexp.MustCompile(`^\s*{\s*"schema":\s*"autotune/pack/`).Match(head)
 }
 
-// filesOf gives the files of a zip or of a folder; links out of the folder are refused.
+// filesOf gives the files of a zip or of a folder.
 func filesOf(path string) (fs.FS, io.Closer, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -83,7 +83,7 @@ func filesOf(path string) (fs.FS, io.Closer, error) {
 		if err != nil {
 			return nil, nil, input.Reason(err)
 		}
-		return root.FS(), root, nil
+		return folder{root}, root, nil
 	case !info.Mode().IsRegular():
 		return nil, nil, errors.New("it is neither a folder nor a .zip")
 	}
@@ -91,12 +91,63 @@ func filesOf(path string) (fs.FS, io.Closer, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("it is neither a folder nor a .zip that can be read: %w", err)
 	}
-	if len(archive.File) > mostFiles {
+	if err := checkArchive(archive.File); err != nil {
 		archive.Close()
-		return nil, nil, fmt.Errorf("it has %d files; a pack may have %d", len(archive.File), mostFiles)
+		return nil, nil, err
 	}
 	return archive, archive, nil
 }
+
+// checkArchive refuses entries that tools unpack differently, or to other files than their names say: there is one of
+// each name, whatever its case, and all are files or folders below the archive's own.
+func checkArchive(entries []*zip.File) error {
+	if len(entries) > mostFiles {
+		return fmt.Errorf("it has %d files; a pack may have %d", len(entries), mostFiles)
+	}
+	seen := map[string]string{}
+	for _, e := range entries {
+		name, isFolder := strings.CutSuffix(e.Name, "/")
+		key := strings.ToLower(name)
+		switch other, twice := seen[key]; {
+		case !isPath(name):
+			return fmt.Errorf("its entry %.80q has no plain path, as kernels/a.cubin", e.Name)
+		case twice:
+			return fmt.Errorf("its entries %.80q and %.80q are one file where case does not count; a pack has one of each name", other, e.Name)
+		case isFolder && !e.Mode().IsDir(), !isFolder && !e.Mode().IsRegular():
+			return fmt.Errorf("its entry %.80q is no regular file", e.Name)
+		}
+		seen[key] = e.Name
+	}
+	return nil
+}
+
+// isPath tells whether a name is that of a file below a pack's folder on every system.
+func isPath(name string) bool {
+	return fs.ValidPath(name) && name != "." && filepath.IsLocal(filepath.FromSlash(name)) && !strings.ContainsAny(name, "\\:") && output.Line(name) == name
+}
+
+// folder gives the files of a folder, and no file behind a link: it may lie elsewhere, or change.
+type folder struct{ *os.Root }
+
+// Open opens a file. It never waits, as it would for who writes into a pipe.
+func (f folder) Open(name string) (fs.File, error) {
+	for at, c := range name + "/" {
+		if c != '/' {
+			continue
+		}
+		info, err := f.Lstat(name[:at])
+		if err != nil {
+			return nil, err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: errIrregular}
+		}
+	}
+	return f.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+// errIrregular means that something else stands in a file's place.
+var errIrregular = errors.New("it is no regular file; a pack has files and folders, and no links")
 
 func read(files fs.FS) (*Pack, error) {
 	text, err := readFile(files, ManifestFile, int64(bound.Bytes))
@@ -116,39 +167,97 @@ func read(files fs.FS) (*Pack, error) {
 	if !slices.Contains(schemas, only.Schema) {
 		return nil, fmt.Errorf("its schema is %.40q and this program reads %s; a newer autotune may read it, or pack it again", only.Schema, strings.Join(schemas, ", "))
 	}
-	if err := json.Unmarshal(text, &p.Manifest); err != nil {
+	if err := cmp.Or(jsonobject.Exact(text, &p.Manifest), json.Unmarshal(text, &p.Manifest)); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", ManifestFile, err)
 	}
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", ManifestFile, err)
 	}
-	return p, p.verify(files)
+	if err := p.verify(files); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Contents reads a file of the pack again, and verifies it.
+func (p *Pack) Contents(name string) ([]byte, error) {
+	want, listed := p.Files[name]
+	if !listed {
+		return nil, fmt.Errorf("the pack %s: %s is not among its files", p.Path, name)
+	}
+	files, closing, err := filesOf(p.Path)
+	if err != nil {
+		return nil, fmt.Errorf("the pack %s: %w", p.Path, err)
+	}
+	defer closing.Close()
+	data, err := want.read(files, name)
+	if err != nil {
+		return nil, fmt.Errorf("the pack %s: %w", p.Path, err)
+	}
+	return data, nil
+}
+
+// Unlisted refuses a pack with files that its manifest does not list. Open reads none of them, but what loads a pack
+// in Python or C could: a compiled module in __pycache__ runs in the place of the module beside it.
+func (p *Pack) Unlisted() error {
+	files, closing, err := filesOf(p.Path)
+	if err != nil {
+		return fmt.Errorf("the pack %s: %w", p.Path, err)
+	}
+	defer closing.Close()
+	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		_, listed := p.Files[name]
+		switch {
+		case err != nil:
+			return fmt.Errorf("the pack %s: %s: %w", p.Path, output.Line(name), input.Reason(err))
+		case d.IsDir() && d.Name() == "__pycache__":
+			return fmt.Errorf("the pack %s: Python has left %s there, and would run what is in it in place of the pack's files; remove that folder", p.Path, name)
+		case d.IsDir() || listed || name == ManifestFile:
+			return nil
+		case !d.Type().IsRegular():
+			return fmt.Errorf("the pack %s: %s: %w", p.Path, output.Line(name), errIrregular)
+		}
+		return fmt.Errorf("the pack %s: %s is not among the files that its manifest lists, and a program could load it; remove it", p.Path, output.Line(name))
+	})
 }
 
 // readFile reads a regular file of at most so many bytes.
 func readFile(files fs.FS, name string, most int64) ([]byte, error) {
-	info, err := fs.Stat(files, name)
+	f, err := files.Open(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s is missing", name)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, input.Reason(err))
+	}
+	defer f.Close()
+	info, err := f.Stat() // of what was opened, whatever is there by now
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, input.Reason(err))
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s: %w", name, errIrregular)
 	case info.Size() > most:
 		return nil, fmt.Errorf("%s has %d bytes; it may have %d", name, info.Size(), most)
 	}
-	f, err := files.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, input.Reason(err))
-	}
-	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
 		err = fmt.Errorf("it has more than the %d bytes that it may have", most)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return data, nil
+}
+
+// read reads a file that must be as it was packed.
+func (f File) read(files fs.FS, name string) ([]byte, error) {
+	data, err := readFile(files, name, f.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	if digest := sha256.Sum256(data); int64(len(data)) != f.Bytes || hex.EncodeToString(digest[:]) != f.SHA256 {
+		return nil, fmt.Errorf("%s is not the file that was packed: its %d bytes have another digest", name, len(data))
 	}
 	return data, nil
 }
@@ -168,174 +277,12 @@ func (p *Pack) verify(files fs.FS) error {
 		}
 	}
 	for name, want := range sorted(p.Files) {
-		data, err := readFile(files, name, want.Bytes)
+		data, err := want.read(files, name)
 		if err != nil {
 			return err
 		}
-		if digest := sha256.Sum256(data); int64(len(data)) != want.Bytes || hex.EncodeToString(digest[:]) != want.SHA256 {
-			return fmt.Errorf("%s is not the file that was packed: its %d bytes have another digest", name, len(data))
-		}
 		if kept[name] {
 			p.files[name] = append(data, 0) // a zero byte ends PTX
-		}
-	}
-	return nil
-}
-
-var (
-	nameForm   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
-	targetForm = regexp.MustCompile(`^sm_([0-9]{2,3})([a-z]?)$`)
-)
-
-// check looks for what no loader could use. Operators' formulas are parsed already.
-func (m *Manifest) check() error {
-	total := int64(0)
-	for name, file := range sorted(m.Files) {
-		switch total += file.Bytes; {
-		case !fs.ValidPath(name) || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(name, "\\:"):
-			return fmt.Errorf("the path %.80q leaves the pack", name)
-		case file.Bytes < 0 || file.Bytes > mostFileBytes || total > mostBytes:
-			return fmt.Errorf("%s would have %d bytes; a file may have %d, all together %d", name, file.Bytes, mostFileBytes, int64(mostBytes))
-		}
-	}
-	if slices.Contains(m.Operators, nil) || slices.Contains(m.Entries, nil) || slices.Contains(m.Families, nil) || slices.Contains(m.General, nil) {
-		return errors.New("null stands where an operator or a kernel belongs")
-	}
-	if !nameForm.MatchString(m.Name) || len(m.Files) > mostFiles {
-		return fmt.Errorf("it is called %.80q and has %d files; a name is one of C, and files are %d at most", m.Name, len(m.Files), mostFiles)
-	}
-	for _, o := range m.Operators {
-		if err := m.checkOperator(o); err != nil {
-			return fmt.Errorf("operator %.80q: %w", o.Name, err)
-		}
-	}
-	for i, e := range m.Entries {
-		if err := m.checkEntry(e); err != nil {
-			return fmt.Errorf("entry %d, %.80q: %w", i+1, e.Problem, err)
-		}
-	}
-	for i, f := range m.Families {
-		if err := m.checkFamily(f); err != nil {
-			return fmt.Errorf("family %d, %.80q: %w", i+1, f.Problem, err)
-		}
-	}
-	for i, g := range m.General {
-		if err := m.checkFile(g.Operator, g.File); err != nil {
-			return fmt.Errorf("general kernel %d: %w", i+1, err)
-		}
-	}
-	return nil
-}
-
-func (m *Manifest) checkOperator(o *Operator) error {
-	for _, name := range append(o.names(), o.Name) {
-		if !nameForm.MatchString(name) {
-			return fmt.Errorf("%.80q is no name", name)
-		}
-	}
-	for _, t := range o.Tensors {
-		if !slices.Contains([]string{"input", "weight", "output", "inout"}, t.Role) {
-			return fmt.Errorf("the tensor %.80q has the role %.80q; it may be input, weight, output or inout", t.Name, t.Role)
-		}
-		if _, known := m.Types[t.Type]; !known && t.TypeBy == "" || !nameForm.MatchString(t.Name) {
-			return fmt.Errorf("the tensor %.80q has the type %.80q, which `types` lacks", t.Name, t.Type)
-		}
-		if t.Symbol == "" {
-			continue
-		}
-		if !nameForm.MatchString(t.Symbol) || t.Role != "input" && t.Role != "weight" || m.Schema == Schema {
-			return fmt.Errorf("%s %.80q cannot be in constant memory as %.80q: that holds what is read, under a name of C, in packs of the schema %q or a later one",
-				t.Role, t.Name, t.Symbol, SchemaConstants)
-		}
-	}
-	if m.operator(o.Name) != o {
-		return errors.New("there are two of that name")
-	}
-	return nil
-}
-
-func (m *Manifest) checkFile(operator, file string) error {
-	if m.operator(operator) == nil {
-		return fmt.Errorf("it is of the operator %.80q, which the pack does not describe", operator)
-	}
-	if _, listed := m.Files[file]; !listed {
-		return fmt.Errorf("its file %.80q is not among the pack's files", file)
-	}
-	return nil
-}
-
-func (m *Manifest) checkEntry(e *Entry) error {
-	if err := m.checkFile(e.Operator, e.File); err != nil {
-		return err
-	}
-	if !targetForm.MatchString(e.Target) {
-		return fmt.Errorf("%.40q is no architecture, as sm_90a", e.Target)
-	}
-	o := m.operator(e.Operator)
-	known, taken := o.Taken(), []string{}
-	for _, w := range e.Workspaces {
-		if w.Bytes < 0 || w.Bytes > mostWorkspace {
-			return fmt.Errorf("its workspace %.80q has %d bytes", w.Name, w.Bytes)
-		}
-		known = append(known, w.Name)
-	}
-	addresses := len(known)
-	for _, s := range e.Scalars {
-		known = append(known, s.Name)
-	}
-	for _, l := range e.Launches {
-		for i := range 3 {
-			if l.Grid[i] < 1 || l.Grid[i] > mostGrid || l.Block[i] < 1 || l.Block[i] > mostBlock || l.Cluster[i] < 0 || l.Cluster[i] > mostCluster {
-				return fmt.Errorf("it launches a grid of %v with blocks of %v, which no GPU does", l.Grid, l.Block)
-			}
-		}
-		if l.SharedBytes < 0 || l.SharedBytes > mostShared {
-			return fmt.Errorf("a block would have %d bytes of shared memory", l.SharedBytes)
-		}
-		if err := cmp.Or(takes(known, l.Arguments), checkMaps(m.Schema, l.Maps, l.Arguments, known[:addresses])); err != nil {
-			return err
-		}
-		taken = append(taken, l.Arguments...)
-	}
-	if len(e.Launches) == 0 {
-		return errors.New("it launches nothing")
-	}
-	return o.written(taken)
-}
-
-// written refuses launches that together leave an output as it is.
-func (o *Operator) written(taken []string) error {
-	for _, t := range o.Tensors {
-		if t.Role == "output" && !slices.Contains(taken, t.Name) {
-			return fmt.Errorf("no launch takes the output %.80q", t.Name)
-		}
-	}
-	return nil
-}
-
-// takes refuses a launch's arguments that are unknown.
-func takes(known, arguments []string) error {
-	for _, name := range arguments {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("a launch takes %.80q, which is no tensor, workspace or scalar", name)
-		}
-	}
-	return nil
-}
-
-// checkMaps refuses tensor maps that a launch cannot pass. Only what has an address can be passed as one.
-func checkMaps[Word any](schema string, all []TensorMap[Word], arguments, addresses []string) error {
-	for i, m := range all {
-		twice := slices.ContainsFunc(all[:i], func(other TensorMap[Word]) bool { return other.At == m.At })
-		switch {
-		case schema != SchemaMaps:
-			return fmt.Errorf("a launch passes tensor maps, which packs of the schema %q alone may have", SchemaMaps)
-		case m.At < 0 || m.At >= len(arguments) || twice:
-			return fmt.Errorf("a launch has %d arguments and a tensor map at %d; each argument may have one map", len(arguments), m.At)
-		case !slices.Contains(addresses, arguments[m.At]):
-			return fmt.Errorf("%.80q is passed as a tensor map, and is no tensor or workspace", arguments[m.At])
-		case len(m.Words) != mapWordsTold:
-			return fmt.Errorf("the tensor map of %.80q has %d words; it should have %d", arguments[m.At], len(m.Words), mapWordsTold)
 		}
 	}
 	return nil

@@ -379,7 +379,9 @@ func (q problem) tensor(s TensorSpec, types map[string]int64) (Tensor, error) {
 	if s.TypeBy != "" {
 		t.Type = q.values[s.TypeBy].String()
 	}
-	t.Bytes = types[t.Type]
+	if t.Bytes = types[t.Type]; t.Bytes < 1 {
+		return t, fmt.Errorf("the pack does not say how many bytes an element of the type %s has", t.Type)
+	}
 	for _, f := range s.Shape {
 		v, err := f.Eval(q.values)
 		if err != nil {

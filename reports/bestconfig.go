@@ -27,6 +27,7 @@ import (
 
 	"autotune/internal/input"
 	"autotune/internal/jsonerror"
+	"autotune/internal/jsonobject"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/device"
@@ -422,6 +423,9 @@ func readBestConfig(r io.Reader) (BestConfig, error) {
 	var b BestConfig
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
+	if err := jsonobject.Exact(data, &b); err != nil {
+		return BestConfig{}, err
+	}
 	if err := decoder.Decode(&b); err != nil {
 		return BestConfig{}, jsonerror.Describe(err, data, decoder.InputOffset())
 	}

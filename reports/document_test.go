@@ -208,3 +208,36 @@ func FuzzReadBestConfig(f *testing.F) {
 		}
 	})
 }
+
+// A document that readers could understand differently is refused.
+func TestDocumentsOfTwoMeanings(t *testing.T) {
+	text := string(written(t, convolution()))
+	for _, c := range []struct{ old, new, want string }{
+		{`"operator":`, `"Operator":`, `the key "Operator" is spelled "operator"`},
+		{`"operator":`, `"operator": "other", "operator":`, `the key "operator" stands twice`},
+		{`"median":`, `"Median":`, `the key "Median" is spelled "median"`},
+	} {
+		changed := strings.Replace(text, c.old, c.new, 1)
+		if changed == text {
+			t.Fatalf("there is no %s", c.old)
+		}
+		if _, err := ReadBestConfig(strings.NewReader(changed)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.new, err, c.want)
+		}
+	}
+}
+
+// What a proof says of itself is one line of a report.
+func TestProofsAreLines(t *testing.T) {
+	var out bytes.Buffer
+	const forged = "conv2d\n| holds\x1b[2J\u202e"
+	if err := WriteJUnit(&out, forged, []Proof{{Name: forged, Class: forged, Verdict: "lost", Message: forged, Failed: true, Target: forged}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteProofs(&out, forged, []Proof{{Name: forged, Verdict: "lost", Message: forged, Failed: true, Target: forged}}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, "\n| holds") || strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "&#xA;") || strings.Contains(text, "&#x1B;") {
+		t.Errorf("%q", text)
+	}
+}

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+
+	"autotune/internal/output"
 )
 
 // Proof is what became of a winner that was verified and timed again, as reports for CI
@@ -40,10 +41,10 @@ func WriteJUnit(w io.Writer, suite string, proofs []Proof) error {
 		Skipped  int        `xml:"skipped,attr"`
 		Cases    []testcase `xml:"testcase"`
 	}
-	all := testsuite{Name: suite, Tests: len(proofs)}
+	all := testsuite{Name: output.Line(suite), Tests: len(proofs)}
 	for _, p := range proofs {
-		one := testcase{Name: strings.TrimSpace(p.Name + " " + p.Target), Class: p.Class}
-		reason := &why{strings.TrimSpace(p.Verdict + " " + p.Message)}
+		one := testcase{Name: output.Line(p.Name + " " + p.Target), Class: output.Line(p.Class)}
+		reason := &why{output.Line(p.Verdict + " " + p.Message)}
 		switch {
 		case p.Failed:
 			one.Failure = reason
@@ -74,7 +75,7 @@ func WriteProofs(w io.Writer, title string, proofs []Proof) error {
 	for _, p := range proofs {
 		row := p.row()
 		for i := range row {
-			row[i] = inTable.Replace(strings.Map(printable, row[i]))
+			row[i] = inTable.Replace(output.Line(row[i]))
 		}
 		switch {
 		case p.Failed:
@@ -93,7 +94,7 @@ func WriteProofs(w io.Writer, title string, proofs []Proof) error {
 	if skipped > 0 {
 		sentence += fmt.Sprintf(", of %d nothing is known here", skipped)
 	}
-	if _, err := fmt.Fprintf(w, "<!-- Written by autotune. -->\n### %s\n\n%s.\n", inTable.Replace(strings.Map(printable, title)), sentence); err != nil || len(proofs) == 0 {
+	if _, err := fmt.Fprintf(w, "<!-- Written by autotune. -->\n### %s\n\n%s.\n", inTable.Replace(output.Line(title)), sentence); err != nil || len(proofs) == 0 {
 		return err
 	}
 	if _, err := io.WriteString(w, "\n"); err != nil {

@@ -57,10 +57,7 @@ func HistoryTable(w io.Writer, list []BestConfig) error {
 		cells := []string{
 			b.RecordedAt.UTC().Format(time.DateOnly), b.Device.Driver, b.Device.Compiler, fmt.Sprint(b.Trials.Total), b.unit().Format(b.Time.Median), b.Configuration.String(),
 		}
-		for i := range cells {
-			cells[i] = output.Line(cells[i])
-		}
-		fmt.Fprintln(rows, strings.Join(cells, "\t"))
+		io.WriteString(rows, output.Row(cells...))
 	}
 	rows.Flush()
 	last := map[string]BestConfig{} // by device and conditions

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"autotune/internal/lists"
+	"autotune/internal/output"
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
 )
@@ -97,18 +97,10 @@ func (t *trialTable) rows() [][]string {
 		rows[0] = append(rows[0], c.name)
 	}
 	for _, tr := range t.trials {
-		row := lists.Of(t.columns, func(c trialColumn) string { return strings.Map(printable, c.cell(tr)) })
+		row := lists.Of(t.columns, func(c trialColumn) string { return output.Line(c.cell(tr)) })
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-// printable replaces characters that move a terminal's cursor by spaces.
-func printable(r rune) rune {
-	if unicode.IsControl(r) {
-		return ' '
-	}
-	return r
 }
 
 // WinningTrial is the document's winner as a trial.

@@ -68,20 +68,30 @@ func captureAction(c *cli.Context) (err error) {
 	if err != nil {
 		return badInput(err)
 	}
-	seen, err := watcher.Read()
-	if err == nil {
-		err = output.To(path, func(w io.Writer) error { return seen.WriteProblems(w, time.Now()) })
+	err = writeSeen(watcher, path)
+	if code != 0 { // the command's own code, whatever became of the file
+		if err != nil {
+			say(os.Stderr, "autotune: "+explain(err))
+		}
+		return &endedError{code}
 	}
+	return err
+}
+
+// writeSeen writes what a program did. A program that did nothing with PyTorch takes no earlier file's place.
+func writeSeen(watcher *capture.Watcher, path string) error {
+	seen, err := watcher.Read()
 	if err != nil {
 		return badInput(err)
 	}
-	if err := showSeen(os.Stderr, seen, path); err != nil {
-		return err
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 && len(seen.Problems)+len(seen.Unserved) == 0 {
+		say(os.Stderr, "autotune: "+path+" is as it was, since no call of PyTorch's was seen: "+cmp.Or(strings.Join(seen.Notes, "; "), "the program made none"))
+		return nil
 	}
-	if code != 0 {
-		return &endedError{code}
+	if err := output.To(path, func(w io.Writer) error { return seen.WriteProblems(w, time.Now()) }); err != nil {
+		return badInput(err)
 	}
-	return nil
+	return showSeen(os.Stderr, seen, path)
 }
 
 // runProgram runs a program in this one's place, and gives its exit code. One that a signal ended
@@ -157,13 +167,14 @@ func showSeen(w io.Writer, s *capture.Seen, path string) error {
 			fmt.Fprintf(t, "\t\tand %s\n", output.Count(len(s.Problems)-i, "other"))
 			break
 		}
-		fmt.Fprintf(t, "%.1f %%\t%d x\t%s\n", 100*p.Share, p.Calls, p)
+		io.WriteString(t, output.Row(fmt.Sprintf("%.1f %%", 100*p.Share), fmt.Sprintf("%d x", p.Calls), p.String()))
 	}
 	for i, u := range byFunction(s.Unserved) {
 		if i == shownCalls {
 			break
 		}
-		fmt.Fprintf(t, "%.1f %%\t%d x\tnot served: %s: %s\n", 100*u.Share, u.Calls, u.Function, strings.TrimPrefix(u.Why, u.Function+": "))
+		why := "not served: " + u.Function + ": " + strings.TrimPrefix(u.Why, u.Function+": ")
+		io.WriteString(t, output.Row(fmt.Sprintf("%.1f %%", 100*u.Share), fmt.Sprintf("%d x", u.Calls), why))
 	}
 	return t.Flush()
 }

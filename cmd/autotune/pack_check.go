@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -80,6 +81,9 @@ func checkPack(c *cli.Context, path string) error {
 	if err != nil {
 		return badInput(err)
 	}
+	if err := p.Unlisted(); err != nil {
+		return badInput(err)
+	}
 	k := &packCheck{c: c, pack: p}
 	for _, name := range c.Args().Tail() {
 		op, err := findOperator(name)
@@ -87,6 +91,9 @@ func checkPack(c *cli.Context, path string) error {
 			return badInput(err)
 		}
 		k.operators = append(k.operators, op)
+	}
+	if err := k.loaders(); err != nil {
+		return badInput(err)
 	}
 	if k.opener, err = deviceOpener(c, devices.Options{Runs: true}); err != nil {
 		return badInput(err)
@@ -117,6 +124,32 @@ func checkPack(c *cli.Context, path string) error {
 		than += " or than it was"
 	}
 	return withCode(exitNoVariant, fmt.Errorf("%s of %s wrong or slower than %s", output.Count(faults, "entry"), path, than))
+}
+
+// loaders refuses a pack whose loaders are not those of its manifest: they would run something else than is checked. It
+// tells which of them cannot be compared.
+func (k *packCheck) loaders() error {
+	p, operators := k.pack, map[string]*operator.Operator{}
+	for _, o := range p.Operators {
+		if op, err := k.operator(o.Name); err == nil {
+			operators[o.Name] = op
+		}
+	}
+	if p.Tool != tool() {
+		tell([]string{fmt.Sprintf("the loaders in %s are those of %s, and this is %s, which can say of its own alone whether they do what the manifest says", p.Path, p.Tool, tool())})
+		return nil
+	}
+	foreign, unknown, err := packer.Foreign(p, operators)
+	if err != nil {
+		return fmt.Errorf("the pack %s: its loaders: %w", p.Path, err)
+	}
+	if len(foreign) > 0 {
+		return fmt.Errorf("the pack %s: %s is not what %s writes for the manifest: it may run something else than what is checked; pack it again", p.Path, foreign[0], tool())
+	}
+	if len(unknown) > 0 {
+		tell([]string{"not compared with the manifest: " + strings.Join(unknown, ", ")})
+	}
+	return nil
 }
 
 // packCheck proves a pack's entries again.
@@ -303,17 +336,17 @@ func (k *packCheck) listing() string {
 		if e.Time != nil {
 			median, interval = fmt.Sprintf("%.4g", e.Time.Median), fmt.Sprintf("%.4g to %.4g", e.Time.CI95[0], e.Time.CI95[1])
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.Problem, e.Target, median, interval, cmp.Or(e.Device, "-"))
+		io.WriteString(w, output.Row(e.Problem, e.Target, median, interval, cmp.Or(e.Device, "-")))
 	}
 	for _, f := range k.pack.Families {
 		regret := "no regret measured"
 		if f.Regret != nil {
 			regret = regretText(f.Regret)
 		}
-		fmt.Fprintf(w, "%s\t%s\t-\t-\t%s, %s, %s\n", f.Problem, f.Target, cmp.Or(f.Device, "-"), output.Count(len(f.Variants), "kernel"), regret)
+		io.WriteString(w, output.Row(f.Problem, f.Target, "-", "-", fmt.Sprintf("%s, %s, %s", cmp.Or(f.Device, "-"), output.Count(len(f.Variants), "kernel"), regret)))
 	}
 	for _, g := range k.pack.General {
-		fmt.Fprintf(w, "%s, any problem, math=%s type=%s\tPTX\t-\t-\t-\n", g.Operator, g.Math, g.Type)
+		io.WriteString(w, output.Row(fmt.Sprintf("%s, any problem, math=%s type=%s", g.Operator, g.Math, g.Type), "PTX", "-", "-", "-"))
 	}
 	w.Flush()
 	return text.String() + k.whole()
@@ -343,7 +376,7 @@ func (k *packCheck) table() string {
 		if e.GeneralMS > 0 && e.NowMS > 0 {
 			ratio = fmt.Sprintf("%.2fx", e.GeneralMS/e.NowMS)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Verdict, e.Problem, e.Target, ms(e.WasMS), ms(e.NowMS), change, ms(e.GeneralMS), ratio, e.Message)
+		io.WriteString(w, output.Row(e.Verdict, e.Problem, e.Target, ms(e.WasMS), ms(e.NowMS), change, ms(e.GeneralMS), ratio, e.Message))
 	}
 	w.Flush()
 	return text.String() + k.whole()
@@ -386,7 +419,11 @@ func (k *packCheck) update() error {
 		return err
 	}
 	defer compiler.Close()
-	o := packer.Options{Name: k.pack.Name, Tool: tool(), Archs: archs, Native: packer.NativeIn(k.pack.Path, k.pack.Name)}
+	native, err := packer.NativeIn(k.pack)
+	if err != nil {
+		return badInput(err)
+	}
+	o := packer.Options{Name: k.pack.Name, Tool: tool(), Archs: archs, Native: native}
 	p, err := packer.Make(k.c.Context, compiler, all, families, o)
 	if err == nil {
 		tell(p.Notices)

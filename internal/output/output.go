@@ -250,6 +250,15 @@ func Line(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD")))
 }
 
+// Row is a line of a table whose columns tabs part. Cells may be text of any origin: none ends its line, or its column.
+func Row(cells ...string) string {
+	shown := make([]string, len(cells))
+	for i, cell := range cells {
+		shown[i] = Line(cell)
+	}
+	return strings.Join(shown, "\t") + "\n"
+}
+
 // harmless tells whether a terminal shows a rune and does no more.
 func harmless(r rune) bool {
 	return !unicode.IsControl(r) && !unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)

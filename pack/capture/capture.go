@@ -8,6 +8,7 @@ package capture
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,6 +44,9 @@ func Open(tool string, operators []*operator.Operator) (*Watcher, error) {
 	folder, err := scratch.New("capture")
 	if err != nil {
 		return nil, err
+	}
+	if strings.ContainsRune(folder.Dir, filepath.ListSeparator) {
+		return nil, errors.Join(fmt.Errorf("%s cannot be in Python's path, since it has a `%c`; set TMPDIR to another folder", filepath.Dir(folder.Dir), filepath.ListSeparator), folder.Close())
 	}
 	w := &Watcher{folder, map[string]*operator.Operator{}}
 	for _, o := range operators {

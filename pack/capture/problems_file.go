@@ -6,10 +6,10 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"autotune/internal/quote"
 	"autotune/tuner/operator"
 )
 
@@ -23,14 +23,14 @@ const (
 // tell the rest.
 func (s *Seen) WriteProblems(w io.Writer, at time.Time) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Written by autotune capture on %s, of a program with PyTorch %s.\n", at.Format(time.DateOnly), s.Torch)
+	fmt.Fprintf(&b, "# Written by autotune capture on %s, of a program with PyTorch %s.\n", at.Format(time.DateOnly), quote.YAMLComment(s.Torch))
 	if s.GPU != "" {
-		fmt.Fprintf(&b, "# Shares are of %.4g ms on %s, by CUDA events around PyTorch's calls.\n", s.MS, s.GPU)
+		fmt.Fprintf(&b, "# Shares are of %.4g ms on %s, by CUDA events around PyTorch's calls.\n", s.MS, quote.YAMLComment(s.GPU))
 	} else {
 		fmt.Fprintf(&b, "# Shares are of %.4g ms on the CPU. They say little about a GPU.\n", s.MS)
 	}
 	for _, note := range s.Notes {
-		fmt.Fprintf(&b, "# Note: %s.\n", note)
+		fmt.Fprintf(&b, "# Note: %s.\n", quote.YAMLComment(note))
 	}
 	b.WriteByte('\n')
 	if len(s.Problems) == 0 {
@@ -50,7 +50,7 @@ func (s *Seen) WriteProblems(w io.Writer, at time.Time) error {
 			fmt.Fprintf(&b, "# and %d others\n", len(s.Unserved)-i)
 			break
 		}
-		fmt.Fprintf(&b, "#   %7s  %d x %s(%s): %s\n", percent(u.Share), u.Calls, u.Function, u.Arguments, u.Why)
+		fmt.Fprintf(&b, "#   %7s  %d x %s(%s): %s\n", percent(u.Share), u.Calls, quote.YAMLComment(u.Function), quote.YAMLComment(u.Arguments), quote.YAMLComment(u.Why))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
@@ -68,11 +68,7 @@ func percent(share float64) string { return fmt.Sprintf("%.2f %%", 100*share) }
 func (p Problem) write(b *bytes.Buffer) {
 	var parameters []string
 	for _, s := range p.Parameters {
-		value := s.Value
-		if strings.Contains(value, ",") { // which ends a value
-			value = strconv.Quote(value)
-		}
-		parameters = append(parameters, s.Name+": "+value)
+		parameters = append(parameters, s.Name+": "+quote.YAML(s.Value))
 	}
 	fmt.Fprintf(b, "- {operator: %s, shape: %s, parameters: {%s}", p.Operator.Name, operator.FormatShape(p.Shape), strings.Join(parameters, ", "))
 	if p.Named {
@@ -80,7 +76,7 @@ func (p Problem) write(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, ", calls: %d, share: %.4f} # %.4g ms a call", p.Calls, p.Share, p.MS/float64(p.Calls))
 	for _, layout := range slices.Sorted(maps.Keys(p.Layouts)) {
-		fmt.Fprintf(b, "; in %d calls %s: packs copy it first", p.Layouts[layout], layout)
+		fmt.Fprintf(b, "; in %d calls %s: packs copy it first", p.Layouts[layout], quote.YAMLComment(layout))
 	}
 	b.WriteByte('\n')
 }

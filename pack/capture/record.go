@@ -13,6 +13,7 @@ import (
 
 	"autotune/internal/input"
 	"autotune/internal/jsonerror"
+	"autotune/internal/jsonobject"
 	"autotune/internal/output"
 )
 
@@ -65,7 +66,8 @@ func (s *setting) UnmarshalJSON(data []byte) error {
 // Bounds of a record. The Python side stays far below them.
 const (
 	mostCalls   = 1 << 14
-	mostRecords = 1 << 12
+	mostRecords = 1 << 16
+	mostInAll   = 1 << 20 // calls of all records
 	mostCount   = 1 << 50
 )
 
@@ -77,10 +79,13 @@ func readRecord(r io.Reader) (*record, error) {
 	if err == nil {
 		err = recordBound.JSON(data)
 	}
+	made := &record{}
+	if err == nil {
+		err = jsonobject.Exact(data, made)
+	}
 	if err != nil {
 		return nil, err
 	}
-	made := &record{}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(made); err != nil {
 		return nil, jsonerror.Describe(err, data, decoder.InputOffset())
@@ -127,35 +132,41 @@ func brief(text string) string {
 	return text
 }
 
-// records reads the records of all processes, and says why one was not watched to its end.
-func (w *Watcher) records() (all []*record, fault string, err error) {
+// records reads the records of all processes, and says why one was not watched to its end. It leaves records out that
+// are more than can be held.
+func (w *Watcher) records() (all []*record, left int, fault string, err error) {
 	folder := filepath.Join(w.folder.Dir, recordsFolder)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, "", err
+		return nil, 0, "", err
 	}
+	calls := 0
 	for _, e := range entries {
 		switch path := filepath.Join(folder, e.Name()); {
 		case e.Name() == "fault" && e.Type().IsRegular():
-			text, err := os.ReadFile(path)
+			f, err := os.Open(path)
 			if err != nil {
-				return nil, "", err
+				return nil, 0, "", err
+			}
+			text, err := io.ReadAll(io.LimitReader(f, 4<<10)) // of which brief keeps a part
+			if err = errors.Join(err, f.Close()); err != nil {
+				return nil, 0, "", err
 			}
 			fault = brief(string(text))
 		case !strings.HasSuffix(e.Name(), ".json"):
 		case !e.Type().IsRegular():
-			return nil, "", errors.New("a process of the program put something else in the place of its record")
-		case len(all) == mostRecords:
-			return nil, "", fmt.Errorf("the program had more than %d processes with PyTorch", mostRecords)
+			return nil, 0, "", errors.New("a process of the program put something else in the place of its record")
+		case len(all) == mostRecords, calls >= mostInAll:
+			left++
 		default:
 			r, err := readFile(path)
 			if err != nil {
-				return nil, "", fmt.Errorf("the record of a process cannot be used: %w", err)
+				return nil, 0, "", fmt.Errorf("the record of a process cannot be used: %w", err)
 			}
-			all = append(all, r)
+			all, calls = append(all, r), calls+len(r.Calls)
 		}
 	}
-	return all, fault, nil
+	return all, left, fault, nil
 }
 
 func readFile(path string) (*record, error) {

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -31,6 +32,8 @@ func TestReadRecord(t *testing.T) {
 		{`"ms": 1.5`, `"ms": 1e999`, "ms"},
 		{`[0]`, `[[0]]`, "string"},
 		{`[1, 4, 4, 4]`, `"1x4"`, "calls.shape must be a list"},
+		{`"torch": "2"`, `"Torch": "2"`, `the key "Torch" is spelled "torch"`},
+		{`"torch": "2"`, `"torch": "2", "torch": "3"`, `the key "torch" stands twice`},
 		{`"torch": "2"`, `"compiled": -1`, "-1 is no number of calls"},
 		{`[1, 4, 4, 4]`, strings.Repeat("[", 50) + strings.Repeat("]", 50), "8 levels of lists"},
 	} {
@@ -87,6 +90,17 @@ func TestRecordsOfOtherKinds(t *testing.T) {
 	}
 	if _, err := w.Read(); err == nil || !strings.Contains(err.Error(), "something else in the place of its record") {
 		t.Error(err)
+	}
+}
+
+// A program of many processes loses no more than what cannot be held.
+func TestManyProcesses(t *testing.T) {
+	w := watcher(t)
+	for i := range 4100 {
+		put(t, w, fmt.Sprint(i, ".json"), `{"schema": "autotune/capture/1", "calls": [{"function": "f", "device": "cpu", "calls": 2}]}`)
+	}
+	if s, err := w.Read(); err != nil || s.Processes != 4100 || s.Unserved[0].Calls != 8200 {
+		t.Error(s, err)
 	}
 }
 

@@ -53,11 +53,15 @@ type Usage struct {
 
 // Read puts together what the processes of a program recorded.
 func (w *Watcher) Read() (*Seen, error) {
-	records, fault, err := w.records()
+	records, left, fault, err := w.records()
 	if err != nil {
 		return nil, err
 	}
-	return merged(records, fault, w.operators), nil
+	s := merged(records, fault, w.operators)
+	if left > 0 {
+		s.Notes = append(s.Notes, output.Count(left, "process")+" more had PyTorch than can be counted: their calls are left out")
+	}
+	return s, nil
 }
 
 func merged(records []*record, fault string, operators map[string]*operator.Operator) *Seen {

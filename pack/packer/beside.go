@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/quote"
 	"autotune/reports/cudasource"
 	"autotune/tuner/operator"
 )
@@ -108,9 +109,9 @@ func generalTemplate(p *operator.Problem, kind operator.Type) (item, source stri
 			taken = append(taken, fmt.Sprintf("%s scalar%d", a.Type.CUDA(), i))
 		case a.Name == p.Output().Name:
 			taken = append(taken, written+"* __restrict__ written")
-			derived = append(derived, fmt.Sprintf("general_elements: %q", product(o.Arguments[i])))
+			derived = append(derived, fmt.Sprintf("general_elements: %s", quote.YAMLString(product(o.Arguments[i]))))
 		case a.Symbol != "":
-			derived = append(derived, fmt.Sprintf("general_%s: %q", a.Name, product(o.Arguments[i])))
+			derived = append(derived, fmt.Sprintf("general_%s: %s", a.Name, quote.YAMLString(product(o.Arguments[i]))))
 			count := o.Macros.Macro("general_" + a.Name)
 			constants += fmt.Sprintf("__constant__ %s %s[%s > 0 ? %[3]s : 1];\n", strings.TrimPrefix(spelled[at], "const "), a.Symbol, count)
 			passed = append(passed, fmt.Sprintf("(%s > 0 ? %s : nullptr)", count, a.Symbol))

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"autotune/internal/lists"
+	"autotune/internal/quote"
 	"autotune/pack"
 	"autotune/space/expr"
 )
@@ -46,11 +47,28 @@ type cOperator struct {
 	words map[string][]string // of the names whose values are words
 	reals map[string]bool     // names of floating-point values; no formula computes with them
 	text  string              // the function that computes it
+	depth map[*expr.Node]int  // of formulas, as far as they are known
+}
+
+// mostDepth is how deep calls and parentheses of C lie in each other at most; compilers have a limit.
+const mostDepth = 250
+
+// deep is how deep a formula is.
+func (w *cOperator) deep(n *expr.Node) int {
+	if known, ok := w.depth[n]; ok {
+		return known
+	}
+	deepest := 0
+	for _, a := range n.Args {
+		deepest = max(deepest, w.deep(a))
+	}
+	w.depth[n] = deepest + 1
+	return deepest + 1
 }
 
 func newCOperator(o *pack.Operator, types map[string]int64) (w *cOperator, err error) {
 	defer notInC(&err)
-	w = &cOperator{Operator: o, given: slices.Clone(o.Shape), place: map[string]int{}, words: map[string][]string{"math": o.Math}, truth: map[string]bool{}, reals: map[string]bool{}}
+	w = &cOperator{Operator: o, given: slices.Clone(o.Shape), place: map[string]int{}, words: map[string][]string{"math": o.Math}, truth: map[string]bool{}, reals: map[string]bool{}, depth: map[*expr.Node]int{}}
 	for _, s := range o.Parameters {
 		for _, c := range s.Components {
 			w.given = append(w.given, c.Name)
@@ -98,6 +116,9 @@ var (
 
 // number writes a formula as an expression of C. A text in it becomes its index in words.
 func (w *cOperator) number(n *expr.Node, words []string) string {
+	if w.deep(n) > mostDepth {
+		panic(cError(fmt.Sprintf("a formula is nested or chained more than %d deep", mostDepth)))
+	}
 	switch n.Op {
 	case expr.OpConst:
 		return constant(n.Value, words)
@@ -146,7 +167,7 @@ func (w *cOperator) number(n *expr.Node, words []string) string {
 // holds writes a formula as a condition.
 func (w *cOperator) holds(n *expr.Node) string {
 	sign, known := map[expr.Op]string{expr.OpAnd: "&&", expr.OpOr: "||"}[n.Op]
-	if !known {
+	if !known || w.deep(n) > mostDepth {
 		return w.number(n, nil)
 	}
 	return fmt.Sprintf("(%s %s %s)", w.holds(n.Args[0]), sign, w.holds(n.Args[1]))
@@ -155,14 +176,14 @@ func (w *cOperator) holds(n *expr.Node) string {
 // constant is a value that a name may have.
 func (w *cOperator) constant(name string, v expr.Value) string {
 	if x, isNumber := v.AsFloat(); w.reals[name] && isNumber {
-		return fmt.Sprintf("INT64_C(%d)", int64(math.Float64bits(x)))
+		return integer(int64(math.Float64bits(x)))
 	}
 	return constant(v, w.words[name])
 }
 
 func constant(v expr.Value, words []string) string {
 	if n, ok := v.AsInt(); ok {
-		return fmt.Sprintf("INT64_C(%d)", n)
+		return integer(n)
 	}
 	if i := slices.Index(words, v.String()); v.Kind() == expr.KindString && i >= 0 {
 		return strconv.Itoa(i)
@@ -171,6 +192,14 @@ func constant(v expr.Value, words []string) string {
 		return "-1" // the text is not among them
 	}
 	panic(cError("it has the constant " + v.Source()))
+}
+
+// integer is a constant of C. The least has no other form there.
+func integer(n int64) string {
+	if n == math.MinInt64 {
+		return "INT64_MIN"
+	}
+	return fmt.Sprintf("INT64_C(%d)", n)
 }
 
 func (w *cOperator) isTruth(n *expr.Node) bool {
@@ -235,7 +264,7 @@ func (w *cOperator) function(types map[string]int64) {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "    "+format+"\n", args...) }
 	refuse := func(condition, text string, values ...string) {
-		line("if (%s) return refuse(why, room, %s);", condition, strings.Join(append([]string{strconv.Quote(text)}, values...), ", "))
+		line("if (%s) return refuse(why, room, %s);", condition, strings.Join(append([]string{quote.C(text)}, values...), ", "))
 	}
 	fmt.Fprintf(&b, "static int evaluate_%s(int64_t* v, autotune_shape* t, char* why, size_t room) {\n", w.Name)
 	line("int overflow = 0, *bad = &overflow;")
@@ -304,14 +333,20 @@ func (w *cOperator) component(s pack.Parameter, c pack.Component, line func(stri
 		switch {
 		case bound.value == nil:
 		case s.Type == "float":
+			x, isNumber := bound.value.AsFloat()
+			if !isNumber || math.IsNaN(x) || math.IsInf(x, 0) {
+				panic(cError(c.Name + " has a bound that is no number"))
+			}
 			check(fmt.Sprintf("real(%s) %s %s", v, bound.sign, bound.value), fmt.Sprintf("%s %s", bound.what, bound.value))
 		default:
-			check(fmt.Sprintf("%s %s INT64_C(%s)", v, bound.sign, bound.value), fmt.Sprintf("%s %s", bound.what, bound.value))
+			check(fmt.Sprintf("%s %s %s", v, bound.sign, constant(*bound.value, nil)), fmt.Sprintf("%s %s", bound.what, bound.value))
 		}
 	}
 	switch {
 	case len(s.Choices) > 0:
-		one := lists.Of(s.Choices, func(choice int64) string { return fmt.Sprintf("%s == %d", v, choice) })
+		one := lists.Of(s.Choices, func(choice int64) string {
+			return v + " == " + strings.NewReplacer("INT64_C(", "", ")", "").Replace(integer(choice))
+		})
 		check(strings.Join(one, " || "), fmt.Sprint("one of ", s.Choices))
 	case s.Type == "float":
 		check("isfinite(real("+v+"))", "a number")
@@ -325,15 +360,17 @@ var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 // because writes a requirement's explanation as arguments of printf.
 func (w *cOperator) because(text string) (string, []string) {
 	var values []string
-	format := placeholder.ReplaceAllStringFunc(strings.ReplaceAll(text, "%", "%%"), func(part string) string {
-		e, err := expr.Parse(part[1 : len(part)-1])
+	format, last := "", 0
+	for _, at := range placeholder.FindAllStringIndex(text, -1) {
+		e, err := expr.Parse(text[at[0]+1 : at[1]-1])
 		if err != nil {
-			return part
+			continue // it stands as it is
 		}
 		values = append(values, "(long long)"+w.number(e.Root(), nil))
-		return "%lld"
-	})
-	return format, values
+		format += quote.Format(text[last:at[0]]) + "%lld"
+		last = at[1]
+	}
+	return format + quote.Format(text[last:]), values
 }
 
 // header declares a problem and two functions an operator.
@@ -344,7 +381,7 @@ func (t *cWriter) header() string {
 	fmt.Fprintf(&b, "#ifndef AUTOTUNE_PACK_%[1]s_H\n#define AUTOTUNE_PACK_%[1]s_H\n\n#include \"autotune_pack.h\"\n\n", strings.ToUpper(name))
 	fmt.Fprintf(&b, "#ifdef __cplusplus\nextern \"C\"\n#else\nextern\n#endif\nconst autotune_tables %s_tables;\n", name)
 	for i, o := range t.operators {
-		fmt.Fprintf(&b, "\n/* %s\n * Tensors: ", strings.ReplaceAll(o.Summary, "*/", ""))
+		fmt.Fprintf(&b, "\n/* %s\n * Tensors: ", quote.CComment(o.Summary))
 		var parameters, passed []string
 		for _, s := range o.Tensors {
 			kind := "const void* "
@@ -361,7 +398,7 @@ func (t *cWriter) header() string {
 			}
 			fmt.Fprintf(&b, "    %s %s;", kind, identifier(name))
 			if words := o.words[name]; words != nil {
-				fmt.Fprintf(&b, " /* the place among %s */", strings.Join(words, ", "))
+				fmt.Fprintf(&b, " /* the place among %s */", quote.CComment(strings.Join(words, ", ")))
 			}
 			b.WriteString("\n")
 		}
@@ -405,7 +442,7 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 	fmt.Fprintf(&b, "/* %s.c: the tables of a pack, for autotune_pack.c. */\n#include \"%[1]s.h\"\n\n#include <math.h>\n#include <stdarg.h>\n#include <stdio.h>\n#include <string.h>\n%s", m.Name, arithmetic)
 	var files, entries, families, generals, operators []string
 	place := func(path string) int {
-		row := fmt.Sprintf("{%s, INT64_C(%d), %s}", strconv.Quote(path), file(path).Bytes, strconv.Quote(file(path).SHA256))
+		row := fmt.Sprintf("{%s, INT64_C(%d), %s}", quote.C(path), file(path).Bytes, quote.C(file(path).SHA256))
 		if !slices.Contains(files, row) {
 			files = append(files, row)
 		}
@@ -418,19 +455,26 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 		for _, s := range o.Tensors {
 			symbols = append(symbols, "NULL")
 			if s.Symbol != "" {
-				symbols[len(symbols)-1] = strconv.Quote(s.Symbol)
+				symbols[len(symbols)-1] = quote.C(s.Symbol)
 			}
 			if s.TypeBy != "" {
 				kind = o.place[s.TypeBy]
 			}
 		}
 		fmt.Fprintf(&b, "static const char *const modes_%d[] = {%s}, *const symbols_%[1]d[] = {%[3]s};\n", operation, quoted(o.Math), strings.Join(symbols, ", "))
-		operators = append(operators, fmt.Sprintf("{%s, %d, %d, %d, %d, %d, %d, %d, %d, modes_%d, evaluate_%s, symbols_%[10]d}", strconv.Quote(o.Name), len(o.given),
+		operators = append(operators, fmt.Sprintf("{%s, %d, %d, %d, %d, %d, %d, %d, %d, modes_%d, evaluate_%s, symbols_%[10]d}", quote.C(o.Name), len(o.given),
 			len(o.place), o.place["math"], o.place["arch"], kind, len(o.Tensors), output, len(o.Math), operation, o.Name))
 		for _, e := range m.Entries {
-			if e.Operator == o.Name {
-				entries = append(entries, t.entry(&b, o, operation, len(entries), e, place(e.File)))
+			if e.Operator != o.Name {
+				continue
 			}
+			text, row, err := t.entry(o, operation, len(entries), e, place)
+			if err != nil {
+				notices = append(notices, fmt.Sprintf("%s is left out of what C can call: %v", e.Problem, err))
+				continue
+			}
+			b.WriteString(text)
+			entries = append(entries, row)
 		}
 		for _, f := range m.Families {
 			if f.Operator != o.Name {
@@ -459,7 +503,7 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 			}
 			fmt.Fprintf(&b, "static const int sizes_%d[] = {%s};\n", len(generals), strings.Join(sizes, ", "))
 			generals = append(generals, fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %s, sizes_%d}", operation, slices.Index(o.Math, g.Math), at, value, kind,
-				place(g.File), len(sizes), strconv.Quote(g.Entry), len(generals)))
+				place(g.File), len(sizes), quote.C(g.Entry), len(generals)))
 		}
 	}
 	for _, table := range []struct {
@@ -474,7 +518,9 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 }
 
 // entry writes the tables that an entry's row points to, and returns the row.
-func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int, e *pack.Entry, file int) string {
+func (t *cWriter) entry(o *cOperator, operation, number int, e *pack.Entry, place func(string) int) (text, row string, err error) {
+	defer notInC(&err)
+	b := &strings.Builder{}
 	var sizes, steps []string
 	names := o.Taken()
 	values := lists.Of(o.given, func(name string) string { return o.constant(name, e.Values[name]) })
@@ -487,30 +533,44 @@ func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int,
 	fmt.Fprintf(b, "static const int64_t values_%d[] = {%s}, workspaces_%[1]d[] = {%[3]s};\n", number, strings.Join(values, ", "), strings.Join(append(sizes, "0"), ", "))
 	var maps []string
 	for i, l := range e.Launches {
+		mustTake(l.Arguments)
 		places, tensors := placesIn(names, l.Arguments, l.Maps, len(maps))
 		for at, m := range l.Maps {
 			words := lists.Of(m.Words, func(word int64) string { return fmt.Sprintf("(int64_t)0x%xu", uint64(word)) })
 			maps = append(maps, fmt.Sprintf("{%d, {%s}}", tensors[at], strings.Join(words, ", ")))
 		}
 		fmt.Fprintf(b, "static const int arguments_%d_%d[] = {%s};\n", number, i, places)
-		steps = append(steps, fmt.Sprintf("{%s, %s, %s, %d, %s, %d, %d, %d, arguments_%d_%d}", strconv.Quote(l.Entry), braces(l.Grid), braces(l.Block),
+		steps = append(steps, fmt.Sprintf("{%s, %s, %s, %d, %s, %d, %d, %d, arguments_%d_%d}", quote.C(l.Entry), braces(l.Grid), braces(l.Block),
 			l.SharedBytes, braces(l.Cluster), truth(l.Cooperative), truth(l.Dependent), len(l.Arguments), number, i))
 	}
 	fmt.Fprintf(b, "static const autotune_step steps_%d[] = {\n    %s\n};\n", number, strings.Join(steps, ",\n    "))
 	fmt.Fprintf(b, "static const autotune_map maps_%d[] = {%s};\n", number, strings.Join(append(maps, "{0}"), ", "))
 	arch, own := targetInC(e.Target)
-	return fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %d, %d, %d, %d, %s, values_%d, steps_%[13]d, workspaces_%[13]d, maps_%[13]d}", operation, slices.Index(o.Math, e.Math),
-		truth(e.Auto), arch, own, truth(e.Time != nil), file, len(steps), len(e.Workspaces), len(e.Scalars), len(maps), strconv.Quote(e.Device), number)
+	row = fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %d, %d, %d, %d, %s, values_%d, steps_%[13]d, workspaces_%[13]d, maps_%[13]d}", operation, slices.Index(o.Math, e.Math),
+		truth(e.Auto), arch, own, truth(e.Time != nil), place(e.File), len(steps), len(e.Workspaces), len(e.Scalars), len(maps), quote.C(e.Device), number)
+	return b.String(), row, nil
 }
 
 // targetInC is an architecture's number, and 1 if its code runs on no later one.
 func targetInC(target string) (arch string, own int) {
 	digits := strings.TrimPrefix(target, "sm_")
 	arch = strings.TrimRight(digits, "abcdefghijklmnopqrstuvwxyz")
+	if _, err := strconv.ParseUint(arch, 10, 31); err != nil {
+		panic(cError(fmt.Sprintf("%.40q is no architecture", target)))
+	}
 	return arch, truth(arch != digits)
 }
 
-func quoted(words []string) string { return strings.Join(lists.Of(words, strconv.Quote), ", ") }
+// mostArguments is how many arguments a launch in C takes: MOST_ARGUMENTS in autotune_pack.c, without the sizes.
+const mostArguments = 46
+
+func mustTake(arguments []string) {
+	if len(arguments) > mostArguments {
+		panic(cError(fmt.Sprintf("a launch takes %d arguments; %d are the most", len(arguments), mostArguments)))
+	}
+}
+
+func quoted(words []string) string { return strings.Join(lists.Of(words, quote.C), ", ") }
 
 // placesIn writes the places of a launch's arguments: their indexes in a list of names and, behind all of these, 16 for
 // each tensor map, where so many were before. It also gives the indexes of the maps' tensors.

@@ -10,7 +10,7 @@ REFUSED static int64_t floor_div(int64_t a, int64_t b, int* bad) {
     if (b == 0 || (a == INT64_MIN && b == -1)) return *bad = 1, 0;
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
-REFUSED static int64_t modulo(int64_t a, int64_t b, int* bad) { return sub(a, mul(floor_div(a, b, bad), b, bad), bad); }
+REFUSED static int64_t modulo(int64_t a, int64_t b, int* bad) { return b == -1 ? 0 : sub(a, mul(floor_div(a, b, bad), b, bad), bad); }
 REFUSED static int64_t ceil_div(int64_t a, int64_t b, int* bad) { return sub(0, floor_div(sub(0, a, bad), b, bad), bad); }
 REFUSED static int64_t least(int64_t a, int64_t b, int* bad) { (void)bad; return b < a ? b : a; }
 REFUSED static int64_t most(int64_t a, int64_t b, int* bad) { (void)bad; return b > a ? b : a; }
@@ -46,6 +46,7 @@ REFUSED static int refuse(char* why, size_t room, const char* format, ...) {
 }
 REFUSED static int fits(const autotune_shape* t, int64_t least_extent) {
     int64_t bytes = t->element_bytes;
+    if (bytes < 1) return 0;
     for (int i = 0; i < t->rank; i++) {
         if (t->extent[i] < least_extent || t->extent[i] < 0) return 0;
         if (t->extent[i] > 0 && bytes > INT64_MAX / 32 / t->extent[i]) return 0;

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"autotune/internal/lists"
+	"autotune/internal/quote"
 	"autotune/pack"
 	"autotune/space/expr"
 )
@@ -28,7 +29,7 @@ func (w *cOperator) family(f *pack.Family, operation, number int, place func(str
 	w.leaf(&b, f.Tree, number)
 	arch, own := targetInC(f.Target)
 	row = fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %s, has_%d, leaf_%[8]d, variants_%[8]d}", operation, slices.Index(w.Math, f.Math), truth(f.Auto), arch, own,
-		truth(f.Regret != nil), strconv.Quote(f.Device), number)
+		truth(f.Regret != nil), quote.C(f.Device), number)
 	return b.String(), row, nil
 }
 
@@ -80,6 +81,7 @@ func (w *cOperator) variant(b *strings.Builder, v *pack.Variant, name string) {
 	var maps [][]int // of each launch the places of its maps' tensors
 	count := 0
 	for i, l := range v.Launches {
+		mustTake(l.Arguments)
 		places, tensors := placesIn(passed, l.Arguments, l.Maps, count)
 		fmt.Fprintf(b, "static const int arguments_%s_%d[] = {%s};\n", name, i, places)
 		maps, count = append(maps, tensors), count+len(tensors)
@@ -146,7 +148,7 @@ func (w *cOperator) launch(line func(string, ...any), l pack.OpenLaunch, argumen
 		dependent = "m->steps > 0"
 	}
 	line("if (%s) {", when)
-	line("    const autotune_step made = {%s, %s, %s, (uint32_t)%s, %s, %d, %s, %d, %s};", strconv.Quote(l.Entry), three(l.Grid, 1, math.MaxInt32), three(l.Block, 1, 1024),
+	line("    const autotune_step made = {%s, %s, %s, (uint32_t)%s, %s, %d, %s, %d, %s};", quote.C(l.Entry), three(l.Grid, 1, math.MaxInt32), three(l.Block, 1, 1024),
 		w.bounded(l.SharedBytes, 0, 1<<20), cluster, truth(l.Cooperative), dependent, len(l.Arguments), arguments)
 	line("    m->step[m->steps] = made;")
 	if l.Cluster != nil { // a cluster of one block is none

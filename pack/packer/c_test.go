@@ -84,6 +84,12 @@ func TestC(t *testing.T) {
 	if out := run(); !strings.HasPrefix(out, "open: ") || !strings.Contains(out, "it is not the file that was packed") {
 		t.Errorf("a flipped bit: %s", out)
 	}
+	remove(t, kernel)
+	pipe(t, kernel) // it waits for no writer
+	if out := run(); !strings.HasPrefix(out, "open: ") || !strings.Contains(out, "it is no regular file") {
+		t.Errorf("a pipe: %s", out)
+	}
+	cc(t, "-std=c11", "-fsyntax-only", "-I"+filepath.Join(path, "c"), filepath.Join(path, "c", "autotune_pack.c"))
 }
 
 // Parameters of floating point are double in C, and -0.0 means the default.

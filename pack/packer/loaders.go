@@ -2,6 +2,7 @@ package packer
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"autotune/internal/lists"
+	"autotune/internal/quote"
 	"autotune/pack"
 	"autotune/pack/loaders"
 	"autotune/tuner/operator"
@@ -19,9 +21,19 @@ import (
 
 // addLoaders adds the loaders for programs in Python and C.
 func (p *Packed) addLoaders(operators map[string]*operator.Operator) error {
-	if err := p.addPython(operators); err != nil {
+	if err := cmp.Or(p.addPython(operators), p.addMetadata()); err != nil {
 		return err
 	}
+	return p.addC(func(file string) pack.File { return fileOf(p.files[file]) })
+}
+
+// fileOf is what a manifest says of a file.
+func fileOf(data []byte) pack.File {
+	return pack.File{Bytes: int64(len(data)), SHA256: fmt.Sprintf("%x", sha256.Sum256(data))}
+}
+
+// addC adds the loader for C, with tables of the pack's files.
+func (p *Packed) addC(file func(string) pack.File) error {
 	for _, name := range []string{"autotune_pack.h", "autotune_pack.c", "CMakeLists.txt"} {
 		text, err := loaders.FS.ReadFile("c/" + name)
 		if err != nil {
@@ -30,9 +42,7 @@ func (p *Packed) addLoaders(operators map[string]*operator.Operator) error {
 		p.files["c/"+name] = text
 	}
 	p.files["c/CMakeLists.txt"] = bytes.ReplaceAll(p.files["c/CMakeLists.txt"], []byte("PACK"), []byte(p.Name))
-	header, tables, notices := cTables(&p.Manifest, func(file string) pack.File {
-		return pack.File{Bytes: int64(len(p.files[file])), SHA256: fmt.Sprintf("%x", sha256.Sum256(p.files[file]))}
-	})
+	header, tables, notices := cTables(&p.Manifest, file)
 	p.files["c/"+p.Name+".h"], p.files["c/"+p.Name+".c"] = []byte(header), []byte(tables)
 	p.Notices = append(p.Notices, notices...)
 	return nil
@@ -75,12 +85,48 @@ func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 	}
 	p.files[folder+"functions.py"] = []byte(functions.text())
 	p.files[variant+"__init__.py"] = fmt.Appendf(nil, "from .%s import *\nfrom .%[1]s import __all__\n", p.Name)
-	return p.addMetadata(folder)
+	return nil
+}
+
+// Foreign lists the code of a pack's loaders that this program does not write for the pack's manifest: Python and C
+// run it, whatever the manifest says. unknown is the code that cannot be told, for a lack of operators. A library that
+// a compiler made for PyTorch is among it.
+func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, unknown []string, err error) {
+	w := &Packed{Manifest: p.Manifest, files: map[string][]byte{}}
+	if err := cmp.Or(w.addPython(operators), w.addC(func(file string) pack.File { return p.Files[file] })); err != nil {
+		return nil, nil, err
+	}
+	folder := variant + p.Name + "/"
+	whole := !slices.ContainsFunc(p.Operators, func(o *pack.Operator) bool { return operators[o.Name] == nil })
+	untold := map[string]bool{folder + nativeFile: true}
+	for _, o := range p.Operators {
+		untold[folder+o.Name+"_gradients.py"] = operators[o.Name] == nil
+	}
+	untold[folder+"functions.py"] = !whole
+	for name, data := range w.files {
+		if p.Files[name] != fileOf(data) && !untold[name] {
+			foreign = append(foreign, name)
+		}
+	}
+	for name := range p.Files {
+		isData := name == folder+"metadata.json" || name == variant+"metadata.json" || !strings.HasPrefix(name, "c/") && !strings.HasPrefix(name, "build/")
+		_, known := w.files[name]
+		switch {
+		case untold[name]:
+			unknown = append(unknown, name)
+		case !known && !isData:
+			foreign = append(foreign, name)
+		}
+	}
+	slices.Sort(foreign)
+	slices.Sort(unknown)
+	return foreign, unknown, nil
 }
 
 // addMetadata says in the words of Hugging Face's kernels what the package is. The identifier
 // is that of the files, so that two packs of one name are two kernels.
-func (p *Packed) addMetadata(folder string) error {
+func (p *Packed) addMetadata() error {
+	folder := variant + p.Name + "/"
 	archs := map[string]bool{}
 	targets := lists.Of(p.Entries, func(e *pack.Entry) string { return e.Target })
 	targets = append(targets, lists.Of(p.Families, func(f *pack.Family) string { return f.Target })...)
@@ -135,7 +181,7 @@ func (f *pythonFunctions) add(o *operator.Operator) {
 	if slices.ContainsFunc(calls, inPlace) {
 		more = ", in_place=True"
 	}
-	f.kernels = append(f.kernels, fmt.Sprintf("_%s = Kernels(%[1]q, %s%s)\n", o.Name, gradients, more))
+	f.kernels = append(f.kernels, fmt.Sprintf("_%s = Kernels(%s, %s%s)\n", o.Name, quote.Python(o.Name), gradients, more))
 	for _, call := range calls {
 		if !f.means(o, call) {
 			continue
@@ -162,10 +208,10 @@ func (f *pythonFunctions) expressions(o *operator.Operator) string {
 		of := strings.Join(s.Of, ", ")
 		fmt.Fprintf(&b, "EXPRESSIONS = {\n")
 		for _, word := range f.p.words(o.Name, s.Name) {
-			fmt.Fprintf(&b, "    %q: lambda of, %s: %s,\n", word, of, s.Python(word, "of"))
+			fmt.Fprintf(&b, "    %s: lambda of, %s: %s,\n", quote.Python(word), of, s.Python(word, "of"))
 		}
 		fmt.Fprintf(&b, "}\n\n\ndef %s(settings, of, %s):\n    \"\"\"What the kernels compute of an element, by the functions of an object.\"\"\"\n"+
-			"    return EXPRESSIONS[settings[%[1]q]](of, %[2]s)\n\n\n", s.Name, of)
+			"    return EXPRESSIONS[settings[%[3]s]](of, %[2]s)\n\n\n", s.Name, of, quote.Python(s.Name))
 	}
 	return b.String()
 }
@@ -212,12 +258,11 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 			tensors = append(tensors, name)
 		}
 	}
-	const form = "\n\ndef %s(%s, *, mode=\"\"):\n    \"\"\"%s\"\"\"\n    return CALLS[%[1]q][-1]((%[4]s,), (%[5]s), mode)\n"
-	summary := strings.ReplaceAll(o.Summary, `"`, "'")
+	const form = "\n\ndef %s(%s, *, mode=\"\"):\n    %s\n    return CALLS[%[6]s][-1]((%[4]s,), (%[5]s), mode)\n"
 	if len(values) > 0 {
 		values[len(values)-1] += ","
 	}
-	f.own = append(f.own, fmt.Sprintf(form, call.Name, strings.Join(parts, ", "), summary, strings.Join(tensors, ", "), strings.Join(values, ", ")))
+	f.own = append(f.own, fmt.Sprintf(form, call.Name, strings.Join(parts, ", "), quote.PythonDoc(o.Summary), strings.Join(tensors, ", "), strings.Join(values, ", "), quote.Python(call.Name)))
 	if !slices.Contains(f.defined, call.Name) {
 		f.defined = append(f.defined, call.Name)
 	}
@@ -261,19 +306,14 @@ func (f *pythonFunctions) text() string {
 	if len(f.imports) > 0 {
 		fmt.Fprintf(&b, "from . import %s\n", strings.Join(f.imports, ", "))
 	}
-	fmt.Fprintf(&b, "from .calls import Call, Kernels\n\n__all__ = %s\n\n%s\nCALLS = {\n", pythonList(f.defined), strings.Join(f.kernels, ""))
+	fmt.Fprintf(&b, "from .calls import Call, Kernels\n\n__all__ = %s\n\n%s\nCALLS = {\n", quote.PythonList(f.defined), strings.Join(f.kernels, ""))
 	for _, name := range slices.Sorted(maps.Keys(f.calls)) {
-		fmt.Fprintf(&b, "    %q: [\n", name)
+		fmt.Fprintf(&b, "    %s: [\n", quote.Python(name))
 		for _, c := range f.calls[name] {
-			fmt.Fprintf(&b, "        Call(_%s, %q, %s),\n", c.Operator, name, pythonList(c.Arguments))
+			fmt.Fprintf(&b, "        Call(_%s, %s, %s),\n", c.Operator, quote.Python(name), quote.PythonList(c.Arguments))
 		}
 		b.WriteString("    ],\n")
 	}
 	b.WriteString("}\n" + strings.Join(f.own, ""))
 	return b.String()
-}
-
-// pythonList writes a list of strings.
-func pythonList(texts []string) string {
-	return "[" + quoted(texts) + "]"
 }

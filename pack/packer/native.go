@@ -14,6 +14,7 @@ import (
 
 	"autotune/internal/output"
 	"autotune/internal/python"
+	"autotune/pack"
 	"autotune/pack/loaders"
 )
 
@@ -87,14 +88,13 @@ func compileNative(ctx context.Context, work string, source []byte, torch string
 	return os.ReadFile(filepath.Join(work, nativeFile))
 }
 
-// NativeIn reads the library of a pack that is a folder, to keep it when the pack is written anew.
-// nil: it has none.
-func NativeIn(path, name string) []byte {
-	data, err := os.ReadFile(filepath.Join(path, filepath.FromSlash(variant), name, nativeFile))
-	if err != nil {
-		return nil
+// NativeIn reads the library of a pack, to keep it when the pack is written anew. nil: it has none.
+func NativeIn(p *pack.Pack) ([]byte, error) {
+	name := variant + p.Name + "/" + nativeFile
+	if _, has := p.Files[name]; !has {
+		return nil, nil
 	}
-	return data
+	return p.Contents(name)
 }
 
 // firstFault is the first line of a compiler's output that names an error.

@@ -8,8 +8,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -454,8 +452,7 @@ func (p *Packed) finish(operators map[string]*operator.Operator) error {
 	}
 	p.Files = map[string]pack.File{}
 	for name, data := range p.files {
-		digest := sha256.Sum256(data)
-		p.Files[name] = pack.File{Bytes: int64(len(data)), SHA256: hex.EncodeToString(digest[:])}
+		p.Files[name] = fileOf(data)
 	}
 	text, err := p.manifest()
 	p.files[pack.ManifestFile] = text

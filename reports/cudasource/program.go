@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"autotune/internal/cudafile"
+	"autotune/internal/quote"
 	"autotune/tuner/device"
 	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
@@ -166,7 +167,7 @@ func (w Winner) tensors() (string, error) {
 		}
 		place[a.Name] = len(place)
 		f := fills[i]
-		fmt.Fprintf(&b, "    {%q, %d, %dull, %t, %t, %t, %du, %d, %s, %s, %s, %s},\n", a.Name, elements.TypeNumber(a.Type), a.Elements, a.Role.Filled(), a.Role.Written(),
+		fmt.Fprintf(&b, "    {%s, %d, %dull, %t, %t, %t, %du, %d, %s, %s, %s, %s},\n", quote.C(a.Name), elements.TypeNumber(a.Type), a.Elements, a.Role.Filled(), a.Role.Written(),
 			a.Role.Compared(), f.Seed, f.Distribution, double(f.A), double(f.B), double(a.ATol), double(a.RTol))
 	}
 	b.WriteString("};\n\n")

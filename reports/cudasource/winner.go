@@ -185,7 +185,7 @@ func without(words, others []string) []string {
 var macroForm = regexp.MustCompile(`^[-+\w.]+$`)
 
 // Story tells in a few lines of plain text what the kernel was tuned for and how
-// well it did.
+// well it did. A document may hold any text, so who writes it quotes it.
 func (w Winner) Story() []string {
 	b := w.Best
 	story := []string{
@@ -202,21 +202,7 @@ func (w Winner) Story() []string {
 	if b.Problem.MathBy != "" {
 		story = append(story, fmt.Sprintf("Math mode %s, %s.", b.Problem.Math, b.Problem.MathBy))
 	}
-	story = append(story, "Written by "+w.Tool+".")
-	for i := range story {
-		story[i] = unbroken(story[i])
-	}
-	return story
-}
-
-// unbroken keeps a line of a comment to itself, whatever a document holds.
-func unbroken(line string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == '\\' {
-			return ' '
-		}
-		return r
-	}, line)
+	return append(story, "Written by "+w.Tool+".")
 }
 
 // conditions say how the winner was timed, if that was not the usual way.

@@ -10,6 +10,7 @@ import (
 	"text/template"
 
 	"autotune/internal/lists"
+	"autotune/internal/quote"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
 )
@@ -28,7 +29,7 @@ func (w Winner) WriteCUDA(out io.Writer) error {
 	}
 	var b strings.Builder
 	for _, line := range slices.Concat(w.Story(), []string{""}, build, w.launching()) {
-		b.WriteString(strings.TrimRight("// "+line, " ") + "\n")
+		b.WriteString(strings.TrimRight("// "+quote.CLine(line), " ") + "\n")
 	}
 	b.WriteString("\n" + w.headers() + Defines(k.Macros) + "\n" + text + "\n" + Undefines(k.Macros, text) + "\n" + w.launcher())
 	_, err = io.WriteString(out, b.String())

@@ -12,6 +12,7 @@ import (
 	"text/template"
 
 	"autotune/internal/lists"
+	"autotune/internal/quote"
 	"autotune/reports/cudasource"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
@@ -41,7 +42,7 @@ func writeHeader(ctx context.Context, out io.Writer, w Winner) ([]string, error)
 //go:embed header.h.tmpl
 var headerSource string
 
-var headerPage = template.Must(template.New("header").Funcs(template.FuncMap{"member": member, "ctype": cType, "attributes": cudasource.Attributes, "given": given}).Parse(headerSource))
+var headerPage = template.Must(template.New("header").Funcs(template.FuncMap{"member": member, "ctype": cType, "quoted": quote.C, "attributes": cudasource.Attributes, "given": given}).Parse(headerSource))
 
 // headerView is what it is filled with.
 type headerView struct {
@@ -64,7 +65,7 @@ func headerText(k cudasource.Winner, b *compile.Binary, target string) (string, 
 		}
 		v.Story = append(v.Story, fmt.Sprintf("%s (%s): %s, %s", a.Name, a.Role, a.Type, about))
 	}
-	v.Story = lists.Of(v.Story, func(line string) string { return strings.ReplaceAll(line, "*/", "* /") })
+	v.Story = lists.Of(v.Story, func(line string) string { return quote.CComment(strings.ReplaceAll(line, `\`, " ")) })
 	var text strings.Builder
 	err := headerPage.Execute(&text, v)
 	return text.String(), err

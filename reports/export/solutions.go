@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/quote"
 	"autotune/reports/cudasource"
 	"autotune/tuner/operator"
 )
@@ -101,7 +102,7 @@ func binding(k cudasource.Winner) string {
 	var inputs, outputs, passed, body []string
 	step := func(format string, arguments ...any) { body = append(body, fmt.Sprintf(format, arguments...)) }
 	takes := func(name string, a operator.Argument) {
-		step("take(%s, %q, %s, {%s}, {%s});", name, a.Name, torchTypes[a.Type], listed(a.Shape), listed(a.Axes()))
+		step("take(%s, %s, %s, {%s}, {%s});", name, quote.C(a.Name), torchTypes[a.Type], listed(a.Shape), listed(a.Axes()))
 	}
 	for _, a := range k.Arguments() {
 		name, pointer := "in_"+a.Name, ""

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"autotune/internal/output"
+	"autotune/internal/quote"
 	"autotune/reports/cudasource"
 	"autotune/tuner/operator"
 	"autotune/tuner/t1"
@@ -52,12 +53,12 @@ func writeT1(ctx context.Context, out io.Writer, w Winner) ([]string, error) {
 		return nil, err
 	}
 	beside := filepath.Join(filepath.Dir(w.Path), file)
-	opening := fmt.Sprintf("// Written by autotune: the kernel of %s.", filepath.Base(w.Path))
+	opening := "// " + quote.CLine("Written by autotune: the kernel of "+filepath.Base(w.Path)+".")
 	if !w.Force && !begins(beside, opening) {
 		return nil, fmt.Errorf("%s, the kernel's file, is there already and is no kernel of %s; name another document, or add --force", beside, filepath.Base(w.Path))
 	}
 	err = output.To(beside, func(out io.Writer) error {
-		_, err := fmt.Fprintf(out, "%s\n// %s, template %s, for %s.\n%s\n%s", opening, p.Operator.Name, template.Name, p, defined(x.Macros), text)
+		_, err := fmt.Fprintf(out, "%s\n// %s\n%s\n%s", opening, quote.CLine(fmt.Sprintf("%s, template %s, for %s.", p.Operator.Name, template.Name, p)), defined(x.Macros), text)
 		return err
 	})
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"text/template"
 
+	"autotune/internal/quote"
 	"autotune/reports/cudasource"
 	"autotune/tuner/operator"
 )
@@ -112,6 +113,7 @@ func unserved(arguments []operator.ArgumentSpec, e element) string {
 
 // functions are what the templates may call.
 var functions = template.FuncMap{
+	"comment":    quote.PythonComment,
 	"identifier": cudasource.Identifier,
 	"join":       func(list []string) string { return strings.Join(list, ", ") },
 	"numbers":    func(sizes []string) string { return numbered("sizes[%d]", sizes) },

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"autotune/internal/lists"
+	"autotune/internal/quote"
 	"autotune/reports/cudasource"
 	"autotune/space/expr"
 	"autotune/tuner/operator"
@@ -94,7 +95,7 @@ func bounds(spec operator.ParameterSpec) []string {
 }
 
 func quoted(names []string) []string {
-	return lists.Of(names, func(name string) string { return `"` + name + `"` })
+	return lists.Of(names, quote.Python)
 }
 
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
@@ -103,13 +104,12 @@ var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 func formatted(text string) string {
 	var b strings.Builder
 	last := 0
-	literal := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	for _, m := range placeholder.FindAllStringIndex(text, -1) {
-		b.WriteString(literal.Replace(text[last:m[0]]))
+		b.WriteString(quote.PythonFormat(text[last:m[0]]))
 		b.WriteString(strings.ReplaceAll(text[m[0]:m[1]], `"`, `'`))
 		last = m[1]
 	}
-	b.WriteString(literal.Replace(text[last:]))
+	b.WriteString(quote.PythonFormat(text[last:]))
 	return `f"` + b.String() + `"`
 }
 
@@ -275,7 +275,7 @@ func orders(v view) string {
 	for _, a := range append(slices.Clone(v.Read), v.written()) {
 		name := "None"
 		if a.OrderBy != "" {
-			name = strconv.Quote(a.OrderBy)
+			name = quote.Python(a.OrderBy)
 		}
 		names = append(names, name)
 	}

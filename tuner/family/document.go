@@ -22,6 +22,7 @@ import (
 
 	"autotune/internal/input"
 	"autotune/internal/jsonerror"
+	"autotune/internal/jsonobject"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/device"
@@ -155,9 +156,15 @@ func Read(r io.Reader) ([]*Family, error) {
 	switch {
 	case err != nil:
 	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")):
+		if err := jsonobject.Exact(data, &list); err != nil {
+			return nil, fmt.Errorf("family: %w", err)
+		}
 		err = json.Unmarshal(data, &list)
 	default:
 		list = []*Family{nil}
+		if err := jsonobject.Exact(data, list[0]); err != nil {
+			return nil, fmt.Errorf("family: %w", err)
+		}
 		err = json.Unmarshal(data, &list[0])
 	}
 	if err != nil {

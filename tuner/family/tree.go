@@ -15,10 +15,11 @@ import (
 
 // Node is a part of a dispatcher's tree: a condition with a node for either case, or a leaf.
 type Node struct {
-	If         string // over the free dimensions, as "n*h*w <= 4096"; "": this is a leaf
-	Then, Else *Node
+	If   string `json:"if"` // over the free dimensions, as "n*h*w <= 4096"; "": this is a leaf
+	Then *Node  `json:"then"`
+	Else *Node  `json:"else"`
 	// Entries of a leaf: the first that serves a shape is taken. None: the general kernel.
-	Entries []int
+	Entries []int `json:"entries"`
 }
 
 // MarshalJSON writes {"if", "then", "else"} or {"entries"}.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"autotune/internal/lists"
+	"autotune/internal/quote"
 	"autotune/tuner/operator/tree"
 )
 
@@ -89,6 +90,9 @@ func (l *loader) pytorch(n *tree.Node) PyTorch {
 // torchCall reads the arguments of a function, which must give every input and weight.
 func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
 	c := TorchCall{Name: name}
+	if !quote.IsPythonName(name) {
+		n.Refuse("`%s` is no name of a function in Python", name)
+	}
 	given := map[string]bool{}
 	for _, item := range n.List("arguments") {
 		a := TorchArgument{Text: item.Text()}
@@ -113,6 +117,9 @@ func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
 		known := slices.Concat(l.o.Shape, l.torchNames())
 		if a.Torch != a.Name && !slices.Contains(known, a.Name) {
 			item.Refuse("the operator has no tensor or parameter `%s`", a.Name)
+		}
+		if a.Torch != "" && (!quote.IsPythonName(a.Torch) || a.Torch == "mode" || slices.ContainsFunc(c.Arguments, func(other TorchArgument) bool { return other.Torch == a.Torch })) {
+			item.Refuse("`%s` cannot be the name of an argument in Python, or is one already", a.Torch)
 		}
 		if given[a.Name] {
 			item.Refuse("`%s` is given twice", a.Name)

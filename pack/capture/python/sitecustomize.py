@@ -47,16 +47,11 @@ class Waiting:
 
 
 def hand_over():
-    """Runs the sitecustomize that would have run, and lets the program see its own path."""
+    """Runs the sitecustomize that would have run, and lets the program see its own path. Where there is none, the import
+    fails as it would have, and Python's site takes that for what it is."""
     sys.path[:] = [entry for entry in sys.path if pathlib.Path(entry or ".").absolute() != SITE]
-    own = sys.modules.pop("sitecustomize", None)
-    try:
-        import sitecustomize  # noqa: F401
-    except ImportError as error:
-        if error.name != "sitecustomize":
-            raise
-        if own is not None:  # Python, which is loading it, complains if it is gone
-            sys.modules["sitecustomize"] = own
+    sys.modules.pop("sitecustomize", None)
+    import sitecustomize  # noqa: F401
 
 
 sys.meta_path.insert(0, Waiting())

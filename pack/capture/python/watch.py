@@ -112,6 +112,7 @@ class Watch(TorchFunctionMode):
         """Begins the record of a process, which may have been forked."""
         self.lock = threading.Lock()
         self.clock = Clock(getattr(self, "clock", None))
+        self.ended = False
         self.entries, self.file = {}, self.folder / f"{os.getpid()}-{time.monotonic_ns()}.json"
         self.own, self.began = 0.0, time.monotonic()
         self.next = self.began + EVERY
@@ -219,8 +220,21 @@ class Watch(TorchFunctionMode):
         try:
             self.clock.finish()
             self.write(True)
+            self.ended = True
         except Exception as error:
             self.fail(error)
+
+    def first(self):
+        """Writes a record without calls, so that a process is known of which is killed before it writes another."""
+        try:
+            self.write(False)
+        except Exception as error:
+            self.fail(error)
+
+    def leave(self):
+        """Writes what is known when the process ends at once. Nothing waits for the GPU."""
+        if self.entries and not self.ended and not self.failed:
+            self.first()
 
     def write(self, whole):
         with self.lock:

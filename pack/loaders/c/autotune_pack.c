@@ -1,11 +1,18 @@
 /* autotune_pack.c: see autotune_pack.h. libcuda is opened when it is first needed. */
+#if !defined _GNU_SOURCE && !defined _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L /* for O_CLOEXEC, in strict C */
+#endif
 #include "autotune_pack.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { MOST_VALUES = 128, MOST_TENSORS = 16, MOST_ARGUMENTS = 48, MOST_STEPS = 8, MOST_WORKSPACES = 30, MOST_MAPS = 8, MOST_GPUS = 32, BUCKETS = 256 };
 enum { MAP_WORDS = 16 }; /* of 8 bytes */
@@ -132,12 +139,27 @@ struct autotune_pack {
 
 static int read_file(const char* folder, const autotune_file* f, unsigned char** image) {
     char path[4096], digest[65];
-    snprintf(path, sizeof path, "%s/%s", folder, f->path);
-    FILE* file = fopen(path, "rb");
-    if (!file) return fail(path, "it is missing, or cannot be read");
+    struct stat about;
+    if (snprintf(path, sizeof path, "%s/%s", folder, f->path) >= (int)sizeof path) return fail(f->path, "the folder's path is too long");
+    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* which waits for no writer of a pipe */
+    if (file < 0) return fail(path, "it is missing, or cannot be read");
+    if (fstat(file, &about) || !S_ISREG(about.st_mode)) {
+        close(file);
+        return fail(path, "it is no regular file");
+    }
+    if (about.st_size != f->bytes) {
+        close(file);
+        return fail(path, "it is not the file that was packed");
+    }
     *image = (unsigned char*)calloc(1, (size_t)f->bytes + 2);
-    size_t got = *image ? fread(*image, 1, (size_t)f->bytes + 1, file) : 0;
-    fclose(file);
+    size_t got = 0;
+    while (*image && got <= (size_t)f->bytes) {
+        ssize_t more = read(file, *image + got, (size_t)f->bytes + 1 - got);
+        if (more < 0 && errno == EINTR) continue;
+        if (more <= 0) break;
+        got += (size_t)more;
+    }
+    close(file);
     if (!*image) return fail(path, "there is too little memory");
     sha256(*image, got, digest);
     if (got != (size_t)f->bytes || strcmp(digest, f->sha256)) return fail(path, "it is not the file that was packed");

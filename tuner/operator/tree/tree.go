@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"autotune/internal/output"
+	"autotune/internal/quote"
 )
 
 // Kind is what a node is, as messages call it.
@@ -313,10 +313,8 @@ func (n *Node) Float() float64 {
 	return x
 }
 
-var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
-
 // IsName tells whether an operator, a tunable and the like may be called so.
-func IsName(name string) bool { return nameForm.MatchString(name) }
+func IsName(name string) bool { return quote.IsName(name) }
 
 // Name is a name.
 func (n *Node) Name() string {

@@ -1,0 +1,106 @@
+package packer
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"autotune/internal/testneeds"
+	"autotune/pack"
+	"autotune/reports/cudasource"
+	"autotune/space/expr"
+	"autotune/tuner/operator"
+)
+
+// hostileSummaries would be code in Python or C if they were not quoted.
+var hostileSummaries = []string{
+	`"""; import os; os.system("touch ran") #`, `a trailing \`, `\xi and \N{x}`, `'''`, `**// int x = 1 / 0; /**`, `*/ #error ran /*`, `**//**/ #error ran`, "a ` $(touch ran)",
+	`%s%n%lld`, `{__import__("os").system("touch ran")}`, `??/`, `// a \\`, "# coding: utf-7", "é 日",
+}
+
+// scaledWith is an operator of testdata with another text in its description.
+func scaledWith(t *testing.T, old, new string) *operator.Operator {
+	t.Helper()
+	files := fstest.MapFS{}
+	for _, name := range []string{"op.yaml", "plain.cu", "reference.cu", "general.cuh", "gradients.py", "module.py"} {
+		text, err := os.ReadFile(filepath.Join("testdata/scaled", name))
+		must(t, err)
+		if name == "op.yaml" {
+			if !strings.Contains(string(text), old) {
+				t.Fatalf("%s is not there", old)
+			}
+			text = []byte(strings.Replace(string(text), old, new, 1))
+		}
+		files["scaled/"+name] = &fstest.MapFile{Data: text}
+	}
+	op, err := operator.Load(files, "scaled")
+	must(t, err)
+	return op
+}
+
+// No summary becomes code: Python reads functions.py as it reads that of a plain one, and C compiles.
+func TestHostileSummaries(t *testing.T) {
+	testneeds.CXX.Need(t)
+	const plain = "Twice and a half of each element, backwards; scalars say how much, and which is the last."
+	for _, summary := range hostileSummaries {
+		op := scaledWith(t, "summary: "+plain, "summary: "+strconv.Quote(summary))
+		if op.Summary != summary {
+			t.Fatalf("%q was read as %q", summary, op.Summary)
+		}
+		path := packed(t, "layers", []cudasource.Winner{winnerOf(t, op, operator.Request{Shape: []int64{64}})})
+		for _, standard := range []string{"-std=gnu11", "-std=c99"} {
+			cc(t, standard, "-Wno-trigraphs", "-fsyntax-only", filepath.Join(path, "c", "layers.c"))
+		}
+		if _, err := exec.LookPath("python3"); err != nil {
+			continue
+		}
+		out, err := exec.Command("python3", "-I", "-c", `import ast, sys
+tree = ast.parse(open(sys.argv[1], "rb").read())
+functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
+assert [type(n).__name__ for n in tree.body] == ["Expr", "ImportFrom", "ImportFrom", "Assign", "Assign", "Assign", "FunctionDef"], ast.dump(tree)
+assert len(functions[0].body) == 2 and ast.get_docstring(functions[0], clean=False) == sys.argv[2], ast.dump(functions[0])
+`, filepath.Join(path, "build/torch-cuda/layers/functions.py"), strings.ReplaceAll(op.Summary, `"`, "'")).CombinedOutput()
+		if err != nil {
+			t.Errorf("%q: %v\n%s", summary, err, out)
+		}
+	}
+}
+
+// The explanation of a requirement is no format of printf's, and its formulas may have %.
+func TestExplanationsInC(t *testing.T) {
+	testneeds.CXX.Need(t)
+	op := scaledWith(t, "cost:", `requires:
+  - {that: n % 2 == 0, because: "100%n of \"{n % 2}\" ??/ is %s left"}
+cost:`)
+	path := packed(t, "layers", []cudasource.Winner{winnerOf(t, op, operator.Request{Shape: []int64{64}})})
+	text, err := os.ReadFile(filepath.Join(path, "c", "layers.c"))
+	must(t, err)
+	if want := `"100%%n of \"%lld\" ?\?/ is %%s left", (long long)modulo(v[0], INT64_C(2), bad)`; !strings.Contains(string(text), want) {
+		t.Errorf("there is no %s", want)
+	}
+	cc(t, "-fsyntax-only", filepath.Join(path, "c", "layers.c"))
+}
+
+// A formula that no compiler of C could read is left out of C, and does not take long.
+func TestDeepFormulasInC(t *testing.T) {
+	for terms, want := range map[int]string{200: "", 30_000: "a formula is nested or chained more than 250 deep"} {
+		chain := pack.Formula{Expr: expr.MustParse(strings.Repeat("n+", terms-1) + "n")}
+		o := &pack.Operator{Name: "x", Shape: []string{"n"}, Math: []string{"fp32"}, MathAuto: pack.Formula{Expr: expr.MustParse("'fp32'")},
+			Derived: []pack.Definition{{Name: "m", Expression: chain}}}
+		got := ""
+		if _, err := newCOperator(o, nil); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%d terms: %q, want %q", terms, got, want)
+		}
+	}
+	if integer(math.MinInt64) != "INT64_MIN" {
+		t.Error(integer(math.MinInt64))
+	}
+}
