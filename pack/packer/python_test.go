@@ -37,14 +37,22 @@ func TestPython(t *testing.T) {
 		"module (1, 128, 7, 7)", "fake (1, 128, 7, 7)", "unbatched (128, 7, 7)", "rank ValueError conv2d: x has the shape (9, 9); it should have 4 dimensions",
 		"groups ValueError conv2d: 3 groups do not divide the 4 input channels", "channels ValueError conv2d: weight has the shape",
 		"stride ValueError conv2d: stride_h must be at least 1; it is 0", "mode ValueError conv2d: there is no math mode 'fp8'",
-		"name TypeError conv2d() got an unexpected keyword argument 'size'", "a: conv2d\nb is left: no kernel of the pack was made for its parameters\nc is left: its operator is not in the pack",
-		"d is left: no kernel for its parameters was faster than PyTorch", "type ValueError conv2d: type must be one of", "cpu ValueError conv2d: x is float32 on cpu",
+		"name TypeError conv2d() got an unexpected keyword argument 'size'", "| a | conv2d |  |  | left: nothing tells whether its kernels are faster than PyTorch: search with --baseline torch, or give replace the model's inputs |\n",
+		"| b | conv2d |  |  | left: no kernel of the pack was made for its parameters |\n", "| c | ConvTranspose2d |  |  | left: its operator is not in the pack |\nmodel: nothing was replaced,",
+		"| a | conv2d |  |  | left: no kernel for its parameters was faster than PyTorch |", "| a | conv2d |  |  | left: its kernels were measured on NVIDIA A100, and this is NVIDIA H100: give",
+		"| a | conv2d |  |  | left: its kernels save 1.5 us, and a call may take the host 5 us more: replace(model, run=\"graph\") is for CUDA graphs |",
+		"numbers 4611686018427387904 -4 -1 3.5 4 2 False True 2 7 0.5\n",
+		"type ValueError conv2d: type must be one of", "cpu ValueError conv2d: x is float32 on cpu",
 		"PyTorch's own\ncompiled AttributeError", "PyTorch's own\ntimed beside AttributeError", "timed beside (1, 128, 7, 7)",
 		"load " + w.Kernel.Digest()[:40], "on 0x7: ", "warned 1 ", "none of its kernels was made for NVIDIA A100, so the general ones run",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q", want)
 		}
+	}
+	// The fifth and the last are replaced: by a kernel that was faster, and one whose gain only a graph shows.
+	if n := strings.Count(out, "| a | conv2d |  |  |  |\n"); n != 2 {
+		t.Errorf("%d models were given the kernel, want 2", n)
 	}
 	if strings.Contains(out, "TAKEN") || t.Failed() {
 		t.Errorf("the output:\n%s", out)
@@ -167,5 +175,6 @@ func TestKernelsLayout(t *testing.T) {
 
 // standard is what a kernel may import: a part of the standard library, and torch.
 var standard = []string{
-	"ast", "contextlib", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "pathlib", "re", "struct", "sysconfig", "threading", "torch", "warnings",
+	"ast", "collections", "contextlib", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "operator", "os", "pathlib", "random", "re", "stat", "statistics", "struct",
+	"sysconfig", "threading", "time", "torch", "warnings",
 }

@@ -1,7 +1,8 @@
 """An operator's functions: what PyTorch's dispatcher knows, gradients, PyTorch's own arguments.
 
-A call costs the host little: plans are found by a key, and a plan's arguments are packed once. With
-the library that `autotune pack --torch-stable-abi` builds no Python runs below the dispatcher.
+A call that was made before costs the host little: one look-up finds what it launches, and only pointers
+change (Ready). What needs PyTorch's dispatcher goes through it: gradients, torch.compile, modes, subclasses.
+With the library that `autotune pack --torch-stable-abi` builds no Python runs below it.
 """
 import contextlib
 import ctypes
@@ -81,7 +82,137 @@ def compute(operator, *arguments):
     for i in operator.renewed:
         if taken[i] is not tensors[i]:
             tensors[i].copy_(taken[i])
+    if learning.ran is not None:
+        learning.ran.append((plan, taken, outputs))
     return answer(outputs)
+
+
+class Learning(threading.local):
+    """What a thread's call ran, while it is learned."""
+
+    ran = None
+
+
+learning = Learning()
+MOST_READY = 4096  # calls that are remembered of a function, or of a class of modules
+
+
+def foreign():
+    """Whether PyTorch has to see each call: within a mode, a transform of torch.func or a trace."""
+    c = torch._C
+    return c._len_torch_function_stack() or c._len_torch_dispatch_stack() or c._functorch.peek_interpreter_stack() or c._get_tracing_state()
+
+
+try:
+    foreign()
+    forward_differentiation = torch.autograd.forward_ad
+except AttributeError:  # PyTorch does not tell, so it sees all calls
+
+    def foreign():
+        return True
+
+current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
+try:
+    allocate = torch._C._dynamo.guards._empty_strided_cuda  # as code that torch.compile generates: without the dispatcher
+except AttributeError:
+
+    def allocate(shape, strides, dtype):
+        return torch.empty_strided(shape, strides, dtype=dtype, device="cuda")
+
+
+OWN_TYPES = {torch.Tensor, torch.nn.Parameter}
+
+
+def key_of(tensors, *more):
+    """All that a call's launches depend on but the addresses; None where PyTorch has to see the call."""
+    if foreign():
+        return None
+    grad, key = torch.is_grad_enabled(), [*more]
+    if grad and forward_differentiation._current_level >= 0:
+        return None
+    try:
+        for t in tensors:
+            if t is None:
+                key.append(None)
+            elif type(t) in OWN_TYPES:
+                key += t.dtype, t.shape, t.stride(), t.get_device(), grad and t.requires_grad
+            else:
+                return None
+    except RuntimeError:  # a sparse tensor has no strides
+        return None
+    return tuple(key)
+
+
+class Ready:
+    """A call that was made before: which kernels run on which of its tensors, and what is allocated for them."""
+
+    def __init__(self, plan, taken, outputs, first):
+        self.start, self.frame, self.frames, self.device = plan.start, plan.frame, plan.frames, plan.gpu.index
+        self.taken = taken  # places among pointers, and among the call's tensors
+        self.outputs, self.first = outputs, first  # (place, shape, strides, type) of each; whether the answer is the first tensor
+        at = plan.count - len(plan.places)
+        self.room = (plan.room,), (1,), torch.uint8
+        self.workspaces = [(at + i, place) for i, place in enumerate(plan.places)] if plan.room else []
+
+    def __call__(self, tensors):
+        """The answer; None if this call is not like the one that was made: on another GPU, or of tensors at odd addresses."""
+        if current_device() != self.device:
+            return None
+        frame, together = self.frame(), 0
+        pointers = frame.pointers
+        for place, at in self.taken:
+            pointers[place] = address = tensors[at].data_ptr()
+            together |= address
+        if together % ALIGNMENT:
+            self.frames.append(frame)
+            return None
+        found = []
+        for place, *form in self.outputs:
+            found.append(y := allocate(*form))
+            pointers[place] = y.data_ptr()
+        if self.workspaces:
+            kept = allocate(*self.room)  # until the launches are on the stream
+            start = kept.data_ptr()
+            for place, offset in self.workspaces:
+                pointers[place] = 0 if offset is None else start + offset
+        self.start(frame, torch._C._cuda_getCurrentRawStream(self.device))
+        if self.first:
+            changed(tensors[0])
+            return tensors[0]
+        return found[0] if len(found) == 1 else tuple(found)
+
+
+def learned(call, tensors, order):
+    """The answer of a call, and what makes it again; order says which of the tensors each one is that kernels read.
+
+    False instead: it cannot be made so. None: it can with tensors at other addresses.
+    """
+    learning.ran = []
+    try:
+        found, ran = call(), learning.ran
+    finally:
+        learning.ran = None
+    if len(ran) != 1 or graded(tensors):
+        return found, False
+    (plan, read, outputs), = ran
+    places = [place for place, t in enumerate(read) if t is not None]
+    for place in places:
+        t = None if order[place] is None else tensors[order[place]]
+        if t is None or t.data_ptr() != read[place].data_ptr():  # the kernels had another tensor made
+            return found, None if t is not None and t.data_ptr() % ALIGNMENT else False
+    first, every = found is tensors[0], found if isinstance(found, tuple) else (found,)
+    own = [(y.data_ptr(), y.numel(), y.dtype) for y in outputs]
+    if own != ([] if first else [(y.data_ptr(), y.numel(), y.dtype) for y in every]):
+        return found, False
+    forms = [(len(read) + i, tuple(y.shape), y.stride(), y.dtype) for i, y in enumerate(every if outputs else ())]
+    return found, Ready(plan, [(place, order[place]) for place in places], forms, first)
+
+
+def remember(known, key, what):
+    """Keeps what is known of a call. Calls of ever new shapes do not fill the memory."""
+    if len(known) >= MOST_READY:
+        known.clear()
+    known[key] = what
 
 
 def answer(outputs):
@@ -207,10 +338,10 @@ def graded(tensors):
     return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
 
 
-def eager(call, *arguments):
+def now(operator, call, *arguments):
     """Calls an operator. If the library fails because of an error in Python, that is raised."""
     try:
-        return call(*arguments)
+        return call(*arguments) if learning.ran is None else compute(operator, *arguments)
     except RuntimeError as error:
         raise cause(error)
 
@@ -263,7 +394,7 @@ class Kernels:
                     return None, None, *[next(found) if want else None for want in wanted]
                 return None, None, *gradients(operator.decoded(ctx.settings), wanted, gradient, *ctx.saved_tensors)
 
-        self.now = functools.partial(eager, getattr(call, "_op", call))  # without OpOverload's own frame
+        self.now = functools.partial(now, operator, getattr(call, "_op", call))  # without OpOverload's own frame
 
         def run(settings, *tensors, mode=""):
             if gradients and graded(tensors):
@@ -277,13 +408,10 @@ class Kernels:
             over = Operator(OPERATORS[name], in_place=True)
             over.calls = operator.calls
             self.library_in_place, call_in_place = registered(over)
-            self.in_place = getattr(call_in_place, "_op", call_in_place)
+            self.in_place = functools.partial(now, over, getattr(call_in_place, "_op", call_in_place))
 
     def renew(self, *arguments):
-        try:
-            self.in_place(*arguments)
-        except RuntimeError as error:
-            raise cause(error)
+        self.in_place(*arguments)
         changed(arguments[0])
 
     def tuned(self, settings, shapes, dtype, device, mode="", last=False):
@@ -303,7 +431,8 @@ class Call(Function):
 
     def __init__(self, kernels, function, arguments):
         super().__init__(kernels.operator, function, arguments)
-        self.kernels, self.foldings = kernels, {}
+        self.kernels, self.foldings, self.ready = kernels, {}, {}
+        self.order = [self.places.index(i) if i in self.places else None for i in range(len(kernels.operator.read))]
         self.in_place = next((i for i, given in enumerate(self.parameters) if given[0] == IN_PLACE), None)
         self.missing = [None] * (len(kernels.operator.read) - len(self.places))  # behind those that are given, or in between
         self.follow = self.places == list(range(len(self.places)))
@@ -349,6 +478,23 @@ class Call(Function):
         return found
 
     def __call__(self, tensors, values, mode=""):
+        if is_compiling() or not (key := key_of(tensors, values, mode)):
+            return self.anew(tensors, values, mode)
+        try:
+            ready = self.ready.get(key)
+        except TypeError:  # a list among the values
+            hashable = tuple(tuple(v) if isinstance(v, list) else v for v in values)
+            return self.anew(tensors, values, mode) if hashable == values else self(tensors, hashable, mode)
+        if ready is None:
+            found, ready = learned(lambda: self.anew(tensors, values, mode), tensors, self.order)
+            if ready is not None:
+                remember(self.ready, key, ready)
+            return found
+        found = ready(tensors) if ready else None
+        return self.anew(tensors, values, mode) if found is None else found
+
+    def anew(self, tensors, values, mode):
+        """The function's output, whatever was called before."""
         self.fits(tensors[0].shape, values)
         if self.added is not None and tensors[self.added] is not None and tensors[self.added].dtype == torch.bool:
             tensors = list(tensors)

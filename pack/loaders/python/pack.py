@@ -6,7 +6,11 @@ import functools
 import hashlib
 import json
 import math
+import operator as arithmetic
+import os
 import pathlib
+import re
+import stat
 import struct
 import threading
 import warnings
@@ -15,18 +19,59 @@ import torch
 
 SCHEMAS = "autotune/pack/1", "autotune/pack/2", "autotune/pack/3"  # the second has tensors in constant memory, the third tensor maps
 ROOT = pathlib.Path(__file__).absolute().parents[3]
+BYTES, MOST = 8, 256 << 20  # of an element, and of a file, at most
 
 
 class PackError(RuntimeError):
     """The pack is damaged, or cannot do what it is asked for."""
 
 
+def refuse(path, why):
+    raise PackError(f"the pack {ROOT}: {path!r:.80} {why}")
+
+
 def read(path, most):
-    """A file of the pack, which must be of at most so many bytes."""
-    file = ROOT / path
-    if ".." in pathlib.PurePosixPath(path).parts or not file.is_file() or file.stat().st_size > most:
-        raise PackError(f"the pack {ROOT}: {path} is missing, too large or outside of it")
-    return file.read_bytes()
+    """A regular file within the pack, links followed, of at most so many bytes."""
+    parts = pathlib.PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts or not (ROOT / path).resolve().is_relative_to(ROOT.resolve()):
+        refuse(path, "is outside of it; a pack's files lie in its folder")
+    try:
+        # A pipe would wait for its writer.
+        with open(os.open(ROOT / path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                refuse(path, "is no regular file")
+            data = file.read(most + 1)
+    except IsADirectoryError:
+        refuse(path, "is no regular file")
+    except OSError as error:
+        refuse(path, f"cannot be read: {error.strerror}")
+    if len(data) > most:
+        refuse(path, f"has {about.st_size} bytes; it may have {most}")
+    return data
+
+
+# What the manifest's objects have under names of an author's choosing, or in a document of its own.
+FREE = "values", "files", "types", "evidence"
+NAMES = re.compile("[a-z0-9_]+")
+
+
+def once(pairs):
+    """An object of the manifest. Readers differ in which value they take of a name that stands twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        refuse("manifest.json", f"has the name {next(n for n in names if names.count(n) > 1)!r:.80} twice in one object")
+    return found
+
+
+def check_names(node):
+    """Refuses names that some readers take for others: they ignore case, or fold letters that look alike."""
+    for name, value in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        if isinstance(name, str) and not NAMES.fullmatch(name):
+            refuse("manifest.json", f"has the name {name!r:.80}; its names are of small letters, digits and _")
+        if name not in FREE:
+            check_names(value)
 
 
 def check_maps(launch, scalars):
@@ -39,14 +84,20 @@ def check_maps(launch, scalars):
 
 def verified():
     """The manifest and the kernels' binaries. All of them are as they were packed."""
-    manifest = dict(json.loads(read("manifest.json", 64 << 20)))
+    manifest = dict(json.loads(read("manifest.json", 64 << 20), object_pairs_hook=once))
+    check_names(manifest)
     if manifest.get("schema") not in SCHEMAS:
         raise PackError(f"the pack {ROOT} has the schema {manifest.get('schema')!r} and this loader reads {' and '.join(SCHEMAS)}")
+    for word, count in manifest["types"].items():
+        if type(count) is not int or not 1 <= count <= BYTES:
+            refuse("manifest.json", f"has elements of {word!r:.20} of {count!r:.20} bytes; they have 1 to {BYTES}")
     images = {}
     variants = [v for family in manifest.get("families", ()) for v in family["entries"]]
     for kernel in manifest["entries"] + variants + manifest["general"]:
         path = kernel["file"]
         want = manifest["files"][path]
+        if type(want["bytes"]) is not int or not 0 <= want["bytes"] <= MOST:
+            refuse(path, f"would have {want['bytes']!r:.40} bytes; a file may have {MOST}")
         data = read(path, want["bytes"])
         if len(data) != want["bytes"] or hashlib.sha256(data).hexdigest() != want["sha256"]:
             raise PackError(f"the pack {ROOT}: {path} is not the file that was packed")
@@ -73,7 +124,6 @@ TYPES = {
     "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
 }
 TORCH_TYPES = {word: getattr(torch, name) for word, name in TYPES.items() if hasattr(torch, name)}
-BYTES = 8  # of an element at most
 SHAPED, LAST = "nchw", "nhwc"  # the orders in memory: as the shape, and with the second dimension last
 
 
@@ -81,26 +131,104 @@ def ceil_div(a, b):
     return -(-a // b)
 
 
-FUNCTIONS = {f.__name__: f for f in (abs, bool, ceil_div, float, math.gcd, int, max, min, round)}
+class Beyond(PackError, ArithmeticError):
+    """A formula that cannot be computed, as with an integer of more than 64 bits."""
+
+
+LEAST, GREATEST = -1 << 63, (1 << 63) - 1
+NUMBERS = int, float, *(getattr(torch, name) for name in ("SymInt", "SymFloat") if hasattr(torch, name))  # under torch.compile extents may be symbols
+
+
+def within(n):
+    """A number of a formula: integers have 64 bits, as everywhere else, so that each step takes a moment."""
+    if isinstance(n, int) and not LEAST <= n <= GREATEST or not isinstance(n, NUMBERS):
+        raise OverflowError("a result is no number of 64 bits")
+    return n
+
+
+def numeric(n):
+    if not isinstance(n, NUMBERS):
+        raise TypeError("it computes with what is no number")
+    return n
+
+
+def checked(function):
+    """A function of numbers whose result is one."""
+    return lambda *of: within(function(*map(numeric, of)))
+
+
+def power(base, exponent):
+    if isinstance(base, int) and isinstance(exponent, int) and exponent > 64 and abs(base) > 1:
+        raise OverflowError("a result is no number of 64 bits")
+    return base ** exponent
+
+
+def rounded(n, *digits):
+    if digits and not 0 <= digits[0] <= 300:
+        raise ValueError("round() takes 0 to 300 digits")
+    return round(n, *digits)
+
+
+# By the trees' classes and by names: what a formula may have of Python.
+OPERATIONS = {
+    ast.Add: arithmetic.add, ast.Sub: arithmetic.sub, ast.Mult: arithmetic.mul, ast.Div: arithmetic.truediv, ast.FloorDiv: arithmetic.floordiv,
+    ast.Mod: arithmetic.mod, ast.Pow: power, ast.USub: arithmetic.neg, ast.UAdd: arithmetic.pos,
+}
+FUNCTIONS = {"abs": abs, "ceil_div": ceil_div, "float": float, "gcd": math.gcd, "int": int, "max": max, "min": min, "round": rounded}
+STEPS = {f"{kind.__name__} ": checked(f) for kind, f in OPERATIONS.items()}  # no name of a formula has a blank
+SCOPE = {"__builtins__": {}, "bool": bool, **{name: checked(f) for name, f in FUNCTIONS.items()}, **STEPS}
 NODES = (
     ast.Expression, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Tuple,
-    ast.List, ast.boolop, ast.operator, ast.unaryop, ast.cmpop, ast.expr_context,
+    ast.List, ast.boolop, ast.Not, *OPERATIONS, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.Load,
 )
+LONGEST = 1 << 16  # characters of a formula; Python itself refuses more than 200 parentheses within one another
+
+
+class Checking(ast.NodeTransformer):
+    """Has each operation check its numbers."""
+
+    def visit_BinOp(self, node):
+        return self.called(node, node.left, node.right)
+
+    def visit_UnaryOp(self, node):
+        return self.generic_visit(node) if isinstance(node.op, ast.Not) else self.called(node, node.operand)
+
+    def called(self, node, *operands):
+        function = ast.Name(f"{type(node.op).__name__} ", ast.Load())
+        return ast.copy_location(ast.Call(function, [self.visit(o) for o in operands], []), node)
+
+
+def allowed(tree):
+    """Refuses what a formula may not have: other nodes, calls of others than its functions, and constants that are no numbers or words."""
+    for node in ast.walk(tree):
+        called = not isinstance(node, ast.Call) or getattr(node.func, "id", "") in (*FUNCTIONS, "bool") and not node.keywords
+        value = getattr(node, "value", 0)
+        known = not isinstance(node, ast.Constant) or isinstance(value, (str, float)) or isinstance(value, int) and value <= GREATEST
+        if not isinstance(node, NODES) or not called or not known:
+            return False
+    return True
 
 
 @functools.cache
 def formula(text):
     """A formula as a tree and as code. It has numbers, names, operators and a few functions, and nothing else of Python."""
-    tree = ast.parse(text, mode="eval")
-    for node in ast.walk(tree):
-        known = not isinstance(node, ast.Call) or getattr(node.func, "id", "") in FUNCTIONS and not node.keywords
-        if not isinstance(node, NODES) or not known:
-            raise PackError(f"the formula {text!r} has more than a formula may have")
-    return tree.body, compile(tree, "a formula", "eval")
+    try:
+        if len(text) > LONGEST:
+            raise PackError(f"the formula {text!r:.60} is longer than {LONGEST} characters")
+        tree = ast.parse(text, mode="eval")
+        if not allowed(tree):
+            raise PackError(f"the formula {text!r:.60} has more than a formula may have")
+        code = ast.fix_missing_locations(Checking().visit(ast.parse(text, mode="eval")))
+        return tree.body, compile(code, "a formula", "eval")
+    except (RecursionError, MemoryError, SyntaxError, ValueError) as error:
+        raise PackError(f"the formula {text!r:.60} cannot be read: {type(error).__name__}") from None
 
 
 def evaluate(text, values):
-    return eval(formula(text)[1], {"__builtins__": {}, **FUNCTIONS}, values)
+    try:
+        return eval(formula(text)[1], SCOPE, values)
+    except (ArithmeticError, TypeError, ValueError, NameError, RecursionError) as error:
+        raise Beyond(f"the formula {text!r:.60} cannot be computed: {error}") from None
 
 
 FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
@@ -376,10 +504,34 @@ class Operator:
         return [(s, kind, last_strides(s) if last else None) for s, kind, last in zip(shapes, self.types(self.outputs, dtype), lasts)]
 
 
-def faster(kernel, way="torch_eager", unknown=True):
-    """Whether a kernel surely took less time than PyTorch, where the search had the two take turns."""
-    beside = kernel.get("evidence", {}).get("baselines", {}).get(way)
-    return beside.get("speedup_ci95", [beside["speedup"]])[0] > 1 if beside else unknown
+EAGER, COMPILED = "torch_eager", "torch_compile"  # baselines of a search: PyTorch's own call, and its compiler's
+PLAIN, GRAPH, COMPILE = "plain", "graph", "compile"  # how a program runs a model
+
+# What a call may cost the host beyond PyTorch's own, in milliseconds. scripts/call_costs.py holds it.
+HOST_MS = 0.005
+
+
+def why_slow(kernel, gpu, run=PLAIN):
+    """Why nothing says that a kernel pays where a program runs it: the search that found it timed PyTorch in turns with it, on this model of GPU. None: it pays.
+
+    Where run is None a program asked for the kernel itself, and has it unless it was slower.
+    """
+    baselines = kernel.get("evidence", {}).get("baselines", {})
+    ways = (EAGER, COMPILED) if run == COMPILE else (EAGER,)
+    beside = [baselines[way] for way in ways if "speedup_ci95" in baselines.get(way, {})]
+    slower = any(b["speedup_ci95"][0] <= 1 for b in beside)
+    if run is None and not slower:
+        return None
+    if len(beside) < len(ways):
+        return f"nothing tells whether its kernels are faster than PyTorch: search with --baseline {'torch,torch-compile' if run == COMPILE else 'torch'}, or give replace the model's inputs"
+    if kernel["device"] != gpu.name or "time_ms" not in kernel:
+        return f"its kernels were measured on {kernel['device']}, and this is {gpu.name}: give replace the model's inputs"
+    if slower:
+        return "no kernel for its parameters was faster than PyTorch"
+    least = min((b["speedup_ci95"][0] - 1) * kernel["time_ms"]["median"] for b in beside)
+    if run == PLAIN and least <= HOST_MS:
+        return f"its kernels save {1e3 * least:.1f} us, and a call may take the host {1e3 * HOST_MS:.0f} us more: replace(model, run=\"graph\") is for CUDA graphs"
+    return None
 
 
 def by_tree(family, values, gpu):
@@ -453,9 +605,8 @@ def libcuda():
     lib.cuMemcpyDtoDAsync_v2.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p]
     lib.cuStreamIsCapturing.argtypes = lib.cuEventRecord.argtypes = [ctypes.c_void_p] * 2
     lib.cuStreamWaitEvent.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint]
-    lib.launch = getattr(lib, "cuLaunchKernelEx", None)  # of drivers since CUDA 11.8
-    if lib.launch:
-        lib.launch.argtypes = [ctypes.c_void_p] * 4
+    # Of drivers since CUDA 11.8. It is passed ctypes' own objects alone: to convert what a call passes takes as long as to launch.
+    lib.launch = getattr(lib, "cuLaunchKernelEx", None)
     return lib
 
 
@@ -586,14 +737,14 @@ class Frame:
             attributes = (Attribute * len(attributes))(*attributes)
             config = Config(step.sizes, None, ctypes.addressof(attributes), len(attributes))
             self.kept += [last, attributes]
-            self.launches.append((config, ctypes.byref(config), step.function, taken, step.sizes))
+            self.launches.append((config, (ctypes.byref(config), step.function, taken, None), step.sizes))
 
 
 class Plan:
     """A problem with the kernel that was chosen for it, loaded."""
 
     def __init__(self, operator, device, settings, mode, dtype, shapes, last=False):
-        self.gpu = gpu(device)
+        self.gpu, self.driver = gpu(device), libcuda()
         settings, shapes, answer = operator.taken(settings, shapes)
         values, self.kernel = operator.decide(settings, shapes, dtype, mode, self.gpu, last)
         self.types, self.outputs = operator.types(operator.read, dtype), operator.results(values, dtype, answer)
@@ -613,14 +764,14 @@ class Plan:
             self.room += ceil_div(w["bytes"], 256) * 256
         self.frames = []
         self.fills, self.done = [], None  # (place, address, bytes) of what is copied to constant memory; what stands behind its readers
-        self.run = self.launch
+        self.start = self.launch
         if "launches" in self.kernel:
             of = self.kernel["file"], self.kernel.get("patch", (0, b""))
             for t in operator.read:
                 count = MANIFEST["types"][t.get("type") or values[operator.word]] * math.prod(operator.shape(t, values)) if t.get("symbol") else 0
                 if count:
                     self.fills.append((places[t["name"]], self.gpu.constant(*of, t["symbol"], count), count))
-                    self.done, self.run = self.gpu.library(*of)[1], self.fill
+                    self.done, self.start = self.gpu.library(*of)[1], self.fill
             self.steps = [Step(self.gpu, self.kernel, l, self.taken(l, places)) for l in self.kernel["launches"]]
             return
         elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
@@ -650,7 +801,20 @@ class Plan:
         behind = [len(self.behind), *self.behind, len(maps), *maps, len(fills), *fills, self.done.value if self.done else 0]
         return [*head, self.room, len(places), *places, *behind, len(self.steps), *steps]
 
-    def fill(self, pointers, stream):
+    def frame(self):
+        """What a call fills in; no other has it until it is launched."""
+        try:
+            return self.frames.pop()
+        except IndexError:
+            return Frame(self)
+
+    def run(self, pointers, stream):
+        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces."""
+        frame = self.frame()
+        frame.pointers[:self.count] = pointers
+        self.start(frame, stream)
+
+    def fill(self, frame, stream):
         """Copies tensors to constant memory, and launches what reads them."""
         cuda, captured = libcuda(), ctypes.c_int()
         check("cuCtxSetCurrent", cuda.cuCtxSetCurrent(self.gpu.context))
@@ -660,30 +824,24 @@ class Plan:
                 check("cuStreamWaitEvent", cuda.cuStreamWaitEvent(stream, self.done, 0))
             try:
                 for place, address, count in self.fills:
-                    check("cuMemcpyDtoDAsync", cuda.cuMemcpyDtoDAsync_v2(address, pointers[place], count, stream))
-                self.launch(pointers, stream)
+                    check("cuMemcpyDtoDAsync", cuda.cuMemcpyDtoDAsync_v2(address, frame.pointers[place], count, stream))
+                self.launch(frame, stream)
             finally:
                 if not captured.value:
                     check("cuEventRecord", cuda.cuEventRecord(self.done, stream))
 
-    def launch(self, pointers, stream):
-        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces."""
-        try:
-            frame = self.frames.pop()
-        except IndexError:
-            frame = Frame(self)
-        frame.pointers[:self.count] = pointers
+    def launch(self, frame, stream):
+        """Launches what a frame has been filled with, and gives the frame back."""
+        pointers = frame.pointers
         for place, of in self.maps:
-            frame.pointers[place] = pointers[of]
-        driver = libcuda()
-        launch = driver.launch
-        for config, by_reference, function, taken, sizes in frame.launches:
+            pointers[place] = pointers[of]
+        launch = self.driver.launch
+        for config, passed, sizes in frame.launches:
             config.stream = stream
-            for attempt in range(2):
-                code = launch(by_reference, function, taken, None) if launch else driver.cuLaunchKernel(function, *sizes, stream, taken, None)
-                if code != 201:
-                    break
+            code = launch(*passed) if launch else self.driver.cuLaunchKernel(passed[1], *sizes, stream, passed[2], None)
+            if code == 201:
                 self.gpu.current()  # this thread has called nothing of CUDA's yet
+                code = launch(*passed) if launch else self.driver.cuLaunchKernel(passed[1], *sizes, stream, passed[2], None)
             if code:
                 check("launch", code)
         self.frames.append(frame)

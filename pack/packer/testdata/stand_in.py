@@ -1,7 +1,11 @@
 """PyTorch, as far as a pack's package asks for it, on a GPU that runs nothing."""
+import sys
 import types
 
 import torch
+import torch.utils
+
+torch.utils._pytree = sys.modules["torch.utils._pytree"] = types.ModuleType("torch.utils._pytree")
 
 places = iter(range(0x1000, 1 << 40, 0x1000))
 T = torch.Tensor
@@ -18,6 +22,7 @@ about = torch.cuda.get_device_properties(0)
 torch.cuda.get_device_properties = lambda index: types.SimpleNamespace(
     name="NVIDIA H100", major=9, minor=0, multi_processor_count=132, shared_memory_per_block_optin=227 << 10)
 torch.autograd.graph = types.SimpleNamespace(increment_version=lambda t: print("changed", hex(t.data_ptr())))
+torch.nn.Parameter, torch.float64, torch.no_grad = type("Parameter", (T,), {}), "float64", lambda: lambda function: function
 fakes = {}
 torch.is_autocast_enabled, torch.Size = lambda: False, tuple
 torch.compiler = types.SimpleNamespace(is_compiling=lambda: False)
@@ -41,6 +46,7 @@ class Conv2d(torch.nn.Conv2d):
 
 
 torch.ops, torch.nn.Conv2d = Ops(), Conv2d
+torch.nn.Module._parameters, torch.nn.Module._buffers = {}, {}
 
 
 class Library:
