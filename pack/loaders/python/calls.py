@@ -97,20 +97,19 @@ learning = Learning()
 MOST_READY = 4096  # calls that are remembered of a function, or of a class of modules
 
 
+def of_devices(count):
+    """Whether all modes only say where tensors are made, as torch.set_default_device does."""
+    return all(type(torch._C._get_function_stack_at(i)).__name__ == "DeviceContext" for i in range(count))
+
+
 def foreign():
     """Whether PyTorch has to see each call: within a mode, a transform of torch.func or a trace."""
     c = torch._C
-    return c._len_torch_function_stack() or c._len_torch_dispatch_stack() or c._functorch.peek_interpreter_stack() or c._get_tracing_state()
+    modes = c._len_torch_function_stack()
+    return modes and not of_devices(modes) or c._len_torch_dispatch_stack() or c._functorch.peek_interpreter_stack() or c._get_tracing_state()
 
 
-try:
-    foreign()
-    forward_differentiation = torch.autograd.forward_ad
-except AttributeError:  # PyTorch does not tell, so it sees all calls
-
-    def foreign():
-        return True
-
+forward_differentiation = torch.autograd.forward_ad
 current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
 try:
     allocate = torch._C._dynamo.guards._empty_strided_cuda  # as code that torch.compile generates: without the dispatcher

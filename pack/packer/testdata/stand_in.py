@@ -1,4 +1,5 @@
 """PyTorch, as far as a pack's package asks for it, on a GPU that runs nothing."""
+import math
 import sys
 import types
 
@@ -17,7 +18,12 @@ T.is_contiguous = lambda self: True
 T.numel = lambda self: self.shape.numel()
 torch.int32, torch.uint32, torch.uint8, torch.bool, torch.get_default_dtype = "int32", "uint32", "uint8", "bool", lambda: torch.float32
 torch.cuda.current_device = lambda: 0
-torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda device: 7)
+T.stride = lambda self: tuple(math.prod(self.shape[i + 1:]) for i in range(len(self.shape)))
+torch._C = types.SimpleNamespace(
+    _cuda_getCurrentRawStream=lambda device: 7, _len_torch_function_stack=lambda: 0, _len_torch_dispatch_stack=lambda: 0, _get_tracing_state=lambda: None,
+    _functorch=types.SimpleNamespace(peek_interpreter_stack=lambda: None))
+torch.empty_strided = lambda shape, strides, dtype, device: torch.Tensor(*shape, dtype=dtype)
+torch.autograd.forward_ad = types.SimpleNamespace(_current_level=-1)
 about = torch.cuda.get_device_properties(0)
 torch.cuda.get_device_properties = lambda index: types.SimpleNamespace(
     name="NVIDIA H100", major=9, minor=0, multi_processor_count=132, shared_memory_per_block_optin=227 << 10)
