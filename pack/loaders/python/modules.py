@@ -81,7 +81,7 @@ def choice(kind, module, input, rest, run, measured=False):
         return OWN
     calls = functions.CALLS[kind.autotune_function]
     every = tuple(arguments(call, module)[1] for call in calls)
-    tensors = taken(kind, module, input, rest)[1:]
+    tensors = taken(kind.autotune_weights, module, input, rest)[1:]
     # Under torch.compile a range makes a constant of an extent: another one is another problem.
     shapes = (tuple(len(range(n)) for n in input.shape), *(None if t is None else tuple(t.shape) for t in tensors))
     unbatched = getattr(module, "_get_no_batch_dim", None)
@@ -90,10 +90,10 @@ def choice(kind, module, input, rest, run, measured=False):
     return choose(kind.__name__, shapes, every, input.dtype, input.get_device(), lies_last(input), run, measured)
 
 
-def taken(kind, module, input, rest):
-    """What calls of a class take: the module's own tensors where it has them, and those that it is given."""
+def taken(names, module, input, rest):
+    """What calls of a module take: its own tensors of these names where it has them, and those that it is given."""
     parameters, buffers, tensors, at = module._parameters, module._buffers, [input], 0  # where PyTorch looks at last
-    for name in kind.autotune_weights:
+    for name in names:
         if name in parameters:
             tensors.append(parameters[name])
         elif name in buffers:
@@ -120,14 +120,13 @@ class Swapped:
         compiles = is_compiling()
         if named or len(rest) != self.autotune_beside or compiles and not self.autotune_compiles:
             return self.autotune_own(input, *rest, **named)
-        kind = MODULES[self.autotune_kind]
+        tensors = taken(self.autotune_weights, self, input, rest)
         if compiles:
-            place, settings = choice(kind, self, input, rest, COMPILE)
+            place, settings = choice(MODULES[self.autotune_kind], self, input, rest, COMPILE)
             if place < 0 or torch.is_autocast_enabled():
                 return self.autotune_own(input, *rest)
-            return self.autotune_call(place, settings, taken(kind, self, input, rest))
-        own, tensors = self.__dict__, taken(kind, self, input, rest)
-        key = key_of(tensors, *map(own.get, self.autotune_settings))
+            return self.autotune_call(place, settings, tensors)
+        key = key_of(tensors, *map(self.__dict__.get, self.autotune_settings))
         if key is None or torch.is_autocast_enabled():
             return self.autotune_own(input, *rest)
         try:
@@ -174,8 +173,8 @@ class Swapped:
 
     def autotune_count(self):
         """Counts a batch, as PyTorch does."""
-        if self.training and getattr(self, "num_batches_tracked", None) is not None:
-            self.num_batches_tracked.add_(1)
+        if self.training and (batches := self._buffers.get("num_batches_tracked")) is not None:
+            batches.add_(1)
 
 
 CLASSES = {name.lower(): base for name, base in vars(torch.nn).items() if isinstance(base, type)}
@@ -288,7 +287,7 @@ def candidate(name, module, kind, call, run):
             return 0.0
         place, settings = choice(kind, module, input, rest, run)
         of = functions.CALLS[kind.autotune_function][place]
-        shapes = of.folds.arranged([input.shape, *(None if t is None else t.shape for t in taken(kind, module, input, rest)[1:])], settings)
+        shapes = of.folds.arranged([input.shape, *(None if t is None else t.shape for t in taken(kind.autotune_weights, module, input, rest)[1:])], settings)
         kernel = of.kernels.tuned(settings, shapes, input.dtype, input.get_device(), last=lies_last(input))
         return (kernel["evidence"]["baselines"][COMPILED]["speedup_ci95"][0] - 1) * kernel["time_ms"]["median"]
 
