@@ -7,7 +7,7 @@
     scripts/models.py --pack models
 
 Each model runs plain, under torch.compile and in a CUDA graph, with PyTorch's kernels and with the pack's. All
-take turns. Times are medians of CUDA events around a forward pass. A ratio has the 95 % interval of the rounds'
+take turns. `replace` times each model itself, in the way it runs. Times are medians of CUDA events around a forward pass. A ratio has the 95 % interval of the rounds'
 median. Outputs are held against double precision: the pack's may be twice as far from it as PyTorch's own. The exit
 code is 1 if one is farther. `--forward N` only computes, for `autotune capture`. `--device cpu` tries the script
 without a GPU; its times say nothing about one.
@@ -185,10 +185,13 @@ def compare(pack, name, batch, options):
     """Rows of the table, and whether all outputs agree."""
     model, x = made(name, options.device, options.size, batch, True)
     exact = copy.deepcopy(model).double()(x.double())
-    other = copy.deepcopy(model)
-    done = pack.replace(other)
-    print(f"{name}, batch {batch}: {len(done.replaced)} modules replaced, {len(done.left)} left", file=sys.stderr)
-    before, after = ways(model, x), ways(other, x)
+    before, after = ways(model, x), {}
+    for run, way in (("plain", "plain"), ("graph", "CUDA graph"), ("compile", "torch.compile")):
+        if way in before:
+            other = copy.deepcopy(model)
+            done = pack.replace(other, x, run)
+            print(f"{name}, batch {batch}, {way}: {len(done.replaced)} modules replaced\n{done}", file=sys.stderr)
+            after[way] = ways(other, x)[way]
     calls = {(way, which): call for way in before for which, call in (("before", before[way]), ("after", after[way]))}
     errors = {key: distance(call(), exact) for key, call in calls.items()}
     times = in_turns(calls, options.device)

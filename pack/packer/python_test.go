@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"autotune/internal/testneeds"
+	"autotune/pack"
 	"autotune/reports/cudasource"
 	"autotune/tuner/operator"
 )
@@ -177,4 +178,81 @@ func TestKernelsLayout(t *testing.T) {
 var standard = []string{
 	"ast", "collections", "contextlib", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "operator", "os", "pathlib", "random", "re", "stat", "statistics", "struct",
 	"sysconfig", "threading", "time", "torch", "warnings",
+}
+
+// The Python package refuses what is no pack, or one that another reader would take for another, in one line.
+func TestPythonDamage(t *testing.T) {
+	testneeds.Python.Need(t)
+	whole := small(t, "whole")
+	manifest := func(change func(text string) string) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			text, err := os.ReadFile(filepath.Join(path, pack.ManifestFile))
+			must(t, err)
+			replace(t, path, change(string(text)))
+		}
+	}
+	types := func(word string, bytes any) func(*testing.T, string) {
+		return editing(func(m map[string]any) { m["types"].(map[string]any)[word] = bytes })
+	}
+	file := func(name string) func(*testing.T, string) {
+		return editing(func(m map[string]any) {
+			files := m["files"].(map[string]any)
+			files[name], entry(m)["file"] = files[entry(m)["file"].(string)], name
+		})
+	}
+	outside := filepath.Join(t.TempDir(), "outside.cubin")
+	data, err := os.ReadFile(cubinIn(t, whole))
+	must(t, err)
+	must(t, os.WriteFile(outside, data, 0o644))
+	for name, test := range map[string]struct {
+		damage func(t *testing.T, path string)
+		want   string
+	}{
+		"whole":            {func(*testing.T, string) {}, "imported"},
+		"a name twice":     {manifest(func(text string) string { return strings.Replace(text, "{", `{"entries": [], `, 1) }), "'manifest.json' has the name 'entries' twice in one object"},
+		"twice, deep":      {manifest(func(text string) string { return strings.Replace(text, `"grid":`, `"grid": [1, 1, 1], "grid":`, 1) }), "has the name 'grid' twice"},
+		"another case":     {editing(func(m map[string]any) { m["Entries"] = []any{} }), "has the name 'Entries'; its names are of small letters"},
+		"a long s":         {editing(func(m map[string]any) { m["entrieſ"] = []any{} }), "has the name 'entrieſ'"},
+		"a case, deep":     {editing(func(m map[string]any) { launch(m)["Grid"] = []any{1, 1, 1} }), "has the name 'Grid'"},
+		"-4 bytes":         {types("f32", -4), "has elements of 'f32' of -4 bytes; they have 1 to 8"},
+		"no bytes":         {types("f32", 0), "has elements of 'f32' of 0 bytes"},
+		"half a byte":      {types("f32", 0.5), "has elements of 'f32' of 0.5 bytes"},
+		"true bytes":       {types("f32", true), "has elements of 'f32' of True bytes"},
+		"up":               {file("kernels/../../x"), "'kernels/../../x' is outside of it"},
+		"from the root":    {file(outside), "is outside of it; a pack's files lie in its folder"},
+		"a link out of it": {func(t *testing.T, path string) { file := cubinIn(t, path); remove(t, file); symlink(t, outside, file) }, ".cubin' is outside of it"},
+		"a link to it":     {func(t *testing.T, path string) { file := cubinIn(t, path); remove(t, file); symlink(t, file, file) }, "the pack"},
+		"a pipe":           {func(t *testing.T, path string) { file := cubinIn(t, path); remove(t, file); pipe(t, file) }, ".cubin' is no regular file"},
+		"a folder": {func(t *testing.T, path string) {
+			file := cubinIn(t, path)
+			remove(t, file)
+			must(t, os.Mkdir(file, 0o755))
+		}, ".cubin' is no regular file"},
+		"no file": {func(t *testing.T, path string) { remove(t, cubinIn(t, path)) }, ".cubin' cannot be read: No such file or directory"},
+		"it grew": {func(t *testing.T, path string) { truncate(t, cubinIn(t, path), 1<<20) }, "has 1048576 bytes; it may have"},
+		"a size": {editing(func(m map[string]any) {
+			m["files"].(map[string]any)[entry(m)["file"].(string)].(map[string]any)["bytes"] = 1 << 40
+		}), "would have 1099511627776 bytes"},
+		"a piped manifest": {func(t *testing.T, path string) {
+			file := filepath.Join(path, pack.ManifestFile)
+			remove(t, file)
+			pipe(t, file)
+		}, "'manifest.json' is no regular file"},
+		"deep":     {func(t *testing.T, path string) { replace(t, path, strings.Repeat("[", 100_000)) }, "manifest.json is damaged"},
+		"a list":   {func(t *testing.T, path string) { replace(t, path, "[]") }, "has the schema None"},
+		"no types": {editing(func(m map[string]any) { delete(m, "types") }), "manifest.json is damaged: KeyError('types')"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "copy")
+			must(t, os.CopyFS(path, os.DirFS(whole)))
+			test.damage(t, path)
+			out, _ := underDriver(t.TempDir(), "timeout", "60", "python3", "-c", "import sys; sys.path[:0] = sys.argv[1:]; import stand_in, layers; print('imported')",
+				"testdata", "../../reports/pytorch/testdata", filepath.Join(path, "build", "torch-cuda")).CombinedOutput()
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			last := lines[len(lines)-1]
+			if refused := strings.HasPrefix(last, "layers.pack.PackError: the pack "); !strings.Contains(last, test.want) || !refused && test.want != "imported" {
+				t.Errorf("%s\nwant one line with %q", out, test.want)
+			}
+		})
+	}
 }

@@ -29,7 +29,7 @@ class Clock:
     """The time of the current GPU: events, and CUDA graphs."""
 
     def __init__(self):
-        self.pool = None
+        self.first = None  # graph, whose memory all others share: none is asked for its answer
 
     def mark(self):
         event = torch.cuda.Event(enable_timing=True)
@@ -43,18 +43,24 @@ class Clock:
         torch.cuda.synchronize()
 
     def captured(self, call):
-        """What replays a call as a CUDA graph. All graphs share memory: none is asked for its answer."""
+        """What replays a call as a CUDA graph."""
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
             for _ in range(WARM_UP):
                 call()
         torch.cuda.current_stream().wait_stream(aside)
-        self.pool = self.pool or torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pool):
+        with torch.cuda.graph(graph, pool=self.first and self.first.pool()):
             call()
+        self.first = self.first or graph
         return graph.replay
+
+    def close(self):
+        """Gives the graphs' memory back."""
+        if self.first:
+            self.first = None
+            torch.cuda.empty_cache()
 
 
 @dataclasses.dataclass
@@ -476,3 +482,5 @@ def measure(model, inputs, run, candidates, clock):
         except BaseException:
             program.put(everything, False)
             raise
+        finally:
+            clock.close()

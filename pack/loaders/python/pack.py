@@ -33,7 +33,7 @@ def refuse(path, why):
 def read(path, most):
     """A regular file within the pack, links followed, of at most so many bytes."""
     parts = pathlib.PurePosixPath(path)
-    if parts.is_absolute() or ".." in parts.parts or not (ROOT / path).resolve().is_relative_to(ROOT.resolve()):
+    if parts.is_absolute() or ".." in parts.parts or not pathlib.Path(os.path.realpath(ROOT / path)).is_relative_to(os.path.realpath(ROOT)):
         refuse(path, "is outside of it; a pack's files lie in its folder")
     try:
         # A pipe would wait for its writer.

@@ -23,6 +23,9 @@ class Clock:
     def wait(self):
         assert not torch.cuda.is_available()
 
+    def close(self):
+        Clock.closed = True
+
     def captured(self, call):
         begin = Clock.now
         call()
@@ -195,6 +198,7 @@ for what, found, wanted, least, most in (
     ("of one value", torch.full((9,), 2.2), torch.full((9,), 2.0), 0.09, 0.11), ("complex", one + 1j, one + 0j, 0.5, 2),
 ):
     check(f"distance: {what}", least <= measure.distance(found, wanted) <= most)
+check("graphs' memory is given back", Clock.closed)
 check("an interval of the median", measure.between(list(range(1, 41))) == (20.5, (14, 27)))
 
 # With the pack's own classes, whose kernels run nothing here: what PyTorch computes takes their place.
