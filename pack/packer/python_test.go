@@ -250,7 +250,7 @@ func TestPythonDamage(t *testing.T) {
 				"testdata", "../../reports/pytorch/testdata", filepath.Join(path, "build", "torch-cuda")).CombinedOutput()
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 			last := lines[len(lines)-1]
-			if refused := strings.HasPrefix(last, "layers.pack.PackError: the pack "); !strings.Contains(last, test.want) || !refused && test.want != "imported" {
+			if refused := strings.HasPrefix(last, "layers.manifest.PackError: the pack "); !strings.Contains(last, test.want) || !refused && test.want != "imported" {
 				t.Errorf("%s\nwant one line with %q", out, test.want)
 			}
 		})

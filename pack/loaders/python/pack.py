@@ -1,234 +1,23 @@
-"""What all operators of a pack share: the manifest, formulas, plans and launches through libcuda."""
+"""What all operators of a pack share: their problems, plans and launches through libcuda."""
 import ast
-import contextlib
 import ctypes
 import functools
-import hashlib
-import json
 import math
-import operator as arithmetic
-import os
-import pathlib
-import re
-import stat
 import struct
 import threading
 import warnings
 
 import torch
 
-SCHEMAS = "autotune/pack/1", "autotune/pack/2", "autotune/pack/3"  # the second has tensors in constant memory, the third tensor maps
-ROOT = pathlib.Path(__file__).absolute().parents[3]
-BYTES, MOST = 8, 256 << 20  # of an element, and of a file, at most
+from .formulas import ceil_div, evaluate, formula
+from .manifest import BYTES, IMAGES, MANIFEST, OPERATORS, ROOT, PackError
 
-
-class PackError(RuntimeError):
-    """The pack is damaged, or cannot do what it is asked for."""
-
-
-def refuse(path, why):
-    raise PackError(f"the pack {ROOT}: {path!r:.80} {why}")
-
-
-def read(path, most):
-    """A regular file within the pack, links followed, of at most so many bytes."""
-    parts = pathlib.PurePosixPath(path)
-    if parts.is_absolute() or ".." in parts.parts or not pathlib.Path(os.path.realpath(ROOT / path)).is_relative_to(os.path.realpath(ROOT)):
-        refuse(path, "is outside of it; a pack's files lie in its folder")
-    try:
-        # A pipe would wait for its writer.
-        with open(os.open(ROOT / path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                refuse(path, "is no regular file")
-            data = file.read(most + 1)
-    except IsADirectoryError:
-        refuse(path, "is no regular file")
-    except OSError as error:
-        refuse(path, f"cannot be read: {error.strerror}")
-    if len(data) > most:
-        refuse(path, f"has {about.st_size} bytes; it may have {most}")
-    return data
-
-
-# What the manifest's objects have under names of an author's choosing, or in a document of its own.
-FREE = "values", "files", "types", "evidence"
-NAMES = re.compile("[a-z0-9_]+")
-
-
-def once(pairs):
-    """An object of the manifest. Readers differ in which value they take of a name that stands twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        refuse("manifest.json", f"has the name {next(n for n in names if names.count(n) > 1)!r:.80} twice in one object")
-    return found
-
-
-def check_names(node):
-    """Refuses names that some readers take for others: they ignore case, or fold letters that look alike."""
-    for name, value in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
-        if isinstance(name, str) and not NAMES.fullmatch(name):
-            refuse("manifest.json", f"has the name {name!r:.80}; its names are of small letters, digits and _")
-        if name not in FREE:
-            check_names(value)
-
-
-def check_maps(launch, scalars):
-    """Refuses tensor maps that cannot be passed: each stands for an argument that is an address, and has seven words."""
-    for m in launch.get("maps", ()):
-        arguments, at = launch["arguments"], m["at"]
-        if not 0 <= at < len(arguments) or arguments[at] in scalars or len(m["words"]) != 7:
-            raise ValueError(f"{launch['entry']} takes {len(arguments)} arguments, and has a tensor map at {at} of {len(m['words'])} words")
-
-
-def verified():
-    """The manifest and the kernels' binaries. All of them are as they were packed."""
-    manifest = dict(json.loads(read("manifest.json", 64 << 20), object_pairs_hook=once))
-    check_names(manifest)
-    if manifest.get("schema") not in SCHEMAS:
-        raise PackError(f"the pack {ROOT} has the schema {manifest.get('schema')!r} and this loader reads {' and '.join(SCHEMAS)}")
-    for word, count in manifest["types"].items():
-        if type(count) is not int or not 1 <= count <= BYTES:
-            refuse("manifest.json", f"has elements of {word!r:.20} of {count!r:.20} bytes; they have 1 to {BYTES}")
-    images = {}
-    variants = [v for family in manifest.get("families", ()) for v in family["entries"]]
-    for kernel in manifest["entries"] + variants + manifest["general"]:
-        path = kernel["file"]
-        want = manifest["files"][path]
-        if type(want["bytes"]) is not int or not 0 <= want["bytes"] <= MOST:
-            refuse(path, f"would have {want['bytes']!r:.40} bytes; a file may have {MOST}")
-        data = read(path, want["bytes"])
-        if len(data) != want["bytes"] or hashlib.sha256(data).hexdigest() != want["sha256"]:
-            raise PackError(f"the pack {ROOT}: {path} is not the file that was packed")
-        images[path] = data + b"\0"  # which ends PTX
-        for launch in kernel.get("launches", ()):
-            check_maps(launch, [s["name"] for s in kernel.get("scalars", ())])
-    return manifest, images
-
-
-@contextlib.contextmanager
-def sound():
-    """Turns errors of reading the manifest into one that says that it is damaged."""
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, SyntaxError, RecursionError) as error:
-        raise PackError(f"the pack {ROOT}: manifest.json is damaged: {error!r}") from error
-
-
-with sound():
-    MANIFEST, IMAGES = verified()
-    OPERATORS = {o["name"]: o for o in MANIFEST["operators"]}
 TYPES = {
     "f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
     "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
 }
 TORCH_TYPES = {word: getattr(torch, name) for word, name in TYPES.items() if hasattr(torch, name)}
 SHAPED, LAST = "nchw", "nhwc"  # the orders in memory: as the shape, and with the second dimension last
-
-
-def ceil_div(a, b):
-    return -(-a // b)
-
-
-class Beyond(PackError, ArithmeticError):
-    """A formula that cannot be computed, as with an integer of more than 64 bits."""
-
-
-LEAST, GREATEST = -1 << 63, (1 << 63) - 1
-NUMBERS = int, float, *(getattr(torch, name) for name in ("SymInt", "SymFloat") if hasattr(torch, name))  # under torch.compile extents may be symbols
-
-
-def within(n):
-    """A number of a formula: integers have 64 bits, as everywhere else, so that each step takes a moment."""
-    if isinstance(n, int) and not LEAST <= n <= GREATEST or not isinstance(n, NUMBERS):
-        raise OverflowError("a result is no number of 64 bits")
-    return n
-
-
-def numeric(n):
-    if not isinstance(n, NUMBERS):
-        raise TypeError("it computes with what is no number")
-    return n
-
-
-def checked(function):
-    """A function of numbers whose result is one."""
-    return lambda *of: within(function(*map(numeric, of)))
-
-
-def power(base, exponent):
-    if isinstance(base, int) and isinstance(exponent, int) and exponent > 64 and abs(base) > 1:
-        raise OverflowError("a result is no number of 64 bits")
-    return base ** exponent
-
-
-def rounded(n, *digits):
-    if digits and not 0 <= digits[0] <= 300:
-        raise ValueError("round() takes 0 to 300 digits")
-    return round(n, *digits)
-
-
-# By the trees' classes and by names: what a formula may have of Python.
-OPERATIONS = {
-    ast.Add: arithmetic.add, ast.Sub: arithmetic.sub, ast.Mult: arithmetic.mul, ast.Div: arithmetic.truediv, ast.FloorDiv: arithmetic.floordiv,
-    ast.Mod: arithmetic.mod, ast.Pow: power, ast.USub: arithmetic.neg, ast.UAdd: arithmetic.pos,
-}
-FUNCTIONS = {"abs": abs, "ceil_div": ceil_div, "float": float, "gcd": math.gcd, "int": int, "max": max, "min": min, "round": rounded}
-STEPS = {f"{kind.__name__} ": checked(f) for kind, f in OPERATIONS.items()}  # no name of a formula has a blank
-SCOPE = {"__builtins__": {}, "bool": bool, **{name: checked(f) for name, f in FUNCTIONS.items()}, **STEPS}
-NODES = (
-    ast.Expression, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Tuple,
-    ast.List, ast.boolop, ast.Not, *OPERATIONS, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.Load,
-)
-LONGEST = 1 << 16  # characters of a formula; Python itself refuses more than 200 parentheses within one another
-
-
-class Checking(ast.NodeTransformer):
-    """Has each operation check its numbers."""
-
-    def visit_BinOp(self, node):
-        return self.called(node, node.left, node.right)
-
-    def visit_UnaryOp(self, node):
-        return self.generic_visit(node) if isinstance(node.op, ast.Not) else self.called(node, node.operand)
-
-    def called(self, node, *operands):
-        function = ast.Name(f"{type(node.op).__name__} ", ast.Load())
-        return ast.copy_location(ast.Call(function, [self.visit(o) for o in operands], []), node)
-
-
-def allowed(tree):
-    """Refuses what a formula may not have: other nodes, calls of others than its functions, and constants that are no numbers or words."""
-    for node in ast.walk(tree):
-        called = not isinstance(node, ast.Call) or getattr(node.func, "id", "") in (*FUNCTIONS, "bool") and not node.keywords
-        value = getattr(node, "value", 0)
-        known = not isinstance(node, ast.Constant) or isinstance(value, (str, float)) or isinstance(value, int) and value <= GREATEST
-        if not isinstance(node, NODES) or not called or not known:
-            return False
-    return True
-
-
-@functools.cache
-def formula(text):
-    """A formula as a tree and as code. It has numbers, names, operators and a few functions, and nothing else of Python."""
-    try:
-        if len(text) > LONGEST:
-            raise PackError(f"the formula {text!r:.60} is longer than {LONGEST} characters")
-        tree = ast.parse(text, mode="eval")
-        if not allowed(tree):
-            raise PackError(f"the formula {text!r:.60} has more than a formula may have")
-        code = ast.fix_missing_locations(Checking().visit(ast.parse(text, mode="eval")))
-        return tree.body, compile(code, "a formula", "eval")
-    except (RecursionError, MemoryError, SyntaxError, ValueError) as error:
-        raise PackError(f"the formula {text!r:.60} cannot be read: {type(error).__name__}") from None
-
-
-def evaluate(text, values):
-    try:
-        return eval(formula(text)[1], SCOPE, values)
-    except (ArithmeticError, TypeError, ValueError, NameError, RecursionError) as error:
-        raise Beyond(f"the formula {text!r:.60} cannot be computed: {error}") from None
 
 
 FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
