@@ -2,9 +2,10 @@
 import torch
 
 from . import functions
-from .calls import constant, graded, is_compiling, key_of, learned, remember
+from .calls import constant, is_compiling
 from .measure import Candidate, Clock, Group, Replaced, measure, way_of
 from .pack import COMPILE, COMPILED, PackError, gpu, lies_last, why_slow
+from .ready import graded, key_of, learned, remember
 
 # The names of PyTorch's classes that autotune has an operator for.
 KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool") for axes in ("1d", "2d", "3d")} | {

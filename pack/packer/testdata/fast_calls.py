@@ -10,7 +10,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 import layers  # noqa: E402
 
-calls, modules, functions = (sys.modules[f"layers.{name}"] for name in ("calls", "modules", "functions"))
+calls, ready, functions = (sys.modules[f"layers.{name}"] for name in ("calls", "ready", "functions"))
 dispatched = []
 plain = calls.compute
 calls.compute = lambda operator, *arguments: dispatched.append(operator.name) or plain(operator, *arguments)
@@ -143,6 +143,6 @@ for _ in range(3):
         norm(torch.randn(4, 5, 3, 3))
 check("batches are counted", norm.num_batches_tracked == 3)
 many = {}
-for i in range(3 * calls.MOST_READY):
-    calls.remember(many, i, i)
-check("what is remembered is bounded", len(many) <= calls.MOST_READY)
+for i in range(3 * ready.MOST_READY):
+    ready.remember(many, i, i)
+check("what is remembered is bounded", len(many) <= ready.MOST_READY)
