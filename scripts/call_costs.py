@@ -7,8 +7,12 @@
 Each FILE is what `autotune export --format pytorch` wrote. A row a file: seconds of the first import, when nothing
 is compiled yet, and of the next, beyond PyTorch's own; then microseconds of the host a call, ours and PyTorch's own
 module's, as medians of rounds that take turns; at last the same of a plain loop that waits for the GPU at its end. Of a
-PACK it is a row an entry: a call of the pack's function and one of PyTorch's own.
+PACK it is a row an entry: a call of the pack's function and one of PyTorch's own, and where a module is just that, a
+replaced module and PyTorch's. The last line has the most that a call took the host beyond PyTorch's: HOST_MS of the pack's
+loader says how much that may be.
 """
+import copy
+import functools
 import os
 import pathlib
 import statistics
@@ -80,6 +84,7 @@ def pack_costs(root):
     opened = Pack(root)
     print(f"{root}: imported in {opened.seconds:.3f} s beyond torch, {'with' if opened.calls.native() else 'without'} the library over the stable ABI")
     print("| problem | call, us | PyTorch's | in a loop, us | PyTorch's |\n| --- | ---: | ---: | ---: | ---: |")
+    beyond = []
     for entry in opened.manifest["entries"]:
         values, problem = entry["values"], opened.problem(entry["operator"], entry["values"], entry["math"])
         call = opened.functions.CALLS[entry["operator"]][-1]
@@ -88,8 +93,18 @@ def pack_costs(root):
         if meant and len(call.places) == len(problem.tensors) and not call.dim and not call.chosen:
             given = tuple(problem.parameters.get(own, default) for _, own, default in call.parameters)
             ours = lambda: call(problem.tensors, given)  # noqa: E731
-        (our, our_loop), (their, their_loop) = taking_turns([ours, problem.theirs])
-        print(f"| {entry['problem']} | {our:.1f} | {their:.1f} | {our_loop:.1f} | {their_loop:.1f} |", flush=True)
+        rows = [(entry["problem"], ours, problem.theirs)]
+        if layer := problem.module():
+            module, x = layer
+            swapped = copy.deepcopy(module)
+            swapped.__class__ = opened.modules.MODULES[type(module).__name__]
+            swapped.autotune_measured = frozenset({x.shape})
+            rows.append((f"{type(module).__name__}: {entry['problem']}", functools.partial(swapped, x), functools.partial(module, x)))
+        for name, *calls in rows:
+            (our, our_loop), (their, their_loop) = taking_turns(calls)
+            beyond.append((our - their, name))
+            print(f"| {name} | {our:.1f} | {their:.1f} | {our_loop:.1f} | {their_loop:.1f} |", flush=True)
+    print("\nthe most beyond PyTorch's: {:.1f} us, {}; allowed are {:.0f} us".format(*max(beyond), 1e3 * opened.pack.HOST_MS))
 
 
 def main():

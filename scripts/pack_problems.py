@@ -4,7 +4,8 @@ import json
 import sys
 import time
 
-import torch  # noqa: F401, which the pack's time shall not have
+import torch  # which the pack's time shall not have
+from torch import nn
 
 import torch_operators
 
@@ -18,7 +19,8 @@ class Pack:
         begin, name = time.perf_counter(), self.manifest["name"]
         importlib.import_module(name)
         self.seconds = time.perf_counter() - begin
-        self.pack, self.calls, self.functions = (importlib.import_module(f"{name}.{part}") for part in ("pack", "calls", "functions"))
+        parts = (importlib.import_module(f"{name}.{part}") for part in ("pack", "calls", "functions", "modules"))
+        self.pack, self.calls, self.functions, self.modules = parts
 
     def problem(self, name, values, math):
         """An operator's problem; None if the operator does not allow the values."""
@@ -50,3 +52,27 @@ class Problem:
         """PyTorch's own answer, of tensors that may be changed first."""
         given = {t["name"]: change(tensor) for t, tensor in zip(self.operator.read, self.tensors) if tensor is not None}
         return torch_operators.call(self.operator.name, self.parameters)(given)
+
+    def module(self):
+        """PyTorch's module of the problem and its input; None where no module is just that problem."""
+        make = LAYERS.get(self.operator.name)
+        if make is None:
+            return None
+        x = self.tensors[0]
+        form = torch.channels_last if any(self.lasts) and x.dim() == 4 else torch.preserve_format
+        return make(x.shape, self.parameters).to(x.device, x.dtype, memory_format=form).eval(), x
+
+
+def convolution(kind):
+    return lambda shape, p: kind(shape[1], p.get("c_out", shape[1]), p["kernel"], p["stride"], p["padding"], p["dilation"], p.get("groups", shape[1]), bool(p["bias"]))
+
+
+def maximum(kind):
+    return lambda shape, p: kind(p["kernel"], p["stride"], p["padding"], p["dilation"], False, bool(p["ceil_mode"]))
+
+
+# PyTorch's modules by the operators that they have alone.
+LAYERS = {
+    "conv1d": convolution(nn.Conv1d), "conv2d": convolution(nn.Conv2d), "conv3d": convolution(nn.Conv3d), "depthwise_conv2d": convolution(nn.Conv2d),
+    "max_pool1d": maximum(nn.MaxPool1d), "max_pool2d": maximum(nn.MaxPool2d), "max_pool3d": maximum(nn.MaxPool3d),
+}

@@ -72,7 +72,7 @@ def each(settings, name):
 
 func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 	folder := variant + p.Name + "/"
-	for _, name := range []string{"__init__.py", "arguments.py", "calls.py", "folds.py", "modules.py", "native.cpp", "pack.py"} {
+	for _, name := range []string{"__init__.py", "arguments.py", "calls.py", "folds.py", "formulas.py", "manifest.py", "measure.py", "modules.py", "native.cpp", "pack.py", "ready.py"} {
 		text, err := loaders.FS.ReadFile("python/" + name)
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"autotune/internal/testneeds"
+	"autotune/pack"
 	"autotune/reports/cudasource"
 	"autotune/tuner/operator"
 )
@@ -37,14 +38,22 @@ func TestPython(t *testing.T) {
 		"module (1, 128, 7, 7)", "fake (1, 128, 7, 7)", "unbatched (128, 7, 7)", "rank ValueError conv2d: x has the shape (9, 9); it should have 4 dimensions",
 		"groups ValueError conv2d: 3 groups do not divide the 4 input channels", "channels ValueError conv2d: weight has the shape",
 		"stride ValueError conv2d: stride_h must be at least 1; it is 0", "mode ValueError conv2d: there is no math mode 'fp8'",
-		"name TypeError conv2d() got an unexpected keyword argument 'size'", "a: conv2d\nb is left: no kernel of the pack was made for its parameters\nc is left: its operator is not in the pack",
-		"d is left: no kernel for its parameters was faster than PyTorch", "type ValueError conv2d: type must be one of", "cpu ValueError conv2d: x is float32 on cpu",
+		"name TypeError conv2d() got an unexpected keyword argument 'size'", "| a | conv2d |  |  | left: nothing tells whether its kernels are faster than PyTorch: search with --baseline torch, or give replace the model's inputs |\n",
+		"| b | conv2d |  |  | left: no kernel of the pack was made for its parameters |\n", "| c | ConvTranspose2d |  |  | left: its operator is not in the pack |\nmodel: nothing was replaced,",
+		"| a | conv2d |  |  | left: no kernel for its parameters was faster than PyTorch |", "| a | conv2d |  |  | left: its kernels were measured on NVIDIA A100, and this is NVIDIA H100: give",
+		"| a | conv2d |  |  | left: its kernels save 1.5 us, and a call may take the host 5 us more: replace(model, run=\"graph\") is for CUDA graphs |",
+		"numbers 4611686018427387904 -4 -1 3.5 4 2 False True 2 7 0.5\n",
+		"type ValueError conv2d: type must be one of", "cpu ValueError conv2d: x is float32 on cpu",
 		"PyTorch's own\ncompiled AttributeError", "PyTorch's own\ntimed beside AttributeError", "timed beside (1, 128, 7, 7)",
 		"load " + w.Kernel.Digest()[:40], "on 0x7: ", "warned 1 ", "none of its kernels was made for NVIDIA A100, so the general ones run",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q", want)
 		}
+	}
+	// The fifth and the last are replaced: by a kernel that was faster, and one whose gain only a graph shows.
+	if n := strings.Count(out, "| a | conv2d |  |  |  |\n"); n != 2 {
+		t.Errorf("%d models were given the kernel, want 2", n)
 	}
 	if strings.Contains(out, "TAKEN") || t.Failed() {
 		t.Errorf("the output:\n%s", out)
@@ -167,5 +176,83 @@ func TestKernelsLayout(t *testing.T) {
 
 // standard is what a kernel may import: a part of the standard library, and torch.
 var standard = []string{
-	"ast", "contextlib", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "pathlib", "re", "struct", "sysconfig", "threading", "torch", "warnings",
+	"ast", "collections", "contextlib", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "operator", "os", "pathlib", "random", "re", "stat", "statistics", "struct",
+	"sysconfig", "threading", "time", "torch", "warnings",
+}
+
+// The Python package refuses what is no pack, or one that another reader would take for another, in one line.
+func TestPythonDamage(t *testing.T) {
+	testneeds.Python.Need(t)
+	whole := small(t, "whole")
+	manifest := func(change func(text string) string) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			text, err := os.ReadFile(filepath.Join(path, pack.ManifestFile))
+			must(t, err)
+			replace(t, path, change(string(text)))
+		}
+	}
+	types := func(word string, bytes any) func(*testing.T, string) {
+		return editing(func(m map[string]any) { m["types"].(map[string]any)[word] = bytes })
+	}
+	file := func(name string) func(*testing.T, string) {
+		return editing(func(m map[string]any) {
+			files := m["files"].(map[string]any)
+			files[name], entry(m)["file"] = files[entry(m)["file"].(string)], name
+		})
+	}
+	outside := filepath.Join(t.TempDir(), "outside.cubin")
+	data, err := os.ReadFile(cubinIn(t, whole))
+	must(t, err)
+	must(t, os.WriteFile(outside, data, 0o644))
+	for name, test := range map[string]struct {
+		damage func(t *testing.T, path string)
+		want   string
+	}{
+		"whole":            {func(*testing.T, string) {}, "imported"},
+		"a name twice":     {manifest(func(text string) string { return strings.Replace(text, "{", `{"entries": [], `, 1) }), "'manifest.json' has the name 'entries' twice in one object"},
+		"twice, deep":      {manifest(func(text string) string { return strings.Replace(text, `"grid":`, `"grid": [1, 1, 1], "grid":`, 1) }), "has the name 'grid' twice"},
+		"another case":     {editing(func(m map[string]any) { m["Entries"] = []any{} }), "has the name 'Entries'; its names are of small letters"},
+		"a long s":         {editing(func(m map[string]any) { m["entrieſ"] = []any{} }), "has the name 'entrieſ'"},
+		"a case, deep":     {editing(func(m map[string]any) { launch(m)["Grid"] = []any{1, 1, 1} }), "has the name 'Grid'"},
+		"-4 bytes":         {types("f32", -4), "has elements of 'f32' of -4 bytes; they have 1 to 8"},
+		"no bytes":         {types("f32", 0), "has elements of 'f32' of 0 bytes"},
+		"half a byte":      {types("f32", 0.5), "has elements of 'f32' of 0.5 bytes"},
+		"true bytes":       {types("f32", true), "has elements of 'f32' of True bytes"},
+		"up":               {file("kernels/../../x"), "'kernels/../../x' is outside of it"},
+		"from the root":    {file(outside), "is outside of it; a pack's files lie in its folder"},
+		"a link out of it": {func(t *testing.T, path string) { file := cubinIn(t, path); remove(t, file); symlink(t, outside, file) }, ".cubin' is outside of it"},
+		"a link to it":     {func(t *testing.T, path string) { file := cubinIn(t, path); remove(t, file); symlink(t, file, file) }, "the pack"},
+		"a pipe":           {func(t *testing.T, path string) { file := cubinIn(t, path); remove(t, file); pipe(t, file) }, ".cubin' is no regular file"},
+		"a folder": {func(t *testing.T, path string) {
+			file := cubinIn(t, path)
+			remove(t, file)
+			must(t, os.Mkdir(file, 0o755))
+		}, ".cubin' is no regular file"},
+		"no file": {func(t *testing.T, path string) { remove(t, cubinIn(t, path)) }, ".cubin' cannot be read: No such file or directory"},
+		"it grew": {func(t *testing.T, path string) { truncate(t, cubinIn(t, path), 1<<20) }, "has 1048576 bytes; it may have"},
+		"a size": {editing(func(m map[string]any) {
+			m["files"].(map[string]any)[entry(m)["file"].(string)].(map[string]any)["bytes"] = 1 << 40
+		}), "would have 1099511627776 bytes"},
+		"a piped manifest": {func(t *testing.T, path string) {
+			file := filepath.Join(path, pack.ManifestFile)
+			remove(t, file)
+			pipe(t, file)
+		}, "'manifest.json' is no regular file"},
+		"deep":     {func(t *testing.T, path string) { replace(t, path, strings.Repeat("[", 100_000)) }, "manifest.json is damaged"},
+		"a list":   {func(t *testing.T, path string) { replace(t, path, "[]") }, "has the schema None"},
+		"no types": {editing(func(m map[string]any) { delete(m, "types") }), "manifest.json is damaged: KeyError('types')"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "copy")
+			must(t, os.CopyFS(path, os.DirFS(whole)))
+			test.damage(t, path)
+			out, _ := underDriver(t.TempDir(), "timeout", "60", "python3", "-c", "import sys; sys.path[:0] = sys.argv[1:]; import stand_in, layers; print('imported')",
+				"testdata", "../../reports/pytorch/testdata", filepath.Join(path, "build", "torch-cuda")).CombinedOutput()
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			last := lines[len(lines)-1]
+			if refused := strings.HasPrefix(last, "layers.manifest.PackError: the pack "); !strings.Contains(last, test.want) || !refused && test.want != "imported" {
+				t.Errorf("%s\nwant one line with %q", out, test.want)
+			}
+		})
+	}
 }

@@ -338,6 +338,15 @@ var moduleCases = []moduleCase{
 	{"cumsum", "3x4x5", nil, "(dim: int | tuple[int, ...] | None = -1, keepdim: bool = False, **parameters)", "[1]", []call{
 		{"[0]", "[2,6,7]", "[2,6,7]"}, {"[-1]", "[2,6]", "[2,6]"}, {"[[0, 2]]", "[2,6,7]", "[2,6,7]"},
 	}},
+	{"layer_norm", "3x4x5", nil, "(normalized_shape, eps: float = None, elementwise_affine: bool = True, bias: bool = True, dim: int = None)", "[4,1e-05,true,true,1]", []call{
+		{"[[6, 7]]", "[2,6,7]", "[2,6,7]"}, {"[4, 1e-3, false, false, -2]", "[3,4,5]", "[3,4,5]"}, {"[6]", "[2,7]", "ValueError: layer_norm: x has the shape (2, 7); it should have (6,) there"},
+	}},
+	{"rms_norm", "3x4x5", nil, "(normalized_shape, eps: float = None, elementwise_affine: bool = True, bias: bool = True, dim: int = None)", "[4,1e-05,true,false,1]", []call{
+		{"[[6, 7]]", "[2,6,7]", "[2,6,7]"},
+	}},
+	{"group_norm", "2x6x5", nil, "(num_groups: int, num_channels: int, eps: float = 1e-05, affine: bool = True, bias: bool = True)", "[1,6,1e-05,true,true]", []call{
+		{"[3, 6]", "[2,6,7,9]", "[2,6,7,9]"}, {"[4, 6]", "[2,6,7]", "ValueError: group_norm"},
+	}},
 	{"matmul", "3x4x5x6", map[string]string{"type": "bf16"}, "()", "[]", []call{{"[]", "[[7,1,4,5],[3,5,6]]", "[7,3,4,6]"}}},
 	{"matmul", "1x4x5x6", map[string]string{"type": "f16", "transpose_b": "true"}, "()", "[]", []call{{"[]", "[[4,9],[6,9]]", "[4,6]"}}},
 }

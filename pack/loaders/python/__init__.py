@@ -4,7 +4,7 @@ A function as PyTorch's own, as conv2d(x, weight, padding=1); a module that take
 PyTorch's, as Conv2d; and replace(model), which swaps a model's. Nothing is compiled, and nothing
 is needed beside torch and the driver.
 """
-from .pack import PackError, sound
+from .manifest import PackError, sound
 
 with sound():
     from . import functions

@@ -1,9 +1,9 @@
 """An operator's functions: what PyTorch's dispatcher knows, gradients, PyTorch's own arguments.
 
-A call costs the host little: plans are found by a key, and a plan's arguments are packed once. With
-the library that `autotune pack --torch-stable-abi` builds no Python runs below the dispatcher.
+A call that was made before costs the host little: one look-up finds what it launches, and only pointers
+change (ready.py). What needs PyTorch's dispatcher goes through it: gradients, torch.compile, modes, subclasses.
+With the library that `autotune pack --torch-stable-abi` builds no Python runs below it.
 """
-import contextlib
 import ctypes
 import functools
 import json
@@ -17,10 +17,10 @@ from torch.autograd.function import once_differentiable
 
 from .arguments import IN_PLACE, Function
 from .pack import LAST, OPERATORS, TORCH_TYPES, Operator, Plan, empty, gpu, lies_last, resolved
+from .ready import ALIGNMENT, changed, graded, key_of, learned, learning, remember
 
 FOLDER = pathlib.Path(__file__).absolute().parent
 IDENTITY = json.loads((FOLDER / "metadata.json").read_text())["id"]
-ALIGNMENT = 16  # of all tensors, which kernels load vectors from
 plans = {}
 is_compiling = torch.compiler.is_compiling
 
@@ -81,6 +81,8 @@ def compute(operator, *arguments):
     for i in operator.renewed:
         if taken[i] is not tensors[i]:
             tensors[i].copy_(taken[i])
+    if learning.ran is not None:
+        learning.ran.append((plan, taken, outputs))
     return answer(outputs)
 
 
@@ -202,15 +204,10 @@ def constant(function):
     return function
 
 
-def graded(tensors):
-    """Whether a gradient is asked for."""
-    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
-
-
-def eager(call, *arguments):
+def now(operator, call, *arguments):
     """Calls an operator. If the library fails because of an error in Python, that is raised."""
     try:
-        return call(*arguments)
+        return call(*arguments) if learning.ran is None else compute(operator, *arguments)
     except RuntimeError as error:
         raise cause(error)
 
@@ -218,14 +215,6 @@ def eager(call, *arguments):
 def cause(error):
     """The error in Python that made the library fail, or the library's own."""
     return native().cause(error) if native() else error
-
-
-changed = torch.autograd.graph.increment_version  # tells autograd that a tensor was overwritten
-with contextlib.suppress(AttributeError, TypeError):
-    torch._C._increment_version((torch.empty(0),))  # the function behind it, cheaper in small calls
-
-    def changed(t):
-        torch._C._increment_version((t,))
 
 
 class Kernels:
@@ -263,7 +252,7 @@ class Kernels:
                     return None, None, *[next(found) if want else None for want in wanted]
                 return None, None, *gradients(operator.decoded(ctx.settings), wanted, gradient, *ctx.saved_tensors)
 
-        self.now = functools.partial(eager, getattr(call, "_op", call))  # without OpOverload's own frame
+        self.now = functools.partial(now, operator, getattr(call, "_op", call))  # without OpOverload's own frame
 
         def run(settings, *tensors, mode=""):
             if gradients and graded(tensors):
@@ -277,13 +266,10 @@ class Kernels:
             over = Operator(OPERATORS[name], in_place=True)
             over.calls = operator.calls
             self.library_in_place, call_in_place = registered(over)
-            self.in_place = getattr(call_in_place, "_op", call_in_place)
+            self.in_place = functools.partial(now, over, getattr(call_in_place, "_op", call_in_place))
 
     def renew(self, *arguments):
-        try:
-            self.in_place(*arguments)
-        except RuntimeError as error:
-            raise cause(error)
+        self.in_place(*arguments)
         changed(arguments[0])
 
     def tuned(self, settings, shapes, dtype, device, mode="", last=False):
@@ -303,7 +289,8 @@ class Call(Function):
 
     def __init__(self, kernels, function, arguments):
         super().__init__(kernels.operator, function, arguments)
-        self.kernels, self.foldings = kernels, {}
+        self.kernels, self.foldings, self.ready = kernels, {}, {}
+        self.order = [self.places.index(i) if i in self.places else None for i in range(len(kernels.operator.read))]
         self.in_place = next((i for i, given in enumerate(self.parameters) if given[0] == IN_PLACE), None)
         self.missing = [None] * (len(kernels.operator.read) - len(self.places))  # behind those that are given, or in between
         self.follow = self.places == list(range(len(self.places)))
@@ -349,6 +336,23 @@ class Call(Function):
         return found
 
     def __call__(self, tensors, values, mode=""):
+        if is_compiling() or not (key := key_of(tensors, values, mode)):
+            return self.anew(tensors, values, mode)
+        try:
+            ready = self.ready.get(key)
+        except TypeError:  # a list among the values
+            hashable = tuple(tuple(v) if isinstance(v, list) else v for v in values)
+            return self.anew(tensors, values, mode) if hashable == values else self(tensors, hashable, mode)
+        if ready is None:
+            found, ready = learned(lambda: self.anew(tensors, values, mode), tensors, self.order)
+            if ready is not None:
+                remember(self.ready, key, ready)
+            return found
+        found = ready(tensors) if ready else None
+        return self.anew(tensors, values, mode) if found is None else found
+
+    def anew(self, tensors, values, mode):
+        """The function's output, whatever was called before."""
         self.fits(tensors[0].shape, values)
         if self.added is not None and tensors[self.added] is not None and tensors[self.added].dtype == torch.bool:
             tensors = list(tensors)

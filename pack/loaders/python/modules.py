@@ -1,11 +1,11 @@
 """Modules that take the place of PyTorch's, with PyTorch's names and arguments; and replace(model)."""
-import dataclasses
-
 import torch
 
 from . import functions
 from .calls import constant, is_compiling
-from .pack import faster, lies_last
+from .measure import Candidate, Clock, Group, Replaced, measure, way_of
+from .pack import COMPILE, COMPILED, PackError, gpu, lies_last, why_slow
+from .ready import graded, key_of, learned, remember
 
 # The names of PyTorch's classes that autotune has an operator for.
 KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool") for axes in ("1d", "2d", "3d")} | {
@@ -17,10 +17,10 @@ KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool")
 # Classes for which torch.compile calls a library, and fuses nothing with the call. For others it generates kernels.
 LIBRARY = ("Conv", "Linear", "MaxPool", "AvgPool")
 
-COMPILED = "torch_compile"  # the baseline of a search that is PyTorch's compiler
-
 # Arguments of modules that no kernel supports.
 OTHER = {"padding_mode": "zeros", "return_indices": False}
+
+REFUSED = ValueError, TypeError, IndexError, PackError  # what problems are refused with
 
 
 OWN = -1, None  # PyTorch's own way, in the place of a call and its settings
@@ -34,8 +34,8 @@ def arguments(call, module, **known):
     return [getattr(module, name, None) for name in call.weights], tuple(values)
 
 
-def why_not(call, module, training):
-    """Why an operator of the pack cannot take a module's place, in training or out of it; None if it can."""
+def made_for(call, module, training):
+    """The kernels that were made for a module's parameters, in training or out of it; else why an operator of the pack cannot take its place."""
     for name, wanted in OTHER.items():
         if getattr(module, name, wanted) != wanted:
             return f"{name}={getattr(module, name)!r}"
@@ -46,106 +46,136 @@ def why_not(call, module, training):
         if t is not None and not call.operator.takes(t.dtype):
             return f"its parameters are {t.dtype}"
     if call.asks:  # an input's shape tells
-        return None
+        return call.operator.entries + call.operator.families
     try:
         settings = call.of([None, *(None if t is None else t.shape for t in tensors)], values)
-    except (ValueError, TypeError, IndexError) as error:
+    except REFUSED as error:
         return str(error)
-    made = call.operator.made_for(settings)
-    if not made:
-        return "no kernel of the pack was made for its parameters"
-    return None if any(map(faster, made)) else "no kernel for its parameters was faster than PyTorch"
-
-
-chosen = {}  # by the arguments of choose: what it answers
+    return call.operator.made_for(settings) or "no kernel of the pack was made for its parameters"
 
 
 @constant
-def choose(kind, shapes, values, dtype, device, last, compiles):
-    """The place among a class's calls of one with a kernel that was made for the problem, and its settings; else OWN.
+def choose(kind, shapes, values, dtype, device, last, run, measured):
+    """The place among a class's calls of one with a kernel that pays for the problem, and its settings; else OWN.
 
-    last is whether the input lies with its second dimension last, and compiles whether PyTorch's own way would be compiled.
+    last is whether the input lies with its second dimension last, run how the program runs, measured whether the kernel paid in the model itself.
     """
-    key = (kind, shapes, values, dtype, device, last, compiles)
-    if key not in chosen:
-        chosen[key] = OWN
-        for i, call in enumerate(functions.CALLS[MODULES[kind].autotune_function]):
-            try:
-                if last and not call.folds.elements and call.operator.order is None:
-                    continue  # it would be copied, and its answer lie otherwise
-                call.fits(shapes[0], values[i])
-                settings = call.of(shapes, values[i])
-                kernel = call.kernels.tuned(settings, call.folds.arranged(shapes, settings), dtype, device, last=last)
-                if kernel and faster(kernel) and (not compiles or faster(kernel, COMPILED, False)):
-                    chosen[key] = (i, settings)
-                    break
-            except (ValueError, TypeError, IndexError):
-                pass
-    return chosen[key]
+    for i, call in enumerate(functions.CALLS[MODULES[kind].autotune_function]):
+        try:
+            if MODULES[kind].autotune_given[i] is None:
+                continue  # of tensors that the module has not
+            if last and not call.folds.elements and call.operator.order is None:
+                continue  # it would be copied, and its answer lie otherwise
+            call.fits(shapes[0], values[i])
+            settings = call.of(shapes, values[i])
+            kernel = call.kernels.tuned(settings, call.folds.arranged(shapes, settings), dtype, device, last=last)
+            if kernel and (measured or not why_slow(kernel, gpu(device), run)):
+                return i, settings
+        except REFUSED:
+            pass
+    return OWN
+
+
+def choice(kind, module, input, rest, run, measured=False):
+    """What choose answers for a call of a module that is of a class, or may become it."""
+    if not input.is_cuda or len(rest) != kind.autotune_beside:
+        return OWN
+    calls = functions.CALLS[kind.autotune_function]
+    every = tuple(arguments(call, module)[1] for call in calls)
+    tensors = taken(kind.autotune_weights, module, input, rest)[1:]
+    # Under torch.compile a range makes a constant of an extent: another one is another problem.
+    shapes = (tuple(len(range(n)) for n in input.shape), *(None if t is None else tuple(t.shape) for t in tensors))
+    unbatched = getattr(module, "_get_no_batch_dim", None)
+    if unbatched and input.dim() == unbatched():
+        return OWN
+    return choose(kind.__name__, shapes, every, input.dtype, input.get_device(), lies_last(input), run, measured)
+
+
+def taken(names, module, input, rest):
+    """What calls of a module take: its own tensors of these names where it has them, and those that it is given."""
+    parameters, buffers, tensors, at = module._parameters, module._buffers, [input], 0  # where PyTorch looks at last
+    for name in names:
+        if name in parameters:
+            tensors.append(parameters[name])
+        elif name in buffers:
+            tensors.append(buffers[name])
+        elif hasattr(module, name):
+            tensors.append(getattr(module, name))
+        else:
+            tensors.append(rest[at])
+            at += 1
+    return tensors
 
 
 class Swapped:
-    """What a class has beside PyTorch's: forward runs a kernel that was made for the problem, or else PyTorch's own, autotune_own.
+    """What a class has beside PyTorch's: forward runs a kernel that pays for the problem, or else PyTorch's own, autotune_own.
 
     It is no base, and forward does not ask super(): torch.compile would have to look at each module before each run, and so at those around.
     """
 
     inplace = False  # of modules that have no such word
-    autotune_known = {}  # by an input's shape, type, GPU and order, and whether in training: which call has a tuned kernel, and its settings
+    autotune_run = None  # how the program runs a module that was replaced; of others the program has chosen the kernel itself
+    autotune_measured = None  # shapes of inputs for which the kernel paid in the model itself, whatever a search found
 
-    def forward(self, input, *rest):
+    def forward(self, input, *rest, **named):
         compiles = is_compiling()
-        if compiles and not self.autotune_compiles:
+        if named or len(rest) != self.autotune_beside or compiles and not self.autotune_compiles:
+            return self.autotune_own(input, *rest, **named)
+        tensors = taken(self.autotune_weights, self, input, rest)
+        if compiles:
+            place, settings = choice(MODULES[self.autotune_kind], self, input, rest, COMPILE)
+            if place < 0 or torch.is_autocast_enabled():
+                return self.autotune_own(input, *rest)
+            return self.autotune_call(place, settings, tensors)
+        key = key_of(tensors, *map(self.__dict__.get, self.autotune_settings))
+        if key is None or torch.is_autocast_enabled():
             return self.autotune_own(input, *rest)
-        if compiles or rest:
-            place, settings = self.autotune_choose(input, rest)
-        else:
-            key = (input.shape, input.dtype, input.get_device(), not input.is_contiguous() and lies_last(input), self.training)
+        try:
             known = self.autotune_known.get(key)
-            if known is None:
-                known = self.autotune_choose(input, rest)
-                self.autotune_known = {**self.autotune_known, key: known}
-            place, settings = known
-        if place < 0 or torch.is_autocast_enabled():
+        except TypeError:  # a list among the settings
+            key = tuple(tuple(part) if isinstance(part, list) else part for part in key)
+            known = self.autotune_known.get(key)
+        if known is None:
+            return self.autotune_anew(key, tensors, rest)
+        place, settings, ready = known
+        if place < 0:
             return self.autotune_own(input, *rest)
-        if self.inplace and input.requires_grad and torch.is_grad_enabled():  # PyTorch's gradient needs no copy of the input
+        if ready and (found := ready(tensors)) is not None:
+            self.autotune_count()
+            return found
+        return self.autotune_call(place, settings, tensors)
+
+    def autotune_anew(self, key, tensors, rest):
+        """A call that is not known yet."""
+        input = tensors[0]
+        measured = self.autotune_measured is not None and input.shape in self.autotune_measured
+        place, settings = choice(MODULES[self.autotune_kind], self, input, rest, self.autotune_run, measured)
+        if self.inplace and graded([input]):  # PyTorch's gradient needs no copy of the input
+            place = -1
+        if place < 0:
+            remember(self.autotune_known, key, (*OWN, None))
             return self.autotune_own(input, *rest)
-        if self.training and getattr(self, "num_batches_tracked", None) is not None:
-            self.num_batches_tracked.add_(1)
+        order = [None if i is None else self.autotune_given[place][i] for i in functions.CALLS[self.autotune_function][place].order]
+        found, ready = learned(lambda: self.autotune_call(place, settings, tensors), tensors, order)
+        if ready is not None:
+            remember(self.autotune_known, key, (place, settings, ready))
+        return found
+
+    def autotune_call(self, place, settings, tensors):
+        """The output by one of the calls, whose tensors may be in another order."""
+        self.autotune_count()
         call = functions.CALLS[self.autotune_function][place]
-        if self.inplace:
-            if compiles or not input.is_contiguous():
-                return call.renew(settings, (input,))
-            call.kernels.renew(input, *call.missing, settings, "")
-            return input
-        return call.run(settings, self.autotune_tensors(call, input, rest))
+        if not self.inplace:
+            return call.run(settings, [tensors[i] for i in self.autotune_given[place]])
+        if is_compiling() or not tensors[0].is_contiguous():
+            return call.renew(settings, (tensors[0],))
+        call.kernels.renew(tensors[0], *call.missing, settings, "")
+        return tensors[0]
 
-    def autotune_tensors(self, call, input, rest):
-        """What a call takes: the module's own tensors where it has them, and those that it is given."""
-        parameters, buffers, rest = self._parameters, self._buffers, list(rest)  # where PyTorch looks at last
-        tensors = [input]
-        for name in call.weights:
-            if name in parameters:
-                tensors.append(parameters[name])
-            elif name in buffers:
-                tensors.append(buffers[name])
-            else:
-                tensors.append(getattr(self, name) if hasattr(self, name) else rest.pop(0))
-        return tensors
-
-    def autotune_choose(self, input, rest):
-        """What choose answers for a call of the module."""
-        if not input.is_cuda or len(rest) != self.autotune_beside:
-            return OWN
-        calls = functions.CALLS[self.autotune_function]
-        every = tuple(arguments(call, self)[1] for call in calls)
-        tensors = self.autotune_tensors(calls[0], input, rest)[1:]
-        # Under torch.compile a range makes a constant of an extent: another one is another problem.
-        shapes = (tuple(len(range(n)) for n in input.shape), *(None if t is None else tuple(t.shape) for t in tensors))
-        unbatched = getattr(self, "_get_no_batch_dim", None)
-        if unbatched and input.dim() == unbatched():
-            return OWN
-        return choose(type(self).__name__, shapes, every, input.dtype, input.get_device(), lies_last(input), is_compiling())
+    def autotune_count(self):
+        """Counts a batch, as PyTorch does."""
+        if self.training and (batches := self._buffers.get("num_batches_tracked")) is not None:
+            batches.add_(1)
 
 
 CLASSES = {name.lower(): base for name, base in vars(torch.nn).items() if isinstance(base, type)}
@@ -155,50 +185,112 @@ def swapped(function):
     """The classes of a function's modules: of its own name, or one for each number of axes, or that of a loss."""
     name = function.replace("_", "")
     ends = ("", "loss", "1d", "2d", "3d") if name.endswith("norm") or name not in CLASSES else ("",)
+    calls = functions.CALLS[function]
+    names = calls[0].tensors
+    given = [[names.index(name) for name in call.tensors] if set(call.tensors) <= set(names) else None for call in calls]
+    settings = dict.fromkeys([name for call in calls for name, _, _ in call.parameters] + ["training", "inplace", "autotune_run", "autotune_measured"])
     for base in filter(None, (CLASSES.get(name + end) for end in ends)):
-        taken = base.forward
-        beside = taken.__code__.co_argcount - len(taken.__defaults__ or ()) - 2  # tensors, with the module and the first one
-        compiles = base.__name__.startswith(LIBRARY) and any(faster(e, COMPILED, False) for call in functions.CALLS[function] for e in call.operator.entries)
-        given = {"autotune_own": base.forward, "autotune_function": function, "autotune_beside": beside, "autotune_compiles": compiles}
-        given.update((name, member) for name, member in vars(Swapped).items() if not name.startswith("__"))
-        yield type(base.__name__, (base,), {**given, "__module__": __name__, "__doc__": base.__doc__})
+        own = base.forward
+        beside = own.__code__.co_argcount - len(own.__defaults__ or ()) - 2  # tensors, with the module and the first one
+        compiles = base.__name__.startswith(LIBRARY) and any(COMPILED in e["evidence"].get("baselines", {}) for call in calls for e in call.operator.entries)
+        members = {
+            "autotune_own": own, "autotune_function": function, "autotune_kind": base.__name__, "autotune_beside": beside, "autotune_compiles": compiles,
+            "autotune_weights": tuple(calls[0].weights), "autotune_given": given, "autotune_settings": tuple(settings),
+            "autotune_known": {},  # by all that a call depends on: which of the calls, its settings, and what makes it again
+        }
+        members.update((name, member) for name, member in vars(Swapped).items() if not name.startswith("__"))
+        yield type(base.__name__, (base,), {**members, "__module__": __name__, "__doc__": base.__doc__})
 
 
 MODULES = {c.__name__: c for function in functions.CALLS for c in swapped(function)}
 globals().update(MODULES)
 
 
-@dataclasses.dataclass
-class Replaced:
-    """What replace(model) did: modules by their names, and why others were left."""
-
-    replaced: dict
-    left: dict
-
-    def __str__(self):
-        lines = [f"{name}: {what}" for name, what in self.replaced.items()]
-        return "\n".join([*lines, *(f"{name} is left: {why}" for name, why in self.left.items())])
+def here(modules):
+    """The GPU on which a model lies, or the current one if the model has no parameters there."""
+    of = (t.get_device() for _, module in modules for t in module._parameters.values() if t is not None and t.is_cuda)
+    try:
+        first = next(of, None)
+        return gpu(torch.cuda.current_device() if first is None else first)
+    except (RuntimeError, AssertionError) as error:
+        raise PackError(f"replace needs the GPU that the model runs on: {error}") from None
 
 
-def replace(model):
-    """Gives modules of PyTorch's own classes the pack's kernels, in place: they keep their parameters, buffers and hooks.
+def replace(model, inputs=None, run=None):
+    """Gives modules of PyTorch's own classes the pack's kernels, in place, where that makes the model faster.
 
-    For inputs that no kernel was made for, each takes PyTorch's own way. The answer says what was replaced, what was left, and why.
+    inputs is what a call of the model takes: a tensor, a tuple or list of arguments, or a dict of named ones. With inputs the model is
+    timed, as it runs: "plain", in a CUDA "graph", or by "compile" (torch.compile). Without inputs it goes by what the pack's searches measured on
+    this model of GPU. The modules keep their parameters, buffers and hooks. For inputs that no kernel pays for, each takes PyTorch's own
+    way. The answer is a table of what was replaced, and why the rest was left.
     """
-    done = Replaced({}, {})
-    for name, module in model.named_modules():
+    run, modules = way_of(model, run), list(model.named_modules())
+    device, candidates, left = here(modules), [], {}
+    for name, module in modules:
         kind = MODULES.get(type(module).__name__)
         if kind is None:
             if type(module).__name__ in KNOWN and getattr(torch.nn, type(module).__name__) is type(module):
-                done.left[name] = "its operator is not in the pack"
+                left.setdefault((type(module).__name__, "its operator is not in the pack"), []).append(name)
             continue
-        if type(module) is not kind.__base__:
+        if type(module) not in (kind, kind.__base__):
             continue
+        put_back(module, kind)
         calls = functions.CALLS[kind.autotune_function]
-        reasons = [why_not(call, module, training) for training in (False, True) for call in calls]
-        if None in reasons:
-            module.__class__ = kind
-            done.replaced[name] = calls[reasons.index(None) % len(calls)].kernels.operator.name
+        found = [(call, made_for(call, module, training)) for training in (False, True) for call in calls]
+        fits = [(call, made) for call, made in found if not isinstance(made, str)]
+        why = None if fits else found[-1][1]
+        if fits and inputs is None:
+            reasons = [(why_slow(kernel, device, run), call) for call, made in fits for kernel in made]
+            fits = [(call, None) for why, call in reasons if why is None]
+            why = reasons[0][0]
+        if fits:
+            candidates.append(candidate(name, module, kind, fits[0][0], run))
         else:
-            done.left[name] = reasons[-1]
+            left.setdefault((kind.autotune_function, why), []).append(name)
+    left = [Group(names, what, why) for (what, why), names in left.items()]
+    if inputs is None:
+        kept = {}
+        for c in candidates:
+            kept.setdefault(c.kernel, []).append(c.name)
+            c.module.__class__ = c.kind
+        done = Replaced(run, [Group(names, kernel) for kernel, names in kept.items()], left)
+    else:
+        with torch.cuda.device(device.index):
+            done = measure(model, inputs, run, candidates, Clock())
+        done.left += left
+    for c in candidates:
+        if c.module.__class__ is not c.kind:
+            put_back(c.module, c.kind)
     return done
+
+
+def put_back(module, kind):
+    """Gives a module PyTorch's class again, if it had the pack's."""
+    if type(module) is kind:
+        module.__class__ = kind.__base__
+    for name in ("autotune_run", "autotune_measured"):
+        module.__dict__.pop(name, None)
+
+
+def candidate(name, module, kind, call, run):
+    """A module that may be replaced. What its inputs are is noted where a kernel serves them."""
+    module.autotune_run = run
+
+    def serves(input, rest):
+        if choice(kind, module, input, rest, run, run != COMPILE)[0] < 0:
+            return False
+        module.autotune_measured = frozenset({input.shape, *(module.__dict__.get("autotune_measured") or ())})
+        return True
+
+    def gain_ms(input, rest):
+        """By how much the search found the kernel faster than PyTorch's compiler."""
+        if run != COMPILE:
+            return 0.0
+        place, settings = choice(kind, module, input, rest, run)
+        of = functions.CALLS[kind.autotune_function][place]
+        shapes = of.folds.arranged([input.shape, *(None if t is None else t.shape for t in taken(kind.autotune_weights, module, input, rest)[1:])], settings)
+        kernel = of.kernels.tuned(settings, shapes, input.dtype, input.get_device(), last=lies_last(input))
+        return (kernel["evidence"]["baselines"][COMPILED]["speedup_ci95"][0] - 1) * kernel["time_ms"]["median"]
+
+    settings = tuple(map(module.__dict__.get, kind.autotune_settings))
+    return Candidate(name, module, kind, call.kernels.operator.name, settings, serves, gain_ms)

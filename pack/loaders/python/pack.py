@@ -1,106 +1,23 @@
-"""What all operators of a pack share: the manifest, formulas, plans and launches through libcuda."""
+"""What all operators of a pack share: their problems, plans and launches through libcuda."""
 import ast
-import contextlib
 import ctypes
 import functools
-import hashlib
-import json
 import math
-import pathlib
 import struct
 import threading
 import warnings
 
 import torch
 
-SCHEMAS = "autotune/pack/1", "autotune/pack/2", "autotune/pack/3"  # the second has tensors in constant memory, the third tensor maps
-ROOT = pathlib.Path(__file__).absolute().parents[3]
+from .formulas import ceil_div, evaluate, formula
+from .manifest import BYTES, IMAGES, MANIFEST, OPERATORS, ROOT, PackError
 
-
-class PackError(RuntimeError):
-    """The pack is damaged, or cannot do what it is asked for."""
-
-
-def read(path, most):
-    """A file of the pack, which must be of at most so many bytes."""
-    file = ROOT / path
-    if ".." in pathlib.PurePosixPath(path).parts or not file.is_file() or file.stat().st_size > most:
-        raise PackError(f"the pack {ROOT}: {path} is missing, too large or outside of it")
-    return file.read_bytes()
-
-
-def check_maps(launch, scalars):
-    """Refuses tensor maps that cannot be passed: each stands for an argument that is an address, and has seven words."""
-    for m in launch.get("maps", ()):
-        arguments, at = launch["arguments"], m["at"]
-        if not 0 <= at < len(arguments) or arguments[at] in scalars or len(m["words"]) != 7:
-            raise ValueError(f"{launch['entry']} takes {len(arguments)} arguments, and has a tensor map at {at} of {len(m['words'])} words")
-
-
-def verified():
-    """The manifest and the kernels' binaries. All of them are as they were packed."""
-    manifest = dict(json.loads(read("manifest.json", 64 << 20)))
-    if manifest.get("schema") not in SCHEMAS:
-        raise PackError(f"the pack {ROOT} has the schema {manifest.get('schema')!r} and this loader reads {' and '.join(SCHEMAS)}")
-    images = {}
-    variants = [v for family in manifest.get("families", ()) for v in family["entries"]]
-    for kernel in manifest["entries"] + variants + manifest["general"]:
-        path = kernel["file"]
-        want = manifest["files"][path]
-        data = read(path, want["bytes"])
-        if len(data) != want["bytes"] or hashlib.sha256(data).hexdigest() != want["sha256"]:
-            raise PackError(f"the pack {ROOT}: {path} is not the file that was packed")
-        images[path] = data + b"\0"  # which ends PTX
-        for launch in kernel.get("launches", ()):
-            check_maps(launch, [s["name"] for s in kernel.get("scalars", ())])
-    return manifest, images
-
-
-@contextlib.contextmanager
-def sound():
-    """Turns errors of reading the manifest into one that says that it is damaged."""
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, SyntaxError, RecursionError) as error:
-        raise PackError(f"the pack {ROOT}: manifest.json is damaged: {error!r}") from error
-
-
-with sound():
-    MANIFEST, IMAGES = verified()
-    OPERATORS = {o["name"]: o for o in MANIFEST["operators"]}
 TYPES = {
     "f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
     "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
 }
 TORCH_TYPES = {word: getattr(torch, name) for word, name in TYPES.items() if hasattr(torch, name)}
-BYTES = 8  # of an element at most
 SHAPED, LAST = "nchw", "nhwc"  # the orders in memory: as the shape, and with the second dimension last
-
-
-def ceil_div(a, b):
-    return -(-a // b)
-
-
-FUNCTIONS = {f.__name__: f for f in (abs, bool, ceil_div, float, math.gcd, int, max, min, round)}
-NODES = (
-    ast.Expression, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Tuple,
-    ast.List, ast.boolop, ast.operator, ast.unaryop, ast.cmpop, ast.expr_context,
-)
-
-
-@functools.cache
-def formula(text):
-    """A formula as a tree and as code. It has numbers, names, operators and a few functions, and nothing else of Python."""
-    tree = ast.parse(text, mode="eval")
-    for node in ast.walk(tree):
-        known = not isinstance(node, ast.Call) or getattr(node.func, "id", "") in FUNCTIONS and not node.keywords
-        if not isinstance(node, NODES) or not known:
-            raise PackError(f"the formula {text!r} has more than a formula may have")
-    return tree.body, compile(tree, "a formula", "eval")
-
-
-def evaluate(text, values):
-    return eval(formula(text)[1], {"__builtins__": {}, **FUNCTIONS}, values)
 
 
 FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
@@ -379,10 +296,34 @@ class Operator:
         return [(s, kind, last_strides(s) if last else None) for s, kind, last in zip(shapes, self.types(self.outputs, dtype), lasts)]
 
 
-def faster(kernel, way="torch_eager", unknown=True):
-    """Whether a kernel surely took less time than PyTorch, where the search had the two take turns."""
-    beside = kernel.get("evidence", {}).get("baselines", {}).get(way)
-    return beside.get("speedup_ci95", [beside["speedup"]])[0] > 1 if beside else unknown
+EAGER, COMPILED = "torch_eager", "torch_compile"  # baselines of a search: PyTorch's own call, and its compiler's
+PLAIN, GRAPH, COMPILE = "plain", "graph", "compile"  # how a program runs a model
+
+# What a call may cost the host beyond PyTorch's own, in milliseconds. scripts/call_costs.py holds it.
+HOST_MS = 0.005
+
+
+def why_slow(kernel, gpu, run=PLAIN):
+    """Why nothing says that a kernel pays where a program runs it: the search that found it timed PyTorch in turns with it, on this model of GPU. None: it pays.
+
+    Where run is None a program asked for the kernel itself, and has it unless it was slower.
+    """
+    baselines = kernel.get("evidence", {}).get("baselines", {})
+    ways = (EAGER, COMPILED) if run == COMPILE else (EAGER,)
+    beside = [baselines[way] for way in ways if "speedup_ci95" in baselines.get(way, {})]
+    slower = any(b["speedup_ci95"][0] <= 1 for b in beside)
+    if run is None and not slower:
+        return None
+    if len(beside) < len(ways):
+        return f"nothing tells whether its kernels are faster than PyTorch: search with --baseline {'torch,torch-compile' if run == COMPILE else 'torch'}, or give replace the model's inputs"
+    if kernel["device"] != gpu.name or "time_ms" not in kernel:
+        return f"its kernels were measured on {kernel['device']}, and this is {gpu.name}: give replace the model's inputs"
+    if slower:
+        return "no kernel for its parameters was faster than PyTorch"
+    least = min((b["speedup_ci95"][0] - 1) * kernel["time_ms"]["median"] for b in beside)
+    if run == PLAIN and least <= HOST_MS:
+        return f"its kernels save {1e3 * least:.1f} us, and a call may take the host {1e3 * HOST_MS:.0f} us more: replace(model, run=\"graph\") is for CUDA graphs"
+    return None
 
 
 def by_tree(family, values, gpu):
@@ -456,9 +397,8 @@ def libcuda():
     lib.cuMemcpyDtoDAsync_v2.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p]
     lib.cuStreamIsCapturing.argtypes = lib.cuEventRecord.argtypes = [ctypes.c_void_p] * 2
     lib.cuStreamWaitEvent.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint]
-    lib.launch = getattr(lib, "cuLaunchKernelEx", None)  # of drivers since CUDA 11.8
-    if lib.launch:
-        lib.launch.argtypes = [ctypes.c_void_p] * 4
+    # Of drivers since CUDA 11.8. It is passed ctypes' own objects alone: to convert what a call passes takes as long as to launch.
+    lib.launch = getattr(lib, "cuLaunchKernelEx", None)
     return lib
 
 
@@ -589,14 +529,14 @@ class Frame:
             attributes = (Attribute * len(attributes))(*attributes)
             config = Config(step.sizes, None, ctypes.addressof(attributes), len(attributes))
             self.kept += [last, attributes]
-            self.launches.append((config, ctypes.byref(config), step.function, taken, step.sizes))
+            self.launches.append((config, (ctypes.byref(config), step.function, taken, None), step.sizes))
 
 
 class Plan:
     """A problem with the kernel that was chosen for it, loaded."""
 
     def __init__(self, operator, device, settings, mode, dtype, shapes, last=False):
-        self.gpu = gpu(device)
+        self.gpu, self.driver = gpu(device), libcuda()
         settings, shapes, answer = operator.taken(settings, shapes)
         values, self.kernel = operator.decide(settings, shapes, dtype, mode, self.gpu, last)
         self.types, self.outputs = operator.types(operator.read, dtype), operator.results(values, dtype, answer)
@@ -616,14 +556,14 @@ class Plan:
             self.room += ceil_div(w["bytes"], 256) * 256
         self.frames = []
         self.fills, self.done = [], None  # (place, address, bytes) of what is copied to constant memory; what stands behind its readers
-        self.run = self.launch
+        self.start = self.launch
         if "launches" in self.kernel:
             of = self.kernel["file"], self.kernel.get("patch", (0, b""))
             for t in operator.read:
                 count = MANIFEST["types"][t.get("type") or values[operator.word]] * math.prod(operator.shape(t, values)) if t.get("symbol") else 0
                 if count:
                     self.fills.append((places[t["name"]], self.gpu.constant(*of, t["symbol"], count), count))
-                    self.done, self.run = self.gpu.library(*of)[1], self.fill
+                    self.done, self.start = self.gpu.library(*of)[1], self.fill
             self.steps = [Step(self.gpu, self.kernel, l, self.taken(l, places)) for l in self.kernel["launches"]]
             return
         elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
@@ -653,7 +593,20 @@ class Plan:
         behind = [len(self.behind), *self.behind, len(maps), *maps, len(fills), *fills, self.done.value if self.done else 0]
         return [*head, self.room, len(places), *places, *behind, len(self.steps), *steps]
 
-    def fill(self, pointers, stream):
+    def frame(self):
+        """What a call fills in; no other has it until it is launched."""
+        try:
+            return self.frames.pop()
+        except IndexError:
+            return Frame(self)
+
+    def run(self, pointers, stream):
+        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces."""
+        frame = self.frame()
+        frame.pointers[:self.count] = pointers
+        self.start(frame, stream)
+
+    def fill(self, frame, stream):
         """Copies tensors to constant memory, and launches what reads them."""
         cuda, captured = libcuda(), ctypes.c_int()
         check("cuCtxSetCurrent", cuda.cuCtxSetCurrent(self.gpu.context))
@@ -663,30 +616,24 @@ class Plan:
                 check("cuStreamWaitEvent", cuda.cuStreamWaitEvent(stream, self.done, 0))
             try:
                 for place, address, count in self.fills:
-                    check("cuMemcpyDtoDAsync", cuda.cuMemcpyDtoDAsync_v2(address, pointers[place], count, stream))
-                self.launch(pointers, stream)
+                    check("cuMemcpyDtoDAsync", cuda.cuMemcpyDtoDAsync_v2(address, frame.pointers[place], count, stream))
+                self.launch(frame, stream)
             finally:
                 if not captured.value:
                     check("cuEventRecord", cuda.cuEventRecord(self.done, stream))
 
-    def launch(self, pointers, stream):
-        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces."""
-        try:
-            frame = self.frames.pop()
-        except IndexError:
-            frame = Frame(self)
-        frame.pointers[:self.count] = pointers
+    def launch(self, frame, stream):
+        """Launches what a frame has been filled with, and gives the frame back."""
+        pointers = frame.pointers
         for place, of in self.maps:
-            frame.pointers[place] = pointers[of]
-        driver = libcuda()
-        launch = driver.launch
-        for config, by_reference, function, taken, sizes in frame.launches:
+            pointers[place] = pointers[of]
+        launch = self.driver.launch
+        for config, passed, sizes in frame.launches:
             config.stream = stream
-            for attempt in range(2):
-                code = launch(by_reference, function, taken, None) if launch else driver.cuLaunchKernel(function, *sizes, stream, taken, None)
-                if code != 201:
-                    break
+            code = launch(*passed) if launch else self.driver.cuLaunchKernel(passed[1], *sizes, stream, passed[2], None)
+            if code == 201:
                 self.gpu.current()  # this thread has called nothing of CUDA's yet
+                code = launch(*passed) if launch else self.driver.cuLaunchKernel(passed[1], *sizes, stream, passed[2], None)
             if code:
                 check("launch", code)
         self.frames.append(frame)

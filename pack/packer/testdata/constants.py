@@ -11,7 +11,7 @@ driver = ctypes.CDLL("libcuda.so.1")
 
 
 def attempt(what, n, stream):
-    stand_in.places = iter(range(0x1000, 0x9000, 0x1000))
+    stand_in.places = iter((0x1000, 0x3000, 0x5000, 0x6000))
     torch._C._cuda_getCurrentRawStream = lambda device: stream
     try:
         print(what, [(tuple(t.shape), t.dtype) for t in layers.smooth(torch.Tensor(3), torch.Tensor(n))])

@@ -21,20 +21,33 @@ attempt("tuned", lambda: layers.conv2d(x, w))
 attempt("workspaces", lambda: layers.conv2d(torch.Tensor(1, 32, 20, 20), torch.Tensor(64, 32, 3, 3)))
 attempt("general", lambda: layers.conv2d(torch.Tensor(2, 4, 9, 9), w, torch.Tensor(128), stride=2, padding=(1, 0)))
 attempt("module", lambda: layers.Conv2d(4, 128, 3, bias=False)(x))
-model = types.SimpleNamespace(named_modules=lambda: [("a", Conv2d(4, 128, 3, bias=False)), ("b", Conv2d(4, 100, 3)), ("c", torch.nn.ConvTranspose2d(4, 8, 3, 1, 0, 1, 1, 1))])
-print(layers.replace(model))
-layer = Conv2d(4, 128, 3, bias=False)
 entry, = pack.MANIFEST["entries"]
-entry["evidence"]["baselines"]["torch_eager"] = {"time_ms": 1, "speedup": 0.9}
-print(layers.replace(types.SimpleNamespace(named_modules=lambda: [("d", layer)])))
-del entry["evidence"]["baselines"]["torch_eager"]
-layer, modules = layers.Conv2d(4, 128, 3, bias=False), sys.modules["layers.modules"]
+baselines, modules = entry["evidence"].setdefault("baselines", {}), sys.modules["layers.modules"]
+
+
+def model():
+    named = ("a", Conv2d(4, 128, 3, bias=False)), ("b", Conv2d(4, 100, 3)), ("c", torch.nn.ConvTranspose2d(4, 8, 3, 1, 0, 1, 1, 1))
+    return types.SimpleNamespace(named_modules=lambda: named)
+
+
+def beside(low, way="torch_eager", device="NVIDIA H100"):
+    baselines[way], entry["device"] = {"time_ms": 1, "speedup": 1.2, "speedup_ci95": [low, 1.4]}, device
+
+
+for found in (lambda: None, lambda: beside(0.99), lambda: beside(1.1, device="NVIDIA A100"), lambda: beside(1.001), lambda: beside(1.1)):
+    found()
+    print(layers.replace(model()))
+del entry["evidence"]["baselines"]["torch_eager"]["speedup_ci95"]
+print(layers.replace(model()))
+beside(1.001)
+print(layers.replace(model(), run="graph"))
+beside(1.1)
+layer = layers.Conv2d(4, 128, 3, bias=False)
 modules.is_compiling = lambda: True
 attempt("compiled", lambda: layer(x))
 modules.Conv2d.autotune_compiles = True  # as that of a pack that was timed beside the compiler
-for beside in ({"speedup": 1.2, "speedup_ci95": [0.99, 1.4]}, {"speedup": 1.2, "speedup_ci95": [1.1, 1.3]}):
-    entry["evidence"]["baselines"]["torch_compile"] = beside
-    modules.chosen.clear()
+for low in (0.99, 1.1):
+    beside(low, "torch_compile")
     attempt("timed beside", lambda: layer(x))
 modules.is_compiling = lambda: False
 settings = functions.CALLS["conv2d"][-1].of([None, w.shape, None], (1, 0, 1, 1))
@@ -48,12 +61,18 @@ attempt("mode", lambda: layers.conv2d(x, w, mode="fp8"))
 attempt("name", lambda: layers.conv2d(x, w, size=3))
 attempt("type", lambda: layers.conv2d(torch.Tensor(1, 4, 9, 9, dtype="int8"), torch.Tensor(128, 4, 3, 3, dtype="int8")))
 attempt("cpu", lambda: layers.conv2d(torch.Tensor(1, 4, 9, 9, is_cuda=False), w))
-for text in ("().__class__", "[x for x in ()]", "open('a')", "(lambda: 1)()", "max(key=1)"):
+for text in ("().__class__", "[x for x in ()]", "open('a')", "(lambda: 1)()", "max(key=1)", "1 << 2", "a is b", "None", "9" * 30, "1+" * 40000 + "1", "(" * 300 + ")" * 300, "\0"):
     try:
         pack.formula(text)
         print("TAKEN", text)
     except pack.PackError:
         pass
+for text in ("9**9**9", "2**63", "a*a", "-a-a-a", "'a'*9", "'%d' % 1", "abs('a')", "round(1.5, 10**9)", "int(1e300)", "1//0", "(-8)**0.5", "nobody", "max(1, 'a')", "10.0**400"):
+    try:
+        print("TAKEN", text, pack.evaluate(text, {"a": 1 << 62}))
+    except pack.PackError:
+        pass
+print("numbers", *(pack.evaluate(text, {"a": 7}) for text in ("2**62", "-a // 2", "a % -4", "a / 2", "ceil_div(a, 2)", "(a > 3) + True", "not a", "a in (1, 7)", "round(2.5)", "gcd(a, 21)", "2 ** -1")))
 about = types.SimpleNamespace(name="NVIDIA A100", major=8, minor=0, shared_memory_per_block_optin=163 << 10)
 torch.cuda.get_device_properties = lambda index: about
 with warnings.catch_warnings(record=True) as said:

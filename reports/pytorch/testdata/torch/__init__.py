@@ -60,6 +60,14 @@ class Tensor:
     def new_empty(self, shape, dtype=None):
         return Tensor(*([shape] if isinstance(shape, int) else shape), dtype=dtype or self.dtype)
 
+    def new_empty_strided(self, shape, strides, dtype=None):
+        made = Tensor(*shape, dtype=dtype or self.dtype)
+        made.last = strides == "last"
+        return made
+
+    def stride(self):
+        return "last" if self.last else "first"
+
     def dim(self):
         return len(self.shape)
 
@@ -106,6 +114,13 @@ class Device:
 
 def rand(*shape, dtype=float32):
     return Tensor(*shape, dtype=dtype)
+
+
+def ones(*sizes, dtype=float32):
+    return Tensor(*spread(sizes), dtype=dtype)
+
+
+zeros = ones
 
 
 def broadcast_shapes(*shapes):

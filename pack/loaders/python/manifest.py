@@ -1,0 +1,111 @@
+"""A pack's manifest and files, verified: each is as it was packed, and within the pack."""
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import re
+import stat
+
+SCHEMAS = "autotune/pack/1", "autotune/pack/2", "autotune/pack/3"  # the second has tensors in constant memory, the third tensor maps
+ROOT = pathlib.Path(__file__).absolute().parents[3]
+BYTES, MOST = 8, 256 << 20  # of an element, and of a file, at most
+
+
+class PackError(RuntimeError):
+    """The pack is damaged, or cannot do what it is asked for."""
+
+
+def refuse(path, why):
+    raise PackError(f"the pack {ROOT}: {path!r:.80} {why}")
+
+
+def read(path, most):
+    """A regular file within the pack, links followed, of at most so many bytes."""
+    parts = pathlib.PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts or not pathlib.Path(os.path.realpath(ROOT / path)).is_relative_to(os.path.realpath(ROOT)):
+        refuse(path, "is outside of it; a pack's files lie in its folder")
+    try:
+        # A pipe would wait for its writer.
+        with open(os.open(ROOT / path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                refuse(path, "is no regular file")
+            data = file.read(most + 1)
+    except IsADirectoryError:
+        refuse(path, "is no regular file")
+    except OSError as error:
+        refuse(path, f"cannot be read: {error.strerror}")
+    if len(data) > most:
+        refuse(path, f"has {about.st_size} bytes; it may have {most}")
+    return data
+
+
+# What the manifest's objects have under names of an author's choosing, or in a document of its own.
+FREE = "values", "files", "types", "evidence"
+NAMES = re.compile("[a-z0-9_]+")
+
+
+def once(pairs):
+    """An object of the manifest. Readers differ in which value they take of a name that stands twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        refuse("manifest.json", f"has the name {next(n for n in names if names.count(n) > 1)!r:.80} twice in one object")
+    return found
+
+
+def check_names(node):
+    """Refuses names that some readers take for others: they ignore case, or fold letters that look alike."""
+    for name, value in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        if isinstance(name, str) and not NAMES.fullmatch(name):
+            refuse("manifest.json", f"has the name {name!r:.80}; its names are of small letters, digits and _")
+        if name not in FREE:
+            check_names(value)
+
+
+def check_maps(launch, scalars):
+    """Refuses tensor maps that cannot be passed: each stands for an argument that is an address, and has seven words."""
+    for m in launch.get("maps", ()):
+        arguments, at = launch["arguments"], m["at"]
+        if not 0 <= at < len(arguments) or arguments[at] in scalars or len(m["words"]) != 7:
+            raise ValueError(f"{launch['entry']} takes {len(arguments)} arguments, and has a tensor map at {at} of {len(m['words'])} words")
+
+
+def verified():
+    """The manifest and the kernels' binaries. All of them are as they were packed."""
+    manifest = dict(json.loads(read("manifest.json", 64 << 20), object_pairs_hook=once))
+    check_names(manifest)
+    if manifest.get("schema") not in SCHEMAS:
+        raise PackError(f"the pack {ROOT} has the schema {manifest.get('schema')!r} and this loader reads {' and '.join(SCHEMAS)}")
+    for word, count in manifest["types"].items():
+        if type(count) is not int or not 1 <= count <= BYTES:
+            refuse("manifest.json", f"has elements of {word!r:.20} of {count!r:.20} bytes; they have 1 to {BYTES}")
+    images = {}
+    variants = [v for family in manifest.get("families", ()) for v in family["entries"]]
+    for kernel in manifest["entries"] + variants + manifest["general"]:
+        path = kernel["file"]
+        want = manifest["files"][path]
+        if type(want["bytes"]) is not int or not 0 <= want["bytes"] <= MOST:
+            refuse(path, f"would have {want['bytes']!r:.40} bytes; a file may have {MOST}")
+        data = read(path, want["bytes"])
+        if len(data) != want["bytes"] or hashlib.sha256(data).hexdigest() != want["sha256"]:
+            raise PackError(f"the pack {ROOT}: {path} is not the file that was packed")
+        images[path] = data + b"\0"  # which ends PTX
+        for launch in kernel.get("launches", ()):
+            check_maps(launch, [s["name"] for s in kernel.get("scalars", ())])
+    return manifest, images
+
+
+@contextlib.contextmanager
+def sound():
+    """Turns errors of reading the manifest into one that says that it is damaged."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, SyntaxError, RecursionError) as error:
+        raise PackError(f"the pack {ROOT}: manifest.json is damaged: {error!r}") from error
+
+
+with sound():
+    MANIFEST, IMAGES = verified()
+    OPERATORS = {o["name"]: o for o in MANIFEST["operators"]}

@@ -1,0 +1,486 @@
+"""Times a model with the pack's kernels and with PyTorch's, in turns, and leaves it with those that pay.
+
+A module is put to one way or the other by its class, so PyTorch's way costs here what it costs without a pack. Modules of
+one class, with the same parameters and inputs, are one group.
+"""
+import collections
+import contextlib
+import dataclasses
+import math
+import random
+import statistics
+import time
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .pack import COMPILE, GRAPH, PLAIN
+
+LEAST, MOST, SECONDS = 12, 40, 4.0  # pairs of passes that are timed, and how long that may take where it is more than the least
+WARM_UP = 3
+CHUNK = 1 << 24  # elements that are compared at once
+
+# By how much outputs may differ, as a part of their standard deviation. Each layer rounds, in another order; a wrong kernel is off by a whole one.
+MAY_DIFFER = {torch.float64: 1e-6, torch.float32: 0.05, torch.float16: 0.3, torch.bfloat16: 0.3}
+MAY_DIFFER_OTHERWISE = 0.02  # of integers and truths: how many may be others
+
+
+class Clock:
+    """The time of the current GPU: events, and CUDA graphs."""
+
+    def __init__(self):
+        self.first = None  # graph, whose memory all others share: none is asked for its answer
+
+    def mark(self):
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def ms(self, begin, end):
+        return begin.elapsed_time(end)
+
+    def wait(self):
+        torch.cuda.synchronize()
+
+    def captured(self, call):
+        """What replays a call as a CUDA graph."""
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(WARM_UP):
+                call()
+        torch.cuda.current_stream().wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self.first and self.first.pool()):
+            call()
+        self.first = self.first or graph
+        return graph.replay
+
+    def close(self):
+        """Gives the graphs' memory back."""
+        if self.first:
+            self.first = None
+            torch.cuda.empty_cache()
+
+
+@dataclasses.dataclass
+class Candidate:
+    """A module that a kernel may serve: its class with the kernel, whether that serves a call (input, rest), and how much faster it was alone."""
+
+    name: str
+    module: torch.nn.Module
+    kind: type
+    kernel: str
+    settings: tuple = ()
+    serves: object = lambda input, rest: True
+    gain_ms: object = lambda input, rest: 0.0
+
+
+@dataclasses.dataclass
+class Group:
+    """Modules that are measured together. Times are milliseconds of a pass: of the modules, or in CUDA graphs of the whole model."""
+
+    modules: list
+    kernel: str
+    why: str = ""  # they were left
+    before_ms: float = None
+    after_ms: float = None
+    faster: float = None
+    interval: tuple = None
+
+    def row(self):
+        named = ", ".join(self.modules[:2]) + (f" and {len(self.modules) - 2} more" if len(self.modules) > 2 else "")
+        times = ["", ""] if self.before_ms is None else [f"{self.before_ms:.4g}", f"{self.after_ms:.4g}"]
+        faster = [shown(self.faster, self.interval)] if self.faster else []
+        return [named, self.kernel, *times, ", ".join(faster + [f"left: {self.why}"] * bool(self.why))]
+
+
+@dataclasses.dataclass
+class Replaced:
+    """What replace(model) did. The times are those of a pass of the whole model, if inputs were given."""
+
+    run: str
+    kept: list
+    left: list
+    before_ms: float = None
+    after_ms: float = None
+    faster: float = None
+    interval: tuple = None
+
+    @property
+    def replaced(self):
+        """The kernels by the names of modules."""
+        return {name: group.kernel for group in self.kept for name in group.modules}
+
+    def __str__(self):
+        rows = [["modules", "kernel", "PyTorch's, ms", "the pack's, ms", "faster"], ["---", "---", "---:", "---:", "---"]]
+        rows += [group.row() for group in (*self.kept, *self.left)]
+        lines = ["| " + " | ".join(row) + " |" for row in rows] if len(rows) > 2 else []
+        if not self.kept:
+            timed = f"{self.before_ms:.4g} ms ({self.run}): " if self.before_ms is not None else ""
+            return "\n".join([*lines, f"model: {timed}nothing was replaced, since nothing is known to pay"])
+        if self.before_ms is None:
+            return "\n".join([*lines, "model: not timed; replace(model, inputs) times it"])
+        return "\n".join([*lines, f"model: {self.before_ms:.4g} ms before, {self.after_ms:.4g} ms after ({self.run}), {shown(self.faster, self.interval)}"])
+
+
+def shown(ratio, interval):
+    return f"{ratio:.3g}x [{interval[0]:.3g}, {interval[1]:.3g}]"
+
+
+def between(ratios):
+    """The median of ratios with its interval at 95 %, from the order of the ratios alone."""
+    n, below, k = len(ratios), 0.0, 0
+    while below + math.comb(n, k) / 2**n <= 0.025:
+        below, k = below + math.comb(n, k) / 2**n, k + 1
+    ratios = sorted(ratios)
+    return statistics.median(ratios), (ratios[max(k - 1, 0)], ratios[min(n - k, n - 1)])
+
+
+def way_of(model, run):
+    """How a program runs a model, where nobody says it: a model that is compiled, or has a part that is, by torch.compile."""
+    if run not in (None, PLAIN, GRAPH, COMPILE):
+        raise ValueError(f"run={run!r}; it may be {PLAIN!r}, {GRAPH!r} or {COMPILE!r}")
+    parts = [model, *(module for _, module in model.named_modules())]
+    compiled = any(type(m).__name__ == "OptimizedModule" or getattr(m, "_compiled_call_impl", None) is not None for m in parts)
+    if compiled and run not in (None, COMPILE):
+        raise ValueError(f"run={run!r}, and the model is compiled: it may be {COMPILE!r}, or give replace the model that was compiled")
+    return COMPILE if compiled else run or PLAIN
+
+
+def tensors_of(answer):
+    """All tensors of what a model answers."""
+    for leaf in pytree.tree_leaves(answer):
+        if isinstance(leaf, torch.Tensor):
+            yield leaf.detach()
+        elif dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+            yield from tensors_of([getattr(leaf, field.name) for field in dataclasses.fields(leaf)])
+
+
+def distance(found, wanted):
+    """How far a tensor is from another: the largest difference as a part of the standard deviation, or the share of others. Infinite: it cannot be the same."""
+    if found.shape != wanted.shape or found.dtype != wanted.dtype or found.layout != wanted.layout or wanted.layout != torch.strided:
+        return math.inf
+    if not wanted.numel():
+        return 0.0
+    if wanted.is_complex():
+        found, wanted = torch.view_as_real(found), torch.view_as_real(wanted)
+    found, wanted = found.reshape(-1), wanted.reshape(-1)
+    if not wanted.is_floating_point():
+        return (found != wanted).float().mean().item()
+    kind = torch.float64 if wanted.dtype == torch.float64 else torch.float32
+    count, total, squares, largest = 0, 0.0, 0.0, 0.0
+    for f, w in zip(found.split(CHUNK), wanted.split(CHUNK)):
+        f, w = f.to(kind), w.to(kind)
+        numbers = w.isfinite()
+        off = torch.where(w.isnan() | (f == w), 0, (f - w).abs()).nan_to_num(math.inf, math.inf)  # what is no number may become one
+        of = w[numbers].double()
+        count, total, squares = count + of.numel(), total + of.sum().item(), squares + of.square().sum().item()
+        largest = max(largest, off.max().item())
+    spread = math.sqrt(max(squares / count - (total / count) ** 2, 0.0)) if count else 0.0
+    return largest / (spread or abs(total / max(count, 1)) or 1.0)
+
+
+class State:
+    """What passes of a model change: its buffers, its inputs and the state of random numbers. They are as before behind a block."""
+
+    def __init__(self, model, inputs):
+        self.owners = [(module._buffers, name, t) for module in model.modules() for name, t in module._buffers.items()]
+        self.kept = [None if t is None else t.detach().clone() for _, _, t in self.owners]
+        self.inputs = [t for t in pytree.tree_leaves(inputs) if isinstance(t, torch.Tensor)]
+        self.given = [(t.detach().clone(), None if t.is_inference() else t._version) for t in self.inputs]
+        self.devices = {t.get_device() for t in (*model.parameters(), *model.buffers(), *self.inputs) if t.is_cuda}
+        self.random = random.getstate()
+        self.numbers = torch.get_rng_state(), {d: torch.cuda.get_rng_state(d) for d in self.devices}
+
+    @torch.no_grad()
+    def restore(self):
+        for (buffers, name, t), kept in zip(self.owners, self.kept):
+            buffers[name] = t
+            if t is not None and not torch.equal(t, kept):
+                t.copy_(kept)
+        for t, (given, version) in zip(self.inputs, self.given):
+            if version is None or t._version != version:
+                t.copy_(given)
+        random.setstate(self.random)
+        torch.set_rng_state(self.numbers[0])
+        for device, state in self.numbers[1].items():
+            torch.cuda.set_rng_state(state, device)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.restore()
+
+
+class Program:
+    """A model as its program runs it, with modules that can be put to either way."""
+
+    def __init__(self, model, inputs, run, clock):
+        self.model, self.run, self.clock = model, run, clock
+        named = isinstance(inputs, collections.abc.Mapping)
+        self.arguments = () if named else tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+        self.named = dict(inputs) if named else {}
+        self.grad = torch.is_grad_enabled() and model.training
+        compiles = run == COMPILE and type(model).__name__ != "OptimizedModule" and getattr(model, "_compiled_call_impl", None) is None
+        parts = any(type(m).__name__ == "OptimizedModule" for m in model.modules())
+        self.call = torch.compile(model) if compiles and not parts else model
+
+    def forward(self):
+        with torch.set_grad_enabled(self.grad):
+            return self.call(*self.arguments, **self.named)
+
+    def uncompiled(self):
+        """The same without torch.compile."""
+        force = getattr(torch.compiler, "set_stance", None)
+        with torch.set_grad_enabled(self.grad), force("force_eager") if force else contextlib.nullcontext():
+            return getattr(self.model, "_orig_mod", self.model)(*self.arguments, **self.named)
+
+    def put(self, groups, ours):
+        """Gives modules the kernels, or PyTorch's way again."""
+        for group in groups:
+            for c in group.candidates:
+                wanted = c.kind if ours else c.kind.__base__
+                if type(c.module) is not wanted:
+                    c.module.__class__ = wanted
+
+    def timed(self, call):
+        begin = self.clock.mark()
+        call()
+        end = self.clock.mark()
+        self.clock.wait()
+        return self.clock.ms(begin, end)
+
+    def way(self, groups):
+        """A function that times a pass of the model with these groups' kernels."""
+        if self.run == GRAPH:
+            self.put(groups, True)
+            replay = self.clock.captured(self.forward)
+            self.put(groups, False)
+            return lambda: self.timed(replay)
+
+        def pass_():
+            self.put(groups, True)
+            ms = self.timed(self.forward)
+            self.put(groups, False)
+            return ms
+
+        return pass_
+
+    def in_turns(self, before, after):
+        """Times of pairs of passes; each comes first in every other pair."""
+        for _ in range(WARM_UP):
+            before(), after()
+        begin, pairs = time.perf_counter(), []
+        while len(pairs) < LEAST or len(pairs) < MOST and time.perf_counter() - begin < SECONDS:
+            first, second = (before, after) if len(pairs) % 2 else (after, before)
+            one, two = first(), second()
+            pairs.append((one, two) if first is before else (two, one))
+        return pairs
+
+
+@dataclasses.dataclass
+class Measured(Group):
+    """A group while it is measured, with its candidates and how much faster its kernels were alone, in all calls of a pass."""
+
+    candidates: list = None
+    gain_ms: float = 0.0
+
+    def times(self, pairs):
+        self.before_ms, self.after_ms = (statistics.median(column) for column in zip(*pairs))
+        self.faster, self.interval = between([before / after for before, after in pairs])
+        self.gain_ms = self.before_ms - self.after_ms
+
+    def plain(self):
+        return Group(self.modules, self.kernel, self.why, self.before_ms, self.after_ms, self.faster, self.interval)
+
+
+def form(t):
+    return (t.shape, t.stride(), t.dtype, t.requires_grad) if isinstance(t, torch.Tensor) else t
+
+
+def grouped(program, candidates):
+    """Runs the model once. Gives the groups of modules that a kernel serves, and of those that are left."""
+    seen, hooks = {c.name: [] for c in candidates}, []
+    for c in candidates:
+
+        def note(module, arguments, named, c=c):
+            served = bool(arguments) and not named and c.serves(arguments[0], arguments[1:])
+            gain = c.gain_ms(arguments[0], arguments[1:]) if served else 0.0
+            seen[c.name].append((served, gain, tuple(map(form, arguments))))
+
+        hooks.append(c.module.register_forward_pre_hook(note, with_kwargs=True))
+    try:
+        program.uncompiled()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    groups, left = {}, {}
+    for c in candidates:
+        calls = seen[c.name]
+        if any(served for served, _, _ in calls):
+            own = tuple(map(form, (*c.module._parameters.values(), *c.module._buffers.values())))
+            key = c.kind, c.settings, own, tuple(forms for _, _, forms in calls)
+            group = groups.setdefault(repr(key), Measured([], c.kernel, candidates=[]))
+            group.modules.append(c.name)
+            group.candidates.append(c)
+            group.gain_ms += sum(gain for _, gain, _ in calls)
+            continue
+        why = "no kernel serves its inputs as the program runs them" if calls else "these inputs do not reach it"
+        left.setdefault((c.kernel, why), Group([], c.kernel, why)).modules.append(c.name)
+    return list(groups.values()), list(left.values())
+
+
+def modules_times(program, groups):
+    """Times the modules within passes of the model. Half of the groups, drawn anew for each pair of passes, have their kernels in one pass, the others in the other."""
+    marks, hooks, draw = [], [], random.Random(0)
+    for at, group in enumerate(groups):
+        for c in group.candidates:
+            begun = []
+            hooks.append(c.module.register_forward_pre_hook(lambda *_, begun=begun: begun.append(program.clock.mark())))
+            hooks.append(c.module.register_forward_hook(lambda *_, at=at, begun=begun: marks.append((at, begun.pop(), program.clock.mark())), prepend=True))
+
+    def pass_(ours):
+        marks.clear()
+        program.put(groups, False)
+        program.put(ours, True)
+        program.forward()
+        program.clock.wait()
+        sums = [0.0] * len(groups)
+        for at, begin, end in marks:
+            sums[at] += program.clock.ms(begin, end)
+        return sums
+
+    def pair():
+        ours = [group for group in groups if draw.random() < 0.5]
+        others = [group for group in groups if group not in ours]
+        one, two = pass_(ours), pass_(others)
+        for group, a, b in zip(groups, one, two):
+            yield (b, a) if group in ours else (a, b)
+
+    try:
+        for _ in range(WARM_UP):
+            pass_(groups), pass_([])
+        begin, pairs = time.perf_counter(), []
+        while len(pairs) < LEAST or len(pairs) < MOST and time.perf_counter() - begin < SECONDS:
+            pairs.append(list(pair()))
+    finally:
+        program.put(groups, False)
+        for hook in hooks:
+            hook.remove()
+    for group, own in zip(groups, zip(*pairs)):
+        group.times(own)
+
+
+def graphs_times(program, groups):
+    """Times the whole model in CUDA graphs, with a group's kernels and without."""
+    before = program.way([])
+    for group in groups:
+        group.times(program.in_turns(before, program.way([group])))
+
+
+class Answers:
+    """What the model answers with PyTorch's kernels, and how far it is from itself."""
+
+    def __init__(self, program, state):
+        self.program, self.state = program, state
+        self.wanted = [t.clone() for t in self.found(program.uncompiled)]
+        self.may = [max(MAY_DIFFER.get(t.dtype, MAY_DIFFER_OTHERWISE), 2 * distance(again, t)) for again, t in zip(self.found(program.uncompiled), self.wanted)]
+
+    def found(self, forward):
+        self.state.restore()
+        found = list(tensors_of(forward()))
+        self.program.clock.wait()
+        return found
+
+    def why_not(self, groups, forward):
+        """Why these groups' kernels are not right in the model; "" if they are."""
+        self.program.put(groups, True)
+        try:
+            found = self.found(forward)
+        except Exception as error:  # of the kernels: PyTorch's ran
+            text = str(error).partition("\n")[0]
+            return f"it fails: {type(error).__name__}: {text:.120}"
+        finally:
+            self.program.put(groups, False)
+        if len(found) != len(self.wanted):
+            return "the model's output has other tensors"
+        off = [distance(f, w) for f, w in zip(found, self.wanted)]
+        worst = max(range(len(off)), key=lambda i: off[i] / self.may[i], default=None)
+        if worst is None or off[worst] <= self.may[worst]:
+            return ""
+        return f"it changes the model's output by {off[worst]:.2g} of its spread; {self.may[worst]:.2g} is allowed"
+
+
+def settled(program, answers, groups, done):
+    """Keeps what pays together, and times the whole model with it. Of what does not, the half that gains least is put back."""
+    while groups:
+        groups.sort(key=lambda group: group.gain_ms, reverse=True)
+        why = answers.why_not(groups, program.forward)
+        if not why:
+            pairs = program.in_turns(program.way([]), program.way(groups))
+            before, after = (statistics.median(column) for column in zip(*pairs))
+            ratio, interval = between([b / a for b, a in pairs])
+            done.before_ms, done.after_ms, done.faster, done.interval = before, before, 1.0, (1.0, 1.0)
+            if interval[0] > 1:
+                done.after_ms, done.faster, done.interval = after, ratio, interval
+                return groups
+            why = "the whole model is not faster with it"
+        for group in groups[len(groups) // 2:]:
+            group.why = why
+            done.left.append(group.plain())
+        groups = groups[:len(groups) // 2]
+    return []
+
+
+def decided(program, state, candidates):
+    done = Replaced(program.run, [], [])
+    groups, done.left = grouped(program, candidates)
+    if not groups:
+        return done
+    answers, right = Answers(program, state), []
+    for group in groups:
+        group.why = answers.why_not([group], program.uncompiled)
+        (done.left if group.why else right).append(group.plain() if group.why else group)
+    if program.run != COMPILE and right:
+        (graphs_times if program.run == GRAPH else modules_times)(program, right)
+    pays = []
+    for group in right:
+        if group.interval is None or group.interval[0] > 1:
+            pays.append(group)
+        else:
+            group.why = "it is not faster in the model"
+            done.left.append(group.plain())
+    pays = settled(program, answers, pays, done)
+    program.put(pays, True)
+    done.kept = [group.plain() for group in pays]
+    return done
+
+
+@contextlib.contextmanager
+def compilations(run):
+    """Allows for what is compiled anew for each set of modules."""
+    if run != COMPILE:
+        yield
+        return
+    import torch._dynamo  # which takes a second
+
+    config = torch._dynamo.config
+    name = "recompile_limit" if hasattr(config, "recompile_limit") else "cache_size_limit"
+    with config.patch({name: getattr(config, name) + 16}):
+        yield
+
+
+def measure(model, inputs, run, candidates, clock):
+    """Leaves the model with the kernels that pay, and tells what it measured. All else of the model is as it was."""
+    program = Program(model, inputs, run, clock)
+    everything = [Measured([c.name], c.kernel, candidates=[c]) for c in candidates]
+    with State(model, inputs) as state, compilations(run):
+        try:
+            return decided(program, state, candidates)
+        except BaseException:
+            program.put(everything, False)
+            raise
+        finally:
+            clock.close()
