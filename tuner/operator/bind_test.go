@@ -225,6 +225,7 @@ func TestTensors(t *testing.T) {
 		{Name: "channel_sums", Role: Workspace, Shape: []int64{0}},
 		{Name: "left_channels", Role: Workspace, Shape: []int64{0}},
 		{Name: "channels_there", Role: Workspace, Shape: []int64{0}},
+		{Name: "turned_weight", Role: Workspace, Shape: []int64{0}}, // not transposed
 		{Name: "fetched_sums", Role: Workspace, Shape: []int64{0}},
 	}
 	if len(p.Arguments) != len(want) {
