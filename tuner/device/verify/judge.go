@@ -1,4 +1,4 @@
-// Package verify is the plan by which every device proves a variant right. The plan
+// Package verify is the plan by which every device verifies a variant. The plan
 // says what tensors hold and which of the operator's own kernels run. It says where
 // a device looks after a launch, how often a check launches, and how many samples
 // are taken.
