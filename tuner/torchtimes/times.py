@@ -97,12 +97,15 @@ def channels_last(t):
 
 
 def found(calls):
-    """The first function that PyTorch has, and its call."""
+    """The first function that PyTorch has, and its call. An op.yaml from elsewhere may name any, and torch.load runs what is in a
+    file. So of the package torch itself only functions of tensors count."""
     for call in calls:
-        for module in (torch.nn.functional, torch):
-            if hasattr(module, call["function"]):
-                return getattr(module, call["function"]), call
-    raise AttributeError("PyTorch has no " + " or ".join(c["function"] for c in calls))
+        name = call["function"]
+        if hasattr(torch.nn.functional, name):
+            return getattr(torch.nn.functional, name), call
+        if hasattr(torch, name) and any(getattr(torch, name) in known for known in torch.overrides.get_overridable_functions().values()):
+            return getattr(torch, name), call
+    raise AttributeError("PyTorch has no function of tensors called " + " or ".join(c["function"] for c in calls))
 
 
 class Problem:

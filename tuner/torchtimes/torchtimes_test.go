@@ -173,7 +173,14 @@ func TestMissing(t *testing.T) {
 	if got := start(bind(t, "matmul", []int64{2, 3, 4, 5}, map[string]string{"triangular_a": "1"})); !strings.Contains(got, "names no function of PyTorch's") {
 		t.Error(got)
 	}
-	if got := start(bind(t, "max_pool2d", []int64{2, 3, 9, 9}, nil)); got != "AttributeError: PyTorch has no max_pool2d" {
+	if got := start(bind(t, "max_pool2d", []int64{2, 3, 9, 9}, nil)); got != "AttributeError: PyTorch has no function of tensors called max_pool2d" {
+		t.Error(got)
+	}
+	hostile := bind(t, "max_pool2d", []int64{2, 3, 9, 9}, nil)
+	own, renamed := *hostile.Operator, *hostile.Operator.PyTorch
+	renamed.Calls = []operator.TorchCall{{Name: "load", Arguments: renamed.Calls[0].Arguments}} // runs what is in a file
+	own.PyTorch, hostile.Operator = &renamed, &own
+	if got := start(hostile); got != "AttributeError: PyTorch has no function of tensors called load" {
 		t.Error(got)
 	}
 	left = 0

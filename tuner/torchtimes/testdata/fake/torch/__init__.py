@@ -161,4 +161,9 @@ def compile(call):
     raise RuntimeError("no compiler\nat all")
 
 
+def load(f, **named):
+    os.kill(os.getpid(), 9)
+
+
 nn = types.SimpleNamespace(functional=types.SimpleNamespace(conv2d=conv2d))
+overrides = types.SimpleNamespace(get_overridable_functions=lambda: {None: [matmul]})
