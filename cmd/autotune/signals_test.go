@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -55,15 +56,18 @@ func TestSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("XDG_CACHE_HOME", caches)
+	notOurs := make(chan os.Signal, 1) // under nohup children would ignore what this process ignores
+	signal.Notify(notOurs, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(notOurs) })
 	for _, c := range interruptible {
-		for _, signal := range c.signals {
-			t.Run(c.name+"/"+signal.String(), func(t *testing.T) {
+		for _, sent := range c.signals {
+			t.Run(c.name+"/"+sent.String(), func(t *testing.T) {
 				if c.compiles {
 					testneeds.CXX.Need(t)
 				}
 				t.Parallel()
 				place := strings.NewReplacer("FOLDER", endlessFiles(t))
-				out := interrupted(t, strings.Fields(place.Replace(c.command)), signal, func(pid int, complaints string) bool {
+				out := interrupted(t, strings.Fields(place.Replace(c.command)), sent, func(pid int, complaints string) bool {
 					switch {
 					case c.started != "":
 						said, _ := os.ReadFile(complaints)
@@ -90,7 +94,7 @@ func TestSignals(t *testing.T) {
 
 // interrupted starts the program, sends it a signal in the midst of its work, and
 // returns what it printed.
-func interrupted(t *testing.T, arguments []string, signal syscall.Signal, isAtWork func(pid int, complaints string) bool) string {
+func interrupted(t *testing.T, arguments []string, sent syscall.Signal, isAtWork func(pid int, complaints string) bool) string {
 	t.Helper()
 	complaints := filepath.Join(t.TempDir(), "complaints")
 	log, err := os.Create(complaints)
@@ -113,12 +117,12 @@ func interrupted(t *testing.T, arguments []string, signal syscall.Signal, isAtWo
 			break
 		}
 	}
-	if err := command.Process.Signal(signal); err != nil {
+	if err := command.Process.Signal(sent); err != nil {
 		t.Fatalf("it ended before the signal: %v", err)
 	}
 	at := time.Now()
 	time.Sleep(time.Millisecond)
-	_ = command.Process.Signal(signal)
+	_ = command.Process.Signal(sent)
 	select {
 	case <-ended:
 	case <-time.After(5 * signalWait):
