@@ -50,8 +50,8 @@ func TestGates(t *testing.T) {
 			if want := "gate " + test.gate + ": y differs"; i < 0 || r.Trials[i].Message != want {
 				t.Errorf("trials %+v; want one that says %q", r.Trials, want)
 			}
-			g := r.Gates
-			if g == nil || g.Launches != 100 || !g.Exact || g.Inputs != 6 || len(g.Neighbours) == 0 || len(g.LeftOut) > 0 {
+			g := r.Gates // inputs: three seeds of both distributions, and the four extremes of uniform01
+			if g == nil || g.Launches != 100 || !g.Exact || g.Inputs != 10 || len(g.Neighbours) == 0 || len(g.LeftOut) > 0 {
 				t.Errorf("the winner passed %+v", g)
 			}
 			// What failed at a gate stays out of the next search too.

@@ -30,7 +30,7 @@ func drawnFormula(random *rand.Rand, depth int) string {
 func TestFormulasInC(t *testing.T) {
 	testneeds.CXX.Need(t)
 	random := rand.New(rand.NewPCG(9, 10))
-	w := &cOperator{Operator: &pack.Operator{}, place: map[string]int{"a": 0, "b": 1, "c": 2}}
+	w := &cOperator{Operator: &pack.Operator{}, place: map[string]int{"a": 0, "b": 1, "c": 2}, depth: map[*expr.Node]int{}}
 	var program strings.Builder
 	program.WriteString("#include <inttypes.h>\n#include <stdarg.h>\n#include <stdio.h>\n#include <string.h>\n#include \"autotune_pack.h\"\n" + arithmetic)
 	program.WriteString("int main(void) {\n    int64_t v[3], n;\n    int overflow, *bad = &overflow;\n")
