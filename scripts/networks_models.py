@@ -33,6 +33,7 @@ def vit(tiny):
 
     size = {"image_size": 32, "num_layers": 2} if tiny else {"image_size": 224, "num_layers": 12}
     model = torchvision.models.VisionTransformer(patch_size=16, num_heads=12, hidden_dim=768, mlp_dim=3072, **size)
+    torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # torchvision begins with zeros
     return image(model, 1 if tiny else 32, size["image_size"], torch.bfloat16, last=False)
 
 

@@ -124,7 +124,7 @@ def measure(pack, mode, name, device, tiny):
     ratios = sorted(b / a for b, a in zip(*ours))
     return {
         "before_ms": statistics.median(ours[0]), "after_ms": statistics.median(ours[1]), "faster": statistics.median(ratios),
-        "interval": [ratios[LOW], ratios[HIGH]], "apart": ((z - y).norm() / y.norm()).item(),
+        "interval": [ratios[LOW], ratios[HIGH]], "apart": ((z - y).norm() / y.norm().clamp_min(1e-30)).item(),
         "replace": {"seconds": seconds, "before_ms": done.before_ms, "after_ms": done.after_ms, "table": str(done)},
         "kept": len(done.replaced), "left": count(done.left),
     }

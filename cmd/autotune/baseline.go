@@ -39,8 +39,15 @@ var baselineWays = []baselineWay{
 // noBaseline leaves out PyTorch, which takes part in a search otherwise.
 const noBaseline = "none"
 
-// usualWays are the ways in which PyTorch is called unless told otherwise.
-var usualWays = []string{torchtimes.Eager, torchtimes.EagerFP32, torchtimes.Compile}
+// usualWays are the ways in which PyTorch is called unless told otherwise: of one problem, and of each of several. Several
+// problems are a program's, and torch.compile takes seconds for each. What it makes of the program's own chains is
+// measured in the program, by a pack's replace.
+func usualWays(several bool) []string {
+	if several {
+		return []string{torchtimes.Eager, torchtimes.EagerFP32}
+	}
+	return []string{torchtimes.Eager, torchtimes.EagerFP32, torchtimes.Compile}
+}
 
 func baselineFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "baseline", Usage: "time PyTorch beside the winner, in turns: `WHAT` is torch, torch-compile, cudnn-benchmark or channels-last, or several with commas; " +
@@ -129,7 +136,7 @@ func rivalsInto(c *cli.Context, o *tuner.Options) (end func(), err error) {
 		if err != nil || !one {
 			return end, err
 		}
-		torch, o.Unasked = torchtimes.New(gpu, torchtimes.CompileWait, usualWays...), true
+		torch, o.Unasked = torchtimes.New(gpu, torchtimes.CompileWait, usualWays(c.IsSet("problems"))...), true
 	}
 	if torch == nil {
 		return end, nil
