@@ -42,7 +42,7 @@ func convolution() BestConfig {
 		},
 		Protocol:   device.DefaultProtocol(),
 		Trials:     tuner.Counts{Total: 412, ByStatus: map[trial.Status]int{trial.OK: 398, trial.CompileError: 3, trial.WrongResult: 1, trial.Pruned: 10}},
-		Search:     Search{Strategy: "genetic", Seconds: 41.27, Evaluations: 400, Resumed: 12, ValidConfigurations: 2816},
+		Search:     Search{Strategy: "bayesian", Seconds: 41.27, Evaluations: 400, Resumed: 12, ValidConfigurations: 2816},
 		Warnings:   []string{"clocks moved from 1980 to 1755 MHz while the finalists were timed: times of early trials are up to 3 % low", "noise of 4 % on 2 trials"},
 		RecordedAt: recordedAt,
 	}

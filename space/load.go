@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"autotune/internal/input"
@@ -19,6 +20,15 @@ type Published struct {
 	Part      Part   // its template is empty
 	Valid     int64  // how many configurations are said to be valid, or -1
 	Cartesian float64
+}
+
+// ReadPublished is ParsePublished of a file, compressed or not.
+func ReadPublished(r io.Reader) ([]Published, error) {
+	data, err := Bound.Unpack(r)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePublished(data)
 }
 
 // ParsePublished reads tuning spaces from JSON: {"params": {name: [values]},
@@ -75,7 +85,7 @@ func parsePublished(data []byte) (Published, error) {
 		return Published{}, malformed(data, err)
 	}
 	if form.Params == nil {
-		return Published{}, errors.New(`neither "params" nor "ConfigurationSpace" found: this is no tuning space`)
+		return Published{}, errors.New(`there is no "params": this is no tuning space`)
 	}
 	var d document
 	if err := strict(data, &d); err != nil {

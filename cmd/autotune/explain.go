@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -12,11 +11,7 @@ import (
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
-	"autotune/reports/export"
-	"autotune/space"
-	"autotune/tuner/compile"
 	"autotune/tuner/device"
-	"autotune/tuner/device/cuda"
 	why "autotune/tuner/explain"
 	"autotune/tuner/final"
 	"autotune/tuner/operator"
@@ -29,13 +24,11 @@ func explainCommand() *cli.Command {
 		Name:      "explain",
 		Usage:     "say why a winner wins, from the trials of its search; needs no GPU",
 		ArgsUsage: "OPERATOR",
-		Description: "How near the winner is to the device's limits, what each of its tunables costs at other values where a trial differs in that alone, " +
-			"and which tunables the times depend on, with how sure that is. The trials are the cache's, or with --from those of a recording. " +
-			"With --measure each tunable's default and neighbours, and pairs that matter, are timed in turns with the winner; --device then names the device, too.",
+		Description: "How near the winner is to the device's limits, and what each of its tunables costs at other values, from the trials that differ in " +
+			"that tunable alone. The trials are the cache's, or with --from those of a recording. With --measure each tunable's default and " +
+			"neighbours are timed in turns with the winner; --device then names the device, too.",
 		Flags: append(winnerFlags(), jsonFlag(),
 			&cli.BoolFlag{Name: "measure", Usage: "time the winner's neighbours in turns with it, on its device"},
-			&cli.BoolFlag{Name: "code", Usage: "compile the winner and say which instructions it is made of; --measure does so, too"},
-			&cli.BoolFlag{Name: "counters", Usage: "with --measure: also what the hardware counts, by NVIDIA's ncu"},
 			&cli.DurationFlag{Name: "time", Value: 30 * time.Second, Usage: "with --measure: take turns for about this `LONG`"},
 			quietFlag()),
 		Action: explainAction,
@@ -56,9 +49,6 @@ func explainAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("counters") && !c.Bool("measure") {
-		return errors.New("--counters are read while the winner runs; add --measure")
-	}
 	withPeaks(&w.best)
 	s := subjectOf(w.best, w.Trials, w.Problem)
 	document := explained{Problem: w.best.Problem.Text, Device: w.best.Device.Name}
@@ -68,33 +58,10 @@ func explainAction(c *cli.Context) error {
 			return err
 		}
 		document.MeasuredOn = here.Name
-	} else if c.Bool("code") {
-		if s.Mix, err = codeOf(c, w); err != nil {
-			return err
-		}
 	}
 	e := why.Of(c.Context, s)
 	document.Explanation = e
 	return writeDocument(c, document, explainedText(w.best, document))
-}
-
-// codeOf compiles a winner for its GPU, which need not be here, and counts its instructions.
-func codeOf(c *cli.Context, w chosen) (*compile.Mix, error) {
-	k, err := w.kernelOf(c)
-	if err == nil {
-		k.Kernel, err = k.Problem.Kernel(w.best.Configuration)
-	}
-	if err != nil {
-		return nil, err
-	}
-	said := await(c, "compiling the winner")
-	defer said.done()
-	b, _, err := export.Compiled(c.Context, k, func(target string) string { return target })
-	if err != nil {
-		return nil, err
-	}
-	mix, err := compile.MixOf(c.Context, b.Code)
-	return &mix, err
 }
 
 // measureAround times the changes of a winner that are worth it, and adds them to the subject.
@@ -115,33 +82,12 @@ func measureAround(c *cli.Context, w chosen, s *why.Subject) (here device.Info, 
 	if err != nil {
 		return here, deviceTrouble(err)
 	}
-	said.now("reading counters")
-	if c.Bool("counters") {
-		s.Counters = countersOf(c, a, w.best.Configuration)
-	}
 	found.Centre.At = s.Winner.At
 	s.Winner, s.Measured = found.Centre, found.Others
-	if mix, err := compile.MixOf(c.Context, found.Code); err == nil { // the emulator's code has no GPU instructions to count
-		s.Mix = &mix
-	}
 	if found.Ceilings.CopyBytesPerMS > 0 {
 		s.CopyBytesPerMS = found.Ceilings.CopyBytesPerMS
 	}
 	return a.Device.Info(), nil
-}
-
-// countersOf reads the hardware's counters of a winner, in a process of its own that launches it.
-// Where they cannot be read, a line says why.
-func countersOf(c *cli.Context, a rerun, winner space.Configuration) map[string]float64 {
-	v, err := a.Compile(c.Context, a.Problem, winner)
-	var found map[string]float64
-	if err == nil {
-		found, err = cuda.Counters(c.Context, a.Device, a.Problem, a.Protocol, v, why.Counters())
-	}
-	if err != nil {
-		tell([]string{err.Error()})
-	}
-	return found
 }
 
 // subjectOf is a winner to be explained.
@@ -170,13 +116,9 @@ func explainedText(best reports.BestConfig, e explained) string {
 	}
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "tunable\tvalue\tdefault\tchanged alone\tnot tried\texplains")
+	fmt.Fprintln(w, "tunable\tvalue\tdefault\tchanged alone\tnot tried")
 	for _, t := range e.Tunables {
-		share := ""
-		if t.Share != nil {
-			share = t.Share.String()
-		}
-		row := []string{t.Name, t.Value, t.Default, strings.Join(costs(t.Neighbours), ", "), strings.Join(t.Untried, ", "), share}
+		row := []string{t.Name, t.Value, t.Default, strings.Join(costs(t.Neighbours), ", "), strings.Join(t.Untried, ", ")}
 		for i := range row {
 			row[i] = output.Line(row[i])
 		}

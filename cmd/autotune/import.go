@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,94 +11,34 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/internal/input"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner/operator"
 	"autotune/tuner/operator/tree"
 	"autotune/tuner/recording"
-	"autotune/tuner/t1"
 	"autotune/tuner/trial"
 )
 
 func importCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "import",
-		Usage:     "bring an operator or a search from another autotuning tool",
-		ArgsUsage: "FILE [OPERATOR]",
-		Description: "A T1 document with its kernel's file becomes an operator's folder. A Kernel Tuner cache or T4 results become a " +
-			"recording, of OPERATOR if one is named. What has no equivalent is named on standard error.",
+		Name:        "import",
+		Usage:       "bring a search from another autotuning tool",
+		ArgsUsage:   "FILE [OPERATOR]",
+		Description: "A Kernel Tuner cache or T4 results become a recording, of OPERATOR if one is named. What has no equivalent is named on standard error.",
 		Flags: slices.Concat(problemFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "template", Usage: "`NAME` of the template of OPERATOR that the trials are of (default: the one with their tunables)"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`PATH` to write: a folder for an operator, a file for a recording"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` or folder to write the recording to"},
 		}),
 		Action: importAction,
 	}
 }
 
-// importedBound is what a file of either form may have, before anybody knows which.
-var importedBound = input.Bound{Kind: "a file to import", Bytes: 32 << 20}
-
 func importAction(c *cli.Context) error {
 	if c.NArg() < 1 || c.NArg() > 2 {
-		return errors.New("name one file, as in: autotune import kernel.json; and the operator that a cache is of, if that has another name")
+		return errors.New("name one file, as in: autotune import cache.json; and the operator that a cache is of, if that has another name")
 	}
 	path := c.Args().First()
-	data, err := input.File(c.Context, path, func(r io.Reader) ([]byte, error) { return importedBound.Unpack(r) })
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	if t1.Is(data) {
-		return importOperator(c, path)
-	}
 	return importRecording(c, path)
-}
-
-// importOperator makes an operator's folder of a T1 document.
-func importOperator(c *cli.Context, path string) error {
-	if c.NArg() > 1 || c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") || c.IsSet("free") || c.IsSet("template") {
-		return errors.New("a T1 document describes an operator of its own: no OPERATOR, --shape, --set, --math, --free or --template goes with it")
-	}
-	document, err := input.File(c.Context, path, t1.Read)
-	if err != nil {
-		return err
-	}
-	kernel, err := kernelFile(path, document.KernelFile)
-	if err != nil {
-		return err
-	}
-	files, err := kernelFiles(c, kernel)
-	if err != nil {
-		return err
-	}
-	source := filepath.Base(kernel)
-	o, notes, err := document.Operator(c.Context, files[source])
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	o.Head = []string{"From the T1 document " + filepath.Base(path) + "."}
-	o.Template.Source = source
-	folder := cmp.Or(c.String("output"), o.Name)
-	if err := writeOperator(c, folder, o, files); err != nil {
-		return err
-	}
-	tell(notes)
-	return nil
-}
-
-// kernelFile finds the file that a document names: beside it, or in the folder above.
-func kernelFile(document, name string) (string, error) {
-	if !filepath.IsLocal(name) {
-		return "", fmt.Errorf("%s: KernelFile is %q; it must lie below the document's folder", document, name)
-	}
-	folder := filepath.Dir(document)
-	beside := filepath.Join(folder, name)
-	for _, path := range []string{beside, filepath.Join(folder, "..", name)} {
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("%s: there is no %s, the KernelFile", document, beside)
 }
 
 // importRecording makes a recording of what another tool recorded.

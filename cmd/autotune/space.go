@@ -16,7 +16,6 @@ import (
 	"autotune/internal/input"
 	"autotune/space"
 	"autotune/tuner/devices"
-	"autotune/tuner/t1"
 )
 
 func spaceCommand() *cli.Command {
@@ -25,7 +24,7 @@ func spaceCommand() *cli.Command {
 		Usage:     "count, list or sample the valid configurations of a problem or of a space file",
 		ArgsUsage: "OPERATOR",
 		Flags: slices.Concat(problemFlags(), partFlags(), []cli.Flag{deviceFlag(),
-			&cli.StringFlag{Name: "file", Usage: "a space `FILE` (JSON of params and constraints, or T1) in place of an operator"},
+			&cli.StringFlag{Name: "file", Usage: "a space `FILE` (JSON of params and constraints) in place of an operator"},
 			&cli.BoolFlag{Name: "count", Usage: "print the counts (the default)"},
 			&cli.BoolFlag{Name: "list", Usage: "print every valid configuration"},
 			&cli.IntFlag{Name: "sample", Usage: "print `N` configurations drawn uniformly, without replacement"},
@@ -93,7 +92,7 @@ func spacesOfFile(c *cli.Context) ([]namedSpace, error) {
 	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") || c.IsSet("free") || c.IsSet("device") {
 		return nil, errors.New("--file is a space of its own; leave --shape, --set, --math and --device away")
 	}
-	published, err := input.File(c.Context, path, t1.Spaces)
+	published, err := input.File(c.Context, path, space.ReadPublished)
 	if err != nil {
 		return nil, err
 	}

@@ -4,20 +4,17 @@ package export
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 
 	"autotune/internal/lists"
-	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/cudasource"
-	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
 // Formats are all formats.
-var Formats = []Format{cu, cubin, ptx, header, document, torch, csv, markdown, t1Document, kernelTuner, flashInferBench, solExecBench}
+var Formats = []Format{cu, cubin, ptx, header, document, torch, csv, markdown, solutionDocument}
 
 // Format is a form in which other programs read a winner.
 type Format struct {
@@ -56,13 +53,4 @@ func Names() []string {
 func Summary() string {
 	all := lists.Of(Formats, func(f Format) string { return f.Name + ", " + f.Summary })
 	return strings.Join(all, "; ")
-}
-
-// otherTemplates says how many templates a format of one kernel leaves out.
-func otherTemplates(o *operator.Operator, kept *operator.Template) []string {
-	others := len(o.Templates) - 1
-	if others == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("the format describes one kernel, that of template %s; %s of %s left out", kept.Name, output.Count(others, "other template"), o.Name)}
 }

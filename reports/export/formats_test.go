@@ -114,34 +114,34 @@ func TestHeader(t *testing.T) {
 // is read and then what is written.
 func TestSolutions(t *testing.T) {
 	w := every(t)
-	for _, f := range []Format{flashInferBench, solExecBench} {
-		var out bytes.Buffer
-		notes, err := f.Write(t.Context(), &out, Winner{Kernel: func() (cudasource.Winner, error) { return w, nil }})
-		if err != nil || len(notes) == 0 || !strings.Contains(notes[0], "write the name of the definition") {
-			t.Fatal(err, notes)
+	var out bytes.Buffer
+	notes, err := solutionDocument.Write(t.Context(), &out, Winner{Kernel: func() (cudasource.Winner, error) { return w, nil }})
+	if err != nil || len(notes) == 0 || !strings.Contains(notes[0], "write the name of the definition") {
+		t.Fatal(err, notes)
+	}
+	var d struct {
+		Definition string
+		Sources    []struct{ Content string }
+	}
+	if err := json.Unmarshal(out.Bytes(), &d); err != nil || d.Definition != "every" || len(d.Sources) != 1 {
+		t.Fatalf("%v, %+v", err, d)
+	}
+	var document map[string]any
+	if err := json.Unmarshal(out.Bytes(), &document); err != nil {
+		t.Fatal(err)
+	}
+	for name, model := range solutionModels {
+		if err := model.takes(document); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-		var d struct {
-			Definition string
-			Sources    []struct{ Content string }
-		}
-		if err := json.Unmarshal(out.Bytes(), &d); err != nil || d.Definition != "every" || len(d.Sources) != 1 {
-			t.Fatalf("%s: %v, %+v", f.Name, err, d)
-		}
-		var document map[string]any
-		if err := json.Unmarshal(out.Bytes(), &document); err != nil {
-			t.Fatal(err)
-		}
-		if err := solutionModels[f.Name].takes(document); err != nil {
-			t.Errorf("%s: %v", f.Name, err)
-		}
-		for _, want := range []string{
-			"void run(torch::Tensor in_kernel, torch::Tensor in_int, torch::Tensor in_sums, torch::Tensor in_weights, torch::Tensor out_mask, torch::Tensor out_sums) {",
-			`take(out_mask, "mask", at::kByte, {1000, 2}, {0, 1});`, "out_sums.copy_(in_sums);", "torch::empty({8000}, options.dtype(at::kByte))",
-			"static_cast<double>(0.5), true, static_cast<long long>(1000ll)", "launch_every(", "PYBIND11_MODULE",
-		} {
-			if !strings.Contains(d.Sources[0].Content, want) {
-				t.Errorf("%s: there is no %s in\n%s", f.Name, want, d.Sources[0].Content)
-			}
+	}
+	for _, want := range []string{
+		"void run(torch::Tensor in_kernel, torch::Tensor in_int, torch::Tensor in_sums, torch::Tensor in_weights, torch::Tensor out_mask, torch::Tensor out_sums) {",
+		`take(out_mask, "mask", at::kByte, {1000, 2}, {0, 1});`, "out_sums.copy_(in_sums);", "torch::empty({8000}, options.dtype(at::kByte))",
+		"static_cast<double>(0.5), true, static_cast<long long>(1000ll)", "launch_every(", "PYBIND11_MODULE",
+	} {
+		if !strings.Contains(d.Sources[0].Content, want) {
+			t.Errorf("there is no %s in\n%s", want, d.Sources[0].Content)
 		}
 	}
 }

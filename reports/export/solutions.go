@@ -14,16 +14,10 @@ import (
 	"autotune/tuner/operator"
 )
 
-var (
-	flashInferBench = Format{Name: "flashinfer-bench", Summary: "a solution.json of FlashInfer-Bench", Write: solutionOf(solutionSpec{
-		Language: "cuda", TargetHardware: []string{"cuda"},
-	})}
-	solExecBench = Format{Name: "sol-execbench", Summary: "a solution.json of SOL-ExecBench", Write: solutionOf(solutionSpec{
-		Languages: []string{"cuda_cpp"}, TargetHardware: []string{"LOCAL"}, Options: &compileOptions{},
-	})}
-)
+var solutionDocument = Format{Name: "solution", Summary: "a solution.json of FlashInfer-Bench and SOL-ExecBench", Write: writeSolution}
 
-// solution is the document of both benchmarks, which differ in how they say the language.
+// solution is the document of both benchmarks. FlashInfer-Bench reads `language`, SOL-ExecBench
+// `languages` and the compiler's options; each ignores what it does not know.
 type solution struct {
 	Name        string           `json:"name"`
 	Definition  string           `json:"definition"`
@@ -34,14 +28,14 @@ type solution struct {
 }
 
 type solutionSpec struct {
-	Language       string          `json:"language,omitempty"`
-	Languages      []string        `json:"languages,omitempty"`
-	TargetHardware []string        `json:"target_hardware"`
-	EntryPoint     string          `json:"entry_point"`
-	Dependencies   []string        `json:"dependencies"`
-	Destination    bool            `json:"destination_passing_style"`
-	Binding        string          `json:"binding"`
-	Options        *compileOptions `json:"compile_options,omitempty"`
+	Language       string         `json:"language"`
+	Languages      []string       `json:"languages"`
+	TargetHardware []string       `json:"target_hardware"`
+	EntryPoint     string         `json:"entry_point"`
+	Dependencies   []string       `json:"dependencies"`
+	Destination    bool           `json:"destination_passing_style"`
+	Binding        string         `json:"binding"`
+	Options        compileOptions `json:"compile_options"`
 }
 
 type compileOptions struct {
@@ -55,36 +49,34 @@ type solutionSource struct {
 	Content string `json:"content"`
 }
 
-// solutionOf writes a solution with a function run, which takes what the kernel reads and then
+// writeSolution writes a solution with a function run, which takes what the kernel reads and then
 // what it writes.
-func solutionOf(spec solutionSpec) func(context.Context, io.Writer, Winner) ([]string, error) {
-	return func(_ context.Context, out io.Writer, w Winner) ([]string, error) {
-		k, err := w.Kernel()
-		if err != nil {
-			return nil, err
-		}
-		var kernel bytes.Buffer
-		if err := k.WriteCUDA(&kernel); err != nil {
-			return nil, err
-		}
-		name := k.Problem.Operator.Name
-		spec := spec
-		spec.EntryPoint, spec.Dependencies, spec.Destination, spec.Binding = "kernel.cu::run", []string{}, true, "torch"
-		if spec.Options != nil {
-			spec.Options = &compileOptions{CFlags: []string{}, CUDAFlags: append([]string{"-O3", "-std=c++17"}, k.Kernel.Flags...), LinkFlags: []string{"-lcuda"}}
-		}
-		notes := []string{fmt.Sprintf("definition is %s: write the name of the definition that it solves, whose inputs and outputs run takes in this order", name)}
-		if spec.Options == nil && len(k.Kernel.Flags) > 0 {
-			notes = append(notes, "the format has no place for the flags "+strings.Join(k.Kernel.Flags, " "))
-		}
-		e := json.NewEncoder(out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return notes, e.Encode(solution{
-			Name: "autotune_" + name + "_" + k.Kernel.Digest()[:8], Definition: name, Author: "autotune", Description: strings.Join(k.Story(), " "), Spec: spec,
-			Sources: []solutionSource{{"kernel.cu", "#include <torch/extension.h>\n#include <c10/cuda/CUDAGuard.h>\n#include <c10/cuda/CUDAStream.h>\n\n" + kernel.String() + "\n" + binding(k)}},
-		})
+func writeSolution(_ context.Context, out io.Writer, w Winner) ([]string, error) {
+	k, err := w.Kernel()
+	if err != nil {
+		return nil, err
 	}
+	var kernel bytes.Buffer
+	if err := k.WriteCUDA(&kernel); err != nil {
+		return nil, err
+	}
+	name := k.Problem.Operator.Name
+	notes := []string{fmt.Sprintf("definition is %s: write the name of the definition that it solves, whose inputs and outputs run takes in this order", name)}
+	if len(k.Kernel.Flags) > 0 {
+		notes = append(notes, "FlashInfer-Bench has no place for the flags "+strings.Join(k.Kernel.Flags, " "))
+	}
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return notes, e.Encode(solution{
+		Name: "autotune_" + name + "_" + k.Kernel.Digest()[:8], Definition: name, Author: "autotune", Description: strings.Join(k.Story(), " "),
+		Spec: solutionSpec{
+			Language: "cuda", Languages: []string{"cuda_cpp"}, TargetHardware: []string{"LOCAL"},
+			EntryPoint: "kernel.cu::run", Dependencies: []string{}, Destination: true, Binding: "torch",
+			Options: compileOptions{CFlags: []string{}, CUDAFlags: append([]string{"-O3", "-std=c++17"}, k.Kernel.Flags...), LinkFlags: []string{"-lcuda"}},
+		},
+		Sources: []solutionSource{{"kernel.cu", "#include <torch/extension.h>\n#include <c10/cuda/CUDAGuard.h>\n#include <c10/cuda/CUDAStream.h>\n\n" + kernel.String() + "\n" + binding(k)}},
+	})
 }
 
 // torchTypes are the types of PyTorch's tensors by those of operators.

@@ -1,13 +1,9 @@
 // Package explain says why a winner wins, from trials that a search has made. It needs no
 // device. Where there is one, Changes says which trials beside the winner are worth making.
 //
-// Of takes a Subject: the winner and the trials beside it. Its Explanation has
-//
-//   - how near the winner is to the device's limits (block.go);
-//   - for each of its tunables the trials that differ in that alone (Tunable);
-//   - what two tunables cost that are changed together (changes.go);
-//   - which tunables the times depend on, with how sure that is (shares.go);
-//   - the same in sentences (sentences.go).
+// Of takes a Subject: the winner and the trials beside it. Its Explanation has how near the winner
+// is to the device's limits, for each tunable the trials that differ in that tunable alone, and
+// sentences that say it.
 package explain
 
 import (
@@ -16,7 +12,6 @@ import (
 	"slices"
 
 	"autotune/space"
-	"autotune/tuner/compile"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -34,37 +29,22 @@ type Subject struct {
 	Bytes, Flops   int64
 	CopyBytesPerMS float64
 	// Peak is the highest rate of its arithmetic, operations a millisecond, and PeakOf what that is of.
-	Peak     float64
-	PeakOf   string
-	Mix      *compile.Mix       // which instructions the winner is made of; nil: not known
-	Counters map[string]float64 // what the hardware counted, by ncu's metrics
+	Peak   float64
+	PeakOf string
 }
 
 // Explanation is why a winner wins.
 type Explanation struct {
 	space.Configuration
-	TimeMS    float64            `json:"time_ms"`
-	CopyShare float64            `json:"copy_share,omitempty"` // of the measured copy bandwidth; 0: not known
-	PeakShare float64            `json:"peak_share,omitempty"` // of the peak of its arithmetic; 0: not known
-	PeakOf    string             `json:"peak_of,omitempty"`
-	GFLOPS    float64            `json:"gflops,omitempty"`
-	Resources trial.Resources    `json:"resources"`
-	Block     Block              `json:"block,omitzero"`
-	Mix       *compile.Mix       `json:"mix,omitempty"`
-	Counters  map[string]float64 `json:"counters,omitempty"`
-	Rivals    []Rival            `json:"rivals"` // the other templates at their best, the fastest first
-	Right     int                `json:"right"`  // right trials of the winner's template
-	Tunables  []Tunable          `json:"tunables"`
-	Together  []Together         `json:"together,omitempty"` // two tunables changed at once
-	Pairs     []Pair             `json:"pairs,omitempty"`
-	Sentences []string           `json:"sentences"`
-}
-
-// Rival is another template at its best.
-type Rival struct {
-	space.Configuration
-	TimeMS float64 `json:"time_ms"`
-	Ratio  float64 `json:"ratio"` // of its time over the winner's
+	TimeMS    float64         `json:"time_ms"`
+	CopyShare float64         `json:"copy_share,omitempty"` // of the measured copy bandwidth; 0: not known
+	PeakShare float64         `json:"peak_share,omitempty"` // of the peak of its arithmetic; 0: not known
+	PeakOf    string          `json:"peak_of,omitempty"`
+	GFLOPS    float64         `json:"gflops,omitempty"`
+	Resources trial.Resources `json:"resources"`
+	Block     Block           `json:"block,omitzero"`
+	Tunables  []Tunable       `json:"tunables"`
+	Sentences []string        `json:"sentences"`
 }
 
 // Tunable is one of the winner's, and what its value means for the time.
@@ -74,7 +54,6 @@ type Tunable struct {
 	Default    string      `json:"default,omitempty"` // the template's; "": not known
 	Neighbours []Neighbour `json:"neighbours,omitempty"`
 	Untried    []string    `json:"untried,omitempty"` // valid values beside the winner's others
-	Share      *Share      `json:"share,omitempty"`   // nil: there are too few trials
 }
 
 // Neighbour is a trial that differs from the winner in one tunable alone.
@@ -106,7 +85,7 @@ func Of(ctx context.Context, s Subject) Explanation {
 			w.Launches = k.Launches
 		}
 	}
-	e := Explanation{Configuration: w.Configuration, TimeMS: w.Time.Median, Resources: w.Resources, Block: blockOf(w, s.Limits), Mix: s.Mix, Counters: s.Counters}
+	e := Explanation{Configuration: w.Configuration, TimeMS: w.Time.Median, Resources: w.Resources, Block: blockOf(w, s.Limits)}
 	if ms := w.Time.Median; ms > 0 {
 		e.GFLOPS = float64(s.Flops) / ms / 1e6
 		if s.Peak > 0 {
@@ -116,34 +95,9 @@ func Of(ctx context.Context, s Subject) Explanation {
 			e.CopyShare = float64(s.Bytes) / s.CopyBytesPerMS / ms
 		}
 	}
-	e.Rivals = rivals(s)
 	e.Tunables = s.tunables(ctx)
-	e.Together = s.together()
-	own := slices.DeleteFunc(slices.Clone(s.Trials), func(t trial.Trial) bool {
-		return t.Template != w.Template || t.Status != trial.OK || len(t.Values) != len(w.Values)
-	})
-	e.Right = len(own)
-	sample := sampleOf(own, e.Tunables)
-	for i := range e.Tunables {
-		e.Tunables[i].Share = sample.share(i)
-	}
-	e.Pairs = sample.pairs(e.Tunables)
 	e.Sentences = e.sentences()
 	return e
-}
-
-// rivals are the other templates at their best, the fastest first.
-func rivals(s Subject) []Rival {
-	best := trial.Bests(s.Trials)
-	delete(best, s.Winner.Template)
-	list := []Rival{}
-	for _, t := range best {
-		list = append(list, Rival{t.Configuration, t.Time.Median, ratio(t.Time.Median, s.Winner.Time.Median)})
-	}
-	slices.SortFunc(list, func(a, b Rival) int {
-		return cmp.Or(cmp.Compare(a.TimeMS, b.TimeMS), cmp.Compare(a.Template, b.Template))
-	})
-	return list
 }
 
 func ratio(a, b float64) float64 {
@@ -215,27 +169,20 @@ func place(declared []space.Value, value string) int {
 
 // alone is the one tunable in which two configurations of a template differ.
 func alone(a, b space.Configuration) (at int, ok bool) {
-	if different := differing(a, b); len(different) == 1 {
-		return different[0], true
-	}
-	return 0, false
-}
-
-// differing are the tunables in which two configurations of a template differ; none of two templates.
-func differing(a, b space.Configuration) (all []int) {
 	if a.Template != b.Template || len(a.Values) != len(b.Values) {
-		return nil
+		return 0, false
 	}
+	different := 0
 	for i, v := range a.Values {
 		other, has := b.Get(v.Name)
 		if !has {
-			return nil
+			return 0, false
 		}
 		if !other.Equal(v.Value) {
-			all = append(all, i)
+			at, different = i, different+1
 		}
 	}
-	return all
+	return at, different == 1
 }
 
 // valueOf is a trial's value of one of the winner's tunables.
@@ -265,9 +212,7 @@ func (s Subject) untried(at int, declared []space.Value, known []Neighbour) (lis
 		if v.Value.Equal(w.Values[at].Value) || slices.ContainsFunc(known, func(n Neighbour) bool { return n.Value == text }) {
 			continue
 		}
-		other := space.Configuration{Template: w.Template, Values: slices.Clone(w.Values)}
-		other.Values[at] = v
-		if s.Problem.Admits(other) {
+		if s.Problem.Admits(s.changed(at, v)) {
 			list = append(list, text)
 		}
 	}

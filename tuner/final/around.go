@@ -22,7 +22,6 @@ type Surroundings struct {
 	Centre   trial.Trial
 	Others   []trial.Turned
 	Ceilings device.Ceilings // of the device now
-	Code     []byte          // the centre's binary
 }
 
 // apart is how many configurations are timed at most before the centre is timed again.
@@ -55,7 +54,6 @@ func Around(ctx context.Context, s Subject, centre space.Configuration, others [
 		}
 	}
 	found.Centre, found.Ceilings = a.trials[0], m.Ceilings(0)
-	found.Code = variants[0].Binary.Code
 	for i, t := range a.trials[1:] {
 		one := trial.Turned{Trial: t}
 		if logs := a.logs[i+1]; t.Status == trial.OK && len(logs) > 0 {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"autotune/internal/jsonobject"
-	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/device"
@@ -177,69 +175,6 @@ var failedTimes = map[trial.Status]string{
 	trial.Crashed:      "RuntimeFailedConfig",
 	trial.Timeout:      "RuntimeFailedConfig",
 	trial.WrongResult:  "RuntimeFailedConfig",
-}
-
-// WriteKernelTuner writes trials of one template as a cache of Kernel Tuner, which calls tunables
-// by the names of their macros. Other data of a trial, such as how it failed, has no place there.
-func WriteKernelTuner(w io.Writer, p *operator.Problem, t *operator.Template, device string, trials []trial.Trial) error {
-	o := p.Operator
-	keys := make([]string, len(t.Tunables))
-	var values, rows jsonobject.Writer
-	for i, tunable := range t.Tunables {
-		keys[i] = o.Macros.Macro(tunable.Name)
-		values.Add(keys[i], lists.Of(tunable.Values, foreignValue))
-	}
-	for _, x := range trials {
-		if x.Template == t.Name {
-			rows.Add(rowOf(o, x))
-		}
-	}
-	var file jsonobject.Writer
-	file.Add("schema_version", schemaVersion)
-	file.Add("device_name", device)
-	file.Add("kernel_name", t.Launches[0].Entry.Text)
-	file.Add("problem_size", p.Shape)
-	file.Add("tune_params_keys", keys)
-	file.Add("tune_params", values)
-	file.Add("objective", objective)
-	file.Add("cache", rows)
-	text, err := file.MarshalJSON()
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", text)
-	return err
-}
-
-// foreignValue is a value as kernels, and so other tools, have it: 0 or 1 for a boolean.
-func foreignValue(v expr.Value) expr.Value {
-	if n, ok := v.AsInt(); ok {
-		return expr.Int(n)
-	}
-	return v
-}
-
-// rowOf is a trial as a row of a cache, with its key.
-func rowOf(o *operator.Operator, x trial.Trial) (key string, row jsonobject.Writer) {
-	words := make([]string, len(x.Values))
-	for i, v := range x.Values {
-		value := foreignValue(v.Value)
-		words[i] = value.String()
-		row.Add(o.Macros.Macro(v.Name), value)
-	}
-	if x.Status == trial.OK {
-		row.Add("time", x.Time.Median)
-		row.Add("times", x.SamplesMS)
-	} else {
-		row.Add("time", failedTimes[x.Status])
-	}
-	row.Add("compile_time", x.Phases.CompileMS)
-	row.Add("verification_time", x.Phases.VerifyMS)
-	row.Add("benchmark_time", x.Phases.MeasureMS)
-	row.Add("strategy_time", 0)
-	row.Add("framework_time", 0)
-	row.Add("timestamp", x.At.UTC().Format("2006-01-02 15:04:05.000000-07:00"))
-	return strings.Join(words, ","), row
 }
 
 // rowKeys are the fields of a cache's row that are read, or that follow from them.

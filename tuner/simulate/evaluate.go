@@ -72,7 +72,7 @@ type Standing struct {
 	Scores   []Score  `json:"scores"` // by recording
 }
 
-// Label names the strategy, and the devices where there are several: "auto, 8 devices".
+// Label names the strategy, and the devices where there are several: "bayesian, 8 devices".
 func (s Standing) Label() string {
 	if s.Devices == 0 {
 		return s.Strategy

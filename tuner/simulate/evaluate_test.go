@@ -81,14 +81,14 @@ func TestPlayOnSeveral(t *testing.T) {
 
 func TestEvaluate(t *testing.T) {
 	r := part(t)
-	o := Options{Strategies: []string{"random", "auto"}, Repeats: 12, Seed: 3}
+	o := Options{Strategies: []string{"random", "bayesian"}, Repeats: 12, Seed: 3}
 	report, err := Evaluate(context.Background(), []*Recording{r}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	random, auto := report.Strategies[0], report.Strategies[1]
-	if auto.Mean <= random.Mean || math.Abs(random.Mean) > 0.5 {
-		t.Errorf("random scores %.2f, auto %.2f", random.Mean, auto.Mean)
+	random, model := report.Strategies[0], report.Strategies[1]
+	if model.Mean <= random.Mean || math.Abs(random.Mean) > 0.5 {
+		t.Errorf("random scores %.2f, bayesian %.2f", random.Mean, model.Mean)
 	}
 	for _, s := range report.Strategies {
 		score := s.Scores[0]
@@ -102,8 +102,8 @@ func TestEvaluate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.Strategies[1].Mean != auto.Mean || again.Strategies[1].CI95 != auto.CI95 {
-		t.Errorf("again %v %v, at first %v %v", again.Strategies[1].Mean, again.Strategies[1].CI95, auto.Mean, auto.CI95)
+	if again.Strategies[1].Mean != model.Mean || again.Strategies[1].CI95 != model.CI95 {
+		t.Errorf("again %v %v, at first %v %v", again.Strategies[1].Mean, again.Strategies[1].CI95, model.Mean, model.CI95)
 	}
 }
 

@@ -6,7 +6,7 @@
 // up what each answer would have cost.
 //
 //	r, err := simulate.Load("recorded/gemm.json.gz")
-//	report, err := simulate.Evaluate(ctx, []*simulate.Recording{r}, simulate.Options{Strategies: []string{"auto"}})
+//	report, err := simulate.Evaluate(ctx, []*simulate.Recording{r}, simulate.Options{Strategies: []string{"bayesian"}})
 //	fmt.Println(report.Strategies[0].Mean)
 //
 // A score follows the community's methodology (Willemsen and others, "A

@@ -80,31 +80,6 @@ func (a *archive) anyUnseen() (int64, bool) {
 	return 0, false
 }
 
-// draw is a random configuration, seen or not.
-func (a *archive) draw() int64 { return a.rng.Int64N(a.space.Len()) }
-
-// toExchange is how often a random neighbour is an exchange.
-const toExchange = 0.25
-
-// neighbour is a random neighbour of a configuration, mostly one of those
-// next to it; itself if it has none.
-func (a *archive) neighbour(id int64) int64 {
-	if a.rng.Float64() < toExchange {
-		if near := a.exchanges(id); len(near) > 0 {
-			return near[a.rng.IntN(len(near))]
-		}
-	}
-	kind := space.Hamming
-	if a.rng.IntN(2) == 0 {
-		kind = space.Adjacent
-	}
-	near := a.space.Neighbours(id, kind)
-	if len(near) == 0 {
-		return id
-	}
-	return near[a.rng.IntN(len(near))]
-}
-
 // loss is a configuration's logarithm of the score, which makes a factor in time
 // the same step everywhere; +Inf for a failure.
 func loss(o Outcome) float64 {

@@ -31,7 +31,7 @@ func TestChance(t *testing.T) {
 	// The best of a smooth problem is soon found, and in most searches known to be.
 	var after []float64
 	for seed := range uint64(9) {
-		found := search(t, started(t, "auto", s, strategy.Options{Seed: seed}), score, 100, 1, seeded(seed))
+		found := search(t, started(t, "bayesian", s, strategy.Options{Seed: seed}), score, 100, 1, seeded(seed))
 		after = append(after, strategy.Look(s, seenOf(found, score), nil, 1.05, 1).Chance)
 	}
 	slices.Sort(after)

@@ -43,8 +43,7 @@ func (c *featureCache) features(id int64) []float64 {
 func (c *featureCache) examples(ids []int64) []example {
 	examples := make([]example, len(ids))
 	for i, id := range ids {
-		o := c.known[id]
-		examples[i] = example{features: c.features(id), loss: loss(o), failed: !o.OK}
+		examples[i] = example{features: c.features(id), failed: !c.known[id].OK}
 	}
 	return examples
 }

@@ -168,9 +168,7 @@ func (m *lossModel) learnFailures() {
 		return
 	}
 	ids := m.order[max(0, len(m.order)-cliffMemory):]
-	examples := m.examples(ids)
-	targetFailure(examples)
-	m.cliffs = growTrees(m.rng, m.categorical, examples, cliffTrees)
+	m.cliffs = growTrees(m.rng, m.categorical, m.examples(ids), cliffTrees)
 	m.grown++
 }
 
@@ -182,7 +180,7 @@ func (m *lossModel) chance(at *probe) float64 {
 	if at.judged != m.grown {
 		at.judged = m.grown
 		share := float64(len(m.working)) / float64(len(m.order))
-		at.works = cliffPrior*share + (1-cliffPrior)*m.cliffs.predict(at.point).works
+		at.works = cliffPrior*share + (1-cliffPrior)*m.cliffs.works(at.point)
 	}
 	return at.works
 }

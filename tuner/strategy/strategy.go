@@ -51,11 +51,7 @@ type entry struct {
 // entries lists the strategies in the order in which help shows them.
 func entries() []entry {
 	return []entry{
-		{"auto", "the default: models and local search, each given the turns that it earns", newAuto},
-		{"bayesian", "Gaussian process with expected improvement", newBayesian},
-		{"forest", "extremely randomised trees with expected improvement", newForest},
-		{"ils", "greedy iterated local search", newILS},
-		{"genetic", "genetic algorithm", newGenetic},
+		{"bayesian", "the default: Gaussian process with expected improvement", newBayesian},
 		{"random", "uniformly, without replacement", newRandom},
 		{"exhaustive", "every configuration, in index order", newExhaustive},
 	}
@@ -67,7 +63,7 @@ func Names() []string {
 }
 
 // Default is the strategy that a search uses unless told otherwise.
-const Default = "auto"
+const Default = "bayesian"
 
 // Check says what is wrong with a strategy's name, if anything.
 func Check(name string) error {

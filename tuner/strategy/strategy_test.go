@@ -227,25 +227,23 @@ func TestModelsAvoidFailures(t *testing.T) {
 		// It gets better towards a cliff beyond which all fail.
 		return strategy.Outcome{OK: x[0] < 0.6, Score: 2 - x[0] + 0.1*x[1]}
 	}
-	for _, name := range []string{"auto", "bayesian", "forest"} {
-		const repeats = 12 // one search meets 15 to 41
-		failures := 0
-		for seed := range uint64(repeats) {
-			for _, id := range search(t, started(t, name, s, strategy.Options{Seed: seed}), score, 100, 1, seeded(seed)) {
-				if !score(id).OK {
-					failures++
-				}
+	const repeats = 12 // one search meets 15 to 41
+	failures := 0
+	for seed := range uint64(repeats) {
+		for _, id := range search(t, started(t, "bayesian", s, strategy.Options{Seed: seed}), score, 100, 1, seeded(seed)) {
+			if !score(id).OK {
+				failures++
 			}
 		}
-		if failures > 34*repeats { // 40 of 100 by chance
-			t.Errorf("%s met %d failures among %d", name, failures, 100*repeats)
-		}
+	}
+	if failures > 34*repeats { // 40 of 100 by chance
+		t.Errorf("bayesian met %d failures among %d", failures, 100*repeats)
 	}
 }
 
 func TestUnknownStrategy(t *testing.T) {
-	_, err := strategy.New("genetics", gridSpace(t, 2), strategy.Options{})
-	if err == nil || !strings.Contains(err.Error(), `"genetics"`) || !strings.Contains(err.Error(), "genetic,") {
+	_, err := strategy.New("bayes", gridSpace(t, 2), strategy.Options{})
+	if err == nil || !strings.Contains(err.Error(), `"bayes"`) || !strings.Contains(err.Error(), "bayesian,") {
 		t.Errorf("error %v", err)
 	}
 	if !slices.Contains(strategy.Names(), strategy.Default) {
@@ -262,10 +260,10 @@ func TestEmptySpace(t *testing.T) {
 	}
 }
 
-func BenchmarkAuto(b *testing.B) {
+func BenchmarkBayesian(b *testing.B) {
 	s := gridSpace(b, 12, 12, 12, 8)
 	score := bowl(s)
 	for b.Loop() {
-		search(b, started(b, "auto", s, strategy.Options{Seed: 1}), score, 300, 1, seeded(1))
+		search(b, started(b, "bayesian", s, strategy.Options{Seed: 1}), score, 300, 1, seeded(1))
 	}
 }

@@ -8,17 +8,19 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// trees is an ensemble of extremely randomised regression trees: each split is
-// the best of a few random ones, so that trees differ and are quick to build.
-// They learn the loss of configurations and which of them fail.
+// trees is an ensemble of extremely randomised trees: each split is the best of
+// a few random ones, so that trees differ and are quick to build. They learn
+// which configurations fail.
+//
+// P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized trees", Machine
+// Learning 63 (2006).
 type trees []*node
 
 // node is a split, or a leaf if nothing is below it.
 type node struct {
 	split
-	left, right    *node
-	mean, variance float64 // of the loss of those that came here and work
-	failing        float64 // share of those that came here
+	left, right *node
+	failing     float64 // share of the examples that came here
 }
 
 // split sends a configuration to the left or to the right.
@@ -31,15 +33,11 @@ type split struct {
 // example is an outcome that trees learn from.
 type example struct {
 	features []float64
-	loss     float64 // meaningless for a failure
 	failed   bool
-	target   float64 // the value that splits separate
 }
 
-const (
-	treeCount = 16
-	leafSize  = 3 // a node of fewer is not split
-)
+// leafSize is how many examples a node needs to be split.
+const leafSize = 3
 
 // growTrees fits so many trees to the examples.
 func growTrees(rng *rand.Rand, categorical []bool, examples []example, count int) trees {
@@ -79,22 +77,13 @@ func (g *grower) grow(rows []example) *node {
 }
 
 func leaf(rows []example) *node {
-	var ok, sum, squares, failed float64
+	failed := 0
 	for _, e := range rows {
 		if e.failed {
 			failed++
-			continue
 		}
-		ok, sum, squares = ok+1, sum+e.loss, squares+e.loss*e.loss
 	}
-	n := &node{failing: failed / max(ok+failed, 1)}
-	if ok == 0 { // nothing here works: the loss that splits assumed must do
-		n.mean = rows[len(rows)-1].target
-		return n
-	}
-	n.mean = sum / ok
-	n.variance = max(0, squares/ok-n.mean*n.mean)
-	return n
+	return &node{failing: float64(failed) / float64(max(len(rows), 1))}
 }
 
 // randomSplit cuts a feature somewhere between its least and its greatest value.
@@ -120,7 +109,7 @@ func (s split) goesLeft(features []float64) bool {
 	return x < s.at
 }
 
-// gain is by how much a split lowers the sum of squares.
+// gain is by how much a split lowers the sum of squares, where a failure counts as 1.
 func (s split) gain(rows []example) float64 {
 	var n, sum [2]float64
 	for _, e := range rows {
@@ -129,7 +118,9 @@ func (s split) gain(rows []example) float64 {
 			side = 0
 		}
 		n[side]++
-		sum[side] += e.target
+		if e.failed {
+			sum[side]++
+		}
 	}
 	if n[0] == 0 || n[1] == 0 {
 		return 0
@@ -150,40 +141,15 @@ func (s split) partition(rows []example) int {
 	return middle
 }
 
-// targetLoss makes splits separate losses; a failure counts as the worst of those
-// that work.
-func targetLoss(examples []example) {
-	worst := math.Inf(-1)
-	for _, l := range examples {
-		if !l.failed {
-			worst = max(worst, l.loss)
-		}
-	}
-	for i := range examples {
-		examples[i].target = examples[i].loss
-		if examples[i].failed {
-			examples[i].target = worst
-		}
-	}
-}
-
-// targetFailure makes splits separate what fails from what works.
-func targetFailure(examples []example) {
-	for i := range examples {
-		if examples[i].failed {
-			examples[i].target = 1
-		}
-	}
-}
-
 // belief is what a model expects of a configuration.
 type belief struct {
 	mean, deviation float64 // of the loss, if it works
 	works           float64 // probability
 }
 
-func (t trees) predict(features []float64) belief {
-	var sum, squares, within, failing float64
+// works is the probability that a configuration works.
+func (t trees) works(features []float64) float64 {
+	failing := 0.0
 	for _, n := range t {
 		for n.left != nil {
 			if n.goesLeft(features) {
@@ -192,15 +158,9 @@ func (t trees) predict(features []float64) belief {
 				n = n.right
 			}
 		}
-		sum += n.mean
-		squares += n.mean * n.mean
-		within += n.variance
 		failing += n.failing
 	}
-	count := float64(len(t))
-	mean := sum / count
-	variance := max(0, squares/count-mean*mean) + within/count
-	return belief{mean, math.Sqrt(variance), 1 - failing/count}
+	return 1 - failing/float64(len(t))
 }
 
 // expectedImprovement is by how much a configuration is expected to be better than
