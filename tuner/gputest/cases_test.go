@@ -46,6 +46,9 @@ var cases = map[string][]string{
 		"2x136x1031 kernel=4 stride=2 padding=1 ceil_mode=true type=bf16 layout=nhwc",
 		"3x6x610 kernel=8 stride=1 padding=4 count_include_pad=false layout=nhwc",
 		"2x5x700 kernel=3 stride=2 type=f16",
+		"3x70x49 kernel=49 stride=2 ceil_mode=true", // windows that are whole images, here and below
+		"2x3x1024 kernel=1024 type=bf16",
+		"1x2x33000 kernel=33000",
 	},
 	"avg_pool2d": {
 		"1x1x1x1 kernel=1",
@@ -85,6 +88,12 @@ var cases = map[string][]string{
 		"2x5x101x103 kernel=11 type=f16 layout=nhwc",
 		"2x3x101x103 kernel=3 stride=2 padding=1 type=bf16",
 		"1x2048x7x7 kernel=7 type=f16",
+		"64x2048x7x7 kernel=7",
+		"3x70x7x7 kernel=7 stride=1 ceil_mode=true divisor_override=50 type=bf16", // windows that are whole images, here and below
+		"65x1x1x1 kernel=1 stride=3",
+		"2x3x3x11 kernel=3x11 count_include_pad=false",
+		"5x7x32x32 kernel=32",
+		"1x3x301x201 kernel=301x201 type=bf16",
 	},
 	"max_pool2d": {
 		"1x1x1x1 kernel=1 stride=1 padding=0",
@@ -124,6 +133,12 @@ var cases = map[string][]string{
 		"2x3x101x103 kernel=7x2 stride=2x1 padding=3x1 type=bf16",
 		"4x16x112x112 kernel=3 stride=2 padding=1 type=f16",
 		"32x64x112x112 kernel=3 stride=1 padding=1 type=bf16 layout=nhwc",
+		"64x2048x7x7 kernel=7 stride=1 padding=0",
+		"3x70x7x7 kernel=7 stride=2 padding=0 ceil_mode=true type=bf16", // windows that are whole images, here and below
+		"65x1x1x1 kernel=1 stride=3 padding=0 dilation=2",
+		"2x3x3x11 kernel=3x11 stride=1 padding=0",
+		"5x7x32x32 kernel=32 stride=1 padding=0",
+		"1x3x301x201 kernel=301x201 stride=1 padding=0 type=bf16",
 	},
 	"depthwise_conv2d": {
 		"1x1x1x1 kernel=1",
@@ -194,6 +209,9 @@ var cases = map[string][]string{
 		"2x136x1031 kernel=4 stride=2 padding=1 dilation=2 type=f16 layout=nhwc",
 		"3x6x610 kernel=8 stride=1 padding=4 layout=nhwc",
 		"2x5x700 kernel=3 stride=2 type=bf16",
+		"3x70x49 kernel=49 stride=2 padding=0 ceil_mode=true", // windows that are whole images, here and below
+		"2x3x1024 kernel=1024 padding=0 type=bf16",
+		"1x2x33000 kernel=33000 padding=0",
 	},
 	"max_pool3d": {
 		"1x1x1x1x1 kernel=1",
@@ -225,6 +243,10 @@ var cases = map[string][]string{
 		"1x136x17x16x15 kernel=3x2x3 stride=1 padding=1 type=bf16 layout=nhwc",
 		"1x6x19x22x21 kernel=3 stride=2x1x2 padding=1 dilation=1x2x1 layout=nhwc",
 		"2x3x15x16x22 kernel=3 stride=2 padding=1 type=f16",
+		"3x70x1x7x7 kernel=1x7x7 stride=1 ceil_mode=true type=bf16", // windows that are whole images, here and below
+		"2x3x3x11x1 kernel=3x11x1",
+		"5x7x4x16x16 kernel=4x16x16",
+		"1x3x11x30x41 kernel=11x30x41",
 	},
 	"avg_pool3d": {
 		"1x1x1x1x1 kernel=1",
@@ -256,6 +278,10 @@ var cases = map[string][]string{
 		"1x136x17x16x15 kernel=3x2x3 stride=1 padding=1 type=f16 layout=nhwc",
 		"1x6x19x22x21 kernel=3 stride=2x1x2 padding=1 ceil_mode=true layout=nhwc",
 		"2x3x15x16x22 kernel=3 stride=2 padding=1 divisor_override=7 type=bf16",
+		"3x70x1x7x7 kernel=1x7x7 stride=1 ceil_mode=true type=bf16", // windows that are whole images, here and below
+		"2x3x3x11x1 kernel=3x11x1 divisor_override=5",
+		"5x7x4x16x16 kernel=4x16x16",
+		"1x3x11x30x41 kernel=11x30x41",
 	},
 	"conv1d": {
 		"1x1x1 c_out=1 kernel=1",

@@ -30,7 +30,10 @@ var freeCases = map[string][][]string{
 		{"2x3x9x15 kernel=3 stride=2 padding=1", "3x5x17x21 kernel=3 stride=2 padding=1"}, // rows of odd width
 		{"2x8x9x15 kernel=3 stride=2 padding=1 layout=nhwc", "3x8x17x21 kernel=3 stride=2 padding=1 layout=nhwc"},
 	},
-	"avg_pool2d": {{"2x3x12x16 kernel=2", "3x5x17x20 kernel=2"}},
+	"avg_pool2d": {
+		{"2x3x12x16 kernel=2", "3x5x17x20 kernel=2"},
+		{"2x3x5x7 kernel=5x7", "3x7x5x7 kernel=5x7"}, // one window
+	},
 
 	// One operator of each frame that operators of rows share.
 	"softmax":     {{"3x33x1", "7x33x1"}},

@@ -238,6 +238,7 @@ var problems = map[string][]string{
 		"2x136x37 kernel=4 stride=2 padding=1 ceil_mode=true layout=nhwc type=bf16 normal",
 		"3x6x61 kernel=8 stride=1 padding=4 count_include_pad=false layout=nhwc special",
 		"2x5x70 kernel=3 stride=2 type=f16 negative",
+		"3x7x33 kernel=33 stride=2 ceil_mode=true special", // a window that is the whole image
 	},
 	"avg_pool2d": {
 		"2x3x45x70 kernel=11 negative",
@@ -250,6 +251,8 @@ var problems = map[string][]string{
 		"1x66x13x19 kernel=3 stride=1 padding=1 layout=nhwc normal",
 		"2x40x23x37 kernel=3x2 stride=2 padding=1 ceil_mode=true divisor_override=7 layout=nhwc type=f16 special",
 		"1x2x33x53 kernel=3x5 stride=1x2 padding=1x2 type=bf16 normal",
+		"3x7x7x7 kernel=7 stride=1 ceil_mode=true divisor_override=50 type=bf16 special", // a window that is the whole image
+		"1x2x64x65 kernel=64x65 normal",
 	},
 	"max_pool2d": {
 		"1x2x34x515 kernel=4 stride=1 padding=1 negative",
@@ -263,6 +266,8 @@ var problems = map[string][]string{
 		"2x6x21x27 kernel=3x4 stride=2x3 padding=1x2 dilation=2x1 ceil_mode=true layout=nhwc normal",
 		"1x5x40x41 kernel=33 stride=8 padding=16 layout=nhwc type=f16 special", // windows too large to be unrolled
 		"1x3x19x22 kernel=3 stride=4 padding=1 dilation=2 ceil_mode=true type=f16 special",
+		"3x7x7x7 kernel=7 stride=1 padding=0 ceil_mode=true type=bf16 special", // a window that is the whole image
+		"1x2x64x65 kernel=64x65 padding=0 special",
 	},
 	"max_pool1d": {
 		"2x3x1031 kernel=8 stride=1 padding=4 dilation=3 negative",
@@ -271,6 +276,7 @@ var problems = map[string][]string{
 		"2x136x37 kernel=4 stride=2 padding=1 dilation=2 layout=nhwc type=f16 special",
 		"3x6x61 kernel=8 stride=1 padding=4 layout=nhwc normal",
 		"2x5x70 kernel=3 stride=2 type=bf16 special",
+		"3x7x4099 kernel=4099 stride=2 padding=0 ceil_mode=true special", // a window that is the whole image
 	},
 	"max_pool3d": {
 		"1x1x36x9x13 kernel=3x2x3 stride=1 padding=1 negative",
@@ -279,6 +285,7 @@ var problems = map[string][]string{
 		"1x136x7x6x5 kernel=3x2x3 stride=1 padding=1 layout=nhwc type=bf16 special",
 		"1x6x9x12x11 kernel=3 stride=2x1x2 padding=1 dilation=1x2x1 layout=nhwc normal",
 		"2x1x5x6x12 kernel=3 stride=2 padding=1 type=f16 special",
+		"3x5x3x11x1 kernel=3x11x1 stride=1 special", // a window that is the whole image
 	},
 	"avg_pool3d": {
 		"1x1x36x9x13 kernel=3x2x3 stride=1 padding=1 divisor_override=7 negative",
@@ -287,6 +294,7 @@ var problems = map[string][]string{
 		"1x136x7x6x5 kernel=3x2x3 stride=1 padding=1 layout=nhwc type=f16 special",
 		"1x6x9x12x11 kernel=3 stride=2x1x2 padding=1 ceil_mode=true layout=nhwc normal",
 		"2x1x5x6x12 kernel=3 stride=2 padding=1 divisor_override=7 type=bf16 normal",
+		"3x5x3x11x1 kernel=3x11x1 divisor_override=5 special", // a window that is the whole image
 	},
 	"depthwise_conv2d": {
 		"1x2x34x515 kernel=3 negative",
