@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"autotune/tuner"
+	"autotune/tuner/operator"
 )
 
 // Before a search, those kernels are compiled that it tries first.
@@ -30,6 +31,28 @@ func TestFirstCompilations(t *testing.T) {
 		}
 		if want := map[string]int{"estimates": 4, "none": 1}[name]; len(ahead) != want {
 			t.Errorf("%s: %v are compiled ahead; want %d", name, ahead, want)
+		}
+	}
+}
+
+// A pool whose window is the whole image is tried first as the row that it is.
+func TestWholeWindowsBeginAsRows(t *testing.T) {
+	limits := operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, WarpSize: 32}
+	for name, parameters := range map[string]map[string]string{
+		"avg_pool2d": {"kernel": "7", "type": "bf16"},
+		"max_pool2d": {"kernel": "7", "stride": "1", "padding": "0"},
+	} {
+		o, err := operator.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := o.Bind(operator.Request{Shape: []int64{64, 2048, 7, 7}, Parameters: parameters}, limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := tuner.FirstCompilations(t.Context(), p, &fakeDevice{}, 1)[1] // after the reference
+		if first.Configuration.Template != "rows" {
+			t.Errorf("%s begins with %s", p, first.Configuration)
 		}
 	}
 }
