@@ -179,9 +179,9 @@ func TestArchitectures(t *testing.T) {
 }
 
 // endless takes any compiler far longer than a test may: a tree of 2^60
-// different instantiations.
+// different instantiations. No number overflows, which ends a compilation.
 const endless = `template <long long I, int DEPTH> struct Tree {
-    static constexpr long long value = Tree<2 * I, DEPTH - 1>::value + Tree<2 * I + 1, DEPTH - 1>::value;
+    static constexpr long long value = Tree<2 * I, DEPTH - 1>::value ^ Tree<2 * I + 1, DEPTH - 1>::value;
 };
 template <long long I> struct Tree<I, 0> { static constexpr long long value = I; };
 extern "C" __global__ void scale(long long* y) { y[0] = Tree<1, 60>::value; }

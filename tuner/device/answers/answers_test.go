@@ -149,14 +149,14 @@ func TestNoPython(t *testing.T) {
 func TestPythonFaults(t *testing.T) {
 	needPython(t, true)
 	for body, want := range map[string]string{
-		"    return x":            "fails: ref.py: `reference` returns 1, and the operator has 2 outputs: y, z",
-		"    pass":                "`reference` returns nothing",
-		"    return x[1:], z":     "y has the shape (4,), and the operator's has (5,)",
-		"    return k, z":         "y is of int32, and the operator's of float32",
-		"    return x, z * 1.0":   "z is of float64, and the operator's of int16",
-		"    return x, z + 10**6": "z holds 1000000 to 1000009, which are beyond int16",
-		"    return {'y': x}":     "the dict that `reference` returns lacks z",
-		"    return x, z, k":      "returns 3, and the operator has 2 outputs",
+		"    return x":                         "fails: ref.py: `reference` returns 1, and the operator has 2 outputs: y, z",
+		"    pass":                             "`reference` returns nothing",
+		"    return x[1:], z":                  "y has the shape (4,), and the operator's has (5,)",
+		"    return k, z":                      "y is of int32, and the operator's of float32",
+		"    return x, z * 1.0":                "z is of float64, and the operator's of int16",
+		"    return x, z.astype('i4') + 10**6": "z holds 1000000 to 1000009, which are beyond int16",
+		"    return {'y': x}":                  "the dict that `reference` returns lacks z",
+		"    return x, z, k":                   "returns 3, and the operator has 2 outputs",
 		"    a = 1\n    return inner(x)\ndef inner(x):\n    return x[100]": "fails: ref.py:5: IndexError: index 100 is out of bounds",
 		"    return 'text', z": "y has the shape (), and the operator's has (5,)",
 	} {
