@@ -157,15 +157,35 @@ const (
 	Large = "large"
 )
 
+// LargeScale is about how large the numbers of Large are in a type. Their squares, and sums of such
+// squares, are far from an overflow in f32: that a right kernel squares its inputs is no fault.
+func LargeScale(t Type) float64 {
+	switch t {
+	case F16, F8E5M2:
+		return 0x1p9
+	case F8E4M3:
+		return 0x1p5
+	}
+	return 0x1p50
+}
+
 // Extremes are those that are within what the operator's own distributions may be: numbers from 0
 // up to 1 where it lists uniform01 or normal, and any number where it lists normal. Operators whose
-// inputs are bounded otherwise have a fill of their own, or list neither.
+// inputs are bounded otherwise have a fill of their own, or list neither. Several inputs are not
+// large together: attention's scores would be so large that their rounding alone decides which of
+// two nearly equal keys gets all the weight.
 func (o *Operator) Extremes() []string {
+	drawn := 0
+	for _, a := range o.Arguments {
+		if a.Role == Input && a.Fill == nil {
+			drawn++
+		}
+	}
 	switch all := Extremes(); {
-	case slices.Contains(o.Inputs, "normal"):
+	case slices.Contains(o.Inputs, "normal") && drawn == 1:
 		return all
-	case slices.Contains(o.Inputs, "uniform01"):
-		return all[:len(all)-1]
+	case slices.Contains(o.Inputs, "normal"), slices.Contains(o.Inputs, "uniform01"):
+		return slices.DeleteFunc(all, func(name string) bool { return name == Large })
 	}
 	return nil
 }

@@ -79,11 +79,16 @@ func TestChanges(t *testing.T) {
 // Extremes are within what an operator's own inputs may be, and what a type can hold.
 func TestExtremes(t *testing.T) {
 	for _, tt := range []struct {
-		inputs []string
-		want   int
-	}{{[]string{"normal"}, 5}, {[]string{"uniform01", "negative"}, 4}, {[]string{"negative"}, 0}} {
-		if all := (&operator.Operator{Inputs: tt.inputs}).Extremes(); len(all) != tt.want {
-			t.Errorf("%v: %v", tt.inputs, all)
+		inputs  []string
+		tensors int
+		want    int
+	}{{[]string{"normal"}, 1, 5}, {[]string{"normal"}, 2, 4}, {[]string{"uniform01", "negative"}, 1, 4}, {[]string{"negative"}, 1, 0}} {
+		o := &operator.Operator{Inputs: tt.inputs, Arguments: make([]operator.ArgumentSpec, tt.tensors)}
+		for i := range o.Arguments {
+			o.Arguments[i].Role = operator.Input
+		}
+		if all := o.Extremes(); len(all) != tt.want {
+			t.Errorf("%v of %d tensors: %v", tt.inputs, tt.tensors, all)
 		}
 	}
 	for _, name := range operator.Extremes() {

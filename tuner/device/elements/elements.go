@@ -28,13 +28,11 @@ var distributions = []string{
 }
 
 // extreme is how elements.h draws one of operator.Extremes: the distribution, and its number for
-// elements of a type. Squares of large numbers, and sums of such squares, are far from an overflow
-// in f32: that a right kernel squares its inputs is no fault.
+// elements of a type.
 func extreme(name string, t operator.Type) (distribution string, scale float64) {
-	small := map[operator.Type][2]float64{operator.F16: {0x1p-14, 0x1p9}, operator.F8E4M3: {0x1p-6, 0x1p5}, operator.F8E5M2: {0x1p-14, 0x1p9}}
-	bounds, ok := small[t]
+	least, ok := map[operator.Type]float64{operator.F16: 0x1p-14, operator.F8E4M3: 0x1p-6, operator.F8E5M2: 0x1p-14}[t]
 	if !ok {
-		bounds = [2]float64{1e-20, 0x1p50}
+		least = 1e-20
 	}
 	switch name {
 	case "zeros":
@@ -44,9 +42,9 @@ func extreme(name string, t operator.Type) (distribution string, scale float64) 
 	case "repeated":
 		return name, 0.25
 	case "tiny":
-		return name, bounds[0]
+		return name, least
 	}
-	return name, bounds[1]
+	return name, operator.LargeScale(t)
 }
 
 // symmetric is what weights are filled with: within plus and minus their scale.

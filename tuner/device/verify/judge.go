@@ -110,11 +110,15 @@ func (j *Judge) Learn(words []uint64) error {
 const leastSquared = 0x1p-63
 
 // ToleranceOf is the absolute tolerance of an output whose largest number is given. An operator says
-// it for inputs about 1. Where they are large, a sum that comes out small is as inexact as its parts.
+// it for inputs about 1. Where they are large and the output grew with them, a sum that comes out
+// small, and a mean of many, are as inexact as their parts.
 func ToleranceOf(a operator.Argument, distribution string, largest float64) float64 {
 	switch {
 	case a.Type.Kind() != operator.Floating:
 	case distribution == operator.Large:
+		if scale := operator.LargeScale(a.Type); largest > math.Sqrt(scale) {
+			return a.ATol * max(scale, largest)
+		}
 		return a.ATol * max(1, largest)
 	case distribution == operator.Tiny && a.ATol+a.RTol > 0:
 		return max(a.ATol, leastSquared)
