@@ -113,12 +113,6 @@ def channels_last(tensor):
     return tensor.movedim(1, -1).contiguous().movedim(-1, 1) if tensor.dim() > 2 else tensor
 
 
-def as_said(tensors, parameters):
-    """The tensors of a problem by name, of the type of its elements, and in its order in memory."""
-    lying = channels_last if parameters.get("layout") == "nhwc" else lambda t: t
-    return {name: lying(t.to(dtype(parameters))) for name, t in tensors.items()}
-
-
 def drawn(name, shape, dtype, labels):
     """A tensor on the GPU for a problem's tensor of that name: truths, labels, or normal numbers; variances are positive."""
     if not dtype.is_floating_point:

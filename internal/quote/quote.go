@@ -76,7 +76,7 @@ func C(text string) string {
 		switch part := text[i : i+size]; {
 		case r == '?' && strings.HasSuffix(b.String(), "?"):
 			b.WriteString(`\?`)
-		case r == utf8.RuneError && size == 1, !strconv.IsPrint(r) && strings.IndexRune("\a\b\f\n\r\t\v", r) < 0:
+		case r == utf8.RuneError && size == 1, !strconv.IsPrint(r) && !strings.ContainsRune("\a\b\f\n\r\t\v", r):
 			for _, c := range []byte(part) {
 				fmt.Fprintf(&b, `\%03o`, c) // three digits, whatever follows
 			}
