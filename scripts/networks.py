@@ -200,7 +200,7 @@ def words_of(options):
 
 
 def ratio(faster, interval):
-    return f"{faster:.3g}x [{interval[0]:.3g}, {interval[1]:.3g}]"
+    return f"{faster:.3f}x [{interval[0]:.3f}, {interval[1]:.3f}]"
 
 
 def cells(row):
@@ -209,7 +209,8 @@ def cells(row):
         return [*shown, "", "", row["fault"], "", "", ""]
     said = row["replace"]
     theirs = f"{said['before_ms']:.4g} to {said['after_ms']:.4g}" if said["before_ms"] is not None and said["after_ms"] is not None else "not timed"
-    return [*shown, f"{row['before_ms']:.4g}", f"{row['after_ms']:.4g}", ratio(row["faster"], row["interval"]), theirs, f"{row['kept']}/{row['left']}",
+    faster = ratio(row["faster"], row["interval"]) if row["kept"] else "unchanged"
+    return [*shown, f"{row['before_ms']:.4g}", f"{row['after_ms']:.4g}", faster, theirs, f"{row['kept']}/{row['left']}",
             f"{row['apart']:.1e}"]
 
 
@@ -220,7 +221,7 @@ def best_of(rows):
         if timed:
             before, after = (min(timed, key=lambda row: row[key]) for key in ("before_ms", "after_ms"))
             yield [NETWORKS[name], f"{before['before_ms']:.4g}", before["mode"], f"{after['after_ms']:.4g}", after["mode"],
-                   f"{before['before_ms'] / after['after_ms']:.3g}x"]
+                   f"{before['before_ms'] / after['after_ms']:.3f}x"]
 
 
 def table(head, lines):
@@ -240,10 +241,11 @@ def page(rows):
                      f"by {', '.join('`' + by + '`' for by in dict.fromkeys(row['by'] for row in timed))}.")
     parts.append("Untrained networks, inference. Each was captured, tuned and packed, and its modules replaced with `replace(model, inputs, run=mode)`. "
                  "Milliseconds of a forward pass in the mode, with PyTorch's kernels (before) and as replace left the model (after), which take turns. "
-                 "*Faster* has the 95 % interval. Beside it stands what replace itself measured, how many modules have a kernel and how many "
+                 "*Faster* has the 95 % interval. A model of which replace kept nothing is *unchanged*: it runs the same code before and after, and its two "
+                 "times show how much they scatter. Beside it stands what replace itself measured, how many modules have a kernel and how many "
                  "were left, and how far the outputs are apart: the norm of the difference over that of PyTorch's output.")
     parts.append(table(HEAD, map(cells, rows)))
-    slower = [f"{NETWORKS[row['network']]} ({row['mode']})" for row in timed if row["interval"][1] < 1]
+    slower = [f"{NETWORKS[row['network']]} ({row['mode']})" for row in timed if row["kept"] and row["interval"][1] < 1]
     if timed:
         parts.append(f"Slower than before: {'; '.join(slower) if slower else 'no network in any mode'}.")
         parts += ["The fastest mode of each, before and after. The factor has no interval, since modes did not take turns:",

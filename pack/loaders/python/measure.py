@@ -125,7 +125,7 @@ class Replaced:
 
 
 def shown(ratio, interval):
-    return f"{ratio:.3g}x [{interval[0]:.3g}, {interval[1]:.3g}]"
+    return f"{ratio:.3f}x [{interval[0]:.3f}, {interval[1]:.3f}]"
 
 
 def between(ratios):
