@@ -44,7 +44,7 @@ demo: bin/autotune
 # third of the time that linking takes. The dearest packages begin first, so that small ones
 # fill the end. -p: one package more than there are processors, since
 # some wait for a time limit to pass. -timeout: a busy machine may take long.
-DEAREST = ./tuner/operator ./cmd/autotune ./tuner/compile ./reports/pytorch ./tuner/gputest ./tuner/device/emulator
+DEAREST = ./tuner/operator ./cmd/autotune ./tuner/compile ./reports/pytorch ./tuner/gputest ./pack/packer ./tuner/device/remote/pool ./tuner/device/emulator
 test: $(LIBCUDA)
 	@$(CUDA_ENV) $(GO) run ./cmd/testsummary -p $$(($$(nproc) + 1)) -timeout 40m -vet=off -ldflags "-s -w" -tags cuda $(DEAREST) ./...
 
@@ -54,7 +54,7 @@ test: $(LIBCUDA)
 # is that of compilers and of what they make; other tests of their packages have the same goroutines. -p: many wait
 # for time limits.
 SHARES_MEMORY = '\<go func|\.Go\(|<-|sync\.[^O]|atomic\.|errgroup\.|singleflight\.'
-NOT_OURS = ^Test(EveryTemplateCompiles|Shim|Mma|SmallFloat.*|Types|Launches(Sanitized|Errors)?|HostileKernels|Fills|StandardHeaders|OwnKernels|Restores|BoxesBeginAt16Bytes|CUB|Families|DamagedFamilies|ZipBomb|C|FloatsInC|Python.*|WithGeneral|Scalars|KernelsLayout|KernelsCompile|EntriesAreChosen|GeneralKernelsKnowTheSizes|EveryOperatorIsServed)$$
+NOT_OURS = ^Test(EveryTemplateCompiles|Shim|Mma|SmallFloat.*|Types|Launches(Sanitized|Errors)?|HostileKernels|Fills|StandardHeaders|OwnKernels|Restores|BoxesBeginAt16Bytes|CUB|Families|DamagedFamilies|ZipBomb|C|FloatsInC|Python.*|WithGeneral|Scalars|KernelsLayout|KernelsCompile|EntriesAreChosen|GeneralKernelsKnowTheSizes|EveryOperatorIsServed|HolesCallPyTorchAlike)$$
 race: $(LIBCUDA)
 	$(CUDA_ENV) $(GO) test -p $$(($$(nproc) + 2)) -vet=off -tags cuda -race -short -skip '$(NOT_OURS)' -ldflags "-s -w" \
 		$$(grep -rlE $(SHARES_MEMORY) --include='*.go' --exclude='*_test.go' cmd internal pack reports space tuner | xargs -n 1 dirname | sort -u | sed 's,^,./,')

@@ -17,6 +17,9 @@ func TestNoDataRaces(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	for _, o := range operators(t) {
 		row := casesOf(o)[9]
+		if o.Name == "conv_transpose1d" {
+			row = casesOf(o)[8] // the other has 160 phases of 400 taps
+		}
 		p, err := bind(o, row, o.MathModes[0], d.Info().Limits)
 		if err != nil {
 			t.Fatal(err)
