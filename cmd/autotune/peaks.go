@@ -25,7 +25,7 @@ func peaksOf(ctx context.Context, c *cli.Context, d device.Device) device.Peaks 
 		return nil
 	}
 	known := ceilings.Known(file, d.Info())
-	if known != nil || c.String("plot") == "" && !c.Bool("watch") || ctx.Err() != nil {
+	if known != nil || c.String("plot") == "" || ctx.Err() != nil {
 		return known
 	}
 	said := await(c, "measuring the device's peaks, once")

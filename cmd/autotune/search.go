@@ -70,7 +70,7 @@ func searchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},
 		plotFlag("; a search draws several"),
 		&cli.StringFlag{Name: "record", Usage: "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a folder"},
-		baselineFlag(), watchFlag(),
+		baselineFlag(),
 		quietFlag(),
 		verboseFlag(), colorFlag(),
 	})
@@ -145,21 +145,12 @@ func searchAction(c *cli.Context) (err error) {
 		}()
 	}
 	out := newOutputs(c, len(problems))
-	page, err := watchOf(c)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, page.close()) }()
-	show := &shownSearches{c: c, page: page, all: newManyProgress(len(problems) == 1 || c.Bool("quiet"), len(problems))}
+	show := &shownSearches{c: c, all: newManyProgress(len(problems) == 1 || c.Bool("quiet"), len(problems))}
 	o.With, o.Stands = show.search, show.all.print
 	o.Notice = func(text string) { tell([]string{text}) }
 	o.Found = func(r batch.Request, t *tuner.Result, best reports.BestConfig) error {
 		out.unsolved.uncompared(r, t)
-		err := out.deliver(r, t, best)
-		if page != nil {
-			page.found(out.pages[len(out.pages)-1](c.Context))
-		}
-		return badInput(err)
+		return badInput(out.deliver(r, t, best))
 	}
 	o.Known = func(best reports.BestConfig) error {
 		show.all.skip()
@@ -192,9 +183,8 @@ func runOf(c *cli.Context) (*batch.Run, error) {
 
 // shownSearches shows how the searches of a batch go.
 type shownSearches struct {
-	c    *cli.Context
-	all  *manyProgress
-	page *watched // nil: nobody watches
+	c   *cli.Context
+	all *manyProgress
 }
 
 // search searches one problem, with a progress of its own unless others are searched
@@ -207,9 +197,9 @@ func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices
 	var result *tuner.Result
 	var err error
 	if beside {
-		result, err = searchWith(ctx, s.c, on, o, watchedProgress{&oneOfMany{s.all, r.String()}, s.page.observer()})
+		result, err = searchWith(ctx, s.c, on, o, &oneOfMany{s.all, r.String()})
 	} else {
-		result, err = searchWith(ctx, s.c, on, o, watchedProgress{progressOn(s.c, on), s.page.observer()})
+		result, err = searchWith(ctx, s.c, on, o, progressOn(s.c, on))
 	}
 	if result != nil {
 		result.Ceilings.Peaks = peaksOf(ctx, s.c, on.Device)

@@ -45,7 +45,7 @@ func tuneCommand() *cli.Command {
 		}, partFlags(), conditionFlags(), []cli.Flag{
 			devicesFlag(), cacheFlag(), baselineFlag(),
 			&cli.StringFlag{Name: "json", Aliases: []string{"o"}, Usage: "write the family to `FILE`, several as a list; - is standard output"},
-			watchFlag(), quietFlag(),
+			quietFlag(),
 		}),
 		Action: tuneAction,
 	}
@@ -81,13 +81,7 @@ func tuneAction(c *cli.Context) (err error) {
 		kept = s
 		return s, err
 	})
-	page, err := watchOf(c)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, page.close()) }()
-	o.Search.Observe = page.observer()
-	found := &tuned{c: c, opener: opener, o: o, page: page}
+	found := &tuned{c: c, opener: opener, o: o}
 	if err = found.all(asked); err != nil && len(found.families)+len(found.winners)+len(found.unsolved.rows) == 0 {
 		return err
 	}
@@ -98,7 +92,7 @@ func tuneAction(c *cli.Context) (err error) {
 }
 
 // tunePlan tunes one family, keeps it beside the cache, and forgets the way there.
-func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Options, page *watched) (*family.Family, error) {
+func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Options) (*family.Family, error) {
 	dir, err := cacheDir()
 	if err != nil {
 		return nil, err
@@ -113,7 +107,7 @@ func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Op
 	}
 	said := await(c, p.String())
 	defer said.done()
-	o.Progress = tuneProgress(c, p, page, said)
+	o.Progress = tuneProgress(c, p, said)
 	f, err := family.Tune(c.Context, opener, p, o)
 	if err != nil {
 		return nil, deviceTrouble(err)
@@ -126,7 +120,6 @@ func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Op
 	if err != nil {
 		return nil, batch.Keeping(err)
 	}
-	page.foundFamily(familyPage(f, path))
 	return f, o.Run.Forget()
 }
 
@@ -220,17 +213,11 @@ func tuneOptions(c *cli.Context) (family.Options, error) {
 }
 
 // tuneProgress prints a line every few steps.
-func tuneProgress(c *cli.Context, p family.Plan, page *watched, said *awaited) func(family.Progress) {
-	quiet := c.Bool("quiet")
-	if quiet && page == nil {
+func tuneProgress(c *cli.Context, p family.Plan, said *awaited) func(family.Progress) {
+	if c.Bool("quiet") {
 		return nil
 	}
-	tell := func(text string) {
-		if !quiet {
-			say(os.Stderr, text)
-		}
-	}
-	tell(fmt.Sprintf("%s: %s and %d held out", p, output.Count(len(p.Samples), "sample"), len(p.HeldOut)))
+	say(os.Stderr, fmt.Sprintf("%s: %s and %d held out", p, output.Count(len(p.Samples), "sample"), len(p.HeldOut)))
 	last, known := time.Now(), 0
 	return func(now family.Progress) {
 		if now.Known {
@@ -244,14 +231,13 @@ func tuneProgress(c *cli.Context, p family.Plan, page *watched, said *awaited) f
 			parts = append(parts, "ETA "+now.Left.Round(time.Second).String())
 		}
 		text := strings.Join(parts, "  ")
-		page.did(p.String() + ": " + text)
 		said.now(p.String() + ": " + text)
 		if said.out != nil {
 			return
 		}
 		if now.Done == now.Of || time.Since(last) >= plainInterval {
 			last = time.Now()
-			tell(text)
+			say(os.Stderr, text)
 		}
 	}
 }

@@ -21,7 +21,6 @@ type tuned struct {
 	c        *cli.Context
 	opener   *devices.Opener
 	o        family.Options
-	page     *watched
 	families []*family.Family
 	winners  []reports.BestConfig
 	unsolved unsolved
@@ -77,7 +76,7 @@ func (t *tuned) search(problems []batch.Request, part batch.Part) error {
 		return err
 	}
 	defer end()
-	show := &shownSearches{c: t.c, page: t.page, all: newManyProgress(len(problems) == 1 || t.c.Bool("quiet"), len(problems))}
+	show := &shownSearches{c: t.c, all: newManyProgress(len(problems) == 1 || t.c.Bool("quiet"), len(problems))}
 	o.With, o.Stands = show.search, show.all.print
 	err = batch.Search(t.c.Context, t.opener, problems, o)
 	var some *batch.NotAllError
@@ -111,7 +110,7 @@ func (t *tuned) tune(p family.Plan, whole *batch.Budget, weight float64) error {
 	if whole != nil {
 		o.Budget = part.Limit
 	}
-	f, err := tunePlan(t.c, t.opener, p, o, t.page)
+	f, err := tunePlan(t.c, t.opener, p, o)
 	switch {
 	case batch.Ends(t.c.Context, err) || err != nil && !t.c.IsSet("problems"):
 		return err

@@ -1,5 +1,5 @@
 // What all charts of a page have alike: the data, colours of the theme, axes, and when they are
-// drawn. page.go puts these files into one function, in the order charts, search, family, page, live.
+// drawn. page.go puts these files into one function, in the order charts, search, family, page.
 let all = JSON.parse(document.getElementById("data").textContent);
 const charts = new Map(); // by element: the chart, and what draws it
 const colors = () => {

@@ -1,6 +1,6 @@
 // Package webpage writes searches and families as one HTML page that is whole by itself: it
 // loads nothing and tells nobody. Without scripts it is text, tables and pictures; with them its
-// charts answer to what is selected. A page of a search that goes on follows it (live.go).
+// charts answer to what is selected.
 //
 // page.html.tmpl has the page's text, page.css its looks, and search.js and family.js its charts,
 // which echarts.js draws (docs/dependencies.md). The trials stand in the page as JSON (data.go). A
@@ -32,13 +32,13 @@ var pageText string
 //go:embed page.css
 var styleText string
 
-//go:embed charts.js search.js family.js page.js live.js
+//go:embed charts.js search.js family.js page.js
 var scripts embed.FS
 
 // scriptText is the page's own script, one function of all its files.
 var scriptText = func() string {
 	text := "\"use strict\";\n(() => {\n"
-	for _, name := range []string{"charts.js", "search.js", "family.js", "page.js", "live.js"} {
+	for _, name := range []string{"charts.js", "search.js", "family.js", "page.js"} {
 		part, err := scripts.ReadFile(name)
 		if err != nil {
 			panic(err) // it is embedded
@@ -93,7 +93,6 @@ type Page struct {
 	Title    string
 	Searches []Search
 	Families []Family
-	Live     *Live // of searches that go on; nil: they have ended
 }
 
 // laid is a page as its template has it, and its data as JSON.
@@ -102,11 +101,8 @@ func (p Page) laid() (fields map[string]any, text []byte, err error) {
 	views, all := make([]view, len(searches)), make([]data, len(searches))
 	for i, s := range searches {
 		all[i] = dataOf(s, shownOf(len(searches)))
-		v := viewOf(s, i, len(searches) <= mostPictures && p.Live == nil)
+		v := viewOf(s, i, len(searches) <= mostPictures)
 		v.Change = changeOf(searches, i)
-		if s.Best.Search.Stop == "" && p.Live != nil {
-			v.Verdict = soFar(s.Best.Found(), v.Verdict)
-		}
 		v.Thinned, v.Plotted = all[i].thinned, len(all[i].Trials.MS) > 0
 		views[i] = v
 	}
@@ -115,7 +111,7 @@ func (p Page) laid() (fields map[string]any, text []byte, err error) {
 		families[i], choices[i] = familyView{f, fmt.Sprintf("f%d", i)}, familyDataOf(f)
 	}
 	text, err = json.Marshal(map[string]any{"searches": all, "families": choices}) // which escapes what could end the element
-	return map[string]any{"Title": output.Line(p.Title), "Searches": views, "Families": families, "Several": len(views)+len(families) > 1, "Headed": len(views)+len(families) != 1, "Live": p.Live}, text, err
+	return map[string]any{"Title": output.Line(p.Title), "Searches": views, "Families": families, "Several": len(views)+len(families) > 1, "Headed": len(views)+len(families) != 1}, text, err
 }
 
 // Write writes the page.
@@ -127,9 +123,6 @@ func (p Page) Write(w io.Writer) error {
 	style, charts, script := element("style", styleText), element("script", chartsText), element("script", scriptText)
 	policy := fmt.Sprintf("default-src 'none'; img-src data:; style-src '%s'; script-src '%s' '%s'; base-uri 'none'; form-action 'none'",
 		style.digest, charts.digest, script.digest)
-	if p.Live != nil {
-		policy += "; connect-src 'self'"
-	}
 	fields["Policy"], fields["Style"], fields["Charts"], fields["Script"] = policy, style.html, charts.html, script.html
 	fields["Data"] = template.HTML(`<script type="application/json" id="data">` + string(text) + "</script>")
 	var out bytes.Buffer

@@ -1,27 +1,23 @@
 // The page begins: its articles, buttons that copy commands, and when charts are drawn.
 
-// begin brings what is in the page to life: once, or after each change of a page that follows searches.
-function begin() {
-	document.querySelectorAll("article:not(.family)").forEach((article, i) => search(article, all.searches[i]));
-	document.querySelectorAll("article.family").forEach((article, i) => family(article, all.families[i]));
-	document.querySelectorAll("pre").forEach((pre) => {
-		const button = document.createElement("button");
-		button.type = "button";
-		button.className = "copy";
-		button.textContent = "Copy";
-		button.addEventListener("click", async () => {
-			try {
-				await navigator.clipboard.writeText(pre.firstElementChild.textContent);
-				button.textContent = "Copied";
-			} catch {
-				getSelection().selectAllChildren(pre.firstElementChild);
-				button.textContent = "Selected";
-			}
-		});
-		pre.append(button);
+document.querySelectorAll("article:not(.family)").forEach((article, i) => search(article, all.searches[i]));
+document.querySelectorAll("article.family").forEach((article, i) => family(article, all.families[i]));
+document.querySelectorAll("pre").forEach((pre) => {
+	const button = document.createElement("button");
+	button.type = "button";
+	button.className = "copy";
+	button.textContent = "Copy";
+	button.addEventListener("click", async () => {
+		try {
+			await navigator.clipboard.writeText(pre.firstElementChild.textContent);
+			button.textContent = "Copied";
+		} catch {
+			getSelection().selectAllChildren(pre.firstElementChild);
+			button.textContent = "Selected";
+		}
 	});
-	charts.forEach((_, element) => seen.observe(element));
-}
+	pre.append(button);
+});
 
 // Charts are made when they come into sight, and all of them before a print.
 const seen = new IntersectionObserver((entries) => entries.forEach((e) => { if (e.isIntersecting) { create(e.target); } }), {rootMargin: "400px"});
@@ -34,4 +30,4 @@ addEventListener("resize", () => {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((_, element) => redraw(element)));
 addEventListener("beforeprint", () => { document.documentElement.classList.add("print"); everything(); });
 addEventListener("afterprint", () => { document.documentElement.classList.remove("print"); everything(); });
-begin();
+charts.forEach((_, element) => seen.observe(element));

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"html"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -401,7 +399,6 @@ func TestInABrowser(t *testing.T) {
 	if got := b.ask(`[...document.querySelectorAll("td.far")].map((cell) => cell.textContent).join()`); got != "1.120,1.140,1.160,1.180,1.200,1.220" {
 		t.Errorf("marked are %s", got)
 	}
-	follows(t, b)
 	fits(t, b)
 	b.quiet()
 }
@@ -432,52 +429,5 @@ func fits(t *testing.T, b *browser) {
 	media("print", "dark")
 	if got := b.ask(`dispatchEvent(new Event("beforeprint")); [` + paper + `, getComputedStyle(document.querySelector(".controls")).display, document.querySelectorAll("canvas").length > 3].join(" ")`); got != light+" none true" {
 		t.Errorf("in print: %s", got)
-	}
-}
-
-// follows has a browser follow a search: it takes what changes, and keeps what is selected.
-func follows(t *testing.T, b *browser) {
-	t.Helper()
-	n := make(chan int, 1)
-	pageOf := func(n int) Page {
-		return Page{Searches: []Search{made(n, "t")}, Live: &Live{Status: fmt.Sprint(n, " trials")}}
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/events" {
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			_ = pageOf(20).Write(w)
-			return
-		}
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.WriteHeader(http.StatusOK)
-		_ = http.NewResponseController(w).Flush()
-		part, _ := pageOf(<-n).Part()
-		fmt.Fprintf(w, "event: part\ndata: %s\n\nevent: end\ndata:\n\n", part)
-	}))
-	defer server.Close()
-	b.visit(server.URL)
-	b.drawn()
-	b.ask(`document.querySelector(".effect button").click()`)
-	before := b.ask(`document.querySelector(".selection p").textContent`)
-	b.ask(`scrollTo(0, 0); window.atOnce = new Promise((done) => new MutationObserver(() => document.querySelector(".live").textContent === "120 trials" && done(document.querySelector('[data-chart="compared"] canvas') !== null)).observe(document.querySelector("#content"), {childList: true})); 0`)
-	n <- 120
-	// Charts in sight are drawn at once: they would be blank for a moment at every change.
-	if got := b.ask(`window.atOnce`); got != "true" {
-		t.Error("a chart in sight is blank after a change")
-	}
-	b.drawn()
-	for ask, want := range map[string]string{
-		`document.querySelector("article").option("progress").series.filter((s) => s.type === "scatter").slice(0, 2).reduce((n, s) => n + s.data.length, 0)`: "110",
-		`document.querySelectorAll('button[aria-pressed="true"]').length`:                                                                                    "1",
-		`document.querySelectorAll("canvas").length > 3`:                                                                                                     "true",
-		// Peaks are drawn, but for one that lies far above.
-		`document.querySelector("article").option("roofline").series.filter((s) => s.type === "line").map((s) => s.name).slice(1).join()`: "L2,fp32",
-	} {
-		if got := b.ask(ask); got != want {
-			t.Errorf("%s: %s, want %s", ask, got, want)
-		}
-	}
-	if after := b.ask(`document.querySelector(".selection p").textContent`); !strings.HasPrefix(after, "Selected: ") || after == before {
-		t.Errorf("selected before %q, then %q", before, after)
 	}
 }

@@ -398,36 +398,6 @@ function search(article, data) {
 		}
 	});
 	// What a program that tests the page may ask.
-	// What a page that changes keeps of a selection: names, since places change.
-	const keep = () => {
-		const template = data.templates[state.template];
-		return template && {template: template.name, axis: state.axis, at: state.trial < 0 ? 0 : trials.at[state.trial],
-			values: [...state.values].map(([k, v]) => [template.tunables[k].name, template.tunables[k].values[v]]),
-			pair: ["first", "second"].map((name) => { const s = one("select." + name); return s && s.selectedOptions[0] ? s.selectedOptions[0].text : ""; })};
-	};
-	const restore = (kept) => {
-		const k = kept ? data.templates.findIndex((t) => t.name === kept.template) : -1;
-		if (k < 0 || !one("select.template")) {
-			return;
-		}
-		look(k);
-		for (const [name, value] of kept.values) {
-			const at = data.templates[k].tunables.findIndex((t) => t.name === name), v = at < 0 ? -1 : data.templates[k].tunables[at].values.indexOf(value);
-			v < 0 || state.values.set(at, v);
-		}
-		["first", "second"].forEach((name, which) => {
-			const option = [...one("select." + name).options].find((o) => o.text === kept.pair[which]);
-			option && (one("select." + name).value = option.value);
-		});
-		state.trial = kept.at ? trials.at.indexOf(kept.at) : -1;
-		const axis = one('.axis input[value="' + kept.axis + '"]');
-		if (axis) {
-			axis.checked = true;
-			state.axis = kept.axis;
-		}
-		changed();
-	};
 	article.selection = () => ({template: state.template, values: [...state.values], trial: state.trial, selected: active() ? timed.filter(selected).length : 0});
-	Object.assign(article.selection, {keep, restore});
 	article.option = (name) => { const e = one('.chart[data-chart="' + name + '"]'), c = e && charts.get(e); return c && c.chart ? c.chart.getOption() : null; };
 }
