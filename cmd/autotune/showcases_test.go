@@ -23,9 +23,9 @@ func TestShowcasesExplained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "memory is its limit, and little is left to gain"
+		want := "it is limited by memory"
 		if s.Best.Operator == "conv2d" {
-			want = "memory is near, and something else takes time, too"
+			want = "it is close to memory-bound, but not limited by memory alone"
 		}
 		if len(s.Why.Sentences) == 0 || !strings.Contains(s.Why.Sentences[0], want) {
 			t.Errorf("%s: %q, want %q", s.Best.Problem.Text, s.Why.Sentences, want)

@@ -66,7 +66,7 @@ func TestTutorialWithoutGuard(t *testing.T) {
 func TestReadmeShowsTheDemo(t *testing.T) {
 	const command = "autotune search conv2d --shape 16x16x1024x1024"
 	_, after, found := strings.Cut(page(t, "README.md"), "    $ "+command+"\n")
-	shown, _, ended := strings.Cut(after, "\nThree lines matter")
+	shown, _, ended := strings.Cut(after, "\n`winner` is what to use")
 	if !found || !ended {
 		t.Fatal("README.md shows no search")
 	}
