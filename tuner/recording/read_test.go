@@ -7,7 +7,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -228,27 +227,4 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%s\nbecame\n%s", written, rewritten)
 		}
 	})
-}
-
-// Recordings of earlier versions have texts in place of warnings, and say nothing
-// of conditions: those were the usual ones.
-func TestEarlierRecordingsLoad(t *testing.T) {
-	r := recorded(oneOfEach()[:1])
-	r.Trials[0].Warnings = []trial.Warning{{Kind: trial.Throttled, Reason: "power limit"}}
-	text := string(encoded(t, r, false))
-	early := strings.Replace(text, `[{"kind":"throttled","reason":"power limit"}]`, `["throttled: power limit"]`, 1)
-	if early == text || strings.Contains(text, "conditions") {
-		t.Fatal(text)
-	}
-	path := filepath.Join(t.TempDir(), "early.json")
-	if err := os.WriteFile(path, []byte(early), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := Load(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(loaded.Trials[0].Warnings, r.Trials[0].Warnings) || !loaded.Metadata.Protocol.Conditions.Usual() {
-		t.Errorf("%+v", loaded)
-	}
 }

@@ -32,7 +32,7 @@ type Entry struct {
 type Winner struct {
 	Problem    ProblemID       `json:"problem"` // filled in by PutWinner
 	Provenance Provenance      `json:"provenance"`
-	Sources    string          `json:"sources,omitempty"` // digest of the operator's kernels; caches of earlier versions have none
+	Sources    string          `json:"sources,omitempty"` // digest of the operator's kernels
 	TimeMS     float64         `json:"time_ms"`           // median
 	Result     json.RawMessage `json:"result"`            // the whole result, as its writer wants it back
 }

@@ -89,8 +89,8 @@ func salvageState(ctx context.Context, o opened, into *Store, tally *Tally) ([]I
 			return fault, nil
 		}
 		if len(path) == 2 && path[1] == string(schemaKey) {
-			if version, err := strconv.Atoi(string(raw)); err == nil && version > schemaVersion {
-				return nil, &NewerError{Path: o.db.Path(), Has: string(raw)}
+			if version, err := strconv.Atoi(string(raw)); err == nil && version > 0 && version != schemaVersion {
+				return nil, &SchemaError{Path: o.db.Path(), Has: string(raw)}
 			}
 		}
 		if p, ok := pieceOf(path, raw); ok {
