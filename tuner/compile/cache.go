@@ -69,7 +69,6 @@ func CacheProblem(c Compiler) error {
 	return nil
 }
 
-// note remembers the first problem.
 func (k *cached) note(err error) {
 	if err != nil {
 		err = fmt.Errorf("compiled kernels are not kept in %s and must be compiled again next time: %w", k.dir, err)

@@ -84,7 +84,6 @@ type refusal struct {
 
 func (r *refusal) Error() string { return "gate " + r.gate + ": " + r.message }
 
-// gatekeeper puts one variant through the gates.
 type gatekeeper struct {
 	Subject
 	place   *place

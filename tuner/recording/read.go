@@ -151,7 +151,6 @@ func parse(data []byte) (d document, err error) {
 	return d, nil
 }
 
-// add appends the results' trials.
 func (r *Recording) add(results []result) error {
 	for i, result := range results {
 		t, err := result.trial()

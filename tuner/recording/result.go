@@ -108,7 +108,6 @@ func newResult(t trial.Trial) (result, error) {
 // their values one after another.
 const mostTunables = 64
 
-// trial is the trial that the result was written of.
 func (r result) trial() (trial.Trial, error) {
 	t := trial.Trial{KernelDigest: r.Extra.Digest, Outcome: trial.Outcome{
 		Status: r.Extra.Status, Message: r.Extra.Message, Dropped: r.Extra.Dropped, Warnings: r.Extra.Warnings,

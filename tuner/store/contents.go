@@ -37,7 +37,6 @@ type Winner struct {
 	Result     json.RawMessage `json:"result"`            // the whole result, as its writer wants it back
 }
 
-// asideKey is the key of a winner that is set aside.
 func (w Winner) asideKey() []byte {
 	if w.Sources == "" {
 		return []byte("unknown")
@@ -168,7 +167,6 @@ func (p problem) summary() (Summary, error) {
 	return s, err
 }
 
-// summaries describes all problems of a file.
 func (s *Store) summaries(tx *bbolt.Tx) (all []Summary, err error) {
 	err = s.each(tx, func(p problem) error {
 		summary, err := p.summary()

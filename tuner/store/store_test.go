@@ -389,7 +389,6 @@ func TestSchemaIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// setSchema makes a cache one of another schema.
 func setSchema(t *testing.T, path, schema string) {
 	t.Helper()
 	writeBolt(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(aboutBucket).Put(schemaKey, []byte(schema)) })
