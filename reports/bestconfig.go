@@ -485,6 +485,10 @@ func (b BestConfig) check() error {
 	case !digestPattern.MatchString(b.ReferenceDigest):
 		return fmt.Errorf("reference_digest is %q, want 16 to 64 hexadecimal digits", b.ReferenceDigest)
 	}
+	// A winner that is told of as it was recorded has neither macros nor launches.
+	if len(b.Launches) == 0 && len(b.Macros) > 0 || slices.Contains(b.Launches.Entries(), "") {
+		return errors.New("launch.entry is missing")
+	}
 	for _, dim := range b.Problem.Shape {
 		if dim < 1 {
 			return fmt.Errorf("problem.shape holds %d, want 1 or more", dim)

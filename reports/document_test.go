@@ -120,6 +120,7 @@ func TestReadErrors(t *testing.T) {
 		{"kind", with(`"kind": "cuda"`, `"kind": "gpu"`), `device.kind is "gpu"`},
 		{"replay", with(`"kind": "cuda"`, `"kind": "replay"`), "recording must be there for a replay"},
 		{"template", with(`"template": "direct"`, `"template": ""`), "template is missing"},
+		{"launch", with(`"entry": "conv2d_direct"`, `"entry": ""`), "launch.entry is missing"},
 		{"value", with(`"tile": 4`, `"tile": [4]`), "configuration.tile: a value is"},
 		{"median", with(`"median": 6.27`, `"median": 0`), "time_ms.median is 0"},
 		{"interval", with("6.265", "6.3"), "time_ms.ci95 is [6.3, 6.281]"},

@@ -110,7 +110,6 @@ func newFigure(bodyHeight vg.Length, title string, lines ...string) figure {
 	return figure{image: img, body: draw.Crop(page, margin, -margin, margin, -margin-heading)}
 }
 
-// writePNG writes the page.
 func (f figure) writePNG(w io.Writer) error {
 	_, err := vgimg.PngCanvas{Canvas: f.image}.WriteTo(w)
 	return err

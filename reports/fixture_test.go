@@ -34,7 +34,7 @@ func convolution() BestConfig {
 			{Name: "store", Value: expr.String("streaming")}, {Name: "tile", Value: expr.Int(4)}, {Name: "unroll", Value: expr.Int(3)}, {Name: "vec", Value: expr.Int(4)},
 		}},
 		Macros:   map[string]string{"BLOCK_X": "32", "BLOCK_Y": "8", "TILE": "4", "UNROLL": "3", "VEC": "4", "N": "16"},
-		Launches: operator.Launches{{Grid: [3]int64{256, 128, 16}, Block: [3]int64{32, 8, 1}, SharedBytes: 49152}}, Target: "sm_90a",
+		Launches: operator.Launches{{Entry: "conv2d_direct", Grid: [3]int64{256, 128, 16}, Block: [3]int64{32, 8, 1}, SharedBytes: 49152}}, Target: "sm_90a",
 		KernelDigest: strings.Repeat("0123456789abcdef", 4), ReferenceDigest: strings.Repeat("fedcba9876543210", 4),
 		Time: trial.Timing{Median: 6.27, CI95: [2]float64{6.265, 6.281}, Samples: 30},
 		Measured: trial.Measured{
@@ -72,7 +72,7 @@ func emulated() BestConfig {
 	}
 	b.Device = device.Info{Name: "emulator (AMD EPYC 9B14)", Kind: device.Emulator, Compiler: "g++ 12.2"}
 	b.Values = space.Values{{Name: "block_x", Value: expr.Int(64)}, {Name: "rows", Value: expr.Int(2)}, {Name: "vec", Value: expr.Int(1)}}
-	b.Launches = operator.Launches{{Grid: [3]int64{1, 9, 2}, Block: [3]int64{64, 1, 1}}}
+	b.Launches = operator.Launches{{Entry: "pool", Grid: [3]int64{1, 9, 2}, Block: [3]int64{64, 1, 1}}}
 	b.Time = trial.Timing{Median: 0.00512, CI95: [2]float64{0.00512, 0.00512}, Samples: 1}
 	b.Baselines = nil
 	b.Compare(Default, 0.0061)

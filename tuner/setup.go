@@ -146,7 +146,7 @@ func (s *search) recall() bool {
 		return false
 	}
 	winner, _ := s.field.Decide()
-	if s.can.Compiles && (!record.Gates.Enough() || winner == nil || record.Winner == nil || record.Winner.KernelDigest != winner.KernelDigest) {
+	if s.can.Compiles && (record.Gates == nil || winner == nil || record.Winner == nil || record.Winner.KernelDigest != winner.KernelDigest) {
 		return false // this winner has not been through the gates
 	}
 	s.out.Gates, s.out.Ceilings = record.Gates, withBaselines(record.Ceilings, s.Baselines)

@@ -21,8 +21,7 @@
 // fastest again, side by side, and the gates try the winner on other inputs and shapes.
 //
 // A Result is data: the Record that is kept beside a winner, and all trials. Its fields keep
-// their names in JSON, and a store of an earlier version stays readable. Printing, plotting
-// and exporting a Result is the work of package reports.
+// their names in JSON. Printing, plotting and exporting a Result is the work of package reports.
 package tuner
 
 import (

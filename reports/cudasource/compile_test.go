@@ -284,7 +284,7 @@ func TestArchitecture(t *testing.T) {
 	}{
 		{"conv2d", "warpgroup_gemm", "sm_90a", device.CUDA, "-gencode=arch=compute_90a,code=sm_90a "},
 		{"conv2d", "warpgroup_gemm", "sm_90a", device.Emulator, "-gencode=arch=compute_90a,code=sm_90a "},
-		{"conv2d", "warpgroup_gemm", "", device.CUDA, "-gencode=arch=compute_90a,code=sm_90a "}, // a document of an earlier version
+		{"conv2d", "warpgroup_gemm", "", device.CUDA, "-gencode=arch=compute_90a,code=sm_90a "}, // of a recording
 		{"conv2d", "direct", "sm_90a", device.CUDA, "-arch=sm_90 "},
 		{"conv2d", "direct", "sm_80", device.CUDA, "-arch=sm_80 "},
 		{"conv2d", "direct", "sm_90a", device.Emulator, "-arch=native "},

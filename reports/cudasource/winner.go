@@ -73,7 +73,7 @@ func (w *Winner) complete() {
 }
 
 // unchanged compares the kernels with those of the search, as far as the best
-// configuration tells: documents of earlier versions have no digests.
+// configuration tells: a recording need not have digests.
 func unchanged(best reports.BestConfig, p *operator.Problem, k operator.Kernel) error {
 	if !strings.HasPrefix(k.Digest(), best.KernelDigest) {
 		return fmt.Errorf("template %s has changed since the search: %s; %w", k.Template, withIncludes(k), ErrSearchAgain)
@@ -134,7 +134,7 @@ func configuration(best reports.BestConfig, op *operator.Operator) (space.Config
 // the limits of the search's own GPU they may not differ.
 func measured(best reports.BestConfig, k *operator.Kernel, limits operator.Limits) error {
 	if len(best.Macros) == 0 {
-		return nil // an early document, or a recording
+		return nil // of a recording
 	}
 	known := best.Device.Limits == limits
 	var names []string
@@ -167,12 +167,11 @@ func measured(best reports.BestConfig, k *operator.Kernel, limits operator.Limit
 			return fmt.Errorf("macro %s of the best configuration is %q, which is no value: numbers and names are", m.Name, m.Value)
 		}
 	}
-	launches := best.Launches.Named(k.Launches)
-	if known && !reflect.DeepEqual(launches, k.Launches) {
+	if known && !reflect.DeepEqual(best.Launches, k.Launches) {
 		return fmt.Errorf("template %s has changed since the search: it is launched with %s now, it was with %s; %w",
-			k.Template, strings.Join(k.Launches.Lines(), ", then "), strings.Join(launches.Lines(), ", then "), ErrSearchAgain)
+			k.Template, strings.Join(k.Launches.Lines(), ", then "), strings.Join(best.Launches.Lines(), ", then "), ErrSearchAgain)
 	}
-	k.Launches = launches
+	k.Launches = best.Launches
 	return nil
 }
 

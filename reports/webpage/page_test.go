@@ -85,7 +85,7 @@ func made(n int, text string) Search {
 		Device:        device.Info{Name: text, Kind: device.Replay, Driver: text, Compiler: text, Recording: text},
 		Configuration: winner.Configuration, Macros: map[string]string{text: text}, Target: text, KernelDigest: text, ReferenceDigest: text,
 		Launches: operator.Launches{{Entry: text, Grid: [3]int64{1, 1, 1}, Block: [3]int64{32, 1, 1}}},
-		Time:     winner.Time, Warnings: []string{text}, RecordedAt: began, Doubts: []trial.Warning{{Kind: trial.Remark, Reason: text, Trials: 1}},
+		Time:     winner.Time, Warnings: []string{text}, RecordedAt: began, Doubts: []trial.Warning{{Kind: trial.Throttled, Reason: text, Trials: 1}},
 		Metrics:   map[string]float64{text: 1},
 		Recording: &reports.Recording{File: text, Device: text, RecordedAt: began}, Search: reports.Search{Strategy: text},
 	}

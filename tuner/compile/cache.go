@@ -69,7 +69,6 @@ func CacheProblem(c Compiler) error {
 	return nil
 }
 
-// note remembers the first problem.
 func (k *cached) note(err error) {
 	if err != nil {
 		err = fmt.Errorf("compiled kernels are not kept in %s and must be compiled again next time: %w", k.dir, err)
@@ -223,9 +222,8 @@ func pruneIfDue(dir string, now time.Time) error {
 }
 
 // prune removes the files that were used longest ago until the rest is well
-// within the bound. Only the 256 folders of entries are looked at, whatever
-// layout wrote them; other files in the directory may be the user's. What cannot
-// be read or removed is somebody else's to deal with.
+// within the bound. Only the 256 folders of entries are looked at; other files in the
+// directory may be the user's. What cannot be read or removed is somebody else's to deal with.
 func prune(dir string, bound int64) {
 	type file struct {
 		path string

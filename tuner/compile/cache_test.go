@@ -217,8 +217,8 @@ func TestAnotherCallersCancellationIsNotOurs(t *testing.T) {
 	group.Wait()
 }
 
-// Pruning leaves the entries used last. What an older layout left in the same
-// folders goes like any entry, other files stay.
+// Pruning leaves the entries used last. Whatever else is in the folders goes
+// like any entry, other files stay.
 func TestPrune(t *testing.T) {
 	dir := t.TempDir()
 	c := Cached(dir, &counting{})
@@ -273,7 +273,7 @@ func TestPrune(t *testing.T) {
 	}
 	for _, path := range []string{old, old + ".part"} {
 		if _, err := os.Stat(path); err == nil {
-			t.Errorf("%s of an older layout is still there", path)
+			t.Errorf("%s is still there", path)
 		}
 	}
 }

@@ -21,7 +21,6 @@ var ErrMissing = errors.New("compiler not found")
 // share one; the bare name is there only with a development package.
 var libraryNames = []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"}
 
-// missingNVRTC says what to install.
 func missingNVRTC(detail string) error {
 	return fmt.Errorf("%w: NVRTC, which compiles CUDA kernels, is not on this machine (%s); install libnvrtc11.2 and "+
 		"libnvrtc-builtins11.8 (Debian, non-free), cuda-nvrtc-13-0 (NVIDIA's repository) or pip's nvidia-cuda-nvrtc, "+

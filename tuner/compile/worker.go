@@ -106,7 +106,6 @@ func introduce(lib *library) workerResponse {
 // of a gigabyte in a kernel costs its own compile, not the machine.
 const memoryLimit = 4 << 30
 
-// limitMemory bounds this process.
 func limitMemory() {
 	text, err := os.ReadFile("/proc/self/statm") // not on every system
 	var pages uint64

@@ -14,7 +14,7 @@ type Conditions struct {
 }
 
 // L2State is what the L2 cache holds when a sample begins. The usual state is
-// stored as "", as caches and recordings of earlier versions have it.
+// stored as "", which leaves keys and JSON short.
 type L2State string
 
 // The states of the L2 cache.

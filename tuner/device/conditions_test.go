@@ -30,8 +30,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// The usual protocol is stored as earlier versions stored theirs, so that trials
-// keep their keys.
+// The usual protocol is stored without conditions. Another text would give every kept trial another key.
 func TestUsualProtocolIsStoredAsBefore(t *testing.T) {
 	const before = `{"version":1,"samples":30,"min_samples":5,"warm_up":2,"batch_below":20000,"measure_time":300000000,` +
 		`"drop_ratio":1.15,"launch_timeout":10000000000,"compile_timeout":30000000000,"seed":1,"distribution":"uniform01"}`

@@ -57,8 +57,7 @@ type Protocol struct {
 	CompileTimeout time.Duration `json:"compile_timeout"` // likewise a compilation
 	Seed           uint32        `json:"seed"`            // of the input generator
 	Distribution   string        `json:"distribution"`    // of the inputs: uniform01, normal, negative, special
-	// Conditions are those of the samples. The usual ones are left out in JSON, and so in digests
-	// of it: trials of earlier versions keep their keys.
+	// Conditions are those of the samples. The usual ones are left out in JSON, and so in digests of it.
 	Conditions Conditions `json:"conditions,omitzero"`
 }
 

@@ -336,7 +336,7 @@ const gateTime = 3 * time.Second
 // foresee begins to compile what the gates of candidates need.
 func (t *tuning) foresee(ctx context.Context, chosen []int) error {
 	for _, i := range chosen {
-		if c := &t.candidates[i]; !c.Gates.Enough() {
+		if c := &t.candidates[i]; c.Gates == nil {
 			s, err := t.subject(ctx, c.Shape)
 			if err != nil {
 				return err

@@ -353,7 +353,7 @@ func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 		}
 		failed := false
 		for _, i := range chosen {
-			if c := &t.candidates[i]; !c.Gates.Enough() {
+			if c := &t.candidates[i]; c.Gates == nil {
 				if err := t.gate(ctx, c); err != nil {
 					return nil, err
 				}

@@ -119,7 +119,6 @@ func (a *around) turn(ctx context.Context, turn, of int) error {
 	return nil
 }
 
-// round times a few and the centre.
 func (a *around) round(ctx context.Context, few []int) error {
 	few = append([]int{0}, few...)
 	runners := make([]Runner, len(few))

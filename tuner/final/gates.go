@@ -75,13 +75,6 @@ func (g *Gates) Warning() string {
 	return alone + "time or memory was short for others; `autotune verify --gates` gives each variant a minute"
 }
 
-// Enough tells whether the gates are those of this version. Earlier versions changed no inputs under a
-// loaded kernel. Still earlier ones found no neighbour if a template needs aligned sizes, and did not
-// say so.
-func (g *Gates) Enough() bool {
-	return g != nil && (g.Changed || g.Skipped != "" || slices.Contains(g.LeftOut, changedInputs)) && (len(g.Neighbours) > 0 || g.Alone || g.Skipped != "" || len(g.LeftOut) > 0)
-}
-
 // refusal is how a variant failed at a gate.
 type refusal struct {
 	gate    string
@@ -91,7 +84,6 @@ type refusal struct {
 
 func (r *refusal) Error() string { return "gate " + r.gate + ": " + r.message }
 
-// gatekeeper puts one variant through the gates.
 type gatekeeper struct {
 	Subject
 	place   *place

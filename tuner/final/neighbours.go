@@ -172,7 +172,6 @@ func (g *gatekeeper) neighbours(ctx context.Context) error {
 	return nil
 }
 
-// neighbour runs the configuration on another problem.
 func (g *gatekeeper) neighbour(ctx context.Context, n neighbour) error {
 	if n.err != nil {
 		return n.err

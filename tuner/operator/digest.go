@@ -16,8 +16,8 @@ import (
 // bound template says, ReferenceDigest what the bound problem says. Both cover values and code: a
 // comment in op.yaml or a kernel changes neither.
 
-// CodeDigits is how many digits of a kernel's digest depend on its code alone. Recordings
-// of earlier versions have no others.
+// CodeDigits is how many digits of a kernel's digest depend on its code alone. Some shipped
+// recordings have no others.
 const CodeDigits = 16
 
 // Digest identifies the kernel: its first CodeDigits digits what a compiler sees, the

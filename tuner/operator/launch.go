@@ -15,7 +15,7 @@ import (
 
 // Launch is one launch of a kernel.
 type Launch struct {
-	Entry       string   `json:"entry,omitempty"` // the kernel's name, or a C++ name expression as scan<float, 128>
+	Entry       string   `json:"entry"` // the kernel's name, or a C++ name expression as scan<float, 128>
 	Grid        [3]int64 `json:"grid"`
 	Block       [3]int64 `json:"block"`
 	SharedBytes int64    `json:"shared_bytes"`          // dynamic shared memory
@@ -32,7 +32,7 @@ type Launch struct {
 // As JSON a single one is an object, several are a list.
 type Launches []Launch
 
-// MarshalJSON writes a single launch as earlier versions did.
+// MarshalJSON writes an object or a list.
 func (l Launches) MarshalJSON() ([]byte, error) {
 	if len(l) == 1 {
 		return json.Marshal(l[0])
@@ -250,16 +250,6 @@ func Passed(all []Argument, l Launch) []int {
 // Name tells whether one of the launches names an argument as one that it passes.
 func (l Launches) Name(argument string) bool {
 	return slices.ContainsFunc(l, func(launch Launch) bool { return slices.Contains(launch.Arguments, argument) })
-}
-
-// Named are the launches with kernels' names filled in from others. Documents of earlier versions
-// have a single launch without a name.
-func (l Launches) Named(others Launches) Launches {
-	named := slices.Clone(l)
-	for i := range min(len(named), len(others)) {
-		named[i].Entry = cmp.Or(named[i].Entry, others[i].Entry)
-	}
-	return named
 }
 
 // Lines says of each launch how it is made, and of what kernel where there are

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -168,7 +167,6 @@ func TestLaunchesThatCannotBe(t *testing.T) {
 	}
 }
 
-// A single launch is written as earlier versions did, and read as they wrote it.
 func TestLaunchesAsJSON(t *testing.T) {
 	one := Launches{{Entry: "k", Grid: [3]int64{1, 2, 3}, Block: [3]int64{4, 5, 6}}}
 	for _, l := range []Launches{nil, one, append(slices.Clone(one), Launch{Entry: "l", Cluster: [3]int64{2, 1, 1}, Cooperative: true, Arguments: []string{"x"}})} {
@@ -180,9 +178,5 @@ func TestLaunchesAsJSON(t *testing.T) {
 		if err := json.Unmarshal(text, &read); err != nil || !reflect.DeepEqual(read, l) {
 			t.Errorf("%s is read as %+v (%v)", text, read, err)
 		}
-	}
-	var old Launches
-	if err := json.Unmarshal([]byte(`{"grid":[1,2,3],"block":[4,5,6],"shared_bytes":0}`), &old); err != nil || fmt.Sprint(old.Named(one)[0]) != fmt.Sprint(one[0]) || old.Named(one)[0].Entry != "k" {
-		t.Errorf("an early document's launch is %+v (%v)", old, err)
 	}
 }

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -33,8 +32,8 @@ func (p *Problem) Record() ProblemRecord {
 }
 
 // Contradiction is the text that follows from the other fields, if the problem's text differs; else
-// "". An operator with one math mode leaves the mode out, and early records have the parameters in
-// another order.
+// "". An operator with one math mode leaves the mode out, and JSON gives the order of the parameters
+// no meaning.
 func (r ProblemRecord) Contradiction() string {
 	text := problemText(r.Operator, r.Shape, r.Parameters, r.Math, r.Free)
 	for _, may := range []string{text, problemText(r.Operator, r.Shape, r.Parameters, "", r.Free)} {
@@ -74,13 +73,9 @@ func (list Parameters) MarshalJSON() ([]byte, error) {
 	return object.MarshalJSON()
 }
 
-// UnmarshalJSON reads an object, or a list of {"name", "value"}, which caches of
-// earlier versions hold.
+// UnmarshalJSON reads an object, in whose order the parameters come.
 func (list *Parameters) UnmarshalJSON(data []byte) error {
 	*list = nil
-	if bytes.HasPrefix(data, []byte("[")) {
-		return json.Unmarshal(data, (*[]Parameter)(list))
-	}
 	return jsonobject.Read(data, func(name string, text json.RawMessage) error {
 		p := Parameter{Name: name}
 		if err := json.Unmarshal(text, &p.Value); err != nil {

@@ -19,7 +19,6 @@ import (
 	"autotune/tuner/trial"
 )
 
-// cache is a cache of Kernel Tuner.
 type cache struct {
 	Device   string                  `json:"device_name"`
 	Kernel   string                  `json:"kernel_name"`

@@ -3,6 +3,7 @@ package recording
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,12 +68,14 @@ func decode(r io.Reader) (*Recording, error) {
 		return nil, err
 	}
 	d, err := parse(data)
-	if err != nil {
-		return nil, err
-	}
 	var m *Metadata
-	if err := json.Unmarshal(orNull(d.Metadata), &m); err != nil {
-		return nil, fmt.Errorf("metadata: %w", jsonerror.Part(err, data, d.Metadata))
+	if err == nil {
+		if err = json.Unmarshal(orNull(d.Metadata), &m); err != nil {
+			err = fmt.Errorf("metadata: %w", jsonerror.Part(err, data, d.Metadata))
+		}
+	}
+	if err != nil {
+		return nil, cmp.Or(otherFormat(data), err)
 	}
 	if err := checkHeader(d.SchemaVersion, m); err != nil {
 		return nil, err
@@ -82,6 +85,18 @@ func decode(r io.Reader) (*Recording, error) {
 		return nil, err
 	}
 	return recording, recording.check(d.Results)
+}
+
+// otherFormat refuses a recording of another format, whatever its other fields are; nil: it is none.
+func otherFormat(data []byte) error {
+	var head struct {
+		SchemaVersion string                  `json:"schema_version"`
+		Metadata      struct{ Format string } `json:"metadata"`
+	}
+	if json.Unmarshal(data, &head) != nil || head.Metadata.Format == "" {
+		return nil
+	}
+	return checkHeader(head.SchemaVersion, &Metadata{Format: head.Metadata.Format})
 }
 
 // ReadAny reads a recording of ours, T4 results of another tool or a cache of Kernel Tuner,
@@ -136,7 +151,6 @@ func parse(data []byte) (d document, err error) {
 	return d, nil
 }
 
-// add appends the results' trials.
 func (r *Recording) add(results []result) error {
 	for i, result := range results {
 		t, err := result.trial()

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -98,6 +97,9 @@ func TestLoadErrors(t *testing.T) {
 		{"no metadata", `{"schema_version":"1.0.0","results":[]}`, "has no metadata"},
 		{"foreign", `{"schema_version":"1.0.0","metadata":{"timeunit":"milliseconds"},"results":[]}`, "metadata.format is missing"},
 		{"format", with("recording/1", "recording/9"), `metadata.format is "autotune/recording/9"`},
+		{"other results", strings.Replace(with("recording/1", "recording/9"), `"runtimes":[1.25`, `"runtimes":["1.25"`, 1), `metadata.format is "autotune/recording/9"`},
+		{"other metadata", strings.Replace(with("recording/1", "recording/9"), `"device":{`, `"device":7,"x":{`, 1), `metadata.format is "autotune/recording/9"`},
+		{"a warning as a text", with(`"status":"ok"`, `"warnings":["throttled: power limit"],"status":"ok"`), "results.autotune.warnings must be an object, not a string"},
 		{"unit", with(`"milliseconds"`, `"seconds"`), "metadata.timeunit"},
 		{"problem", with(`"problem":"max_pool2d`, `"problem":"","x":"`), "metadata.problem is missing"},
 		{"operator", with(`"operator":"max_pool2d"`, `"operator":"avg_pool2d"`), "metadata contradicts itself"},
@@ -228,27 +230,4 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%s\nbecame\n%s", written, rewritten)
 		}
 	})
-}
-
-// Recordings of earlier versions have texts in place of warnings, and say nothing
-// of conditions: those were the usual ones.
-func TestEarlierRecordingsLoad(t *testing.T) {
-	r := recorded(oneOfEach()[:1])
-	r.Trials[0].Warnings = []trial.Warning{{Kind: trial.Throttled, Reason: "power limit"}}
-	text := string(encoded(t, r, false))
-	early := strings.Replace(text, `[{"kind":"throttled","reason":"power limit"}]`, `["throttled: power limit"]`, 1)
-	if early == text || strings.Contains(text, "conditions") {
-		t.Fatal(text)
-	}
-	path := filepath.Join(t.TempDir(), "early.json")
-	if err := os.WriteFile(path, []byte(early), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := Load(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(loaded.Trials[0].Warnings, r.Trials[0].Warnings) || !loaded.Metadata.Protocol.Conditions.Usual() {
-		t.Errorf("%+v", loaded)
-	}
 }

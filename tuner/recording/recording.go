@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"autotune/space"
-	"autotune/space/expr"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -108,14 +107,10 @@ func (m Metadata) Origin() string {
 	return text
 }
 
-// Key is equal for configurations that differ only in the order of their tunables. A whole float is
-// the int that early recordings wrote in its place.
+// Key is equal for configurations that differ only in the order of their tunables.
 func Key(c space.Configuration) string {
 	words := make([]string, len(c.Values))
 	for i, v := range c.Values {
-		if v.Kind() == expr.KindFloat {
-			v.Value = v.Canonical()
-		}
 		words[i] = v.Name + "=" + v.Source()
 	}
 	slices.Sort(words)

@@ -40,14 +40,13 @@ type times struct {
 
 // extra is what a replay needs and T4 does not have.
 type extra struct {
-	Status    trial.Status `json:"status"`
-	Message   string       `json:"message,omitempty"`
-	Digest    string       `json:"digest,omitempty"` // the first digits of the kernel's
-	Batch     int          `json:"batch,omitempty"`
-	MeasureMS float64      `json:"measure_ms,omitempty"`
-	Dropped   bool         `json:"dropped,omitempty"`
-	// Warnings are texts in recordings of earlier versions.
-	Warnings []trial.Warning `json:"warnings,omitempty"`
+	Status    trial.Status    `json:"status"`
+	Message   string          `json:"message,omitempty"`
+	Digest    string          `json:"digest,omitempty"` // the first digits of the kernel's
+	Batch     int             `json:"batch,omitempty"`
+	MeasureMS float64         `json:"measure_ms,omitempty"`
+	Dropped   bool            `json:"dropped,omitempty"`
+	Warnings  []trial.Warning `json:"warnings,omitempty"`
 }
 
 // invalidity is T4's word for how a trial ended.
@@ -68,7 +67,7 @@ var invalidities = map[trial.Status]invalidity{
 const objective = "time"
 
 // digestLength is how many hexadecimal digits of a digest are kept: those of the kernel's code and
-// as many of its launch are enough to notice an edit. Earlier versions kept the code's alone.
+// as many of its launch are enough to notice an edit.
 const digestLength = 2 * operator.CodeDigits
 
 // newResult writes down one trial. Samples and other measured numbers are kept
@@ -109,7 +108,6 @@ func newResult(t trial.Trial) (result, error) {
 // their values one after another.
 const mostTunables = 64
 
-// trial is the trial that the result was written of.
 func (r result) trial() (trial.Trial, error) {
 	t := trial.Trial{KernelDigest: r.Extra.Digest, Outcome: trial.Outcome{
 		Status: r.Extra.Status, Message: r.Extra.Message, Dropped: r.Extra.Dropped, Warnings: r.Extra.Warnings,

@@ -25,7 +25,6 @@ func Write(path string, r Recording) error {
 	return output.To(path, func(w io.Writer) error { return encode(w, r, strings.HasSuffix(path, ".gz")) })
 }
 
-// encode checks a recording and writes its file.
 func encode(w io.Writer, r Recording, compressed bool) error {
 	r.Metadata.TimeUnit, r.Metadata.Format = TimeUnit, Format
 	r.Metadata.RecordedAt = r.Metadata.RecordedAt.UTC()

@@ -222,7 +222,6 @@ func (w *walker) element(b *bbolt.Bucket, raw []byte, path []string) error {
 	return err
 }
 
-// isBucket says whether a bucket should be at a path.
 func isBucket(path []string) bool {
 	switch top := path[0]; {
 	case len(path) == 2 && top == string(problemsBucket):

@@ -3,8 +3,6 @@ package store
 import (
 	"testing"
 
-	"go.etcd.io/bbolt"
-
 	"autotune/tuner/device"
 )
 
@@ -42,35 +40,5 @@ func TestKeyNamesConditions(t *testing.T) {
 		if id, err := parseKey([]byte(key)); err == nil {
 			t.Errorf("%q is read as %+v", key, id)
 		}
-	}
-}
-
-// A file of the first schema is read as it is, and is of today's after a write:
-// versions that know only the first may not know the new values.
-func TestFirstWriteRaisesTheSchema(t *testing.T) {
-	path := newPath(t)
-	s := open(t, path)
-	fill(t, s, pool, 1)
-	schema := func() (version string) {
-		err := s.view(func(tx *bbolt.Tx) error {
-			version = string(tx.Bucket(aboutBucket).Get(schemaKey))
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return version
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	writeBolt(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(aboutBucket).Put(schemaKey, []byte("1")) })
-	s = open(t, path)
-	if n := len(mustTrials(t, s, pool)); n != 1 || schema() != "1" {
-		t.Errorf("after reading: %d trials, schema %s", n, schema())
-	}
-	fill(t, s, pool, 2)
-	if n := len(mustTrials(t, s, pool)); n != 2 || schema() != "2" {
-		t.Errorf("after writing: %d trials, schema %s", n, schema())
 	}
 }

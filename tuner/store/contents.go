@@ -32,12 +32,11 @@ type Entry struct {
 type Winner struct {
 	Problem    ProblemID       `json:"problem"` // filled in by PutWinner
 	Provenance Provenance      `json:"provenance"`
-	Sources    string          `json:"sources,omitempty"` // digest of the operator's kernels; caches of earlier versions have none
+	Sources    string          `json:"sources,omitempty"` // digest of the operator's kernels
 	TimeMS     float64         `json:"time_ms"`           // median
 	Result     json.RawMessage `json:"result"`            // the whole result, as its writer wants it back
 }
 
-// asideKey is the key of a winner that is set aside.
 func (w Winner) asideKey() []byte {
 	if w.Sources == "" {
 		return []byte("unknown")
@@ -168,7 +167,6 @@ func (p problem) summary() (Summary, error) {
 	return s, err
 }
 
-// summaries describes all problems of a file.
 func (s *Store) summaries(tx *bbolt.Tx) (all []Summary, err error) {
 	err = s.each(tx, func(p problem) error {
 		summary, err := p.summary()

@@ -47,15 +47,15 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s is not an autotune cache (%s) and is left as it is; use --cache OTHER", e.Path, e.Detail)
 }
 
-// NewerError is a cache that a newer autotune wrote.
-type NewerError struct {
+// SchemaError is a cache that an autotune with another schema wrote.
+type SchemaError struct {
 	Path string
 	Has  string // its schema version
 }
 
-func (e *NewerError) Error() string {
-	return fmt.Sprintf("cache %s has schema %s, this autotune knows up to %d; use a newer autotune or --cache OTHER",
-		e.Path, e.Has, schemaVersion)
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("cache %s has schema %s, this autotune reads schema %d; it is left as it is: export its trials with the version that wrote it"+
+		" (`autotune cache export`), or move it away or use --cache OTHER to start anew", e.Path, e.Has, schemaVersion)
 }
 
 // LockedError is a cache that another process holds.

@@ -42,7 +42,7 @@ func (id ProblemID) String() string {
 
 const keySeparator = "\x00"
 
-// key names the problem's bucket. Usual conditions are left out: a key of schema 1 has three parts.
+// key names the problem's bucket. Usual conditions are left out, and then the key has three parts.
 func (id ProblemID) key() ([]byte, error) {
 	parts := []string{string(id.Kind), id.Device, id.Problem, string(id.Conditions.L2), string(id.Conditions.Launch), id.Objective}
 	for _, part := range parts {

@@ -36,7 +36,7 @@ func play(role []string) error {
 	if err != nil {
 		return err
 	}
-	if role[0] == "hold" { // as autotune 0.1 does for as long as it searches
+	if role[0] == "hold" {
 		return s.transact(context.Background(), false, func(opened) error {
 			fmt.Println("open")
 			time.Sleep(time.Hour)

@@ -50,7 +50,6 @@ func Repair(ctx context.Context, path, to string) (tally Tally, issues []Issue, 
 	return Tally{}, issues, err
 }
 
-// openDamaged opens a file for reading, even if it is damaged.
 func openDamaged(ctx context.Context, path string) (opened, error) {
 	s := &Store{path: path, options: Options{Wait: defaultWait, ReadOnly: true}, damagedList: true}
 	return s.openWaiting(ctx, true)
@@ -80,7 +79,6 @@ func salvage(ctx context.Context, from opened, into *Store, tally *Tally) ([]Iss
 	return issues, err
 }
 
-// salvageState copies what a database holds.
 func salvageState(ctx context.Context, o opened, into *Store, tally *Tally) ([]Issue, error) {
 	var batch []piece
 	w := &walker{ctx: ctx}
@@ -89,8 +87,8 @@ func salvageState(ctx context.Context, o opened, into *Store, tally *Tally) ([]I
 			return fault, nil
 		}
 		if len(path) == 2 && path[1] == string(schemaKey) {
-			if version, err := strconv.Atoi(string(raw)); err == nil && version > schemaVersion {
-				return nil, &NewerError{Path: o.db.Path(), Has: string(raw)}
+			if version, err := strconv.Atoi(string(raw)); err == nil && version > 0 && version != schemaVersion {
+				return nil, &SchemaError{Path: o.db.Path(), Has: string(raw)}
 			}
 		}
 		if p, ok := pieceOf(path, raw); ok {
@@ -129,7 +127,6 @@ type root struct {
 	transaction uint64 // that wrote it
 }
 
-// roots reads both root pages.
 func roots(f io.ReaderAt) [2]root {
 	first := readRoot(f, metaStart)
 	size := int64(os.Getpagesize())

@@ -43,14 +43,11 @@ import (
 	"autotune/internal/input"
 )
 
-// schemaVersion is raised when the file's contents get another meaning. Since 2 the name of a
-// problem may have conditions, and warnings are values. Files of 1 are read as they are; the first
-// write raises their version.
+// schemaVersion is raised when the file's contents get another meaning. Files of any other are refused.
 const schemaVersion = 2
 
 // defaultWait is how long a transaction waits for other processes when Options
-// says nothing else. Others hold the file for milliseconds; an autotune of version
-// 0.1 holds it for as long as it searches.
+// says nothing else. Others hold the file for milliseconds.
 const defaultWait = 10 * time.Second
 
 // lockPoll is how often a waiting transaction tries again.
@@ -77,7 +74,7 @@ type Store struct {
 }
 
 // Open checks that the file is a cache, and makes it with its folder if it does not exist. Its
-// errors are *AbsentError, *LockedError, *DamagedError, *ForeignError, *NewerError, or wrap what
+// errors are *AbsentError, *LockedError, *DamagedError, *ForeignError, *SchemaError, or wrap what
 // the operating system said.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
@@ -276,8 +273,10 @@ func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 			s.checked = true
 		}
 		return o.db.Update(func(tx *bbolt.Tx) error {
-			if err := upgrade(tx, s.path); err != nil {
-				return err
+			if tx.Bucket(aboutBucket) != nil { // another version may have been here since it was opened
+				if err := checkSchema(tx, s.path); err != nil {
+					return err
+				}
 			}
 			return f(tx)
 		})
@@ -337,7 +336,7 @@ func foreign(path string) error {
 	return &ForeignError{Path: path, Detail: detail}
 }
 
-// recognise checks that the file is ours, of a version that is known, and puts
+// recognise checks that the file is ours, of today's schema, and puts
 // the buckets into an empty one.
 func (s *Store) recognise(ctx context.Context) error {
 	info, err := os.Stat(s.path)
@@ -374,7 +373,7 @@ func (o opened) whole(path string) error {
 	})
 }
 
-// checkSchema refuses a file of a version that is not known.
+// checkSchema refuses a file of another schema.
 func checkSchema(tx *bbolt.Tx, path string) error {
 	about := tx.Bucket(aboutBucket)
 	if about == nil && tx.Bucket(problemsBucket) != nil {
@@ -388,26 +387,13 @@ func checkSchema(tx *bbolt.Tx, path string) error {
 	if err != nil || version < 1 {
 		return &DamagedError{path, fmt.Sprintf("its schema version reads %q", has)}
 	}
-	if version > schemaVersion {
-		return &NewerError{Path: path, Has: has}
+	if version != schemaVersion {
+		return &SchemaError{Path: path, Has: has}
 	}
 	if tx.Bucket(problemsBucket) == nil {
 		return &DamagedError{path, "its list of problems is missing"}
 	}
 	return nil
-}
-
-// upgrade raises the schema of a file that is written to, so that versions which
-// do not know what is written refuse it.
-func upgrade(tx *bbolt.Tx, path string) error {
-	about, version := tx.Bucket(aboutBucket), []byte(strconv.Itoa(schemaVersion))
-	if about == nil || bytes.Equal(about.Get(schemaKey), version) {
-		return nil // empty as yet, or up to date
-	}
-	if err := checkSchema(tx, path); err != nil { // another version may have been here since it was opened
-		return err
-	}
-	return about.Put(schemaKey, version)
 }
 
 // initialise lays out an empty file.

@@ -330,13 +330,11 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		_, err := tx.CreateBucket([]byte("somebody else's"))
 		return err
 	})
-	newer := filepath.Join(dir, "newer.db")
-	writeBolt(t, newer, func(tx *bbolt.Tx) error {
-		if err := initialise(tx); err != nil {
-			return err
-		}
-		return tx.Bucket(aboutBucket).Put(schemaKey, []byte("3"))
-	})
+	older, newer := filepath.Join(dir, "older.db"), filepath.Join(dir, "newer.db")
+	for path, schema := range map[string]string{older: "1", newer: "3"} {
+		fill(t, open(t, path), pool, 1)
+		setSchema(t, path, schema)
+	}
 	tests := []struct {
 		name, path, message string
 		kind                any
@@ -345,7 +343,8 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		{"long text", long, `begins with "a line"`, new(*ForeignError)},
 		{"zeros", zeros, "zeros", new(*ForeignError)},
 		{"other program's", other, "another program's", new(*ForeignError)},
-		{"newer", newer, "schema 3", new(*NewerError)},
+		{"older", older, "has schema 1, this autotune reads schema 2; it is left as it is: export", new(*SchemaError)},
+		{"newer", newer, "has schema 3, this autotune reads schema 2", new(*SchemaError)},
 		{"folder", dir, "is a directory", new(error)},
 		{"below a file", filepath.Join(text, "cache.db"), "not a directory", new(error)},
 		{"no such device", "/proc/no/cache.db", "--cache", new(error)},
@@ -365,6 +364,34 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A cache that gets another schema while it is in use is written to no more, and no copy is made of it.
+func TestSchemaIsLookedAtAgain(t *testing.T) {
+	path := newPath(t)
+	s := open(t, path)
+	fill(t, s, pool, 1)
+	setSchema(t, path, "3")
+	before, _ := os.ReadFile(path)
+	to := path + ".repaired"
+	var schema *SchemaError
+	if err := s.PutTrials(pool, []Entry{sample(2)}); !errors.As(err, &schema) {
+		t.Errorf("it is written to: %v", err)
+	}
+	if _, _, err := Repair(t.Context(), path, to); !errors.As(err, &schema) {
+		t.Errorf("it is copied: %v", err)
+	}
+	if _, err := os.Stat(to); err == nil {
+		t.Error("there is a copy")
+	}
+	if after, _ := os.ReadFile(path); string(after) != string(before) {
+		t.Error("the file was changed")
+	}
+}
+
+func setSchema(t *testing.T, path, schema string) {
+	t.Helper()
+	writeBolt(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(aboutBucket).Put(schemaKey, []byte(schema)) })
 }
 
 func writeBolt(t *testing.T, path string, f func(tx *bbolt.Tx) error) {

@@ -1,9 +1,7 @@
 package trial
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,17 +27,16 @@ const (
 	OtherProcess WarningKind = "other_process" // another process had a context on the GPU
 	Noisy        WarningKind = "noisy"         // the samples lie far apart
 	FewSamples   WarningKind = "few_samples"   // for a 95 % interval
-	Remark       WarningKind = "remark"        // the words of an earlier version
 )
 
 // WarningKinds lists every kind, in the order in which reports show them.
-var WarningKinds = []WarningKind{Throttled, ClockMoved, Hot, OtherProcess, Noisy, FewSamples, Remark}
+var WarningKinds = []WarningKind{Throttled, ClockMoved, Hot, OtherProcess, Noisy, FewSamples}
 
 // Warning is a reason to doubt a measurement: its kind, and the numbers that
-// belong to it. A document of an earlier version has a text in its place.
+// belong to it.
 type Warning struct {
 	Kind    WarningKind `json:"kind"`
-	Reason  string      `json:"reason,omitempty"`        // of throttling; the text of a remark
+	Reason  string      `json:"reason,omitempty"`        // of throttling
 	LowMHz  int         `json:"low_mhz,omitempty"`       // the clock's lowest
 	HighMHz int         `json:"high_mhz,omitempty"`      // and its highest
 	Celsius int         `json:"celsius,omitempty"`       // the highest temperature
@@ -51,12 +48,6 @@ type Warning struct {
 	Trials  int         `json:"trials,omitempty"`        // of a search, that it is about; 0: it is about one
 }
 
-// Texts of earlier versions, which are read back.
-const (
-	throttledText = "throttled: "
-	movedText     = "the clock moved between %d and %d MHz during the samples"
-)
-
 // String is a line for people.
 func (w Warning) String() string {
 	line, _ := w.words()
@@ -67,9 +58,10 @@ func (w Warning) String() string {
 func (w Warning) words() (line, extent string) {
 	switch w.Kind {
 	case Throttled:
-		return throttledText + w.Reason, throttledText + w.Reason
+		return "throttled: " + w.Reason, "throttled: " + w.Reason
 	case ClockMoved:
-		return fmt.Sprintf(movedText, w.LowMHz, w.HighMHz), fmt.Sprintf("while the clock moved (%d to %d MHz)", w.LowMHz, w.HighMHz)
+		return fmt.Sprintf("the clock moved between %d and %d MHz during the samples", w.LowMHz, w.HighMHz),
+			fmt.Sprintf("while the clock moved (%d to %d MHz)", w.LowMHz, w.HighMHz)
 	case Hot:
 		return fmt.Sprintf("the GPU was at %d °C, and slows down at %d °C", w.Celsius, w.Slows),
 			fmt.Sprintf("hot (%d °C; it slows down at %d °C)", w.Celsius, w.Slows)
@@ -108,28 +100,6 @@ func (w Warning) process() string {
 		text += fmt.Sprintf(", with %.1f GiB", float64(w.Bytes)/(1<<30))
 	}
 	return text
-}
-
-// UnmarshalJSON reads a warning, or the text that earlier versions have in its
-// place.
-func (w *Warning) UnmarshalJSON(data []byte) error {
-	if !bytes.HasPrefix(data, []byte(`"`)) {
-		type plain Warning
-		return json.Unmarshal(data, (*plain)(w))
-	}
-	var text string
-	if err := json.Unmarshal(data, &text); err != nil {
-		return err
-	}
-	*w = Warning{Kind: Remark, Reason: text}
-	if reason, ok := strings.CutPrefix(text, throttledText); ok {
-		*w = Warning{Kind: Throttled, Reason: reason}
-	}
-	moved := Warning{Kind: ClockMoved}
-	if _, err := fmt.Sscanf(text, movedText, &moved.LowMHz, &moved.HighMHz); err == nil {
-		*w = moved
-	}
-	return nil
 }
 
 // Lines are the warnings in words.

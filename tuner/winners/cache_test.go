@@ -43,8 +43,8 @@ func TestCandidates(t *testing.T) {
 	fp32 := kept(t, "NVIDIA H100", device.CUDA, 90, "fp32", 0)
 	asked32 := fp32 // PyTorch was asked, and said so
 	asked32.Problem.MathBy = "as PyTorch does"
-	early := h100
-	early.Device.Limits = operator.Limits{}
+	without := h100
+	without.Device.Limits = operator.Limits{}
 	warm := h100
 	warm.Protocol.Conditions.L2 = device.Warm
 	for name, test := range map[string]struct {
@@ -52,22 +52,22 @@ func TestCandidates(t *testing.T) {
 		device, math string
 		want         string // the answer's device and math, or the complaint
 	}{
-		"a GPU before the emulator":         {[]Kept{emulated, h100}, "auto", "auto", "NVIDIA H100 tf32"},
-		"the emulator if it is all":         {[]Kept{emulated}, "auto", "auto", "CPU emulator (a CPU) tf32"},
-		"the emulator if asked for":         {[]Kept{emulated, h100}, "emulator", "auto", "CPU emulator (a CPU) tf32"},
-		"the newest GPU":                    {[]Kept{emulated, h200, h100}, "auto", "auto", "NVIDIA H200 tf32"},
-		"a GPU by its name":                 {[]Kept{emulated, h200, h100}, "h100", "auto", "NVIDIA H100 tf32"},
-		"a GPU by its kind":                 {[]Kept{emulated, h200, h100}, "cuda", "auto", "NVIDIA H200 tf32"},
-		"auto is tf32 where the GPU can":    {[]Kept{fp32, h100}, "auto", "auto", "NVIDIA H100 tf32"},
-		"auto is fp32 where it cannot":      {[]Kept{fp32, v100}, "auto", "auto", "Tesla V100 fp32"},
-		"auto is what PyTorch said":         {[]Kept{asked32, h100}, "auto", "auto", "NVIDIA H100 fp32"},
-		"a mode that is named":              {[]Kept{h200, fp32, v100}, "auto", "fp32", "NVIDIA H100 fp32"},
-		"of an early cache, without limits": {[]Kept{early}, "auto", "auto", "NVIDIA H100 tf32"},
-		"another mode":                      {[]Kept{fp32}, "auto", "auto", "it holds one for --math fp32"},
-		"another device":                    {[]Kept{emulated, h100}, "a100", "auto", "on a device called a100; it holds those of CPU emulator (a CPU), NVIDIA H100"},
-		"under the usual conditions":        {[]Kept{warm, h200}, "auto", "auto", "NVIDIA H200 tf32"},
-		"under other conditions":            {[]Kept{warm}, "auto", "auto", "timed with cold L2, direct launches; it holds one timed with warm L2, direct launches (--l2 warm --launch direct)"},
-		"none":                              {nil, "auto", "auto", "run `autotune search` first"},
+		"a GPU before the emulator":      {[]Kept{emulated, h100}, "auto", "auto", "NVIDIA H100 tf32"},
+		"the emulator if it is all":      {[]Kept{emulated}, "auto", "auto", "CPU emulator (a CPU) tf32"},
+		"the emulator if asked for":      {[]Kept{emulated, h100}, "emulator", "auto", "CPU emulator (a CPU) tf32"},
+		"the newest GPU":                 {[]Kept{emulated, h200, h100}, "auto", "auto", "NVIDIA H200 tf32"},
+		"a GPU by its name":              {[]Kept{emulated, h200, h100}, "h100", "auto", "NVIDIA H100 tf32"},
+		"a GPU by its kind":              {[]Kept{emulated, h200, h100}, "cuda", "auto", "NVIDIA H200 tf32"},
+		"auto is tf32 where the GPU can": {[]Kept{fp32, h100}, "auto", "auto", "NVIDIA H100 tf32"},
+		"auto is fp32 where it cannot":   {[]Kept{fp32, v100}, "auto", "auto", "Tesla V100 fp32"},
+		"auto is what PyTorch said":      {[]Kept{asked32, h100}, "auto", "auto", "NVIDIA H100 fp32"},
+		"a mode that is named":           {[]Kept{h200, fp32, v100}, "auto", "fp32", "NVIDIA H100 fp32"},
+		"of a document without limits":   {[]Kept{without}, "auto", "auto", "NVIDIA H100 tf32"},
+		"another mode":                   {[]Kept{fp32}, "auto", "auto", "it holds one for --math fp32"},
+		"another device":                 {[]Kept{emulated, h100}, "a100", "auto", "on a device called a100; it holds those of CPU emulator (a CPU), NVIDIA H100"},
+		"under the usual conditions":     {[]Kept{warm, h200}, "auto", "auto", "NVIDIA H200 tf32"},
+		"under other conditions":         {[]Kept{warm}, "auto", "auto", "timed with cold L2, direct launches; it holds one timed with warm L2, direct launches (--l2 warm --launch direct)"},
+		"none":                           {nil, "auto", "auto", "run `autotune search` first"},
 	} {
 		r := Request{Operator: op, Request: operator.Request{Shape: []int64{1, 4, 9, 9}, Math: test.math}, Device: test.device}
 		candidates, err := r.among(test.winners)

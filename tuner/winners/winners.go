@@ -86,7 +86,7 @@ func (r Request) Means(d device.Info) bool {
 		strings.Contains(strings.ToLower(d.Name), strings.ToLower(r.Device))
 }
 
-// LimitsOf are a device's limits; caches of early versions have none.
+// LimitsOf are a device's limits; typical ones where a document has none.
 func LimitsOf(d device.Info) operator.Limits {
 	if d.Limits.Arch == 0 {
 		return operator.TypicalLimits()
@@ -306,8 +306,6 @@ func List(s *store.Store, operator string) ([]Kept, error) {
 		if w.Winner == nil {
 			return nil, fmt.Errorf("the cache's winner of %s has no trial", k.Problem)
 		}
-		// Records of earlier versions have neither.
-		w.ReferenceDigest, w.Winner.KernelDigest = k.Provenance.ReferenceDigest, k.Provenance.KernelDigest
 		winners = append(winners, w)
 	}
 	slices.SortStableFunc(winners, func(a, b Kept) int { return b.At.Compare(a.At) })
