@@ -116,12 +116,6 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 	f.Tree.Walk(func(leaf *family.Node, _ string) {
 		leaf.Entries = slices.DeleteFunc(random.Perm(len(f.Entries)), func(int) bool { return random.IntN(3) == 0 })
 	})
-	if f.By = family.ByTree; random.IntN(2) == 0 {
-		f.By = family.ByCost
-		for i := range f.Entries {
-			f.Entries[i].Cost = drawnCost(random, strings.Split(free, ","))
-		}
-	}
 	sampled(t, f, op)
 	one, err := FamilyOf(f, op)
 	if err != nil {
@@ -195,10 +189,4 @@ func packedFamilies(t testing.TB, all []Family) string {
 		t.Error(p.Notices)
 	}
 	return path
-}
-
-// drawnCost is one that is the least at some shapes.
-func drawnCost(random *rand.Rand, names []string) string {
-	count := strings.Join(names[:1+random.IntN(len(names))], "*")
-	return fmt.Sprintf("%d + %d*ceil_div(%s, %d) + %d*(%[3]s)", random.IntN(9000), random.IntN(900), count, 1+random.IntN(9), random.IntN(90))
 }

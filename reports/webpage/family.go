@@ -19,7 +19,6 @@ type Family struct {
 	Tree       string   // the choice among them, in lines
 	Conditions []string // of the choice, as "n*h <= 4096"
 	Leaves     []Leaf   // of the choice
-	Choosers   string   // how the ways to choose compare
 	LeftOut    []string // shapes without measurements, and why
 	Shapes     []Shape
 	Most       float64  // the slowdown that was asked for

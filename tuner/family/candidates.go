@@ -23,17 +23,16 @@ import (
 const (
 	mostConfigurations  = 48
 	leastConfigurations = 8
-	promisedPart        = 4                     // one in so many may come of estimates
 	mostCandidates      = 240                   // kernels: a configuration may be compiled for each alignment
 	leastTiming         = 20 * time.Millisecond // of a kernel at a sample
 	nearBest            = 1.08                  // how many times the fastest of its search a candidate may take
 	mostNear            = 16                    // of one search
 )
 
-// tried is a configuration that a search found right, with its time, also as so many times the fastest's.
+// tried is a configuration that a search found right, with its time as so many times the fastest's.
 type tried struct {
 	space.Configuration
-	MS, Ratio float64
+	Ratio float64
 }
 
 // triedIn are those of a search, the fastest first.
@@ -41,7 +40,7 @@ func triedIn(r *tuner.Result) (all []tried) {
 	ok := lists.Where(r.Trials, func(t trial.Trial) bool { return t.Status == trial.OK && t.Time.Median > 0 })
 	slices.SortStableFunc(ok, func(a, b trial.Trial) int { return cmp.Compare(a.Time.Median, b.Time.Median) })
 	for _, t := range ok {
-		all = append(all, tried{t.Configuration, t.Time.Median, t.Time.Median / ok[0].Time.Median})
+		all = append(all, tried{t.Configuration, t.Time.Median / ok[0].Time.Median})
 	}
 	return all
 }
@@ -62,30 +61,32 @@ func remembers(best reports.BestConfig) string {
 	return fmt.Sprintf("tried-%x", digest[:8])
 }
 
-// gather lists the kernels that may be entries: what won the samples' searches, or was hardly slower, and what estimates
-// promise to be faster elsewhere. Each is compiled for all shapes at which it is to be timed, apart where one kernel
-// does not serve them all.
+// gather lists the kernels that may be entries: what won the samples' searches, or was hardly slower. Each is compiled
+// for all samples, apart where one kernel does not serve them all.
 func (t *tuning) gather(ctx context.Context) error {
-	problems, err := t.problems(ctx, slices.Concat(t.plan.Samples, t.probing))
-	if err != nil {
-		return err
+	var problems []*operator.Problem
+	for _, shape := range t.plan.Samples {
+		s, err := t.subject(ctx, shape)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, s.Problem)
 	}
 	most := mostConfigurations
 	if t.Budget > 0 {
 		most = min(most, max(leastConfigurations, int(t.clock.remaining()/leastTiming)/len(t.plan.Samples)))
 	}
-	configurations := t.shortlist(problems[:len(t.plan.Samples)], most-most/promisedPart)
-	promised, err := t.promised(ctx, problems, configurations, most/promisedPart)
-	if err != nil {
-		return err
-	}
-	configurations = append(configurations, promised...)
+	configurations := t.shortlist(problems, most)
 	kernels := make([][]candidate, len(configurations))
-	err = sideBySide(len(configurations), func(i int) (err error) {
-		kernels[i], err = kernelsOf(problems, configurations[i])
-		return err
-	})
-	if err != nil {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, c := range configurations {
+		group.Go(func() (err error) {
+			kernels[i], err = kernelsOf(problems, c)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	for _, some := range kernels {
@@ -94,28 +95,6 @@ func (t *tuning) gather(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// sideBySide does n things, as many at a time as there are processors.
-func sideBySide(n int, do func(i int) error) error {
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n {
-		group.Go(func() error { return do(i) })
-	}
-	return group.Wait()
-}
-
-// problems are those of shapes, with free dimensions.
-func (t *tuning) problems(ctx context.Context, shapes [][]int64) (all []*operator.Problem, err error) {
-	for _, shape := range shapes {
-		s, err := t.subject(ctx, shape)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s.Problem)
-	}
-	return all, nil
 }
 
 // shortlist are configurations of templates that can take the free dimensions. Each sample in turn adds its fastest,

@@ -16,9 +16,6 @@ func (f *Family) WriteText(out io.Writer) error {
 	fmt.Fprintf(&b, "family     %s\ndevice     %s\nfree       %s\n\n", f, f.Device.Name, strings.Join(f.Free, ", "))
 	for i, e := range f.Entries {
 		fmt.Fprintf(&b, "entry %d    %s\n", i, e.Configuration)
-		if e.Cost != "" {
-			fmt.Fprintf(&b, "           costs %s fs\n", e.Cost)
-		}
 	}
 	fmt.Fprintf(&b, "\nthe tree, by %s of the samples\n", strings.Join(f.Free, ", "))
 	f.Tree.write(&b, "  ", f)
@@ -54,9 +51,6 @@ func (f *Family) KernelsText(entries []int) string {
 		return "the general kernel"
 	}
 	names := lists.Of(entries, func(e int) string { return fmt.Sprintf("%d (%s)", e, f.Entries[e].Template) })
-	if f.By == ByCost && len(names) > 1 {
-		return "what costs least there of entry " + strings.Join(names, ", ")
-	}
 	return "entry " + strings.Join(names, ", else ")
 }
 
@@ -102,18 +96,9 @@ func (f *Family) writeShapes(b *strings.Builder) {
 	b.WriteByte('\n')
 }
 
-// writeRegret writes what is lost, and by which chooser.
+// writeRegret writes what is lost.
 func (f *Family) writeRegret(b *strings.Builder) {
-	fmt.Fprintf(b, "chosen by  the %s, at each sample by what the others tell\n", f.By)
-	for _, by := range []Chooser{ByTree, ByCost} {
-		if s := f.Choosers[by]; s.Of > 0 {
-			fmt.Fprintf(b, "  %-9s %s\n", by, s)
-		}
-	}
 	fmt.Fprintf(b, "slowdown against the own best\nsamples    %s\n", f.Regret.Samples)
-	if f.Regret.Probes.Of > 0 {
-		fmt.Fprintf(b, "probes     %s, against the fastest known there\n", f.Regret.Probes)
-	}
 	if f.Regret.Of == 0 {
 		b.WriteString("held out   none\n")
 		return
@@ -130,10 +115,9 @@ func (f *Family) writeRegret(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "  %s: %s%s\n", where, l.Score, general)
 	}
-	fmt.Fprintf(b, "flips      at %d of %d shapes another round of timings leads to another choice\n", f.Regret.Flips, f.Regret.FlipOf)
 }
 
-// String says how a chooser does.
+// String says how slow the chosen kernels are.
 func (s Score) String() string {
 	if s.Of == 0 {
 		return "no shape"

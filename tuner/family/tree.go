@@ -82,9 +82,8 @@ const (
 	unserved = 1e6
 )
 
-// leafPrices are by how much a leaf must make the loss of a shape less in the mean. Which of them suits, shapes tell
-// that a tree was not grown from.
-var leafPrices = []float64{0.0003, 0.001, 0.003, 0.01}
+// leafPrice is by how much a leaf must make the loss of a sample less in the mean.
+const leafPrice = 0.001
 
 // garden grows trees for the shapes that a family's kernels were timed at.
 type garden struct {
@@ -187,9 +186,9 @@ func between(low, high int64) int64 {
 	}
 }
 
-// plant grows a tree for some shapes.
-func (g *garden) plant(shapes []int, price float64) *Node {
-	node, _ := g.grow(shapes, mostDepth, price*float64(len(shapes)))
+// plant grows a tree for all shapes.
+func (g *garden) plant(price float64) *Node {
+	node, _ := g.grow(g.everyone(), mostDepth, price*float64(len(g.losses)))
 	return node
 }
 
@@ -213,9 +212,6 @@ func (g *garden) grow(shapes []int, depth int, price float64) (node *Node, sum f
 	return &Node{If: text, Then: then, Else: other}, one + two
 }
 
-// leastOfLeaf is how many shapes a leaf has at least: one that is alone may be noise where shapes are many.
-func (g *garden) leastOfLeaf() int { return 1 + len(g.losses)/100 }
-
 // divide finds the condition that makes the loss least if each side takes one group. Of those that divide alike it is
 // the shortest.
 func (g *garden) divide(shapes []int) (text string, low, high []int) {
@@ -231,10 +227,7 @@ func (g *garden) divide(shapes []int) (text string, low, high []int) {
 			add(below, g.filled[i], 1)
 			add(above, g.filled[i], -1)
 			here, next := feature.values[i], feature.values[sorted[at+1]]
-			if few := g.leastOfLeaf(); here == next || at+1 < few || len(sorted)-at-1 < few {
-				continue
-			}
-			if sum := slices.Min(below) + slices.Min(above); sum < least-1e-9 {
+			if sum := slices.Min(below) + slices.Min(above); here != next && sum < least-1e-9 {
 				least, limit, by = sum, between(here, next), f
 			}
 		}

@@ -78,7 +78,7 @@ func TestTreeIsGood(t *testing.T) {
 			}
 		}
 		g := f.garden()
-		got := sumOf(f.taken(t, g.plant(g.everyone(), 0)))
+		got := sumOf(f.taken(t, g.plant(0)))
 		_, leaf := g.leaf(g.everyone())
 		least := leaf
 		for _, feature := range g.features {
@@ -121,7 +121,7 @@ func TestTreeFindsWaves(t *testing.T) {
 		f.shapes, f.slow, f.general = append(f.shapes, []int64{int64(4 + 3*(i/120)), h}), append(f.slow, at(int64(4+3*(i/120)), h)), append(f.general, 50)
 	}
 	g := f.garden()
-	tree := g.plant(g.everyone(), leafPrices[1])
+	tree := g.plant(leafPrice)
 	var held field
 	for range 300 {
 		n, h := 4+3*r.Int64N(2), 1+r.Int64N(1000)
@@ -148,7 +148,7 @@ func TestTreeBeatsGeneral(t *testing.T) {
 			}
 		}
 		g := f.garden()
-		tree := g.plant(g.everyone(), leafPrices[0])
+		tree := g.plant(leafPrice)
 		taken := f.taken(t, tree)
 		tree.Walk(func(leaf *Node, where string) {
 			var own, general []float64
@@ -177,7 +177,7 @@ func TestLeafServesOthers(t *testing.T) {
 		general: []float64{4, 4, 4},
 	}
 	g := f.garden()
-	tree := g.plant(g.everyone(), 1)
+	tree := g.plant(1)
 	if got := fmt.Sprint(tree.Entries); tree.If != "" || got != "[0 2 1]" {
 		t.Error(text(t, tree))
 	}
