@@ -67,8 +67,8 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 // failure is the status of the first entry that failed at a shape, where and why.
 func (t *tuning) failure() (status trial.Status, message string) {
 	for _, s := range t.samples {
-		for i, l := range s.Laps {
-			if l.Status != "" && l.Status != trial.OK {
+		for i := range s.Candidates {
+			if l := s.Laps[i]; l.Status != "" && l.Status != trial.OK {
 				return l.Status, fmt.Sprintf("entry %d at %s: %s", i, operator.FormatShape(s.Shape), l.Message)
 			}
 		}

@@ -144,12 +144,12 @@ func (t *tuning) shown(tree *Node, list []*timed, chosen []int) []Sample {
 	for _, s := range list {
 		one := Sample{Shape: s.Shape, Configuration: s.Made, OwnFixed: true}
 		best := s.ownBest()
-		if one.OwnBest = s.Own.timing(); s.Own.ms() > best {
+		if one.OwnBest = s.own().timing(); s.own().ms() > best {
 			one.OwnBest, one.Configuration, one.OwnFixed = s.General.timing(), space.Configuration{Template: generalTemplate}, false
 		}
-		for at, l := range s.Laps {
-			if !one.OwnFixed && l.ms() == best {
-				one.OwnBest, one.Configuration = l.timing(), t.candidates[s.Candidates[at]].Configuration
+		for at, c := range s.Candidates {
+			if l := s.Laps[at]; !one.OwnFixed && l.ms() == best {
+				one.OwnBest, one.Configuration = l.timing(), t.candidates[c].Configuration
 			}
 		}
 		if s.General.Status == trial.OK {

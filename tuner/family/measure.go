@@ -24,9 +24,8 @@ import (
 // timed is what was measured at one shape, all of it side by side. The run remembers it.
 type timed struct {
 	Shape   []int64             `json:"shape"`
-	Laps    []lap               `json:"laps"`    // of the candidates
-	Own     lap                 `json:"own"`     // of the winner made for the shape
-	Made    space.Configuration `json:"made"`    // which that is
+	Laps    []lap               `json:"laps"`    // of the candidates, and then of the winner made for the shape
+	Made    space.Configuration `json:"made"`    // that winner
 	General lap                 `json:"general"` // of the operator's plain kernel
 
 	Candidates []int             `json:"-"`
@@ -63,6 +62,9 @@ func (l lap) ms() float64 {
 	return trial.Median(l.Samples)
 }
 
+// own is how the winner made for the shape did.
+func (s *timed) own() *lap { return &s.Laps[len(s.Candidates)] }
+
 // ms is the time of a candidate at the shape.
 func (s *timed) ms(candidate int) float64 {
 	at := slices.Index(s.Candidates, candidate)
@@ -74,7 +76,7 @@ func (s *timed) ms(candidate int) float64 {
 
 // ownBest is the time of the fastest kernel at the shape, made for it or not.
 func (s *timed) ownBest() float64 {
-	best := min(s.Own.ms(), s.General.ms())
+	best := s.General.ms()
 	for _, l := range s.Laps {
 		best = min(best, l.ms())
 	}
@@ -86,7 +88,7 @@ type entered struct {
 	*timed
 	subject  final.Subject
 	made     final.Subject    // the problem without free dimensions
-	variants []device.Variant // of the candidates, and of the winner made for the shape
+	variants []device.Variant // as Laps has them
 	file     string           // the run's name for the timings
 	err      error
 }
@@ -101,7 +103,7 @@ func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int
 	var entering sync.WaitGroup
 	defer entering.Wait()
 	defer cancel()
-	ready, leftOut := make(chan chan entered, aheadOf), slices.Clone(t.leftOut)
+	ready, leftOut := make(chan entered, aheadOf), slices.Clone(t.leftOut)
 	entering.Go(func() {
 		defer close(ready)
 		for _, shape := range shapes {
@@ -109,17 +111,15 @@ func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int
 			if _, known := t.found[key(shape, false)]; !known && slices.ContainsFunc(leftOut, left) {
 				continue
 			}
-			one := make(chan entered, 1)
 			select {
-			case ready <- one:
-				entering.Go(func() { one <- t.enter(ctx, shape, candidates) })
+			case ready <- t.enter(ctx, shape, candidates):
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
 	for one := range ready {
-		s, err := t.timeNext(ctx, <-one)
+		s, err := t.timeNext(ctx, one)
 		if err != nil {
 			return nil, err
 		}
@@ -139,14 +139,14 @@ func (t *tuning) timeNext(ctx context.Context, e entered) (*timed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if known = known && len(e.Laps) == len(e.Candidates); !known {
+	if known = known && len(e.Laps) == len(e.variants); !known {
 		if err := t.time(ctx, e); err != nil {
 			return t.failed(ctx, e, err)
 		}
 	}
 	t.step(timings, "timed "+operator.FormatShape(e.Shape), known)
 	if math.IsInf(e.ownBest(), 1) {
-		t.leftOut = append(t.leftOut, LeftOut{e.Shape, e.Own.Message})
+		t.leftOut = append(t.leftOut, LeftOut{e.Shape, e.own().Message})
 		return nil, nil
 	}
 	return e.timed, nil
@@ -182,7 +182,7 @@ func (t *tuning) subject(ctx context.Context, shape []int64) (final.Subject, err
 // enter compiles the variants of a shape, side by side.
 func (t *tuning) enter(ctx context.Context, shape []int64, candidates []int) (e entered) {
 	own := t.found[key(shape, false)]
-	e.timed = &timed{Shape: shape, Laps: make([]lap, len(candidates)), Made: own.Configuration, Candidates: candidates}
+	e.timed = &timed{Shape: shape, Laps: make([]lap, len(candidates)+1), Made: own.Configuration, Candidates: candidates}
 	if e.subject, e.err = t.subject(ctx, shape); e.err != nil {
 		return e
 	}
@@ -194,8 +194,7 @@ func (t *tuning) enter(ctx context.Context, shape []int64, candidates []int) (e 
 	if e.made.Problem, e.err = p.Operator.Bind(request, p.Limits); e.err != nil {
 		return e
 	}
-	e.variants = make([]device.Variant, len(candidates)+1)
-	laps := make([]lap, len(e.variants))
+	e.variants = make([]device.Variant, len(e.Laps))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, e.subject.Device.Compiler().Workers()))
 	compiled := func(i int, of final.Subject, c space.Configuration) {
@@ -203,7 +202,7 @@ func (t *tuning) enter(ctx context.Context, shape []int64, candidates []int) (e 
 			e.variants[i], err = of.Compile(ctx, of.Problem, c)
 			var refused *compile.Error
 			if errors.As(err, &refused) {
-				laps[i] = lap{Status: trial.CompileError, Message: trial.Outcome{Message: refused.Error()}.Reason()}
+				e.Laps[i] = lap{Status: trial.CompileError, Message: trial.Outcome{Message: refused.Error()}.Reason()}
 				return nil
 			}
 			return err
@@ -224,8 +223,6 @@ func (t *tuning) enter(ctx context.Context, shape []int64, candidates []int) (e 
 	if e.err = group.Wait(); e.err != nil {
 		return e
 	}
-	copy(e.Laps, laps)
-	e.Own = laps[len(candidates)]
 	e.file = e.name()
 	return e
 }
@@ -258,18 +255,13 @@ const (
 // general kernel is the same code, which takes its sizes when it runs.
 func (t *tuning) time(ctx context.Context, e entered) error {
 	subjects := []final.Subject{e.subject, e.made}
-	if e.variants[len(e.Laps)].Binary == nil {
+	if e.variants[len(e.Candidates)].Binary == nil {
 		subjects = subjects[:1]
 	}
 	match, err := final.Meet(ctx, t.Search.Seed, subjects...)
 	if err != nil {
 		return err
 	}
-	laps := make([]*lap, len(e.variants))
-	for i := range e.Laps {
-		laps[i] = &e.Laps[i]
-	}
-	laps[len(e.Laps)] = &e.Own
 	for side := range subjects {
 		// There is none where another template or a file says what is right.
 		if o, ms := t.plan.Operator, match.Ceilings(side).ReferenceMS; ms > 0 && o.Answers == nil && o.ReferenceTemplate == "" {
@@ -281,8 +273,8 @@ func (t *tuning) time(ctx context.Context, e entered) error {
 		var runners []final.Runner
 		fastest := e.ownBest()
 		for i, v := range e.variants {
-			if v.Binary != nil && (far > 0 || laps[i].ms() <= nearFastest*e.subject.Protocol.DropRatio*fastest) {
-				running, runners = append(running, i), append(runners, final.Runner{Side: i / len(e.Laps), Variant: v})
+			if v.Binary != nil && (far > 0 || e.Laps[i].ms() <= nearFastest*e.subject.Protocol.DropRatio*fastest) {
+				running, runners = append(running, i), append(runners, final.Runner{Side: i / len(e.Candidates), Variant: v})
 			}
 		}
 		outcomes, err := match.Round(ctx, runners, far)
@@ -290,7 +282,7 @@ func (t *tuning) time(ctx context.Context, e entered) error {
 			return errors.Join(err, match.Close())
 		}
 		for at, i := range running {
-			laps[i].add(outcomes[at])
+			e.Laps[i].add(outcomes[at])
 		}
 	}
 	if err := match.Close(); err != nil {

@@ -15,7 +15,7 @@ func TestLaps(t *testing.T) {
 		return o
 	}
 	of := func(candidate int, errors ...float64) *timed {
-		s := &timed{Candidates: []int{candidate}, Laps: make([]lap, 1)}
+		s := &timed{Candidates: []int{candidate}, Laps: make([]lap, 2)}
 		for _, worst := range errors {
 			s.Laps[0].add(outcome(worst))
 		}

@@ -329,8 +329,8 @@ func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 func (t *tuning) dismiss(list []*timed) (sound bool) {
 	sound = true
 	for _, s := range list {
-		for at, lap := range s.Laps {
-			if c := s.Candidates[at]; lap.Status != trial.OK && lap.Status != "" && !t.candidates[c].out {
+		for at, c := range s.Candidates {
+			if lap := s.Laps[at]; lap.Status != trial.OK && lap.Status != "" && !t.candidates[c].out {
 				t.candidates[c].out, sound = true, false
 				t.Notice(fmt.Sprintf("%s is left out: at %s it ends as %s: %s", t.candidates[c].Configuration, operator.FormatShape(s.Shape), lap.Status, lap.Message))
 			}
