@@ -82,8 +82,9 @@ const (
 	unserved = 1e6
 )
 
-// leafPrice is by how much a leaf must make the loss of a sample less in the mean.
-const leafPrice = 0.001
+// leafPrice is by how much a leaf must make the loss of a sample less in the mean. Of kernels whose waves were simulated,
+// with noise of 1 and 5 %, trees of 20 and of 40 samples do better by 0.005 than by 0.001, and hardly by 0.01.
+const leafPrice = 0.005
 
 // garden grows trees for the shapes that a family's kernels were timed at.
 type garden struct {

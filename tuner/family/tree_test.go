@@ -121,7 +121,7 @@ func TestTreeFindsWaves(t *testing.T) {
 		f.shapes, f.slow, f.general = append(f.shapes, []int64{int64(4 + 3*(i/120)), h}), append(f.slow, at(int64(4+3*(i/120)), h)), append(f.general, 50)
 	}
 	g := f.garden()
-	tree := g.plant(leafPrice)
+	tree := g.plant(leafPrice / 5) // the shapes are five times as many as samples are
 	var held field
 	for range 300 {
 		n, h := 4+3*r.Int64N(2), 1+r.Int64N(1000)
