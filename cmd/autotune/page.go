@@ -194,9 +194,6 @@ func familyPage(f *family.Family, path string) webpage.Family {
 	for _, e := range f.Entries {
 		page.Entries = append(page.Entries, e.Configuration.String())
 	}
-	for _, l := range f.Regret.InLeaf {
-		page.Leaves = append(page.Leaves, webpage.Leaf{Where: l.Where, Kernels: f.KernelsText(l.Entries), Samples: l.Samples, HeldOut: l.Of, Worst: l.Worst, Mean: l.Mean, General: l.General})
-	}
 	var worst webpage.Shape
 	var general, times float64 // the logarithms of how much slower than the chosen one, added up
 	for i, s := range slices.Concat(f.Samples, f.HeldOut) {

@@ -113,9 +113,7 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 	if len(f.Entries) < 2 {
 		t.Fatalf("%s has %d entries", op.Name, len(f.Entries))
 	}
-	f.Tree.Walk(func(leaf *family.Node, _ string) {
-		leaf.Entries = slices.DeleteFunc(random.Perm(len(f.Entries)), func(int) bool { return random.IntN(3) == 0 })
-	})
+	drawEntries(random, f.Tree, len(f.Entries))
 	sampled(t, f, op)
 	one, err := FamilyOf(f, op)
 	if err != nil {
@@ -151,6 +149,16 @@ func drawnTree(random *rand.Rand, names []string, depth int) *family.Node {
 		condition = fmt.Sprintf("%s*%s <= %d", name, other, 1+random.IntN(1600))
 	}
 	return &family.Node{If: condition, Then: drawnTree(random, names, depth-1), Else: drawnTree(random, names, depth-1)}
+}
+
+// drawEntries gives each leaf of a tree some of the entries.
+func drawEntries(random *rand.Rand, n *family.Node, entries int) {
+	if n.If == "" {
+		n.Entries = slices.DeleteFunc(random.Perm(entries), func(int) bool { return random.IntN(3) == 0 })
+		return
+	}
+	drawEntries(random, n.Then, entries)
+	drawEntries(random, n.Else, entries)
 }
 
 func shapeIn(random *rand.Rand, extents family.Shapes) (shape []int64) {

@@ -101,19 +101,7 @@ type Score struct {
 // Regret is what is lost at shapes that were held out.
 type Regret struct {
 	Score
-	InLeaf  []Leaf `json:"in_leaf"`
-	Samples Score  `json:"samples"` // that the tree is grown from
-}
-
-// Leaf is how a leaf of the tree does.
-type Leaf struct {
-	Where   string `json:"where"` // "": everywhere
-	Entries []int  `json:"entries"`
-	Score          // at shapes held out
-	Samples int    `json:"samples"` // that the leaf is grown from
-	// General is how many times as long the general kernel takes there, by the geometric mean over
-	// samples and other shapes; 0: it was not timed.
-	General float64 `json:"general"`
+	Samples Score `json:"samples"` // that the tree is grown from
 }
 
 var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_000_000, Depth: 64, Items: 10_000}
@@ -173,21 +161,7 @@ func (f *Family) check() error {
 			return fmt.Errorf("its sample %s does not fit its %d entries", operator.FormatShape(s.Shape), len(f.Entries))
 		}
 	}
-	for _, l := range f.Regret.InLeaf {
-		if err := f.hasEntries(l.Entries); err != nil {
-			return err
-		}
-	}
 	return f.Tree.check(f, 0)
-}
-
-func (f *Family) hasEntries(entries []int) error {
-	for _, e := range entries {
-		if e < 0 || e >= len(f.Entries) {
-			return fmt.Errorf("its tree names entry %d of %d", e, len(f.Entries))
-		}
-	}
-	return nil
 }
 
 // check refuses a tree that cannot be followed.
@@ -196,7 +170,12 @@ func (n *Node) check(f *Family, depth int) error {
 	case n == nil || depth > 16:
 		return errors.New("its tree lacks a branch, or is too deep")
 	case n.If == "":
-		return f.hasEntries(n.Entries)
+		for _, e := range n.Entries {
+			if e < 0 || e >= len(f.Entries) {
+				return fmt.Errorf("its tree names entry %d of %d", e, len(f.Entries))
+			}
+		}
+		return nil
 	}
 	e, err := expr.Parse(n.If)
 	if err != nil {

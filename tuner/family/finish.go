@@ -47,7 +47,8 @@ func (t *tuning) finish(ctx context.Context, chosen []int) (*Family, error) {
 		f.Entries = append(f.Entries, e)
 	}
 	f.Tree = t.garden(chosen).plant(leafPrice)
-	t.regret(f, chosen)
+	f.Samples, f.HeldOut = t.shown(f.Tree, t.samples, chosen), t.shown(f.Tree, t.heldOut, chosen)
+	f.Regret.Score, f.Regret.Samples = scoreOf(f.HeldOut), scoreOf(f.Samples)
 	f.Seconds = time.Since(t.started).Seconds()
 	return f, nil
 }
@@ -127,13 +128,6 @@ func score(all []float64) (s Score) {
 	return s
 }
 
-// regret fills in what was measured, and how the tree does at it.
-func (t *tuning) regret(f *Family, chosen []int) {
-	f.Samples, f.HeldOut = t.shown(f.Tree, t.samples, chosen), t.shown(f.Tree, t.heldOut, chosen)
-	f.Regret.Score, f.Regret.Samples = scoreOf(f.HeldOut), scoreOf(f.Samples)
-	t.inLeaves(f)
-}
-
 func scoreOf(list []Sample) Score {
 	return score(lists.Of(list, func(s Sample) float64 { return s.Slowdown }))
 }
@@ -169,28 +163,4 @@ func (t *tuning) shown(tree *Node, list []*timed, chosen []int) []Sample {
 		all = append(all, one)
 	}
 	return all
-}
-
-// inLeaves tells how each leaf does.
-func (t *tuning) inLeaves(f *Family) {
-	f.Tree.Walk(func(leaf *Node, where string) {
-		row := Leaf{Where: where, Entries: append([]int{}, leaf.Entries...)}
-		var regrets, general []float64
-		for i, s := range slices.Concat(t.samples, t.heldOut) {
-			if got, err := f.Tree.Leaf(s.problem.Values); err != nil || got != leaf {
-				continue
-			}
-			shown := slices.Concat(f.Samples, f.HeldOut)[i]
-			if i < len(t.samples) {
-				row.Samples++
-			} else {
-				regrets = append(regrets, shown.Slowdown)
-			}
-			if shown.General != nil {
-				general = append(general, shown.General.Median/(shown.Slowdown*shown.OwnBest.Median))
-			}
-		}
-		row.Score, row.General = score(regrets), score(general).Mean
-		f.Regret.InLeaf = append(f.Regret.InLeaf, row)
-	})
 }

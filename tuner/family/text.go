@@ -21,7 +21,7 @@ func (f *Family) WriteText(out io.Writer) error {
 	f.Tree.write(&b, "  ", f)
 	b.WriteByte('\n')
 	f.writeShapes(&b)
-	f.writeRegret(&b)
+	fmt.Fprintf(&b, "slowdown against the own best\nsamples    %s\nheld out   %s\n", f.Regret.Samples, f.Regret.Score)
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -36,22 +36,18 @@ func (f *Family) TreeText() string {
 // write writes a tree with a line a condition and a line a leaf.
 func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	if n.If == "" {
-		fmt.Fprintf(b, "%s%s\n", indent, f.KernelsText(n.Entries))
+		if len(n.Entries) == 0 {
+			fmt.Fprintf(b, "%sthe general kernel\n", indent)
+			return
+		}
+		names := lists.Of(n.Entries, func(e int) string { return fmt.Sprintf("%d (%s)", e, f.Entries[e].Template) })
+		fmt.Fprintf(b, "%sentry %s\n", indent, strings.Join(names, ", else "))
 		return
 	}
 	fmt.Fprintf(b, "%sif %s\n", indent, n.If)
 	n.Then.write(b, indent+"    ", f)
 	fmt.Fprintf(b, "%selse\n", indent)
 	n.Else.write(b, indent+"    ", f)
-}
-
-// KernelsText names the kernels of a leaf.
-func (f *Family) KernelsText(entries []int) string {
-	if len(entries) == 0 {
-		return "the general kernel"
-	}
-	names := lists.Of(entries, func(e int) string { return fmt.Sprintf("%d (%s)", e, f.Entries[e].Template) })
-	return "entry " + strings.Join(names, ", else ")
 }
 
 // writeShapes writes a row a shape: its own best, each entry against that, and the choice.
@@ -94,27 +90,6 @@ func (f *Family) writeShapes(b *strings.Builder) {
 		fmt.Fprintf(b, "left out %s: %s\n", operator.FormatShape(l.Shape), l.Reason)
 	}
 	b.WriteByte('\n')
-}
-
-// writeRegret writes what is lost.
-func (f *Family) writeRegret(b *strings.Builder) {
-	fmt.Fprintf(b, "slowdown against the own best\nsamples    %s\n", f.Regret.Samples)
-	if f.Regret.Of == 0 {
-		b.WriteString("held out   none\n")
-		return
-	}
-	fmt.Fprintf(b, "held out   %s\n", f.Regret.Score)
-	for _, l := range f.Regret.InLeaf {
-		where := l.Where
-		if where == "" {
-			where = "everywhere"
-		}
-		general := ""
-		if l.General > 0 {
-			general = fmt.Sprintf("; the general kernel takes %.2f times as long", l.General)
-		}
-		fmt.Fprintf(b, "  %s: %s%s\n", where, l.Score, general)
-	}
 }
 
 // String says how slow the chosen kernels are.

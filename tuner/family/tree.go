@@ -54,18 +54,6 @@ func (n *Node) Leaf(values map[string]expr.Value) (*Node, error) {
 	return n, nil
 }
 
-// Walk calls a function with each leaf and what leads there, as "n <= 8 and h*w > 4096".
-func (n *Node) Walk(visit func(leaf *Node, where string)) { n.walk(nil, visit) }
-
-func (n *Node) walk(path []string, visit func(*Node, string)) {
-	if n.If == "" {
-		visit(n, strings.Join(path, " and "))
-		return
-	}
-	n.Then.walk(append(slices.Clone(path), n.If), visit)
-	n.Else.walk(append(slices.Clone(path), strings.Replace(n.If, "<=", ">", 1)), visit)
-}
-
 // Conditions are those of a tree, the first one first.
 func (n *Node) Conditions() []string {
 	if n == nil || n.If == "" {
