@@ -97,33 +97,31 @@ func (t *tuning) gather(ctx context.Context) error {
 	return nil
 }
 
-// shortlist are configurations of templates that can take the free dimensions. Each sample in turn adds its fastest,
-// then of those near it the one that came nearest at the most samples.
+// shortlist are configurations of templates that can take the free dimensions: the fastest of each search of a sample,
+// then what came nearest to them at the most samples.
 func (t *tuning) shortlist(samples []*operator.Problem, most int) (all []space.Configuration) {
-	queues, worth := make([][]tried, len(samples)), map[string]float64{}
+	var others []space.Configuration
+	worth := map[string]float64{}
 	for i, p := range samples {
 		for _, free := range []bool{true, false} {
-			for _, r := range near(t.trials[key(t.plan.Samples[i], free)]) {
-				if t.canFree(r.Template) && p.Admits(r.Configuration) {
-					queues[i] = append(queues[i], r)
-					worth[r.Key()] += nearBest - r.Ratio
+			usable := lists.Where(t.trials[key(t.plan.Samples[i], free)], func(r tried) bool { return t.canFree(r.Template) && p.Admits(r.Configuration) })
+			for at, r := range near(usable) {
+				if worth[r.Key()] += nearBest - r.Ratio; at == 0 {
+					all = append(all, r.Configuration)
+				} else {
+					others = append(others, r.Configuration)
 				}
 			}
 		}
-		slices.SortStableFunc(queues[i], func(a, b tried) int { return cmp.Compare(a.Ratio, b.Ratio) })
 	}
-	taken := map[string]bool{}
-	for turn := range 2 * mostNear {
-		for _, queue := range queues {
-			if turn == 1 && len(queue) > 0 {
-				slices.SortStableFunc(queue[1:], func(a, b tried) int { return cmp.Compare(worth[b.Key()], worth[a.Key()]) })
-			}
-			if turn < len(queue) && !taken[queue[turn].Key()] && len(all) < most {
-				all, taken[queue[turn].Key()] = append(all, queue[turn].Configuration), true
-			}
-		}
-	}
-	return all
+	slices.SortStableFunc(others, func(a, b space.Configuration) int { return cmp.Compare(worth[b.Key()], worth[a.Key()]) })
+	seen := map[string]bool{}
+	all = lists.Where(append(all, others...), func(c space.Configuration) bool {
+		known := seen[c.Key()]
+		seen[c.Key()] = true
+		return !known
+	})
+	return all[:min(len(all), most)]
 }
 
 // canFree tells whether a template can take the free dimensions.

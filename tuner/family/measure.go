@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/tuner/batch"
 	"autotune/tuner/compile"
@@ -132,17 +133,22 @@ func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int
 
 // timeNext times candidates at the next shape; nil: it has none that is right, or no room.
 func (t *tuning) timeNext(ctx context.Context, e entered) (*timed, error) {
-	if e.err != nil {
-		return t.failed(ctx, e, e.err)
-	}
-	known, err := t.Run.Remembered(ctx, e.file, e.timed)
-	if err != nil {
-		return nil, err
-	}
-	if known = known && len(e.Laps) == len(e.variants); !known {
-		if err := t.time(ctx, e); err != nil {
-			return t.failed(ctx, e, err)
+	known, err := false, e.err
+	if err == nil {
+		if known, err = t.Run.Remembered(ctx, e.file, e.timed); err != nil {
+			return nil, err
 		}
+		if known = known && len(e.Laps) == len(e.variants); !known {
+			err = t.time(ctx, e)
+		}
+	}
+	switch {
+	case batch.Ends(ctx, err):
+		return nil, err
+	case err != nil: // a shape may be too large: its tensors are there twice, for either kind of kernels
+		t.leaveOut(e.Shape, err)
+		t.step(timings, operator.FormatShape(e.Shape)+" could not be timed", false)
+		return nil, nil
 	}
 	t.step(timings, "timed "+operator.FormatShape(e.Shape), known)
 	if math.IsInf(e.ownBest(), 1) {
@@ -152,22 +158,9 @@ func (t *tuning) timeNext(ctx context.Context, e entered) (*timed, error) {
 	return e.timed, nil
 }
 
-// failed leaves out a shape that could not be timed, unless nothing goes on. A shape may be too large: its tensors are
-// there twice, for either kind of kernels.
-func (t *tuning) failed(ctx context.Context, e entered, err error) (*timed, error) {
-	if batch.Ends(ctx, err) {
-		return nil, err
-	}
-	t.leaveOut(e.Shape, err)
-	t.step(timings, operator.FormatShape(e.Shape)+" could not be timed", false)
-	return nil, nil
-}
-
 // subject opens the device and binds the problem of a shape.
 func (t *tuning) subject(ctx context.Context, shape []int64) (final.Subject, error) {
-	t.opening.Lock()
 	opened, err := t.opener.Open(ctx, t.plan.Operator, t.plan.at(shape, true))
-	t.opening.Unlock()
 	if err != nil {
 		return final.Subject{}, err
 	}
@@ -294,45 +287,44 @@ func (t *tuning) time(ctx context.Context, e entered) error {
 // gateTime is what the gates of one entry may take.
 const gateTime = 3 * time.Second
 
-// foresee begins to compile what the gates of candidates need.
-func (t *tuning) foresee(ctx context.Context, chosen []int) error {
-	for _, i := range chosen {
-		if c := &t.candidates[i]; !c.Gates.Enough() {
-			s, err := t.subject(ctx, c.Shape)
-			if err != nil {
-				return err
-			}
-			final.Ahead(ctx, s, c.Configuration)
+// gate puts candidates through the gates that no search has, at the shapes where they were found. One that fails is out.
+func (t *tuning) gate(ctx context.Context, chosen []int) (failed bool, err error) {
+	left := lists.Where(chosen, func(i int) bool { return !t.candidates[i].Gates.Enough() })
+	subjects := make([]final.Subject, len(left))
+	for at, i := range left {
+		c := &t.candidates[i]
+		if subjects[at], err = t.subject(ctx, c.Shape); err != nil {
+			return false, err
+		}
+		final.Ahead(ctx, subjects[at], c.Configuration)
+	}
+	for at, i := range left {
+		c := &t.candidates[i]
+		o, err := t.gateOne(ctx, subjects[at], c)
+		if err != nil {
+			return false, err
+		}
+		if o.Status != trial.OK {
+			c.out, failed = true, true
+			t.Notice(fmt.Sprintf("%s is left out: %s", c.Configuration, o.Reason()))
 		}
 	}
-	return nil
+	return failed, nil
 }
 
-// gate puts a candidate through the gates at the shape where it was found.
-func (t *tuning) gate(ctx context.Context, c *candidate) error {
-	s, err := t.subject(ctx, c.Shape)
-	if err != nil {
-		return err
-	}
+func (t *tuning) gateOne(ctx context.Context, s final.Subject, c *candidate) (o trial.Outcome, err error) {
 	v, err := s.Compile(ctx, s.Problem, c.Configuration)
 	var refused *compile.Error
 	if errors.As(err, &refused) {
-		c.out = true
-		t.Notice(fmt.Sprintf("%s is left out: %s", c.Configuration, trial.Outcome{Message: refused.Error()}.Reason()))
-		return nil
+		return trial.Outcome{Status: trial.CompileError, Message: refused.Error()}, nil
 	}
 	if err != nil {
-		return err
+		return o, err
 	}
 	match, err := final.Meet(ctx, t.Search.Seed, s)
 	if err != nil {
-		return err
+		return o, err
 	}
-	gates, o, err := match.Gate(ctx, v, gateTime)
-	c.Gates = gates
-	if o.Status != trial.OK && err == nil {
-		c.out = true
-		t.Notice(fmt.Sprintf("%s is left out: %s", c.Configuration, o.Reason()))
-	}
-	return errors.Join(err, match.Close())
+	c.Gates, o, err = match.Gate(ctx, v, gateTime)
+	return o, errors.Join(err, match.Close())
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"autotune/internal/lists"
@@ -49,8 +48,6 @@ type tuning struct {
 	opener  opener
 	started time.Time
 	clock   clock
-
-	opening sync.Mutex
 
 	found      map[string]reports.BestConfig // by shape and kind of kernels
 	trials     map[string][]tried            // of samples, likewise
@@ -307,20 +304,8 @@ func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 		slow := slowdownsOf(t.samples, usable)
 		needed := slow.extend(slow.cover(slow.limits(t.MaxSlowdown)), mostEntries)
 		chosen := lists.Of(needed, func(at int) int { return usable[at] })
-		if err := t.foresee(ctx, chosen); err != nil {
-			return nil, err
-		}
-		failed := false
-		for _, i := range chosen {
-			if c := &t.candidates[i]; !c.Gates.Enough() {
-				if err := t.gate(ctx, c); err != nil {
-					return nil, err
-				}
-				failed = failed || c.out
-			}
-		}
-		if !failed {
-			return chosen, nil
+		if failed, err := t.gate(ctx, chosen); err != nil || !failed {
+			return chosen, err
 		}
 	}
 }
