@@ -51,7 +51,7 @@ func (c *clock) searching() time.Duration {
 // shape, to compile, to make sure of the winner. Then there is no time for the last ones. What was searched is spread
 // over the range all the same, since any first samples are.
 func (c *clock) affords(of kind) bool {
-	return c.budget <= 0 || of == timings || c.made[searches] == 0 || c.searching() > 0
+	return c.budget <= 0 || of == timings || c.made[searches]+c.made[owns] == 0 || c.searching() > 0
 }
 
 // search is how long the next search may take: the most, or its share of the budget.

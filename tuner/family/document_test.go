@@ -13,7 +13,8 @@ const small = `{"schema": "autotune/family/1", "operator": "matmul", "shapes": "
 
 func TestRead(t *testing.T) {
 	for text, want := range map[string]string{
-		small:             "",
+		small: "",
+		strings.Replace(small, `"tree"`, `"by": "cost", "choices": {}, "probes": [], "tree"`, 1): "", // of an earlier build
 		"[" + small + "]": "",
 		"{":               "the document is cut short",
 		"[null]":          "it holds no family",
