@@ -41,9 +41,8 @@ type Span [2]int64
 type Variant struct {
 	File       string       `json:"file"` // a cubin
 	Source     string       `json:"source,omitempty"`
-	Define     []Definition `json:"define"`         // each after those that it names
-	Where      []Formula    `json:"where"`          // conditions that a problem must meet
-	Cost       *Formula     `json:"cost,omitempty"` // its estimated time in femtoseconds
+	Define     []Definition `json:"define"` // each after those that it names
+	Where      []Formula    `json:"where"`  // conditions that a problem must meet
 	Launches   []OpenLaunch `json:"launches"`
 	Workspaces []Definition `json:"workspaces"`        // bytes
 	Scalars    []Definition `json:"scalars,omitempty"` // bits, as an entry's
@@ -72,9 +71,8 @@ type OpenLaunch struct {
 	Maps []TensorMap[Formula] `json:"maps,omitempty"`
 }
 
-// Node is a part of a tree: a condition with a node for either case, or a leaf. The leaf's entry with
-// the least cost runs, or without costs the first, among those that serve the problem. If none does, the
-// general kernel runs.
+// Node is a part of a tree: a condition with a node for either case, or a leaf. The leaf's first entry that
+// serves the problem runs. If none does, the general kernel runs.
 type Node struct {
 	If      *Formula `json:"if,omitempty"`
 	Then    *Node    `json:"then,omitempty"`
@@ -112,20 +110,16 @@ type open struct {
 	workspaces []Workspace
 	scalars    []Scalar
 	sizes      []byte // as the file has them
-	cost       int64
 }
 
 // choose finds the variant for a problem; nil: the general kernel.
-func (f *Family) choose(values map[string]expr.Value, gpu GPU) (best *Variant, as open) {
+func (f *Family) choose(values map[string]expr.Value, gpu GPU) (*Variant, open) {
 	for _, at := range f.Tree.leaf(values) {
-		o, err := f.Variants[at].at(values)
-		if err == nil && (best == nil || o.cost < as.cost) && gpu.runs(f.Target, f.Device, o.launches) {
-			if best, as = f.Variants[at], o; o.cost == 0 {
-				break // no cost is less; without costs all are 0
-			}
+		if o, err := f.Variants[at].at(values); err == nil && gpu.runs(f.Target, f.Device, o.launches) {
+			return f.Variants[at], o
 		}
 	}
-	return best, as
+	return nil, open{}
 }
 
 // leaf is the list of entries to try for a problem; empty if a condition cannot be computed.
@@ -157,9 +151,6 @@ func (v *Variant) at(values map[string]expr.Value) (o open, err error) {
 		if !e.value(f).Truth() {
 			return o, cmp.Or(e.err, errNotServed)
 		}
-	}
-	if v.Cost != nil {
-		o.cost = e.number(*v.Cost, 0, math.MaxInt64)
 	}
 	for _, l := range v.Launches {
 		if l.When == nil || e.value(*l.When).Truth() {
@@ -343,9 +334,5 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 	if bytes := m.Files[v.File].Bytes; v.Sizes.At < 0 || v.Sizes.At > bytes-4*int64(len(v.Sizes.Names)) {
 		return fmt.Errorf("its %d sizes at %d are not within the %d bytes of %s", len(v.Sizes.Names), v.Sizes.At, bytes, v.File)
 	}
-	formulas := v.Where
-	if v.Cost != nil {
-		formulas = append(slices.Clone(formulas), *v.Cost)
-	}
-	return cmp.Or(known(names, formulas...), o.written(taken))
+	return cmp.Or(known(names, v.Where...), o.written(taken))
 }

@@ -188,22 +188,11 @@ func familyPage(f *family.Family, path string) webpage.Family {
 		page.Verdict += fmt.Sprintf(" Where shapes were held out (%d), the chosen one takes %.3g times as long as the fastest at worst, %.3g times by the geometric mean.",
 			r.Of, r.Worst, r.Mean)
 	}
-	page.Choosers = fmt.Sprintf("Chosen by the %s. Slowdowns at samples and probes, each by a tree grown from the others: %s.", f.By, f.Choosers[family.ByTree])
-	if c := f.Choosers[family.ByCost]; c.Of > 0 {
-		page.Choosers += fmt.Sprintf(" By the least cost, found from the others: %s.", c)
-	}
 	for _, l := range f.LeftOut {
 		page.LeftOut = append(page.LeftOut, operator.FormatShape(l.Shape)+": "+l.Reason)
 	}
 	for _, e := range f.Entries {
-		text := e.Configuration.String()
-		if e.Cost != "" {
-			text += ", costs " + e.Cost + " fs"
-		}
-		page.Entries = append(page.Entries, text)
-	}
-	for _, l := range f.Regret.InLeaf {
-		page.Leaves = append(page.Leaves, webpage.Leaf{Where: l.Where, Kernels: f.KernelsText(l.Entries), Samples: l.Samples, HeldOut: l.Of, Worst: l.Worst, Mean: l.Mean, General: l.General})
+		page.Entries = append(page.Entries, e.Configuration.String())
 	}
 	var worst webpage.Shape
 	var general, times float64 // the logarithms of how much slower than the chosen one, added up

@@ -99,9 +99,6 @@ func (w *cOperator) variant(b *strings.Builder, v *pack.Variant, name string) {
 	for _, f := range v.Where {
 		line("if (!%s || overflow) return 0;", w.holds(f.Root()))
 	}
-	if v.Cost != nil {
-		line("m->cost = %s;", w.bounded(*v.Cost, 0, math.MaxInt64))
-	}
 	at := 0
 	for i, l := range v.Launches {
 		w.launch(line, l, fmt.Sprintf("arguments_%s_%d", name, i), maps[i], at)

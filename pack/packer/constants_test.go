@@ -104,7 +104,7 @@ launch 1 1 1, 256 1 1, 0 on 0x7: 0x1000 0x3000 0x6000 0x5000 0x41
 // A family's kernels have constant memory, too: each set of sizes has its own.
 func TestConstantsOfFamilies(t *testing.T) {
 	f := fakeFamilyOf(t, smooth(t), "{1..40}", "n", "")
-	f.By, f.Tree = family.ByTree, &family.Node{Entries: []int{0}}
+	f.Tree = &family.Node{Entries: []int{0}}
 	path := packedFamilies(t, []Family{f})
 	var cases []chosenCase
 	for _, n := range []int64{1, 33} {

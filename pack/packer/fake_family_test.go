@@ -113,15 +113,7 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 	if len(f.Entries) < 2 {
 		t.Fatalf("%s has %d entries", op.Name, len(f.Entries))
 	}
-	f.Tree.Walk(func(leaf *family.Node, _ string) {
-		leaf.Entries = slices.DeleteFunc(random.Perm(len(f.Entries)), func(int) bool { return random.IntN(3) == 0 })
-	})
-	if f.By = family.ByTree; random.IntN(2) == 0 {
-		f.By = family.ByCost
-		for i := range f.Entries {
-			f.Entries[i].Cost = drawnCost(random, strings.Split(free, ","))
-		}
-	}
+	drawEntries(random, f.Tree, len(f.Entries))
 	sampled(t, f, op)
 	one, err := FamilyOf(f, op)
 	if err != nil {
@@ -157,6 +149,16 @@ func drawnTree(random *rand.Rand, names []string, depth int) *family.Node {
 		condition = fmt.Sprintf("%s*%s <= %d", name, other, 1+random.IntN(1600))
 	}
 	return &family.Node{If: condition, Then: drawnTree(random, names, depth-1), Else: drawnTree(random, names, depth-1)}
+}
+
+// drawEntries gives each leaf of a tree some of the entries.
+func drawEntries(random *rand.Rand, n *family.Node, entries int) {
+	if n.If == "" {
+		n.Entries = slices.DeleteFunc(random.Perm(entries), func(int) bool { return random.IntN(3) == 0 })
+		return
+	}
+	drawEntries(random, n.Then, entries)
+	drawEntries(random, n.Else, entries)
 }
 
 func shapeIn(random *rand.Rand, extents family.Shapes) (shape []int64) {
@@ -195,10 +197,4 @@ func packedFamilies(t testing.TB, all []Family) string {
 		t.Error(p.Notices)
 	}
 	return path
-}
-
-// drawnCost is one that is the least at some shapes.
-func drawnCost(random *rand.Rand, names []string) string {
-	count := strings.Join(names[:1+random.IntN(len(names))], "*")
-	return fmt.Sprintf("%d + %d*ceil_div(%s, %d) + %d*(%[3]s)", random.IntN(9000), random.IntN(900), count, 1+random.IntN(9), random.IntN(90))
 }

@@ -137,13 +137,6 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if f.By == family.ByCost {
-			cost, err := expr.Parse(f.Entries[i].Cost)
-			if err != nil {
-				return nil, nil, err
-			}
-			v.Cost = &pack.Formula{Expr: cost}
-		}
 		d.Variants = append(d.Variants, v)
 		request := compile.Request{Kernel: k.Kernel, Arch: arch, Problem: k.Problem, Configuration: f.Entries[i].Configuration}
 		tasks = append(tasks, &task{what: k.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary) (err error) {

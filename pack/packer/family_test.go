@@ -61,28 +61,18 @@ func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenC
 	return all
 }
 
-// taken is the entry of the problem's leaf that serves it, with the least cost or else the first.
+// taken is the first entry of the problem's leaf that serves it.
 func (f Family) taken(t testing.TB, p *operator.Problem) int {
 	leaf, err := f.Tree.Leaf(p.Values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, least := -1, int64(math.MaxInt64)
 	for _, e := range leaf.Entries {
-		values, ok := f.Kernels[e].Formulas.At(p.Values)
-		if !ok || !p.Admits(f.Entries[e].Configuration) {
-			continue
-		}
-		if f.By == family.ByTree {
+		if _, ok := f.Kernels[e].Formulas.At(p.Values); ok && p.Admits(f.Entries[e].Configuration) {
 			return e
 		}
-		cost, err := expr.MustParse(f.Entries[e].Cost).Eval(values)
-		must(t, err)
-		if n, _ := cost.AsInt(); n < least {
-			taken, least = e, n
-		}
 	}
-	return taken
+	return -1
 }
 
 // loaded is what a loader asks the driver for, where the kernel is that of the problem itself.

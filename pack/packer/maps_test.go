@@ -39,7 +39,7 @@ func packedOpenMaps(t *testing.T) (path string, p *operator.Problem) {
 	scaled, err := operator.Load(os.DirFS("testdata"), "scaled")
 	must(t, err)
 	f := fakeFamilyOf(t, scaled, "{1..40}", "n", "")
-	f.By, f.Tree = family.ByTree, &family.Node{Entries: []int{0}}
+	f.Tree = &family.Node{Entries: []int{0}}
 	made, err := Make(context.Background(), cubins{}, nil, []Family{f}, Options{Name: "layers", Tool: "autotune test"})
 	must(t, err)
 	m := pack.TensorMap[pack.Formula]{At: 1}
@@ -188,7 +188,7 @@ pytorch: {general: general.cuh}
 `)}}, "boxed")
 	must(t, err)
 	f := fakeFamilyOf(t, boxed, "{1..5000}x{4..5000}", "m,n", "")
-	f.By, f.Tree = family.ByTree, &family.Node{Entries: []int{0}}
+	f.Tree = &family.Node{Entries: []int{0}}
 	path := packedFamilies(t, []Family{f})
 	var cases []chosenCase
 	want := ""

@@ -42,7 +42,7 @@ func TestScalarsOfFamilies(t *testing.T) {
 	op, err := operator.Load(os.DirFS("testdata"), "scaled")
 	must(t, err)
 	f := fakeFamilyOf(t, op, "{1..40}", "n", "")
-	f.By, f.Tree = family.ByTree, &family.Node{Entries: []int{0}}
+	f.Tree = &family.Node{Entries: []int{0}}
 	path, gpu := packedFamilies(t, []Family{f}), h100()
 	var cases []chosenCase
 	for _, n := range []int64{1, 33, 100} { // the last is beyond the family's range

@@ -18,23 +18,10 @@ type Family struct {
 	Entries    []string // the kernels
 	Tree       string   // the choice among them, in lines
 	Conditions []string // of the choice, as "n*h <= 4096"
-	Leaves     []Leaf   // of the choice
-	Choosers   string   // how the ways to choose compare
 	LeftOut    []string // shapes without measurements, and why
 	Shapes     []Shape
 	Most       float64  // the slowdown that was asked for
 	Commands   []string // that go on from here
-}
-
-// Leaf is how a part of the choice does.
-type Leaf struct {
-	Where   string // "": everywhere
-	Kernels string
-	Samples int     // that it was made from
-	HeldOut int     // shapes that it was not made from
-	Worst   float64 // slowdown at those
-	Mean    float64 // likewise, the geometric mean
-	General float64 // how many times as long the general kernel takes as the chosen one; 0: not known
 }
 
 // Shape is a shape at which the kernels of a family were timed.

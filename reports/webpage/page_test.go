@@ -106,8 +106,8 @@ func made(n int, text string) Search {
 // manyShapes is a family of two kernels for twelve shapes. Every text is the given one.
 func manyShapes(text string) Family {
 	f := Family{Title: text, Parameters: text, Setting: text, Verdict: text, Dimensions: []string{text + "n", text + "h"},
-		Entries: []string{text + "0", text + "1"}, Tree: text, Commands: []string{text}, Choosers: text, LeftOut: []string{text}, Most: 1.1,
-		Conditions: []string{text + "n*" + text + "h <= 40", text + "h <= 12", text}, Leaves: []Leaf{{Where: text, Kernels: text, Samples: 8, HeldOut: 4, Worst: 1.2, Mean: 1.1, General: 3}, {Kernels: text}}}
+		Entries: []string{text + "0", text + "1"}, Tree: text, Commands: []string{text}, LeftOut: []string{text}, Most: 1.1,
+		Conditions: []string{text + "n*" + text + "h <= 40", text + "h <= 12", text}}
 	for i := range 12 {
 		f.Shapes = append(f.Shapes, Shape{Text: text + fmt.Sprint(i), At: []int64{1 << (i % 4), int64(8 + i)}, Entry: i%3 - 1, BestMS: 1, Slowdown: 1 + float64(i)/50, HeldOut: i%4 == 3, General: float64(i)})
 	}

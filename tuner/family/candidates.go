@@ -23,17 +23,16 @@ import (
 const (
 	mostConfigurations  = 48
 	leastConfigurations = 8
-	promisedPart        = 4                     // one in so many may come of estimates
 	mostCandidates      = 240                   // kernels: a configuration may be compiled for each alignment
 	leastTiming         = 20 * time.Millisecond // of a kernel at a sample
 	nearBest            = 1.08                  // how many times the fastest of its search a candidate may take
 	mostNear            = 16                    // of one search
 )
 
-// tried is a configuration that a search found right, with its time, also as so many times the fastest's.
+// tried is a configuration that a search found right, with its time as so many times the fastest's.
 type tried struct {
 	space.Configuration
-	MS, Ratio float64
+	Ratio float64
 }
 
 // triedIn are those of a search, the fastest first.
@@ -41,7 +40,7 @@ func triedIn(r *tuner.Result) (all []tried) {
 	ok := lists.Where(r.Trials, func(t trial.Trial) bool { return t.Status == trial.OK && t.Time.Median > 0 })
 	slices.SortStableFunc(ok, func(a, b trial.Trial) int { return cmp.Compare(a.Time.Median, b.Time.Median) })
 	for _, t := range ok {
-		all = append(all, tried{t.Configuration, t.Time.Median, t.Time.Median / ok[0].Time.Median})
+		all = append(all, tried{t.Configuration, t.Time.Median / ok[0].Time.Median})
 	}
 	return all
 }
@@ -62,30 +61,32 @@ func remembers(best reports.BestConfig) string {
 	return fmt.Sprintf("tried-%x", digest[:8])
 }
 
-// gather lists the kernels that may be entries: what won the samples' searches, or was hardly slower, and what estimates
-// promise to be faster elsewhere. Each is compiled for all shapes at which it is to be timed, apart where one kernel
-// does not serve them all.
+// gather lists the kernels that may be entries: what won the samples' searches, or was hardly slower. Each is compiled
+// for all samples, apart where one kernel does not serve them all.
 func (t *tuning) gather(ctx context.Context) error {
-	problems, err := t.problems(ctx, slices.Concat(t.plan.Samples, t.probing))
-	if err != nil {
-		return err
+	var problems []*operator.Problem
+	for _, shape := range t.plan.Samples {
+		s, err := t.subject(ctx, shape)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, s.Problem)
 	}
 	most := mostConfigurations
 	if t.Budget > 0 {
 		most = min(most, max(leastConfigurations, int(t.clock.remaining()/leastTiming)/len(t.plan.Samples)))
 	}
-	configurations := t.shortlist(problems[:len(t.plan.Samples)], most-most/promisedPart)
-	promised, err := t.promised(ctx, problems, configurations, most/promisedPart)
-	if err != nil {
-		return err
-	}
-	configurations = append(configurations, promised...)
+	configurations := t.shortlist(problems, most)
 	kernels := make([][]candidate, len(configurations))
-	err = sideBySide(len(configurations), func(i int) (err error) {
-		kernels[i], err = kernelsOf(problems, configurations[i])
-		return err
-	})
-	if err != nil {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, c := range configurations {
+		group.Go(func() (err error) {
+			kernels[i], err = kernelsOf(problems, c)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	for _, some := range kernels {
@@ -96,55 +97,31 @@ func (t *tuning) gather(ctx context.Context) error {
 	return nil
 }
 
-// sideBySide does n things, as many at a time as there are processors.
-func sideBySide(n int, do func(i int) error) error {
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n {
-		group.Go(func() error { return do(i) })
-	}
-	return group.Wait()
-}
-
-// problems are those of shapes, with free dimensions.
-func (t *tuning) problems(ctx context.Context, shapes [][]int64) (all []*operator.Problem, err error) {
-	for _, shape := range shapes {
-		s, err := t.subject(ctx, shape)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s.Problem)
-	}
-	return all, nil
-}
-
-// shortlist are configurations of templates that can take the free dimensions. Each sample in turn adds its fastest,
-// then of those near it the one that came nearest at the most samples.
+// shortlist are configurations of templates that can take the free dimensions: the fastest of each search of a sample,
+// then what came nearest to them at the most samples.
 func (t *tuning) shortlist(samples []*operator.Problem, most int) (all []space.Configuration) {
-	queues, worth := make([][]tried, len(samples)), map[string]float64{}
+	var others []space.Configuration
+	worth := map[string]float64{}
 	for i, p := range samples {
 		for _, free := range []bool{true, false} {
-			for _, r := range near(t.trials[key(t.plan.Samples[i], free)]) {
-				if t.canFree(r.Template) && p.Admits(r.Configuration) {
-					queues[i] = append(queues[i], r)
-					worth[r.Key()] += nearBest - r.Ratio
+			usable := lists.Where(t.trials[key(t.plan.Samples[i], free)], func(r tried) bool { return t.canFree(r.Template) && p.Admits(r.Configuration) })
+			for at, r := range near(usable) {
+				if worth[r.Key()] += nearBest - r.Ratio; at == 0 {
+					all = append(all, r.Configuration)
+				} else {
+					others = append(others, r.Configuration)
 				}
 			}
 		}
-		slices.SortStableFunc(queues[i], func(a, b tried) int { return cmp.Compare(a.Ratio, b.Ratio) })
 	}
-	taken := map[string]bool{}
-	for turn := range 2 * mostNear {
-		for _, queue := range queues {
-			if turn == 1 && len(queue) > 0 {
-				slices.SortStableFunc(queue[1:], func(a, b tried) int { return cmp.Compare(worth[b.Key()], worth[a.Key()]) })
-			}
-			if turn < len(queue) && !taken[queue[turn].Key()] && len(all) < most {
-				all, taken[queue[turn].Key()] = append(all, queue[turn].Configuration), true
-			}
-		}
-	}
-	return all
+	slices.SortStableFunc(others, func(a, b space.Configuration) int { return cmp.Compare(worth[b.Key()], worth[a.Key()]) })
+	seen := map[string]bool{}
+	all = lists.Where(append(all, others...), func(c space.Configuration) bool {
+		known := seen[c.Key()]
+		seen[c.Key()] = true
+		return !known
+	})
+	return all[:min(len(all), most)]
 }
 
 // canFree tells whether a template can take the free dimensions.

@@ -68,9 +68,9 @@ func poolWith(t *testing.T, shapes ...[]int64) (*tuning, []*operator.Problem, []
 func TestShortlist(t *testing.T) {
 	f, problems, c := poolWith(t, []int64{1, 2, 16, 16}, []int64{4, 2, 32, 32}, []int64{9, 2, 64, 64})
 	shape := func(i int) string { return key(f.plan.Samples[i], true) }
-	f.trials[shape(0)] = []tried{{c[0], 1, 1}, {c[1], 1.01, 1.01}, {c[2], 1.07, 1.07}}
-	f.trials[shape(1)] = []tried{{c[3], 1, 1}, {c[2], 1.02, 1.02}}
-	f.trials[shape(2)] = []tried{{c[0], 1, 1}, {c[4], 1.02, 1.02}, {c[2], 1.04, 1.04}}
+	f.trials[shape(0)] = []tried{{c[0], 1}, {c[1], 1.01}, {c[2], 1.07}}
+	f.trials[shape(1)] = []tried{{c[3], 1}, {c[2], 1.02}}
+	f.trials[shape(2)] = []tried{{c[0], 1}, {c[4], 1.02}, {c[2], 1.04}}
 	for most, want := range map[int][]int{9: {0, 3, 2, 1, 4}, 3: {0, 3, 2}} {
 		got := f.shortlist(problems, most)
 		if len(got) != len(want) {

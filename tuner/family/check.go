@@ -45,23 +45,14 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 		t.plan.Samples = append(t.plan.Samples, s.Shape)
 		t.found[key(s.Shape, false)] = reports.BestConfig{Configuration: s.Configuration}
 	}
-	if t.samples, err = t.timeAll(ctx, timings, t.plan.Samples, all); err != nil {
+	if t.samples, err = t.timeAll(ctx, t.plan.Samples, all); err != nil {
 		return nil, err
 	}
 	if len(t.samples) == 0 && t.fault != nil {
 		return nil, t.fault
 	}
-	return t.checked(f, all)
-}
-
-func (t *tuning) checked(f *Family, all []int) (c *Checked, err error) {
-	status, message := t.failure()
-	c = &Checked{Status: status, Message: message, LeftOut: t.leftOut}
-	choose, err := t.chooserOf(f, all)
-	if err != nil {
-		return nil, err
-	}
-	c.Samples = t.shown(choose, t.samples, all)
+	c := &Checked{LeftOut: t.leftOut, Samples: t.shown(f.Tree, t.samples, all)}
+	c.Status, c.Message = t.failure()
 	c.Score = scoreOf(c.Samples)
 	var ratios []float64
 	for _, s := range c.Samples {
@@ -76,8 +67,8 @@ func (t *tuning) checked(f *Family, all []int) (c *Checked, err error) {
 // failure is the status of the first entry that failed at a shape, where and why.
 func (t *tuning) failure() (status trial.Status, message string) {
 	for _, s := range t.samples {
-		for i, l := range s.Laps {
-			if l.Status != "" && l.Status != trial.OK {
+		for i := range s.Candidates {
+			if l := s.Laps[i]; l.Status != "" && l.Status != trial.OK {
 				return l.Status, fmt.Sprintf("entry %d at %s: %s", i, operator.FormatShape(s.Shape), l.Message)
 			}
 		}

@@ -8,11 +8,9 @@ import (
 type kind int
 
 const (
-	searches kind = iota // of samples, for kernels that take the free dimensions
-	tests                // searches of shapes that are held out
+	searches kind = iota // of samples, for kernels that take the free dimensions, and of shapes that are held out
 	owns                 // searches for samples' own best
-	timings              // of samples, and of shapes that are held out
-	probes               // likewise
+	timings
 	kinds
 )
 
@@ -25,21 +23,13 @@ type clock struct {
 	spent   [kinds]time.Duration // on steps that were not known
 	made    [kinds]int
 	last    time.Time
-	credit  [kinds]float64 // part of a search that the budget reaches for
 }
 
-// The shortest search, and which parts of the budget are kept: for all that comes after the searches, and after the
-// probes. At least so many of the samples are searched as long as there is time for anything.
+// The shortest search, and the part of the budget that is kept for what comes after the searches.
 const (
 	leastSearch = 500 * time.Millisecond
-	forTimings  = 0.6
-	forEntries  = 0.2
-
-	leastOfSamples = 0.3
+	forTimings  = 0.4
 )
-
-// part is a part of the budget.
-func (c *clock) part(of float64) time.Duration { return time.Duration(of * float64(c.budget)) }
 
 // remaining is what is left of the budget.
 func (c *clock) remaining() time.Duration { return max(0, c.budget-time.Since(c.started)) }
@@ -53,45 +43,23 @@ func (c *clock) steps() (n int) {
 }
 
 // searching is what is left of the budget for searches.
-func (c *clock) searching() time.Duration { return max(0, c.remaining()-c.part(forTimings)) }
+func (c *clock) searching() time.Duration {
+	return max(0, c.remaining()-time.Duration(forTimings*float64(c.budget)))
+}
 
-// affords tells whether the budget reaches for the next step of a kind. A search takes more than its share at times:
-// to open a shape, to compile, to make sure of the winner. Where searches took more so far, some of samples are left
-// out, evenly among those that are left. Shapes that are held out come before most samples: nothing else tells a regret.
+// affords tells whether the budget reaches for the next step. A search takes more than its share at times: to open a
+// shape, to compile, to make sure of the winner. Then there is no time for the last ones. What was searched is spread
+// over the range all the same, since any first samples are.
 func (c *clock) affords(of kind) bool {
-	made := c.made[searches] + c.made[tests]
-	switch {
-	case c.budget <= 0 || of == timings:
-		return true
-	case of == probes:
-		return c.remaining() > c.part(forEntries)
-	case of == owns: // a budget is better spent on probes
-		return false
-	case made == 0:
-		return true
-	}
-	each := max(1, (c.spent[searches]+c.spent[tests])/time.Duration(made))
-	reach := float64(c.searching()) / float64(each) // of how many searches there is time
-	switch of {
-	case tests:
-		reach -= leastOfSamples * float64(c.left[searches])
-	case searches:
-		reach = max(leastOfSamples*float64(c.left[searches]), reach-float64(c.left[tests]))
-	}
-	c.credit[of] += min(1, max(0, reach/float64(max(1, c.left[of]))))
-	if c.credit[of] < 1 {
-		return false
-	}
-	c.credit[of]--
-	return true
+	return c.budget <= 0 || of == timings || c.made[searches]+c.made[owns] == 0 || c.searching() > 0
 }
 
 // search is how long the next search may take: the most, or its share of the budget.
-func (c *clock) search(most time.Duration) time.Duration {
+func (c *clock) search(of kind, most time.Duration) time.Duration {
 	if c.budget <= 0 {
 		return most
 	}
-	share := c.searching() / time.Duration(max(1, c.left[searches]+c.left[tests]))
+	share := c.searching() / time.Duration(max(1, c.left[of]))
 	if most > 0 {
 		share = min(share, most)
 	}

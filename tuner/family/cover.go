@@ -21,14 +21,12 @@ func (s slowdowns) best(sample int, variants []int) float64 {
 	return least
 }
 
-// total is how variants do on all samples, each sample with the best of them: the worst, and
-// the sum of logarithms.
-func (s slowdowns) total(variants []int) (worst, sum float64) {
+// total is how variants do on all samples, each sample with the best of them: the sum of logarithms.
+func (s slowdowns) total(variants []int) (sum float64) {
 	for i := range s {
-		x := min(s.best(i, variants), unserved)
-		worst, sum = max(worst, x), sum+math.Log(x)
+		sum += math.Log(min(s.best(i, variants), unserved))
 	}
-	return worst, sum
+	return sum
 }
 
 // beyondReach is how much worse than the best that there is a sample may be where even that is
@@ -57,7 +55,6 @@ func (s slowdowns) covers(variants []int, limits []float64) bool {
 
 // cover is a small set of variants that keeps to the samples' limits. It takes the variant that
 // serves the most samples, again and again, and drops those that the others make unneeded.
-// Then it exchanges single ones where that makes the set faster.
 func (s slowdowns) cover(limits []float64) (chosen []int) {
 	if len(s) == 0 {
 		return nil
@@ -81,7 +78,6 @@ func (s slowdowns) cover(limits []float64) (chosen []int) {
 			i++
 		}
 	}
-	s.exchange(chosen, all, limits)
 	slices.Sort(chosen)
 	return chosen
 }
@@ -96,23 +92,6 @@ func (s slowdowns) gain(chosen []int, v int, limits []float64) (n int, sum float
 	return n, sum
 }
 
-// exchange replaces members of a set by others while the set gets faster.
-func (s slowdowns) exchange(chosen, all []int, limits []float64) {
-	_, sum := s.total(chosen)
-	for better := true; better; {
-		better = false
-		for i, old := range chosen {
-			for _, v := range all {
-				chosen[i] = v
-				if _, now := s.total(chosen); now < sum-1e-9 && s.covers(chosen, limits) {
-					old, sum, better = v, now, true
-				}
-			}
-			chosen[i] = old
-		}
-	}
-}
-
 // What an entry beyond those that the limits need must be worth, and how many there may be in all.
 const (
 	entryPrice  = 0.001 // by how much it makes the geometric mean better
@@ -123,10 +102,10 @@ const (
 // than so many.
 func (s slowdowns) extend(chosen []int, most int) []int {
 	for len(s) > 0 && len(chosen) < most {
-		_, before := s.total(chosen)
+		before := s.total(chosen)
 		best, least := -1, before-entryPrice*float64(len(s))
 		for v := range s[0] {
-			if _, sum := s.total(append(slices.Clip(chosen), v)); sum <= least {
+			if sum := s.total(append(slices.Clip(chosen), v)); sum <= least {
 				best, least = v, sum
 			}
 		}

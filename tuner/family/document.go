@@ -3,9 +3,7 @@
 //
 // A Plan says which dimensions are free, which shapes are samples and which are held out. Tune
 // searches each sample twice: kernels that take the free dimensions when they run, and kernels made
-// for the shape. Candidates are what won or came near, and what estimates promise to be faster at
-// other shapes. They are timed on every sample, and on probes, further shapes that are not
-// searched. The smallest set that is nowhere slower than allowed is kept, and a tree over the free
+// for the shape. Candidates are what won or came near. They are timed on every sample. The smallest set that is nowhere slower than allowed is kept, and a tree over the free
 // dimensions chooses from it. Shapes that were held out tell how much is lost by that.
 //
 // A Family is the outcome: a document. It prints nothing; package main shows it.
@@ -55,10 +53,7 @@ type Family struct {
 	MaxSlowdown float64             `json:"max_slowdown"`      // asked for
 	Entries     []Entry             `json:"entries"`
 	Tree        *Node               `json:"tree"`
-	By          Chooser             `json:"by"`      // what chooses
-	Choosers    map[Chooser]Score   `json:"choices"` // each on samples that it was not made from
 	Samples     []Sample            `json:"samples"`
-	Probes      []Probe             `json:"probes,omitempty"`
 	HeldOut     []Sample            `json:"held_out"`
 	Regret      Regret              `json:"regret"`
 	LeftOut     []LeftOut           `json:"left_out,omitempty"`
@@ -66,21 +61,11 @@ type Family struct {
 	At          time.Time           `json:"at"`
 }
 
-// Chooser is what chooses an entry for a shape.
-type Chooser string
-
-// The choosers.
-const (
-	ByTree Chooser = "tree"
-	ByCost Chooser = "cost" // the least of the entries' costs
-)
-
 // Entry is a kernel of the family.
 type Entry struct {
 	space.Configuration
 	Shape  []int64  `json:"shape"`           // that it is compiled for
 	Where  []string `json:"where,omitempty"` // what other shapes must satisfy; nothing: it serves all
-	Cost   string   `json:"cost,omitempty"`  // femtoseconds that it may take, where the family goes by it
 	Digest string   `json:"kernel_digest"`
 	// MaxAbsError is the largest difference from the reference, over the shapes that it was timed at.
 	MaxAbsError float64      `json:"max_abs_error"`
@@ -100,13 +85,6 @@ type Sample struct {
 	Slowdown      float64             `json:"slowdown"`             // of it, against the own best
 }
 
-// Probe is a shape that was not searched, with medians in milliseconds.
-type Probe struct {
-	Shape []int64   `json:"shape"`
-	Best  float64   `json:"best_ms"` // of all candidates
-	Times []float64 `json:"ms"`      // of the entries; 0: it does not serve the shape
-}
-
 // LeftOut is a shape without measurements.
 type LeftOut struct {
 	Shape  []int64 `json:"shape"`
@@ -123,25 +101,7 @@ type Score struct {
 // Regret is what is lost at shapes that were held out.
 type Regret struct {
 	Score
-	// Flips is at how many of the shapes the second round of timings leads to another choice
-	// than the first.
-	Flips  int    `json:"flips"`
-	FlipOf int    `json:"flips_of"`
-	InLeaf []Leaf `json:"in_leaf"`
-	// The tree is grown from samples and probes. At probes it is against the fastest kernel known there.
-	Samples Score `json:"samples"`
-	Probes  Score `json:"probes,omitzero"`
-}
-
-// Leaf is how a leaf of the tree does.
-type Leaf struct {
-	Where   string `json:"where"` // "": everywhere
-	Entries []int  `json:"entries"`
-	Score          // at shapes held out
-	Samples int    `json:"samples"` // that the leaf is grown from
-	// General is how many times as long the general kernel takes there, by the geometric mean over
-	// samples and other shapes; 0: it was not timed.
-	General float64 `json:"general"`
+	Samples Score `json:"samples"` // that the tree is grown from
 }
 
 var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_000_000, Depth: 64, Items: 10_000}
@@ -187,8 +147,6 @@ func (f *Family) check() error {
 		return fmt.Errorf("its schema is %q; want %q", f.Schema, Schema)
 	case f.Operator == "" || len(f.Dimensions) == 0 || f.Tree == nil:
 		return errors.New("it names no operator, no dimensions or no tree")
-	case f.By != ByTree && f.By != ByCost:
-		return fmt.Errorf("its `by` is %q; want %s or %s, as `autotune tune` writes it", f.By, ByTree, ByCost)
 	}
 	if shapes, err := ParseShapes(f.Shapes); err != nil || len(shapes) != len(f.Dimensions) {
 		return fmt.Errorf("its shapes `%.80s` are not %d ranges", f.Shapes, len(f.Dimensions))
@@ -203,26 +161,7 @@ func (f *Family) check() error {
 			return fmt.Errorf("its sample %s does not fit its %d entries", operator.FormatShape(s.Shape), len(f.Entries))
 		}
 	}
-	for _, l := range f.Regret.InLeaf {
-		if err := f.hasEntries(l.Entries); err != nil {
-			return err
-		}
-	}
-	for i, e := range f.Entries {
-		if _, err := expr.Parse(e.Cost); err != nil && f.By == ByCost {
-			return fmt.Errorf("the cost of its entry %d: %w", i, err)
-		}
-	}
 	return f.Tree.check(f, 0)
-}
-
-func (f *Family) hasEntries(entries []int) error {
-	for _, e := range entries {
-		if e < 0 || e >= len(f.Entries) {
-			return fmt.Errorf("its tree names entry %d of %d", e, len(f.Entries))
-		}
-	}
-	return nil
 }
 
 // check refuses a tree that cannot be followed.
@@ -231,7 +170,12 @@ func (n *Node) check(f *Family, depth int) error {
 	case n == nil || depth > 16:
 		return errors.New("its tree lacks a branch, or is too deep")
 	case n.If == "":
-		return f.hasEntries(n.Entries)
+		for _, e := range n.Entries {
+			if e < 0 || e >= len(f.Entries) {
+				return fmt.Errorf("its tree names entry %d of %d", e, len(f.Entries))
+			}
+		}
+		return nil
 	}
 	e, err := expr.Parse(n.If)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"autotune/internal/lists"
 	"autotune/space"
-	"autotune/space/expr"
 	"autotune/tuner/batch"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -25,21 +25,19 @@ import (
 // timed is what was measured at one shape, all of it side by side. The run remembers it.
 type timed struct {
 	Shape   []int64             `json:"shape"`
-	Laps    []lap               `json:"laps"`    // of the candidates
-	Own     lap                 `json:"own"`     // of the winner made for the shape
-	Made    space.Configuration `json:"made"`    // which that is
+	Laps    []lap               `json:"laps"`    // of the candidates, and then of the winner made for the shape
+	Made    space.Configuration `json:"made"`    // that winner
 	General lap                 `json:"general"` // of the operator's plain kernel
 
-	Candidates []int                   `json:"-"`
-	problem    *operator.Problem       `json:"-"`
-	values     []map[string]expr.Value // of the candidates' formulas; nil: it does not serve the shape
+	Candidates []int             `json:"-"`
+	problem    *operator.Problem `json:"-"`
 }
 
 // lap is how a variant did at a shape.
 type lap struct {
 	Status  trial.Status `json:"status,omitempty"` // "": it does not serve the shape
 	Message string       `json:"message,omitempty"`
-	Rounds  [][]float64  `json:"rounds,omitempty"` // samples in milliseconds
+	Samples []float64    `json:"samples,omitempty"` // in milliseconds
 	Batch   int          `json:"batch,omitempty"`
 	// MaxAbsError is the largest difference from the reference.
 	MaxAbsError float64 `json:"max_abs_error,omitempty"`
@@ -49,49 +47,39 @@ type lap struct {
 func (l *lap) add(o trial.Outcome) {
 	l.Status, l.Message = o.Status, o.Reason()
 	if o.Status != trial.OK {
-		l.Rounds = nil
+		l.Samples = nil
 		return
 	}
-	l.Rounds, l.Batch, l.MaxAbsError = append(l.Rounds, o.SamplesMS), o.Time.Batch, max(l.MaxAbsError, o.MaxAbsError)
+	l.Samples, l.Batch, l.MaxAbsError = append(l.Samples, o.SamplesMS...), o.Time.Batch, max(l.MaxAbsError, o.MaxAbsError)
 }
 
-// timing is all of a lap's rounds together.
-func (l lap) timing() trial.Timing { return trial.Summarise(slices.Concat(l.Rounds...), l.Batch) }
+func (l lap) timing() trial.Timing { return trial.Summarise(l.Samples, l.Batch) }
 
-// ms is a lap's time by some of its rounds, infinite if there is none.
-func (l lap) ms(rounds func(lap) float64) float64 {
-	if l.Status != trial.OK || len(l.Rounds) == 0 {
+// ms is a lap's time, infinite if there is none.
+func (l lap) ms() float64 {
+	if l.Status != trial.OK || len(l.Samples) == 0 {
 		return math.Inf(1)
 	}
-	return rounds(l)
+	return trial.Median(l.Samples)
 }
 
-func wholly(l lap) float64 { return trial.Median(slices.Concat(l.Rounds...)) }
-
-// round is the time by one round alone, or the last that there is.
-func round(n int) func(lap) float64 {
-	return func(l lap) float64 { return trial.Median(l.Rounds[min(n, len(l.Rounds)-1)]) }
-}
+// own is how the winner made for the shape did.
+func (s *timed) own() *lap { return &s.Laps[len(s.Candidates)] }
 
 // ms is the time of a candidate at the shape.
-func (s *timed) ms(candidate int, rounds func(lap) float64) float64 {
+func (s *timed) ms(candidate int) float64 {
 	at := slices.Index(s.Candidates, candidate)
 	if at < 0 {
 		return math.Inf(1)
 	}
-	return s.Laps[at].ms(rounds)
-}
-
-// at are the values of a candidate's formulas at the shape; nil: it does not serve it.
-func (s *timed) at(candidate int) map[string]expr.Value {
-	return s.values[slices.Index(s.Candidates, candidate)]
+	return s.Laps[at].ms()
 }
 
 // ownBest is the time of the fastest kernel at the shape, made for it or not.
-func (s *timed) ownBest(rounds func(lap) float64) float64 {
-	best := min(s.Own.ms(rounds), s.General.ms(rounds))
+func (s *timed) ownBest() float64 {
+	best := s.General.ms()
 	for _, l := range s.Laps {
-		best = min(best, l.ms(rounds))
+		best = min(best, l.ms())
 	}
 	return best
 }
@@ -101,8 +89,7 @@ type entered struct {
 	*timed
 	subject  final.Subject
 	made     final.Subject    // the problem without free dimensions
-	variants []device.Variant // of the candidates, and of the winner made for the shape
-	rounds   int              // in which they are timed
+	variants []device.Variant // as Laps has them
 	file     string           // the run's name for the timings
 	err      error
 }
@@ -110,14 +97,14 @@ type entered struct {
 // aheadOf is how many shapes are entered before it is their turn.
 const aheadOf = 8
 
-// timeAll times candidates at shapes, in two rounds, and at probes in one. While one shape is timed, the next are
-// compiled. A budget may have no time for the last probes. Shapes that were left out have no winner of their own.
-func (t *tuning) timeAll(ctx context.Context, of kind, shapes [][]int64, candidates []int) (list []*timed, err error) {
+// timeAll times candidates at shapes. While one shape is timed, the next are compiled. Shapes that were left out have no
+// winner of their own.
+func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var entering sync.WaitGroup
 	defer entering.Wait()
 	defer cancel()
-	ready, leftOut := make(chan chan entered, aheadOf), slices.Clone(t.leftOut)
+	ready, leftOut := make(chan entered, aheadOf), slices.Clone(t.leftOut)
 	entering.Go(func() {
 		defer close(ready)
 		for _, shape := range shapes {
@@ -125,21 +112,15 @@ func (t *tuning) timeAll(ctx context.Context, of kind, shapes [][]int64, candida
 			if _, known := t.found[key(shape, false)]; !known && slices.ContainsFunc(leftOut, left) {
 				continue
 			}
-			one := make(chan entered, 1)
 			select {
-			case ready <- one:
-				entering.Go(func() { one <- t.enter(ctx, of, shape, candidates) })
+			case ready <- t.enter(ctx, shape, candidates):
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
 	for one := range ready {
-		if !t.clock.affords(of) {
-			t.clock.left[of] = 0
-			break
-		}
-		s, err := t.timeNext(ctx, of, <-one)
+		s, err := t.timeNext(ctx, one)
 		if err != nil {
 			return nil, err
 		}
@@ -151,43 +132,35 @@ func (t *tuning) timeAll(ctx context.Context, of kind, shapes [][]int64, candida
 }
 
 // timeNext times candidates at the next shape; nil: it has none that is right, or no room.
-func (t *tuning) timeNext(ctx context.Context, of kind, e entered) (*timed, error) {
-	if e.err != nil {
-		return t.failed(ctx, of, e, e.err)
-	}
-	known, err := t.Run.Remembered(ctx, e.file, e.timed)
-	if err != nil {
-		return nil, err
-	}
-	if known = known && len(e.Laps) == len(e.Candidates); !known {
-		if err := t.time(ctx, e); err != nil {
-			return t.failed(ctx, of, e, err)
+func (t *tuning) timeNext(ctx context.Context, e entered) (*timed, error) {
+	known, err := false, e.err
+	if err == nil {
+		if known, err = t.Run.Remembered(ctx, e.file, e.timed); err != nil {
+			return nil, err
+		}
+		if known = known && len(e.Laps) == len(e.variants); !known {
+			err = t.time(ctx, e)
 		}
 	}
-	t.step(of, "timed "+operator.FormatShape(e.Shape), known)
-	if math.IsInf(e.ownBest(wholly), 1) {
-		t.leftOut = append(t.leftOut, LeftOut{e.Shape, e.Own.Message})
+	switch {
+	case batch.Ends(ctx, err):
+		return nil, err
+	case err != nil: // a shape may be too large: its tensors are there twice, for either kind of kernels
+		t.leaveOut(e.Shape, err)
+		t.step(timings, operator.FormatShape(e.Shape)+" could not be timed", false)
+		return nil, nil
+	}
+	t.step(timings, "timed "+operator.FormatShape(e.Shape), known)
+	if math.IsInf(e.ownBest(), 1) {
+		t.leftOut = append(t.leftOut, LeftOut{e.Shape, e.own().Message})
 		return nil, nil
 	}
 	return e.timed, nil
 }
 
-// failed leaves out a shape that could not be timed, unless nothing goes on. A shape may be too large: its tensors are
-// there twice, for either kind of kernels.
-func (t *tuning) failed(ctx context.Context, of kind, e entered, err error) (*timed, error) {
-	if batch.Ends(ctx, err) {
-		return nil, err
-	}
-	t.leaveOut(e.Shape, err)
-	t.step(of, operator.FormatShape(e.Shape)+" could not be timed", false)
-	return nil, nil
-}
-
 // subject opens the device and binds the problem of a shape.
 func (t *tuning) subject(ctx context.Context, shape []int64) (final.Subject, error) {
-	t.opening.Lock()
 	opened, err := t.opener.Open(ctx, t.plan.Operator, t.plan.at(shape, true))
-	t.opening.Unlock()
 	if err != nil {
 		return final.Subject{}, err
 	}
@@ -200,26 +173,21 @@ func (t *tuning) subject(ctx context.Context, shape []int64) (final.Subject, err
 }
 
 // enter compiles the variants of a shape, side by side.
-func (t *tuning) enter(ctx context.Context, of kind, shape []int64, candidates []int) (e entered) {
+func (t *tuning) enter(ctx context.Context, shape []int64, candidates []int) (e entered) {
 	own := t.found[key(shape, false)]
-	e.rounds = 2
-	e.timed = &timed{Shape: shape, Laps: make([]lap, len(candidates)), Made: own.Configuration, Candidates: candidates, values: make([]map[string]expr.Value, len(candidates))}
+	e.timed = &timed{Shape: shape, Laps: make([]lap, len(candidates)+1), Made: own.Configuration, Candidates: candidates}
 	if e.subject, e.err = t.subject(ctx, shape); e.err != nil {
 		return e
 	}
 	p := e.subject.Problem
 	e.problem = p
-	if of == probes {
-		e.rounds, e.subject.Protocol.Samples = 1, probeSamples
-	}
 	request := p.Record().Request()
 	request.Free = nil
 	e.made = e.subject
 	if e.made.Problem, e.err = p.Operator.Bind(request, p.Limits); e.err != nil {
 		return e
 	}
-	e.variants = make([]device.Variant, len(candidates)+1)
-	laps := make([]lap, len(e.variants))
+	e.variants = make([]device.Variant, len(e.Laps))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, e.subject.Device.Compiler().Workers()))
 	compiled := func(i int, of final.Subject, c space.Configuration) {
@@ -227,7 +195,7 @@ func (t *tuning) enter(ctx context.Context, of kind, shape []int64, candidates [
 			e.variants[i], err = of.Compile(ctx, of.Problem, c)
 			var refused *compile.Error
 			if errors.As(err, &refused) {
-				laps[i] = lap{Status: trial.CompileError, Message: trial.Outcome{Message: refused.Error()}.Reason()}
+				e.Laps[i] = lap{Status: trial.CompileError, Message: trial.Outcome{Message: refused.Error()}.Reason()}
 				return nil
 			}
 			return err
@@ -238,8 +206,7 @@ func (t *tuning) enter(ctx context.Context, of kind, shape []int64, candidates [
 		return err
 	})
 	for i, c := range candidates {
-		if values, ok := t.candidates[c].at(p); ok {
-			e.values[i] = values
+		if t.candidates[c].serves(p) {
 			compiled(i, e.subject, t.candidates[c].Configuration)
 		}
 	}
@@ -249,8 +216,6 @@ func (t *tuning) enter(ctx context.Context, of kind, shape []int64, candidates [
 	if e.err = group.Wait(); e.err != nil {
 		return e
 	}
-	copy(e.Laps, laps)
-	e.Own = laps[len(candidates)]
 	e.file = e.name()
 	return e
 }
@@ -262,7 +227,7 @@ const generalTemplate = "general"
 func (e *entered) name() string {
 	info := e.subject.Device.Info()
 	digest := sha256.New()
-	fmt.Fprintf(digest, "%q %q %q %q %v %d", e.problem, info.Name, info.Driver, info.Compiler, e.subject.Protocol, e.rounds)
+	fmt.Fprintf(digest, "%q %q %q %q %v", e.problem, info.Name, info.Driver, info.Compiler, e.subject.Protocol)
 	for _, v := range e.variants {
 		if v.Binary != nil {
 			fmt.Fprint(digest, " ", v.Kernel.Digest())
@@ -271,13 +236,11 @@ func (e *entered) name() string {
 	return fmt.Sprintf("timed-%x", digest.Sum(nil)[:8])
 }
 
-// Costs are made of all times, and few samples say little. So the first round cuts short only what takes clearly more than
+// The tree weighs all times, and few samples say little. So the first round cuts short only what takes clearly more than
 // farBehind times the fastest. The second is for what a usual race would keep, or miss by a factor of nearFastest at most.
-// A probe has one round, of probeSamples.
 const (
-	farBehind    = 1.5
-	nearFastest  = 1.05
-	probeSamples = 12
+	farBehind   = 1.5
+	nearFastest = 1.05
 )
 
 // time times a shape's variants in rounds, the second without slow ones. The plain
@@ -285,43 +248,34 @@ const (
 // general kernel is the same code, which takes its sizes when it runs.
 func (t *tuning) time(ctx context.Context, e entered) error {
 	subjects := []final.Subject{e.subject, e.made}
-	if e.variants[len(e.Laps)].Binary == nil {
+	if e.variants[len(e.Candidates)].Binary == nil {
 		subjects = subjects[:1]
 	}
 	match, err := final.Meet(ctx, t.Search.Seed, subjects...)
 	if err != nil {
 		return err
 	}
-	laps := make([]*lap, len(e.variants))
-	for i := range e.Laps {
-		laps[i] = &e.Laps[i]
-	}
-	laps[len(e.Laps)] = &e.Own
 	for side := range subjects {
 		// There is none where another template or a file says what is right.
 		if o, ms := t.plan.Operator, match.Ceilings(side).ReferenceMS; ms > 0 && o.Answers == nil && o.ReferenceTemplate == "" {
-			e.General.Status, e.General.Rounds = trial.OK, append(e.General.Rounds, []float64{ms})
+			e.General.Status, e.General.Samples = trial.OK, append(e.General.Samples, ms)
 		}
 	}
-	for rough := range e.rounds {
+	for _, far := range []float64{farBehind, 0} {
 		var running []int
 		var runners []final.Runner
-		fastest := e.ownBest(wholly)
+		fastest := e.ownBest()
 		for i, v := range e.variants {
-			if v.Binary != nil && (rough == 0 || laps[i].ms(wholly) <= nearFastest*e.subject.Protocol.DropRatio*fastest) {
-				running, runners = append(running, i), append(runners, final.Runner{Side: i / len(e.Laps), Variant: v})
+			if v.Binary != nil && (far > 0 || e.Laps[i].ms() <= nearFastest*e.subject.Protocol.DropRatio*fastest) {
+				running, runners = append(running, i), append(runners, final.Runner{Side: i / len(e.Candidates), Variant: v})
 			}
-		}
-		far := farBehind
-		if rough > 0 {
-			far = 0
 		}
 		outcomes, err := match.Round(ctx, runners, far)
 		if err != nil {
 			return errors.Join(err, match.Close())
 		}
 		for at, i := range running {
-			laps[i].add(outcomes[at])
+			e.Laps[i].add(outcomes[at])
 		}
 	}
 	if err := match.Close(); err != nil {
@@ -333,45 +287,44 @@ func (t *tuning) time(ctx context.Context, e entered) error {
 // gateTime is what the gates of one entry may take.
 const gateTime = 3 * time.Second
 
-// foresee begins to compile what the gates of candidates need.
-func (t *tuning) foresee(ctx context.Context, chosen []int) error {
-	for _, i := range chosen {
-		if c := &t.candidates[i]; c.Gates == nil {
-			s, err := t.subject(ctx, c.Shape)
-			if err != nil {
-				return err
-			}
-			final.Ahead(ctx, s, c.Configuration)
+// gate puts candidates through the gates that no search has, at the shapes where they were found. One that fails is out.
+func (t *tuning) gate(ctx context.Context, chosen []int) (failed bool, err error) {
+	left := lists.Where(chosen, func(i int) bool { return !t.candidates[i].Gates != nil })
+	subjects := make([]final.Subject, len(left))
+	for at, i := range left {
+		c := &t.candidates[i]
+		if subjects[at], err = t.subject(ctx, c.Shape); err != nil {
+			return false, err
+		}
+		final.Ahead(ctx, subjects[at], c.Configuration)
+	}
+	for at, i := range left {
+		c := &t.candidates[i]
+		o, err := t.gateOne(ctx, subjects[at], c)
+		if err != nil {
+			return false, err
+		}
+		if o.Status != trial.OK {
+			c.out, failed = true, true
+			t.Notice(fmt.Sprintf("%s is left out: %s", c.Configuration, o.Reason()))
 		}
 	}
-	return nil
+	return failed, nil
 }
 
-// gate puts a candidate through the gates at the shape where it was found.
-func (t *tuning) gate(ctx context.Context, c *candidate) error {
-	s, err := t.subject(ctx, c.Shape)
-	if err != nil {
-		return err
-	}
+func (t *tuning) gateOne(ctx context.Context, s final.Subject, c *candidate) (o trial.Outcome, err error) {
 	v, err := s.Compile(ctx, s.Problem, c.Configuration)
 	var refused *compile.Error
 	if errors.As(err, &refused) {
-		c.out = true
-		t.Notice(fmt.Sprintf("%s is left out: %s", c.Configuration, trial.Outcome{Message: refused.Error()}.Reason()))
-		return nil
+		return trial.Outcome{Status: trial.CompileError, Message: refused.Error()}, nil
 	}
 	if err != nil {
-		return err
+		return o, err
 	}
 	match, err := final.Meet(ctx, t.Search.Seed, s)
 	if err != nil {
-		return err
+		return o, err
 	}
-	gates, o, err := match.Gate(ctx, v, gateTime)
-	c.Gates = gates
-	if o.Status != trial.OK && err == nil {
-		c.out = true
-		t.Notice(fmt.Sprintf("%s is left out: %s", c.Configuration, o.Reason()))
-	}
-	return errors.Join(err, match.Close())
+	c.Gates, o, err = match.Gate(ctx, v, gateTime)
+	return o, errors.Join(err, match.Close())
 }

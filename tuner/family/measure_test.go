@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"autotune/internal/lists"
-	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
 
@@ -16,7 +15,7 @@ func TestLaps(t *testing.T) {
 		return o
 	}
 	of := func(candidate int, errors ...float64) *timed {
-		s := &timed{Candidates: []int{candidate}, Laps: make([]lap, 1)}
+		s := &timed{Candidates: []int{candidate}, Laps: make([]lap, 2)}
 		for _, worst := range errors {
 			s.Laps[0].add(outcome(worst))
 		}
@@ -29,44 +28,37 @@ func TestLaps(t *testing.T) {
 		}
 	}
 	l := run.samples[0].Laps[0]
-	if l.ms(wholly) != 2 || l.Batch != 1 {
+	if l.ms() != 2 || l.Batch != 1 {
 		t.Error(l)
 	}
-	if l.add(trial.Outcome{Status: trial.WrongResult}); l.Status != trial.WrongResult || len(l.Rounds) > 0 {
+	if l.add(trial.Outcome{Status: trial.WrongResult}); l.Status != trial.WrongResult || len(l.Samples) > 0 {
 		t.Error(l)
 	}
 }
 
-// At probes each candidate gets a few samples, and races against somewhat more than the fastest so far takes. At samples
-// it gets as many as ever, and the second round is no race.
+// In the first round candidates race against somewhat more than the fastest so far takes. The second is no race.
 func TestFarBehind(t *testing.T) {
-	f, _ := tiles(t, tilesOperator, nil)
-	type evaluation struct {
-		protocol device.Protocol
-		best, ms float64
-	}
+	f, _ := tiles(t, nil)
+	type evaluation struct{ best, ms float64 }
 	var all []evaluation
-	f.opener = openedSlab{slab{raced: func(p device.Protocol, best, ms float64) { all = append(all, evaluation{p, best, ms}) }}}
-	for _, of := range []kind{probes, timings} {
-		all = nil
-		if _, err := f.timeAll(t.Context(), of, f.probing[:1], lists.Places(len(f.candidates))); err != nil {
-			t.Fatal(err)
+	f.opener = openedSlab{slab{raced: func(best, ms float64) { all = append(all, evaluation{best, ms}) }}}
+	if _, err := f.timeAll(t.Context(), f.plan.Samples[:1], lists.Places(len(f.candidates))); err != nil {
+		t.Fatal(err)
+	}
+	fastest := 0.0
+	for i, e := range all {
+		want := farBehind * fastest
+		if i >= len(f.candidates) {
+			want = 0
 		}
-		fastest, free := 0.0, 0
-		for i, e := range all {
-			want := farBehind * fastest
-			if i >= len(f.candidates) {
-				want, free = 0, free+1
-			}
-			if few := e.protocol.Samples == probeSamples; e.best != want || few != (of == probes) {
-				t.Errorf("kind %d, evaluation %d: of %d samples, against %v; want %v", of, i, e.protocol.Samples, e.best, want)
-			}
-			if fastest == 0 || e.ms < fastest {
-				fastest = e.ms
-			}
+		if e.best != want {
+			t.Errorf("evaluation %d: against %v; want %v", i, e.best, want)
 		}
-		if (free > 0) != (of == timings) {
-			t.Errorf("kind %d: %d evaluations without a race", of, free)
+		if fastest == 0 || e.ms < fastest {
+			fastest = e.ms
 		}
+	}
+	if len(all) <= len(f.candidates) {
+		t.Errorf("%d evaluations of %d candidates", len(all), len(f.candidates))
 	}
 }

@@ -216,14 +216,3 @@ func (w Wish) at(shape []int64, free bool) operator.Request {
 	}
 	return r
 }
-
-// fromListed are formulas, one for each value that lists free dimensions after their first: positive from there on. A
-// kernel's time may leap there, as where factors do not stay in the L2 any more.
-func (p Plan) fromListed() (all []string) {
-	for _, name := range p.Request.Free {
-		for _, span := range p.Shapes[slices.Index(p.Operator.Shape, name)][1:] {
-			all = append(all, fmt.Sprintf("%s // %d", name, span.Low))
-		}
-	}
-	return all
-}

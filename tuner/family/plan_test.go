@@ -1,7 +1,6 @@
 package family
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -48,17 +47,5 @@ func TestPlans(t *testing.T) {
 		if shape[2] < 5 {
 			t.Errorf("%v has no problem", shape)
 		}
-	}
-}
-
-// A listed value may be where a kernel's times leap: dimensions that are free, but not a range's inner values.
-func TestFromListed(t *testing.T) {
-	shapes, err := ParseShapes("{1,8..9}x{1..4096}x64x{4096,11008}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := Plan{Wish: Wish{Operator: &operator.Operator{Shape: []string{"b", "m", "k", "n"}}, Shapes: shapes, Request: operator.Request{Free: []string{"m", "n"}}}}
-	if got, want := p.fromListed(), []string{"n // 11008"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -11,11 +11,8 @@ import (
 // no seed, so the same shapes are drawn each time.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23} // none is 2: every other element is rounded
 
-// Where in the sequence the shapes begin that are held out, and the probes.
-const (
-	heldOutFrom = 1009
-	probesFrom  = 5003
-)
+// heldOutFrom is where in the sequence the shapes begin that are held out.
+const heldOutFrom = 1009
 
 // tries bounds how many places of the sequence are looked at for one shape.
 const tries = 200
@@ -95,13 +92,8 @@ func balanced(kinds [][]string, n, corners int) (taken []int) {
 
 // HeldOut are n other shapes of the same extents, or all that there are.
 func (s Shapes) HeldOut(n int, samples [][]int64, allowed func(shape []int64) bool) [][]int64 {
-	return s.others(heldOutFrom, n, samples, allowed)
-}
-
-// others are n shapes from a place of the sequence on that are none of some.
-func (s Shapes) others(from, n int, some [][]int64, allowed func(shape []int64) bool) [][]int64 {
-	d := drawing{Shapes: s, most: n, wanted: n, allowed: func(shape []int64) bool { return !has(some, shape) && allowed(shape) }}
-	d.draw(from)
+	d := drawing{Shapes: s, most: n, wanted: n, allowed: func(shape []int64) bool { return !has(samples, shape) && allowed(shape) }}
+	d.draw(heldOutFrom)
 	return d.drawn
 }
 

@@ -16,15 +16,12 @@ func (f *Family) WriteText(out io.Writer) error {
 	fmt.Fprintf(&b, "family     %s\ndevice     %s\nfree       %s\n\n", f, f.Device.Name, strings.Join(f.Free, ", "))
 	for i, e := range f.Entries {
 		fmt.Fprintf(&b, "entry %d    %s\n", i, e.Configuration)
-		if e.Cost != "" {
-			fmt.Fprintf(&b, "           costs %s fs\n", e.Cost)
-		}
 	}
 	fmt.Fprintf(&b, "\nthe tree, by %s of the samples\n", strings.Join(f.Free, ", "))
 	f.Tree.write(&b, "  ", f)
 	b.WriteByte('\n')
 	f.writeShapes(&b)
-	f.writeRegret(&b)
+	fmt.Fprintf(&b, "slowdown against the own best\nsamples    %s\nheld out   %s\n", f.Regret.Samples, f.Regret.Score)
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -39,25 +36,18 @@ func (f *Family) TreeText() string {
 // write writes a tree with a line a condition and a line a leaf.
 func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	if n.If == "" {
-		fmt.Fprintf(b, "%s%s\n", indent, f.KernelsText(n.Entries))
+		if len(n.Entries) == 0 {
+			fmt.Fprintf(b, "%sthe general kernel\n", indent)
+			return
+		}
+		names := lists.Of(n.Entries, func(e int) string { return fmt.Sprintf("%d (%s)", e, f.Entries[e].Template) })
+		fmt.Fprintf(b, "%sentry %s\n", indent, strings.Join(names, ", else "))
 		return
 	}
 	fmt.Fprintf(b, "%sif %s\n", indent, n.If)
 	n.Then.write(b, indent+"    ", f)
 	fmt.Fprintf(b, "%selse\n", indent)
 	n.Else.write(b, indent+"    ", f)
-}
-
-// KernelsText names the kernels of a leaf.
-func (f *Family) KernelsText(entries []int) string {
-	if len(entries) == 0 {
-		return "the general kernel"
-	}
-	names := lists.Of(entries, func(e int) string { return fmt.Sprintf("%d (%s)", e, f.Entries[e].Template) })
-	if f.By == ByCost && len(names) > 1 {
-		return "what costs least there of entry " + strings.Join(names, ", ")
-	}
-	return "entry " + strings.Join(names, ", else ")
 }
 
 // writeShapes writes a row a shape: its own best, each entry against that, and the choice.
@@ -102,38 +92,7 @@ func (f *Family) writeShapes(b *strings.Builder) {
 	b.WriteByte('\n')
 }
 
-// writeRegret writes what is lost, and by which chooser.
-func (f *Family) writeRegret(b *strings.Builder) {
-	fmt.Fprintf(b, "chosen by  the %s, at each sample by what the others tell\n", f.By)
-	for _, by := range []Chooser{ByTree, ByCost} {
-		if s := f.Choosers[by]; s.Of > 0 {
-			fmt.Fprintf(b, "  %-9s %s\n", by, s)
-		}
-	}
-	fmt.Fprintf(b, "slowdown against the own best\nsamples    %s\n", f.Regret.Samples)
-	if f.Regret.Probes.Of > 0 {
-		fmt.Fprintf(b, "probes     %s, against the fastest known there\n", f.Regret.Probes)
-	}
-	if f.Regret.Of == 0 {
-		b.WriteString("held out   none\n")
-		return
-	}
-	fmt.Fprintf(b, "held out   %s\n", f.Regret.Score)
-	for _, l := range f.Regret.InLeaf {
-		where := l.Where
-		if where == "" {
-			where = "everywhere"
-		}
-		general := ""
-		if l.General > 0 {
-			general = fmt.Sprintf("; the general kernel takes %.2f times as long", l.General)
-		}
-		fmt.Fprintf(b, "  %s: %s%s\n", where, l.Score, general)
-	}
-	fmt.Fprintf(b, "flips      at %d of %d shapes another round of timings leads to another choice\n", f.Regret.Flips, f.Regret.FlipOf)
-}
-
-// String says how a chooser does.
+// String says how slow the chosen kernels are.
 func (s Score) String() string {
 	if s.Of == 0 {
 		return "no shape"

@@ -5,14 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"autotune/internal/lists"
 	"autotune/reports"
-	"autotune/space/expr"
 	"autotune/tuner"
 	"autotune/tuner/batch"
 	"autotune/tuner/device"
@@ -52,18 +49,13 @@ type tuning struct {
 	started time.Time
 	clock   clock
 
-	opening sync.Mutex
-
 	found      map[string]reports.BestConfig // by shape and kind of kernels
 	trials     map[string][]tried            // of samples, likewise
 	leftOut    []LeftOut
 	fault      error // why the first of them failed for no reason of its own
 	candidates []candidate
 	samples    []*timed
-	probing    [][]int64 // shapes at which candidates are timed without a search
-	probes     []*timed
 	heldOut    []*timed
-	leafPrice  float64 // that suits the tree
 }
 
 // opener opens the device for one problem after another, as devices.Opener does.
@@ -81,14 +73,8 @@ type candidate struct {
 // serves tells whether the candidate, as compiled for the shape that it was found at, is right
 // for a problem.
 func (c *candidate) serves(p *operator.Problem) bool {
-	_, ok := c.at(p)
-	return ok
-}
-
-// at are the values of the candidate's formulas for a problem; not ok: it does not serve it.
-func (c *candidate) at(p *operator.Problem) (values map[string]expr.Value, ok bool) {
-	values, ok = c.formulas.At(p.Values)
-	return values, ok && p.Admits(c.Configuration)
+	_, ok := c.formulas.At(p.Values)
+	return ok && p.Admits(c.Configuration)
 }
 
 // Tune finds the kernels of a family and what chooses among them. A tune that ended early goes on
@@ -130,17 +116,10 @@ func (t *tuning) settle(ctx context.Context) (*Family, error) {
 	}
 }
 
-// How many probes there are: so many times the samples, and few where times say nothing of a GPU.
-const (
-	probesPerSample = 5
-	mostProbes      = 240
-	fewProbes       = 2
-)
-
 // begin opens the device, and settles what there is to do. The family has the mode of its first sample: it has one
 // mode, and PyTorch takes seconds to say which.
 func (t *tuning) begin(ctx context.Context) error {
-	samples, s, err := t.possible(ctx, t.plan.Samples)
+	samples, err := t.possible(ctx, t.plan.Samples)
 	if err != nil {
 		return err
 	}
@@ -148,28 +127,17 @@ func (t *tuning) begin(ctx context.Context) error {
 		return t.noneLeft(": %d of %d samples are possible on the device, and a family has %d at least", len(samples), len(t.plan.Samples), leastSamples)
 	}
 	t.plan.Samples = samples
-	if t.plan.HeldOut, _, err = t.possible(ctx, t.plan.HeldOut); err != nil {
+	if t.plan.HeldOut, err = t.possible(ctx, t.plan.HeldOut); err != nil {
 		return err
 	}
-	n := min(probesPerSample*len(t.plan.Samples), mostProbes)
-	if !s.Device.Info().Kind.Properties().Measures {
-		n = fewProbes
-	}
-	t.probing = t.plan.Shapes.others(probesFrom, n, slices.Concat(t.plan.Samples, t.plan.HeldOut), t.plan.allowed)
-	known := len(t.leftOut)
-	if t.probing, _, err = t.possible(ctx, t.probing); err != nil {
-		return err
-	}
-	t.leftOut = t.leftOut[:known] // nobody asked for a probe
 	t.clock = clock{started: t.started, budget: t.Budget}
-	of := &t.clock.left
-	of[searches], of[tests], of[owns] = len(t.plan.Samples), len(t.plan.HeldOut), len(t.plan.Samples)
-	of[probes], of[timings] = len(t.probing), len(t.plan.Samples)+len(t.plan.HeldOut)
+	all := len(t.plan.Samples) + len(t.plan.HeldOut)
+	t.clock.left = [kinds]int{searches: all, owns: len(t.plan.Samples), timings: all}
 	return nil
 }
 
-// possible are the shapes that the device can have, and the first of them on it; the others are left out.
-func (t *tuning) possible(ctx context.Context, shapes [][]int64) (kept [][]int64, first final.Subject, err error) {
+// possible are the shapes that the device can have; the others are left out.
+func (t *tuning) possible(ctx context.Context, shapes [][]int64) (kept [][]int64, err error) {
 	for _, shape := range shapes {
 		s, err := t.subject(ctx, shape)
 		var refused *operator.RequestError
@@ -178,17 +146,14 @@ func (t *tuning) possible(ctx context.Context, shapes [][]int64) (kept [][]int64
 			t.leaveOut(shape, err)
 			continue
 		case err != nil:
-			return nil, first, err
+			return nil, err
+		case operator.AutoMath(t.plan.Request.Math):
+			record := s.Problem.Record()
+			t.plan.Request.Math, t.plan.Request.MathBy = record.Math, record.MathBy
 		}
-		if kept = append(kept, shape); len(kept) == 1 {
-			first = s
-			if operator.AutoMath(t.plan.Request.Math) {
-				record := s.Problem.Record()
-				t.plan.Request.Math, t.plan.Request.MathBy = record.Math, record.MathBy
-			}
-		}
+		kept = append(kept, shape)
 	}
-	return kept, first, nil
+	return kept, nil
 }
 
 // search searches the samples for kernels that take the free dimensions, and every shape for its own
@@ -224,7 +189,7 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 				t.step(of, "no time to search "+operator.FormatShape(shape), true)
 				return nil, nil
 			}
-			o.Time, o.Gating = t.clock.search(o.Time), final.GateNone // entries go through them
+			o.Time, o.Gating = t.clock.search(of, o.Time), final.GateNone // entries go through them
 			return tuner.Search(ctx, on.Problem, on.Device, o)
 		},
 		Known: func(best reports.BestConfig) error {
@@ -295,13 +260,10 @@ func (t *tuning) take(best reports.BestConfig, all []tried, known bool) {
 
 // kindOf is which kind of step a search is.
 func (t *tuning) kindOf(shape []int64, free bool) kind {
-	switch {
-	case free:
-		return searches
-	case has(t.plan.Samples, shape):
+	if !free && has(t.plan.Samples, shape) {
 		return owns
 	}
-	return tests
+	return searches
 }
 
 // step tells of a step that was done.
@@ -313,7 +275,7 @@ func (t *tuning) step(k kind, what string, known bool) {
 // key names a search of the family.
 func key(shape []int64, free bool) string { return fmt.Sprint(operator.FormatShape(shape), free) }
 
-// timeSamples times the candidates at every sample, and at probes.
+// timeSamples times the candidates at every sample.
 func (t *tuning) timeSamples(ctx context.Context) error {
 	if err := t.gather(ctx); err != nil {
 		return err
@@ -323,45 +285,27 @@ func (t *tuning) timeSamples(ctx context.Context) error {
 		return t.noneLeft(": no sample has a kernel that takes %v when it runs", t.plan.Request.Free)
 	}
 	all := lists.Places(len(t.candidates))
-	list, err := t.timeAll(ctx, timings, t.plan.Samples, all)
+	list, err := t.timeAll(ctx, t.plan.Samples, all)
 	if t.samples = list; err == nil && len(list) < leastSamples {
 		err = t.noneLeft(" at %d of %d samples, and a family has %d at least", len(t.plan.Samples)-len(list), len(t.plan.Samples), leastSamples)
 	}
-	if err == nil {
-		t.probes, err = t.timeAll(ctx, probes, t.probing, all)
-	}
 	return err
 }
-
-// timed are the shapes that the choice is made from.
-func (t *tuning) timed() []*timed { return slices.Concat(t.samples, t.probes) }
 
 // chooseEntries chooses candidates for entries, and puts those through the gates that no search
 // has. One that fails is out, and others are chosen.
 func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 	for {
-		t.dismiss(t.timed())
+		t.dismiss(t.samples)
 		usable := lists.Where(lists.Places(len(t.candidates)), func(i int) bool { return !t.candidates[i].out })
 		if len(usable) == 0 {
 			return nil, fmt.Errorf("%s: %w: every kernel that takes %v when it runs fails at a sample", t.plan, tuner.ErrNoVariant, t.plan.Request.Free)
 		}
-		slow := slowdownsOf(t.timed(), usable, wholly)
+		slow := slowdownsOf(t.samples, usable)
 		needed := slow.extend(slow.cover(slow.limits(t.MaxSlowdown)), mostEntries)
 		chosen := lists.Of(needed, func(at int) int { return usable[at] })
-		if err := t.foresee(ctx, chosen); err != nil {
-			return nil, err
-		}
-		failed := false
-		for _, i := range chosen {
-			if c := &t.candidates[i]; c.Gates == nil {
-				if err := t.gate(ctx, c); err != nil {
-					return nil, err
-				}
-				failed = failed || c.out
-			}
-		}
-		if !failed {
-			return chosen, nil
+		if failed, err := t.gate(ctx, chosen); err != nil || !failed {
+			return chosen, err
 		}
 	}
 }
@@ -370,8 +314,8 @@ func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
 func (t *tuning) dismiss(list []*timed) (sound bool) {
 	sound = true
 	for _, s := range list {
-		for at, lap := range s.Laps {
-			if c := s.Candidates[at]; lap.Status != trial.OK && lap.Status != "" && !t.candidates[c].out {
+		for at, c := range s.Candidates {
+			if lap := s.Laps[at]; lap.Status != trial.OK && lap.Status != "" && !t.candidates[c].out {
 				t.candidates[c].out, sound = true, false
 				t.Notice(fmt.Sprintf("%s is left out: at %s it ends as %s: %s", t.candidates[c].Configuration, operator.FormatShape(s.Shape), lap.Status, lap.Message))
 			}
@@ -382,22 +326,16 @@ func (t *tuning) dismiss(list []*timed) (sound bool) {
 
 // timeHeldOut times the entries at shapes that they were not chosen by; not sound: one failed.
 func (t *tuning) timeHeldOut(ctx context.Context, chosen []int) (sound bool, err error) {
-	if t.heldOut, err = t.timeAll(ctx, timings, t.plan.HeldOut, chosen); err != nil {
+	if t.heldOut, err = t.timeAll(ctx, t.plan.HeldOut, chosen); err != nil {
 		return false, err
 	}
 	return t.dismiss(t.heldOut), nil
 }
 
-// slowdownsOf are how many times the own best of each shape the candidates take, by some rounds
-// of their timings.
-func slowdownsOf(list []*timed, candidates []int, rounds func(lap) float64) slowdowns {
+// slowdownsOf are how many times the own best of each shape the candidates take.
+func slowdownsOf(list []*timed, candidates []int) slowdowns {
 	return lists.Of(list, func(s *timed) []float64 {
-		best := s.ownBest(rounds)
-		return lists.Of(candidates, func(c int) float64 { return s.ms(c, rounds) / best })
+		best := s.ownBest()
+		return lists.Of(candidates, func(c int) float64 { return s.ms(c) / best })
 	})
-}
-
-// generalOf is how many times the own best of each shape the general kernel takes.
-func generalOf(list []*timed, rounds func(lap) float64) []float64 {
-	return lists.Of(list, func(s *timed) float64 { return s.General.ms(rounds) / s.ownBest(rounds) })
 }

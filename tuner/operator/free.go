@@ -139,9 +139,6 @@ func (c configured) sizesOf(values space.Values) map[string]bool {
 // correction, much as a compiler has it for a constant.
 const inverse = "inverse_of_"
 
-// IsInverse tells whether a name is that of an inverse.
-func IsInverse(name string) bool { return strings.HasPrefix(name, inverse) }
-
 func inverseOf(name string) Definition {
 	return Definition{Name: inverse + name, Formula: constant(fmt.Sprintf("%d // max(%s, 1)", math.MaxInt32, name))}
 }

@@ -331,11 +331,10 @@ static int by_tree(autotune_pack* p, autotune_plan* plan, int operation, const i
         if (f->operation == operation && mode && f->has(v) && r > best) best = r, found = f;
     }
     const autotune_variant* chosen = NULL;
-    /* No cost is less than 0; without costs all are 0. */
-    for (const int* at = found ? found->leaf(v) : NULL; at && *at >= 0 && (!chosen || plan->made.cost > 0); at++) {
+    for (const int* at = found ? found->leaf(v) : NULL; at && *at >= 0 && !chosen; at++) {
         const autotune_variant* variant = &found->variant[*at];
         autotune_made m = {0};
-        if (variant->serve(v, &m) && (!chosen || m.cost < plan->made.cost) && fits(m.step, m.steps, found->device, g)) chosen = variant, plan->made = m;
+        if (variant->serve(v, &m) && fits(m.step, m.steps, found->device, g)) chosen = variant, plan->made = m;
     }
     if (!chosen) return -1;
     return plan->made.sizes && write_sizes(p, plan, chosen->file, chosen->at) ? -2 : chosen->file;

@@ -75,7 +75,6 @@ typedef struct {
 } autotune_entry;
 /* What a problem's kernel is launched with. */
 typedef struct {
-    int64_t cost;
     int steps, workspaces, scalars, sizes, maps;
     autotune_step step[8];
     autotune_map map[8];

@@ -332,14 +332,8 @@ def by_tree(family, values, gpu):
         node = family["tree"]
         while "if" in node:
             node = node["then"] if evaluate(node["if"], values) else node["else"]
-        best = None
-        for at in node.get("entries", ()):
-            kernel = variant(family, family["entries"][at], values)
-            if kernel and (not best or kernel["cost"] < best["cost"]) and gpu.runs(kernel):
-                best = kernel
-            if best and not best["cost"]:
-                break  # no cost is less; without costs all are 0
-        return best
+        kernels = (variant(family, family["entries"][at], values) for at in node.get("entries", ()))
+        return next((kernel for kernel in kernels if kernel and gpu.runs(kernel)), None)
     except ArithmeticError:
         return None
 
@@ -362,7 +356,6 @@ def variant(family, entry, values):
             values[d["name"]] = evaluate(d["expression"], values)
         if not all(evaluate(text, values) for text in entry["where"]):
             return None
-        cost = number(entry.get("cost", "0"), 0, (1 << 63) - 1)
         launches = []
         for l in entry["launches"]:
             if evaluate(l.get("when", "True"), values):
@@ -377,7 +370,7 @@ def variant(family, entry, values):
         sizes = b"".join(int(values[name]).to_bytes(4, "little", signed=True) for name in entry["sizes"]["names"])
     except ArithmeticError:
         return None
-    known = {"target": family["target"], "device": family["device"], "file": entry["file"], "cost": cost, "patch": (entry["sizes"]["at"], sizes)}
+    known = {"target": family["target"], "device": family["device"], "file": entry["file"], "patch": (entry["sizes"]["at"], sizes)}
     return {**known, "launches": launches, "workspaces": workspaces, "scalars": scalars} if launches else None
 
 
