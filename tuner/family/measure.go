@@ -289,7 +289,7 @@ const gateTime = 3 * time.Second
 
 // gate puts candidates through the gates that no search has, at the shapes where they were found. One that fails is out.
 func (t *tuning) gate(ctx context.Context, chosen []int) (failed bool, err error) {
-	left := lists.Where(chosen, func(i int) bool { return !t.candidates[i].Gates != nil })
+	left := lists.Where(chosen, func(i int) bool { return t.candidates[i].Gates == nil })
 	subjects := make([]final.Subject, len(left))
 	for at, i := range left {
 		c := &t.candidates[i]
