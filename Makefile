@@ -44,9 +44,9 @@ demo: bin/autotune
 # third of the time that linking takes. The dearest packages begin first, so that small ones
 # fill the end. -p: one package more than there are processors, since
 # some wait for a time limit to pass. -timeout: a busy machine may take long.
-DEAREST = ./tuner/operator ./cmd/autotune ./tuner/compile ./reports/pytorch ./tuner/gputest ./pack/packer ./tuner/device/remote/pool ./tuner/device/emulator
+DEAREST = ./operator ./cmd/autotune ./device/compile ./reports/pytorch ./internal/test/gputest ./pack/packer ./device/remote/pool ./device/emulator
 test: $(LIBCUDA)
-	@$(CUDA_ENV) $(GO) run ./cmd/testsummary -p $$(($$(nproc) + 1)) -timeout 40m -vet=off -ldflags "-s -w" -tags cuda $(DEAREST) ./...
+	@$(CUDA_ENV) $(GO) run ./internal/test/summary -p $$(($$(nproc) + 1)) -timeout 40m -vet=off -ldflags "-s -w" -tags cuda $(DEAREST) ./...
 
 # The race detector needs cgo, and slows Go down by a factor of about ten. The packages
 # are those whose own code, not only their tests', starts goroutines or shares memory
@@ -57,15 +57,15 @@ SHARES_MEMORY = '\<go func|\.Go\(|<-|sync\.[^O]|atomic\.|errgroup\.|singleflight
 NOT_OURS = ^Test(EveryTemplateCompiles|Shim|Mma|SmallFloat.*|Types|Launches(Sanitized|Errors)?|HostileKernels|Fills|StandardHeaders|OwnKernels|Restores|BoxesBeginAt16Bytes|CUB|Families|DamagedFamilies|ZipBomb|C|FloatsInC|Python.*|WithGeneral|Scalars|KernelsLayout|KernelsCompile|EntriesAreChosen|GeneralKernelsKnowTheSizes|EveryOperatorIsServed|HolesCallPyTorchAlike)$$
 race: $(LIBCUDA)
 	$(CUDA_ENV) $(GO) test -p $$(($$(nproc) + 2)) -vet=off -tags cuda -race -short -skip '$(NOT_OURS)' -ldflags "-s -w" \
-		$$(grep -rlE $(SHARES_MEMORY) --include='*.go' --exclude='*_test.go' cmd internal pack reports space tuner | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+		$$(grep -rlE $(SHARES_MEMORY) --include='*.go' --exclude='*_test.go' cmd device internal operator pack reports space tuner | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 FUZZTIME ?= 20s
 fuzz: $(LIBCUDA)
 	$(CUDA_ENV) scripts/fuzz.sh $(FUZZTIME) $(FUZZFOLDER)
 
 endure:
-	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged|Partition' ./cmd/autotune ./tuner/store ./tuner/device/remote/pool
-	AUTOTUNE_ENDURE=1 $(GO) test -timeout 2h -run TestTemplatesMatchReferences ./tuner/operator
+	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged|Partition' ./cmd/autotune ./tuner/store ./device/remote/pool
+	AUTOTUNE_ENDURE=1 $(GO) test -timeout 2h -run TestTemplatesMatchReferences ./operator
 
 SOAK ?= 30m
 soak:
@@ -95,8 +95,8 @@ test-gpu: test-gpu-binaries
 	scripts/test-gpu.sh -test.v
 
 test-gpu-binaries: $(LIBCUDA)
-	$(CUDA_ENV) $(GO) test -c -tags cuda,gpu -trimpath -ldflags '-s -w' -o bin/cuda_gpu.test ./tuner/device/cuda
-	$(CUDA_ENV) $(GO) test -c -tags cuda,gpu -trimpath -ldflags '-s -w' -o bin/gputest.test ./tuner/gputest
+	$(CUDA_ENV) $(GO) test -c -tags cuda,gpu -trimpath -ldflags '-s -w' -o bin/cuda_gpu.test ./device/cuda
+	$(CUDA_ENV) $(GO) test -c -tags cuda,gpu -trimpath -ldflags '-s -w' -o bin/gputest.test ./internal/test/gputest
 	$(CUDA_ENV) $(GO) build -tags cuda -trimpath -ldflags '-s -w' -o bin/library ./examples/library
 
 bench-gpu: bin/autotune

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
 )
 
 // What fills constant memory waits for all that has read it, on whatever stream, but for graphs. Another

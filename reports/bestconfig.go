@@ -25,16 +25,16 @@ import (
 	"strings"
 	"time"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/input"
 	"autotune/internal/jsonerror"
 	"autotune/internal/jsonobject"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
 	"autotune/tuner/torchtimes"
-	"autotune/tuner/trial"
 )
 
 // Schema names the best-config document and its version. A new field does not

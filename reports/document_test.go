@@ -13,11 +13,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"autotune/device/trial"
 	"autotune/internal/output"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner"
-	"autotune/tuner/trial"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

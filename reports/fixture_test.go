@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 var recordedAt = time.Date(2025, 11, 21, 9, 30, 0, 0, time.UTC)

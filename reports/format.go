@@ -8,10 +8,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"autotune/device/trial"
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // Unit is what all times of one search are written in.

@@ -16,11 +16,11 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/tuner"
 	"autotune/tuner/simulate"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 // progressLegend is the width of the column right of the progress plot.

@@ -15,9 +15,9 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
-	"autotune/tuner/trial"
 )
 
 // errNoWinner is what plots of a winner say when there is none.

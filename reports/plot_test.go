@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/tuner/trial"
+	"autotune/device/trial"
 )
 
 var keep = flag.String("keep", "", "a folder to keep the plots in, to look at them")

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/device/recording"
+	"autotune/device/replay"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/device/replay"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
-	"autotune/tuner/trial"
 )
 
 // FromRecord makes the best-config document of a search's outcome.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device/recording"
+	"autotune/device/replay"
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/device/replay"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
 )
 
 // The winner of a recording is the one that a replay finds, with the same

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/simulate"
-	"autotune/tuner/trial"
 )
 
 func failedAs(status trial.Status, vec int64, message string) trial.Trial {

@@ -8,9 +8,9 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
+	"autotune/device"
 	"autotune/internal/lists"
 	"autotune/internal/output"
-	"autotune/tuner/device"
 )
 
 // SummaryTable writes a table of several problems: the winner's time, its speedup over

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/tuner"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
-	"autotune/tuner/trial"
 )
 
 // tableWidth is what the table keeps to, so that it looks the same in a

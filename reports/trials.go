@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"autotune/device/recording"
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
-	"autotune/tuner/recording"
-	"autotune/tuner/trial"
 )
 
 // WriteTrialsCSV writes trials, or the winner alone if there are none, as CSV by

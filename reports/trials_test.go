@@ -11,9 +11,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"autotune/device/trial"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/trial"
 )
 
 // tried are trials of every kind: of two templates, with words that a table or a

@@ -3,7 +3,7 @@
 # there are processors; the first failure ends it. A package's targets share its
 # test binary, which takes longer to link than CI fuzzes.
 #
-#   scripts/fuzz.sh [TIME [FOLDER]]      as 20s (the default), 5m tuner/device/remote
+#   scripts/fuzz.sh [TIME [FOLDER]]      as 20s (the default), 5m device/remote
 #
 # testdata/fuzz holds inputs that reach far into the parsers, to start from. What a
 # target finds lies in its package's testdata/fuzz and fails every test

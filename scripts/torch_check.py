@@ -3,7 +3,7 @@
 
     torch_check.py FOLDER
 
-FOLDER is what the GPU suite (tuner/gputest) leaves when AUTOTUNE_TORCH_CASES
+FOLDER is what the GPU suite (internal/test/gputest) leaves when AUTOTUNE_TORCH_CASES
 names it: a JSON file and the compiled reference of every problem, and the kernel
 that fills inputs, so that the numbers are the suite's own, bit for bit.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes internal/torchvectors/testdata/OPERATOR.json.gz: what PyTorch answers to small cases
+"""Writes internal/test/torchvectors/testdata/OPERATOR.json.gz: what PyTorch answers to small cases
 of every built-in operator, for the tests to hold the reference kernels against.
 
     python3 scripts/torch_vectors.py [FOLDER]

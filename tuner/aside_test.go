@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
+	"autotune/device/trial"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/trial"
 )
 
 // twoTemplates is the toy with another template of the same tunables, `other`.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device"
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
 )
 
 // rival takes a tenth of a millisecond, or is not there. It notes what it is asked.

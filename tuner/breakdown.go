@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"autotune/tuner/trial"
+	"autotune/device/trial"
 )
 
 // Breakdown says where a search's wall time went. Compile, Verify and Measure add up the

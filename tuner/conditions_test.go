@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/winners"
 )
 

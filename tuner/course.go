@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner/final"
 	"autotune/tuner/ledger"
-	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 // How a search waits for another one that evaluates what it lacks.

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/tuner/device"
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/tuner/final"
 	"autotune/tuner/ledger"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 // wishes is a strategy that wants these configurations, in this order.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"autotune/device/recording"
+	"autotune/device/replay"
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/device/replay"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
 )
 
 // A search needs a problem and a device. Here the device replays a recording, so

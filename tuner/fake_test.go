@@ -9,11 +9,11 @@ import (
 	"testing/fstest"
 	"time"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // toyOperator has 4 x 4 configurations less those that the constraint rules

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 )
 
 var errBroken = errors.New("the device broke")

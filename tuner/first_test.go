@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/operator"
 )
 
 // Before a search, those kernels are compiled that it tries first.

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // The fastest variant is wrong only where the search did not look: it does not

@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // A variant that waited with the device while another was evaluated races against that one.

@@ -6,13 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"autotune/device/emulator"
+	"autotune/device/recording"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
-	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/operator"
 )
 
 // The configurations with the lowest estimates come first, with one default among them, however large the

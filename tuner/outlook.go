@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"autotune/device/trial"
 	"autotune/space"
 	"autotune/tuner/final"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 // A search with a target asks at this interval what is left to gain, if so many outcomes are new. A

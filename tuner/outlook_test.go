@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 // hilly is a problem with 1600 configurations.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
 

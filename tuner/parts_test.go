@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/device"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 func never(int64) bool { return false }

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // fakePool is several fake devices, one a name.

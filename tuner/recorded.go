@@ -3,9 +3,9 @@ package tuner
 import (
 	"fmt"
 
+	"autotune/device"
 	"autotune/internal/lists"
 	"autotune/space"
-	"autotune/tuner/device"
 	"autotune/tuner/strategy"
 )
 

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
 	"autotune/internal/output"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
 	"autotune/tuner/final"
-	"autotune/tuner/trial"
 )
 
 // result is the outcome of a search that has ended.

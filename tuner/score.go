@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/device"
+	"autotune/device/recording"
+	"autotune/device/trial"
 	"autotune/internal/lists"
-	"autotune/tuner/device"
+	"autotune/operator"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
-	"autotune/tuner/trial"
 )
 
 // Objective is what a search looks for the best of: a measurement or a metric of the

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"autotune/device/recording"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
-	"autotune/tuner/trial"
 )
 
 // measuredOperator has metrics of what is measured.

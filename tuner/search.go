@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/device"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 // ErrNoVariant means that the search ended without one correct variant.

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
 

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"autotune/device"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/device"
 	"autotune/tuner/final"
 	"autotune/tuner/ledger"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
 )

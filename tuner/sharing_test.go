@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/final"
-	"autotune/tuner/trial"
 )
 
 // Searches of one problem that share a cache and run side by side evaluate every

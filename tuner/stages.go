@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // job is a configuration on its way through the stages. Each adds what it found out. An

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"autotune/device/trial"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/trial"
 )
 
 // twins is an operator with ten configurations of one and the same kernel and a

@@ -28,13 +28,13 @@ import (
 	"cmp"
 	"time"
 
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/device"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 // Options are what a search needs to know beyond the problem and the device.

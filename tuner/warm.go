@@ -8,12 +8,12 @@ import (
 	"math"
 	"slices"
 
+	"autotune/device"
+	"autotune/device/compile"
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
 	"autotune/tuner/ledger"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
 )

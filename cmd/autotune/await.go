@@ -12,8 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"autotune/device/compile"
 	"autotune/internal/output"
-	"autotune/tuner/compile"
 )
 
 // awaited shows in a terminal what the command waits for and how long it has, on a line that goes away. It

@@ -9,11 +9,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/tuner"
 	"autotune/tuner/devices"
 	"autotune/tuner/torchtimes"
-	"autotune/tuner/trial"
 )
 
 // baselineNames are the baselines whose times may be given.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device/trial"
 	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/final"
-	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
 

@@ -15,10 +15,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device/recording"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
-	"autotune/tuner/recording"
 	"autotune/tuner/store"
 	"autotune/tuner/winners"
 )

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/pack/capture"
 	"autotune/reports"
-	"autotune/tuner/operator"
 )
 
 const captureName = "capture"

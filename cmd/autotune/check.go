@@ -11,18 +11,18 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/emulator"
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/device/emulator"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
 	"autotune/tuner/lint"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 func checkCommand() *cli.Command {

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"autotune/internal/testcache"
-	"autotune/tuner/compile"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
+	"autotune/device/compile"
+	"autotune/device/emulator"
+	"autotune/internal/test/testcache"
+	"autotune/operator"
 )
 
 // compiledOnce makes a user's cache folder with all that the emulator compiles once for

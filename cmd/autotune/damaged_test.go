@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"autotune/internal/endurance"
+	"autotune/internal/test/endurance"
 )
 
 // damagedUses counts how a command fared on damaged caches.

@@ -13,12 +13,12 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/remote"
+	"autotune/device/remote/pool"
+	"autotune/device/remote/poolworker"
 	"autotune/reports"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/device/remote"
-	"autotune/tuner/device/remote/pool"
-	"autotune/tuner/device/remote/poolworker"
 	"autotune/tuner/devices"
 )
 

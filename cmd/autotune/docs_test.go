@@ -15,11 +15,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/tuner/device"
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 // These tests hold what the pages of docs/ list against the code: names are

@@ -17,13 +17,13 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/testneeds"
+	"autotune/device"
+	"autotune/device/recording"
+	"autotune/device/trial"
+	"autotune/internal/test/testneeds"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/device"
-	"autotune/tuner/recording"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 )
 
 // cacheUses are all commands that use a cache. They are killed, run on a full disk

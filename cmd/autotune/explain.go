@@ -8,14 +8,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/reports"
-	"autotune/tuner/device"
 	why "autotune/tuner/explain"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
 

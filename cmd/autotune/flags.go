@@ -10,11 +10,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/tuner/device"
-	"autotune/tuner/device/remote/broker"
+	"autotune/device"
+	"autotune/device/remote/broker"
+	"autotune/operator"
+	"autotune/operator/tree"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
-	"autotune/tuner/operator/tree"
 	"autotune/tuner/store"
 )
 

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"autotune/internal/endurance"
+	"autotune/internal/test/endurance"
 )
 
 // filled are the ways in which a command finds no room: a disk that is full after

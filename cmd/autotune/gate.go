@@ -11,13 +11,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
-	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
 

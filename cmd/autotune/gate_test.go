@@ -3,10 +3,10 @@ package main
 import (
 	"testing"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/final"
-	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
 

@@ -12,10 +12,10 @@ import (
 
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"autotune/device/trial"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
-	"autotune/tuner/trial"
 )
 
 // glance is what a wide terminal shows under the line of a search: the best time so far as a small

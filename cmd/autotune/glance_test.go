@@ -8,9 +8,9 @@ import (
 
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"autotune/device/trial"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/trial"
 )
 
 // A wide terminal sees the best time fall, and the templates in order. A narrow one sees nothing.

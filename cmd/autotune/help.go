@@ -11,11 +11,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/reports/export"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
 )
 

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
 )
 
 // What refusing a file may take, of processor time and of memory, and how long

@@ -11,12 +11,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device/recording"
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
-	"autotune/tuner/operator"
-	"autotune/tuner/operator/tree"
-	"autotune/tuner/recording"
-	"autotune/tuner/trial"
+	"autotune/operator"
+	"autotune/operator/tree"
 )
 
 func importCommand() *cli.Command {

@@ -17,10 +17,10 @@ import (
 	"autotune/internal/cudafile"
 	"autotune/internal/input"
 	"autotune/internal/output"
+	"autotune/operator"
+	"autotune/operator/tree"
 	"autotune/templates"
 	"autotune/tuner/draft"
-	"autotune/tuner/operator"
-	"autotune/tuner/operator/tree"
 )
 
 // firstOperator is an operator in one file that searches at once; NAME stands for

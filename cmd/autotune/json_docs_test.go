@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 )
 
 // told are types of other packages whose fields docs/cli.md lists, too.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/endurance"
+	"autotune/internal/test/endurance"
 	"autotune/tuner/store"
 )
 

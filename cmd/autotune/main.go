@@ -20,11 +20,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
 	"autotune/internal/output"
 	"autotune/reports/cudasource"
 	"autotune/tuner"
 	"autotune/tuner/batch"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 	"autotune/tuner/winners"

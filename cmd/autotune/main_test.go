@@ -19,8 +19,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"autotune/internal/testneeds"
-	"autotune/tuner/compile"
+	"autotune/device/compile"
+	"autotune/internal/test/testneeds"
 	"autotune/tuner/devices"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/space"
-	"autotune/tuner/operator"
 )
 
 func opsCommand() *cli.Command {

@@ -15,14 +15,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
+	"autotune/device/recording"
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/reports/webpage"
 	"autotune/tuner"
 	"autotune/tuner/batch"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
 )
 
 // outputs prints results and writes the files that the flags ask for. One

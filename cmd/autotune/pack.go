@@ -8,9 +8,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device/compile"
 	"autotune/internal/output"
 	"autotune/pack/packer"
-	"autotune/tuner/compile"
 )
 
 func packCommand() *cli.Command {

@@ -16,21 +16,21 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/pack/packer"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
 

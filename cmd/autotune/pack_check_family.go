@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 
+	"autotune/device"
 	"autotune/pack"
 	"autotune/pack/packer"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/family"
 )
 

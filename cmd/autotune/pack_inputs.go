@@ -12,13 +12,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
 	"autotune/internal/input"
+	"autotune/operator"
 	"autotune/pack/packer"
 	"autotune/reports"
 	"autotune/reports/cudasource"
-	"autotune/tuner/device"
 	"autotune/tuner/family"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/winners"
 )

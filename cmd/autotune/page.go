@@ -13,17 +13,17 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device/recording"
+	"autotune/device/trial"
 	"autotune/internal/input"
 	"autotune/internal/lists"
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/reports/webpage"
 	why "autotune/tuner/explain"
 	"autotune/tuner/family"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
+	"autotune/device/emulator"
+	"autotune/operator"
 )
 
 // Whatever --where and --config say, it is a part of the space or a complaint of one

@@ -6,9 +6,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
 	"autotune/reports"
 	"autotune/tuner/ceilings"
-	"autotune/tuner/device"
 )
 
 // peaksFile is where the peaks of this machine's devices are kept.

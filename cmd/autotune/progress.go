@@ -16,10 +16,10 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
+	"autotune/device/trial"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
-	"autotune/tuner/trial"
 )
 
 // plainInterval is the time between two progress lines in a pipe.

@@ -10,14 +10,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
 

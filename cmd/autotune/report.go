@@ -14,11 +14,11 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
+	"autotune/device"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/webpage"
-	"autotune/tuner/device"
 	"autotune/tuner/simulate"
 	"autotune/tuner/strategy"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/tuner/device"
+	"autotune/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
 )

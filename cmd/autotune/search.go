@@ -17,19 +17,19 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/input"
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/batch"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/family"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 // A search ends, unless told otherwise, after so many variants or so long.

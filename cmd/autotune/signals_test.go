@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
 )
 
 // signalWait is how long a command may go on after the first signal: a second, and

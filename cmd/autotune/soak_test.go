@@ -16,12 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device/emulator"
+	"autotune/device/recording"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 )
 
 const (

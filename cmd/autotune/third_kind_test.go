@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
 )
 
 // The rows of another vendor's GPUs, and the rest of their package beside the driver.
@@ -24,9 +24,9 @@ const (
 import (
 	"context"
 
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/device/gpu"
+	"autotune/device/compile"
+	"autotune/device"
+	"autotune/device/gpu"
 )
 
 type driver struct{ *fakeDriver }
@@ -66,7 +66,7 @@ import (
 
 	"autotune/tuner"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 func main() {
@@ -131,11 +131,11 @@ func TestThirdKind(t *testing.T) {
 		return strings.NewReplacer(edits...).Replace(string(text))
 	}
 	const constant, line, row = "	Replay   Kind = \"replay\"\n", "var kinds = []Properties{\n", "var kindsByName = map[device.Kind]kind{\n"
-	rows := []string{"tuner/device/kind.go", "tuner/devices/kinds.go"}
+	rows := []string{"device/kind.go", "tuner/devices/kinds.go"}
 	put(rows[0], read(rows[0], constant, constant+thirdConstant, line, line+thirdLine))
-	put(rows[1], read(rows[1], row, row+thirdRow, "import (\n", "import (\n\t\"autotune/tuner/device/third\"\n"))
-	put("tuner/device/third/driver.go", read("tuner/device/gpu/fake_test.go", "package gpu\n", "package third\n", "import (\n", "import (\n\t. \"autotune/tuner/device/gpu\"\n"))
-	put("tuner/device/third/third.go", thirdPackage)
+	put(rows[1], read(rows[1], row, row+thirdRow, "import (\n", "import (\n\t\"autotune/device/third\"\n"))
+	put("device/third/driver.go", read("device/gpu/fake_test.go", "package gpu\n", "package third\n", "import (\n", "import (\n\t. \"autotune/device/gpu\"\n"))
+	put("device/third/third.go", thirdPackage)
 	put("cmd/third/main.go", thirdProgram)
 	page := read("docs/architecture.md")
 	for _, path := range append(rows, "gpu.Driver", "compile.Compiler") {
@@ -166,11 +166,11 @@ func TestThirdKind(t *testing.T) {
 	}
 	run("go", "build", "-ldflags", "-s -w", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./cmd/third") // without CUDA
 	operator := filepath.Join(dir, "affine")
-	if err := os.CopyFS(operator, os.DirFS("../../tuner/device/testoperators/testdata/affine")); err != nil {
+	if err := os.CopyFS(operator, os.DirFS("../../internal/test/testoperators/testdata/affine")); err != nil {
 		t.Fatal(err)
 	}
 	spec := filepath.Join(operator, "op.yaml")
-	text := read("tuner/device/testoperators/testdata/affine/op.yaml", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]", "[0, 1, 4, 6]")
+	text := read("internal/test/testoperators/testdata/affine/op.yaml", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]", "[0, 1, 4, 6]")
 	if err := os.WriteFile(spec, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

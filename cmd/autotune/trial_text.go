@@ -10,11 +10,11 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
-	"autotune/tuner/device"
-	"autotune/tuner/trial"
 )
 
 func verboseFlag() cli.Flag {

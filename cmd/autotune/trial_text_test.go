@@ -3,11 +3,11 @@ package main
 import (
 	"testing"
 
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 func TestTrialText(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testneeds"
-	"autotune/tuner/device/emulator"
+	"autotune/device/emulator"
+	"autotune/internal/test/testneeds"
 )
 
 // blockForm is a block of code of a page: its language, perhaps a file's name, its text.

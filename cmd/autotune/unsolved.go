@@ -7,12 +7,12 @@ import (
 	"os"
 	"strings"
 
+	"autotune/device"
 	"autotune/internal/python"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/batch"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
 )
 
 // unsolved are the problems of a run that went wrong, while the others were searched.

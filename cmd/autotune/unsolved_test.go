@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device"
 	"autotune/internal/python"
+	"autotune/operator"
 	"autotune/tuner"
 	"autotune/tuner/batch"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
 )
 
 // Each problem of a run that went wrong is a line with its status and the reason. A PyTorch that dies makes the exit code 1,

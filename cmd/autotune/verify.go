@@ -11,14 +11,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // mostSchedules bounds --schedules.

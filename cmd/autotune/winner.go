@@ -11,15 +11,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
+	"autotune/device/recording"
 	"autotune/internal/input"
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/reports/export"
 	"autotune/tuner"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
 	"autotune/tuner/store"
 	"autotune/tuner/winners"
 )

@@ -15,14 +15,14 @@ import (
 
 	"gorgonia.org/cu"
 
+	"autotune/device"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/pack/packer"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
 )
 
 var layer = operator.Request{Shape: []int64{32, 64, 112, 112}, Parameters: map[string]string{"kernel": "3", "stride": "2", "padding": "1"}}

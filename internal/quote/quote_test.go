@@ -16,7 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"autotune/internal/python"
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
 )
 
 // corpus is text that ends strings, comments and lines, or has a meaning inside of them.

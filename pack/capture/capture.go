@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"autotune/internal/scratch"
+	"autotune/operator"
 	"autotune/pack/packer"
-	"autotune/tuner/operator"
 )
 
 // modules are the Python code that watches. It is installed beside the loaders of a pack without kernels,

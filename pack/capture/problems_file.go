@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"autotune/internal/quote"
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // What a problems file holds at most, so that searches read it. The rest is told in a line.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 const oneCall = `{"schema": "autotune/capture/1", "torch": "2", "whole": true, "calls": [

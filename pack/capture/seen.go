@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"autotune/internal/output"
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // Seen is what a program did with PyTorch.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // check holds the file of what was seen against what searches read.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/reports/cudasource"
-	"autotune/tuner/operator"
 )
 
 // A function along a dimension, over the last ones or of single elements folds tensors of any rank to

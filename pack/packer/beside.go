@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"autotune/internal/quote"
+	"autotune/operator"
 	"autotune/reports/cudasource"
-	"autotune/tuner/operator"
 )
 
 // GeneralTemplate is the template that WithGeneral adds.

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"testing"
 
-	"autotune/internal/testcache"
-	"autotune/internal/testneeds"
+	"autotune/device/emulator"
+	"autotune/device/trial"
+	"autotune/internal/test/testcache"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // judged are operators whose general kernels differ in their form: in tensors' types, and in those

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/reports/cudasource"
-	"autotune/tuner/operator"
 )
 
 // cc runs the C compiler, with warnings as errors.

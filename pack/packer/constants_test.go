@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/reports/cudasource"
 	"autotune/tuner/family"
-	"autotune/tuner/operator"
 )
 
 // smooth is an operator with a tensor in constant memory and two outputs, and packedSmooth a pack of it.

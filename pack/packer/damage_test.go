@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"testing"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/reports/cudasource"
-	"autotune/tuner/operator"
 )
 
 // small is a pack of one winner.

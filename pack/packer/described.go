@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/pack/loaders"
-	"autotune/tuner/operator"
 )
 
 // torchFunctions are PyTorch's functions that operators compute. The operator of a function's own

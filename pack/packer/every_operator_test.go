@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	own "autotune/examples"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/reports/cudasource"
-	"autotune/tuner/operator"
 )
 
 // ownOperators are the examples, and those of these tests.

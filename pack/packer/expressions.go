@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/space/expr"
-	"autotune/tuner/operator"
 )
 
 // A pack has kernels for some expressions alone. So a parameter of type expression is a word there: the

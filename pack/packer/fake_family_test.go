@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
 	"autotune/tuner/family"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // cubins is a compiler like echo, whose binaries have a place for sizes.

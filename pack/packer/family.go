@@ -7,13 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/device/compile"
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/reports/cudasource"
 	"autotune/space/expr"
-	"autotune/tuner/compile"
 	"autotune/tuner/family"
-	"autotune/tuner/operator"
 )
 
 // Family is a family to pack, with its operator and its entries' kernels.

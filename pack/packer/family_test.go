@@ -15,13 +15,13 @@ import (
 	"testing"
 	"unsafe"
 
-	"autotune/internal/testneeds"
-	"autotune/internal/torchvectors"
+	"autotune/internal/test/testneeds"
+	"autotune/internal/test/torchvectors"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/family"
-	"autotune/tuner/operator"
 )
 
 // chosenCase is a problem, and what must be launched for it.

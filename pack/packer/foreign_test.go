@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/pack"
-	"autotune/tuner/operator"
 )
 
 // Code of a pack that is not what its manifest gives is found, also where the manifest has its digest.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
 	"autotune/pack"
 	"autotune/space/expr"
 )

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/reports/cudasource"
 	"autotune/space/expr"
-	"autotune/tuner/operator"
 )
 
 // hostileSummaries would be code in Python or C if they were not quoted.

@@ -14,9 +14,9 @@ import (
 
 	"autotune/internal/lists"
 	"autotune/internal/quote"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/pack/loaders"
-	"autotune/tuner/operator"
 )
 
 // addLoaders adds the loaders for programs in Python and C.

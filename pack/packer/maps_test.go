@@ -13,12 +13,12 @@ import (
 	"testing/fstest"
 	"unsafe"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/reports/cudasource"
 	"autotune/space/expr"
 	"autotune/tuner/family"
-	"autotune/tuner/operator"
 )
 
 // packedMaps is a pack of one problem, whose launch passes two tensor maps beside an address and a scalar. A document

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/reports/cudasource"
-	"autotune/tuner/operator"
 )
 
 // Tensors of a problem may lie with their second dimension last: then the problem is another, of the same operator.

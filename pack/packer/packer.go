@@ -19,12 +19,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/reports/cudasource"
 	"autotune/space/expr"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
 )
 
 // Options say how winners are packed.

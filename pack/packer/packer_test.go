@@ -14,17 +14,17 @@ import (
 	"time"
 	"unsafe"
 
-	"autotune/internal/testneeds"
-	"autotune/internal/torchvectors"
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/internal/test/testneeds"
+	"autotune/internal/test/torchvectors"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // hopper are the limits that the winners of these tests are for.

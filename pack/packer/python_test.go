@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/pack"
 	"autotune/reports/cudasource"
-	"autotune/tuner/operator"
 )
 
 // The package for PyTorch, with stand-ins for PyTorch and for the driver.

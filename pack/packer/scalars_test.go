@@ -10,10 +10,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/reports/cudasource"
 	"autotune/tuner/family"
-	"autotune/tuner/operator"
 )
 
 // What a kernel is passed by value is its problem's. Python has it in TestPythonTensors.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"autotune/internal/cubin"
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // sizesAt is the offset in a cubin of the values that its kernel reads when it runs. Loaders write a

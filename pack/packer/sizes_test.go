@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // A place that is not what it seems is refused.

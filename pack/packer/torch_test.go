@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/reports/cudasource"
-	"autotune/tuner/operator"
 )
 
 // withTorch runs a script of testdata with PyTorch itself, on a driver that runs nothing. Each of its lines begins with ok.

@@ -12,16 +12,16 @@ import (
 	"testing/fstest"
 	"time"
 
-	"autotune/internal/testcache"
-	"autotune/internal/testneeds"
-	"autotune/internal/testtogether"
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/emulator"
+	"autotune/device/trial"
+	"autotune/internal/test/testcache"
+	"autotune/internal/test/testneeds"
+	"autotune/internal/test/testtogether"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/space/expr"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // winnerOf makes a configuration of a problem a winner.
@@ -106,7 +106,7 @@ func leaks(text string) string {
 // for elements.cuh.
 func emulatedHeaders(t *testing.T) map[string]string {
 	t.Helper()
-	const shim = "../../tuner/device/emulator/shim/emulated"
+	const shim = "../../device/emulator/shim/emulated"
 	texts := map[string]string{}
 	entries, err := os.ReadDir(shim)
 	if err != nil {
@@ -170,7 +170,7 @@ func TestWrittenFilesCompile(t *testing.T) {
 // steps is an operator with several launches and constant memory.
 func steps(t *testing.T) *operator.Operator {
 	t.Helper()
-	o, err := operator.Load(os.DirFS("../../tuner/device/testoperators/testdata"), "steps")
+	o, err := operator.Load(os.DirFS("../../internal/test/testoperators/testdata"), "steps")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/space/expr"
-	"autotune/tuner/operator"
 )
 
 // Determining are the names of what determines a problem: dimensions, then parameters'

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // What a document says of its device and tool stays in the comment at the head of the file.

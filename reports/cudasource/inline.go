@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"autotune/internal/lists"
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 var (

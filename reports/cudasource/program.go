@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/device"
+	"autotune/device/elements"
 	"autotune/internal/cudafile"
 	"autotune/internal/quote"
-	"autotune/tuner/device"
-	"autotune/tuner/device/elements"
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // programText is the part of a program that is the same for every kernel. In place of

@@ -17,9 +17,9 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/space"
-	"autotune/tuner/operator"
 )
 
 // ErrSearchAgain means that a winner is not of the operator as it is today.

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device"
+	"autotune/device/emulator"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/device"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // best is a best configuration of a small problem.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"text/template"
 
+	"autotune/device/compile"
 	"autotune/internal/lists"
 	"autotune/internal/quote"
-	"autotune/tuner/compile"
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // WriteCUDA writes the kernel as one .cu file, with a host function that launches

@@ -7,10 +7,10 @@ import (
 	"io"
 	"strings"
 
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/reports"
 	"autotune/reports/cudasource"
-	"autotune/tuner/trial"
 )
 
 // Formats are all formats.

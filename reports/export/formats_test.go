@@ -11,13 +11,13 @@ import (
 	"testing/fstest"
 	"time"
 
-	"autotune/internal/testneeds"
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/reports/cudasource"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // every is an operator with tensors of every role, scalars, constant memory and several launches.

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"text/template"
 
+	"autotune/device/compile"
 	"autotune/internal/lists"
 	"autotune/internal/quote"
+	"autotune/operator"
 	"autotune/reports/cudasource"
-	"autotune/tuner/compile"
-	"autotune/tuner/operator"
 )
 
 var header = Format{Name: "header", Summary: "a header for C and C++ with the compiled kernel and its launch through CUDA's driver", Write: writeHeader}

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"autotune/internal/quote"
+	"autotune/operator"
 	"autotune/reports/cudasource"
-	"autotune/tuner/operator"
 )
 
 var solutionDocument = Format{Name: "solution", Summary: "a solution.json of FlashInfer-Bench and SOL-ExecBench", Write: writeSolution}

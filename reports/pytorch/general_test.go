@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testcache"
-	"autotune/internal/testneeds"
-	"autotune/internal/testtogether"
-	"autotune/internal/torchvectors"
+	"autotune/device/compile"
+	"autotune/device/emulator"
+	"autotune/internal/test/testcache"
+	"autotune/internal/test/testneeds"
+	"autotune/internal/test/testtogether"
+	"autotune/internal/test/torchvectors"
+	"autotune/operator"
 	"autotune/reports/cudasource"
-	"autotune/tuner/compile"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
 )
 
 // withPyTorch are the built-in operators that can be modules.

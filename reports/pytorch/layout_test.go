@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"autotune/internal/testneeds"
-	"autotune/tuner/operator"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 )
 
 // A module gives its output in the layout that it was tuned for or asked for, or, where that is auto, in the

@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
+	"autotune/device/compile"
 	"autotune/internal/worker"
-	"autotune/tuner/compile"
 )
 
 func TestMain(m *testing.M) {

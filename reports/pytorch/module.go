@@ -25,8 +25,8 @@ import (
 	"text/template"
 
 	"autotune/internal/quote"
+	"autotune/operator"
 	"autotune/reports/cudasource"
-	"autotune/tuner/operator"
 )
 
 // The file is put together from these: module.py.tmpl is the Python around all else,

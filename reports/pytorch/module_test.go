@@ -15,18 +15,18 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/testcache"
-	"autotune/internal/testneeds"
-	"autotune/internal/testtogether"
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/emulator"
+	"autotune/device/trial"
+	"autotune/internal/test/testcache"
+	"autotune/internal/test/testneeds"
+	"autotune/internal/test/testtogether"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // examples are the operator's example, in all math modes, and what it is with tensors of

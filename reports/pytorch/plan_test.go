@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // A template's condition is asked again of the GPU that the module meets.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/testneeds"
+	"autotune/internal/test/testneeds"
 )
 
 // browser is Chromium without a screen, driven through a pair of pipes.

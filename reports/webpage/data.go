@@ -6,12 +6,12 @@ import (
 	"math"
 	"slices"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/space"
-	"autotune/tuner/device"
-	"autotune/tuner/trial"
 )
 
 // data is a search as the page's script reads it. Trials are columns, since there may be many.

@@ -19,11 +19,11 @@ import (
 	"io"
 	"strings"
 
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner/explain"
-	"autotune/tuner/trial"
 )
 
 //go:embed page.html.tmpl

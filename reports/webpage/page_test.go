@@ -17,15 +17,15 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device"
+	"autotune/device/recording"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/device"
 	"autotune/tuner/explain"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
-	"autotune/tuner/trial"
 )
 
 // recorded is the search of a shipped recording.

@@ -8,11 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
 )
 
 // slowCompiler takes a second for a kernel.

@@ -14,13 +14,13 @@ import (
 	"sync"
 	"time"
 
+	"autotune/device"
 	"autotune/internal/lists"
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
 )
 

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"testing"
 
+	"autotune/device"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/batch"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
 	"autotune/tuner/torchmath"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"autotune/tuner/device"
+	"autotune/device"
 )
 
 // pool is the pool whose workers search the problems, one each; nil: there is none, or

@@ -8,12 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"autotune/device"
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
 )
 

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"log"
 
+	"autotune/device"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/batch"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
 )
 
 // Two problems are searched, one after the other. Recordings answer here;

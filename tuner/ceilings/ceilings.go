@@ -12,9 +12,9 @@ import (
 	"slices"
 	"time"
 
-	"autotune/tuner/device"
+	"autotune/device"
+	"autotune/operator"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
 )
 
 //go:embed peak

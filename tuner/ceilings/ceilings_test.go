@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"autotune/internal/testcache"
-	"autotune/tuner/device"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
+	"autotune/device"
+	"autotune/device/emulator"
+	"autotune/internal/test/testcache"
+	"autotune/operator"
 )
 
 // Every kernel does the work that is counted, of Hopper and of GPUs before: it is right. The tensor

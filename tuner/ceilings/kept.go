@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 
+	"autotune/device"
 	"autotune/internal/output"
-	"autotune/tuner/device"
 )
 
 // key is what peaks depend on.

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testneeds"
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/cuda"
+	"autotune/device/emulator"
+	"autotune/internal/test/testneeds"
 	"autotune/internal/worker"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/device/cuda"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 func TestMain(m *testing.M) {

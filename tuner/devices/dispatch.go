@@ -1,9 +1,9 @@
 package devices
 
 import (
+	"autotune/device/compile"
+	"autotune/device/cuda"
 	"autotune/internal/worker"
-	"autotune/tuner/compile"
-	"autotune/tuner/device/cuda"
 )
 
 // Dispatch comes first in the main of a program that searches. Compilers and GPUs run in

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/operator"
 )
 
 // gpus are the GPUs of one vendor, which are numbered from 0: as KIND:0, as KIND:0,1 for

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/device/cuda"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/device/replay"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/cuda"
+	"autotune/device/emulator"
+	"autotune/device/recording"
+	"autotune/device/replay"
+	"autotune/operator"
 )
 
 // kind is how devices of one kind are found and opened. The argument is what

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"strings"
 
+	"autotune/device"
+	"autotune/device/remote/broker"
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/device"
-	"autotune/tuner/device/remote/broker"
-	"autotune/tuner/operator"
 	"autotune/tuner/torchmath"
 )
 

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"autotune/tuner/device"
-	"autotune/tuner/device/remote"
-	"autotune/tuner/device/remote/broker"
-	"autotune/tuner/device/remote/pool"
+	"autotune/device"
+	"autotune/device/remote"
+	"autotune/device/remote/broker"
+	"autotune/device/remote/pool"
 )
 
 // everyGPU is the argument that names all GPUs, and times begins one that repeats a device.

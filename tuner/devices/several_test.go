@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
+	"autotune/device"
+	"autotune/operator"
 )
 
 func TestSeveral(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/device/remote/broker"
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/remote/broker"
 )
 
 // Spec is a parsed --device.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/device/compile"
 	"autotune/internal/cudafile"
-	"autotune/tuner/compile"
 )
 
 // chunk is a piece of a file: a line for the preprocessor, or a declaration with the

@@ -6,8 +6,8 @@ import (
 	"testing/fstest"
 
 	"autotune/internal/cudafile"
+	"autotune/operator"
 	"autotune/space/expr"
-	"autotune/tuner/operator"
 )
 
 func load(o Operator, text string) (*operator.Operator, error) {

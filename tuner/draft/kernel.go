@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"autotune/internal/cudafile"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/operator"
 )
 
 // Choose finds the kernel of a file that is meant: the only one, or the one of the

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"autotune/internal/cudafile"
+	"autotune/operator"
 	"autotune/space/expr"
-	"autotune/tuner/operator"
 )
 
 // Source is a file as the preprocessor leaves it where some macros are defined, as far

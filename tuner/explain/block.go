@@ -1,8 +1,8 @@
 package explain
 
 import (
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
+	"autotune/device/trial"
+	"autotune/operator"
 )
 
 // Block is what a block takes of a multiprocessor, and how many fit. A limit of 0 is not known.

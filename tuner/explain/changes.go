@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"autotune/device/trial"
 	"autotune/space"
-	"autotune/tuner/trial"
 )
 
 // mostChanges is how many changes --measure times at most.

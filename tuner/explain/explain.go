@@ -11,9 +11,9 @@ import (
 	"context"
 	"slices"
 
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // Subject is a winner, with what is known of it and of those that lost.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // tried is a trial of a template with the tunables a, b and c.

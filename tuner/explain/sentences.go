@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/device/trial"
 	"autotune/internal/output"
-	"autotune/tuner/trial"
 )
 
 // The shares of the measured copy bandwidth from which on memory is the limit, or one of several.

@@ -11,12 +11,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"autotune/device/trial"
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // What bounds the kernels that are timed everywhere.

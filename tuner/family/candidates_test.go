@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"testing"
 
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // Rivals are what is near a search's fastest, the fastest first.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"autotune/device/trial"
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // Checked is how a family does at its samples on another day or device.

@@ -18,15 +18,15 @@ import (
 	"slices"
 	"time"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/input"
 	"autotune/internal/jsonerror"
 	"autotune/internal/jsonobject"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/device"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // Schema names the document and its version. A new field does not change it.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/space"
-	"autotune/tuner/trial"
 )
 
 // finish grows the tree over the chosen candidates and writes the document.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/reports/cudasource"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
 

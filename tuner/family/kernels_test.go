@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device"
+	"autotune/operator"
 	"autotune/reports/cudasource"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
 )
 
 // Kernels of an operator that was edited are not the family's.

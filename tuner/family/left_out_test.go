@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device"
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
 )
 
 // limited refuses shapes above a size, as a device without memory for them does, or fails at one.

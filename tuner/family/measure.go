@@ -12,14 +12,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner/batch"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // timed is what was measured at one shape, all of it side by side. The run remembers it.

@@ -3,8 +3,8 @@ package family
 import (
 	"testing"
 
+	"autotune/device/trial"
 	"autotune/internal/lists"
-	"autotune/tuner/trial"
 )
 
 // A candidate's error is the largest of all rounds at all shapes, and one that fails has no time.

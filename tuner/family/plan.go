@@ -10,7 +10,7 @@ import (
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/internal/spelling"
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // Wish is what a user asks for: an operator, and shapes of it.

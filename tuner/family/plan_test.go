@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // wish is one for max_pool2d, whose kernels take every dimension.

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 
 	"autotune/internal/lists"
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // WriteText writes a family for people: its kernels, the tree, the shapes and what is lost.

@@ -8,16 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/batch"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 )
 
 // Options are what tuning a family needs beside its plan. All functions may be nil.

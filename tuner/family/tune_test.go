@@ -9,14 +9,14 @@ import (
 	"testing/fstest"
 	"time"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // tilesOperator has a kernel whose blocks take a tile each, a wave of them after another. So each n has a tile of its own

@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
 	"autotune/space"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/trial"
 )
 
 // Surroundings are a configuration and those that took turns with it.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/space"
-	"autotune/tuner/device"
-	"autotune/tuner/trial"
 )
 
 // Neighbours take turns with the centre. Ratios are theirs over its.

@@ -10,11 +10,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/scratch"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // Rivals is another program that solves problems on the same GPU.

@@ -6,8 +6,8 @@ import (
 	"math"
 	"testing"
 
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
+	"autotune/device"
+	"autotune/operator"
 )
 
 // drifting is a rival that takes twice the winner's time, and a share more in each turn.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"autotune/device/trial"
 	"autotune/space"
-	"autotune/tuner/trial"
 )
 
 // Scale says how trials compare.

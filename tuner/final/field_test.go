@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"autotune/device/trial"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/trial"
 )
 
 // byTime has the shortest time win.

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"autotune/tuner/device"
-	"autotune/tuner/trial"
+	"autotune/device"
+	"autotune/device/trial"
 )
 
 // What the finals go by.

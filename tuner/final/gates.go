@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/output"
-	"autotune/tuner/device"
-	"autotune/tuner/trial"
 )
 
 // What the gates go by.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"autotune/tuner/device"
+	"autotune/device"
 )
 
 // The untuned default is timed again beside the leader where there is time for it.

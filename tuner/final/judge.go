@@ -20,10 +20,10 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // The finals and the gates take these shares of the search's time (one in so many), and at least

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"autotune/tuner/device"
-	"autotune/tuner/trial"
+	"autotune/device"
+	"autotune/device/trial"
 )
 
 // Match is a place where variants of one shape are timed side by side, whoever found them. Unlike

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"autotune/tuner/device"
-	"autotune/tuner/trial"
+	"autotune/device"
+	"autotune/device/trial"
 )
 
 // place is where the finals and the gates are: on the device, or on one of a pool's

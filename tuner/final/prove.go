@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
 	"autotune/space"
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
-	"autotune/tuner/trial"
 )
 
 // turns is how often Prove times a variant against itself.

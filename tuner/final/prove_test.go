@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/tuner/device"
-	"autotune/tuner/operator"
-	"autotune/tuner/trial"
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/operator"
 )
 
 // A variant that was found earlier is timed against itself in turns, then put through the gates.

@@ -16,8 +16,8 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/device/trial"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 )
 
 // Ledger is one search's side of a store. The zero value keeps nothing and grants every

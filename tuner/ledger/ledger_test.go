@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"autotune/tuner/device"
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/tuner/ledger"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 )
 
 var id = store.ProblemID{Problem: "toy 64", Device: "fake", Kind: device.CUDA}

@@ -3,8 +3,8 @@ package ledger
 import (
 	"encoding/json"
 
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
 )
 

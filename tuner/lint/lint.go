@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"slices"
 
+	"autotune/device/compile"
 	"autotune/internal/lists"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/compile"
-	"autotune/tuner/operator"
 )
 
 // Finding is one thing that was found. A fault keeps the operator from being

@@ -3,7 +3,7 @@ package lint
 import (
 	"testing"
 
-	"autotune/tuner/operator"
+	"autotune/operator"
 )
 
 // Every built-in operator can be looked at, those too whose templates have workspaces of their own.

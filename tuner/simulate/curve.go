@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/interp"
 	"gonum.org/v1/gonum/stat"
 
-	"autotune/tuner/trial"
+	"autotune/device/trial"
 )
 
 // pooled are the samples of all repeats in order of time.

@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/stat"
 
+	"autotune/device/trial"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 // Options say what to evaluate. The zero value is useful.

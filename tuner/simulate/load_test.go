@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/tuner/recording"
+	"autotune/device/recording"
 )
 
 const smallCache = `{"device_name": "A GPU", "kernel_name": "sum", "tune_params_keys": ["x", "fast", "way"],
@@ -130,7 +130,7 @@ func TestReadErrors(t *testing.T) {
 
 // Our own recordings have several templates and tell what measuring took.
 func TestLoadOwnRecording(t *testing.T) {
-	r, err := Load(t.Context(), filepath.Join("..", "recording", "testdata", "recording.json"))
+	r, err := Load(t.Context(), filepath.Join("..", "..", "device", "recording", "testdata", "recording.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

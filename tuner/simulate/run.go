@@ -8,9 +8,9 @@ import (
 
 	"gonum.org/v1/gonum/interp"
 
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 // sample is a moment of a run: when, in milliseconds of the simulated clock,

@@ -26,12 +26,12 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/device/recording"
+	"autotune/device/replay"
+	"autotune/device/trial"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/device/replay"
-	"autotune/tuner/recording"
 	"autotune/tuner/strategy"
-	"autotune/tuner/trial"
 )
 
 // Recording is a search of a whole space, ready to be played.

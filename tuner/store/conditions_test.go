@@ -3,7 +3,7 @@ package store
 import (
 	"testing"
 
-	"autotune/tuner/device"
+	"autotune/device"
 )
 
 // Each conditions have trials and a winner of their own.

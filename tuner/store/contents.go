@@ -11,7 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"autotune/tuner/trial"
+	"autotune/device/trial"
 )
 
 // Inside a problem's bucket.

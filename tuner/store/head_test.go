@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 
+	"autotune/device/trial"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/trial"
 )
 
 // What a head tells is what the whole trial tells, also where texts look like the marks between its parts.

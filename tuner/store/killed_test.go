@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/endurance"
+	"autotune/internal/test/endurance"
 )
 
 // writing are the commands that write, each as a round that a process repeats

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/endurance"
+	"autotune/internal/test/endurance"
 )
 
 // Where bbolt's pages have what these tests damage.

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"autotune/tuner/device"
+	"autotune/device"
 )
 
 // ProblemID names a problem on a device, timed under some conditions: times under

@@ -17,10 +17,10 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/device"
-	"autotune/tuner/trial"
 )
 
 var pool = ProblemID{Problem: "max_pool2d 1x2x20x20 kernel=4x4", Device: "NVIDIA H100", Kind: device.CUDA}

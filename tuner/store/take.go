@@ -11,7 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"autotune/tuner/trial"
+	"autotune/device/trial"
 )
 
 // pieceBatch is how many pieces go into one transaction: few enough that others

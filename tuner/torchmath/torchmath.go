@@ -21,8 +21,8 @@ import (
 	"autotune/internal/output"
 	"autotune/internal/python"
 	"autotune/internal/scratch"
+	"autotune/operator"
 	"autotune/space/expr"
-	"autotune/tuner/operator"
 )
 
 // driver is the program that asks.

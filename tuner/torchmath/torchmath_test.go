@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device/emulator"
 	"autotune/internal/python"
-	"autotune/internal/testneeds"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 )
 
 // fake puts a PyTorch on NumPy into Python's way, which rounds as it is told. It gives

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"autotune/internal/testneeds"
-	"autotune/tuner/operator"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 )
 
 // scripts/holes.py has torch.compile fill its cache for calls that it makes itself. They are the calls that a search

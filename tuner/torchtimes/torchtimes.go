@@ -14,13 +14,13 @@ import (
 	"sync"
 	"time"
 
+	"autotune/device"
+	"autotune/device/answers"
 	"autotune/internal/output"
 	"autotune/internal/python"
+	"autotune/operator"
 	"autotune/space/expr"
-	"autotune/tuner/device"
-	"autotune/tuner/device/answers"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
 )
 
 //go:embed times.py

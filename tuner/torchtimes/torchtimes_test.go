@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device"
+	"autotune/device/answers"
 	"autotune/internal/python"
-	"autotune/internal/testneeds"
-	"autotune/tuner/device"
-	"autotune/tuner/device/answers"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
 	"autotune/tuner/final"
-	"autotune/tuner/operator"
 )
 
 // fake puts a PyTorch whose calls take known times into Python's way.

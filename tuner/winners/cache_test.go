@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device"
+	"autotune/device/emulator"
+	"autotune/operator"
 	"autotune/tuner"
-	"autotune/tuner/device"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
 )
 
 // kept is a winner of a convolution on a device, some hours old.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"autotune/device/trial"
 	"autotune/tuner"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 )
 
 // Era is the fastest of a problem's trials on a device with one driver, compiler and protocol. Its

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"autotune/device/trial"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 )
 
 // An era ends where a driver or compiler changes. Its winner is the fastest of its finals, if it had any.

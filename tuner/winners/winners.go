@@ -15,16 +15,16 @@ import (
 	"strings"
 	"time"
 
+	"autotune/device"
+	"autotune/device/recording"
+	"autotune/device/trial"
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/ledger"
-	"autotune/tuner/operator"
-	"autotune/tuner/recording"
 	"autotune/tuner/store"
-	"autotune/tuner/trial"
 )
 
 // Request is what a user asks for: the winner of a problem.

@@ -1,0 +1,141 @@
+// Package answers finds what a problem's outputs should be where no kernel says it: a
+// Python file of the operator's does, or files hold it. Devices ask it once a problem
+// and once a set of inputs.
+//
+// A tensor's contents travel in files: they are a file's last bytes, dense and
+// row-major, so that raw files and .npy files are read alike, and where they are.
+package answers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"autotune/device"
+	"autotune/operator"
+)
+
+// Question is a problem with the inputs that it is asked on.
+type Question struct {
+	Problem *operator.Problem
+	Inputs  device.Inputs
+	Drawn   string // what draws the inputs: on another device their last bits may differ
+	// CacheDir is where answers are kept; "": nowhere.
+	CacheDir string
+	// Write writes what the tensors that are read hold into files of a folder, and
+	// gives their names by argument. It is asked only where the answer is not known.
+	Write func(ctx context.Context, dir string) ([]string, error)
+}
+
+// Name is the file of a folder with a tensor's right answer; "" if the tensor is not compared.
+func Name(a operator.Argument) string {
+	if !a.Role.Compared() || a.Elements == 0 {
+		return ""
+	}
+	return a.Name + ".reference"
+}
+
+// Answer writes the right answers into files of a folder, whose names Name gives. A fault of the
+// operator's is a *device.ReferenceError.
+func (q Question) Answer(ctx context.Context, dir string) error {
+	if q.Problem.Operator.Answers.Fixed() {
+		for _, a := range q.Problem.Arguments {
+			if name := Name(a); name != "" {
+				if err := Place(q.Problem.Operator.Data[q.Problem.Operator.Answers.Files[a.Name]], a.Type, filepath.Join(dir, name)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if !q.Problem.Operator.Named {
+		return fault(q, "is a Python file, which runs only where the operator's path is named on the command line")
+	}
+	kept, err := q.openKept()
+	if err != nil {
+		return err
+	}
+	if kept.take(q, dir) {
+		return nil
+	}
+	if err := runPython(ctx, q, dir); err != nil {
+		return err
+	}
+	kept.put(q, dir)
+	return nil
+}
+
+func fault(q Question, format string, args ...any) error {
+	return device.Blame(q.Problem.Operator.Name, "", format, args...)
+}
+
+// alignment is the multiple of bytes at which NumPy begins an array in its file.
+const alignment = 64
+
+// InputName is the file of a folder with what a tensor holds that is not drawn.
+func InputName(a operator.Argument) string { return a.Name + ".input" }
+
+// OutputName is the file of a folder with what a kernel made of a tensor.
+func OutputName(a operator.Argument) string { return a.Name + ".output" }
+
+// PlaceInputs writes the contents of tensors that the operator's data files fill into files of a
+// folder. It returns their paths by argument; "" for tensors that are filled otherwise.
+func PlaceInputs(p *operator.Problem, dir string) ([]string, error) {
+	paths := make([]string, len(p.Arguments))
+	for i, a := range p.Arguments {
+		if a.Fill == nil || a.Fill.File == "" || a.Elements == 0 {
+			continue
+		}
+		paths[i] = filepath.Join(dir, InputName(a))
+		if err := Place(p.Operator.Data[a.Fill.File], a.Type, paths[i]); err != nil {
+			return nil, fmt.Errorf("fill %s: %w", a.Name, err)
+		}
+	}
+	return paths, nil
+}
+
+// Place makes a new file of that path hold a data file's elements, as a type's. It
+// copies nothing that the data file has already.
+func Place(d *operator.DataFile, t operator.Type, path string) error {
+	f, err := d.Open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if onDisk, ok := f.(*os.File); ok && t.InNumPy() && d.Start%alignment == 0 {
+		from, err := filepath.Abs(onDisk.Name())
+		if err != nil {
+			return err
+		}
+		if err := remove(path); err != nil {
+			return err
+		}
+		return os.Symlink(from, path)
+	}
+	to, err := create(path)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if _, err = io.CopyN(io.Discard, f, d.Start); err == nil {
+		err = convert(to, f, t, narrow)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.Name, err)
+	}
+	return to.Close()
+}
+
+// Size checks that a file has a tensor's contents, and tells where they begin.
+func Size(path string, bytes int64) (start int64, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	if start = info.Size() - bytes; start < 0 {
+		return 0, fmt.Errorf("%s has %d bytes, and the tensor %d: it has changed while it was in use", path, info.Size(), bytes)
+	}
+	return start, nil
+}

@@ -1,0 +1,289 @@
+package compile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"autotune/operator"
+)
+
+// counting is a compiler that counts, and does what it is told.
+type counting struct {
+	calls   atomic.Int64
+	version string
+	outcome func(ctx context.Context, r Request) (*Binary, error)
+}
+
+func (c *counting) Version() string { return c.version }
+func (c *counting) Workers() int    { return 1 }
+func (c *counting) Close() error    { return nil }
+
+func (c *counting) Compile(ctx context.Context, r Request) (*Binary, error) {
+	c.calls.Add(1)
+	if c.outcome != nil {
+		return c.outcome(ctx, r)
+	}
+	return &Binary{Symbols: map[string]string{"scale": "_scale"}, Code: []byte(r.Kernel.Source), Log: "a warning", Duration: time.Second}, nil
+}
+
+func compileOK(t *testing.T, c Compiler, r Request) *Binary {
+	t.Helper()
+	b, err := c.Compile(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestCacheAnswersAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "deep", "cache")
+	c := &counting{version: "V 1"}
+	first := compileOK(t, Cached(dir, c), good())
+	again := compileOK(t, Cached(dir, c), good())
+	if c.calls.Load() != 1 {
+		t.Errorf("compiled %d times, want once", c.calls.Load())
+	}
+	if first.Cached || !again.Cached || !bytes.Equal(first.Code, again.Code) || again.Log != first.Log || again.Symbol("scale") != "_scale" || again.Symbol("other") != "other" {
+		t.Errorf("first %+v, again %+v", first, again)
+	}
+	if err := CacheProblem(Cached(dir, c)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCacheKeyDependsOnEverything(t *testing.T) {
+	dir := t.TempDir()
+	tests := map[string]func(r *Request, c *counting){
+		"source":      func(r *Request, _ *counting) { r.Kernel.Source += " " },
+		"entry":       func(r *Request, _ *counting) { r.Kernel.Launches = operator.Launches{{Entry: "other"}} },
+		"file":        func(r *Request, _ *counting) { r.Kernel.File = "other.cu" },
+		"include":     func(r *Request, _ *counting) { r.Kernel.Includes = map[string]string{"index.cuh": ""} },
+		"no include":  func(r *Request, _ *counting) { r.Kernel.Includes = nil },
+		"macro value": func(r *Request, _ *counting) { r.Kernel.Macros[0].Value = "7" },
+		"macro name":  func(r *Request, _ *counting) { r.Kernel.Macros[0].Name = "M" },
+		"arch":        func(r *Request, _ *counting) { r.Arch = "sm_90" },
+		"version":     func(_ *Request, c *counting) { c.version = "V 2" },
+		"shifted": func(r *Request, _ *counting) {
+			r.Kernel.Macros = []operator.Macro{{Name: "N1", Value: "000"}, {Name: "FACTOR", Value: "2.0f"}}
+		},
+	}
+	compileOK(t, Cached(dir, &counting{version: "V 1"}), good())
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, c := good(), &counting{version: "V 1"}
+			change(&r, c)
+			if b := compileOK(t, Cached(dir, c), r); b.Cached {
+				t.Error("answered with another request's binary")
+			}
+		})
+	}
+}
+
+func TestCacheKeepsErrorsThatLast(t *testing.T) {
+	tests := []struct {
+		name  string
+		err   error
+		calls int64
+	}{
+		{"source error", &Error{File: "scale.cu", Line: 4, Message: "no", Log: "log"}, 1},
+		{"timeout", &Error{File: "scale.cu", Timeout: true}, 2},
+		{"crash", &Error{File: "scale.cu", Crashed: true}, 2},
+		{"the compiler's own", errors.New("out of order"), 2},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &counting{outcome: func(context.Context, Request) (*Binary, error) { return nil, tt.err }}
+			dir := t.TempDir()
+			for range 2 {
+				if _, err := Cached(dir, c).Compile(t.Context(), good()); err == nil || err.Error() != tt.err.Error() {
+					t.Errorf("got %v, want %v", err, tt.err)
+				}
+			}
+			if c.calls.Load() != tt.calls {
+				t.Errorf("compiled %d times, want %d", c.calls.Load(), tt.calls)
+			}
+		})
+	}
+}
+
+// entryFiles returns the two files of a cache's one entry: what leads to the
+// content, and the content.
+func entryFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil || len(found) != 2 {
+		t.Fatalf("cache holds %v (%v), want two files of one entry", found, err)
+	}
+	return found
+}
+
+func TestCacheSurvivesDamage(t *testing.T) {
+	tests := map[string]func(raw []byte) []byte{
+		"empty":     func([]byte) []byte { return nil },
+		"truncated": func(raw []byte) []byte { return raw[:len(raw)-1] },
+		"head only": func(raw []byte) []byte { return raw[:20] },
+		"flipped":   func(raw []byte) []byte { raw[len(raw)/2] ^= 1; return raw },
+		"other":     func([]byte) []byte { return []byte("hello") },
+	}
+	for name, damage := range tests {
+		for which := range 2 {
+			t.Run(fmt.Sprint(name, " ", which), func(t *testing.T) {
+				dir, c := t.TempDir(), &counting{}
+				compileOK(t, Cached(dir, c), good())
+				path := entryFiles(t, dir)[which]
+				raw, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, damage(raw), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if b := compileOK(t, Cached(dir, c), good()); b.Cached || c.calls.Load() != 2 {
+					t.Errorf("a damaged entry was used")
+				}
+				if b := compileOK(t, Cached(dir, c), good()); !b.Cached {
+					t.Error("the damaged entry was not written anew")
+				}
+			})
+		}
+	}
+}
+
+func TestCacheDirectoryThatCannotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := Cached(filepath.Join(file, "cache"), &counting{})
+	for range 2 {
+		compileOK(t, c, good())
+	}
+	if err := CacheProblem(c); err == nil {
+		t.Error("the problem is not told")
+	}
+}
+
+func TestSameRequestsCompileOnce(t *testing.T) {
+	release := make(chan struct{})
+	inner := &counting{outcome: func(context.Context, Request) (*Binary, error) {
+		<-release
+		return &Binary{Code: []byte("x")}, nil
+	}}
+	c := Cached(t.TempDir(), inner)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() { compileOK(t, c, good()) })
+	}
+	time.Sleep(20 * time.Millisecond)
+	close(release)
+	group.Wait()
+	if inner.calls.Load() != 1 {
+		t.Errorf("compiled %d times, want once", inner.calls.Load())
+	}
+}
+
+func TestAnotherCallersCancellationIsNotOurs(t *testing.T) {
+	started := make(chan struct{}, 2)
+	inner := &counting{}
+	inner.outcome = func(ctx context.Context, _ Request) (*Binary, error) {
+		started <- struct{}{}
+		if inner.calls.Load() == 1 {
+			<-ctx.Done()
+			return nil, fmt.Errorf("stopped: %w", ctx.Err())
+		}
+		return &Binary{Code: []byte("x")}, nil
+	}
+	c := Cached(t.TempDir(), inner)
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, err := c.Compile(ctx, good()); !errors.Is(err, context.Canceled) {
+			t.Errorf("the cancelled one got %v", err)
+		}
+	})
+	<-started
+	group.Go(func() { compileOK(t, c, good()) })
+	time.Sleep(20 * time.Millisecond)
+	cancel()
+	group.Wait()
+}
+
+// Pruning leaves the entries used last. Whatever else is in the folders goes
+// like any entry, other files stay.
+func TestPrune(t *testing.T) {
+	dir := t.TempDir()
+	c := Cached(dir, &counting{})
+	now := time.Now()
+	var requests []Request
+	used := map[string]bool{}
+	for i := range 10 {
+		r := good()
+		r.Kernel.Source = fmt.Sprintf("%0100d", i)
+		compileOK(t, c, r)
+		found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range found {
+			if at := now.Add(time.Duration(i) * time.Minute); !used[path] {
+				used[path] = true
+				if err := os.Chtimes(path, at, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		requests = append(requests, r)
+	}
+	var size int64
+	for path := range used {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += info.Size()
+	}
+	foreign := filepath.Join(dir, "notes.txt")
+	old := filepath.Join(dir, "ab", strings.Repeat("ab", 32))
+	for _, path := range []string{foreign, old, old + ".part"} {
+		if err := os.WriteFile(path, make([]byte, 10_000), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		before := now.Add(-time.Hour)
+		if err := os.Chtimes(path, before, before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prune(dir, size/2+100)
+	for i, r := range requests {
+		if b := compileOK(t, Cached(dir, &counting{}), r); b.Cached != (i >= 6) {
+			t.Errorf("entry %d: cached %v; only the four used last should be left", i, b.Cached)
+		}
+	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Error("a file that is not the cache's was removed")
+	}
+	for _, path := range []string{old, old + ".part"} {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s is still there", path)
+		}
+	}
+}
+
+func FuzzDecodeEntry(f *testing.F) {
+	raw, err := encodeEntry(entry{Error: &Error{File: "a.cu", Message: "no"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Add([]byte("autotune compiled 1\n"))
+	f.Fuzz(func(_ *testing.T, raw []byte) { _, _ = decodeEntry(raw) })
+}

@@ -1,0 +1,124 @@
+package compile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
+)
+
+// A kernel may include the CUDA toolkit's headers where they are; where not, the
+// message says what to do.
+func TestToolkitHeaders(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "include"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// Not the real one: it shows that this folder is looked into.
+	if err := os.WriteFile(filepath.Join(dir, "include", "cuda_fp16.h"), []byte("#define HALF 0.5f\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CUDA_HOME", dir)
+	include := filepath.Join(dir, "include")
+	if got := headerDirs(); !slices.Equal(got, []string{include}) {
+		t.Fatalf("headerDirs() = %q", got)
+	}
+	if err := os.Mkdir(filepath.Join(include, "cccl"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := headerDirs(); !slices.Equal(got, []string{include, filepath.Join(include, "cccl")}) {
+		t.Fatalf("with libcu++ in its own folder headerDirs() = %q", got)
+	}
+	halving := "#include <cuda_fp16.h>\nextern \"C\" __global__ void scale(float* x) { x[0] *= HALF; }\n"
+	c := openNVRTC(t, 1)
+	if _, err := c.Compile(t.Context(), request(halving)); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(c.Fingerprint(), include) {
+		t.Errorf("the folder is not in %q", c.Fingerprint())
+	}
+	c.headers = nil
+	_, err := c.Compile(t.Context(), request(halving))
+	var refused *Error
+	if !errors.As(err, &refused) || !refused.NoHeaders || !strings.Contains(refused.Message, "point CUDA_HOME at a CUDA toolkit") {
+		t.Errorf("without headers: %v", err)
+	}
+}
+
+// CUB is found wherever a toolkit or pip put it, and its version counts.
+func TestCUB(t *testing.T) {
+	for _, at := range []string{"include", "include/cccl"} {
+		t.Run(at, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range map[string]string{
+				"include/cuda_fp16.h": "", "include/cuda_runtime_api.h": "#define CUDART_VERSION  13000\n", at + "/cub/version.cuh": "#define CUB_VERSION 200800\n",
+				// Not the real one: it shows that this one is included in place of cub.cuh.
+				at + "/cub/block/block_reduce.cuh": "#pragma once\nnamespace cub { template <typename T, int N> struct BlockReduce { static const int least = N; }; }\n",
+				at + "/cub/cub.cuh":                "#error all of CUB\n",
+			} {
+				path := filepath.Join(dir, name)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Setenv("CUDA_HOME", dir)
+			if got := headerVersions(headerDirs()); !slices.Equal(got, []string{"CUDART_VERSION=13000", "CUB_VERSION=200800"}) {
+				t.Errorf("versions %q", got)
+			}
+			c := openNVRTC(t, 1)
+			r := request("#include <cub/cub.cuh>\nextern \"C\" __global__ void scale(float* x) { x[0] *= cub::BlockReduce<float, 32>::least; }\n")
+			if _, err := c.Compile(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+			r.Kernel.Source += "float more = N + nothing;\n"
+			_, err := c.Compile(t.Context(), r)
+			if err == nil || !strings.Contains(err.Error(), "scale.cu:3: identifier \"nothing\"") {
+				t.Errorf("the line of a fault: %v", err)
+			}
+			if err := os.Remove(filepath.Join(dir, at, "cub/version.cuh")); err != nil {
+				t.Fatal(err)
+			}
+			r.Kernel.Source += "#error no\n"
+			_, err = c.Compile(t.Context(), r)
+			var refused *Error
+			if !errors.As(err, &refused) || !refused.NoHeaders || !strings.Contains(refused.Message, "it includes <cub/cub.cuh>, and CUB is not on this machine") {
+				t.Errorf("without CUB: %v", err)
+			}
+		})
+	}
+}
+
+// The toolkit's own CUB compiles by its own name and by that of all of it.
+func TestInstalledCUB(t *testing.T) {
+	c := openNVRTC(t, 1)
+	for _, header := range []string{"cub/cub.cuh", "cub/block/block_reduce.cuh"} {
+		r := request("#include <" + header + ">\nextern \"C\" __global__ void scale(float* x) {\ntypedef cub::BlockReduce<float, 64> Reduce;\n" +
+			"__shared__ Reduce::TempStorage storage;\nconst float sum = Reduce(storage).Sum(x[threadIdx.x]);\nif (threadIdx.x == 0) x[0] = sum;\n}\n")
+		_, err := c.Compile(t.Context(), r)
+		testneeds.CUB.Opened(t, err, ErrHeaders)
+	}
+}
+
+func TestCUBInstead(t *testing.T) {
+	k := operator.Kernel{Source: "#include <cub/cub.cuh>\n// cub::BlockStore\nvoid f() { cub::BlockRadixSort<int, 32> a; cub :: WarpScan<int> b; cub::Sum c; }"}
+	text := cubInstead(k)[wholeCUB]
+	for _, want := range []string{"<cub/block/block_radix_sort.cuh>", "<cub/warp/warp_scan.cuh>"} {
+		if !strings.Contains(text, "#include "+want+"\n") {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "store") {
+		t.Error(text)
+	}
+	for source, want := range map[string]string{"#include <cub/block/block_scan.cuh>": "cub/block/block_scan.cuh", "#include <cuda/std/array>": "cuda/std/array", "// #include <cub/cub.cuh>": "", "#include <cuda_fp16.h>": ""} {
+		k := operator.Kernel{Source: source}
+		if got := GPUHeader(k); got != want || cubInstead(k) != nil {
+			t.Errorf("%s: %q", source, got)
+		}
+	}
+}

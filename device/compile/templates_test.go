@@ -1,0 +1,294 @@
+package compile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"autotune/internal/test/testcache"
+	"autotune/operator"
+	"autotune/space"
+)
+
+// newest is the last of the architectures.
+const newest = 90
+
+// gpus are the architectures that every template must compile for.
+var gpus = []operator.Limits{
+	{Arch: 70, SMs: 80, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 96 << 10, SharedPerSM: 96 << 10,
+		RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 6 << 20, MemoryBytes: 80 << 30},
+	{Arch: 80, SMs: 108, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 163 << 10, SharedPerSM: 164 << 10,
+		RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 40 << 20, MemoryBytes: 80 << 30},
+	{Arch: newest, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 227 << 10, SharedPerSM: 228 << 10,
+		RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30},
+}
+
+// largeShapes are the problems that the operators are made for; an operator
+// without one is compiled at its example.
+var largeShapes = map[string][]int64{
+	"avg_pool1d":       {64, 128, 65536},
+	"avg_pool2d":       {16, 64, 2048, 2048},
+	"max_pool2d":       {32, 64, 512, 512},
+	"conv2d":           {16, 16, 1024, 1024},
+	"depthwise_conv2d": {16, 64, 512, 512},
+	"matmul":           {1, 16, 4096, 11008},
+}
+
+// requestsOf are the problems that an operator's templates are compiled for: a
+// small ragged one and the large one, one of them in every further math mode, and one for
+// each further word of a parameter; an operator with kernels that are at home elsewhere has one of the words.
+func requestsOf(o *operator.Operator) []operator.Request {
+	small := []int64{2, 4, 37, 29}
+	if len(o.Shape) == 3 {
+		small = []int64{2, 4, 333}
+	}
+	large := largeShapes[o.Name]
+	if large == nil {
+		large = o.Example
+	}
+	var requests []operator.Request
+	for n, math := range o.MathModes {
+		_, variant := o.MathVariants[math]
+		for i, shape := range [][]int64{small, large} {
+			fits := len(shape) == len(o.Shape)
+			only := len(small) != len(o.Shape)
+			if fits && (n == 0 || only && !variant || variant == (i == 0)) { // a variant has the same kernels, but for headers
+				requests = append(requests, operator.Request{Shape: shape, Math: math})
+			}
+		}
+	}
+	for _, spec := range o.Parameters {
+		if spec.Type == operator.ExpressionParameter && spec.Later { // its default leaves the kernels as they are
+			requests = append(requests, operator.Request{Shape: large, Parameters: map[string]string{spec.Name: "gelu(x)", "type": "bf16"}})
+		}
+		if spec.Type != operator.WordParameter {
+			continue
+		}
+		words := spec.Choices[1:] // the first is the default's
+		guest := slices.ContainsFunc(o.Templates, func(t *operator.Template) bool { return elsewhere(o, t.Name) })
+		if guest && (largeShapes[o.Name] == nil || len(o.MathModes) == 1) { // where products have types, both are compiled
+			one := len(o.Name) % len(words)
+			words = words[one : one+1]
+		}
+		for _, word := range words {
+			requests = append(requests, operator.Request{Shape: large, Parameters: map[string]string{spec.Name: word.String()}})
+		}
+	}
+	return requests
+}
+
+// variant is a kernel to compile, of a problem.
+type variant struct {
+	*operator.Problem
+	operator.Kernel
+}
+
+// variants are what to compile of an operator for a GPU, whose number is turn. On the newest every
+// template is compiled at its default and at a drawn configuration. Every file is compiled at a default in
+// every math mode, and for each further word of a parameter. The reference stands beside the first and the
+// last problem. On the others all are compiled once: the reference on the first problem, templates at the
+// default on one of the problems that they serve, each in turn. So is another operator's kernel over other
+// axes, on the newest alone. A template that an older GPU has is not compiled again before the newest, which
+// takes the branches of those between as well. older holds the templates, and has these added.
+func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
+	t.Helper()
+	var all []variant
+	defaults := map[string][]variant{} // by template
+	done := map[string]bool{}          // "mode parameters file" and templates
+	requests := requestsOf(o)
+	for n, r := range requests {
+		p, err := o.Bind(r, gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := fmt.Sprint(p.Math, " ", r.Parameters)
+		if n == 0 && (gpu.Arch == newest || turn == 0) || n == len(requests)-1 && gpu.Arch == newest {
+			k, err := p.Reference()
+			if err != nil {
+				t.Fatalf("%s: %v", p, err)
+			}
+			all = append(all, variant{p, k})
+		}
+		drawn := map[string]space.Configuration{} // by template
+		_, headers := o.MathVariants[p.Math]      // all that differs
+		if gpu.Arch == newest && !headers && !testing.Short() {
+			drawn = drawnOf(t, o, p, uint64(n))
+		}
+		for _, c := range p.Defaults(t.Context()) {
+			template, _ := o.Template(c.Template)
+			if key := kind + " " + template.Source.File; !done[key] || len(defaults[c.Template]) == 0 || gpu.Arch != newest {
+				defaults[c.Template], done[key] = append(defaults[c.Template], variantOf(t, p, c)), true
+			}
+			if d, found := drawn[c.Template]; found && !done[c.Template] {
+				all, done[c.Template] = append(all, variantOf(t, p, d)), true
+			}
+		}
+	}
+	for i, template := range o.Templates {
+		served := defaults[template.Name]
+		if gpu.Arch != newest && (older[template.Name] || elsewhere(o, template.Name)) {
+			continue
+		}
+		older[template.Name] = older[template.Name] || len(served) > 0
+		if (gpu.Arch != newest || elsewhere(o, template.Name)) && len(served) > 0 {
+			one := (turn + i) % len(served)
+			served = served[one : one+1]
+		}
+		all = append(all, served...)
+	}
+	return all
+}
+
+// homes are the operators that kernels over any axes, or along any dimension, are compiled for at
+// every problem, by a header of theirs.
+var homes = map[string][]string{
+	"packed_conv.cuh": {"conv2d", "conv_transpose2d"},
+	"phases.cuh":      {"conv2d", "conv_transpose2d"},
+	"channels.cuh":    {"max_pool2d", "depthwise_conv2d"},
+	"row_state.cuh":   {"softmax", "sum", "layer_norm"},
+}
+
+// elsewhere tells whether a template's kernel is at home with another operator.
+func elsewhere(o *operator.Operator, name string) bool {
+	t, _ := o.Template(name)
+	for header, operators := range homes {
+		if _, included := t.Source.Includes[header]; included && !slices.Contains(operators, o.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+func variantOf(t *testing.T, p *operator.Problem, c space.Configuration) variant {
+	t.Helper()
+	k, err := p.Kernel(c)
+	if err != nil {
+		t.Fatalf("%s, %s: %v", p, c, err)
+	}
+	return variant{p, k}
+}
+
+// drawnOf draws a configuration of each template that serves a problem and is at home there.
+func drawnOf(t *testing.T, o *operator.Operator, p *operator.Problem, seed uint64) map[string]space.Configuration {
+	t.Helper()
+	s, err := p.Space(t.Context())
+	if err != nil {
+		t.Fatalf("%s: %v", p, err)
+	}
+	rng := rand.New(rand.NewPCG(1, seed))
+	drawn := map[string]space.Configuration{}
+	for part := range s.Parts() {
+		if first, end := s.Range(part); first < end {
+			c := s.At(first + rng.Int64N(end-first))
+			if !elsewhere(o, c.Template) {
+				drawn[c.Template] = c
+			}
+		}
+	}
+	return drawn
+}
+
+func TestEveryTemplateCompiles(t *testing.T) {
+	c := Cached(testcache.Dir(), openNVRTC(t, runtime.NumCPU()))
+	flags := hastyFlags(t, c)
+	operators, err := operator.Operators()
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := map[*operator.Operator]map[string]bool{}
+	for i, gpu := range gpus {
+		if testing.Short() && gpu.Arch != newest {
+			continue
+		}
+		gpu.Target = Target(c.Version(), gpu.Arch)
+		var all []variant
+		for _, o := range operators {
+			if older[o] == nil {
+				older[o] = map[string]bool{}
+			}
+			all = append(all, variants(t, o, gpu, i, older[o])...)
+		}
+		for i := range all {
+			all[i].Flags = slices.Concat(all[i].Flags, flags)
+		}
+		t.Run(fmt.Sprintf("sm_%d", gpu.Arch), func(t *testing.T) {
+			t.Parallel()
+			compileAll(t, c, all)
+		})
+	}
+}
+
+// compileAll compiles variants, several at once in both senses.
+func compileAll(t *testing.T, c Compiler, all []variant) {
+	t.Helper()
+	var group sync.WaitGroup
+	for _, some := range groups(all) {
+		group.Go(func() {
+			if len(some) > 1 && compileTogether(t, c, some) {
+				return
+			}
+			failed := false
+			for _, v := range some { // which of them, and what of it
+				_, err := c.Compile(t.Context(), requestFor(v, v.Kernel))
+				var refused *Error
+				switch {
+				case errors.Is(err, ErrArch):
+					t.Logf("not compiled: %v", err)
+				case errors.As(err, &refused):
+					t.Errorf("%s: %s %v: %v\n%s", v.Problem, v.Template, v.Macros, err, refused.Log)
+				case err != nil:
+					t.Errorf("%s: %v", v.Problem, err)
+				}
+				failed = failed || err != nil
+			}
+			if !failed && len(some) > 1 {
+				t.Errorf("%s: %d variants compile each alone and not together", some[0].Problem, len(some))
+			}
+		})
+	}
+	group.Wait()
+}
+
+// compileTogether tells whether variants compile as one source, which has the kernels
+// of all of them.
+func compileTogether(t *testing.T, c Compiler, some []variant) bool {
+	t.Helper()
+	var kernels []operator.Kernel
+	for _, v := range some {
+		kernels = append(kernels, v.Kernel)
+	}
+	b, err := c.Compile(t.Context(), requestFor(some[0], together(kernels)))
+	if err != nil {
+		return false
+	}
+	for i, k := range kernels {
+		for _, entry := range k.Launches.Entries() {
+			if !bytes.Contains(b.Code, fmt.Appendf(nil, ".text.%s", nameTogether(i, entry))) {
+				t.Errorf("%s: there is no code of %s", some[i].Problem, entry)
+			}
+		}
+	}
+	return true
+}
+
+func requestFor(v variant, k operator.Kernel) Request {
+	return Request{Kernel: k, Arch: v.Limits.Target, Timeout: mostTogether * defaultTimeout}
+}
+
+// hastyFlags are those for code that nobody runs: the assembler need not optimize what it checks, and NVVM
+// hardly. NVIDIA does not document NVVM's level, so that a compiler may not take it.
+func hastyFlags(t *testing.T, c Compiler) []string {
+	t.Helper()
+	flags := []string{"--ptxas-options=-O0", "-Xnvvm=-opt=1"}
+	r := good()
+	r.Kernel.Flags = flags
+	if _, err := c.Compile(t.Context(), r); err != nil {
+		return flags[:1]
+	}
+	return flags
+}

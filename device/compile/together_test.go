@@ -1,0 +1,104 @@
+package compile
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/internal/test/testtogether"
+	"autotune/operator"
+	"autotune/operator/tree"
+)
+
+// NVRTC takes a tenth of a second to begin, longer than most kernels take. So several
+// variants are one source.
+
+// mostTogether bounds the variants of a source.
+const mostTogether = 24
+
+var otherInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+<`)
+
+// together makes one kernel of several, which have the same flags.
+func together(kernels []operator.Kernel) operator.Kernel {
+	var all testtogether.Source
+	for _, k := range kernels {
+		macros := map[string]string{}
+		for _, m := range k.Macros {
+			macros[m.Name] = m.Value
+		}
+		all.Add(k.File, k.Source, k.Includes, macros)
+	}
+	return operator.Kernel{File: "together.cu", Source: all.Text(), Includes: all.Includes, Flags: kernels[0].Flags}
+}
+
+// nameTogether begins the name that a kernel has in the code of several.
+func nameTogether(number int, entry string) string {
+	variant := testtogether.Namespace(number)
+	return fmt.Sprintf("_ZN%d%s%d%sE", len(variant), variant, len(entry), entry)
+}
+
+// alone tells whether a kernel cannot be together with others: one that is a template is
+// compiled for the names that are asked for, and a library's headers stand in no namespace.
+func alone(k operator.Kernel) bool {
+	texts := k.Source + strings.Join(slices.Collect(maps.Values(k.Includes)), "\n")
+	return slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !tree.IsName(entry) }) ||
+		otherInclude.MatchString(withoutEmulated.ReplaceAllString(texts, ""))
+}
+
+// withoutEmulated are the includes that only the emulator sees.
+var withoutEmulated = regexp.MustCompile(`(?m)^#[ \t]*include[ \t]+<emulated/.*$`)
+
+// groups puts variants together that may be, in their order.
+func groups(all []variant) [][]variant {
+	var groups [][]variant
+	open := map[string]int{} // the group that takes more, by flags
+	for _, v := range all {
+		flags := fmt.Sprintf("%q", v.Flags)
+		at, found := open[flags]
+		if alone(v.Kernel) || !found || len(groups[at]) == mostTogether {
+			at = len(groups)
+			groups = append(groups, nil)
+			if !alone(v.Kernel) {
+				open[flags] = at
+			}
+		}
+		groups[at] = append(groups[at], v)
+	}
+	return groups
+}
+
+// Variants that are compiled together are the kernels that they are alone, and what one
+// defines is not the next one's.
+func TestTogether(t *testing.T) {
+	c := openNVRTC(t, 1)
+	header := "#pragma once\n#ifndef STEP\n#define STEP 1\n#endif\n#define TWICE (2 * N)\n__device__ int more(int i) { return i + TWICE + STEP; }\n"
+	source := "#include \"more.cuh\"\n#ifdef ONCE\n#define LEFT 5\n#endif\n#ifndef LEFT\n#define LEFT 0\n#endif\nextern \"C\" __global__ void k(int* y) { y[threadIdx.x] = more(LEFT); }\n"
+	kernel := func(macros ...operator.Macro) operator.Kernel {
+		return operator.Kernel{File: "k.cu", Source: source, Includes: map[string]string{"more.cuh": header}, Macros: macros, Launches: operator.Launches{{Entry: "k"}}}
+	}
+	kernels := []operator.Kernel{
+		kernel(operator.Macro{Name: "N", Value: "100"}, operator.Macro{Name: "ONCE", Value: "1"}, operator.Macro{Name: "STEP", Value: "7"}),
+		kernel(operator.Macro{Name: "N", Value: "1000"}),
+	}
+	b, err := c.Compile(t.Context(), Request{Kernel: together(kernels), Arch: fmt.Sprintf("sm_%d", newest)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range kernels {
+		if !strings.Contains(string(b.Code), ".text."+nameTogether(i, "k")) {
+			t.Errorf("there is no kernel %d", i)
+		}
+	}
+	for _, constant := range []uint32{5 + 2*100 + 7, 0 + 2*1000 + 1} {
+		if !strings.Contains(string(b.Code), string([]byte{byte(constant), byte(constant >> 8), 0, 0})) {
+			t.Errorf("no kernel stores %d", constant)
+		}
+	}
+	kernels[1].Macros[0].Value = "none"
+	if _, err := c.Compile(t.Context(), Request{Kernel: together(kernels), Arch: fmt.Sprintf("sm_%d", newest)}); err == nil {
+		t.Error("a kernel that does not compile does in company")
+	}
+}

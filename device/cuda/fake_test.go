@@ -1,0 +1,123 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/remote"
+	"autotune/device/trial"
+	"autotune/internal/worker"
+	"autotune/operator"
+)
+
+// fakeWorker stands in for the child that has a GPU. What it does with a variant is said by
+// the variant's mode.
+const fakeWorker = "fake-cuda"
+
+// acts are what the modes of the tests' operator stand for there.
+var acts = []string{"right", "faults", "slow_under_tools", "dies_under_tools"}
+
+func TestMain(m *testing.M) {
+	worker.Dispatch(map[string]worker.Func{
+		fakeWorker: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return remote.Serve(ctx, in, out, remote.Vendor{
+				List: func() ([]device.Info, error) {
+					return []device.Info{{Name: "NVIDIA Fake", Kind: device.CUDA, Limits: operator.Limits{Arch: 90, MaxThreadsPerBlock: 1024}}}, nil
+				},
+				Open: func(remote.Setup, compile.Compiler) (device.Device, error) { return fakeGPU{}, nil },
+				Exit: func() {},
+			})
+		},
+		"compile":  compile.Worker,
+		workerName: Worker,
+	})
+	os.Exit(m.Run())
+}
+
+// fakeGPU is the device in that child.
+type fakeGPU struct{ device.Device }
+
+func (fakeGPU) Open(context.Context, *operator.Problem, *compile.Binary, device.Protocol) (device.Session, error) {
+	return fakeSession{}, nil
+}
+
+func act(v device.Variant) string {
+	mode, _ := v.Configuration.Get("mode")
+	n, _ := mode.AsInt()
+	return acts[n]
+}
+
+func (fakeGPU) Launch(_ context.Context, _ *operator.Problem, _ device.Protocol, v device.Variant) (trial.Outcome, error) {
+	switch act(v) {
+	case "slow_under_tools":
+		return trial.Outcome{Status: trial.Timeout, Message: "it was not done in time"}, device.ErrLost
+	case "faults":
+		return trial.Outcome{Status: trial.Crashed, Message: "an illegal memory access"}, device.ErrLost
+	case "dies_under_tools":
+		os.Exit(3)
+	}
+	return trial.Outcome{Status: trial.OK}, nil
+}
+
+type fakeSession struct{ device.Session }
+
+func (fakeSession) Ceilings() device.Ceilings { return device.Ceilings{ReferenceMS: 7} }
+func (fakeSession) Close() error              { return nil }
+
+func (fakeSession) Evaluate(_ context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
+	if act(v) == "faults" {
+		return trial.Outcome{Status: trial.Crashed, Message: "an illegal memory access"}, device.ErrLost
+	}
+	o := trial.Outcome{Status: trial.OK}
+	o.SetSamples([]float64{1, 2, 3}, 1)
+	return o, nil
+}
+
+// fakeCompiler compiles everything to nothing.
+type fakeCompiler struct{ compile.Compiler }
+
+func (fakeCompiler) Close() error    { return nil }
+func (fakeCompiler) Version() string { return "NVRTC 0.0" }
+
+func openFake(t *testing.T) *remote.Child {
+	t.Helper()
+	d, err := remote.OpenChild(t.Context(), remote.ChildOptions{
+		Worker: fakeWorker, Target: compile.Target, Compiler: func(context.Context) (compile.Compiler, error) { return fakeCompiler{}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// What kernels are compiled for depends on the compiler and on the GPU.
+func TestTarget(t *testing.T) {
+	if d := openFake(t); d.Arch() != "sm_90" {
+		t.Errorf("compiled for %s", d.Arch())
+	}
+}
+
+// Without a GPU, Open and List say what is missing: the driver, or the worker.
+func TestNothingToOpen(t *testing.T) {
+	_, listErr := List(t.Context())
+	if listErr == nil {
+		t.Skip("this machine has a GPU")
+	}
+	_, openErr := Open(t.Context(), 0, Options{})
+	for _, err := range []error{openErr, listErr} {
+		if !errors.Is(err, device.ErrNone) || !strings.Contains(err.Error(), missingHere) {
+			t.Errorf("%v; want ErrNone with %q", err, missingHere)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+//go:build cuda && gpu
+
+package cuda
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/internal/test/testneeds"
+	"autotune/internal/test/testoperators"
+)
+
+// openOwn opens the tests' operator with files and kernels of its own, edited.
+func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
+	t.Helper()
+	b = &bench{t: t, device: openGPU(t)}
+	b.problem = testoperators.Own(t, n, b.device.Info().Limits, edits...)
+	if b.problem.Operator.Answers == nil {
+		k, err := b.problem.Reference()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.session, err = b.device.Open(t.Context(), b.problem, b.compile(k), testoperators.Protocol())
+		return b, err
+	}
+	b.session, err = b.device.Open(t.Context(), b.problem, nil, testoperators.Protocol())
+	return b, err
+}
+
+// However tensors are filled, answers made and outputs compared, a right variant is
+// found right on all inputs. A wrong one is not.
+func TestGPUOwn(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		edits  []string
+		wrong  [3]string // of modes 1 to 3
+		python bool
+	}{
+		{"a reference kernel", nil, [3]string{"1 of 100003 elements of y differs", "1 of 100003 elements of total differs", "1 is NaN"}, false},
+		{"Python", []string{testoperators.OwnReference, testoperators.OwnPython}, [3]string{"1 of 100003 elements of y differs", "1 of 100003 elements of total differs", "1 is NaN"}, true},
+		{"files", testoperators.Fixed, [3]string{"1 of 100003 elements of y differs", "1 of 100003 elements of total differs", "1 is NaN"}, false},
+		{"a comparison", []string{testoperators.OwnReference, testoperators.OwnComparison}, [3]string{
+			"compare.cu gives 1024 for how far it is from the reference; 0.001 is allowed", "compare.cu gives 1e+06 for", "compare.cu gives 1e+09 for"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.python {
+				testneeds.NumPy.Need(t)
+			}
+			b, err := openOwn(t, 100003, tt.edits...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			right := b.variant(0)
+			if e := b.evaluate(right, 0); e.Status != trial.OK || len(e.SamplesMS) != 12 {
+				t.Errorf("%+v", e)
+			}
+			if kernel := b.problem.Operator.Answers == nil; (b.session.Ceilings().ReferenceMS > 0) != kernel {
+				t.Errorf("the reference takes %v ms", b.session.Ceilings().ReferenceMS)
+			}
+			for mode, want := range tt.wrong {
+				if e := b.evaluate(b.variant(int64(mode+1)), 0); e.Status != trial.WrongResult || !strings.Contains(e.Message, want) {
+					t.Errorf("mode %d: %s %q, want %q", mode+1, e.Status, e.Message, want)
+				}
+			}
+			for _, in := range []device.Inputs{{Seed: 7, Distribution: "normal"}, {Seed: 1, Distribution: "uniform01"}} {
+				if err := b.session.Refill(t.Context(), in); err != nil {
+					t.Fatal(err)
+				}
+				o, launches, err := b.session.Check(t.Context(), right, device.Check{Launches: 7, Exact: true})
+				if err != nil || o.Status != trial.OK || launches != 7 {
+					t.Errorf("%v: %s %s after %d launches, %v", in, o.Status, o.Message, launches, err)
+				}
+			}
+		})
+	}
+}
+
+// A session whose worker died comes back with its answers.
+func TestGPUOwnReopens(t *testing.T) {
+	b, err := openOwn(t, 1001, testoperators.Fixed...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(childPID(t), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for childPID(t) != 0 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(100 * time.Millisecond) // until this side knows
+	if e := b.evaluate(b.variant(0), 0); e.Status != trial.OK {
+		t.Errorf("%s %s", e.Status, e.Message)
+	}
+}
+
+// What an operator's own kernels do wrong is said at once, and blamed on them.
+func TestGPUOwnFaults(t *testing.T) {
+	for want, edits := range map[string][]string{
+		"the fill kernel of own is wrong: fill.cu: it wrote outside its tensors: 1 word after k":                           {"#define STRAY 0", "#define STRAY 1"},
+		"the fill kernel of own fails: fill.cu: ":                                                                          {"total[i] = i", "*(long long*)(i + 8) = i"},
+		"the comparison of own cannot be right: compare.cu gives 1e+06 for the reference against itself; 0.001 is allowed": {testoperators.OwnReference, testoperators.OwnComparison, "total[i] != before[i] + k[i]", "total[i] != before[i]"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			_, err := openOwn(t, 1000, edits...)
+			var failed *device.ReferenceError
+			if !errors.As(err, &failed) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v; want %q", err, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,277 @@
+package cuda
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/remote"
+	"autotune/device/trial"
+	"autotune/internal/input"
+	"autotune/operator"
+)
+
+// A watched launch takes many times as long as an unwatched one. One that timed out unwatched gets
+// less time.
+const (
+	watchedFactor = 30
+	endlessFactor = 3
+	watchedSlack  = 2 * time.Minute // to start, to fill the inputs, to end
+)
+
+// sanitized is a GPU whose variants are also run under compute-sanitizer, each of
+// its tools in a process of its own: a report is complete when that has ended.
+type sanitized struct {
+	*remote.Child
+	program string
+}
+
+func (g *sanitized) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+	s, err := g.Child.Open(ctx, p, reference, proto)
+	if err != nil {
+		return nil, err
+	}
+	return &sanitizedSession{s.(*remote.ChildSession), g.program}, nil
+}
+
+// sanitizedSession evaluates variants plainly and then under the tools.
+type sanitizedSession struct {
+	*remote.ChildSession
+	program string
+}
+
+// Evaluate evaluates a variant; what a tool finds takes the place of how it ended.
+func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
+	o, err := s.ChildSession.Evaluate(ctx, v, best)
+	if err != nil {
+		return o, err
+	}
+	limit := s.Protocol().LaunchTimeout
+	switch o.Status {
+	case trial.OK, trial.WrongResult, trial.Crashed:
+		limit *= watchedFactor
+	case trial.Timeout:
+		limit *= endlessFactor
+	default:
+		return o, nil // it never ran
+	}
+	for _, tool := range sanitizerTools {
+		seen, err := s.watch(ctx, tool, v, limit)
+		if err != nil {
+			return o, err
+		}
+		// Its end without a tool says more than its end under one.
+		if seen.found || o.Status == trial.OK && seen.status != trial.OK {
+			o.Fail(seen.status, tool.name+": "+seen.message)
+			return o, nil
+		}
+	}
+	return o, nil
+}
+
+// watched is what came of a run under a tool.
+type watched struct {
+	status  trial.Status
+	message string
+	found   bool // the tool found something
+}
+
+// watch runs a variant under a tool. An error means that the tool cannot work.
+func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v device.Variant, limit time.Duration) (watched, error) {
+	dir, err := os.MkdirTemp("", "autotune-sanitizer-")
+	if err != nil {
+		return watched{}, fmt.Errorf("compute-sanitizer needs a folder for its report: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	log := filepath.Join(dir, tool.name+".log")
+	o, err := s.LaunchUnder(ctx, tool.command(s.program, log), v, limit, limit+watchedSlack)
+	if ctx.Err() != nil {
+		return watched{}, ctx.Err()
+	}
+	r, readErr := reportIn(ctx, log)
+	switch {
+	case len(r.findings) > 0:
+		return watched{tool.status, r.findings[0], true}, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return watched{status: trial.Timeout, message: fmt.Sprintf("no end within %v", limit)}, nil
+	case err == nil && o.Status != trial.OK:
+		return watched{status: o.Status, message: o.Message}, nil
+	case err != nil || !r.complete:
+		return watched{}, fmt.Errorf("%s gave no verdict: %w", tool.name, cmp.Or(err, said(r), readErr, errors.New("its report has no end")))
+	}
+	return watched{status: trial.OK}, nil
+}
+
+// said is the beginning of a report that has no end.
+func said(r sanitizerReport) error {
+	if r.complete || r.trouble == "" {
+		return nil
+	}
+	return errors.New(r.trouble)
+}
+
+// reportBound bounds a report; a tool reports a hundred findings at most.
+var reportBound = input.Bound{Kind: "a report of compute-sanitizer", Bytes: 16 << 20}
+
+func reportIn(ctx context.Context, log string) (sanitizerReport, error) {
+	text, err := input.File(ctx, log, reportBound.Read)
+	if err != nil {
+		return sanitizerReport{}, err
+	}
+	return readReport(string(text)), nil
+}
+
+// sanitizerProgram is NVIDIA's, which watches what kernels do.
+const sanitizerProgram = "compute-sanitizer"
+
+// ErrNoSanitizer means that compute-sanitizer is not on this machine; the message
+// wrapped around it says what to install.
+var ErrNoSanitizer = errors.New("compute-sanitizer not found")
+
+// FindSanitizer finds compute-sanitizer: on the PATH, or where CUDA is usually put.
+func FindSanitizer() (path string, err error) {
+	if path := compile.FindTool(sanitizerProgram); path != "" {
+		return path, nil
+	}
+	return "", fmt.Errorf("%w: it watches kernels on a GPU, and is neither on the PATH nor in /usr/local/cuda*/bin; "+
+		"install cuda-sanitizer-13-0 (NVIDIA's repository) or a CUDA toolkit, or use the emulator's sanitizers: --device emulator", ErrNoSanitizer)
+}
+
+// sanitizerTool is one of its tools.
+type sanitizerTool struct {
+	name    string
+	status  trial.Status // of a variant in which it finds something
+	options []string
+}
+
+// sanitizerTools are run one after another, until one finds something. Invalid accesses and
+// barriers are faults. With a race, or a read of memory that nobody wrote, a result is right only
+// by chance.
+var sanitizerTools = []sanitizerTool{
+	// Small tensors lie side by side. Without space between them an access past the end of one
+	// would be inside the next.
+	{"memcheck", trial.Crashed, []string{"--padding", "1048576"}},
+	{"racecheck", trial.WrongResult, nil},
+	{"initcheck", trial.WrongResult, nil},
+	{"synccheck", trial.Crashed, nil},
+}
+
+// command is the command line that a worker is started under. Errors of the
+// driver's calls are the worker's own to judge.
+func (t sanitizerTool) command(program, log string) []string {
+	return slices.Concat([]string{program, "--tool", t.name, "--report-api-errors", "no", "--log-file", log}, t.options)
+}
+
+// Lines of a report begin with a mark. What belongs to the finding above is
+// indented, or goes on with "and".
+const (
+	reportMark     = "========="
+	reportIndented = "    "
+)
+
+var (
+	summaryForm = regexp.MustCompile(`^(?:ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: .*\((\d+) errors?)`)
+	// Where something was done: in which function, how far into it and, where the
+	// binary tells, in which line. Older versions begin with the distance.
+	placeForm    = regexp.MustCompile(`\bat (\S.*?)\+(0x[0-9a-f]+)(?: in (.+?):(\d+))?(\s+\[\d+ hazards?\])?$`)
+	oldPlaceForm = regexp.MustCompile(`\bat (0x[0-9a-f]+) in (?:(\S+?):(\d+):)?(.+?)(\s+\[\d+ hazards?\])?$`)
+)
+
+// sanitizerReport is what a run of a tool has to say.
+type sanitizerReport struct {
+	complete bool     // it came to its end
+	findings []string // each in one line
+	trouble  string   // the first line that is no finding, where it has no end
+}
+
+// readReport reads what a tool wrote.
+func readReport(text string) sanitizerReport {
+	var r sanitizerReport
+	errorCount := 0
+	var blocks []string
+	for line := range strings.Lines(text) {
+		said, ours := strings.CutPrefix(strings.TrimRight(line, " \r\n"), reportMark)
+		said = strings.TrimPrefix(said, " ")
+		if m := summaryForm.FindStringSubmatch(said); m != nil {
+			r.complete = true
+			n, err := strconv.Atoi(m[1] + m[2])
+			if err != nil {
+				n = 1
+			}
+			errorCount += n
+			continue
+		}
+		switch {
+		case !ours || said == "" || said == strings.ToUpper(sanitizerProgram):
+		case strings.HasPrefix(said, reportIndented) && len(blocks) > 0:
+			blocks[len(blocks)-1] += "\n" + strings.TrimSpace(said)
+		default:
+			blocks = append(blocks, strings.TrimSpace(said))
+		}
+	}
+	for _, block := range blocks {
+		if finding := findingOf(block); finding != "" {
+			r.findings = append(r.findings, finding)
+		}
+	}
+	if len(blocks) > 0 {
+		r.trouble, _, _ = strings.Cut(blocks[0], "\n")
+	}
+	if errorCount > 0 && len(r.findings) == 0 { // in words that this program does not know
+		r.findings = append(r.findings, strings.TrimSpace(fmt.Sprintf("%d errors reported; %s", errorCount, r.trouble)))
+	}
+	return r
+}
+
+// findingOf makes one line of a block of the report: what was done, where, and by
+// which thread. "" for one that says nothing about a kernel, or only warns.
+func findingOf(block string) string {
+	lines := strings.Split(block, "\n")
+	head := strings.TrimPrefix(lines[0], "Error: ")
+	if strings.HasPrefix(head, "Warning:") || strings.HasPrefix(head, "Info:") {
+		return ""
+	}
+	parts, placed := []string{strings.TrimSuffix(head, ".")}, placedIn(head)
+	for _, line := range lines[1:] {
+		switch {
+		case strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "and ") && placedIn(line):
+			placed = true
+			parts = append(parts, line)
+		case strings.HasPrefix(line, "by thread"):
+			parts = append(parts, line)
+		}
+	}
+	if !placed {
+		return ""
+	}
+	for i, part := range parts {
+		parts[i] = shortPlace(part)
+	}
+	return strings.Join(parts, " ")
+}
+
+func placedIn(line string) bool { return placeForm.MatchString(line) || oldPlaceForm.MatchString(line) }
+
+// shortPlace names a place by its line, or where that is not known by its function.
+func shortPlace(line string) string {
+	if placeForm.MatchString(line) {
+		if m := placeForm.FindStringSubmatch(line); m[3] != "" {
+			return placeForm.ReplaceAllString(line, "at $3:$4$5")
+		}
+		return placeForm.ReplaceAllString(line, "at $1+$2$5")
+	}
+	if m := oldPlaceForm.FindStringSubmatch(line); m != nil && m[2] != "" {
+		return oldPlaceForm.ReplaceAllString(line, "at $2:$3$5")
+	}
+	return oldPlaceForm.ReplaceAllString(line, "at $4+$1$5")
+}

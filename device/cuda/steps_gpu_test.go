@@ -1,0 +1,48 @@
+//go:build cuda && gpu
+
+package cuda
+
+import (
+	"strings"
+	"testing"
+
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/internal/test/testoperators"
+)
+
+// Launches in a row, clusters, cooperation and constant memory do what they should,
+// launch after launch, under all conditions. A fault in them is noticed.
+func TestGPUSteps(t *testing.T) {
+	for _, conditions := range []device.Conditions{{}, {Launch: device.Graph}, {L2: device.Warm}} {
+		proto := testoperators.Protocol()
+		proto.Conditions = conditions
+		b := benchOf(t, openGPU(t), "steps", 5000, proto)
+		for _, tt := range []struct {
+			name    string
+			mode    int64
+			status  trial.Status
+			message string
+		}{
+			{"three launches", 0, trial.OK, ""},
+			{"a cooperative one", 1, trial.OK, ""},
+			{"clusters", 2, trial.OK, ""},
+			{"nothing clears", 3, trial.WrongResult, "5000 of 5000 elements of y differ"},
+			{"too many blocks", 4, trial.Pruned, "together: a cooperative launch of 100000 blocks: at most "},
+			{"a small table", 5, trial.LaunchError, "the __constant__ variable table has 32 bytes, weights takes 64"},
+			{"no table", 6, trial.LaunchError, "the kernel has no __constant__ variable table for weights"},
+			{"the last launch is wrong", 7, trial.WrongResult, "5000 of 5000 elements of y differ"},
+		} {
+			e := b.evaluate(b.variant(tt.mode), 0)
+			if e.Status != tt.status || !strings.Contains(e.Message, tt.message) {
+				t.Errorf("%v, %s: %s %q, want %s %q", conditions, tt.name, e.Status, e.Message, tt.status, tt.message)
+			}
+		}
+		for mode := range int64(3) {
+			o, launches, err := b.session.Check(t.Context(), b.variant(mode), device.Check{Launches: 7, Exact: true})
+			if err != nil || o.Status != trial.OK || launches != 7 {
+				t.Errorf("%v, mode %d: %s %s after %d launches, %v", conditions, mode, o.Status, o.Message, launches, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package elements
+
+import (
+	"encoding/binary"
+	"math"
+	"runtime"
+	"sync"
+
+	"autotune/operator"
+)
+
+// Difference is what comparing a tensor with the right one finds.
+type Difference struct {
+	Largest float64 // difference, of elements where both are finite
+	Wrong   int64   // elements that are out of tolerance
+	First   int64   // index of the first of them
+}
+
+// Compare does what element_close of elements.h does, for all elements of a tensor.
+func Compare(t operator.Type, atol, rtol float64, got, want []byte) Difference {
+	size := int(t.Bytes())
+	count := min(len(got), len(want)) / size
+	parts := make([]Difference, runtime.GOMAXPROCS(0))
+	var group sync.WaitGroup
+	for i := range parts {
+		first, last := count*i/len(parts), count*(i+1)/len(parts)
+		group.Go(func() {
+			parts[i] = comparePart(t, atol, rtol, got[first*size:last*size], want[first*size:last*size])
+			parts[i].First += int64(first)
+		})
+	}
+	group.Wait()
+	var all Difference
+	for _, d := range parts {
+		if all.Wrong == 0 {
+			all.First = d.First
+		}
+		all.Wrong += d.Wrong
+		all.Largest = max(all.Largest, d.Largest)
+	}
+	return all
+}
+
+func comparePart(t operator.Type, atol, rtol float64, got, want []byte) (d Difference) {
+	size := int(t.Bytes())
+	for at := 0; at < len(got); at += size {
+		a, b := bitsAt(got, at, size), bitsAt(want, at, size)
+		apart, right := close(t, atol, rtol, a, b)
+		d.Largest = max(d.Largest, apart)
+		if right {
+			continue
+		}
+		if d.Wrong == 0 {
+			d.First = int64(at / size)
+		}
+		d.Wrong++
+	}
+	return d
+}
+
+// close tells how far two elements are from each other, -1 where one is not finite, and whether
+// that is near enough.
+func close(t operator.Type, atol, rtol float64, got, want uint64) (apart float64, right bool) {
+	if t.Kind() != operator.Floating {
+		if got == want {
+			return 0, true
+		}
+		a, b := integer(t, got), integer(t, want)
+		greater, less := max(a, b), min(a, b)
+		apart, size := float64(uint64(greater)-uint64(less)), math.Abs(float64(b))
+		if t == operator.U64 {
+			apart, size = float64(max(got, want)-min(got, want)), float64(want)
+		}
+		return apart, apart <= atol+rtol*size
+	}
+	a, b := Number(t, got), Number(t, want)
+	switch {
+	case a == b:
+		return 0, true
+	case a != a && b != b:
+		return 0, got != Poison(t)
+	}
+	apart = math.Abs(a - b)
+	if !(apart <= math.MaxFloat64) {
+		return -1, false
+	}
+	return apart, apart <= atol+rtol*math.Abs(b)
+}
+
+// Number is that of an element of a floating type, given its bits.
+func Number(t operator.Type, bits uint64) float64 {
+	switch t {
+	case operator.F64:
+		return math.Float64frombits(bits)
+	case operator.F32:
+		return float64(math.Float32frombits(uint32(bits)))
+	}
+	return float64(single(t, uint32(bits)))
+}
+
+// integer is an element of an integer type; of an unsigned one of 64 bits, its bits.
+func integer(t operator.Type, bits uint64) int64 {
+	if unused := 64 - 8*t.Bytes(); t.Kind() == operator.Signed {
+		return int64(bits<<unused) >> unused
+	}
+	return int64(bits)
+}
+
+// Bits are those of an element of a tensor.
+func Bits(t operator.Type, contents []byte, element int64) uint64 {
+	size := int(t.Bytes())
+	return bitsAt(contents, int(element)*size, size)
+}
+
+func bitsAt(contents []byte, at, size int) uint64 {
+	switch size {
+	case 8:
+		return binary.LittleEndian.Uint64(contents[at:])
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(contents[at:]))
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(contents[at:]))
+	}
+	return uint64(contents[at])
+}
+
+// Largest is the largest finite number of a tensor of a floating type, without its sign.
+func Largest(t operator.Type, contents []byte) (largest float64) {
+	size := int(t.Bytes())
+	for at := 0; at < len(contents); at += size {
+		if x := math.Abs(Number(t, bitsAt(contents, at, size))); x > largest && !math.IsInf(x, 1) {
+			largest = x
+		}
+	}
+	return largest
+}

@@ -1,0 +1,133 @@
+package elements
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+
+	"autotune/operator"
+)
+
+// Round is element_encode there for a type of 16 bits or fewer: the bits of the nearest
+// number, ties to even.
+func Round(t operator.Type, value float32) uint16 {
+	mantissa, exponent := format(t)
+	bias := 1<<(exponent-1) - 1
+	greatest := uint16(1<<exponent-1) << mantissa // infinity
+	if t == operator.F8E4M3 {
+		greatest = 0x7e // 448
+	}
+	sign := uint16(math.Float32bits(value) >> 31 << (mantissa + exponent))
+	switch {
+	case value != value:
+		return 1<<(mantissa+exponent) - 1
+	case value == 0:
+		return sign
+	}
+	_, power := math.Frexp(float64(value))
+	power = max(power-1, 1-bias) // of the first place
+	places := math.RoundToEven(math.Ldexp(math.Abs(float64(value)), mantissa-power))
+	bits := uint64(min(places, 1<<32)) + uint64(power+bias-1)<<mantissa
+	return sign | uint16(min(bits, uint64(greatest)))
+}
+
+// format gives the mantissa's and the exponent's bits of a small floating type.
+func format(t operator.Type) (mantissa, exponent int) {
+	switch t {
+	case operator.F16:
+		return 10, 5
+	case operator.BF16:
+		return 7, 8
+	case operator.F8E4M3:
+		return 3, 4
+	}
+	return 2, 5
+}
+
+// Narrow makes elements of a small floating type from as many of f32.
+func Narrow(t operator.Type, from []byte) []byte {
+	size := int(t.Bytes())
+	to := make([]byte, 0, len(from)/4*size)
+	for ; len(from) >= 4; from = from[4:] {
+		bits := Round(t, math.Float32frombits(binary.LittleEndian.Uint32(from)))
+		to = append(to, byte(bits))
+		if size == 2 {
+			to = append(to, byte(bits>>8))
+		}
+	}
+	return to
+}
+
+// Widen makes elements of f32 from as many of a small floating type.
+func Widen(t operator.Type, from []byte) []byte {
+	size := int(t.Bytes())
+	to := make([]byte, 0, 4*len(from)/size)
+	for ; len(from) >= size; from = from[size:] {
+		bits := uint32(from[0])
+		if size == 2 {
+			bits |= uint32(from[1]) << 8
+		}
+		to = binary.LittleEndian.AppendUint32(to, math.Float32bits(single(t, bits)))
+	}
+	return to
+}
+
+// Text writes an element, given its bits, as messages do.
+func Text(t operator.Type, bits uint64) string {
+	size := 8 * t.Bytes()
+	switch {
+	case t == operator.Bool && bits <= 1:
+		return strconv.FormatBool(bits == 1)
+	case t.Kind() == operator.Signed:
+		return strconv.FormatInt(int64(bits<<(64-size))>>(64-size), 10)
+	case t.Kind() == operator.Unsigned:
+		return strconv.FormatUint(bits, 10)
+	case t == operator.F64:
+		return fmt.Sprintf("%g", math.Float64frombits(bits))
+	}
+	return fmt.Sprintf("%g", single(t, uint32(bits)))
+}
+
+// single is the number that a floating type of 32 bits or fewer has for some bits.
+func single(t operator.Type, bits uint32) float32 {
+	switch t {
+	case operator.F32:
+		return math.Float32frombits(bits)
+	case operator.BF16:
+		return math.Float32frombits(bits << 16)
+	case operator.F16:
+		return small(bits, 10)
+	case operator.F8E5M2:
+		return small(bits, 2)
+	}
+	if bits&0x7f == 0x7f { // f8e4m3 has numbers where others have infinities
+		return float32(math.NaN())
+	}
+	return finite(bits, 4, 3)
+}
+
+// small reads a sign, five exponent bits and mantissa bits, as IEEE 754 has them.
+func small(bits uint32, mantissa int) float32 {
+	const exponent = 5
+	top := uint32(1)<<exponent - 1
+	switch {
+	case bits>>mantissa&top < top:
+		return finite(bits, exponent, mantissa)
+	case bits&(1<<mantissa-1) != 0:
+		return float32(math.NaN())
+	}
+	return float32(math.Inf(1 - int(bits>>(exponent+mantissa)&1)*2))
+}
+
+func finite(bits uint32, exponent, mantissa int) float32 {
+	e, m := int(bits>>mantissa&(1<<exponent-1)), bits&(1<<mantissa-1)
+	if e == 0 {
+		e = 1
+	} else {
+		m |= 1 << mantissa
+	}
+	sign := 1 - float64(bits>>(exponent+mantissa)&1)*2
+	bias := 1<<(exponent-1) - 1
+	return float32(sign * math.Ldexp(float64(m), e-bias-mantissa))
+}

@@ -1,0 +1,364 @@
+package emulator
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"autotune/device/compile"
+	"autotune/internal/scratch"
+	"autotune/internal/worker"
+)
+
+// ErrNoCompiler means that there is no C++ compiler on this machine.
+var ErrNoCompiler = errors.New("no C++ compiler found")
+
+// defaultTimeout is how long a compilation may take when its Request says
+// nothing.
+const defaultTimeout = 30 * time.Second
+
+// hostCompiler compiles variants with the host's C++ compiler.
+type hostCompiler struct {
+	options     Options
+	command     []string // CXX may hold arguments: "ccache g++"
+	version     string   // "g++ 12.2.0"
+	gnu         bool     // not clang
+	fingerprint string
+	support     runtimeObject
+	scratch     *scratch.Folder // everything temporary
+	slots       chan struct{}
+}
+
+// NewCompiler returns the emulator's compiler alone, for proving kernels with
+// Run; without a C++ compiler the error wraps ErrNoCompiler.
+func NewCompiler(o Options) (compile.Compiler, error) {
+	return newHostCompiler(o)
+}
+
+func newHostCompiler(o Options) (*hostCompiler, error) {
+	command, err := findCompiler()
+	if err != nil {
+		return nil, err
+	}
+	c := &hostCompiler{options: o, command: command, slots: make(chan struct{}, runtime.NumCPU())}
+	if err := c.identify(); err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, rewriting, c.version, c.command[1:], supportDigest(), c.baseFlags(), c.variantFlags("host"), archFlags(archFMA), c.libraries())
+	c.fingerprint = hex.EncodeToString(h.Sum(nil))
+	if c.scratch, err = scratch.New("emulator"); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *hostCompiler) Version() string { return c.version }
+
+// Fingerprint covers the shim and the runtime, which are part of every program.
+func (c *hostCompiler) Fingerprint() string { return c.fingerprint }
+
+func (c *hostCompiler) Workers() int { return runtime.NumCPU() }
+
+// Close removes every temporary file.
+func (c *hostCompiler) Close() error { return c.scratch.Close() }
+
+// baseFlags are for the runtime and the variants.
+func (c *hostCompiler) baseFlags() []string {
+	flags := []string{
+		"-std=c++17", "-w", "-pipe", "-fno-exceptions", "-fno-rtti", "-fno-pie", "-fno-stack-protector",
+		// No errno, as on a GPU, and no fused multiplications and additions beside those of the
+		// source.
+		"-fno-math-errno", "-ffp-contract=off",
+	}
+	if c.gnu {
+		flags = append(flags, "-fno-diagnostics-show-caret")
+	} else {
+		flags = append(flags, "-fno-caret-diagnostics")
+	}
+	if c.options.Sanitize {
+		flags = append(flags, "-g1", "-DAUTOTUNE_SANITIZE")
+	} else {
+		if c.options.races {
+			flags = append(flags, "-DAUTOTUNE_RACES")
+		}
+		flags = append(flags, "-U_FORTIFY_SOURCE")
+	}
+	return flags
+}
+
+// variantFlags are for variants alone. -O1 halves the time to compile compared
+// with -O2, and most variants run once. -Og takes a third less again, and its kernels twice the time.
+func (c *hostCompiler) variantFlags(arch string) []string {
+	flags := append([]string{"-O1", "-no-pie"}, archFlags(arch)...)
+	if c.gnu {
+		flags = append(flags, "-fmax-errors=5")
+	} else {
+		flags = append(flags, "-ferror-limit=5")
+	}
+	if c.options.Sanitize {
+		flags = append(flags, "-fsanitize=address,undefined", "-fno-sanitize=vptr,object-size", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+		if c.gnu {
+			flags = append(flags, "-fsanitize-sections=autotune_shared")
+		}
+	}
+	if c.options.races {
+		flags = append(flags, c.raceFlags()...)
+	}
+	return flags
+}
+
+// Compile makes the program of a variant.
+func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	shim, object, err := c.support.get(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := temporary(c.scratch.Dir, "compile-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := c.writeSources(dir, r); err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
+	defer cancel()
+	var refused, log string
+	if log, err = c.run(limited, dir, c.arguments(r, dir, shim)); err == nil {
+		refused, log, err = c.link(limited, r, dir, object)
+	}
+	took := time.Since(begin)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, ctx.Err()
+	case limited.Err() != nil:
+		return nil, &compile.Error{File: r.Kernel.File, Message: fmt.Sprintf("the compilation was stopped after %v", took.Round(time.Millisecond)), Timeout: true}
+	case err != nil:
+		return nil, c.judge(r, dir, log, err)
+	case refused != "":
+		return nil, &compile.Error{File: r.Kernel.File, Message: refused}
+	}
+	code, err := os.ReadFile(filepath.Join(dir, "program"))
+	if err != nil {
+		return nil, err
+	}
+	return &compile.Binary{Code: code, Log: log, Duration: took}, nil
+}
+
+// writeSources puts the kernel and its includes into the folder.
+func (c *hostCompiler) writeSources(dir string, r compile.Request) error {
+	if err := os.WriteFile(filepath.Join(dir, "kernel.cpp"), []byte(prepare(r.Kernel, c.options.Sanitize)), 0o644); err != nil {
+		return err
+	}
+	for name, text := range headersOf(r.Kernel) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	for name, text := range r.Kernel.Includes {
+		path := filepath.Join(dir, "include", filepath.FromSlash(name))
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return fmt.Errorf("include %q leaves the folder of includes", name)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		text := fmt.Sprintf("#line 1 %q\n%s", name, rewriteDynamicShared(text, name))
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link makes the program of the kernel's object file and the runtime's, unless the kernel's has
+// what no kernel may have.
+func (c *hostCompiler) link(ctx context.Context, r compile.Request, dir, runtimes string) (refused, log string, err error) {
+	path := filepath.Join(dir, "kernel.o")
+	code, err := os.ReadFile(path)
+	if err != nil {
+		return "", "", err
+	}
+	if o := openObject(code); o != nil {
+		// The sanitizers' own constructors are in the file, and the filter is off.
+		if refused = o.refused(c.initialisers()); refused != "" && !c.options.Sanitize {
+			return refused, "", nil
+		}
+		code, err := o.own()
+		if err == nil {
+			err = os.WriteFile(path, code, 0o600)
+		}
+		if err != nil {
+			return "", "", err
+		}
+	}
+	arguments := slices.Concat(c.baseFlags(), c.variantFlags(r.Arch), []string{runtimes, path, "-o", filepath.Join(dir, "program"), "-Wl,--as-needed", "-pthread"})
+	for _, libraries := range c.libraries() {
+		if log, err = c.run(ctx, dir, append(arguments, libraries...)); !notFound.MatchString(log) {
+			break
+		}
+	}
+	return "", log, err
+}
+
+// arguments compile a kernel's file.
+func (c *hostCompiler) arguments(r compile.Request, dir, shim string) []string {
+	arguments := slices.Concat(c.baseFlags(), c.variantFlags(r.Arch), spinningFlags(r.Kernel), hostFlags(r.Kernel.Flags))
+	headers := headersOf(r.Kernel)
+	if headers[standardHeaders] != "" {
+		arguments = append(arguments, "-include", filepath.Join(dir, standardHeaders))
+	}
+	arguments = append(arguments, "-include", filepath.Join(shim, words))
+	if headers[moreWords] != "" {
+		arguments = append(arguments, "-include", filepath.Join(dir, moreWords))
+	}
+	return append(arguments, "-I", filepath.Join(dir, "include"), "-I", shim,
+		"-c", filepath.Join(dir, "kernel.cpp"), "-o", filepath.Join(dir, "kernel.o"))
+}
+
+// libraries are what a program may be linked with, and by which linker. The fewest come first: most
+// kernels need nothing of the C++ library, and linking it doubles the time.
+func (c *hostCompiler) libraries() [][]string {
+	if c.options.races {
+		return c.raceLibraries()
+	}
+	all := [][]string{{"-lm"}}
+	if c.options.Sanitize || runtime.GOOS != "linux" {
+		return all
+	}
+	return append([][]string{append(c.linker(), "-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc")}, all...)
+}
+
+// linker has GNU's faster linker link, where it is installed, without the plugin that only
+// -flto needs. It takes half the time of the usual one.
+func (c *hostCompiler) linker() []string {
+	if !c.gnu {
+		return nil
+	}
+	flags := []string{"-fno-use-linker-plugin"}
+	if _, err := exec.LookPath("ld.gold"); err == nil {
+		flags = append(flags, "-fuse-ld=gold")
+	}
+	return flags
+}
+
+// notFound is what a linker says of a function that no library has, and a compiler of a linker
+// that it does not find.
+var notFound = regexp.MustCompile(`undefined (?:reference|symbol)|cannot find 'ld'`)
+
+// findCompiler takes what CXX names, else the first of the usual names.
+func findCompiler() ([]string, error) {
+	if fields := strings.Fields(os.Getenv("CXX")); len(fields) > 0 {
+		if _, err := exec.LookPath(fields[0]); err != nil {
+			return nil, fmt.Errorf("%w: CXX is set to %q, which cannot be run (%v); unset it or install that compiler", ErrNoCompiler, os.Getenv("CXX"), reason(err))
+		}
+		return fields, nil
+	}
+	for _, name := range []string{"g++", "clang++", "c++"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return []string{path}, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: install g++ (Debian/Ubuntu: apt install g++) or set CXX", ErrNoCompiler)
+}
+
+// reason is what the system said, without the names of the calls that failed.
+func reason(err error) error {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err
+}
+
+// versionLimit is how long a compiler may think about its version.
+const versionLimit = 5 * time.Second
+
+var versionNumber = regexp.MustCompile(`\b\d+\.\d+(\.\d+)?\b`)
+
+// askVersion gives what a compiler says of its version.
+func askVersion(command []string, limit time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], append(slices.Clone(command[1:]), "--version")...)
+	worker.OwnGroup(cmd)
+	out, err := cmd.Output()
+	worker.EndGroup(cmd)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("no answer within %v", limit)
+	}
+	return out, err
+}
+
+func (c *hostCompiler) identify() error {
+	out, err := askVersion(c.command, versionLimit)
+	if err != nil {
+		return fmt.Errorf("%w: `%s --version` failed (%v); unset CXX or set it to a C++ compiler", ErrNoCompiler, strings.Join(c.command, " "), err)
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	name := "g++"
+	c.gnu = !strings.Contains(first, "clang")
+	if !c.gnu {
+		name = "clang++"
+	}
+	// A distribution's own number may stand in brackets before the version.
+	if _, rest, found := strings.Cut(first, ")"); found && c.gnu {
+		first = rest
+	}
+	number := cmp.Or(versionNumber.FindString(first), "of unknown version")
+	c.version = name + " " + number
+	return nil
+}
+
+// What a compiler may take: memory and a file, in bytes, and seconds of a
+// processor, for one that outlives this process.
+const (
+	compilerMemory = 2 << 30
+	compilerFile   = 64 << 20
+	compilerTime   = 120
+)
+
+// shellLimits has a shell set them and become the compiler: a process cannot set those
+// of another that has begun.
+var shellLimits = fmt.Sprintf(`ulimit -c 0; ulimit -v %d; ulimit -f %d; ulimit -t %d; exec "$@"`, compilerMemory>>10, compilerFile>>9, compilerTime)
+
+// compilerVariables are those by which compilers find themselves, headers and libraries. A
+// kernel's file can have the compiler read its environment.
+var compilerVariables = []string{
+	"PATH", "HOME", "LD_LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX",
+	"CCACHE_DIR", "CCACHE_CONFIGPATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "SDKROOT", "DEVELOPER_DIR", "MACOSX_DEPLOYMENT_TARGET",
+	"NIX_CC*", "NIX_BINTOOLS*", "NIX_CFLAGS*", "NIX_LDFLAGS*", "NIX_HARDENING_ENABLE",
+}
+
+// run runs the compiler in a process group of its own, which is killed as a
+// whole when ctx ends: a compiler is several processes.
+func (c *hostCompiler) run(ctx context.Context, dir string, arguments []string) (log string, err error) {
+	words := append([]string{"-c", shellLimits, "sh"}, c.command...)
+	cmd := exec.CommandContext(ctx, "/bin/sh", append(words, arguments...)...)
+	cmd.Env = append(worker.Environment(compilerVariables...), "TMPDIR="+dir)
+	worker.OwnGroup(cmd)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	worker.EndGroup(cmd)
+	return out.String(), err
+}

@@ -1,0 +1,302 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"autotune/device/compile"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
+)
+
+// launchesOf launches the kernels given, else k.
+func launchesOf(entries ...string) operator.Launches {
+	if entries == nil {
+		entries = []string{"k"}
+	}
+	var launches operator.Launches
+	for _, entry := range entries {
+		launches = append(launches, operator.Launch{Entry: entry})
+	}
+	return launches
+}
+
+func TestCompileErrors(t *testing.T) {
+	needCompiler(t)
+	for _, c := range []struct {
+		name, source string
+		includes     map[string]string
+		macros       []operator.Macro
+		entries      []string // nil: k
+		file         string
+		line         int
+		message      string
+	}{
+		{name: "syntax", source: "// one\n// two\nextern \"C\" __global__ void k(float* y) { y[0] = ; }\n", file: "test/k.cu", line: 3, message: "expected"},
+		{name: "after dynamic shared memory", file: "test/k.cu", line: 5, message: "missing",
+			source: "extern \"C\" __global__ void k(float* y) {\n  extern __shared__\n    float s[];\n  s[0] = 1;\n  y[0] = missing;\n}\n"},
+		{name: "after dynamic shared memory at file scope", file: "test/k.cu", line: 2, message: "missing",
+			source: "extern __shared__ float s[];\nextern \"C\" __global__ void k(float* y) { s[0] = missing; }\n"},
+		{name: "include", source: "#include \"h.cuh\"\nextern \"C\" __global__ void k(float* y) {}\n", includes: map[string]string{"h.cuh": "// one\nint f() { return missing; }\n"},
+			file: "h.cuh", line: 2, message: "missing"},
+		{name: "static_assert", source: "extern \"C\" __global__ void k(float* y) {}\nstatic_assert(sizeof(float) == 8, \"floats are small\");\n", file: "test/k.cu", line: 2, message: "floats are small"},
+		{name: "no entry", source: "extern \"C\" __global__ void other(float* y) {}\n", file: "test/k.cu", message: "no kernel k"},
+		{name: "not global", source: "extern \"C\" void k(float* y) {}\n__global__ void other(float* y) {}\n", file: "test/k.cu", message: "it is not __global__"},
+		{name: "syntax in a kernel that is not global", source: "extern \"C\" void k(float* y) {\n y[0] = ; }\n", file: "test/k.cu", line: 2, message: "expected"},
+		{name: "word of a macro", source: "extern \"C\" __global__ void k(float* y) {\n float* p = KEEP; }\n", macros: []operator.Macro{{Name: "KEEP", Value: "none"}, {Name: "N", Value: "3"}},
+			file: "test/k.cu", line: 2, message: "'none' was not declared in this scope (KEEP=none)"},
+		{name: "number of a macro", source: "extern \"C\" __global__ void k(float* y) {\n y[0] = VEC.x; }\n", macros: []operator.Macro{{Name: "VEC", Value: "3"}, {Name: "N", Value: "3"}},
+			file: "test/k.cu", line: 2, message: "'x'"},
+		{name: "macro within a macro", source: "#define TWICE(a) ((a) + (a))\nextern \"C\" __global__ void k(float* y) {\n y[0] = TWICE(SIZE); }\n", macros: []operator.Macro{{Name: "SIZE", Value: "large"}},
+			file: "test/k.cu", line: 3, message: "'large' was not declared in this scope (SIZE=large)"},
+		{name: "too large", source: "__device__ float big[1 << 28] = {1};\nextern \"C\" __global__ void k(float* y) { y[0] = big[threadIdx.x]; }\n", file: "test/k.cu", message: "not enough"},
+		{name: "missing header", source: "#include <no_such_header>\nextern \"C\" __global__ void k(float* y) {}\n", file: "test/k.cu", line: 1, message: "no_such_header"},
+		{name: "no such template", source: "template <class T> __global__ void k(T* y) {}\n", entries: []string{"k<int>", "q<int>"}, file: "test/k.cu", message: "no kernel q<int> that is"},
+		{name: "template arguments", source: "namespace a { template <class T, int N> __global__ void k(T* y) {} }\n", entries: []string{"a::k<float, 3>", "a::k<float, float>"},
+			file: "test/k.cu", message: "no kernel a::k<float, float> that is"},
+		{name: "template that is not global", source: "template <class T> void k(T* y) {}\n__global__ void other(int* y) {}\n", entries: []string{"other", "k<int>"}, file: "test/k.cu", message: "no kernel k<int> that is __global__ and takes only pointers, numbers and tensor maps: static assertion failed: it is not __global__"},
+		{name: "within a template", source: "template <class T> __global__ void k(T* y) {\n y->missing(); }\n", entries: []string{"k<int>"}, file: "test/k.cu", line: 2, message: "missing"},
+		{name: "not pointers", source: "struct S { int a[9]; }; extern \"C\" __global__ void k(float* y, S s) {}\n", file: "test/k.cu", message: "a kernel's parameters must be pointers, numbers or tensor maps"},
+	} {
+		for _, sanitize := range []bool{false, true} {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				k := operator.Kernel{File: "test/k.cu", Source: c.source, Includes: c.includes, Macros: c.macros, Launches: launchesOf(c.entries...)}
+				_, err := compilers[sanitize].Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
+				var failed *compile.Error
+				if !errors.As(err, &failed) {
+					t.Fatalf("error is %v", err)
+				}
+				if failed.File != c.file || failed.Line != c.line || !strings.Contains(failed.Message, c.message) {
+					t.Errorf("%s:%d: %s\n%s", failed.File, failed.Line, failed.Message, failed.Log)
+				}
+			})
+		}
+	}
+}
+
+// A compilation that would take for ever is stopped in a time that is short for
+// this machine as busy as it is: it is held against ordinary compilations.
+func TestCompileTimeout(t *testing.T) {
+	needCompiler(t)
+	slow := operator.Kernel{Launches: launchesOf(), File: "test/k.cu", Source: `
+		template <int N, class T> struct Slow { enum { value = Slow<N - 1, Slow<N - 1, T>>::value + Slow<N - 1, Slow<N - 2, T>>::value }; };
+		template <class T> struct Slow<0, T> { enum { value = 1 }; };
+		template <class T> struct Slow<-1, T> { enum { value = 1 }; };
+		extern "C" __global__ void k(float* y) { y[0] = Slow<30, int>::value; }`}
+	c, err := newHostCompiler(Options{CacheDir: testCache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ordinary := func() time.Duration {
+		begin := time.Now()
+		if _, err := c.Compile(t.Context(), compile.Request{Kernel: tinyKernel(t, `extern "C" __global__ void k(float* y) { y[0] = 1.0f; }`), Arch: "host"}); err != nil {
+			t.Fatal(err)
+		}
+		return time.Since(begin)
+	}
+	ordinary() // and the runtime, which is no part of what follows
+	before := ordinary()
+	begin := time.Now()
+	_, err = c.Compile(t.Context(), compile.Request{Kernel: slow, Arch: "host", Timeout: 300 * time.Millisecond})
+	took := time.Since(begin)
+	var failed *compile.Error
+	if !errors.As(err, &failed) || !failed.Timeout {
+		t.Errorf("error is %v", err)
+	}
+	if limit := max(5*time.Second, 10*max(before, ordinary())); took > limit {
+		t.Errorf("it took %v, more than %v", took, limit)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Compile(ctx, compile.Request{Kernel: slow, Arch: "host"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled compilation: %v", err)
+	}
+}
+
+func TestNoCompiler(t *testing.T) {
+	t.Setenv("CXX", "")
+	t.Setenv("PATH", t.TempDir())
+	_, err := Open(Options{})
+	if !errors.Is(err, ErrNoCompiler) || !strings.Contains(err.Error(), "apt install g++") {
+		t.Errorf("error is %v", err)
+	}
+	t.Setenv("CXX", "no-such-compiler -q")
+	_, err = Open(Options{})
+	if !errors.Is(err, ErrNoCompiler) || !strings.Contains(err.Error(), "no-such-compiler") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// A compiler that does not say its version, or prints without end, is none.
+func TestCompilerThatHangs(t *testing.T) {
+	for _, script := range []string{"sleep 1000", "sleep 1000 & sleep 1000", "while :; do sleep 0.01; echo g++ 12.2.0; done"} {
+		began := time.Now()
+		if _, err := askVersion([]string{"sh", "-c", script}, 200*time.Millisecond); err == nil || err.Error() != "no answer within 200ms" {
+			t.Errorf("%s: %v", script, err)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("%s took %v", script, took)
+		}
+	}
+}
+
+// The words after the compiler's name are part of what a binary depends on.
+func TestCompilerFlagsAreInTheKey(t *testing.T) {
+	needCompiler(t)
+	keys := map[string]bool{}
+	for _, cxx := range []string{"", "g++", "g++ -DAUTOTUNE_TEST"} {
+		t.Setenv("CXX", cxx)
+		c, err := newHostCompiler(Options{})
+		if err != nil {
+			t.Skip(err)
+		}
+		keys[c.Fingerprint()] = true
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(keys) != 2 {
+		t.Errorf("%d keys, want one with the flag and one without", len(keys))
+	}
+}
+
+// A kernel that needs the C++ library without one of its headers is linked with it.
+func TestCompilerLinksWhatIsNeeded(t *testing.T) {
+	needCompiler(t)
+	source := `struct S { virtual float get() { return 7.0f; } };
+		extern "C" __global__ void k(const float* x, float* y) { static float kept = x[0]; S* s = new S; y[threadIdx.x] = s->get() + kept; delete s; }`
+	for _, c := range compilers {
+		b, err := c.Compile(t.Context(), compile.Request{Kernel: tinyKernel(t, source), Arch: "host"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := runTiny(t.Context(), b, operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{1, 1, 1}}, []float32{3}, 1)
+		if err != nil || got[0] != 10 {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+}
+
+// The words are taken as they were compiled ahead, unless headers of the C++ library
+// stand before them.
+func TestWordsAreCompiledAhead(t *testing.T) {
+	needCompiler(t)
+	for _, sanitize := range []bool{false, true} {
+		c, err := newHostCompiler(Options{CacheDir: testCache, Sanitize: sanitize})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if !c.gnu {
+			t.Skip("not GCC")
+		}
+		shim, _, err := c.support.get(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const kernel = `extern "C" __global__ void k(float* y) {}`
+		for source, want := range map[string]bool{kernel: true, "#include <cuda_fp16.h>\n" + kernel: true, "#include <limits>\n" + kernel: false} {
+			dir, r := t.TempDir(), compile.Request{Kernel: tinyKernel(t, source), Arch: hostArch()}
+			if err := c.writeSources(dir, r); err != nil {
+				t.Fatal(err)
+			}
+			log, err := c.run(t.Context(), dir, append(c.arguments(r, dir, shim), "-H"))
+			if err != nil {
+				t.Fatal(err, log)
+			}
+			if used := strings.Contains(log, "! "+filepath.Join(shim, words)+".gch"); used != want {
+				t.Errorf("sanitized %v, %q: used %v\n%.2000s", sanitize, source, used, log)
+			}
+		}
+	}
+}
+
+// Another compiler than the first choice works as well.
+func TestClang(t *testing.T) {
+	testneeds.Clang.Need(t)
+	t.Setenv("CXX", "clang++")
+	c, err := NewCompiler(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if !strings.HasPrefix(c.Version(), "clang++ ") {
+		t.Errorf("version %q", c.Version())
+	}
+	for _, s := range shimCases {
+		b, err := c.Compile(t.Context(), compile.Request{Kernel: tinyKernel(t, s.source), Arch: hostArch()})
+		if err != nil {
+			t.Errorf("%s: %v", s.name, err)
+			continue
+		}
+		got, err := runTiny(t.Context(), b, s.launch, counting(s.in), s.out)
+		if err != nil {
+			t.Errorf("%s: %v", s.name, err)
+			continue
+		}
+		for i, v := range got {
+			if want := s.want(i); v != want {
+				t.Errorf("%s: element %d is %v, not %v", s.name, i, v, want)
+				break
+			}
+		}
+	}
+}
+
+func TestRewriteDynamicShared(t *testing.T) {
+	for _, c := range []struct{ source, want string }{
+		{"void f() { extern __shared__ T s[]; }", "void f() { typedef T autotune_dynamic_s[]; autotune_dynamic_s& s = *reinterpret_cast<autotune_dynamic_s*>(autotune_dynamic_shared()); }"},
+		{"void f() {\nextern __shared__ float s[];\n}", "void f() {\ntypedef float autotune_dynamic_s[]; autotune_dynamic_s& s = *reinterpret_cast<autotune_dynamic_s*>(autotune_dynamic_shared());\n}"},
+		{"// extern __shared__ float s[];", "// extern __shared__ float s[];"},
+		{"extern float s[];", "extern float s[];"},
+		{"__shared__ float s[4];", "__shared__ float s[4];"},
+		{"namespace a { extern \"C\" {\nextern __align__(16) __shared__ unsigned char s[][4 * 2];\n}}", "namespace a { extern \"C\" {\ntypedef unsigned char autotune_dynamic_s[][4 * 2];\n#define s (*reinterpret_cast<autotune_dynamic_s*>(autotune_dynamic_shared()))\n#line 2 \"f.cu\"\n\n}}"},
+	} {
+		if got := rewriteDynamicShared(c.source, "f.cu"); got != c.want {
+			t.Errorf("%q became\n%q, not\n%q", c.source, got, c.want)
+		}
+	}
+}
+
+func TestHostFlags(t *testing.T) {
+	for flags, want := range map[string]string{
+		"":                                    "",
+		"--use_fast_math -maxrregcount=64":    "",
+		"-DN=3 -lineinfo -D M -U N":           "-DN=3 -DM -UN",
+		"--define-macro=A=1 --std=c++20 -D":   "-DA=1 -std=c++20",
+		"-std=c++17 -std=gnu -Xptxas -O3 -DX": "-std=c++17 -DX",
+	} {
+		if got := strings.Join(hostFlags(strings.Fields(flags)), " "); got != want {
+			t.Errorf("%q gives %q, not %q", flags, got, want)
+		}
+	}
+}
+
+func TestSpinningFlags(t *testing.T) {
+	for source, want := range map[string]bool{
+		"float a;": false, "// volatile\nint a;": false, `asm volatile("bar.sync 0;");`: false, "a = \"volatile\";": false,
+		"{ atomicMax(&s[i], most);\n  atomicAdd(p, f(1)); }": false, "x;\n atomicAdd(p, 1);": false,
+		"{ while (atomicAdd(p, 0) < n) ; }": true, "for (; atomicCAS(p, 0, 1);) ;": true, "{ last = atomicAdd(p, 1); }": true, "{ atomicAdd(p, 1); volatile int* q = p; }": true,
+		"volatile int* p;": true, "x = atomicAdd(p, 1);": true, "__atomic_load_n(p, 0);": true, "__ldcg(p);": true,
+	} {
+		if got := spinningFlags(operator.Kernel{Source: source}) != nil; got != want {
+			t.Errorf("%q: %v", source, got)
+		}
+	}
+}
+
+func TestPlainName(t *testing.T) {
+	for symbol, want := range map[string]string{
+		"table": "table", "_ZL5table": "table", "_ZN12_GLOBAL__N_1L4TABEE": "TABE", "_ZN12_GLOBAL__N_13abcE": "abc", "_ZN2ns3abcE": "_ZN2ns3abcE", "_ZL99x": "_ZL99x",
+	} {
+		if got := plainName(symbol); got != want {
+			t.Errorf("%s is %s, not %s", symbol, got, want)
+		}
+	}
+}

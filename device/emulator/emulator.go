@@ -1,0 +1,363 @@
+// Package emulator is a device that runs kernels on the CPU, for machines
+// without a GPU.
+//
+// A variant is the kernel's own .cu file as a program. The host's C++ compiler
+// compiles it against a small shim (folder shim) that gives it CUDA's words. A
+// runtime (folder runtime) is linked to it. The program takes a job and runs the
+// grid's blocks over the machine's cores. It runs each block's threads by
+// switching between their stacks. It checks and times the result, and answers
+// with a line of JSON. Each variant has a program of its own, so no fault of a
+// kernel reaches the search: it may crash, hang or overwrite all it likes.
+//
+// The emulator is stricter than a GPU where that shows mistakes. Shared memory
+// starts as NaN. A missing wait for an asynchronous copy reads NaN. Guard zones
+// surround the tensors. Threads that wait for ever are named. With
+// Options.Sanitize the compiler's sanitizers watch every access. Data races are
+// looked for by the order that barriers and atomics give (race.go).
+//
+// Its times are those of a CPU: they rank nothing that matters on a GPU.
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"autotune/device"
+	"autotune/device/answers"
+	"autotune/device/compile"
+	"autotune/device/elements"
+	"autotune/device/trial"
+	"autotune/device/verify"
+	"autotune/internal/worker"
+	"autotune/operator"
+)
+
+// Options adjust the emulator; the zero value is right for a search.
+type Options struct {
+	Sanitize bool   // watch memory accesses and undefined behaviour
+	CacheDir string // where compilations are kept; "": nowhere
+
+	races bool // look for data races (race.go); not with Sanitize
+}
+
+// Open finds the host's C++ compiler; without one the error wraps ErrNoCompiler.
+func Open(o Options) (device.Device, error) {
+	host, err := newHostCompiler(o)
+	if err != nil {
+		return nil, err
+	}
+	var c compile.Compiler = host
+	if o.CacheDir != "" {
+		c = compile.Cached(o.CacheDir, host)
+	}
+	return &emulated{options: o, host: host, sanitize: o.Sanitize, compiler: c, dir: host.scratch.Dir, cacheDir: o.CacheDir}, nil
+}
+
+// emulated is the emulator as a device.
+type emulated struct {
+	options  Options
+	host     *hostCompiler
+	sanitize bool
+	compiler compile.Compiler
+	dir      string // the compiler's folder, for the sessions' folders too
+	cacheDir string // where answers are kept; "": nowhere
+	watching watching
+}
+
+func (e *emulated) Info() device.Info {
+	return device.Info{
+		Name:     "CPU emulator (" + cpuModel() + ")",
+		Kind:     device.Emulator,
+		Compiler: e.compiler.Version(),
+		Limits:   Limits(),
+	}
+}
+
+func (e *emulated) Compiler() compile.Compiler { return e.compiler }
+
+func (e *emulated) Arch() string { return hostArch() }
+
+// Open runs the reference once and keeps its output for all that follows.
+func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+	if limits := Limits(); p.MemoryBytes() > limits.MemoryBytes/2 {
+		// The reference's output is kept beside the variant's tensors.
+		return nil, fmt.Errorf("%w: the tensors of %s take %s, this machine has %s for the emulator", device.ErrMemory, p, device.GiB(p.MemoryBytes()), device.GiB(limits.MemoryBytes/2))
+	}
+	return openSession(ctx, e, p, reference, proto)
+}
+
+// Close ends the compiler and removes every temporary file.
+func (e *emulated) Close() error { return errors.Join(e.compiler.Close(), e.watching.close()) }
+
+// temporary makes a new folder within dir; "" is the system's.
+func temporary(dir, pattern string) (string, error) {
+	made, err := os.MkdirTemp(dir, pattern)
+	if err != nil {
+		return "", fmt.Errorf("the emulator needs a temporary folder: %w", err)
+	}
+	return filepath.Clean(made), nil
+}
+
+// session is the emulator with one problem's reference output in a file.
+type session struct {
+	device    *emulated
+	problem   *operator.Problem
+	reference *compile.Binary
+	proto     device.Protocol // with the inputs of the moment
+	changes   uint32          // by which few of them are drawn; 0: they did not change
+	dir       string
+	cores     int // of the machine, which blocks run on
+	walls     *walls
+	ceilings  device.Ceilings
+
+	parts verify.Parts // the operator's own kernels
+}
+
+// maxSamples bounds the samples of a variant: more of a CPU's times would say
+// nothing new about a GPU.
+const maxSamples = 10
+
+func openSession(ctx context.Context, e *emulated, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+	parts, err := verify.Compile(ctx, e.compiler, e.Arch(), p)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := temporary(e.dir, "session-")
+	if err != nil {
+		return nil, err
+	}
+	proto.Samples = min(proto.Samples, maxSamples)
+	if e.sanitize {
+		// Under a sanitizer times mean nothing, and everything takes longer.
+		proto.Samples, proto.WarmUp = 1, 0
+		proto.LaunchTimeout *= 10
+	}
+	around, err := e.host.wallsOf(ctx)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s := &session{device: e, walls: around, problem: p, reference: reference, proto: proto, dir: dir, cores: runtime.NumCPU(), parts: parts}
+	// The plainest kernel is not the fastest: a few samples are enough.
+	if s.ceilings.ReferenceMS, err = s.prepareAnswers(ctx, min(proto.Samples, 3)); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+// prepareAnswers readies the inputs and what all variants are compared with, and tells
+// what the reference takes in milliseconds; 0 where it is no kernel.
+func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, err error) {
+	if err := s.prepareInputs(ctx); err != nil {
+		return 0, err
+	}
+	if s.problem.Operator.Answers == nil {
+		ms, err = s.runReference(ctx, samples)
+	} else {
+		kept := s.device.cacheDir
+		if s.changes != 0 {
+			kept = "" // nobody asks for the same changes again
+		}
+		err = answers.Question{
+			Problem: s.problem, Inputs: s.proto.Inputs(), Drawn: s.device.compiler.Version() + s.device.Arch(),
+			CacheDir: kept, Write: s.writeInputs,
+		}.Answer(ctx, s.dir)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return ms, s.acceptReference(ctx)
+}
+
+// runReference runs the reference, whose output all variants are compared with,
+// and tells what it takes in milliseconds.
+func (s *session) runReference(ctx context.Context, samples int) (ms float64, err error) {
+	kernel, err := s.problem.Reference()
+	if err != nil {
+		return 0, err
+	}
+	j, err := s.job(kernel.Launches)
+	if err != nil {
+		return 0, err
+	}
+	refused, err := s.ready(&j, kernel, s.reference)
+	if err != nil {
+		return 0, err
+	}
+	if refused.message != "" {
+		return 0, device.Blame(s.problem.Operator.Name, "", "cannot be launched: %s", refused.message)
+	}
+	j.patience = 10 // the plainest kernel is not the fastest
+	j.protocol.Samples, j.gaps = samples, true
+	for i, a := range j.arguments {
+		j.arguments[i].output = answers.Name(a.Argument)
+	}
+	a, err := runProgram(ctx, s.dir, s.reference.Code, j, sourceNames(kernel.File, kernel.Includes))
+	if err != nil {
+		return 0, err
+	}
+	if fault := s.referenceFault(a); fault != "" {
+		return 0, device.Blame(s.problem.Operator.Name, "", "%s", fault)
+	}
+	return trial.Median(a.SamplesMS), nil
+}
+
+// ready looks whether a kernel can be launched, and places the symbols of its job.
+func (s *session) ready(j *job, k operator.Kernel, b *compile.Binary) (refusal, error) {
+	if r := refuseLaunches(k.Launches, s.problem.Limits); r.message != "" {
+		return r, nil
+	}
+	if b == nil {
+		return refusal{}, errors.New("emulator: the variant was not compiled")
+	}
+	problem, err := j.placeSymbols(b.Code)
+	return refusal{trial.LaunchError, problem}, err
+}
+
+// Refill draws the inputs anew.
+func (s *session) Refill(ctx context.Context, in device.Inputs) error {
+	s.proto.Distribution, s.proto.Seed = in.Distribution, in.Seed
+	_, err := s.prepareAnswers(ctx, 0)
+	return err
+}
+
+// referenceFault says what is wrong with a reference, judged by its outputs alone; "" if nothing
+// is.
+func (s *session) referenceFault(a response) string {
+	if a.Status != trial.OK {
+		return fmt.Sprintf("ends as %s: %s", gpuStatus(a.Status), a.Message)
+	}
+	for _, g := range a.Gaps {
+		out := s.tensor(g.Tensor)
+		if g.Unwritten > 0 {
+			return "leaves " + verify.Unwritten(out, g.Unwritten, g.First)
+		}
+		// One number of many inputs is NaN where one of them has no logarithm, say; those that are searched on have.
+		alone := out.Elements == 1 && s.proto.Distribution != s.problem.Operator.Inputs[0]
+		extreme := slices.Contains(operator.Extremes(), s.proto.Distribution) // as 0/0 is, of zeros
+		if g.NaN < out.Elements || s.proto.Distribution == "special" || alone || extreme {
+			continue
+		}
+		where := "everywhere"
+		if len(a.Gaps) > 1 {
+			where += " in " + out.Name
+		}
+		return fmt.Sprintf("gives NaN %s, on %s inputs, which hold none", where, s.proto.Distribution)
+	}
+	return ""
+}
+
+// tensor is the problem's tensor of that name; the zero value if there is none.
+func (s *session) tensor(name string) operator.Argument {
+	i := slices.IndexFunc(s.problem.Arguments, func(t operator.Argument) bool { return t.Name == name })
+	if i < 0 {
+		return operator.Argument{}
+	}
+	return s.problem.Arguments[i]
+}
+
+func (s *session) workers() int {
+	if s.device.sanitize {
+		return 1 // blocks share the machine's one set of shared variables
+	}
+	return s.cores
+}
+
+// job is the part of a job that the protocol and the problem decide, and the launches.
+func (s *session) job(launches operator.Launches) (job, error) {
+	j := job{walls: s.walls, launches: launches, protocol: s.proto, workers: s.workers(), changes: s.changes}
+	fills, err := elements.FillsOf(s.problem.Arguments, s.proto.Distribution, s.proto.Seed)
+	if err != nil {
+		return j, fmt.Errorf("emulator: %w", err)
+	}
+	for i, a := range s.problem.Arguments {
+		j.arguments = append(j.arguments, jobArgument{Argument: a, fill: fills[i], input: inputFile(a)})
+	}
+	return j, nil
+}
+
+func (s *session) Ceilings() device.Ceilings { return s.ceilings }
+
+func (s *session) Close() error { return os.RemoveAll(s.dir) }
+
+// Evaluate runs one variant's program.
+func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
+	j, err := s.job(v.Kernel.Launches)
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	if s.proto.DropRatio > 0 {
+		j.dropAboveMS = best * s.proto.DropRatio
+	}
+	o, _, err := s.runVariant(ctx, v, j)
+	if err == nil && s.device.sanitize && o.Status == trial.OK {
+		var races trial.Outcome
+		if races, _, err = s.Races(ctx, v); races.Status != trial.OK {
+			o.Fail(races.Status, races.Message)
+		}
+	}
+	return o, err
+}
+
+// Check runs one variant's program, which launches the kernel several times.
+func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
+	j, err := s.job(v.Kernel.Launches)
+	if err != nil {
+		return trial.Outcome{}, 0, err
+	}
+	if c.Leave != "" {
+		return trial.Outcome{}, 0, errors.New("the emulator leaves no files")
+	}
+	j.protocol.Samples = 0
+	j.check, j.change = c, c.Changes
+	return s.runVariant(ctx, v, j)
+}
+
+// runVariant runs one variant's program and tells how many launches it verified.
+func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
+	refused, err := s.ready(&j, v.Kernel, v.Binary)
+	if err != nil {
+		return o, 0, err
+	}
+	if refused.message != "" {
+		return trial.Outcome{Status: refused.status, Message: refused.message}, 0, nil
+	}
+	dir, err := temporary(s.dir, "variant-")
+	if err != nil {
+		return o, 0, err
+	}
+	defer os.RemoveAll(dir)
+	for i, a := range j.arguments {
+		if a.input != "" {
+			j.arguments[i].input = "../" + a.input
+		}
+		j.arguments[i].output = madeFile(a.Argument)
+	}
+	return s.compared(ctx, dir, v, j)
+}
+
+// gpuStatus is what a program's status would be on a GPU, which would never come
+// back from a deadlock either.
+func gpuStatus(s trial.Status) trial.Status {
+	if s == deadlock {
+		return trial.Timeout
+	}
+	return s
+}
+
+// outcome says what a program's response means for its variant.
+func (s *session) outcome(a response) trial.Outcome {
+	o := a.Outcome
+	o.Status = gpuStatus(o.Status)
+	switch o.Status {
+	case trial.OK:
+		o.SetSamples(a.SamplesMS, 1)
+	case trial.WrongResult:
+		o.Message = worker.Shown(a.When + o.Message)
+	}
+	return o
+}

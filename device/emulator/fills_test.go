@@ -1,0 +1,148 @@
+package emulator
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"autotune/device"
+	"autotune/operator"
+)
+
+// copying is an operator whose reference copies its inputs, in the given "type fill"
+// each, to its outputs.
+func copying(t *testing.T, n int64, fills []string) *operator.Problem {
+	t.Helper()
+	var inputs, outputs, parameters, body strings.Builder
+	for i, text := range fills {
+		kind, fill, _ := strings.Cut(text, " ")
+		if fill != "" {
+			fill = fmt.Sprintf(", fill: %q", fill)
+		}
+		fmt.Fprintf(&inputs, "  - {name: x%d, role: input, type: %s, shape: [n]%s}\n", i, kind, fill)
+		fmt.Fprintf(&outputs, "  - {name: y%d, role: output, type: %s, shape: [n]}\n", i, kind)
+		cuda := operator.Type(kind).CUDA()
+		fmt.Fprintf(&body, "y%d[i] = x%d[i];\n", i, i)
+		fmt.Fprintf(&parameters, "const %s* x%d, ", cuda, i)
+	}
+	for i, text := range fills {
+		kind, _, _ := strings.Cut(text, " ")
+		fmt.Fprintf(&parameters, "%s* y%d, ", operator.Type(kind).CUDA(), i)
+	}
+	kernel := func(name string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("#include <cuda_fp8.h>\nextern \"C\" __global__ void copying_" + name + "(" + parameters.String() + "int n) {\n" +
+			"const int i = blockIdx.x * blockDim.x + threadIdx.x;\nif (i >= n) return;\n" + body.String() + "}\n")}
+	}
+	yaml := "operator: copying\nsummary: Copies.\nshape: [n]\ntensors:\n" + inputs.String() + outputs.String() +
+		"  - {name: size, type: i32, value: n}\ncost: {bytes: n}\nreference: reference.cu\ntemplates:\n" + simpleTemplate("same")
+	o, err := operator.Load(fstest.MapFS{"op.yaml": {Data: []byte(yaml)}, "reference.cu": kernel("reference"), "same.cu": kernel("same")}, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(operator.Request{Shape: []int64{n}}, Limits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// hashed is the generator's number for an element, by its definition.
+func hashed(i uint64, seed uint32) uint32 {
+	x := i*0x9e3779b97f4a7c15 + uint64(seed)*0xd1b54a32d192ed03
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return uint32((x ^ x>>31) >> 32)
+}
+
+func TestFills(t *testing.T) {
+	const n, seed = 1000, 5
+	fills := []string{
+		"f32", "f32 uniform(-3, -1)", "f64 normal(10, 2)", "i16 integers(-2, 2)", "u8 constant(200)", "i64 range(5, -3)", "i32 permutation", "f32 sorted(2, 4)",
+		"bool", "i8", "u16", "u64 constant(1e30)", "i8 constant(-1e30)", "f16 range(0, 1)", "f8e4m3 uniform(0, 8)", "bf16", "f8e5m2 integers(-4, 4)",
+	}
+	proto := device.DefaultProtocol()
+	proto.Seed = seed
+	b := openBench(t, Options{CacheDir: testCache}, copying(t, n, fills), proto)
+	if e := b.evaluate(t, "same"); e.Status != "ok" {
+		t.Errorf("%s: %s", e.Status, e.Message)
+	}
+	read := func(i int) []byte {
+		contents, err := os.ReadFile(filepath.Join(b.session.(*session).dir, fmt.Sprintf("y%d.reference", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return contents
+	}
+	uniform := numbers[float32](t, read(0))
+	for i, x := range uniform {
+		if want := float32(hashed(uint64(i), seed)>>8) / (1 << 24); x != want {
+			t.Fatalf("element %d is %v, not %v", i, x, want)
+		}
+	}
+	bounds(t, fills[1], numbers[float32](t, read(1)), -3, -1, n)
+	sum, squares := 0.0, 0.0
+	for _, x := range numbers[float64](t, read(2)) {
+		sum, squares = sum+x/n, squares+(x-10)*(x-10)/n
+	}
+	if math.Abs(sum-10) > 0.3 || math.Abs(math.Sqrt(squares)-2) > 0.2 {
+		t.Errorf("%s has the mean %v and the deviation %v", fills[2], sum, math.Sqrt(squares))
+	}
+	bounds(t, fills[3], numbers[int16](t, read(3)), -2, 2, 5)
+	bounds(t, fills[4], read(4), 200, 200, 1)
+	steps, permuted := numbers[int64](t, read(5)), numbers[int32](t, read(6))
+	for i, x := range steps {
+		if x != 5-3*int64(i) {
+			t.Errorf("%s: element %d is %d", fills[5], i, x)
+		}
+	}
+	if slices.IsSorted(permuted) {
+		t.Errorf("%s: nothing is permuted", fills[6])
+	}
+	bounds(t, fills[6], permuted, 0, n-1, n)
+	if sorted := numbers[float32](t, read(7)); !slices.IsSorted(sorted) || sorted[0] > 2.01 || sorted[n-1] < 3.99 {
+		t.Errorf("%s: %v ... %v", fills[7], sorted[0], sorted[n-1])
+	}
+	bounds(t, fills[8], read(8), 0, 1, 2)
+	bounds(t, fills[9], numbers[int8](t, read(9)), -100, 100, 190)
+	bounds(t, fills[10], numbers[uint16](t, read(10)), 0, 100, 95)
+	bounds(t, fills[11], numbers[uint64](t, read(11)), math.MaxUint64, math.MaxUint64, 1)
+	bounds(t, fills[12], numbers[int8](t, read(12)), -128, -128, 1)
+	small := func(i int, f smallFormat) []float64 {
+		var all []float64
+		if f.kind.Bytes() == 1 {
+			for _, c := range read(i) {
+				all = append(all, f.value(int(c)))
+			}
+			return all
+		}
+		for _, c := range numbers[uint16](t, read(i)) {
+			all = append(all, f.value(int(c)))
+		}
+		return all
+	}
+	for i, x := range small(13, smallFormats[0]) {
+		if x != float64(i) {
+			t.Errorf("%s: element %d is %v", fills[13], i, x)
+		}
+	}
+	bounds(t, fills[14], small(14, smallFormats[2]), 0, 8, 30)
+	bounds(t, fills[15], small(15, smallFormats[1]), 0, 1, 100)
+	bounds(t, fills[16], small(16, smallFormats[3]), -4, 4, 9)
+}
+
+// bounds checks where numbers lie, and that there are so many different ones at least.
+func bounds[T int8 | uint8 | int16 | uint16 | int32 | uint64 | float32 | float64](t *testing.T, fill string, all []T, least, most T, different int) {
+	t.Helper()
+	found := map[T]bool{}
+	for _, x := range all {
+		found[x] = true
+	}
+	if slices.Min(all) < least || slices.Max(all) > most || len(found) < different {
+		t.Errorf("%s: %v to %v, %d different ones; want %v to %v, at least %d", fill, slices.Min(all), slices.Max(all), len(found), least, most, different)
+	}
+}

@@ -1,0 +1,304 @@
+package emulator
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"autotune/device"
+	"autotune/device/elements"
+	"autotune/device/trial"
+	"autotune/internal/lists"
+	"autotune/internal/worker"
+	"autotune/operator"
+)
+
+// response is the line in which a program says how its job ended.
+type response struct {
+	trial.Outcome
+	Launches int    `json:"launches"` // verified
+	When     string `json:"when"`     // it was wrong, or made something else than the first launch
+	Saves    int    `json:"saves"`    // that the files of outputs have: of the first launch, and of one that made something else
+	Changes  uint32 `json:"changes"`  // by which few of the inputs changed
+	Gaps     []gaps `json:"gaps"`
+	Race     *race  `json:"race"`   // the first that was found
+	Looked   looked `json:"looked"` // for others
+}
+
+// gaps are the elements that an output has no number in.
+type gaps struct {
+	Tensor    string `json:"tensor"`
+	Unwritten int64  `json:"unwritten"`
+	First     int64  `json:"first"` // unwritten
+	NaN       int64  `json:"nan"`   // the unwritten ones included
+}
+
+// The statuses that only a program's answer has.
+const (
+	deadlock trial.Status = "deadlock" // no thread of a block can go on
+	unable   trial.Status = "unable"   // the program cannot do its job
+)
+
+// The program itself ends a launch that takes too long, and says when one begins
+// and ends; these are for one that cannot any more, because the kernel stopped it
+// or overwrote what it needs for that.
+const (
+	launchGrace = time.Second     // beyond a launch's time
+	restLimit   = 2 * time.Minute // between launches: tensors are filled and compared
+)
+
+// maxAnswer bounds a line that a program writes.
+const maxAnswer = 64 << 10
+
+// runProgram puts a variant's program into the folder, gives it a job and returns
+// its response. Nothing that it started outlives it. names are the kernel's source
+// files, for finding the guilty line in a sanitizer's report.
+func runProgram(ctx context.Context, dir string, code []byte, j job, names []string) (response, error) {
+	program := filepath.Join(dir, "program")
+	if err := writeProgram(program, code); err != nil {
+		return response{}, fmt.Errorf("emulator: %w", err)
+	}
+	result, resultEnd, err := os.Pipe()
+	if err != nil {
+		return response{}, fmt.Errorf("emulator: %w", err)
+	}
+	defer result.Close()
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	words, err := j.walls.around(dir, code, j)
+	if err != nil {
+		return response{}, fmt.Errorf("emulator: %w", err)
+	}
+	cmd := exec.CommandContext(limited, words[0], words[1:]...)
+	cmd.Dir = dir
+	cmd.Env = programVariables()
+	cmd.Stdin = strings.NewReader(j.text())
+	cmd.ExtraFiles = []*os.File{resultEnd}
+	output := &worker.Output{Tail: 64 << 10} // a sanitizer's report is long
+	cmd.Stdout, cmd.Stderr = output, output
+	worker.OwnGroup(cmd)
+	err = cmd.Start()
+	resultEnd.Close()
+	if err != nil {
+		return response{}, fmt.Errorf("emulator: the variant's program cannot be started: %w", err)
+	}
+	said := listen(result, j.protocol.LaunchTimeout+launchGrace, cancel)
+	err = cmd.Wait()
+	left := worker.EndGroup(cmd)
+	// A process that left the group may still hold the pipe open.
+	_ = result.SetReadDeadline(time.Now().Add(launchGrace))
+	a := <-said
+	switch {
+	case ctx.Err() != nil:
+		return response{}, ctx.Err()
+	case a.late:
+		return ended(trial.Timeout, "the variant's program did not end and was killed"), nil
+	case a.garbled:
+		return ended(trial.Crashed, "the kernel wrote into the emulator's own pipe"), nil
+	case left && a.response != nil && a.response.Status == trial.OK:
+		return ended(trial.Crashed, "the kernel started a process and left it running"), nil
+	case a.response == nil || err != nil: // the program failed without an answer of its own
+		return silent(err, output.String(), names), nil
+	}
+	if a.response.Status == unable {
+		return response{}, fmt.Errorf("emulator: %s", a.response.Message)
+	}
+	return *a.response, nil
+}
+
+// programVariables are the environment of a variant's program. What a kernel writes reaches
+// who searches, so that it sees nothing of the user's.
+func programVariables() []string {
+	return append(worker.Environment("LD_LIBRARY_PATH"), sanitizerSettings...)
+}
+
+// answer is what a program said.
+type answer struct {
+	response *response // nil: nothing
+	garbled  bool      // something else wrote there too
+	late     bool      // it was silent for too long, and killed
+}
+
+// listen reads what a program says until it ends, and has it killed when it does
+// not come back from a launch.
+func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answer {
+	said := make(chan answer, 1)
+	go func() {
+		var a answer
+		var late atomic.Bool
+		watch := time.AfterFunc(restLimit, func() { late.Store(true); kill() })
+		lines := bufio.NewScanner(from)
+		lines.Buffer(nil, maxAnswer)
+		for lines.Scan() {
+			switch line := lines.Text(); line {
+			case "launch":
+				watch.Reset(launchLimit)
+			case "rest":
+				watch.Reset(restLimit)
+			default:
+				a.garbled = a.garbled || a.response != nil || !a.read(line)
+			}
+		}
+		a.garbled = a.garbled || errors.Is(lines.Err(), bufio.ErrTooLong)
+		// Read what the program goes on writing, so that it does not block. Its end or a deadline
+		// ends this.
+		_, _ = io.Copy(io.Discard, from)
+		watch.Stop()
+		a.late = late.Load()
+		said <- a
+	}()
+	return said
+}
+
+// read takes a line for the program's response, if it is one.
+func (a *answer) read(line string) bool {
+	var r response
+	if json.Unmarshal([]byte(line), &r) != nil || !slices.Contains(append(trial.Statuses, deadlock, unable), r.Status) {
+		return false
+	}
+	// A kernel may have found out where to write, or what messages are made of.
+	r.Message = worker.Shown(r.Message)
+	a.response = &r
+	return true
+}
+
+// writeProgram writes a file to run, a new one: the kernel may hold the one before
+// busy for a moment after its last process has ended. While it is open for writing no other
+// process may be started: it would inherit the open file, and the program could
+// not be run ("text file busy").
+func writeProgram(path string, code []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(path, code, 0o700)
+}
+
+// silent says how a program ended that gave no answer.
+func silent(err error, output string, names []string) response {
+	if message := sanitizerMessage(output, names); message != "" {
+		return ended(trial.Crashed, worker.Shown(message))
+	}
+	message := "the variant's program ended without an answer"
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signal() == syscall.SIGSYS {
+			return ended(trial.Crashed, "the kernel called the operating system, which none can on a GPU")
+		}
+		message = "the variant's program ended with " + exit.String()
+	}
+	if last := lastLine(output); last != "" {
+		message += ": " + last
+	}
+	return ended(trial.Crashed, message)
+}
+
+func ended(status trial.Status, message string) response {
+	return response{Outcome: trial.Outcome{Status: status, Message: message}}
+}
+
+func lastLine(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return worker.Shown(lines[len(lines)-1])
+}
+
+// job is what a variant's program is asked to do; runtime/job.h reads it.
+type job struct {
+	walls       *walls
+	launches    operator.Launches
+	protocol    device.Protocol
+	workers     int
+	patience    int // LaunchTimeouts that a launch may take as long as its blocks end; 0: one
+	dropAboveMS float64
+	check       device.Check
+	first       int    // launches that were verified before, by other programs
+	gaps        bool   // look for what the first launch left out
+	change      bool   // launch once more, after few of the inputs changed
+	changes     uint32 // by which few of the inputs are drawn; 0: they did not change
+	arguments   []jobArgument
+}
+
+// jobArgument is a scalar or a tensor. A tensor has a fill, or a file in the
+// program's folder that its contents come from instead. Another file there is
+// that its contents go to; "" is none.
+type jobArgument struct {
+	operator.Argument
+	symbol        uint64 // address of the variable that it is copied to; 0: none
+	fill          elements.Fill
+	input, output string
+}
+
+func (j job) text() string {
+	var b strings.Builder
+	line := func(word string, values ...any) {
+		b.WriteString(word)
+		for _, v := range values {
+			fmt.Fprintf(&b, " %v", v)
+		}
+		b.WriteString("\n")
+	}
+	number := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	p := j.protocol
+	for _, l := range j.launches {
+		g, t, c := l.Grid, l.Block, clusterOf(l)
+		line("launch", slices.Index(j.launches.Entries(), l.Entry), g[0], g[1], g[2], t[0], t[1], t[2], l.SharedBytes, c[0], c[1], c[2], number(l.Cooperative), number(l.Dependent), cmp.Or(l.Entry, "kernel"))
+		for at, argument := range j.passed(l) {
+			values := []any{argument}
+			if m := l.MapAt(at); m != nil {
+				for _, word := range m.Words {
+					values = append(values, word)
+				}
+			}
+			line("pass", values...)
+		}
+	}
+	line("workers", j.workers)
+	line("launch_timeout_ms", p.LaunchTimeout.Milliseconds())
+	line("patience", max(1, j.patience))
+	line("warm_up", p.WarmUp)
+	line("samples", p.Samples)
+	line("measure_ms", trial.MS(p.MeasureTime))
+	line("drop_above_ms", j.dropAboveMS)
+	line("checks", max(j.check.Launches, 1), j.check.Limit.Milliseconds())
+	line("first", j.first)
+	line("gaps", number(j.gaps))
+	line("change", number(j.change))
+	line("changes", j.changes)
+	for _, a := range j.arguments {
+		if a.Role == operator.Scalar {
+			line("scalar", a.Name, a.Bits(), a.Type, a.Type.CUDA())
+			continue
+		}
+		line("tensor", a.Name, a.Role, elements.TypeNumber(a.Type), a.Elements, a.fill.Seed, a.fill.Distribution, a.fill.A, a.fill.B,
+			cmp.Or(a.input, "-"), cmp.Or(a.output, "-"), a.Type, a.Type.CUDA())
+		if a.symbol != 0 {
+			line("symbol", a.symbol)
+		}
+	}
+	return b.String()
+}
+
+// passed are the arguments that a launch passes, by their index.
+func (j job) passed(l operator.Launch) []int {
+	all := lists.Of(j.arguments, func(a jobArgument) operator.Argument { return a.Argument })
+	return operator.Passed(all, l)
+}

@@ -1,0 +1,131 @@
+package emulator
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/cache"
+
+	"autotune/device/elements"
+)
+
+// What every variant is compiled against and linked with.
+//
+//go:embed shim runtime
+var support embed.FS
+
+// supportDigest identifies the shim and the runtime.
+func supportDigest() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "elements.h %s\n", elements.Source)
+	_ = fs.WalkDir(support, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := support.ReadFile(path)
+		fmt.Fprintf(h, "%s %d\n", path, len(text))
+		h.Write(text)
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// runtimeObject is the compiled runtime, the folder of the shim's headers and the walls,
+// each made once, when the first variant needs it.
+type runtimeObject struct {
+	mu     sync.Mutex
+	dir    string // what was unpacked
+	shim   string // folder
+	object string // file
+	walls  *walls
+}
+
+// get returns the shim's folder and the runtime's object file.
+func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.object != "" {
+		return r.shim, r.object, nil
+	}
+	dir, err := r.unpack(c)
+	if err != nil {
+		return "", "", err
+	}
+	shim, object = filepath.Join(dir, "shim"), filepath.Join(dir, "runtime.o")
+	arguments := append(c.baseFlags(), "-O2", "-fno-threadsafe-statics", "-I", shim, "-c", filepath.Join(dir, "runtime", "runtime.cpp"))
+	if err := c.makeOnce(ctx, dir, "runtime", object, arguments); err != nil {
+		return "", "", err
+	}
+	if err := c.precompile(ctx, dir, shim); err != nil {
+		return "", "", err
+	}
+	r.shim, r.object = shim, object
+	return shim, object, nil
+}
+
+// unpack writes the shim and the runtime into a folder, once.
+func (r *runtimeObject) unpack(c *hostCompiler) (string, error) {
+	if r.dir != "" {
+		return r.dir, nil
+	}
+	dir, err := temporary(c.scratch.Dir, "support-")
+	if err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(dir, support); err != nil {
+		return "", fmt.Errorf("the emulator cannot unpack its headers: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "runtime", "elements.h"), []byte(elements.Source), 0o644); err != nil {
+		return "", fmt.Errorf("the emulator cannot unpack its headers: %w", err)
+	}
+	r.dir = dir
+	return dir, nil
+}
+
+// precompile puts the compiled words beside their header, where GCC looks for them. It
+// takes them only where all flags are the same, as they are for most variants, and the
+// header where they are not.
+func (c *hostCompiler) precompile(ctx context.Context, dir, shim string) error {
+	if !c.gnu {
+		return nil // clang refuses a precompiled header that was made with other flags
+	}
+	header := filepath.Join(shim, words)
+	arguments := slices.Concat(c.baseFlags(), c.variantFlags(hostArch()), []string{"-x", "c++-header", header})
+	return c.makeOnce(ctx, dir, "words", header+".gch", arguments)
+}
+
+// makeOnce takes what the compiler makes of a part of the support from the cache, or has
+// it made.
+func (c *hostCompiler) makeOnce(ctx context.Context, dir, part, path string, arguments []string) error {
+	// The cache is a convenience: without it the part is made again.
+	var kept *cache.Cache
+	if c.options.CacheDir != "" {
+		kept, _ = cache.Open(c.options.CacheDir)
+	}
+	key := cache.ActionID(sha256.Sum256([]byte("emulator's " + part + " " + hostArch() + " " + c.fingerprint)))
+	if kept != nil {
+		if code, _, err := kept.GetBytes(key); err == nil {
+			return writeProgram(path, code)
+		}
+	}
+	log, err := c.run(ctx, dir, append(arguments, "-o", path))
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%s cannot compile the emulator's %s: %w\n%s", c.version, part, err, strings.TrimSpace(log))
+	}
+	if code, err := os.ReadFile(path); err == nil && kept != nil {
+		_ = kept.PutBytes(key, code)
+	}
+	return nil
+}

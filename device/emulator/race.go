@@ -1,0 +1,416 @@
+package emulator
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"debug/dwarf"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/internal/output"
+	"autotune/operator"
+)
+
+// Data races are looked for in a program of their own, whose accesses are watched (runtime/race_clocks.h). It
+// takes some ten to thirty times as long, so that no trial is such a program.
+
+// raceFlags have the compiler put a call at each access, and tell volatile ones apart. The sanitizer's library is
+// not linked; the runtime has the functions.
+func (c *hostCompiler) raceFlags() []string {
+	if c.gnu {
+		return []string{"-g", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0"}
+	}
+	return []string{"-g", "-fsanitize=thread", "-fno-sanitize-link-runtime", "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0"}
+}
+
+// initialisers is how many functions the compiler has called before main: one in programs that look for
+// races, which the runtime leaves empty.
+func (c *hostCompiler) initialisers() uint64 {
+	if c.options.races {
+		return 1
+	}
+	return 0
+}
+
+// raceLibraries leave the sanitizer's own out.
+func (c *hostCompiler) raceLibraries() [][]string {
+	return [][]string{
+		append(c.linker(), "-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc"),
+		{"-nodefaultlibs", "-lstdc++", "-lm", "-lpthread", "-lc", "-lgcc_s", "-lgcc"},
+	}
+}
+
+// watching is the compiler of programs that look for races, opened when the first is wanted.
+type watching struct {
+	mu       sync.Mutex
+	host     *hostCompiler
+	compiler compile.Compiler // nil: it is not known yet whether there is one
+	missing  string           // why there is none
+}
+
+func (w *watching) get(ctx context.Context, o Options) (c compile.Compiler, missing string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.compiler != nil {
+		return w.compiler, w.missing, nil
+	}
+	o.Sanitize, o.races = false, true
+	if w.host == nil {
+		if w.host, err = newHostCompiler(o); err != nil {
+			return nil, "", err
+		}
+	}
+	if w.missing, err = w.host.lacksRaces(ctx); err != nil {
+		return nil, "", err
+	}
+	w.compiler = w.host
+	if o.CacheDir != "" {
+		w.compiler = compile.Cached(o.CacheDir, w.host)
+	}
+	return w.compiler, w.missing, nil
+}
+
+func (w *watching) close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.host == nil {
+		return nil
+	}
+	return w.host.Close()
+}
+
+// lacksRaces says why the compiler cannot make such programs; "" if it can.
+func (c *hostCompiler) lacksRaces(ctx context.Context) (string, error) {
+	dir, err := temporary(c.scratch.Dir, "probe-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	source := filepath.Join(dir, "probe.cpp")
+	if err := os.WriteFile(source, []byte("void probe(volatile int* at) { *at = 1; }\n"), 0o644); err != nil {
+		return "", err
+	}
+	arguments := slices.Concat(c.baseFlags(), c.variantFlags("host"), []string{"-c", source, "-o", filepath.Join(dir, "probe.o")})
+	if _, err := c.run(ctx, dir, arguments); err != nil {
+		return "the compiler has no -fsanitize=thread", ctx.Err()
+	}
+	return "", nil
+}
+
+// raceLaunches is how often a kernel is launched while races are looked for: with its threads in their usual
+// order, and in another one.
+const raceLaunches = 2
+
+// raceSlowdown is how much more time a launch is given for that.
+const raceSlowdown = 10
+
+// Races launches a variant with its accesses watched.
+func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome, looked string, err error) {
+	o.Status = trial.OK
+	unlooked := func(why string) (trial.Outcome, string, error) { return o, "races: not looked for, " + why, nil }
+	compiler, missing, err := s.device.watching.get(ctx, s.device.options)
+	if err != nil {
+		return o, "", err
+	}
+	if missing != "" {
+		return unlooked(missing)
+	}
+	binary, err := compiler.Compile(ctx, compile.Request{Kernel: v.Kernel, Arch: s.device.Arch(), Timeout: 2 * s.proto.CompileTimeout})
+	var refused *compile.Error
+	if errors.As(err, &refused) {
+		return unlooked("the kernel does not compile with -fsanitize=thread: " + refused.Message)
+	}
+	if err != nil {
+		return o, "", err
+	}
+	a, err := s.watch(ctx, v.Kernel, binary)
+	switch {
+	case err != nil:
+		return o, "", err
+	case a.Race != nil:
+		o.Fail(trial.WrongResult, a.Race.text(v.Kernel, binary.Code, s.tensor))
+		return o, "", nil
+	case a.Status != trial.OK:
+		// The launches that are not watched are judged elsewhere.
+		return unlooked(fmt.Sprintf("the watched program ended as %s: %s", gpuStatus(a.Status), a.Message))
+	}
+	return o, a.Looked.text(a.Launches), nil
+}
+
+// watch runs a watched program. What it makes of the outputs is not compared.
+func (s *session) watch(ctx context.Context, k operator.Kernel, b *compile.Binary) (response, error) {
+	j, err := s.job(k.Launches)
+	if err != nil {
+		return response{}, err
+	}
+	j.workers, j.protocol.Samples = 1, 0
+	if !s.device.sanitize { // else it has been given more already
+		j.protocol.LaunchTimeout *= raceSlowdown
+	}
+	j.check = device.Check{Launches: raceLaunches}
+	refused, err := s.ready(&j, k, b)
+	if err != nil {
+		return response{}, err
+	}
+	if refused.message != "" {
+		return ended(refused.status, refused.message), nil
+	}
+	dir, err := temporary(s.dir, "races-")
+	if err != nil {
+		return response{}, err
+	}
+	defer os.RemoveAll(dir)
+	for i, a := range j.arguments {
+		if a.input != "" {
+			j.arguments[i].input = "../" + a.input
+		}
+	}
+	return runProgram(ctx, dir, b.Code, j, sourceNames(k.File, k.Includes))
+}
+
+// looked is how far a program looked for races.
+type looked struct {
+	FirstBlocks  int64 `json:"first_blocks"` // of a launch that was too long to be looked at as a whole
+	Of           int64 `json:"of"`           // 0: all launches were
+	BytesLeftOut int64 `json:"bytes_left_out"`
+}
+
+func (l looked) text(launches int) string {
+	text := "no data race in " + output.Count(launches, "launch") +
+		" (looked for: threads of a block between barriers, blocks of a launch; not looked for: launches that overlap, fences of the async proxy, PTX"
+	if l.Of > 0 {
+		text += fmt.Sprintf("; looked at the first %d of %d blocks", l.FirstBlocks, l.Of)
+	}
+	if l.BytesLeftOut > 0 {
+		text += fmt.Sprintf("; left out the last %d MiB of the outputs", max(1, l.BytesLeftOut>>20))
+	}
+	return text + ")"
+}
+
+// race is what a program says of two accesses that nothing orders.
+type race struct {
+	Kernel  string   `json:"kernel"` // of several
+	Space   string   `json:"space"`  // tensor, variable, static, shared
+	Tensor  string   `json:"tensor"`
+	Address uint64   `json:"address"` // from the beginning of the tensor or of the block's variables, or as it is
+	Bytes   int      `json:"bytes"`
+	By      raceSide `json:"by"`
+	With    raceSide `json:"with"` // earlier
+}
+
+// raceSide is one of the two accesses.
+type raceSide struct {
+	Writes bool      `json:"writes"`
+	Atomic bool      `json:"atomic"`
+	PC     uint64    `json:"pc"`
+	Block  [3]uint32 `json:"block"`
+	Thread [3]uint32 `json:"thread"`
+}
+
+func (r *race) text(k operator.Kernel, code []byte, tensor func(string) operator.Argument) string {
+	lines := newLines(code, sourceNames(k.File, k.Includes))
+	what, memory := r.memory(code, tensor)
+	did := map[bool]string{true: "wrote", false: "read"}[r.With.Writes]
+	does := map[bool]string{true: "writes", false: "reads"}[r.By.Writes]
+	for _, side := range []struct {
+		word   *string
+		atomic bool
+	}{{&did, r.With.Atomic}, {&does, r.By.Atomic}} {
+		if side.atomic {
+			*side.word += " by an atomic or volatile access"
+		}
+	}
+	barrier, remedy := "barrier", "use an atomic or __syncthreads()"
+	who := fmt.Sprintf("thread %s of block %s", index(r.With.Thread), index(r.With.Block))
+	if r.By.Block != r.With.Block {
+		barrier, remedy = "order", "use an atomic, or two launches"
+	}
+	at := cmp.Or(lines.place(r.By.PC), k.File)
+	text := fmt.Sprintf("race: %s: thread %s of block %s %s %s (%s, %s) which %s %s", at, index(r.By.Thread), index(r.By.Block), does, what, memory,
+		output.Count(r.Bytes, "byte"), who, did)
+	if place := lines.place(r.With.PC); place != "" {
+		text += " at " + place
+	}
+	text += fmt.Sprintf(" with no %s between them; %s", barrier, remedy)
+	if r.Kernel != "" {
+		text = r.Kernel + ": " + text
+	}
+	return text
+}
+
+// index is that of a thread or block, as a number where it has one axis.
+func index(i [3]uint32) string {
+	if i[1] == 0 && i[2] == 0 {
+		return fmt.Sprint(i[0])
+	}
+	return fmt.Sprintf("(%d,%d,%d)", i[0], i[1], i[2])
+}
+
+// memory names what is accessed, and the kind of memory.
+func (r *race) memory(code []byte, tensor func(string) operator.Argument) (what, kind string) {
+	switch r.Space {
+	case "tensor":
+		what = r.Tensor
+		if t := tensor(r.Tensor); t.Elements > 0 {
+			what += fmt.Sprint(t.Coordinates(int64(r.Address) / t.Type.Bytes()))
+		}
+		return what, "global memory"
+	case "variable":
+		return cmp.Or(variableAt(code, elf.STT_OBJECT, r.Address), "a variable"), "global memory"
+	case "static":
+		return cmp.Or(variableAt(code, elf.STT_TLS, r.Address), "a variable"), "shared memory"
+	}
+	return "the block's memory", "dynamic shared memory"
+}
+
+// localName is the name of a variable of a function.
+var localName = regexp.MustCompile(`^_ZZ.*E(\d+)(\w+?)(?:_\d+)?$`)
+
+// variableAt is the name of the variable at an address; "" if there is none.
+func variableAt(code []byte, kind elf.SymType, address uint64) string {
+	file, err := elf.NewFile(bytes.NewReader(code))
+	if err != nil {
+		return ""
+	}
+	all, _ := file.Symbols()
+	for _, s := range all {
+		if elf.ST_TYPE(s.Info) != kind || address-s.Value >= s.Size {
+			continue
+		}
+		name := plainName(s.Name)
+		if m := localName.FindStringSubmatch(name); m != nil {
+			if n, _ := strconv.Atoi(m[1]); n == len(m[2]) {
+				name = m[2]
+			}
+		}
+		return name
+	}
+	return ""
+}
+
+// lines finds the lines of a kernel's files that a program's code was made of.
+type lines struct {
+	data  *dwarf.Data // nil: there are none
+	names []string
+}
+
+func newLines(code []byte, names []string) lines {
+	l := lines{names: names}
+	if file, err := elf.NewFile(bytes.NewReader(code)); err == nil {
+		l.data, _ = file.DWARF()
+	}
+	return l
+}
+
+// place is the innermost line of the kernel's own files at the call before an address, with the line of the kernel
+// that called it; "" if there is none.
+func (l lines) place(pc uint64) string {
+	if l.data == nil || pc == 0 {
+		return ""
+	}
+	pc-- // the call, not where it returns to
+	reader := l.data.Reader()
+	unit, err := reader.SeekPC(pc)
+	if err != nil {
+		return ""
+	}
+	table, err := l.data.LineReader(unit)
+	if err != nil || table == nil {
+		return ""
+	}
+	inner, kernel := "", ""
+	add := func(file string, line int) {
+		name := l.own(file)
+		if name == "" {
+			return
+		}
+		inner = fmt.Sprintf("%s:%d", name, line)
+		if name == l.names[0] {
+			kernel = inner
+		}
+	}
+	files := table.Files()
+	for _, call := range l.calls(reader, pc) {
+		if call[0] >= 0 && call[0] < int64(len(files)) && files[call[0]] != nil {
+			add(files[call[0]].Name, int(call[1]))
+		}
+	}
+	if at := lineOf(table, pc); at.File != nil {
+		add(at.File.Name, at.Line)
+	}
+	if kernel != "" && kernel != inner {
+		return inner + " (called at " + kernel + ")"
+	}
+	return inner
+}
+
+// lineOf is the table's entry of an address. The table's parts need not be in the order of their addresses, which
+// LineReader.SeekPC wants.
+func lineOf(table *dwarf.LineReader, pc uint64) (found dwarf.LineEntry) {
+	var before, entry dwarf.LineEntry
+	for table.Next(&entry) == nil {
+		if before.File != nil && !before.EndSequence && before.Address <= pc && pc < entry.Address {
+			return before
+		}
+		before = entry
+	}
+	return found
+}
+
+// calls are the files and lines of calls that were inlined around an address, the outermost first. The reader
+// stands in the unit.
+func (l lines) calls(reader *dwarf.Reader, pc uint64) (calls [][2]int64) {
+	for depth := 1; depth > 0; {
+		entry, err := reader.Next()
+		if err != nil || entry == nil {
+			return calls
+		}
+		if entry.Tag == 0 {
+			depth--
+			continue
+		}
+		switch entry.Tag {
+		case dwarf.TagSubprogram, dwarf.TagInlinedSubroutine, dwarf.TagLexDwarfBlock:
+			if !l.covers(entry, pc) && entry.Tag != dwarf.TagLexDwarfBlock {
+				reader.SkipChildren()
+				continue
+			}
+		}
+		if entry.Tag == dwarf.TagInlinedSubroutine {
+			file, _ := entry.Val(dwarf.AttrCallFile).(int64)
+			line, _ := entry.Val(dwarf.AttrCallLine).(int64)
+			calls = append(calls, [2]int64{file, line})
+		}
+		if entry.Children {
+			depth++
+		}
+	}
+	return calls
+}
+
+func (l lines) covers(entry *dwarf.Entry, pc uint64) bool {
+	ranges, err := l.data.Ranges(entry)
+	return err == nil && slices.ContainsFunc(ranges, func(r [2]uint64) bool { return r[0] <= pc && pc < r[1] })
+}
+
+// own is the kernel's name of a file; "" if it is another one's.
+func (l lines) own(path string) string {
+	for _, name := range l.names {
+		if path == name || strings.HasSuffix(filepath.ToSlash(path), "/"+strings.TrimPrefix(filepath.ToSlash(name), "/")) {
+			return name
+		}
+	}
+	return ""
+}

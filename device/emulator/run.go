@@ -1,0 +1,119 @@
+package emulator
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/elements"
+	"autotune/device/trial"
+	"autotune/internal/scratch"
+	"autotune/operator"
+	"autotune/space/expr"
+)
+
+// HostTensor is one of a kernel's arguments. Raw are a tensor's contents; of one that the
+// kernel writes they give its size, and hold the result after a run. A tensor without
+// elements is passed as a null pointer. A scalar has a Value.
+type HostTensor struct {
+	Role  operator.Role
+	Type  operator.Type
+	Raw   []byte
+	Value expr.Value
+}
+
+// HostTensorOf is a problem's tensor with numbers, each rounded to the tensor's type.
+func HostTensorOf(a operator.Argument, numbers []float32) HostTensor {
+	if a.Type == operator.I64 || a.Type == operator.Bool {
+		var bytes []byte
+		for _, n := range numbers {
+			all := binary.LittleEndian.AppendUint64(nil, uint64(int64(n)))
+			bytes = append(bytes, all[:a.Type.Bytes()]...)
+		}
+		return HostTensor{Role: a.Role, Type: a.Type, Raw: bytes}
+	}
+	bytes, _ := binary.Append(nil, binary.LittleEndian, numbers) // floats have a fixed size
+	if a.Type != operator.F32 {
+		bytes = elements.Narrow(a.Type, bytes)
+	}
+	return HostTensor{Role: a.Role, Type: a.Type, Raw: bytes}
+}
+
+// Floats are the contents of a tensor of f32, a small floating type, bool or i64.
+func (t HostTensor) Floats() []float32 {
+	if size := int(t.Type.Bytes()); t.Type == operator.I64 || t.Type == operator.Bool {
+		var numbers []float32
+		for at := 0; at < len(t.Raw); at += size {
+			var all [8]byte
+			copy(all[:], t.Raw[at:at+size])
+			numbers = append(numbers, float32(int64(binary.LittleEndian.Uint64(all[:]))))
+		}
+		return numbers
+	}
+	bytes := t.Raw
+	if t.Type != operator.F32 {
+		bytes = elements.Widen(t.Type, bytes)
+	}
+	numbers := make([]float32, len(bytes)/4)
+	_, _ = binary.Decode(bytes, binary.LittleEndian, numbers) // as above
+	return numbers
+}
+
+// runTimeout is how long a kernel may take in Run.
+const runTimeout = time.Minute
+
+// Run launches the first kernel of a program that the emulator's compiler made, with
+// the contents given as its arguments, and fills the outputs: for proving a kernel
+// against values known from elsewhere. What the kernel does wrong is an error that begins with its status.
+func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, tensors []HostTensor) error {
+	if r := refuseLaunches(operator.Launches{launch}, Limits()); r.message != "" {
+		return errors.New(r.message)
+	}
+	folder, err := scratch.New("emulator")
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	dir := folder.Dir
+	launch.Entry, launch.Arguments = "", nil
+	j := job{launches: operator.Launches{launch}, workers: runtime.NumCPU(), protocol: device.Protocol{LaunchTimeout: runTimeout}}
+	for i, t := range tensors {
+		given := jobArgument{Argument: operator.Argument{Name: fmt.Sprintf("argument%d", i), Role: t.Role, Type: t.Type, Value: t.Value}}
+		given.Elements = int64(len(t.Raw)) / t.Type.Bytes()
+		if given.Elements > 0 && t.Role.Filled() {
+			given.input = given.Name
+			if err := os.WriteFile(filepath.Join(dir, given.input), t.Raw, 0o600); err != nil {
+				return fmt.Errorf("emulator: %w", err)
+			}
+		}
+		if given.Elements > 0 && t.Role.Compared() {
+			given.output = given.Name + ".output"
+		}
+		j.arguments = append(j.arguments, given)
+	}
+	a, err := runProgram(ctx, dir, program.Code, j, nil)
+	if err != nil {
+		return err
+	}
+	if a.Status != trial.OK {
+		return fmt.Errorf("%s: %s", a.Status, a.Message)
+	}
+	for i, a := range j.arguments {
+		if a.output == "" {
+			continue
+		}
+		contents, err := os.ReadFile(filepath.Join(dir, a.output))
+		if err != nil {
+			return fmt.Errorf("emulator: %w", err)
+		}
+		copy(tensors[i].Raw, contents)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package emulator
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/internal/cudafile"
+	"autotune/operator"
+)
+
+// prepare makes the file that the C++ compiler gets of a kernel: its source,
+// line for line, with the declarations that C++ cannot be taught rewritten, and
+// what the runtime calls at the end.
+func prepare(k operator.Kernel, sanitize bool) string {
+	var b strings.Builder
+	// The macros are defined here, not on the compiler's command line, since the runtime's own
+	// headers may use their names.
+	b.WriteString("#line 1 \"<command-line>\"\n") // where messages have them from
+	for _, m := range k.Macros {
+		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
+	}
+	// Sections of variables must not mix templates' and others', which they do
+	// unless all names are the file's own.
+	if sanitize {
+		b.WriteString("namespace {\n")
+	}
+	fmt.Fprintf(&b, "#line 1 %q\n", k.File)
+	b.WriteString(rewriteDynamicShared(k.Source, k.File))
+	b.WriteString("\n")
+	if sanitize {
+		b.WriteString("}\n")
+	}
+	for _, m := range k.Macros {
+		fmt.Fprintf(&b, "#undef %s\n", m.Name)
+	}
+	b.WriteString(entryPoints(k))
+	return b.String()
+}
+
+// rewriting is raised when sources are rewritten in another way, so that kernels are compiled anew.
+const rewriting = 2
+
+// dynamicShared is a declaration of dynamic shared memory: its type with
+// qualifiers, its name, and further dimensions.
+var dynamicShared = regexp.MustCompile(
+	`\bextern\s+((?:__shared__|__align__\s*\([^()]*\)|alignas\s*\([^()]*\)|volatile|\s)*__shared__(?:__align__\s*\([^()]*\)|alignas\s*\([^()]*\)|\s)*)` +
+		`([A-Za-z_](?:[\w:<>,\s]*?[\w>])?)\s+(\w+)\s*\[\s*\]((?:\s*\[[^\[\];]*\])*)\s*;`)
+
+// rewriteDynamicShared turns each `extern __shared__ T name[];` into a reference
+// to the block's dynamic shared memory. At file scope, where a reference could
+// not follow the block from thread to thread, the name becomes a macro.
+func rewriteDynamicShared(source, file string) string {
+	if !strings.Contains(source, "extern") || !strings.Contains(source, "__shared__") {
+		return source // as most headers
+	}
+	blank := cudafile.Blank(source)
+	var b strings.Builder
+	last := 0
+	for _, m := range dynamicShared.FindAllStringSubmatchIndex(blank, -1) {
+		declared := source[m[0]:m[1]]
+		kind, name, more := source[m[4]:m[5]], source[m[6]:m[7]], source[m[8]:m[9]]
+		memory := fmt.Sprintf("*reinterpret_cast<autotune_dynamic_%s*>(autotune_dynamic_shared())", name)
+		array := fmt.Sprintf("typedef %s autotune_dynamic_%s[]%s;", kind, name, more)
+		lines := strings.Count(declared, "\n")
+		b.WriteString(source[last:m[0]])
+		if atFileScope(blank[:m[0]]) {
+			line := 1 + strings.Count(source[:m[1]], "\n")
+			fmt.Fprintf(&b, "%s\n#define %s (%s)\n#line %d %q\n", array, name, memory, line, file)
+		} else {
+			fmt.Fprintf(&b, "%s autotune_dynamic_%s& %s = %s;%s", array, name, name, memory, strings.Repeat("\n", lines))
+		}
+		last = m[1]
+	}
+	b.WriteString(source[last:])
+	return b.String()
+}
+
+// atFileScope tells whether a blanked-out text ends outside of all braces but
+// those of namespaces and linkage.
+func atFileScope(text string) bool {
+	var open []bool // of each open brace: whether it is another one
+	head := 0       // where what an open brace belongs to begins at the earliest
+	for i := range len(text) {
+		switch {
+		case text[i] == '{':
+			open = append(open, !transparent.MatchString(text[head:i]))
+		case text[i] == '}' && len(open) > 0:
+			open = open[:len(open)-1]
+		}
+		if strings.IndexByte("{};", text[i]) >= 0 {
+			head = i + 1
+		}
+	}
+	return !slices.Contains(open, true)
+}
+
+var transparent = regexp.MustCompile(`(?:\bnamespace(?:\s+[\w:]+)?|\bextern\s+" *")\s*$`)
+
+// entryFile is the name under which an error in the call of a kernel appears; the line
+// is the kernel's number among the entries, from 1.
+const entryFile = "<entry point>"
+
+// entryPoints is the end of the file that the C++ compiler gets of a kernel: what the
+// runtime knows the launched kernels by.
+func entryPoints(k operator.Kernel) string {
+	var b, rows strings.Builder
+	for i, entry := range k.Launches.Entries() {
+		fmt.Fprintf(&b, "#line %d %q\n%s AUTOTUNE_ENTRY(%d, %s)\n", i+1, entryFile, globalCheck(k, entry), i, entry)
+		fmt.Fprintf(&rows, " AUTOTUNE_ROW(%d)", i)
+	}
+	return b.String() + "AUTOTUNE_ENTRIES(" + strings.TrimSpace(rows.String()) + ")\n"
+}
+
+// templateEntry is a kernel that is named with template arguments.
+var templateEntry = regexp.MustCompile(`^(?:.*::)?(\w+)\s*<.*>$`)
+
+// globalCheck refuses a function that is not __global__. Compilers do not tell whether
+// a template is, so that its declaration is looked for.
+func globalCheck(k operator.Kernel, entry string) string {
+	m := templateEntry.FindStringSubmatch(entry)
+	if m == nil {
+		return "AUTOTUNE_GLOBAL(" + entry + ")"
+	}
+	declared := false
+	for _, text := range append(textsOf(k.Includes), k.Source) {
+		for _, d := range regexp.MustCompile(`[^;{}]*\b`+m[1]+`\s*\(`).FindAllString(cudafile.Blank(text), -1) {
+			if strings.Contains(d, "__global__") {
+				return ""
+			}
+			declared = declared || strings.Contains(d, "template")
+		}
+	}
+	if declared {
+		return `static_assert(false, "it is not __global__");`
+	}
+	return "" // its declaration may come from a macro
+}
+
+// guiltyEntry is the kernel whose call an error is about; "" if it is about none.
+func guiltyEntry(k operator.Kernel, words string) string {
+	_, at, found := strings.Cut(words, entryFile+":")
+	if !found {
+		return ""
+	}
+	digits, _, _ := strings.Cut(at, ":")
+	entries := k.Launches.Entries()
+	number, _ := strconv.Atoi(digits)
+	return entries[min(max(number, 1), len(entries))-1]
+}

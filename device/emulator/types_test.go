@@ -1,0 +1,241 @@
+package emulator
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/operator"
+)
+
+// mixed is an operator with all roles and many types. Of n elements with n odd,
+// tensors of one and two bytes end in the middle of a word.
+const mixed = `operator: mixed
+summary: A little of everything.
+shape: [n]
+tensors:
+  - {name: a, role: input, type: f16, shape: [n]}
+  - {name: k, role: input, type: i32, shape: [n], fill: "integers(-5, 5)"}
+  - {name: flags, role: input, type: bool, shape: [n]}
+  - {name: w, role: weight, type: f64, shape: [n], scale: 2}
+  - {name: count, type: i64, value: n}
+  - {name: gain, type: f32, value: 2.5}
+  - {name: small, type: i8, value: -3}
+  - {name: total, role: inout, type: u32, shape: [n], fill: "range(100, 3)"}
+  - {name: spare, role: workspace, type: u8, shape: [n]}
+  - {name: y, role: output, type: bf16, shape: [n]}
+  - {name: code, role: output, type: u8, shape: [n]}
+  - {name: exact, role: output, type: f64, shape: [n], atol: 0, rtol: 0}
+  - {name: far, role: output, type: i64, shape: [n], atol: 1}
+cost: {bytes: 30*n}
+reference: reference.cu
+templates:
+`
+
+// mixedParameters are what a right kernel of it takes.
+const mixedParameters = "const __half* a, const int* k, const bool* flags, const double* w, long long count, float gain, signed char small, " +
+	"unsigned* total, unsigned char* spare, __nv_bfloat16* y, unsigned char* code, double* exact, long long* far"
+
+// mixedRight is a right body, given index i < count. It may use the workspace, once
+// it has written it.
+const mixedRight = `spare[i] = flags[i] ? 7 : 9;
+	total[i] += spare[i] + small;
+	y[i] = __float2bfloat16(__half2float(a[i]) * gain);
+	code[i] = (unsigned char)(k[i] + 107);
+	exact[i] = w[i] * 3;
+	far[i] = (1ll << 40) + k[i];
+`
+
+// mixedKernel is a kernel with what is appended to the right body, and with other
+// parameters where some are given.
+func mixedKernel(name, more string, replaced ...string) string {
+	return "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\nextern \"C\" __global__ void mixed_" + name + "(" +
+		strings.NewReplacer(replaced...).Replace(mixedParameters) + ") {\n" +
+		"const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;\nif (i >= count) return;\n" + mixedRight + more + "\n}\n"
+}
+
+// simpleTemplate is a template with a thread for each of n elements.
+func simpleTemplate(name string) string {
+	return "  - name: " + name + "\n    source: " + name + ".cu\n" +
+		"    launch: {block: [64, 1, 1], grid: [\"ceil_div(n, 64)\", 1, 1]}\n"
+}
+
+// mixedOperator is the operator with kernels by their names.
+func mixedOperator(t *testing.T, reference string, kernels map[string]string) *operator.Operator {
+	t.Helper()
+	yaml := mixed
+	files := fstest.MapFS{"reference.cu": {Data: []byte(reference)}}
+	for name, source := range kernels {
+		yaml += simpleTemplate(name)
+		files[name+".cu"] = &fstest.MapFile{Data: []byte(source)}
+	}
+	files["op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
+	o, err := operator.Load(files, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// check launches the default configuration of a template several times.
+func (b *bench) check(t *testing.T, template string, c device.Check) trial.Outcome {
+	t.Helper()
+	for _, configuration := range b.problem.Defaults(t.Context()) {
+		if configuration.Template != template {
+			continue
+		}
+		kernel, err := b.problem.Kernel(configuration)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, _, err := b.session.Check(t.Context(), device.Variant{Configuration: configuration, Kernel: kernel, Binary: b.compile(t, kernel)}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	t.Fatalf("no template %s", template)
+	return trial.Outcome{}
+}
+
+func TestTypes(t *testing.T) {
+	needCompiler(t)
+	cases := []struct {
+		name, more string
+		parameters []string // replaced
+		status     trial.Status
+		message    string // a regular expression
+		sanitized  string // message under the sanitizers, where it differs
+	}{
+		{name: "right", status: trial.OK, message: `^$`},
+		{name: "unconst", parameters: []string{"const __half* a", "__half* a", "unsigned char* spare", "void* bytes", "double* exact", "double* __restrict__ exact",
+			"count", "count_", "long long* far", "long* far"},
+			more: "", status: trial.OK, message: `^$`},
+		{name: "element", more: `if (i == 70) code[i] = 3;`, status: trial.WrongResult, message: `^code differs from the reference in 1 of 133 elements, first at \[70\]: 3 instead of 1\d\d$`},
+		{name: "by_one", more: `if (i == 131) total[i] += 1;`, status: trial.WrongResult, message: `^total differs from the reference in 1 of 133 elements, first at \[131\]: (498 instead of 497|500 instead of 499)$`},
+		{name: "half", more: `if (i == 1) y[i] = y[i] + y[i] + __float2bfloat16(1.0f);`, status: trial.WrongResult, message: `^y differs from the reference in 1 of 133 elements, first at \[1\]: [\d.]+ instead of [\d.]+$`},
+		{name: "last_digit", more: `if (i == 2) exact[i] *= 1 + 1e-15;`, status: trial.WrongResult, message: `^exact differs from .* first at \[2\]: -?\d\.\d{10,} instead of -?\d\.\d{10,}$`},
+		{name: "within", more: `far[i] += i % 3 - 1;`, status: trial.OK, message: `^$`},
+		{name: "far_off", more: `if (i == 4) far[i] -= 2;`, status: trial.WrongResult, message: `^far differs from .* first at \[4\]: 1099511627\d+ instead of 1099511627\d+$`},
+		{name: "unwritten", more: `if (i == 5) far[i] = 0x7adbadbb7adbadbbll;`, status: trial.WrongResult, message: `^far differs .* 8852860513258548667 instead of`},
+		{name: "behind", more: `if (i == 6) code[count] = 0;`, status: trial.WrongResult, message: `^wrote 1 element past the end of code$`,
+			sanitized: `behind.cu:12: out-of-bounds write of 1 byte, 0 bytes past the end of code`},
+		{name: "before", more: `if (i == 6) reinterpret_cast<unsigned char*>(y)[-1] = 0;`, status: trial.WrongResult, message: `^wrote 1 element before the start of y$`,
+			sanitized: `out-of-bounds write of 1 byte, 1 byte before the start of y`},
+		{name: "read_behind", more: `if (i == 132) y[i] = __hmul(y[i], __float2bfloat16(__half2float(a[count])));`, status: trial.WrongResult, message: `^y differs .*: NaN instead of`,
+			sanitized: `out-of-bounds read of 2 bytes, 0 bytes past the end of a`},
+		{name: "input", more: `if (i == 6) const_cast<bool*>(flags)[132] = !flags[132];`, status: trial.WrongResult, message: `^wrote to flags, which is an input$`},
+		{name: "float_pointer", parameters: []string{"const __half* a", "const float* x, const __half* a", "const int* k, ", "", "(k[i]", "(1"},
+			status: trial.LaunchError, message: `^argument 1, a: the kernel takes const float\*, the operator has a tensor of f16, which is __half\*$`},
+		{name: "short_scalar", parameters: []string{"long long count", "int count"}, status: trial.LaunchError,
+			message: `^argument 5, count: the kernel takes int, the operator has a scalar of i64, which is long long$`},
+		{name: "pointer_for_scalar", parameters: []string{"long long count, float gain", "long long count, const float* gain"}, status: trial.LaunchError,
+			message: `^argument 6, gain: the kernel takes const float\*, the operator has a scalar of f32, which is float$`},
+		{name: "constant", parameters: []string{"double* exact", "const double* exact"}, status: trial.LaunchError,
+			message: `^argument 12, exact: the kernel takes const double\*, the operator has an output of f64, which is double\*$`},
+		{name: "fewer", parameters: []string{", long long* far", ""}, status: trial.LaunchError, message: `^the kernel takes 12 arguments, the operator has 13$`},
+	}
+	kernels := map[string]string{"leans": strings.Replace(mixedKernel("leans", ""), "spare[i] = flags[i] ? 7 : 9;", "if (spare[i]) spare[i] = 1; total[i] += spare[i]; spare[i] = flags[i] ? 7 : 9;", 1)}
+	for _, c := range cases {
+		kernels[c.name] = mixedKernel(c.name, c.more, c.parameters...)
+	}
+	fix := func(name, old, new string) { kernels[name] = strings.ReplaceAll(kernels[name], old, new) }
+	fix("unconst", "i >= count", "i >= count_")
+	fix("unconst", "__global__ void", "__global__ void __launch_bounds__(64)")
+	fix("unconst", "if (i >=", "unsigned char* const spare = static_cast<unsigned char*>(bytes);\nif (i >=")
+	fix("float_pointer", "k[i]", "1")
+	fix("pointer_for_scalar", "* gain)", "* *gain)")
+	fix("constant", "exact[i] = w[i] * 3;", "")
+	fix("fewer", "far[i] = (1ll << 40) + k[i];", "")
+	cases = append(cases, cases[0])
+	cases[len(cases)-1].name, cases[len(cases)-1].status, cases[len(cases)-1].message = "leans", trial.WrongResult, `^total differs from the reference in 133 of 133 elements`
+
+	o := mixedOperator(t, mixedKernel("reference", ""), kernels)
+	p, err := o.Bind(operator.Request{Shape: []int64{133}}, Limits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sanitize := range []bool{false, true} {
+		b := openBench(t, Options{Sanitize: sanitize, CacheDir: testCache}, p, device.DefaultProtocol())
+		for _, c := range cases {
+			name := c.name
+			if sanitize {
+				if c.sanitized == "" && c.name != "right" {
+					continue
+				}
+				if strings.HasPrefix(compilers[true].Version(), "clang") {
+					continue // its reports name no lines
+				}
+				name += " sanitized"
+				if c.sanitized != "" {
+					c.status, c.message = trial.Crashed, c.sanitized
+				}
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				e := b.evaluate(t, c.name)
+				if e.Status != c.status || !regexp.MustCompile(c.message).MatchString(e.Message) {
+					t.Errorf("%s, %q; want %s, %s", e.Status, e.Message, c.status, c.message)
+				}
+				if e.Status == trial.OK && len(e.SamplesMS) == 0 {
+					t.Error("no samples")
+				}
+			})
+		}
+	}
+}
+
+// A tensor that is read and written is what it was before each launch, whatever
+// the outputs hold.
+func TestRestores(t *testing.T) {
+	needCompiler(t)
+	kernels := map[string]string{"right": mixedKernel("right", "")}
+	p, err := mixedOperator(t, mixedKernel("reference", ""), kernels).Bind(operator.Request{Shape: []int64{133}}, Limits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := openBench(t, Options{CacheDir: testCache}, p, device.DefaultProtocol())
+	if o := b.check(t, "right", device.Check{Launches: 5, Exact: true}); o.Status != trial.OK {
+		t.Errorf("%s: %s", o.Status, o.Message)
+	}
+	if err := b.session.Refill(t.Context(), device.Inputs{Distribution: "special", Seed: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if o := b.check(t, "right", device.Check{Launches: 3, Exact: true}); o.Status != trial.OK {
+		t.Errorf("on special inputs: %s: %s", o.Status, o.Message)
+	}
+}
+
+// Outputs may hold what they are poisoned with, where that is a number; a reference
+// that leaves some unwritten is found out all the same.
+func TestReferenceLeavesIntegers(t *testing.T) {
+	needCompiler(t)
+	d, err := Open(Options{CacheDir: testCache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	const code = "code[i] = (unsigned char)(k[i] + 107);"
+	for _, c := range []struct{ body, want string }{
+		{code, ""},
+		{`code[i] = 0x6b;`, ""},
+		{`if (i != 50 && i != 60) code[i] = 0x6b;`, `^the reference of mixed leaves 2 of 133 elements of code unwritten, the first at \[50\]$`},
+		{code + ` exact[i] = 0.0 / (gain - gain);`, `^the reference of mixed gives NaN everywhere in exact, on uniform01 inputs`},
+	} {
+		source := strings.Replace(mixedKernel("reference", c.body), code, "", 1)
+		p, err := mixedOperator(t, source, map[string]string{"right": mixedKernel("right", "")}).Bind(operator.Request{Shape: []int64{133}}, Limits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		proto := device.DefaultProtocol()
+		proto.LaunchTimeout = 5 * time.Second
+		err = (&bench{problem: p, device: d}).open(t, proto)
+		if (err == nil) != (c.want == "") || err != nil && !regexp.MustCompile(c.want).MatchString(err.Error()) {
+			t.Errorf("%q: %v; want %s", c.body, err, c.want)
+		}
+	}
+}

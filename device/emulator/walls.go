@@ -1,0 +1,155 @@
+package emulator
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"autotune/device"
+	"autotune/internal/worker"
+)
+
+// walls are what stands between a variant's program and the system beside the filter that the
+// program itself sets: runtime/walls.cpp, which becomes the program. Null stands for none.
+type walls struct {
+	launcher  string   // an executable file
+	filter    string   // whether it sets a filter of calls: "filter" or "none"
+	libraries []string // rules for what every program reads
+}
+
+// around is the command that runs the program of a folder within walls, which let it
+// read its job's inputs and write its job's outputs.
+func (w *walls) around(dir string, code []byte, j job) ([]string, error) {
+	if w == nil {
+		return []string{filepath.Join(dir, "program")}, nil
+	}
+	words := append([]string{w.launcher, "run", w.filter, "xprogram", "x" + loaderOf(code)}, w.libraries...)
+	for _, a := range j.arguments {
+		if a.input != "" {
+			words = append(words, "r"+a.input)
+		}
+		if a.output == "" {
+			continue
+		}
+		// It may write to a file that is there, and make none.
+		made, err := os.OpenFile(filepath.Join(dir, a.output), os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := made.Close(); err != nil {
+			return nil, err
+		}
+		words = append(words, "w"+a.output)
+	}
+	return words, nil
+}
+
+// loaderOf is the system's program that loads this one with its libraries; "" if there is
+// none, or if it is another program.
+func loaderOf(code []byte) string {
+	f, err := elf.NewFile(bytes.NewReader(code))
+	if err != nil {
+		return ""
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			path := make([]byte, p.Filesz)
+			_, _ = p.ReadAt(path, 0)
+			loader := filepath.Clean(string(bytes.TrimRight(path, "\x00")))
+			if slices.ContainsFunc(libraryFolders(), func(folder string) bool { return strings.HasPrefix(loader, folder+"/") }) {
+				return loader
+			}
+		}
+	}
+	return ""
+}
+
+// libraryFolders are where the system's loader finds libraries, and what it and they read when
+// they begin. The loader's cache is a table of numbers and of paths with a zero after each.
+var libraryFolders = sync.OnceValue(func() []string {
+	all := []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/nix/store", "/gnu/store",
+		"/etc/ld.so.cache", "/etc/ld.so.preload", "/proc/self", "/proc/sys/vm", "/sys/devices/system/cpu"}
+	cached, _ := os.ReadFile("/etc/ld.so.cache") // not on every system
+	more := filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))
+	for text := range bytes.SplitSeq(cached, []byte{0}) {
+		if path := string(text); strings.Contains(path, ".so") {
+			more = append(more, filepath.Dir(path))
+		}
+	}
+	for _, folder := range more {
+		folder = filepath.Clean(folder)
+		known := slices.ContainsFunc(all, func(k string) bool { return folder == k || strings.HasPrefix(folder, k+"/") })
+		if filepath.IsAbs(folder) && folder != "/" && !known {
+			all = append(all, folder)
+		}
+	}
+	return all
+})
+
+// wallsOf makes the program that builds the walls, once; null where there is none.
+func (c *hostCompiler) wallsOf(ctx context.Context) (*walls, error) {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		return nil, nil
+	}
+	c.support.mu.Lock()
+	defer c.support.mu.Unlock()
+	if c.support.walls != nil {
+		return c.support.walls, nil
+	}
+	dir, err := c.support.unpack(c)
+	if err != nil {
+		return nil, err
+	}
+	made := &walls{launcher: filepath.Join(dir, "walls"), filter: "filter"}
+	if c.options.Sanitize {
+		made.filter = "none" // sanitizers ask the system for more
+	}
+	for _, folder := range libraryFolders() {
+		made.libraries = append(made.libraries, "r"+folder)
+	}
+	arguments := []string{"-std=c++17", "-w", "-O1", "-fno-pie", "-ffreestanding", "-fno-builtin", "-fno-stack-protector", "-fno-exceptions", "-fno-rtti",
+		"-nostdlib", "-static", "-no-pie", filepath.Join(dir, "runtime", "walls.cpp")}
+	if err := c.makeOnce(ctx, dir, "walls", made.launcher, arguments); err != nil {
+		return nil, err
+	}
+	c.support.walls = made
+	return made, nil
+}
+
+// Walls says in one line which walls stand between the kernels of an emulator and the
+// system; "" for another device.
+func Walls(ctx context.Context, d device.Device) string {
+	e, ok := d.(*emulated)
+	if !ok {
+		return ""
+	}
+	var stand, namespaces []string
+	if w, err := e.host.wallsOf(ctx); err == nil && w != nil {
+		probe := exec.CommandContext(ctx, w.launcher, "probe")
+		probe.Env = []string{}
+		worker.OwnGroup(probe)
+		said, _ := probe.Output() // without it none is known to stand
+		for wall := range strings.Lines(string(said)) {
+			switch wall = strings.TrimSpace(wall); wall {
+			case "user", "network":
+				namespaces = append(namespaces, wall)
+			default:
+				stand = append(stand, wall)
+			}
+		}
+	}
+	if len(namespaces) > 0 {
+		stand = append(stand, "namespaces ("+strings.Join(namespaces, ", ")+")")
+	}
+	if len(stand) == 0 {
+		return "none: kernels may do what this user may"
+	}
+	return strings.Join(stand, ", ")
+}

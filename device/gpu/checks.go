@@ -1,0 +1,197 @@
+package gpu
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"autotune/device/elements"
+	"autotune/device/verify"
+	"autotune/operator"
+)
+
+// preparation is what outputs and workspaces hold before a launch.
+type preparation int
+
+// The preparations, in the order in which launches take turns with them.
+const (
+	poisoned  preparation = iota // a NaN, or an integer, that no kernel writes
+	untouched                    // what the launch before left, as when it is timed
+	zeroed                       // zeros, and a large number around the tensors
+	preparations
+)
+
+// checks look at all of the tensors after a launch.
+type checks struct {
+	timer
+	tensors      *tensors
+	helpers      *helpers
+	own          *own
+	judge        verify.Judge
+	guard        uint64 // the word that the guard zones hold
+	distribution string
+	sizes        []float64 // by argument, of large inputs: the reference's largest number
+}
+
+// prepare readies all that a variant writes, and all that it should not depend on,
+// for a launch.
+func (c *checks) prepare(how preparation) {
+	guard := uint64(guardNaN)
+	if how == zeroed {
+		guard = guardLarge
+	}
+	if guard != c.guard {
+		c.guard = guard
+		c.fillGuards()
+	}
+	c.helpers.soilShared()
+	c.tensors.restoreAll()
+	with := elements.Poison
+	switch how {
+	case untouched:
+		return
+	case zeroed:
+		with = func(operator.Type) uint64 { return 0 }
+	}
+	c.poison(with)
+}
+
+// poison takes from outputs and workspaces what launches left there.
+func (c *checks) poison(with func(operator.Type) uint64) {
+	c.tensors.overwrite(operator.Output, c.tensors.data, with)
+	c.tensors.overwrite(operator.Workspace, c.tensors.data, with)
+}
+
+func (c *checks) fillGuards() { c.guards("guard_fill") }
+
+// guards queues a kernel on the guard zones.
+func (c *checks) guards(name string, more ...uint64) {
+	if c.tensors.zoneCount > 0 {
+		c.helpers.run(name, zoneBlocks, int64(c.tensors.zoneCount), append([]uint64{uint64(c.tensors.zones), c.guard}, more...)...)
+	}
+}
+
+// queueChecks queues all that looks at memory after a launch: the outputs, which lie in
+// the given buffers, what must not have changed, and the guard zones.
+func (c *checks) queueChecks(outputs []Address) {
+	c.clear()
+	t := c.tensors
+	for i, a := range t.arguments {
+		switch at := c.at(c.judge.Layout.Arguments[i]); {
+		case !verify.Looked(a):
+		case a.Role.Compared():
+			if c.sizes != nil {
+				a.ATol = verify.ToleranceOf(a, c.distribution, c.sizes[i])
+			}
+			c.helpers.compareWith(a, outputs[i], t.references[i], at)
+			if t.pristine[i] != 0 {
+				c.helpers.sum(a, t.pristine[i], at+8*verify.OutcomeWords)
+			}
+		default:
+			c.helpers.sum(a, t.data[i], at)
+		}
+	}
+	c.queueGuards()
+	c.own.compare(t, outputs, c.at(c.judge.Apart))
+}
+
+// at is where a word of what is found lies.
+func (c *checks) at(word int) Address { return c.tensors.found + Address(8*word) }
+
+// clear zeroes all words.
+func (c *checks) clear() { c.gpu.Set(c.tensors.found, 4, 0, int64(2*c.judge.Words)) }
+
+// queueGuards queues a look at the guard zones.
+func (c *checks) queueGuards() { c.guards("guard_check", uint64(c.at(c.judge.Hits))) }
+
+// results waits for the checks that were queued last and fetches what they found.
+func (c *checks) results() ([]uint64, error) {
+	const done = 2 // an event that the queue has passed
+	c.gpu.Record(done)
+	if err := c.wait(done, helperLimit); err != nil {
+		return nil, err
+	}
+	found := make([]byte, 8*c.judge.Words)
+	if err := c.gpu.Read(found, c.tensors.found); err != nil {
+		return nil, fmt.Errorf("read the results: %w", err)
+	}
+	words := make([]uint64, c.judge.Words)
+	for i := range words {
+		words[i] = binary.NativeEndian.Uint64(found[8*i:])
+	}
+	return words, nil
+}
+
+// inspect checks everything that the launches so far wrote.
+func (c *checks) inspect() (f verify.Findings, err error) {
+	c.queueChecks(c.tensors.data)
+	return c.findings()
+}
+
+// findings judges what the checks that were queued last find.
+func (c *checks) findings() (f verify.Findings, err error) {
+	words, err := c.results()
+	if err != nil {
+		return f, err
+	}
+	return c.judge.Findings(words, c.elements)
+}
+
+// elements reads one element of an output and of its reference.
+func (c *checks) elements(argument int, element int64) (got, want string, err error) {
+	a := c.tensors.arguments[argument]
+	var bits [2]uint64
+	for i, buffers := range [2][]Address{c.tensors.data, c.tensors.references} {
+		if bits[i], err = c.tensors.element(buffers, argument, element); err != nil {
+			return "", "", err
+		}
+	}
+	return elements.Text(a.Type, bits[0]), elements.Text(a.Type, bits[1]), nil
+}
+
+// learn keeps the checksums of inputs and references; outputs is where the reference wrote.
+func (c *checks) learn(outputs []Address) error {
+	c.queueChecks(outputs)
+	words, err := c.results()
+	if err != nil {
+		return fmt.Errorf("look at the inputs and the reference's outputs: %w", err)
+	}
+	return c.judge.Learn(words)
+}
+
+// learnSizes notes which inputs are in place and, where they are large, the largest numbers of the
+// reference's outputs: how far these are from zeros.
+func (c *checks) learnSizes(distribution string) error {
+	c.distribution, c.sizes = distribution, make([]float64, len(c.tensors.arguments))
+	if distribution != operator.Large {
+		return nil
+	}
+	t := c.tensors
+	c.clear()
+	for i, a := range t.arguments {
+		if a.Role.Compared() && verify.Looked(a) {
+			t.set(t.data[i], a, 0)
+			a.ATol, a.RTol = 0, 0
+			c.helpers.compareWith(a, t.data[i], t.references[i], c.at(c.judge.Layout.Arguments[i]))
+		}
+	}
+	words, err := c.results()
+	if err != nil {
+		return fmt.Errorf("look at the reference's outputs: %w", err)
+	}
+	c.sizes = c.judge.Largest(words)
+	return nil
+}
+
+// strays looks at the guard zones alone, and names those that were written into.
+func (c *checks) strays() (string, error) {
+	if c.tensors.zoneCount == 0 {
+		return "", nil
+	}
+	c.clear()
+	c.queueGuards()
+	words, err := c.results()
+	if err != nil {
+		return "", fmt.Errorf("look at the guard zones: %w", err)
+	}
+	return c.judge.Strays(words), nil
+}

@@ -1,0 +1,179 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/ebitengine/purego"
+	"gorgonia.org/cu"
+
+	"autotune/device/gpu"
+	"autotune/device/trial"
+	"autotune/internal/sharedlib"
+)
+
+// monitor reads the GPU's clock, temperature, energy counter and processes through
+// NVML. Where the driver's tools are missing, NVML is too, and nothing is known.
+type monitor struct {
+	started chan struct{}  // closed when NVML has started, or will not
+	handle  atomic.Uintptr // 0 until NVML has started
+
+	clockInfo    func(device uintptr, clock uint32, mhz *uint32) int32
+	clockReasons func(device uintptr, reasons *uint64) int32
+	// Each of these is nil where NVML lacks it.
+	totalEnergy func(device uintptr, millijoules *uint64) int32
+	temperature func(device uintptr, sensor uint32, celsius *uint32) int32
+	threshold   func(device uintptr, which uint32, celsius *uint32) int32
+	processes   func(device uintptr, count *uint32, list *nvmlProcess) int32
+
+	inUse  atomic.Bool                     // this process has a context on the GPU, or is about to
+	others atomic.Pointer[[]trial.Warning] // who else was there; nil: not known
+	slows  int                             // degrees at which the GPU slows down
+
+	last gpu.Reading
+	took time.Duration // by the last look: NVML may take as long as a variant's samples
+}
+
+// lookEvery is how old the last look may be.
+const lookEvery = 200 * time.Millisecond
+
+const (
+	clockSM   = 1 // NVML_CLOCK_SM
+	sensorGPU = 0 // NVML_TEMPERATURE_GPU
+)
+
+// startMonitor starts NVML beside the caller's own work: it takes a while, and
+// nobody waits for it.
+func startMonitor(d cu.Device) *monitor {
+	m := &monitor{started: make(chan struct{})}
+	id, err := pciID(d)
+	if err != nil {
+		close(m.started)
+		return m
+	}
+	go m.start(id)
+	return m
+}
+
+// pciID names the GPU as NVML does, whatever order CUDA counts in.
+func pciID(d cu.Device) (string, error) {
+	read := reader{device: d}
+	id := fmt.Sprintf("%08X:%02X:%02X.0", read.int(cu.PciDomainID), read.int(cu.PciBusID), read.int(cu.PciDeviceID))
+	return id, read.err
+}
+
+func (m *monitor) start(pci string) {
+	defer close(m.started)
+	library, err := purego.Dlopen("libnvidia-ml.so.1", purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return
+	}
+	var initialise func() int32
+	var byPCI func(id string, device *uintptr) int32
+	if sharedlib.Bind(library, map[string]any{
+		"nvmlInit_v2":                               &initialise,
+		"nvmlDeviceGetHandleByPciBusId_v2":          &byPCI,
+		"nvmlDeviceGetClockInfo":                    &m.clockInfo,
+		"nvmlDeviceGetCurrentClocksThrottleReasons": &m.clockReasons,
+	}) != nil {
+		return
+	}
+	optional(library, "nvmlDeviceGetTotalEnergyConsumption", &m.totalEnergy)
+	optional(library, "nvmlDeviceGetTemperature", &m.temperature)
+	optional(library, "nvmlDeviceGetTemperatureThreshold", &m.threshold)
+	optional(library, "nvmlDeviceGetComputeRunningProcesses_v3", &m.processes)
+	var device uintptr
+	if initialise() == 0 && byPCI(pci, &device) == 0 {
+		m.slows = m.slowsAt(device)
+		m.handle.Store(device)
+		m.LookAround()
+	}
+}
+
+// optional binds a function that NVML may lack.
+func optional[F any](library uintptr, name string, to *F) {
+	if sharedlib.Bind(library, map[string]any{name: to}) != nil {
+		var none F
+		*to = none
+	}
+}
+
+// Thresholds of NVML, and what counts where a GPU tells none.
+const (
+	thresholdSlowdown = 1
+	thresholdMost     = 3
+	usualSlowdown     = 85
+)
+
+// slowsAt is the temperature at which the GPU lowers its clock.
+func (m *monitor) slowsAt(device uintptr) int {
+	for _, which := range []uint32{thresholdMost, thresholdSlowdown} {
+		var celsius uint32
+		if m.threshold != nil && m.threshold(device, which, &celsius) == 0 && celsius > 0 {
+			return int(celsius)
+		}
+	}
+	return usualSlowdown
+}
+
+// Look reads the clock and the temperature of a GPU that is busy for that long. The
+// last look serves again while it is young, unless there is time for another.
+func (m *monitor) Look(busy time.Duration) gpu.Reading {
+	device := m.handle.Load()
+	begin := time.Now()
+	if device == 0 || begin.Sub(m.last.At) < lookEvery && m.took > busy/2 {
+		return m.last
+	}
+	m.last = gpu.Reading{At: begin}
+	var clock uint32
+	if m.clockInfo(device, clockSM, &clock) == 0 {
+		m.last.MHz = int(clock)
+	}
+	var reasons uint64
+	if m.clockReasons(device, &reasons) == 0 {
+		m.last.Throttled = throttled(reasons)
+	}
+	var celsius uint32
+	if m.temperature != nil && m.temperature(device, sensorGPU, &celsius) == 0 {
+		m.last.Celsius, m.last.Slows = int(celsius), m.slows
+	}
+	m.took = time.Since(begin)
+	return m.last
+}
+
+// Energy is what the GPU has used so far, in millijoules; false where NVML
+// cannot tell. The counter moves every 20 to 100 ms.
+func (m *monitor) Energy() (millijoules uint64, known bool) {
+	<-m.started
+	device := m.handle.Load()
+	if device == 0 || m.totalEnergy == nil {
+		return 0, false
+	}
+	return millijoules, m.totalEnergy(device, &millijoules) == 0
+}
+
+// Reasons for which a GPU runs below the clock it could have, as the bits that
+// NVML reports; those that say nothing about a measurement are left out.
+var throttleReasons = []struct {
+	bit  uint64
+	text string
+}{
+	{0x04, "power limit"},
+	{0x08, "hardware slowdown"},
+	{0x20, "temperature (driver)"},
+	{0x40, "temperature (hardware)"},
+	{0x80, "power brake"},
+}
+
+func throttled(reasons uint64) []string {
+	var texts []string
+	for _, r := range throttleReasons {
+		if reasons&r.bit != 0 {
+			texts = append(texts, r.text)
+		}
+	}
+	return texts
+}

@@ -1,0 +1,173 @@
+// Package gpu is the device that measures: a GPU in this process, through a Driver.
+//
+// A session keeps a problem's tensors on the GPU and evaluates one variant after
+// another. It checks what the variant needs and launches it once onto poisoned outputs.
+// It compares these with the reference's, and looks at the guard zones and the inputs.
+// Then it takes times, and looks at all of it again: the timed launches must be as right
+// as the first.
+//
+// Nothing large crosses between GPU and host: inputs are made and results are compared
+// on the GPU, by the kernels of kernels.cu, and of typed.cu where tensors are not of
+// f32. The device's own compiler compiles these. Package verify says where to look and
+// how to judge.
+//
+// A kernel that faults or never ends takes the context with it. The device then answers
+// device.ErrLost for ever; package remote starts it again in a new process.
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/device/verify"
+	"autotune/operator"
+)
+
+// Options are what a GPU needs beside its driver.
+type Options struct {
+	Compiler compile.Compiler // the device closes it
+	Target   string           // what kernels are compiled for, as "sm_90a"
+	CacheDir string           // where answers are kept; "": nowhere
+}
+
+// Open describes a GPU; its context is made for the first problem. The error wraps
+// device.ErrNone where there is no such GPU.
+func Open(d Driver, ordinal int, o Options) (device.Device, error) {
+	found, err := d.List()
+	if err != nil {
+		return nil, err
+	}
+	if ordinal < 0 || ordinal >= len(found) {
+		return nil, fmt.Errorf("there is no GPU %d, this machine has %d, counted from 0: %w", ordinal, len(found), device.ErrNone)
+	}
+	p := &processor{driver: d, ordinal: ordinal, Options: o, about: found[ordinal], own: map[string][]byte{}}
+	p.about.Compiler, p.about.Limits.Target = o.Compiler.Version(), o.Target
+	return p, nil
+}
+
+// processor is a GPU as a device.
+type processor struct {
+	Options
+	driver  Driver
+	ordinal int
+	about   device.Info
+
+	mu     sync.Mutex // a GPU that measures does one thing at a time
+	gpu    GPU        // nil until the first problem
+	lost   error      // why it can do no more; nil: it can
+	own    map[string][]byte
+	copies float64 // bytes a millisecond, as the first problem measured it; 0: none did
+}
+
+func (p *processor) Info() device.Info { return p.about }
+
+func (p *processor) Compiler() compile.Compiler { return p.Options.Compiler }
+
+func (p *processor) Arch() string { return p.Target }
+
+// Close ends the compiler. The driver frees the context with the process.
+func (p *processor) Close() error { return p.Options.Compiler.Close() }
+
+// do has some work done on the GPU by one thread, to which the context belongs.
+func (p *processor) do(work func() error) (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost != nil {
+		return p.lost
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if p.gpu == nil {
+		p.gpu, err = p.driver.Open(p.ordinal, 2*verify.GreatestSpell)
+	} else {
+		err = p.gpu.Enter()
+	}
+	if err == nil {
+		err = work()
+	}
+	if isLost(err) {
+		err = lost{err}
+		p.lost = err
+	}
+	return err
+}
+
+// Open prepares a problem on the GPU.
+func (p *processor) Open(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+	return p.open(ctx, problem, reference, proto, nil)
+}
+
+// Reopen prepares a problem whose ceilings are known.
+func (p *processor) Reopen(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol, known device.Ceilings) (device.Session, error) {
+	return p.open(ctx, problem, reference, proto, &known)
+}
+
+func (p *processor) open(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol, known *device.Ceilings) (device.Session, error) {
+	if proto.LaunchTimeout <= 0 {
+		proto.LaunchTimeout = device.DefaultProtocol().LaunchTimeout
+	}
+	s, err := p.newSession(ctx, problem, proto)
+	if err != nil {
+		return nil, err
+	}
+	if problem.Operator.Answers == nil {
+		if err = s.takeReference(reference); err != nil {
+			return nil, err
+		}
+	}
+	if known != nil {
+		s.ceilings, s.measured = *known, true
+	}
+	if err := p.do(func() error { return s.open(ctx) }); err != nil {
+		return nil, errors.Join(err, s.removeFolder())
+	}
+	return s, nil
+}
+
+// Launch launches a variant once, for a program that watches. Beside it only kernels that fill
+// tensors run, so that every report is about the variant. There is no free memory behind a tensor,
+// and nothing is compared.
+func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto device.Protocol, v device.Variant) (o trial.Outcome, err error) {
+	s, err := p.newSession(ctx, problem, proto)
+	if err != nil {
+		return o, err
+	}
+	defer s.removeFolder()
+	err = p.do(func() error {
+		s.attach(memory{})
+		for _, step := range []func() error{s.addFiles, s.loadKernels, s.tensors.allocateBare, s.fillInputs} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		if o, err = s.launchWatched(v, proto.LaunchTimeout); err != nil {
+			return err
+		}
+		return errors.Join(p.gpu.Synchronize(), s.gpu.free())
+	})
+	return o, err
+}
+
+// launchWatched launches a variant. Its module stays loaded until the process ends: a
+// program that watches reports where in it something was found.
+func (s *session) launchWatched(v device.Variant, limit time.Duration) (o trial.Outcome, err error) {
+	loaded, err := s.tensors.loadVariant(v.Binary, v.Kernel)
+	if err != nil {
+		return failed(o, err, limit)
+	}
+	if !loaded.fit(&o) {
+		return o, nil
+	}
+	if _, err := s.checks.each(1, nil, func() { loaded.launch(1) }, limit); err != nil {
+		return failed(o, err, limit)
+	}
+	o.Status = trial.OK
+	return o, nil
+}

@@ -1,0 +1,288 @@
+package gpu
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/device/verify"
+	"autotune/internal/lists"
+)
+
+const (
+	shortLaunches = 10 // tell how short a short launch is
+	// The time of a lone launch on an idle GPU includes host time for each of its kernels. A launch
+	// up to this long may be a short one.
+	loneFactor = 4
+	longMS     = 50 // a launch this long needs no warm-up
+)
+
+// measuring takes the times of variants on some tensors.
+type measuring struct {
+	timer
+	tensors  *tensors
+	proto    device.Protocol
+	ceilings device.Ceilings
+	forget   func() // takes from outputs and workspaces what launches left there
+}
+
+// measure takes a verified variant's samples. launchMS is the time of its only launch so far. If
+// that shows it to be far behind, there is no other.
+func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) (launched bool, err error) {
+	s := verify.Sampling{Protocol: m.proto, Best: best}
+	if !m.warm() && s.Lost(launchMS) { // the verifying launch found a cold cache
+		e.SetSamples([]float64{launchMS}, 1)
+		e.Dropped = true
+		return false, nil
+	}
+	estimate, err := m.warmUp(v, launchMS)
+	if err != nil {
+		return true, fmt.Errorf("warm up: %w", err)
+	}
+	batch := 1
+	if !m.tensors.restores() {
+		batch = verify.BatchFor(estimate, m.proto.BatchBelow)
+	}
+	launch, done, err := m.batchOf(v, batch)
+	if err != nil {
+		return true, err
+	}
+	defer func() {
+		if !isLost(err) { // else the driver may wait for a kernel that never ends
+			done()
+		}
+	}()
+	m.forget() // what the launches from here on do not write is missing at the end
+	seen := clocks{since: time.Now()}
+	each := estimate*float64(batch) + m.flushMS()
+	if m.warm() {
+		each = estimate * float64(batch)
+	}
+	for {
+		count := min(s.Next(each), verify.GreatestSpell)
+		if count == 0 {
+			break
+		}
+		begin := time.Now()
+		ms, err := m.spell(launch, count, batch, each, &seen)
+		if err != nil {
+			return true, fmt.Errorf("take samples: %w", err)
+		}
+		s.Samples = append(s.Samples, ms...)
+		s.Spent += time.Since(begin)
+		each = trial.MS(s.Spent) / float64(len(s.Samples))
+	}
+	e.SetSamples(s.Samples, batch)
+	e.Dropped = s.Dropped
+	e.ClockMHz, e.Celsius, e.Warnings = seen.last, seen.celsius, append(seen.warnings(), m.gpu.Company()...)
+	return true, nil
+}
+
+// warmUp makes the launches that are never counted, and tells what one takes, in milliseconds. The
+// verified launch was the first of them, and the only one if it was long.
+func (m measuring) warmUp(v variant, launchMS float64) (float64, error) {
+	if launchMS >= longMS {
+		return launchMS, nil
+	}
+	estimate, err := m.launches(v, max(m.proto.WarmUp-1, 1))
+	if err != nil || estimate >= loneFactor*trial.MS(m.proto.BatchBelow) {
+		return estimate, err
+	}
+	return m.launches(v, shortLaunches)
+}
+
+// launches makes some launches in a row and tells what one takes, in milliseconds.
+func (m measuring) launches(v variant, count int) (float64, error) {
+	limit := m.proto.LaunchTimeout * time.Duration(count)
+	if m.tensors.restores() {
+		ms, err := m.each(min(count, verify.GreatestSpell), m.tensors.restoreAll, func() { v.launch(1) }, limit)
+		if err != nil {
+			return 0, err
+		}
+		return trial.Median(ms), nil
+	}
+	ms, err := m.each(1, nil, func() { v.launch(count) }, limit)
+	if err != nil {
+		return 0, err
+	}
+	return ms[0] / float64(count), nil
+}
+
+// batchOf is how a sample's launches are queued: one by one, or as one launch of
+// a graph of them. done frees what that took.
+func (m measuring) batchOf(v variant, batch int) (launch, done func(), err error) {
+	queue := func() { v.launch(batch) }
+	if m.proto.Conditions.Launch != device.Graph {
+		return queue, func() {}, nil
+	}
+	launch, done, err = m.gpu.Capture(queue)
+	if err != nil {
+		return nil, nil, fmt.Errorf("capture %d launches into a CUDA graph: %w", batch, err)
+	}
+	// The first launch also takes the graph to the GPU.
+	if _, err := m.each(1, m.tensors.restoreAll, launch, m.proto.LaunchTimeout*time.Duration(batch)); err != nil {
+		if !isLost(err) {
+			done()
+		}
+		return nil, nil, fmt.Errorf("launch a CUDA graph of %d launches: %w", batch, err)
+	}
+	return launch, done, nil
+}
+
+func (m measuring) warm() bool { return m.proto.Conditions.L2 == device.Warm }
+
+// spell takes some samples with no pause between them: each times a batch of
+// launches. A cold cache is emptied before each sample. A warm one holds what the
+// sample before left there, or before the first of them launches that do not count.
+// Tensors that a launch changes are restored before that is done. each is what one
+// sample should take.
+func (m measuring) spell(launch func(), count, batch int, each float64, seen *clocks) ([]float64, error) {
+	m.gpu.ResetCache()
+	if m.warm() {
+		m.tensors.restoreAll()
+		launch()
+	}
+	for i := range count {
+		m.tensors.restoreAll()
+		if !m.warm() {
+			m.gpu.Set(m.tensors.flush, 4, uint32(i), m.tensors.plan.Flush/4)
+		}
+		m.queue(i, launch)
+	}
+	expected := trial.DurationOf(float64(count) * each)
+	if expected > shortestLook { // the GPU is at work now: read its clock
+		seen.add(m.gpu.Look(expected))
+	}
+	ms, err := m.times(count, m.proto.LaunchTimeout+lateFactor*expected)
+	for i := range ms {
+		ms[i] /= float64(batch)
+	}
+	return ms, err
+}
+
+const (
+	shortestLook = time.Millisecond // a spell must last longer for a look at the clock
+	lateFactor   = 4                // a spell may take this many times what it should, and LaunchTimeout, before it is given up
+)
+
+// flushMS is what emptying the cache takes, by the bandwidth of copies; an
+// estimate for the first spell only.
+func (m measuring) flushMS() float64 {
+	if m.ceilings.CopyBytesPerMS == 0 {
+		return 0.1
+	}
+	return float64(m.tensors.plan.Flush) / m.ceilings.CopyBytesPerMS
+}
+
+// Beyond these limits a trial gets a warning.
+const (
+	movedBound = 0.05 // that the clock moves under a variant's samples by more, as a share of its highest value
+	hotMargin  = 5    // that the GPU is so many degrees, or fewer, below those at which it slows down
+)
+
+// clocks sums up the readings taken during one variant's samples.
+type clocks struct {
+	since           time.Time // when the samples began
+	last            int       // MHz, 0 if unknown
+	lowest, highest int
+	throttled       []string // by any of the readings
+	celsius, slows  int      // the highest, and where the GPU slows down
+}
+
+// add counts a reading. One from before the samples began tells the clock but
+// not how it moved.
+func (c *clocks) add(r Reading) {
+	c.last = r.MHz
+	for _, reason := range r.Throttled {
+		if !slices.Contains(c.throttled, reason) {
+			c.throttled = append(c.throttled, reason)
+		}
+	}
+	c.celsius, c.slows = max(c.celsius, r.Celsius), max(c.slows, r.Slows)
+	if r.MHz == 0 || r.At.Before(c.since) {
+		return
+	}
+	if c.lowest == 0 || r.MHz < c.lowest {
+		c.lowest = r.MHz
+	}
+	c.highest = max(c.highest, r.MHz)
+}
+
+// warnings are what makes the samples doubtful.
+func (c *clocks) warnings() []trial.Warning {
+	all := lists.Of(c.throttled, func(reason string) trial.Warning { return trial.Warning{Kind: trial.Throttled, Reason: reason} })
+	if float64(c.highest-c.lowest) > movedBound*float64(c.highest) {
+		all = append(all, trial.Warning{Kind: trial.ClockMoved, LowMHz: c.lowest, HighMHz: c.highest})
+	}
+	if c.slows > 0 && c.celsius >= c.slows-hotMargin {
+		all = append(all, trial.Warning{Kind: trial.Hot, Celsius: c.celsius, Slows: c.slows})
+	}
+	return all
+}
+
+// timer times work on the queue by pairs of events.
+type timer struct{ gpu GPU }
+
+const helperLimit = time.Minute // for the device's own work
+
+// each runs work count times and times each run, in milliseconds, but not what is done
+// before each.
+func (t timer) each(count int, before, work func(), limit time.Duration) ([]float64, error) {
+	for i := range count {
+		if before != nil {
+			before()
+		}
+		t.queue(i, work)
+	}
+	return t.times(count, limit)
+}
+
+// queue queues work between the pair of events with that number.
+func (t timer) queue(pair int, work func()) {
+	t.gpu.Record(2 * pair)
+	work()
+	t.gpu.Record(2*pair + 1)
+}
+
+// times waits for the first pairs of events, for limit at most, and returns the
+// milliseconds within each.
+func (t timer) times(pairs int, limit time.Duration) (ms []float64, err error) {
+	if err := t.wait(2*pairs-1, limit); err != nil {
+		return nil, err
+	}
+	ms = make([]float64, pairs)
+	for i := range ms {
+		if ms[i], err = t.gpu.Elapsed(2*i, 2*i+1); err != nil {
+			return nil, err
+		}
+	}
+	return ms, nil
+}
+
+// How long wait polls an event without pause, and how long it pauses then, so that compilers have
+// the core.
+const (
+	watchFor   = 30 * time.Microsecond
+	watchPause = 20 * time.Microsecond
+)
+
+// wait waits until the GPU has passed the event, for limit at most.
+func (t timer) wait(event int, limit time.Duration) error {
+	if err := t.gpu.Err(); err != nil {
+		return err
+	}
+	for begin := time.Now(); ; {
+		passed, err := t.gpu.Passed(event)
+		if err != nil || passed {
+			return err
+		}
+		switch waited := time.Since(begin); {
+		case waited > limit:
+			return errLate
+		case waited > watchFor:
+			time.Sleep(watchPause)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"autotune/device/answers"
+	"autotune/device/elements"
+	"autotune/device/verify"
+	"autotune/internal/lists"
+	"autotune/internal/scratch"
+	"autotune/operator"
+)
+
+// own is what an operator has of its own beside its templates, on the GPU: kernels that
+// fill tensors, and one that compares.
+type own struct {
+	gpu       *holding
+	parts     verify.Parts
+	fillings  []launch // by filling
+	comparing launch
+}
+
+// seed is the last argument of a kernel that fills, and apart that of one that compares.
+var (
+	seed  = operator.Argument{Role: operator.Scalar, Type: operator.U32}
+	apart = operator.Argument{Role: operator.InOut, Type: operator.F64}
+)
+
+// checkParts checks that the operator's own kernels take the arguments that they will be given.
+func checkParts(d Driver, parts verify.Parts, arguments []operator.Argument) error {
+	check := func(p verify.Part, takes []operator.Argument) error {
+		if wrong := launchMismatch(d, p.Binary, p.Launches[0], takes); wrong != "" {
+			return p.Blame("cannot be launched: %s: %s", p.File, wrong)
+		}
+		return nil
+	}
+	for _, f := range parts.Fillings {
+		takes := lists.Of(f.Arguments, func(i int) operator.Argument { return arguments[i] })
+		if err := check(f.Part, append(takes, seed)); err != nil {
+			return err
+		}
+	}
+	if parts.Comparison == nil {
+		return nil
+	}
+	takes := lists.Of(verify.ComparisonArguments(arguments), func(passed verify.Passed) operator.Argument { return arguments[passed.Argument] })
+	return check(parts.Comparison.Part, append(takes, apart))
+}
+
+// load loads the operator's own kernels.
+func (o *own) load() (err error) {
+	for _, f := range o.parts.Fillings {
+		l, err := o.loadPart(f.Part)
+		if err != nil {
+			return err
+		}
+		o.fillings = append(o.fillings, l)
+	}
+	if c := o.parts.Comparison; c != nil {
+		o.comparing, err = o.loadPart(c.Part)
+	}
+	return err
+}
+
+func (o *own) loadPart(p verify.Part) (launch, error) {
+	v, err := load(o.gpu, p.Binary, p.Kernel)
+	if err != nil {
+		return launch{}, blame(p.Operator, p.Name, "cannot be loaded", err)
+	}
+	o.gpu.modules = append(o.gpu.modules, v.module)
+	if status, message := unfit(v.launches[0].needs, v.launches[0].Launch, o.gpu.Bounds()); status != "" {
+		return launch{}, blame(p.Operator, p.Name, "cannot run on this GPU", errors.New(message))
+	}
+	return v.launches[0], nil
+}
+
+// compare queues the operator's own comparison of outputs, which lie in the given buffers, with the
+// right answers.
+func (o *own) compare(t *tensors, outputs []Address, apart Address) {
+	if o.parts.Comparison == nil {
+		return
+	}
+	passed := t.passed()
+	var values []uint64
+	for _, p := range verify.ComparisonArguments(t.arguments) {
+		from := map[verify.Content][]Address{verify.Made: outputs, verify.Reference: t.references, verify.Before: t.pristine}[p.Content]
+		if from == nil {
+			values = append(values, passed[p.Argument])
+		} else {
+			values = append(values, uint64(from[p.Argument]))
+		}
+	}
+	launchOnce(o.gpu, o.comparing.function, o.comparing.Launch, append(values, uint64(apart)))
+}
+
+// referenceLimit bounds the operator's own kernels: they are plain, and slow.
+const referenceLimit = 5 * time.Minute
+
+// fillInputs writes anew what the operator's kernels read: of a tensor that they write
+// too, the copy that it is restored from.
+func (p *prepared) fillInputs() error {
+	p.drawInputs(p.fills)
+	for i, a := range p.tensors.arguments {
+		if i < len(p.files) && p.files[i] != "" && a.Elements > 0 {
+			if err := p.tensors.readFile(p.tensors.start(i), p.files[i], a); err != nil {
+				return fmt.Errorf("fill %s: %w", a.Name, err)
+			}
+		}
+	}
+	for i, f := range p.own.parts.Fillings {
+		if err := p.fillBy(p.own.fillings[i], f); err != nil {
+			return err
+		}
+	}
+	return p.tensors.gpu.Err()
+}
+
+// drawInputs fills those inputs that neither a kernel nor a file does.
+func (p *prepared) drawInputs(fills []elements.Fill) {
+	for i, a := range p.tensors.arguments {
+		if !a.Role.Filled() || a.Elements == 0 || !a.Fill.Drawn() {
+			continue
+		}
+		p.helpers.draw(p.tensors.start(i), a, fills[i])
+		if p.changes == 0 {
+			continue
+		}
+		for _, run := range elements.Changes(a, fills[i], p.changes) {
+			part, fill := a, fills[i]
+			part.Elements, fill.Seed = run.Count, run.Seed
+			p.helpers.draw(p.tensors.start(i)+Address(run.First*a.Type.Bytes()), part, fill)
+		}
+	}
+}
+
+// fillBy launches a kernel that fills tensors. They lie between guard zones, which tell
+// whether it kept to them.
+func (p *prepared) fillBy(l launch, f verify.Filling) error {
+	t := &p.tensors
+	for _, i := range f.Tensors {
+		t.set(t.data[i], t.arguments[i], elements.Poison(t.arguments[i].Type))
+	}
+	passed := t.passed()
+	values := lists.Of(f.Arguments, func(i int) uint64 { return passed[i] })
+	values = append(values, uint64(p.fills[f.Tensors[0]].Seed))
+	if err := t.gpu.Err(); err != nil {
+		return err
+	}
+	work := func() { launchOnce(t.gpu, l.function, l.Launch, values) }
+	if _, err := p.checks.each(1, nil, work, referenceLimit); err != nil {
+		return blame(f.Part.Operator, f.Part.Name, "fails: "+f.File, err)
+	}
+	strays, err := p.checks.strays()
+	if err != nil {
+		return err
+	}
+	if strays != "" {
+		p.checks.fillGuards()
+		return f.Blame("is wrong: %s: %s", f.File, strays)
+	}
+	for _, i := range f.Tensors {
+		if start := t.start(i); start != t.data[i] {
+			t.gpu.Copy(start, t.data[i], t.arguments[i].Bytes())
+		}
+	}
+	return nil
+}
+
+// addFiles makes the folder of a session that needs one, and in it the files that
+// tensors are filled from.
+func (p *prepared) addFiles() (err error) {
+	if p.problem.Operator.Answers == nil && len(p.problem.Operator.Data) == 0 {
+		return nil
+	}
+	if p.folder, err = scratch.New("answers"); err != nil {
+		return err
+	}
+	p.files, err = answers.PlaceInputs(p.problem, p.folder.Dir)
+	return err
+}
+
+func (p *prepared) removeFolder() error {
+	if p.folder == nil {
+		return nil
+	}
+	return p.folder.Close()
+}
+
+// takeAnswers reads right answers that come from no kernel, from files made for the present inputs.
+func (p *prepared) takeAnswers(ctx context.Context) error {
+	q := answers.Question{Problem: p.problem, Inputs: p.inputs, Drawn: p.device.about.Compiler + p.device.Arch(), CacheDir: p.device.CacheDir, Write: p.writeInputs}
+	if p.changes != 0 {
+		q.CacheDir = "" // nobody asks for the same changes again
+	}
+	if err := q.Answer(ctx, p.folder.Dir); err != nil {
+		return err
+	}
+	for i, a := range p.problem.Arguments {
+		name := answers.Name(a)
+		if name == "" || p.tensors.references[i] == 0 {
+			continue
+		}
+		if err := p.tensors.readFile(p.tensors.references[i], filepath.Join(p.folder.Dir, name), a); err != nil {
+			return fmt.Errorf("read what is right for %s: %w", a.Name, err)
+		}
+	}
+	if err := p.checks.learn(p.tensors.references); err != nil {
+		return err
+	}
+	return p.checks.learnSizes(p.inputs.Distribution)
+}
+
+// writeInputs writes the contents of tensors that are read into files of a folder, unless they are
+// in files already.
+func (p *prepared) writeInputs(_ context.Context, dir string) ([]string, error) {
+	if err := p.tensors.gpu.Synchronize(); err != nil {
+		return nil, err
+	}
+	files := make([]string, len(p.problem.Arguments))
+	for i, a := range p.problem.Arguments {
+		switch {
+		case !a.Role.Filled() || a.Elements == 0:
+		case p.files[i] != "":
+			files[i] = p.files[i]
+		default:
+			files[i] = filepath.Join(dir, a.Name+".drawn")
+			if err := p.tensors.writeFile(files[i], p.tensors.start(i), a); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, nil
+}

@@ -1,0 +1,164 @@
+package gpu
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/operator"
+)
+
+func TestPlanMemory(t *testing.T) {
+	p := planMemory([]operator.Argument{
+		{Role: operator.Input, Type: operator.F32, Elements: 1 << 32}, // more than 2^31 elements
+		{Role: operator.Weight, Type: operator.F32},
+		{Role: operator.Output, Type: operator.F32, Elements: 3},
+		{Role: operator.InOut, Type: operator.U8, Elements: 257},
+		{Role: operator.Workspace, Type: operator.F64, Elements: 32},
+		{Role: operator.Scalar, Type: operator.F64},
+	}, 50<<20)
+	want := memory{
+		Arguments: []argumentMemory{
+			{16<<30 + 2*guardBytes, 0, 0}, {}, {256 + 2*guardBytes, 256, 0}, {512 + 2*guardBytes, 512, 512}, {256 + 2*guardBytes, 0, 0}, {},
+		},
+		Flush: 100 << 20,
+	}
+	if !reflect.DeepEqual(p, want) {
+		t.Errorf("planMemory = %+v, want %+v", p, want)
+	}
+	if err := p.check(80<<30, 80<<30); err != nil {
+		t.Errorf("a plan that fits: %v", err)
+	}
+	err := p.check(15<<30, 24<<30)
+	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "needs 16.1 GiB, the GPU has 15.0 GiB free of 24.0 GiB") {
+		t.Errorf("a plan that does not fit: %v", err)
+	}
+}
+
+// The zones around a tensor of 7 bytes begin and end at its own.
+func TestZonesAround(t *testing.T) {
+	const data = 1<<30 + guardBytes
+	got := zonesAround(data, 7, data+256+guardBytes)
+	if want := []uint64{1 << 30, guardBytes / 4, 0, data + 4, (252 + guardBytes) / 4, 3}; !slices.Equal(got, want) {
+		t.Errorf("zonesAround = %v, want %v", got, want)
+	}
+}
+
+func TestUnfit(t *testing.T) {
+	d := Bounds{
+		Limits:    operator.Limits{MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448},
+		MaxGrid:   [3]int64{1<<31 - 1, 65535, 65535},
+		MaxBlock:  [3]int64{1024, 1024, 64},
+		SMThreads: 2048,
+	}
+	n := Needs{Registers: 40, StaticShared: 1024, MaxThreads: 512}
+	for _, tt := range []struct {
+		name        string
+		grid, block [3]int64
+		shared      int64
+		status      trial.Status
+		message     string
+	}{
+		{"fits", [3]int64{1 << 30, 1, 1}, [3]int64{512, 1, 1}, 232448 - 1024, "", ""},
+		{"empty grid", [3]int64{0, 1, 1}, [3]int64{32, 1, 1}, 0, trial.LaunchError, "at least 1"},
+		{"grid", [3]int64{1, 1, 65536}, [3]int64{32, 1, 1}, 0, trial.Pruned, "grid z is 65536"},
+		{"block", [3]int64{1, 1, 1}, [3]int64{1, 1, 128}, 0, trial.Pruned, "block z is 128"},
+		{"threads", [3]int64{1, 1, 1}, [3]int64{1024, 2, 1}, 0, trial.Pruned, "2048 threads"},
+		{"registers", [3]int64{1, 1, 1}, [3]int64{1024, 1, 1}, 0, trial.Pruned, "40 registers a thread leave room for 512"},
+		{"shared", [3]int64{1, 1, 1}, [3]int64{32, 1, 1}, 232448, trial.Pruned, "233472 bytes of shared memory"},
+	} {
+		status, message := unfit(n, operator.Launch{Grid: tt.grid, Block: tt.block, SharedBytes: tt.shared}, d)
+		if status != tt.status || !strings.Contains(message, tt.message) || (message == "") != (tt.message == "") {
+			t.Errorf("%s: %q %q, want %q %q", tt.name, status, message, tt.status, tt.message)
+		}
+	}
+	got := n.resources(operator.Launch{Block: [3]int64{256, 1, 1}, SharedBytes: 24}, 4, d)
+	if want := (trial.Resources{Registers: 40, SharedBytes: 1048, Occupancy: 0.5}); got != want {
+		t.Errorf("resources = %+v, want %+v", got, want)
+	}
+}
+
+func TestClocks(t *testing.T) {
+	since := time.Unix(1e9, 0)
+	for _, tt := range []struct {
+		name     string
+		readings []Reading
+		last     int
+		warnings []string
+	}{
+		{"unknown", nil, 0, nil},
+		{"still", []Reading{{At: since, MHz: 1980}, {At: since, MHz: 1980}}, 1980, nil},
+		{"within the bound", []Reading{{At: since, MHz: 2000}, {At: since, MHz: 1900}}, 1900, nil},
+		{"beyond the bound", []Reading{{At: since, MHz: 2000}, {At: since, MHz: 1899}}, 1899,
+			[]string{"the clock moved between 1899 and 2000 MHz during the samples"}},
+		{"up and back", []Reading{{At: since, MHz: 1500}, {At: since, MHz: 1980}, {At: since, MHz: 1500}}, 1500,
+			[]string{"the clock moved between 1500 and 1980 MHz during the samples"}},
+		{"before the samples", []Reading{{At: since.Add(-time.Second), MHz: 345}, {At: since, MHz: 1980}}, 1980, nil},
+		{"lost", []Reading{{At: since, MHz: 1980}, {At: since, MHz: 0}}, 0, nil},
+		{"throttled for a while", []Reading{{At: since, MHz: 1980, Throttled: []string{"power limit"}}, {At: since, MHz: 1980, Throttled: []string{"power limit"}}, {At: since, MHz: 1980}}, 1980,
+			[]string{"throttled: power limit"}},
+		{"warm", []Reading{{At: since, MHz: 1980, Celsius: 81, Slows: 87}}, 1980, nil},
+		{"hot", []Reading{{At: since, MHz: 1980, Celsius: 82, Slows: 87}, {At: since, MHz: 1980, Celsius: 70, Slows: 87}, {At: since}}, 0,
+			[]string{"the GPU was at 82 °C, and slows down at 87 °C"}},
+	} {
+		c := clocks{since: since}
+		for _, r := range tt.readings {
+			c.add(r)
+		}
+		if c.last != tt.last || !slices.Equal(trial.Lines(c.warnings()), tt.warnings) {
+			t.Errorf("%s: %d MHz, %q; want %d, %q", tt.name, c.last, c.warnings(), tt.last, tt.warnings)
+		}
+	}
+}
+
+// A counter of 300 W that moves every 100 ms, under launches of 1 ms in bursts
+// of five.
+func TestEnergyWindow(t *testing.T) {
+	const watts, tick, burst = 300, 100, 5
+	w := energyWindow{}
+	var now int
+	for now = burst; now < 10000; now += burst {
+		if w.add(energyReading{uint64(now / tick * tick * watts), now, time.Duration(now) * time.Millisecond}) {
+			break
+		}
+	}
+	if got := w.perLaunch(); got != watts {
+		t.Errorf("%g mJ a launch of 1 ms at %d W", got, watts)
+	}
+	if span := w.to.at - w.from.at; span < energySpan || span > energySpan+tick*time.Millisecond || now > 1000 {
+		t.Errorf("compared over %v, done after %d ms", span, now)
+	}
+}
+
+func TestEnergyWindowOfSlowLaunches(t *testing.T) {
+	w := energyWindow{}
+	for i := 1; i <= 3; i++ {
+		if complete := w.add(energyReading{uint64(i) * 900, i, time.Duration(i) * 3 * time.Second}); complete != (i == 3) {
+			t.Errorf("complete %v after %d launches", complete, i)
+		}
+	}
+	if got := w.perLaunch(); got != 900 {
+		t.Errorf("%g mJ a launch, want 900", got)
+	}
+}
+
+func TestEnergyWindowGivesUp(t *testing.T) {
+	w := energyWindow{}
+	for i := 1; ; i++ {
+		at := time.Duration(i) * 10 * time.Millisecond
+		if w.add(energyReading{7, i, at}) {
+			break
+		}
+		if at > 2*energyGiveUp {
+			t.Fatal("waits for a counter that stands still")
+		}
+	}
+	if got := w.perLaunch(); got != 0 {
+		t.Errorf("%g mJ from a counter that stands still", got)
+	}
+}

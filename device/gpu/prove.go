@@ -1,0 +1,107 @@
+package gpu
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"autotune/device/elements"
+	"autotune/device/trial"
+	"autotune/device/verify"
+)
+
+// All launches that are timed have the same inputs, and find the right outputs. So a kernel that
+// looks at its outputs first, or keeps its results and compares the inputs, would be fast there and
+// still be right. It is slow only where nothing of its work is done yet. That is looked for where a
+// variant would lead: it takes a launch that repeats the one before beside one with new inputs and
+// poisoned outputs. A right kernel takes as long for both.
+
+const (
+	provings     = 5    // of which one suffices: a time may be off by chance
+	skipFactor   = 1.15 // a launch with all of its work to do may take this many times a repeated one,
+	skipMS       = 0.001
+	mostRepeated = 256 // launches before the repeated one, as many as a sample has
+	repeatedMS   = 10  // that more of them may take
+)
+
+// prove says what shows that a variant leaves out work in launches that repeat others; "" if it
+// does not. Then it looks at what one more launch on the usual inputs makes.
+func (s *session) prove(m measuring, v variant, t trial.Timing) (skips string, f verify.Findings, err error) {
+	for range provings {
+		var repeated, anew float64
+		if repeated, anew, err = s.proveOnce(m, v, t); err != nil {
+			return "", f, err
+		}
+		if anew <= skipFactor*repeated+skipMS {
+			skips = ""
+			break
+		}
+		skips = fmt.Sprintf("a launch with new inputs and poisoned outputs takes %.4g ms, one that repeats the launch before %.4g ms: "+
+			"the kernel leaves out work whose results are there already", anew, repeated)
+	}
+	if err = s.renew(v, s.fills); err != nil {
+		return skips, f, err
+	}
+	_, f, err = s.verify(v, poisoned)
+	return skips, f, err
+}
+
+// proveOnce times a launch that repeats many, no kernel can know how many, and one that repeats none.
+// Both are lone, and find a cold cache in which no lines are kept.
+func (s *session) proveOnce(m measuring, v variant, t trial.Timing) (repeated, anew float64, err error) {
+	fills, err := elements.FillsOf(s.problem.Arguments, s.inputs.Distribution, s.proveSeed())
+	if err != nil {
+		return 0, 0, err
+	}
+	if repeated, err = s.repeated(m, v, t); err != nil {
+		return 0, 0, err
+	}
+	if err := s.renew(v, fills); err != nil {
+		return 0, 0, err
+	}
+	m.forget()
+	anew, err = m.lone(v)
+	return repeated, anew, err
+}
+
+// repeated times a launch that repeats many. Of a long one the samples are times of such launches.
+func (s *session) repeated(m measuring, v variant, t trial.Timing) (float64, error) {
+	if t.Median >= longMS {
+		return t.Median, nil
+	}
+	if err := s.renew(v, s.fills); err != nil {
+		return 0, err
+	}
+	more := min(t.Samples*t.Batch, mostRepeated, verify.AtLeastOne(repeatedMS/t.Median))
+	if _, err := m.launches(v, min(t.Batch, mostRepeated)+m.proto.WarmUp+rand.IntN(more)); err != nil {
+		return 0, err
+	}
+	s.tensors.restoreAll()
+	return m.lone(v)
+}
+
+// lone times one launch that finds a cold cache.
+func (m measuring) lone(v variant) (float64, error) {
+	m.gpu.ResetCache()
+	m.gpu.Set(m.tensors.flush, 4, 0, m.tensors.plan.Flush/4)
+	m.queue(0, func() { v.launch(1) })
+	ms, err := m.times(1, m.proto.LaunchTimeout)
+	if err != nil {
+		return 0, err
+	}
+	return ms[0], nil
+}
+
+// proveSeed is a seed of inputs that no kernel knows, as even or odd as that of the usual inputs:
+// on that depends how many special values there are.
+func (s *session) proveSeed() uint32 { return rand.Uint32()&^1 | s.inputs.Seed&1 }
+
+// renew draws the inputs of a loaded variant anew. Inputs from files stay, and so do those that a
+// kernel of the operator's fills.
+func (s *session) renew(v variant, fills []elements.Fill) error {
+	s.drawInputs(fills)
+	if err := s.tensors.copySymbols(v.module); err != nil {
+		return err
+	}
+	s.tensors.restoreAll()
+	return s.tensors.gpu.Err()
+}

@@ -1,0 +1,266 @@
+package gpu
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+
+	"autotune/device"
+	"autotune/device/answers"
+	"autotune/operator"
+)
+
+// alignment of tensors, as the driver's own allocations have it.
+const alignment = 256
+
+// guardBytes surround each tensor on both sides. A stray write is most often
+// near: an index one row or one tile too far. A megabyte holds several.
+const guardBytes = 1 << 20
+
+// memory is what a session needs of the GPU's, in bytes.
+type memory struct {
+	Arguments []argumentMemory
+	Flush     int64 // the buffer that is written to empty the L2 cache: twice its size, at least 32 MiB
+}
+
+// argumentMemory is what an argument takes; 0 for what it has not.
+type argumentMemory struct {
+	Own       int64 // guard zones included
+	Reference int64 // for what the reference makes of it, where that is compared
+	Pristine  int64 // for what it holds before a launch, where it is both read and written
+}
+
+func planMemory(arguments []operator.Argument, l2 int64) memory {
+	m := memory{Flush: max(2*l2, 32<<20)}
+	for _, a := range arguments {
+		var needs argumentMemory
+		if a.Elements > 0 {
+			needs.Own = 2*guardBytes + aligned(a.Bytes())
+			if a.Role.Compared() {
+				needs.Reference = aligned(a.Bytes())
+			}
+			if a.Role == operator.InOut {
+				needs.Pristine = aligned(a.Bytes())
+			}
+		}
+		m.Arguments = append(m.Arguments, needs)
+	}
+	return m
+}
+
+func (m memory) total() int64 {
+	sum := m.Flush
+	for _, a := range m.Arguments {
+		sum += a.Own + a.Reference + a.Pristine
+	}
+	return sum
+}
+
+// zoneWords is how many words of 64 bits struct Zone of kernels.cu takes.
+const zoneWords = 3
+
+// zonesAround are the guard zones before and behind a tensor, in the words of struct
+// Zone. The one behind it begins within the word in which the tensor ends.
+func zonesAround(data uint64, bytes int64, blockEnd uint64) []uint64 {
+	end := data + uint64(bytes)
+	word := end / 4 * 4
+	return []uint64{
+		data - guardBytes, guardBytes / 4, 0,
+		word, (blockEnd - word) / 4, end - word,
+	}
+}
+
+// check returns an error when this is more than the free memory.
+func (m memory) check(free, total int64) error {
+	if need := m.total(); need > free {
+		return fmt.Errorf("the problem needs %s, the GPU has %s free of %s: %w", device.GiB(need), device.GiB(free), device.GiB(total), device.ErrMemory)
+	}
+	return nil
+}
+
+func aligned(bytes int64) int64 { return (bytes + alignment - 1) / alignment * alignment }
+
+// tensors are a problem's arguments on the GPU: tensors between guard zones, and copies.
+type tensors struct {
+	gpu       *holding
+	arguments []operator.Argument
+	plan      memory
+
+	data       []Address // by argument; 0 for one without elements
+	references []Address // what the reference makes of a tensor; 0 for what is not compared
+	pristine   []Address // what a tensor is restored from; 0 for what is not both read and written
+	flush      Address
+	zones      Address // table of guard zones
+	zoneCount  int
+	found      Address // words that the device's own kernels add to, see verify.Layout
+}
+
+// allocate takes the planned memory, and so many words for what is found a zone.
+func (t *tensors) allocate(words func(zones int) int) error {
+	var zones []uint64
+	for i, a := range t.arguments {
+		var blocks [3]Address
+		needs := t.plan.Arguments[i]
+		for j, bytes := range []int64{needs.Own, needs.Reference, needs.Pristine} {
+			var err error
+			if blocks[j], err = t.take(bytes); err != nil {
+				return err
+			}
+		}
+		var data Address
+		if block := blocks[0]; block != 0 {
+			data = block + guardBytes
+			zones = append(zones, zonesAround(uint64(data), a.Bytes(), uint64(block)+uint64(needs.Own))...)
+		}
+		t.data, t.references, t.pristine = append(t.data, data), append(t.references, blocks[1]), append(t.pristine, blocks[2])
+	}
+	t.zoneCount = len(zones) / zoneWords
+	var err error
+	if t.flush, err = t.take(t.plan.Flush); err != nil {
+		return err
+	}
+	if t.found, err = t.take(8 * int64(words(t.zoneCount))); err != nil {
+		return err
+	}
+	if t.zones, err = t.take(8 * int64(len(zones))); err != nil || len(zones) == 0 {
+		return err
+	}
+	table := make([]byte, 0, 8*len(zones))
+	for _, word := range zones {
+		table = binary.NativeEndian.AppendUint64(table, word)
+	}
+	if err := t.gpu.Write(t.zones, table); err != nil {
+		return fmt.Errorf("write the table of guard zones: %w", err)
+	}
+	return nil
+}
+
+// allocateBare allocates tensors of exactly their size and nothing else. A tensor that is not
+// filled is uninitialised memory, so that the tools notice a read of it.
+func (t *tensors) allocateBare() error {
+	t.references, t.pristine = make([]Address, len(t.arguments)), make([]Address, len(t.arguments))
+	for _, a := range t.arguments {
+		address, err := t.take(a.Bytes())
+		if err != nil {
+			return fmt.Errorf("allocate %s: %w", a.Name, err)
+		}
+		t.data = append(t.data, address)
+	}
+	return nil
+}
+
+func (t *tensors) take(bytes int64) (Address, error) {
+	if bytes == 0 {
+		return 0, nil
+	}
+	address, err := t.gpu.Allocate(bytes)
+	if err != nil {
+		return 0, fmt.Errorf("allocate %s of the %s that the problem needs: %v: %w", device.GiB(bytes), device.GiB(t.plan.total()), err, device.ErrMemory)
+	}
+	return address, nil
+}
+
+// passed are the arguments as a kernel is passed them: addresses and scalars.
+func (t *tensors) passed() []uint64 {
+	values := make([]uint64, len(t.arguments))
+	for i, a := range t.arguments {
+		values[i] = uint64(t.data[i])
+		if a.Role == operator.Scalar {
+			values[i] = a.Bits()
+		}
+	}
+	return values
+}
+
+// start is where an argument's values for before a launch are kept.
+func (t *tensors) start(argument int) Address { return cmp.Or(t.pristine[argument], t.data[argument]) }
+
+// restores tells whether a launch changes tensors that it reads. They must be restored before the
+// next.
+func (t *tensors) restores() bool {
+	return slices.ContainsFunc(t.pristine, func(a Address) bool { return a != 0 })
+}
+
+// restore gives the tensors that are read and written, among buffers, what they hold
+// before a launch.
+func (t *tensors) restore(buffers []Address) {
+	for i, pristine := range t.pristine {
+		if pristine != 0 {
+			t.gpu.Copy(buffers[i], pristine, t.arguments[i].Bytes())
+		}
+	}
+}
+
+func (t *tensors) restoreAll() { t.restore(t.data) }
+
+// overwrite sets every element of the tensors of a role, in buffers that their sizes
+// fit, to what with gives for its type.
+func (t *tensors) overwrite(role operator.Role, buffers []Address, with func(operator.Type) uint64) {
+	for i, a := range t.arguments {
+		if a.Role == role {
+			t.set(buffers[i], a, with(a.Type))
+		}
+	}
+}
+
+// set sets every element of a tensor. Both words of an element of 64 bits are the same.
+func (t *tensors) set(address Address, a operator.Argument, bits uint64) {
+	if size := min(a.Type.Bytes(), 4); a.Elements > 0 {
+		t.gpu.Set(address, int(size), uint32(bits), a.Bytes()/size)
+	}
+}
+
+// element reads the bits of one element of a buffer.
+func (t *tensors) element(buffers []Address, argument int, element int64) (uint64, error) {
+	a, bits := t.arguments[argument], [8]byte{} // its lowest bytes come first
+	size := a.Type.Bytes()
+	if err := t.gpu.Read(bits[:size], buffers[argument]+Address(size*element)); err != nil {
+		return 0, fmt.Errorf("read element %d of %s: %w", element, a.Name, err)
+	}
+	return binary.LittleEndian.Uint64(bits[:]), nil
+}
+
+// readFile copies a tensor's contents, the last bytes of a file, to the GPU.
+func (t *tensors) readFile(to Address, file string, a operator.Argument) error {
+	start, err := answers.Size(file, a.Bytes())
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	contents, err := syscall.Mmap(int(f.Fd()), 0, int(start+a.Bytes()), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	defer syscall.Munmap(contents)
+	return t.gpu.Write(to, contents[start:])
+}
+
+// writtenAtOnce is how much of a tensor is on its way to a file.
+const writtenAtOnce = 64 << 20
+
+// writeFile writes what a buffer of an argument's holds into a new file.
+func (t *tensors) writeFile(file string, from Address, a operator.Argument) error {
+	to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	part := make([]byte, min(writtenAtOnce, a.Bytes()))
+	for done := int64(0); done < a.Bytes() && err == nil; done += int64(len(part)) {
+		part = part[:min(int64(len(part)), a.Bytes()-done)]
+		if err = t.gpu.Read(part, from+Address(done)); err == nil {
+			_, err = to.Write(part)
+		}
+	}
+	if err = errors.Join(err, to.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", a.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,274 @@
+package gpu
+
+import (
+	"fmt"
+
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/internal/lists"
+	"autotune/internal/output"
+	"autotune/operator"
+)
+
+// variant is a compiled kernel loaded into the GPU: the launches that it consists of.
+type variant struct {
+	gpu      GPU
+	module   Module
+	launches []launch
+}
+
+// launch is a launch with all that it takes.
+type launch struct {
+	operator.Launch
+	function   Function
+	needs      Needs
+	parameters Parameters
+	free       func() // the parameters; nil until they are bound
+}
+
+// load loads a compiled kernel, without arguments.
+func load(g GPU, b *compile.Binary, k operator.Kernel) (v variant, err error) {
+	v.gpu = g
+	if v.module, err = g.Load(b.Code); err != nil {
+		return v, fmt.Errorf("the driver refuses the binary: %w", err)
+	}
+	for _, l := range k.Launches {
+		one := launch{Launch: l}
+		if one.function, err = v.module.Function(b.Symbol(l.Entry)); err != nil {
+			v.unload()
+			return v, fmt.Errorf("find %s in the binary: %w", l.Entry, err)
+		}
+		if one.needs, err = one.function.Needs(); err != nil {
+			v.unload()
+			return v, fmt.Errorf("read what %s needs: %w", l.Entry, err)
+		}
+		v.launches = append(v.launches, one)
+	}
+	return v, nil
+}
+
+// loadVariant loads a compiled kernel for the tensors.
+func (t *tensors) loadVariant(b *compile.Binary, k operator.Kernel) (variant, error) {
+	v, err := load(t.gpu.GPU, b, k)
+	if err != nil {
+		return v, err
+	}
+	if err := t.copySymbols(v.module); err != nil {
+		v.unload()
+		return v, err
+	}
+	v.bind(t.arguments, t.passed())
+	return v, nil
+}
+
+// copySymbols queues the copies of tensors to variables in constant memory. Later launches on the
+// queue find them there.
+func (t *tensors) copySymbols(m Module) error {
+	for i, a := range t.arguments {
+		if a.Symbol == "" || a.Elements == 0 {
+			continue
+		}
+		address, bytes, err := m.Global(a.Symbol)
+		if err != nil {
+			return fmt.Errorf("the kernel has no __constant__ variable %s for %s: %w", a.Symbol, a.Name, err)
+		}
+		if bytes < a.Bytes() {
+			return fmt.Errorf("the __constant__ variable %s has %d bytes, %s takes %d", a.Symbol, bytes, a.Name, a.Bytes())
+		}
+		t.gpu.Copy(address, t.data[i], a.Bytes())
+	}
+	return nil
+}
+
+// bind makes the launches take these values, one an argument.
+func (v variant) bind(arguments []operator.Argument, values []uint64) {
+	v.unbind()
+	for i, l := range v.launches {
+		var passed [][]uint64
+		for at, argument := range operator.Passed(arguments, l.Launch) {
+			words := []uint64{values[argument]}
+			if m := l.MapAt(at); m != nil {
+				words = m.With(values[argument])
+			}
+			passed = append(passed, words)
+		}
+		v.launches[i].parameters, v.launches[i].free = v.gpu.Bind(passed)
+	}
+}
+
+func (v variant) unbind() {
+	for i, l := range v.launches {
+		if l.free != nil {
+			l.free()
+		}
+		v.launches[i].free = nil
+	}
+}
+
+// unload frees the kernel. A failure costs a little memory, which goes with the
+// process at the latest.
+func (v variant) unload() {
+	v.unbind()
+	_ = v.module.Unload()
+}
+
+// launch queues the variant's launches count times.
+func (v variant) launch(count int) {
+	each := 1
+	if len(v.launches) == 1 {
+		count, each = 1, count
+	}
+	for range count {
+		for _, l := range v.launches {
+			v.gpu.Launch(l.function, l.Launch, l.parameters, each)
+		}
+	}
+}
+
+// fit records what the variant needs and tells whether it can be launched.
+func (v variant) fit(o *trial.Outcome) bool {
+	for i, l := range v.launches {
+		r, status, message := l.fit(v.gpu.Bounds())
+		if status != "" && len(v.launches) > 1 {
+			message = l.Entry + ": " + message
+		}
+		if i == 0 {
+			o.Resources = r
+		} else {
+			o.Resources = o.Resources.Beside(r)
+		}
+		if o.Status, o.Message = status, message; status != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// fit is that of one launch; the status is "" if nothing speaks against it.
+func (l launch) fit(bounds Bounds) (r trial.Resources, status trial.Status, message string) {
+	r = l.needs.resources(l.Launch, 0, bounds)
+	if status, message = unfit(l.needs, l.Launch, bounds); status != "" {
+		return r, status, message
+	}
+	if l.SharedBytes > 0 {
+		if err := l.function.AllowShared(l.SharedBytes); err != nil {
+			return r, trial.LaunchError, fmt.Sprintf("ask for %d bytes of dynamic shared memory: %v", l.SharedBytes, err)
+		}
+	}
+	blocks, err := l.function.Occupancy(int(threadsOf(l.Launch)), l.SharedBytes)
+	if err != nil {
+		return r, trial.LaunchError, fmt.Sprintf("ask for the occupancy: %v", err)
+	}
+	if blocks == 0 {
+		return r, trial.Pruned, fmt.Sprintf("not even one block fits into a multiprocessor (%d registers, %d threads, %d bytes of shared memory)",
+			l.needs.Registers, threadsOf(l.Launch), r.SharedBytes)
+	}
+	if most := int64(blocks) * int64(bounds.SMs); l.Cooperative && blocksOf(l.Launch) > most {
+		return r, trial.Pruned, fmt.Sprintf("a cooperative launch of %d blocks: at most %d run at once", blocksOf(l.Launch), most)
+	}
+	return l.needs.resources(l.Launch, blocks, bounds), "", ""
+}
+
+func blocksOf(l operator.Launch) int64 { return l.Grid[0] * l.Grid[1] * l.Grid[2] }
+
+// unfit says why a launch cannot work on this GPU before it is tried; the
+// status is "" if nothing speaks against it.
+func unfit(n Needs, launch operator.Launch, d Bounds) (trial.Status, string) {
+	threads := int64(1)
+	for i, axis := range []string{"x", "y", "z"} {
+		if launch.Grid[i] < 1 || launch.Block[i] < 1 {
+			return trial.LaunchError, fmt.Sprintf("grid %v and block %v must be at least 1 in %s", launch.Grid, launch.Block, axis)
+		}
+		if launch.Block[i] > d.MaxBlock[i] {
+			return trial.Pruned, fmt.Sprintf("block %s is %d, the GPU allows %d", axis, launch.Block[i], d.MaxBlock[i])
+		}
+		if launch.Grid[i] > d.MaxGrid[i] {
+			return trial.Pruned, fmt.Sprintf("grid %s is %d, the GPU allows %d", axis, launch.Grid[i], d.MaxGrid[i])
+		}
+		threads *= launch.Block[i]
+	}
+	if threads > int64(d.MaxThreadsPerBlock) {
+		return trial.Pruned, fmt.Sprintf("a block has %d threads, the GPU allows %d", threads, d.MaxThreadsPerBlock)
+	}
+	if threads > int64(n.MaxThreads) {
+		return trial.Pruned, fmt.Sprintf("a block has %d threads, %d registers a thread leave room for %d", threads, n.Registers, n.MaxThreads)
+	}
+	if shared := n.StaticShared + launch.SharedBytes; shared > int64(d.MaxSharedPerBlock) {
+		return trial.Pruned, fmt.Sprintf("a block needs %d bytes of shared memory, the GPU allows %d", shared, d.MaxSharedPerBlock)
+	}
+	return "", ""
+}
+
+// resources are the needs as a trial records them.
+func (n Needs) resources(launch operator.Launch, blocksPerSM int, d Bounds) trial.Resources {
+	r := trial.Resources{Registers: n.Registers, SharedBytes: n.StaticShared + launch.SharedBytes, LocalBytes: n.Local}
+	if d.SMThreads > 0 {
+		r.Occupancy = float64(int64(blocksPerSM)*threadsOf(launch)) / float64(d.SMThreads)
+	}
+	return r
+}
+
+func threadsOf(l operator.Launch) int64 { return l.Block[0] * l.Block[1] * l.Block[2] }
+
+const pointerBytes = 8
+
+// mismatch says that a kernel does not take the arguments that it will be given; "" if it does, or
+// if the binary does not tell. The driver does not check that: it would read beyond the arguments.
+func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operator.Argument) string {
+	for _, l := range k.Launches {
+		passed := lists.Of(operator.Passed(arguments, l), func(i int) operator.Argument { return arguments[i] })
+		if wrong := launchMismatch(d, b, l, passed); wrong != "" {
+			if len(k.Launches) > 1 {
+				wrong = l.Entry + ": " + wrong
+			}
+			return wrong
+		}
+	}
+	return ""
+}
+
+// launchMismatch is what mismatch says of one kernel and what it is given.
+func launchMismatch(d Driver, b *compile.Binary, l operator.Launch, arguments []operator.Argument) string {
+	size, known := d.ParameterBytes(b.Code, b.Symbol(l.Entry))
+	wanted, scalars := argumentBytes(l, arguments, 0)
+	tensors := len(arguments) - scalars
+	switch {
+	case !known || size == wanted:
+		return ""
+	case len(l.Maps) > 0:
+		for first := 16; first < operator.TensorMapAlign; first += 16 {
+			if wanted, _ := argumentBytes(l, arguments, first); size == wanted {
+				return ""
+			}
+		}
+		return fmt.Sprintf("the kernel's parameters take %s; %s with %s among them would not",
+			output.Count(size, "byte"), output.Count(len(arguments), "argument"), output.Count(len(l.Maps), "tensor map"))
+	case scalars > 0:
+		return fmt.Sprintf("the kernel's parameters take %s, the operator's %s and %s %d",
+			output.Count(size, "byte"), output.Count(tensors, "tensor"), output.Count(scalars, "scalar"), wanted)
+	case size%pointerBytes != 0:
+		return fmt.Sprintf("the kernel's parameters take %s, the pointers of the operator's %s %d",
+			output.Count(size, "byte"), output.Count(tensors, "tensor"), wanted)
+	}
+	return fmt.Sprintf("the kernel takes %s, the operator has %s", output.Count(size/pointerBytes, "pointer"), output.Count(tensors, "tensor"))
+}
+
+// argumentBytes is what arguments take as a kernel's parameters, and how many of them are
+// scalars. Each is aligned to its size, or as a tensor map is. On a GPU the first lies at a place
+// that is a multiple of 16, and is aligned no further.
+func argumentBytes(l operator.Launch, arguments []operator.Argument, first int) (bytes, scalars int) {
+	bytes = first
+	for i, a := range arguments {
+		size, align := pointerBytes, pointerBytes
+		switch {
+		case l.MapAt(i) != nil:
+			size, align = operator.TensorMapBytes, operator.TensorMapAlign
+		case a.Role == operator.Scalar:
+			size = int(a.Type.Bytes())
+			align = size
+			scalars++
+		}
+		bytes = (bytes+align-1)/align*align + size
+	}
+	return bytes - first, scalars
+}

@@ -1,0 +1,265 @@
+package recording
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/internal/jsonobject"
+	"autotune/operator"
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+type cache struct {
+	Device   string                  `json:"device_name"`
+	Kernel   string                  `json:"kernel_name"`
+	Size     json.RawMessage         `json:"problem_size"` // a number, a list of them, or what Python made of something else
+	Tunables []string                `json:"tune_params_keys"`
+	Values   map[string][]expr.Value `json:"tune_params"`
+	Rows     *cacheRows              `json:"cache"`
+}
+
+// cacheRows are the rows in the file's order.
+type cacheRows []cacheRow
+
+// cacheRow is one configuration. Its fields beside the times are only read if
+// its key does not tell the values.
+type cacheRow struct {
+	key    string
+	fields json.RawMessage
+	Time   json.RawMessage `json:"time"`
+	Error  json.RawMessage `json:"__error__"`
+	Times  json.RawMessage `json:"times"` // of each launch
+	At     string          `json:"timestamp"`
+	// In milliseconds; null for what did not happen.
+	Compile   float64 `json:"compile_time"`
+	Verify    float64 `json:"verification_time"`
+	Benchmark float64 `json:"benchmark_time"`
+}
+
+// UnmarshalJSON reads an object of rows.
+func (rows *cacheRows) UnmarshalJSON(data []byte) error {
+	err := jsonobject.Read(data, func(key string, fields json.RawMessage) error {
+		row := cacheRow{key: key, fields: fields}
+		if err := json.Unmarshal(fields, &row); err != nil {
+			return fmt.Errorf("configuration %q: %w", key, err)
+		}
+		*rows = append(*rows, row)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	return nil
+}
+
+// recording reads the cache's rows. cut tells that some may be missing.
+func (c *cache) recording(cut bool) (*Recording, error) {
+	r := &Recording{Interrupted: cut}
+	r.Metadata.Device.Name, r.Metadata.Problem.Operator = c.Device, c.Kernel
+	r.Metadata.Problem.Shape = c.shape()
+	if len(c.Tunables) == 0 {
+		return nil, errors.New(`"tune_params_keys" is missing or empty`)
+	}
+	texts := make([]map[string]expr.Value, len(c.Tunables)) // as Python writes them
+	for k, name := range c.Tunables {
+		values, found := c.Values[name]
+		if !found {
+			return nil, fmt.Errorf(`"tune_params" does not tell the values of %s`, name)
+		}
+		r.Tunables = append(r.Tunables, space.Tunable{Name: name, Values: values})
+		texts[k] = map[string]expr.Value{}
+		for _, v := range values {
+			texts[k][strings.ToLower(v.String())] = v // true is True in Python
+		}
+	}
+	if c.Rows == nil {
+		return r, nil
+	}
+	for _, row := range *c.Rows {
+		values, err := row.values(r.Tunables, texts)
+		if err != nil {
+			return nil, fmt.Errorf("configuration %q: %w", row.key, err)
+		}
+		r.Trials = append(r.Trials, trial.Trial{Configuration: space.Configuration{Values: values}, Outcome: row.outcome(), At: foreignTime(row.At)})
+		r.note(row)
+	}
+	return r, nil
+}
+
+// values finds the row's values: its key holds them, joined by commas, and if
+// a value has a comma itself then the row's fields do.
+func (r cacheRow) values(tunables []space.Tunable, texts []map[string]expr.Value) (space.Values, error) {
+	values := make(space.Values, len(tunables))
+	words := strings.Split(r.key, ",")
+	known := len(words) == len(tunables)
+	for k := 0; known && k < len(words); k++ {
+		values[k].Name = tunables[k].Name
+		values[k].Value, known = texts[k][strings.ToLower(strings.TrimSpace(words[k]))]
+	}
+	if known {
+		return values, nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(r.fields, &fields); err != nil {
+		return nil, err
+	}
+	for k, tunable := range tunables {
+		var v expr.Value
+		if err := json.Unmarshal(orNull(fields[tunable.Name]), &v); err != nil {
+			return nil, fmt.Errorf("tunable %s: %w", tunable.Name, err)
+		}
+		if !slices.ContainsFunc(tunable.Values, v.Equal) {
+			return nil, fmt.Errorf(`tunable %s has the value %s, which is not in "tune_params"`, tunable.Name, v)
+		}
+		values[k] = space.Value{Name: tunable.Name, Value: v}
+	}
+	return values, nil
+}
+
+// shape is the problem's size, where it is one or some whole numbers.
+func (c *cache) shape() []int64 {
+	var size int64
+	if json.Unmarshal(orNull(c.Size), &size) == nil && size > 0 {
+		return []int64{size}
+	}
+	var sizes []int64
+	if json.Unmarshal(orNull(c.Size), &sizes) != nil || slices.ContainsFunc(sizes, func(n int64) bool { return n < 1 }) {
+		return nil
+	}
+	return sizes
+}
+
+// outcome reads how the row ended. A failure has a string in place of the time, a time that no
+// launch takes (1e20 in old files), or an error; the time spent until then counts.
+func (r cacheRow) outcome() trial.Outcome {
+	o := trial.Outcome{Phases: trial.Phases{CompileMS: spent(r.Compile), VerifyMS: spent(r.Verify), MeasureMS: spent(r.Benchmark)}}
+	ms, err := strconv.ParseFloat(string(r.Time), 64)
+	failed := r.Time
+	if len(r.Error) > 0 && string(r.Error) != "null" {
+		failed, err = r.Error, errors.New("failed")
+	}
+	if err == nil && trial.CheckMS(ms) == nil {
+		o.Status = trial.OK
+		var samples []float64
+		if json.Unmarshal(orNull(r.Times), &samples) == nil && !slices.ContainsFunc(samples, func(ms float64) bool { return trial.CheckMS(ms) != nil }) {
+			o.SetSamples(samples, 1)
+		}
+		o.Time.Median = ms // as the tool itself has it: a mean
+		return o
+	}
+	o.Status = trial.LaunchError
+	for _, status := range []trial.Status{trial.CompileError, trial.Pruned} {
+		if string(failed) == strconv.Quote(failedTimes[status]) {
+			o.Status = status
+		}
+	}
+	return o
+}
+
+// failedTimes are the words that Kernel Tuner has in place of a time.
+var failedTimes = map[trial.Status]string{
+	trial.CompileError: "CompilationFailedConfig",
+	trial.Pruned:       "InvalidConfig",
+	trial.LaunchError:  "RuntimeFailedConfig",
+	trial.Crashed:      "RuntimeFailedConfig",
+	trial.Timeout:      "RuntimeFailedConfig",
+	trial.WrongResult:  "RuntimeFailedConfig",
+}
+
+// rowKeys are the fields of a cache's row that are read, or that follow from them.
+var rowKeys = []string{"time", "times", "timestamp", "__error__", "compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time"}
+
+// note remembers which fields of a row have no place in a Recording.
+func (r *Recording) note(row cacheRow) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(row.fields, &fields) != nil {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		tunable := slices.ContainsFunc(r.Tunables, func(t space.Tunable) bool { return t.Name == key })
+		if at, known := slices.BinarySearch(r.Untaken, key); !known && !tunable && !slices.Contains(rowKeys, key) {
+			r.Untaken = slices.Insert(r.Untaken, at, key)
+		}
+	}
+}
+
+// foreignTime is when something happened, as Python writes it; zero if it does not tell.
+func foreignTime(text string) time.Time {
+	for _, form := range []string{"2006-01-02 15:04:05.999999-07:00", time.RFC3339, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05"} {
+		if at, err := time.Parse(form, text); err == nil {
+			return at.UTC()
+		}
+	}
+	return time.Time{}
+}
+
+// Adopt makes a recording that can be replayed of one that another tool made: it is
+// of this problem and this template then, whose space it must fit. A name that
+// kernels know a tunable by, and a value that equals one of its values, will do.
+// Without a template, problem and template bear the kernel's name, and nothing is
+// compared. at is when it was recorded, for trials that do not say.
+func (r *Recording) Adopt(problem operator.ProblemRecord, o *operator.Operator, t *operator.Template, limits operator.Limits, at time.Time) error {
+	if r.Metadata.Format == Format {
+		return errors.New("it is a recording already: --device replay:FILE answers from it")
+	}
+	if len(r.Trials) == 0 {
+		return errors.New("it holds no results")
+	}
+	template := problem.Operator
+	if t != nil {
+		template = t.Name
+	}
+	m := &r.Metadata
+	m.Problem, m.Device.Kind, m.Device.Limits = problem, device.CUDA, limits
+	m.Device.Name = cmp.Or(m.Device.Name, "unknown GPU")
+	for i := range r.Trials {
+		x := &r.Trials[i]
+		x.Template = template
+		if t != nil {
+			if err := rename(x, o, t); err != nil {
+				return err
+			}
+		}
+		if x.Status == trial.OK && len(x.SamplesMS) == 0 {
+			x.SetSamples([]float64{x.Time.Median}, 1)
+		}
+		if x.At.IsZero() {
+			x.At = at
+		}
+		if m.RecordedAt.Before(x.At) {
+			m.RecordedAt = x.At
+		}
+	}
+	r.Tunables = nil
+	return nil
+}
+
+// rename gives a trial's values the names and the kinds that a template has.
+func rename(x *trial.Trial, o *operator.Operator, t *operator.Template) error {
+	values := make(space.Values, 0, len(t.Tunables))
+	for _, tunable := range t.Tunables {
+		v, ok := x.Get(tunable.Name)
+		if !ok {
+			v, ok = x.Get(o.Macros.Macro(tunable.Name))
+		}
+		if !ok {
+			return fmt.Errorf("it does not tell the tunable %s of template %s; it tells %s", tunable.Name, t.Name, strings.Join(x.Values.Words(), ", "))
+		}
+		if at := slices.IndexFunc(tunable.Values, v.Equal); at >= 0 {
+			v = tunable.Values[at]
+		}
+		values = append(values, space.Value{Name: tunable.Name, Value: v})
+	}
+	x.Values = values
+	return nil
+}

@@ -1,0 +1,293 @@
+package recording
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"autotune/device/trial"
+	"autotune/internal/lists"
+	"autotune/operator"
+	"autotune/space"
+)
+
+// result is one trial in T4's form; what T4 has no place for is in Extra. Some
+// fields hold anything, because other tools write them otherwise.
+type result struct {
+	Timestamp     json.RawMessage `json:"timestamp"`
+	Configuration json.RawMessage `json:"configuration"` // tunables, and the template under "template"
+	Times         times           `json:"times"`
+	Invalidity    invalidity      `json:"invalidity"`
+	Correctness   any             `json:"correctness"` // 1 if verified, else 0
+	Measurements  []measurement   `json:"measurements"`
+	Objectives    []string        `json:"objectives"`
+	Extra         extra           `json:"autotune"`
+}
+
+// times says where a trial's time went, in milliseconds.
+type times struct {
+	Compilation     float64   `json:"compilation_time"`
+	KernelTuner     float64   `json:"compilation,omitempty"` // what Kernel Tuner calls it
+	Framework       float64   `json:"framework"`
+	SearchAlgorithm float64   `json:"search_algorithm"`
+	Validation      float64   `json:"validation"`
+	Runtimes        []float64 `json:"runtimes"` // a launch each, in the order taken
+}
+
+// extra is what a replay needs and T4 does not have.
+type extra struct {
+	Status    trial.Status    `json:"status"`
+	Message   string          `json:"message,omitempty"`
+	Digest    string          `json:"digest,omitempty"` // the first digits of the kernel's
+	Batch     int             `json:"batch,omitempty"`
+	MeasureMS float64         `json:"measure_ms,omitempty"`
+	Dropped   bool            `json:"dropped,omitempty"`
+	Warnings  []trial.Warning `json:"warnings,omitempty"`
+}
+
+// invalidity is T4's word for how a trial ended.
+type invalidity string
+
+// invalidities translates our statuses. T4 has fewer.
+var invalidities = map[trial.Status]invalidity{
+	trial.OK:           "correct",
+	trial.CompileError: "compile",
+	trial.LaunchError:  "runtime",
+	trial.Crashed:      "runtime",
+	trial.WrongResult:  "correctness",
+	trial.Timeout:      "timeout",
+	trial.Pruned:       "constraints",
+}
+
+// objective is what searches minimise, unless a file says otherwise.
+const objective = "time"
+
+// digestLength is how many hexadecimal digits of a digest are kept: those of the kernel's code and
+// as many of its launch are enough to notice an edit.
+const digestLength = 2 * operator.CodeDigits
+
+// newResult writes down one trial. Samples and other measured numbers are kept
+// to six significant digits: a nanosecond of a millisecond, finer than the
+// GPU's event timer.
+func newResult(t trial.Trial) (result, error) {
+	configuration, err := json.Marshal(t.Flat())
+	if err != nil {
+		return result{}, err
+	}
+	timestamp, err := json.Marshal(t.At.UTC().Truncate(time.Millisecond))
+	if err != nil {
+		return result{}, err
+	}
+	samples := make([]float64, len(t.SamplesMS))
+	for i, s := range t.SamplesMS {
+		samples[i] = round(s)
+	}
+	r := result{
+		Timestamp: timestamp, Configuration: configuration,
+		Times:        times{Compilation: round(t.Phases.CompileMS), Validation: round(t.Phases.VerifyMS), Runtimes: samples},
+		Invalidity:   invalidities[t.Status],
+		Correctness:  0,
+		Measurements: measurements(t.Outcome, samples),
+		Objectives:   []string{objective},
+		Extra: extra{
+			Status: t.Status, Message: t.Message, Digest: t.KernelDigest[:min(len(t.KernelDigest), digestLength)], Batch: t.Time.Batch,
+			MeasureMS: round(t.Phases.MeasureMS), Dropped: t.Dropped, Warnings: t.Warnings,
+		},
+	}
+	if t.Status == trial.OK {
+		r.Correctness = 1
+	}
+	return r, nil
+}
+
+// mostTunables is far above what any kernel has. Configurations are searched for
+// their values one after another.
+const mostTunables = 64
+
+func (r result) trial() (trial.Trial, error) {
+	t := trial.Trial{KernelDigest: r.Extra.Digest, Outcome: trial.Outcome{
+		Status: r.Extra.Status, Message: r.Extra.Message, Dropped: r.Extra.Dropped, Warnings: r.Extra.Warnings,
+		Phases: trial.Phases{
+			CompileMS: spent(r.Times.Compilation, r.Times.KernelTuner), VerifyMS: spent(r.Times.Validation), MeasureMS: spent(r.Extra.MeasureMS),
+		},
+	}}
+	var flat space.Values
+	if err := json.Unmarshal(r.Configuration, &flat); err != nil && r.Configuration != nil {
+		return t, err
+	}
+	if len(flat) > mostTunables {
+		return t, fmt.Errorf("configuration: it has %d tunables; %d are the most", len(flat), mostTunables)
+	}
+	t.Configuration = space.Unflatten(flat)
+	if err := json.Unmarshal(orNull(r.Timestamp), &t.At); err != nil && r.Extra.Status != "" {
+		return t, fmt.Errorf("timestamp: %w", err)
+	}
+	if len(r.Times.Runtimes) > 0 {
+		t.SetSamples(r.Times.Runtimes, r.Extra.Batch)
+	}
+	if r.Extra.Status == "" {
+		// The first status that the invalidity alone stands for.
+		if i := slices.IndexFunc(trial.Statuses, func(s trial.Status) bool { return invalidities[s] == r.Invalidity }); i >= 0 {
+			t.Status = trial.Statuses[i]
+		}
+		// Other tools do not tell what measuring took.
+		t.Phases.MeasureMS = max(t.Phases.MeasureMS, spent(r.Times.Runtimes...))
+	}
+	minimised := objective
+	if len(r.Objectives) > 0 {
+		minimised = r.Objectives[0]
+	}
+	if ms, ok := r.measured(minimised); ok || r.Extra.Status == "" {
+		t.Time.Median = ms
+	}
+	for _, q := range quantities {
+		if x, ok := r.measured(q.name); ok && !math.IsNaN(x) {
+			q.set(&t.Outcome, x)
+		}
+	}
+	return t, nil
+}
+
+// spent adds up times. Some may be missing.
+func spent(list ...float64) float64 {
+	sum := 0.0
+	for _, ms := range list {
+		if ms > 0 {
+			sum += ms
+		}
+	}
+	return sum
+}
+
+// largest is above all integers that a number of JSON holds for certain.
+const largest = 1 << 53
+
+// round keeps six significant digits.
+func round(x float64) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
+	if err != nil {
+		return x
+	}
+	return rounded
+}
+
+// number is a float64 whose JSON can also be "NaN", "Infinity" or "-Infinity",
+// which a wrong kernel's error often is.
+type number float64
+
+// MarshalJSON writes what JSON has no number for as a string.
+func (n number) MarshalJSON() ([]byte, error) {
+	switch x := float64(n); {
+	case math.IsNaN(x):
+		return []byte(`"NaN"`), nil
+	case math.IsInf(x, 0):
+		return json.Marshal(map[bool]string{true: "Infinity", false: "-Infinity"}[x > 0])
+	default:
+		return json.Marshal(x)
+	}
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. Anything else in place of a number is NaN.
+func (n *number) UnmarshalJSON(data []byte) error {
+	x, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
+	if err != nil {
+		x = math.NaN()
+	}
+	*n = number(x)
+	return nil
+}
+
+// measurement is one measured quantity in T4's form.
+type measurement struct {
+	Name  string `json:"name"`
+	Value number `json:"value"`
+	Unit  string `json:"unit"`
+}
+
+// quantity is something that is measured of a variant besides its time.
+type quantity struct {
+	name, unit string
+	get        func(*trial.Outcome) float64
+	set        func(*trial.Outcome, float64)
+	zero       func(*trial.Outcome) bool // zero is what was measured; nil: it is not known
+	count      bool
+}
+
+var quantities = []quantity{
+	quantityOf("max_abs_error", "", func(o *trial.Outcome) *float64 { return &o.MaxAbsError }).orZero(compared),
+	quantityOf("registers", "", func(o *trial.Outcome) *int { return &o.Resources.Registers }),
+	quantityOf("shared_bytes", "B", func(o *trial.Outcome) *int64 { return &o.Resources.SharedBytes }).orZero(compiled),
+	quantityOf("local_bytes", "B", func(o *trial.Outcome) *int64 { return &o.Resources.LocalBytes }).orZero(compiled),
+	quantityOf("occupancy", "", func(o *trial.Outcome) *float64 { return &o.Resources.Occupancy }),
+	quantityOf("clock_mhz", "MHz", func(o *trial.Outcome) *int { return &o.ClockMHz }),
+	quantityOf("energy_mj", "mJ", func(o *trial.Outcome) *float64 { return &o.EnergyMJ }),
+	quantityOf("celsius", "°C", func(o *trial.Outcome) *int { return &o.Celsius }),
+}
+
+func quantityOf[T int | int64 | float64](name, unit string, field func(*trial.Outcome) *T) quantity {
+	_, float := any(T(0)).(float64)
+	set := func(o *trial.Outcome, x float64) {
+		// No count is NaN, or so large that numbers no longer tell it from the next one.
+		if float || math.Abs(x) < largest {
+			*field(o) = T(x)
+		}
+	}
+	return quantity{name: name, unit: unit, get: func(o *trial.Outcome) float64 { return float64(*field(o)) }, set: set, count: !float}
+}
+
+// orZero is a quantity of which zero may be a measured value.
+func (q quantity) orZero(known func(*trial.Outcome) bool) quantity {
+	q.zero = known
+	return q
+}
+
+func compared(o *trial.Outcome) bool { return o.Status == trial.OK }
+func compiled(o *trial.Outcome) bool { return o.Resources.Registers > 0 }
+
+// Quantities are the names of what is measured of a variant besides its time.
+func Quantities() []string {
+	return lists.Of(quantities, func(q quantity) string { return q.name })
+}
+
+// Measured is the value of a quantity; false if it is not known.
+func Measured(o trial.Outcome, name string) (float64, bool) {
+	for _, q := range quantities {
+		if q.name == name {
+			x := q.get(&o)
+			return x, x != 0 || q.zero != nil && q.zero(&o)
+		}
+	}
+	return 0, false
+}
+
+// measurements lists what was measured; a quantity that is zero is left out.
+func measurements(o trial.Outcome, samples []float64) []measurement {
+	list := []measurement{}
+	if o.Status == trial.OK {
+		list = append(list, measurement{objective, number(round(trial.Median(samples))), "ms"})
+	}
+	for _, q := range quantities {
+		x := q.get(&o)
+		if !q.count {
+			x = round(x)
+		}
+		if x != 0 {
+			list = append(list, measurement{q.name, number(x), q.unit})
+		}
+	}
+	return list
+}
+
+// measured is the value of a measurement; false if it was not made.
+func (r result) measured(name string) (float64, bool) {
+	for _, m := range r.Measurements {
+		if m.Name == name {
+			return float64(m.Value), true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,106 @@
+package recording
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"autotune/device"
+	"autotune/operator"
+	"autotune/recordings"
+)
+
+// Entry is a recording in a file system of them, known by its metadata alone.
+type Entry struct {
+	Name     string // to LoadFS
+	Metadata Metadata
+}
+
+// Shipped are the recordings in this binary.
+func Shipped() fs.FS { return recordings.FS }
+
+// FileName is the name under which a recording belongs among the shipped ones:
+// the GPU, the operator, the shape, the math mode and a hash. The hash is the
+// first digits of the SHA-256 of the problem's text, with the conditions where
+// they are unusual.
+func FileName(m Metadata) string {
+	p := m.Problem
+	gpu := slug(strings.TrimPrefix(strings.ToLower(m.Device.Name), "nvidia "))
+	hash := sha256.Sum256([]byte(p.Text + m.Protocol.Conditions.Flags()))
+	return fmt.Sprintf("%s-%s-%s-%s-%x.json.gz", gpu, p.Operator, operator.FormatShape(p.Shape), p.Math, hash[:4])
+}
+
+// ErrNotFound means that there is no recording of exactly this problem.
+var ErrNotFound = errors.New("no recording of exactly this problem")
+
+// FindRequest finds a recording of exactly the problem that a request asks for, among
+// those of the devices that are wanted; nil wants all. On a machine without a GPU, what
+// "auto" means depends on the recorded one: the problem comes bound with the limits of
+// the GPU of the recording found. Of several recordings it takes the one of the newest
+// GPU architecture, and of those the latest. Recordings under unusual conditions answer
+// to their file's name only.
+func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request, wanted func(device.Info) bool) (Entry, *operator.Problem, error) {
+	entries, err := list(fsys, func(name string) bool { return strings.Contains(name, "-"+op.Name+"-") })
+	if err != nil {
+		return Entry{}, nil, err
+	}
+	for _, e := range entries {
+		if !slices.Equal(e.Metadata.Problem.Shape, r.Shape) || wanted != nil && !wanted(e.Metadata.Device) || !e.Metadata.Protocol.Conditions.Usual() {
+			continue
+		}
+		// A request that cannot be bound is reported when it is bound to run, not here.
+		problem, err := op.Bind(r, e.Metadata.Device.Limits)
+		if err == nil && problem.String() == e.Metadata.Problem.Text {
+			return e, problem, nil
+		}
+	}
+	return Entry{}, nil, fmt.Errorf("%w: %s", ErrNotFound, op.Name)
+}
+
+// List lists all recordings of a file system, best first as FindRequest prefers them.
+func List(fsys fs.FS) ([]Entry, error) {
+	return list(fsys, func(string) bool { return true })
+}
+
+func list(fsys fs.FS, wanted func(name string) bool) ([]Entry, error) {
+	names, err := fs.Glob(fsys, "*.json.gz")
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for _, name := range names {
+		if !wanted(name) {
+			continue
+		}
+		metadata, err := readFS(fsys, name, readMetadata)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, Entry{name, metadata})
+	}
+	slices.SortFunc(entries, preferred)
+	return entries, nil
+}
+
+// preferred puts newer architectures first, then GPUs by name (the H100 before
+// the H200, being the more common), then newer recordings.
+func preferred(a, b Entry) int {
+	return cmp.Or(
+		cmp.Compare(b.Metadata.Device.Limits.Arch, a.Metadata.Device.Limits.Arch),
+		strings.Compare(a.Metadata.Device.Name, b.Metadata.Device.Name),
+		b.Metadata.RecordedAt.Compare(a.Metadata.RecordedAt),
+		strings.Compare(a.Name, b.Name),
+	)
+}
+
+// slug keeps letters and digits, in lower case, with single dashes between.
+func slug(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9')
+	})
+	return strings.Join(words, "-")
+}

@@ -1,0 +1,63 @@
+package device
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"autotune/device/compile"
+	"autotune/operator"
+)
+
+// ReferenceError means that an operator has no usable right answer. Its reference, or a kernel that
+// fills or compares tensors, does not compile, fails, does not end, or gives an unusable result.
+// The operator is at fault, not the device.
+type ReferenceError struct {
+	Operator string
+	Part     string // FillKernel, Comparison; "": the reference
+	Fault    string // what it does, as "does not compile: reference.cu:3: ..."
+	Log      string // the compiler's, where that refused it
+}
+
+// The parts that an operator may have beside its reference.
+const (
+	FillKernel = "the fill kernel"
+	Comparison = "the comparison"
+)
+
+// Blame is a *ReferenceError of a part of an operator.
+func Blame(operator, part, format string, values ...any) *ReferenceError {
+	return &ReferenceError{Operator: operator, Part: part, Fault: fmt.Sprintf(format, values...)}
+}
+
+// NotCompiled is the error of a part that the compiler refuses.
+func NotCompiled(operator, part string, refused *compile.Error) *ReferenceError {
+	return &ReferenceError{Operator: operator, Part: part, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
+}
+
+// CompileReference compiles what every variant of a problem is verified against. There is no binary
+// if the device does not compile, or if the reference is no kernel.
+func CompileReference(ctx context.Context, d Device, p *operator.Problem, limit time.Duration) (*compile.Binary, error) {
+	if !d.Info().Kind.Properties().Compiles || p.Operator.Answers != nil {
+		return nil, nil
+	}
+	kernel, err := p.Reference()
+	if err != nil {
+		return nil, fmt.Errorf("compile the reference: %w", err)
+	}
+	b, err := d.Compiler().Compile(ctx, compile.Request{Kernel: kernel, Arch: d.Arch(), Problem: p, Timeout: limit})
+	var refused *compile.Error
+	switch {
+	case errors.As(err, &refused):
+		return nil, NotCompiled(p.Operator.Name, "", refused)
+	case err != nil:
+		return nil, fmt.Errorf("compile the reference: %w", err)
+	}
+	return b, nil
+}
+
+func (e *ReferenceError) Error() string {
+	return fmt.Sprintf("%s of %s %s", cmp.Or(e.Part, "the reference"), e.Operator, e.Fault)
+}

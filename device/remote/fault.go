@@ -1,0 +1,83 @@
+package remote
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"autotune/device"
+	"autotune/device/compile"
+)
+
+// FaultKind tells faults apart.
+type FaultKind string
+
+// The kinds of faults.
+const (
+	Refused      FaultKind = "refused"   // the compiler refused the kernel
+	BadReference FaultKind = "reference" // the operator cannot say which results are right
+	NoMemory     FaultKind = "memory"    // the problem does not fit
+	NoDevice     FaultKind = "device"    // there is no such device
+	NotOpen      FaultKind = "closed"    // the session is not open in this process
+	Ended        FaultKind = "ended"     // the worker can do no more; Crashed: while it was at this
+	Trouble      FaultKind = "trouble"   // anything else
+)
+
+// Fault is an error in a message, which keeps its kind.
+type Fault struct {
+	Kind    FaultKind `json:"kind"`
+	Message string    `json:"message"`
+	Log     string    `json:"log,omitempty"`
+	Part    string    `json:"part,omitempty"` // of the operator, where it is a BadReference
+	// File, Line, Timeout and Crashed are those of the compiler's error.
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Timeout bool   `json:"timeout,omitempty"`
+	Crashed bool   `json:"crashed,omitempty"`
+}
+
+func (f *Fault) Error() string { return f.Message }
+
+// logBytes bounds the compiler's words in a message.
+const logBytes = 64 << 10
+
+// First is what a message may have of a log.
+func First(text string) string { return text[:min(len(text), logBytes)] }
+
+// FaultOf keeps of an error what the other side asks about.
+func FaultOf(err error) *Fault {
+	f := &Fault{Kind: Trouble, Message: err.Error()}
+	var known *Fault
+	var refused *compile.Error
+	var reference *device.ReferenceError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &reference):
+		f.Kind, f.Part, f.Message, f.Log = BadReference, reference.Part, reference.Fault, First(reference.Log)
+	case errors.As(err, &refused):
+		*f = Fault{Kind: Refused, Message: refused.Message, Log: First(refused.Log), File: refused.File, Line: refused.Line, Timeout: refused.Timeout, Crashed: refused.Crashed}
+	case errors.Is(err, device.ErrMemory):
+		f.Kind, f.Message = NoMemory, strings.TrimSuffix(f.Message, ": "+device.ErrMemory.Error())
+	case errors.Is(err, device.ErrNone):
+		f.Kind, f.Message = NoDevice, device.Reason(err)
+	}
+	return f
+}
+
+// Err makes an error for which callers of a device test. It names the operator that is at fault, or
+// the file that the compiler refused.
+func (f *Fault) Err(operator, file string) error {
+	switch f.Kind {
+	case BadReference:
+		return &device.ReferenceError{Operator: operator, Part: f.Part, Fault: f.Message, Log: f.Log}
+	case Refused:
+		return &compile.Error{File: cmp.Or(f.File, file), Line: f.Line, Message: f.Message, Log: f.Log, Timeout: f.Timeout, Crashed: f.Crashed}
+	case NoMemory:
+		return fmt.Errorf("%s: %w", f.Message, device.ErrMemory)
+	case NoDevice:
+		return fmt.Errorf("%s: %w", f.Message, device.ErrNone)
+	}
+	return f
+}

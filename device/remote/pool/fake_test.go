@@ -1,0 +1,285 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/remote/broker"
+	"autotune/device/remote/pool"
+	"autotune/device/remote/poolworker"
+	"autotune/device/trial"
+	"autotune/internal/test/natstest"
+	"autotune/operator"
+	"autotune/space"
+)
+
+// toy has 12 x 12 configurations, whose kernels do nothing.
+const toy = `
+operator: toy
+summary: copies its input
+shape: [n]
+tensors:
+  - {name: x, role: input,  shape: [n]}
+  - {name: y, role: output, shape: [n]}
+inputs: [uniform01]
+cost: {bytes: 8*n, flops: n}
+reference: reference.cu
+templates:
+  - name: plain
+    source: plain.cu
+    tunables: {a: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], b: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]}
+    launch: {block: [32, 1, 1], grid: ["ceil_div(n, 32)", 1, 1], shared: 0}
+    default: {a: 1, b: 1}
+`
+
+func toyProblem(t testing.TB) *operator.Problem {
+	t.Helper()
+	return problemOf(t, toy)
+}
+
+// problemOf is a problem of the operator that a text describes, with the toy's kernels.
+func problemOf(t testing.TB, description string) *operator.Problem {
+	t.Helper()
+	op, err := operator.Load(fstest.MapFS{
+		"op.yaml":      {Data: []byte(description)},
+		"reference.cu": {Data: []byte("extern \"C\" __global__ void toy_reference(const float* x, float* y) {}\n")},
+		"plain.cu":     {Data: []byte("extern \"C\" __global__ void toy_plain(const float* x, float* y) {}\n")},
+	}, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := op.Bind(operator.Request{Shape: []int64{64}}, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var limits = operator.Limits{
+	Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32, MemoryBytes: 1 << 30,
+}
+
+// fakeGPU evaluates configurations by a Go function.
+type fakeGPU struct {
+	name, driver string
+	// evaluate is of the toy; nil: its bowl. An error is the device's.
+	evaluate func(ctx context.Context, c space.Configuration) (trial.Outcome, error)
+	refuse   func(k operator.Kernel) error // by the compiler
+	open     func(p *operator.Problem) error
+	control  func() trial.Outcome // nil: the same each time
+
+	mu       sync.Mutex
+	compiled map[string]int // by kernel
+	ran      map[string]int // by configuration
+	opened   int
+	closed   int
+	refilled []device.Inputs
+}
+
+func (f *fakeGPU) Info() device.Info {
+	name := f.name
+	if name == "" {
+		name = "Fake 100"
+	}
+	return device.Info{Name: name, Kind: device.CUDA, Driver: f.driver, Compiler: f.Version(), Limits: limits}
+}
+func (f *fakeGPU) Arch() string               { return "sm_90" }
+func (f *fakeGPU) Compiler() compile.Compiler { return f }
+func (f *fakeGPU) Close() error               { return nil }
+func (f *fakeGPU) Version() string            { return "fake compiler 1" }
+func (f *fakeGPU) Workers() int               { return 2 }
+
+func (f *fakeGPU) Compile(_ context.Context, r compile.Request) (*compile.Binary, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.compiled == nil {
+		f.compiled = map[string]int{}
+	}
+	f.compiled[r.Kernel.Digest()]++
+	if f.refuse != nil {
+		if err := f.refuse(r.Kernel); err != nil {
+			return nil, err
+		}
+	}
+	return &compile.Binary{Code: []byte(r.Kernel.Digest()), Symbols: map[string]string{"toy_plain": "mangled"}, Log: "a warning"}, nil
+}
+
+func (f *fakeGPU) Open(_ context.Context, p *operator.Problem, _ *compile.Binary, proto device.Protocol) (device.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open != nil {
+		if err := f.open(p); err != nil {
+			return nil, err
+		}
+	}
+	f.opened++
+	return &fakeSession{f, p, proto.Inputs()}, nil
+}
+
+type fakeSession struct {
+	gpu     *fakeGPU
+	problem *operator.Problem
+	inputs  device.Inputs
+}
+
+func (s *fakeSession) Ceilings() device.Ceilings {
+	return device.Ceilings{ReferenceMS: 100, CopyBytesPerMS: 1e9}
+}
+
+func (s *fakeSession) Close() error {
+	s.gpu.mu.Lock()
+	defer s.gpu.mu.Unlock()
+	s.gpu.closed++
+	return nil
+}
+
+func (s *fakeSession) Refill(_ context.Context, in device.Inputs) error {
+	s.gpu.mu.Lock()
+	defer s.gpu.mu.Unlock()
+	s.inputs = in
+	s.gpu.refilled = append(s.gpu.refilled, in)
+	return nil
+}
+
+func (s *fakeSession) Check(_ context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
+	if string(v.Binary.Code) != v.Kernel.Digest() || v.Binary.Symbol("toy_plain") != "mangled" {
+		return trial.Outcome{Status: trial.WrongResult, Message: "another binary"}, 1, nil
+	}
+	if c.Leave != "" {
+		return trial.Outcome{}, 0, os.WriteFile(filepath.Join(c.Leave, "left"), nil, 0o600)
+	}
+	return trial.Outcome{Status: trial.OK}, max(1, c.Launches), nil
+}
+
+func (s *fakeSession) Evaluate(ctx context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
+	if s.problem.Operator.Name != "toy" {
+		if s.gpu.control != nil {
+			return s.gpu.control(), nil
+		}
+		return took(0.1), nil
+	}
+	if string(v.Binary.Code) != v.Kernel.Digest() {
+		return trial.Outcome{Status: trial.WrongResult, Message: "another binary"}, nil
+	}
+	s.gpu.mu.Lock()
+	if s.gpu.ran == nil {
+		s.gpu.ran = map[string]int{}
+	}
+	s.gpu.ran[v.Configuration.Key()]++
+	s.gpu.mu.Unlock()
+	if s.gpu.evaluate != nil {
+		return s.gpu.evaluate(ctx, v.Configuration)
+	}
+	return bowl(v.Configuration), nil
+}
+
+func (f *fakeGPU) runs() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := map[string]int{}
+	for key, n := range f.ran {
+		all[key] = n
+	}
+	return all
+}
+
+// bowl is fastest at a = 4, b = 3.
+func bowl(c space.Configuration) trial.Outcome {
+	a, b := number(c, "a"), number(c, "b")
+	return took(1 + (a-4)*(a-4) + (b-3)*(b-3))
+}
+
+func number(c space.Configuration, name string) float64 {
+	v, ok := c.Get(name)
+	if !ok {
+		panic(fmt.Sprintf("no tunable %s in %s", name, c))
+	}
+	n, _ := v.AsInt()
+	return float64(n)
+}
+
+func took(ms float64) trial.Outcome {
+	o := trial.Outcome{Status: trial.OK}
+	o.SetSamples([]float64{ms, ms, ms, ms, ms, ms}, 1)
+	return o
+}
+
+// quick has everything happen sooner than usual.
+var quick = broker.Options{Beat: 50 * time.Millisecond}
+
+// calm has no worker taken for gone because this machine is busy.
+var calm = broker.Options{Beat: 50 * time.Millisecond, Gone: 10 * time.Second}
+
+// place is a server with workers.
+type place struct {
+	options broker.Options
+	t       testing.TB
+	url     string
+	said    chan string
+}
+
+func newPlace(t testing.TB) *place {
+	t.Helper()
+	return &place{calm, t, natstest.Server(t), make(chan string, 1000)}
+}
+
+func (p *place) connect(name string) *broker.Broker {
+	p.t.Helper()
+	b, err := broker.Connect(p.t.Context(), broker.Login{URL: p.url}, name, p.options)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return b
+}
+
+// worker starts one, and returns what ends it and how it ended.
+func (p *place) worker(name string, gpu device.Device, change ...func(*poolworker.Options)) (stop func(), ended <-chan error) {
+	p.t.Helper()
+	b := p.connect(name)
+	ctx, cancel := context.WithCancel(p.t.Context())
+	o := poolworker.Options{Name: name, Say: func(text string) { p.said <- name + ": " + text }}
+	for _, c := range change {
+		c(&o)
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- poolworker.Serve(ctx, b, gpu, o)
+		b.Close()
+	}()
+	p.t.Cleanup(cancel)
+	return cancel, done
+}
+
+// pool opens the workers as one device, once there are so many.
+func (p *place) pool(workers int, change ...func(*pool.Options)) *pool.Pool {
+	p.t.Helper()
+	o := pool.Options{Wait: 3 * time.Second, Say: func(text string) { p.said <- "pool: " + text }}
+	for _, c := range change {
+		c(&o)
+	}
+	d, err := pool.Open(p.t.Context(), p.connect("search"), o)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { _ = d.Close() })
+	p.await("all workers", func() bool { return len(d.Workers()) >= workers })
+	return d
+}
+
+// await waits until something is so.
+func (p *place) await(what string, so func() bool) {
+	p.t.Helper()
+	for end := time.Now().Add(15 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			p.t.Fatalf("waited for %s in vain", what)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package pool_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"autotune/device/remote/broker"
+	"autotune/device/remote/pool"
+	"autotune/device/remote/poolworker"
+	"autotune/tuner"
+)
+
+// Keys of this test, and of nothing else.
+const (
+	workerSeed = "SUAI3VIJMOP6EZAN4LFIYJZGYAGGK3CW4F34YRR6KRLF36LABASTBXEDFE"
+	workerUser = "UB3QXZTIJBTCZGL37OGHXRZJKNQZZ2BK5ZE4RG4C7ZSMLJRH6R5E3T3T"
+	searchSeed = "SUAIWQF5L6MGFDGU6VTJSTQJKHTYHGY4QRJXZ7K4SCUKC6SJJLAVEBQOCQ"
+	searchUser = "UDZR5AE7IAGYFVLJDBRPGHMYZK62U5EGKG54WEO3BLYKIM23G5VHOZW5"
+)
+
+// secured is a server with a certificate of its own authority and two users, as
+// docs/distributed.md has them.
+func secured(t *testing.T) (url, ca string) {
+	t.Helper()
+	certificate, ca := selfSigned(t)
+	config := `
+listen: "127.0.0.1:-1"
+authorization { users = [
+  { nkey: ` + workerUser + `, permissions: { publish: ["autotune.who", "autotune.beat", "autotune.worker.*", "autotune.fetch.*", "_INBOX.>"], subscribe: ["autotune.who", "autotune.worker.*", "autotune.fetch.*", "_INBOX.>"] } }
+  { nkey: ` + searchUser + ` }
+] }
+`
+	page, err := os.ReadFile("../../../docs/distributed.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	permissions := config[strings.Index(config, "permissions:"):strings.Index(config, " }\n  { nkey")]
+	if !strings.Contains(string(page), permissions) {
+		t.Error("docs/distributed.md does not have the permissions that are tested")
+	}
+	path := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.NoLog, o.NoSigs, o.TLSConfig, o.TLS, o.TLSTimeout = true, true, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, true, 10
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not come up")
+	}
+	return "tls://" + s.Addr().String(), ca
+}
+
+// selfSigned is a certificate for this host, and the file of its authority: itself.
+func selfSigned(t *testing.T) (tls.Certificate, string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, secret(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})))
+}
+
+// secret is a file that only its owner can read.
+func secret(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A search and a worker meet at a server with TLS and users of few rights; nobody else
+// gets in.
+func TestSecuredServer(t *testing.T) {
+	url, ca := secured(t)
+	login := broker.Login{URL: url, CA: ca, NKey: secret(t, searchSeed)}
+	b, err := broker.Connect(t.Context(), login, "search", quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asWorker := login
+	asWorker.NKey = secret(t, workerSeed)
+	w, err := broker.Connect(t.Context(), asWorker, "worker", quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = poolworker.Serve(t.Context(), w, &fakeGPU{}, poolworker.Options{Name: "a"}) }()
+	p, err := pool.Open(t.Context(), b, pool.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	mustBeWhole(t, search(t, p, tuner.Options{Strategy: "random"}))
+
+	other, otherCA := login, ""
+	_, otherCA = selfSigned(t)
+	for name, change := range map[string]func(*broker.Login){
+		"without a key":     func(l *broker.Login) { l.NKey = "" },
+		"of an unknown key": func(l *broker.Login) { l.NKey = secret(t, strings.Replace(searchSeed, "SUAIWQF5", "SUAIWQF6", 1)) },
+		"of another CA":     func(l *broker.Login) { l.CA = otherCA },
+		"without the CA":    func(l *broker.Login) { l.CA = "" },
+	} {
+		other = login
+		change(&other)
+		if c, err := broker.Connect(t.Context(), other, "stranger", quick); err == nil {
+			c.Close()
+			t.Errorf("a connection %s was let in", name)
+		} else if strings.Contains(name, "CA") && !errors.Is(err, broker.ErrServer) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What holds secrets must be private, and passwords do not travel in the open.
+func TestSecretsAreKept(t *testing.T) {
+	open := filepath.Join(t.TempDir(), "open")
+	if err := os.WriteFile(open, []byte(searchSeed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for want, l := range map[string]broker.Login{
+		"others here can read":        {URL: "nats://127.0.0.1:1", NKey: open},
+		"chmod 600":                   {URL: "nats://127.0.0.1:1", Credentials: open},
+		"no file of an nkey's seed":   {URL: "nats://127.0.0.1:1", NKey: secret(t, "nothing")},
+		"password unencrypted":        {URL: "nats://me:secret@far.example:4222"},
+		"holds no certificate":        {URL: "tls://127.0.0.1:1", CA: secret(t, "nothing")},
+		"its own and its key's":       {URL: "tls://127.0.0.1:1", Cert: secret(t, "nothing")},
+		"is no server's address":      {URL: "far.example"},
+		"no servers available":        {URL: "nats://me:secret@127.0.0.1:1"},
+		"nats://me:xxxxx@127.0.0.1:1": {URL: "nats://me:secret@127.0.0.1:1"},
+	} {
+		_, err := broker.Connect(t.Context(), l, "stranger", quick)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
+			t.Errorf("got %v, want words of %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+// Package verify is the plan by which every device verifies a variant. The plan
+// says what tensors hold and which of the operator's own kernels run. It says where
+// a device looks after a launch, how often a check launches, and how many samples
+// are taken.
+//
+// The plan and the verdicts are values. A device carries them out: the emulator by
+// files and programs, a GPU through its driver.
+package verify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/device"
+	"autotune/internal/output"
+	"autotune/operator"
+)
+
+// A device that keeps a problem's memory between variants checks all of it after a launch. Each
+// check adds to a few words, and only these words leave the device.
+
+// Layout says to which words each check adds.
+type Layout struct {
+	Arguments []int // by argument: an outcome and a sum for what is compared, else a sum
+	Apart     int   // what the operator's own comparison gives
+	Hits      int   // words of the guard zones that changed: all, then those of each zone
+	Words     int
+}
+
+// OutcomeWords is how many words a comparison with the reference takes. The sum of an
+// inout tensor's copy follows them.
+const OutcomeWords = 7
+
+// LayoutOf is the layout for some arguments and so many guard zones.
+func LayoutOf(arguments []operator.Argument, zones int) Layout {
+	var l Layout
+	for _, a := range arguments {
+		l.Arguments = append(l.Arguments, l.Words)
+		switch {
+		case !Looked(a):
+		case a.Role.Compared():
+			l.Words += OutcomeWords + 1
+		default:
+			l.Words++
+		}
+	}
+	l.Apart = l.Words
+	l.Hits = l.Apart + 1
+	l.Words = l.Hits + 1 + zones
+	return l
+}
+
+// Looked tells whether an argument is checked after a launch.
+func Looked(a operator.Argument) bool { return a.Elements > 0 && a.Role != operator.Workspace }
+
+// Judge reads such words. It knows what the memory looked like before any variant ran.
+type Judge struct {
+	Operator   string // its name
+	Arguments  []operator.Argument
+	Comparison *Comparison
+	Layout
+
+	sums []sums // by argument; nil: what is right is not known
+}
+
+// sums are what a tensor's checksums must be; 0 where it has none.
+type sums struct {
+	read      uint64 // of what a kernel may only read
+	reference uint64
+	pristine  uint64
+}
+
+// Known tells whether the right answers are known.
+func (j *Judge) Known() bool { return j.sums != nil }
+
+// Forget makes it unknown.
+func (j *Judge) Forget() { j.sums = nil }
+
+// Learn keeps the checksums of inputs and references from the words. A reference that left an
+// output unwritten is a *device.ReferenceError.
+func (j *Judge) Learn(words []uint64) error {
+	learned := make([]sums, len(j.Arguments))
+	for i, a := range j.Arguments {
+		switch found := words[j.Layout.Arguments[i]:]; {
+		case !Looked(a):
+		case a.Role.Compared():
+			o := outcomeFrom(a, found)
+			if o.Unwritten > 0 && a.Role == operator.Output {
+				return device.Blame(j.Operator, "", "leaves %s", Unwritten(a, o.Unwritten, o.First))
+			}
+			learned[i] = sums{reference: o.ReferenceSum, pristine: found[OutcomeWords]}
+		default:
+			learned[i].read = found[0]
+		}
+	}
+	if j.Comparison != nil {
+		if err := j.Comparison.AcceptItself(j.apart(words)); err != nil {
+			return err
+		}
+	}
+	j.sums = learned
+	return nil
+}
+
+// leastSquared is the least number whose square is a normal number of f32. A kernel may square its
+// inputs.
+const leastSquared = 0x1p-63
+
+// ToleranceOf is the absolute tolerance of an output whose largest number is given. An operator says
+// it for inputs about 1. Where they are large and the output grew with them, a sum that comes out
+// small, and a mean of many, are as inexact as their parts.
+func ToleranceOf(a operator.Argument, distribution string, largest float64) float64 {
+	switch {
+	case a.Type.Kind() != operator.Floating:
+	case distribution == operator.Large:
+		if scale := operator.LargeScale(a.Type); largest > math.Sqrt(scale) {
+			return a.ATol * max(scale, largest)
+		}
+		return a.ATol * max(1, largest)
+	case distribution == operator.Tiny && a.ATol+a.RTol > 0:
+		return max(a.ATol, leastSquared)
+	}
+	return a.ATol
+}
+
+// Largest are, by argument that is compared, the largest finite differences among the words.
+func (j *Judge) Largest(words []uint64) []float64 {
+	largest := make([]float64, len(j.Arguments))
+	for i, a := range j.Arguments {
+		if Looked(a) && a.Role.Compared() {
+			largest[i] = outcomeFrom(a, words[j.Layout.Arguments[i]:]).LargestError
+		}
+	}
+	return largest
+}
+
+// When a launch was found wrong, in the words that a verdict begins with.
+const (
+	Timed   = "after the timed launches "
+	Changed = "after a few of the inputs changed: "
+)
+
+// Findings are what verifying a variant brought to light.
+type Findings struct {
+	Complaints   []string
+	LargestError float64
+	// Guards and Inputs: the variant damaged guard zones, or inputs, which the next one needs.
+	Guards, Inputs bool
+	// Lost: it wrote so far from its tensors that no memory can be trusted.
+	Lost bool
+	Sums []uint64 // of the outputs
+}
+
+// Any tells whether something is wrong.
+func (f Findings) Any() bool { return len(f.Complaints) > 0 }
+
+func (f *Findings) complain(text string) { f.Complaints = append(f.Complaints, text) }
+
+// Element reads an element of what a variant made of an argument, and of the reference.
+type Element func(argument int, element int64) (got, want string, err error)
+
+// Findings reads the words after a launch.
+func (j *Judge) Findings(words []uint64, read Element) (f Findings, err error) {
+	for i, a := range j.Arguments {
+		switch found := words[j.Layout.Arguments[i]:]; {
+		case !Looked(a):
+		case a.Role.Compared():
+			if err := j.judgeOutput(i, found, read, &f); err != nil {
+				return f, err
+			}
+		case found[0] != j.sums[i].read:
+			f.Inputs = true
+			f.complain(fmt.Sprintf("it changed %s, which it may only read", a.Name))
+		}
+	}
+	if words[j.Hits] > 0 {
+		f.Guards = true
+		f.complain(j.Strays(words))
+	}
+	if j.Comparison != nil {
+		if fault := j.Comparison.Accept(j.apart(words)); fault != "" {
+			f.complain(fault)
+		} else {
+			f.LargestError = j.apart(words)
+		}
+	}
+	return f, nil
+}
+
+// judgeOutput reads what was found of an argument that is compared.
+func (j *Judge) judgeOutput(argument int, found []uint64, read Element, f *Findings) error {
+	a := j.Arguments[argument]
+	o := outcomeFrom(a, found)
+	f.Sums = append(f.Sums, o.OutputSum)
+	if o.ReferenceSum != j.sums[argument].reference {
+		f.Lost = true
+		f.complain("it wrote far outside its tensors, into the reference's output")
+	}
+	if found[OutcomeWords] != j.sums[argument].pristine {
+		f.Lost = true
+		f.complain("it wrote far outside its tensors, into a copy of " + a.Name)
+	}
+	if j.Comparison != nil {
+		return nil // the operator's own comparison says what is right
+	}
+	f.LargestError = max(f.LargestError, o.LargestError)
+	if o.Mismatches == 0 {
+		return nil
+	}
+	got, want, err := read(argument, o.First)
+	if err == nil {
+		f.complain(mismatchMessage(a, o, got, want))
+	}
+	return err
+}
+
+// apart is what the operator's own comparison gave.
+func (j *Judge) apart(words []uint64) float64 { return math.Float64frombits(words[j.Apart]) }
+
+// Strays names the guard zones that were written into; "" if none was.
+func (j *Judge) Strays(words []uint64) string {
+	if words[j.Hits] == 0 {
+		return ""
+	}
+	guarded := slices.DeleteFunc(slices.Clone(j.Arguments), func(a operator.Argument) bool { return a.Elements == 0 })
+	return zoneMessage(words[j.Hits:j.Words], guarded)
+}
+
+// Unwritten says how many elements of a tensor were never written, and where the first is.
+func Unwritten(a operator.Argument, count, first int64) string {
+	return fmt.Sprintf("%d of %s of %s unwritten, the first at %v", count, output.Count(a.Elements, "element"), a.Name, a.Coordinates(first))
+}
+
+// What a verdict says in words, and the words of memory that it is made from.
+
+// outcome is what comparing one output with the reference found: the words of
+// struct Outcome in the device's common.cuh.
+type outcome struct {
+	Mismatches   int64
+	First        int64 // index of the first mismatch
+	Unwritten    int64
+	NotFinite    int64
+	LargestError float64 // among finite differences
+	ReferenceSum uint64
+	OutputSum    uint64
+}
+
+func outcomeFrom(a operator.Argument, words []uint64) outcome {
+	words = words[:OutcomeWords]
+	largest := math.Float64frombits(words[4])
+	if a.Type == operator.F32 {
+		largest = float64(math.Float32frombits(uint32(words[4])))
+	}
+	return outcome{
+		Mismatches:   int64(words[0]),
+		First:        int64(^words[1]),
+		Unwritten:    int64(words[2]),
+		NotFinite:    int64(words[3]),
+		LargestError: largest,
+		ReferenceSum: words[5],
+		OutputSum:    words[6],
+	}
+}
+
+// mismatchMessage describes a wrong output; got and want are its first wrong
+// element and the reference's.
+func mismatchMessage(a operator.Argument, o outcome, got, want string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %s of %s %s from the reference", o.Mismatches, output.Count(a.Elements, "element"), a.Name, verb(o.Mismatches, "differs", "differ"))
+	largest := strconv.FormatFloat(o.LargestError, 'f', 0, 64)
+	if a.Type.Kind() == operator.Floating {
+		largest = fmt.Sprintf("%.3g", o.LargestError)
+		if o.Unwritten > 0 {
+			fmt.Fprintf(&b, ", %d %s never written", o.Unwritten, verb(o.Unwritten, "was", "were"))
+		}
+	} else if o.Unwritten > 0 { // an integer may be written that was there before
+		fmt.Fprintf(&b, ", %d %s what was there before", o.Unwritten, verb(o.Unwritten, "is", "are"))
+	}
+	if other := o.NotFinite - o.Unwritten; other > 0 {
+		fmt.Fprintf(&b, ", %d %s NaN or infinite where the other is not", other, verb(other, "is", "are"))
+	}
+	fmt.Fprintf(&b, "; the first at %v: %s instead of %s (largest error %s, allowed %g + %g*|reference|)",
+		a.Coordinates(o.First), got, want, largest, a.ATol, a.RTol)
+	return b.String()
+}
+
+// verb is the form that goes with so many.
+func verb(n int64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// zoneMessage names the guard zones in which a variant wrote: zone 2i lies
+// before the tensor i of those that have memory, zone 2i+1 after it.
+func zoneMessage(hits []uint64, tensors []operator.Argument) string {
+	var places []string
+	for zone, count := range hits[1:] {
+		if count == 0 {
+			continue
+		}
+		side := "before"
+		if zone%2 == 1 {
+			side = "after"
+		}
+		places = append(places, fmt.Sprintf("%s %s %s", output.Count(count, "word"), side, tensors[zone/2].Name))
+	}
+	return "it wrote outside its tensors: " + strings.Join(places, ", ")
+}

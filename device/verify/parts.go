@@ -1,0 +1,159 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/operator"
+)
+
+// Part is a kernel of the operator's that is no variant: it fills tensors, or compares.
+type Part struct {
+	operator.Kernel
+	Operator string // its name
+	Name     string // device.FillKernel or device.Comparison
+	Binary   *compile.Binary
+}
+
+// Filling is a part that fills tensors.
+type Filling struct {
+	Part
+	operator.Filling
+}
+
+// Comparison is the part that compares.
+type Comparison struct {
+	Part
+	Bound float64 // the number that it gives may not be above this
+}
+
+// Parts are all that an operator has. A nil Comparison means that outputs are compared
+// element by element.
+type Parts struct {
+	Fillings   []Filling
+	Comparison *Comparison
+}
+
+// Compile compiles the operator's own kernels: all of them, even if one fails. That the
+// compiler refuses one is a *device.ReferenceError.
+func Compile(ctx context.Context, c compile.Compiler, arch string, p *operator.Problem) (Parts, error) {
+	var parts Parts
+	var failures []error
+	part := func(name string, k operator.Kernel) Part {
+		b, err := c.Compile(ctx, compile.Request{Kernel: k, Arch: arch})
+		var refused *compile.Error
+		switch {
+		case errors.As(err, &refused):
+			failures = append(failures, device.NotCompiled(p.Operator.Name, name, refused))
+		case err != nil:
+			failures = append(failures, fmt.Errorf("compile %s: %w", k.File, err))
+		}
+		return Part{k, p.Operator.Name, name, b}
+	}
+	for _, f := range p.Fillings() {
+		parts.Fillings = append(parts.Fillings, Filling{part(device.FillKernel, f.Kernel), f})
+	}
+	if k, there := p.Comparing(); there {
+		parts.Comparison = &Comparison{part(device.Comparison, k), p.Bound}
+	}
+	return parts, errors.Join(failures...)
+}
+
+// Blame says what the part does wrong.
+func (p Part) Blame(format string, values ...any) *device.ReferenceError {
+	return device.Blame(p.Operator, p.Name, format, values...)
+}
+
+// Accept refuses what a variant made if the comparison finds it too far from the
+// reference; "" accepts it. A NaN is too far.
+func (c *Comparison) Accept(apart float64) (fault string) {
+	if apart <= c.Bound {
+		return ""
+	}
+	return fmt.Sprintf("%s gives %.6g for how far it is from the reference; %.6g is allowed", c.File, apart, c.Bound)
+}
+
+// AcceptItself is an error if the comparison finds the reference different from itself.
+func (c *Comparison) AcceptItself(apart float64) error {
+	if apart <= c.Bound {
+		return nil
+	}
+	return c.Blame("cannot be right: %s gives %.6g for the reference against itself; %.6g is allowed", c.File, apart, c.Bound)
+}
+
+// Content is what a comparison is passed of an argument.
+type Content int
+
+// The contents. Tensors that a variant only reads have one, those that it writes have two or three.
+const (
+	Given     Content = iota // a scalar, or a tensor that is only read
+	Made                     // by the variant
+	Reference                // what is right
+	Before                   // what an inout tensor held before the launch
+)
+
+// Passed is one argument of a comparison.
+type Passed struct {
+	Argument int // of the problem
+	Content  Content
+}
+
+// ComparisonArguments are what a comparison takes, in order. The address of the number
+// that it gives follows them.
+func ComparisonArguments(arguments []operator.Argument) []Passed {
+	var all []Passed
+	for i, a := range arguments {
+		switch a.Role {
+		case operator.Output:
+			all = append(all, Passed{i, Made}, Passed{i, Reference})
+		case operator.InOut:
+			all = append(all, Passed{i, Made}, Passed{i, Reference}, Passed{i, Before})
+		case operator.Input, operator.Weight, operator.Scalar:
+			all = append(all, Passed{i, Given})
+		}
+	}
+	return all
+}
+
+// NotExact is what is wrong with a launch that gives other bits than the first.
+const NotExact = "its output is not, bit for bit, that of the first launch"
+
+// Repeat launches a variant as often as a check asks, and ends at the first launch that
+// is wrong. launch gets the number of the launches before, and gives sums that identify
+// the outputs. nil sums are not compared.
+func Repeat[S comparable](c device.Check, launch func(before int) (trial.Outcome, []S, error)) (o trial.Outcome, launches int, err error) {
+	var first []S
+	wanted, worst, begin := max(c.Launches, 1), 0.0, time.Now()
+	for launches < wanted && (launches == 0 || c.Limit <= 0 || time.Since(begin) <= c.Limit) {
+		var sums []S
+		if o, sums, err = launch(launches); o.Status == "" {
+			return o, launches, err
+		}
+		launches++
+		worst = max(worst, o.MaxAbsError)
+		o.MaxAbsError = worst
+		if launches == 1 {
+			first = sums
+		}
+		if c.Exact && sums != nil && !slices.Equal(sums, first) {
+			if o.Status == trial.WrongResult {
+				o.Message += "; " + NotExact
+			} else {
+				o.Fail(trial.WrongResult, NotExact)
+			}
+		}
+		if o.Status != trial.OK || err != nil {
+			if wanted > 1 {
+				o.Message = fmt.Sprintf("launch %d of %d: %s", launches, wanted, o.Message)
+			}
+			return o, launches, err
+		}
+	}
+	return o, launches, nil
+}

@@ -1,0 +1,61 @@
+package gputest
+
+import (
+	"testing"
+
+	"autotune/device/emulator"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
+)
+
+// fewest is how many rows every operator must have.
+const fewest = 25
+
+func operators(t *testing.T) []*operator.Operator {
+	t.Helper()
+	all, err := operator.Operators()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Every row is a problem of its operator on any GPU, and every operator has rows.
+func TestCasesBind(t *testing.T) {
+	limits := operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448,
+		SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30}
+	for _, o := range operators(t) {
+		if len(casesOf(o)) < fewest {
+			t.Errorf("%s has %d rows; add some to reach %d", o.Name, len(casesOf(o)), fewest)
+		}
+		for _, row := range casesOf(o) {
+			for _, math := range modes(o, row) {
+				p, err := bind(o, row, math, limits)
+				if err != nil {
+					t.Errorf("%s %s: %v", o.Name, row, err)
+				} else if len(p.Defaults(t.Context())) == 0 {
+					t.Errorf("%s: no template serves it", p)
+				}
+			}
+		}
+	}
+}
+
+// A row of each operator that TestFreeDimensions has none of, defaults only: the suite works, also without
+// a GPU. One operator of rows there stands for its frame. The emulator proves all of them in operator.
+func TestEmulator(t *testing.T) {
+	testneeds.Nothing(t)
+	d := openEmulator(t, emulator.Options{})
+	v := &prover{device: d, few: true}
+	for _, o := range operators(t) {
+		if ofRows(o) || freeCases[o.Name] != nil {
+			continue
+		}
+		p, err := bind(o, casesOf(o)[9], o.MathModes[0], d.Info().Limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.proveAlone(t, p)
+	}
+	t.Log("\n" + v.tally.String())
+}

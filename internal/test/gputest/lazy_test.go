@@ -1,0 +1,70 @@
+package gputest
+
+import (
+	"embed"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"autotune/device"
+	"autotune/device/emulator"
+	"autotune/device/trial"
+	"autotune/internal/test/testcache"
+	"autotune/internal/test/testneeds"
+	"autotune/operator"
+	"autotune/tuner"
+	"autotune/tuner/final"
+)
+
+//go:embed testdata/lazy
+var lazyOperator embed.FS
+
+// What each lazy kernel is found to do, by the first letters of a message.
+var lazyKernels = map[string]string{
+	"looks":     "leaves out work whose results are there already",
+	"keeps_all": "leaves out work whose results are there already",
+	"keeps_two": "leaves out work whose results are there already|gate changed inputs: after a few of the inputs changed",
+	"counts":    "after the timed launches",
+	"finds":     "differ",
+}
+
+// lazyLoses searches testdata/lazy on a device: only the kernel that does its work is left.
+func lazyLoses(t *testing.T, d device.Device, shape int64, parameters map[string]string) {
+	o, err := operator.Load(lazyOperator, "testdata/lazy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(operator.Request{Shape: []int64{shape}, Parameters: parameters}, d.Info().Limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proto := device.ProtocolFor(o)
+	proto.MeasureTime = time.Minute // on a busy machine a first launch takes long, and honest ones are samples too
+	r, err := tuner.Search(t.Context(), p, d, tuner.Options{Gating: final.GateAll, Protocol: proto})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Winner == nil || r.Winner.Template != "honest" {
+		t.Errorf("the winner is %+v", r.Winner)
+	}
+	for template, message := range lazyKernels {
+		i := slices.IndexFunc(r.Trials, func(t trial.Trial) bool { return t.Template == template })
+		if i < 0 {
+			t.Fatalf("%s was not tried", template)
+		}
+		o := r.Trials[i].Outcome
+		t.Logf("%s: %s %s", template, o.Status, o.Message)
+		if o.Status != trial.WrongResult || !regexp.MustCompile(message).MatchString(o.Message) {
+			t.Errorf("%s ended as %s %q", template, o.Status, o.Message)
+		}
+	}
+}
+
+func TestLazyKernelsOnTheEmulator(t *testing.T) {
+	testneeds.Nothing(t)
+	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
+	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
+	defer d.Close()
+	lazyLoses(t, d, 16384, nil)
+}

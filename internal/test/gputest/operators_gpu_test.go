@@ -1,0 +1,145 @@
+//go:build cuda && gpu
+
+package gputest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"autotune/device/compile"
+	"autotune/device/cuda"
+	"autotune/device/recording"
+	"autotune/internal/worker"
+	"autotune/operator"
+)
+
+// drawnByDefault is how many configurations are drawn at random for each
+// template and row.
+const drawnByDefault = 6
+
+func TestMain(m *testing.M) {
+	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cuda.Worker})
+	os.Exit(m.Run())
+}
+
+// gpuSuite runs the table on a GPU: several problems at a time, so that
+// compilers always have work while the GPU evaluates one variant after another.
+type gpuSuite struct {
+	prover
+	memory   *semaphore.Weighted // bytes of the GPU's memory
+	capacity int64
+	torch    *torchCases // nil: nobody asked for them
+}
+
+func openSuite(t *testing.T) *gpuSuite {
+	t.Helper()
+	d, err := cuda.Open(t.Context(), 0, cuda.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	winners, err := recordedWinners(recording.Shipped())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &gpuSuite{prover: prover{device: d, drawn: drawnByDefault, winners: winners}}
+	if text := os.Getenv("AUTOTUNE_TEST_VARIANTS"); text != "" {
+		if s.drawn, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("AUTOTUNE_TEST_VARIANTS: %v", err)
+		}
+	}
+	s.capacity = d.Info().Limits.MemoryBytes / 10 * 8
+	s.memory = semaphore.NewWeighted(s.capacity)
+	if s.torch, err = newTorchCases(t.Context(), d, os.Getenv("AUTOTUNE_TORCH_CASES")); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestGPUOperators(t *testing.T) {
+	begin := time.Now()
+	s := openSuite(t)
+	// The group ends when its parallel tests have.
+	t.Run("operators", func(t *testing.T) {
+		for _, o := range operators(t) {
+			// The largest problems first: nothing should wait for them at the end.
+			for i := len(casesOf(o)) - 1; i >= 0; i-- {
+				for _, math := range modes(o, casesOf(o)[i]) {
+					p, err := bind(o, casesOf(o)[i], math, s.device.Info().Limits)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Run(p.String(), func(t *testing.T) {
+						t.Parallel()
+						s.run(t, p, fmt.Sprintf("%s-%02d-%s", o.Name, i, p.Math))
+					})
+				}
+			}
+		}
+	})
+	t.Logf("%v, %d drawn for each template and row\n%s", time.Since(begin).Round(time.Second), s.drawn, &s.tally)
+}
+
+// The examples: their small problems, and the ones that they are measured on.
+func TestGPUExamples(t *testing.T) {
+	s := openSuite(t)
+	s.torch, s.launches = nil, 3
+	for _, o := range loadExamples(t) {
+		problems := exampleProblems(t, o, s.device.Info().Limits)
+		large, err := o.Bind(operator.Request{Shape: o.Example}, s.device.Info().Limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range append(problems, large) {
+			t.Run(p.String(), func(t *testing.T) { s.run(t, p, "") })
+		}
+	}
+	t.Log("\n" + s.tally.String())
+}
+
+// run proves one problem once there is memory for it.
+func (s *gpuSuite) run(t *testing.T, p *operator.Problem, name string) {
+	need := memoryOf(p)
+	if need > s.capacity {
+		t.Skipf("needs %d MiB of the GPU's memory", need>>20)
+	}
+	if err := s.memory.Acquire(t.Context(), need); err != nil {
+		t.Fatal(err)
+	}
+	defer s.memory.Release(need)
+	if s.torch == nil {
+		s.proveAlone(t, p)
+		return
+	}
+	reference, err := p.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.device.Compiler().Compile(t.Context(), compile.Request{Kernel: reference, Arch: s.device.Arch()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.torch.add(p, reference, b, name); err != nil {
+		t.Fatal(err)
+	}
+	s.prove(t, p, b)
+}
+
+// memoryOf is what the sessions of a problem take together: tensors, the
+// reference's output, guard zones and the buffer that empties the cache.
+func memoryOf(p *operator.Problem) int64 {
+	const beside = 256 << 20
+	each := p.MemoryBytes() + 4*p.Output().Elements + beside
+	return each * int64(len(distributions(p, false)))
+}

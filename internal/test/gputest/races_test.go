@@ -1,0 +1,62 @@
+package gputest
+
+import (
+	"strings"
+	"testing"
+
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/emulator"
+	"autotune/device/trial"
+	"autotune/operator"
+)
+
+// No default of a built-in operator has a data race, and the emulator reports none where there is none: barriers of
+// all kinds, copies under way, products of tensor cores, flags between blocks. (TestExamplesSanitized has examples'.)
+func TestNoDataRaces(t *testing.T) {
+	d := openEmulator(t, emulator.Options{})
+	for _, o := range operators(t) {
+		row := casesOf(o)[9]
+		if o.Name == "conv_transpose1d" {
+			row = casesOf(o)[8] // the other has 160 phases of 400 taps
+		}
+		p, err := bind(o, row, o.MathModes[0], d.Info().Limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(o.Name, func(t *testing.T) {
+			t.Parallel()
+			lookForRaces(t, d, p)
+		})
+	}
+}
+
+func lookForRaces(t *testing.T, d device.Device, p *operator.Problem) {
+	t.Helper()
+	reference, err := p.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: reference, Arch: d.Arch()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Open(t.Context(), p, b, protocol(p.Operator.Inputs[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, c := range p.Defaults(t.Context()) {
+		k, err := p.Kernel(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, looked, err := s.(device.RaceFinder).Races(t.Context(), device.Variant{Configuration: c, Kernel: k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Status != trial.OK || !strings.HasPrefix(looked, "no data race in 2 launches") {
+			t.Errorf("%s\n  %s: %s: %s%s", p, c, o.Status, o.Message, looked)
+		}
+	}
+}

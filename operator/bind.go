@@ -1,0 +1,326 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/internal/lists"
+	"autotune/operator/tree"
+	"autotune/space/expr"
+)
+
+// Request is what a user asks of an operator.
+type Request struct {
+	Shape      []int64
+	Parameters map[string]string // as given to --set; empty: the operator's preset
+	Math       string            // "", "auto" or a math mode
+	MathBy     string            // who chose it, if not the user
+	Only       Restriction       // the part of the space that is wanted
+	Free       []string          // dimensions that kernels take when they run
+}
+
+// RequestError is a fault in what a user asked of an operator: its name, shape,
+// parameters or math mode.
+type RequestError struct {
+	Operator string // "" when no operator is named so
+	Message  string
+	Hint     string
+}
+
+func (e *RequestError) Error() string { return tree.Sentence(e.Operator, e.Message, e.Hint) }
+
+// ParseShape reads a shape as 16x16x1024x1024.
+func ParseShape(s string) ([]int64, error) {
+	var shape []int64
+	for _, part := range strings.Split(s, "x") {
+		v, err := strconv.ParseInt(part, 10, 64)
+		hint := ""
+		switch {
+		case errors.Is(err, strconv.ErrRange):
+			hint = "the dimension " + part + " does not fit 64 bits"
+		case err != nil || part[0] == '+':
+			hint = "a shape is integers with x between them, as 16x64x512x512"
+		case v < 1:
+			hint = fmt.Sprintf("each dimension must be at least 1; got %d", v)
+		}
+		if hint != "" {
+			return nil, &RequestError{Message: fmt.Sprintf("`%s` is not a shape", s), Hint: hint}
+		}
+		shape = append(shape, v)
+	}
+	return shape, nil
+}
+
+// FormatShape writes a shape as ParseShape reads it.
+func FormatShape(shape []int64) string {
+	parts := lists.Of(shape, func(v int64) string { return strconv.FormatInt(v, 10) })
+	return strings.Join(parts, "x")
+}
+
+// Bind turns a request into a problem. What the request got wrong is a
+// *RequestError.
+func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
+	defer tree.Catch[*RequestError](&err)
+	b := binder{&Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: lim}}
+	b.shape()
+	b.free(r.Free)
+	b.parameters(r.Parameters)
+	b.math(r.Math)
+	b.MathBy = r.MathBy
+	for _, d := range o.Derived {
+		b.Values[d.Name] = b.eval(d.Name, d.Formula)
+	}
+	for _, r := range o.Requires {
+		b.require(r)
+	}
+	for _, spec := range o.Arguments {
+		if spec.Owner != "" {
+			b.Arguments = append(b.Arguments, b.workspace(spec))
+		} else {
+			b.Arguments = append(b.Arguments, b.argument(spec))
+		}
+	}
+	b.comparison()
+	b.Bytes, b.Flops = b.count("cost.bytes", o.Bytes), b.count("cost.flops", o.Flops)
+	b.restrict(r.Only)
+	return b.Problem, nil
+}
+
+// binder fills in a problem for one request. Its values grow on the way:
+// dimensions, parameters, math mode, derived values. Its methods panic with a
+// *RequestError at the first fault, which Bind returns.
+type binder struct{ *Problem }
+
+func (b binder) fail(hint, format string, args ...any) {
+	panic(b.Operator.refusal(hint, format, args...))
+}
+
+func (o *Operator) refusal(hint, format string, args ...any) *RequestError {
+	return &RequestError{Operator: o.Name, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+func (b binder) shape() {
+	names := b.Operator.Shape
+	if len(b.Shape) != len(names) {
+		example := b.Operator.Example
+		if example == nil {
+			example = slices.Repeat([]int64{16}, len(names))
+		}
+		b.fail("", "the shape has %s, as %s; got %d in %s", dims(names), FormatShape(example), len(b.Shape), FormatShape(b.Shape))
+	}
+	for i, v := range b.Shape {
+		if v < 1 {
+			b.fail("", "each dimension must be at least 1; got %s=%d", names[i], v)
+		}
+		b.Values[names[i]] = expr.Int(v)
+	}
+}
+
+func dims(names []string) string {
+	if len(names) == 1 {
+		return "1 dimension " + names[0]
+	}
+	return fmt.Sprintf("%d dimensions %s", len(names), strings.Join(names, ","))
+}
+
+// parameters parses what is given and fills in defaults, each after those that
+// it names.
+func (b binder) parameters(given map[string]string) {
+	o := b.Operator
+	for _, name := range sorted(given) {
+		if o.parameter(name) == nil {
+			b.fail(tree.NearestOrAll(name, "there are", o.parameterNames()), "unknown parameter `%s`", name)
+		}
+	}
+	if len(given) == 0 {
+		given = o.Preset
+	}
+	order, _ := expr.DependencyOrder(o.parameterNames(), o.parameterNeeds) // Load refuses cycles
+	texts := map[string]string{}                                           // of those that the problem's text names
+	for _, name := range order {
+		spec := o.parameter(name)
+		values, err := b.given(spec, given)
+		if err == nil {
+			err = spec.admits(values)
+		}
+		if err != nil {
+			b.fail("", "%v", err)
+		}
+		for i, component := range spec.Names {
+			b.Values[component] = values[i]
+		}
+		if !spec.Later || !b.isDefault(spec, values) {
+			texts[name] = spec.format(values)
+		}
+	}
+	for _, name := range o.parameterNames() {
+		if text, named := texts[name]; named {
+			b.Parameters = append(b.Parameters, Parameter{name, text})
+		}
+	}
+}
+
+// isDefault tells whether values are those that a parameter has when it is not given.
+func (b binder) isDefault(spec *ParameterSpec, values []expr.Value) bool {
+	usual, err := b.given(spec, nil)
+	return err == nil && slices.Equal(values, usual)
+}
+
+// given is a parameter's value of each component: as given, or else the default.
+func (b binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Value, error) {
+	if text, ok := given[spec.Name]; ok {
+		if slices.Contains(b.Operator.Orders(), spec.Name) {
+			text = orderWord(text, len(b.Operator.Shape))
+		}
+		return spec.parse(text)
+	}
+	if spec.Default == nil {
+		return nil, b.Operator.mustBeSet(spec)
+	}
+	if spec.Type == ExpressionParameter {
+		return spec.parse(spec.Default.Text)
+	}
+	values := make([]expr.Value, len(spec.Names))
+	for i := range values {
+		v, err := spec.Default.code.Eval(b.componentValues(spec, i))
+		if err != nil {
+			return nil, fmt.Errorf("the default of `%s`, %s: %w", spec.Name, spec.Default.Text, err)
+		}
+		var ok bool
+		if values[i], ok = spec.typed(v); !ok {
+			return nil, fmt.Errorf("the default of `%s`, %s, is %v and not %s", spec.Name, spec.Default.Text, v, spec.form())
+		}
+	}
+	return values, nil
+}
+
+// componentValues are the values that the default of one component may name:
+// the same component of another pair goes by the pair's own name.
+func (b binder) componentValues(spec *ParameterSpec, component int) map[string]expr.Value {
+	env := maps.Clone(b.Values)
+	for _, other := range b.Operator.Parameters {
+		if len(other.Names) != len(spec.Names) {
+			continue
+		}
+		if v, ok := b.Values[other.Names[component]]; ok {
+			env[other.Name] = v
+		}
+	}
+	return env
+}
+
+// mustBeSet complains of a parameter that has no default and is not given.
+func (o *Operator) mustBeSet(spec *ParameterSpec) error {
+	example := "3"
+	switch {
+	case spec.Type == ExpressionParameter:
+		example = spec.Of[0]
+	case len(spec.Names) == 2:
+		example = "3x3"
+	}
+	if o.Preset == nil {
+		return fmt.Errorf("`%s` must be set, as %s=%s", spec.Name, spec.Name, example)
+	}
+	var preset []string
+	for _, name := range o.parameterNames() {
+		if v, ok := o.Preset[name]; ok {
+			preset = append(preset, name+"="+v)
+		}
+	}
+	return fmt.Errorf("`%s` must be set too, as %s=%s: the preset %s is used only when nothing is set",
+		spec.Name, spec.Name, example, strings.Join(preset, " "))
+}
+
+func (b binder) eval(what string, f Formula) expr.Value {
+	v, err := f.code.Eval(b.Values)
+	if err != nil {
+		b.fail("", "%s = %s cannot be computed for this problem: %v", what, f.Text, err)
+	}
+	return v
+}
+
+func (b binder) require(r Requirement) {
+	if b.eval("requirement", r.That).Truth() {
+		return
+	}
+	because, _ := r.Because.fill(func(f Formula) (expr.Value, error) { return b.eval("explanation", f), nil })
+	b.fail("", "%s (%s is needed; here %s)", because, r.That.Text, valuesOf(r.That, b.Values))
+}
+
+// valuesOf says what values the names in a formula have.
+func valuesOf(f Formula, env map[string]expr.Value) string {
+	words := lists.Of(f.code.Names(), func(name string) string { return fmt.Sprintf("%s=%v", name, env[name]) })
+	return strings.Join(words, " ")
+}
+
+func (b binder) argument(spec ArgumentSpec) Argument {
+	if spec.Role == Scalar {
+		return b.scalar(spec)
+	}
+	t := Argument{Name: spec.Name, Role: spec.Role, Type: spec.typeIn(b.Values), Order: spec.orderIn(b.Values), Elements: 1, Symbol: spec.Symbol}
+	for i, f := range spec.Shape {
+		v := b.eval(spec.Name, f)
+		n, ok := v.AsInt()
+		if !ok || n < 0 || n < 1 && spec.Role.Compared() {
+			b.fail("", "dimension %d of `%s`, %s, would be %v", i+1, spec.Name, f.Text, v)
+		}
+		if n > 0 && t.Elements > (1<<58)/n {
+			b.fail("", "`%s` would have more than 2^58 elements", spec.Name)
+		}
+		t.Elements *= n
+		t.Shape = append(t.Shape, n)
+	}
+	if spec.Role == Weight {
+		t.Scale = 1
+	}
+	if spec.Scale != nil {
+		_, t.Scale = b.number(fmt.Sprintf("the scale of `%s`", spec.Name), *spec.Scale, "number", math.Inf(-1), math.Inf(1))
+	}
+	if spec.Fill != nil {
+		fill := spec.Fill.bind(b, spec.Name)
+		t.Fill = &fill
+		if fill.File != "" {
+			b.holds(fill.File, t)
+		}
+	}
+	if a := b.Operator.Answers; a.Fixed() && spec.Role.Compared() {
+		b.holds(a.Files[spec.Name], t)
+	}
+	if spec.Role.Compared() {
+		_, t.ATol = b.number("atol of `"+spec.Name+"`", spec.ATol, "tolerance", 0, math.MaxFloat64)
+		_, t.RTol = b.number("rtol of `"+spec.Name+"`", spec.RTol, "tolerance", 0, math.MaxFloat64)
+	}
+	return t
+}
+
+// scalar evaluates an argument that is passed by value.
+func (b binder) scalar(spec ArgumentSpec) Argument {
+	v := b.eval(spec.Name, *spec.Value)
+	if err := spec.Type.holds(v); err != nil {
+		b.fail("", "the scalar `%s`, %s, is %v: %v", spec.Name, spec.Value.Text, v, err)
+	}
+	return Argument{Name: spec.Name, Role: Scalar, Type: spec.Type, Value: v}
+}
+
+func (b binder) count(what string, f Formula) int64 {
+	v, x := b.number(what, f, "count", 0, 1<<62)
+	if n, ok := v.AsInt(); ok {
+		return n // a float may have lost its last digits
+	}
+	return int64(x)
+}
+
+// number evaluates a formula that must give a number within bounds.
+func (b binder) number(what string, f Formula, kind string, least, most float64) (expr.Value, float64) {
+	v := b.eval(what, f)
+	x, ok := v.AsFloat()
+	if !ok || !(least <= x && x <= most) {
+		b.fail("", "%s, %s, is %v and not a %s", what, f.Text, v, kind)
+	}
+	return v, x
+}

@@ -1,0 +1,121 @@
+package operator
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path"
+	"testing"
+	"testing/fstest"
+
+	"autotune/examples"
+)
+
+// exampleOperators are those under examples/.
+func exampleOperators(t *testing.T) (all []*Operator) {
+	t.Helper()
+	for _, pattern := range []string{"*.cu", "*/op.yaml"} {
+		files, err := fs.Glob(examples.FS, pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		for _, file := range files {
+			var o *Operator
+			if path.Ext(file) == ".cu" {
+				o, err = LoadFile(examples.FS, ".", file)
+			} else {
+				o, err = Load(examples.FS, path.Dir(file))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// oneAtATime leaves a test out of short runs, which the race detector's are: it does much, in
+// one goroutine.
+func oneAtATime(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("does much, one thing at a time")
+	}
+}
+
+// What comes out of a bundle is the operator that went in: for every one that is built in,
+// every example, one in a single file, and one with all that an operator may have.
+func TestBundle(t *testing.T) {
+	oneAtATime(t)
+	all, err := Operators()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, err := LoadFile(os.DirFS("../cmd/autotune/begin"), ".", "operator.cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := outsideFiles()
+	answered := outsideFiles("{python: ref.py, seconds: 5}", "{npy: {y: y.npy, column: column.npy}}", "fill: fill.cu", "fill: constant(1)",
+		"{kernel: fill.cu}", "{npy: column.npy}", "fill: {kernel: fill.cu, entry: other}", "fill: {npy: x.npy}")
+	all = append(append(all, begin, outside(t, files).Operator, outside(t, answered).Operator), exampleOperators(t)...)
+	tried := map[string]bool{}
+	for _, o := range all {
+		archive, err := o.Bundle()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := fstest.MapFS{}
+		for name := range o.Data {
+			data[name] = files[name]
+		}
+		again, err := LoadBundle(archive, data)
+		if err != nil {
+			t.Fatalf("%s: %v", o.Name, err)
+		}
+		if again.Name != o.Name || again.SourceDigest() != o.SourceDigest() || again.Right != o.Right || len(again.Data) != len(o.Data) {
+			t.Errorf("%s came out as %s, with other sources: %v", o.Name, again.Name, again.SourceDigest() != o.SourceDigest())
+		}
+		if twice, _ := again.Bundle(); !bytes.Equal(twice, archive) {
+			t.Errorf("%s: the bundle of what came out is another", o.Name)
+		}
+		for kind, has := range map[string]bool{
+			"fill kernel": len(o.FillKernels) > 0, "comparison": o.Compare != nil, "Python file": o.Answers != nil && o.Answers.Python != nil,
+			"file of answers": o.Answers.Fixed(), "data file": len(o.Data) > 0, "include of its own": o.Templates[0].Source.Includes["row.cuh"] != "",
+		} {
+			tried[kind] = tried[kind] || has
+		}
+	}
+	for kind, ok := range tried {
+		if !ok {
+			t.Errorf("no operator with a %s was tried", kind)
+		}
+	}
+	archive, err := outside(t, files).Operator.Bundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadBundle(archive, fstest.MapFS{}); err == nil {
+		t.Error("an operator came out whose data file is not there")
+	}
+}
+
+func FuzzLoadBundle(f *testing.F) {
+	small := fstest.MapFS{
+		"op.yaml": {Data: []byte("operator: copy\nsummary: copies\nshape: [n]\ntensors:\n  - {name: x, role: input, shape: [n]}\n  - {name: y, role: output, shape: [n]}\n" +
+			"inputs: [uniform01]\ncost: {bytes: 8*n, flops: n}\nreference: k.cu\ntemplates:\n  - name: plain\n    source: k.cu\n    tunables: {a: [1, 2]}\n" +
+			"    launch: {block: [32, 1, 1], grid: [1, 1, 1], shared: 0}\n    default: {a: 1}\n")},
+		"k.cu": {Data: []byte("extern \"C\" __global__ void copy_reference(const float* x, float* y) {}\nextern \"C\" __global__ void copy_plain(const float* x, float* y) {}\n")},
+	}
+	o, err := Load(small, ".")
+	if err != nil {
+		f.Fatal(err)
+	}
+	archive, err := o.Bundle()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(archive)
+	f.Fuzz(func(_ *testing.T, archive []byte) { _, _ = LoadBundle(archive, fstest.MapFS{}) })
+}

@@ -1,0 +1,187 @@
+package operator
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/internal/lists"
+	"autotune/operator/tree"
+	"autotune/space/expr"
+)
+
+// A parameter of type expression is a function that the user writes, as "gelu(x*w + b)". Kernels
+// know it as a macro in C++, whose functions a file of the operator's defines. The user's text is
+// never copied: it is parsed, checked, and written anew.
+
+// How much an expression may hold.
+const (
+	chainLength = 1000 // characters
+	chainDepth  = 40   // operations within each other
+)
+
+// chain reads the text of an expression.
+func (s *ParameterSpec) chain(text string) (*expr.Node, error) {
+	if len(text) > chainLength {
+		return nil, fmt.Errorf("`%s` has %d characters; it may have %d", s.Name, len(text), chainLength)
+	}
+	root, err := expr.ParseCalls(text, s.Functions)
+	if err == nil {
+		err = s.holds(root, chainDepth)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("`%s`: %w", s.Name, err)
+	}
+	return root, nil
+}
+
+// holds checks that an expression has nothing but numbers, the parameter's names and functions, and
+// arithmetic.
+func (s *ParameterSpec) holds(n *expr.Node, depth int) error {
+	switch n.Op {
+	case expr.OpConst:
+		if x, ok := n.Value.AsFloat(); !ok || n.Value.Kind() == expr.KindBool || math.IsInf(float64(float32(x)), 0) {
+			return fmt.Errorf("column %d: %s is no number that a float holds", n.Column, n.Source())
+		}
+	case expr.OpName:
+		if !slices.Contains(s.Of, n.Name) {
+			return fmt.Errorf("column %d: unknown name '%s': there are %s", n.Column, n.Name, strings.Join(s.Of, ", "))
+		}
+	case expr.OpAdd, expr.OpSub, expr.OpMul, expr.OpDiv, expr.OpNeg, expr.OpPlus, expr.OpCall:
+	default:
+		return fmt.Errorf("column %d: %s is unknown here: there are + - * / and functions", n.Column, cmp.Or(n.Op.String(), "a comparison"))
+	}
+	if depth == 0 {
+		return fmt.Errorf("column %d: more than %d operations within each other", n.Column, chainDepth)
+	}
+	for _, a := range n.Args {
+		if err := s.holds(a, depth-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readChain gives the values of the parameter's components: the expression as it is written
+// canonically, and whether it has each of the names.
+func (s *ParameterSpec) readChain(text string) ([]expr.Value, error) {
+	root, err := s.chain(text)
+	if err != nil {
+		return nil, err
+	}
+	values := []expr.Value{expr.String(strings.ReplaceAll(root.Source(), " ", ""))}
+	names := root.Names()
+	values = append(values, lists.Of(s.Of, func(name string) expr.Value { return expr.Bool(slices.Contains(names, name)) })...)
+	return values, nil
+}
+
+// chainComponents are the names that expressions know a parameter of that type by.
+func (s *ParameterSpec) chainComponents() []string {
+	names := []string{s.Name}
+	names = append(names, lists.Of(s.Of, func(name string) string { return s.Name + "_" + name })...)
+	return names
+}
+
+// CUDA is a value of the parameter in C++, where numbers are floats. A value that was read before
+// has no fault.
+func (s *ParameterSpec) CUDA(value string) string {
+	return s.written(value, func(n *expr.Node) *expr.Node {
+		switch n.Op {
+		case expr.OpConst:
+			x, _ := n.Value.AsFloat()
+			return verbatim(float(x))
+		case expr.OpNeg: // -(-x) would be --x
+			return &expr.Node{Op: expr.OpMul, Args: []*expr.Node{verbatim("-1.0f"), n.Args[0]}}
+		case expr.OpPlus:
+			return n.Args[0]
+		}
+		return n
+	})
+}
+
+// Python is a value of the parameter in Python, where the functions are those of an object.
+func (s *ParameterSpec) Python(value, object string) string {
+	return s.written(value, func(n *expr.Node) *expr.Node {
+		if n.Op == expr.OpCall {
+			n.Name = object + "." + n.Name
+		}
+		return n
+	})
+}
+
+// ExpressionMacros are the parameters of type expression, as kernels know them, without those that the problem leaves out.
+func (p *Problem) ExpressionMacros() []Macro {
+	var macros []Macro
+	for _, spec := range p.Operator.Parameters {
+		if spec.Type == ExpressionParameter && p.keeps(spec.Name) {
+			macros = append(macros, Macro{p.Operator.Macros.Macro(spec.Name), spec.CUDA(p.Values[spec.Name].String())})
+		}
+	}
+	return macros
+}
+
+// keeps tells whether the problem's name has a parameter. One that is `later` is left out while it
+// has its default.
+func (p *Problem) keeps(name string) bool {
+	return slices.ContainsFunc(p.Parameters, func(of Parameter) bool { return of.Name == name })
+}
+
+// written writes a value with its nodes replaced.
+func (s *ParameterSpec) written(value string, other func(*expr.Node) *expr.Node) string {
+	root, err := s.chain(value)
+	if err != nil {
+		return value // no problem has such a value
+	}
+	var each func(n *expr.Node) *expr.Node
+	each = func(n *expr.Node) *expr.Node {
+		same := *n
+		same.Args = nil
+		for _, a := range n.Args {
+			same.Args = append(same.Args, each(a))
+		}
+		return other(&same)
+	}
+	return each(root).Source()
+}
+
+// verbatim is a node that is written as this text.
+func verbatim(text string) *expr.Node { return &expr.Node{Op: expr.OpName, Name: text} }
+
+// float writes a number as C++ has floats.
+func float(x float64) string {
+	text := strconv.FormatFloat(x, 'g', -1, 32)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
+	}
+	return text + "f"
+}
+
+// chains reads what a parameter of that type has in op.yaml.
+func (l *loader) chains(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
+	f.None("an expression has names and functions", "pair", "triple", "axes", "min", "max", "choices")
+	for _, key := range []string{"of", "functions"} {
+		if f[key] == nil {
+			whole.RefuseHint("as of: [x], functions: {relu: [1]}", "`%s` has no `%s`, which a parameter of expressions needs", s.Name, key)
+		}
+	}
+	s.Of, s.Functions = l.names(f["of"], "of"), map[string]expr.Arity{}
+	for _, e := range l.named(f["functions"], "functions must be a mapping of names to numbers of arguments") {
+		counts := list(l.language, e.Value, "functions", (*tree.Node).Int)
+		least, most := slices.Min(append(counts, math.MaxInt32)), slices.Max(append(counts, 0))
+		if least < 1 || most > 8 {
+			e.Value.RefuseHint("as [1] or [1, 2]", "a function has 1 to 8 arguments")
+		}
+		s.Functions[e.Key] = expr.Arity{Least: int(least), Most: int(most)}
+	}
+	s.Names = s.chainComponents()
+	s.Default = tree.Pointer(f["default"], func(n *tree.Node) Formula {
+		text := n.Text()
+		if _, err := s.chain(text); err != nil {
+			n.Refuse("%v", err)
+		}
+		return Formula{Text: text, Position: n.Position, code: expr.MustParse(expr.String(text).Source())}
+	})
+}

@@ -1,0 +1,245 @@
+package operator
+
+import (
+	"cmp"
+	"maps"
+	"strings"
+
+	"autotune/operator/tree"
+	"autotune/space/expr"
+)
+
+// The parts of an operator that are mappings of their own: parameters, preset and tensors.
+
+// parameters reads the parameters and declares their components. Their defaults
+// may name dimensions and each other, so they are checked at the end.
+func (l *loader) parameters(n *tree.Node, names scope) {
+	dimensions := maps.Clone(names)
+	for _, e := range l.named(n, "parameters must be a mapping of names to descriptions") {
+		spec := l.parameter(e)
+		for _, name := range spec.Names {
+			l.declare(names, e.Position, name, "parameter")
+		}
+		if what := names[spec.Name]; len(spec.Names) > 1 && spec.Type != ExpressionParameter && what != "" {
+			e.Refuse("the parameter `%s` has the name of a %s", spec.Name, what)
+		}
+		l.o.Parameters = append(l.o.Parameters, spec)
+	}
+	for _, spec := range l.o.Parameters {
+		if spec.Default != nil {
+			l.uses(*spec.Default, l.defaultScope(spec, dimensions))
+		}
+	}
+	if _, cycle := expr.DependencyOrder(l.o.parameterNames(), l.o.parameterNeeds); cycle != nil {
+		l.o.parameter(cycle[0]).Default.Refuse("the parameters' defaults need each other: %s", strings.Join(cycle, " -> "))
+	}
+}
+
+// defaultScope is what a parameter's default may name: dimensions and other
+// parameters. A pair's own name means its same component to another pair.
+func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
+	s := maps.Clone(dimensions)
+	for _, other := range l.o.Parameters {
+		s = s.with("parameter", other.Names...)
+		if len(other.Names) == len(spec.Names) {
+			s[other.Name] = "parameter"
+		}
+	}
+	return s
+}
+
+func (l *loader) parameter(e tree.Entry) ParameterSpec {
+	f, whole := fields(e.Value, "a parameter"), e.Value
+	truth := func(key string) bool { return tree.Optional(f[key], (*tree.Node).Bool, false) }
+	s := ParameterSpec{
+		Name: e.Key, Summary: tree.Optional(f["summary"], (*tree.Node).Text, ""), Names: []string{e.Key}, Later: truth("later"), Type: IntParameter,
+	}
+	if s.Later && f["default"] == nil {
+		whole.Refuse("`%s` has `later: true` and no default: results from before have no value for it", e.Key)
+	}
+	if f["type"] != nil {
+		s.Type = ParameterType(f["type"].OneOf("type", string(IntParameter), string(FloatParameter), string(BoolParameter), string(WordParameter), string(ExpressionParameter)))
+	}
+	switch s.Type {
+	case WordParameter:
+		l.words(&s, f, whole)
+		return s
+	case ExpressionParameter:
+		l.chains(&s, f, whole)
+		return s
+	}
+	f.None("it is for expressions", "of", "functions")
+	number := func(n *tree.Node) expr.Value {
+		if s.Type != FloatParameter {
+			return expr.Int(n.Int())
+		}
+		v, ok := s.read(n.MustBe("a number").Value)
+		if !ok {
+			n.Refuse("this must be a number; it is %s `%s`", n.Kind, n.Written)
+		}
+		return v
+	}
+	s.Default = tree.Pointer(f["default"], l.formula)
+	s.Min, s.Max = tree.Pointer(f["min"], number), tree.Pointer(f["max"], number)
+	s.Choices = list(l.language, f["choices"], "choices", number)
+	pair, triple := truth("pair"), truth("triple")
+	several := func(suffixes ...string) {
+		s.Names = nil
+		for _, suffix := range suffixes {
+			s.Names = append(s.Names, s.Name+"_"+suffix)
+		}
+	}
+	switch {
+	case pair && triple:
+		whole.Refuse("`%s` cannot be a pair and a triple", s.Name)
+	case (pair || triple) && s.Type != IntParameter, truth("axes") && s.Type == FloatParameter:
+		whole.Refuse("`%s`: pairs and triples hold integers", s.Name)
+	case s.Min != nil && s.Max != nil && below(*s.Max, *s.Min):
+		whole.Refuse("`%s`: min %v is above max %v", s.Name, *s.Min, *s.Max)
+	case truth("axes") && len(l.along) == 0:
+		f["axes"].Refuse("`axes: true` needs the operator's `axes`")
+	case truth("axes") && len(l.along) > 1: // that of a single axis has one component
+		several(l.along...)
+	case triple:
+		several("d", "h", "w")
+	case pair:
+		several("h", "w")
+	}
+	return s
+}
+
+// words reads a parameter whose values are words.
+func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
+	f.None("it is for numbers", "pair", "triple", "min", "max")
+	f.None("it is for expressions", "of", "functions")
+	if f["choices"] == nil {
+		whole.RefuseHint("as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", s.Name)
+	}
+	words := l.names(f["choices"], "choices")
+	for _, word := range words {
+		s.Choices = append(s.Choices, expr.String(word))
+	}
+	s.Default = tree.Pointer(f["default"], func(n *tree.Node) Formula {
+		word := n.OneOf("choice", words...)
+		return Formula{Text: word, Position: n.Position, code: expr.MustParse("'" + word + "'")}
+	})
+}
+
+// preset reads values for parameters; with it, none may be left open.
+func (l *loader) preset(n *tree.Node) map[string]string {
+	preset := map[string]string{}
+	for _, e := range n.Mapped("preset must be a mapping of parameters to values") {
+		spec := l.o.parameter(e.Key)
+		if spec == nil {
+			e.RefuseHint(tree.NearestOrAll(e.Key, "there are", l.o.parameterNames()), "unknown parameter `%s`", e.Key)
+		}
+		written := e.Value.MustBe("a value as --set takes it, as 3, 3x5 or true").Written
+		if _, err := spec.parse(written); err != nil {
+			e.Value.Refuse("%v", err)
+		}
+		preset[e.Key] = written
+	}
+	for _, spec := range l.o.Parameters {
+		if _, set := preset[spec.Name]; spec.Default == nil && !set {
+			n.Refuse("the preset leaves `%s` open, which has no default", spec.Name)
+		}
+	}
+	return preset
+}
+
+// arguments reads the list of tensors and scalars. tolerance is what the operator
+// says of all that is compared.
+func (l *loader) arguments(n *tree.Node, s scope, tolerance tree.Fields) {
+	compared := false
+	l.o.Arguments = list(l.language, n, "tensors", func(n *tree.Node) ArgumentSpec {
+		f := fields(n, "a tensor")
+		a := l.argument(f, s, tolerance)
+		compared = compared || a.Role.Compared()
+		return a
+	})
+	names := map[string]bool{}
+	for i, a := range l.o.Arguments {
+		if names[a.Name] {
+			n.Items[i].Get("name").Refuse("two tensors are called `%s`", a.Name)
+		}
+		names[a.Name] = true
+	}
+	if !compared {
+		n.RefuseHint("give one the role output or inout", "no tensor is an output: nothing would be compared")
+	}
+}
+
+// argument reads a tensor, or, where a value is given, a scalar.
+func (l *loader) argument(f tree.Fields, s scope, tolerance tree.Fields) ArgumentSpec {
+	formula := l.over(s)
+	a := ArgumentSpec{Name: f["name"].Name(), Value: tree.Pointer(f["value"], formula)}
+	l.elementType(f["type"], &a)
+	if a.Value != nil {
+		a.Role = Scalar
+		f.None("a scalar is passed by value", "role", "shape", "order", "scale", "fill", "symbol", "atol", "rtol")
+		return a
+	}
+	for _, key := range []string{"role", "shape"} {
+		if f[key] == nil {
+			f["name"].RefuseHint("a scalar has a value instead", "the tensor `%s` has no `%s`", a.Name, key)
+		}
+	}
+	a.Role = Role(f["role"].OneOf("role", tensorRoles...))
+	a.Shape = list(l.language, f["shape"], "shape", formula)
+	l.order(f["order"], &a)
+	a.Scale = tree.Pointer(f["scale"], formula)
+	switch scale := f["scale"]; {
+	case scale == nil:
+	case a.Role != Weight:
+		scale.Refuse("only a weight has a scale; `%s` is %s", a.Name, a.Role.noun())
+	case a.Type.Kind() != Floating:
+		scale.RefuseHint("say it as fill: \"integers(-5, 5)\"", "only a floating type has a scale; `%s` is of type %s", a.Name, a.Type)
+	case f["fill"] != nil:
+		scale.Refuse("`%s` has a fill already, which a scale has no part in", a.Name)
+	}
+	a.Fill = tree.Pointer(f["fill"], func(n *tree.Node) FillSpec { return l.fill(n, s, a) })
+	if a.Fill != nil && !a.Role.Filled() {
+		f["fill"].Refuse("only what is read is filled; `%s` is %s", a.Name, a.Role.noun())
+	}
+	a.Symbol = tree.Optional(f["symbol"], (*tree.Node).Name, "")
+	if a.Symbol != "" && a.Role != Input && a.Role != Weight {
+		f["symbol"].Refuse("only what is read can be in constant memory; `%s` is %s", a.Name, a.Role.noun())
+	}
+	if !a.Role.Compared() {
+		f.None("only what is compared has a tolerance", "atol", "rtol")
+		return a
+	}
+	if a.Type.Kind() != Floating {
+		tolerance = nil // integers are exact, unless they say otherwise themselves
+	}
+	a.ATol = tree.Optional(cmp.Or(f["atol"], tolerance["atol"]), formula, a.tolerance())
+	a.RTol = tree.Optional(cmp.Or(f["rtol"], tolerance["rtol"]), formula, a.tolerance())
+	return a
+}
+
+// elementType reads a tensor's type, or the parameter that names it.
+func (l *loader) elementType(n *tree.Node, a *ArgumentSpec) {
+	names := Types()
+	for _, spec := range l.o.Parameters {
+		if spec.Type == WordParameter {
+			names = append(names, spec.Name)
+		}
+	}
+	name := tree.Optional(n, func(n *tree.Node) string { return n.OneOf("type", names...) }, string(F32))
+	by := l.o.parameter(name)
+	if n == nil || by == nil {
+		a.Type, a.Types = Type(name), []Type{Type(name)}
+		return
+	}
+	a.TypeBy = name
+	for _, word := range by.Choices {
+		facts := Type(word.String()).facts()
+		if facts.name == "" || facts.kind != Floating {
+			n.RefuseHint("a parameter that names a tensor's type must have floating types as choices", "`%s` is a parameter of words, and its word `%s` is no such type", name, word)
+		}
+		a.Types = append(a.Types, facts.name)
+	}
+	if a.Value != nil {
+		n.Refuse("the scalar `%s` has one type, as f32; a parameter cannot name it", a.Name)
+	}
+}

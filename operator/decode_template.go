@@ -1,0 +1,382 @@
+package operator
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+
+	"autotune/internal/lists"
+	"autotune/operator/tree"
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+// templates reads the list of templates over the names of a problem.
+func (l *loader) templates(n *tree.Node, problem scope) {
+	for _, item := range n.List("templates") {
+		r := &templateReader{loader: l, known: problem.with("device limit", limitNames...), f: fields(item, "a template")}
+		along, lets := l.along, maps.Clone(l.lets)
+		l.o.Templates = append(l.o.Templates, r.read(item))
+		l.along, l.lets = along, lets
+	}
+	if len(l.o.Templates) == 0 {
+		n.Refuse("an operator needs at least one template")
+	}
+}
+
+// templateReader reads one template.
+type templateReader struct {
+	*loader
+	*Template
+	known scope // what it knows of problem and device, and of itself so far
+	f     tree.Fields
+}
+
+func (r *templateReader) read(n *tree.Node) *Template {
+	f, s := r.f, r.known
+	t := &Template{
+		With: r.definitions(r.named(n.With, "with must be a mapping of names to expressions"), s),
+		Name: f["name"].Name(), Summary: tree.Optional(f["summary"], (*tree.Node).Text, ""),
+		naming: r.o.Macros, Tunables: []space.Tunable{}, at: n.Position, launchAt: cmp.Or(f["launch"], f["launches"]).Where(),
+	}
+	r.Template = t
+	if _, twice := r.o.Template(t.Name); twice {
+		f["name"].Refuse("two templates are called `%s`", t.Name)
+	}
+	if t.Name == "reference" {
+		f["name"].Refuse("a template cannot be called `reference`: its entry point would be the reference's")
+	}
+	t.kernel = r.kernelName(f["source"], r.o.Name+"_"+t.Name)
+	if model, ok := r.o.Template(n.Model); ok {
+		r.likeAnother(model, n)
+	}
+	r.along = tree.Optional(f["axes"], r.axes, r.along)
+	r.define(f["let"], s)
+	t.When = tree.Pointer(f["when"], r.over(s))
+	for _, e := range r.named(f["tunables"], "tunables must be a mapping of names to lists of values") {
+		if e.Key == "template" {
+			e.RefuseHint("call it something else", "a tunable cannot be called `template`: recordings keep the template's name under that key")
+		}
+		r.declare(s, e.Position, e.Key, "tunable")
+		t.Tunables = append(t.Tunables, tunable(e))
+	}
+	t.Derived = r.definitions(r.named(f["derived"], derivedForm), s)
+	r.workspaces()
+	t.Constraints = list(r.language, f["constraints"], "constraints", r.over(s))
+	t.Estimate = tree.Pointer(f["estimate"], r.over(s))
+	t.Flags = list(r.language, f["flags"], "flags", func(n *tree.Node) Interpolated { return r.interpolated(n, s) })
+	r.tensorMaps()
+	r.launches(n)
+	r.launchLimits = launchLimits(r.Launches, r.TensorMaps)
+	r.free()
+	r.defaults()
+	t.Source = r.kernelFile(f["source"], n, t.entries()...)
+	if f["headers"] != nil {
+		t.Source = r.exchange(f["headers"], t.Source)
+	}
+	return t
+}
+
+// tunable reads a tunable's values. Integers among floats count as floats.
+func tunable(e tree.Entry) space.Tunable {
+	t := space.Tunable{Name: e.Key}
+	items := e.Value.List("a tunable's values")
+	for _, item := range items {
+		t.Values = append(t.Values, value(item))
+	}
+	if len(items) == 0 {
+		e.Value.Refuse("`%s` has no values", e.Key)
+	}
+	if slices.ContainsFunc(t.Values, isFloat) {
+		for i := range t.Values {
+			t.Values[i] = asFloat(t.Values[i])
+		}
+	}
+	for i, v := range t.Values {
+		if v.Kind() != t.Values[0].Kind() {
+			items[i].Refuse("`%s` mixes types: %s is not of the type of %v", e.Key, items[i].Written, t.Values[0])
+		}
+		if slices.Contains(t.Values[:i], v) {
+			items[i].Refuse("`%s` has the value %v twice", e.Key, v)
+		}
+	}
+	return t
+}
+
+func isFloat(v expr.Value) bool { return v.Kind() == expr.KindFloat }
+
+// asFloat makes a float of an int and leaves other values alone.
+func asFloat(v expr.Value) expr.Value {
+	if f, ok := v.AsFloat(); ok && v.Kind() == expr.KindInt {
+		return expr.Float(f)
+	}
+	return v
+}
+
+func value(n *tree.Node) expr.Value {
+	switch n.MustBe("a value").Kind {
+	case tree.Truth:
+		return expr.Bool(n.Bool())
+	case tree.Integer:
+		return expr.Int(n.Int())
+	case tree.Number:
+		return expr.Float(n.Float())
+	}
+	if !tree.IsName(n.Value) {
+		n.Refuse("`%s` cannot be a macro's value: integers, numbers, booleans and names can", n.Value)
+	}
+	return expr.String(n.Value)
+}
+
+// defaults reads the default configuration: one of its values for each tunable.
+func (r *templateReader) defaults() {
+	n, t := r.f["default"], r.Template
+	t.Default, t.defaultAt = space.Configuration{Template: t.Name}, cmp.Or(n, &tree.Node{Position: t.at}).Position
+	names := map[string]bool{}
+	for _, tunable := range t.Tunables {
+		names[tunable.Name] = true
+	}
+	if n == nil && len(names) > 0 {
+		t.at.Refuse("template `%s` lacks the key `default`: one value for each tunable", t.Name)
+	}
+	given := n.Fields("default", names)
+	for _, tunable := range t.Tunables {
+		n := given[tunable.Name]
+		v := value(n)
+		if isFloat(tunable.Values[0]) {
+			v = asFloat(v)
+		}
+		if !slices.Contains(tunable.Values, v) {
+			n.RefuseHint(fmt.Sprintf("they are %v", tunable.Values), "the default %s=%v is not among its values", tunable.Name, v)
+		}
+		t.Default.Values = append(t.Default.Values, space.Value{Name: tunable.Name, Value: v})
+	}
+}
+
+// launches reads a template's `launch`, or its list of `launches`.
+func (r *templateReader) launches(node *tree.Node) {
+	one, several, entry := r.f["launch"], r.f["launches"], r.f["entry"]
+	switch {
+	case one != nil && several != nil:
+		several.Refuse("a template has `launch` or `launches`, not both")
+	case one != nil:
+		r.Launches = []LaunchSpec{r.launch(one, fields(one, "a launch"), entry, r.kernel)}
+		return
+	case several == nil:
+		node.Refuse("a template lacks the key `launch`")
+	case entry != nil:
+		entry.RefuseHint("each of the launches has its own", "`entry` has no place beside `launches`")
+	}
+	r.Launches = list(r.language, several, "launches", func(n *tree.Node) LaunchSpec {
+		f, kernel := fields(n, "a listed launch"), r.kernel
+		if f["suffix"] != nil {
+			kernel += "_" + f["suffix"].Name()
+			f.None("it is the kernel's name and the suffix", "entry")
+		}
+		return r.launch(n, f, f["entry"], kernel)
+	})
+	if len(r.Launches) == 0 {
+		several.Refuse("a template needs at least one launch")
+	}
+}
+
+// launch reads a launch of a kernel from its keys; the entry, if there is one, says which.
+func (r *templateReader) launch(n *tree.Node, f tree.Fields, entry *tree.Node, kernel string) LaunchSpec {
+	formula := r.over(r.known)
+	extents := func(what string) [3]Formula {
+		formulas := list(r.language, f[what], what, formula)
+		if len(formulas) != 3 {
+			f[what].Refuse("%s has %d entries; it needs three: x, y, z", what, len(formulas))
+		}
+		return [3]Formula(formulas)
+	}
+	spec := LaunchSpec{
+		Entry: plainText(kernel), at: n.Position, Block: extents("block"), Grid: extents("grid"),
+		When:        tree.Pointer(f["when"], formula),
+		Shared:      tree.Optional(f["shared"], formula, constant("0")),
+		Cooperative: tree.Optional(f["cooperative"], formula, constant("False")),
+		Dependent:   tree.Optional(f["dependent"], formula, constant("False")),
+		Cluster:     tree.Pointer(f["cluster"], func(*tree.Node) [3]Formula { return extents("cluster") }),
+	}
+	if entry != nil {
+		spec.Entry = r.interpolated(entry, r.known)
+		if !entryForm.MatchString(spec.Entry.Text) {
+			entry.RefuseHint("as scale, or as \"scan<float, {threads}>\"", "`%s` does not name a kernel", spec.Entry.Text)
+		}
+	}
+	if f["arguments"] != nil {
+		spec.Arguments = r.passed(f["arguments"])
+	}
+	return spec
+}
+
+// free reads the dimensions that the kernel can take when it runs. What a compiler must know cannot depend on them.
+func (r *templateReader) free() {
+	n, t := r.f["free"], r.Template
+	t.Free = tree.Optional(n, func(n *tree.Node) []string { return r.names(n, "free") }, nil)
+	// A derived value stands for a dimension that the operator lacks, in fragments for several operators.
+	t.Free = slices.DeleteFunc(t.Free, func(name string) bool {
+		return slices.ContainsFunc(r.o.Derived, func(d Definition) bool { return d.Name == name })
+	})
+	for _, name := range t.Free {
+		if !slices.Contains(r.o.Shape, name) {
+			n.RefuseHint(tree.NearestOrAll(name, "there are", r.o.Shape), "`%s` is no dimension, and only dimensions can be free", name)
+		}
+	}
+	texts := slices.Clone(t.Flags)
+	texts = append(texts, lists.Of(t.Launches, func(launch LaunchSpec) Interpolated { return launch.Entry })...)
+	var kept space.Values
+	t.Keep = tree.Optional(r.f["keep"], func(n *tree.Node) []string { return r.names(n, "keep") }, nil)
+	for _, name := range t.Keep {
+		if !slices.ContainsFunc(t.Derived, func(d Definition) bool { return d.Name == name }) {
+			r.f["keep"].Refuse("`%s` is no derived value of the template, and only those can be kept", name)
+		}
+		kept = append(kept, space.Value{Name: name, Value: expr.Int(0)})
+	}
+	folder := use{&Problem{Operator: r.o, Values: map[string]expr.Value{}}, t}.folder(nil, kept)
+	for _, text := range texts {
+		for _, f := range text.formulas() {
+			for _, name := range folder.Fold(f.code.Root()).Names() {
+				if slices.Contains(t.Free, name) {
+					n.RefuseHint("a compiler must know it", "`%s` cannot be free: `%s` depends on it", name, text.Text)
+				}
+			}
+		}
+	}
+}
+
+// entryForm is what names a kernel: a name, perhaps in namespaces, perhaps with
+// template arguments.
+var entryForm = regexp.MustCompile(`^(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)\s*(?:<.*>)?$`)
+
+// passable are the arguments that a launch can pass.
+func (r *templateReader) passable() []ArgumentSpec {
+	return lists.Where(r.o.Arguments, func(a ArgumentSpec) bool { return a.Symbol == "" && (a.Owner == "" || r.has(a.Owner)) })
+}
+
+// passed reads the names of the arguments that a launch passes.
+func (r *templateReader) passed(n *tree.Node) []string {
+	names := lists.Of(r.passable(), func(a ArgumentSpec) string { return a.Name })
+	for _, m := range r.TensorMaps {
+		if !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return list(r.language, n, "arguments", func(n *tree.Node) string {
+		name := n.Name()
+		if !slices.Contains(names, name) {
+			n.RefuseHint(tree.NearestOrAll(name, "there are", names), "no tensor or scalar that can be passed is called `%s`", name)
+		}
+		return name
+	})
+}
+
+// entries are the names of the kernels that a template launches, without namespaces
+// and template arguments.
+func (t *Template) entries() []string {
+	return lists.Of(t.Launches, func(launch LaunchSpec) string { return entryForm.FindStringSubmatch(launch.Entry.Text)[1] })
+}
+
+// workspaces reads the template's workspaces, whose shapes may name what is the same
+// for all configurations.
+func (r *templateReader) workspaces() {
+	same := maps.Clone(r.known)
+	for _, tunable := range r.Tunables {
+		delete(same, tunable.Name)
+	}
+	for _, d := range r.Derived {
+		if slices.ContainsFunc(d.Formula.code.Names(), func(name string) bool { return same[name] == "" }) {
+			delete(same, d.Name)
+		}
+	}
+	for _, item := range r.f["workspaces"].List("workspaces") {
+		f := fields(item, "a workspace")
+		a := ArgumentSpec{Name: f["name"].Name(), Role: Workspace, Type: F32, Owner: r.Name}
+		if f["type"] != nil {
+			a.Type = Type(f["type"].OneOf("type", Types()...))
+		}
+		a.Types = []Type{a.Type}
+		if r.o.argument(a.Name) >= 0 {
+			f["name"].Refuse("two tensors are called `%s`", a.Name)
+		}
+		a.Shape = list(r.language, f["shape"], "shape", r.over(r.known))
+		for _, formula := range a.Shape {
+			for _, name := range formula.code.Names() {
+				if same[name] == "" {
+					formula.RefuseHint("all configurations have the same workspaces", "the shape of `%s` depends on a tunable, by `%s`", a.Name, name)
+				}
+			}
+		}
+		r.o.Arguments = append(r.o.Arguments, a)
+	}
+}
+
+// A template that includes an earlier one is the same kernel of other tunables, and of other
+// `headers`: files in place of those that the source includes.
+
+// likeAnother copies what a template takes from the one that it includes beside keys: the kernel's
+// name, workspaces, and the values of a file's `with`.
+func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
+	r.like = model
+	r.sameWorkspaces(model, r.named(n.Own("derived"), derivedForm))
+	if n.Own("launch") == nil && n.Own("launches") == nil {
+		r.kernel = model.kernel
+	}
+	for _, d := range model.With {
+		if r.known[d.Name] == "" { // of another file's templates
+			r.declare(r.known, n.Position, d.Name, "value")
+			r.With = append(r.With, d)
+		}
+	}
+}
+
+// sameWorkspaces refuses derived values that would change the workspaces, which a template shares
+// with the one that it includes.
+func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
+	needed := map[string]bool{}
+	need := func(formulas ...Formula) {
+		for _, f := range formulas {
+			for _, name := range f.code.Names() {
+				needed[name] = true
+			}
+		}
+	}
+	for _, a := range r.o.Arguments {
+		if a.Owner != "" && model.has(a.Owner) {
+			need(a.Shape...)
+		}
+	}
+	for _, d := range slices.Backward(model.Derived) { // each after those that it names
+		if needed[d.Name] {
+			need(d.Formula)
+		}
+	}
+	for _, e := range own {
+		if needed[e.Key] {
+			e.Refuse("the shapes of workspaces that are template `%s`'s too depend on `%s`", model.Name, e.Key)
+		}
+	}
+}
+
+// has tells whether a template's workspaces are this one's too: its own, or those of one
+// that it is like.
+func (t *Template) has(owner string) bool {
+	return t.Name == owner || t.like != nil && t.like.has(owner)
+}
+
+// exchange gives a source for which some included names, its own or those of its headers, stand for
+// other files.
+func (r *templateReader) exchange(n *tree.Node, s Source) Source {
+	files := map[string]string{}
+	for _, e := range n.Mapped(headersForm) {
+		if _, used := s.Includes[e.Key]; !used {
+			e.RefuseHint(tree.NearestOrAll(e.Key, "it includes", sorted(s.Includes)), "`%s` does not include `%s`", s.File, e.Key)
+		}
+		files[e.Key] = r.header(e.Value).File // which says where it is named that there is no such file
+	}
+	r.Headers = files
+	return r.withIncludes(s, path.Join(r.dir, s.File), files)
+}

@@ -1,0 +1,261 @@
+package operator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+
+	"autotune/internal/cudafile"
+	"autotune/internal/input"
+	"autotune/operator/tree"
+	"autotune/templates"
+)
+
+// Bounds on what is taken for an operator at all.
+var fileBound = input.Bound{Kind: "a file of an operator", Bytes: 256 << 10} // op.yaml, and each file that it leads to
+
+const maxIncludes = 64 // of one kernel, and of those that they include
+
+// OpenFolder opens an operator's folder. A link that leads out of it cannot be read.
+func OpenFolder(path string) (fs.FS, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return root.FS(), nil
+}
+
+// leadsOut tells of an error that a link leads out of a folder. Package os has no name for it.
+func leadsOut(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "escapes from parent")
+}
+
+// ReadText reads a file of an operator's folder; its errors continue a sentence that begins with
+// "the file". Only a regular file is opened: a pipe would never end.
+func ReadText(fsys fs.FS, name string) (string, error) {
+	info, err := fs.Stat(fsys, name)
+	switch {
+	case leadsOut(err):
+		return "", errors.New("is a link that leads out of the operator's folder; put a copy there")
+	case err != nil:
+		return "", fmt.Errorf("cannot be read: %w", input.Reason(err))
+	case info.IsDir():
+		return "", errors.New("is a folder; it must be a regular file")
+	case !info.Mode().IsRegular():
+		return "", errors.New("is a pipe or a device; it must be a regular file")
+	case info.Size() > int64(fileBound.Bytes):
+		return "", fmt.Errorf("has %d bytes; a file of an operator may have %d", info.Size(), fileBound.Bytes)
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("cannot be read: %w", input.Reason(err))
+	}
+	defer f.Close()
+	text, err := fileBound.Read(f)
+	if err != nil {
+		return "", fmt.Errorf("cannot be read: %w", input.Reason(err))
+	}
+	return string(text), nil
+}
+
+// ReadSource reads what may be a file of an operator.
+func ReadSource(r io.Reader) (string, error) {
+	text, err := fileBound.Read(r)
+	return string(text), err
+}
+
+// folder is an operator's, with the files that were read of it, or in its place of the shared one.
+type folder struct {
+	fsys  fs.FS
+	dir   string
+	files map[string]string // by name
+	// Kernels share most of what they include.
+	paths map[string]string   // by name: of what was included
+	lines map[string][]string // by path: the file that each line includes
+}
+
+// read reads a file of the folder, and remembers it.
+func (f *folder) read(name string) (string, error) {
+	text, err := ReadText(f.fsys, path.Join(f.dir, name))
+	if err == nil {
+		f.files[name] = text
+	}
+	return text, err
+}
+
+// include reads an included file. The operator's own files come before the
+// shared ones of the same name.
+func (f *folder) include(name string) (text, from string, err error) {
+	if from, known := f.paths[name]; known {
+		return f.files[name], from, nil
+	}
+	defer func() {
+		if err == nil {
+			f.paths[name] = from
+		}
+	}()
+	if fs.ValidPath(name) {
+		from = path.Join(f.dir, name)
+		if text, err = f.read(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
+			return text, from, err
+		}
+	}
+	from = "include/" + name
+	if text, err = ReadText(templates.FS, from); err == nil {
+		f.files[name] = text
+	}
+	return text, from, err
+}
+
+var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// IsFileName tells whether op.yaml may name a file of its folder so.
+func IsFileName(name string) bool { return fileForm.MatchString(name) }
+
+// file reads the file that a node names, of the operator's folder or of the shared one; pattern
+// is what its like are called.
+func (f *folder) file(n *tree.Node, pattern string) Source {
+	name := n.Written
+	if !fileForm.MatchString(name) {
+		n.Refuse("this must name a file in the operator's folder, as direct.cu")
+	}
+	text, _, err := f.include(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		n.RefuseHint(tree.NearestOrAll(name, "the folder has", fileNames(f.fsys, path.Join(f.dir, pattern))), "there is no source file `%s`", path.Join(f.dir, name))
+	}
+	if err != nil {
+		n.Refuse("the source file `%s` %v", path.Join(f.dir, name), err)
+	}
+	return Source{File: name, Text: text}
+}
+
+// header reads a file that kernels include by another name, with all that it includes.
+func (f *folder) header(n *tree.Node) Source {
+	name := n.Text()
+	if !fileForm.MatchString(name) {
+		n.Refuse("this must name a file in the operator's folder or the shared one")
+	}
+	_, from, err := f.include(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		n.Refuse("the file `%s` is neither in the operator's folder nor a shared one", name)
+	} else if err != nil {
+		n.Refuse("the file `%s` %v", name, err)
+	}
+	return f.withIncludes(Source{File: name, Text: f.files[name]}, from, nil)
+}
+
+// kernelName is the name of a kernel or function: the usual one, or that of its file if several
+// operators share the file.
+func (f *folder) kernelName(file *tree.Node, usual string) string {
+	if file == nil {
+		return usual
+	}
+	name := file.Written
+	if _, err := fs.Stat(templates.FS, "include/"+name); err != nil {
+		return usual
+	}
+	text, _, err := f.include(name)
+	if stem := strings.TrimSuffix(name, path.Ext(name)); err == nil && defines(text, stem) && !defines(text, usual) {
+		return stem
+	}
+	return usual
+}
+
+// defines tells whether a text has a name with a bracket behind it, as a function has.
+func defines(text, name string) bool {
+	for at := 0; ; at++ {
+		next := strings.Index(text[at:], name)
+		if next < 0 {
+			return false
+		}
+		at += next
+		behind := strings.TrimLeft(text[at+len(name):], " \t\r\n\f")
+		if (at == 0 || !inWord(text[at-1])) && strings.HasPrefix(behind, "(") {
+			return true
+		}
+	}
+}
+
+func inWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// mustDefine checks that a source has a text of some form.
+func (s Source) mustDefine(n *tree.Node, what, form, hint string) {
+	if !regexp.MustCompile(form).MatchString(s.Text) {
+		s.lacks(n, what, hint)
+	}
+}
+
+func (s Source) lacks(n *tree.Node, what, hint string) {
+	n.RefuseHint(hint, "`%s` does not define `%s`", s.File, what)
+}
+
+// withIncludes is a source with all that it includes. It finds other files under the names of renamed.
+func (f *folder) withIncludes(s Source, from string, renamed map[string]string) Source {
+	s.Includes = map[string]string{}
+	f.includes(from, s.Text, renamed, s.Includes)
+	return s
+}
+
+var includeForm = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*"([^"]*)"`)
+
+// Included gives the file that each line of CUDA C++ includes by #include "NAME", "" for
+// others. What stands in comments and under `#if 0` includes nothing.
+func Included(text string) []string {
+	var names []string
+	for line := range strings.Lines(cudafile.Compiled(text)) {
+		name := ""
+		if strings.Contains(line, "include") { // few lines do
+			if match := includeForm.FindStringSubmatch(line); match != nil {
+				name = match[1]
+			}
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// includes adds to found what a file includes, what that includes, and so on.
+func (f *folder) includes(file, text string, renamed, found map[string]string) {
+	names, known := f.lines[file]
+	if !known {
+		names = Included(text)
+		f.lines[file] = names
+	}
+	for number, name := range names {
+		if _, known := found[name]; known || name == "" {
+			continue
+		}
+		included, from, err := f.include(cmp.Or(renamed[name], name))
+		hint := ""
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
+			err = errors.New("is neither in the operator's folder nor a shared one")
+			hint = tree.DidYouMean(name, fileNames(templates.FS, "include/*.cuh"))
+		case err == nil && len(found) == maxIncludes:
+			err = fmt.Errorf("would be one more than the %d files that a kernel may include", maxIncludes)
+		}
+		if err != nil {
+			line := strings.Split(text, "\n")[number]
+			tree.Position{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2}.RefuseHint(hint, "cannot include `%s`: it %v", name, err)
+		}
+		found[name] = included
+		f.includes(from, included, renamed, found)
+	}
+}
+
+// fileNames lists what matches a pattern, without the folder.
+func fileNames(fsys fs.FS, pattern string) []string {
+	files, _ := fs.Glob(fsys, pattern) // a bad pattern only costs a hint
+	for i := range files {
+		files[i] = path.Base(files[i])
+	}
+	return files
+}

@@ -1,0 +1,259 @@
+package operator
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"autotune/internal/cudafile"
+	"autotune/internal/lists"
+	"autotune/operator/tree"
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+// A problem may leave dimensions free: its kernels read them when they run, and all values that
+// depend on them, from a struct in constant memory. One compiled kernel then serves all shapes that
+// differ only in those dimensions. The struct's initial values are those of the problem's own
+// shape.
+
+// SizesSymbol is the variable in constant memory that a kernel reads free values from.
+const SizesSymbol = "autotune_sizes"
+
+// IntSize is the type of sizes that are integers.
+const IntSize = "int"
+
+// Size is a value that depends on a free dimension: a member of the struct in constant memory.
+type Size struct {
+	Name  string     `json:"name"` // by which expressions know it
+	Type  string     `json:"type"` // in C++: IntSize, or "double" of a number
+	Value expr.Value `json:"-"`    // for the problem's own shape
+}
+
+// free settles which dimensions are free, in the shape's order.
+func (b binder) free(names []string) {
+	for i, name := range names {
+		if !slices.Contains(b.Operator.Shape, name) {
+			b.fail(tree.NearestOrAll(name, "there are", b.Operator.Shape), "no dimension is called `%s`, and only dimensions can be free", name)
+		}
+		if slices.Contains(names[:i], name) {
+			b.fail("", "the dimension `%s` is given as free twice", name)
+		}
+	}
+	b.Free = lists.Where(b.Operator.Shape, func(name string) bool { return slices.Contains(names, name) })
+}
+
+// fixed is the same problem without free dimensions.
+func (p *Problem) fixed() *Problem {
+	same := *p
+	same.Free = nil
+	return &same
+}
+
+// canFree tells whether the template's kernel can take dimensions when it runs.
+func (t *Template) canFree(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(t.Free, name) })
+}
+
+// folder reduces a template's formulas to constants, or to the free dimensions that they depend on.
+// Kept values are the given ones.
+func (u use) folder(tunables, kept space.Values) *expr.Folder {
+	f := &expr.Folder{Constants: withValues(u.Limits.beside(u.Values), tunables), Definitions: map[string]*expr.Expr{}}
+	for _, name := range u.Free {
+		delete(f.Constants, name)
+	}
+	for _, d := range slices.Concat(u.Operator.Derived, u.t.With, u.t.Derived) {
+		delete(f.Constants, d.Name)
+		f.Definitions[d.Name] = d.Formula.code
+	}
+	withValues(f.Constants, kept)
+	return f
+}
+
+// kept are the derived values that the template's kernel has as constants, for a configuration.
+func (c configured) kept() space.Values {
+	return lists.Of(c.t.Keep, func(name string) space.Value { return space.Value{Name: name, Value: c.env[name]} })
+}
+
+// Kinds tell which problems that differ in free dimensions need kernels of their own. Each template
+// that serves the problem gives one: the values that its kernel keeps as constants, with tunables
+// at their defaults.
+func (p *Problem) Kinds() (all []string) {
+	for _, t := range p.part.templates {
+		u := use{p, t}
+		if served, err := u.serves(); err != nil || !served {
+			continue
+		}
+		words := []string{t.Name}
+		if at, err := u.at(t.Default.Values); err == nil {
+			words = append(words, at.kept().Words()...)
+		}
+		all = append(all, strings.Join(words, " "))
+	}
+	return all
+}
+
+// sizes are the names of the values that depend on free dimensions, where a folder reduces formulas.
+func (u use) sizes(folder *expr.Folder) map[string]bool {
+	found := map[string]bool{}
+	for _, name := range u.Free {
+		found[name] = true
+	}
+	for _, d := range slices.Concat(u.Operator.Derived, u.t.Derived) {
+		if len(u.Free) > 0 && len(folder.Fold(&expr.Node{Op: expr.OpName, Name: d.Name}).Names()) > 0 {
+			found[d.Name] = true
+		}
+	}
+	return found
+}
+
+// sizesOf are those of the values that a kernel has: the template's own, and what its neighbours need.
+func (c configured) sizesOf(values space.Values) map[string]bool {
+	own := map[string]bool{}
+	var tunables space.Values
+	for _, tunable := range c.t.Tunables {
+		tunables, own[tunable.Name] = append(tunables, space.Value{Name: tunable.Name, Value: c.env[tunable.Name]}), true
+	}
+	for _, d := range c.t.Derived {
+		own[d.Name] = true
+	}
+	found := c.sizes(c.folder(tunables, c.kept()))
+	for _, t := range c.neighbours(c.t.Name, c.t.Source) {
+		beside, err := use{c.Problem, t}.at(t.Default.Values)
+		if err != nil {
+			continue // as withNeighbours does
+		}
+		for name := range beside.sizes(beside.folder(t.Default.Values, beside.kept())) {
+			if _, given := values.Get(name); given && !own[name] {
+				found[name] = true
+			}
+		}
+	}
+	return found
+}
+
+// An integer among the sizes brings its inverse. A division by it is then a multiplication and a
+// correction, much as a compiler has it for a constant.
+const inverse = "inverse_of_"
+
+func inverseOf(name string) Definition {
+	return Definition{Name: inverse + name, Formula: constant(fmt.Sprintf("%d // max(%s, 1)", math.MaxInt32, name))}
+}
+
+// sizeText is the type that a kernel knows such an integer by.
+const sizeText = `struct AutotuneSize {
+    int value, inverse;
+    __device__ __forceinline__ operator int() const { return value; }
+};
+__device__ __forceinline__ unsigned autotune_quotient(unsigned n, AutotuneSize by) {
+    const unsigned least = static_cast<unsigned long long>(n) * (2u * by.inverse) >> 32, divisor = by.value;
+    return least + (n - least * divisor >= divisor);
+}
+__device__ __forceinline__ int operator/(int n, AutotuneSize by) {
+    const unsigned whole = autotune_quotient(n < 0 ? 0u - n : n, by);  // a branch would take longer
+    return n < 0 ? 0u - whole : whole;
+}
+template <class T>
+__device__ __forceinline__ T operator/(T n, AutotuneSize by) {
+    if (T(1) / T(2) != T(0) || static_cast<unsigned long long>(n) >> 31) return n / by.value;
+    return static_cast<T>(autotune_quotient(static_cast<unsigned>(n), by));
+}
+template <class T>
+__device__ __forceinline__ T operator%(T n, AutotuneSize by) { return n - n / by * by.value; }
+__device__ __forceinline__ int operator/(AutotuneSize n, AutotuneSize by) { return n.value / by; }
+__device__ __forceinline__ int operator%(AutotuneSize n, AutotuneSize by) { return n.value % by; }
+`
+
+// withSizes makes the kernel read values when it runs that were macros: those that its text names.
+// Only those, since the first read of each line of constant memory takes as long as a load.
+func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, naming Naming) error {
+	named := k.names()
+	var inverses []Size
+	for _, name := range sorted(names) {
+		macro, v := naming.Macro(name), values[name]
+		k.Macros = slices.DeleteFunc(k.Macros, func(m Macro) bool { return m.Name == macro })
+		if !named(macro) {
+			continue
+		}
+		size := Size{name, IntSize, v}
+		switch v.Kind() {
+		case expr.KindString:
+			return fmt.Errorf("`%s`, the word %v, depends on a free dimension; only numbers can", name, v)
+		case expr.KindFloat:
+			size.Type = "double"
+		case expr.KindInt:
+			n, _ := v.AsInt()
+			inverses = append(inverses, Size{inverse + name, IntSize, expr.Int(math.MaxInt32 / max(n, 1))})
+		}
+		k.Sizes = append(k.Sizes, size)
+	}
+	slices.SortStableFunc(k.Sizes, func(a, b Size) int { return strings.Compare(a.Type, b.Type) }) // doubles first: no gaps
+	var members, contents, macros strings.Builder
+	for i, s := range slices.Concat(k.Sizes, inverses) {
+		if i > 0 {
+			contents.WriteString(", ")
+		}
+		fmt.Fprintf(&members, " %s %s;", s.Type, s.Name)
+		contents.WriteString(macroValue(s.Value))
+		if i >= len(k.Sizes) {
+			continue
+		}
+		value := SizesSymbol + "." + s.Name
+		if s.Value.Kind() == expr.KindInt {
+			value = fmt.Sprintf("AutotuneSize{%s, %s.%s%s}", value, SizesSymbol, inverse, s.Name)
+		}
+		fmt.Fprintf(&macros, "#define %s (%s)\n", naming.Macro(s.Name), value)
+	}
+	k.Sizes = append(k.Sizes, inverses...)
+	if len(k.Sizes) == 0 {
+		return nil
+	}
+	// These are no macros: macros are defined before the struct, whose members may have the same
+	// names.
+	before := fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {", members.String(), SizesSymbol)
+	k.sizesAt = [2]int{len(before), len(before) + contents.Len()}
+	k.Source = before + contents.String() + "};\n" + sizeText + macros.String() + "#line 1\n" + k.Source
+	return nil
+}
+
+// OfAnySize is the kernel with ones for its sizes, so that kernels that differ only in sizes
+// compile to the same code. It is not ok if the kernel has no sizes, or one that is no integer.
+func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
+	if len(k.Sizes) == 0 || slices.ContainsFunc(k.Sizes, func(s Size) bool { return s.Type != IntSize }) {
+		return k, false
+	}
+	k.Sizes = lists.Of(k.Sizes, func(s Size) Size { return Size{s.Name, s.Type, expr.Int(1)} })
+	k.Launches, k.Workspaces = lists.Of(k.Launches, func(l Launch) Launch { return Launch{Entry: l.Entry} }), nil
+	ones := "1" + strings.Repeat(", 1", len(k.Sizes)-1)
+	k.Source = k.Source[:k.sizesAt[0]] + ones + k.Source[k.sizesAt[1]:]
+	return k, true
+}
+
+// names returns a function that tells whether the kernel's code names a macro, also in parts: as
+// POSITIONS_##X.
+func (k *Kernel) names() func(macro string) bool {
+	words := map[string]bool{}
+	apart := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for _, text := range append(slices.Collect(maps.Values(k.Includes)), k.Source) {
+		for word := range strings.FieldsFuncSeq(cudafile.BlankComments(text), apart) {
+			words[word] = true
+		}
+	}
+	return func(macro string) bool {
+		at := strings.LastIndexByte(macro, '_') + 1
+		return words[macro] || at > 0 && words[macro[:at]]
+	}
+}
+
+// sizeLimits are the constraints that every free value is an int of C++.
+func (u use) sizeLimits() []Formula {
+	if len(u.Free) == 0 {
+		return nil
+	}
+	return lists.Of(sorted(u.sizes(u.folder(nil, nil))), func(name string) Formula {
+		return constant(fmt.Sprintf("%d <= %s <= %d", math.MinInt32, name, math.MaxInt32))
+	})
+}

@@ -1,0 +1,54 @@
+package operator
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+
+	"autotune/operator/tree"
+)
+
+// keys.txt is the table of op.yaml's mappings and their keys. The loader checks keys by it; the
+// JSON Schema and the tables of docs/writing-an-operator.md are made from it.
+
+//go:embed keys.txt
+var keysText string
+
+// key is a key of a mapping.
+type key struct {
+	name     string
+	required bool
+	value    string // what it may be, in words that schema.go reads
+	meaning  string
+}
+
+// mappings are the keys of each mapping, by what messages call it, as "a template".
+var mappings = sync.OnceValue(func() map[string][]key {
+	all, what := map[string][]key{}, ""
+	for line := range strings.Lines(keysText) {
+		line = strings.TrimSpace(line)
+		title, isTitle := strings.CutPrefix(line, "# ")
+		other, isOther := strings.CutPrefix(line, "... ")
+		switch {
+		case line == "":
+		case isTitle:
+			what = title
+		case isOther: // another mapping's keys are this one's too
+			all[what] = append(all[what], all[other]...)
+		default:
+			parts := strings.SplitN(line, " | ", 3)
+			name, required := strings.CutSuffix(parts[0], "*")
+			all[what] = append(all[what], key{name, required, parts[1], parts[2]})
+		}
+	}
+	return all
+})
+
+// fields are the values of a mapping of keys.txt, by key.
+func fields(n *tree.Node, what string) tree.Fields {
+	known := map[string]bool{}
+	for _, key := range mappings()[what] {
+		known[key.name] = key.required
+	}
+	return n.Fields(what, known)
+}

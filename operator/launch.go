@@ -1,0 +1,287 @@
+package operator
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"autotune/internal/lists"
+	"autotune/operator/tree"
+	"autotune/space/expr"
+)
+
+// Launch is one launch of a kernel.
+type Launch struct {
+	Entry       string   `json:"entry"` // the kernel's name, or a C++ name expression as scan<float, 128>
+	Grid        [3]int64 `json:"grid"`
+	Block       [3]int64 `json:"block"`
+	SharedBytes int64    `json:"shared_bytes"`          // dynamic shared memory
+	Cluster     [3]int64 `json:"cluster,omitzero"`      // blocks of a thread-block cluster; zero: there are none
+	Cooperative bool     `json:"cooperative,omitempty"` // all blocks run at once, and may wait for each other
+	Dependent   bool     `json:"dependent,omitempty"`   // begins before those before it have ended, and waits for them itself
+	Arguments   []string `json:"arguments,omitempty"`   // those that the kernel takes, in its order; nil: all
+
+	Maps []TensorMap `json:"maps,omitempty"` // which of the arguments are not passed as addresses
+}
+
+// Launches are launches that follow each other, each when all before it have ended, unless it is
+// dependent.
+// As JSON a single one is an object, several are a list.
+type Launches []Launch
+
+// MarshalJSON writes an object or a list.
+func (l Launches) MarshalJSON() ([]byte, error) {
+	if len(l) == 1 {
+		return json.Marshal(l[0])
+	}
+	return json.Marshal([]Launch(l))
+}
+
+// UnmarshalJSON reads an object or a list.
+func (l *Launches) UnmarshalJSON(data []byte) error {
+	if text := strings.TrimSpace(string(data)); strings.HasPrefix(text, "[") || text == "null" {
+		return json.Unmarshal(data, (*[]Launch)(l))
+	}
+	*l = make(Launches, 1)
+	return json.Unmarshal(data, &(*l)[0])
+}
+
+// Entries are the different kernels that are launched, in order.
+func (l Launches) Entries() []string {
+	var entries []string
+	for _, launch := range l {
+		if !slices.Contains(entries, launch.Entry) {
+			entries = append(entries, launch.Entry)
+		}
+	}
+	return entries
+}
+
+// LaunchSpec describes a launch of a template's.
+type LaunchSpec struct {
+	Entry       Interpolated `json:"entry"`
+	When        *Formula     `json:"when,omitempty"` // nil: always
+	Block       [3]Formula   `json:"block"`
+	Grid        [3]Formula   `json:"grid"`
+	Shared      Formula      `json:"shared"`
+	Cluster     *[3]Formula  `json:"cluster,omitempty"` // nil: no clusters
+	Cooperative Formula      `json:"cooperative,omitzero"`
+	Dependent   Formula      `json:"dependent,omitzero"`
+	Arguments   []string     `json:"arguments,omitempty"` // nil: all
+
+	// Of Formulas alone: which arguments are passed as tensor maps. A template's own launch names maps among its arguments.
+	Maps []MapFormulas `json:"-"`
+
+	at tree.Position
+}
+
+// formulas are all that a launch computes.
+func (s *LaunchSpec) formulas() []Formula {
+	all := slices.Concat(s.Block[:], s.Grid[:], []Formula{s.Shared, s.Cooperative, s.Dependent}, s.Entry.formulas())
+	if s.When != nil {
+		all = append(all, *s.When)
+	}
+	if s.Cluster != nil {
+		all = append(all, s.Cluster[:]...)
+	}
+	return all
+}
+
+// cudaLimits are CUDA's limits on a launch. The names that begin with __, which no operator can
+// declare, stand for the template's own expressions.
+var cudaLimits = []string{
+	"1 <= __block_x <= 1024", "1 <= __block_y <= 1024", "1 <= __block_z <= 64",
+	"__block_x * __block_y * __block_z <= max_threads",
+	"0 <= __shared <= max_shared",
+	"1 <= __grid_x <= 2147483647", "1 <= __grid_y <= 65535", "1 <= __grid_z <= 65535",
+}
+
+// clusterLimits are those on a launch with clusters: eight blocks are what every GPU
+// with clusters allows, and a grid consists of whole ones.
+var clusterLimits = []string{
+	"arch >= 90 or __cluster_x * __cluster_y * __cluster_z == 1",
+	"__cluster_x >= 1 and __cluster_y >= 1 and __cluster_z >= 1 and __cluster_x * __cluster_y * __cluster_z <= 8",
+	"__grid_x % __cluster_x == 0 and __grid_y % __cluster_y == 0 and __grid_z % __cluster_z == 0",
+}
+
+// dependentLimits are those on a launch that begins before the last has ended.
+var dependentLimits = []string{"not __dependent or arch >= 90"}
+
+// standIns are a template's formulas under the names that CUDA's own expressions know them by.
+type standIns struct {
+	codes map[string]*expr.Expr
+	texts []string
+}
+
+func (in *standIns) add(name string, f Formula) {
+	if in.codes == nil {
+		in.codes = map[string]*expr.Expr{}
+	}
+	in.codes[name] = f.code
+	in.texts = append(in.texts, name, "("+f.Text+")")
+}
+
+// formula is an expression over the names, with the formulas in their place.
+func (in *standIns) formula(text string, at tree.Position) Formula {
+	return Formula{Text: strings.NewReplacer(in.texts...).Replace(text), Position: at, code: expr.MustParse(text).Substitute(in.codes)}
+}
+
+// limits are CUDA's limits over the launch's own expressions.
+func (s *LaunchSpec) limits() []Formula {
+	var in standIns
+	in.add("__shared", s.Shared)
+	all, guard := cudaLimits, ""
+	for i, axis := range []string{"x", "y", "z"} {
+		in.add("__block_"+axis, s.Block[i])
+		in.add("__grid_"+axis, s.Grid[i])
+		if s.Cluster != nil {
+			in.add("__cluster_"+axis, s.Cluster[i])
+		}
+	}
+	if s.Cluster != nil {
+		all = slices.Concat(all, clusterLimits)
+	}
+	if !s.Dependent.Never() {
+		in.add("__dependent", s.Dependent)
+		all = slices.Concat(all, dependentLimits)
+	}
+	if s.When != nil {
+		in.add("__when", *s.When)
+		guard = "not __when or "
+	}
+	return lists.Of(all, func(limit string) Formula { return in.formula(guard+limit, s.at) })
+}
+
+// launchLimits are CUDA's limits over launches' own expressions, and those of tensor maps. They are parsed when they are
+// first asked for.
+func launchLimits(launches []LaunchSpec, maps []*TensorMapSpec) func() []Formula {
+	return sync.OnceValue(func() (limits []Formula) {
+		for i := range launches {
+			limits = append(limits, launches[i].limits()...)
+		}
+		for _, m := range maps {
+			limits = append(limits, m.limits()...)
+		}
+		return limits
+	})
+}
+
+// launches are those of the configuration.
+func (c configured) launches() (Launches, error) {
+	var launches Launches
+	for i := range c.t.Launches {
+		s := &c.t.Launches[i]
+		if s.When != nil {
+			if wanted, err := c.value("when", *s.When); err != nil {
+				return nil, err
+			} else if !wanted.Truth() {
+				continue
+			}
+		}
+		l, err := c.launch(s)
+		if err != nil {
+			return nil, err
+		}
+		l.Dependent = l.Dependent && len(launches) > 0 // on one before it
+		launches = append(launches, l)
+	}
+	if len(launches) == 0 {
+		return nil, &tree.Error{Position: c.t.launchAt, Message: fmt.Sprintf("template `%s` launches nothing for %s", c.t.Name, c.Problem)}
+	}
+	return launches, nil
+}
+
+func (c configured) launch(s *LaunchSpec) (l Launch, err error) {
+	value := func(what string, f Formula) expr.Value {
+		v, failed := c.value(what, f)
+		err = cmp.Or(err, failed)
+		return v
+	}
+	count := func(what string, f Formula, least int64) int64 {
+		v := value(what, f)
+		n, ok := v.AsInt()
+		if err == nil && (!ok || n < least) {
+			err = c.fault(f, what, fmt.Errorf("it gives %v, which must be an integer of at least %d", v, least))
+		}
+		return n
+	}
+	for i := range 3 {
+		l.Block[i] = count("block", s.Block[i], 1)
+		l.Grid[i] = count("grid", s.Grid[i], 1)
+		if s.Cluster != nil {
+			l.Cluster[i] = count("cluster", s.Cluster[i], 1)
+		}
+	}
+	if l.Cluster == [3]int64{1, 1, 1} {
+		l.Cluster = [3]int64{} // a block of its own
+	}
+	l.SharedBytes = count("shared", s.Shared, 0)
+	l.Cooperative, l.Dependent = value("cooperative", s.Cooperative).Truth(), value("dependent", s.Dependent).Truth()
+	if err == nil {
+		l.Entry, err = c.interpolate("entry", s.Entry)
+	}
+	if err == nil {
+		l.Arguments, l.Maps, err = c.passes(s)
+	}
+	return l, err
+}
+
+// Passed are the arguments that a launch passes, in order, by their index. An argument that is copied to
+// a symbol is not passed.
+func Passed(all []Argument, l Launch) []int {
+	var passed []int
+	if l.Arguments == nil {
+		for i, a := range all {
+			if a.Symbol == "" && a.Owner == "" {
+				passed = append(passed, i)
+			}
+		}
+		return passed
+	}
+	for _, name := range l.Arguments {
+		passed = append(passed, slices.IndexFunc(all, func(a Argument) bool { return a.Name == name }))
+	}
+	return passed
+}
+
+// Name tells whether one of the launches names an argument as one that it passes.
+func (l Launches) Name(argument string) bool {
+	return slices.ContainsFunc(l, func(launch Launch) bool { return slices.Contains(launch.Arguments, argument) })
+}
+
+// Lines says of each launch how it is made, and of what kernel where there are
+// several.
+func (l Launches) Lines() []string {
+	lines := make([]string, len(l))
+	for i, launch := range l {
+		lines[i] = launch.String()
+		if len(l) > 1 {
+			lines[i] = launch.Entry + " with " + lines[i]
+		}
+	}
+	return lines
+}
+
+// String is how the launch is made, in words.
+func (l Launch) String() string {
+	text := fmt.Sprintf("grid %s, block %s", FormatShape(l.Grid[:]), FormatShape(l.Block[:]))
+	if l.SharedBytes > 0 {
+		text += fmt.Sprintf(", %d bytes of dynamic shared memory", l.SharedBytes)
+	}
+	if l.Clustered() {
+		text += ", clusters of " + FormatShape(l.Cluster[:])
+	}
+	if l.Cooperative {
+		text += ", cooperative"
+	}
+	if l.Dependent {
+		text += ", dependent"
+	}
+	return text
+}
+
+// Clustered tells whether the blocks form thread-block clusters.
+func (l Launch) Clustered() bool { return l.Cluster != [3]int64{} }

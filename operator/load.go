@@ -1,0 +1,273 @@
+package operator
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"autotune/internal/cudafile"
+	"autotune/operator/tree"
+	"autotune/templates"
+)
+
+// Load reads the operator in a folder of fsys. Its kernels may include files of
+// the same folder and of the built-in include folder.
+//
+// Everything that can be checked without a GPU is checked: the first fault is
+// returned as a *tree.Error.
+func Load(fsys fs.FS, dir string) (*Operator, error) { return load(fsys, dir, "") }
+
+// LoadFile reads the operator that is a single CUDA file of a folder of fsys, whose first comment
+// describes it as op.yaml would. Its kernels are in it unless the description names another file.
+func LoadFile(fsys fs.FS, dir, name string) (*Operator, error) { return load(fsys, dir, name) }
+
+// load reads an operator from one file, or else from op.yaml.
+func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
+	defer tree.Catch[*tree.Error](&err)
+	name := cmp.Or(single, "op.yaml")
+	file := tree.File{
+		Name: path.Join(dir, name), What: "an operator's description",
+		Empty: "it starts with `operator: NAME`", Second: "one " + name + " describes one operator",
+	}
+	whole := tree.Position{File: file.Name}
+	l := &loader{folder: folder{fsys: fsys, dir: dir, files: map[string]string{}, paths: map[string]string{}, lines: map[string][]string{}}}
+	text, err := l.read(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && single == "":
+		whole.RefuseHint("an operator is a folder with an op.yaml, or one .cu file", "there is no such file")
+	case errors.Is(err, fs.ErrNotExist):
+		whole.Refuse("there is no such file")
+	case err != nil:
+		whole.Refuse("the file %v", err)
+	}
+	if single != "" {
+		description, kernels, ok := partFile(text)
+		if !ok {
+			whole.Line, whole.Column = 1, 1
+			whole.RefuseHint("it starts with `/*` and `operator: NAME`", "the file begins with no comment that describes an operator")
+		}
+		text, l.own = description, &Source{File: name, Text: kernels}
+	}
+	root := file.Parse(text)
+	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
+	in.Expand(root, "")
+	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]FillKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
+	l.language = &language{o: o, lets: map[string]let{}}
+	l.operator(root)
+	o.checkExample()
+	return o, nil
+}
+
+// loader fills in an operator from its description. Its methods panic with a *tree.Error
+// at the first fault, which Load returns.
+type loader struct {
+	*language
+	folder
+	own         *Source    // the kernels of an operator that is one file; nil: it is a folder
+	referenceAt *tree.Node // the name of the template whose default is the reference; nil: none is
+}
+
+// operator reads the tree of an op.yaml into l.o. Each name is declared before
+// the expressions that may use it are read, so one pass checks form and meaning.
+func (l *loader) operator(root *tree.Node) {
+	f := fields(root, "an operator")
+	o, names := l.o, scope{}
+	o.Name, o.Summary = f["operator"].Name(), f["summary"].Text()
+	if f["macros"] != nil && f["macros"].OneOf("naming of macros", "upper", "same") == "same" {
+		o.Macros = SameMacros
+	}
+	o.MathModes = l.modes(f["math"])
+	l.along = l.axes(f["axes"])
+	o.Shape = l.names(f["shape"], "shape")
+	for _, n := range f["shape"].Items {
+		l.declare(names, n.Position, n.Name(), "dimension")
+	}
+	o.Example, o.exampleAt = tree.Optional(f["example"], l.example, nil), f["example"].Where()
+	l.parameters(f["parameters"], names)
+	l.define(f["let"], names)
+	o.Preset = tree.Optional(f["preset"], l.preset, nil)
+	l.math(f["math"], names)
+
+	names["math"] = "math mode"
+	o.Derived = l.definitions(l.named(f["derived"], derivedForm), names)
+	formula := l.over(names)
+	o.Requires = list(l.language, f["requires"], "requires", func(n *tree.Node) Requirement {
+		f := fields(n, "a requirement")
+		return Requirement{That: formula(f["that"]), Because: l.interpolated(f["because"], names)}
+	})
+	l.arguments(f["tensors"], names, fields(f["tolerance"], "tolerance"))
+	o.Inputs = tree.Optional(f["inputs"], l.inputs, Distributions())
+	o.Deterministic = tree.Optional(f["deterministic"], (*tree.Node).Bool, true)
+	cost := fields(f["cost"], "cost")
+	o.Bytes, o.Flops = formula(cost["bytes"]), tree.Optional(cost["flops"], formula, constant("0"))
+	if f["reference"] == nil && l.own == nil {
+		root.Refuse("an operator lacks the key `reference`")
+	}
+	l.compare(f["compare"], f["tolerance"], formula)
+	l.reference(f["reference"], root)
+	l.templates(f["templates"], names)
+	if l.referenceAt != nil {
+		l.referenceAt.OneOf("template", templateNames(o.Templates)...)
+	}
+	l.metrics(f["metrics"], names)
+	switch {
+	case o.Answers != nil:
+		o.Right = o.Answers.String()
+	case o.ReferenceTemplate != "":
+		o.Right = "the default of template " + o.ReferenceTemplate
+	default:
+		o.Right = o.Reference.File
+	}
+	l.separate()
+	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
+}
+
+// axes reads what `$` stands for.
+func (l *loader) axes(n *tree.Node) []string {
+	return tree.Optional(n, func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
+}
+
+func (l *loader) example(n *tree.Node) []int64 {
+	if n.Kind == tree.List {
+		return list(l.language, n, "example", (*tree.Node).Int)
+	}
+	shape, err := ParseShape(n.Text())
+	if err != nil {
+		n.Refuse("%v", err)
+	}
+	return shape
+}
+
+// distributions are the input distributions that devices can fill a tensor with.
+var distributions = []string{"uniform01", "normal", "negative", "special"}
+
+// Distributions lists the input distributions that there are.
+func Distributions() []string { return slices.Clone(distributions) }
+
+// Extremes lists the distributions of inputs that only gates try: all zeros, numbers near the
+// least that there are, numbers of 2^50 and thereabouts, all the same, one of four values each.
+func Extremes() []string { return []string{"zeros", "equal", "repeated", Tiny, Large} }
+
+// The extremes that change how exact an output can be.
+const (
+	Tiny  = "tiny"
+	Large = "large"
+)
+
+// LargeScale is about how large the numbers of Large are in a type. Their squares, and sums of such
+// squares, are far from an overflow in f32: that a right kernel squares its inputs is no fault.
+func LargeScale(t Type) float64 {
+	switch t {
+	case F16, F8E5M2:
+		return 0x1p9
+	case F8E4M3:
+		return 0x1p5
+	}
+	return 0x1p50
+}
+
+// Extremes are those that are within what the operator's own distributions may be: numbers from 0
+// up to 1 where it lists uniform01 or normal, and any number where it lists normal. Operators whose
+// inputs are bounded otherwise have a fill of their own, or list neither. Several inputs are not
+// large together: attention's scores would be so large that their rounding alone decides which of
+// two nearly equal keys gets all the weight.
+func (o *Operator) Extremes() []string {
+	drawn := 0
+	for _, a := range o.Arguments {
+		if a.Role == Input && a.Fill == nil {
+			drawn++
+		}
+	}
+	switch all := Extremes(); {
+	case slices.Contains(o.Inputs, "normal") && drawn == 1:
+		return all
+	case slices.Contains(o.Inputs, "normal"), slices.Contains(o.Inputs, "uniform01"):
+		return slices.DeleteFunc(all, func(name string) bool { return name == Large })
+	}
+	return nil
+}
+
+func (l *loader) inputs(n *tree.Node) []string {
+	names := l.names(n, "inputs")
+	for _, item := range n.Items {
+		item.OneOf("distribution", distributions...)
+	}
+	return names
+}
+
+// kernelFile reads a kernel with all that it includes, and checks that it has the entry points. A
+// template that names no file is reported at its parent's place.
+func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
+	s := Source{}
+	switch {
+	case n != nil:
+		s = l.file(n, "*.cu")
+	case l.own != nil:
+		s, n = *l.own, parent
+	default:
+		parent.Refuse("which file is the kernel `%s` in? `source: NAME.cu` says it", entries[0])
+	}
+	for _, entry := range entries {
+		if !defines(s.Text, entry) {
+			s.lacks(n, entry, "its entry point is extern \"C\" __global__ void "+entry+"(...)")
+		}
+	}
+	return l.withIncludes(s, path.Join(l.dir, s.File), nil)
+}
+
+// separate leaves only a kernel's own part in its source, if one file has them all. So editing
+// another template does not change the kernel.
+func (l *loader) separate() {
+	o := l.o
+	if model, ok := o.Template(o.ReferenceTemplate); ok {
+		defer func() { o.Reference = model.Source }()
+	}
+	if l.own == nil {
+		return
+	}
+	var among []string
+	needs := map[string]bool{}
+	for _, t := range o.Templates {
+		among = append(among, t.entries()...)
+		for _, name := range tunableNames(t) {
+			needs[name] = true
+		}
+		for _, d := range t.Derived {
+			needs[d.Name] = true
+		}
+	}
+	among = append(among, o.referenceEntry)
+	for _, k := range o.FillKernels {
+		among = append(among, k.Entry)
+	}
+	if o.Compare != nil {
+		among = append(among, o.Compare.Entry)
+	}
+	with := cudafile.Alone(l.own.Text, among)
+	alone := func(s *Source, entries ...string) {
+		if s.File != l.own.File {
+			return
+		}
+		s.Text, s.alone = with(entries), map[string]bool{}
+		words := s.words()
+		for name := range needs {
+			s.alone[name] = words[o.Macros.Macro(name)]
+		}
+	}
+	for _, t := range o.Templates {
+		alone(&t.Source, t.entries()...)
+	}
+	alone(&o.Reference, o.referenceEntry)
+	for name, k := range o.FillKernels {
+		alone(&k.Source, k.Entry)
+		o.FillKernels[name] = k
+	}
+	if o.Compare != nil {
+		alone(&o.Compare.Source, o.Compare.Entry)
+	}
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

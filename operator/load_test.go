@@ -1,0 +1,384 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"autotune/operator/tree"
+	"autotune/templates"
+)
+
+// goodOperator is a small operator that uses most of the format.
+const goodOperator = `operator: scale
+summary: Multiplies rows of a matrix.
+shape: [n, w]
+example: 4x100
+parameters:
+  kernel: {pair: true, default: 3, min: 1}
+  stride: {pair: true, default: kernel}
+  times:  {default: w, max: 1000}
+  twice:  {type: bool, default: False}
+preset: {kernel: 3x5, twice: true}
+derived:
+  area: kernel_h*kernel_w
+  total: area*times
+requires:
+  - {that: area <= 900, because: "the area {area} is too large"}
+tensors:
+  - {name: x, role: input, shape: [n, w]}
+  - {name: weight, role: weight, shape: ["w if twice else 0"], scale: 0.5}
+  - {name: y, role: output, shape: [n, w]}
+inputs: [normal, uniform01]
+cost: {bytes: 8*n*w, flops: n*w}
+math: {modes: [fp32, tf32], auto: "'tf32' if arch >= 80 else 'fp32'"}
+tolerance: {atol: 0.001, rtol: "1e-5 if math == 'tf32' else 1e-4"}
+reference: reference.cu
+templates:
+  - name: direct
+    source: direct.cu
+    when: n*w >= 1
+    tunables: {block_x: [32, 64, 128], vec: [1, 2, 4], wide: [false, true]}
+    derived:
+      tiles: ceil_div(w, chunk)
+      chunk: block_x*vec
+    constraints: [chunk <= 256]
+    launch: {block: [block_x, 1, 1], grid: [tiles, n, 1], shared: 4*block_x}
+    default: {block_x: 64, vec: 1, wide: false}
+`
+
+// operatorFiles is a folder with an op.yaml and the kernels of goodOperator.
+func operatorFiles(yaml string) fstest.MapFS {
+	return fstest.MapFS{
+		"op.yaml":      {Data: []byte(yaml)},
+		"reference.cu": {Data: []byte("extern \"C\" __global__ void scale_reference(const float* x) {}\n")},
+		"direct.cu":    {Data: []byte("#include \"own.cuh\"\nextern \"C\" __global__ void scale_direct(const float* x) {}\n")},
+		"own.cuh":      {Data: []byte("#pragma once\n#include \"deeper.cuh\"\n")},
+		"deeper.cuh":   {Data: []byte("#pragma once\n#include <none>\n")},
+	}
+}
+
+func TestBuiltinOperatorsLoad(t *testing.T) {
+	operators, err := Operators()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(operators) < 5 {
+		t.Fatalf("%d operators are built in, want five at least", len(operators))
+	}
+	for _, o := range operators {
+		if len(o.Summary) == 0 || o.Example == nil || len(o.Templates) == 0 {
+			t.Errorf("%s lacks a summary, an example or templates", o.Name)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	o, err := Load(operatorFiles(goodOperator), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct, ok := o.Template("direct")
+	if !ok || len(direct.Source.Includes) != 2 {
+		t.Errorf("direct.cu has the includes %v, want own.cuh and deeper.cuh", direct.Source.Includes)
+	}
+}
+
+func TestLoadFindsFaults(t *testing.T) {
+	for _, test := range []struct{ name, old, new, want string }{
+		{"unknown key", "tunables: {", "tunable: {", "op.yaml:29:5: unknown key `tunable`; did you mean `tunables`?"},
+		{"unknown key at the top", "reference: ref", "referense: ref", "op.yaml:24:1: unknown key `referense`; did you mean `reference`?"},
+		{"unknown key of a parameter", "pair: true, default: 3,", "pair: true, defualt: 3,", "op.yaml:6:24: unknown key `defualt`; did you mean `default`?"},
+		{"missing key", "cost: {bytes: 8*n*w, flops: n*w}\n", "", "op.yaml:1:1: an operator lacks the key `cost`"},
+		{"empty value", "summary: Multiplies rows of a matrix.", "summary:", "op.yaml:2:1: `summary` has no value"},
+		{"list for a mapping", "preset: {kernel: 3x5, twice: true}", "preset: [1, 2]", "op.yaml:10:9: preset must be a mapping of parameters to values; this is a list"},
+		{"mapping for a list", "shape: [n, w]\n", "shape: {n: w}\n", "op.yaml:3:8: shape must be a list; this is a mapping"},
+		{"text for an integer", "min: 1", "min: one", "op.yaml:6:41: this must be an integer; it is text `one`"},
+		{"text for a boolean", "pair: true, default: 3", "pair: yes, default: 3", "op.yaml:6:18: this must be true or false; it is text"},
+		{"unknown type", "type: bool", "type: boolean", "op.yaml:9:18: unknown type `boolean`; did you mean `bool`?"},
+		{"unknown role", "role: output", "role: outptu", "op.yaml:19:21: unknown role `outptu`; did you mean `output`?"},
+		{"two outputs", "role: weight", "role: output", "op.yaml:18:71: only a weight has a scale; `weight` is an output"},
+		{"unknown type of a tensor", "role: weight,", "role: weight, type: f23,", "op.yaml:18:40: unknown type `f23`; there are f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u64, u32, u16, u8, bool"},
+		{"type that is C++'s word", "role: weight,", "role: weight, type: float,", "op.yaml:18:40: unknown type `float`; there are f64"},
+		{"scale of an input", "{name: x, role: input,", "{name: x, role: input, scale: 1,", "op.yaml:17:35: only a weight has a scale; `x` is an input"},
+		{"scale of integers", "role: weight,", "role: weight, type: i8,", "op.yaml:18:81: only a floating type has a scale; `weight` is of type i8; say it as fill: \"integers(-5, 5)\""},
+		{"scale and fill", "scale: 0.5", "scale: 0.5, fill: permutation", "op.yaml:18:71: `weight` has a fill already, which a scale has no part in"},
+		{"fill of an output", "role: output,", "role: output, fill: permutation,", "op.yaml:19:35: only what is read is filled; `y` is an output"},
+		{"fill of a workspace", "role: weight, shape: [\"w if twice else 0\"], scale: 0.5", "role: workspace, shape: [w], fill: permutation", "op.yaml:18:55: only what is read is filled; `weight` is a workspace"},
+		{"unknown fill", "scale: 0.5", "fill: \"unifrom(0, 1)\"", "op.yaml:18:71: there is no distribution `unifrom`; did you mean `uniform`?"},
+		{"fill without numbers", "scale: 0.5", "fill: uniform", "op.yaml:18:70: `uniform` takes 2 numbers, not 0; as uniform(least, most)"},
+		{"fill with a number too many", "scale: 0.5", "fill: \"constant(1, 2)\"", "op.yaml:18:71: `constant` takes 1 number, not 2; as constant(value)"},
+		{"fill without an end", "scale: 0.5", "fill: \"range(0, max(1, 2)\"", "op.yaml:18:71: `range(0, max(1, 2)` does not end with a bracket; as range(first, step)"},
+		{"fill with words behind", "scale: 0.5", "fill: \"range(0, 1) up\"", "op.yaml:18:71: `range(0, 1) up` does not end with a bracket; as range(first, step)"},
+		{"undefined name in a fill", "scale: 0.5", "fill: \"normal(0, times + tims)\"", "op.yaml:18:89: `tims` is not defined here; did you mean `times`?"},
+		{"bad expression in a fill", "scale: 0.5", "fill: \"normal(0, 1 1)\"", "op.yaml:18:"},
+		{"tolerance of an input", "{name: x, role: input,", "{name: x, role: input, rtol: 0,", "op.yaml:17:34: `rtol` has no place here: only what is compared has a tolerance"},
+		{"undefined name in a tolerance", "role: output,", "role: output, atol: 1/q,", "op.yaml:19:37: `q` is not defined here"},
+		{"scalar with a role", "{name: x, role: input,", "{name: x, role: input, value: n,", "op.yaml:17:21: `role` has no place here: a scalar is passed by value"},
+		{"scalar with a shape", "role: input, shape: [n, w]", "value: n, shape: [n, w]", "op.yaml:17:32: `shape` has no place here: a scalar is passed by value"},
+		{"undefined name in a scalar", "role: input, shape: [n, w]", "type: i32, value: n*v", "op.yaml:17:35: `v` is not defined here"},
+		{"neither tensor nor scalar", "{name: x, role: input, shape: [n, w]}", "{name: x}", "op.yaml:17:12: the tensor `x` has no `role`; a scalar has a value instead"},
+		{"no shape", "{name: x, role: input, shape: [n, w]}", "{name: x, role: inout}", "op.yaml:17:12: the tensor `x` has no `shape`; a scalar has a value instead"},
+		{"no output", "role: output", "role: workspace", "op.yaml:17:3: no tensor is an output: nothing would be compared; give one the role output or inout"},
+		{"unknown distribution", "uniform01]", "unifrom01]", "op.yaml:20:18: unknown distribution `unifrom01`; did you mean `uniform01`?"},
+		{"duplicate key", "derived:\n  area", "shape: [n]\nderived:\n  area", "op.yaml:11:1: YAML: mapping key `shape` already defined at [3:1]"},
+		{"duplicate dimension", "shape: [n, w]\n", "shape: [n, w, n]\n", "op.yaml:3:15: `n` is given twice"},
+		{"duplicate tunable value", "[32, 64, 128]", "[32, 64, 32]", "op.yaml:29:34: `block_x` has the value 32 twice"},
+		{"mixed tunable values", "[32, 64, 128]", "[32, true]", "op.yaml:29:30: `block_x` mixes types: true is not of the type of 32"},
+		{"no tunable values", "vec: [1, 2, 4]", "vec: []", "op.yaml:29:45: `vec` has no values"},
+		{"duplicate tensor", "name: y,", "name: x,", "op.yaml:19:12: two tensors are called `x`"},
+		{"undefined name", "area: kernel_h*kernel_w", "area: kernel_h*kernel_v", "op.yaml:12:18: `kernel_v` is not defined here; did you mean `kernel_h`?"},
+		{"pair by its own name", "area: kernel_h*kernel_w", "area: kernel*3", "op.yaml:12:9: `kernel` is not defined here; it is known as kernel_h, kernel_w"},
+		{"name of a template in a problem", "total: area*times", "total: area*block_x", "op.yaml:13:15: `block_x` is not defined here"},
+		{"limit in a problem", "total: area*times", "total: area*arch", "op.yaml:13:15: `arch` is not defined here"},
+		{"undefined name in a launch", "grid: [tiles, n, 1]", "grid: [tile, n, 1]", "op.yaml:34:45: `tile` is not defined here; did you mean `tiles`?"},
+		{"undefined name in an explanation", "{area} is too", "{aria} is too", "op.yaml:15:45: `aria` is not defined here; did you mean `area`?"},
+		{"cyclic derived values", "area: kernel_h*kernel_w", "area: total + 1", "op.yaml:12:9: the derived values need each other: area -> total -> area"},
+		{"cyclic derived values of a template", "chunk: block_x*vec", "chunk: tiles", "op.yaml:31:14: the derived values need each other: tiles -> chunk -> tiles"},
+		{"cyclic defaults", "default: 3, min", "default: stride, min", "op.yaml:6:33: the parameters' defaults need each other: kernel -> stride -> kernel"},
+		{"bad expression", "area: kernel_h*kernel_w", "area: kernel_h*", "op.yaml:12:"},
+		{"bad expression in quotes", `rtol: "1e-5 if`, `rtol: "1e-5 ) if`, "op.yaml:23:"},
+		{"default not among the values", "default: {block_x: 64,", "default: {block_x: 65,", "op.yaml:35:24: the default block_x=65 is not among its values; they are [32 64 128]"},
+		{"default lacks a tunable", "vec: 1, wide: false}", "vec: 1}", "op.yaml:35:14: default lacks the key `wide`"},
+		{"default of an unknown tunable", "vec: 1, wide: false}", "vek: 1, wide: false}", "op.yaml:35:28: unknown key `vek`; did you mean `vec`?"},
+		{"no default", "    default: {block_x: 64, vec: 1, wide: false}\n", "", "op.yaml:26:5: template `direct` lacks the key `default`: one value for each tunable"},
+		{"default violates a constraint", "chunk <= 256", "chunk < 64", "op.yaml:35:14: the default violates the constraint `chunk < 64` of line 33; here chunk=64"},
+		{"estimate of a word", "    launch:", "    estimate: \"'low'\"\n    launch:", "op.yaml:34:16: estimate `'low'` for scale 4x100"},
+		{"estimate that cannot be computed", "    launch:", "    estimate: tiles/(vec - 1)\n    launch:", "op.yaml:34:15: estimate `tiles/(vec - 1)` for scale 4x100"},
+		{"undefined name in an estimate", "    launch:", "    estimate: tile*chunk\n    launch:", "op.yaml:34:15: `tile` is not defined here; did you mean `tiles`?"},
+		{"default cannot be launched", "block: [block_x, 1, 1]", "block: [block_x, 1, 65]", "op.yaml:34:13: the default of template `direct` cannot be launched: 1 <= (65) <= 64 does not hold"},
+		{"example cannot be bound", "area <= 900", "area <= 9", "op.yaml:4:10: the example cannot be bound: the area 15 is too large (area <= 9 is needed; here area=15)"},
+		{"example of another rank", "example: 4x100", "example: 4", "op.yaml:4:10: the example cannot be bound: the shape has 2 dimensions n,w"},
+		{"missing source", "source: direct.cu", "source: dirct.cu", "op.yaml:27:13: there is no source file `dirct.cu`; did you mean `direct.cu`?"},
+		{"source outside the folder", "source: direct.cu", "source: ../direct.cu", "op.yaml:27:13: this must name a file in the operator's folder"},
+		{"entry point missing", "source: direct.cu", "source: reference.cu", "op.yaml:27:13: `reference.cu` does not define `scale_direct`"},
+		{"derived value with a dimension's name", "chunk: block_x", "w: block_x", "op.yaml:32:7: the derived value `w` has the name of a dimension"},
+		{"one macro twice", "chunk: block_x", "VEC: block_x", "op.yaml:32:7: the derived value `VEC` and the tunable `vec` are one macro, VEC"},
+		{"parameter with a pair's component", "times:  {", "kernel_h:  {", "op.yaml:8:3: the parameter `kernel_h` has the name of a parameter"},
+		{"reserved name", "times:  {", "arch:  {", "op.yaml:8:3: the parameter `arch` has a reserved name"},
+		{"not a name", "shape: [n, w]\n", "shape: [n, 2w]\n", "op.yaml:3:12: `2w` is not a name"},
+		{"preset of an unknown parameter", "preset: {kernel", "preset: {kernal", "op.yaml:10:10: unknown parameter `kernal`; did you mean `kernel`?"},
+		{"bad preset", "kernel: 3x5", "kernel: 3x5x7", "op.yaml:10:18: `kernel` is an integer or a pair as 3x5; got `3x5x7`"},
+		{"pair of booleans", "type: bool, default: False", "type: bool, pair: true, default: False", "op.yaml:9:11: `twice`: pairs and triples hold integers"},
+		{"launch of two axes", "block: [block_x, 1, 1]", "block: [block_x, 1]", "op.yaml:34:21: block has 2 entries; it needs three: x, y, z"},
+		{"duplicate template", "templates:\n", "templates:\n  - {name: direct, source: direct.cu, launch: {block: [1, 1, 1], grid: [1, 1, 1]}}\n", "op.yaml:27:11: two templates are called `direct`"},
+		{"anchor", "summary: Mult", "summary: &a Mult", "op.yaml:2:10: anchors and aliases have no place in an operator's description"},
+		{"tag", "summary: Mult", "summary: !x Mult", "op.yaml:2:10: tags have no place in an operator's description"},
+		{"anchor in a list", "shape: [n, w]\n", "shape: [&n n, w]\n", "op.yaml:3:9: anchors and aliases have no place in an operator's description"},
+		{"nothing for an expression", "area: kernel_h*kernel_w", "area:", "op.yaml:12:"},
+		{"tunable called template", "vec: [1, 2, 4]", "template: [1, 2, 4]", "op.yaml:29:40: a tunable cannot be called `template`: recordings keep the template's name under that key; call it something else"},
+		{"words among numbers", "[32, 64, 128]", "[32, 0.5, fast]", "op.yaml:29:35: `block_x` mixes types: fast is not of the type of 32.0"},
+		{"equal numbers", "[32, 64, 128]", "[32, 32.0]", "op.yaml:29:30: `block_x` has the value 32.0 twice"},
+		{"comma without quotes in a mapping", "shared: 4*block_x", "shared: max(4, block_x)", "op.yaml:34:74: `block_x)` is no key; if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""},
+		{"comma without quotes among definitions", "area: kernel_h*kernel_w\n  total: area*times", "{area: 2, total: max(3, times)}", "op.yaml:12:27: `times)` is no key; if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""},
+		{"comma without quotes in a list", "[tiles, n, 1]", "[ceil_div(w, chunk), n, 1]", "op.yaml:34:55: bad expression `ceil_div(w`: expected ')' or an operator, found the end; if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""},
+		{"YAML syntax", "shape: [n, w]\n", "shape: [n, w\n", "YAML: "},
+		{"tab", "  area: ", "\tarea: ", "op.yaml:12:1: YAML: "},
+		{"two documents", "operator: scale", "a: b\n---\noperator: scale", "op.yaml:3:9: a second document; one op.yaml describes one operator"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			yaml := strings.Replace(goodOperator, test.old, test.new, 1)
+			if yaml == goodOperator {
+				t.Fatalf("%q is not in the operator", test.old)
+			}
+			_, err := Load(operatorFiles(yaml), ".")
+			var fault *tree.Error
+			if !errors.As(err, &fault) {
+				t.Fatalf("got %v, want an *tree.Error: %s", err, test.want)
+			}
+			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || fault.Line == 0 {
+				t.Errorf("got  %s\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestLoadFindsFaultsInFiles(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(fstest.MapFS)
+		want   string
+	}{
+		{"no op.yaml", func(files fstest.MapFS) { delete(files, "op.yaml") }, "op.yaml: there is no such file; an operator is a folder with an op.yaml"},
+		{"empty op.yaml", func(files fstest.MapFS) { files["op.yaml"].Data = nil }, "op.yaml:1:1: the file is empty"},
+		{"text only", func(files fstest.MapFS) { files["op.yaml"].Data = []byte("hello") }, "op.yaml:1:1: an operator must be a mapping"},
+		{"missing include", func(files fstest.MapFS) { delete(files, "deeper.cuh") }, "own.cuh:2:11: cannot include `deeper.cuh`"},
+		{"include outside", func(files fstest.MapFS) { files["own.cuh"].Data = []byte("#include \"../own.cuh\"") }, "own.cuh:1:11: cannot include `../own.cuh`"},
+		{"large", func(files fstest.MapFS) { files["op.yaml"].Data = make([]byte, 1<<20) }, "op.yaml: the file has 1048576 bytes"},
+		{"op.yaml is a folder", func(files fstest.MapFS) { files["op.yaml"].Mode = fs.ModeDir }, "op.yaml: the file is a folder; it must be a regular file"},
+		{"large source", func(files fstest.MapFS) { files["direct.cu"].Data = make([]byte, 1<<20) }, "op.yaml:27:13: the source file `direct.cu` has 1048576 bytes; a file of an operator may have 262144"},
+		{"source is a folder", func(files fstest.MapFS) { files["direct.cu"].Mode = fs.ModeDir }, "op.yaml:27:13: the source file `direct.cu` is a folder; it must be a regular file"},
+		{"large include", func(files fstest.MapFS) { files["own.cuh"].Data = make([]byte, 1<<20) }, "direct.cu:1:11: cannot include `own.cuh`: it has 1048576 bytes; a file of an operator may have 262144"},
+		{"include is a folder", func(files fstest.MapFS) { files["own.cuh"].Mode = fs.ModeDir }, "direct.cu:1:11: cannot include `own.cuh`: it is a folder; it must be a regular file"},
+		{"many includes", includeChain, "i63.cuh:1:11: cannot include `i64.cuh`: it would be one more than the 64 files that a kernel may include"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			files := operatorFiles(goodOperator)
+			test.change(files)
+			_, err := Load(files, ".")
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+// includeChain makes each of 100 files include the next.
+func includeChain(files fstest.MapFS) {
+	files["direct.cu"].Data = append([]byte("#include \"i0.cuh\"\n"), files["direct.cu"].Data[len("#include \"own.cuh\"\n"):]...)
+	for i := range 100 {
+		files[fmt.Sprintf("i%d.cuh", i)] = &fstest.MapFile{Data: fmt.Appendf(nil, "#include \"i%d.cuh\"\n", i+1)}
+	}
+}
+
+// A pipe that nobody writes to would be read forever.
+func TestLoadOpensNoPipe(t *testing.T) {
+	for _, name := range []string{"op.yaml", "direct.cu", "own.cuh"} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, operatorFiles(goodOperator)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(os.DirFS(dir), ".")
+		if err == nil || !strings.Contains(err.Error(), "is a pipe or a device; it must be a regular file") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestLoadAcceptsByteOrderMark(t *testing.T) {
+	files := operatorFiles("\uFEFF" + goodOperator)
+	files["own.cuh"].Data = append([]byte("\uFEFF"), files["own.cuh"].Data...)
+	o, err := Load(files, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if direct, _ := o.Template("direct"); strings.Contains(direct.Source.Includes["own.cuh"], "\uFEFF") {
+		t.Error("the mark reaches the compiler")
+	}
+}
+
+// Integers among numbers count as numbers, in the kernel too.
+func TestLoadTakesAllNumbers(t *testing.T) {
+	yaml := strings.NewReplacer("vec: [1, 2, 4]", "vec: [1, 2.5, 4]", "chunk: block_x*vec", "chunk: block_x*int(vec)").Replace(goodOperator)
+	o, err := Load(operatorFiles(yaml), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]bool{}
+	for i := range s.Len() {
+		k, err := p.Kernel(s.At(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range k.Macros {
+			if m.Name == "VEC" {
+				values[m.Value] = true
+			}
+		}
+	}
+	if want := map[string]bool{"1.0": true, "2.5": true, "4.0": true}; !maps.Equal(values, want) {
+		t.Errorf("VEC is %v, want %v", values, want)
+	}
+	if c := p.Defaults(t.Context())[0].String(); c != "direct block_x=64 vec=1.0 wide=false" {
+		t.Errorf("the default is %s", c)
+	}
+}
+
+// Text over several lines is text like any other.
+func TestLoadTakesBlocks(t *testing.T) {
+	yaml := strings.NewReplacer("summary: Multiplies rows of a matrix.", "summary: |\n  Multiplies rows.", "total: area*times", "total: |\n    area*\n    times").Replace(goodOperator)
+	o, err := Load(operatorFiles(yaml), ".")
+	if err != nil || o.Summary != "Multiplies rows." || o.Derived[1].Formula.Text != "area* times" {
+		t.Errorf("got %+v, %v", o, err)
+	}
+}
+
+// Whatever the text, an answer comes soon.
+func TestLoadIsQuick(t *testing.T) {
+	if testing.Short() {
+		t.Skip("says nothing of code that the race detector slows down")
+	}
+	for name, text := range map[string]string{
+		"brackets":        strings.Repeat("[", 100_000),
+		"brackets, lines": strings.Repeat("[\n", 100_000),
+		"entries":         strings.Repeat("- ", 100_000),
+		"indents":         indented(400),
+		"long list":       "shape:\n" + strings.Repeat("- a\n", 50_000),
+		"long text":       "summary: " + strings.Repeat("x ", 100_000),
+		"long expression": "derived: {a: " + strings.Repeat("(1+", 50_000) + "1}",
+		"many keys":       manyKeys(15_000),
+	} {
+		start := time.Now()
+		if _, err := Load(operatorFiles(text), "."); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if d := time.Since(start); d > 10*time.Second {
+			t.Errorf("%s took %v", name, d)
+		} else {
+			t.Logf("%s took %v", name, d)
+		}
+	}
+}
+
+func indented(depth int) string {
+	var b strings.Builder
+	for i := range depth {
+		b.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	return b.String()
+}
+
+func manyKeys(n int) string {
+	var b strings.Builder
+	b.WriteString("derived:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  k%d: 1\n", i)
+	}
+	return b.String()
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(goodOperator))
+	f.Add([]byte(strings.Replace(likeDirect, "other.cuh", "own.cuh", 1)))
+	for _, name := range OperatorNames() {
+		text, err := templates.FS.ReadFile(name + "/op.yaml")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	for _, text := range []string{"", "a", "- a", "a: {b: [c", "? a\n: b", "<<: {a: b}", "a: *b", "operator: 0x", "shape: [[[[", "a: |\n  b", "\"\\x\": 1", "%YAML 1.2\n---\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		o, err := Load(operatorFiles(string(text)), ".")
+		if (o == nil) == (err == nil) {
+			t.Fatalf("got %v and %v", o, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("the message has several lines: %q", err)
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package operator
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"autotune/operator/tree"
+	"autotune/space/expr"
+)
+
+// MathVariant is a math mode whose kernels are those of another mode with other headers. So kernels
+// and macros of the other mode do not change.
+type MathVariant struct {
+	Of      string
+	Headers map[string]Source // by the name that kernels include
+}
+
+// AutoMath tells whether a mode that is asked for is the one that op.yaml's rule, or
+// PyTorch, chooses.
+func AutoMath(asked string) bool { return asked == "" || asked == "auto" }
+
+// usualMath is the mode of an operator that names none, and that of `auto` without a rule.
+const usualMath = "fp32"
+
+// modes reads the names of the math modes, which parameters may not have.
+func (l *loader) modes(n *tree.Node) []string {
+	if f := fields(n, "math"); f != nil {
+		return l.names(f["modes"], "modes")
+	}
+	return []string{usualMath}
+}
+
+// math reads the rest of the math modes. Which of them `auto` means is settled before
+// derived values are known.
+func (l *loader) math(n *tree.Node, names scope) {
+	f, modes := fields(n, "math"), l.o.MathModes
+	l.o.MathAuto = tree.Optional(f["auto"], l.over(names.with("device limit", limitNames...)), constant("'"+usualMath+"'"))
+	if f["auto"] == nil && !slices.Contains(modes, usualMath) {
+		n.Refuse("math needs `auto`: an expression that gives one of %s", strings.Join(modes, ", "))
+	}
+	l.o.MathVariants = map[string]MathVariant{}
+	for _, e := range f["variants"].Mapped("variants must be a mapping of modes to descriptions") {
+		if !slices.Contains(modes, e.Key) {
+			e.RefuseHint(tree.NearestOrAll(e.Key, "there are", modes), "there is no math mode `%s`", e.Key)
+		}
+		f := fields(e.Value, "a variant")
+		v := MathVariant{Of: f["of"].OneOf("math mode", modes...), Headers: map[string]Source{}}
+		for _, header := range f["headers"].Mapped(headersForm) {
+			v.Headers[header.Key] = l.header(header.Value)
+		}
+		l.o.MathVariants[e.Key] = v
+	}
+	for _, e := range f["variants"].Mapped("") {
+		of := l.o.MathVariants[e.Key].Of
+		if _, too := l.o.MathVariants[of]; too {
+			e.Refuse("`%s` is a variant of `%s`, which is one itself", e.Key, of)
+		}
+	}
+	l.o.MathAsk = tree.Pointer(f["ask"], func(n *tree.Node) Source {
+		s := l.file(n, "*.py")
+		for _, part := range []string{"def ask", "def part", "FACTORS"} {
+			s.mustDefine(n, part, `(?m)^`+part+`\b`, "docs/writing-an-operator.md says what such a file defines")
+		}
+		return s
+	})
+}
+
+const headersForm = "headers must be a mapping of names that kernels include to files"
+
+// math settles the math mode.
+func (b binder) math(asked string) {
+	b.Math = asked
+	if AutoMath(asked) {
+		v, err := b.Operator.MathAuto.code.Eval(b.Limits.beside(b.Values))
+		if err != nil {
+			b.fail("", "--math auto cannot be decided for these numbers; name one of %s, or mend them: %v", strings.Join(b.Operator.MathModes, ", "), err)
+		}
+		b.Math = v.String()
+	}
+	if modes := b.Operator.MathModes; !slices.Contains(modes, b.Math) {
+		b.fail("it has "+strings.Join(modes, ", "), "there is no math mode `%s`", b.Math)
+	}
+	b.Values["math"] = expr.String(b.Math)
+}
+
+// MathMacros are the macros that tell a kernel its math mode, where there is more than one. A
+// variant has those of the mode that it is a variant of.
+func (p *Problem) MathMacros() []Macro {
+	var macros []Macro
+	for _, mode := range p.Operator.MathModes {
+		if _, variant := p.Operator.MathVariants[mode]; !variant && mode != usualMath && len(p.Operator.MathModes) > 1 {
+			is := mode == p.Math || mode == p.Operator.MathVariants[p.Math].Of
+			macros = append(macros, Macro{"MATH_" + strings.ToUpper(mode), macroValue(expr.Bool(is))})
+		}
+	}
+	return macros
+}
+
+// Includes are the files that a source includes in the problem's math mode, by name.
+func (p *Problem) Includes(s Source) map[string]string {
+	includes := maps.Clone(s.Includes)
+	for name, header := range p.Operator.MathVariants[p.Math].Headers {
+		if _, used := includes[name]; used {
+			maps.Copy(includes, header.Includes)
+			includes[name] = header.Text
+		}
+	}
+	return includes
+}

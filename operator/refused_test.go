@@ -1,0 +1,220 @@
+package operator_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/internal/test/torchvectors"
+	"autotune/operator"
+)
+
+// rowAnswers are what operators of rows make of a row, as their definitions say.
+var rowAnswers = map[string]func(row []float64) []float64{
+	"softmax": func(row []float64) []float64 {
+		most, sum := slices.Max(row), 0.0
+		return mapped(mapped(row, func(x float64) float64 { e := math.Exp(x - most); sum += e; return e }),
+			func(e float64) float64 { return e / sum })
+	},
+	"log_softmax": func(row []float64) []float64 {
+		most, sum := slices.Max(row), 0.0
+		for _, x := range row {
+			sum += math.Exp(x - most)
+		}
+		return mapped(row, func(x float64) float64 { return x - most - math.Log(sum) })
+	},
+	"sum":  func(row []float64) []float64 { return []float64{total(row)} },
+	"mean": func(row []float64) []float64 { return []float64{total(row) / float64(len(row))} },
+	"prod": func(row []float64) []float64 {
+		all := 1.0
+		for _, x := range row {
+			all *= x
+		}
+		return []float64{all}
+	},
+	"layer_norm": layerNorm,
+	"group_norm": layerNorm,
+	"batch_norm": layerNorm,
+	"rms_norm":   func(row []float64) []float64 { return rooted(row, 1e-5) },
+	"normalize": func(row []float64) []float64 {
+		over := size(row)
+		return mapped(row, func(x float64) float64 { return x / over })
+	},
+	"norm":   func(row []float64) []float64 { return []float64{size(row)} },
+	"argmax": func(row []float64) []float64 { return []float64{float64(slices.Index(row, slices.Max(row)))} },
+	"argmin": func(row []float64) []float64 { return []float64{float64(slices.Index(row, slices.Min(row)))} },
+	"cumsum": func(row []float64) []float64 { return running(row, func(a, b float64) float64 { return a + b }) },
+	"cross_entropy": func(row []float64) []float64 { // of the first label
+		sum := total(mapped(row, math.Exp))
+		return []float64{math.Log(sum) - row[0]}
+	},
+	"triplet_margin_loss": func(row []float64) []float64 { // of the row and of the same, moved on
+		one, other := moved(row, 1), moved(row, 7)
+		return []float64{1 + math.Abs(one-other)}
+	},
+	"masked_cumsum": func(row []float64) []float64 { return running(row, func(a, b float64) float64 { return a + b }) },
+	"cumprod":       func(row []float64) []float64 { return running(row, func(a, b float64) float64 { return a * b }) },
+	"max":           func(row []float64) []float64 { return []float64{slices.Max(row)} },
+	"min":           func(row []float64) []float64 { return []float64{slices.Min(row)} },
+}
+
+// moved is how far a row is from itself, moved on.
+func moved(row []float64, by int) float64 {
+	apart := make([]float64, len(row))
+	for i, x := range row {
+		apart[i] = x - row[(i+by)%len(row)]
+	}
+	return size(apart)
+}
+
+func layerNorm(row []float64) []float64 {
+	mean := total(row) / float64(len(row))
+	apart := mapped(row, func(x float64) float64 { return x - mean })
+	return rooted(apart, 1e-5)
+}
+
+func mapped(row []float64, f func(float64) float64) []float64 {
+	all := make([]float64, len(row))
+	for i, x := range row {
+		all[i] = f(x)
+	}
+	return all
+}
+
+// running joins each element to those before.
+func running(row []float64, both func(a, b float64) float64) []float64 {
+	all := slices.Clone(row)
+	for i := 1; i < len(all); i++ {
+		all[i] = both(all[i-1], all[i])
+	}
+	return all
+}
+
+// size is the root of a row's squares.
+func size(row []float64) float64 {
+	return math.Sqrt(total(mapped(row, func(x float64) float64 { return x * x })))
+}
+
+// rooted are elements over the root of their mean square.
+func rooted(row []float64, eps float64) []float64 {
+	over := math.Sqrt(size(row)*size(row)/float64(len(row)) + eps)
+	return mapped(row, func(x float64) float64 { return x / over })
+}
+
+func total(row []float64) (sum float64) {
+	for _, x := range row {
+		sum += x
+	}
+	return sum
+}
+
+// close tells whether a device would find an element right.
+func closeTo(a operator.Argument, got, want float64) bool {
+	return math.Abs(got-want) <= a.ATol+a.RTol*math.Abs(want)
+}
+
+// The definitions give what PyTorch gives.
+func TestRowAnswersMatchPyTorch(t *testing.T) {
+	for name, answer := range rowAnswers {
+		for _, c := range readVectors(t, name).Cases {
+			if c.Name != "a row" && c.Name != "one element" || len(c.Inputs) > 1 {
+				continue
+			}
+			length := int(c.Shape[1])
+			var got []float64
+			for i := 0; i < len(c.Inputs["x"]); i += length {
+				got = append(got, answer(widened(c.Inputs["x"][i:i+length]))...)
+			}
+			for i, want := range c.Output.Data {
+				if math.Abs(got[i]-float64(want)) > 1e-6*math.Max(1, math.Abs(got[i])) {
+					t.Errorf("%s, %s: element %d is %g, PyTorch's is %g", name, c.Name, i, got[i], want)
+				}
+			}
+		}
+	}
+}
+
+func widened(x torchvectors.Floats) []float64 {
+	all := make([]float64, len(x))
+	for i, v := range x {
+		all[i] = float64(v)
+	}
+	return all
+}
+
+// The tolerance lets pass neither zeros nor the input nor the answer to other numbers. Outputs of softmax are tiny where rows are long, and so must be what is tolerated.
+func TestWrongAnswersOfRowsAreRefused(t *testing.T) {
+	for _, o := range operators(t) {
+		if !ofRows(o) && rowAnswers[o.Name] == nil {
+			continue
+		}
+		for _, length := range []int64{37, 4096, 393216} {
+			for _, word := range []string{"f32", "bf16", "f16"} {
+				request := operator.Request{Shape: []int64{1, length, 1}, Parameters: map[string]string{"type": word}}
+				if !ofRows(o) { // one channel
+					request.Shape = []int64{1, 1, length}[3-len(o.Shape):]
+				}
+				if o.Name == "batch_norm" {
+					request.Parameters["training"] = "true"
+				}
+				p, err := o.Bind(request, operator.Limits{Arch: 90})
+				if err != nil {
+					t.Fatal(err)
+				}
+				refuses(t, p, length)
+			}
+		}
+	}
+}
+
+func refuses(t *testing.T, p *operator.Problem, length int64) {
+	t.Helper()
+	answer := rowAnswers[p.Operator.Name]
+	if answer == nil {
+		t.Fatalf("%s has no definition in rowAnswers", p.Operator.Name)
+	}
+	x, other := drawn(p, length, 1), drawn(p, length, 3)
+	want, output := answer(x), p.Output()
+	for what, wrong := range map[string][]float64{"zeros": make([]float64, len(want)), "the input": x, "the answer to other numbers": answer(other)} {
+		if len(wrong) != len(want) || p.Operator.Name == "norm" && length > 4096 {
+			continue // no tensor of the output's shape; norms of many numbers are alike in 16 bits
+		}
+		right := 0
+		for i := range want {
+			if closeTo(output, wrong[i], want[i]) {
+				right++
+			}
+		}
+		// Of the answers to other numbers some are near by chance.
+		if right > len(want)/4 {
+			t.Errorf("%s: %s are right in %d of %d elements (atol %g, rtol %g)", p, what, right, len(want), output.ATol, output.RTol)
+		}
+	}
+}
+
+// drawn are numbers as a search draws them.
+func drawn(p *operator.Problem, length int64, seed uint64) []float64 {
+	random := rand.New(rand.NewPCG(seed, 7))
+	all := make([]float64, length)
+	for i := range all {
+		all[i] = random.NormFloat64()
+		if strings.HasSuffix(p.Operator.Name, "_norm") { // to which normal numbers are the answer
+			all[i] = -0.5 - random.Float64()
+		}
+		if fill := p.Arguments[0].Fill; fill != nil {
+			all[i] = fill.Numbers[0] + (fill.Numbers[1]-fill.Numbers[0])*random.Float64()
+		}
+	}
+	return all
+}
+
+func operators(t *testing.T) []*operator.Operator {
+	t.Helper()
+	all, err := operator.Operators()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
