@@ -107,25 +107,21 @@ type Regret struct {
 var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_000_000, Depth: 64, Items: 10_000}
 
 // Read reads one family, or a list of them.
-func Read(r io.Reader) ([]*Family, error) {
+func Read(r io.Reader) (list []*Family, err error) {
 	data, err := bound.Read(r)
 	if err == nil {
 		err = bound.JSON(data)
 	}
-	var list []*Family
-	switch {
-	case err != nil:
-	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")):
-		if err := jsonobject.Exact(data, &list); err != nil {
-			return nil, fmt.Errorf("family: %w", err)
-		}
-		err = json.Unmarshal(data, &list)
-	default:
+	target := any(&list)
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		list = []*Family{nil}
-		if err := jsonobject.Exact(data, list[0]); err != nil {
+		target = &list[0]
+	}
+	if err == nil {
+		if err = jsonobject.Exact(data, target); err != nil {
 			return nil, fmt.Errorf("family: %w", err)
 		}
-		err = json.Unmarshal(data, &list[0])
+		err = json.Unmarshal(data, target)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("family: %w", jsonerror.Describe(err, data, 0))

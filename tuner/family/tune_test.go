@@ -2,18 +2,20 @@ package family
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/lists"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/devices"
@@ -111,7 +113,7 @@ func took(p *operator.Problem, c space.Configuration) float64 {
 }
 
 // tiles is a family of tiles, settled. Each sample's search tried the dozen that are fastest there.
-func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
+func tiles(t *testing.T, wrong map[string]bool) (*tuning, searched, *Family) {
 	t.Helper()
 	op, err := operator.Load(fstest.MapFS{
 		"op.yaml":      {Data: []byte(tilesOperator)},
@@ -125,10 +127,8 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &tuning{
-		Options: Options{MaxSlowdown: 1.03, Notice: func(string) {}, Progress: func(Progress) {}},
-		plan:    plans[0], opener: openedSlab{slab{wrong: wrong}}, started: time.Now(), found: map[string]reports.BestConfig{}, trials: map[string][]tried{},
-	}
+	f := newTuning(openedSlab{slab{wrong: wrong}}, plans[0], Options{MaxSlowdown: 1.03})
+	found := searched{own: map[string]space.Configuration{}, tried: map[string][]tried{}}
 	if err := f.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -150,22 +150,22 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 		return triedIn(&r)[:12]
 	}
 	for _, shape := range plans[0].Samples {
-		f.trials[key(shape, true)] = fastest(shape)
+		found.tried[key(shape, true)] = fastest(shape)
 	}
 	for _, shape := range plans[0].HeldOut {
-		f.found[key(shape, false)] = reports.BestConfig{Configuration: fastest(shape)[0].Configuration}
+		found.own[operator.FormatShape(shape)] = fastest(shape)[0].Configuration
 	}
-	family, err := f.settle(t.Context())
+	family, err := f.settle(t.Context(), found)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, family
+	return f, found, family
 }
 
 // A tree of few kernels comes near each shape's own best, also at shapes that it was not grown from. Each kernel passed
 // the gates, and one that is wrong is no entry.
 func TestTune(t *testing.T) {
-	_, f := tiles(t, nil)
+	_, _, f := tiles(t, nil)
 	if f.Regret.Samples.Worst > 1.1 || f.Regret.Samples.Of != 16 || f.Regret.Of != 20 || f.Regret.Mean > 1.15 {
 		t.Errorf("samples: %s; held out: %s", f.Regret.Samples, f.Regret.Score)
 	}
@@ -175,10 +175,93 @@ func TestTune(t *testing.T) {
 		}
 	}
 	out := f.Entries[0].Key()
-	_, others := tiles(t, map[string]bool{out: true})
+	_, _, others := tiles(t, map[string]bool{out: true})
 	for _, e := range others.Entries {
 		if e.Key() == out {
 			t.Errorf("%s is an entry, and wrong", e.Configuration)
 		}
+	}
+}
+
+// limited refuses shapes above a size, as a device without memory for them does, or fails at one.
+type limited struct {
+	opener
+	most int64
+	gone error
+}
+
+func (l limited) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*devices.Opened, error) {
+	switch {
+	case r.Shape[0] <= l.most:
+		return l.opener.Open(ctx, op, r)
+	case l.gone != nil:
+		return nil, l.gone
+	}
+	return nil, fmt.Errorf("%w: the tensors take more", device.ErrMemory)
+}
+
+// Shapes that the device refuses are left out of a family, as is a shape that cannot be
+// timed, and no other is lost. A family of too few shapes says why.
+func TestLeftOut(t *testing.T) {
+	f, found, _ := tiles(t, nil)
+	samples, heldOut := f.plan.Samples, f.plan.HeldOut
+	within := func(shapes [][]int64, most int64) int {
+		return len(lists.Where(shapes, func(s []int64) bool { return s[0] <= most }))
+	}
+	const most = 2000
+	whole := f.opener
+	f.opener = limited{opener: whole, most: most}
+	if err := f.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.plan.Samples) != within(samples, most) || len(f.plan.HeldOut) != within(heldOut, most) {
+		t.Errorf("%d samples, %d held out", len(f.plan.Samples), len(f.plan.HeldOut))
+	}
+	if want := len(samples) + len(heldOut) - within(samples, most) - within(heldOut, most); len(f.leftOut) != want || !strings.Contains(f.leftOut[0].Reason, "the tensors take more") {
+		t.Errorf("left out %v, want %d", f.leftOut, want)
+	}
+	timed, err := (&bench{tuning: f, own: found.own}).timeAll(t.Context(), samples, nil)
+	if err != nil || len(timed) != within(samples, most) {
+		t.Errorf("%d samples are timed, %v", len(timed), err)
+	}
+	f.opener = limited{opener: whole, most: 1}
+	if err := f.begin(t.Context()); !errors.Is(err, tuner.ErrNoVariant) || !strings.Contains(err.Error(), "the tensors take more") {
+		t.Error(err)
+	}
+	f.opener = limited{opener: whole, most: 1, gone: device.ErrGone}
+	if err := f.begin(t.Context()); !errors.Is(err, device.ErrGone) {
+		t.Error(err)
+	}
+}
+
+// In the first round candidates race against somewhat more than the fastest so far takes. The second is no race.
+func TestRounds(t *testing.T) {
+	f, found, _ := tiles(t, nil)
+	b := &bench{tuning: f, own: found.own}
+	var err error
+	if b.candidates, err = f.gather(t.Context(), found); err != nil {
+		t.Fatal(err)
+	}
+	type evaluation struct{ best, ms float64 }
+	var all []evaluation
+	f.opener = openedSlab{slab{raced: func(best, ms float64) { all = append(all, evaluation{best, ms}) }}}
+	if _, err := b.timeAll(t.Context(), f.plan.Samples[:1], lists.Places(len(b.candidates))); err != nil {
+		t.Fatal(err)
+	}
+	fastest := 0.0
+	for i, e := range all {
+		want := policy.farBehind * fastest
+		if i >= len(b.candidates) {
+			want = 0
+		}
+		if e.best != want {
+			t.Errorf("evaluation %d: against %v; want %v", i, e.best, want)
+		}
+		if fastest == 0 || e.ms < fastest {
+			fastest = e.ms
+		}
+	}
+	if len(all) <= len(b.candidates) {
+		t.Errorf("%d evaluations of %d candidates", len(all), len(b.candidates))
 	}
 }

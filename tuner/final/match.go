@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"autotune/device"
+	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/space"
 )
 
 // Match is a place where variants of one shape are timed side by side, whoever found them. Unlike
@@ -88,4 +90,19 @@ func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration)
 		return nil, trial.Outcome{Status: refused.status, Message: refused.Error()}, nil
 	}
 	return &g.tried, trial.Outcome{Status: trial.OK}, err
+}
+
+// Gates puts a configuration of the subject's problem through the gates within a time limit. If it fails at one, or does
+// not compile, the outcome says how.
+func (s Subject) Gates(ctx context.Context, c space.Configuration, limit time.Duration) (g *Gates, o trial.Outcome, err error) {
+	v, m, err := s.begin(ctx, c)
+	var refused *compile.Error
+	if errors.As(err, &refused) {
+		return nil, trial.Outcome{Status: trial.CompileError, Message: refused.Error()}, nil
+	}
+	if err != nil {
+		return nil, o, err
+	}
+	g, o, err = m.Gate(ctx, v, limit)
+	return g, o, errors.Join(err, m.Close())
 }
