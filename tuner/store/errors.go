@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -72,12 +70,8 @@ func (e *LockedError) Error() string {
 
 // lockedBy says who holds the file, as far as /proc tells.
 func lockedBy(path string, waited time.Duration) *LockedError {
-	pids := lockHolders(path)
-	if len(pids) == 0 {
-		pids = openers(path)
-	}
 	e := &LockedError{Path: path, Waited: waited}
-	for _, pid := range pids {
+	for _, pid := range lockHolders(path) {
 		e.Holders = append(e.Holders, "process "+pid+commandLine(pid))
 	}
 	return e
@@ -96,23 +90,6 @@ func lockHolders(path string) (pids []string) {
 	form := regexp.MustCompile(fmt.Sprintf(`(?m)^\S+ FLOCK +\S+ +\S+ +([1-9]\d*) \S+:%d `, file.Ino))
 	pids = lists.Of(form.FindAllStringSubmatch(string(list), -1), func(m []string) string { return m[1] })
 	return slices.Compact(slices.Sorted(slices.Values(pids)))
-}
-
-// openers lists other processes that have the file open, for kernels that hide
-// their locks. Only the user's own processes can be seen.
-func openers(path string) (pids []string) {
-	file, err := os.Stat(path)
-	if err != nil {
-		return nil
-	}
-	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, link := range links {
-		pid := strings.Split(link, "/")[2]
-		if open, err := os.Stat(link); err == nil && os.SameFile(open, file) && pid != strconv.Itoa(os.Getpid()) {
-			pids = append(pids, pid)
-		}
-	}
-	return slices.Compact(pids)
 }
 
 // commandLength bounds the command line that a message shows.

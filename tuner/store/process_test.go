@@ -114,10 +114,6 @@ func TestLockedByAnotherProcess(t *testing.T) {
 	if took := time.Since(begin); took < 150*time.Millisecond || took > 20*time.Second {
 		t.Errorf("waited %v", took)
 	}
-	if pids := openers(path); len(pids) != 1 || pids[0] != strconv.Itoa(other.Process.Pid) {
-		t.Errorf("opened by %v, want process %d", pids, other.Process.Pid)
-	}
-
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := Open(ctx, path, Options{Wait: time.Hour}); !errors.Is(err, context.DeadlineExceeded) {

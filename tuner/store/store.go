@@ -21,7 +21,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -319,21 +318,18 @@ func foreign(path string) error {
 		return unusable(path, err)
 	}
 	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, 24))
-	if err != nil {
-		return unusable(path, err)
-	}
-	line, _, _ := strings.Cut(string(head), "\n")
-	detail := fmt.Sprintf("it begins with %q", line)
+	head := make([]byte, 24)
+	n, err := f.Read(head)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
 	switch {
-	case len(head) == 0:
-		detail = "it is empty"
-	case len(bytes.Trim(head, "\x00")) == 0:
-		detail = "it begins with zeros"
-	case !strconv.CanBackquote(strings.TrimRight(line, "\r")):
-		detail = "it is some other binary file"
+	case n == 0 && err != io.EOF:
+		return unusable(path, err)
+	case n == 0:
+		return &ForeignError{Path: path, Detail: "it is empty"}
+	case strconv.CanBackquote(strings.TrimRight(line, "\r")):
+		return &ForeignError{Path: path, Detail: fmt.Sprintf("it begins with %q", line)}
 	}
-	return &ForeignError{Path: path, Detail: detail}
+	return &ForeignError{Path: path, Detail: "it is some other binary file"}
 }
 
 // recognise checks that the file is ours, of today's schema, and puts

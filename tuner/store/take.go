@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,60 +116,46 @@ func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 		return tally, err
 	}
 	for _, p := range problems {
-		for after, more := "", true; more; {
-			batch, rest, err := from.pieces(p.ProblemID, after)
-			if err := errors.Join(err, ctx.Err()); err != nil {
+		all, err := from.pieces(p.ProblemID)
+		if err != nil {
+			return tally, err
+		}
+		for batch := range slices.Chunk(all, pieceBatch) {
+			if err := errors.Join(s.take(batch, false, &tally), ctx.Err()); err != nil {
 				return tally, err
-			}
-			if err := s.take(batch, false, &tally); err != nil {
-				return tally, err
-			}
-			if more = rest; more {
-				after = batch[len(batch)-1].key
 			}
 		}
 	}
 	return tally, nil
 }
 
-// pieces returns a batch of a problem's trials after a key. If there are no more trials, the
-// winners follow: a winner never comes before its trials.
-func (s *Store) pieces(id ProblemID, after string) (batch []piece, more bool, err error) {
+// pieces are all that is kept of a problem. A winner never comes before its trials.
+func (s *Store) pieces(id ProblemID) (all []piece, err error) {
 	key, err := id.key()
 	if err != nil {
-		return nil, false, err
-	}
-	pick := func(raw []byte, inside ...string) error {
-		path := slices.Concat([]string{string(problemsBucket), string(key)}, inside)
-		if err := checkValue(path, raw); err != nil {
-			return &DamagedError{s.path, fmt.Sprintf("%s of %s: %v", inside[0], id, err)}
-		}
-		p, _ := pieceOf(path, raw)
-		batch = append(batch, p)
-		return nil
+		return nil, err
 	}
 	err = s.read(id, func(p problem) error {
-		if trials := p.Bucket.Bucket(trialsBucket); trials != nil {
-			c := trials.Cursor()
-			for key, raw := c.Seek([]byte(after + "\x00")); key != nil; key, raw = c.Next() {
-				if more = len(batch) == pieceBatch; more {
-					return nil
+		pick := func(bucket []byte) func(key, raw []byte) error {
+			return func(inside, raw []byte) error {
+				path := []string{string(problemsBucket), string(key), string(inside)}
+				if bucket != nil {
+					path = slices.Insert(path, 2, string(bucket))
 				}
-				if err := pick(raw, string(trialsBucket), string(key)); err != nil {
-					return err
+				if raw == nil {
+					return nil // a bucket
 				}
+				if err := checkValue(path, raw); err != nil {
+					return &DamagedError{s.path, fmt.Sprintf("%s of %s: %v", path[2], id, err)}
+				}
+				one, _ := pieceOf(path, raw)
+				all = append(all, one)
+				return nil
 			}
 		}
-		for _, key := range [][]byte{winnerKey, updatedKey} {
-			if raw := p.Get(key); raw != nil {
-				if err := pick(raw, string(key)); err != nil {
-					return err
-				}
-			}
-		}
-		return p.each(asideBucket, func(key, raw []byte) error { return pick(raw, string(asideBucket), string(key)) })
+		return cmp.Or(p.each(trialsBucket, pick(trialsBucket)), p.ForEach(pick(nil)), p.each(asideBucket, pick(asideBucket)))
 	})
-	return batch, more, err
+	return all, err
 }
 
 // Tally counts what was taken into a cache.
