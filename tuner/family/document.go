@@ -1,10 +1,9 @@
-// Package family finds a few kernels for many shapes of an operator, and what chooses among
-// them.
+// Package family finds a few kernels for many shapes of an operator, and what chooses among them.
 //
-// A Plan says which dimensions are free, which shapes are samples and which are held out. Tune
-// searches each sample twice: kernels that take the free dimensions when they run, and kernels made
-// for the shape. Candidates are what won or came near. They are timed on every sample. The smallest set that is nowhere slower than allowed is kept, and a tree over the free
-// dimensions chooses from it. Shapes that were held out tell how much is lost by that.
+// A Plan says which dimensions are free, which shapes are samples and which are held out. Tune searches each sample
+// twice: kernels that take the free dimensions when they run, and kernels made for the shape. Candidates are what won
+// or came near. They are timed on every sample. The smallest set that is nowhere slower than allowed is kept, and a
+// tree over the free dimensions chooses from it. Shapes that were held out tell how much is lost by that.
 //
 // A Family is the outcome: a document. It prints nothing; package main shows it.
 package family
@@ -32,8 +31,8 @@ import (
 // Schema names the document and its version. A new field does not change it.
 const Schema = "autotune/family/1"
 
-// Family is kernels for many shapes of an operator, and the tree that chooses among them.
-// docs/families.md describes the fields.
+// Family is kernels for many shapes of an operator, and the tree that chooses among them. docs/families.md describes
+// the fields.
 type Family struct {
 	Schema      string              `json:"schema"`
 	Tool        string              `json:"tool,omitempty"`

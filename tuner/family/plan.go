@@ -33,8 +33,8 @@ type Plan struct {
 
 func (p Plan) String() string { return p.Operator.Name + " " + p.Shapes.String() }
 
-// Plans are the families of a wish, and what a user may not expect of them. Dimensions that vary
-// are free if kernels can take them so. Each value of another is a family of its own.
+// Plans are the families of a wish, and what a user may not expect of them. Dimensions that vary are free if kernels
+// can take them so. Each value of another is a family of its own.
 func (w Wish) Plans() (plans []Plan, notice string, err error) {
 	if err := w.check(); err != nil {
 		return nil, "", fmt.Errorf("%s: %w", w.Operator.Name, err)
@@ -155,8 +155,7 @@ func containsAll(list, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
-// apart are wishes with one value of each of the dimensions named. Hardly more are made than
-// there may be.
+// apart are wishes with one value of each of the dimensions named. Hardly more are made than there may be.
 func (w Wish) apart(names []string) []Wish {
 	list := []Wish{w}
 	for _, name := range names {
@@ -197,8 +196,7 @@ func (p Plan) in(r operator.ProblemRecord) Plan {
 	return p
 }
 
-// at is the request for a shape: of kernels that take the free dimensions, or of those made for
-// the shape.
+// at is the request for a shape: of kernels that take the free dimensions, or of those made for the shape.
 func (w Wish) at(shape []int64, free bool) operator.Request {
 	r := w.Request
 	if r.Shape = shape; !free {

@@ -29,8 +29,8 @@ var policy = struct {
 	leastTiming         time.Duration // of a kernel at a sample
 
 	// Times. The first round cuts short what takes clearly more than farBehind times the fastest: racing against the
-	// fastest itself left the tree with few samples of many kernels, 1.050 for 1.047 at shapes held out (2026-11-26). The
-	// second round is for what a usual race would keep, or miss by nearFastest.
+	// fastest itself left the tree with few samples of many kernels, 1.050 for 1.047 at shapes held out (2026-11-26).
+	// The second round is for what a usual race would keep, or miss by nearFastest.
 	farBehind, nearFastest float64
 
 	// Entries.

@@ -20,8 +20,8 @@ func halton(index, base int) (u float64) {
 }
 
 // Samples are n shapes, or all if there are fewer: corners first, then shapes spread over the extents by their
-// logarithms. Every other one has round dimensions, as shapes in use often have. kindsOf names the kinds of a shape;
-// a shape without any is not taken. Each kind that was seen has a sample or two, if there is room.
+// logarithms. Every other one has round dimensions, as shapes in use often have. kindsOf names the kinds of a shape; a
+// shape without any is not taken. Each kind that was seen has a sample or two, if there is room.
 func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	var kinds [][]string // of the drawn shapes
 	d := drawing{Shapes: s, most: policy.drawn * n, wanted: n, allowed: func(shape []int64) bool {

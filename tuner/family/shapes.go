@@ -47,8 +47,8 @@ func (e Extent) Values(most int) (all []int64) {
 	return all
 }
 
-// At is the value at a place from 0 to 1. Each span has its share of the way, and values in a
-// span are spread by their logarithms.
+// At is the value at a place from 0 to 1. Each span has its share of the way, and values in a span are spread by their
+// logarithms.
 func (e Extent) At(u float64) int64 {
 	i := min(int(u*float64(len(e))), len(e)-1)
 	s, within := e[i], u*float64(len(e))-float64(i)
@@ -56,8 +56,8 @@ func (e Extent) At(u float64) int64 {
 	return min(max(int64(math.Round(math.Exp(low+within*(high-low)))), s.Low), s.High)
 }
 
-// Round is the value of the extent near to one that kernels like better: a multiple of a power
-// of two, which is a quarter of the value at most.
+// Round is the value of the extent near to one that kernels like better: a multiple of a power of two, which is a
+// quarter of the value at most.
 func (e Extent) Round(v int64) int64 {
 	for step := int64(1) << max(bits.Len64(uint64(v/4))-1, 0); step > 1; step /= 2 {
 		step = min(step, 64)

@@ -154,8 +154,8 @@ func product(a, b int64) int64 {
 	return math.MaxInt64
 }
 
-// between is the roundest number from low to below high: the multiple of the largest power of two, since kernels'
-// tiles end there. Of several it is the one nearest to the geometric middle.
+// between is the roundest number from low to below high: the multiple of the largest power of two, since kernels' tiles
+// end there. Of several it is the one nearest to the geometric middle.
 func between(low, high int64) int64 {
 	for step := int64(1) << 62; ; step /= 2 {
 		first := (low + step - 1) / step * step

@@ -66,8 +66,8 @@ func sumOf(slowdowns []float64) (sum float64) {
 	return sum
 }
 
-// No single condition with the best entry on either side is better than a tree, nor is one leaf. What a condition
-// says of the shapes is what it divides them by.
+// No single condition with the best entry on either side is better than a tree, nor is one leaf. What a condition says
+// of the shapes is what it divides them by.
 func TestTreeIsGood(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100 {

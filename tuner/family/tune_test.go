@@ -21,8 +21,8 @@ import (
 	"autotune/tuner/devices"
 )
 
-// tilesOperator has a kernel whose blocks take a tile each, a wave of them after another. So each n has a tile of its own
-// that is fastest.
+// tilesOperator has a kernel whose blocks take a tile each, a wave of them after another. So each n has a tile of its
+// own that is fastest.
 const tilesOperator = `
 operator: tiles
 summary: copies its input
@@ -200,8 +200,8 @@ func (l limited) Open(ctx context.Context, op *operator.Operator, r operator.Req
 	return nil, fmt.Errorf("%w: the tensors take more", device.ErrMemory)
 }
 
-// Shapes that the device refuses are left out of a family, as is a shape that cannot be
-// timed, and no other is lost. A family of too few shapes says why.
+// Shapes that the device refuses are left out of a family, as is a shape that cannot be timed, and no other is lost. A
+// family of too few shapes says why.
 func TestLeftOut(t *testing.T) {
 	f, found, _ := tiles(t, nil)
 	samples, heldOut := f.plan.Samples, f.plan.HeldOut

@@ -27,9 +27,9 @@ type Surroundings struct {
 // apart is how many configurations are timed at most before the centre is timed again.
 const apart = 7
 
-// Around times configurations of the subject's problem in turns with one of them, the centre. It
-// goes on until there were enough turns, or until its time is up. One that fails is not timed
-// again. said is called with how many launches of a variant were timed, of how many.
+// Around times configurations of the subject's problem in turns with one of them, the centre. It goes on until there
+// were enough turns, or until its time is up. One that fails is not timed again. said is called with how many launches
+// of a variant were timed, of how many.
 func Around(ctx context.Context, s Subject, centre space.Configuration, others []space.Configuration, limit time.Duration, said func(done, of int)) (found Surroundings, err error) {
 	trials, variants, err := s.compileEach(ctx, append([]space.Configuration{centre}, others...))
 	if err != nil {

@@ -21,9 +21,8 @@ import (
 type Rivals interface {
 	// Prepare may begin what takes long before a problem can be timed, as soon as the problem is known.
 	Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol)
-	// Start makes it ready for a problem. leave writes the winner's inputs and outputs into a folder,
-	// in files that package answers names; "": there are none. They may be large, so leave is
-	// called only when they are needed.
+	// Start makes it ready for a problem. leave writes the winner's inputs and outputs into a folder, in files that
+	// package answers names; "": there are none. They may be large, so leave is called only when they are needed.
 	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (Rival, error)
 }
 
@@ -34,8 +33,8 @@ func (e *AbsentError) Error() string { return e.Err.Error() }
 
 func (e *AbsentError) Unwrap() error { return e.Err }
 
-// Rival is such a program, ready. Names are the ways in which it can be timed; Left says why others
-// cannot. Advice is what to try if it is faster than the winner.
+// Rival is such a program, ready. Names are the ways in which it can be timed; Left says why others cannot. Advice is
+// what to try if it is faster than the winner.
 type Rival interface {
 	Names() []string
 	Left() []string
@@ -141,8 +140,7 @@ func differing(all []Compared) (lines []string) {
 	return lines
 }
 
-// beside times a variant in turns with a rival. Ratios of neighbouring turns cancel a drifting
-// clock.
+// beside times a variant in turns with a rival. Ratios of neighbouring turns cancel a drifting clock.
 func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Compared, err error) {
 	names := r.Names()
 	times, ratios := make([][]float64, len(names)), make([][]float64, len(names))

@@ -18,9 +18,9 @@ const (
 	mostFinalists   = 16 // in a round
 )
 
-// play times finalists in rounds of random order until none needs another round. When its
-// time is up it goes on only until the leader itself has been timed. The untuned default
-// takes part in at least one round, if there is time for it: so it is timed as the winner is.
+// play times finalists in rounds of random order until none needs another round. When its time is up it goes on only
+// until the leader itself has been timed. The untuned default takes part in at least one round, if there is time for
+// it: so it is timed as the winner is.
 func (j *judge) play(ctx context.Context) error {
 	for Timed(j.Protocol) {
 		leader, ok := j.field.Leader()
@@ -70,8 +70,8 @@ func (j *judge) roundOf(t trial.Trial) time.Duration {
 	return samples + trial.DurationOf(t.Phases.VerifyMS)
 }
 
-// finalists are the configurations whose interval reaches the leader's, the fastest first,
-// as many as there is time to tell apart.
+// finalists are the configurations whose interval reaches the leader's, the fastest first, as many as there is time to
+// tell apart.
 func (j *judge) finalists() []int64 {
 	var ids []int64
 	left := j.limit
@@ -86,8 +86,8 @@ func (j *judge) finalists() []int64 {
 	return ids
 }
 
-// compileAll compiles the configurations that have no variant yet, side by side. One that
-// does not compile now has failed.
+// compileAll compiles the configurations that have no variant yet, side by side. One that does not compile now has
+// failed.
 func (j *judge) compileAll(ctx context.Context, ids []int64) error {
 	missing := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { _, has := j.Variants[id]; return has })
 	variants, outcomes := make([]device.Variant, len(missing)), make([]trial.Outcome, len(missing))
@@ -118,8 +118,8 @@ func (j *judge) variant(ctx context.Context, id int64) (v device.Variant, ok boo
 	return v, v.Binary != nil, err
 }
 
-// time verifies and times a configuration once more. The first time, the search's own
-// samples of it are dropped. One that fails now has failed.
+// time verifies and times a configuration once more. The first time, the search's own samples of it are dropped. One
+// that fails now has failed.
 func (j *judge) time(ctx context.Context, id int64, energy bool) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {

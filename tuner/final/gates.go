@@ -22,8 +22,7 @@ const (
 	patientGates  = time.Minute // if the user asked for every variant to go through them
 )
 
-// Gates say what a winner was put through beyond the search: what it passed, and what
-// there was no time for.
+// Gates say what a winner was put through beyond the search: what it passed, and what there was no time for.
 type Gates struct {
 	Launches   int      `json:"launches"`             // compared with the reference, each on other outputs
 	Exact      bool     `json:"exact"`                // and bit for bit with the first
@@ -37,8 +36,7 @@ type Gates struct {
 	Seconds    float64  `json:"seconds"`
 }
 
-// String says what was tried, as in "100 launches bit for bit, 12 inputs, 3
-// neighbours, in 0.4 s".
+// String says what was tried, as in "100 launches bit for bit, 12 inputs, 3 neighbours, in 0.4 s".
 func (g *Gates) String() string {
 	parts := []string{output.Count(g.Launches, "launch")}
 	if g.Exact {
@@ -62,8 +60,7 @@ func (g *Gates) String() string {
 	return text
 }
 
-// Warning says why no neighbour was tried; "" if one was, or if the operator has no answers for
-// any.
+// Warning says why no neighbour was tried; "" if one was, or if the operator has no answers for any.
 func (g *Gates) Warning() string {
 	const alone = "the winner was tried on this shape alone: "
 	switch {
@@ -95,8 +92,8 @@ type gatekeeper struct {
 	cost    time.Duration // of the last other inputs
 }
 
-// pass puts the variant through the gates, one after another. A *refusal says at which gate
-// it failed. The inputs are afterwards what they were.
+// pass puts the variant through the gates, one after another. A *refusal says at which gate it failed. The inputs are
+// afterwards what they were.
 func (g *gatekeeper) pass(ctx context.Context) error {
 	defer func() { g.tried.Seconds = time.Since(g.began).Seconds() }()
 	if g.Problem.Operator.Answers.Fixed() {
@@ -173,8 +170,8 @@ func (g *gatekeeper) launches(ctx context.Context) (err error) {
 // changedInputs is the gate of changed, by its name.
 const changedInputs = "changed inputs"
 
-// changed launches a loaded kernel on the inputs of the search, and again after few of them changed:
-// it must not take what it computed for the first.
+// changed launches a loaded kernel on the inputs of the search, and again after few of them changed: it must not take
+// what it computed for the first.
 func (g *gatekeeper) changed(ctx context.Context) error {
 	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/forNeighbours { // for the answers to both inputs
 		g.leaveOut("%s", changedInputs)
@@ -204,8 +201,8 @@ func (g *gatekeeper) races(ctx context.Context) error {
 	return refuse("races", o)
 }
 
-// inputs tries every distribution with several seeds, and the extremes with one. The launches were
-// on the first of both.
+// inputs tries every distribution with several seeds, and the extremes with one. The launches were on the first of
+// both.
 func (g *gatekeeper) inputs(ctx context.Context) error {
 	var all []device.Inputs
 	for seed := range uint32(gateSeeds) {

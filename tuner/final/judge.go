@@ -1,9 +1,8 @@
 // Package final makes sure of a search's winner.
 //
-// The fastest of hundreds of noisy medians is partly the luckiest. A variant that is
-// right on the inputs of the search may be wrong on others. Settle is given a Field of
-// trials and a Case: the problem, the device, and a way to compile. It then goes on until
-// nothing changes any more:
+// The fastest of hundreds of noisy medians is partly the luckiest. A variant that is right on the inputs of the search
+// may be wrong on others. Settle is given a Field of trials and a Case: the problem, the device, and a way to compile.
+// It then goes on until nothing changes any more:
 //
 //   - The finals time all variants again whose interval reaches the leader's (finals.go).
 //   - Of those that still tie, Field.Decide chooses one by what noise does not touch.
@@ -26,8 +25,7 @@ import (
 	"autotune/space"
 )
 
-// The finals and the gates take these shares of the search's time (one in so many), and at least
-// these times.
+// The finals and the gates take these shares of the search's time (one in so many), and at least these times.
 const (
 	finalsShare = 5
 	gatesShare  = 10
@@ -35,8 +33,8 @@ const (
 	leastGates  = 3 * time.Second
 )
 
-// energyWorthwhile is how long a search must have taken for its winner's energy to be
-// measured unasked. That measurement takes 0.6 s, a tenth of it.
+// energyWorthwhile is how long a search must have taken for its winner's energy to be measured unasked. That
+// measurement takes 0.6 s, a tenth of it.
 const energyWorthwhile = 6 * time.Second
 
 // Reserve is the part of a search's time limit that is kept for the finals and the gates.
@@ -78,8 +76,8 @@ type Case struct {
 
 	Session  device.Session           // the search's own, open on the problem
 	Variants map[int64]device.Variant // compiled already, by configuration
-	// Compilers is how many calls of Compile may run side by side. Compile makes the
-	// variant of a configuration; a refused one has no binary, and its outcome says why.
+	// Compilers is how many calls of Compile may run side by side. Compile makes the variant of a configuration; a
+	// refused one has no binary, and its outcome says why.
 	Compilers int
 	Compile   func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error)
 
@@ -114,8 +112,7 @@ type judge struct {
 	verdict   Verdict
 }
 
-// Settle runs the finals and the gates. It amends the field's trials such that its Decide
-// names the winner.
+// Settle runs the finals and the gates. It amends the field's trials such that its Decide names the winner.
 func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	j := &judge{
 		Case: c, field: f, passed: map[int64]*Gates{}, confirmed: map[int64]bool{},
@@ -200,8 +197,8 @@ func (j *judge) change(id int64, change func(*trial.Trial)) {
 	j.Amended(j.field.amend(id, change))
 }
 
-// gate puts a configuration through the gates. If it fails at one, its trial gets the status of
-// that failure, and a message that names the gate.
+// gate puts a configuration through the gates. If it fails at one, its trial gets the status of that failure, and a
+// message that names the gate.
 func (j *judge) gate(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {

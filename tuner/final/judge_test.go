@@ -289,8 +289,7 @@ func TestRaggedShapes(t *testing.T) {
 	}
 }
 
-// aligned is an operator whose template reads vec elements at once, and a row at a time in
-// tiles if there are rows.
+// aligned is an operator whose template reads vec elements at once, and a row at a time in tiles if there are rows.
 func aligned(t *testing.T, shape string, constraint string, sizes ...int64) (*operator.Problem, space.Configuration) {
 	t.Helper()
 	text := strings.NewReplacer("shape: [n]\ntensors", "shape: ["+shape+"]\ntensors", "shape: [n]}", "shape: ["+shape+"]}", "n, 32", "32, 32",
@@ -333,8 +332,8 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// Every built-in template has a neighbour at the operator's example, as its default is there
-// and as drawn configurations are.
+// Every built-in template has a neighbour at the operator's example, as its default is there and as drawn
+// configurations are.
 func TestBuiltinNeighbours(t *testing.T) {
 	operators, err := operator.Operators()
 	if err != nil {

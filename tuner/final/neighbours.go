@@ -18,8 +18,8 @@ import (
 // mostNeighbours is how many ragged problems a winner is tried on.
 const mostNeighbours = 3
 
-// neighbour is a ragged problem near the searched one, and all that the device needs to
-// run the configuration on it. A kernel may be right for the alignment of one shape only.
+// neighbour is a ragged problem near the searched one, and all that the device needs to run the configuration on it. A
+// kernel may be right for the alignment of one shape only.
 type neighbour struct {
 	problem   *operator.Problem
 	reference *compile.Binary
@@ -29,16 +29,14 @@ type neighbour struct {
 
 func (n *neighbour) gate() string { return "neighbour " + n.problem.String() }
 
-// Nearby are the neighbours that a configuration's template serves with it, compiled in the
-// background.
+// Nearby are the neighbours that a configuration's template serves with it, compiled in the background.
 type Nearby struct {
 	found    []neighbour
 	known    chan struct{} // closed when it is known which they are
 	compiled chan struct{} // closed when all are
 }
 
-// Ahead begins to compile a configuration's kernels for its neighbours. Cancelling the context ends
-// that.
+// Ahead begins to compile a configuration's kernels for its neighbours. Cancelling the context ends that.
 func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 	n := &Nearby{known: make(chan struct{}), compiled: make(chan struct{})}
 	go func() {
@@ -58,9 +56,9 @@ func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 	return n
 }
 
-// neighbours are ragged problems near one whose spaces have the configuration, too: those without
-// any alignment first, then the nearest that the template's constraints allow. There are none if
-// the template serves no other problem with it.
+// neighbours are ragged problems near one whose spaces have the configuration, too: those without any alignment first,
+// then the nearest that the template's constraints allow. There are none if the template serves no other problem with
+// it.
 func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration) []*operator.Problem {
 	request := p.Record().Request()
 	shape := request.Shape
@@ -98,8 +96,8 @@ func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration)
 	return found
 }
 
-// steps are differences of sizes, some of which keep an alignment: every small number, powers of
-// two, and one and a half times these.
+// steps are differences of sizes, some of which keep an alignment: every small number, powers of two, and one and a
+// half times these.
 func steps(yield func(int64) bool) {
 	const small = 32
 	for step := int64(1); step < small; step++ {
@@ -123,8 +121,8 @@ func (s Subject) compile(ctx context.Context, n *neighbour, c space.Configuratio
 	return err
 }
 
-// Compile makes the variant of a configuration of a problem for the subject's device. What the
-// compiler refuses is a *compile.Error.
+// Compile makes the variant of a configuration of a problem for the subject's device. What the compiler refuses is a
+// *compile.Error.
 func (s Subject) Compile(ctx context.Context, p *operator.Problem, c space.Configuration) (v device.Variant, err error) {
 	if v.Kernel, err = p.Kernel(c); err != nil {
 		return v, err
@@ -136,8 +134,8 @@ func (s Subject) Compile(ctx context.Context, p *operator.Problem, c space.Confi
 	return v, err
 }
 
-// neighbours tries the variant on the neighbours for which there is time and memory. It does not
-// wait for a kernel until the time is up, since nothing could be launched then.
+// neighbours tries the variant on the neighbours for which there is time and memory. It does not wait for a kernel
+// until the time is up, since nothing could be launched then.
 func (g *gatekeeper) neighbours(ctx context.Context) error {
 	<-g.nearby.known
 	all := g.nearby.found

@@ -25,8 +25,8 @@ type Proof struct {
 	Ceilings      device.Ceilings // of the device now
 }
 
-// Prove verifies a configuration of the subject's problem, times it against itself in turns, and
-// puts it through the gates. recorded is how many turns its earlier time has.
+// Prove verifies a configuration of the subject's problem, times it against itself in turns, and puts it through the
+// gates. recorded is how many turns its earlier time has.
 func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) (p Proof, err error) {
 	v, m, err := s.begin(ctx, c)
 	var refused *compile.Error

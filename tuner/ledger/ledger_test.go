@@ -58,8 +58,8 @@ func keep(t *testing.T, l *ledger.Ledger, trials ...trial.Trial) {
 	}
 }
 
-// A search hears of others' trials once, in the order of their evaluation, and not of those
-// that were measured otherwise.
+// A search hears of others' trials once, in the order of their evaluation, and not of those that were measured
+// otherwise.
 func TestNews(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache.db")
 	mine := ledger.New(open(t, path), id, driver("1"), false)

@@ -34,8 +34,7 @@ func (i Issue) String() string {
 // maxIssues is how many issues a check reports at most.
 const maxIssues = 1000
 
-// CheckFile opens a file for reading and checks it. A file that is too damaged to be opened is an
-// issue, not an error.
+// CheckFile opens a file for reading and checks it. A file that is too damaged to be opened is an issue, not an error.
 func CheckFile(ctx context.Context, path string) (issues []Issue, err error) {
 	s, err := Open(ctx, path, Options{ReadOnly: true})
 	if err == nil {
@@ -198,8 +197,7 @@ func isBucket(path []string) bool {
 	}
 }
 
-// checkValue checks what is not a bucket in its place; trials and winners carry a
-// checksum.
+// checkValue checks what is not a bucket in its place; trials and winners carry a checksum.
 func checkValue(path []string, raw []byte) error {
 	inside := path[min(2, len(path)):]
 	switch {
@@ -238,11 +236,9 @@ func belongs(found, own string) error {
 	return nil
 }
 
-// Repair copies every trial and winner that is whole into a new file, from a file
-// that may be damaged. A value is whole if it decodes, has its checksum and lies
-// under its own key. Repair tells what was copied and what was wrong. It only reads
-// the old file. The new one appears complete or not at all; a file that is there is
-// not replaced.
+// Repair copies every trial and winner that is whole into a new file, from a file that may be damaged. A value is whole
+// if it decodes, has its checksum and lies under its own key. Repair tells what was copied and what was wrong. It only
+// reads the old file. The new one appears complete or not at all; a file that is there is not replaced.
 func Repair(ctx context.Context, path, to string) (tally Tally, issues []Issue, err error) {
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return tally, nil, fmt.Errorf("%s is there already; name a new file", to)

@@ -11,13 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFileLock is Linux's F_OFD_SETLK, which not every system's package names: a lock
-// that belongs to an open file.
+// openFileLock is Linux's F_OFD_SETLK, which not every system's package names: a lock that belongs to an open file.
 const openFileLock = 37
 
-// claims are locks on bytes of an empty file beside the cache. They belong to the open
-// file and go with it, however its process ends. They have a mutex of their own: who
-// claims need not wait for a transaction.
+// claims are locks on bytes of an empty file beside the cache. They belong to the open file and go with it, however its
+// process ends. They have a mutex of their own: who claims need not wait for a transaction.
 type claims struct {
 	path string // of the file
 
@@ -37,12 +35,11 @@ func (c *claims) end() error {
 	return file.Close()
 }
 
-// Claim announces that the trial with this key (Provenance.Key) is about to be
-// made here. It tells false if another search claims it. Claims are held until
-// Release or Close, or the end of the process, whichever comes first.
+// Claim announces that the trial with this key (Provenance.Key) is about to be made here. It tells false if another
+// search claims it. Claims are held until Release or Close, or the end of the process, whichever comes first.
 //
-// A claim is no part of what is kept: where the file system has no such locks, everybody
-// may claim everything, and some trials are made twice.
+// A claim is no part of what is kept: where the file system has no such locks, everybody may claim everything, and some
+// trials are made twice.
 func (c *claims) Claim(key string) (mine bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,8 +38,8 @@ func bytesOf(t *testing.T, write func(s *Store)) []byte {
 	return raw
 }
 
-// use does with a file what searches and commands do, and returns the first
-// error. It must come back, whatever is in the file.
+// use does with a file what searches and commands do, and returns the first error. It must come back, whatever is in
+// the file.
 func use(t *testing.T, path string) error {
 	t.Helper()
 	if _, err := CheckFile(t.Context(), path); err != nil {
@@ -56,8 +56,7 @@ func use(t *testing.T, path string) error {
 	return errors.Join(err, trials, winner, put, s.Close())
 }
 
-// oneAtATime leaves a test out of short runs, which the race detector's are: it does much, in
-// one goroutine.
+// oneAtATime leaves a test out of short runs, which the race detector's are: it does much, in one goroutine.
 func oneAtATime(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -130,8 +129,8 @@ func TestFlippedBytes(t *testing.T) {
 		for range 1 + rng.IntN(4) {
 			bad[first+rng.IntN(len(bad)-first)] ^= byte(1 + rng.IntN(255))
 		}
-		// Some are in pages that nothing uses; what counts is that it comes
-		// back, and that an error says that the file is damaged.
+		// Some are in pages that nothing uses; what counts is that it comes back, and that an error says that the file
+		// is damaged.
 		err := use(t, damagedCopy(t, bad))
 		var damaged *DamagedError
 		if err != nil && !errors.As(err, &damaged) {
@@ -210,8 +209,8 @@ func TestCheckFindsMisplacedValues(t *testing.T) {
 	}
 }
 
-// Buckets in places that autotune never gives them are issues, and are not
-// followed: what looks like a bucket may be a value with a flipped bit.
+// Buckets in places that autotune never gives them are issues, and are not followed: what looks like a bucket may be a
+// value with a flipped bit.
 func TestCheckFindsMisplacedBuckets(t *testing.T) {
 	id, err := pool.key()
 	if err != nil {

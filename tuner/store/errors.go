@@ -77,10 +77,9 @@ func lockedBy(path string, waited time.Duration) *LockedError {
 	return e
 }
 
-// lockHolders reads the kernel's list of locks, whose lines look like
-// "1: FLOCK  ADVISORY  WRITE 20102 fe:00:9977947 0 EOF". Only the inode is
-// compared: some file systems show another device there than to stat. A process
-// that cannot be seen has the number 0 or less.
+// lockHolders reads the kernel's list of locks, whose lines look like "1: FLOCK  ADVISORY  WRITE 20102 fe:00:9977947 0
+// EOF". Only the inode is compared: some file systems show another device there than to stat. A process that cannot be
+// seen has the number 0 or less.
 func lockHolders(path string) (pids []string) {
 	var file syscall.Stat_t
 	list, err := os.ReadFile("/proc/locks")

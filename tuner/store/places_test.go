@@ -25,8 +25,7 @@ const (
 	metaTransactionAt = 48
 )
 
-// grown is a cache as searches leave it: written in many transactions, so that it
-// has free pages and a list of them.
+// grown is a cache as searches leave it: written in many transactions, so that it has free pages and a list of them.
 func grown(t *testing.T) []byte {
 	t.Helper()
 	return bytesOf(t, func(s *Store) {
@@ -87,8 +86,8 @@ func TestEntriesOutsideOfTheirPage(t *testing.T) {
 	}
 }
 
-// whole are the keys of the trials that can be read from a file, by whatever way, and
-// under whatever name: the problem's own may be damaged.
+// whole are the keys of the trials that can be read from a file, by whatever way, and under whatever name: the
+// problem's own may be damaged.
 func whole(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	keys := map[string]bool{}
@@ -109,8 +108,8 @@ func whole(t *testing.T, path string) map[string]bool {
 	return keys
 }
 
-// Wherever a file is damaged, to write into it costs no trial that was whole.
-// A file that was cut or has flipped bytes comes back with an error, or works.
+// Wherever a file is damaged, to write into it costs no trial that was whole. A file that was cut or has flipped bytes
+// comes back with an error, or works.
 func TestWritingIntoADamagedFile(t *testing.T) {
 	raw := grown(t)
 	rng := rand.New(rand.NewPCG(11, 12))

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// mended repairs bytes and returns the trials that came out. It sees that all of
-// them are as stored, that the new file is sound and the old one as it was. Bytes
-// that hold no root give nothing.
+// mended repairs bytes and returns the trials that came out. It sees that all of them are as stored, that the new file
+// is sound and the old one as it was. Bytes that hold no root give nothing.
 func mended(t *testing.T, raw []byte) (n int, issues []Issue) {
 	t.Helper()
 	path, to := damagedCopy(t, raw), filepath.Join(t.TempDir(), "mended.db")
@@ -53,8 +52,8 @@ func TestRepairCopiesASoundFile(t *testing.T) {
 	}
 }
 
-// One byte costs at most the page that it lies in, and is told if it costs
-// anything. The pages above the trials are the exception: they cost all below.
+// One byte costs at most the page that it lies in, and is told if it costs anything. The pages above the trials are the
+// exception: they cost all below.
 func TestRepairOfFlippedBytes(t *testing.T) {
 	oneAtATime(t)
 	raw := filled(t)

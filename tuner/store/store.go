@@ -1,23 +1,18 @@
-// Package store keeps what searches found out, in one bbolt file that outlives
-// them: every trial, and each problem's winner.
+// Package store keeps what searches found out, in one bbolt file that outlives them: every trial, and each problem's
+// winner.
 //
-// A problem on a device (ProblemID) has a bucket of its own. In it a trial's key
-// is the digest of all that its outcome depends on (Provenance): the kernel's
-// source, includes and macros, the versions of compiler and driver, the GPU, the
-// measuring protocol. A search with an edited kernel therefore asks for other
-// keys and never gets old times. One that asks for the same keys again finds the
-// trials, so an interrupted search goes on where it stopped.
+// A problem on a device (ProblemID) has a bucket of its own. In it a trial's key is the digest of all that its outcome
+// depends on (Provenance): the kernel's source, includes and macros, the versions of compiler and driver, the GPU, the
+// measuring protocol. A search with an edited kernel therefore asks for other keys and never gets old times. One that
+// asks for the same keys again finds the trials, so an interrupted search goes on where it stopped.
 //
-// Many processes share a file: each transaction opens it, works and lets it go
-// again within milliseconds. One that cannot have it waits, and then says who has
-// it. Searches of one problem that run side by side claim what they are about to
-// evaluate (Claim), so that nothing is evaluated twice. Trials and winners are on
-// the disk when PutTrials and PutWinner return. A process that is killed at any
-// moment leaves a file that opens and holds them. Every value carries a checksum:
-// bbolt guards only its own page headers, and a flipped bit must not become a
-// faster kernel. A damaged file is reported (DamagedError) and never changed or
-// removed; Check tells the details, and Repair copies what is whole into another
-// file.
+// Many processes share a file: each transaction opens it, works and lets it go again within milliseconds. One that
+// cannot have it waits, and then says who has it. Searches of one problem that run side by side claim what they are
+// about to evaluate (Claim), so that nothing is evaluated twice. Trials and winners are on the disk when PutTrials and
+// PutWinner return. A process that is killed at any moment leaves a file that opens and holds them. Every value carries
+// a checksum: bbolt guards only its own page headers, and a flipped bit must not become a faster kernel. A damaged file
+// is reported (DamagedError) and never changed or removed; Check tells the details, and Repair copies what is whole
+// into another file.
 package store
 
 import (
@@ -45,8 +40,8 @@ import (
 // schemaVersion is raised when the file's contents get another meaning. Files of any other are refused.
 const schemaVersion = 2
 
-// defaultWait is how long a transaction waits for other processes when Options
-// says nothing else. Others hold the file for milliseconds.
+// defaultWait is how long a transaction waits for other processes when Options says nothing else. Others hold the file
+// for milliseconds.
 const defaultWait = 10 * time.Second
 
 // lockPoll is how often a waiting transaction tries again.
@@ -72,9 +67,8 @@ type Store struct {
 	claims
 }
 
-// Open checks that the file is a cache, and makes it with its folder if it does not exist. Its
-// errors are *AbsentError, *LockedError, *DamagedError, *ForeignError, *SchemaError, or wrap what
-// the operating system said.
+// Open checks that the file is a cache, and makes it with its folder if it does not exist. Its errors are *AbsentError,
+// *LockedError, *DamagedError, *ForeignError, *SchemaError, or wrap what the operating system said.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
@@ -133,9 +127,8 @@ func create(path string) error {
 	return err
 }
 
-// assemble has fill make a file beside its place and links it there complete. So a
-// process killed meanwhile leaves no half of a file under that name. A file that
-// is there stays: the error is an *os.LinkError then.
+// assemble has fill make a file beside its place and links it there complete. So a process killed meanwhile leaves no
+// half of a file under that name. A file that is there stays: the error is an *os.LinkError then.
 func assemble(path string, fill func(part string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -158,8 +151,7 @@ type opened struct {
 	db   *bbolt.DB
 }
 
-// transact opens the file, runs f on it and lets it go. Once the file proved
-// damaged, it is not opened any more.
+// transact opens the file, runs f on it and lets it go. Once the file proved damaged, it is not opened any more.
 func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,8 +228,7 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	return o, &DamagedError{Path: s.path, Detail: err.Error()}
 }
 
-// letGo unlocks the file without bbolt's help. Closing it is not enough: it stays mapped, and so
-// locked.
+// letGo unlocks the file without bbolt's help. Closing it is not enough: it stays mapped, and so locked.
 func (o opened) letGo() error {
 	return errors.Join(syscall.Flock(int(o.file.Fd()), syscall.LOCK_UN), o.file.Close())
 }
@@ -292,8 +283,8 @@ func (s *Store) guard(f func() error) error {
 	return err
 }
 
-// caught runs f. bbolt panics at a damaged page, and reading beyond the end of a shortened file is
-// a memory fault. Both become the returned fault.
+// caught runs f. bbolt panics at a damaged page, and reading beyond the end of a shortened file is a memory fault. Both
+// become the returned fault.
 func caught(f func() error) (fault string, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -332,8 +323,7 @@ func foreign(path string) error {
 	return &ForeignError{Path: path, Detail: "it is some other binary file"}
 }
 
-// recognise checks that the file is ours, of today's schema, and puts
-// the buckets into an empty one.
+// recognise checks that the file is ours, of today's schema, and puts the buckets into an empty one.
 func (s *Store) recognise(ctx context.Context) error {
 	info, err := os.Stat(s.path)
 	if err != nil {

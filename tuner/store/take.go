@@ -15,8 +15,7 @@ import (
 	"autotune/device/trial"
 )
 
-// pieceBatch is how many pieces go into one transaction: few enough that others
-// get the file in between.
+// pieceBatch is how many pieces go into one transaction: few enough that others get the file in between.
 const pieceBatch = 256
 
 // piece is one value of a problem, as it lies in a file.
@@ -55,9 +54,8 @@ func entryPieces(id ProblemID, entries []Entry) ([]piece, error) {
 	return pieces, err
 }
 
-// PutTrials keeps trials of a problem, in one transaction: when it returns nil,
-// all of them are on the disk. A trial of a known provenance takes the place of
-// the one before.
+// PutTrials keeps trials of a problem, in one transaction: when it returns nil, all of them are on the disk. A trial of
+// a known provenance takes the place of the one before.
 func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -69,9 +67,8 @@ func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 	return s.take(pieces, true, new(Tally))
 }
 
-// PutWinner keeps a problem's winner in place of the one before. A winner before
-// it that is of other sources is set aside: it may be that of another folder
-// with an operator of the same name.
+// PutWinner keeps a problem's winner in place of the one before. A winner before it that is of other sources is set
+// aside: it may be that of another folder with an operator of the same name.
 func (s *Store) PutWinner(id ProblemID, w Winner) error {
 	w.Problem = id
 	raw, err := encode(w)
@@ -100,10 +97,9 @@ func (s *Store) Add(ctx context.Context, id ProblemID, entries []Entry) (Tally, 
 	return tally, nil
 }
 
-// Merge takes over what another cache holds. A trial of a provenance that is known
-// stays as it is. Of the winners of the same sources the newest is kept, and the
-// newest of all is the problem's. Both caches may be in use meanwhile: each is held
-// for one batch at a time, and one that is killed can be repeated.
+// Merge takes over what another cache holds. A trial of a provenance that is known stays as it is. Of the winners of
+// the same sources the newest is kept, and the newest of all is the problem's. Both caches may be in use meanwhile:
+// each is held for one batch at a time, and one that is killed can be repeated.
 func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 	var tally Tally
 	if here, err := s.Stat(); err != nil {
@@ -177,8 +173,8 @@ func (t *Tally) count(p piece) {
 	}
 }
 
-// take stores complete pieces, in one transaction, and counts the new ones. Pieces marked as
-// written anew replace known ones.
+// take stores complete pieces, in one transaction, and counts the new ones. Pieces marked as written anew replace known
+// ones.
 func (s *Store) take(pieces []piece, anew bool, tally *Tally) error {
 	if len(pieces) == 0 {
 		return nil
@@ -238,8 +234,8 @@ func (p problem) take(v piece, anew bool) (taken bool, err error) {
 	return true, p.Put(updatedKey, v.raw)
 }
 
-// takeWinner keeps a winner if it is newer than the one of its sources. The newest
-// of all is the problem's, as if the searches had been made here.
+// takeWinner keeps a winner if it is newer than the one of its sources. The newest of all is the problem's, as if the
+// searches had been made here.
 func (p problem) takeWinner(raw []byte, anew bool) (taken bool, err error) {
 	next, err := decoded[Winner](p, winnerKey, raw)
 	if err != nil {

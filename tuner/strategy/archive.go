@@ -12,8 +12,8 @@ import (
 	"autotune/space/expr"
 )
 
-// archive is what a search knows: which configurations were told and which are
-// under way. All that is random about a strategy comes from its rng.
+// archive is what a search knows: which configurations were told and which are under way. All that is random about a
+// strategy comes from its rng.
 type archive struct {
 	space    *space.Space
 	rng      *rand.Rand
@@ -65,12 +65,11 @@ func (a *archive) tell(id int64, o Outcome) bool {
 	return true
 }
 
-// bestOf returns the n best configurations, or all if fewer work. The result is
-// not to be modified.
+// bestOf returns the n best configurations, or all if fewer work. The result is not to be modified.
 func (a *archive) bestOf(n int) []int64 { return a.working[:min(n, len(a.working))] }
 
-// anyUnseen draws one of the configurations that may be proposed, each as
-// likely as any other; false when there are none.
+// anyUnseen draws one of the configurations that may be proposed, each as likely as any other; false when there are
+// none.
 func (a *archive) anyUnseen() (int64, bool) {
 	for a.draws.left > 0 {
 		if id := a.draws.next(); a.unseen(id) {
@@ -80,8 +79,8 @@ func (a *archive) anyUnseen() (int64, bool) {
 	return 0, false
 }
 
-// loss is a configuration's logarithm of the score, which makes a factor in time
-// the same step everywhere; +Inf for a failure.
+// loss is a configuration's logarithm of the score, which makes a factor in time the same step everywhere; +Inf for a
+// failure.
 func loss(o Outcome) float64 {
 	if !o.OK {
 		return math.Inf(1)
@@ -89,8 +88,8 @@ func loss(o Outcome) float64 {
 	return math.Log(o.Score)
 }
 
-// doubles knows for each value of a tunable which one is twice as large: its
-// index by part, tunable and value, -1 for none.
+// doubles knows for each value of a tunable which one is twice as large: its index by part, tunable and value, -1 for
+// none.
 type doubles [][][]int
 
 func newDoubles(parts []space.Part) doubles {
@@ -109,9 +108,8 @@ func newDoubles(parts []space.Part) doubles {
 	return d
 }
 
-// exchanges lists the configurations that have one tunable doubled and another
-// halved. Many limits and costs depend on a product, such as the threads of a
-// block: at a good one, another shape is close by, but two tunables away.
+// exchanges lists the configurations that have one tunable doubled and another halved. Many limits and costs depend on
+// a product, such as the threads of a block: at a good one, another shape is close by, but two tunables away.
 func (a *archive) exchanges(id int64) []int64 {
 	part := a.space.PartOf(id)
 	choice := a.space.Choice(id)
@@ -136,14 +134,13 @@ func (a *archive) exchanges(id int64) []int64 {
 	return found
 }
 
-// vicinity lists all that is close to a configuration: one tunable changed by any
-// amount, or two exchanged.
+// vicinity lists all that is close to a configuration: one tunable changed by any amount, or two exchanged.
 func (a *archive) vicinity(id int64) []int64 {
 	return append(a.space.Neighbours(id, space.Hamming), a.exchanges(id)...)
 }
 
-// maximin draws n configurations that lie far from each other: of a few random
-// ones, each is the one whose nearest predecessor is farthest away.
+// maximin draws n configurations that lie far from each other: of a few random ones, each is the one whose nearest
+// predecessor is farthest away.
 func maximin(a *archive, n int) []int64 {
 	const choices = 12
 	var ids []int64
@@ -167,9 +164,8 @@ func maximin(a *archive, n int) []int64 {
 	return ids
 }
 
-// shuffle draws numbers uniformly without replacement: a Fisher-Yates shuffle
-// that stores only the numbers it has touched, so that memory grows with the
-// draws and not with the range.
+// shuffle draws numbers uniformly without replacement: a Fisher-Yates shuffle that stores only the numbers it has
+// touched, so that memory grows with the draws and not with the range.
 type shuffle struct {
 	rng   *rand.Rand
 	left  int64

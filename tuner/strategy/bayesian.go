@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// bayesian is Bayesian optimisation: it fits a Gaussian process to the outcomes
-// and proposes the candidate with the greatest expected improvement. The pool of
-// candidates holds random configurations and neighbours of the best. A
-// configuration under way counts as observed with the loss that the model expects
-// of it. So many proposals at once do not repeat each other.
+// bayesian is Bayesian optimisation: it fits a Gaussian process to the outcomes and proposes the candidate with the
+// greatest expected improvement. The pool of candidates holds random configurations and neighbours of the best. A
+// configuration under way counts as observed with the loss that the model expects of it. So many proposals at once do
+// not repeat each other.
 type bayesian struct {
 	*featureCache
 	seeds  []int64 // to begin with
@@ -20,13 +19,13 @@ type bayesian struct {
 
 const (
 	bayesianSeeds = 8
-	// Where something is expected, likelySeeds configurations are the seeds, until the model
-	// has likelyUntil outcomes that work: many are asked for before any is known.
+	// Where something is expected, likelySeeds configurations are the seeds, until the model has likelyUntil outcomes
+	// that work: many are asked for before any is known.
 	likelySeeds = 64
 	likelyUntil = 8
-	// poolDraws random configurations are in the pool at first, and poolRefresh
-	// more come with each sweep of it. Where something is expected there are likelyDraws, most of them the lowest:
-	// the best often hides some hundreds behind them.
+	// poolDraws random configurations are in the pool at first, and poolRefresh more come with each sweep of it. Where
+	// something is expected there are likelyDraws, most of them the lowest: the best often hides some hundreds behind
+	// them.
 	poolDraws   = 240
 	likelyDraws = 600
 	poolRefresh = 30
@@ -119,10 +118,9 @@ func (b *bayesian) mostPromising() *probe {
 	})
 }
 
-// pool holds candidates and what they were worth when they were last looked at.
-// Worth changes little from one outcome to the next, so most of the time only the
-// best few are looked at again. Now and then a sweep looks at all, and the worst
-// are dropped.
+// pool holds candidates and what they were worth when they were last looked at. Worth changes little from one outcome
+// to the next, so most of the time only the best few are looked at again. Now and then a sweep looks at all, and the
+// worst are dropped.
 type pool struct {
 	list []*probe
 	turn int
@@ -152,8 +150,7 @@ func (p *pool) add(at *probe) {
 	p.list = append(p.list, at)
 }
 
-// take removes and returns the candidate that is worth the most, or nil if there
-// is none.
+// take removes and returns the candidate that is worth the most, or nil if there is none.
 func (p *pool) take(worth func(*probe) float64) *probe {
 	sweep := p.sweeping()
 	p.turn++

@@ -21,29 +21,25 @@ type Seen struct {
 
 // Prospect is what a search may still gain.
 type Prospect struct {
-	// Chance is the probability that a configuration which was not seen is faster than the
-	// best seen by more than a factor: 1.05 asks for 5 %.
+	// Chance is the probability that a configuration which was not seen is faster than the best seen by more than a
+	// factor: 1.05 asks for 5 %.
 	Chance float64
 	Best   int64   // the best seen; -1: none works
 	Beside []int64 // unseen ones that differ from it in one tunable and may well be faster
 }
 
-// Look estimates what a search may still gain. It depends on what was seen, in that order,
-// and supposes that a good strategy chose it, to which the same was expected.
+// Look estimates what a search may still gain. It depends on what was seen, in that order, and supposes that a good
+// strategy chose it, to which the same was expected.
 //
-// Two witnesses are heard. A Gaussian process that is fitted to the scores says
-// what the space may still hold (belief); alone it is a poor judge of extremes,
-// too sure early and full of hope late. The search itself says since when nothing
-// was gained: what has not happened for long is unlikely to happen, and the odds
-// fall as one over the outcomes since then. The odds are those of the record times
-// a root of those of the model. The two constants are chosen such that of searches
-// that end at a chance of 5 % no more have more than the factor left; simulate
-// --ending holds them against recordings. Where something was expected of the
-// configurations, the model errs less and is trusted more.
+// Two witnesses are heard. A Gaussian process that is fitted to the scores says what the space may still hold (belief);
+// alone it is a poor judge of extremes, too sure early and full of hope late. The search itself says since when nothing
+// was gained: what has not happened for long is unlikely to happen, and the odds fall as one over the outcomes since
+// then. The odds are those of the record times a root of those of the model. The two constants are chosen such that of
+// searches that end at a chance of 5 % no more have more than the factor left; simulate --ending holds them against
+// recordings. Where something was expected of the configurations, the model errs less and is trusted more.
 //
-// With fewer than 20 outcomes that work, or when the model is certain, the chance
-// is 1. It takes about a tenth of a second and changes little with a few outcomes
-// more: ask after every tenth or so.
+// With fewer than 20 outcomes that work, or when the model is certain, the chance is 1. It takes about a tenth of a
+// second and changes little with a few outcomes more: ask after every tenth or so.
 func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed uint64) Prospect {
 	a := newArchive(s, rand.New(rand.NewPCG(seed, 0xc4a)), expected)
 	for _, e := range seen {
@@ -116,9 +112,8 @@ const (
 	chanceDraws  = 400
 )
 
-// hopeful lists the unseen configurations most likely to beat the best by the factor. In
-// spaces with more than a few thousand configurations a sample and all neighbours of the
-// best are looked at.
+// hopeful lists the unseen configurations most likely to beat the best by the factor. In spaces with more than a few
+// thousand configurations a sample and all neighbours of the best are looked at.
 func (m *lossModel) hopeful(factor float64) []*probe {
 	ids := m.expected.candidates(m.archive, chanceSample)
 	for _, id := range m.bestOf(chanceAround) {
@@ -143,10 +138,9 @@ func (m *lossModel) beats(at *probe, factor float64) float64 {
 	return b.works * distuv.UnitNormal.CDF((m.threshold(at.id, m.score/factor)-b.mean)/b.deviation)
 }
 
-// chanceBelow is the model's belief. It draws the losses of configurations together, many
-// times with their covariances. Each works or fails as often as its surroundings do. It
-// returns how often
-// any of them that works beats the best by the factor.
+// chanceBelow is the model's belief. It draws the losses of configurations together, many times with their covariances.
+// Each works or fails as often as its surroundings do. It returns how often any of them that works beats the best by
+// the factor.
 func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	if len(list) == 0 {
 		return 0
@@ -173,8 +167,8 @@ func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	return float64(below) / chanceDraws
 }
 
-// posterior is the joint distribution of the losses at the probes, whose means are
-// known; false if their covariance has no factor.
+// posterior is the joint distribution of the losses at the probes, whose means are known; false if their covariance has
+// no factor.
 func (p *gaussianProcess) posterior(list []*probe, means []float64, rng *rand.Rand) (*distmv.Normal, bool) {
 	n := len(list)
 	open := mat.NewSymDense(n, nil)
@@ -199,21 +193,20 @@ func (p *gaussianProcess) posterior(list []*probe, means []float64, rng *rand.Ra
 	return nil, false
 }
 
-// Target is the factor by which a configuration must be faster to be worth
-// searching on for, unless told otherwise.
+// Target is the factor by which a configuration must be faster to be worth searching on for, unless told otherwise.
 const Target = 1.02
 
 // A search is over below these chances.
 const (
 	overChance = 0.05
-	// From longSeconds on, overChance grows with the time that the search has taken, up to mostOver: the next gain
-	// is likely to take about as long.
+	// From longSeconds on, overChance grows with the time that the search has taken, up to mostOver: the next gain is
+	// likely to take about as long.
 	longSeconds = 4
 	mostOver    = 0.15
 	nearlyOver  = 3 // times the limit: the end is near
-	// floorChance is for a search whose best is as fast as data can be copied. Such a best may
-	// still be beaten, by a few percent where more is read than written. So being there does not
-	// end a search by itself: it only raises the chance below which the search ends.
+	// floorChance is for a search whose best is as fast as data can be copied. Such a best may still be beaten, by a
+	// few percent where more is read than written. So being there does not end a search by itself: it only raises the
+	// chance below which the search ends.
 	floorChance = 0.12
 )
 

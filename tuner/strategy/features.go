@@ -9,8 +9,8 @@ import (
 	"autotune/space/expr"
 )
 
-// featureCache keeps the features of configurations that are looked at often: those
-// of the space, and the exponents of two.
+// featureCache keeps the features of configurations that are looked at often: those of the space, and the exponents of
+// two.
 type featureCache struct {
 	*archive
 	categorical []bool
@@ -48,18 +48,16 @@ func (c *featureCache) examples(ids []int64) []example {
 	return examples
 }
 
-// powersOfTwo are further columns for the models: the exponent of two in a tunable's
-// value. Hardware works in powers of two: 64 and 128 threads may be fast where 80 and
-// 112 are slow. A model that sees only the order of values takes that for noise. A
-// tunable gets a column unless its exponents ascend with its values anyway, as in 1,
-// 2, 4, 8.
+// powersOfTwo are further columns for the models: the exponent of two in a tunable's value. Hardware works in powers of
+// two: 64 and 128 threads may be fast where 80 and 112 are slow. A model that sees only the order of values takes that
+// for noise. A tunable gets a column unless its exponents ascend with its values anyway, as in 1, 2, 4, 8.
 type powersOfTwo struct {
 	column  map[string]int // by tunable
 	largest []float64      // exponent, by column
 }
 
-// powerWeight is the feature of the largest exponent. It is less than 1 because a
-// column beside a tunable's own should weigh less at the start.
+// powerWeight is the feature of the largest exponent. It is less than 1 because a column beside a tunable's own should
+// weigh less at the start.
 const powerWeight = 0.5
 
 func newPowersOfTwo(parts []space.Part) powersOfTwo {

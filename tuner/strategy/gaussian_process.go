@@ -11,9 +11,8 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// gaussianProcess is a Gaussian process on configurations. Points are added one
-// by one, and each extends the Cholesky factor by a row. The factor does not
-// depend on the observed values, so these may change at any time: a point is
+// gaussianProcess is a Gaussian process on configurations. Points are added one by one, and each extends the Cholesky
+// factor by a row. The factor does not depend on the observed values, so these may change at any time: a point is
 // entered with a guess while its evaluation is under way.
 type gaussianProcess struct {
 	covariance
@@ -69,8 +68,8 @@ func lowerHalf(n int) blas64.Symmetric {
 	return blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: max(1, n), Data: make([]float64, n*n)}
 }
 
-// add enters a probe's point; false if the points before it determine it
-// already. The new row of the factor is the probe's solution.
+// add enters a probe's point; false if the points before it determine it already. The new row of the factor is the
+// probe's solution.
 func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	p.catchUp(at)
 	rest := 1 + p.noise - floats.Dot(at.solution, at.solution)
@@ -106,9 +105,8 @@ func (p *gaussianProcess) forward(solution, x []float64) []float64 {
 	return solution
 }
 
-// probe is a point at which the model is asked again and again. It keeps the
-// covariances with the model's points and their solution; each new point adds one
-// number to both.
+// probe is a point at which the model is asked again and again. It keeps the covariances with the model's points and
+// their solution; each new point adds one number to both.
 type probe struct {
 	id          int64
 	worth       float64 // when it was last asked
@@ -143,16 +141,14 @@ func (p *gaussianProcess) catchUp(at *probe) {
 	at.solution = p.forward(at.solution, at.covariances)
 }
 
-// likelihood is the logarithm of the likelihood of what was observed, up to a
-// constant.
+// likelihood is the logarithm of the likelihood of what was observed, up to a constant.
 func (p *gaussianProcess) likelihood() float64 {
 	solved := p.solve()
 	return -0.5*floats.Dot(solved, solved) - 0.5*p.logDet
 }
 
-// covariance is the Gaussian process's covariance function: how alike the losses
-// of two configurations are taken to be, from 0 to 1. It is a Matérn 5/2 of a
-// distance to which each dimension adds by its own weight. Along ordered tunables
+// covariance is the Gaussian process's covariance function: how alike the losses of two configurations are taken to be,
+// from 0 to 1. It is a Matérn 5/2 of a distance to which each dimension adds by its own weight. Along ordered tunables
 // the distance in values counts, in categorical ones only whether they differ.
 type covariance struct {
 	categorical []bool
@@ -194,8 +190,8 @@ func matern(squared float64) float64 {
 	return (1 + r + r*r/3) * math.Exp(-r)
 }
 
-// The hyperparameters are the weights of the dimensions and the noise. They begin
-// at the usual values, and the logarithm of each has a normal prior about them.
+// The hyperparameters are the weights of the dimensions and the noise. They begin at the usual values, and the
+// logarithm of each has a normal prior about them.
 const (
 	usualWeight = 1.5
 	usualNoise  = 1e-3
@@ -213,9 +209,8 @@ const (
 	fitRounds = 80
 )
 
-// fit chooses the most likely hyperparameters by a random local search from the
-// present ones. The prior holds them to what is usual, which matters while little
-// is known.
+// fit chooses the most likely hyperparameters by a random local search from the present ones. The prior holds them to
+// what is usual, which matters while little is known.
 func (p *gaussianProcess) fit(rng *rand.Rand, points [][]float64, observed []float64) {
 	if n := len(points); n > fitPoints {
 		some, values := make([][]float64, fitPoints), make([]float64, fitPoints)
@@ -254,9 +249,8 @@ func (p *gaussianProcess) copyOfHyperparameters() *gaussianProcess {
 	return &gaussianProcess{covariance: covariance{p.categorical, slices.Clone(p.weights)}, noise: p.noise}
 }
 
-// fitting is what stays the same while hyperparameters are chosen: the squared
-// difference of each pair of points in each dimension. A new weight changes all
-// distances by a multiple of one dimension's differences.
+// fitting is what stays the same while hyperparameters are chosen: the squared difference of each pair of points in
+// each dimension. A new weight changes all distances by a multiple of one dimension's differences.
 type fitting struct {
 	pairs       int
 	differences [][]float64
@@ -280,8 +274,8 @@ func newFitting(categorical []bool, points [][]float64, observed []float64) *fit
 	return f
 }
 
-// posterior is the logarithm of the posterior of a process's hyperparameters,
-// given the squared distances of all pairs, up to a constant.
+// posterior is the logarithm of the posterior of a process's hyperparameters, given the squared distances of all pairs,
+// up to a constant.
 func (f *fitting) posterior(p *gaussianProcess, distances []float64) float64 {
 	pair := -1
 	p.fill(f.matrix, func(int, int) float64 {

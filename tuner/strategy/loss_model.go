@@ -8,11 +8,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// lossModel is a Gaussian process on the losses of an archive, less what was expected
-// of them: where expectations are good, it knows much from few outcomes, and how far to
-// trust them it learns from those. Trees say how likely a configuration is to work:
-// where things begin to fail has little to do with where they are slow. It follows the archive outcome by outcome. It is
-// made anew when much more is known than when its hyperparameters were chosen, or
+// lossModel is a Gaussian process on the losses of an archive, less what was expected of them: where expectations are
+// good, it knows much from few outcomes, and how far to trust them it learns from those. Trees say how likely a
+// configuration is to work: where things begin to fail has little to do with where they are slow. It follows the
+// archive outcome by outcome. It is made anew when much more is known than when its hyperparameters were chosen, or
 // when it has grown too large.
 type lossModel struct {
 	*featureCache
@@ -38,8 +37,8 @@ func newLossModel(c *featureCache) *lossModel {
 // old says whether it should be made anew.
 func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= modelSize }
 
-// renew enters the configurations that work. Failures and configurations under way
-// follow, at what the process then expects of them.
+// renew enters the configurations that work. Failures and configurations under way follow, at what the process then
+// expects of them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
@@ -88,8 +87,8 @@ func (m *lossModel) selection() []int64 {
 	return ids
 }
 
-// standardise chooses center and scale. Losses far above the median are cut off:
-// it does not matter how slow a slow one is.
+// standardise chooses center and scale. Losses far above the median are cut off: it does not matter how slow a slow one
+// is.
 func (m *lossModel) standardise(ids []int64) {
 	var losses []float64
 	for _, id := range ids {
@@ -133,10 +132,9 @@ func (m *lossModel) enter(at *probe) {
 	}
 }
 
-// see gives a configuration that was entered its outcome. The score that a failure
-// would have had is unknown. It counts as worse than expected, and the more so the
-// more configurations around it fail: the model then avoids regions that fail, but
-// not the surroundings of a single failure.
+// see gives a configuration that was entered its outcome. The score that a failure would have had is unknown. It counts
+// as worse than expected, and the more so the more configurations around it fail: the model then avoids regions that
+// fail, but not the surroundings of a single failure.
 func (m *lossModel) see(at *probe, o Outcome) {
 	i, in := m.entry[at.id]
 	if !in {

@@ -1,10 +1,9 @@
-// Package strategy holds the ways to walk a space: which configurations to
-// evaluate next, given what the earlier ones scored.
+// Package strategy holds the ways to walk a space: which configurations to evaluate next, given what the earlier ones
+// scored.
 //
-// A Strategy is asked for configurations, by their index in the space. It is
-// told what they scored, in any order and with many of them under way at once.
-// It sees a space and scores and nothing else: no device, no source, no clock.
-// The same seed, asks and tells give the same walk.
+// A Strategy is asked for configurations, by their index in the space. It is told what they scored, in any order and
+// with many of them under way at once. It sees a space and scores and nothing else: no device, no source, no clock. The
+// same seed, asks and tells give the same walk.
 package strategy
 
 import (
@@ -25,12 +24,10 @@ type Outcome struct {
 
 // Strategy proposes configurations. It is used by one goroutine at a time.
 type Strategy interface {
-	// Ask proposes a configuration that was neither proposed nor told before. None,
-	// while others are under way, means that the strategy waits for their outcomes;
-	// else that it is done.
+	// Ask proposes a configuration that was neither proposed nor told before. None, while others are under way, means
+	// that the strategy waits for their outcomes; else that it is done.
 	Ask() (i int64, ok bool)
-	// Tell reports an outcome, also of configurations that were not asked for
-	// (defaults, earlier searches).
+	// Tell reports an outcome, also of configurations that were not asked for (defaults, earlier searches).
 	Tell(i int64, o Outcome)
 }
 
@@ -41,8 +38,7 @@ type Options struct {
 	Expected *Expected
 }
 
-// entry is a strategy's name, what `--strategy` shows of it, and what makes its
-// method on an archive that is empty.
+// entry is a strategy's name, what `--strategy` shows of it, and what makes its method on an archive that is empty.
 type entry struct {
 	name, summary string
 	method        func(a *archive, o Options) method
@@ -87,24 +83,20 @@ func New(name string, s *space.Space, o Options) (Strategy, error) {
 	return g, nil
 }
 
-// method is an algorithm without the bookkeeping: it proposes configurations and
-// learns their outcomes. It may be asked again before it learns, and it also
-// learns of configurations that it did not propose.
+// method is an algorithm without the bookkeeping: it proposes configurations and learns their outcomes. It may be asked
+// again before it learns, and it also learns of configurations that it did not propose.
 type method interface {
 	// propose names a configuration, known or not; false if it has none to name.
 	propose() (int64, bool)
-	// learn tells an outcome: of a proposal, once it is known, or of a
-	// configuration that came from elsewhere.
+	// learn tells an outcome: of a proposal, once it is known, or of a configuration that came from elsewhere.
 	learn(id int64, o Outcome)
 }
 
-// maxKnown is how many proposals in a row may be known or under way before a
-// random configuration is taken instead.
+// maxKnown is how many proposals in a row may be known or under way before a random configuration is taken instead.
 const maxKnown = 50
 
-// guided makes a Strategy of a method. A proposal that is known already is
-// answered at once. When the method proposes nothing new, a configuration is drawn
-// from what is left, so every search ends with the whole space known.
+// guided makes a Strategy of a method. A proposal that is known already is answered at once. When the method proposes
+// nothing new, a configuration is drawn from what is left, so every search ends with the whole space known.
 type guided struct {
 	*archive
 	method method // nil in an empty space

@@ -8,12 +8,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// trees is an ensemble of extremely randomised trees: each split is the best of
-// a few random ones, so that trees differ and are quick to build. They learn
-// which configurations fail.
+// trees is an ensemble of extremely randomised trees: each split is the best of a few random ones, so that trees differ
+// and are quick to build. They learn which configurations fail.
 //
-// P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized trees", Machine
-// Learning 63 (2006).
+// P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized trees", Machine Learning 63 (2006).
 type trees []*node
 
 // node is a split, or a leaf if nothing is below it.
@@ -163,8 +161,8 @@ func (t trees) works(features []float64) float64 {
 	return 1 - failing/float64(len(t))
 }
 
-// expectedImprovement is by how much a configuration is expected to be better than
-// the best loss so far, times the probability that it works.
+// expectedImprovement is by how much a configuration is expected to be better than the best loss so far, times the
+// probability that it works.
 func expectedImprovement(b belief, best float64) float64 {
 	if b.deviation < 1e-12 {
 		return b.works * max(0, best-b.mean)
