@@ -17,34 +17,18 @@ type bayesian struct {
 	around map[int64]bool // whose neighbours are in the pool
 }
 
-const (
-	bayesianSeeds = 8
-	// Where something is expected, likelySeeds configurations are the seeds, until the model has likelyUntil outcomes
-	// that work: many are asked for before any is known.
-	likelySeeds = 64
-	likelyUntil = 8
-	// poolDraws random configurations are in the pool at first, and poolRefresh more come with each sweep of it. Where
-	// something is expected there are likelyDraws, most of them the lowest: the best often hides some hundreds behind
-	// them.
-	poolDraws   = 240
-	likelyDraws = 600
-	poolRefresh = 30
-	// poolAround is how many of the best have their neighbours in it.
-	poolAround = 3
-)
-
 func newBayesian(a *archive, _ Options) method {
 	c := newFeatureCache(a)
-	seeds := a.expected.Likely(a.space, likelySeeds)
+	seeds := a.expected.Likely(a.space, policy.likelySeeds)
 	slices.Reverse(seeds)
 	if a.expected == nil {
-		seeds = maximin(a, bayesianSeeds)
+		seeds = maximin(a, policy.seeds)
 	}
 	return &bayesian{featureCache: c, seeds: seeds, model: newLossModel(c)}
 }
 
 func (b *bayesian) propose() (int64, bool) {
-	if n := len(b.seeds); n > 0 && (b.expected == nil || len(b.working) < likelyUntil) {
+	if n := len(b.seeds); n > 0 && (b.expected == nil || len(b.working) < policy.likelyUntil) {
 		id := b.seeds[n-1]
 		b.seeds = b.seeds[:n-1]
 		return id, true
@@ -82,16 +66,16 @@ func (b *bayesian) refill() {
 	switch {
 	case b.around == nil:
 		b.around = map[int64]bool{}
-		if draws = poolDraws; b.expected != nil {
-			draws = likelyDraws
+		if draws = policy.draws; b.expected != nil {
+			draws = policy.likelyDraws
 		}
 	case b.pool.sweeping():
-		draws = poolRefresh
+		draws = policy.refresh
 	}
 	for _, id := range b.expected.candidates(b.archive, draws) {
 		b.candidate(id)
 	}
-	for _, id := range b.bestOf(poolAround) {
+	for _, id := range b.bestOf(policy.around) {
 		if !b.around[id] {
 			b.around[id] = true
 			for _, near := range b.vicinity(id) {
@@ -126,14 +110,8 @@ type pool struct {
 	turn int
 }
 
-const (
-	poolSweep = 10  // proposals from one sweep to the next
-	poolHot   = 64  // candidates that are looked at in between
-	poolSize  = 260 // candidates that stay after a sweep
-)
-
 // sweeping says whether the next search for the best goes through all.
-func (p *pool) sweeping() bool { return p.turn%poolSweep == 0 }
+func (p *pool) sweeping() bool { return p.turn%policy.sweep == 0 }
 
 // find is the candidate with that configuration, or nil.
 func (p *pool) find(id int64) *probe {
@@ -156,7 +134,7 @@ func (p *pool) take(worth func(*probe) float64) *probe {
 	p.turn++
 	var most *probe
 	for i, at := range p.list {
-		if sweep || i < poolHot || at.fresh {
+		if sweep || i < policy.hot || at.fresh {
 			at.worth, at.fresh = worth(at), false
 		}
 		if most == nil || at.worth > most.worth {
@@ -173,5 +151,5 @@ func (p *pool) take(worth func(*probe) float64) *probe {
 // rank orders the candidates by worth and lets the worst go.
 func (p *pool) rank() {
 	slices.SortStableFunc(p.list, func(a, b *probe) int { return cmp.Compare(b.worth, a.worth) })
-	p.list = p.list[:min(len(p.list), poolSize)]
+	p.list = p.list[:min(len(p.list), policy.size)]
 }

@@ -50,38 +50,29 @@ func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed 
 		p.Chance = 0
 		return p
 	}
-	if len(a.working) < chanceLeast || len(s.Dims()) == 0 {
+	if len(a.working) < policy.leastOutcomes || len(s.Dims()) == 0 {
 		return p
 	}
 	m := newLossModel(newFeatureCache(a))
 	m.renew()
 	p.Beside = m.beside()
-	believed := math.Max(m.chanceBelow(m.hopeful(factor), factor), 1.0/(2*chanceDraws))
+	believed := math.Max(m.chanceBelow(m.hopeful(factor), factor), 1/float64(2*policy.drawn))
 	if believed == 1 {
 		return p
 	}
-	left, trust := recordOdds, modelTrust
+	left, trust := policy.recordOdds, policy.modelTrust
 	if expected != nil {
-		left, trust = expectedOdds, expectedTrust
+		left, trust = policy.expectedOdds, policy.expectedTrust
 	}
-	odds := left / float64(a.since(factor)+recordLeast) * math.Pow(believed/(1-believed), trust)
+	odds := left / float64(a.since(factor)+policy.recordLeast) * math.Pow(believed/(1-believed), trust)
 	p.Chance = odds / (1 + odds)
 	return p
 }
 
-const (
-	recordOdds    = 10.0 // that something is left after one outcome without a gain, if the model's belief is one half
-	expectedOdds  = 6.0  // the same with expectations
-	recordLeast   = 5
-	modelTrust    = 1.0 / 5 // power of the model's odds
-	expectedTrust = 1.0 / 2 // the same with expectations
-	besideChance  = 0.05    // of being faster than the best, from which on a neighbour may well be
-)
-
 // beside lists the unseen neighbours of the best that may well be faster.
 func (m *lossModel) beside() (ids []int64) {
 	for _, id := range m.space.Neighbours(m.best, space.Hamming) {
-		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= besideChance {
+		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= policy.beside {
 			ids = append(ids, id)
 		}
 	}
@@ -104,19 +95,11 @@ func (a *archive) since(factor float64) int {
 	return n - 1
 }
 
-const (
-	chanceLeast  = 20   // outcomes that work
-	chanceSample = 3000 // configurations that are looked at
-	chanceAround = 5    // how many of the best have their neighbours looked at
-	chanceJoint  = 150  // configurations that are drawn together
-	chanceDraws  = 400
-)
-
 // hopeful lists the unseen configurations most likely to beat the best by the factor. In spaces with more than a few
 // thousand configurations a sample and all neighbours of the best are looked at.
 func (m *lossModel) hopeful(factor float64) []*probe {
-	ids := m.expected.candidates(m.archive, chanceSample)
-	for _, id := range m.bestOf(chanceAround) {
+	ids := m.expected.candidates(m.archive, policy.sample)
+	for _, id := range m.bestOf(policy.nearest) {
 		ids = append(ids, m.space.Neighbours(id, space.Hamming)...)
 	}
 	slices.Sort(ids)
@@ -129,7 +112,7 @@ func (m *lossModel) hopeful(factor float64) []*probe {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *probe) int { return cmp.Compare(b.worth, a.worth) })
-	return list[:min(len(list), chanceJoint)]
+	return list[:min(len(list), policy.joint)]
 }
 
 // beats is how likely a configuration alone is to beat the best by the factor.
@@ -156,7 +139,7 @@ func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	}
 	below := 0
 	drawn := make([]float64, len(list))
-	for range chanceDraws {
+	for range policy.drawn {
 		for i, x := range joint.Rand(drawn) {
 			if x < target[i] && m.rng.Float64() < works[i] {
 				below++
@@ -164,7 +147,7 @@ func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 			}
 		}
 	}
-	return float64(below) / chanceDraws
+	return float64(below) / float64(policy.drawn)
 }
 
 // posterior is the joint distribution of the losses at the probes, whose means are known; false if their covariance has
@@ -196,20 +179,6 @@ func (p *gaussianProcess) posterior(list []*probe, means []float64, rng *rand.Ra
 // Target is the factor by which a configuration must be faster to be worth searching on for, unless told otherwise.
 const Target = 1.02
 
-// A search is over below these chances.
-const (
-	overChance = 0.05
-	// From longSeconds on, overChance grows with the time that the search has taken, up to mostOver: the next gain is
-	// likely to take about as long.
-	longSeconds = 4
-	mostOver    = 0.15
-	nearlyOver  = 3 // times the limit: the end is near
-	// floorChance is for a search whose best is as fast as data can be copied. Such a best may still be beaten, by a
-	// few percent where more is read than written. So being there does not end a search by itself: it only raises the
-	// chance below which the search ends.
-	floorChance = 0.12
-)
-
 // Outlook is what a search may still gain.
 type Outlook struct {
 	Target  float64 `json:"target"`                // a factor: 1.02 is 2 %
@@ -219,12 +188,14 @@ type Outlook struct {
 }
 
 // Over tells whether a search may end: nothing is left that is worth it.
-func (o Outlook) Over() bool { return o.Sure() || o.AtFloor && o.Chance < floorChance }
+func (o Outlook) Over() bool { return o.Sure() || o.AtFloor && o.Chance < policy.atFloor }
 
 // Sure tells whether the chance alone says so.
 func (o Outlook) Sure() bool { return o.Chance < o.limit() }
 
 // Near tells whether the end is near: time to prepare what comes after it.
-func (o Outlook) Near() bool { return o.Chance < nearlyOver*o.limit() }
+func (o Outlook) Near() bool { return o.Chance < policy.nearlyOver*o.limit() }
 
-func (o Outlook) limit() float64 { return min(mostOver, overChance*max(1, o.Seconds/longSeconds)) }
+func (o Outlook) limit() float64 {
+	return min(policy.mostOver, policy.over*max(1, o.Seconds/policy.longSeconds))
+}

@@ -24,10 +24,6 @@ type Expected struct {
 	sorted []int64           // those that were looked at, the lowest first
 }
 
-// expectedAmong is how many configurations of a part of the space are looked at. A sample of that many hardly misses
-// the best of a million by more than a thousandth.
-const expectedAmong = 4096
-
 // Expect looks at many configurations, all if they are few. Of those whose score is not ok nothing is expected. Without
 // any other it returns nil.
 func Expect(s *space.Space, seed uint64, of func(id int64) (score float64, ok bool, err error)) (*Expected, error) {
@@ -43,9 +39,9 @@ func Expect(s *space.Space, seed uint64, of func(id int64) (score float64, ok bo
 		} else if !ok {
 			continue
 		}
-		for i := range min(end-first, expectedAmong) {
+		for i := range min(end-first, policy.among) {
 			id := first + i
-			if end-first > expectedAmong {
+			if end-first > policy.among {
 				id = first + rng.Int64N(end-first)
 			}
 			ids = append(ids, id)
@@ -112,9 +108,6 @@ func (e *Expected) look(id int64) float64 {
 // Expects tells whether something is expected of a configuration.
 func (e *Expected) Expects(id int64) bool { return e != nil && !math.IsNaN(e.look(id)) }
 
-// clearly is how many times lower an expectation is that counts as clearly lower.
-const clearly = 1.5
-
 // PromiseMore tells whether one of some configurations has a clearly lower expected score than all others.
 func (e *Expected) PromiseMore(some, others []int64) bool {
 	least := func(ids []int64) float64 {
@@ -126,7 +119,7 @@ func (e *Expected) PromiseMore(some, others []int64) bool {
 		}
 		return x
 	}
-	return least(some)+math.Log(clearly) < least(others)
+	return least(some)+math.Log(policy.clearly) < least(others)
 }
 
 // Likely lists the n configurations with the lowest expected scores, the lowest first. A part of the space gives at

@@ -56,10 +56,6 @@ type powersOfTwo struct {
 	largest []float64      // exponent, by column
 }
 
-// powerWeight is the feature of the largest exponent. It is less than 1 because a column beside a tunable's own should
-// weigh less at the start.
-const powerWeight = 0.5
-
 func newPowersOfTwo(parts []space.Part) powersOfTwo {
 	p := powersOfTwo{column: map[string]int{}}
 	for _, part := range parts {
@@ -91,12 +87,12 @@ func (p *powersOfTwo) consider(t space.Tunable) {
 func (p *powersOfTwo) append(row []float64, tunables []space.Tunable, choice []int) []float64 {
 	first := len(row)
 	for range p.largest {
-		row = append(row, powerWeight/2) // a template without this tunable
+		row = append(row, policy.power/2) // a template without this tunable
 	}
 	for k, t := range tunables {
 		at, has := p.column[t.Name]
 		if n, ok := t.Values[choice[k]].AsInt(); has && ok && n > 0 {
-			row[first+at] = powerWeight * exponentOfTwo(n) / p.largest[at]
+			row[first+at] = policy.power * exponentOfTwo(n) / p.largest[at]
 		}
 	}
 	return row

@@ -158,7 +158,7 @@ type covariance struct {
 func newCovariance(categorical []bool) covariance {
 	c := covariance{categorical: categorical, weights: make([]float64, len(categorical))}
 	for i := range c.weights {
-		c.weights[i] = usualWeight
+		c.weights[i] = policy.weight
 	}
 	return c
 }
@@ -190,13 +190,8 @@ func matern(squared float64) float64 {
 	return (1 + r + r*r/3) * math.Exp(-r)
 }
 
-// The hyperparameters are the weights of the dimensions and the noise. They begin at the usual values, and the
-// logarithm of each has a normal prior about them.
-const (
-	usualWeight = 1.5
-	usualNoise  = 1e-3
-	priorWidth  = 1.5
-)
+// The hyperparameters are the weights of the dimensions and the noise. They begin at the usual values, and the logarithm of
+// each has a normal prior about them.
 
 // logPrior is the logarithm of a hyperparameter's prior, up to a constant.
 func logPrior(x, usual, width float64) float64 {
@@ -204,17 +199,12 @@ func logPrior(x, usual, width float64) float64 {
 	return -z * z / 2
 }
 
-const (
-	fitPoints = 64 // are enough to choose hyperparameters
-	fitRounds = 80
-)
-
 // fit chooses the most likely hyperparameters by a random local search from the present ones. The prior holds them to
 // what is usual, which matters while little is known.
 func (p *gaussianProcess) fit(rng *rand.Rand, points [][]float64, observed []float64) {
-	if n := len(points); n > fitPoints {
-		some, values := make([][]float64, fitPoints), make([]float64, fitPoints)
-		for i, at := range rng.Perm(n)[:fitPoints] {
+	if n := len(points); n > policy.fitPoints {
+		some, values := make([][]float64, policy.fitPoints), make([]float64, policy.fitPoints)
+		for i, at := range rng.Perm(n)[:policy.fitPoints] {
 			some[i], values[i] = points[at], observed[at]
 		}
 		points, observed = some, values
@@ -225,9 +215,9 @@ func (p *gaussianProcess) fit(rng *rand.Rand, points [][]float64, observed []flo
 		floats.AddScaled(distances, w, f.differences[d])
 	}
 	score := f.posterior(best, distances)
-	for round := range fitRounds {
+	for round := range policy.fitRounds {
 		next, nextDistances := best.copyOfHyperparameters(), distances
-		width := 1.2 * math.Exp(-1.5*float64(round)/fitRounds)
+		width := 1.2 * math.Exp(-1.5*float64(round)/float64(policy.fitRounds))
 		at := round % (len(next.weights) + 1)
 		if at == len(next.weights) {
 			next.noise = clamp(next.noise*math.Exp(2*width*rng.NormFloat64()), 1e-6, 0.5)
@@ -288,9 +278,9 @@ func (f *fitting) posterior(p *gaussianProcess, distances []float64) float64 {
 	p.observed = f.observed
 	sum := p.likelihood()
 	for _, w := range p.weights {
-		sum += logPrior(w, usualWeight, priorWidth)
+		sum += logPrior(w, policy.weight, policy.width)
 	}
-	return sum + logPrior(p.noise, usualNoise, 2*priorWidth)
+	return sum + logPrior(p.noise, policy.noise, 2*policy.width)
 }
 
 func clamp(x, low, high float64) float64 { return max(low, min(high, x)) }

@@ -25,24 +25,19 @@ type lossModel struct {
 	fitAt   int   // outcomes at which its hyperparameters are chosen again
 }
 
-const (
-	modelSize  = 160 // points at most
-	modelKeeps = 100 // so many of these, most of them the best, stay when it is made anew
-)
-
 func newLossModel(c *featureCache) *lossModel {
-	return &lossModel{featureCache: c, gp: gaussianProcess{covariance: newCovariance(c.categorical), noise: usualNoise}}
+	return &lossModel{featureCache: c, gp: gaussianProcess{covariance: newCovariance(c.categorical), noise: policy.noise}}
 }
 
 // old says whether it should be made anew.
-func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= modelSize }
+func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= policy.points }
 
 // renew enters the configurations that work. Failures and configurations under way follow, at what the process then
 // expects of them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
-	m.entry = make(map[int64]int, modelSize)
+	m.entry = make(map[int64]int, policy.points)
 	var points [][]float64
 	var seen []float64
 	var rest []int64
@@ -75,11 +70,11 @@ func (m *lossModel) renew() {
 
 // selection is all outcomes, or if they are too many the best and some others.
 func (m *lossModel) selection() []int64 {
-	if len(m.order) <= modelKeeps {
+	if len(m.order) <= policy.keeps {
 		return slices.Clone(m.order)
 	}
-	ids := slices.Clone(m.bestOf(modelKeeps * 2 / 3))
-	for len(ids) < modelKeeps {
+	ids := slices.Clone(m.bestOf(policy.keeps * 2 / 3))
+	for len(ids) < policy.keeps {
 		if id := m.order[m.rng.IntN(len(m.order))]; !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
@@ -106,14 +101,9 @@ func (m *lossModel) standardise(ids []int64) {
 	m.scale = max(m.scale, 1e-6)
 }
 
-const (
-	standardTop     = 2.5 // no outcome counts as worse
-	standardFailure = 2   // the value of a failure among failures
-)
-
 // standard is the loss of an outcome that works, in the units of the process.
 func (m *lossModel) standard(id int64, o Outcome) float64 {
-	return min(standardTop, m.threshold(id, o.Score))
+	return min(policy.worst, m.threshold(id, o.Score))
 }
 
 // threshold is where in those units a configuration would reach a score.
@@ -145,7 +135,7 @@ func (m *lossModel) see(at *probe, o Outcome) {
 		return
 	}
 	b := m.expect(at)
-	m.gp.observe(i, b.works*b.mean+(1-b.works)*standardFailure)
+	m.gp.observe(i, b.works*b.mean+(1-b.works)*policy.failure)
 }
 
 // expect is the model's prediction for a candidate.
@@ -154,19 +144,13 @@ func (m *lossModel) expect(at *probe) belief {
 	return belief{mean, deviation, m.chance(at)}
 }
 
-const (
-	cliffTrees  = 12
-	cliffMemory = 300 // the latest outcomes, from which trees learn
-	cliffPrior  = 0.1 // weight of the share of all configurations that work
-)
-
 // learnFailures grows the trees that predict failures anew.
 func (m *lossModel) learnFailures() {
 	if len(m.working) == len(m.order) {
 		return
 	}
-	ids := m.order[max(0, len(m.order)-cliffMemory):]
-	m.cliffs = growTrees(m.rng, m.categorical, m.examples(ids), cliffTrees)
+	ids := m.order[max(0, len(m.order)-policy.cliffCount):]
+	m.cliffs = growTrees(m.rng, m.categorical, m.examples(ids), policy.cliffTrees)
 	m.grown++
 }
 
@@ -178,7 +162,7 @@ func (m *lossModel) chance(at *probe) float64 {
 	if at.judged != m.grown {
 		at.judged = m.grown
 		share := float64(len(m.working)) / float64(len(m.order))
-		at.works = cliffPrior*share + (1-cliffPrior)*m.cliffs.works(at.point)
+		at.works = policy.cliffPrior*share + (1-policy.cliffPrior)*m.cliffs.works(at.point)
 	}
 	return at.works
 }

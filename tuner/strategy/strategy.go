@@ -92,9 +92,6 @@ type method interface {
 	learn(id int64, o Outcome)
 }
 
-// maxKnown is how many proposals in a row may be known or under way before a random configuration is taken instead.
-const maxKnown = 50
-
 // guided makes a Strategy of a method. A proposal that is known already is answered at once. When the method proposes
 // nothing new, a configuration is drawn from what is left, so every search ends with the whole space known.
 type guided struct {
@@ -114,7 +111,7 @@ func (g *guided) next() (int64, bool) {
 	if int64(len(g.known)+len(g.underWay)) >= g.space.Len() {
 		return 0, false
 	}
-	for range maxKnown {
+	for range policy.mostKnown {
 		id, ok := g.method.propose()
 		if !ok {
 			break

@@ -34,9 +34,6 @@ type example struct {
 	failed   bool
 }
 
-// leafSize is how many examples a node needs to be split.
-const leafSize = 3
-
 // growTrees fits so many trees to the examples.
 func growTrees(rng *rand.Rand, categorical []bool, examples []example, count int) trees {
 	g := grower{rng, categorical}
@@ -54,7 +51,7 @@ type grower struct {
 
 func (g *grower) grow(rows []example) *node {
 	n := leaf(rows)
-	if len(rows) < leafSize {
+	if len(rows) < policy.cliffLeaf {
 		return n
 	}
 	most := 0.0
