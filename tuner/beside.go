@@ -6,11 +6,8 @@ import (
 	"fmt"
 
 	"autotune/internal/lists"
-	"autotune/space"
 	"autotune/tuner/final"
 )
-
-var errNoTimes = errors.New("this device takes no times of a GPU")
 
 // besideRivals is how many times a problem's memory a GPU must have for a search while a rival prepares the problem, too.
 const besideRivals = 3
@@ -32,7 +29,7 @@ func (s *search) compare(ctx context.Context) {
 		return
 	}
 	s.show(Beside)
-	all, notes, err := TimeBeside(ctx, s.subject(), s.field.Best().Configuration, s.Rivals)
+	all, notes, err := final.Beside(ctx, s.subject(), s.field.Best().Configuration, s.Rivals)
 	for _, text := range notes {
 		s.warn(text)
 	}
@@ -68,17 +65,4 @@ func (s *search) compared() bool {
 	before := lists.Where(record.Baselines, func(b Baseline) bool { return b.Speedup > 0 })
 	s.addBaselines(before)
 	return len(before) > 0
-}
-
-// TimeBeside times rivals in turns with a configuration of the subject's problem, and compares outputs. notes say
-// which of them could not be timed, whose outputs differ, and what else there is to know.
-func TimeBeside(ctx context.Context, s final.Subject, c space.Configuration, rivals final.Rivals) (all []Baseline, notes []string, err error) {
-	if !s.Device.Info().Kind.Properties().Measures {
-		return nil, nil, errNoTimes
-	}
-	compared, notes, err := final.Beside(ctx, s, c, rivals)
-	for _, one := range compared {
-		all = append(all, Baseline{one.Name, one.TimeMS, one.Speedup, one.CI95, one.Outputs})
-	}
-	return all, notes, err
 }

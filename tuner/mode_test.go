@@ -1,6 +1,7 @@
 package tuner_test
 
 import (
+	"autotune/device"
 	"context"
 	"errors"
 	"testing"
@@ -15,11 +16,11 @@ func TestLateMode(t *testing.T) {
 	otherMode := errors.New("another mode")
 	for _, test := range []struct {
 		name   string
-		choice *tuner.ModeChoice // nil: it never comes, and the search is interrupted
+		choice *device.ModeChoice // nil: it never comes, and the search is interrupted
 		want   string
 	}{
-		{"the same", &tuner.ModeChoice{By: "as PyTorch does"}, "as PyTorch does"},
-		{"another", &tuner.ModeChoice{Err: otherMode}, ""},
+		{"the same", &device.ModeChoice{By: "as PyTorch does"}, "as PyTorch does"},
+		{"another", &device.ModeChoice{Err: otherMode}, ""},
 		{"none", nil, ""},
 	} {
 		for _, late := range []bool{false, true} {
@@ -29,7 +30,7 @@ func TestLateMode(t *testing.T) {
 			t.Run(test.name, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				modes := make(chan tuner.ModeChoice, 1)
+				modes := make(chan device.ModeChoice, 1)
 				answer := func() {
 					if test.choice == nil {
 						cancel()

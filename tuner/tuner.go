@@ -71,7 +71,7 @@ type Options struct {
 	// winner again takes over what was timed beside it.
 	Unasked bool
 	// Mode gives, if it is not nil, who chose the problem's math mode, once that is known. The finals wait for it.
-	Mode <-chan ModeChoice
+	Mode <-chan device.ModeChoice
 	// Observe is called after every trial, and once a second while none ends. The search waits for
 	// it, so it must return soon.
 	Observe func(Progress)
@@ -98,12 +98,6 @@ func (o Options) withDefaults(p *operator.Problem, d device.Device) Options {
 		o.Observe = func(Progress) {}
 	}
 	return o
-}
-
-// ModeChoice says who chose a problem's math mode, or that it has another: Err ends the search.
-type ModeChoice struct {
-	By  string
-	Err error
 }
 
 // Phase is what a search is at.
@@ -204,14 +198,7 @@ type Result struct {
 }
 
 // Baseline is a time that the winner is compared with.
-type Baseline struct {
-	Name   string  `json:"name"` // default, reference, or PyTorch's in a way of package torchtimes
-	TimeMS float64 `json:"time_ms"`
-	// If it took turns with the winner: the winner's speedup over it, and the speedup's interval.
-	Speedup float64        `json:"speedup,omitempty"`
-	CI95    [2]float64     `json:"speedup_ci95,omitzero"`
-	Outputs *final.Outputs `json:"outputs,omitempty"` // compared with the winner's; nil: they were not
-}
+type Baseline = final.Compared
 
 // Stop says why a search ended.
 type Stop string

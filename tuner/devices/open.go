@@ -12,7 +12,6 @@ import (
 	"autotune/device"
 	"autotune/device/remote/broker"
 	"autotune/operator"
-	"autotune/tuner"
 	"autotune/tuner/torchmath"
 )
 
@@ -49,7 +48,7 @@ type Opened struct {
 	Notice string
 	// Mode gives PyTorch's answer, where the operator's rule chose the problem's math mode until that is known. If the
 	// mode is another, the answer's error is an *OtherMode.
-	Mode <-chan tuner.ModeChoice
+	Mode <-chan device.ModeChoice
 }
 
 func fits(info device.Info, p *operator.Problem) error {
@@ -180,7 +179,7 @@ func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled b
 	if err != nil || !operator.AutoMath(a.request.Math) || !torchmath.Asks(p) || !a.operator.Named || !info.Kind.Properties().Measures {
 		return &Opened{Device: d, Problem: p}, err
 	}
-	importing, modes := make(chan struct{}), make(chan tuner.ModeChoice, 1)
+	importing, modes := make(chan struct{}), make(chan device.ModeChoice, 1)
 	asker := torchmath.Asker{CacheDir: o.options.CacheDir, Unknown: func() { close(importing) }}
 	go func() {
 		said, err := asker.Ask(ctx, p, torchmath.GPU{Ordinal: ordinal(o.spec.Argument), Name: info.Name})
@@ -201,7 +200,7 @@ func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled b
 const besidePyTorch = 3
 
 // settled is a problem that was bound in the mode of the operator's rule, in the mode of PyTorch's answer.
-func (a asked) settled(ctx context.Context, d device.Device, p *operator.Problem, c tuner.ModeChoice) (*Opened, error) {
+func (a asked) settled(ctx context.Context, d device.Device, p *operator.Problem, c device.ModeChoice) (*Opened, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -215,14 +214,14 @@ func (a asked) settled(ctx context.Context, d device.Device, p *operator.Problem
 }
 
 // choiceOf is what PyTorch's answer says about a problem that has the mode of the operator's rule.
-func choiceOf(said torchmath.Mode, err error, rule string) tuner.ModeChoice {
+func choiceOf(said torchmath.Mode, err error, rule string) device.ModeChoice {
 	switch {
 	case err != nil:
-		return tuner.ModeChoice{By: "by the operator's rule: " + err.Error()}
+		return device.ModeChoice{By: "by the operator's rule: " + err.Error()}
 	case said.Name != rule:
-		return tuner.ModeChoice{Err: &OtherMode{said}}
+		return device.ModeChoice{Err: &OtherMode{said}}
 	}
-	return tuner.ModeChoice{By: said.By}
+	return device.ModeChoice{By: said.By}
 }
 
 // OtherMode ends a search that began in another mode than PyTorch computes the problem in.

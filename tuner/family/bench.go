@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"autotune/device"
-	"autotune/device/compile"
 	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/operator"
@@ -174,12 +173,7 @@ func (b *bench) enter(ctx context.Context, shape []int64, candidates []int) (e e
 	group.SetLimit(max(1, e.dynamic.Device.Compiler().Workers()))
 	compiled := func(i int, of final.Subject, c space.Configuration) {
 		group.Go(func() (err error) {
-			e.variants[i], err = of.Compile(ctx, of.Problem, c)
-			var refused *compile.Error
-			if errors.As(err, &refused) {
-				e.Results[i].Fail(trial.CompileError, refused.Error())
-				return nil
-			}
+			e.variants[i], e.Results[i].Outcome, err = of.Compile(ctx, of.Problem, c)
 			return err
 		})
 	}

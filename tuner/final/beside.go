@@ -61,21 +61,24 @@ func (o Outputs) Tolerance() string {
 	return fmt.Sprintf("%.3g plus %.3g of the element", o.ATol, o.RTol)
 }
 
-// Compared is a rival beside the winner.
+// Compared is a time that the winner is compared with.
 type Compared struct {
-	Name    string
-	TimeMS  float64
-	Speedup float64    // of the winner over it: the geometric mean over turns
-	CI95    [2]float64 // of the speedup
-	Outputs *Outputs
+	Name   string  `json:"name"` // default, reference, or PyTorch's in a way of package torchtimes
+	TimeMS float64 `json:"time_ms"`
+	// If it took turns with the winner: the winner's speedup over it, the geometric mean over turns, and its interval.
+	Speedup float64    `json:"speedup,omitempty"`
+	CI95    [2]float64 `json:"speedup_ci95,omitzero"`
+	Outputs *Outputs   `json:"outputs,omitempty"` // compared with the winner's; nil: they were not
 }
 
-// turnsBeside is how often the winner and its rivals take turns.
-const turnsBeside = 8
+var errNoTimes = errors.New("this device takes no times of a GPU")
 
 // Beside times a configuration of the subject's problem in turns with rivals, and has them compare its outputs with
 // theirs. notes say what could not be, and what else there is to know.
 func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals) (all []Compared, notes []string, err error) {
+	if !s.Device.Info().Kind.Properties().Measures {
+		return nil, nil, errNoTimes
+	}
 	v, m, err := s.begin(ctx, c)
 	if err != nil {
 		return nil, nil, err
@@ -116,7 +119,7 @@ func (m *Match) leave(ctx context.Context, v device.Variant, folder *scratch.Fol
 		return err.Error()
 	case s.Problem.Operator.Compare != nil:
 		return "a kernel of the operator's own compares them"
-	case bytes > free/mostLeft:
+	case bytes > free/policy.mostLeft:
 		return fmt.Sprintf("the tensors take %s in files, and %s has %s free", device.GiB(bytes), folder.Dir, device.GiB(free))
 	}
 	o, _, err := s.place.session.Check(ctx, v, device.Check{Leave: folder.Dir})
@@ -125,9 +128,6 @@ func (m *Match) leave(ctx context.Context, v device.Variant, folder *scratch.Fol
 	}
 	return o.Message
 }
-
-// mostLeft is the share of a file system's free space that tensors may take: one in so many.
-const mostLeft = 4
 
 // differing names those whose outputs are not the winner's.
 func differing(all []Compared) (lines []string) {
@@ -144,7 +144,7 @@ func differing(all []Compared) (lines []string) {
 func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Compared, err error) {
 	names := r.Names()
 	times, ratios := make([][]float64, len(names)), make([][]float64, len(names))
-	for turn := range turnsBeside {
+	for turn := range policy.turnsBeside {
 		ours, err := m.Round(ctx, []Runner{{Variant: v}}, 0)
 		if err != nil {
 			return nil, err

@@ -142,10 +142,6 @@ type Contender struct {
 	Time trial.Timing `json:"time_ms"`
 }
 
-// widestTie bounds a tie: on a GPU that is throttled the leader's interval may be wide. A variant that is several
-// percent behind the leader does not win there either.
-const widestTie = 1.01
-
 // Decide names the winner and the trials that the measurements cannot tell from it, the winner first. There is none if
 // no trial is right.
 //
@@ -172,7 +168,7 @@ func (f *Field) decide() (ties []int) {
 	leader := f.lead()
 	for i, t := range f.Trials {
 		stands, ok := f.scale.Standing(t)
-		if ok && t.FinalRounds > 0 && stands.Reaches(leader) && stands.Median <= widestTie*leader.Median {
+		if ok && t.FinalRounds > 0 && stands.Reaches(leader) && stands.Median <= policy.widestTie*leader.Median {
 			ties = append(ties, i)
 		}
 	}

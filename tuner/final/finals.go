@@ -11,13 +11,6 @@ import (
 	"autotune/device/trial"
 )
 
-// What the finals go by.
-const (
-	finalRounds     = 3  // if no interval reaches the leader's
-	tiedFinalRounds = 6  // if one does
-	mostFinalists   = 16 // in a round
-)
-
 // play times finalists in rounds of random order until none needs another round. When its time is up it goes on only
 // until the leader itself has been timed. The untuned default takes part in at least one round, if there is time for
 // it: so it is timed as the winner is.
@@ -47,9 +40,9 @@ func (j *judge) play(ctx context.Context) error {
 // round lists the configurations to be timed next.
 func (j *judge) round() []int64 {
 	finalists := j.finalists()
-	most := finalRounds
+	most := policy.rounds
 	if len(finalists) > 1 {
-		most = tiedFinalRounds
+		most = policy.tiedRounds
 	}
 	if t := j.field.Untuned(); t != nil && t.Status == trial.OK && j.rounds[j.field.baseline] == 0 && !slices.Contains(finalists, j.field.baseline) && j.roundOf(*t) <= j.limit-time.Since(j.began) {
 		finalists = append(finalists, j.field.baseline)
@@ -57,15 +50,12 @@ func (j *judge) round() []int64 {
 	return slices.DeleteFunc(finalists, func(id int64) bool { return j.rounds[id] >= most })
 }
 
-// fewestLaunches is how often a round launches even a slow variant.
-const fewestLaunches = 5
-
 // roundOf is about what a round of a trial's configuration takes.
 func (j *judge) roundOf(t trial.Trial) time.Duration {
 	launch := trial.DurationOf(t.Time.Median)
 	samples := launch * time.Duration(j.Protocol.Samples)
 	if j.Protocol.MeasureTime > 0 {
-		samples = min(samples, max(j.Protocol.MeasureTime, fewestLaunches*launch))
+		samples = min(samples, max(j.Protocol.MeasureTime, time.Duration(policy.launches)*launch))
 	}
 	return samples + trial.DurationOf(t.Phases.VerifyMS)
 }
@@ -76,9 +66,9 @@ func (j *judge) finalists() []int64 {
 	var ids []int64
 	left := j.limit
 	all := j.field.reaching()
-	for _, i := range all[:min(len(all), mostFinalists)] {
+	for _, i := range all[:min(len(all), policy.finalists)] {
 		p := j.field.Trials[i].Phases
-		if left -= trial.DurationOf(p.VerifyMS+p.MeasureMS) * finalRounds; left < 0 && len(ids) > 1 {
+		if left -= trial.DurationOf(p.VerifyMS+p.MeasureMS) * time.Duration(policy.rounds); left < 0 && len(ids) > 1 {
 			break
 		}
 		ids = append(ids, j.field.ids[i])

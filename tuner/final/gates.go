@@ -13,14 +13,8 @@ import (
 	"autotune/internal/output"
 )
 
-// What the gates go by.
-const (
-	Launches      = 100 // that the first gate repeats, unless asked otherwise
-	gateSeeds     = 3
-	seedStep      = 101         // tensors of one problem have consecutive seeds
-	forNeighbours = 4           // the share of the time that other inputs leave for them
-	patientGates  = time.Minute // if the user asked for every variant to go through them
-)
+// Launches is how many the first gate repeats, unless asked otherwise.
+const Launches = 100
 
 // Gates say what a winner was put through beyond the search: what it passed, and what there was no time for.
 type Gates struct {
@@ -173,7 +167,7 @@ const changedInputs = "changed inputs"
 // changed launches a loaded kernel on the inputs of the search, and again after few of them changed: it must not take
 // what it computed for the first.
 func (g *gatekeeper) changed(ctx context.Context) error {
-	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/forNeighbours { // for the answers to both inputs
+	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/policy.forNeighbours { // for the answers to both inputs
 		g.leaveOut("%s", changedInputs)
 		return nil
 	}
@@ -205,9 +199,9 @@ func (g *gatekeeper) races(ctx context.Context) error {
 // both.
 func (g *gatekeeper) inputs(ctx context.Context) error {
 	var all []device.Inputs
-	for seed := range uint32(gateSeeds) {
+	for seed := range uint32(policy.seeds) {
 		for _, distribution := range g.Problem.Operator.Inputs {
-			all = append(all, device.Inputs{Distribution: distribution, Seed: g.Protocol.Seed + seed*seedStep})
+			all = append(all, device.Inputs{Distribution: distribution, Seed: g.Protocol.Seed + seed*policy.seedStep})
 		}
 		if seed > 0 {
 			continue
@@ -221,7 +215,7 @@ func (g *gatekeeper) inputs(ctx context.Context) error {
 	g.tried.Inputs = 1
 	cost := trial.DurationOf(g.Ceilings.ReferenceMS)
 	for i, in := range all {
-		if cost > g.left()-g.limit/forNeighbours {
+		if cost > g.left()-g.limit/policy.forNeighbours {
 			g.leaveOut("%d of %d inputs", len(all)-i, len(all)+1)
 			return nil
 		}

@@ -25,21 +25,9 @@ import (
 	"autotune/space"
 )
 
-// The finals and the gates take these shares of the search's time (one in so many), and at least these times.
-const (
-	finalsShare = 5
-	gatesShare  = 10
-	leastFinals = time.Second
-	leastGates  = 3 * time.Second
-)
-
-// energyWorthwhile is how long a search must have taken for its winner's energy to be measured unasked. That
-// measurement takes 0.6 s, a tenth of it.
-const energyWorthwhile = 6 * time.Second
-
 // Reserve is the part of a search's time limit that is kept for the finals and the gates.
 func Reserve(limit time.Duration) time.Duration {
-	return min(limit/4, max(leastFinals+leastGates, limit/finalsShare+limit/gatesShare))
+	return min(limit/4, max(policy.leastFinals+policy.leastGates, limit/policy.finalsShare+limit/policy.gatesShare))
 }
 
 // Gating says which variants go through the gates.
@@ -117,7 +105,7 @@ func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	j := &judge{
 		Case: c, field: f, passed: map[int64]*Gates{}, confirmed: map[int64]bool{},
 		random: rand.New(rand.NewPCG(c.Seed, 0)), began: time.Now(),
-		limit: max(leastFinals, time.Since(c.Started)/finalsShare),
+		limit: max(policy.leastFinals, time.Since(c.Started)/policy.finalsShare),
 	}
 	if c.Limit > 0 {
 		j.limit = min(j.limit, Reserve(c.Limit)/4)
@@ -151,9 +139,9 @@ func (j *judge) settle(ctx context.Context) (err error) {
 	if j.Gating == GateAll || j.Gating == GateRaces {
 		return j.gateAll(ctx)
 	}
-	energy := Timed(j.Protocol) && (j.Energy || time.Since(j.Started) >= energyWorthwhile)
+	energy := Timed(j.Protocol) && (j.Energy || time.Since(j.Started) >= policy.energyFrom)
 	if _, ok := j.field.Leader(); ok && j.Gating == GateWinner {
-		for _, i := range j.field.reaching()[:min(len(j.field.reaching()), mostAhead)] {
+		for _, i := range j.field.reaching()[:min(len(j.field.reaching()), policy.ahead)] {
 			j.nearby(ctx, j.field.ids[i], j.field.Trials[i].Configuration) // while the finals are timed
 		}
 	}
@@ -205,9 +193,9 @@ func (j *judge) gate(ctx context.Context, id int64) error {
 		return err
 	}
 	j.Gate()
-	limit := max(leastGates, time.Since(j.Started)/gatesShare)
+	limit := max(policy.leastGates, time.Since(j.Started)/policy.gatesShare)
 	if j.Gating == GateAll {
-		limit = patientGates
+		limit = policy.patientGates
 	} else if j.Limit > 0 {
 		limit = min(limit, Reserve(j.Limit)*3/4)
 	}
@@ -227,9 +215,6 @@ func (j *judge) gate(ctx context.Context, id int64) error {
 	}
 	return err
 }
-
-// mostAhead is how many finalists' neighbours are compiled before the winner is known.
-const mostAhead = 2
 
 // nearby is what a configuration needs at the gate of neighbours.
 func (j *judge) nearby(ctx context.Context, id int64, c space.Configuration) *Nearby {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"autotune/device"
-	"autotune/device/compile"
 	"autotune/device/trial"
 	"autotune/space"
 )
@@ -95,9 +94,9 @@ func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration)
 // does not compile, the outcome says how.
 func (s Subject) Gates(ctx context.Context, c space.Configuration, limit time.Duration) (g *Gates, o trial.Outcome, err error) {
 	v, m, err := s.begin(ctx, c)
-	var refused *compile.Error
+	var refused *refusal
 	if errors.As(err, &refused) {
-		return nil, trial.Outcome{Status: trial.CompileError, Message: refused.Error()}, nil
+		return nil, trial.Outcome{Status: refused.status, Message: refused.message}, nil
 	}
 	if err != nil {
 		return nil, o, err

@@ -15,9 +15,6 @@ import (
 	"autotune/space"
 )
 
-// mostNeighbours is how many ragged problems a winner is tried on.
-const mostNeighbours = 3
-
 // neighbour is a ragged problem near the searched one, and all that the device needs to run the configuration on it. A
 // kernel may be right for the alignment of one shape only.
 type neighbour struct {
@@ -67,7 +64,7 @@ func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration)
 		if slices.ContainsFunc(found, func(known *operator.Problem) bool { return slices.Equal(known.Shape, other) }) {
 			return true
 		}
-		if len(found) == mostNeighbours || ctx.Err() != nil {
+		if len(found) == policy.neighbours || ctx.Err() != nil {
 			return false
 		}
 		r := request
@@ -83,7 +80,7 @@ func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration)
 		try(other)
 	}
 	for _, side := range []int64{-1, 1} {
-		for i := len(shape) - 1; i >= 0 && len(found) < mostNeighbours; i-- {
+		for i := len(shape) - 1; i >= 0 && len(found) < policy.neighbours; i-- {
 			for step := range steps {
 				other := slices.Clone(shape)
 				other[i] += side * step
@@ -113,25 +110,29 @@ func (s Subject) compile(ctx context.Context, n *neighbour, c space.Configuratio
 	if n.reference, err = device.CompileReference(ctx, s.Device, n.problem, s.Protocol.CompileTimeout); err != nil {
 		return fmt.Errorf("%s: %w", n.gate(), err)
 	}
-	n.variant, err = s.Compile(ctx, n.problem, c)
-	var fault *compile.Error
-	if errors.As(err, &fault) {
-		return &refusal{n.gate(), trial.CompileError, fault.Error()}
+	var o trial.Outcome
+	if n.variant, o, err = s.Compile(ctx, n.problem, c); o.Status != "" {
+		return refuse(n.gate(), o)
 	}
 	return err
 }
 
-// Compile makes the variant of a configuration of a problem for the subject's device. What the compiler refuses is a
-// *compile.Error.
-func (s Subject) Compile(ctx context.Context, p *operator.Problem, c space.Configuration) (v device.Variant, err error) {
-	if v.Kernel, err = p.Kernel(c); err != nil {
-		return v, err
-	}
+// Compile makes the variant of a configuration of a problem for the subject's device. If the compiler refuses it, the
+// outcome says why; else the outcome is empty.
+func (s Subject) Compile(ctx context.Context, p *operator.Problem, c space.Configuration) (v device.Variant, o trial.Outcome, err error) {
 	v.Configuration = c
+	if v.Kernel, err = p.Kernel(c); err != nil {
+		return v, o, err
+	}
 	v.Binary, err = s.Device.Compiler().Compile(ctx, compile.Request{
 		Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: s.Protocol.CompileTimeout, Problem: p, Configuration: c,
 	})
-	return v, err
+	var refused *compile.Error
+	if errors.As(err, &refused) {
+		o.Fail(trial.CompileError, refused.Error())
+		err = nil
+	}
+	return v, o, err
 }
 
 // neighbours tries the variant on the neighbours for which there is time and memory. It does not wait for a kernel

@@ -33,7 +33,7 @@ func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	if pool, several := c.Device.(device.Pool); several {
 		names := pool.Workers()
 		for until := c.patience(); len(names) == 0 && time.Now().Before(until) && ctx.Err() == nil; names = pool.Workers() {
-			time.Sleep(lookEvery)
+			time.Sleep(policy.lookEvery)
 		}
 		if len(names) == 0 {
 			return nil, errNobody
@@ -52,15 +52,9 @@ func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	return p, err
 }
 
-// How long the finals wait if a pool has no worker, and how often they look for one.
-const (
-	workerPatience = 20 * time.Second
-	lookEvery      = 50 * time.Millisecond
-)
-
 // patience is until when the finals wait for a worker.
 func (c *Case) patience() time.Time {
-	until := time.Now().Add(workerPatience)
+	until := time.Now().Add(policy.workerPatience)
 	if end := c.Started.Add(c.Limit); c.Limit > 0 && end.Before(until) {
 		return end
 	}
@@ -97,9 +91,6 @@ func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o
 	})
 	return o, err
 }
-
-// apartBeyond is the ratio of one variant's times on two workers of a model beyond which the search says so.
-const apartBeyond = 1.02
 
 // Confirmation is what a second worker said of the winner.
 type Confirmation struct {
@@ -150,7 +141,7 @@ func (j *judge) ask(ctx context.Context, second *place, id int64, v device.Varia
 // Apart says by how much a second worker's time of the winner differs, if that is more than apartBeyond; else "".
 func (c *Confirmation) Apart(winner trial.Trial) string {
 	own := winner.Time
-	if c == nil || max(c.Time.Median, own.Median) <= apartBeyond*min(c.Time.Median, own.Median) || c.Time.Reaches(own) && own.Reaches(c.Time) {
+	if c == nil || max(c.Time.Median, own.Median) <= policy.apartBeyond*min(c.Time.Median, own.Median) || c.Time.Reaches(own) && own.Reaches(c.Time) {
 		return ""
 	}
 	return fmt.Sprintf("the worker %s times the winner at %.4g ms, %s at %.4g ms: these two workers are not alike",
