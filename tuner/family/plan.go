@@ -204,7 +204,11 @@ func (w Wish) kinds(shape []int64) []string {
 	if err != nil {
 		return nil
 	}
-	return append(p.Kinds(), "")
+	part, err := p.Part(w.Only)
+	if err != nil {
+		return nil
+	}
+	return append(part.Kinds(), "")
 }
 
 // at is the request for a shape: of kernels that take the free dimensions, or of those made for
