@@ -20,7 +20,7 @@ type Request struct {
 	Parameters map[string]string // as given to --set; empty: the operator's preset
 	Math       string            // "", "auto" or a math mode
 	MathBy     string            // who chose it, if not the user
-	Only       Restriction       // the part of the space that is wanted
+	Only       Restriction       // the part of the space that a search of the problem is to try
 	Free       []string          // dimensions that kernels take when they run
 }
 
@@ -62,63 +62,48 @@ func FormatShape(shape []int64) string {
 	return strings.Join(parts, "x")
 }
 
-// Bind turns a request into a problem. What the request got wrong is a
-// *RequestError.
-func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
-	defer tree.Catch[*RequestError](&err)
-	b := binder{&Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: lim}}
-	b.shape()
-	b.free(r.Free)
-	b.parameters(r.Parameters)
-	b.math(r.Math)
-	b.MathBy = r.MathBy
-	for _, d := range o.Derived {
-		b.Values[d.Name] = b.eval(d.Name, d.Formula)
-	}
-	for _, r := range o.Requires {
-		b.require(r)
-	}
-	for _, spec := range o.Arguments {
-		if spec.Owner != "" {
-			b.Arguments = append(b.Arguments, b.workspace(spec))
-		} else {
-			b.Arguments = append(b.Arguments, b.argument(spec))
+// Bind turns a request into a problem. What the request got wrong is a *RequestError.
+func (o *Operator) Bind(r Request, limits Limits) (*Problem, error) {
+	p := &Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: limits, MathBy: r.MathBy}
+	b := binder{p, p.Values}
+	for _, step := range []func(Request) error{b.shape, b.free, b.parameters, b.math, b.derived, b.arguments, b.bounds, b.part} {
+		if err := step(r); err != nil {
+			return nil, err
 		}
 	}
-	b.comparison()
-	b.Bytes, b.Flops = b.count("cost.bytes", o.Bytes), b.count("cost.flops", o.Flops)
-	b.restrict(r.Only)
-	return b.Problem, nil
+	return p, nil
 }
 
-// binder fills in a problem for one request. Its values grow on the way:
-// dimensions, parameters, math mode, derived values. Its methods panic with a
-// *RequestError at the first fault, which Bind returns.
-type binder struct{ *Problem }
-
-func (b binder) fail(hint, format string, args ...any) {
-	panic(b.Operator.refusal(hint, format, args...))
+// binder fills in a problem for one request. Each of its steps needs those before it.
+type binder struct {
+	p      *Problem
+	values map[string]expr.Value // what formulas know: the problem's values, so far, or a template's too
 }
 
-func (o *Operator) refusal(hint, format string, args ...any) *RequestError {
+func (b binder) refusal(hint, format string, args ...any) error {
+	return b.p.Operator.refusal(hint, format, args...)
+}
+
+func (o *Operator) refusal(hint, format string, args ...any) error {
 	return &RequestError{Operator: o.Name, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-func (b binder) shape() {
-	names := b.Operator.Shape
-	if len(b.Shape) != len(names) {
-		example := b.Operator.Example
+func (b binder) shape(Request) error {
+	names, shape := b.p.Operator.Shape, b.p.Shape
+	if len(shape) != len(names) {
+		example := b.p.Operator.Example
 		if example == nil {
 			example = slices.Repeat([]int64{16}, len(names))
 		}
-		b.fail("", "the shape has %s, as %s; got %d in %s", dims(names), FormatShape(example), len(b.Shape), FormatShape(b.Shape))
+		return b.refusal("", "the shape has %s, as %s; got %d in %s", dims(names), FormatShape(example), len(shape), FormatShape(shape))
 	}
-	for i, v := range b.Shape {
+	for i, v := range shape {
 		if v < 1 {
-			b.fail("", "each dimension must be at least 1; got %s=%d", names[i], v)
+			return b.refusal("", "each dimension must be at least 1; got %s=%d", names[i], v)
 		}
-		b.Values[names[i]] = expr.Int(v)
+		b.values[names[i]] = expr.Int(v)
 	}
+	return nil
 }
 
 func dims(names []string) string {
@@ -128,13 +113,29 @@ func dims(names []string) string {
 	return fmt.Sprintf("%d dimensions %s", len(names), strings.Join(names, ","))
 }
 
+// free settles which dimensions are free, in the shape's order.
+func (b binder) free(r Request) error {
+	shape := b.p.Operator.Shape
+	for i, name := range r.Free {
+		if !slices.Contains(shape, name) {
+			hint := tree.NearestOrAll(name, "there are", shape)
+			return b.refusal(hint, "no dimension is called `%s`, and only dimensions can be free", name)
+		}
+		if slices.Contains(r.Free[:i], name) {
+			return b.refusal("", "the dimension `%s` is given as free twice", name)
+		}
+	}
+	b.p.Free = lists.Where(shape, func(name string) bool { return slices.Contains(r.Free, name) })
+	return nil
+}
+
 // parameters parses what is given and fills in defaults, each after those that
 // it names.
-func (b binder) parameters(given map[string]string) {
-	o := b.Operator
+func (b binder) parameters(r Request) error {
+	o, given := b.p.Operator, r.Parameters
 	for _, name := range sorted(given) {
 		if o.parameter(name) == nil {
-			b.fail(tree.NearestOrAll(name, "there are", o.parameterNames()), "unknown parameter `%s`", name)
+			return b.refusal(tree.NearestOrAll(name, "there are", o.parameterNames()), "unknown parameter `%s`", name)
 		}
 	}
 	if len(given) == 0 {
@@ -149,10 +150,10 @@ func (b binder) parameters(given map[string]string) {
 			err = spec.admits(values)
 		}
 		if err != nil {
-			b.fail("", "%v", err)
+			return b.refusal("", "%v", err)
 		}
 		for i, component := range spec.Names {
-			b.Values[component] = values[i]
+			b.values[component] = values[i]
 		}
 		if !spec.Later || !b.isDefault(spec, values) {
 			texts[name] = spec.format(values)
@@ -160,9 +161,10 @@ func (b binder) parameters(given map[string]string) {
 	}
 	for _, name := range o.parameterNames() {
 		if text, named := texts[name]; named {
-			b.Parameters = append(b.Parameters, Parameter{name, text})
+			b.p.Parameters = append(b.p.Parameters, Parameter{name, text})
 		}
 	}
+	return nil
 }
 
 // isDefault tells whether values are those that a parameter has when it is not given.
@@ -174,13 +176,13 @@ func (b binder) isDefault(spec *ParameterSpec, values []expr.Value) bool {
 // given is a parameter's value of each component: as given, or else the default.
 func (b binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Value, error) {
 	if text, ok := given[spec.Name]; ok {
-		if slices.Contains(b.Operator.Orders(), spec.Name) {
-			text = orderWord(text, len(b.Operator.Shape))
+		if slices.Contains(b.p.Operator.Orders(), spec.Name) {
+			text = orderWord(text, len(b.p.Operator.Shape))
 		}
 		return spec.parse(text)
 	}
 	if spec.Default == nil {
-		return nil, b.Operator.mustBeSet(spec)
+		return nil, mustBeSet(b.p.Operator, spec)
 	}
 	if spec.Type == ExpressionParameter {
 		return spec.parse(spec.Default.Text)
@@ -202,12 +204,12 @@ func (b binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Valu
 // componentValues are the values that the default of one component may name:
 // the same component of another pair goes by the pair's own name.
 func (b binder) componentValues(spec *ParameterSpec, component int) map[string]expr.Value {
-	env := maps.Clone(b.Values)
-	for _, other := range b.Operator.Parameters {
+	env := maps.Clone(b.values)
+	for _, other := range b.p.Operator.Parameters {
 		if len(other.Names) != len(spec.Names) {
 			continue
 		}
-		if v, ok := b.Values[other.Names[component]]; ok {
+		if v, ok := b.values[other.Names[component]]; ok {
 			env[other.Name] = v
 		}
 	}
@@ -215,7 +217,7 @@ func (b binder) componentValues(spec *ParameterSpec, component int) map[string]e
 }
 
 // mustBeSet complains of a parameter that has no default and is not given.
-func (o *Operator) mustBeSet(spec *ParameterSpec) error {
+func mustBeSet(o *Operator, spec *ParameterSpec) error {
 	example := "3"
 	switch {
 	case spec.Type == ExpressionParameter:
@@ -236,20 +238,27 @@ func (o *Operator) mustBeSet(spec *ParameterSpec) error {
 		spec.Name, spec.Name, example, strings.Join(preset, " "))
 }
 
-func (b binder) eval(what string, f Formula) expr.Value {
-	v, err := f.code.Eval(b.Values)
-	if err != nil {
-		b.fail("", "%s = %s cannot be computed for this problem: %v", what, f.Text, err)
+// derived computes the operator's derived values, and checks what it requires.
+func (b binder) derived(Request) (err error) {
+	for _, d := range b.p.Operator.Derived {
+		if b.values[d.Name], err = b.eval(d.Name, d.Formula); err != nil {
+			return err
+		}
 	}
-	return v
-}
-
-func (b binder) require(r Requirement) {
-	if b.eval("requirement", r.That).Truth() {
-		return
+	for _, r := range b.p.Operator.Requires {
+		holds, err := b.eval("requirement", r.That)
+		if err != nil {
+			return err
+		}
+		if !holds.Truth() {
+			because, err := r.Because.fill(func(f Formula) (expr.Value, error) { return b.eval("explanation", f) })
+			if err != nil {
+				return err
+			}
+			return b.refusal("", "%s (%s is needed; here %s)", because, r.That.Text, valuesOf(r.That, b.values))
+		}
 	}
-	because, _ := r.Because.fill(func(f Formula) (expr.Value, error) { return b.eval("explanation", f), nil })
-	b.fail("", "%s (%s is needed; here %s)", because, r.That.Text, valuesOf(r.That, b.Values))
+	return nil
 }
 
 // valuesOf says what values the names in a formula have.
@@ -258,69 +267,173 @@ func valuesOf(f Formula, env map[string]expr.Value) string {
 	return strings.Join(words, " ")
 }
 
-func (b binder) argument(spec ArgumentSpec) Argument {
-	if spec.Role == Scalar {
-		return b.scalar(spec)
+func (b binder) arguments(Request) error {
+	for _, spec := range b.p.Operator.Arguments {
+		read := b.tensor
+		switch {
+		case spec.Owner != "":
+			read = b.workspace
+		case spec.Role == Scalar:
+			read = b.scalar
+		}
+		a, err := read(spec)
+		if err != nil {
+			return err
+		}
+		b.p.Arguments = append(b.p.Arguments, a)
 	}
-	t := Argument{Name: spec.Name, Role: spec.Role, Type: spec.typeIn(b.Values), Order: spec.orderIn(b.Values), Elements: 1, Symbol: spec.Symbol}
-	for i, f := range spec.Shape {
-		v := b.eval(spec.Name, f)
-		n, ok := v.AsInt()
-		if !ok || n < 0 || n < 1 && spec.Role.Compared() {
-			b.fail("", "dimension %d of `%s`, %s, would be %v", i+1, spec.Name, f.Text, v)
-		}
-		if n > 0 && t.Elements > (1<<58)/n {
-			b.fail("", "`%s` would have more than 2^58 elements", spec.Name)
-		}
-		t.Elements *= n
-		t.Shape = append(t.Shape, n)
+	return nil
+}
+
+func (b binder) tensor(spec ArgumentSpec) (t Argument, err error) {
+	t = Argument{
+		Name: spec.Name, Role: spec.Role, Type: spec.typeIn(b.values), Order: spec.orderIn(b.values), Symbol: spec.Symbol, Owner: spec.Owner,
+	}
+	if err := b.extents(&t, spec.Shape); err != nil {
+		return t, err
 	}
 	if spec.Role == Weight {
 		t.Scale = 1
 	}
 	if spec.Scale != nil {
-		_, t.Scale = b.number(fmt.Sprintf("the scale of `%s`", spec.Name), *spec.Scale, "number", math.Inf(-1), math.Inf(1))
-	}
-	if spec.Fill != nil {
-		fill := spec.Fill.bind(b, spec.Name)
-		t.Fill = &fill
-		if fill.File != "" {
-			b.holds(fill.File, t)
+		what := fmt.Sprintf("the scale of `%s`", spec.Name)
+		if _, t.Scale, err = b.number(what, *spec.Scale, "number", math.Inf(-1), math.Inf(1)); err != nil {
+			return t, err
 		}
 	}
-	if a := b.Operator.Answers; a.Fixed() && spec.Role.Compared() {
-		b.holds(a.Files[spec.Name], t)
+	if spec.Fill != nil {
+		fill, err := spec.Fill.bind(b, spec.Name)
+		if err == nil && fill.File != "" {
+			err = b.holds(fill.File, t)
+		}
+		if err != nil {
+			return t, err
+		}
+		t.Fill = &fill
 	}
-	if spec.Role.Compared() {
-		_, t.ATol = b.number("atol of `"+spec.Name+"`", spec.ATol, "tolerance", 0, math.MaxFloat64)
-		_, t.RTol = b.number("rtol of `"+spec.Name+"`", spec.RTol, "tolerance", 0, math.MaxFloat64)
+	if !spec.Role.Compared() {
+		return t, nil
 	}
-	return t
+	if a := b.p.Operator.Answers; a.Fixed() {
+		if err := b.holds(a.Files[spec.Name], t); err != nil {
+			return t, err
+		}
+	}
+	if _, t.ATol, err = b.number("atol of `"+spec.Name+"`", spec.ATol, "tolerance", 0, math.MaxFloat64); err == nil {
+		_, t.RTol, err = b.number("rtol of `"+spec.Name+"`", spec.RTol, "tolerance", 0, math.MaxFloat64)
+	}
+	return t, err
+}
+
+// extents computes a tensor's shape.
+func (b binder) extents(t *Argument, shape []Formula) error {
+	t.Elements = 1
+	for i, f := range shape {
+		v, err := b.eval(t.Name, f)
+		if err != nil {
+			return err
+		}
+		n, ok := v.AsInt()
+		if !ok || n < 0 || n < 1 && t.Role.Compared() {
+			return b.refusal("", "dimension %d of `%s`, %s, would be %v", i+1, t.Name, f.Text, v)
+		}
+		if n > 0 && t.Elements > (1<<58)/n {
+			return b.refusal("", "`%s` would have more than 2^58 elements", t.Name)
+		}
+		t.Elements *= n
+		t.Shape = append(t.Shape, n)
+	}
+	return nil
+}
+
+// workspace is a template's own workspace: only its launches are passed it, and only where their
+// `arguments` name it. It is empty if neither the template nor one that shares it serves the problem.
+func (b binder) workspace(spec ArgumentSpec) (Argument, error) {
+	o := b.p.Operator
+	served := slices.ContainsFunc(o.Templates, func(t *Template) bool {
+		if !t.has(spec.Owner) {
+			return false
+		}
+		serves, err := useOf(b.p, t).serves()
+		return err == nil && serves
+	})
+	if !served {
+		return Argument{Name: spec.Name, Role: Workspace, Type: spec.Type, Shape: []int64{0}, Owner: spec.Owner}, nil
+	}
+	t, _ := o.Template(spec.Owner)
+	b.values = useOf(b.p, t).env
+	for _, d := range t.Derived {
+		if !slices.ContainsFunc(d.Formula.code.Names(), func(name string) bool { return b.values[name] == expr.Value{} }) {
+			v, err := b.eval(d.Name, d.Formula)
+			if err != nil {
+				return Argument{}, err
+			}
+			b.values[d.Name] = v
+		}
+	}
+	return b.tensor(spec)
 }
 
 // scalar evaluates an argument that is passed by value.
-func (b binder) scalar(spec ArgumentSpec) Argument {
-	v := b.eval(spec.Name, *spec.Value)
-	if err := spec.Type.holds(v); err != nil {
-		b.fail("", "the scalar `%s`, %s, is %v: %v", spec.Name, spec.Value.Text, v, err)
+func (b binder) scalar(spec ArgumentSpec) (Argument, error) {
+	v, err := b.eval(spec.Name, *spec.Value)
+	if err != nil {
+		return Argument{}, err
 	}
-	return Argument{Name: spec.Name, Role: Scalar, Type: spec.Type, Value: v}
+	if err := spec.Type.holds(v); err != nil {
+		return Argument{}, b.refusal("", "the scalar `%s`, %s, is %v: %v", spec.Name, spec.Value.Text, v, err)
+	}
+	return Argument{Name: spec.Name, Role: Scalar, Type: spec.Type, Value: v}, nil
 }
 
-func (b binder) count(what string, f Formula) int64 {
-	v, x := b.number(what, f, "count", 0, 1<<62)
-	if n, ok := v.AsInt(); ok {
-		return n // a float may have lost its last digits
+// bounds computes what the operator's own comparison may give, and the cost.
+func (b binder) bounds(Request) (err error) {
+	o := b.p.Operator
+	if c := o.Compare; c != nil {
+		if _, b.p.Bound, err = b.number("the bound of `compare`", c.Bound, "bound", 0, math.MaxFloat64); err != nil {
+			return err
+		}
 	}
-	return int64(x)
+	if b.p.Bytes, err = b.count("cost.bytes", o.Bytes); err == nil {
+		b.p.Flops, err = b.count("cost.flops", o.Flops)
+	}
+	return err
+}
+
+// part sees that the part of the space that the request wants can be understood.
+func (b binder) part(r Request) error {
+	if r.Only.IsZero() {
+		return nil
+	}
+	_, err := b.p.Part(r.Only)
+	return err
+}
+
+func (b binder) eval(what string, f Formula) (expr.Value, error) {
+	v, err := f.code.Eval(b.values)
+	if err != nil {
+		return v, b.refusal("", "%s = %s cannot be computed for this problem: %v", what, f.Text, err)
+	}
+	return v, nil
+}
+
+func (b binder) count(what string, f Formula) (int64, error) {
+	v, x, err := b.number(what, f, "count", 0, 1<<62)
+	if n, ok := v.AsInt(); ok {
+		return n, err // a float may have lost its last digits
+	}
+	return int64(x), err
 }
 
 // number evaluates a formula that must give a number within bounds.
-func (b binder) number(what string, f Formula, kind string, least, most float64) (expr.Value, float64) {
-	v := b.eval(what, f)
+func (b binder) number(what string, f Formula, kind string, least, most float64) (expr.Value, float64, error) {
+	v, err := b.eval(what, f)
+	if err != nil {
+		return v, 0, err
+	}
 	x, ok := v.AsFloat()
 	if !ok || !(least <= x && x <= most) {
-		b.fail("", "%s, %s, is %v and not a %s", what, f.Text, v, kind)
+		err = b.refusal("", "%s, %s, is %v and not a %s", what, f.Text, v, kind)
 	}
-	return v, x
+	return v, x, err
 }

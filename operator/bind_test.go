@@ -36,6 +36,16 @@ func bind(t *testing.T, operator, shape, parameters, math string) (*Problem, err
 	return find(t, operator).Bind(Request{Shape: dims, Parameters: set, Math: math}, TypicalLimits())
 }
 
+// bindShape binds an operator to a shape, with its preset.
+func bindShape(t *testing.T, o *Operator, shape ...int64) *Problem {
+	t.Helper()
+	p, err := o.Bind(Request{Shape: shape}, TypicalLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func TestPresets(t *testing.T) {
 	for _, test := range []struct{ operator, shape, want, output string }{
 		{"avg_pool1d", "64x128x65536", "avg_pool1d 64x128x65536 kernel=8 stride=1 padding=4 ceil_mode=false count_include_pad=true", "64x128x65537"},

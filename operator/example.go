@@ -48,7 +48,7 @@ func (o *Operator) needsNothingSet() bool {
 
 // checkDefault checks a template's default for a problem, if the template serves it.
 func (o *Operator) checkDefault(p *Problem, t *Template) {
-	u := use{p, t}
+	u := useOf(p, t)
 	if served, err := u.serves(); err != nil || !served {
 		return
 	}

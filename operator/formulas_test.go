@@ -100,7 +100,7 @@ func boundTo(t *testing.T, p *Problem, c space.Configuration) string {
 // keptBy are the values that a configuration's kernel has as constants.
 func keptBy(t *testing.T, p *Problem, c space.Configuration) space.Values {
 	t.Helper()
-	at, _, err := p.configured(c)
+	at, err := useAt(p, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func keptBy(t *testing.T, p *Problem, c space.Configuration) space.Values {
 
 // entriesStand tells whether the names of a template's kernels depend on no dimension.
 func entriesStand(o *Operator, t *Template) bool {
-	folder := use{&Problem{Operator: o, Values: map[string]expr.Value{}}, t}.folder(nil, nil)
+	folder := use{p: &Problem{Operator: o, Values: map[string]expr.Value{}}, t: t}.folder(nil, nil)
 	return !slices.ContainsFunc(t.Launches, func(s LaunchSpec) bool {
 		return slices.ContainsFunc(s.Entry.formulas(), func(f Formula) bool {
 			return slices.ContainsFunc(folder.Fold(f.code.Root()).Names(), func(name string) bool { return slices.Contains(o.Shape, name) })

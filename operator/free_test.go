@@ -206,10 +206,9 @@ func TestFreeSpace(t *testing.T) {
 	if p := bindFree(t, nil, large...); !p.Admits(open(0)) {
 		t.Error("the fixed problem has none of the limits")
 	}
-	o := bindFree(t, nil, 12, 5).Operator
-	p, err := o.Bind(Request{Shape: []int64{12, 5}, Free: []string{"n"}, Only: Restriction{Templates: []string{"closed"}}}, TypicalLimits())
+	part, err := bindFree(t, []string{"n"}, 12, 5).Part(Restriction{Templates: []string{"closed"}})
 	if err == nil {
-		_, err = p.Space(t.Context())
+		_, err = part.Space(t.Context())
 	}
 	if err == nil || !strings.Contains(err.Error(), "asked for are closed (it leaves nothing free)") {
 		t.Errorf("the template closed is refused with %v", err)
@@ -286,7 +285,7 @@ func TestConditions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kinds := other.Kinds(); !slices.Equal(kinds, []string{want}) {
+		if kinds := other.Whole().Kinds(); !slices.Equal(kinds, []string{want}) {
 			t.Errorf("for n=%d the kinds are %q, want %s", n, kinds, want)
 		}
 	}

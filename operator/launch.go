@@ -170,18 +170,18 @@ func launchLimits(launches []LaunchSpec, maps []*TensorMapSpec) func() []Formula
 }
 
 // launches are those of the configuration.
-func (c configured) launches() (Launches, error) {
+func (u use) launches() (Launches, error) {
 	var launches Launches
-	for i := range c.t.Launches {
-		s := &c.t.Launches[i]
+	for i := range u.t.Launches {
+		s := &u.t.Launches[i]
 		if s.When != nil {
-			if wanted, err := c.value("when", *s.When); err != nil {
+			if wanted, err := u.value("when", *s.When); err != nil {
 				return nil, err
 			} else if !wanted.Truth() {
 				continue
 			}
 		}
-		l, err := c.launch(s)
+		l, err := u.launch(s)
 		if err != nil {
 			return nil, err
 		}
@@ -189,14 +189,14 @@ func (c configured) launches() (Launches, error) {
 		launches = append(launches, l)
 	}
 	if len(launches) == 0 {
-		return nil, &tree.Error{Position: c.t.launchAt, Message: fmt.Sprintf("template `%s` launches nothing for %s", c.t.Name, c.Problem)}
+		return nil, &tree.Error{Position: u.t.launchAt, Message: fmt.Sprintf("template `%s` launches nothing for %s", u.t.Name, u.p)}
 	}
 	return launches, nil
 }
 
-func (c configured) launch(s *LaunchSpec) (l Launch, err error) {
+func (u use) launch(s *LaunchSpec) (l Launch, err error) {
 	value := func(what string, f Formula) expr.Value {
-		v, failed := c.value(what, f)
+		v, failed := u.value(what, f)
 		err = cmp.Or(err, failed)
 		return v
 	}
@@ -204,7 +204,7 @@ func (c configured) launch(s *LaunchSpec) (l Launch, err error) {
 		v := value(what, f)
 		n, ok := v.AsInt()
 		if err == nil && (!ok || n < least) {
-			err = c.fault(f, what, fmt.Errorf("it gives %v, which must be an integer of at least %d", v, least))
+			err = u.fault(f, what, fmt.Errorf("it gives %v, which must be an integer of at least %d", v, least))
 		}
 		return n
 	}
@@ -221,10 +221,10 @@ func (c configured) launch(s *LaunchSpec) (l Launch, err error) {
 	l.SharedBytes = count("shared", s.Shared, 0)
 	l.Cooperative, l.Dependent = value("cooperative", s.Cooperative).Truth(), value("dependent", s.Dependent).Truth()
 	if err == nil {
-		l.Entry, err = c.interpolate("entry", s.Entry)
+		l.Entry, err = u.interpolate("entry", s.Entry)
 	}
 	if err == nil {
-		l.Arguments, l.Maps, err = c.passes(s)
+		l.Arguments, l.Maps, err = u.passes(s)
 	}
 	return l, err
 }

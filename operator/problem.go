@@ -23,9 +23,6 @@ type Problem struct {
 	Bound      float64 // of what the operator's own comparison gives
 	Limits     Limits
 	Free       []string // dimensions that kernels take when they run, in the shape's order
-
-	Restriction Restriction // which part of the space is asked for
-	part        bound
 }
 
 // Argument is what a problem's kernels take: a dense tensor, row-major unless it has another order, or a

@@ -15,7 +15,7 @@ func TestFirstCompilations(t *testing.T) {
 		p := problemFrom(t, "toy", strings.Replace(toyOperator, "    launch:", estimate+"    launch:", 1), 64)
 		device := &fakeDevice{evaluate: bowl}
 		var ahead []string
-		for _, r := range tuner.FirstCompilations(t.Context(), p, device, 3) {
+		for _, r := range tuner.FirstCompilations(t.Context(), p.Whole(), device, 3) {
 			if r.Configuration.Template != "" {
 				ahead = append(ahead, r.Configuration.Key())
 			}
@@ -50,7 +50,7 @@ func TestWholeWindowsBeginAsRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := tuner.FirstCompilations(t.Context(), p, &fakeDevice{}, 1)[1] // after the reference
+		first := tuner.FirstCompilations(t.Context(), p.Whole(), &fakeDevice{}, 1)[1] // after the reference
 		if first.Configuration.Template != "rows" {
 			t.Errorf("%s begins with %s", p, first.Configuration)
 		}

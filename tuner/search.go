@@ -346,7 +346,7 @@ func hold(held map[int64]device.Variant, f *final.Field, j job) {
 // settleMode takes note of who chose the problem's math mode. A search in another mode ends.
 func (s *search) settleMode(c device.ModeChoice) {
 	s.Mode = nil
-	s.problem.MathBy, s.out.Problem.MathBy = c.By, c.By
+	s.out.Problem.MathBy = c.By
 	s.fail(c.Err)
 }
 

@@ -19,7 +19,11 @@ import (
 // newSearch prepares everything but the stages' goroutines: the space, remembered trials,
 // the first configurations, the strategy.
 func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*search, error) {
-	sp, whole, err := spaces(ctx, p)
+	part, err := p.Part(o.Only)
+	if err != nil {
+		return nil, err
+	}
+	sp, whole, err := spaces(ctx, part)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +44,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s.out = Record{
 		Problem: p.Record(), Device: info, Protocol: o.Protocol, Valid: whole.Len(),
-		Evidence: Evidence{Objective: o.Objective.String()}, Extent: Extent{Part: p.Restriction.String()}, ReferenceDigest: reference, Warnings: append(p.Warnings(), foreign(d, whole)...),
+		Evidence: Evidence{Objective: o.Objective.String()}, Extent: Extent{Part: o.Only.String()}, ReferenceDigest: reference, Warnings: append(part.Warnings(), foreign(d, whole)...),
 	}
 	s.stages = &stages{
 		problem: p, space: sp, device: d, can: s.can, protocol: o.Protocol,
@@ -49,7 +53,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	s.stages.pool, _ = d.(device.Pool)
 	id := store.ProblemID{Problem: p.String(), Device: info.Name, Kind: info.Kind, Conditions: o.Protocol.Conditions, Objective: s.out.Objective}
 	book := ledger.New(o.Store, id, provenanceOf(p, d, reference, o.Protocol), o.Fresh)
-	if err := s.chart(p.Defaults(ctx), book, id); err != nil {
+	if err := s.chart(part.Defaults(ctx), book, id); err != nil {
 		return nil, err
 	}
 	if s.course.strategy, err = s.chooseStrategy(); err != nil {
@@ -63,9 +67,10 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 
 // spaces are the space that is searched, and that of all the problem's configurations. The
 // first may be a part of the second.
-func spaces(ctx context.Context, p *operator.Problem) (sp, whole *space.Space, err error) {
-	if sp, err = p.Space(ctx); err == nil && p.Restricted() {
-		whole, err = p.Whole().Space(ctx)
+func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, err error) {
+	p := part.Problem
+	if sp, err = part.Space(ctx); err == nil && !part.Restriction.IsZero() {
+		whole, err = p.Space(ctx)
 	} else {
 		whole = sp
 	}
@@ -156,9 +161,12 @@ func (s *search) recall() bool {
 // crown keeps the winner and the record around it. The winner of a part of the space does
 // not take the place of a faster one.
 func (s *search) crown(r *Result) error {
-	kept, err := keptStanding(s.problem, s.Objective, s.course.ledger)
-	if err != nil {
-		return fmt.Errorf("compare with the cache's winner: %w", err)
+	var kept float64
+	if !s.Only.IsZero() {
+		var err error
+		if kept, err = keptStanding(s.problem, s.Objective, s.course.ledger); err != nil {
+			return fmt.Errorf("compare with the cache's winner: %w", err)
+		}
 	}
 	if stands, _ := s.Objective.standing(s.problem, *r.Winner); 0 < kept && kept < stands.Median {
 		text := fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept)
@@ -176,9 +184,6 @@ func (s *search) crown(r *Result) error {
 // would be.
 func keptStanding(p *operator.Problem, o Objective, book *ledger.Ledger) (float64, error) {
 	var kept Record
-	if !p.Restricted() {
-		return 0, nil
-	}
 	if found, err := book.Winner(&kept); err != nil || !found || kept.Winner == nil {
 		return 0, err
 	}

@@ -49,13 +49,14 @@ type Options struct {
 	// than this factor (1.05: 5 %) is unlikely to be left, and sooner when the best
 	// is at the roofline; 0: never. strategy.Target is usual.
 	Target    float64
-	Store     *store.Store // where trials are kept; nil: nowhere
-	Fresh     bool         // do not use what the store remembers
-	Objective Objective    // the quantity of which the best is searched
-	Energy    bool         // measure the winner's energy however short the search
-	Gating    final.Gating // what is put through the gates
-	Recheck   bool         // propose nothing new: time the remembered leaders again, and gate the winner
-	Launches  int          // of the gate that repeats a launch; 0: 100
+	Store     *store.Store         // where trials are kept; nil: nowhere
+	Fresh     bool                 // do not use what the store remembers
+	Only      operator.Restriction // the part of the space that is searched
+	Objective Objective            // the quantity of which the best is searched
+	Energy    bool                 // measure the winner's energy however short the search
+	Gating    final.Gating         // what is put through the gates
+	Recheck   bool                 // propose nothing new: time the remembered leaders again, and gate the winner
+	Launches  int                  // of the gate that repeats a launch; 0: 100
 	// First are tried before all but the untuned default, a recheck's too: winners from elsewhere.
 	// Those that are not in the space are left out.
 	First    []space.Configuration

@@ -130,8 +130,9 @@ func expectedOf(problem *operator.Problem, sp *space.Space, seed uint64) (*strat
 
 // FirstCompilations are what a search without remembered trials compiles first, in that order: the
 // reference, then some configurations with low estimates, with defaults among them.
-func FirstCompilations(ctx context.Context, p *operator.Problem, d device.Device, likely int) (all []compile.Request) {
-	sp, err := p.Space(ctx)
+func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device, likely int) (all []compile.Request) {
+	p := part.Problem
+	sp, err := part.Space(ctx)
 	if err != nil {
 		return nil // the search says why
 	}
@@ -143,7 +144,7 @@ func FirstCompilations(ctx context.Context, p *operator.Problem, d device.Device
 	if request.Kernel, err = p.Reference(); err == nil && p.Operator.Answers == nil {
 		all = append(all, request)
 	}
-	for _, id := range afterLikely(expected.Likely(sp, likely), indices(sp, p.Defaults(ctx)), nil, expected.Expects) {
+	for _, id := range afterLikely(expected.Likely(sp, likely), indices(sp, part.Defaults(ctx)), nil, expected.Expects) {
 		request.Configuration = sp.At(id)
 		if request.Kernel, err = p.Kernel(request.Configuration); err == nil {
 			all = append(all, request)

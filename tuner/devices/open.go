@@ -188,28 +188,27 @@ func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled b
 	if unsettled && besidePyTorch*p.MemoryBytes() < info.Limits.MemoryBytes {
 		select {
 		case c := <-modes:
-			return a.settled(ctx, d, p, c)
+			return a.settled(ctx, d, c)
 		case <-importing:
 			return &Opened{Device: d, Problem: p, Mode: modes}, nil
 		}
 	}
-	return a.settled(ctx, d, p, <-modes)
+	return a.settled(ctx, d, <-modes)
 }
 
 // besidePyTorch is how many times a problem's memory a GPU must have for a search while PyTorch computes it, too.
 const besidePyTorch = 3
 
-// settled is a problem that was bound in the mode of the operator's rule, in the mode of PyTorch's answer.
-func (a asked) settled(ctx context.Context, d device.Device, p *operator.Problem, c device.ModeChoice) (*Opened, error) {
+// settled is the problem in the mode of PyTorch's answer.
+func (a asked) settled(ctx context.Context, d device.Device, c device.ModeChoice) (*Opened, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	var err error
 	var other *OtherMode
-	if p.MathBy = c.By; errors.As(c.Err, &other) {
+	if a.request.MathBy = c.By; errors.As(c.Err, &other) {
 		a.request.Math, a.request.MathBy = other.Name, other.By
-		p, err = a.bind(d.Info().Limits)
 	}
+	p, err := a.bind(d.Info().Limits)
 	return &Opened{Device: d, Problem: p}, err
 }
 

@@ -187,7 +187,11 @@ func (w Wish) kinds(shape []int64) []string {
 	if err != nil {
 		return nil
 	}
-	return append(p.Kinds(), "")
+	part, err := p.Part(w.Only)
+	if err != nil {
+		return nil
+	}
+	return append(part.Kinds(), "")
 }
 
 // in is the plan with the math mode of a problem.

@@ -173,7 +173,7 @@ func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err err
 	if !r.Trials {
 		return w, nil
 	}
-	sp, err := w.Problem.Whole().Space(ctx)
+	sp, err := w.Problem.Space(ctx)
 	if err != nil {
 		return w, err
 	}
@@ -343,7 +343,7 @@ func (w Kept) trials(s *store.Store, today *ledger.Today) (trials []trial.Trial,
 // kernels and launches are today what they were then. Those of other tools do not tell
 // their kernels, and all count. The problem must be bound with the limits of their device.
 func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
-	sp, err := p.Whole().Space(ctx)
+	sp, err := p.Space(ctx)
 	if err != nil {
 		return nil, err
 	}
