@@ -9,13 +9,10 @@ import (
 	"autotune/tuner/final"
 )
 
-// besideRivals is how many times a problem's memory a GPU must have for a search while a rival prepares the problem, too.
-const besideRivals = 3
-
 // prepare has the rivals begin what takes long, while the search goes on.
 func (s *search) prepare(ctx context.Context) {
 	has := s.device.Info().Limits.MemoryBytes // 0: not known
-	if s.Rivals != nil && s.can.Measures && (has == 0 || besideRivals*s.problem.MemoryBytes() < has) {
+	if s.Rivals != nil && s.can.Measures && (has == 0 || policy.besideRivals*s.problem.MemoryBytes() < has) {
 		s.Rivals.Prepare(ctx, s.problem, s.Protocol)
 	}
 }

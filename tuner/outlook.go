@@ -10,14 +10,6 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// A search with a target asks at this interval what is left to gain, if so many outcomes are new. A
-// replay, whose clock means nothing, counts trials only.
-const (
-	outlookInterval = 200 * time.Millisecond
-	outlookNews     = 5 // outcomes
-	replayedNews    = 15
-)
-
 // looking is when a search last asked what it may still gain.
 type looking struct {
 	space    *space.Space
@@ -74,7 +66,7 @@ func (s *search) considerKnown() {
 // considerReplayed asks what is left to gain in a replay, after fixed numbers of trials, so that a
 // replay is repeatable.
 func (s *search) considerReplayed() {
-	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), replayedNews) {
+	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), policy.replayedNews) {
 		s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 	}
 }
@@ -82,7 +74,7 @@ func (s *search) considerReplayed() {
 // estimate computes beside the search the chance that something much faster is left, unless that is
 // under way or too few outcomes are new.
 func (s *search) estimate(prospects chan<- strategy.Prospect) {
-	if !s.looking.due(len(s.course.outcomes), outlookNews) {
+	if !s.looking.due(len(s.course.outcomes), policy.outlookNews) {
 		return
 	}
 	work := s.looking.ask(slices.Clone(s.course.outcomes), s.field.BestMS())

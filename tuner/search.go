@@ -27,6 +27,7 @@ type search struct {
 	device  device.Device
 	can     device.Properties
 	space   *space.Space
+	ranking ranking
 	started time.Time
 
 	field   *final.Field // the trials, and which of them leads
@@ -102,7 +103,7 @@ func (s *search) run(ctx context.Context) error {
 	deadline, look := timers(s.Options, start, !s.can.Compiles)
 	prospects := make(chan strategy.Prospect, 1)
 	var hope, last <-chan time.Time // until when to wait for variants with clearly lower estimates, and for a winner
-	idle := time.NewTicker(progressInterval)
+	idle := time.NewTicker(policy.progressInterval)
 	defer idle.Stop()
 	if s.can.Compiles {
 		s.show(Preparing)
@@ -112,7 +113,7 @@ func (s *search) run(ctx context.Context) error {
 		next.best = s.field.BestMS()
 		var others <-chan time.Time // when to look for what other searches found
 		if s.out.Stop == "" && s.stages.underWay() == 0 {
-			others = time.After(lookInterval)
+			others = time.After(policy.lookInterval)
 		}
 		select {
 		case <-others:
@@ -127,7 +128,7 @@ func (s *search) run(ctx context.Context) error {
 			s.finish(j)
 		case <-deadline:
 			s.end(TimeSpent)
-			grace := max(s.Time, leastGrace)
+			grace := max(s.Time, policy.leastGrace)
 			hope, last = time.After(grace/2), time.After(grace)
 		case <-hope:
 			s.hoped = true
@@ -160,14 +161,6 @@ func (s *search) run(ctx context.Context) error {
 	return s.err
 }
 
-// A search whose time is up without a winner goes on until it has one. It takes at most the same
-// time again, or leastGrace if that is more. For half of that it also waits for variants under way
-// whose estimates are clearly lower than those of all that worked.
-const leastGrace = 2 * time.Second
-
-// progressInterval is how often Observe is called while no trial ends.
-const progressInterval = time.Second
-
 func isCancel(err error) bool {
 	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
@@ -179,7 +172,7 @@ func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan ti
 		deadline = time.After(time.Until(start.Add(o.Time - final.Reserve(o.Time))))
 	}
 	if o.Target > 0 && !replayed {
-		look = time.Tick(outlookInterval)
+		look = time.Tick(policy.outlookInterval)
 	}
 	return deadline, look
 }
@@ -247,7 +240,7 @@ func (s *search) hopes() bool {
 // The untuned default may be so slow that its only launch takes the time of many others.
 func (s *search) waits(id int64) bool {
 	worked := s.course.worked
-	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < likelyFirst
+	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < policy.likely
 	return early && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), []int64{id})
 }
 
@@ -426,7 +419,7 @@ func whileThere(ctx context.Context, pool device.Pool, began time.Time, limit ti
 		return ctx, cancel
 	}
 	go func() {
-		for next := time.After(time.Until(began.Add(limit))); ; next = time.After(lookInterval) {
+		for next := time.After(time.Until(began.Add(limit))); ; next = time.After(policy.lookInterval) {
 			select {
 			case <-next:
 			case <-ctx.Done():

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"autotune/device"
+	"autotune/device/trial"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner/final"
@@ -33,7 +34,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	info := d.Info()
 	s := &search{
-		Options: o, problem: p, device: d, can: info.Kind.Properties(), space: sp, started: time.Now(),
+		Options: o, problem: p, device: d, can: info.Kind.Properties(), space: sp, started: time.Now(), ranking: ranking{o.Objective, p.Metrics},
 		held: map[int64]device.Variant{}, near: map[int64]*final.Nearby{}, looking: looking{space: sp, target: o.Target, seed: o.Seed},
 	}
 	if s.can.Compiles {
@@ -52,7 +53,9 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s.stages.pool, _ = d.(device.Pool)
 	id := store.ProblemID{Problem: p.String(), Device: info.Name, Kind: info.Kind, Conditions: o.Protocol.Conditions, Objective: s.out.Objective}
-	book := ledger.New(o.Store, id, provenanceOf(p, d, reference, o.Protocol), o.Fresh)
+	book := ledger.New(o.Store, id, store.Provenance{
+		ReferenceDigest: reference, Arch: d.Arch(), Compiler: info.Compiler, Driver: info.Driver, Device: info.Name, Protocol: o.Protocol,
+	}, o.Fresh)
 	if err := s.chart(part.Defaults(ctx), book, id); err != nil {
 		return nil, err
 	}
@@ -110,10 +113,10 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 	if len(untuned) > 0 {
 		baseline = untuned[0]
 	}
-	s.field = final.NewField(scaleOf(s.problem, s.Objective), baseline, defaults)
+	s.field = final.NewField(s.ranking.scale(), baseline, defaults)
 	s.course = &course{
-		problem: s.problem, space: s.space, field: s.field, ledger: book, today: ledger.NewToday(s.problem, s.space),
-		first:   afterLikely(s.looking.expected.Likely(s.space, likelyFirst), untuned, start, s.looking.expected.Expects),
+		kernel: s.problem.Kernel, space: s.space, field: s.field, ledger: book, today: ledger.NewToday(s.problem.Kernel, s.space),
+		first:   afterLikely(s.looking.expected.Likely(s.space, policy.likely), untuned, start, s.looking.expected.Expects),
 		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}
 	return nil
@@ -134,15 +137,6 @@ func (s *search) chooseStrategy() (strategy.Strategy, error) {
 	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Expected: s.looking.expected})
 }
 
-// provenanceOf is all that a trial depends on, except its kernel.
-func provenanceOf(p *operator.Problem, d device.Device, reference string, proto device.Protocol) store.Provenance {
-	info := d.Info()
-	return store.Provenance{
-		ReferenceDigest: reference, Arch: d.Arch(), Compiler: info.Compiler,
-		Driver: info.Driver, Device: info.Name, Protocol: proto,
-	}
-}
-
 // recall finds what an earlier search of the same provenance measured beside its trials, so
 // that one with nothing left to evaluate needs no device.
 func (s *search) recall() bool {
@@ -158,39 +152,39 @@ func (s *search) recall() bool {
 	return true
 }
 
-// crown keeps the winner and the record around it. The winner of a part of the space does
-// not take the place of a faster one.
+// crown keeps the winner and the record around it. The winner of a part of the space does not take the place of a
+// faster one.
 func (s *search) crown(r *Result) error {
-	var kept float64
-	if !s.Only.IsZero() {
-		var err error
-		if kept, err = keptStanding(s.problem, s.Objective, s.course.ledger); err != nil {
-			return fmt.Errorf("compare with the cache's winner: %w", err)
-		}
-	}
-	if stands, _ := s.Objective.standing(s.problem, *r.Winner); 0 < kept && kept < stands.Median {
-		text := fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept)
-		if s.Objective.Name != "" {
-			text = "the cache keeps the winner that it has, which is better: " + s.Objective.String()
-		}
-		r.Warnings = append(r.Warnings, text)
+	kept, better, err := s.keptBetter(*r.Winner)
+	switch {
+	case err != nil:
+		return fmt.Errorf("compare with the cache's winner: %w", err)
+	case better && s.Objective.Name != "":
+		r.warn("the cache keeps the winner that it has, which is better: " + s.Objective.String())
+		return nil
+	case better:
+		r.warn(fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept.Median))
 		return nil
 	}
 	return s.course.ledger.Crown(*r.Winner, s.problem.Operator.SourceDigest(), r.Record)
 }
 
-// keptStanding is the kept winner's standing, for comparison with the winner of a part. It is 0 if
-// there is none, or if it is of another driver, compiler, protocol or kernel than this search's
-// would be.
-func keptStanding(p *operator.Problem, o Objective, book *ledger.Ledger) (float64, error) {
-	var kept Record
-	if found, err := book.Winner(&kept); err != nil || !found || kept.Winner == nil {
-		return 0, err
+// keptBetter compares the winner of a part with the one that is kept, unless that is of another driver, compiler,
+// protocol or kernel than this search's would be.
+func (s *search) keptBetter(winner trial.Trial) (kept trial.Timing, better bool, err error) {
+	var record Record
+	if s.Only.IsZero() {
+		return kept, false, nil
 	}
-	k, err := p.Kernel(kept.Winner.Configuration)
-	if err != nil || k.Digest() != kept.Winner.KernelDigest {
-		return 0, nil // edited since
+	found, err := s.course.ledger.Winner(&record)
+	if err != nil || !found || record.Winner == nil {
+		return kept, false, err
 	}
-	stands, _ := o.standing(p, *kept.Winner)
-	return stands.Median, nil
+	k, err := s.problem.Kernel(record.Winner.Configuration)
+	if err != nil || k.Digest() != record.Winner.KernelDigest {
+		return kept, false, nil // edited since
+	}
+	kept, _ = s.ranking.standing(*record.Winner)
+	stands, _ := s.ranking.standing(winner)
+	return kept, 0 < kept.Median && kept.Median < stands.Median, nil
 }

@@ -35,13 +35,6 @@ type opening struct {
 	err     error
 }
 
-// deviceShare is how many jobs a device has at once: the one that it evaluates and the
-// next, so that it does not wait for the loop between two.
-const deviceShare = 2
-
-// mostCompilations is how many run side by side at most, wherever they do.
-const mostCompilations = 8 * device.MostWorkers
-
 // stages are the goroutines beside the search's loop: compilers and the device. No channel
 // ever blocks one of them: each has room for all that can be on the way to the loop.
 type stages struct {
@@ -85,12 +78,12 @@ type stages struct {
 func (st *stages) start(ctx context.Context) {
 	ctx, st.cancel = context.WithCancel(ctx)
 	st.underway = ctx
-	compilations, share := st.workers(), deviceShare
+	compilations, share := st.workers(), policy.deviceShare
 	if st.pool != nil { // its workers come and go
-		compilations, share = mostCompilations, deviceShare*device.MostWorkers
+		compilations, share = policy.compilations, policy.deviceShare*device.MostWorkers
 	}
 	st.toCompile, st.compiled = make(chan job, compilations), make(chan job, compilations)
-	st.toDevice, st.servers = make(chan job, deviceShare-1), make(chan int, share)
+	st.toDevice, st.servers = make(chan job, policy.deviceShare-1), make(chan int, share)
 	st.evaluated, st.opened = make(chan job, share), make(chan opening, 1)
 	st.group.Go(func() { st.serve(ctx) })
 	st.compilations, st.drop = context.WithCancel(ctx)
@@ -101,7 +94,7 @@ func (st *stages) workers() int {
 	if !st.can.Compiles {
 		return 1
 	}
-	return min(max(1, st.device.Compiler().Workers()), mostCompilations)
+	return min(max(1, st.device.Compiler().Workers()), policy.compilations)
 }
 
 // devices is how many evaluate side by side.
@@ -113,7 +106,7 @@ func (st *stages) devices() int {
 }
 
 // share is how many jobs the devices have at once.
-func (st *stages) share() int { return deviceShare * st.devices() }
+func (st *stages) share() int { return policy.deviceShare * st.devices() }
 
 // lookahead is how many configurations may be under way: enough that the devices never wait
 // for a compiler. When nothing is compiled it is one, which makes a replayed search
@@ -251,17 +244,13 @@ func (st *stages) prepare(ctx context.Context, j job) job {
 	return j
 }
 
-// compilerPatience is how many times the limit of a compilation the search waits for the
-// compiler's answer.
-const compilerPatience = 10
-
 // compile turns a kernel into a binary. No binary and no error: the source was refused, and
 // t says so.
 func (st *stages) compile(ctx context.Context, k operator.Kernel, t *trial.Trial) (*compile.Binary, error) {
 	// The compiler keeps to the time, from when it begins: the first compilation may have
 	// to wait until the compiler itself is ready. The limit here is for one that does not
 	// come back.
-	limit := compilerPatience * st.protocol.CompileTimeout
+	limit := policy.compilerPatience * st.protocol.CompileTimeout
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	start := time.Now()

@@ -18,9 +18,6 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// warmProblems is how many problems' winners a search starts from.
-const warmProblems = 3
-
 // similar are the records beside the winners of the same operator on the same device. This
 // problem's own is left out if it was measured as it would be now, since its trials count then. A
 // recheck takes only this problem's.
@@ -48,7 +45,7 @@ func similar(kept *store.Store, book *ledger.Ledger, id store.ProblemID, recheck
 func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64, from []string) {
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(distance(here, a), distance(here, b)) })
 	for _, r := range records {
-		if len(from) == warmProblems {
+		if len(from) == policy.warm {
 			break
 		}
 		id, ok := closest(sp, r.Winner.Configuration)
@@ -112,9 +109,6 @@ func distance(x, y Record) float64 {
 	}
 	return d
 }
-
-// likelyFirst is how many configurations are tried because their estimates are low.
-const likelyFirst = 8
 
 // expectedOf is what the operator's estimates say of a space.
 func expectedOf(problem *operator.Problem, sp *space.Space, seed uint64) (*strategy.Expected, error) {

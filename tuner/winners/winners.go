@@ -177,7 +177,7 @@ func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err err
 	if err != nil {
 		return w, err
 	}
-	trials, edited, err := w.Kept.trials(s, ledger.NewToday(w.Problem, sp))
+	trials, edited, err := w.Kept.trials(s, ledger.NewToday(w.Problem.Kernel, sp))
 	if err != nil {
 		return w, err
 	}
