@@ -45,10 +45,13 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 	return o
 }
 
+// prospecting ends a search that has little left to gain.
+type prospecting struct{ *search }
+
 // considerKnown asks what is left to gain before anything is evaluated, if a search with this
 // strategy has ended by itself before. Trials from elsewhere may not have been chosen well enough
 // for that.
-func (s *search) considerKnown() {
+func (s prospecting) considerKnown() {
 	untried := slices.ContainsFunc(s.course.first, func(id int64) bool { return s.course.begun[id] == 0 })
 	if s.Target == 0 || s.course.resumed == 0 || s.Recheck || untried {
 		return
@@ -65,7 +68,7 @@ func (s *search) considerKnown() {
 
 // considerReplayed asks what is left to gain in a replay, after fixed numbers of trials, so that a
 // replay is repeatable.
-func (s *search) considerReplayed() {
+func (s prospecting) considerReplayed() {
 	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), policy.replayedNews) {
 		s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 	}
@@ -73,7 +76,7 @@ func (s *search) considerReplayed() {
 
 // estimate computes beside the search the chance that something much faster is left, unless that is
 // under way or too few outcomes are new.
-func (s *search) estimate(prospects chan<- strategy.Prospect) {
+func (s prospecting) estimate(prospects chan<- strategy.Prospect) {
 	if !s.looking.due(len(s.course.outcomes), policy.outlookNews) {
 		return
 	}
@@ -82,7 +85,7 @@ func (s *search) estimate(prospects chan<- strategy.Prospect) {
 }
 
 // consider ends the search if an estimate leaves nothing to gain.
-func (s *search) consider(p strategy.Prospect) {
+func (s prospecting) consider(p strategy.Prospect) {
 	floor := s.out.Ceilings.FloorMS(s.problem.Bytes)
 	outlook := s.looking.answered(p.Chance, s.field.BestMS(), atRoofline(s.field.Best(), floor))
 	if outlook == nil {
@@ -90,7 +93,7 @@ func (s *search) consider(p strategy.Prospect) {
 	}
 	s.out.Outlook = outlook
 	if leader, ok := s.field.Leader(); ok && s.began && outlook.Near() && s.can.Compiles && s.Gating == final.GateWinner && s.near[leader] == nil {
-		s.near[leader] = final.Ahead(s.stages.underway, s.subject(), s.field.Best().Configuration)
+		s.near[leader] = final.Ahead(s.stages.underway, closing{s.search}.subject(), s.field.Best().Configuration)
 	}
 	switch {
 	case outlook.Over() && s.field.BestMS() < s.looking.askedMS: // its neighbours were not tried yet

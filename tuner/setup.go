@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"autotune/device"
-	"autotune/device/trial"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner/final"
@@ -135,56 +134,4 @@ func (s *search) chooseStrategy() (strategy.Strategy, error) {
 		return walk, nil
 	}
 	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Expected: s.looking.expected})
-}
-
-// recall finds what an earlier search of the same provenance measured beside its trials, so
-// that one with nothing left to evaluate needs no device.
-func (s *search) recall() bool {
-	var record Record
-	if found, err := s.course.ledger.Winner(&record); s.Recheck || err != nil || !found {
-		return false
-	}
-	winner, _ := s.field.Decide()
-	if s.can.Compiles && (record.Gates == nil || winner == nil || record.Winner == nil || record.Winner.KernelDigest != winner.KernelDigest) {
-		return false // this winner has not been through the gates
-	}
-	s.out.Gates, s.out.Ceilings = record.Gates, withBaselines(record.Ceilings, s.Baselines)
-	return true
-}
-
-// crown keeps the winner and the record around it. The winner of a part of the space does not take the place of a
-// faster one.
-func (s *search) crown(r *Result) error {
-	kept, better, err := s.keptBetter(*r.Winner)
-	switch {
-	case err != nil:
-		return fmt.Errorf("compare with the cache's winner: %w", err)
-	case better && s.Objective.Name != "":
-		r.warn("the cache keeps the winner that it has, which is better: " + s.Objective.String())
-		return nil
-	case better:
-		r.warn(fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept.Median))
-		return nil
-	}
-	return s.course.ledger.Crown(*r.Winner, s.problem.Operator.SourceDigest(), r.Record)
-}
-
-// keptBetter compares the winner of a part with the one that is kept, unless that is of another driver, compiler,
-// protocol or kernel than this search's would be.
-func (s *search) keptBetter(winner trial.Trial) (kept trial.Timing, better bool, err error) {
-	var record Record
-	if s.Only.IsZero() {
-		return kept, false, nil
-	}
-	found, err := s.course.ledger.Winner(&record)
-	if err != nil || !found || record.Winner == nil {
-		return kept, false, err
-	}
-	k, err := s.problem.Kernel(record.Winner.Configuration)
-	if err != nil || k.Digest() != record.Winner.KernelDigest {
-		return kept, false, nil // edited since
-	}
-	kept, _ = s.ranking.standing(*record.Winner)
-	stands, _ := s.ranking.standing(winner)
-	return kept, 0 < kept.Median && kept.Median < stands.Median, nil
 }

@@ -246,7 +246,7 @@ func Repair(ctx context.Context, path, to string) (tally Tally, issues []Issue, 
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return tally, nil, &AbsentError{Path: path}
 	}
-	old := &Store{path: path, options: Options{Wait: defaultWait, ReadOnly: true}, damagedList: true}
+	old := &file{path: path, options: Options{Wait: defaultWait, ReadOnly: true}, damagedList: true}
 	from, err := old.openWaiting(ctx, true)
 	if err != nil {
 		return tally, nil, err

@@ -17,7 +17,7 @@ const openFileLock = 37
 // claims are locks on bytes of an empty file beside the cache. They belong to the open file and go with it, however its
 // process ends. They have a mutex of their own: who claims need not wait for a transaction.
 type claims struct {
-	path string // of the file
+	lockFile string
 
 	mu    sync.Mutex
 	file  *os.File // nil until something is claimed
@@ -44,11 +44,11 @@ func (c *claims) Claim(key string) (mine bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		return false, fmt.Errorf("%s is closed", c.path)
+		return false, fmt.Errorf("%s is closed", c.lockFile)
 	}
 	if c.file == nil {
-		if c.file, err = os.OpenFile(c.path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
-			return false, unusable(c.path, err)
+		if c.file, err = os.OpenFile(c.lockFile, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+			return false, unusable(c.lockFile, err)
 		}
 	}
 	err = c.lockByte(key, unix.F_WRLCK)

@@ -55,16 +55,21 @@ type Options struct {
 
 // Store is a file. Its methods may be used by many goroutines at once.
 type Store struct {
+	file
+	claims
+	checked bool // the file's pages, before the first write
+}
+
+// file is opened for one transaction after another.
+type file struct {
 	path    string
 	options Options
 
 	mu      sync.Mutex    // held in a transaction
 	damaged *DamagedError // once set, the file is not opened again
-	checked bool          // the file's pages, before the first write
 	closed  bool
 	// damagedList: the list of free pages is not read, since it may be damaged.
 	damagedList bool
-	claims
 }
 
 // Open checks that the file is a cache, and makes it with its folder if it does not exist. Its errors are *AbsentError,
@@ -74,7 +79,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		return nil, err
 	}
 	opt.Wait = cmp.Or(opt.Wait, defaultWait)
-	s := &Store{path: path, options: opt, claims: claims{path: path + ".claims"}}
+	s := &Store{file: file{path: path, options: opt}, claims: claims{lockFile: path + ".claims"}}
 	if err := s.recognise(ctx); err != nil {
 		return nil, err
 	}
@@ -152,7 +157,7 @@ type opened struct {
 }
 
 // transact opens the file, runs f on it and lets it go. Once the file proved damaged, it is not opened any more.
-func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) error) error {
+func (s *file) transact(ctx context.Context, readOnly bool, f func(opened) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -179,7 +184,7 @@ func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) erro
 }
 
 // openWaiting opens the file, again and again while another process has it.
-func (s *Store) openWaiting(ctx context.Context, readOnly bool) (opened, error) {
+func (s *file) openWaiting(ctx context.Context, readOnly bool) (opened, error) {
 	begin := time.Now()
 	for {
 		o, err := s.open(readOnly)
@@ -197,7 +202,7 @@ func (s *Store) openWaiting(ctx context.Context, readOnly bool) (opened, error) 
 	}
 }
 
-func (s *Store) open(readOnly bool) (o opened, err error) {
+func (s *file) open(readOnly bool) (o opened, err error) {
 	options := *bbolt.DefaultOptions
 	options.ReadOnly = readOnly
 	options.Timeout = time.Nanosecond        // one try; the waiting is done by openWaiting
@@ -274,7 +279,7 @@ func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 }
 
 // guard runs f. A fault that a damaged file causes becomes a *DamagedError, which is remembered.
-func (s *Store) guard(f func() error) error {
+func (s *file) guard(f func() error) error {
 	fault, err := caught(f)
 	if fault != "" {
 		s.damaged = &DamagedError{Path: s.path, Detail: fault}
