@@ -243,8 +243,8 @@ func (s *Store) Stat() (fs.FileInfo, error) { return os.Stat(s.path) }
 
 // Close ends the use of the file and gives up what is claimed.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.file.mu.Lock()
+	defer s.file.mu.Unlock()
 	s.closed = true
 	return s.claims.end()
 }
