@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/tuner"
 )
@@ -12,8 +13,8 @@ import (
 // Before a search, those kernels are compiled that it tries first.
 func TestFirstCompilations(t *testing.T) {
 	for name, estimate := range map[string]string{"estimates": "    estimate: abs(a - 2) + abs(b - 4)\n", "none": ""} {
-		p := problemFrom(t, "toy", strings.Replace(toyOperator, "    launch:", estimate+"    launch:", 1), 64)
-		device := &fakeDevice{evaluate: bowl}
+		p := toy.Problem(t, strings.Replace(toyOperator, "    launch:", estimate+"    launch:", 1), 64)
+		device := &fakeDevice{Evaluate: bowl}
 		var ahead []string
 		for _, r := range tuner.FirstCompilations(t.Context(), p.Whole(), device, 3) {
 			if r.Configuration.Template != "" {

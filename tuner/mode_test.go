@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/toy"
 	"autotune/tuner"
 )
 
@@ -42,7 +43,7 @@ func TestLateMode(t *testing.T) {
 					answer()
 				}
 				var waited, finals bool
-				r, err := tuner.Search(ctx, problemFrom(t, "toy", toyOperator, 64), &fakeDevice{evaluate: bowl}, tuner.Options{
+				r, err := tuner.Search(ctx, toy.Problem(t, toyOperator, 64), &fakeDevice{Evaluate: bowl}, tuner.Options{
 					Budget: 5, Strategy: "random", Mode: modes,
 					Observe: func(p tuner.Progress) {
 						if p.Phase == tuner.Waiting && !waited && late {

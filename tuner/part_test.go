@@ -19,7 +19,7 @@ func TestSearchOfAPart(t *testing.T) {
 	search := func(only operator.Restriction, driver string) (*tuner.Result, []trial.Trial) {
 		t.Helper()
 		var told []trial.Trial
-		r, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl, driver: driver}, tuner.Options{
+		r, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl, Driver: driver}, tuner.Options{
 			Only: only, Store: store, Evaluated: func(one trial.Trial) { told = append(told, one) },
 		})
 		if err != nil {
@@ -82,7 +82,7 @@ func TestStrategiesOnOneConfiguration(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := tuner.Search(t.Context(), part.Problem, &fakeDevice{evaluate: bowl}, tuner.Options{Only: only, Strategy: name, Target: 1.05})
+			r, err := tuner.Search(t.Context(), part.Problem, &fakeDevice{Evaluate: bowl}, tuner.Options{Only: only, Strategy: name, Target: 1.05})
 			if err != nil {
 				t.Errorf("%s: %s: %v", name, only, err)
 				continue
