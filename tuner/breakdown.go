@@ -25,14 +25,12 @@ type Breakdown struct {
 	Busy float64
 }
 
-// add accounts for one new trial.
 func (b *Breakdown) add(p trial.Phases) {
 	b.Compile += trial.DurationOf(p.CompileMS)
 	b.Verify += trial.DurationOf(p.VerifyMS)
 	b.Measure += trial.DurationOf(p.MeasureMS)
 }
 
-// close completes the breakdown of a search that began at start.
 func (b *Breakdown) close(start time.Time, log *workLog, workers, devices int) {
 	b.Wall = time.Since(start)
 	b.Wait = max(0, b.Wall-b.Open-(b.Verify+b.Measure)/time.Duration(devices)-b.Finals)
@@ -49,7 +47,6 @@ func (b Breakdown) compilationsAnEvaluation() int {
 	return int(math.Ceil(policy.aheadMargin * float64(b.Compile) / float64(evaluating)))
 }
 
-// workLog is when the stages worked.
 type workLog struct {
 	mu    sync.Mutex
 	edges []edge

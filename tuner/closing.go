@@ -77,7 +77,6 @@ func (s closing) settleWinner(ctx context.Context) (err error) {
 	return err
 }
 
-// subject is what the judge judges.
 func (s closing) subject() final.Subject {
 	return final.Subject{Problem: s.problem, Device: s.device, Protocol: s.Protocol, Ceilings: s.out.Ceilings, Launches: s.Launches}
 }
@@ -185,7 +184,6 @@ func (s closing) compare(ctx context.Context) {
 	s.addBaselines(all)
 }
 
-// addBaselines takes note of rivals' times, which recordings keep, too.
 func (s closing) addBaselines(all []Baseline) {
 	times := map[string]float64{}
 	for _, b := range all {

@@ -65,10 +65,8 @@ func (c *course) take(id int64) (bool, error) {
 	return c.claim(id)
 }
 
-// begin gives a configuration the next turn.
 func (c *course) begin(id int64) { c.begun[id] = len(c.begun) + 1 }
 
-// tell enters the trial of a configuration and tells the strategy.
 func (c *course) tell(id int64, t trial.Trial) {
 	stands, ok := c.field.Enter(id, t)
 	o := strategy.Outcome{OK: ok, Score: stands.Median}
@@ -136,7 +134,6 @@ func (c *course) free(id int64) bool {
 	return true
 }
 
-// takeOver is a configuration that was left to a search which has ended without it.
 func (c *course) takeOver() (id int64, ok bool, err error) {
 	if err := c.catchUp(); err != nil {
 		return 0, false, err
@@ -180,7 +177,6 @@ func (c *course) waits() bool {
 	return time.Since(c.news) < policy.mostWaiting
 }
 
-// conduct is how the variants of a template behaved.
 type conduct struct {
 	harm  int
 	first trial.Trial
@@ -188,7 +184,6 @@ type conduct struct {
 	told  bool // the user was told that it is given up
 }
 
-// watch takes note of a trial's conduct.
 func (c *course) watch(id int64, t trial.Trial) {
 	part := c.space.PartOf(id)
 	if c.conducts[part] == nil {

@@ -22,7 +22,6 @@ type looking struct {
 	askedMS  float64   // the best of them
 }
 
-// due tells whether it is time to ask, with so many outcomes.
 func (l *looking) due(outcomes, news int) bool { return !l.asking && outcomes >= l.asked+news }
 
 // ask asks with these outcomes. What it returns works out what is left.

@@ -61,7 +61,6 @@ func ParseObjective(o *operator.Operator, text string) (Objective, error) {
 	return Objective{name, direction == "max"}, nil
 }
 
-// needs are the measurements that the objective is made of.
 func (o Objective) needs(op *operator.Operator) []string {
 	if m, ok := op.Metric(o.Name); ok {
 		return m.Needs()
@@ -69,7 +68,6 @@ func (o Objective) needs(op *operator.Operator) []string {
 	return []string{o.Name}
 }
 
-// checkObjective refuses an objective that a kind of device does not measure.
 func checkObjective(o Objective, op *operator.Operator, can device.Properties) error {
 	if o.Name == "" || can.Measures || !can.Compiles {
 		return nil
@@ -97,7 +95,7 @@ func measured(t trial.Trial, ms float64) map[string]float64 {
 	return known
 }
 
-// ranking is how trials of a problem compare under an objective.
+// ranking compares the trials of a problem under an objective.
 type ranking struct {
 	Objective
 	metrics func(c space.Configuration, measured map[string]float64) map[string]float64 // the operator's own
@@ -105,7 +103,6 @@ type ranking struct {
 
 func (r ranking) scale() final.Scale { return final.Scale{Standing: r.standing, Measure: r.measure} }
 
-// measure computes the operator's own metrics of a trial anew.
 func (r ranking) measure(t *trial.Trial) {
 	t.Metrics = nil
 	if t.Status == trial.OK {

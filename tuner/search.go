@@ -198,7 +198,6 @@ func (s *search) feed() bool {
 	return s.err == nil && s.out.Stop != Interrupted && !s.late && (!st.open || st.underWay() > 0 || s.out.Stop == "")
 }
 
-// ended decides whether no more configurations are begun, and why.
 func (s *search) ended() bool {
 	begun := len(s.field.Trials) + s.stages.underWay()
 	switch {
@@ -269,7 +268,6 @@ func (s *search) lose(err error) {
 	}
 }
 
-// open takes note of what the device measured when it was opened.
 func (s *search) open(o opening) {
 	s.stages.open, s.phase = true, Searching
 	s.out.Breakdown.Open = o.took
@@ -295,7 +293,6 @@ func (s *search) take(j job) {
 	}
 }
 
-// finish accepts what the device said.
 func (s *search) finish(j job) {
 	if j.err != nil {
 		s.fail(j.err)
@@ -345,7 +342,6 @@ func (s *search) collect() {
 	}
 }
 
-// show tells the caller where the search stands.
 func (s *search) show(p Phase) {
 	s.phase = p
 	planned := s.space.Len()

@@ -28,7 +28,6 @@ type job struct {
 	err     error
 }
 
-// opening is the result of preparing the device for the problem.
 type opening struct {
 	session device.Session
 	took    time.Duration
@@ -74,7 +73,6 @@ type stages struct {
 	log          workLog
 }
 
-// start opens the device and gets ready for configurations.
 func (st *stages) start(ctx context.Context) {
 	ctx, st.cancel = context.WithCancel(ctx)
 	st.underway = ctx
@@ -89,7 +87,6 @@ func (st *stages) start(ctx context.Context) {
 	st.compilations, st.drop = context.WithCancel(ctx)
 }
 
-// workers is how many compilations run side by side.
 func (st *stages) workers() int {
 	if !st.can.Compiles {
 		return 1
@@ -97,7 +94,6 @@ func (st *stages) workers() int {
 	return min(max(1, st.device.Compiler().Workers()), policy.compilations)
 }
 
-// devices is how many evaluate side by side.
 func (st *stages) devices() int {
 	if st.pool == nil {
 		return 1
@@ -105,7 +101,6 @@ func (st *stages) devices() int {
 	return min(max(1, len(st.pool.Workers())), device.MostWorkers)
 }
 
-// share is how many jobs the devices have at once.
 func (st *stages) share() int { return policy.deviceShare * st.devices() }
 
 // lookahead is how many configurations may be under way: enough that the devices never wait
@@ -122,10 +117,8 @@ func (st *stages) lookahead(b Breakdown) int {
 	return min(most, st.share()+st.devices()*(1+b.compilationsAnEvaluation()))
 }
 
-// cancelled tells whether everything under way was ended.
 func (st *stages) cancelled() bool { return st.underway.Err() != nil }
 
-// room tells whether another configuration should be begun.
 func (st *stages) room(b Breakdown) bool {
 	return st.compiling < st.workers() && st.underWay() < st.lookahead(b)
 }
@@ -142,7 +135,6 @@ func (st *stages) underWay() int {
 	return st.compiling + len(st.ready) + st.onDevice
 }
 
-// begin hands a configuration to the compilers, which have room for it.
 func (st *stages) begin(id int64, turn int) {
 	st.compiling++
 	st.begun[id] = true
@@ -156,7 +148,6 @@ func (st *stages) await(j job) {
 	st.ready = slices.Insert(st.ready, at, j)
 }
 
-// leaveOut drops compiled jobs whose configurations are not wanted any more.
 func (st *stages) leaveOut(unwanted func(id int64) bool) {
 	st.ready = slices.DeleteFunc(st.ready, func(j job) bool {
 		if !unwanted(j.id) {
@@ -180,7 +171,6 @@ func (st *stages) next(waits func(id int64) bool) (chan<- job, job) {
 	return st.toDevice, st.ready[st.chosen]
 }
 
-// sent takes note that the device has the next job.
 func (st *stages) sent() {
 	st.ready, st.onDevice = slices.Delete(st.ready, st.chosen, st.chosen+1), st.onDevice+1
 }
@@ -338,7 +328,6 @@ func (st *stages) evaluate(ctx context.Context, session device.Session) {
 	}
 }
 
-// prepareDevice opens the device for the problem, reference and all.
 func (st *stages) prepareDevice(ctx context.Context) (o opening) {
 	start := time.Now()
 	defer func() { o.took = time.Since(start) }()

@@ -110,7 +110,6 @@ func distance(x, y Record) float64 {
 	return d
 }
 
-// expectedOf is what the operator's estimates say of a space.
 func expectedOf(problem *operator.Problem, sp *space.Space, seed uint64) (*strategy.Expected, error) {
 	return strategy.Expect(sp, seed, func(id int64) (float64, bool, error) {
 		c := sp.At(id)
@@ -147,7 +146,6 @@ func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device
 	return all
 }
 
-// indices are the configurations that a space has.
 func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	for _, c := range all {
 		if id, ok := sp.Index(c); ok {

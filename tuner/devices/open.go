@@ -58,7 +58,6 @@ func fits(info device.Info, p *operator.Problem) error {
 	return nil
 }
 
-// asked is an operator with what is asked of it.
 type asked struct {
 	operator *operator.Operator
 	request  operator.Request
@@ -199,7 +198,6 @@ func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled b
 // besidePyTorch is how many times a problem's memory a GPU must have for a search while PyTorch computes it, too.
 const besidePyTorch = 3
 
-// settled is the problem in the mode of PyTorch's answer.
 func (a asked) settled(ctx context.Context, d device.Device, c device.ModeChoice) (*Opened, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -236,7 +234,6 @@ func (o *Opener) Close() error {
 	return o.shared.Close()
 }
 
-// device is the shared device if it will do, else one that is opened now.
 func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice string, err error) {
 	if o.shared != nil && (o.options.Server.URL != "" || o.spec.Kind != "" || o.shared.Info().Kind.Properties().Measures) {
 		return o.shared, "", nil
@@ -313,7 +310,6 @@ const (
 	longestEmulation            = 0.2 // seconds a variant
 )
 
-// emulatedSeconds estimates one variant's evaluation on the emulator.
 func emulatedSeconds(p *operator.Problem) float64 {
 	return (float64(p.Flops) + float64(p.Bytes)/4) / emulatedOperationsPerSecond
 }

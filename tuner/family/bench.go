@@ -28,7 +28,6 @@ type bench struct {
 	samples, heldOut []*timed
 }
 
-// timed is what was measured at one shape, side by side.
 type timed struct {
 	Shape      []int64
 	Candidates []int
@@ -50,7 +49,6 @@ func (r *result) add(o trial.Outcome) {
 	}
 }
 
-// ms is the median time, infinite if there is none.
 func (r result) ms() float64 {
 	if r.Status != trial.OK || r.Time.Median == 0 {
 		return math.Inf(1)
@@ -58,7 +56,6 @@ func (r result) ms() float64 {
 	return r.Time.Median
 }
 
-// made is how the winner made for the shape did.
 func (s *timed) made() *result { return &s.Results[len(s.Candidates)] }
 
 // of is how a candidate did at the shape; its status is empty if it was not timed there.
@@ -69,7 +66,6 @@ func (s *timed) of(candidate int) result {
 	return result{}
 }
 
-// ownBest is the time of the fastest kernel at the shape, made for it or not.
 func (s *timed) ownBest() float64 {
 	best := s.General.ms()
 	for _, r := range s.Results {
@@ -86,7 +82,6 @@ func slowdownsOf(list []*timed, candidates []int) slowdowns {
 	})
 }
 
-// entered is a shape whose variants are compiled.
 type entered struct {
 	*timed
 	dynamic, fixed final.Subject    // the problem with dynamic dimensions, and without
@@ -154,7 +149,6 @@ func (b *bench) timeNext(ctx context.Context, e entered) (*timed, error) {
 // generalTemplate is what a document calls the general kernel.
 const generalTemplate = "general"
 
-// enter compiles the variants of a shape, side by side.
 func (b *bench) enter(ctx context.Context, shape []int64, candidates []int) (e entered) {
 	own := b.own[operator.FormatShape(shape)]
 	e.timed = &timed{Shape: shape, Results: make([]result, len(candidates)+1), Made: own, Candidates: candidates}
@@ -252,7 +246,6 @@ func (b *bench) choose(ctx context.Context) ([]int, error) {
 	}
 }
 
-// dismiss puts candidates out that failed at a shape, and counts them.
 func (b *bench) dismiss(list []*timed) (failed int) {
 	for _, s := range list {
 		for at, i := range s.Candidates {

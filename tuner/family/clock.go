@@ -2,7 +2,6 @@ package family
 
 import "time"
 
-// kind is what a step is.
 type kind int
 
 const (
@@ -22,10 +21,8 @@ type clock struct {
 	made    [kinds]int // of those done, what no earlier process had done
 }
 
-// remaining is what is left of the budget.
 func (c *clock) remaining() time.Duration { return max(0, c.budget-time.Since(c.started)) }
 
-// searching is what is left of the budget for searches.
 func (c *clock) searching() time.Duration {
 	return max(0, c.remaining()-time.Duration(policy.forTimings*float64(c.budget)))
 }

@@ -133,7 +133,6 @@ func Read(r io.Reader) (list []*Family, err error) {
 	return list, nil
 }
 
-// check refuses a document that a program could not go by.
 func (f *Family) check() error {
 	switch {
 	case f == nil:
@@ -159,7 +158,6 @@ func (f *Family) check() error {
 	return f.Tree.check(f, 0)
 }
 
-// check refuses a tree that cannot be followed.
 func (n *Node) check(f *Family, depth int) error {
 	switch {
 	case n == nil || depth > 16:

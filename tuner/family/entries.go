@@ -9,7 +9,6 @@ import (
 // not serve the shape.
 type slowdowns [][]float64
 
-// best is the least slowdown of a sample among some kernels.
 func (s slowdowns) best(sample int, kernels []int) float64 {
 	least := math.Inf(1)
 	for _, k := range kernels {

@@ -108,7 +108,6 @@ func (w Wish) check() error {
 	return nil
 }
 
-// varying are the dimensions that have several values.
 func (w Wish) varying() (names []string) {
 	for i, name := range w.Operator.Shape {
 		if w.Shapes[i].Varies() {
@@ -174,7 +173,6 @@ func (w Wish) apart(names []string) []Wish {
 	return list
 }
 
-// plan draws the shapes of one family.
 func (w Wish) plan() Plan {
 	p := Plan{Wish: w, Samples: w.Shapes.Samples(w.Samples, w.kinds)}
 	p.HeldOut = w.Shapes.HeldOut(w.HeldOut, p.Samples, func(shape []int64) bool { return len(w.kinds(shape)) > 0 })
@@ -194,7 +192,6 @@ func (w Wish) kinds(shape []int64) []string {
 	return append(part.Kinds(), "")
 }
 
-// in is the plan with the math mode of a problem.
 func (p Plan) in(r operator.ProblemRecord) Plan {
 	p.Request.Math, p.Request.MathBy = r.Math, r.MathBy
 	return p

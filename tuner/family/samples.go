@@ -11,7 +11,6 @@ import (
 // the same shapes are drawn each time. None is 2, since every other element is rounded.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23}
 
-// halton is an element of a sequence that fills the way from 0 to 1 evenly.
 func halton(index, base int) (u float64) {
 	for f := 1 / float64(base); index > 0; index, f = index/base, f/float64(base) {
 		u += f * float64(index%base)
@@ -77,7 +76,6 @@ func has(shapes [][]int64, one []int64) bool {
 	return slices.ContainsFunc(shapes, func(s []int64) bool { return slices.Equal(s, one) })
 }
 
-// drawing is shapes being drawn.
 type drawing struct {
 	Shapes
 	allowed func(shape []int64) bool

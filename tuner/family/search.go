@@ -35,10 +35,8 @@ type tried struct {
 	Ratio float64
 }
 
-// key names a search of the family.
 func key(shape []int64, dynamic bool) string { return fmt.Sprint(operator.FormatShape(shape), dynamic) }
 
-// triedIn are the correct configurations of a search.
 func triedIn(r *tuner.Result) (all []tried) {
 	ok := lists.Where(r.Trials, func(t trial.Trial) bool { return t.Status == trial.OK && t.Time.Median > 0 })
 	slices.SortStableFunc(ok, func(a, b trial.Trial) int { return cmp.Compare(a.Time.Median, b.Time.Median) })
@@ -81,7 +79,6 @@ func (p Plan) requests() (all []batch.Request) {
 	return all
 }
 
-// search makes the searches.
 func (t *tuning) search(ctx context.Context, opener *devices.Opener, found *searched) error {
 	err := batch.Search(ctx, opener, t.plan.requests(), batch.Options{
 		Search: t.Search, AnyTarget: true, Store: t.Store, Run: t.Run, Tool: t.Tool,
@@ -152,7 +149,6 @@ func (t *tuning) take(found *searched, best reports.BestConfig, all []tried, kno
 	t.clock.step(t.kindOf(shape, dynamic), what, known)
 }
 
-// kindOf is which kind of step a search is.
 func (t *tuning) kindOf(shape []int64, dynamic bool) kind {
 	if !dynamic && has(t.plan.Samples, shape) {
 		return owns

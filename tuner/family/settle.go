@@ -11,7 +11,6 @@ import (
 	"autotune/space"
 )
 
-// document is the family of the chosen candidates, with the tree over them.
 func (b *bench) document(ctx context.Context, chosen []int) (*Family, error) {
 	first, p := b.samples[0].problem, b.plan
 	subject, err := b.subject(ctx, b.samples[0].Shape)
@@ -118,7 +117,6 @@ func timingOf(r result) *trial.Timing {
 	return &r.Time
 }
 
-// shown are shapes as the document has them.
 func (b *bench) shown(tree *Node, list []*timed, chosen []int) []Sample {
 	all := []Sample{}
 	for _, s := range list {

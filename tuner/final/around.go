@@ -82,7 +82,6 @@ func (s Subject) compileEach(ctx context.Context, all []space.Configuration) ([]
 	return trials, variants, group.Wait()
 }
 
-// around are the trials of an Around, the centre's first.
 type around struct {
 	match    *Match
 	trials   []trial.Trial
@@ -91,7 +90,6 @@ type around struct {
 	said     func(done, of int)
 }
 
-// turn times each once, a few at a time, each time with the centre.
 func (a *around) turn(ctx context.Context, turn, of int) error {
 	var left []int
 	for i := range a.trials[1:] {

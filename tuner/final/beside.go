@@ -129,7 +129,6 @@ func (m *Match) leave(ctx context.Context, v device.Variant, folder *scratch.Fol
 	return o.Message
 }
 
-// differing names those whose outputs are not the winner's.
 func differing(all []Compared) (lines []string) {
 	for _, c := range all {
 		if o := c.Outputs; o != nil && !o.Agree() {

@@ -69,19 +69,16 @@ func (f *Field) contend(at int) {
 	}
 }
 
-// lead is how the leader stands.
 func (f *Field) lead() trial.Timing {
 	stands, _ := f.scale.Standing(f.Trials[f.best])
 	return stands
 }
 
-// Tried tells whether a configuration has a trial.
 func (f *Field) Tried(id int64) bool {
 	_, tried := f.at[id]
 	return tried
 }
 
-// Leader is the configuration that stands best.
 func (f *Field) Leader() (id int64, ok bool) {
 	if f.best < 0 {
 		return 0, false
@@ -97,7 +94,6 @@ func (f *Field) Best() *trial.Trial {
 	return &f.Trials[f.best]
 }
 
-// BestMS is the median time of the leader, 0 if there is none.
 func (f *Field) BestMS() float64 {
 	if f.best < 0 {
 		return 0
@@ -105,7 +101,6 @@ func (f *Field) BestMS() float64 {
 	return f.Trials[f.best].Time.Median
 }
 
-// IsUntuned tells whether a configuration is the baseline's.
 func (f *Field) IsUntuned(id int64) bool { return id == f.baseline }
 
 // Untuned is the trial of the baseline, nil if there is none yet.
@@ -157,7 +152,6 @@ func (f *Field) Decide() (winner *trial.Trial, ties []Contender) {
 	return winner, ties
 }
 
-// decide is Decide in indexes of trials.
 func (f *Field) decide() (ties []int) {
 	if f.best < 0 {
 		return nil

@@ -37,7 +37,6 @@ func (j *judge) play(ctx context.Context) error {
 	return nil
 }
 
-// round lists the configurations to be timed next.
 func (j *judge) round() []int64 {
 	finalists := j.finalists()
 	most := policy.rounds
@@ -50,7 +49,6 @@ func (j *judge) round() []int64 {
 	return slices.DeleteFunc(finalists, func(id int64) bool { return j.rounds[id] >= most })
 }
 
-// roundOf is about what a round of a trial's configuration takes.
 func (j *judge) roundOf(t trial.Trial) time.Duration {
 	launch := trial.DurationOf(t.Time.Median)
 	samples := launch * time.Duration(j.Protocol.Samples)

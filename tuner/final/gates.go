@@ -118,7 +118,6 @@ func (g *gatekeeper) leaveOut(format string, values ...any) {
 	g.tried.LeftOut = append(g.tried.LeftOut, fmt.Sprintf(format, values...))
 }
 
-// check launches the variant on the inputs of the moment and refuses it if it is not right.
 func (g *gatekeeper) check(ctx context.Context, gate string, c device.Check) (launches int, err error) {
 	var o trial.Outcome
 	err = g.place.do(ctx, g.variant, func() (err error) {
@@ -150,7 +149,6 @@ func (g *gatekeeper) refill(ctx context.Context, in device.Inputs) error {
 	return err
 }
 
-// launches repeats the launch on the inputs of the search, within half of the time.
 func (g *gatekeeper) launches(ctx context.Context) (err error) {
 	exact := g.Problem.Operator.Deterministic
 	g.tried.Exact = exact

@@ -129,7 +129,6 @@ func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	}
 }
 
-// settle does all of it in one place.
 func (j *judge) settle(ctx context.Context) (err error) {
 	if j.place, err = j.takePlace(ctx); err != nil {
 		return err
@@ -171,7 +170,6 @@ func (j *judge) settle(ctx context.Context) (err error) {
 	}
 }
 
-// decided is the configuration of the winner.
 func (j *judge) decided() (int64, bool) {
 	ties := j.field.decide()
 	if len(ties) == 0 {
@@ -180,7 +178,6 @@ func (j *judge) decided() (int64, bool) {
 	return j.field.ids[ties[0]], true
 }
 
-// change amends a trial and tells the caller.
 func (j *judge) change(id int64, change func(*trial.Trial)) {
 	j.Amended(j.field.amend(id, change))
 }
@@ -225,7 +222,6 @@ func (j *judge) nearby(ctx context.Context, id int64, c space.Configuration) *Ne
 	return j.Nearby[id]
 }
 
-// gateAll puts every variant that was right so far through the gates.
 func (j *judge) gateAll(ctx context.Context) error {
 	for i, t := range j.field.Trials {
 		if t.Status != trial.OK {

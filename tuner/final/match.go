@@ -19,7 +19,6 @@ type Match struct {
 	random *rand.Rand
 }
 
-// side is one of a match's problems, open.
 type side struct {
 	Subject
 	place *place

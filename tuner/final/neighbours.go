@@ -218,7 +218,6 @@ func raggedShapes(shape []int64) [][]int64 {
 	return all
 }
 
-// odd is the largest odd number below d.
 func odd(d int64) int64 { return (d - 2) | 1 }
 
 func choose(first bool, a, b int64) int64 {

@@ -68,7 +68,6 @@ func (p *place) close() error {
 	return p.session.Close()
 }
 
-// do has the device work on a variant.
 func (p *place) do(ctx context.Context, v device.Variant, work func() error) error {
 	err := ctx.Err()
 	if err == nil {
@@ -120,7 +119,6 @@ func (j *judge) confirm(ctx context.Context, id int64) error {
 	return errors.Join(err, second.close())
 }
 
-// ask takes note of what a second worker says of a configuration.
 func (j *judge) ask(ctx context.Context, second *place, id int64, v device.Variant) error {
 	o, err := second.evaluate(ctx, v, 0)
 	switch {

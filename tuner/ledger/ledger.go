@@ -41,7 +41,6 @@ func New(s *store.Store, id store.ProblemID, p store.Provenance, fresh bool) *Le
 	return l
 }
 
-// provenanceFor is the provenance of a kernel's trial.
 func (l *Ledger) provenanceFor(kernel string) store.Provenance {
 	p := l.provenance
 	p.KernelDigest = kernel
@@ -66,7 +65,6 @@ func (l *Ledger) Difference(p store.Provenance) string {
 	return "by another protocol"
 }
 
-// Shared tells whether trials of other searches count.
 func (l *Ledger) Shared() bool { return l.shared }
 
 // Claim asks whether a kernel, by its digest, is this search's to evaluate. It is not if another search evaluates it

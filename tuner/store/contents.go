@@ -99,7 +99,6 @@ func decode(raw []byte, v any) error {
 // fastest.
 func (e *Entry) checkTimes() error { return checkTimes(&e.Trial) }
 
-// checkTimes refuses a winner whose times no launch takes, also in its result.
 func (w *Winner) checkTimes() error {
 	var result struct {
 		Winner *trial.Trial `json:"winner"`
@@ -118,7 +117,6 @@ func checkTimes(t *trial.Trial) error {
 	return trial.CheckMS(append(slices.Clone(t.SamplesMS), t.Time.Median)...)
 }
 
-// problem is a problem's bucket in one transaction.
 type problem struct {
 	*bbolt.Bucket
 	id   ProblemID
@@ -133,7 +131,6 @@ func decoded[T any](p problem, what, raw []byte) (v T, err error) {
 	return v, nil
 }
 
-// lookup decodes the value under a key of a problem's bucket, or of one in it.
 func lookup[T any](p problem, in *bbolt.Bucket, key []byte) (v T, found bool, err error) {
 	if raw := in.Get(key); raw != nil {
 		v, err = decoded[T](p, key, raw)
@@ -142,7 +139,6 @@ func lookup[T any](p problem, in *bbolt.Bucket, key []byte) (v T, found bool, er
 	return v, false, nil
 }
 
-// each runs f on what lies in a bucket of the problem's, if there is one.
 func (p problem) each(bucket []byte, f func(key, raw []byte) error) error {
 	if b := p.Bucket.Bucket(bucket); b != nil {
 		return b.ForEach(f)
@@ -192,7 +188,6 @@ func (s *Store) each(tx *bbolt.Tx, f func(problem) error) error {
 	})
 }
 
-// read runs f on a problem's bucket, if there is one.
 func (s *Store) read(id ProblemID, f func(problem) error) error {
 	key, err := id.key()
 	if err != nil {

@@ -150,7 +150,6 @@ func assemble(path string, fill func(part string) error) error {
 	return os.Link(part, path)
 }
 
-// opened is the file in one transaction.
 type opened struct {
 	file *os.File // the one that bbolt works on
 	db   *bbolt.DB
@@ -183,7 +182,6 @@ func (s *file) transact(ctx context.Context, readOnly bool, f func(opened) error
 	return errors.Join(err, o.db.Close())
 }
 
-// openWaiting opens the file, again and again while another process has it.
 func (s *file) openWaiting(ctx context.Context, readOnly bool) (opened, error) {
 	begin := time.Now()
 	for {
@@ -249,7 +247,6 @@ func (s *Store) Close() error {
 	return s.claims.end()
 }
 
-// view and update run a transaction.
 func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 	return s.transact(context.Background(), true, func(o opened) error { return o.db.View(f) })
 }
@@ -350,7 +347,6 @@ func (s *Store) recognise(ctx context.Context) error {
 	return s.update(initialise)
 }
 
-// whole checks that the file has not been cut.
 func (o opened) whole(path string) error {
 	info, err := o.file.Stat()
 	if err != nil {
@@ -364,7 +360,6 @@ func (o opened) whole(path string) error {
 	})
 }
 
-// checkSchema refuses a file of another schema.
 func checkSchema(tx *bbolt.Tx, path string) error {
 	about := tx.Bucket(aboutBucket)
 	if about == nil && tx.Bucket(problemsBucket) != nil {
@@ -387,7 +382,6 @@ func checkSchema(tx *bbolt.Tx, path string) error {
 	return nil
 }
 
-// initialise lays out an empty file.
 func initialise(tx *bbolt.Tx) error {
 	about, err := tx.CreateBucketIfNotExists(aboutBucket)
 	if err != nil {

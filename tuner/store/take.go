@@ -18,7 +18,6 @@ import (
 // pieceBatch is how many pieces go into one transaction: few enough that others get the file in between.
 const pieceBatch = 256
 
-// piece is one value of a problem, as it lies in a file.
 type piece struct {
 	id     ProblemID
 	bucket string // trialsBucket, asideBucket, or none

@@ -61,7 +61,6 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// flush writes what is pending, after the batch that is being written.
 func (w *Writer) flush() {
 	w.writing.Lock()
 	defer w.writing.Unlock()

@@ -60,7 +60,6 @@ func (b *bayesian) learn(id int64, o Outcome) {
 	}
 }
 
-// refill puts new candidates into the pool.
 func (b *bayesian) refill() {
 	draws := 0
 	switch {
@@ -122,7 +121,6 @@ func (p *pool) find(id int64) *probe {
 	return p.list[at]
 }
 
-// add puts a candidate in that is worth looking at soon.
 func (p *pool) add(at *probe) {
 	at.fresh = true
 	p.list = append(p.list, at)
@@ -148,7 +146,6 @@ func (p *pool) take(worth func(*probe) float64) *probe {
 	return most
 }
 
-// rank orders the candidates by worth and lets the worst go.
 func (p *pool) rank() {
 	slices.SortStableFunc(p.list, func(a, b *probe) int { return cmp.Compare(b.worth, a.worth) })
 	p.list = p.list[:min(len(p.list), policy.size)]

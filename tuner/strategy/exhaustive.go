@@ -1,6 +1,5 @@
 package strategy
 
-// exhaustive walks the space in index order.
 type exhaustive struct {
 	*archive
 	next int64

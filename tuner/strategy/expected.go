@@ -78,7 +78,6 @@ func Expect(s *space.Space, seed uint64, of func(id int64) (score float64, ok bo
 	return e, nil
 }
 
-// loss is the logarithm of the score that is expected of a configuration.
 func (e *Expected) loss(id int64) float64 {
 	if e == nil {
 		return 0
@@ -148,7 +147,6 @@ func (e *Expected) Likely(s *space.Space, n int) []int64 {
 	return chosen
 }
 
-// alike tells whether two configurations are of one part and differ in one tunable at most.
 func alike(a, b space.Configuration) bool {
 	return a.Template == b.Template && a.Values.Differences(b.Values) < 2
 }

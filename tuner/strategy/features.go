@@ -39,7 +39,6 @@ func (c *featureCache) features(id int64) []float64 {
 	return row
 }
 
-// examples are the outcomes of known configurations, for trees to learn from.
 func (c *featureCache) examples(ids []int64) []example {
 	examples := make([]example, len(ids))
 	for i, id := range ids {
@@ -66,7 +65,6 @@ func newPowersOfTwo(parts []space.Part) powersOfTwo {
 	return p
 }
 
-// consider adds a column for a tunable that needs one.
 func (p *powersOfTwo) consider(t space.Tunable) {
 	exponents := lists.Of(slices.Sorted(slices.Values(positives(t.Values))), exponentOfTwo)
 	at, has := p.column[t.Name]
@@ -83,7 +81,6 @@ func (p *powersOfTwo) consider(t space.Tunable) {
 	}
 }
 
-// append adds the columns to the row of a configuration with this choice.
 func (p *powersOfTwo) append(row []float64, tunables []space.Tunable, choice []int) []float64 {
 	first := len(row)
 	for range p.largest {
@@ -111,5 +108,4 @@ func positives(values []expr.Value) []int64 {
 	return numbers
 }
 
-// exponentOfTwo is how many times a number can be halved.
 func exponentOfTwo(n int64) float64 { return float64(bits.TrailingZeros64(uint64(n))) }

@@ -35,7 +35,6 @@ func (p *gaussianProcess) set(points [][]float64, observed []float64) bool {
 	return p.factorise(k)
 }
 
-// factorise makes the rows of a covariance matrix's factor, in its memory.
 func (p *gaussianProcess) factorise(k blas64.Symmetric) bool {
 	p.rows, p.logDet = p.rows[:0], 0
 	if k.N == 0 {
@@ -90,7 +89,6 @@ func (p *gaussianProcess) observe(i int, value float64) {
 	p.solved = p.solved[:min(i, len(p.solved))]
 }
 
-// solve completes what is solved.
 func (p *gaussianProcess) solve() []float64 {
 	p.solved = p.forward(p.solved, p.observed)
 	return p.solved
@@ -121,7 +119,6 @@ type probe struct {
 // probeRoom is the room for further points that a new probe has.
 const probeRoom = 32
 
-// predict is the mean and deviation expected at a probe.
 func (p *gaussianProcess) predict(at *probe) (mean, deviation float64) {
 	p.catchUp(at)
 	mean = floats.Dot(at.solution, p.solve())
@@ -141,7 +138,6 @@ func (p *gaussianProcess) catchUp(at *probe) {
 	at.solution = p.forward(at.solution, at.covariances)
 }
 
-// likelihood is the logarithm of the likelihood of what was observed, up to a constant.
 func (p *gaussianProcess) likelihood() float64 {
 	solved := p.solve()
 	return -0.5*floats.Dot(solved, solved) - 0.5*p.logDet

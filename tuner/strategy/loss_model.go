@@ -29,7 +29,6 @@ func newLossModel(c *featureCache) *lossModel {
 	return &lossModel{featureCache: c, gp: gaussianProcess{covariance: newCovariance(c.categorical), noise: policy.noise}}
 }
 
-// old says whether it should be made anew.
 func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= policy.points }
 
 // renew enters the configurations that work. Failures and configurations under way follow, at what the process then
@@ -68,7 +67,6 @@ func (m *lossModel) renew() {
 	}
 }
 
-// selection is all outcomes, or if they are too many the best and some others.
 func (m *lossModel) selection() []int64 {
 	if len(m.order) <= policy.keeps {
 		return slices.Clone(m.order)
@@ -111,7 +109,6 @@ func (m *lossModel) threshold(id int64, score float64) float64 {
 	return (math.Log(score) - m.expected.loss(id) - m.center) / m.scale
 }
 
-// enter adds a configuration, at what is expected of it.
 func (m *lossModel) enter(at *probe) {
 	if _, in := m.entry[at.id]; in {
 		return
@@ -138,13 +135,11 @@ func (m *lossModel) see(at *probe, o Outcome) {
 	m.gp.observe(i, b.works*b.mean+(1-b.works)*policy.failure)
 }
 
-// expect is the model's prediction for a candidate.
 func (m *lossModel) expect(at *probe) belief {
 	mean, deviation := m.gp.predict(at)
 	return belief{mean, deviation, m.chance(at)}
 }
 
-// learnFailures grows the trees that predict failures anew.
 func (m *lossModel) learnFailures() {
 	if len(m.working) == len(m.order) {
 		return
@@ -154,7 +149,6 @@ func (m *lossModel) learnFailures() {
 	m.grown++
 }
 
-// chance is the probability that a candidate works.
 func (m *lossModel) chance(at *probe) float64 {
 	if m.cliffs == nil {
 		return 1

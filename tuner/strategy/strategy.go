@@ -44,7 +44,6 @@ type entry struct {
 	method        func(a *archive, o Options) method
 }
 
-// entries lists the strategies in the order in which help shows them.
 func entries() []entry {
 	return []entry{
 		{"bayesian", "the default: Gaussian process with expected improvement", newBayesian},
