@@ -61,7 +61,7 @@ func TestStrategyStyles(t *testing.T) {
 			r.Strategies[i].Strategy = name
 		}
 		for i, name := range order {
-			style := simulation{strategies: r.Strategies}.style(i)
+			style := styleOf(r.Strategies, i)
 			look := fmt.Sprint(style.Color, style.Dashes)
 			if known, twice := looks[look]; twice && known != name {
 				t.Errorf("%s and %s look the same", known, name)

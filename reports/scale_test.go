@@ -11,22 +11,24 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestBarScale(t *testing.T) {
+func TestScales(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		values   []float64
-		log, cut bool
+		name   string
+		values []float64
+		times  scale
+		log    bool // of ratios
 	}{
-		{"one", []float64{3}, false, false},
-		{"near", []float64{6, 7, 14}, false, false},
-		{"one far away", []float64{6, 7, 14, 187}, false, true},
-		{"several far away", []float64{6, 7, 300, 6000}, true, false},
-		{"two", []float64{1, 100}, true, false},
-		{"a ladder", []float64{1, 9, 11}, true, false},
+		{"one", []float64{3}, scale{high: 3}, false},
+		{"near", []float64{6, 7, 14}, scale{high: 14}, false},
+		{"one far away", []float64{6, 7, 20, 187}, scale{high: 32}, true},
+		{"several far away", []float64{6, 7, 300, 6000}, scale{high: 24}, true},
+		{"two", []float64{1, 100}, scale{high: 4}, true},
 	} {
-		s := barScale(c.values)
-		if s.log != c.log || (s.cut > 0) != c.cut {
-			t.Errorf("%s: %+v", c.name, s)
+		if s := timeScale(c.values); s != c.times {
+			t.Errorf("%s: times have %+v, want %+v", c.name, s, c.times)
+		}
+		if s := ratioScale(c.values); s.log != c.log {
+			t.Errorf("%s: ratios have %+v", c.name, s)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func SimulationTable(w io.Writer, r *simulate.Report) error {
 	t.grid(recordings, tableWidth)
 	for _, line := range simulationWarnings(r) {
 		t.blank()
-		t.wrap("", 0, phrases(line))
+		t.wrap("", 0, line)
 	}
 	for _, s := range r.Strategies {
 		row := []string{s.Label()}
@@ -37,7 +37,7 @@ func SimulationTable(w io.Writer, r *simulate.Report) error {
 		t.grid(part, tableWidth)
 	}
 	t.blank()
-	t.wrap("", 0, phrases(fmt.Sprintf("%d repeats; 0 is random search, 1 the optimum; the interval is of the mean, 95 %%", r.Repeats)))
+	t.wrap("", 0, fmt.Sprintf("%d repeats; 0 is random search, 1 the optimum; the interval is of the mean, 95 %%", r.Repeats))
 	return t.write(w)
 }
 
@@ -109,8 +109,8 @@ func EndingTable(w io.Writer, r *simulate.EndingReport) error {
 	t := &table{}
 	t.grid(append(rows, endingRow("all", r.All)), tableWidth)
 	t.blank()
-	t.wrap("", 0, phrases(fmt.Sprintf("%d repeats, %d trials at most; of: configurations; roofline: ended only since it was reached; trials and regret: on average, at the end; "+
-		"more left: of those ended, how many were more than %.3g %% behind the best recorded", r.Repeats, r.Budget, 100*(r.Target-1))))
+	t.wrap("", 0, fmt.Sprintf("%d repeats, %d trials at most; of: configurations; roofline: ended only since it was reached; trials and regret: on average, at the end; "+
+		"more left: of those ended, how many were more than %.3g %% behind the best recorded", r.Repeats, r.Budget, 100*(r.Target-1)))
 	return t.write(w)
 }
 

@@ -205,7 +205,7 @@ type Result struct {
 
 // Baseline is a time that the winner is compared with.
 type Baseline struct {
-	Name   string  `json:"name"` // default, reference, or PyTorch's in a way of package torchtimes
+	Name   string  `json:"name,omitempty"` // default, reference, or PyTorch's in a way of package torchtimes
 	TimeMS float64 `json:"time_ms"`
 	// If it took turns with the winner: the winner's speedup over it, and the speedup's interval.
 	Speedup float64        `json:"speedup,omitempty"`

@@ -11,8 +11,8 @@ import (
 	"autotune/internal/lists"
 	"autotune/operator"
 	"autotune/pack"
-	"autotune/reports/cudasource"
 	"autotune/space/expr"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/family"
 )
 

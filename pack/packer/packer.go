@@ -23,8 +23,8 @@ import (
 	"autotune/device/compile"
 	"autotune/operator"
 	"autotune/pack"
-	"autotune/reports/cudasource"
 	"autotune/space/expr"
+	"autotune/tuner/cudasource"
 )
 
 // Options say how winners are packed.

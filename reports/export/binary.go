@@ -10,7 +10,7 @@ import (
 	"autotune/device/compile"
 	"autotune/internal/output"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 var cubin = Format{Name: "cubin", Summary: "the kernel compiled for the GPU of the search", Write: func(ctx context.Context, out io.Writer, w Winner) ([]string, error) {

@@ -9,8 +9,8 @@ import (
 
 	"autotune/device/trial"
 	"autotune/internal/lists"
-	"autotune/reports"
-	"autotune/reports/cudasource"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 )
 
 // Formats are all formats.
@@ -37,7 +37,7 @@ const (
 
 // Winner is what is written.
 type Winner struct {
-	Best   reports.BestConfig
+	Best   bestconfig.Document
 	Trials []trial.Trial // all of the problem, where the format has them
 	Path   string        // of the file; "-": standard output
 	Force  bool          // a file beside it may replace one that is no export

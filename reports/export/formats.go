@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"autotune/reports"
-	"autotune/reports/cudasource"
 	"autotune/reports/pytorch"
+	"autotune/tuner/cudasource"
 )
 
 var document = Format{Name: "json", Summary: "the best configuration with its evidence", Write: func(_ context.Context, out io.Writer, w Winner) ([]string, error) {

@@ -15,7 +15,7 @@ import (
 	"autotune/internal/lists"
 	"autotune/internal/quote"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 var header = Format{Name: "header", Summary: "a header for C and C++ with the compiled kernel and its launch through CUDA's driver", Write: writeHeader}

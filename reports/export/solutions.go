@@ -11,7 +11,7 @@ import (
 
 	"autotune/internal/quote"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 var solutionDocument = Format{Name: "solution", Summary: "a solution.json of FlashInfer-Bench and SOL-ExecBench", Write: writeSolution}

@@ -11,8 +11,8 @@ import (
 	"autotune/internal/lists"
 	"autotune/internal/quote"
 	"autotune/operator"
-	"autotune/reports/cudasource"
 	"autotune/space/expr"
+	"autotune/tuner/cudasource"
 )
 
 // plan turns what op.yaml says of every problem into lines of Python: bounds of

@@ -1,5 +1,7 @@
 package webpage
 
+import "autotune/reports"
+
 // changeOf says what changed since the search before of the same problem on the same device,
 // if the page has one; "" if it has none.
 func changeOf(searches []Search, at int) string {
@@ -17,5 +19,5 @@ func changeOf(searches []Search, at int) string {
 	if before < 0 {
 		return ""
 	}
-	return now.Since(searches[before].Best)
+	return reports.Since(now, searches[before].Best)
 }

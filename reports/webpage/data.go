@@ -12,6 +12,7 @@ import (
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/space"
+	"autotune/tuner/bestconfig"
 )
 
 // data is a search as the page's script reads it. Trials are columns, since there may be many.
@@ -99,20 +100,20 @@ func shownOf(searches int) int {
 // dataOf lays out a search, with so many trials at most, or few more.
 func dataOf(s Search, most int) data {
 	b := s.Best
-	told := b.Tell(s.Details)
+	texts := reports.TextsOf(b, s.Details)
 	d := data{
-		Unit: unit(told.Unit), Winner: -1, Templates: []parameters{}, Ties: []int{}, Compared: []bar{}, Levels: []bar{},
+		Unit: unit(texts.Unit), Winner: -1, Templates: []parameters{}, Ties: []int{}, Compared: []bar{}, Levels: []bar{},
 	}
 	for _, status := range trial.Statuses {
 		d.Statuses = append(d.Statuses, string(status))
 	}
-	for i, c := range told.Compared {
+	for i, c := range texts.Compared {
 		one := bar{Name: c.Name, MS: c.MS, Text: c.Time}
 		if i == 0 {
 			one.Low, one.High = b.Time.CI95[0], b.Time.CI95[1]
 		}
 		d.Compared = append(d.Compared, one)
-		if c.Name == "untuned default" || c.Name == "roofline" {
+		if c.Level {
 			d.Levels = append(d.Levels, one)
 		}
 	}
@@ -161,7 +162,7 @@ func thin(trials []trial.Trial, most int) []int {
 }
 
 // addTrials adds the columns, and the templates and values that occur in them.
-func (d *data) addTrials(trials []trial.Trial, shown []int, b reports.BestConfig) {
+func (d *data) addTrials(trials []trial.Trial, shown []int, b bestconfig.Document) {
 	tied := map[string]bool{}
 	for _, c := range b.Ties {
 		tied[c.Key()] = true

@@ -14,9 +14,9 @@ import (
 	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 )
 
 // What bounds the kernels that are timed everywhere.
@@ -56,7 +56,7 @@ func near(all []tried) []tried {
 }
 
 // remembers names what a search tried in the run.
-func remembers(best reports.BestConfig) string {
+func remembers(best bestconfig.Document) string {
 	digest := sha256.Sum256(fmt.Appendf(nil, "%v %s", best.Problem, best.KernelDigest))
 	return fmt.Sprintf("tried-%x", digest[:8])
 }

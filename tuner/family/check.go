@@ -8,7 +8,7 @@ import (
 	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/operator"
-	"autotune/reports"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 )
 
@@ -32,7 +32,7 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 		return nil, err
 	}
 	o.MaxSlowdown = f.MaxSlowdown
-	t := &tuning{Options: o, opener: opener, started: time.Now(), found: map[string]reports.BestConfig{}}
+	t := &tuning{Options: o, opener: opener, started: time.Now(), found: map[string]bestconfig.Document{}}
 	t.plan.Name, t.plan.Operator, t.plan.Request = op.Name, op, f.Request(nil)
 	t.clock = clock{started: t.started}
 	t.clock.left[timings] = len(f.Samples)
@@ -43,7 +43,7 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 	t.candidates = lists.Of(all, func(i int) candidate { return candidate{Entry: f.Entries[i], formulas: kernels[i].Formulas} })
 	for _, s := range f.Samples {
 		t.plan.Samples = append(t.plan.Samples, s.Shape)
-		t.found[key(s.Shape, false)] = reports.BestConfig{Configuration: s.Configuration}
+		t.found[key(s.Shape, false)] = bestconfig.Document{Configuration: s.Configuration}
 	}
 	if t.samples, err = t.timeAll(ctx, t.plan.Samples, all); err != nil {
 		return nil, err

@@ -12,9 +12,9 @@ import (
 	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/batch"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
 	"autotune/tuner/store"
@@ -49,8 +49,8 @@ type tuning struct {
 	started time.Time
 	clock   clock
 
-	found      map[string]reports.BestConfig // by shape and kind of kernels
-	trials     map[string][]tried            // of samples, likewise
+	found      map[string]bestconfig.Document // by shape and kind of kernels
+	trials     map[string][]tried             // of samples, likewise
 	leftOut    []LeftOut
 	fault      error // why the first of them failed for no reason of its own
 	candidates []candidate
@@ -80,7 +80,7 @@ func (c *candidate) serves(p *operator.Problem) bool {
 // Tune finds the kernels of a family and what chooses among them. A tune that ended early goes on
 // where it was, with the same run and store. Errors are those of batch.Search, or a device's.
 func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Family, error) {
-	t := &tuning{Options: o, plan: p, opener: opener, started: time.Now(), found: map[string]reports.BestConfig{}, trials: map[string][]tried{}}
+	t := &tuning{Options: o, plan: p, opener: opener, started: time.Now(), found: map[string]bestconfig.Document{}, trials: map[string][]tried{}}
 	if t.Notice == nil {
 		t.Notice = func(string) {}
 	}
@@ -192,7 +192,7 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 			o.Time, o.Gating = t.clock.search(of, o.Time), final.GateNone // entries go through them
 			return tuner.Search(ctx, on.Problem, on.Device, o)
 		},
-		Known: func(best reports.BestConfig) error {
+		Known: func(best bestconfig.Document) error {
 			var all []tried
 			if _, err := t.Run.Remembered(ctx, remembers(best), &all); err != nil {
 				return err
@@ -200,7 +200,7 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 			t.take(best, all, true)
 			return nil
 		},
-		Found: func(_ batch.Request, r *tuner.Result, best reports.BestConfig) error {
+		Found: func(_ batch.Request, r *tuner.Result, best bestconfig.Document) error {
 			if r.Stop == tuner.Interrupted || !best.Found() {
 				return nil
 			}
@@ -245,7 +245,7 @@ func (t *tuning) noneLeft(format string, args ...any) error {
 }
 
 // take takes note of a search's winner, and of all that it tried.
-func (t *tuning) take(best reports.BestConfig, all []tried, known bool) {
+func (t *tuning) take(best bestconfig.Document, all []tried, known bool) {
 	at := key(best.Problem.Shape, len(best.Problem.Free) > 0)
 	t.found[at] = best
 	if has(t.plan.Samples, best.Problem.Shape) {

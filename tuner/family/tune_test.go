@@ -13,9 +13,9 @@ import (
 	"autotune/device/compile"
 	"autotune/device/trial"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 )
 
@@ -127,7 +127,7 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	}
 	f := &tuning{
 		Options: Options{MaxSlowdown: 1.03, Notice: func(string) {}, Progress: func(Progress) {}},
-		plan:    plans[0], opener: openedSlab{slab{wrong: wrong}}, started: time.Now(), found: map[string]reports.BestConfig{}, trials: map[string][]tried{},
+		plan:    plans[0], opener: openedSlab{slab{wrong: wrong}}, started: time.Now(), found: map[string]bestconfig.Document{}, trials: map[string][]tried{},
 	}
 	if err := f.begin(t.Context()); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 		f.trials[key(shape, true)] = fastest(shape)
 	}
 	for _, shape := range plans[0].HeldOut {
-		f.found[key(shape, false)] = reports.BestConfig{Configuration: fastest(shape)[0].Configuration}
+		f.found[key(shape, false)] = bestconfig.Document{Configuration: fastest(shape)[0].Configuration}
 	}
 	family, err := f.settle(t.Context())
 	if err != nil {
