@@ -191,11 +191,6 @@ func straight(style draw.LineStyle, x0, y0, x1, y1 float64) *plotter.Line {
 	return &plotter.Line{XYs: plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y1}}, LineStyle: style}
 }
 
-// fixed are ticks at numbers, with labels.
-func fixed(label func(float64) string, at ...float64) plot.ConstantTicks {
-	return lists.Of(at, func(x float64) plot.Tick { return plot.Tick{Value: x, Label: label(x)} })
-}
-
 // tag is a text beside a point of a plot.
 type tag struct {
 	x, y  float64

@@ -15,8 +15,8 @@ import (
 
 // Unit is what all times of one search are written in.
 type Unit struct {
-	Name  string
-	PerMS float64 // how many of it a millisecond has
+	Name  string  `json:"name"`
+	PerMS float64 `json:"per_ms"` // how many of it a millisecond has
 }
 
 // UnitOf is the unit in which a time in milliseconds reads best.

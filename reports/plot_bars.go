@@ -226,8 +226,7 @@ func sharePlot(list []bestconfig.Document) *plot.Plot {
 		}
 		numbers = append(numbers, t)
 	}
-	p.X.Min, p.X.Max = 0, max(1, slices.Max(lengths))
-	p.X.Tick.Marker = fixed(func(x float64) string { return fmt.Sprint(100 * x) }, linearTicks(0, p.X.Max)...)
+	scale{high: max(1, slices.Max(lengths))}.apply(&p.X, 100)
 	p.Add(bars(lengths, 14, 0, accent), boundary(p, 1), numbers)
 	return p
 }

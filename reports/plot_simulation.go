@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -36,9 +35,8 @@ func SimulationPlot(w io.Writer, r *simulate.Report) error {
 		about += " Of several devices it is the time of all together."
 	}
 	f := newFigure(3.4*vg.Inch, "Strategies on recorded searches", append([]string{about}, simulationWarnings(r)...)...)
-	p := newPlot("share of the time", "relative performance")
-	p.X.Tick.Marker = fixed(formatPercent, 0, 0.25, 0.5, 0.75, 1)
-	p.Y.Tick.Marker = fixed(func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }, 0, 0.25, 0.5, 0.75, 1)
+	p := newPlot("share of the time, %", "relative performance")
+	scale{high: 1}.apply(&p.X, 100)
 	p.Add(&plotter.Grid{Horizontal: gridLine()}, straight(dashed(faint), 0, 0, 1, 0))
 	best := slices.Clone(r.Strategies)
 	slices.SortStableFunc(best, func(a, b simulate.Standing) int { return cmp.Compare(b.Mean, a.Mean) })
@@ -57,7 +55,6 @@ func SimulationPlot(w io.Writer, r *simulate.Report) error {
 	for _, line := range slices.Backward(lines) {
 		p.Add(line)
 	}
-	p.X.Min, p.X.Max = 0, 1
 	p.Y.Min, p.Y.Max = max(deepest, math.Floor(low*4)/4), 1
 	legend.Draw(draw.Crop(f.body, f.body.Size().X-simulationNotes+14, 0, 0, -6))
 	p.Draw(draw.Crop(f.body, 0, -simulationNotes, 12, -6))

@@ -57,7 +57,10 @@ func scenes() map[string]func(io.Writer) error {
 		"progress_none":       progress(failed(), nil),
 		"progress_slow": progress(func() bestconfig.Document { b := convolution(); b.Compare(bestconfig.Default, 600); return b }(),
 			append([]trial.Trial{{Outcome: trial.Outcome{Status: trial.OK, Time: trial.Timing{Median: 600}}}}, trials(300, 10, 6.27)...)),
-		"speedup_above": speedup(func(b *bestconfig.Document) { b.SetRoofline(20_000_000_000, 0, 3.03e9); delete(b.Baselines, bestconfig.Reference) }),
+		"speedup_above": speedup(func(b *bestconfig.Document) {
+			b.SetRoofline(20_000_000_000, 0, 3.03e9)
+			delete(b.Baselines, bestconfig.Reference)
+		}),
 		"speedup_range": speedup(func(b *bestconfig.Document) {
 			b.Compare(bestconfig.Reference, 1e9)
 			b.Compare(bestconfig.Default, 1e-6)

@@ -64,7 +64,7 @@ func TestWording(t *testing.T) {
 func TestRowsOfWhatIsKnown(t *testing.T) {
 	plain := shown(t, convolution(), Details{})
 	for row, change := range map[string]func(*bestconfig.Document){
-		"energy      1235 mJ a launch\n":       func(b *bestconfig.Document) { b.EnergyMJ = 1234.5678 },
+		"energy      1235 mJ a launch\n":      func(b *bestconfig.Document) { b.EnergyMJ = 1234.5678 },
 		"math        tf32, as PyTorch does\n": func(b *bestconfig.Document) { b.Problem.MathBy = "as PyTorch does" },
 		"best by     the most gflops\n":       func(b *bestconfig.Document) { b.Objective = "max:gflops" },
 	} {
@@ -105,4 +105,3 @@ func TestOutputsWhereCompared(t *testing.T) {
 		t.Errorf("%+v, %v", read.Baselines, err)
 	}
 }
-

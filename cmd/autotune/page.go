@@ -174,10 +174,10 @@ func readReported(ctx context.Context, path string, p *webpage.Page) error {
 // familyPage is a family of a file as a page tells of it.
 func familyPage(f *family.Family, path string) webpage.Family {
 	page := webpage.Family{
-		Title: f.Operator + " " + f.Shapes, Dimensions: f.Free, Tree: f.TreeText(),
-		Setting:    fmt.Sprintf("%s, %s", f.Device.Name, f.At.UTC().Format(time.DateOnly)),
-		Verdict:    fmt.Sprintf("%s, timed at %s.", output.Count(len(f.Entries), "kernel"), output.Count(len(f.Samples)+len(f.HeldOut), "shape")),
-		Conditions: f.Tree.Conditions(), Most: f.MaxSlowdown,
+		Title: f.Operator + " " + f.Shapes, Axes: webpage.AxesOf(f), Tree: f.TreeText(),
+		Setting:  fmt.Sprintf("%s, %s", f.Device.Name, f.At.UTC().Format(time.DateOnly)),
+		Verdict:  fmt.Sprintf("%s, timed at %s.", output.Count(len(f.Entries), "kernel"), output.Count(len(f.Samples)+len(f.HeldOut), "shape")),
+		Most:     f.MaxSlowdown,
 		Commands: []string{"autotune pack layers --from " + quoted(path)},
 	}
 	if kind := f.Device.Kind.Properties(); kind.Caveat != "" {
@@ -201,11 +201,6 @@ func familyPage(f *family.Family, path string) webpage.Family {
 		shape := webpage.Shape{Text: operator.FormatShape(s.Shape), Entry: s.Chosen, BestMS: s.OwnBest.Median, Slowdown: s.Slowdown, HeldOut: i >= len(f.Samples)}
 		if s.General != nil && s.OwnBest.Median > 0 {
 			shape.General = s.General.Median / s.OwnBest.Median
-		}
-		for _, name := range f.Free {
-			if at := slices.Index(f.Dimensions, name); at >= 0 && at < len(s.Shape) {
-				shape.At = append(shape.At, s.Shape[at])
-			}
 		}
 		page.Shapes = append(page.Shapes, shape)
 		if shape.Slowdown > worst.Slowdown {

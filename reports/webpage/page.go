@@ -10,6 +10,7 @@ package webpage
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -17,6 +18,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
+	"slices"
 	"strings"
 
 	"autotune/device/trial"
@@ -178,6 +181,21 @@ func viewOf(s Search, at int, pictures bool) view {
 	return v
 }
 
+// changeOf says what changed since the search before of the same problem on the same device; "": the page has none.
+func changeOf(searches []Search, at int) string {
+	now, before := searches[at].Best, -1
+	for i, s := range searches {
+		if b := s.Best; now.Found() && b.Comparable(now) && b.RecordedAt.Before(now.RecordedAt) &&
+			(before < 0 || b.RecordedAt.After(searches[before].Best.RecordedAt)) {
+			before = i
+		}
+	}
+	if before < 0 {
+		return ""
+	}
+	return reports.Since(now, searches[before].Best)
+}
+
 // provenance is what the times depend on, those known.
 func provenance(b bestconfig.Document, t reports.Texts) [][2]string {
 	rows := [][2]string{
@@ -238,11 +256,12 @@ func standings(b bestconfig.Document, trials []trial.Trial) []standing {
 		}
 		list[i] = one
 	}
-	sortBy(list, func(s standing) float64 {
+	time := func(s standing) float64 {
 		if s.Right == 0 {
-			return 1e300
+			return math.Inf(1)
 		}
 		return best[s.Template].Time.Median
-	})
+	}
+	slices.SortStableFunc(list, func(a, b standing) int { return cmp.Compare(time(a), time(b)) })
 	return list
 }

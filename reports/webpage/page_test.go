@@ -106,11 +106,15 @@ func made(n int, text string) Search {
 
 // manyShapes is a family of two kernels for twelve shapes. Every text is the given one.
 func manyShapes(text string) Family {
-	f := Family{Title: text, Parameters: text, Setting: text, Verdict: text, Dimensions: []string{text + "n", text + "h"},
+	f := Family{Title: text, Parameters: text, Setting: text, Verdict: text,
 		Entries: []string{text + "0", text + "1"}, Tree: text, Commands: []string{text}, LeftOut: []string{text}, Most: 1.1,
-		Conditions: []string{text + "n*" + text + "h <= 40", text + "h <= 12", text}}
+		Axes: []Axis{{Name: text + "n*" + text + "h", Turns: []float64{40}}, {Name: text + "h", Turns: []float64{12}}, {Name: text + "n"}}}
 	for i := range 12 {
-		f.Shapes = append(f.Shapes, Shape{Text: text + fmt.Sprint(i), At: []int64{1 << (i % 4), int64(8 + i)}, Entry: i%3 - 1, BestMS: 1, Slowdown: 1 + float64(i)/50, HeldOut: i%4 == 3, General: float64(i)})
+		n, h := float64(int(1)<<(i%4)), float64(8+i)
+		for k, x := range []float64{n * h, h, n} {
+			f.Axes[k].Values = append(f.Axes[k].Values, x)
+		}
+		f.Shapes = append(f.Shapes, Shape{Text: text + fmt.Sprint(i), Entry: i%3 - 1, BestMS: 1, Slowdown: 1 + float64(i)/50, HeldOut: i%4 == 3, General: float64(i)})
 	}
 	return f
 }
