@@ -78,7 +78,7 @@ func ratioColumns(
 	over []string, head func(title, short string) string, share string,
 ) (columns []column[bestconfig.Document]) {
 	for _, name := range over {
-		columns = append(columns, column[bestconfig.Document]{head: head(bestconfig.Titles(name)), cell: func(b bestconfig.Document) string {
+		ratio := func(b bestconfig.Document) string {
 			base, known := b.Baselines[name]
 			if name == pyTorch {
 				way, fastest := b.PyTorch(func(tuner.Baseline) bool { return true })
@@ -92,7 +92,8 @@ func ratioColumns(
 				text += " " + fasterMark
 			}
 			return text
-		}})
+		}
+		columns = append(columns, column[bestconfig.Document]{head: head(bestconfig.Titles(name)), cell: ratio})
 	}
 	return append(columns, column[bestconfig.Document]{head: share, cell: func(b bestconfig.Document) string {
 		if b.Roofline.Share <= 0 {
@@ -114,15 +115,16 @@ func narrowSummary(w io.Writer, list []bestconfig.Document, over []string, width
 	}
 	t := &table{}
 	t.grid(rows, width)
-	t.wrap("", 0, "ms: of the winner, which the line below names; then how many times faster it is, and its share of the copy bandwidth")
+	t.wrap("", 0, "ms: of the winner, which the line below names; then how many times faster it is, "+
+		"and its share of the copy bandwidth")
 	return t.write(w)
 }
 
 // speedupsKnown are the usual baselines that a user compares with and any problem knows.
 func speedupsKnown(list []bestconfig.Document) []string {
 	return lists.Where(bestconfig.Names(list...), func(name string) bool {
-		usual := bestconfig.Usual(name) && name != bestconfig.Reference
-		return usual && slices.ContainsFunc(list, func(b bestconfig.Document) bool { return b.Baselines[name].Speedup > 0 })
+		known := func(b bestconfig.Document) bool { return b.Baselines[name].Speedup > 0 }
+		return bestconfig.Usual(name) && name != bestconfig.Reference && slices.ContainsFunc(list, known)
 	})
 }
 
@@ -130,7 +132,8 @@ func speedupsKnown(list []bestconfig.Document) []string {
 // a winner: then it is known which is the faster one.
 func summaryBaselines(list []bestconfig.Document) []string {
 	known := speedupsKnown(list)
-	if !slices.ContainsFunc(list, func(b bestconfig.Document) bool { way, _ := b.PyTorch(bestconfig.InTurns); return way != "" }) {
+	inTurns := func(b bestconfig.Document) bool { way, _ := b.PyTorch(bestconfig.InTurns); return way != "" }
+	if !slices.ContainsFunc(list, inTurns) {
 		return known
 	}
 	at := slices.IndexFunc(known, bestconfig.OwnLayout)

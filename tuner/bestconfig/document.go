@@ -219,7 +219,9 @@ func Names(list ...Document) []string {
 			known[name] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(known), func(x, y string) int { return cmp.Or(place(x)-place(y), cmp.Compare(x, y)) })
+	return slices.SortedFunc(maps.Keys(known), func(x, y string) int {
+		return cmp.Or(place(x)-place(y), cmp.Compare(x, y))
+	})
 }
 
 // InTurns tells whether a baseline took turns with the winner.
@@ -241,8 +243,8 @@ func (d Document) PyTorch(wanted func(tuner.Baseline) bool) (name string, fastes
 	return name, fastest
 }
 
-// FasterPyTorch says which way to call PyTorch is faster than the winner, and by how much, where both took turns and the
-// interval shows it. Of several it is the fastest.
+// FasterPyTorch says which way to call PyTorch is faster than the winner, and by how much, where both took turns and
+// the interval shows it. Of several it is the fastest.
 func (d Document) FasterPyTorch() (text string, ok bool) {
 	name, b := d.PyTorch(func(b tuner.Baseline) bool { return InTurns(b) && b.CI95[1] < 1 })
 	if name == "" {

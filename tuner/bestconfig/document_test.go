@@ -226,4 +226,3 @@ func TestDocumentsOfTwoMeanings(t *testing.T) {
 		}
 	}
 }
-
