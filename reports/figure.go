@@ -158,34 +158,6 @@ func restyled(style text.Style, size float64, c color.Color) text.Style {
 	return s
 }
 
-// newRows is a plot of n rows from the top, at the heights 0, -1 and so on.
-func newRows(n int, x string) *plot.Plot {
-	p := newPlot(x, "")
-	p.HideY()
-	p.Y.Padding = 0
-	p.Y.Min, p.Y.Max = -float64(n)+0.5, 0.5
-	p.Add(&plotter.Grid{Vertical: gridLine()})
-	return p
-}
-
-// bars are horizontal bars of these lengths in the rows from the top.
-func bars(lengths []float64, width, offset vg.Length, c color.Color) *plotter.BarChart {
-	upwards := slices.Clone(lengths)
-	slices.Reverse(upwards)
-	return &plotter.BarChart{
-		Values: upwards, Width: width, Offset: offset, Color: c, XMin: float64(1 - len(lengths)), Horizontal: true,
-	}
-}
-
-// beside is where the text of a bar that ends at x begins: behind a line that it would cross. All
-// are places on an axis from 0 to span.
-func beside(end, line, span float64) float64 {
-	if end < line && line-end < span/4 {
-		return line
-	}
-	return end
-}
-
 // straight is a line between two points.
 func straight(style draw.LineStyle, x0, y0, x1, y1 float64) *plotter.Line {
 	return &plotter.Line{XYs: plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y1}}, LineStyle: style}
@@ -273,23 +245,14 @@ func (s scale) apply(axis *plot.Axis, unit float64) {
 // manyTimes is the ratio beyond which small values cannot be seen on a linear axis.
 const manyTimes = 10
 
-// timeScale is a linear scale for bars of times. It ends before bars that dwarf the shortest one.
-func timeScale(values []float64) scale {
+// barScale is a linear scale for bars. It ends before bars that dwarf the shortest one.
+func barScale(values []float64) scale {
 	low := slices.Min(values)
 	if slices.Max(values) <= manyTimes*low {
 		return scale{high: slices.Max(values)}
 	}
 	seen := lists.Where(values, func(x float64) bool { return x <= manyTimes*low })
 	return scale{high: max(4*low, 1.6*slices.Max(seen))}
-}
-
-// ratioScale is a scale for bars of ratios, logarithmic where some are many times others.
-func ratioScale(values []float64) scale {
-	low, high := slices.Min(values), slices.Max(values)
-	if high <= manyTimes*low {
-		return scale{high: high}
-	}
-	return scale{log: true, low: math.Pow(10, math.Floor(math.Log10(low*0.8))), high: high}
 }
 
 // dotScale is a scale for dots: it need not begin at zero, and is logarithmic

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -21,8 +21,103 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// The rows of the speedup plot.
-const rowHeight, barWidth = vg.Length(36), vg.Length(22)
+// barChart is a plot of rows with horizontal bars, and a line through all rows.
+type barChart struct {
+	axis   string
+	scale  scale
+	unit   float64 // by which the axis' numbers are multiplied
+	rows   []barRow
+	high   vg.Length // of a row
+	line   float64   // a number; 0: there is no line
+	style  draw.LineStyle
+	about  string   // the line
+	series []series // what colours mean
+}
+
+// barRow is a row: its name, in bold where it is the first thing to see, what is below the name, and its bars.
+type barRow struct {
+	name, note string
+	bold       bool
+	bars       []bar
+}
+
+// bar is a bar with texts behind its end.
+type bar struct {
+	value float64
+	color color.Color
+	texts []words
+}
+
+// words are a text in a style.
+type words struct {
+	text  string
+	style text.Style
+}
+
+// barWidth is that of bars, of which a row has one or two.
+const barWidth, barGap = vg.Length(15), vg.Length(2)
+
+// draw draws the chart into a figure's body.
+func (c barChart) draw(body draw.Canvas) {
+	p := newPlot(c.axis, "")
+	p.HideY()
+	p.Y.Padding = 0
+	p.Y.Min, p.Y.Max = 0.5-float64(len(c.rows)), 0.5
+	p.Add(&plotter.Grid{Vertical: gridLine()})
+	c.scale.apply(&p.X, c.unit)
+	var list tags
+	for i, row := range c.rows {
+		list = append(list, row.names(-float64(i))...)
+		for k, b := range row.bars {
+			offset := (barWidth + barGap) * (vg.Length(len(row.bars)-1)/2 - vg.Length(k))
+			end := c.scale.at(b.value)
+			p.Add(&plotter.BarChart{
+				Values: plotter.Values{end}, Width: barWidth, Offset: offset, Color: b.color, XMin: -float64(i), Horizontal: true,
+			})
+			if b.value > c.scale.high {
+				b.texts = append(b.texts, words{"beyond the scale", typeface(9.5, false, faint)})
+			}
+			// Texts stand behind a line that they would cross.
+			if line := c.scale.at(c.line); end < line && line-end < c.scale.at(c.scale.high)/4 {
+				end = line
+			}
+			x := vg.Length(7)
+			for _, w := range b.texts {
+				list = append(list, tag{end, -float64(i), vg.Point{X: x, Y: offset}, w.style, w.text})
+				x += 9 + w.style.Width(w.text)
+			}
+		}
+	}
+	if c.line > 0 {
+		at := c.scale.at(c.line)
+		p.Add(straight(c.style, at, p.Y.Min, at, p.Y.Max))
+		style := typeface(9.5, false, c.style.Color)
+		if style.YAlign = text.YBottom; at > c.scale.at(c.scale.high)/2 {
+			style.XAlign = text.XRight
+		}
+		list = append(list, tag{at, p.Y.Max, vg.Point{Y: 4}, style, c.about})
+	}
+	p.Add(list)
+	legend := newLegend()
+	for _, s := range c.series {
+		legend.Add("over "+s.title, &plotter.BarChart{Color: s.color})
+	}
+	legend.Draw(body)
+	p.Draw(draw.Crop(body, 0, 0, 0, -4-17*vg.Length(len(c.series))))
+}
+
+// names are the tags of a row's name and of the note below it.
+func (r barRow) names(y float64) tags {
+	name, small := typeface(10.5, r.bold, ink), typeface(8.5, false, faint)
+	name.XAlign, small.XAlign = text.XRight, text.XRight
+	notes := wrap(r.note, small, figureWidth/3)
+	top := vg.Length(len(notes)) * 5.5
+	list := tags{{0, y, vg.Point{X: -8, Y: top}, name, ellipsis(r.name, name, figureWidth/3)}}
+	for i, line := range notes {
+		list = append(list, tag{0, y, vg.Point{X: -8, Y: top - 13 - 11*vg.Length(i)}, small, line})
+	}
+	return list
+}
 
 // SpeedupPlot writes a PNG of the winner's time beside those of the baselines,
 // the winner's speedup over each, and the roofline.
@@ -30,203 +125,106 @@ func SpeedupPlot(w io.Writer, b bestconfig.Document) error {
 	if !b.Found() {
 		return errors.New("nothing to plot: the search found no valid variant")
 	}
-	rows, floor, u := comparedIn(b), b.Roofline.FloorMS, unitOf(b)
+	rows, r, u := comparedIn(b), b.Roofline, unitOf(b)
 	times := lists.Of(rows, func(c Compared) float64 { return c.MS })
 	if err := trial.CheckMS(times...); err != nil {
 		return err
 	}
-	s := timeScale(times)
-	if floor > 0 {
+	chart := barChart{
+		axis:  "time of a launch, " + u.Name + " (shorter is better), and the winner's speedup",
+		scale: barScale(times), unit: u.PerMS, high: 36,
+	}
+	if r.FloorMS > 0 {
 		rows = rows[:len(rows)-1]
+		chart.line, chart.style = r.FloorMS, dashed(roof)
+		chart.about = fmt.Sprintf("roofline %s, %s reached", u.Format(r.FloorMS), formatPercent(r.Share))
 	}
-	others := rows[1:]
-	slices.SortStableFunc(others, func(x, y Compared) int { return cmp.Compare(x.MS, y.MS) })
-	p := newRows(len(rows), "time of a launch, "+u.Name+" (shorter is better), and the winner's speedup")
-	s.apply(&p.X, u.PerMS)
-	lengths := lists.Of(rows, func(c Compared) float64 { return s.at(c.MS) })
-	p.Add(bars(lengths, barWidth, 0, muted), bars(lengths[:1], barWidth, 0, accent))
-	if floor > 0 {
-		p.Add(straight(dashed(roof), s.at(floor), p.Y.Min, s.at(floor), p.Y.Max), rooflineTag(b.Roofline, s, u, p.Y.Max))
-		for i, end := range lengths {
-			lengths[i] = beside(end, s.at(floor), s.at(s.high))
-		}
-	}
-	rows[0].Name = "winner: " + b.Template
+	slices.SortStableFunc(rows[1:], func(x, y Compared) int { return cmp.Compare(x.MS, y.MS) })
 	for i, c := range rows {
-		p.Add(rowTags(c, i, lengths[i], c.MS > s.high, max(0, len(b.Ties)-1)))
+		row := barRow{name: c.Name, bars: []bar{{c.MS, muted, []words{{c.Time, typeface(10.5, i == 0, ink)}}}}}
+		one := &row.bars[0]
+		if i == 0 {
+			row.name, row.bold, one.color = "winner: "+b.Template, true, accent
+			if tied := len(b.Ties) - 1; tied > 0 {
+				one.texts = append(one.texts, words{"tied with " + output.Count(tied, "other"), typeface(9.5, false, faint)})
+			}
+		}
+		if c.Speedup > 0 {
+			verdict := accent
+			if c.Speedup < 1 {
+				verdict = bad
+			}
+			one.texts = append(one.texts, words{c.Times, typeface(10.5, true, verdict)})
+		}
+		chart.rows = append(chart.rows, row)
 	}
-	title := titleOf(b)
-	f := newFigure(rowHeight*vg.Length(len(rows))+78, title, strings.Join(parametersOf(b), "  "), settingOf(b))
-	p.Draw(draw.Crop(f.body, 0, 0, 0, -4))
+	return chart.write(w, titleOf(b), strings.Join(parametersOf(b), "  "), settingOf(b))
+}
+
+func (c barChart) write(w io.Writer, title string, lines ...string) error {
+	f := newFigure(c.high*vg.Length(len(c.rows))+17*vg.Length(len(c.series))+78, title, lines...)
+	c.draw(f.body)
 	return f.writePNG(w)
 }
-
-// rowTags are a row's name, left of its bar, and right of its end its time and the winner's speedup over it. The
-// winner's row, the first, has the number of others that the finals cannot tell from it.
-func rowTags(c Compared, row int, end float64, beyond bool, tied int) tags {
-	y, winner := -float64(row), row == 0
-	name, time := typeface(10.5, winner, ink), typeface(10.5, winner, ink)
-	name.XAlign = text.XRight
-	list := tags{
-		{0, y, vg.Point{X: -8}, name, ellipsis(c.Name, name, figureWidth/3)}, {end, y, vg.Point{X: 7}, time, c.Time},
-	}
-	at := 16 + time.Width(c.Time)
-	add := func(style text.Style, text string) {
-		list = append(list, tag{end, y, vg.Point{X: at}, style, text})
-		at += 9 + style.Width(text)
-	}
-	if winner && tied > 0 {
-		add(typeface(9.5, false, faint), "tied with "+output.Count(tied, "other"))
-	}
-	if c.Speedup > 0 {
-		verdict := accent
-		if c.Speedup < 1 {
-			verdict = bad
-		}
-		add(typeface(10.5, true, verdict), c.Times)
-	}
-	if beyond {
-		add(typeface(9.5, false, faint), "beyond the scale")
-	}
-	return list
-}
-
-// rooflineTag is above the roofline, to its right or, near the end, to its left.
-func rooflineTag(r bestconfig.Roofline, s scale, u Unit, top float64) tags {
-	style := typeface(9.5, false, roof)
-	style.YAlign = text.YBottom
-	if s.at(r.FloorMS) > s.at(s.high)/2 {
-		style.XAlign = text.XRight
-	}
-	text := fmt.Sprintf("roofline %s, %s reached", u.Format(r.FloorMS), formatPercent(r.Share))
-	return tags{{s.at(r.FloorMS), top, vg.Point{Y: 4}, style, text}}
-}
-
-// The columns of the summary plot, from the left: names, speedups, rooflines.
-const (
-	summaryNames    = 2.95 * vg.Inch
-	summaryRoofline = 2.1 * vg.Inch
-	summaryGap      = 0.3 * vg.Inch
-)
 
 // mostSpeedup is the ratio, either way, beyond which a number is no speedup.
 const mostSpeedup = 1e9
 
-// summarySeries are the baselines that the speedups are over, with colours.
-var summarySeries = []struct {
-	name  string
-	color color.Color
-}{{torchtimes.Eager, second}, {torchtimes.Compile, muted}, {bestconfig.Default, muted}}
+// series is a baseline that summaries compare with.
+type series struct {
+	name, title string
+	color       color.Color
+}
 
-// SummaryPlot writes a PNG with a row for each problem: the winner's speedups
-// over PyTorch eager and torch.compile (over the untuned default where PyTorch
-// was never measured), and its share of the roofline.
+// SummaryPlot writes a PNG with a row for each problem: the winner's speedups over PyTorch eager and torch.compile
+// (over the untuned default where PyTorch was never measured), and its share of the roofline in words.
 func SummaryPlot(w io.Writer, list []bestconfig.Document) error {
 	list = lists.Where(list, bestconfig.Document.Found)
 	if len(list) == 0 {
 		return errors.New("nothing to plot: no problem has a winner")
 	}
-	known, series := speedupsKnown(list), summarySeries[:2]
-	if !slices.ContainsFunc(known, bestconfig.OwnLayout) {
-		series = summarySeries[2:]
+	chart := barChart{
+		axis: "speedup (higher is better)", unit: 1, high: 56, line: 1,
+		style: draw.LineStyle{Color: ink, Width: vg.Points(1)},
+	}
+	known := speedupsKnown(list)
+	for _, s := range []series{
+		{name: torchtimes.Eager, color: second}, {name: torchtimes.Compile, color: muted},
+		{name: bestconfig.Default, color: accent},
+	} {
+		if slices.Contains(known, s.name) && (s.name != bestconfig.Default || len(chart.series) == 0) {
+			s.title, _ = bestconfig.Titles(s.name)
+			chart.series = append(chart.series, s)
+		}
 	}
 	values := []float64{1}
 	for _, b := range list {
-		for _, one := range series {
-			speedup := b.Baselines[one.name].Speedup
+		row := barRow{name: titleOf(b), bold: true}
+		row.note = joined(" ", strings.Join(parametersOf(b), " "), b.Conditions.Unusual())
+		if b.Roofline.Share > 0 {
+			row.note = formatPercent(b.Roofline.Share) + " of the roofline; " + row.note
+		}
+		for _, s := range chart.series {
+			speedup := b.Baselines[s.name].Speedup
 			if speedup > mostSpeedup || speedup > 0 && speedup < 1/mostSpeedup {
-				return fmt.Errorf("%s: %g is no speedup over %s", titleOf(b), speedup, one.name)
+				return fmt.Errorf("%s: %g is no speedup over %s", titleOf(b), speedup, s.title)
 			}
+			text := words{bestconfig.FormatSpeedup(speedup), typeface(9.5, true, ink)}
 			if speedup > 0 {
 				values = append(values, speedup)
+			} else {
+				text = words{"not compared", typeface(9.5, false, faint)}
 			}
+			row.bars = append(row.bars, bar{max(0, speedup), s.color, []words{text}})
 		}
+		chart.rows = append(chart.rows, row)
 	}
+	chart.scale = barScale(values)
 	settings := lists.Of(list, settingOf)
 	slices.Sort(settings)
 	origin := settings[0]
 	if len(slices.Compact(settings)) > 1 {
 		origin = fmt.Sprintf("%d problems on several devices or days", len(list))
 	}
-	f := newFigure(vg.Length(50*len(list)+94), "Fastest kernels found", origin)
-	left := draw.Crop(f.body, 0, -summaryRoofline-summaryGap, 0, -34)
-	s := ratioScale(values)
-	p := newRows(len(list), s.label("speedup")+" (higher is better)")
-	s.apply(&p.X, 1)
-	p.Legend = newLegend()
-	var numbers tags
-	const width = vg.Length(14)
-	for k, one := range series {
-		if !slices.Contains(known, one.name) {
-			continue
-		}
-		offset := (width + 2) * (vg.Length(len(series)-1)/2 - vg.Length(k))
-		lengths := make([]float64, len(list))
-		for i, b := range list {
-			if speedup := b.Baselines[one.name].Speedup; speedup > 0 {
-				lengths[i] = s.at(speedup)
-				numbers = append(numbers, tag{
-					beside(lengths[i], s.at(1), s.at(s.high)), -float64(i), vg.Point{X: 5, Y: offset},
-					typeface(9.5, true, ink), bestconfig.FormatSpeedup(speedup),
-				})
-			}
-		}
-		chart := bars(lengths, width, offset, one.color)
-		p.Add(chart)
-		title, _ := bestconfig.Titles(one.name)
-		p.Legend.Add("over "+title, chart)
-	}
-	p.Add(boundary(p, s.at(1)), numbers)
-	for i, b := range list {
-		p.Add(problemTags(b, -float64(i)))
-		if !slices.ContainsFunc(known, func(name string) bool { return b.Baselines[name].Speedup > 0 }) {
-			p.Add(tags{{0, -float64(i), vg.Point{X: 5}, typeface(9.5, false, faint), "not compared"}})
-		}
-	}
-	p.Legend.XOffs, p.Legend.YOffs = p.DataCanvas(left).Min.X-left.Min.X, 34
-	p.Draw(left)
-	f.body.Min.X = f.body.Max.X - summaryRoofline
-	sharePlot(list).Draw(draw.Crop(f.body, 0, 0, 0, -34))
-	return f.writePNG(w)
-}
-
-// boundary is a line at a place of the axis, through all rows.
-func boundary(p *plot.Plot, x float64) plot.Plotter {
-	return straight(draw.LineStyle{Color: ink, Width: vg.Points(1)}, x, p.Y.Min, x, p.Y.Max)
-}
-
-// problemTags name a row: the operator and shape, its parameters below.
-func problemTags(b bestconfig.Document, y float64) tags {
-	title, small := typeface(10, true, ink), typeface(8.5, false, faint)
-	title.XAlign, small.XAlign = text.XRight, text.XRight
-	lines := wrap(joined(" ", strings.Join(parametersOf(b), " "), b.Conditions.Unusual()), small, summaryNames)
-	top := vg.Length(len(lines)) * 5.5
-	list := tags{{0, y, vg.Point{X: -10, Y: top}, title, ellipsis(titleOf(b), title, summaryNames)}}
-	for i, line := range lines {
-		list = append(list, tag{0, y, vg.Point{X: -10, Y: top - 13 - 11*vg.Length(i)}, small, line})
-	}
-	return list
-}
-
-// mostShare is where the axis of the shares ends at most: a bar that is longer
-// ends there, and its number tells.
-const mostShare = 2
-
-// sharePlot has a bar a problem: how much of the roofline its winner reaches.
-func sharePlot(list []bestconfig.Document) *plot.Plot {
-	p := newRows(len(list), "share of the roofline, %")
-	var numbers tags
-	lengths := make([]float64, len(list))
-	for i, b := range list {
-		t := tag{0, -float64(i), vg.Point{X: 5}, typeface(9.5, false, faint), "not known"}
-		if share := b.Roofline.Share; share > 0 {
-			lengths[i] = min(share, mostShare)
-			// The column is narrow: a number takes a third of it.
-			t.x, t.style, t.text = beside(lengths[i], 1, 4.0/3), typeface(9.5, true, ink), formatPercent(share)
-		}
-		numbers = append(numbers, t)
-	}
-	scale{high: max(1, slices.Max(lengths))}.apply(&p.X, 100)
-	p.Add(bars(lengths, 14, 0, accent), boundary(p, 1), numbers)
-	return p
+	return chart.write(w, "Fastest kernels found", origin)
 }

@@ -11,24 +11,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestScales(t *testing.T) {
-	for _, c := range []struct {
-		name   string
+func TestBarScale(t *testing.T) {
+	for name, c := range map[string]struct {
 		values []float64
-		times  scale
-		log    bool // of ratios
+		high   float64
 	}{
-		{"one", []float64{3}, scale{high: 3}, false},
-		{"near", []float64{6, 7, 14}, scale{high: 14}, false},
-		{"one far away", []float64{6, 7, 20, 187}, scale{high: 32}, true},
-		{"several far away", []float64{6, 7, 300, 6000}, scale{high: 24}, true},
-		{"two", []float64{1, 100}, scale{high: 4}, true},
+		"one":              {[]float64{3}, 3},
+		"near":             {[]float64{6, 7, 14}, 14},
+		"one far away":     {[]float64{6, 7, 20, 187}, 32},
+		"several far away": {[]float64{6, 7, 300, 6000}, 24},
+		"two":              {[]float64{1, 100}, 4},
 	} {
-		if s := timeScale(c.values); s != c.times {
-			t.Errorf("%s: times have %+v, want %+v", c.name, s, c.times)
-		}
-		if s := ratioScale(c.values); s.log != c.log {
-			t.Errorf("%s: ratios have %+v", c.name, s)
+		if s := barScale(c.values); s.log || s.high != c.high {
+			t.Errorf("%s: %+v, want one to %v", name, s, c.high)
 		}
 	}
 }

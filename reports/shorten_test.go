@@ -21,13 +21,3 @@ func TestShortening(t *testing.T) {
 		}
 	}
 }
-
-// The text of a bar that ends before a line stands behind the line, if it would
-// cross it.
-func TestBeside(t *testing.T) {
-	for _, c := range []struct{ end, line, want float64 }{{5.5, 5.7, 5.7}, {5.8, 5.7, 5.8}, {1, 5.7, 1}} {
-		if got := beside(c.end, c.line, 10); got != c.want {
-			t.Errorf("beside(%v, %v) = %v, want %v", c.end, c.line, got, c.want)
-		}
-	}
-}
