@@ -12,77 +12,60 @@ import (
 
 var (
 	onceForm      = regexp.MustCompile(`^[ \t]*#[ \t]*pragma[ \t]+once\b`)
-	conditionForm = regexp.MustCompile(`^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b`)
+	conditionForm = regexp.MustCompile(`^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b`)
 	defineForm    = regexp.MustCompile(`^[ \t]*#[ \t]*define[ \t]+(\w+)`)
 	guardForm     = regexp.MustCompile(`^[ \t]*#[ \t]*ifndef[ \t]+(\w+)`)
-	silentForm    = regexp.MustCompile(`^[ \t]*(//.*)?\r?\n?$`) // a line of comment or of nothing
 )
 
 // Inline replaces the first #include of each file by the file's text, between
-// blank lines, and drops later ones. What stands under #ifndef of a macro that is
-// defined anyway is left out.
-func Inline(file, source string, includes map[string]string, macros []operator.Macro) (string, error) {
-	in := inliner{includes: includes, defined: map[string]bool{}, done: map[string]bool{}}
-	for _, m := range macros {
-		in.defined[m.Name] = true
-	}
-	if err := in.add(file, source); err != nil {
-		return "", err
-	}
-	return in.text.String(), nil
+// blank lines, and drops later ones.
+func Inline(file, source string, includes map[string]string) (string, error) {
+	in := inliner{includes: includes, done: map[string]bool{}}
+	err := in.add(file, source)
+	return in.text.String(), err
 }
 
 type inliner struct {
 	includes map[string]string
-	defined  map[string]bool
 	done     map[string]bool
 	text     strings.Builder
 	depth    int  // of conditions
-	border   bool // between two files, or where something was left out
+	border   bool // between two files
 }
 
 func (in *inliner) add(file, source string) error {
 	if !strings.HasSuffix(source, "\n") {
 		source += "\n"
 	}
-	lines, included := slices.Collect(strings.Lines(source)), operator.Included(source)
-	for i := 0; i < len(lines); i++ {
-		if n := in.dead(lines[i:]); n > 0 {
-			i += n - 1
+	included := operator.Included(source)
+	for i, line := range slices.Collect(strings.Lines(source)) {
+		name := included[i]
+		if condition := conditionForm.FindStringSubmatch(line); condition != nil && condition[1] == "endif" {
+			in.depth--
+		} else if condition != nil {
+			in.depth++
+		}
+		switch text, known := in.includes[name]; {
+		case onceForm.MatchString(line) || in.done[name]:
+		case name == "":
+			in.write(line)
+		case in.depth > 0:
+			return fmt.Errorf("%s includes %s under a condition: it cannot be put into one file", file, name)
+		case !known:
+			return fmt.Errorf("%s includes %s, which is not among its files", file, name)
+		default:
+			in.done[name], in.border = true, true
+			if err := in.add(name, text); err != nil {
+				return err
+			}
 			in.border = true
-			continue
-		}
-		if err := in.addLine(file, lines[i], included[i]); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-// addLine adds a line, or in its place what it includes.
-func (in *inliner) addLine(file, line, name string) error {
-	switch condition := conditionForm.FindStringSubmatch(line); {
-	case condition == nil:
-	case condition[1] == "endif":
-		in.depth--
-	case strings.HasPrefix(condition[1], "if"):
-		in.depth++
-	}
-	switch {
-	case onceForm.MatchString(line):
-	case name == "":
-		in.write(line)
-	case in.done[name]:
-	case in.depth > 0:
-		return fmt.Errorf("%s includes %s under a condition: it cannot be put into one file", file, name)
-	default:
-		return in.include(file, name)
-	}
-	return nil
-}
-
-// write adds a line, with one blank line before it at a border. Of blank lines that follow
-// each other it keeps the first: where a description stood in the file, there are many.
+// write adds a line, with one blank line before it at a border. Of blank lines that follow each other it keeps the
+// first.
 func (in *inliner) write(line string) {
 	text := in.text.String()
 	parted := text == "" || strings.HasSuffix(text, "\n\n")
@@ -94,60 +77,6 @@ func (in *inliner) write(line string) {
 	}
 	in.border = false
 	in.text.WriteString(line)
-}
-
-// include adds a file, unless nothing but comments is left of it.
-func (in *inliner) include(file, name string) error {
-	source, ok := in.includes[name]
-	if !ok {
-		return fmt.Errorf("%s includes %s, which is not among its files", file, name)
-	}
-	in.done[name] = true
-	if in.silent(source) {
-		return nil
-	}
-	in.border = true
-	err := in.add(name, source)
-	in.border = true
-	return err
-}
-
-// dead is how many lines the text begins with that no compiler would see: those
-// from #ifndef of a defined macro to its #endif.
-func (in *inliner) dead(lines []string) int {
-	guard := guardForm.FindStringSubmatch(lines[0])
-	if guard == nil || !in.defined[guard[1]] {
-		return 0
-	}
-	depth := 0
-	for i, line := range lines {
-		condition := conditionForm.FindStringSubmatch(line)
-		switch {
-		case condition == nil:
-		case condition[1] == "endif":
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		case strings.HasPrefix(condition[1], "if"):
-			depth++
-		case depth == 1:
-			return 0 // #else: a part of it is alive
-		}
-	}
-	return 0
-}
-
-// silent tells whether a file says nothing to a compiler.
-func (in *inliner) silent(source string) bool {
-	lines := slices.Collect(strings.Lines(source))
-	for i := 0; i < len(lines); i++ {
-		if n := in.dead(lines[i:]); n > 0 {
-			i += n - 1
-		} else if !onceForm.MatchString(lines[i]) && !silentForm.MatchString(lines[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // Defines writes the definitions of macros, for the head of a kernel's file.

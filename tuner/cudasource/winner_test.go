@@ -144,21 +144,17 @@ func TestOfRefuses(t *testing.T) {
 func TestInline(t *testing.T) {
 	includes := map[string]string{
 		"a.cuh": "#pragma once\n#include \"b.cuh\"\nint a;\n",
-		"n.cuh": "// for editors\n#pragma once\n#ifndef N\n#define N 3\n#endif\n",
 		"b.cuh": "#pragma once\n#ifdef X\nint b;\n#endif\n",
 	}
 	for name, test := range map[string]struct{ source, want, fault string }{
 		"nothing":   {source: "int x;", want: "int x;\n"},
 		"each once": {source: "#include \"a.cuh\"\n# include \"b.cuh\"\n#include \"a.cuh\"\nint x;\n", want: "#ifdef X\nint b;\n#endif\n\nint a;\n\nint x;\n"},
-		"dead":      {source: "#include \"n.cuh\"\n// of N\n#ifndef N\n#ifdef X\n#else\n#endif\n#define N 2\n#endif\nint n = N;\n", want: "// of N\n\nint n = N;\n"},
-		"half dead": {source: "#ifndef N\nint a;\n#else\nint b;\n#endif\n", want: "#ifndef N\nint a;\n#else\nint b;\n#endif\n"},
-		"no end":    {source: "#ifndef N\nint a;\n", want: "#ifndef N\nint a;\n"},
 		"missing":   {source: "#include \"c.cuh\"\n", fault: "x.cu includes c.cuh, which is not among its files"},
 		"sometimes": {source: "#if X\n#include \"a.cuh\"\n#endif\n", fault: "x.cu includes a.cuh under a condition"},
 		"again":     {source: "#include \"a.cuh\"\n#if X\n#include \"a.cuh\"\n#endif\n", want: "#ifdef X\nint b;\n#endif\n\nint a;\n\n#if X\n#endif\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Inline("x.cu", test.source, includes, []operator.Macro{{Name: "N", Value: "1"}})
+			got, err := Inline("x.cu", test.source, includes)
 			if test.fault != "" {
 				if err == nil || !strings.Contains(err.Error(), test.fault) {
 					t.Errorf("got %v, want %s", err, test.fault)
