@@ -115,7 +115,7 @@ func TestHeader(t *testing.T) {
 func TestSolutions(t *testing.T) {
 	w := every(t)
 	var out bytes.Buffer
-	notes, err := solutionDocument.Write(t.Context(), &out, Winner{Kernel: func() (cudasource.Winner, error) { return w, nil }})
+	notes, err := writeSolution(t.Context(), &out, w)
 	if err != nil || len(notes) == 0 || !strings.Contains(notes[0], "write the name of the definition") {
 		t.Fatal(err, notes)
 	}

@@ -78,7 +78,9 @@ func (w Winner) architecture() (target, why string, err error) {
 }
 
 // withoutFeatures is an architecture without the features of its own that a letter names, as sm_90 of sm_90a.
-func withoutFeatures(target string) string { return strings.TrimRight(target, "abcdefghijklmnopqrstuvwxyz") }
+func withoutFeatures(target string) string {
+	return strings.TrimRight(target, "abcdefghijklmnopqrstuvwxyz")
+}
 
 // Target is the architecture that a binary is made for: that of the search's GPU, or of a usual
 // one where no GPU searched.
