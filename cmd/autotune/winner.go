@@ -79,10 +79,10 @@ func exportAction(c *cli.Context) error {
 		return err
 	}
 	format := export.Formats[slices.Index(export.Names(), name)]
-	if c.Bool("all") && format.Trials != export.Asked {
+	if c.Bool("all") && !format.Trials {
 		return errors.New("--all goes with --format csv or md; the other formats are of one configuration")
 	}
-	w, err := chooseWinner(c, winners.Request{Trials: c.Bool("all") || format.Trials == export.Always})
+	w, err := chooseWinner(c, winners.Request{Trials: c.Bool("all")})
 	if err != nil {
 		return err
 	}

@@ -21,38 +21,30 @@ import (
 
 // Formats are all formats.
 var Formats = []Format{
-	{"cu", "the kernel as one CUDA file, with -DAUTOTUNE_MAIN a program that verifies and times it", Never, ofKernel(writeCU)},
-	{"cubin", "the kernel compiled for the GPU of the search", Never, writeCubin},
-	{"ptx", "the kernel compiled to PTX, which the driver compiles for later GPUs too", Never, ofKernel(writePTX)},
-	{"header", "a header for C and C++ with the compiled kernel and its launch through CUDA's driver", Never, ofKernel(writeHeader)},
-	{"json", "the best configuration with its evidence", Never, writeDocument},
-	{"pytorch", "a Python file with a module that takes the place of PyTorch's own", Never,
+	{"cu", "the kernel as one CUDA file, with -DAUTOTUNE_MAIN a program that verifies and times it", false,
+		ofKernel(writeCU)},
+	{"cubin", "the kernel compiled for the GPU of the search", false, writeCubin},
+	{"ptx", "the kernel compiled to PTX, which the driver compiles for later GPUs too", false, ofKernel(writePTX)},
+	{"header", "a header for C and C++ with the compiled kernel and its launch through CUDA's driver", false,
+		ofKernel(writeHeader)},
+	{"json", "the best configuration with its evidence", false, writeDocument},
+	{"pytorch", "a Python file with a module that takes the place of PyTorch's own", false,
 		ofKernel(func(_ context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
 			return nil, pytorch.Write(out, k)
 		})},
-	{"csv", "a table of the winner or, with --all, of every trial", Asked, ofTrials(reports.WriteTrialsCSV)},
-	{"md", "that table in Markdown", Asked, ofTrials(reports.WriteTrialsMarkdown)},
-	{"solution", "a solution.json of FlashInfer-Bench and SOL-ExecBench", Never, ofKernel(writeSolution)},
+	{"csv", "a table of the winner or, with --all, of every trial", true, ofTrials(reports.WriteTrialsCSV)},
+	{"md", "that table in Markdown", true, ofTrials(reports.WriteTrialsMarkdown)},
+	{"solution", "a solution.json of FlashInfer-Bench and SOL-ExecBench", false, ofKernel(writeSolution)},
 }
 
 // Format is a form in which other programs read a winner.
 type Format struct {
 	Name    string
 	Summary string // what is written, for the help page
-	Trials  Trials
+	Trials  bool   // all of a problem, where they are asked for
 	// Write writes a winner. The notes say what the format has no place for.
 	Write func(ctx context.Context, out io.Writer, w Winner) (notes []string, err error)
 }
-
-// Trials says whether a format has all trials of a problem.
-type Trials int
-
-// A format has the winner alone, or all trials too where they are asked for, or always.
-const (
-	Never Trials = iota
-	Asked
-	Always
-)
 
 // Winner is what is written.
 type Winner struct {

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 )
 
 // solutionModel is what a benchmark's reader of solutions asks for: of each field, by its path, a form
