@@ -28,10 +28,7 @@ var Formats = []Format{
 	{"header", "a header for C and C++ with the compiled kernel and its launch through CUDA's driver", false,
 		ofKernel(writeHeader)},
 	{"json", "the best configuration with its evidence", false, writeDocument},
-	{"pytorch", "a Python file with a module that takes the place of PyTorch's own", false,
-		ofKernel(func(_ context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
-			return nil, pytorch.Write(out, k)
-		})},
+	{"pytorch", "a Python file with a module that takes the place of PyTorch's own", false, ofKernel(writePyTorch)},
 	{"csv", "a table of the winner or, with --all, of every trial", true, ofTrials(reports.WriteTrialsCSV)},
 	{"md", "that table in Markdown", true, ofTrials(reports.WriteTrialsMarkdown)},
 	{"solution", "a solution.json of FlashInfer-Bench and SOL-ExecBench", false, ofKernel(writeSolution)},
