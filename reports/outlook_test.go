@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/strategy"
 )
 
@@ -22,8 +23,8 @@ func TestEndText(t *testing.T) {
 		{tuner.TimeSpent, nil, 9, ""},
 		{tuner.Interrupted, &low, 9, ""},
 	} {
-		b := BestConfig{Search: Search{Extent: tuner.Extent{Stop: test.stop, Outlook: test.outlook}, Evaluations: test.evaluations}, Roofline: Roofline{Share: 1.012}}
-		if got := b.endText(); got != test.want {
+		b := bestconfig.Document{Search: bestconfig.Search{Extent: tuner.Extent{Stop: test.stop, Outlook: test.outlook}, Evaluations: test.evaluations}, Roofline: bestconfig.Roofline{Share: 1.012}}
+		if got := endText(b); got != test.want {
 			t.Errorf("%s: %q, want %q", test.stop, got, test.want)
 		}
 	}

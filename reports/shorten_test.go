@@ -1,12 +1,8 @@
 package reports
 
 import (
-	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
-
-	"gonum.org/v1/plot/vg"
 )
 
 func TestShortening(t *testing.T) {
@@ -22,37 +18,6 @@ func TestShortening(t *testing.T) {
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
-		}
-	}
-}
-
-// Panels whose recordings' names begin alike have different titles that fit.
-func TestPanelTitles(t *testing.T) {
-	const width = vg.Length(150)
-	style := typeface(8.5, false, ink)
-	titles := map[string]bool{}
-	names := []string{
-		"h100 80gb hbm3 conv2d 16x16x1024x1024 fp32", "h100 80gb hbm3 conv2d 16x16x1024x1024 tf32",
-		strings.Repeat("long_", 20) + "a", strings.Repeat("long_", 20) + "b", strings.Repeat("word ", 40) + "c", strings.Repeat("word ", 40) + "d",
-	}
-	for _, name := range names {
-		lines := panelTitle(name, style, width)
-		if len(lines) > panelLines || slices.ContainsFunc(lines, func(line string) bool { return style.Width(line) > width || !utf8.ValidString(line) }) {
-			t.Errorf("%q does not fit: %q", name, lines)
-		}
-		titles[strings.Join(lines, "\n")] = true
-	}
-	if len(titles) < len(names) {
-		t.Errorf("%d titles of %d panels: %v", len(titles), len(names), titles)
-	}
-}
-
-// The text of a bar that ends before a line stands behind the line, if it would
-// cross it.
-func TestBeside(t *testing.T) {
-	for _, c := range []struct{ end, line, want float64 }{{5.5, 5.7, 5.7}, {5.8, 5.7, 5.8}, {1, 5.7, 1}} {
-		if got := beside(c.end, c.line, 10); got != c.want {
-			t.Errorf("beside(%v, %v) = %v, want %v", c.end, c.line, got, c.want)
 		}
 	}
 }

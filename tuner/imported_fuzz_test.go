@@ -10,7 +10,6 @@ import (
 	"autotune/device/recording"
 	"autotune/device/trial"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/winners"
@@ -35,7 +34,7 @@ func exported(f *testing.F) []byte {
 	if err != nil {
 		f.Fatal(err)
 	}
-	r := reports.Recorded(result, "test")
+	r := result.Recording("test")
 	r.Metadata.ReferenceDigest, r.Metadata.Arch = reference, d.Arch()
 	r.Metadata.Device.Limits = emulator.Limits()
 	path := filepath.Join(f.TempDir(), "r.json")

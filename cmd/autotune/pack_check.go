@@ -25,9 +25,10 @@ import (
 	"autotune/pack"
 	"autotune/pack/packer"
 	"autotune/reports"
-	"autotune/reports/cudasource"
 	"autotune/space"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
 	"autotune/tuner/strategy"
@@ -298,7 +299,7 @@ func (k *packCheck) winner(e *pack.Entry) (w cudasource.Winner, op *operator.Ope
 	if len(e.Evidence) == 0 {
 		return w, nil, errors.New("the entry has no evidence")
 	}
-	best, err := reports.ReadBestConfig(bytes.NewReader(e.Evidence))
+	best, err := bestconfig.Read(bytes.NewReader(e.Evidence))
 	if err != nil {
 		return w, nil, fmt.Errorf("its evidence: %w", err)
 	}
@@ -479,7 +480,7 @@ func (k *packCheck) again(w cudasource.Winner) (cudasource.Winner, error) {
 	if result.Stop == tuner.Interrupted {
 		return w, withCode(exitInterrupted, errors.New("interrupted; the pack is as it was"))
 	}
-	return cudasource.Of(reports.FromRecord(result.Record), op, opened.Problem.Limits, tool())
+	return cudasource.Of(bestconfig.FromRecord(result.Record), op, opened.Problem.Limits, tool())
 }
 
 // proofs are the entries as reports for CI have them.

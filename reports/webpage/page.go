@@ -10,6 +10,7 @@ package webpage
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -17,12 +18,15 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
+	"slices"
 	"strings"
 
 	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/explain"
 )
 
@@ -53,7 +57,7 @@ var chartsText string
 
 // Search is what a page tells of one search.
 type Search struct {
-	Best     reports.BestConfig
+	Best     bestconfig.Document
 	Details  reports.Details
 	Trials   []trial.Trial       // none: a document alone is told of
 	Why      explain.Explanation // without a template: it is not known
@@ -63,7 +67,7 @@ type Search struct {
 // view is a search as the page's template has it.
 type view struct {
 	Of         Search
-	Told       reports.Told
+	Texts      reports.Texts
 	ID         string
 	Verdict    string
 	Templates  []standing
@@ -147,13 +151,13 @@ func element(name, text string) code {
 // viewOf is a search in words and pictures.
 func viewOf(s Search, at int, pictures bool) view {
 	b := s.Best
-	v := view{Of: s, Told: b.Tell(s.Details), ID: fmt.Sprintf("s%d", at), Verdict: b.Verdict(), Templates: standings(b, s.Trials)}
+	v := view{Of: s, Texts: reports.TextsOf(b, s.Details), ID: fmt.Sprintf("s%d", at), Verdict: reports.Verdict(b), Templates: standings(b, s.Trials)}
 	for _, c := range b.Ties {
 		if c.Key() != b.Key() {
-			v.Ties = append(v.Ties, v.Told.Unit.Format(c.Time.Median)+" "+c.Configuration.String())
+			v.Ties = append(v.Ties, v.Texts.Unit.Format(c.Time.Median)+" "+c.Configuration.String())
 		}
 	}
-	v.Provenance = provenance(b, v.Told)
+	v.Provenance = provenance(b, v.Texts)
 	if !pictures {
 		return v
 	}
@@ -177,8 +181,23 @@ func viewOf(s Search, at int, pictures bool) view {
 	return v
 }
 
+// changeOf says what changed since the search before of the same problem on the same device; "": the page has none.
+func changeOf(searches []Search, at int) string {
+	now, before := searches[at].Best, -1
+	for i, s := range searches {
+		if b := s.Best; now.Found() && b.Comparable(now) && b.RecordedAt.Before(now.RecordedAt) &&
+			(before < 0 || b.RecordedAt.After(searches[before].Best.RecordedAt)) {
+			before = i
+		}
+	}
+	if before < 0 {
+		return ""
+	}
+	return reports.Since(now, searches[before].Best)
+}
+
 // provenance is what the times depend on, those known.
-func provenance(b reports.BestConfig, t reports.Told) [][2]string {
+func provenance(b bestconfig.Document, t reports.Texts) [][2]string {
 	rows := [][2]string{
 		{"problem", t.Title + " " + t.Parameters}, {"device", t.Setting}, {"driver", b.Device.Driver}, {"compiler", b.Device.Compiler},
 		{"compiled for", b.Target}, {"conditions", b.Conditions.String()}, {"tool", b.Tool}, {"kernel", digest(b.KernelDigest)},
@@ -212,7 +231,7 @@ type standing struct {
 }
 
 // standings are the templates, the fastest first.
-func standings(b reports.BestConfig, trials []trial.Trial) []standing {
+func standings(b bestconfig.Document, trials []trial.Trial) []standing {
 	times, best := map[string][]float64{}, trial.Bests(trials)
 	other := map[string]int{}
 	var names []string
@@ -227,7 +246,7 @@ func standings(b reports.BestConfig, trials []trial.Trial) []standing {
 		}
 		times[t.Template] = append(times[t.Template], t.Time.Median)
 	}
-	unit := b.Tell(reports.Details{}).Unit
+	unit := reports.TextsOf(b, reports.Details{}).Unit
 	list := make([]standing, len(names))
 	for i, name := range names {
 		one := standing{Template: name, Right: len(times[name]), Other: other[name]}
@@ -237,11 +256,12 @@ func standings(b reports.BestConfig, trials []trial.Trial) []standing {
 		}
 		list[i] = one
 	}
-	sortBy(list, func(s standing) float64 {
+	time := func(s standing) float64 {
 		if s.Right == 0 {
-			return 1e300
+			return math.Inf(1)
 		}
 		return best[s.Template].Time.Median
-	})
+	}
+	slices.SortStableFunc(list, func(a, b standing) int { return cmp.Compare(time(a), time(b)) })
 	return list
 }

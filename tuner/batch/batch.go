@@ -18,8 +18,8 @@ import (
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 )
@@ -57,11 +57,11 @@ type Options struct {
 	// With searches one problem, with tuner.Search unless told otherwise. Beside: others
 	// are searched at the same time.
 	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
-	Known  func(reports.BestConfig) error                               // the run had found it
-	Found  func(r Request, t *tuner.Result, b reports.BestConfig) error // a search has ended, with a winner or without
-	Failed func(Request, error)                                         // one of several problems has no winner; ErrNoTime: the budget did not reach
-	Notice func(string)                                                 // about the pool that searches problems at the same time, and about math modes
-	Stands func(last bool)                                              // called every now and then while they are, and when the last has ended
+	Known  func(bestconfig.Document) error                               // the run had found it
+	Found  func(r Request, t *tuner.Result, b bestconfig.Document) error // a search has ended, with a winner or without
+	Failed func(Request, error)                                          // one of several problems has no winner; ErrNoTime: the budget did not reach
+	Notice func(string)                                                  // about the pool that searches problems at the same time, and about math modes
+	Stands func(last bool)                                               // called every now and then while they are, and when the last has ended
 }
 
 // InterruptedError says that searches were cancelled, and what is kept of them.
@@ -306,7 +306,7 @@ func (b *batch) again(ctx context.Context, opened *devices.Opened, o tuner.Optio
 func (b *batch) deliver(r Request, opened *devices.Opened, o tuner.Options, result *tuner.Result) error {
 	b.telling.Lock()
 	defer b.telling.Unlock()
-	best := reports.FromRecord(result.Record)
+	best := bestconfig.FromRecord(result.Record)
 	best.Tool = b.Tool
 	if b.Found != nil {
 		if err := b.Found(r, result, best); err != nil {

@@ -15,8 +15,8 @@ import (
 
 	"autotune/internal/input"
 	"autotune/internal/output"
-	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 )
 
@@ -44,11 +44,11 @@ func (r *Run) path(opened *devices.Opened, o tuner.Options) string {
 
 // found is the winner of a problem that was searched before with the kernels and the
 // reference of today.
-func (r *Run) found(ctx context.Context, opened *devices.Opened, o tuner.Options) (best reports.BestConfig, known bool, err error) {
+func (r *Run) found(ctx context.Context, opened *devices.Opened, o tuner.Options) (best bestconfig.Document, known bool, err error) {
 	if r == nil {
 		return best, false, nil
 	}
-	best, err = input.File(ctx, r.path(opened, o), reports.ReadBestConfig)
+	best, err = input.File(ctx, r.path(opened, o), bestconfig.Read)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return best, false, nil
@@ -64,7 +64,7 @@ func (r *Run) found(ctx context.Context, opened *devices.Opened, o tuner.Options
 }
 
 // keep keeps a winner.
-func (r *Run) keep(opened *devices.Opened, o tuner.Options, best reports.BestConfig) error {
+func (r *Run) keep(opened *devices.Opened, o tuner.Options, best bestconfig.Document) error {
 	if r == nil {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	"autotune/device/trial"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/winners"
 )
 

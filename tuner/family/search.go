@@ -15,10 +15,10 @@ import (
 	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/batch"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
 )
@@ -56,7 +56,7 @@ func near(all []tried) []tried {
 }
 
 // remembers names what a search tried in the run.
-func remembers(best reports.BestConfig) string {
+func remembers(best bestconfig.Document) string {
 	digest := sha256.Sum256(fmt.Appendf(nil, "%v %s", best.Problem, best.KernelDigest))
 	return fmt.Sprintf("tried-%x", digest[:8])
 }
@@ -85,7 +85,7 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener, found *sear
 		With: func(ctx context.Context, _ batch.Request, on *devices.Opened, o tuner.Options, _ bool) (*tuner.Result, error) {
 			return t.searchOne(ctx, on, o)
 		},
-		Known: func(best reports.BestConfig) error {
+		Known: func(best bestconfig.Document) error {
 			var all []tried
 			_, err := t.Run.Remembered(ctx, remembers(best), &all)
 			if err == nil {
@@ -93,7 +93,7 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener, found *sear
 			}
 			return err
 		},
-		Found: func(_ batch.Request, r *tuner.Result, best reports.BestConfig) error {
+		Found: func(_ batch.Request, r *tuner.Result, best bestconfig.Document) error {
 			if r.Stop == tuner.Interrupted || !best.Found() {
 				return nil
 			}
@@ -135,7 +135,7 @@ func (t *tuning) searchOne(ctx context.Context, on *devices.Opened, o tuner.Opti
 }
 
 // take takes note of a search's winner, and of all that it tried.
-func (t *tuning) take(found *searched, best reports.BestConfig, all []tried, known bool) {
+func (t *tuning) take(found *searched, best bestconfig.Document, all []tried, known bool) {
 	shape, dynamic := best.Problem.Shape, len(best.Problem.Free) > 0
 	what := "searched " + operator.FormatShape(shape)
 	if dynamic {

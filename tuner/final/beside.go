@@ -63,7 +63,7 @@ func (o Outputs) Tolerance() string {
 
 // Compared is a time that the winner is compared with.
 type Compared struct {
-	Name   string  `json:"name"` // default, reference, or PyTorch's in a way of package torchtimes
+	Name   string  `json:"name,omitempty"` // default, reference, or PyTorch's in a way of package torchtimes
 	TimeMS float64 `json:"time_ms"`
 	// If it took turns with the winner: the winner's speedup over it, the geometric mean over turns, and its interval.
 	Speedup float64    `json:"speedup,omitempty"`

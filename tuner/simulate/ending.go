@@ -26,13 +26,12 @@ const asRecorded = "as recorded"
 
 // EndingReport says when searches end by themselves, and how much they then miss.
 type EndingReport struct {
-	Target     float64  `json:"target"`
-	Repeats    int      `json:"repeats"`
-	Seed       uint64   `json:"seed"`
-	Budget     int      `json:"budget"`
-	Recordings []About  `json:"-"`
-	Endings    []Ending `json:"endings"`
-	All        Ending   `json:"all"`
+	Target  float64  `json:"target"`
+	Repeats int      `json:"repeats"`
+	Seed    uint64   `json:"seed"`
+	Budget  int      `json:"budget"`
+	Endings []Ending `json:"endings"`
+	All     Ending   `json:"all"`
 }
 
 // Ending is how the searches of one strategy on one recording end.
@@ -84,7 +83,6 @@ func Endings(ctx context.Context, recordings []*Recording, o Options) (*EndingRe
 		}
 	}
 	for _, r := range recordings {
-		report.Recordings = append(report.Recordings, About{Name: r.Name})
 		floorMS, walk, whole, err := r.recordedWalk(ctx)
 		if err != nil {
 			return nil, err

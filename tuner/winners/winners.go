@@ -20,9 +20,9 @@ import (
 	"autotune/device/trial"
 	"autotune/internal/output"
 	"autotune/operator"
-	"autotune/reports"
-	"autotune/reports/cudasource"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/ledger"
 	"autotune/tuner/store"
 )
@@ -122,7 +122,7 @@ func (r Request) Recorded(ctx context.Context, recorded *recording.Recording) (C
 }
 
 func (r Request) fastest(ctx context.Context, recorded *recording.Recording, p *operator.Problem) (w Chosen, err error) {
-	best, trials, err := reports.FromRecording(recorded, p)
+	best, trials, err := bestconfig.FromRecording(recorded, p)
 	if err != nil {
 		return w, err
 	}
@@ -250,7 +250,7 @@ func distinct(words []string) string {
 func (r Request) newest(kept []Kept) (w cudasource.Winner, at int, err error) {
 	var first error
 	for i, k := range kept {
-		if w, err = cudasource.Of(reports.FromRecord(k.Record), r.Operator, LimitsOf(k.Device), r.Tool); err == nil {
+		if w, err = cudasource.Of(bestconfig.FromRecord(k.Record), r.Operator, LimitsOf(k.Device), r.Tool); err == nil {
 			return w, i, nil
 		}
 		first = cmp.Or(first, err)

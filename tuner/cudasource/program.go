@@ -85,11 +85,11 @@ func (w Winner) reference() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := Inline(k.File, k.Source, k.Includes, k.Macros)
+	text, err := Inline(k.File, k.Source, k.Includes)
 	if err != nil {
 		return "", err
 	}
-	winner, err := Inline(w.Kernel.File, w.Kernel.Source, w.Kernel.Includes, w.Kernel.Macros)
+	winner, err := Inline(w.Kernel.File, w.Kernel.Source, w.Kernel.Includes)
 	if err != nil {
 		return "", err
 	}

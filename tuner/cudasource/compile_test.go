@@ -20,15 +20,15 @@ import (
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testtogether"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/space/expr"
+	"autotune/tuner/bestconfig"
 )
 
 // winnerOf makes a configuration of a problem a winner.
 func winnerOf(t *testing.T, p *operator.Problem, at int) Winner {
 	t.Helper()
 	c := p.Defaults(t.Context())[at]
-	b := reports.BestConfig{
+	b := bestconfig.Document{
 		Operator: p.Operator.Name, Configuration: c, Problem: p.Record(), Target: p.Limits.Target,
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
 	}

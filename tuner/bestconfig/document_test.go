@@ -1,8 +1,7 @@
-package reports
+package bestconfig
 
 import (
 	"bytes"
-	"flag"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,52 +17,48 @@ import (
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner"
+	"autotune/tuner/torchtimes"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares with a file in testdata, or rewrites it.
-func golden(t *testing.T, name string, got []byte) {
+// fixture is a document in testdata: a search on a GPU where everything is known ("cuda"), the same answered from a
+// recording ("replay"), and a small search on the CPU without a roofline and PyTorch ("emulator").
+func fixture(t testing.TB, name string) Document {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
+	text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s: if meant so, run go test -update\n got\n%s\nwant\n%s", name, got, want)
+	d, err := Read(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
 	}
+	return d
 }
 
-func written(t testing.TB, b BestConfig) []byte {
+func written(t testing.TB, d Document) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := b.WriteJSON(&out); err != nil {
+	if err := d.WriteJSON(&out); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
 }
 
+// What is read is written again, byte for byte.
 func TestGoldenDocuments(t *testing.T) {
-	for name, b := range map[string]BestConfig{"cuda.json": convolution(), "replay.json": replayed(), "emulator.json": emulated()} {
-		text := written(t, b)
-		golden(t, name, text)
-		read, err := ReadBestConfig(bytes.NewReader(text))
+	for _, name := range []string{"cuda", "replay", "emulator"} {
+		want, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(read, b.complete()) {
-			t.Errorf("%s: read back\n%+v\nwant\n%+v", name, read, b.complete())
+		if got := written(t, fixture(t, name)); !bytes.Equal(got, want) {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}
 	}
 }
 
 func TestRoundTrip(t *testing.T) {
+	plain := fixture(t, "cuda")
 	positive := rapid.Float64Range(1e-6, 1e6)
 	value := rapid.OneOf(
 		rapid.Map(rapid.Int64(), expr.Int),
@@ -72,14 +67,14 @@ func TestRoundTrip(t *testing.T) {
 		rapid.SampledFrom([]expr.Value{expr.Float(0.125), expr.Float(1)}),
 	)
 	rapid.Check(t, func(t *rapid.T) {
-		b := convolution()
+		b := plain
 		b.Values = nil
 		for name, v := range rapid.MapOf(rapid.StringMatching(`[a-z_]{1,8}`), value).Draw(t, "configuration") {
 			b.Values = append(b.Values, space.Value{Name: name, Value: v})
 		}
 		b.Time.Median = positive.Draw(t, "median")
 		b.Baselines = nil
-		b.Compare(TorchEager, positive.Draw(t, "eager"))
+		b.Compare(torchtimes.Eager, positive.Draw(t, "eager"))
 		b.SetRoofline(rapid.Int64Range(0, 1<<50).Draw(t, "bytes"), 0, positive.Draw(t, "bandwidth"))
 		b.Warnings = rapid.SliceOf(rapid.String()).Draw(t, "warnings")
 		b.RecordedAt = time.Unix(rapid.Int64Range(0, 1<<32).Draw(t, "at"), 0)
@@ -87,7 +82,7 @@ func TestRoundTrip(t *testing.T) {
 		if err := b.WriteJSON(&out); err != nil {
 			t.Fatal(err)
 		}
-		read, err := ReadBestConfig(&out)
+		read, err := Read(&out)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +93,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestReadErrors(t *testing.T) {
-	plain := string(written(t, convolution()))
+	plain := string(written(t, fixture(t, "cuda")))
 	with := func(old, new string) string {
 		if !strings.Contains(plain, old) {
 			t.Fatalf("the document has no %s", old)
@@ -138,7 +133,7 @@ func TestReadErrors(t *testing.T) {
 		{"deep", strings.Repeat("[", 100_000), "32 levels"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := ReadBestConfig(strings.NewReader(c.text))
+			_, err := Read(strings.NewReader(c.text))
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v\nwant ...%s...", err, c.want)
 			}
@@ -147,10 +142,12 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestWriteRefuses(t *testing.T) {
-	if err := failed().WriteJSON(&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "no valid variant") {
+	lost := fixture(t, "cuda")
+	lost.Template = ""
+	if err := lost.WriteJSON(&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "no valid variant") {
 		t.Errorf("a search without a winner: %v", err)
 	}
-	b := convolution()
+	b := fixture(t, "cuda")
 	b.MaxAbsError = math.NaN()
 	if err := b.WriteJSON(&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "max_abs_error is NaN") {
 		t.Errorf("NaN: %v", err)
@@ -158,49 +155,51 @@ func TestWriteRefuses(t *testing.T) {
 }
 
 func TestWriteFileIsWholeOrAbsent(t *testing.T) {
+	lost := fixture(t, "cuda")
+	lost.Template = ""
 	path := filepath.Join(t.TempDir(), "best.json")
-	if err := output.To(path, failed().WriteJSON); err == nil {
+	if err := output.To(path, lost.WriteJSON); err == nil {
 		t.Error("a document without a winner was written")
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := output.To(path, convolution().WriteJSON); err != nil {
+	if err := output.To(path, fixture(t, "cuda").WriteJSON); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, written(t, convolution())) {
+	if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, written(t, fixture(t, "cuda"))) {
 		t.Errorf("the file differs from the document: %v", err)
 	}
-	if err := output.To(filepath.Join(path, "under-a-file.json"), convolution().WriteJSON); err == nil || !strings.Contains(err.Error(), "under-a-file") {
+	if err := output.To(filepath.Join(path, "under-a-file.json"), fixture(t, "cuda").WriteJSON); err == nil || !strings.Contains(err.Error(), "under-a-file") {
 		t.Errorf("an impossible path: %v", err)
 	}
 }
 
 func TestUnknownIsLeftOut(t *testing.T) {
-	b := convolution()
+	b := fixture(t, "cuda")
 	b.Baselines = nil
 	b.Compare(Default, 0)
 	b.SetRoofline(100, 200, 0)
 	if b.Baselines != nil || b.Roofline.Share != 0 || b.CopyBandwidthShare != 0 || b.Roofline.Bytes != 100 {
 		t.Errorf("got %+v, %+v", b.Baselines, b.Roofline)
 	}
-	none := BestConfig{Trials: tuner.Counts{ByStatus: map[trial.Status]int{}}}
+	none := Document{Trials: tuner.Counts{ByStatus: map[trial.Status]int{}}}
 	none.Compare(Default, 3)
 	if none.Baselines != nil {
 		t.Error("a baseline was compared with no winner")
 	}
 }
 
-func FuzzReadBestConfig(f *testing.F) {
-	f.Add(written(f, convolution()))
-	f.Add(written(f, replayed()))
+func FuzzRead(f *testing.F) {
+	f.Add(written(f, fixture(f, "cuda")))
+	f.Add(written(f, fixture(f, "replay")))
 	f.Add([]byte(`{"schema":"autotune/best-config/1","warnings":null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		b, err := ReadBestConfig(bytes.NewReader(data))
+		b, err := Read(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
-		again, err := ReadBestConfig(bytes.NewReader(written(t, b)))
+		again, err := Read(bytes.NewReader(written(t, b)))
 		if err != nil {
 			t.Fatalf("what was read cannot be written and read again: %v", err)
 		}
@@ -212,7 +211,7 @@ func FuzzReadBestConfig(f *testing.F) {
 
 // A document that readers could understand differently is refused.
 func TestDocumentsOfTwoMeanings(t *testing.T) {
-	text := string(written(t, convolution()))
+	text := string(written(t, fixture(t, "cuda")))
 	for _, c := range []struct{ old, new, want string }{
 		{`"operator":`, `"Operator":`, `the key "Operator" is spelled "operator"`},
 		{`"operator":`, `"operator": "other", "operator":`, `the key "operator" stands twice`},
@@ -222,23 +221,8 @@ func TestDocumentsOfTwoMeanings(t *testing.T) {
 		if changed == text {
 			t.Fatalf("there is no %s", c.old)
 		}
-		if _, err := ReadBestConfig(strings.NewReader(changed)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Read(strings.NewReader(changed)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.new, err, c.want)
 		}
-	}
-}
-
-// What a proof says of itself is one line of a report.
-func TestProofsAreLines(t *testing.T) {
-	var out bytes.Buffer
-	const forged = "conv2d\n| holds\x1b[2J\u202e"
-	if err := WriteJUnit(&out, forged, []Proof{{Name: forged, Class: forged, Verdict: "lost", Message: forged, Failed: true, Target: forged}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteProofs(&out, forged, []Proof{{Name: forged, Verdict: "lost", Message: forged, Failed: true, Target: forged}}); err != nil {
-		t.Fatal(err)
-	}
-	if text := out.String(); strings.Contains(text, "\n| holds") || strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "&#xA;") || strings.Contains(text, "&#x1B;") {
-		t.Errorf("%q", text)
 	}
 }

@@ -12,13 +12,14 @@ import (
 	"autotune/device/emulator"
 	"autotune/device/trial"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/torchtimes"
 )
 
 // best is a best configuration of a small problem.
-func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
+func best(t *testing.T) (bestconfig.Document, *operator.Operator) {
 	t.Helper()
 	o, err := operator.Find("conv2d")
 	if err != nil {
@@ -37,12 +38,12 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := reports.BestConfig{
+	b := bestconfig.Document{
 		Operator: o.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{},
 		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32", MathBy: "as\nPyTorch does"}, KernelDigest: k.Digest(), ReferenceDigest: reference,
 		Device: device.Info{Name: "NVIDIA H100\n#error", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
 	}
-	b.Compare(reports.TorchEager, 5)
+	b.Compare(torchtimes.Eager, 5)
 	for _, m := range k.Macros {
 		b.Macros[m.Name] = m.Value
 	}
@@ -50,7 +51,7 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 	if err := b.WriteJSON(&text); err != nil {
 		t.Fatal(err)
 	}
-	read, err := reports.ReadBestConfig(&text)
+	read, err := bestconfig.Read(&text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestWriteCUDA(t *testing.T) {
 }
 
 // setValue changes a value of the winner's.
-func setValue(b *reports.BestConfig, name string, v expr.Value) {
+func setValue(b *bestconfig.Document, name string, v expr.Value) {
 	for i := range b.Values {
 		if b.Values[i].Name == name {
 			b.Values[i].Value = v
@@ -106,28 +107,28 @@ func setValue(b *reports.BestConfig, name string, v expr.Value) {
 
 func TestOfRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(*reports.BestConfig)
+		change func(*bestconfig.Document)
 		want   string
 	}{
-		"another operator": {func(b *reports.BestConfig) { b.Operator = "max_pool2d" }, "the best configuration is of max_pool2d, not of conv2d"},
-		"a template gone":  {func(b *reports.BestConfig) { b.Template = "gone" }, "conv2d has no template gone any more; search again"},
-		"a tunable gone": {func(b *reports.BestConfig) {
+		"another operator": {func(b *bestconfig.Document) { b.Operator = "max_pool2d" }, "the best configuration is of max_pool2d, not of conv2d"},
+		"a template gone":  {func(b *bestconfig.Document) { b.Template = "gone" }, "conv2d has no template gone any more; search again"},
+		"a tunable gone": {func(b *bestconfig.Document) {
 			b.Values = slices.DeleteFunc(b.Values, func(v space.Value) bool { return v.Name == "vec" })
 		}, "has no vec, which template direct needs by now; search again"},
-		"a value gone": {func(b *reports.BestConfig) { setValue(b, "vec", expr.Int(3)) }, "vec=3 is not among the values of template direct any more"},
-		"a macro gone": {func(b *reports.BestConfig) { delete(b.Macros, "VEC") }, "template direct has changed since the search"},
-		"macros that differ": {func(b *reports.BestConfig) {
+		"a value gone": {func(b *bestconfig.Document) { setValue(b, "vec", expr.Int(3)) }, "vec=3 is not among the values of template direct any more"},
+		"a macro gone": {func(b *bestconfig.Document) { delete(b.Macros, "VEC") }, "template direct has changed since the search"},
+		"macros that differ": {func(b *bestconfig.Document) {
 			delete(b.Macros, "VEC")
 			b.Macros["OLD"], b.Macros["OLDER"] = "1", "2"
 		}, "among its macros it has VEC now, and it has no OLD OLDER any more; search again"},
-		"an edited kernel": {func(b *reports.BestConfig) { b.KernelDigest = b.KernelDigest[1:] + "0" },
+		"an edited kernel": {func(b *bestconfig.Document) { b.KernelDigest = b.KernelDigest[1:] + "0" },
 			"template direct has changed since the search: direct.cu or a file that it includes; search again"},
-		"an edited kernel of a recording": {func(b *reports.BestConfig) { b.KernelDigest, b.Macros = "0123456789abcdef", nil },
+		"an edited kernel of a recording": {func(b *bestconfig.Document) { b.KernelDigest, b.Macros = "0123456789abcdef", nil },
 			"template direct has changed since the search"},
-		"an edited reference": {func(b *reports.BestConfig) { b.ReferenceDigest = b.KernelDigest },
+		"an edited reference": {func(b *bestconfig.Document) { b.ReferenceDigest = b.KernelDigest },
 			"the reference has changed since the search, which compared template direct with it: convolution_reference.cu or a file that it includes; search again"},
-		"a macro that is not": {func(b *reports.BestConfig) { b.Macros["VEC"] = "1\n#error" }, "macro VEC of the best configuration is"},
-		"a bad shape":         {func(b *reports.BestConfig) { b.Problem.Shape = []int64{1, 2} }, "4 dimensions"},
+		"a macro that is not": {func(b *bestconfig.Document) { b.Macros["VEC"] = "1\n#error" }, "macro VEC of the best configuration is"},
+		"a bad shape":         {func(b *bestconfig.Document) { b.Problem.Shape = []int64{1, 2} }, "4 dimensions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, o := best(t)
@@ -143,21 +144,17 @@ func TestOfRefuses(t *testing.T) {
 func TestInline(t *testing.T) {
 	includes := map[string]string{
 		"a.cuh": "#pragma once\n#include \"b.cuh\"\nint a;\n",
-		"n.cuh": "// for editors\n#pragma once\n#ifndef N\n#define N 3\n#endif\n",
 		"b.cuh": "#pragma once\n#ifdef X\nint b;\n#endif\n",
 	}
 	for name, test := range map[string]struct{ source, want, fault string }{
 		"nothing":   {source: "int x;", want: "int x;\n"},
 		"each once": {source: "#include \"a.cuh\"\n# include \"b.cuh\"\n#include \"a.cuh\"\nint x;\n", want: "#ifdef X\nint b;\n#endif\n\nint a;\n\nint x;\n"},
-		"dead":      {source: "#include \"n.cuh\"\n// of N\n#ifndef N\n#ifdef X\n#else\n#endif\n#define N 2\n#endif\nint n = N;\n", want: "// of N\n\nint n = N;\n"},
-		"half dead": {source: "#ifndef N\nint a;\n#else\nint b;\n#endif\n", want: "#ifndef N\nint a;\n#else\nint b;\n#endif\n"},
-		"no end":    {source: "#ifndef N\nint a;\n", want: "#ifndef N\nint a;\n"},
 		"missing":   {source: "#include \"c.cuh\"\n", fault: "x.cu includes c.cuh, which is not among its files"},
 		"sometimes": {source: "#if X\n#include \"a.cuh\"\n#endif\n", fault: "x.cu includes a.cuh under a condition"},
 		"again":     {source: "#include \"a.cuh\"\n#if X\n#include \"a.cuh\"\n#endif\n", want: "#ifdef X\nint b;\n#endif\n\nint a;\n\n#if X\n#endif\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Inline("x.cu", test.source, includes, []operator.Macro{{Name: "N", Value: "1"}})
+			got, err := Inline("x.cu", test.source, includes)
 			if test.fault != "" {
 				if err == nil || !strings.Contains(err.Error(), test.fault) {
 					t.Errorf("got %v, want %s", err, test.fault)

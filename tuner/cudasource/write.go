@@ -19,7 +19,7 @@ import (
 // it. No macro of the kernel's reaches what follows in a program.
 func (w Winner) WriteCUDA(out io.Writer) error {
 	k := w.Kernel
-	text, err := Inline(k.File, k.Source, k.Includes, k.Macros)
+	text, err := Inline(k.File, k.Source, k.Includes)
 	if err != nil {
 		return err
 	}
@@ -61,26 +61,25 @@ func (w Winner) architecture() (target, why string, err error) {
 	if !tuned {
 		target = w.Problem.Limits.Target
 	}
-	common := strings.TrimRight(target, "abcdefghijklmnopqrstuvwxyz")
-	needed := false
-	if common != target {
+	if common := withoutFeatures(target); common != target {
 		there, err := w.ServedBy(target)
 		if err != nil {
 			return "", "", err
 		}
 		elsewhere, err := w.ServedBy(common)
-		if err != nil {
-			return "", "", err
+		if there && !elsewhere || err != nil {
+			return target, "the kernel needs what only this architecture has", err
 		}
-		needed = there && !elsewhere
 	}
-	switch {
-	case needed:
-		return target, "the kernel needs what only this architecture has", nil
-	case tuned:
-		return common, "the GPU of the search", nil
+	if tuned {
+		return withoutFeatures(target), "the GPU of the search", nil
 	}
 	return "native", "the GPU at hand", nil
+}
+
+// withoutFeatures is an architecture without the features of its own that a letter names, as sm_90 of sm_90a.
+func withoutFeatures(target string) string {
+	return strings.TrimRight(target, "abcdefghijklmnopqrstuvwxyz")
 }
 
 // Target is the architecture that a binary is made for: that of the search's GPU, or of a usual
@@ -88,7 +87,7 @@ func (w Winner) architecture() (target, why string, err error) {
 func (w Winner) Target() (string, error) {
 	target, _, err := w.architecture()
 	if target == "native" {
-		target = strings.TrimRight(w.Problem.Limits.Target, "abcdefghijklmnopqrstuvwxyz")
+		target = withoutFeatures(w.Problem.Limits.Target)
 	}
 	return target, err
 }
@@ -141,20 +140,23 @@ func (w Winner) launching() []string {
 		lines = append(lines, text)
 	}
 	lines = append(lines, fmt.Sprintf("%s at the end of the file does so.", w.launcherName()))
-	if !slices.ContainsFunc(w.Arguments(), func(a operator.Argument) bool { return a.Type != operator.F32 || a.Role == operator.Scalar }) {
-		lines = append(lines, "All tensors are float32, dense and row-major, 16-byte aligned at least, and of these shapes:")
-		for _, a := range w.Arguments() {
-			lines = append(lines, fmt.Sprintf("    %s (%s): %s", a.Name, a.Role, shapeOf(a)))
-		}
-		return lines
+	mixed := slices.ContainsFunc(w.Arguments(), func(a operator.Argument) bool {
+		return a.Type != operator.F32 || a.Role == operator.Scalar
+	})
+	float, types := "float32, ", ""
+	if mixed {
+		float, types = "", "types and "
 	}
-	lines = append(lines, "All tensors are dense and row-major, 16-byte aligned at least, and of these types and shapes:")
+	lines = append(lines, "All tensors are "+float+"dense and row-major, 16-byte aligned at least, and of these "+types+"shapes:")
 	for _, a := range w.Arguments() {
+		about := shapeOf(a)
 		if a.Role == operator.Scalar {
-			lines = append(lines, fmt.Sprintf("    %s (%s): %s, %v for this problem", a.Name, a.Role, a.Type, a.Value))
-			continue
+			about = fmt.Sprintf("%v for this problem", a.Value)
 		}
-		lines = append(lines, fmt.Sprintf("    %s (%s): %s, %s", a.Name, a.Role, a.Type, shapeOf(a)))
+		if mixed {
+			about = string(a.Type) + ", " + about
+		}
+		lines = append(lines, fmt.Sprintf("    %s (%s): %s", a.Name, a.Role, about))
 	}
 	return lines
 }

@@ -18,8 +18,9 @@ import (
 	"strings"
 
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/space"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/torchtimes"
 )
 
 // ErrSearchAgain means that a winner is not of the operator as it is today.
@@ -27,7 +28,7 @@ var ErrSearchAgain = errors.New("search again")
 
 // Winner is a best configuration together with the kernel that it configures.
 type Winner struct {
-	Best    reports.BestConfig
+	Best    bestconfig.Document
 	Problem *operator.Problem
 	Kernel  operator.Kernel
 	Tool    string // the program that exports, with its version
@@ -36,7 +37,7 @@ type Winner struct {
 // Of finds the winner's kernel in the operator's folder, and refuses one that is
 // not what was measured any more. Macros and launch are the measured ones; limits
 // only have to be those of some GPU, unless the best configuration has no macros.
-func Of(best reports.BestConfig, op *operator.Operator, limits operator.Limits, tool string) (Winner, error) {
+func Of(best bestconfig.Document, op *operator.Operator, limits operator.Limits, tool string) (Winner, error) {
 	w := Winner{Best: best, Tool: tool}
 	if best.Operator != op.Name {
 		return w, fmt.Errorf("the best configuration is of %s, not of %s", best.Operator, op.Name)
@@ -74,7 +75,7 @@ func (w *Winner) complete() {
 
 // unchanged compares the kernels with those of the search, as far as the best
 // configuration tells: a recording need not have digests.
-func unchanged(best reports.BestConfig, p *operator.Problem, k operator.Kernel) error {
+func unchanged(best bestconfig.Document, p *operator.Problem, k operator.Kernel) error {
 	if !strings.HasPrefix(k.Digest(), best.KernelDigest) {
 		return fmt.Errorf("template %s has changed since the search: %s; %w", k.Template, withIncludes(k), ErrSearchAgain)
 	}
@@ -109,7 +110,7 @@ func withIncludes(k operator.Kernel) string {
 }
 
 // configuration gives the winner's tunables their template's order and types.
-func configuration(best reports.BestConfig, op *operator.Operator) (space.Configuration, error) {
+func configuration(best bestconfig.Document, op *operator.Operator) (space.Configuration, error) {
 	c := space.Configuration{Template: best.Template}
 	t, ok := op.Template(best.Template)
 	if !ok {
@@ -132,7 +133,7 @@ func configuration(best reports.BestConfig, op *operator.Operator) (space.Config
 // measured gives a kernel the macros and the launch that were measured. They may
 // differ from the computed ones where those depend on the GPU, but not in name. For
 // the limits of the search's own GPU they may not differ.
-func measured(best reports.BestConfig, k *operator.Kernel, limits operator.Limits) error {
+func measured(best bestconfig.Document, k *operator.Kernel, limits operator.Limits) error {
 	if len(best.Macros) == 0 {
 		return nil // of a recording
 	}
@@ -213,15 +214,15 @@ func (w Winner) conditions() string {
 }
 
 func (w Winner) comparison() string {
-	for _, base := range []struct {
-		name reports.BaselineName
-		text string
-	}{{reports.TorchEager, "PyTorch"}, {reports.Default, "the untuned default"}} {
-		if known, ok := w.Best.Baselines[base.name]; ok {
-			return fmt.Sprintf(", %.3g times as fast as %s", known.Speedup, base.text)
-		}
+	known, eager := w.Best.Baselines[torchtimes.Eager]
+	than := "PyTorch"
+	if !eager {
+		known, than = w.Best.Baselines[bestconfig.Default], "the untuned default"
 	}
-	return ""
+	if known.Speedup == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %.3g times as fast as %s", known.Speedup, than)
 }
 
 func (w Winner) tunables() string {
