@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 )
@@ -23,7 +24,6 @@ type archive struct {
 	underWay map[int64]bool
 	best     int64   // -1 until a configuration works
 	score    float64 // of the best, +Inf until then
-	doubles  doubles
 	draws    shuffle // of the space
 	expected *Expected
 }
@@ -33,8 +33,7 @@ func newArchive(s *space.Space, rng *rand.Rand, expected *Expected) *archive {
 		space: s, rng: rng, expected: expected,
 		known: map[int64]Outcome{}, underWay: map[int64]bool{},
 		best: -1, score: math.Inf(1),
-		doubles: newDoubles(s.Parts()),
-		draws:   shuffle{rng, s.Len(), map[int64]int64{}},
+		draws: shuffle{rng, s.Len(), map[int64]int64{}},
 	}
 }
 
@@ -88,43 +87,30 @@ func loss(o Outcome) float64 {
 	return math.Log(o.Score)
 }
 
-// doubles knows for each value of a tunable which one is twice as large: its index by part, tunable and value, -1 for
-// none.
-type doubles [][][]int
-
-func newDoubles(parts []space.Part) doubles {
-	d := make(doubles, len(parts))
-	for p, part := range parts {
-		for _, t := range part.Tunables {
-			twice := slices.Repeat([]int{-1}, len(t.Values))
-			for i, v := range t.Values {
-				if n, ok := v.AsInt(); ok && n > 0 {
-					twice[i] = slices.IndexFunc(t.Values, expr.Int(2*n).Equal)
-				}
-			}
-			d[p] = append(d[p], twice)
-		}
+// doubleOf is the index of the value twice as large as a tunable's value; -1 for none.
+func doubleOf(t space.Tunable, value int) int {
+	if n, ok := t.Values[value].AsInt(); ok && n > 0 {
+		return slices.IndexFunc(t.Values, expr.Int(2*n).Equal)
 	}
-	return d
+	return -1
 }
 
-// exchanges lists the configurations that have one tunable doubled and another halved. Many limits and costs depend on
-// a product, such as the threads of a block: at a good one, another shape is close by, but two tunables away.
-func (a *archive) exchanges(id int64) []int64 {
-	part := a.space.PartOf(id)
-	choice := a.space.Choice(id)
-	twice := a.doubles[part]
-	var found []int64
+// exchanges lists the configurations that have one tunable doubled and another halved. Many limits and costs depend on a
+// product, such as the threads of a block: at a good one, another shape is close by, but two tunables away.
+func (a *archive) exchanges(id int64) (found []int64) {
+	part, choice := a.space.PartOf(id), a.space.Choice(id)
+	tunables := a.space.Parts()[part].Tunables
 	for up, from := range choice {
-		if twice[up][from] < 0 {
+		twice := doubleOf(tunables[up], from)
+		if twice < 0 {
 			continue
 		}
 		for down, half := range choice {
-			to := slices.Index(twice[down], half)
+			to := slices.IndexFunc(lists.Places(len(tunables[down].Values)), func(v int) bool { return doubleOf(tunables[down], v) == half })
 			if up == down || to < 0 {
 				continue
 			}
-			choice[up], choice[down] = twice[up][from], to
+			choice[up], choice[down] = twice, to
 			if near, ok := a.space.IndexOf(part, choice); ok {
 				found = append(found, near)
 			}

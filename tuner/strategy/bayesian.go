@@ -17,7 +17,7 @@ type bayesian struct {
 	around map[int64]bool // whose neighbours are in the pool
 }
 
-func newBayesian(a *archive, _ Options) method {
+func newBayesian(a *archive) method {
 	c := newFeatureCache(a)
 	seeds := a.expected.Likely(a.space, policy.likelySeeds)
 	slices.Reverse(seeds)

@@ -41,7 +41,7 @@ type Options struct {
 // entry is a strategy's name, what `--strategy` shows of it, and what makes its method on an archive that is empty.
 type entry struct {
 	name, summary string
-	method        func(a *archive, o Options) method
+	method        func(a *archive) method
 }
 
 func entries() []entry {
@@ -53,9 +53,7 @@ func entries() []entry {
 }
 
 // Names lists the strategies, in the order that help shows them.
-func Names() []string {
-	return lists.Of(entries(), func(e entry) string { return e.name })
-}
+func Names() []string { return lists.Of(entries(), func(e entry) string { return e.name }) }
 
 // Default is the strategy that a search uses unless told otherwise.
 const Default = "bayesian"
@@ -77,7 +75,7 @@ func New(name string, s *space.Space, o Options) (Strategy, error) {
 	at := slices.IndexFunc(all, func(e entry) bool { return e.name == name })
 	g := &guided{archive: newArchive(s, rand.New(rand.NewPCG(o.Seed, 0x5eed)), o.Expected)}
 	if s.Len() > 0 {
-		g.method = all[at].method(g.archive, o)
+		g.method = all[at].method(g.archive)
 	}
 	return g, nil
 }
