@@ -4,8 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device"
 	"autotune/internal/test/toy"
 	"autotune/operator"
+	"autotune/tuner"
 )
 
 type fakeDevice = toy.Device
@@ -28,4 +30,14 @@ func wideToy(n int) string {
 		"{a: [1, 2, 4, 8], b: [1, 2, 3, 4]}", "{a: "+numbers(n)+", b: "+numbers(n)+"}",
 		`constraints: ["a*b <= 16", "n < 1000 or a*b <= 8"]`, `constraints: []`,
 	).Replace(toyOperator)
+}
+
+// search is a search that must have a winner.
+func search(t testing.TB, p *operator.Problem, d device.Device, o tuner.Options) *tuner.Result {
+	t.Helper()
+	r, err := tuner.Search(t.Context(), p, d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

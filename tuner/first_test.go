@@ -21,10 +21,7 @@ func TestFirstCompilations(t *testing.T) {
 				ahead = append(ahead, r.Configuration.Key())
 			}
 		}
-		r, err := tuner.Search(t.Context(), p, device, tuner.Options{Budget: len(ahead), Strategy: "random"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := search(t, p, device, tuner.Options{Budget: len(ahead), Strategy: "random"})
 		for _, x := range r.Trials {
 			if !slices.Contains(ahead, x.Configuration.Key()) {
 				t.Errorf("%s: tried %v, which is none of %v", name, x.Configuration, ahead)

@@ -39,10 +39,7 @@ func TestGates(t *testing.T) {
 			p := toyProblem(t)
 			p.Operator.Inputs = []string{"uniform01", "negative"}
 			s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-			r, err := tuner.Search(t.Context(), p, d, tuner.Options{Store: s})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := search(t, p, d, tuner.Options{Store: s})
 			if fastest(r.Winner.Configuration) || r.ByStatus[trial.WrongResult] != 1 {
 				t.Errorf("winner %s, %v; want another, and one wrong result", r.Winner.Configuration, r.ByStatus)
 			}

@@ -78,10 +78,7 @@ func TestHopesForWhatPromisesMore(t *testing.T) {
 					return time.Second
 				}
 				began := time.Now()
-				r, err := tuner.Search(t.Context(), toy.Problem(t, test.text, 64), device, tuner.Options{Time: limit, Strategy: "random", Gating: "none"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := search(t, toy.Problem(t, test.text, 64), device, tuner.Options{Time: limit, Strategy: "random", Gating: "none"})
 				wins, lasted := r.Winner.Configuration.Template, time.Since(began)
 				if wins != test.wins || r.Stop != tuner.TimeSpent || lasted > test.most {
 					t.Errorf("%s wins, stop %s after %v; want %s within %v", wins, r.Stop, lasted, test.wins, test.most)
@@ -113,10 +110,7 @@ func TestDefaultsWaitForWhatPromisesMore(t *testing.T) {
 				device.Compiling = func(k operator.Kernel) time.Duration {
 					return map[string]time.Duration{"toy_plain": time.Second, "toy_other": 5 * time.Second}[k.Launches[0].Entry]
 				}
-				_, err := tuner.Search(t.Context(), toy.Problem(t, text, 64), device, tuner.Options{Strategy: "exhaustive", Gating: "none"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				_ = search(t, toy.Problem(t, text, 64), device, tuner.Options{Strategy: "exhaustive", Gating: "none"})
 				if at := slices.Index(device.Evaluated, "plain a=1 b=1"); at < test.least || at > test.longest {
 					t.Errorf("the default is number %d of %q, want %d to %d", at, device.Evaluated, test.least, test.longest)
 				}

@@ -34,10 +34,7 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 	}
 	defer kept.Close()
 	o := tuner.Options{Store: kept, Target: strategy.Target}
-	r, err := tuner.Search(t.Context(), hilly(t, 64), d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, hilly(t, 64), d, o)
 	if r.Stop != tuner.Satisfied || r.Winner.Time.Median != 1 || len(r.Trials) > 1000 {
 		t.Fatalf("stop %q after %d trials with %g ms; want target, few and 1", r.Stop, len(r.Trials), r.Winner.Time.Median)
 	}
@@ -83,10 +80,7 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 // in 8.
 func TestSearchKnowsTheRoofline(t *testing.T) {
 	d := &fakeDevice{Evaluate: slowly(bowl)}
-	r, err := tuner.Search(t.Context(), hilly(t, 1e9), d, tuner.Options{Target: strategy.Target})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, hilly(t, 1e9), d, tuner.Options{Target: strategy.Target})
 	if r.Stop != tuner.Satisfied && r.Stop != tuner.AtRoofline || r.Outlook == nil || !r.Outlook.AtFloor {
 		t.Errorf("stop %q, outlook %+v; want one at the roofline", r.Stop, r.Outlook)
 	}
@@ -99,10 +93,7 @@ func TestSearchGoesOnWhileItGains(t *testing.T) {
 		ms *= 0.97
 		return took(ms), nil
 	})}
-	r, err := tuner.Search(t.Context(), hilly(t, 64), d, tuner.Options{Target: strategy.Target, Time: 3 * time.Second, Gating: final.GateNone})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, hilly(t, 64), d, tuner.Options{Target: strategy.Target, Time: 3 * time.Second, Gating: final.GateNone})
 	if r.Stop != tuner.TimeSpent || r.Outlook != nil && r.Outlook.Over() {
 		t.Errorf("stop %q, outlook %+v; want time, with more to come", r.Stop, r.Outlook)
 	}

@@ -145,20 +145,14 @@ func (p *fakePool) take(ctx context.Context, only string) (string, error) {
 
 func searchPool(t *testing.T, p *fakePool, o tuner.Options) *tuner.Result {
 	t.Helper()
-	r, err := tuner.Search(t.Context(), toyProblem(t), p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, toyProblem(t), p, o)
 	return r
 }
 
 // However many workers there are, every configuration has one trial, and the winner and
 // the tie set are those of one device.
 func TestPoolFindsWhatOneDeviceDoes(t *testing.T) {
-	one, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{})
 	for _, names := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c", "d", "e"}} {
 		p := newFakePool(names...)
 		p.takes = time.Millisecond
@@ -194,10 +188,7 @@ func TestPoolUsesAllWorkers(t *testing.T) {
 	problem := toy.Problem(t, wideToy(12), 64)
 	p := newFakePool("a", "b", "c", "d")
 	p.takes = 2 * time.Millisecond
-	r, err := tuner.Search(t.Context(), problem, p, tuner.Options{Strategy: "random"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, problem, p, tuner.Options{Strategy: "random"})
 	shares := map[string]int{}
 	for _, trial := range r.Trials {
 		shares[trial.Worker]++
@@ -333,10 +324,7 @@ func BenchmarkSearchPool(b *testing.B) {
 	problem := toy.Problem(b, wideToy(64), 64)
 	trials := 0
 	for b.Loop() {
-		r, err := tuner.Search(b.Context(), problem, newFakePool("a", "b", "c", "d", "e", "f", "g", "h"), tuner.Options{Strategy: "random"})
-		if err != nil {
-			b.Fatal(err)
-		}
+		r := search(b, problem, newFakePool("a", "b", "c", "d", "e", "f", "g", "h"), tuner.Options{Strategy: "random"})
 		trials += len(r.Trials)
 	}
 	b.ReportMetric(float64(trials)/b.Elapsed().Seconds(), "trials/s")

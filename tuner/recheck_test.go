@@ -19,10 +19,7 @@ func TestWinnerOfAnotherDriverIsTriedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &fakeDevice{Evaluate: bowl, Driver: "2"}
-	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s, Recheck: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, toyProblem(t), d, tuner.Options{Store: s, Recheck: true})
 	tried := slices.Compact(slices.Sorted(slices.Values(d.Evaluated)))
 	if want := []string{"plain a=1 b=1", "plain a=4 b=3"}; !slices.Equal(tried, want) || r.Winner.String() != want[1] {
 		t.Errorf("tried %q, winner %s; want %q", tried, r.Winner, want)
@@ -39,10 +36,7 @@ func TestRecheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &fakeDevice{Evaluate: bowl}
-	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s, Recheck: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, toyProblem(t), d, tuner.Options{Store: s, Recheck: true})
 	if r.Resumed != 14 || !slices.Contains(d.Evaluated, "plain a=4 b=3") || r.Gates == nil {
 		t.Errorf("resumed %d, evaluated %q, gates %v", r.Resumed, d.Evaluated, r.Gates)
 	}

@@ -29,10 +29,7 @@ func bowl(c space.Configuration) (trial.Outcome, error) {
 
 func TestSearchFindsTheFastest(t *testing.T) {
 	d := &fakeDevice{Evaluate: bowl}
-	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Strategy: "random"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, toyProblem(t), d, tuner.Options{Strategy: "random"})
 	if number(r.Winner.Configuration, "a") != 4 || number(r.Winner.Configuration, "b") != 3 {
 		t.Errorf("winner %v, want a=4 b=3", r.Winner.Configuration)
 	}
@@ -69,10 +66,7 @@ func TestSearchSurvivesBadVariants(t *testing.T) {
 			return bowl(c)
 		},
 	}
-	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, toyProblem(t), d, tuner.Options{})
 	counts := r.ByStatus
 	if counts[trial.CompileError] != 2 || counts[trial.Timeout] != 1 || counts[trial.OK] != 8 {
 		t.Errorf("statuses %v", counts)
@@ -99,10 +93,7 @@ func TestSearchEndsWhenTheDeviceDoes(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	d := &fakeDevice{Evaluate: bowl}
-	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Budget: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, toyProblem(t), d, tuner.Options{Budget: 5})
 	if len(r.Trials) != 5 || r.Stop != tuner.BudgetSpent {
 		t.Errorf("%d trials, stop %q; want 5 and budget", len(r.Trials), r.Stop)
 	}
@@ -116,10 +107,7 @@ func TestTimeEndsTheSearch(t *testing.T) {
 		d.Hangs = func(k operator.Kernel) bool {
 			return k.Launches[0].Entry == "toy_plain" && !slices.ContainsFunc(k.Macros, func(m operator.Macro) bool { return m.Name == "A" && m.Value == "1" })
 		}
-		r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Time: limit, Budget: 9})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := search(t, toyProblem(t), d, tuner.Options{Time: limit, Budget: 9})
 		if r.Stop != tuner.TimeSpent || r.Winner == nil || len(r.Trials) > 4 {
 			t.Errorf("%v: stop %q with %d trials, winner %v; want time, 1 to 4 and one", limit, r.Stop, len(r.Trials), r.Winner)
 		}
@@ -145,10 +133,7 @@ func TestInterruptedSearchKeepsWhatWasDone(t *testing.T) {
 		t.Errorf("stop %q with %d trials; want interrupted with about 4", r.Stop, len(r.Trials))
 	}
 	kept := len(r.Trials)
-	again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
 	if again.Resumed != kept || len(again.Trials) != 14 {
 		t.Errorf("resumed %d of %d trials; want %d of 14", again.Resumed, len(again.Trials), kept)
 	}
@@ -157,15 +142,9 @@ func TestInterruptedSearchKeepsWhatWasDone(t *testing.T) {
 func TestSecondSearchEvaluatesNothing(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	first := &fakeDevice{Evaluate: bowl}
-	one, err := tuner.Search(t.Context(), toyProblem(t), first, tuner.Options{Store: s, Budget: 6, Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := search(t, toyProblem(t), first, tuner.Options{Store: s, Budget: 6, Seed: 7})
 	second := &fakeDevice{Evaluate: bowl}
-	two, err := tuner.Search(t.Context(), toyProblem(t), second, tuner.Options{Store: s, Budget: 6, Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	two := search(t, toyProblem(t), second, tuner.Options{Store: s, Budget: 6, Seed: 7})
 	if len(second.Evaluated) != 0 || second.Opened != 0 {
 		t.Errorf("the second search evaluated %v and opened the device %d times", second.Evaluated, second.Opened)
 	}
@@ -193,10 +172,7 @@ func TestOtherProvenanceIsNotReused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.o.Store = s
-			r, err := tuner.Search(t.Context(), toyProblem(t), test.d, test.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := search(t, toyProblem(t), test.d, test.o)
 			if r.Resumed != 0 || len(test.d.Evaluated) < 14 {
 				t.Errorf("resumed %d, evaluated %d; want 0 and all 14", r.Resumed, len(test.d.Evaluated))
 			}
@@ -219,10 +195,7 @@ func TestStartsFromTheNearestProblem(t *testing.T) {
 		{1000, []string{"plain a=4 b=2", "plain a=2 b=3", "plain a=2 b=4"}}, // the winner has a*b = 12
 	} {
 		d := &fakeDevice{Evaluate: bowl}
-		r, err := tuner.Search(t.Context(), toy.Problem(t, toyOperator, test.n), d, tuner.Options{Store: s, Budget: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := search(t, toy.Problem(t, toyOperator, test.n), d, tuner.Options{Store: s, Budget: 2})
 		if len(r.StartedFrom) == 0 || r.StartedFrom[0] != "toy 64" && r.StartedFrom[0] != "toy 128" {
 			t.Errorf("n=%d: started from %q", test.n, r.StartedFrom)
 		}
@@ -255,10 +228,7 @@ func TestFinals(t *testing.T) {
 				return test.again, nil
 			}}
 			s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-			r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := search(t, toyProblem(t), d, tuner.Options{Store: s})
 			if number(r.Winner.Configuration, "a") != test.winnerA || r.Winner.Time.Samples != 3*finalSamples {
 				t.Errorf("winner %v with %d samples; want a=%d with those of three rounds", r.Winner.Configuration, r.Winner.Time.Samples, test.winnerA)
 			}
@@ -295,10 +265,7 @@ func openStore(t *testing.T, path string) *store.Store {
 func TestSearchesOnTheFirstDistribution(t *testing.T) {
 	p := toyProblem(t)
 	p.Operator.Inputs = []string{"normal", "uniform01"}
-	r, err := tuner.Search(t.Context(), p, &fakeDevice{Evaluate: bowl}, tuner.Options{Budget: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, p, &fakeDevice{Evaluate: bowl}, tuner.Options{Budget: 2})
 	if got := r.Protocol.Distribution; got != "normal" {
 		t.Errorf("searched on %q, want the operator's first, normal", got)
 	}
@@ -308,16 +275,10 @@ func TestSearchesOnTheFirstDistribution(t *testing.T) {
 // evaluated, however often it is resumed.
 func TestResumedInTheOrderOfEvaluation(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-	first, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
 	want := configurations(first)
 	for range 3 {
-		again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
 		if got := configurations(again); again.Resumed != len(want) || !slices.Equal(got, want) {
 			t.Fatalf("resumed %d trials as\n%q, evaluated as\n%q", again.Resumed, got, want)
 		}
@@ -357,10 +318,7 @@ func TestWinnersNewestFirst(t *testing.T) {
 func TestWinnersEnergy(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	d := &fakeDevice{Evaluate: bowl, Energy: 7.5}
-	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s, Energy: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, toyProblem(t), d, tuner.Options{Store: s, Energy: true})
 	if r.Winner.EnergyMJ != 7.5 || len(d.Metered) != 1 || d.Metered[0] != "plain a=4 b=3" {
 		t.Errorf("energy %v, measured of %q; want 7.5 of the winner alone", r.Winner.EnergyMJ, d.Metered)
 	}

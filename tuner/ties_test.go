@@ -65,10 +65,7 @@ func TestTies(t *testing.T) {
 					}
 					return o, nil
 				}}
-				r, err := tuner.Search(t.Context(), p, d, tuner.Options{Seed: seed})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := search(t, p, d, tuner.Options{Seed: seed})
 				answers[fmt.Sprintf("%s of %d", r.Winner.Configuration, len(r.Ties))]++
 				if len(r.Ties) == test.ties && number(r.Winner.Configuration, "twin") == test.winner {
 					right++

@@ -95,8 +95,8 @@ func doubleOf(t space.Tunable, value int) int {
 	return -1
 }
 
-// exchanges lists the configurations that have one tunable doubled and another halved. Many limits and costs depend on a
-// product, such as the threads of a block: at a good one, another shape is close by, but two tunables away.
+// exchanges lists the configurations that have one tunable doubled and another halved. Many limits and costs depend on
+// a product, such as the threads of a block: at a good one, another shape is close by, but two tunables away.
 func (a *archive) exchanges(id int64) (found []int64) {
 	part, choice := a.space.PartOf(id), a.space.Choice(id)
 	tunables := a.space.Parts()[part].Tunables
@@ -106,7 +106,8 @@ func (a *archive) exchanges(id int64) (found []int64) {
 			continue
 		}
 		for down, half := range choice {
-			to := slices.IndexFunc(lists.Places(len(tunables[down].Values)), func(v int) bool { return doubleOf(tunables[down], v) == half })
+			t := tunables[down]
+			to := slices.IndexFunc(lists.Places(len(t.Values)), func(v int) bool { return doubleOf(t, v) == half })
 			if up == down || to < 0 {
 				continue
 			}
