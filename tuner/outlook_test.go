@@ -29,9 +29,7 @@ func slowly(f func(space.Configuration) (trial.Outcome, error)) func(space.Confi
 func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 	d := &fakeDevice{Evaluate: slowly(bowl)}
 	kept, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "c.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	defer kept.Close()
 	o := tuner.Options{Store: kept, Target: strategy.Target}
 	r := search(t, hilly(t, 64), d, o)
@@ -46,9 +44,7 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 		tried[t.Configuration.String()] = true
 	}
 	sp, err := hilly(t, 64).Space(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	winner, _ := sp.Index(r.Winner.Configuration)
 	for _, id := range sp.Neighbours(winner, space.Adjacent) {
 		if c := sp.At(id); !tried[c.String()] {
