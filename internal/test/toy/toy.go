@@ -64,7 +64,8 @@ func Operator(t testing.TB, text string) *operator.Operator {
 	t.Helper()
 	fsys := fstest.MapFS{"op.yaml": {Data: []byte(text)}}
 	for _, kernel := range []string{"reference", "plain", "other"} {
-		source := fmt.Sprintf("extern \"C\" __global__ void %s_%s(const float* x, float* y) {}\n", nameForm.FindStringSubmatch(text)[1], kernel)
+		name := nameForm.FindStringSubmatch(text)[1]
+		source := fmt.Sprintf("extern \"C\" __global__ void %s_%s(const float* x, float* y) {}\n", name, kernel)
 		fsys[kernel+".cu"] = &fstest.MapFile{Data: []byte(source)}
 	}
 	op, err := operator.Load(fsys, ".")
