@@ -39,7 +39,7 @@ func (m *model) build(ctx context.Context, maxNodes int) (*diagram, error) {
 		b.level[m.variables[tunable]] = l
 	}
 	for _, c := range b.checks {
-		c.level = b.lastOf(c.term)
+		c.level = max(0, b.lastOf(c.term))
 		if b.failed == 0 && m.program.Kind(c.term) == expr.KindNone {
 			b.failed = m.program.Given(expr.KindInt)
 		}
