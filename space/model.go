@@ -176,8 +176,8 @@ func (m *model) compile() {
 // order decides in which order the diagram binds tunables. Those tied by checks,
 // directly or through others, stand together and form a component; components follow each
 // other as declared, so that each of them ends in a single node. Within a component the
-// next is the one that settles the most checks, so that little must be remembered. Among
-// equals the declared order stays.
+// next is the one that settles the most checks, and among equals the one that ties the fewest
+// others down, so that little must be remembered.
 func (m *model) order() (order []int) {
 	component := lists.Places(len(m.Tunables)) // tunable -> the first one of its component
 	for _, c := range m.checks {
@@ -194,26 +194,39 @@ func (m *model) order() (order []int) {
 	left := lists.Places(len(m.Tunables))
 	slices.SortStableFunc(left, func(a, b int) int { return component[a] - component[b] })
 	for len(left) > 0 {
-		next, most := 0, -1
+		next, most, fewest := 0, -1, 0
 		for i, v := range left {
 			if component[v] != component[left[0]] {
 				break
 			}
-			settled := 0
-			for _, c := range m.checks {
-				missing := func(u int) bool { return u != v && !bound[u] }
-				if slices.Contains(c.vars, v) && !slices.ContainsFunc(c.vars, missing) {
-					settled++
-				}
-			}
-			if settled > most {
-				next, most = i, settled
+			if settled, open := m.ties(v, bound); settled > most || settled == most && open < fewest {
+				next, most, fewest = i, settled, open
 			}
 		}
 		order, bound[left[next]] = append(order, left[next]), true
 		left = slices.Delete(left, next, next+1)
 	}
 	return order
+}
+
+// ties counts the checks that a tunable settles, and the other tunables that its checks leave open.
+func (m *model) ties(tunable int, bound []bool) (settled, open int) {
+	others := map[int]bool{}
+	for _, c := range m.checks {
+		if !slices.Contains(c.vars, tunable) {
+			continue
+		}
+		settled++
+		for _, v := range c.vars {
+			if v != tunable && !bound[v] {
+				others[v] = true
+			}
+		}
+		if slices.ContainsFunc(c.vars, func(v int) bool { return v != tunable && !bound[v] }) {
+			settled--
+		}
+	}
+	return settled, len(others)
 }
 
 // describe tells which values a failing constraint met.

@@ -189,6 +189,7 @@ func roundTo(v, digits Value) Value {
 
 func sameFloat(a, _ float64) float64 { return a }
 func mulFloats(a, b float64) float64 { return a * b }
+func divFloats(a, b float64) float64 { return a / b }
 
 // floorMod follows Python: the result has the sign of b.
 func floorMod(a, b float64) float64 {

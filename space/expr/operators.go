@@ -24,10 +24,9 @@ type operator struct {
 var operators = [...]operator{
 	OpAdd: {name: "+", ints: addInts, floats: func(a, b float64) float64 { return a + b },
 		bounds: func(_ Kind, a, b Range) Range { return Range{a.Lo + b.Lo, a.Hi + b.Hi} }},
-	OpSub: {name: "-", ints: subInts, floats: func(a, b float64) float64 { return a - b }},
-	OpMul: {name: "*", ints: mulInts, floats: mulFloats, bounds: corners(mulFloats)},
-	OpDiv: {name: "/", kind: KindFloat, divides: true, numbers: divide,
-		bounds: corners(func(a, b float64) float64 { return a / b })},
+	OpSub:      {name: "-", ints: subInts, floats: func(a, b float64) float64 { return a - b }},
+	OpMul:      {name: "*", ints: mulInts, floats: mulFloats, bounds: corners(mulFloats)},
+	OpDiv:      {name: "/", kind: KindFloat, divides: true, numbers: divide, floats: divFloats, bounds: corners(divFloats)},
 	OpFloorDiv: {name: "//", divides: true, ints: floorDivInts, floats: floorDiv, bounds: floorDivBounds},
 	OpMod: {name: "%", divides: true, ints: modInts, floats: floorMod,
 		bounds: func(_ Kind, _, b Range) Range { return Range{min(b.Lo, 0), max(b.Hi, 0)} }},
@@ -94,19 +93,18 @@ const overflow = "the result does not fit an int of 64 bits"
 
 // apply computes an operation as Python does. An operand that failed is the result, if
 // the result depends on it.
-func apply(op Op, a, b, c Value) Value {
+func apply(op Op, left, right, third *Value) Value {
+	row, a, b := &operators[op], *left, *right
 	switch {
 	case a.kind == KindNone:
 		return a
 	case op == OpIf && a.Truth():
 		return b
 	case op == OpIf:
-		return c
+		return *third
 	case b.kind == KindNone:
 		return b
-	}
-	row := &operators[op]
-	if row.values != nil {
+	case row.values != nil:
 		return row.values(a, b)
 	}
 	x, okX := a.AsFloat()

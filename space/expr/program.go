@@ -24,12 +24,16 @@ type Program struct {
 type Term uint32
 
 type instruction struct {
-	op          Op   // with the bit onWords: on ints and bools, harmless
+	op          Op   // of harmless terms with the bit onWords or onFloats
 	must        bool // if the result is false, the values are not valid: stop
 	to, a, b, c Term // b is a where there is one operand
 }
 
-const onWords Op = 1 << 7
+// Harmless operations run without checks and copies of values.
+const (
+	onWords  Op = 1 << 7 // the operands are ints and bools
+	onFloats Op = 1 << 6 // a number is a float
+)
 
 // fact is what is known of a term.
 type fact struct {
@@ -349,16 +353,20 @@ func (p *Program) Number(op Op, a, b Term) Term {
 func (p *Program) make(n *Node, op Op, f fact, a, b, c Term) Term {
 	in := instruction{op: op, a: a, b: b, c: c}
 	if p.Constant(a) && p.Constant(b) && (c == 0 || p.Constant(c)) {
-		if v := apply(op, p.slots[a], p.slots[b], p.slots[c]); v.kind != KindNone {
+		if v := apply(op, &p.slots[a], &p.slots[b], &p.slots[c]); v.kind != KindNone {
 			return p.constant(v)
 		}
 	}
 	if f.kind == KindNone {
 		return p.add(in, fact{node: n})
 	}
-	if whole := func(x Term) bool { return p.facts[x].kind == KindInt || p.facts[x].kind == KindBool }; op == OpIf && f.kind != KindString ||
-		whole(a) && whole(b) && f.kind != KindFloat {
+	whole := func(x Term) bool { return p.facts[x].kind == KindInt || p.facts[x].kind == KindBool }
+	switch {
+	case f.kind == KindString || p.facts[b].kind == KindString: // `if` and comparisons of strings
+	case op == OpIf || whole(a) && whole(b) && f.kind != KindFloat:
 		in.op |= onWords
+	default:
+		in.op |= onFloats
 	}
 	x, ok := p.made[in]
 	if !ok {
@@ -383,7 +391,7 @@ func (p *Program) Range(x Term) Range { return p.facts[x].Range }
 // Operation is what computes x. A name and a constant have no operands, and b is a where there is one.
 func (p *Program) Operation(x Term) (op Op, a, b, c Term) {
 	in := &p.code[x]
-	return in.op &^ onWords, in.a, in.b, in.c
+	return in.op &^ (onWords | onFloats), in.a, in.b, in.c
 }
 
 // Code computes some terms of a program from others.
@@ -483,14 +491,17 @@ func (p *Program) run(code []instruction, slots []Value) bool {
 		case OpLe | onWords:
 			w = Bool(int64(a) <= int64(b)).bits
 		default:
-			if in.op&onWords == 0 {
-				if !p.general(in, slots) {
-					return false
-				}
+			switch {
+			case in.op&onWords != 0:
+				whole, _ := operators[in.op&^onWords].ints(int64(a), int64(b))
+				w = uint64(whole)
+			case in.op&onFloats != 0:
+				w = floats(in.op&^onFloats, &slots[in.a], &slots[in.b], slots[in.to].kind)
+			case p.general(in, slots):
 				continue
+			default:
+				return false
 			}
-			whole, _ := operators[in.op&^onWords].ints(int64(a), int64(b))
-			w = uint64(whole)
 		}
 		if in.must && w == 0 {
 			return false
@@ -500,13 +511,34 @@ func (p *Program) run(code []instruction, slots []Value) bool {
 	return true
 }
 
+// floats computes a harmless operation on numbers.
+func floats(op Op, a, b *Value, kind Kind) uint64 {
+	x, _ := a.AsFloat()
+	y, _ := b.AsFloat()
+	switch op {
+	case OpEq:
+		return Bool(x == y).bits
+	case OpNe:
+		return Bool(x != y).bits
+	case OpLt:
+		return Bool(x < y).bits
+	case OpLe:
+		return Bool(x <= y).bits
+	}
+	f := operators[op].floats(x, y)
+	if kind == KindInt {
+		return uint64(int64(f))
+	}
+	return math.Float64bits(f)
+}
+
 // general runs an instruction on values of any kind. It is false where what must hold does not.
 func (p *Program) general(in *instruction, slots []Value) bool {
 	v := &slots[in.to]
 	if in.op == opPick {
 		*v = p.facts[in.to].table[slots[in.a].bits]
 	} else {
-		*v = apply(in.op, slots[in.a], slots[in.b], slots[in.c])
+		*v = apply(in.op, &slots[in.a], &slots[in.b], &slots[in.c])
 	}
 	if v.kind == KindNone && v.bits == 0 {
 		v.bits = uint64(in.to) // where it failed
