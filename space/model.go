@@ -176,8 +176,8 @@ func (m *model) compile() {
 // order decides in which order the diagram binds tunables. Those tied by checks,
 // directly or through others, stand together and form a component; components follow each
 // other as declared, so that each of them ends in a single node. Within a component the
-// next is the one that settles the most checks, and among equals the one that ties the fewest
-// others down, so that little must be remembered.
+// next is the one that settles the most checks, and among equals the one that is tied most
+// to what is bound, so that little must be remembered.
 func (m *model) order() (order []int) {
 	component := lists.Places(len(m.Tunables)) // tunable -> the first one of its component
 	for _, c := range m.checks {
@@ -194,13 +194,13 @@ func (m *model) order() (order []int) {
 	left := lists.Places(len(m.Tunables))
 	slices.SortStableFunc(left, func(a, b int) int { return component[a] - component[b] })
 	for len(left) > 0 {
-		next, most, fewest := 0, -1, 0
+		next, most, closest := 0, -1, 0
 		for i, v := range left {
 			if component[v] != component[left[0]] {
 				break
 			}
-			if settled, open := m.ties(v, bound); settled > most || settled == most && open < fewest {
-				next, most, fewest = i, settled, open
+			if settled, tied := m.ties(v, bound); settled > most || settled == most && tied > closest {
+				next, most, closest = i, settled, tied
 			}
 		}
 		order, bound[left[next]] = append(order, left[next]), true
@@ -209,24 +209,19 @@ func (m *model) order() (order []int) {
 	return order
 }
 
-// ties counts the checks that a tunable settles, and the other tunables that its checks leave open.
-func (m *model) ties(tunable int, bound []bool) (settled, open int) {
-	others := map[int]bool{}
+// ties counts the checks that a tunable settles, and the bound tunables that its checks tie it to.
+func (m *model) ties(tunable int, bound []bool) (settled, tied int) {
 	for _, c := range m.checks {
 		if !slices.Contains(c.vars, tunable) {
 			continue
 		}
-		settled++
-		for _, v := range c.vars {
-			if v != tunable && !bound[v] {
-				others[v] = true
-			}
-		}
-		if slices.ContainsFunc(c.vars, func(v int) bool { return v != tunable && !bound[v] }) {
-			settled--
+		before := lists.Where(c.vars, func(v int) bool { return bound[v] })
+		tied += len(before)
+		if len(before) == len(c.vars)-1 {
+			settled++
 		}
 	}
-	return settled, len(others)
+	return settled, tied
 }
 
 // describe tells which values a failing constraint met.

@@ -346,6 +346,16 @@ func (p *Program) Condition(op Op, a, b Term) Term {
 
 // Number is a harmless sum or product of ints.
 func (p *Program) Number(op Op, a, b Term) Term {
+	neutral := p.Int(0)
+	if op == OpMul {
+		neutral = p.Int(1)
+	}
+	switch neutral {
+	case a:
+		return b
+	case b:
+		return a
+	}
 	return p.make(nil, op, fact{kind: KindInt}, a, b, 0)
 }
 
