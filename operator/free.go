@@ -60,7 +60,7 @@ func (u use) kept() space.Values {
 // Kinds tell which problems that differ in free dimensions need kernels of their own. Each template of the part gives
 // one: the values that its kernel keeps as constants, with tunables at their defaults.
 func (part *Part) Kinds() (all []string) {
-	for _, u := range part.served {
+	for _, u := range part.uses {
 		words := []string{u.t.Name}
 		if at, err := u.at(u.t.Default.Values); err == nil {
 			words = append(words, at.kept().Words()...)
