@@ -21,18 +21,9 @@ func mathFiles(math string) fstest.MapFS {
 // what they are without it.
 func TestMathVariant(t *testing.T) {
 	kernel := func(math, mode string) Kernel {
-		o, err := Load(mathFiles(math), ".")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := o.Bind(Request{Shape: []int64{4, 100}, Math: mode}, TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
-		k, err := p.Kernel(p.Defaults(t.Context())[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := loaded(t, mathFiles(math))
+		p := bound(t, o, Request{Shape: []int64{4, 100}, Math: mode})
+		k := kernelAt(t, p, p.Defaults(t.Context())[0])
 		return k
 	}
 	const plain = "math: {modes: [fp32, tf32], auto: \"'fp32'\"}"
