@@ -47,8 +47,7 @@ func outsideFiles(edits ...string) fstest.MapFS {
 func outside(t *testing.T, files fstest.MapFS) *Problem {
 	t.Helper()
 	o := loaded(t, files)
-	p := bound(t, o, Request{Shape: []int64{7}})
-	return p
+	return bound(t, o, Request{Shape: []int64{7}})
 }
 
 func TestOutside(t *testing.T) {

@@ -86,8 +86,7 @@ func TestSignaturesOfNamedTypes(t *testing.T) {
 func TestLaterParameters(t *testing.T) {
 	load := func(text string) *Operator {
 		t.Helper()
-		o := loaded(t, operatorFiles(text))
-		return o
+		return loaded(t, operatorFiles(text))
 	}
 	bind := func(o *Operator, parameters map[string]string) (string, string) {
 		t.Helper()

@@ -52,8 +52,7 @@ func freeFiles(text string) fstest.MapFS {
 func bindFree(t *testing.T, free []string, shape ...int64) *Problem {
 	t.Helper()
 	o := loaded(t, freeFiles(freeOperator))
-	p := bound(t, o, Request{Shape: shape, Free: free})
-	return p
+	return bound(t, o, Request{Shape: shape, Free: free})
 }
 
 func open(tile int64) space.Configuration {

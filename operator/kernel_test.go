@@ -15,8 +15,7 @@ import (
 func scale(t *testing.T, replacements ...string) *Problem {
 	t.Helper()
 	o := loaded(t, operatorFiles(strings.NewReplacer(replacements...).Replace(goodOperator)))
-	p := bound(t, o, Request{Shape: o.Example})
-	return p
+	return bound(t, o, Request{Shape: o.Example})
 }
 
 func TestKernel(t *testing.T) {

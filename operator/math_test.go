@@ -23,8 +23,7 @@ func TestMathVariant(t *testing.T) {
 	kernel := func(math, mode string) Kernel {
 		o := loaded(t, mathFiles(math))
 		p := bound(t, o, Request{Shape: []int64{4, 100}, Math: mode})
-		k := kernelAt(t, p, p.Defaults(t.Context())[0])
-		return k
+		return kernelAt(t, p, p.Defaults(t.Context())[0])
 	}
 	const plain = "math: {modes: [fp32, tf32], auto: \"'fp32'\"}"
 	for _, mode := range []string{"fp32", "tf32"} {

@@ -25,8 +25,7 @@ templates:
 		"r.cu": {Data: []byte("extern \"C\" __global__ void signed_reference(" + reference + ") {}\n")},
 		"t.cu": {Data: []byte("\n" + template + "\n")},
 	}
-	o := loaded(t, files)
-	return o
+	return loaded(t, files)
 }
 
 func TestSignatures(t *testing.T) {

@@ -141,8 +141,7 @@ func TestTensorMaps(t *testing.T) {
 	must(t, err)
 	p := bound(t, o, Request{Shape: []int64{128, 64}})
 	k := func(template string, wide int64) Kernel {
-		k := kernelAt(t, p, space.Configuration{Template: template, Values: space.Values{{Name: "rows", Value: expr.Int(16)}, {Name: "wide", Value: expr.Int(wide)}}})
-		return k
+		return kernelAt(t, p, space.Configuration{Template: template, Values: space.Values{{Name: "rows", Value: expr.Int(16)}, {Name: "wide", Value: expr.Int(wide)}}})
 	}
 	wide := TensorMap{0, [7]int64{1<<4 | 7<<7 | 3<<13 | 16<<32, 0, 0, 63 | 127<<32, 0, 31 << 56, 15}}
 	narrow := TensorMap{0, [7]int64{2<<4 | 7<<7 | 1<<16 | 16<<32, 16, 0, 63, 127, 1<<38 | 3<<56, 31 << 8}}
