@@ -167,7 +167,6 @@ func (b binder) parameters(r Request) error {
 	return nil
 }
 
-// isDefault tells whether values are those that a parameter has when it is not given.
 func (b binder) isDefault(spec *ParameterSpec, values []expr.Value) bool {
 	usual, err := b.given(spec, nil)
 	return err == nil && slices.Equal(values, usual)
@@ -216,7 +215,6 @@ func (b binder) componentValues(spec *ParameterSpec, component int) map[string]e
 	return env
 }
 
-// mustBeSet complains of a parameter that has no default and is not given.
 func mustBeSet(o *Operator, spec *ParameterSpec) error {
 	example := "3"
 	switch {
@@ -261,7 +259,6 @@ func (b binder) derived(Request) (err error) {
 	return nil
 }
 
-// valuesOf says what values the names in a formula have.
 func valuesOf(f Formula, env map[string]expr.Value) string {
 	words := lists.Of(f.code.Names(), func(name string) string { return fmt.Sprintf("%s=%v", name, env[name]) })
 	return strings.Join(words, " ")
@@ -325,7 +322,6 @@ func (b binder) tensor(spec ArgumentSpec) (t Argument, err error) {
 	return t, err
 }
 
-// extents computes a tensor's shape.
 func (b binder) extents(t *Argument, shape []Formula) error {
 	t.Elements = 1
 	for i, f := range shape {
@@ -374,7 +370,6 @@ func (b binder) workspace(spec ArgumentSpec) (Argument, error) {
 	return b.tensor(spec)
 }
 
-// scalar evaluates an argument that is passed by value.
 func (b binder) scalar(spec ArgumentSpec) (Argument, error) {
 	v, err := b.eval(spec.Name, *spec.Value)
 	if err != nil {

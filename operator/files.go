@@ -80,7 +80,6 @@ type folder struct {
 	lines map[string][]string // by path: the file that each line includes
 }
 
-// read reads a file of the folder, and remembers it.
 func (f *folder) read(name string) (string, error) {
 	text, err := ReadText(f.fsys, path.Join(f.dir, name))
 	if err == nil {

@@ -169,7 +169,6 @@ func (r *reducer) launches() (all []LaunchSpec) {
 	return all
 }
 
-// constant reduces what a launch must be, whatever the free dimensions.
 func (r *reducer) constant(f Formula) Formula {
 	reduced := r.reduce(f)
 	if reduced.code.Root().Op != expr.OpConst {

@@ -19,7 +19,6 @@ import (
 // differ only in those dimensions. The struct's initial values are those of the problem's own
 // shape.
 
-// SizesSymbol is the variable in constant memory that a kernel reads free values from.
 const SizesSymbol = "autotune_sizes"
 
 // IntSize is the type of sizes that are integers.
@@ -32,7 +31,6 @@ type Size struct {
 	Value expr.Value `json:"-"`    // for the problem's own shape
 }
 
-// canFree tells whether the template's kernel can take dimensions when it runs.
 func (t *Template) canFree(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(t.Free, name) })
 }

@@ -179,7 +179,6 @@ func (part *Part) fix(given map[string]string) error {
 	return nil
 }
 
-// serve leaves the templates that serve the problem.
 func (part *Part) serve() {
 	var served []use
 	var refused []string
@@ -286,7 +285,6 @@ func (part *Part) Defaults(ctx context.Context) []space.Configuration {
 	return defaults
 }
 
-// defaultPositions is where the default lies along each tunable, from 0 to 1.
 func (t *Template) defaultPositions() []float64 {
 	positions := make([]float64, len(t.Tunables))
 	for i, tunable := range t.Tunables {
@@ -296,7 +294,6 @@ func (t *Template) defaultPositions() []float64 {
 	return positions
 }
 
-// Warnings are those of the part's templates.
 func (part *Part) Warnings() (warnings []string) {
 	for _, u := range part.uses {
 		warnings = append(warnings, u.t.Warnings()...)

@@ -81,7 +81,6 @@ var limitNames = lists.Of(limits, func(l limit) string { return l.name })
 // LimitNames are the names by which expressions know the device.
 func LimitNames() []string { return slices.Clone(limitNames) }
 
-// LimitMeaning says what one of them means.
 func LimitMeaning(name string) string { return limits[slices.Index(limitNames, name)].meaning }
 
 // beside are the limits together with a problem's values: names whose values no configuration changes.
@@ -120,7 +119,6 @@ func problemText(operator string, shape []int64, parameters Parameters, mode str
 	return strings.Join(parts, " ")
 }
 
-// MemoryBytes is what the problem's tensors take together.
 func (p *Problem) MemoryBytes() int64 {
 	bytes := int64(0)
 	for _, a := range p.Arguments {

@@ -145,7 +145,6 @@ func (a ArgumentSpec) inWords() string {
 	return fmt.Sprintf("%s of %s, which is %s", what, a.TypeText(), alternatives(spellings))
 }
 
-// spelled is a type as C++ writes it.
 func spelled(name string, pointer, constant bool) string {
 	if pointer {
 		name += "*"

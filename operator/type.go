@@ -5,7 +5,6 @@ import "autotune/internal/lists"
 // Type is the type of a tensor's elements, or of a scalar.
 type Type string
 
-// The types that there are.
 const (
 	F64    Type = "f64"
 	F32    Type = "f32"
@@ -27,7 +26,6 @@ const (
 // TypeKind is how the bits of a type stand for a number.
 type TypeKind int
 
-// The kinds of types.
 const (
 	Floating TypeKind = iota
 	Signed
@@ -65,7 +63,6 @@ var types = []typeFacts{
 	{Bool, 1, Unsigned, "bool", "", "bool", 0},
 }
 
-// Types lists the names of the types that there are.
 func Types() []string {
 	return lists.Of(types, func(t typeFacts) string { return string(t.name) })
 }
@@ -80,13 +77,11 @@ func (t Type) facts() typeFacts {
 	return typeFacts{}
 }
 
-// Bytes is what an element takes.
 func (t Type) Bytes() int64 { return t.facts().bytes }
 
 // Kind is how its bits stand for a number.
 func (t Type) Kind() TypeKind { return t.facts().kind }
 
-// CUDA is how CUDA C++ spells it.
 func (t Type) CUDA() string { return t.facts().cuda }
 
 // Tolerance is how far from the reference's an element may be, in itself and
