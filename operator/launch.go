@@ -227,19 +227,12 @@ func (u use) launch(s *LaunchSpec) (l Launch, err error) {
 // Passed are the arguments that a launch passes, in order, by their index. An argument that is copied to
 // a symbol is not passed.
 func Passed(all []Argument, l Launch) []int {
-	var passed []int
 	if l.Arguments == nil {
-		for i, a := range all {
-			if a.Symbol == "" && a.Owner == "" {
-				passed = append(passed, i)
-			}
-		}
-		return passed
+		return lists.Where(lists.Places(len(all)), func(i int) bool { return all[i].Symbol == "" && all[i].Owner == "" })
 	}
-	for _, name := range l.Arguments {
-		passed = append(passed, slices.IndexFunc(all, func(a Argument) bool { return a.Name == name }))
-	}
-	return passed
+	return lists.Of(l.Arguments, func(name string) int {
+		return slices.IndexFunc(all, func(a Argument) bool { return a.Name == name })
+	})
 }
 
 // Name tells whether one of the launches names an argument as one that it passes.

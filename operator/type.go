@@ -69,12 +69,8 @@ func Types() []string {
 
 // facts are what is known of the type, nothing if there is none of that name.
 func (t Type) facts() typeFacts {
-	for _, f := range types {
-		if f.name == t {
-			return f
-		}
-	}
-	return typeFacts{}
+	f, _ := lists.First(types, func(f typeFacts) bool { return f.name == t })
+	return f
 }
 
 func (t Type) Bytes() int64 { return t.facts().bytes }
