@@ -65,45 +65,48 @@ func FormatShape(shape []int64) string {
 // Bind turns a request into a problem. What the request got wrong is a *RequestError.
 func (o *Operator) Bind(r Request, limits Limits) (*Problem, error) {
 	p := &Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: limits, MathBy: r.MathBy}
-	b := binder{p, p.Values}
-	for _, step := range []func(Request) error{b.shape, b.free, b.parameters, b.math, b.derived, b.arguments, b.bounds, b.part} {
-		if err := step(r); err != nil {
-			return nil, err
+	b := &binder{p: p, values: p.Values}
+	for _, step := range []func(Request){b.shape, b.free, b.parameters, b.math, b.derived, b.requirements, b.arguments, b.bounds, b.part} {
+		if step(r); b.err != nil {
+			return nil, b.err
 		}
 	}
 	return p, nil
 }
 
-// binder fills in a problem for one request. Each of its steps needs those before it.
+// binder fills in a problem for one request, step by step. After a fault it computes zeros, which nobody sees.
 type binder struct {
 	p      *Problem
 	values map[string]expr.Value // what formulas know: the problem's values, so far, or a template's too
+	err    error                 // the first fault
 }
 
-func (b binder) refusal(hint, format string, args ...any) error {
-	return b.p.Operator.refusal(hint, format, args...)
+func (b *binder) refuse(hint, format string, args ...any) {
+	if b.err == nil {
+		b.err = b.p.Operator.refusal(hint, format, args...)
+	}
 }
 
 func (o *Operator) refusal(hint, format string, args ...any) error {
 	return &RequestError{Operator: o.Name, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-func (b binder) shape(Request) error {
+func (b *binder) shape(Request) {
 	names, shape := b.p.Operator.Shape, b.p.Shape
 	if len(shape) != len(names) {
 		example := b.p.Operator.Example
 		if example == nil {
 			example = slices.Repeat([]int64{16}, len(names))
 		}
-		return b.refusal("", "the shape has %s, as %s; got %d in %s", dims(names), FormatShape(example), len(shape), FormatShape(shape))
+		b.refuse("", "the shape has %s, as %s; got %d in %s", dims(names), FormatShape(example), len(shape), FormatShape(shape))
+		return
 	}
 	for i, v := range shape {
 		if v < 1 {
-			return b.refusal("", "each dimension must be at least 1; got %s=%d", names[i], v)
+			b.refuse("", "each dimension must be at least 1; got %s=%d", names[i], v)
 		}
 		b.values[names[i]] = expr.Int(v)
 	}
-	return nil
 }
 
 func dims(names []string) string {
@@ -113,29 +116,28 @@ func dims(names []string) string {
 	return fmt.Sprintf("%d dimensions %s", len(names), strings.Join(names, ","))
 }
 
-// free settles which dimensions are free, in the shape's order.
-func (b binder) free(r Request) error {
+// free settles which dimensions kernels take when they run, in the shape's order.
+func (b *binder) free(r Request) {
 	shape := b.p.Operator.Shape
 	for i, name := range r.Free {
 		if !slices.Contains(shape, name) {
-			hint := tree.NearestOrAll(name, "there are", shape)
-			return b.refusal(hint, "no dimension is called `%s`, and only dimensions can be free", name)
+			b.refuse(tree.NearestOrAll(name, "there are", shape), "no dimension is called `%s`, and only dimensions can be free", name)
 		}
 		if slices.Contains(r.Free[:i], name) {
-			return b.refusal("", "the dimension `%s` is given as free twice", name)
+			b.refuse("", "the dimension `%s` is given as free twice", name)
 		}
 	}
 	b.p.Free = lists.Where(shape, func(name string) bool { return slices.Contains(r.Free, name) })
-	return nil
 }
 
 // parameters parses what is given and fills in defaults, each after those that
 // it names.
-func (b binder) parameters(r Request) error {
+func (b *binder) parameters(r Request) {
 	o, given := b.p.Operator, r.Parameters
 	for _, name := range sorted(given) {
 		if o.parameter(name) == nil {
-			return b.refusal(tree.NearestOrAll(name, "there are", o.parameterNames()), "unknown parameter `%s`", name)
+			b.refuse(tree.NearestOrAll(name, "there are", o.parameterNames()), "unknown parameter `%s`", name)
+			return
 		}
 	}
 	if len(given) == 0 {
@@ -150,7 +152,8 @@ func (b binder) parameters(r Request) error {
 			err = spec.admits(values)
 		}
 		if err != nil {
-			return b.refusal("", "%v", err)
+			b.refuse("", "%v", err)
+			return
 		}
 		for i, component := range spec.Names {
 			b.values[component] = values[i]
@@ -164,17 +167,15 @@ func (b binder) parameters(r Request) error {
 			b.p.Parameters = append(b.p.Parameters, Parameter{name, text})
 		}
 	}
-	return nil
 }
 
-// isDefault tells whether values are those that a parameter has when it is not given.
-func (b binder) isDefault(spec *ParameterSpec, values []expr.Value) bool {
+func (b *binder) isDefault(spec *ParameterSpec, values []expr.Value) bool {
 	usual, err := b.given(spec, nil)
 	return err == nil && slices.Equal(values, usual)
 }
 
 // given is a parameter's value of each component: as given, or else the default.
-func (b binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Value, error) {
+func (b *binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Value, error) {
 	if text, ok := given[spec.Name]; ok {
 		if slices.Contains(b.p.Operator.Orders(), spec.Name) {
 			text = orderWord(text, len(b.p.Operator.Shape))
@@ -203,7 +204,7 @@ func (b binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Valu
 
 // componentValues are the values that the default of one component may name:
 // the same component of another pair goes by the pair's own name.
-func (b binder) componentValues(spec *ParameterSpec, component int) map[string]expr.Value {
+func (b *binder) componentValues(spec *ParameterSpec, component int) map[string]expr.Value {
 	env := maps.Clone(b.values)
 	for _, other := range b.p.Operator.Parameters {
 		if len(other.Names) != len(spec.Names) {
@@ -216,7 +217,6 @@ func (b binder) componentValues(spec *ParameterSpec, component int) map[string]e
 	return env
 }
 
-// mustBeSet complains of a parameter that has no default and is not given.
 func mustBeSet(o *Operator, spec *ParameterSpec) error {
 	example := "3"
 	switch {
@@ -238,117 +238,82 @@ func mustBeSet(o *Operator, spec *ParameterSpec) error {
 		spec.Name, spec.Name, example, strings.Join(preset, " "))
 }
 
-// derived computes the operator's derived values, and checks what it requires.
-func (b binder) derived(Request) (err error) {
+func (b *binder) derived(Request) {
 	for _, d := range b.p.Operator.Derived {
-		if b.values[d.Name], err = b.eval(d.Name, d.Formula); err != nil {
-			return err
-		}
+		b.values[d.Name] = b.eval(d.Name, d.Formula)
 	}
-	for _, r := range b.p.Operator.Requires {
-		holds, err := b.eval("requirement", r.That)
-		if err != nil {
-			return err
-		}
-		if !holds.Truth() {
-			because, err := r.Because.fill(func(f Formula) (expr.Value, error) { return b.eval("explanation", f) })
-			if err != nil {
-				return err
-			}
-			return b.refusal("", "%s (%s is needed; here %s)", because, r.That.Text, valuesOf(r.That, b.values))
-		}
-	}
-	return nil
 }
 
-// valuesOf says what values the names in a formula have.
+func (b *binder) requirements(Request) {
+	for _, r := range b.p.Operator.Requires {
+		if b.eval("requirement", r.That).Truth() {
+			continue
+		}
+		because, _ := r.Because.fill(func(f Formula) (expr.Value, error) { return b.eval("explanation", f), nil })
+		b.refuse("", "%s (%s is needed; here %s)", because, r.That.Text, valuesOf(r.That, b.values))
+	}
+}
+
 func valuesOf(f Formula, env map[string]expr.Value) string {
 	words := lists.Of(f.code.Names(), func(name string) string { return fmt.Sprintf("%s=%v", name, env[name]) })
 	return strings.Join(words, " ")
 }
 
-func (b binder) arguments(Request) error {
+func (b *binder) arguments(Request) {
 	for _, spec := range b.p.Operator.Arguments {
-		read := b.tensor
+		bound := b.tensor
 		switch {
 		case spec.Owner != "":
-			read = b.workspace
+			bound = b.workspace
 		case spec.Role == Scalar:
-			read = b.scalar
+			bound = b.scalar
 		}
-		a, err := read(spec)
-		if err != nil {
-			return err
-		}
-		b.p.Arguments = append(b.p.Arguments, a)
+		b.p.Arguments = append(b.p.Arguments, bound(spec))
 	}
-	return nil
 }
 
-func (b binder) tensor(spec ArgumentSpec) (t Argument, err error) {
-	t = Argument{
-		Name: spec.Name, Role: spec.Role, Type: spec.typeIn(b.values), Order: spec.orderIn(b.values), Symbol: spec.Symbol, Owner: spec.Owner,
+func (b *binder) tensor(spec ArgumentSpec) Argument {
+	t := Argument{
+		Name: spec.Name, Role: spec.Role, Type: spec.typeIn(b.values), Order: spec.orderIn(b.values), Elements: 1, Symbol: spec.Symbol, Owner: spec.Owner,
 	}
-	if err := b.extents(&t, spec.Shape); err != nil {
-		return t, err
+	for i, f := range spec.Shape {
+		v := b.eval(spec.Name, f)
+		n, ok := v.AsInt()
+		if !ok || n < 0 || n < 1 && spec.Role.Compared() {
+			b.refuse("", "dimension %d of `%s`, %s, would be %v", i+1, spec.Name, f.Text, v)
+		}
+		if n > 0 && t.Elements > (1<<58)/n {
+			b.refuse("", "`%s` would have more than 2^58 elements", spec.Name)
+		}
+		t.Elements *= n
+		t.Shape = append(t.Shape, n)
 	}
 	if spec.Role == Weight {
 		t.Scale = 1
 	}
 	if spec.Scale != nil {
-		what := fmt.Sprintf("the scale of `%s`", spec.Name)
-		if _, t.Scale, err = b.number(what, *spec.Scale, "number", math.Inf(-1), math.Inf(1)); err != nil {
-			return t, err
-		}
+		_, t.Scale = b.number(fmt.Sprintf("the scale of `%s`", spec.Name), *spec.Scale, "number", math.Inf(-1), math.Inf(1))
 	}
 	if spec.Fill != nil {
-		fill, err := spec.Fill.bind(b, spec.Name)
-		if err == nil && fill.File != "" {
-			err = b.holds(fill.File, t)
-		}
-		if err != nil {
-			return t, err
-		}
+		fill := spec.Fill.bind(b, spec.Name)
 		t.Fill = &fill
-	}
-	if !spec.Role.Compared() {
-		return t, nil
-	}
-	if a := b.p.Operator.Answers; a.Fixed() {
-		if err := b.holds(a.Files[spec.Name], t); err != nil {
-			return t, err
+		if fill.File != "" {
+			b.holds(fill.File, t)
 		}
 	}
-	if _, t.ATol, err = b.number("atol of `"+spec.Name+"`", spec.ATol, "tolerance", 0, math.MaxFloat64); err == nil {
-		_, t.RTol, err = b.number("rtol of `"+spec.Name+"`", spec.RTol, "tolerance", 0, math.MaxFloat64)
+	if spec.Role.Compared() {
+		if a := b.p.Operator.Answers; a.Fixed() {
+			b.holds(a.Files[spec.Name], t)
+		}
+		_, t.ATol = b.number("atol of `"+spec.Name+"`", spec.ATol, "tolerance", 0, math.MaxFloat64)
+		_, t.RTol = b.number("rtol of `"+spec.Name+"`", spec.RTol, "tolerance", 0, math.MaxFloat64)
 	}
-	return t, err
-}
-
-// extents computes a tensor's shape.
-func (b binder) extents(t *Argument, shape []Formula) error {
-	t.Elements = 1
-	for i, f := range shape {
-		v, err := b.eval(t.Name, f)
-		if err != nil {
-			return err
-		}
-		n, ok := v.AsInt()
-		if !ok || n < 0 || n < 1 && t.Role.Compared() {
-			return b.refusal("", "dimension %d of `%s`, %s, would be %v", i+1, t.Name, f.Text, v)
-		}
-		if n > 0 && t.Elements > (1<<58)/n {
-			return b.refusal("", "`%s` would have more than 2^58 elements", t.Name)
-		}
-		t.Elements *= n
-		t.Shape = append(t.Shape, n)
-	}
-	return nil
+	return t
 }
 
 // workspace is a template's own workspace: only its launches are passed it, and only where their
 // `arguments` name it. It is empty if neither the template nor one that shares it serves the problem.
-func (b binder) workspace(spec ArgumentSpec) (Argument, error) {
+func (b *binder) workspace(spec ArgumentSpec) Argument {
 	o := b.p.Operator
 	served := slices.ContainsFunc(o.Templates, func(t *Template) bool {
 		if !t.has(spec.Owner) {
@@ -358,82 +323,66 @@ func (b binder) workspace(spec ArgumentSpec) (Argument, error) {
 		return err == nil && serves
 	})
 	if !served {
-		return Argument{Name: spec.Name, Role: Workspace, Type: spec.Type, Shape: []int64{0}, Owner: spec.Owner}, nil
+		return Argument{Name: spec.Name, Role: Workspace, Type: spec.Type, Shape: []int64{0}, Owner: spec.Owner}
 	}
 	t, _ := o.Template(spec.Owner)
-	b.values = useOf(b.p, t).env
+	of := &binder{p: b.p, values: useOf(b.p, t).env, err: b.err}
 	for _, d := range t.Derived {
-		if !slices.ContainsFunc(d.Formula.code.Names(), func(name string) bool { return b.values[name] == expr.Value{} }) {
-			v, err := b.eval(d.Name, d.Formula)
-			if err != nil {
-				return Argument{}, err
-			}
-			b.values[d.Name] = v
+		if !slices.ContainsFunc(d.Formula.code.Names(), func(name string) bool { return of.values[name] == expr.Value{} }) {
+			of.values[d.Name] = of.eval(d.Name, d.Formula)
 		}
 	}
-	return b.tensor(spec)
+	a := of.tensor(spec)
+	b.err = of.err
+	return a
 }
 
-// scalar evaluates an argument that is passed by value.
-func (b binder) scalar(spec ArgumentSpec) (Argument, error) {
-	v, err := b.eval(spec.Name, *spec.Value)
-	if err != nil {
-		return Argument{}, err
-	}
+func (b *binder) scalar(spec ArgumentSpec) Argument {
+	v := b.eval(spec.Name, *spec.Value)
 	if err := spec.Type.holds(v); err != nil {
-		return Argument{}, b.refusal("", "the scalar `%s`, %s, is %v: %v", spec.Name, spec.Value.Text, v, err)
+		b.refuse("", "the scalar `%s`, %s, is %v: %v", spec.Name, spec.Value.Text, v, err)
 	}
-	return Argument{Name: spec.Name, Role: Scalar, Type: spec.Type, Value: v}, nil
+	return Argument{Name: spec.Name, Role: Scalar, Type: spec.Type, Value: v}
 }
 
 // bounds computes what the operator's own comparison may give, and the cost.
-func (b binder) bounds(Request) (err error) {
+func (b *binder) bounds(Request) {
 	o := b.p.Operator
 	if c := o.Compare; c != nil {
-		if _, b.p.Bound, err = b.number("the bound of `compare`", c.Bound, "bound", 0, math.MaxFloat64); err != nil {
-			return err
-		}
+		_, b.p.Bound = b.number("the bound of `compare`", c.Bound, "bound", 0, math.MaxFloat64)
 	}
-	if b.p.Bytes, err = b.count("cost.bytes", o.Bytes); err == nil {
-		b.p.Flops, err = b.count("cost.flops", o.Flops)
-	}
-	return err
+	b.p.Bytes, b.p.Flops = b.count("cost.bytes", o.Bytes), b.count("cost.flops", o.Flops)
 }
 
 // part sees that the part of the space that the request wants can be understood.
-func (b binder) part(r Request) error {
-	if r.Only.IsZero() {
-		return nil
+func (b *binder) part(r Request) {
+	if !r.Only.IsZero() {
+		_, b.err = b.p.Part(r.Only)
 	}
-	_, err := b.p.Part(r.Only)
-	return err
 }
 
-func (b binder) eval(what string, f Formula) (expr.Value, error) {
+func (b *binder) eval(what string, f Formula) expr.Value {
 	v, err := f.code.Eval(b.values)
 	if err != nil {
-		return v, b.refusal("", "%s = %s cannot be computed for this problem: %v", what, f.Text, err)
+		b.refuse("", "%s = %s cannot be computed for this problem: %v", what, f.Text, err)
 	}
-	return v, nil
+	return v
 }
 
-func (b binder) count(what string, f Formula) (int64, error) {
-	v, x, err := b.number(what, f, "count", 0, 1<<62)
+func (b *binder) count(what string, f Formula) int64 {
+	v, x := b.number(what, f, "count", 0, 1<<62)
 	if n, ok := v.AsInt(); ok {
-		return n, err // a float may have lost its last digits
+		return n // a float may have lost its last digits
 	}
-	return int64(x), err
+	return int64(x)
 }
 
 // number evaluates a formula that must give a number within bounds.
-func (b binder) number(what string, f Formula, kind string, least, most float64) (expr.Value, float64, error) {
-	v, err := b.eval(what, f)
-	if err != nil {
-		return v, 0, err
-	}
+func (b *binder) number(what string, f Formula, kind string, least, most float64) (expr.Value, float64) {
+	v := b.eval(what, f)
 	x, ok := v.AsFloat()
 	if !ok || !(least <= x && x <= most) {
-		err = b.refusal("", "%s, %s, is %v and not a %s", what, f.Text, v, kind)
+		b.refuse("", "%s, %s, is %v and not a %s", what, f.Text, v, kind)
 	}
-	return v, x, err
+	return v, x
 }

@@ -23,7 +23,6 @@ const (
 	chainDepth  = 40   // operations within each other
 )
 
-// chain reads the text of an expression.
 func (s *ParameterSpec) chain(text string) (*expr.Node, error) {
 	if len(text) > chainLength {
 		return nil, fmt.Errorf("`%s` has %d characters; it may have %d", s.Name, len(text), chainLength)
@@ -144,7 +143,6 @@ func (s *ParameterSpec) written(value string, other func(*expr.Node) *expr.Node)
 // verbatim is a node that is written as this text.
 func verbatim(text string) *expr.Node { return &expr.Node{Op: expr.OpName, Name: text} }
 
-// float writes a number as C++ has floats.
 func float(x float64) string {
 	text := strconv.FormatFloat(x, 'g', -1, 32)
 	if !strings.ContainsAny(text, ".e") {

@@ -133,12 +133,11 @@ func (d *DataFile) hash() (string, error) {
 }
 
 // holds sees that a file has a tensor's shape.
-func (b binder) holds(file string, a Argument) error {
+func (b *binder) holds(file string, a Argument) {
 	d := b.p.Operator.Data[file]
 	if !slices.Equal(d.Shape, a.Shape) && !(d.Bytes == 0 && a.Elements == 0) {
-		return b.refusal("", "%s holds an array of %s, and `%s` is of %s here", file, shapeText(d.Shape), a.Name, shapeText(a.Shape))
+		b.refuse("", "%s holds an array of %s, and `%s` is of %s here", file, shapeText(d.Shape), a.Name, shapeText(a.Shape))
 	}
-	return nil
 }
 
 // shapeText writes the shape of an array, as "3x4"; "()" is that of one number.

@@ -102,20 +102,17 @@ func (l *loader) fill(n *tree.Node, s scope, a ArgumentSpec) FillSpec {
 }
 
 // bind gives the numbers of a problem.
-func (f FillSpec) bind(b binder, tensor string) (Fill, error) {
+func (f FillSpec) bind(b *binder, tensor string) Fill {
 	bound := Fill{Distribution: f.Distribution, Kernel: f.Kernel, File: f.File}
 	for i, number := range f.Numbers {
 		what := fmt.Sprintf("the %s of `%s`", fillForms[f.Distribution][i], tensor)
-		_, x, err := b.number(what, number, "number", -maxFill, maxFill)
-		if err != nil {
-			return bound, err
-		}
+		_, x := b.number(what, number, "number", -maxFill, maxFill)
 		bound.Numbers = append(bound.Numbers, x)
 	}
 	if meant := fillForms[f.Distribution]; slices.Equal(meant, []string{"least", "most"}) && bound.Numbers[0] > bound.Numbers[1] {
-		return bound, b.refusal("", "`%s` would be filled with %s from %v to %v", tensor, f.Distribution, bound.Numbers[0], bound.Numbers[1])
+		b.refuse("", "`%s` would be filled with %s from %v to %v", tensor, f.Distribution, bound.Numbers[0], bound.Numbers[1])
 	}
-	return bound, nil
+	return bound
 }
 
 // maxFill bounds the numbers of fills: every double up to it is exact on all devices.

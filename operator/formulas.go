@@ -73,8 +73,9 @@ func (u use) formulas(k Kernel) (f Formulas, err error) {
 	}
 	r := &reducer{u: u, short: &expr.Folder{Constants: known}, used: map[string]bool{}}
 	f.Where, f.Launches, f.Sizes = append(r.kept(), r.where()...), r.launches(), k.Sizes
-	f.Workspaces, f.Scalars = r.workspaces(k.Launches), r.scalars(k.Launches)
-	f.Where = append(f.Where, r.held(f.Scalars)...)
+	f.Workspaces = r.workspaces(k.Launches)
+	scalars, held := r.scalars(k.Launches)
+	f.Scalars, f.Where = scalars, append(f.Where, held...)
 	f.Define = r.definitions(defined, k.Sizes)
 	return f, r.err
 }
@@ -169,7 +170,6 @@ func (r *reducer) launches() (all []LaunchSpec) {
 	return all
 }
 
-// constant reduces what a launch must be, whatever the free dimensions.
 func (r *reducer) constant(f Formula) Formula {
 	reduced := r.reduce(f)
 	if reduced.code.Root().Op != expr.OpConst {
@@ -188,27 +188,19 @@ func (r *reducer) taken(role Role, launches Launches) (places []int) {
 	return places
 }
 
-// scalars are the values of those that launches take.
-func (r *reducer) scalars(launches Launches) (all []Definition) {
+// scalars are the values of those that launches take, and the conditions that integers are within the range of their
+// types.
+func (r *reducer) scalars(launches Launches) (all []Definition, held []Formula) {
 	for _, i := range r.taken(Scalar, launches) {
 		spec := r.u.p.Operator.Arguments[i]
-		all = append(all, Definition{Name: spec.Name, Formula: r.reduce(*spec.Value)})
-	}
-	return all
-}
-
-// held are the conditions that scalars are integers within the range of their types.
-func (r *reducer) held(scalars []Definition) (all []Formula) {
-	for _, s := range scalars {
-		i := slices.IndexFunc(r.u.p.Operator.Arguments, func(a ArgumentSpec) bool { return a.Name == s.Name })
-		facts := r.u.p.Operator.Arguments[i].Type.facts()
-		if s.Formula.code.Root().Op == expr.OpConst || facts.kind == Floating || facts.bytes == 8 {
-			continue
+		value, facts := r.reduce(*spec.Value), spec.Type.facts()
+		all = append(all, Definition{Name: spec.Name, Formula: value})
+		if value.code.Root().Op != expr.OpConst && facts.kind != Floating && facts.bytes < 8 {
+			least, most := facts.bounds()
+			held = append(held, r.reduce(constant(fmt.Sprintf("%d <= %s <= %d", least, value.Text, most))))
 		}
-		least, most := facts.bounds()
-		all = append(all, r.reduce(constant(fmt.Sprintf("%d <= %s <= %d", least, s.Formula.Text, most))))
 	}
-	return all
+	return all, held
 }
 
 // workspaces are the bytes of those that launches take.

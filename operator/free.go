@@ -19,7 +19,6 @@ import (
 // differ only in those dimensions. The struct's initial values are those of the problem's own
 // shape.
 
-// SizesSymbol is the variable in constant memory that a kernel reads free values from.
 const SizesSymbol = "autotune_sizes"
 
 // IntSize is the type of sizes that are integers.
@@ -32,7 +31,6 @@ type Size struct {
 	Value expr.Value `json:"-"`    // for the problem's own shape
 }
 
-// canFree tells whether the template's kernel can take dimensions when it runs.
 func (t *Template) canFree(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(t.Free, name) })
 }
@@ -60,7 +58,7 @@ func (u use) kept() space.Values {
 // Kinds tell which problems that differ in free dimensions need kernels of their own. Each template of the part gives
 // one: the values that its kernel keeps as constants, with tunables at their defaults.
 func (part *Part) Kinds() (all []string) {
-	for _, u := range part.served {
+	for _, u := range part.uses {
 		words := []string{u.t.Name}
 		if at, err := u.at(u.t.Default.Values); err == nil {
 			words = append(words, at.kept().Words()...)
@@ -136,11 +134,11 @@ __device__ __forceinline__ int operator%(AutotuneSize n, AutotuneSize by) { retu
 
 // withSizes makes the kernel read values when it runs that were macros: those that its text names.
 // Only those, since the first read of each line of constant memory takes as long as a load.
-func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, naming Naming) error {
+func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, naming Naming) error {
 	named := k.names()
 	var inverses []Size
 	for _, name := range sorted(names) {
-		macro, v := naming.Macro(name), values[name]
+		macro, v := naming.Macro(name), known[name]
 		k.Macros = slices.DeleteFunc(k.Macros, func(m Macro) bool { return m.Name == macro })
 		if !named(macro) {
 			continue
@@ -157,17 +155,12 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 		}
 		k.Sizes = append(k.Sizes, size)
 	}
+	if len(k.Sizes) == 0 {
+		return nil
+	}
 	slices.SortStableFunc(k.Sizes, func(a, b Size) int { return strings.Compare(a.Type, b.Type) }) // doubles first: no gaps
-	var members, contents, macros strings.Builder
-	for i, s := range slices.Concat(k.Sizes, inverses) {
-		if i > 0 {
-			contents.WriteString(", ")
-		}
-		fmt.Fprintf(&members, " %s %s;", s.Type, s.Name)
-		contents.WriteString(macroValue(s.Value))
-		if i >= len(k.Sizes) {
-			continue
-		}
+	var macros strings.Builder
+	for _, s := range k.Sizes {
 		value := SizesSymbol + "." + s.Name
 		if s.Value.Kind() == expr.KindInt {
 			value = fmt.Sprintf("AutotuneSize{%s, %s.%s%s}", value, SizesSymbol, inverse, s.Name)
@@ -175,14 +168,13 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 		fmt.Fprintf(&macros, "#define %s (%s)\n", naming.Macro(s.Name), value)
 	}
 	k.Sizes = append(k.Sizes, inverses...)
-	if len(k.Sizes) == 0 {
-		return nil
-	}
+	members := lists.Of(k.Sizes, func(s Size) string { return fmt.Sprintf(" %s %s;", s.Type, s.Name) })
+	values := strings.Join(lists.Of(k.Sizes, func(s Size) string { return macroValue(s.Value) }), ", ")
 	// These are no macros: macros are defined before the struct, whose members may have the same
 	// names.
-	before := fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {", members.String(), SizesSymbol)
-	k.sizesAt = [2]int{len(before), len(before) + contents.Len()}
-	k.Source = before + contents.String() + "};\n" + sizeText + macros.String() + "#line 1\n" + k.Source
+	before := fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {", strings.Join(members, ""), SizesSymbol)
+	k.sizesAt = [2]int{len(before), len(before) + len(values)}
+	k.Source = before + values + "};\n" + sizeText + macros.String() + "#line 1\n" + k.Source
 	return nil
 }
 

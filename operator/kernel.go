@@ -13,7 +13,6 @@ import (
 	"autotune/space/expr"
 )
 
-// Macro is one definition that a kernel is compiled with.
 type Macro struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -36,7 +35,6 @@ type Kernel struct {
 	sizesAt [2]int // where in Source their values stand
 }
 
-// Kernel is the kernel of one configuration of the problem's space.
 func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 	u, err := useAt(p, c)
 	if err != nil {
@@ -64,7 +62,6 @@ func (u use) kernel() (Kernel, error) {
 	return k, err
 }
 
-// referenceBlock is the threads in a block of a reference kernel.
 const referenceBlock = 256
 
 // Reference is the operator's reference kernel: one thread an output element; or the
@@ -152,7 +149,6 @@ func macros(p *Problem, values space.Values) []Macro {
 	return all
 }
 
-// macroValue writes a value as C++ reads it.
 func macroValue(v expr.Value) string {
 	switch v.Kind() {
 	case expr.KindBool:

@@ -69,20 +69,19 @@ func (l *loader) math(n *tree.Node, names scope) {
 const headersForm = "headers must be a mapping of names that kernels include to files"
 
 // math settles the math mode.
-func (b binder) math(r Request) error {
+func (b *binder) math(r Request) {
 	o, mode := b.p.Operator, r.Math
 	if AutoMath(mode) {
 		v, err := o.MathAuto.code.Eval(b.p.Limits.beside(b.values))
 		if err != nil {
-			return b.refusal("", "--math auto cannot be decided for these numbers; name one of %s, or mend them: %v", strings.Join(o.MathModes, ", "), err)
+			b.refuse("", "--math auto cannot be decided for these numbers; name one of %s, or mend them: %v", strings.Join(o.MathModes, ", "), err)
 		}
 		mode = v.String()
 	}
 	if !slices.Contains(o.MathModes, mode) {
-		return b.refusal("it has "+strings.Join(o.MathModes, ", "), "there is no math mode `%s`", mode)
+		b.refuse("it has "+strings.Join(o.MathModes, ", "), "there is no math mode `%s`", mode)
 	}
 	b.p.Math, b.values["math"] = mode, expr.String(mode)
-	return nil
 }
 
 // MathMacros are the macros that tell a kernel its math mode, where there is more than one. A

@@ -52,100 +52,114 @@ func (r Restriction) String() string {
 type Part struct {
 	Problem     *Problem
 	Restriction Restriction
-	served      []use
+	uses        []use
 	unserved    error // why no template is left
 	where       []Formula
 	fixed       space.Values // of the only template; nil: not fixed
+}
+
+// Whole is the part that leaves nothing out.
+func (p *Problem) Whole() *Part {
+	whole := &Part{Problem: p}
+	whole.uses = lists.Of(p.Operator.Templates, func(t *Template) use { return useOf(p, t) })
+	whole.serve()
+	return whole
 }
 
 // Part is the part of the problem's space that a restriction asks for. A restriction that cannot be
 // understood is a *RequestError.
 func (p *Problem) Part(r Restriction) (*Part, error) {
 	part := &Part{Problem: p, Restriction: r}
-	templates, err := p.Operator.wanted(r.Templates)
-	if err != nil {
-		return nil, err
-	}
-	uses := lists.Of(templates, func(t *Template) use { return useOf(p, t) })
-	for _, text := range r.Where {
-		code, err := expr.Parse(text)
-		if err != nil {
-			return nil, p.Operator.refusal("", "where: %v", err)
-		}
-		f := Formula{Text: text, code: code}
-		if uses, err = p.Operator.having(uses, f); err != nil {
+	part.uses = lists.Of(p.Operator.Templates, func(t *Template) use { return useOf(p, t) })
+	if len(r.Templates) > 0 {
+		if err := part.only(r.Templates...); err != nil {
 			return nil, err
 		}
-		part.where = append(part.where, f)
+	}
+	for _, text := range r.Where {
+		if err := part.satisfy(text); err != nil {
+			return nil, err
+		}
 	}
 	if r.Fixed != nil {
-		if uses, part.fixed, err = p.Operator.fix(uses, r.Fixed); err != nil {
+		if err := part.fix(maps.Clone(r.Fixed)); err != nil {
 			return nil, err
 		}
 	}
-	part.serve(uses)
+	part.serve()
 	return part, nil
 }
 
-// wanted are the templates with some names; without names, all.
-func (o *Operator) wanted(names []string) ([]*Template, error) {
-	all := templateNames(o.Templates)
-	for _, name := range names {
-		if !slices.Contains(all, name) {
-			return nil, o.refusal("there are "+strings.Join(all, ", "), "there is no template `%s`", name)
-		}
-	}
-	return lists.Where(o.Templates, func(t *Template) bool { return len(names) == 0 || slices.Contains(names, t.Name) }), nil
+func (part *Part) refusal(hint, format string, args ...any) error {
+	return part.Problem.Operator.refusal(hint, format, args...)
 }
 
-// having are the templates that have all names of a condition.
-func (o *Operator) having(uses []use, f Formula) ([]use, error) {
-	known := map[string]bool{} // by any of the templates
-	for _, u := range uses {
-		for _, name := range u.names() {
+func (part *Part) names() []string {
+	return lists.Of(part.uses, func(u use) string { return u.t.Name })
+}
+
+// only leaves the templates of some names.
+func (part *Part) only(names ...string) error {
+	all := templateNames(part.Problem.Operator.Templates)
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return part.refusal("there are "+strings.Join(all, ", "), "there is no template `%s`", name)
+		}
+	}
+	part.uses = lists.Where(part.uses, func(u use) bool { return slices.Contains(names, u.t.Name) })
+	return nil
+}
+
+// satisfy adds a condition, and leaves out templates that lack one of its names.
+func (part *Part) satisfy(text string) error {
+	code, err := expr.Parse(text)
+	if err != nil {
+		return part.refusal("", "where: %v", err)
+	}
+	known, left := map[string]bool{}, []use{}
+	for _, u := range part.uses {
+		own := u.names()
+		for _, name := range own {
 			known[name] = true
 		}
-	}
-	for _, name := range f.code.Names() {
-		if !known[name] {
-			hint := cmp.Or(o.componentsHint(name), tree.DidYouMean(name, sorted(known)), "`autotune ops show` lists the names")
-			return nil, o.refusal(hint, "where `%s`: `%s` is not defined", f.Text, name)
+		if !slices.ContainsFunc(code.Names(), func(name string) bool { return !slices.Contains(own, name) }) {
+			left = append(left, u)
 		}
 	}
-	left := lists.Where(uses, func(u use) bool {
-		defined := u.names()
-		return !slices.ContainsFunc(f.code.Names(), func(name string) bool { return !slices.Contains(defined, name) })
-	})
-	if len(left) == 0 {
-		return nil, o.refusal("", "where `%s`: no template has all of these names", f.Text)
+	for _, name := range code.Names() {
+		if !known[name] {
+			hint := cmp.Or(part.Problem.Operator.componentsHint(name), tree.DidYouMean(name, sorted(known)), "`autotune ops show` lists the names")
+			return part.refusal(hint, "where `%s`: `%s` is not defined", text, name)
+		}
 	}
-	return left, nil
+	if len(left) == 0 {
+		return part.refusal("", "where `%s`: no template has all of these names", text)
+	}
+	part.uses, part.where = left, append(part.where, Formula{Text: text, code: code})
+	return nil
 }
 
 // fix leaves one template, and one value for each of its tunables.
-func (o *Operator) fix(uses []use, given map[string]string) ([]use, space.Values, error) {
-	given = maps.Clone(given)
+func (part *Part) fix(given map[string]string) error {
 	if name, ok := given["template"]; ok {
 		delete(given, "template")
-		if _, err := o.wanted([]string{name}); err != nil {
-			return nil, nil, err
+		if err := part.only(name); err != nil {
+			return err
 		}
-		uses = lists.Where(uses, func(u use) bool { return u.t.Name == name })
-		if len(uses) == 0 {
-			return nil, nil, o.refusal("", "the configuration is of the template `%s`, which the restriction leaves out", name)
+		if len(part.uses) == 0 {
+			return part.refusal("", "the configuration is of the template `%s`, which the restriction leaves out", name)
 		}
 	}
-	if len(uses) > 1 {
-		names := lists.Of(uses, func(u use) string { return u.t.Name })
-		return nil, nil, o.refusal("", "the configuration names no template; add template=NAME, one of %s", strings.Join(names, ", "))
+	if len(part.uses) > 1 {
+		return part.refusal("", "the configuration names no template; add template=NAME, one of %s", strings.Join(part.names(), ", "))
 	}
-	t := uses[0].t
+	t := part.uses[0].t
 	for _, name := range sorted(given) {
 		if !slices.Contains(tunableNames(t), name) {
-			return nil, nil, o.refusal("it has "+strings.Join(tunableNames(t), ", "), "template %s has no tunable `%s`", t.Name, name)
+			return part.refusal("it has "+strings.Join(tunableNames(t), ", "), "template %s has no tunable `%s`", t.Name, name)
 		}
 	}
-	fixed := space.Values{}
+	part.fixed = space.Values{}
 	var missing []string
 	for _, tunable := range t.Tunables {
 		text, ok := given[tunable.Name]
@@ -155,37 +169,37 @@ func (o *Operator) fix(uses []use, given map[string]string) ([]use, space.Values
 		}
 		i := slices.IndexFunc(tunable.Values, func(v expr.Value) bool { return strings.EqualFold(v.String(), text) || macroValue(v) == text })
 		if i < 0 {
-			return nil, nil, o.refusal(fmt.Sprintf("its values are %s", listed(tunable.Values)), "template %s has no %s=%s", t.Name, tunable.Name, text)
+			return part.refusal("its values are "+listed(tunable.Values), "template %s has no %s=%s", t.Name, tunable.Name, text)
 		}
-		fixed = append(fixed, space.Value{Name: tunable.Name, Value: tunable.Values[i]})
+		part.fixed = append(part.fixed, space.Value{Name: tunable.Name, Value: tunable.Values[i]})
 	}
 	if len(missing) > 0 {
-		return nil, nil, o.refusal("", "the configuration of template %s lacks %s", t.Name, strings.Join(missing, ", "))
+		return part.refusal("", "the configuration of template %s lacks %s", t.Name, strings.Join(missing, ", "))
 	}
-	return uses, fixed, nil
+	return nil
 }
 
-// serve keeps the templates that serve the problem.
-func (part *Part) serve(uses []use) {
+func (part *Part) serve() {
+	var served []use
 	var refused []string
-	for _, u := range uses {
+	for _, u := range part.uses {
 		ok, err := u.serves()
 		switch {
 		case err != nil:
-			part.served, part.unserved = nil, err
+			part.uses, part.unserved = nil, err
 			return
 		case ok:
-			part.served = append(part.served, u)
+			served = append(served, u)
 		default:
 			refused = append(refused, fmt.Sprintf("%s (%s)", u.t.Name, u.refusal()))
 		}
 	}
-	if len(part.served) == 0 {
+	if part.uses = served; len(served) == 0 {
 		what := "there are "
 		if !part.Restriction.IsZero() {
 			what = "asked for are "
 		}
-		part.unserved = part.Problem.Operator.refusal(what+strings.Join(refused, ", "), "no template serves %s on this device", part.Problem)
+		part.unserved = part.refusal(what+strings.Join(refused, ", "), "no template serves %s on this device", part.Problem)
 	}
 }
 
@@ -194,16 +208,14 @@ func (part *Part) Space(ctx context.Context) (*space.Space, error) {
 	if part.unserved != nil {
 		return nil, part.unserved
 	}
-	o := part.Problem.Operator
-	s, err := space.New(ctx, lists.Of(part.served, part.contribution)...)
+	s, err := space.New(ctx, lists.Of(part.uses, part.contribution)...)
 	switch {
 	case !part.Restriction.IsZero() && ctx.Err() == nil && (err != nil || s.Len() == 0):
 		return nil, part.nothingLeft(ctx, err)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", o.File, err)
+		return nil, fmt.Errorf("%s: %w", part.Problem.Operator.File, err)
 	case s.Len() == 0:
-		names := lists.Of(part.served, func(u use) string { return u.t.Name })
-		return nil, o.refusal("its templates are "+strings.Join(names, ", "), "no template has a valid configuration for %s on this device", part.Problem)
+		return nil, part.refusal("its templates are "+strings.Join(part.names(), ", "), "no template has a valid configuration for %s on this device", part.Problem)
 	}
 	return s, nil
 }
@@ -230,17 +242,17 @@ func (part *Part) contribution(u use) space.Part {
 // nothingLeft is the error of a restriction that leaves no configuration, or whose
 // expressions cannot be evaluated, which failed says.
 func (part *Part) nothingLeft(ctx context.Context, failed error) error {
-	p, o := part.Problem, part.Problem.Operator
+	p := part.Problem
 	s, err := p.Space(ctx)
 	switch {
 	case err != nil:
 		return err // it is not due to the restriction
 	case failed != nil:
-		return o.refusal("", "%s: %v", part.Restriction, failed)
+		return part.refusal("", "%s: %v", part.Restriction, failed)
 	case part.fixed == nil:
-		return o.refusal("", "nothing is left of the %d valid configurations of %s by %s", s.Len(), p, part.Restriction)
+		return part.refusal("", "nothing is left of the %d valid configurations of %s by %s", s.Len(), p, part.Restriction)
 	}
-	u, err := part.served[0].at(part.fixed)
+	u, err := part.uses[0].at(part.fixed)
 	if err != nil {
 		return err
 	}
@@ -248,7 +260,7 @@ func (part *Part) nothingLeft(ctx context.Context, failed error) error {
 	if f == nil {
 		return errors.New("every constraint is satisfied, and yet it is not in the space")
 	}
-	return o.refusal("", "%s is not valid here: `%s` is needed; here %s",
+	return part.refusal("", "%s is not valid here: `%s` is needed; here %s",
 		space.Configuration{Template: u.t.Name, Values: part.fixed}, f.Text, valuesOf(*f, u.env))
 }
 
@@ -256,7 +268,7 @@ func (part *Part) nothingLeft(ctx context.Context, failed error) error {
 // speedups refer to. A declared default that is not valid here is replaced by the valid configuration nearest to it.
 func (part *Part) Defaults(ctx context.Context) []space.Configuration {
 	var defaults []space.Configuration
-	for _, u := range part.served {
+	for _, u := range part.uses {
 		own := u.t.Default
 		if at, err := u.at(own.Values); err == nil && at.violated(part.where) == nil && (part.fixed == nil || slices.Equal(part.fixed, own.Values)) {
 			defaults = append(defaults, own)
@@ -273,7 +285,6 @@ func (part *Part) Defaults(ctx context.Context) []space.Configuration {
 	return defaults
 }
 
-// defaultPositions is where the default lies along each tunable, from 0 to 1.
 func (t *Template) defaultPositions() []float64 {
 	positions := make([]float64, len(t.Tunables))
 	for i, tunable := range t.Tunables {
@@ -283,19 +294,11 @@ func (t *Template) defaultPositions() []float64 {
 	return positions
 }
 
-// Warnings are those of the part's templates.
 func (part *Part) Warnings() (warnings []string) {
-	for _, u := range part.served {
+	for _, u := range part.uses {
 		warnings = append(warnings, u.t.Warnings()...)
 	}
 	return warnings
-}
-
-// Whole is the part that leaves nothing out.
-func (p *Problem) Whole() *Part {
-	whole := &Part{Problem: p}
-	whole.serve(lists.Of(p.Operator.Templates, func(t *Template) use { return useOf(p, t) }))
-	return whole
 }
 
 // Space is the union of what all templates that serve the problem contribute.

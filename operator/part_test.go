@@ -16,10 +16,7 @@ import (
 func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 	o := find(t, "max_pool2d")
 	whole := bindShape(t, o, 1, 2, 40, 40)
-	all, err := whole.Space(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := spaceOf(t, whole)
 	for _, only := range []Restriction{
 		{},
 		{Templates: []string{"stream", "direct"}},
@@ -73,9 +70,7 @@ func satisfies(t *testing.T, p *Problem, c space.Configuration, only Restriction
 	}
 	template, _ := p.Operator.Template(c.Template)
 	at, err := useOf(p, template).at(c.Values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	env := at.env
 	for _, where := range only.Where {
 		code := expr.MustParse(where)
@@ -83,9 +78,7 @@ func satisfies(t *testing.T, p *Problem, c space.Configuration, only Restriction
 			return false
 		}
 		v, err := code.Eval(env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !v.Truth() {
 			return false
 		}
@@ -112,9 +105,7 @@ func TestFixedValues(t *testing.T) {
 		}
 		given["stage"] = text
 		part, err := bindShape(t, o, 1, 16, 40, 40).Part(Restriction{Fixed: given})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if v, _ := part.fixed.Get("stage"); v != expr.Bool(true) {
 			t.Errorf("stage=%s is %v", text, v)
 		}

@@ -23,7 +23,6 @@ type ProblemRecord struct {
 	Free       []string   `json:"free,omitempty"` // dimensions that kernels take when they run
 }
 
-// Record names the problem.
 func (p *Problem) Record() ProblemRecord {
 	return ProblemRecord{
 		Operator: p.Operator.Name, Shape: p.Shape, Parameters: p.Parameters, Math: p.Math, MathBy: p.MathBy,
@@ -69,7 +68,6 @@ func (list Parameters) has(name string) bool {
 	return slices.ContainsFunc(list, func(p Parameter) bool { return p.Name == name })
 }
 
-// MarshalJSON writes an object.
 func (list Parameters) MarshalJSON() ([]byte, error) {
 	var object jsonobject.Writer
 	for _, p := range list {

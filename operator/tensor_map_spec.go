@@ -118,7 +118,6 @@ const floatElement = 7
 // mostExtent is the largest extent, and the largest distance in 16 bytes, that fits a word's half.
 const mostExtent = 1<<31 - 1
 
-// formulas are all that a map computes.
 func (s *TensorMapSpec) formulas() []Formula {
 	all := slices.Concat([]Formula{s.Bytes, s.Rounded, s.Swizzle}, s.Extents, s.Strides, s.Box, s.Steps)
 	if s.When != nil {
@@ -168,7 +167,6 @@ func (s *TensorMapSpec) limits() []Formula {
 	return s.inForce(all)
 }
 
-// layoutLimits are those on the tensor.
 func (s *TensorMapSpec) layoutLimits() []Formula {
 	var all []string
 	for i := range s.Extents {
@@ -250,7 +248,6 @@ func (t *Template) passing(names []string, holds func(Formula) (bool, error)) (t
 	return tensors, maps, nil
 }
 
-// passes are the tensors and maps that a launch passes.
 func (u use) passes(s *LaunchSpec) (tensors []string, made []TensorMap, err error) {
 	tensors, maps, err := u.t.passing(s.Arguments, func(f Formula) (bool, error) {
 		v, err := u.value("when", f)
@@ -284,7 +281,6 @@ func (u use) passes(s *LaunchSpec) (tensors []string, made []TensorMap, err erro
 	return tensors, made, err
 }
 
-// passes are those of a launch of formulas.
 func (r *reducer) passes(s LaunchSpec) (tensors []string, made []MapFormulas) {
 	tensors, maps, err := r.u.t.passing(s.Arguments, func(f Formula) (bool, error) {
 		root := r.constant(f).code.Root()

@@ -68,7 +68,6 @@ func useAt(p *Problem, c space.Configuration) (u use, err error) {
 	return useOf(p, t).at(values)
 }
 
-// withValues adds values to what expressions know.
 func withValues(env map[string]expr.Value, values space.Values) map[string]expr.Value {
 	for _, v := range values {
 		env[v.Name] = v.Value
@@ -76,12 +75,10 @@ func withValues(env map[string]expr.Value, values space.Values) map[string]expr.
 	return env
 }
 
-// tunables are the values of a configuration.
 func (u use) tunables() space.Values {
 	return lists.Of(u.t.Tunables, func(t space.Tunable) space.Value { return space.Value{Name: t.Name, Value: u.env[t.Name]} })
 }
 
-// known are the values of a configuration, and the template's derived values.
 func (u use) known() space.Values {
 	return append(u.tunables(), lists.Of(u.t.Derived, func(d Definition) space.Value {
 		return space.Value{Name: d.Name, Value: u.env[d.Name]}
@@ -100,7 +97,6 @@ func (u use) serves() (bool, error) {
 	return v.Truth(), err
 }
 
-// refusal says why the template does not serve the problem.
 func (u use) refusal() string {
 	switch {
 	case u.t.canFree(u.p.Free):
@@ -132,7 +128,6 @@ func (u use) names() []string {
 	return slices.Concat(sorted(u.env), tunableNames(u.t), own)
 }
 
-// value evaluates one of the template's formulas.
 func (u use) value(what string, f Formula) (expr.Value, error) {
 	v, err := f.code.Eval(u.env)
 	if err != nil {
@@ -147,7 +142,6 @@ func (u use) fault(f Formula, what string, err error) error {
 	return &tree.Error{Position: where, Message: fmt.Sprintf("%s `%s` for %s: %v", what, f.Text, u.p, err)}
 }
 
-// interpolate is a text of the template.
 func (u use) interpolate(what string, t Interpolated) (string, error) {
 	return t.fill(func(f Formula) (expr.Value, error) { return u.value(what, f) })
 }

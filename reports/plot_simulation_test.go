@@ -1,10 +1,7 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
-	"image/png"
-	"io"
 	"math"
 	"testing"
 
@@ -30,25 +27,6 @@ func simulated(recordings, strategies int) *simulate.Report {
 		r.Strategies = append(r.Strategies, s)
 	}
 	return r
-}
-
-func TestSimulationPlot(t *testing.T) {
-	for _, size := range [][2]int{{1, 1}, {2, 3}, {7, 11}} {
-		var file bytes.Buffer
-		if err := SimulationPlot(&file, simulated(size[0], size[1])); err != nil {
-			t.Fatal(err)
-		}
-		config, err := png.DecodeConfig(&file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if config.Width < 1600 || config.Height < 600 || config.Height > 4000 {
-			t.Errorf("%v: the plot is %dx%d", size, config.Width, config.Height)
-		}
-	}
-	if err := SimulationPlot(io.Discard, &simulate.Report{}); err == nil {
-		t.Error("SimulationPlot drew nothing")
-	}
 }
 
 // A strategy looks the same whatever its place, and unlike any other.

@@ -44,22 +44,6 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errPipe }
 
-func TestWording(t *testing.T) {
-	for _, c := range []struct{ got, want string }{
-		{FormatMS(6.27), "6.270 ms"}, {FormatMS(187.44), "187.4 ms"}, {FormatMS(6270), "6270 ms"}, {FormatMS(62701), "62701 ms"},
-		{FormatMS(0.71), "0.7100 ms"}, {FormatMS(0.09996), "99.96 µs"}, {FormatMS(0.00512), "5.120 µs"}, {FormatMS(0.1), "0.1000 ms"}, {FormatMS(0), "0.000 ms"},
-		{FormatMS(9.99996), "10.00 ms"}, {FormatMS(0.999996), "1.000 ms"},
-		{bestconfig.FormatSpeedup(1.134), "1.13x"}, {bestconfig.FormatSpeedup(0.7), "0.70x"}, {bestconfig.FormatSpeedup(9.996), "10.0x"}, {bestconfig.FormatSpeedup(29.88), "29.9x"}, {bestconfig.FormatSpeedup(99.96), "100x"}, {bestconfig.FormatSpeedup(1000), "1000x"},
-		{formatPercent(0.507), "50.7 %"}, {formatPercent(1.01), "101 %"}, {formatPercent(0.9996), "100 %"}, {formatPercent(0.0042), "0.420 %"},
-		{formatBandwidth(3.03e12), "3.03 TB/s"}, {formatBandwidth(320e9), "320 GB/s"},
-		{formatBytes(9_635_000_000), "9.63 GB"}, {formatBytes(5512), "5512 bytes"}, {formatBytes(123_456), "123 kB"}, {formatBytes(1_500_000), "1.50 MB"},
-	} {
-		if c.got != c.want {
-			t.Errorf("got %q, want %q", c.got, c.want)
-		}
-	}
-}
-
 // What not every search knows has a row where it is known.
 func TestRowsOfWhatIsKnown(t *testing.T) {
 	plain := shown(t, convolution(), Details{})

@@ -122,8 +122,8 @@ func dataOf(s Search, most int) data {
 	}
 	shown := thin(s.Trials, most)
 	if len(shown) < len(s.Trials) {
-		d.thinned = fmt.Sprintf("Of %d trials the charts show %d: all that were the best so far, the %d fastest, and others evenly.",
-			len(s.Trials), len(shown), most/4)
+		d.thinned = fmt.Sprintf("Of %d trials the charts show %d: all that were the best so far, "+
+			"the %d fastest, and others evenly.", len(s.Trials), len(shown), most/4)
 	}
 	d.addTrials(s.Trials, shown, b)
 	return d

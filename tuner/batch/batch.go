@@ -158,18 +158,13 @@ func (b *batch) divide(problems []Request, beside int) []Request {
 
 // within searches a problem in its part of the budget.
 func (b *batch) within(r Request, search func(Request) error) error {
-	b.dividing.Lock()
 	part, ok := b.budget.Next(r.weight)
-	b.dividing.Unlock()
 	if !ok {
 		return ErrNoTime
 	}
+	defer b.budget.Done(part)
 	r.limit = part.Limit
-	err := search(r)
-	b.dividing.Lock()
-	b.budget.Done(part)
-	b.dividing.Unlock()
-	return err
+	return search(r)
 }
 
 // tally counts a problem that was searched, and tells of one without a winner.
@@ -201,11 +196,9 @@ type batch struct {
 	workers device.Pool // that search the problems at the same time
 	opening sync.Mutex
 	telling sync.Mutex
-
-	dividing sync.Mutex
-	budget   *Budget
-	last     error // why the last problem without a winner has none
-	some     bool  // problems have one
+	budget  *Budget
+	last    error // why the last problem without a winner has none
+	some    bool  // problems have one
 }
 
 // search searches one problem, on one worker of a pool unless that is nil.

@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"autotune/device/trial"
 	"autotune/operator"
 	"autotune/space"
@@ -70,8 +68,7 @@ func Endings(ctx context.Context, recordings []*Recording, o Options) (*EndingRe
 	}
 	o.Budget = cmp.Or(o.Budget, endingBudget)
 	report := &EndingReport{Target: strategy.Target, Repeats: o.Repeats, Seed: o.Seed, Budget: o.Budget}
-	work, playing := errgroup.WithContext(ctx)
-	work.SetLimit(o.Workers)
+	work, playing := inParallel(ctx)
 	start := func(e Ending, runs int, run func(seed uint64) (ending, error)) {
 		e.ends = make([]ending, runs)
 		report.Endings = append(report.Endings, e)
