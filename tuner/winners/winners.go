@@ -137,22 +137,26 @@ func (r Request) fastest(ctx context.Context, recorded *recording.Recording, p *
 	if err != nil {
 		return w, fmt.Errorf("%s: %w", recorded.File, err)
 	}
-	return w, w.take(ctx, r, p, trials, 0)
+	return w, w.take(ctx, r, p, trials)
 }
 
-// take adds the trials whose kernels are what they were, if they are asked for. Of others, edited were left out before.
-func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trials []trial.Trial, edited int) (err error) {
+// take adds the trials whose kernels are what they were, if they are asked for.
+func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trials []trial.Trial) (err error) {
 	if !r.Trials {
 		return nil
 	}
-	w.Trials, err = current(ctx, p, trials)
-	if err == nil && slices.ContainsFunc(w.Trials, func(t trial.Trial) bool { return t.KernelDigest == "" }) {
-		w.Notices = append(w.Notices, "the recording does not tell which kernels its times are of: they may not be the operator's of today")
+	if w.Trials, err = current(ctx, p, trials); err != nil {
+		return err
 	}
-	if gone := edited + len(trials) - len(w.Trials); err == nil && gone > 0 {
-		w.Notices = append(w.Notices, fmt.Sprintf("left out %s of kernels that were edited since, or are not valid any more", output.Count(gone, "trial")))
+	if slices.ContainsFunc(w.Trials, func(t trial.Trial) bool { return t.KernelDigest == "" }) {
+		w.Notices = append(w.Notices, "the recording does not tell which kernels its times are of: "+
+			"they may not be the operator's of today")
 	}
-	return err
+	if gone := len(trials) - len(w.Trials); gone > 0 {
+		w.Notices = append(w.Notices, fmt.Sprintf("left out %s of kernels that were edited since, or are not valid any more",
+			output.Count(gone, "trial")))
+	}
+	return nil
 }
 
 // InCache takes a GPU's winner before the emulator's, and of those the newest that is
@@ -173,15 +177,11 @@ func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err err
 	if !r.Trials {
 		return w, nil
 	}
-	sp, err := w.Problem.Whole().Space(ctx)
+	trials, err := w.Kept.trials(s)
 	if err != nil {
 		return w, err
 	}
-	trials, edited, err := w.Kept.trials(s, ledger.NewToday(w.Problem, sp))
-	if err != nil {
-		return w, err
-	}
-	return w, w.take(ctx, r, w.Problem, trials, edited)
+	return w, w.take(ctx, r, w.Problem, trials)
 }
 
 // among picks the winners that are asked for, a GPU's before the emulator's and else as
@@ -313,30 +313,21 @@ func List(s *store.Store, operator string) ([]Kept, error) {
 }
 
 // trials lists the trials that were made as the winner was: on the same device,
-// with the same compiler, reference and protocol. Those of kernels that were edited since are counted.
-func (w Kept) trials(s *store.Store, today *ledger.Today) (trials []trial.Trial, edited int, err error) {
+// with the same compiler, reference and protocol.
+func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 	keyOf := w.kept.Provenance.Keys()
 	known, err := s.Trials(w.kept.Problem, func(h store.Head) bool {
-		switch {
-		case h.KernelDigest == "":
-			return true
-		case keyOf(h.KernelDigest) != h.Key:
-			return false
-		case !today.Has(h):
-			edited++
-			return false
-		}
-		return true
+		return h.KernelDigest == "" || keyOf(h.KernelDigest) == h.Key
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for _, key := range ledger.InOrder(known) {
 		if keyOf(known[key].KernelDigest) == key {
 			trials = append(trials, known[key])
 		}
 	}
-	return trials, edited, nil
+	return trials, nil
 }
 
 // current lists those of a problem's trials, remembered or recorded, whose
