@@ -68,7 +68,7 @@ func (r Request) String() string {
 	return p.String()
 }
 
-// names tells whether a problem is the one asked for. What the math mode auto means is
+// names reports whether a problem is the one asked for. What the math mode auto means is
 // up to the device that the problem was solved on, or to the PyTorch that was there.
 func (r Request) names(p operator.ProblemRecord, d device.Info) bool {
 	if operator.AutoMath(r.Math) && p.MathBy != "" {
@@ -78,7 +78,7 @@ func (r Request) names(p operator.ProblemRecord, d device.Info) bool {
 	return err == nil && bound.String() == p.Text
 }
 
-// Means tells whether the request is for winners of a device. A GPU's number, which may follow the
+// Means reports whether the request is for winners of a device. A GPU's number, which may follow the
 // kind, is ignored: the cache does not keep it.
 func (r Request) Means(d device.Info) bool {
 	kind, _, _ := strings.Cut(r.Device, ":")
@@ -330,7 +330,7 @@ func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 	return trials, nil
 }
 
-// current lists those of a problem's trials, remembered or recorded, whose
+// current lists the trials of a problem, remembered or recorded, whose
 // kernels and launches are today what they were then. Those of other tools do not tell
 // their kernels, and all count. The problem must be bound with the limits of their device.
 func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
@@ -377,8 +377,8 @@ func Imported(ctx context.Context, r *recording.Recording, op *operator.Operator
 	if err := provenanceKnown(m, reference); err != nil {
 		return id, nil, err
 	}
-	told := slices.DeleteFunc(slices.Clone(r.Trials), func(t trial.Trial) bool { return t.KernelDigest == "" })
-	trials, err := current(ctx, p, told)
+	known := slices.DeleteFunc(slices.Clone(r.Trials), func(t trial.Trial) bool { return t.KernelDigest == "" })
+	trials, err := current(ctx, p, known)
 	if err != nil {
 		return id, nil, err
 	}
@@ -397,7 +397,7 @@ func Imported(ctx context.Context, r *recording.Recording, op *operator.Operator
 	return id, entries, nil
 }
 
-// provenanceKnown tells what a recording lacks for its trials to be remembered.
+// provenanceKnown says what a recording lacks for its trials to be kept.
 func provenanceKnown(m recording.Metadata, reference string) error {
 	switch {
 	case !m.Device.Kind.Properties().Persists:
