@@ -21,7 +21,7 @@ func exported(f *testing.F) []byte {
 	if err != nil {
 		f.Fatal(err)
 	}
-	d := &fakeDevice{evaluate: func(space.Configuration) (trial.Outcome, error) { return took(1), nil }}
+	d := &fakeDevice{Evaluate: func(space.Configuration) (trial.Outcome, error) { return took(1), nil }}
 	p, err := op.Bind(operator.Request{Shape: []int64{1, 1, 8, 8}}, emulator.Limits())
 	if err != nil {
 		f.Fatal(err)

@@ -113,7 +113,7 @@ func benched(c *cli.Context, a rerun, best bestconfig.Document, ways []string) (
 	var beside []tuner.Baseline
 	var notes []string
 	if err = noRivals; err == nil {
-		beside, notes, err = tuner.TimeBeside(c.Context, a.Subject, best.Configuration, rivals)
+		beside, notes, err = final.Beside(c.Context, a.Subject, best.Configuration, rivals)
 	}
 	r.Baselines, r.Warnings = append(r.Baselines, beside...), append(r.Warnings, notes...)
 	if err != nil {

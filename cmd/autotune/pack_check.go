@@ -249,13 +249,14 @@ func (e *checkedEntry) prove(c *cli.Context, opened *devices.Opened, w winners.K
 
 // gate puts an entry's own variant through the gates.
 func (k *packCheck) gate(e *checkedEntry, op *operator.Operator) error {
-	request := e.winner.Best.Problem.Request()
-	request.Only.Templates = []string{e.winner.Best.Template}
-	opened, err := k.opener.Open(k.c.Context, op, request)
+	opened, err := k.opener.Open(k.c.Context, op, e.winner.Best.Problem.Request())
 	if err != nil {
 		return err
 	}
-	o := tuner.Options{First: []space.Configuration{e.winner.Best.Configuration}, Gating: final.GateAll}
+	o := tuner.Options{
+		First: []space.Configuration{e.winner.Best.Configuration}, Gating: final.GateAll,
+		Only: operator.Restriction{Templates: []string{e.winner.Best.Template}},
+	}
 	r, _, err := recheck(k.c, opened, winners.OfDocument(*e.winner), o)
 	if err == nil && slices.Contains(trial.Statuses, trial.Status(r.Verdict)) {
 		e.Verdict, e.Message = r.Verdict, r.Message

@@ -267,7 +267,7 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 // options are the options of one problem's search.
 func (b *batch) options(r Request) (o tuner.Options, err error) {
 	o = b.Options.Search
-	o.Baselines = r.Baselines
+	o.Baselines, o.Only = r.Baselines, r.Only
 	if b.Objective != "" {
 		o.Objective, err = tuner.ParseObjective(r.Operator, b.Objective)
 	}

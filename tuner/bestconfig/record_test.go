@@ -31,9 +31,10 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 			}
 			// Templates that came later are not in the recording.
 			request := r.Metadata.Problem.Request()
+			var only operator.Restriction
 			for _, trial := range r.Trials {
-				if !slices.Contains(request.Only.Templates, trial.Configuration.Template) {
-					request.Only.Templates = append(request.Only.Templates, trial.Configuration.Template)
+				if !slices.Contains(only.Templates, trial.Configuration.Template) {
+					only.Templates = append(only.Templates, trial.Configuration.Template)
 				}
 			}
 			p, err := op.Bind(request, r.Metadata.Device.Limits)
@@ -44,7 +45,7 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := tuner.Search(t.Context(), p, replay.Open(r), tuner.Options{})
+			result, err := tuner.Search(t.Context(), p, replay.Open(r), tuner.Options{Only: only})
 			if err != nil {
 				t.Fatal(err)
 			}

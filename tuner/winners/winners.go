@@ -334,7 +334,7 @@ func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 // kernels and launches are today what they were then. Those of other tools do not tell
 // their kernels, and all count. The problem must be bound with the limits of their device.
 func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
-	sp, err := p.Whole().Space(ctx)
+	sp, err := p.Space(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -69,8 +69,8 @@ func FuzzParseShapes(f *testing.F) {
 	})
 }
 
-// Samples are distinct, in the extents, corners among them, and spread by their logarithms.
-// Shapes that are held out are none of them.
+// Samples are distinct, in the extents, corners among them, and spread by their logarithms. Shapes that are held out
+// are none of them.
 func TestSamples(t *testing.T) {
 	for _, text := range []string{"{1..4096}x64", "{1,8,32}x64x{14..112}x{14..112}", "{1..3}x{1,2}", "{1..1000000}x{1..1000000}"} {
 		s, err := ParseShapes(text)

@@ -25,20 +25,19 @@ func TestRivals(t *testing.T) {
 	if all := near(triedIn(&r)); len(all) != 2 || all[0].Template != "2" || all[1].Template != "0" || all[1].Ratio != 1.05 {
 		t.Errorf("%+v", all)
 	}
-	for range 2 * mostNear {
+	for range 2 * policy.mostNear {
 		add(trial.OK, 2.01)
 	}
-	if all := near(triedIn(&r)); len(all) != mostNear {
+	if all := near(triedIn(&r)); len(all) != policy.mostNear {
 		t.Errorf("%d", len(all))
 	}
 }
 
 // poolWith is a family of pools, with problems of its samples and configurations of the first.
-func poolWith(t *testing.T, shapes ...[]int64) (*tuning, []*operator.Problem, []space.Configuration) {
+func poolWith(t *testing.T, shapes ...[]int64) (Plan, []*operator.Problem, []space.Configuration) {
 	t.Helper()
 	w := wish(t, "max_pool2d", "{1..9}x2x{8..64}x{8..64}")
 	w.Request.Free = []string{"n", "h", "w"}
-	f := &tuning{plan: Plan{Wish: w, Samples: shapes}, trials: map[string][]tried{}}
 	var problems []*operator.Problem
 	for _, shape := range shapes {
 		p, err := w.Operator.Bind(w.at(shape, true), operator.TypicalLimits())
@@ -61,18 +60,20 @@ func poolWith(t *testing.T, shapes ...[]int64) (*tuning, []*operator.Problem, []
 		}
 		all = append(all, c)
 	}
-	return f, problems, all
+	return Plan{Wish: w, Samples: shapes}, problems, all
 }
 
 // Each sample's fastest comes first, then what came near at the most samples. None is there twice.
 func TestShortlist(t *testing.T) {
-	f, problems, c := poolWith(t, []int64{1, 2, 16, 16}, []int64{4, 2, 32, 32}, []int64{9, 2, 64, 64})
-	shape := func(i int) string { return key(f.plan.Samples[i], true) }
-	f.trials[shape(0)] = []tried{{c[0], 1}, {c[1], 1.01}, {c[2], 1.07}}
-	f.trials[shape(1)] = []tried{{c[3], 1}, {c[2], 1.02}}
-	f.trials[shape(2)] = []tried{{c[0], 1}, {c[4], 1.02}, {c[2], 1.04}}
+	plan, problems, c := poolWith(t, []int64{1, 2, 16, 16}, []int64{4, 2, 32, 32}, []int64{9, 2, 64, 64})
+	shape := func(i int) string { return key(plan.Samples[i], true) }
+	found := searched{tried: map[string][]tried{
+		shape(0): {{c[0], 1}, {c[1], 1.01}, {c[2], 1.07}},
+		shape(1): {{c[3], 1}, {c[2], 1.02}},
+		shape(2): {{c[0], 1}, {c[4], 1.02}, {c[2], 1.04}},
+	}}
 	for most, want := range map[int][]int{9: {0, 3, 2, 1, 4}, 3: {0, 3, 2}} {
-		got := f.shortlist(problems, most)
+		got := shortlist(plan, found, problems, most)
 		if len(got) != len(want) {
 			t.Fatalf("%d, want %v", len(got), want)
 		}

@@ -1,6 +1,7 @@
 package family
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -21,21 +22,14 @@ type Extent []Span
 // One is the extent of a dimension that does not vary.
 func One(v int64) Extent { return Extent{{v, v}} }
 
-// Low and High are the extent's bounds.
-func (e Extent) Low() int64 { return e[0].Low }
-
-// High is the largest value.
-func (e Extent) High() int64 { return e[len(e)-1].High }
-
-// Varies tells whether there is more than one value.
+func (e Extent) Low() int64   { return e[0].Low }
+func (e Extent) High() int64  { return e[len(e)-1].High }
 func (e Extent) Varies() bool { return e.Low() < e.High() }
 
-// Has tells whether a value is in the extent.
 func (e Extent) Has(v int64) bool {
 	return slices.ContainsFunc(e, func(s Span) bool { return s.Low <= v && v <= s.High })
 }
 
-// Count is how many values there are.
 func (e Extent) Count() (n int64) {
 	for _, s := range e {
 		n += s.High - s.Low + 1
@@ -53,8 +47,8 @@ func (e Extent) Values(most int) (all []int64) {
 	return all
 }
 
-// At is the value at a place from 0 to 1. Each span has its share of the way, and values in a
-// span are spread by their logarithms.
+// At is the value at a place from 0 to 1. Each span has its share of the way, and values in a span are spread by their
+// logarithms.
 func (e Extent) At(u float64) int64 {
 	i := min(int(u*float64(len(e))), len(e)-1)
 	s, within := e[i], u*float64(len(e))-float64(i)
@@ -62,8 +56,8 @@ func (e Extent) At(u float64) int64 {
 	return min(max(int64(math.Round(math.Exp(low+within*(high-low)))), s.Low), s.High)
 }
 
-// Round is the value of the extent near to one that kernels like better: a multiple of a power
-// of two, which is a quarter of the value at most.
+// Round is the value of the extent near to one that kernels like better: a multiple of a power of two, which is a
+// quarter of the value at most.
 func (e Extent) Round(v int64) int64 {
 	for step := int64(1) << max(bits.Len64(uint64(v/4))-1, 0); step > 1; step /= 2 {
 		step = min(step, 64)
@@ -149,20 +143,16 @@ func parseExtent(text string) (Extent, error) {
 		}
 		all = append(all, Span{low, high})
 	}
-	return united(all), nil
-}
-
-// united are the spans in order, those that meet as one.
-func united(spans Extent) (all Extent) {
-	slices.SortFunc(spans, func(a, b Span) int { return int(a.Low - b.Low) })
-	for _, s := range spans {
-		if last := len(all) - 1; last >= 0 && s.Low <= all[last].High {
-			all[last].High = max(all[last].High, s.High)
-			continue
+	slices.SortFunc(all, func(a, b Span) int { return cmp.Compare(a.Low, b.Low) })
+	united := all[:1]
+	for _, s := range all[1:] { // spans that overlap are one
+		if last := &united[len(united)-1]; s.Low <= last.High {
+			last.High = max(last.High, s.High)
+		} else {
+			united = append(united, s)
 		}
-		all = append(all, s)
 	}
-	return all
+	return united, nil
 }
 
 func dimension(text string) (int64, error) {
@@ -178,13 +168,9 @@ func dimension(text string) (int64, error) {
 	return v, nil
 }
 
-// Have tells whether a shape is among them.
 func (s Shapes) Have(shape []int64) bool {
-	if len(shape) != len(s) {
-		return false
-	}
 	for i, e := range s {
-		if !e.Has(shape[i]) {
+		if len(shape) != len(s) || !e.Has(shape[i]) {
 			return false
 		}
 	}
