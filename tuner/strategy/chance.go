@@ -84,7 +84,7 @@ const (
 
 // beside lists the unseen neighbours of the best that may well be faster.
 func (m *lossModel) beside() (ids []int64) {
-	for _, id := range m.space.Neighbours(m.best, space.Hamming) {
+	for _, id := range m.space.Neighbours(m.best) {
 		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= besideChance {
 			ids = append(ids, id)
 		}
@@ -122,7 +122,7 @@ const (
 func (m *lossModel) hopeful(factor float64) []*probe {
 	ids := m.expected.candidates(m.archive, chanceSample)
 	for _, id := range m.bestOf(chanceAround) {
-		ids = append(ids, m.space.Neighbours(id, space.Hamming)...)
+		ids = append(ids, m.space.Neighbours(id)...)
 	}
 	slices.Sort(ids)
 	var list []*probe
