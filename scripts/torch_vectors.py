@@ -4,7 +4,7 @@ of every built-in operator, for the tests to hold the reference kernels against.
 
     python3 scripts/torch_vectors.py [FOLDER]
 
-Needs PyTorch (the CPU build will do) and no GPU. The files do not change from run
+Needs PyTorch (the CPU build will do), bin/autotune and no GPU. The files do not change from run
 to run: seeds are fixed, sums are made in float64 and rounded once at the end, to the type of the
 case's tensors.
 
@@ -22,8 +22,8 @@ import sys
 
 import torch
 
-import torch_operators
-from torch_operators import as_set, complete, dtype, rounded
+import problems
+from problems import as_set, rounded
 
 
 def pack(tensor):
@@ -56,25 +56,6 @@ def fill(shape, seed, distribution="normal"):
     if distribution == "integers":
         return torch.randint(-3, 4, shape, generator=generator).float()
     raise ValueError(distribution)
-
-
-def case(name, shape, parameters, inputs, output, math="fp32"):
-    return {
-        "name": name,
-        "shape": list(shape),
-        "parameters": {k: as_set(v) for k, v in parameters.items()},
-        "math": math,
-        "inputs": {k: pack(v) for k, v in inputs.items()},
-        "output": {"shape": list(output.shape), "data": pack(output)},
-    }
-
-
-def pooling(operator, cases):
-    for seed, (name, shape, parameters, distribution) in enumerate(cases):
-        of = dtype(parameters)
-        x = fill(shape, seed, distribution).to(of)
-        y = torch_operators.call(operator, parameters)({"x": x if operator in torch_operators.EXACT else x.double()})
-        yield case(name, shape, complete(operator, parameters), {"x": x}, y if operator in torch_operators.EXACT else nearest(y, of))
 
 
 AVG_POOL1D = [
@@ -261,7 +242,7 @@ for cases, rank in ((MAX_POOL1D, 1), (MAX_POOL2D, 2), (MAX_POOL3D, 3)):
     cases += typed([
         ("ties", shape, dict(kernel=3, stride=2, padding=1, type="bf16"), "coarse"),
         ("NaN", shape, dict(kernel=3, stride=1, padding=1, type="bf16"), "nan"),
-        ("NaN", shape, dict(kernel=2, type="f16"), "nan"),
+        ("NaN", shape, dict(kernel=2, stride=2, padding=0, type="f16"), "nan"),
         ("minus infinity", shape, dict(kernel=2, stride=1, padding=1, ceil_mode=True, type="f16"), "infinite"),
     ])
 for cases, rank in ((AVG_POOL1D, 1), (AVG_POOL2D, 2), (AVG_POOL3D, 3)):
@@ -295,21 +276,6 @@ def nearest(y, dtype):
     return (y / unit).round() * unit
 
 
-def products(operator, cases, maths):
-    for seed, (name, shape, parameters, distribution) in enumerate(cases):
-        shapes, bound = torch_operators.weights(operator, shape, parameters)
-        generator = torch.Generator().manual_seed(1000 + seed)
-        made = {what: (2 * torch.rand(s, generator=generator) - 1) * bound for what, s in shapes.items()}
-        given = torch_operators.inputs(operator, shape, parameters)
-        inputs = {**{what: fill(s, seed, distribution) for what, s in given.items()}, **made}
-        of = dtype(parameters)
-        inputs = {what: v.to(of).float() for what, v in inputs.items()}
-        for math in maths if of == torch.float32 else ["fp32"]:
-            factors = {what: v if what == "bias" else rounded(v, math) for what, v in inputs.items()}
-            y = torch_operators.call(operator, parameters)({what: v.double() for what, v in factors.items()})
-            yield case(name, shape, complete(operator, parameters), inputs, nearest(y, of), math)
-
-
 # Of operators of rows, whose shape is (outer, length, inner). The kernels take a row's elements in
 # vectors, by teams of threads, and columns side by side.
 ROWS = [
@@ -328,15 +294,17 @@ ROWS = [
 ]
 
 
+SCANS = ("cumsum", "cumprod", "masked_cumsum")
+
 # What some of them are asked for beside.
 MORE = {
-    "layer_norm": [("without weights", (4, 15, 3), dict(affine=False), "normal"), ("without a bias", (3, 21, 1), dict(bias=False, eps=0.25), "negative")],
+    "layer_norm": [("without weights", (4, 15, 3), dict(affine=False, bias=True), "normal"), ("without a bias", (3, 21, 1), dict(bias=False, eps=0.25), "negative")],
     "rms_norm": [("without weights", (4, 15, 3), dict(affine=False, eps=0.25), "negative")],
     "normalize": [("p 1", (3, 17, 2), dict(p=1), "normal"), ("p 1, mean", (3, 17, 1), dict(p=1, mean=True), "normal"),
                   ("p 2, mean", (3, 17, 1), dict(mean=True), "normal"), ("the largest", (3, 17, 2), dict(p=0), "normal"),
                   ("eps", (3, 5, 1), dict(p=1, eps=10.0), "normal")],
     **{name: [("reverse", (3, 17, 2), dict(reverse=True), "normal"), ("exclusive", (2, 40, 1), dict(exclusive=True), "normal"),
-              ("both", (2, 21, 1), dict(reverse=True, exclusive=True), "negative")] for name in torch_operators.SCANS},
+              ("both", (2, 21, 1), dict(reverse=True, exclusive=True), "negative")] for name in SCANS},
     "norm": [("p 1", (3, 17, 2), dict(p=1), "normal"), ("the largest", (3, 17, 2), dict(p=0), "negative")],
 }
 
@@ -356,10 +324,10 @@ CHANNEL_NORMS = {
         ("training, one pixel", (9, 4, 1), dict(training=True), "negative"),
         ("training, one image", (1, 4, 12), dict(training=True, bias=False, momentum=0.5), "normal"),
         ("NaN", (4, 6, 5), dict(training=True, eps=0.25), "nan"),
-        ("inference", (3, 5, 7), dict(), "normal"),
-        ("inference without weights", (2, 3, 16), dict(weight=False, bias=False, eps=1e-3), "nan"),
+        ("inference", (3, 5, 7), dict(training=False), "normal"),
+        ("inference without weights", (2, 3, 16), dict(training=False, weight=False, bias=False, eps=1e-3), "nan"),
         ("bf16", (4, 3, 10), dict(training=True, type="bf16"), "normal"),
-        ("f16, inference", (2, 3, 10), dict(type="f16"), "negative"),
+        ("f16, inference", (2, 3, 10), dict(training=False, type="f16"), "negative"),
     ],
 }
 
@@ -399,25 +367,6 @@ TRIPLET = [
 ]
 
 
-def rows(operator, cases):
-    for seed, (name, shape, parameters, distribution) in enumerate([*cases, *MORE.get(operator, [])]):
-        of = dtype(parameters)
-        given = torch_operators.inputs(operator, shape, parameters)
-        inputs = {what: fill(extent, 2000 + seed + 500 * i, distribution).to(of).float() for i, (what, extent) in enumerate(given.items())}
-        if "target" in inputs:  # a label, or one that is ignored
-            inputs["target"] = torch.randint(shape[1], inputs["target"].shape, generator=torch.Generator().manual_seed(seed)).float()
-            inputs["target"][0, 0] = complete(operator, parameters)["ignore_index"] % 100
-        if "mask" in inputs:
-            inputs["mask"] = (fill(shape, 4000 + seed) > 0).float()
-        for what, extent in torch_operators.weights(operator, shape, parameters)[0].items():
-            inputs[what] = fill(extent, 3000 + seed).to(of).float()
-            if what == "running_var" or operator == "cross_entropy":
-                inputs[what] = (inputs[what].abs() + 0.5).to(of).float()
-        exact = operator in torch_operators.EXACT
-        y = torch_operators.call(operator, parameters)({what: t if exact else t.double() for what, t in inputs.items()})
-        yield case(name, shape, complete(operator, parameters), inputs, y if y.dtype == torch.int64 else nearest(y.double(), of))
-
-
 # Of expressions: every function once, and the ways in which w and b are broadcast.
 EXPRESSIONS = [
     (f"{f}, {distribution}", (3, 7, 2), dict(f=f), distribution)
@@ -441,16 +390,6 @@ EXPRESSIONS = [
     ("sum, bf16", (5, 31, 1), dict(f="abs(x-w)", sum=True, type="bf16"), "normal"),
     ("mean, f16", (1, 200, 1), dict(f="abs(x-w)", mean=True, type="f16"), "normal"),
 ]
-
-
-def expressions(operator, cases):
-    for seed, (name, shape, parameters, distribution) in enumerate(cases):
-        of = dtype(parameters)
-        generator = torch.Generator().manual_seed(3000 + seed)
-        beside = {what: 0.5 + torch.rand(s, generator=generator) for what, s in torch_operators.weights(operator, shape, parameters)[0].items()}
-        given = {what: v.to(of).float() for what, v in {"x": fill(shape, 3000 + seed, distribution), **beside}.items()}
-        y = torch_operators.call(operator, parameters)({what: v.double() for what, v in given.items()})
-        yield case(name, shape, complete(operator, parameters), given, nearest(y, of))
 
 
 # Of separable convolutions.
@@ -481,48 +420,94 @@ ATTENTION = [
 ]
 
 
-def attentions(operator, cases):
-    for seed, (name, shape, parameters, distribution) in enumerate(cases):
-        of, given = dtype(parameters), torch_operators.inputs(operator, shape, parameters)
-        kinds = {what: distribution if what == "mask" or distribution != "infinite" else "normal" for what in given}
-        inputs = {what: fill(s, 7 * seed + i, kinds[what]).to(of).float() for i, (what, s) in enumerate(given.items())}
-        y = torch_operators.call(operator, parameters)({what: t.double() for what, t in inputs.items()})
-        yield case(name, shape, {what: v for what, v in complete(operator, parameters).items() if v is not None}, inputs, nearest(y, of))
+def uniform(shape, generator):
+    return torch.rand(shape, generator=generator)
 
 
-def write(folder, operator, cases):
-    document = {"operator": operator, "torch": torch.__version__, "cases": list(cases)}
-    path = folder / f"{operator}.json.gz"
-    with open(path, "wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
-        packed.write(json.dumps(document, indent=1).encode())
-    print(f"{path}: {len(document['cases'])} cases, {path.stat().st_size} bytes")
+def dense(p, seed, distribution):
+    """Inputs of a distribution, and weights within their bounds."""
+    generator = torch.Generator().manual_seed(1000 + seed)
+    made = {name: fill(a["Shape"], seed, distribution) for name, a in p.read.items() if a["Role"] == "input"}
+    for name in sorted((name for name in p.read if name not in made), key=lambda name: name.endswith("bias")):
+        made[name] = (2 * uniform(p.read[name]["Shape"], generator) - 1) * p.read[name]["Scale"]
+    return made
+
+
+def rows(p, seed, distribution):
+    """Inputs of a distribution, labels, masks, and normal weights."""
+    inputs = [name for name, a in p.read.items() if a["Role"] == "input"]
+    made = {name: fill(p.read[name]["Shape"], 2000 + seed + 500 * i, distribution) for i, name in enumerate(inputs)}
+    if "target" in made:  # a label, or one that is ignored
+        made["target"] = torch.randint(p.shape[1], made["target"].shape, generator=torch.Generator().manual_seed(seed)).float()
+        made["target"][0, 0] = p.parameters["ignore_index"] % 100
+    if "mask" in made:
+        made["mask"] = (fill(p.shape, 4000 + seed) > 0).float()
+    for name in (name for name in p.read if name not in made):
+        made[name] = fill(p.read[name]["Shape"], 3000 + seed)
+        if name == "running_var" or p.operator == "cross_entropy":
+            made[name] = made[name].to(of_type(p)).float().abs() + 0.5
+    return made
+
+
+def chains(p, seed, distribution):
+    """Inputs of a distribution, and what is broadcast between 0.5 and 1.5."""
+    generator = torch.Generator().manual_seed(3000 + seed)
+    beside = {name: 0.5 + uniform(a["Shape"], generator) for name, a in p.read.items() if name != "x"}
+    return {"x": fill(p.shape, 3000 + seed, distribution), **beside}
+
+
+def attended(p, seed, distribution):
+    """Inputs of a distribution; only a mask may be infinite."""
+    kinds = {name: distribution if name == "mask" or distribution != "infinite" else "normal" for name in p.read}
+    return {name: fill(a["Shape"], 7 * seed + i, kinds[name]) for i, (name, a) in enumerate(p.read.items())}
+
+
+def of_type(p):
+    return problems.torch_calls.dtype(p.parameters.get("type", "f32"))
+
+
+def cases(operator, made, table, maths=("fp32",)):
+    """The cases of an operator, whose tensors a function makes."""
+    bound = problems.bound([problems.request(operator, shape, parameters) for _, shape, parameters, _ in table])
+    for seed, (p, (name, shape, _, distribution)) in enumerate(zip(bound, table)):
+        of = of_type(p)
+        inputs = {what: t.to(of).float() for what, t in made(p, seed, distribution).items()}
+        for math in maths if of == torch.float32 else ["fp32"]:
+            factors = {what: t if what == "bias" else rounded(t, math) for what, t in inputs.items()}
+            y = p.answer(factors if problems.exact(operator) else {what: t.double() for what, t in factors.items()})
+            y = y if problems.exact(operator) or y.dtype == torch.int64 else nearest(y, of)
+            yield {
+                "name": name, "shape": list(shape), "parameters": {k: as_set(v) for k, v in p.parameters.items()}, "math": math,
+                "inputs": {k: pack(v) for k, v in inputs.items()}, "output": {"shape": list(y.shape), "data": pack(y)},
+            }
+
+
+ALONG = ("softmax", "log_softmax", "sum", "mean", "prod", "max", "min", "argmax", "argmin", "layer_norm", "rms_norm", "norm", "normalize", *SCANS)
+ALL = {
+    **{name: (dense, table) for name, table in {
+        "avg_pool1d": AVG_POOL1D, "avg_pool2d": AVG_POOL2D, "avg_pool3d": AVG_POOL3D, "max_pool1d": MAX_POOL1D, "max_pool2d": MAX_POOL2D,
+        "max_pool3d": MAX_POOL3D, "depthwise_conv2d": DEPTHWISE, "conv_separable2d": SEPARABLE}.items()},
+    **{name: (dense, table, ("fp32", "tf32")) for name, table in {
+        "conv2d": CONV2D, "conv1d": CONV1D, "conv3d": CONV3D, "conv_transpose1d": CONV_TRANSPOSE1D, "conv_transpose2d": CONV_TRANSPOSE2D,
+        "conv_transpose3d": CONV_TRANSPOSE3D, "matmul": MATMUL}.items()},
+    **{name: (rows, [*ROWS, *MORE.get(name, [])]) for name in ALONG},
+    **{name: (rows, table) for name, table in {"cross_entropy": CROSS_ENTROPY, "triplet_margin_loss": TRIPLET, **CHANNEL_NORMS}.items()},
+    "elementwise": (chains, EXPRESSIONS),
+    "scaled_dot_product_attention": (attended, ATTENTION),
+}
 
 
 def main():
-    default = pathlib.Path(__file__).resolve().parent.parent / "internal" / "torchvectors" / "testdata"
+    default = problems.ROOT / "internal/test/torchvectors/testdata"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    for operator, cases in {
-        "avg_pool1d": AVG_POOL1D, "avg_pool2d": AVG_POOL2D, "avg_pool3d": AVG_POOL3D,
-        "max_pool1d": MAX_POOL1D, "max_pool2d": MAX_POOL2D, "max_pool3d": MAX_POOL3D,
-    }.items():
-        write(folder, operator, pooling(operator, cases))
-    write(folder, "depthwise_conv2d", products("depthwise_conv2d", DEPTHWISE, ["fp32"]))
-    for operator, cases in {
-        "conv2d": CONV2D, "conv1d": CONV1D, "conv3d": CONV3D, "conv_transpose1d": CONV_TRANSPOSE1D,
-        "conv_transpose2d": CONV_TRANSPOSE2D, "conv_transpose3d": CONV_TRANSPOSE3D, "matmul": MATMUL,
-    }.items():
-        write(folder, operator, products(operator, cases, ["fp32", "tf32"]))
-    for operator in torch_operators.ALONG:
-        write(folder, operator, rows(operator, ROWS))
-    write(folder, "cross_entropy", rows("cross_entropy", CROSS_ENTROPY))
-    write(folder, torch_operators.TRIPLET, rows(torch_operators.TRIPLET, TRIPLET))
-    for operator, cases in CHANNEL_NORMS.items():
-        write(folder, operator, rows(operator, cases))
-    write(folder, "elementwise", expressions("elementwise", EXPRESSIONS))
-    write(folder, torch_operators.SEPARABLE, products(torch_operators.SEPARABLE, SEPARABLE, ["fp32"]))
-    write(folder, torch_operators.ATTENTION, attentions(torch_operators.ATTENTION, ATTENTION))
+    for operator, how in ALL.items():
+        document = {"operator": operator, "torch": torch.__version__, "cases": list(cases(operator, *how))}
+        path = folder / f"{operator}.json.gz"
+        with open(path, "wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+            packed.write(json.dumps(document, indent=1).encode())
+        print(f"{path}: {len(document['cases'])} cases, {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":
