@@ -18,8 +18,10 @@ import pathlib
 import sys
 
 import torch
+from torch import nn
 
-from torch_operators import MODULES, inputs, rounded, sums_in_float, ties, tolerance, weights
+import problems
+from problems import rounded, sums_in_float, ties, tolerance
 
 failures = []
 
@@ -84,6 +86,41 @@ CASES = {
 }
 
 
+class Named(nn.Module):
+    """A layer of PyTorch's under the name that exported modules give it."""
+
+    def __init__(self, name, layer):
+        super().__init__()
+        self.name = name
+        setattr(self, name, layer)
+
+    def forward(self, x):
+        return getattr(self, self.name)(x)
+
+
+class Product(nn.Module):
+    """A product of matrices as a matmul's parameters say, of which an exported module takes none."""
+
+    def __init__(self, parameters):
+        super().__init__()
+        self.of = {"activation": "x", **parameters}
+
+    def forward(self, a, b, bias=None):
+        return problems.product(self.of, {"a": a, "b": b, **({} if bias is None else {"bias": bias})})
+
+
+def theirs_of(operator, arguments):
+    """PyTorch's module, of the arguments of the exported one. Its convolutions have no bias unless they are asked for one."""
+    if operator == "depthwise_conv2d":
+        channels, kernel, *rest = arguments
+        stride, padding, bias, dilation = (*rest, *(1, 0, False, 1)[len(rest):])
+        return Named("conv2d", nn.Conv2d(channels, channels, kernel, stride, padding, dilation, channels, bias))
+    kind = next(kind for name, kind in vars(nn).items() if name.lower() == operator.replace("_", ""))
+    if "conv" not in operator:
+        return kind(*arguments)
+    return Named(operator, kind(*arguments, **({} if len(arguments) > 7 else {"bias": False})))
+
+
 def load(path):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
@@ -94,12 +131,12 @@ def load(path):
 def both_models(module, arguments):
     """Ours and PyTorch's, of the module's type and from the same seed."""
     if module.OPERATOR == "matmul":
-        return module.ModelNew().cuda(), MODULES["matmul"](module.TUNED).cuda()
+        return module.ModelNew().cuda(), Product(module.TUNED).cuda()
     torch.manual_seed(7)
     ours = module.ModelNew(*arguments).cuda()
     torch.manual_seed(7)
     torch.set_default_dtype(dtype(module))
-    theirs = MODULES[module.OPERATOR](*arguments).cuda()
+    theirs = theirs_of(module.OPERATOR, arguments).cuda()
     torch.set_default_dtype(torch.float32)
     return ours, theirs
 
@@ -108,9 +145,9 @@ def tensors(module, arguments, shape):
     """What a call takes, on the GPU, of the module's type: first the tensor that is seen in other ways."""
     if module.OPERATOR != "matmul":
         return [torch.randn(shape, device="cuda").to(dtype(module))]
-    parameters = {**{name: bool(module.TUNED[name]) for name in ("transpose_a", "transpose_b", "broadcast_a", "broadcast_b")}, "bias": arguments[0]}
-    shapes = {**inputs("matmul", shape, parameters), **weights("matmul", shape, parameters)[0]}
-    return [torch.randn(shapes[name], device="cuda").to(dtype(module)) for name in ("a", "b", "bias") if name in shapes]
+    parameters = {name: bool(module.TUNED[name]) for name in ("transpose_a", "transpose_b", "broadcast_a", "broadcast_b")}
+    bound, = problems.bound([problems.request("matmul", shape, {**parameters, "bias": arguments[0]})])
+    return [torch.randn(a["Shape"], device="cuda").to(dtype(module)) for a in bound.read.values()]
 
 
 def refused(name, call, *words):

@@ -3,10 +3,13 @@
 Which function of PyTorch's computes a problem, and with which arguments, op.yaml says; `autotune ops calls` evaluates it. Here
 stands only what PyTorch has no single function for (COMPOSED), and the functions of expressions.
 """
+import atexit
 import functools
+import importlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -59,6 +62,37 @@ def described(operator):
 def operators():
     """The names of all built-in operators."""
     return [o["name"] for o in json.loads(subprocess.run([AUTOTUNE, "ops", "--json", "-"], check=True, stdout=subprocess.PIPE, text=True).stdout)]
+
+
+@functools.cache
+def watching():
+    """The modules `problems` and `watch` of the package that tells which problem a call is, as `autotune capture` has it."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, True)
+    said = subprocess.run([AUTOTUNE, "ops", "calls", "--python", folder], check=True, stdout=subprocess.PIPE, text=True).stdout
+    sys.path.insert(0, said.strip())
+    return importlib.import_module("autotune_capture.problems"), importlib.import_module("autotune_capture.watch")
+
+
+def function(name):
+    """How an operator computes a function of PyTorch's (Function of pack/loaders/python/arguments.py); None: no operator does."""
+    return next(iter(watching()[0].FUNCTIONS.calls.get(name, ())), None)
+
+
+class NotCovered(Exception):
+    """A call is no operator's; it says why."""
+
+
+def recognised(name, args, keywords):
+    """Operator, shape and parameters of a call of PyTorch's function, of tensors that may be without memory."""
+    of, watch = watching()
+    given = tuple(map(watch.outline, args)), tuple((k, watch.outline(v)) for k, v in keywords.items())
+    found = of.FUNCTIONS.found(name, given, None)
+    if "operator" not in found:
+        raise NotCovered(found.get("why") or f"no operator is {name}")
+    kinds = {p["name"]: p["type"] for p in described(found["operator"])["parameters"]}
+    made = {p: tuple(map(bool, v)) if kinds[p] == "bool" else tuple(v) for p, v in found["parameters"].items()}
+    return found["operator"], found["shape"], {p: v[0] if len(v) == 1 else v for p, v in made.items()}
 
 
 def exact(operator):

@@ -18,6 +18,7 @@ the tuned kernel computed it; the exit code is 1 if there is one. Samples are th
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import inspect
 import json
@@ -32,26 +33,18 @@ import unittest
 import torch
 import torch.nn as nn
 
-import kernelbench_problems
+import problems
 from check_modules import load
-from kernelbench_evaluation import stand_in
-from torch_operators import CONVOLUTIONS, POOLS, TRANSPOSED
+from kernelbench_judge import stand_in
+from problems import AUTOTUNE, ROOT, NotCovered
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-AUTOTUNE = os.environ.get("AUTOTUNE", ROOT / "bin/autotune")
 DEVICE = "cuda"
 SEARCHES = 4  # at a time: which variant wins is of no importance
 LIMIT_S = 120  # for one
 
 # What the operators are called in PyTorch's list.
-ENTRIES = {name: [f"nn.functional.{name}"] for name in (*CONVOLUTIONS, *POOLS) if name != "depthwise_conv2d"}
+ENTRIES = {f"{kind}{axes}d": [f"nn.functional.{kind}{axes}d"] for kind in ("conv", "conv_transpose", "avg_pool", "max_pool") for axes in (1, 2, 3)}
 ENTRIES["matmul"] = ["matmul", "mm", "bmm", "mv"]
-
-# The arguments of PyTorch's functions after the first, in their order.
-AVERAGE = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
-MAXIMUM = ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
-CONVOLUTION = ("weight", "bias", "stride", "padding", "dilation", "groups")
-TRANSPOSED_CONVOLUTION = ("weight", "bias", "stride", "padding", "output_padding", "groups", "dilation")
 
 
 def arguments():
@@ -61,13 +54,6 @@ def arguments():
     parser.add_argument("--seed", type=int, default=0, metavar="NUMBER", help="of the samples' random numbers")
     parser.add_argument("--device", default="cuda", help="autotune's device for the searches")
     return parser.parse_args()
-
-
-def names_of(operator):
-    """What the arguments of PyTorch's function are called."""
-    if operator in POOLS:
-        return AVERAGE if operator.startswith("avg") else MAXIMUM
-    return TRANSPOSED_CONVOLUTION if operator in TRANSPOSED else CONVOLUTION
 
 
 def layer_of(operator):
@@ -108,22 +94,22 @@ class Case:
 
     def problem(self):
         """What autotune calls it."""
-        if self.operator == "matmul":
-            operator, shape, parameters = kernelbench_problems.product(*self.given(), self.given())
-        else:
-            layer, x = layer_of(self.operator)(**self.keywords), self.sample.input
-            batched = x if x.dim() == int(self.operator[-2]) + 2 else x[None]
-            operator, shape, parameters = kernelbench_problems.layer_problem(layer, batched)
+        x = self.sample.input
+        batched = x[None] if self.operator != "matmul" and x.dim() == int(self.operator[-2]) + 1 else x
+        if self.operator == "matmul" and not x.dim() == self.sample.args[0].dim() in (2, 3):
+            raise NotCovered("a problem of matmul has matrices, or as many of both")
+        operator, shape, parameters = problems.recognised(self.operator, (batched, *self.sample.args), self.sample.kwargs)
         if operator != self.operator or 0 in shape:
-            raise kernelbench_problems.NotCovered("it is another operator's, or there is nothing to compute")
-        return kernelbench_problems.Problem(0, self.entry.name, None, operator, shape, parameters)
+            raise NotCovered("it is another operator's, or there is nothing to compute")
+        return operator, shape, parameters
 
 
 def case(entry, operator, sample):
     """The case that a sample is."""
     if operator == "matmul":
         return Case(entry, operator, sample, {}, {})
-    given = dict(zip(names_of(operator), sample.args)) | sample.kwargs
+    names = [a.name for a in problems.function(operator).given[1:]]
+    given = dict(zip(names, sample.args)) | sample.kwargs
     weights = {name: given.pop(name) for name in ("weight", "bias") if given.get(name) is not None}
     given.pop("bias", None)
     if weights:
@@ -136,7 +122,7 @@ def case(entry, operator, sample):
 def sizes(operator, x, weights, groups):
     """What the constructor of a convolution learns from its tensors."""
     weight = weights["weight"]
-    c_out = weight.shape[1] * groups if operator in TRANSPOSED else weight.shape[0]
+    c_out = weight.shape[1] * groups if "transpose" in operator else weight.shape[0]
     named = {"in_channels": x.shape[1 - weight.dim()], "out_channels": c_out, "kernel_size": tuple(weight.shape[2:])}
     return named | {"bias": "bias" in weights}
 
@@ -158,22 +144,22 @@ def cases(operators):
 
 def largest(served):
     """The problem of the sample with the most to compute."""
-    problems = []
+    found = []
     for c in served:
-        try:
-            problems.append(c.problem())
-        except kernelbench_problems.NotCovered:
-            continue
-    if not problems:
-        raise kernelbench_problems.NotCovered("no sample is a problem of autotune's")
-    return max(problems, key=lambda p: math.prod(p.shape))
+        with contextlib.suppress(NotCovered):
+            found.append(c.problem())
+    if not found:
+        raise NotCovered("no sample is a problem of autotune's")
+    return max(found, key=lambda p: math.prod(p[1]))
 
 
 def exported(problem, options, best, path):
     """Searches and exports; begins to compile."""
-    flags = ["--math", "fp32"] if problem.operator not in POOLS else []
+    operator, shape, parameters = problem
+    flags = [operator, "--shape", problems.as_set(shape), *(w for name, v in parameters.items() for w in ("--set", f"{name}={problems.as_set(v)}"))]
+    flags += ["--math", "fp32"] if "pool" not in operator else []
     flags += ["--device", options.device, "--time", f"{options.search:g}s", "--no-cache", "--quiet", "--json", best]
-    for command in (["search", *problem.flags(), *flags], ["export", "--from", best, "--format", "pytorch", "-o", path]):
+    for command in (["search", *flags], ["export", "--from", best, "--format", "pytorch", "-o", path]):
         subprocess.run([AUTOTUNE, *command], check=True, capture_output=True, text=True, timeout=LIMIT_S)
     return subprocess.Popen([sys.executable, path])
 
@@ -198,7 +184,7 @@ class Group:
             self.compiling = exported(largest(self.cases), options, self.best, self.path)
         except subprocess.CalledProcessError as e:
             self.fault = e.stderr.strip()
-        except (subprocess.TimeoutExpired, kernelbench_problems.NotCovered) as e:
+        except (subprocess.TimeoutExpired, NotCovered) as e:
             self.fault = str(e)
 
     def module(self):

@@ -16,11 +16,9 @@ import sys
 
 import torch
 
-import short_searches
-
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "templates/include"))
 import torch_convolution
-from torch_operators import rounded, ties
+from problems import rounded, ties
 
 MODES = ("fp32", "tf32", "tf32_even")
 CLEAR = 4  # how much nearer than every other way the nearest must be, as for autotune itself
@@ -104,12 +102,37 @@ def mode_of_convolution(operator, shape, weight, parameters):
 
 
 def drawn(draw):
-    """Endless convolutions: those of short_searches.py, and one of the other kinds for every three."""
-    layers = (layer for layer in short_searches.layers(draw) if layer[0] in ("conv2d", "conv_transpose2d"))
-    for operator, shape, _, p in layers:
-        yield operator, tuple(shape), p["c_out"], p["kernel"], p.get("stride", 1), p.get("padding", 0), 1
+    """Endless convolutions, and one of an unusual kind for every three."""
+    while True:
+        yield draw.choice([square, strided, stem, transposed])(draw)
         if draw.random() < 1 / 3:
             yield draw.choice([other_convolution, other_transposed, grouped, small])(draw)
+
+
+def image(draw, most=512):
+    sides = {32: (112, 224), 64: (56, 112, 224), 96: (56, 80), 128: (28, 56, 80), 192: (28, 40), 256: (14, 28, 56), 384: (13, 14, 20), 512: (7, 14, 28)}
+    c = draw.choice([c for c in sides if c <= most])
+    return draw.choice([4, 8, 16, 32]), c, *[draw.choice(sides[c])] * 2
+
+
+def square(draw):
+    shape, kernel = image(draw), draw.choice([1, 3])
+    return "conv2d", shape, draw.choice([1, 2]) * shape[1], kernel, 1, kernel // 2, 1
+
+
+def strided(draw):
+    shape, kernel = image(draw, 256), draw.choice([3, 3, 5])
+    return "conv2d", shape, 2 * shape[1], kernel, 2, kernel // 2, 1
+
+
+def stem(draw):
+    (kernel, stride), side = draw.choice([(7, 2), (3, 2), (4, 4), (3, 1), (11, 4)]), draw.choice([224, 256, 299, 416])
+    return "conv2d", (draw.choice([8, 16, 32]), 3, side, side), draw.choice([32, 48, 64, 96]), kernel, stride, kernel // 2 if stride < 4 else 0, 1
+
+
+def transposed(draw):
+    (c, side), (kernel, padding) = draw.choice([(512, 16), (512, 28), (256, 32), (256, 64), (128, 64), (128, 128), (64, 112)]), draw.choice([(2, 0), (4, 1)])
+    return "conv_transpose2d", (draw.choice([2, 4, 8, 16]), c, side, side), c // 2, kernel, 2, padding, 1
 
 
 def channels_and_window(draw):

@@ -8,6 +8,7 @@ import (
 	"autotune/internal/input"
 	"autotune/internal/lists"
 	"autotune/operator"
+	"autotune/pack/capture"
 	"autotune/tuner/torchmath"
 	"autotune/tuner/torchtimes"
 )
@@ -16,7 +17,9 @@ func opsCallsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "calls", Usage: "the calls of PyTorch that compute the problems of a file, as JSON", ArgsUsage: "FILE",
 		Description: "FILE is a list as `search --problems` reads. Scripts run these calls, and compare or time them.",
-		Action:      opsCallsAction,
+		Flags: []cli.Flag{&cli.StringFlag{Name: "python", TakesFile: true,
+			Usage: "without FILE: write the Python package autotune_capture, whose problems.py tells which problem a call is, into this `FOLDER`"}},
+		Action: opsCallsAction,
 	}
 }
 
@@ -34,6 +37,18 @@ type problemCalls struct {
 }
 
 func opsCallsAction(c *cli.Context) error {
+	if folder := c.String("python"); folder != "" && c.NArg() == 0 {
+		all, err := operator.Operators()
+		if err != nil {
+			return err
+		}
+		path, err := capture.WritePackage(folder, tool(), all)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(c.App.Writer, path)
+		return err
+	}
 	if c.NArg() != 1 {
 		return fmt.Errorf("name one file with a list of problems")
 	}
