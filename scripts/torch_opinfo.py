@@ -153,64 +153,34 @@ def largest(served):
     return max(found, key=lambda p: math.prod(p[1]))
 
 
-def exported(problem, options, best, path):
-    """Searches and exports; begins to compile."""
-    operator, shape, parameters = problem
-    flags = [operator, "--shape", problems.as_set(shape), *(w for name, v in parameters.items() for w in ("--set", f"{name}={problems.as_set(v)}"))]
-    flags += ["--math", "fp32"] if "pool" not in operator else []
-    flags += ["--device", options.device, "--time", f"{options.search:g}s", "--no-cache", "--quiet", "--json", best]
-    for command in (["search", *flags], ["export", "--from", best, "--format", "pytorch", "-o", path]):
-        subprocess.run([AUTOTUNE, *command], check=True, capture_output=True, text=True, timeout=LIMIT_S)
-    return subprocess.Popen([sys.executable, path])
+def exported(served, options, path):
+    """Searches the largest problem of some cases and exports the winner; gives the process that compiles it, or why there is none."""
+    try:
+        operator, shape, parameters = largest(served)
+        best = path.with_suffix(".json")
+        flags = [operator, "--shape", problems.as_set(shape), *(w for name, v in parameters.items() for w in ("--set", f"{name}={problems.as_set(v)}"))]
+        flags += ["--math", "fp32"] if "pool" not in operator else []
+        flags += ["--device", options.device, "--time", f"{options.search:g}s", "--no-cache", "--quiet", "--json", best]
+        for command in (["search", *flags], ["export", "--from", best, "--format", "pytorch", "-o", path]):
+            subprocess.run([AUTOTUNE, *command], check=True, capture_output=True, text=True, timeout=LIMIT_S)
+        return subprocess.Popen([sys.executable, path])
+    except subprocess.CalledProcessError as e:
+        return e.stderr.strip()
+    except (subprocess.TimeoutExpired, NotCovered) as e:
+        return str(e)
 
 
-@dataclasses.dataclass
-class Group:
-    """Cases that one module serves."""
+def watched(module):
+    """A counter of the calls that a module's tuned kernel computes."""
+    prepared, tuned, count = module.prepared, module.kernels(torch.cuda.current_device())[2], collections.Counter()
 
-    name: str
-    cases: list
-    path: pathlib.Path
-    compiling: subprocess.Popen = None
-    fault: str = ""
-
-    @property
-    def best(self):
-        """The best configuration's file."""
-        return self.path.with_suffix(".json")
-
-    def begin(self, options):
-        try:
-            self.compiling = exported(largest(self.cases), options, self.best, self.path)
-        except subprocess.CalledProcessError as e:
-            self.fault = e.stderr.strip()
-        except (subprocess.TimeoutExpired, NotCovered) as e:
-            self.fault = str(e)
-
-    def module(self):
-        """The module, compiled; None if there is none."""
-        if not self.fault and self.compiling.wait():
-            self.fault = "the module does not compile"
-        return None if self.fault else load(self.path)
-
-
-class Watched:
-    """A module's preparation of calls, which counts those that the tuned kernel computes."""
-
-    def __init__(self, module):
-        self.prepared, self.tuned = module.prepared, module.kernels(torch.cuda.current_device())[2]
-        self.by_tuned = 0
-
-    def __call__(self, *call):
-        answer = self.prepared(*call)
-        self.by_tuned += answer[1] is not None and answer[1] is self.tuned
+    def counting(*call):
+        answer = prepared(*call)
+        count["tuned"] += answer[1] is not None and answer[1] is tuned
         return answer
 
-
-def watch(module):
-    """Counts the calls of a module's tuned kernel."""
-    module.prepared = Watched(module)
-    return module.prepared
+    module.prepared = counting
+    return count
 
 
 def outside(module, error):
@@ -258,53 +228,42 @@ def as_near(ours, theirs, exact):
     return None if ours_off <= allowed else f"(from double precision {ours_off:.2g}, PyTorch's {theirs_off:.2g})"
 
 
-@dataclasses.dataclass
-class Tally:
-    """The samples of one entry of PyTorch's."""
-
-    samples: int = 0
-    agree: int = 0
-    outside: int = 0
-    by_tuned: int = 0
+COLUMNS = ("samples", "agree", "outside", "disagree", "by the tuned kernel")
 
 
 class Report:
     """What came of all samples."""
 
     def __init__(self):
-        self.tallies = collections.defaultdict(Tally)
-        self.words = collections.Counter()  # of modules, for what they do not take
-        self.faults = 0
+        self.tallies, self.words, self.faults = collections.defaultdict(collections.Counter), collections.Counter(), 0
 
     def fault(self, words):
         """What is wrong, said at once."""
         self.faults += 1
         print(f"DISAGREES {words}", flush=True)
 
-    def take(self, module, watched, c):
+    def take(self, module, count, c):
         """One sample."""
-        tally = self.tallies[c.entry.name]
-        tally.samples += 1
-        before = watched.by_tuned
+        tally, before, fault = self.tallies[c.entry.name], count["tuned"], None
+        tally["samples"] += 1
         try:
             fault = differ(module, c)
         except Exception as e:
             words = str(e).splitlines()[0] if str(e) else ""
             if outside(module, e):
-                tally.outside += 1
+                tally["outside"] += 1
                 self.words[c.entry.name, words] += 1
                 return
             fault = f"{type(e).__name__}: {words}"
-        tuned = watched.by_tuned - before
-        tally.by_tuned += tuned
-        tally.agree += fault is None
+        tuned = count["tuned"] - before
+        tally["by the tuned kernel"] += tuned
+        tally["disagree" if fault else "agree"] += 1
         if fault:
             self.fault(f"{c.entry.name} of {described(c.sample)}: {fault}{' (tuned kernel)' if tuned else ''}")
 
     def __str__(self):
-        lines = ["| PyTorch's | samples | agree | outside | disagree | by the tuned kernel |", "| --- " + "| ---: " * 5 + "|"]
-        for name, t in sorted(self.tallies.items()):
-            lines.append(f"| {name} | {t.samples} | {t.agree} | {t.outside} | {t.samples - t.agree - t.outside} | {t.by_tuned} |")
+        lines = [f"| PyTorch's | {' | '.join(COLUMNS)} |", "| --- " + "| ---: " * len(COLUMNS) + "|"]
+        lines += [f"| {name} | {' | '.join(str(t[column]) for column in COLUMNS)} |" for name, t in sorted(self.tallies.items())]
         lines += [f"outside: {count} of {name}: {words}" for (name, words), count in sorted(self.words.items())]
         return "\n".join(lines)
 
@@ -318,11 +277,6 @@ def described(sample):
     return ", ".join(words)
 
 
-def groups(served, folder):
-    for operator, members in served.items():
-        yield Group(operator, members, pathlib.Path(folder) / f"{operator}.py")
-
-
 def main():
     options = arguments()
     # Before PyTorch's tests are imported, which forbid it afterwards.
@@ -331,19 +285,19 @@ def main():
     served = cases(options.only or ENTRIES)
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
-        all_groups = list(groups(served, folder))
+        paths = {operator: pathlib.Path(folder) / f"{operator}.py" for operator in served}
         with concurrent.futures.ThreadPoolExecutor(SEARCHES) as pool:
-            list(pool.map(lambda group: group.begin(options), all_groups))
-        for group in all_groups:
-            module = group.module()
-            if not module:
-                report.fault(f"{group.name}: {group.fault}")
+            compiling = list(pool.map(lambda operator: exported(served[operator], options, paths[operator]), paths))
+        for (operator, path), process in zip(paths.items(), compiling):
+            if isinstance(process, str) or process.wait():
+                report.fault(f"{operator}: {process if isinstance(process, str) else 'the module does not compile'}")
                 continue
-            watched = watch(module)
-            for c in group.cases:
-                report.take(module, watched, c)
-            winner = json.loads(group.best.read_text())["template"]
-            print(f"{group.name}: {len(group.cases)} samples; tuned is {winner}", file=sys.stderr, flush=True)
+            module = load(path)
+            count = watched(module)
+            for c in served[operator]:
+                report.take(module, count, c)
+            winner = json.loads(path.with_suffix(".json").read_text())["template"]
+            print(f"{operator}: {len(served[operator])} samples; tuned is {winner}", file=sys.stderr, flush=True)
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}, float32\n\n{report}")
     print(f"{report.faults} disagree" if report.faults else "all agree, or are outside")
     sys.exit(1 if report.faults else 0)
