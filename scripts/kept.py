@@ -54,3 +54,10 @@ def driver():
         return said.splitlines()[0].strip()
     except (OSError, subprocess.CalledProcessError, IndexError):
         return "unknown"
+
+
+def table(head, lines):
+    """A table of Markdown, of lists of cells."""
+    marks = ["---:" if name.endswith(("ms", "rows", "better", "lowest")) else "---" for name in head]
+    shown = [" | ".join(cell.replace("|", "/").replace("\n", " ") for cell in line) for line in lines]
+    return "\n".join(f"| {line} |" for line in [" | ".join(head), " | ".join(marks), *shown])
