@@ -101,65 +101,18 @@ def mode_of_convolution(operator, shape, weight, parameters):
     return nearest[1] if nearest[0] * CLEAR <= second[0] and nearest[1] in MODES else None
 
 
+# What is drawn: kernel, stride and padding by the operator's kind, and the sides of images by their dimensions.
+WINDOWS = {"conv": [(3, 1, 1), (3, 2, 1), (1, 1, 0), (5, 2, 2), (7, 2, 3), (4, 4, 0)], "conv_transpose": [(4, 2, 1), (3, 1, 1), (2, 2, 0)]}
+SIDES = {1: [500, 2000, 4000], 2: [7, 14, 28, 56, 112], 3: [8, 16, 28]}
+
+
 def drawn(draw):
-    """Endless convolutions, and one of an unusual kind for every three."""
+    """Endless convolutions as networks have them: most of images, some of rows and volumes, some in groups."""
     while True:
-        yield draw.choice([square, strided, stem, transposed])(draw)
-        if draw.random() < 1 / 3:
-            yield draw.choice([other_convolution, other_transposed, grouped, small])(draw)
-
-
-def image(draw, most=512):
-    sides = {32: (112, 224), 64: (56, 112, 224), 96: (56, 80), 128: (28, 56, 80), 192: (28, 40), 256: (14, 28, 56), 384: (13, 14, 20), 512: (7, 14, 28)}
-    c = draw.choice([c for c in sides if c <= most])
-    return draw.choice([4, 8, 16, 32]), c, *[draw.choice(sides[c])] * 2
-
-
-def square(draw):
-    shape, kernel = image(draw), draw.choice([1, 3])
-    return "conv2d", shape, draw.choice([1, 2]) * shape[1], kernel, 1, kernel // 2, 1
-
-
-def strided(draw):
-    shape, kernel = image(draw, 256), draw.choice([3, 3, 5])
-    return "conv2d", shape, 2 * shape[1], kernel, 2, kernel // 2, 1
-
-
-def stem(draw):
-    (kernel, stride), side = draw.choice([(7, 2), (3, 2), (4, 4), (3, 1), (11, 4)]), draw.choice([224, 256, 299, 416])
-    return "conv2d", (draw.choice([8, 16, 32]), 3, side, side), draw.choice([32, 48, 64, 96]), kernel, stride, kernel // 2 if stride < 4 else 0, 1
-
-
-def transposed(draw):
-    (c, side), (kernel, padding) = draw.choice([(512, 16), (512, 28), (256, 32), (256, 64), (128, 64), (128, 128), (64, 112)]), draw.choice([(2, 0), (4, 1)])
-    return "conv_transpose2d", (draw.choice([2, 4, 8, 16]), c, side, side), c // 2, kernel, 2, padding, 1
-
-
-def channels_and_window(draw):
-    return draw.choice([16, 32, 64, 128]), *draw.choice([(3, 1), (3, 2), (1, 1), (5, 1)])
-
-
-def other_convolution(draw):
-    c, kernel, stride = channels_and_window(draw)
-    if draw.random() < 0.5:
-        return "conv1d", (draw.choice([4, 16]), c, draw.choice([500, 4000])), 2 * c, kernel, stride, kernel // 2, 1
-    return "conv3d", (draw.choice([1, 2, 4]), c, 8, 28, 28), 64, min(kernel, 3), stride, min(kernel, 3) // 2, 1
-
-
-def other_transposed(draw):
-    c, (kernel, stride, padding) = draw.choice([32, 64, 128]), draw.choice([(4, 2, 1), (3, 1, 1), (2, 2, 0)])
-    if draw.random() < 0.5:
-        return "conv_transpose1d", (draw.choice([4, 16]), c, draw.choice([500, 2000])), c // 2, kernel, stride, padding, 1
-    return "conv_transpose3d", (2, c, 8, 16, 16), 32, kernel, stride, padding, 1
-
-
-def grouped(draw):
-    return "conv2d", (draw.choice([8, 32]), 128, 56, 56), 128, 3, draw.choice([1, 2]), 1, draw.choice([2, 8, 32, 128])
-
-
-def small(draw):
-    c, kernel, stride = channels_and_window(draw)
-    return "conv2d", (draw.choice([1, 2, 4]), c, draw.choice([14, 28]), draw.choice([28, 56])), 2 * c, kernel, stride, kernel // 2, 1
+        kind, axes = draw.choice(["conv", "conv", "conv_transpose"]), draw.choice([1, 2, 2, 2, 3])
+        c, (kernel, stride, padding) = draw.choice([3, 32, 64, 128, 256]), draw.choice(WINDOWS[kind])
+        c_out, groups = draw.choice([64, 128]) if c == 3 else c * draw.choice([1, 2]), draw.choice([1, 1, 1, 8]) if c > 3 else 1
+        yield f"{kind}{axes}d", (draw.choice([1, 4, 16]), c, *[draw.choice(SIDES[axes])] * axes), c_out, kernel, stride, padding, groups
 
 
 def show_mode(operator, shape, c_out, kernel, stride, padding, groups):
