@@ -17,9 +17,9 @@ import (
 // PyTorch's own, a kernel for all problems but the tuned one, and the functions that compute
 // the same.
 type PyTorch struct {
-	Module    Source      `json:"-"`               // Python: class ModelNew, get_inputs, get_init_inputs; no text: no module can be exported
+	Module    Source      `json:"-"`               // Python: class ModelNew and its inputs; no text: no module can be exported
 	Gradients Source      `json:"-"`               // Python: gradients; no text: there are none
-	General   Source      `json:"-"`               // CUDA: one output element of a problem whose sizes are known at run time
+	General   Source      `json:"-"`               // CUDA: one output element of a problem of any sizes
 	Function  string      `json:"-"`               // that General defines
 	Calls     []TorchCall `json:"calls,omitempty"` // PyTorch's functions that compute the operator
 }
@@ -29,7 +29,7 @@ type PyTorch struct {
 type TorchCall struct {
 	Function  string                `json:"function"`
 	Arguments []TorchArgument       `json:"arguments"`       // in PyTorch's order
-	Means     map[string]TorchValue `json:"means,omitempty"` // the operator's parameters that no argument gives; None: a tensor is left out
+	Means     map[string]TorchValue `json:"means,omitempty"` // parameters that no argument gives; None: a tensor is left out
 }
 
 // Meant are the values that a function may mean by a parameter that no argument gives; nil: an argument gives it.
@@ -50,12 +50,12 @@ func (c TorchCall) Meant(parameter string) (values []string) {
 // TorchArgument is an argument of a function of PyTorch's.
 type TorchArgument struct {
 	Name    string     `json:"name"`              // PyTorch's
-	Is      string     `json:"is"`                // the operator's tensor or parameter; an argument that is neither must have its default
+	Is      string     `json:"is"`                // the operator's tensor or parameter; what is neither must have its default
 	Fold    TorchFold  `json:"fold,omitempty"`    // how the tensor becomes the operator's
 	By      string     `json:"by,omitempty"`      // what the fold depends on: an argument, or for flat a dimension
 	Default TorchValue `json:"default,omitempty"` // where PyTorch is given None or nothing
 	Same    string     `json:"same,omitempty"`    // the default is that parameter's value, or that dimension
-	// Words are the texts that the argument may be, with the parameters that each of them sets. A parameter that another word sets is false.
+	// Words are the texts that the argument may be, with the parameters that each sets. One that only another word sets is false.
 	Words map[string]map[string]TorchValue `json:"words,omitempty"`
 }
 
@@ -204,7 +204,7 @@ func (l *loader) torchArgument(e tree.Entry) TorchArgument {
 		l.mustBeTorch(f["is"], a.Is)
 	}
 	if f["fold"] != nil {
-		a.Fold = TorchFold(f["fold"].OneOf("fold", string(FoldRows), string(FoldAlong), string(FoldOver), string(FoldFlat), string(FoldAdded)))
+		a.Fold = TorchFold(f["fold"].OneOf("fold", "rows", "along", "over", "flat", "added"))
 	}
 	if f["by"] != nil {
 		a.By = f["by"].Name()

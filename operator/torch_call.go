@@ -36,8 +36,9 @@ func (p *Problem) Torch() (all []TorchProblem) {
 
 // torch is the call of a function, if that computes the problem.
 func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
-	t := torchCalling{p, TorchProblem{Function: c.Function, Tensors: map[string]Argument{}, Values: map[string][]expr.Value{}, Shapes: map[string][]int64{}},
-		map[string]bool{}, map[string]Argument{}}
+	t := torchCalling{problem: p, given: map[string]bool{}, flat: map[string]Argument{}, made: TorchProblem{
+		Function: c.Function, Tensors: map[string]Argument{}, Values: map[string][]expr.Value{}, Shapes: map[string][]int64{},
+	}}
 	for _, a := range c.Arguments {
 		t.given[a.Is] = true
 		for _, name := range a.sets() {

@@ -18,7 +18,7 @@ func opsCallsCommand() *cli.Command {
 		Name: "calls", Usage: "the calls of PyTorch that compute the problems of a file, as JSON", ArgsUsage: "FILE",
 		Description: "FILE is a list as `search --problems` reads. Scripts run these calls, and compare or time them.",
 		Flags: []cli.Flag{&cli.StringFlag{Name: "python", TakesFile: true,
-			Usage: "without FILE: write the Python package autotune_capture, whose problems.py tells which problem a call is, into this `FOLDER`"}},
+			Usage: "without FILE: write the Python package that tells which problem a call is into this `FOLDER`"}},
 		Action: opsCallsAction,
 	}
 }
@@ -28,12 +28,11 @@ type problemCalls struct {
 	Operator   string              `json:"operator"`
 	Shape      []int64             `json:"shape"`
 	Parameters map[string]any      `json:"parameters"` // a value, or a list of a parameter's components
-	Text       map[string]string   `json:"text"`       // the parameters as --set takes them
 	Arguments  []operator.Argument `json:"arguments"`
 	Math       string              `json:"math"`
 	MathModes  []string            `json:"math_modes"`
 	Calls      []torchtimes.Call   `json:"calls"`
-	AskMath    any                 `json:"ask_math"` // a job for tuner/torchmath/ask.py; nil: PyTorch is not asked for the math mode
+	AskMath    any                 `json:"ask_math"` // a job for tuner/torchmath/ask.py; nil: PyTorch is not asked
 }
 
 func opsCallsAction(c *cli.Context) error {
@@ -72,12 +71,9 @@ func opsCallsAction(c *cli.Context) error {
 			return fmt.Errorf("%s: problem %d: %w", a.At, i+1, err)
 		}
 		described := problemCalls{
-			Operator: o.Name, Shape: p.Shape, Parameters: torchtimes.Parameters(p), Text: map[string]string{}, Math: p.Math, MathModes: o.MathModes,
+			Operator: o.Name, Shape: p.Shape, Parameters: torchtimes.Parameters(p), Math: p.Math, MathModes: o.MathModes,
 			Arguments: lists.Where(p.Arguments, func(a operator.Argument) bool { return a.Owner == "" }),
 			Calls:     torchtimes.CallsOf(p), AskMath: torchmath.Question(p),
-		}
-		for _, s := range p.Parameters {
-			described.Text[s.Name] = s.Value
 		}
 		all = append(all, described)
 	}

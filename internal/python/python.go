@@ -48,8 +48,9 @@ type Program struct {
 func (p Program) text() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.Modules)) {
-		fmt.Fprintf(&b, "import sys, types\nsys.modules[%[1]s] = types.ModuleType(%[1]s)\nexec(compile(%[2]s, %[3]s, 'exec'), vars(sys.modules[%[1]s]))\n",
-			quote.Python(name), quote.Python(p.Modules[name]), quote.Python(name+".py"))
+		const module = "import sys, types\nsys.modules[%[1]s] = types.ModuleType(%[1]s)\n" +
+			"exec(compile(%[2]s, %[3]s, 'exec'), vars(sys.modules[%[1]s]))\n"
+		fmt.Fprintf(&b, module, quote.Python(name), quote.Python(p.Modules[name]), quote.Python(name+".py"))
 	}
 	return b.String() + p.Code
 }

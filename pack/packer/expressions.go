@@ -113,7 +113,8 @@ func expressionDigests(p *operator.Problem) (digests []string) {
 func (p *Packed) leftOut(o *operator.Operator) error {
 	for _, s := range o.Parameters {
 		if s.Type == operator.ExpressionParameter && s.Later {
-			if err := p.meant(o, operator.TorchCall{Means: map[string]operator.TorchValue{s.Name: operator.TorchValue(s.Default.Text)}}); err != nil {
+			means := map[string]operator.TorchValue{s.Name: operator.TorchValue(s.Default.Text)}
+			if err := p.meant(o, operator.TorchCall{Means: means}); err != nil {
 				return err
 			}
 		}
@@ -128,7 +129,8 @@ func (p *Packed) meant(o *operator.Operator, call operator.TorchCall) error {
 			continue
 		}
 		for _, word := range call.Meant(s.Name) {
-			bound, err := o.Bind(operator.Request{Shape: o.Example, Parameters: map[string]string{s.Name: word}}, operator.TypicalLimits())
+			request := operator.Request{Shape: o.Example, Parameters: map[string]string{s.Name: word}}
+			bound, err := o.Bind(request, operator.TypicalLimits())
 			if err != nil {
 				return err
 			}

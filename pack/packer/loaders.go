@@ -223,7 +223,8 @@ func (f *pythonFunctions) expressions(o *operator.Operator) string {
 func (f *pythonFunctions) means(o *operator.Operator, call operator.TorchCall) bool {
 	for _, spec := range o.Parameters {
 		words, meant := f.p.words(o.Name, spec.Name), call.Meant(spec.Name)
-		if words != nil && meant != nil && !slices.ContainsFunc(meant, func(word string) bool { return slices.Contains(words, word) }) {
+		known := func(word string) bool { return slices.Contains(words, word) }
+		if words != nil && meant != nil && !slices.ContainsFunc(meant, known) {
 			return false
 		}
 	}
@@ -261,7 +262,8 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 	if len(values) > 0 {
 		values[len(values)-1] += ","
 	}
-	f.own = append(f.own, fmt.Sprintf(form, call.Function, strings.Join(parts, ", "), quote.PythonDoc(o.Summary), strings.Join(tensors, ", "), strings.Join(values, ", "), quote.Python(call.Function)))
+	f.own = append(f.own, fmt.Sprintf(form, call.Function, strings.Join(parts, ", "), quote.PythonDoc(o.Summary),
+		strings.Join(tensors, ", "), strings.Join(values, ", "), quote.Python(call.Function)))
 	if !slices.Contains(f.defined, call.Function) {
 		f.defined = append(f.defined, call.Function)
 	}
@@ -302,7 +304,8 @@ func (f *pythonFunctions) text() string {
 	if len(f.imports) > 0 {
 		fmt.Fprintf(&b, "from . import %s\n", strings.Join(f.imports, ", "))
 	}
-	fmt.Fprintf(&b, "from .calls import Kernels, calls\n\n__all__ = %s\n\n%s\nCALLS = calls(globals())\n", quote.PythonList(f.defined), strings.Join(f.kernels, ""))
+	fmt.Fprintf(&b, "from .calls import Kernels, calls\n\n__all__ = %s\n\n%s\nCALLS = calls(globals())\n",
+		quote.PythonList(f.defined), strings.Join(f.kernels, ""))
 	b.WriteString(strings.Join(f.own, ""))
 	return b.String()
 }
