@@ -94,13 +94,11 @@ def load(path):
 
 
 def both_models(module, arguments):
-    """Ours and PyTorch's, of the module's type and with the same weights: a convolution's module has PyTorch's own layer within."""
-    ours = (module.ModelNew() if module.OPERATOR == "matmul" else module.ModelNew(*arguments)).cuda()
+    """Ours and PyTorch's, of the module's type and with the same weights: a module has PyTorch's own layer within."""
     if module.OPERATOR == "matmul":
-        return ours, Product(module.TUNED)
-    layer = next(ours.children(), None)
-    kind = next(kind for name, kind in vars(nn).items() if name.lower() == module.OPERATOR.replace("_", "")) if layer is None else None
-    return ours, kind(*arguments) if layer is None else copy.deepcopy(layer)
+        return module.ModelNew().cuda(), Product(module.TUNED)
+    ours = module.ModelNew(*arguments).cuda()
+    return ours, copy.deepcopy(next(ours.children()))
 
 
 class Product(nn.Module):
