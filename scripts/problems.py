@@ -1,7 +1,7 @@
 """Operators' problems for the scripts beside this file: as autotune binds them, and what PyTorch answers to them.
 
-Which function of PyTorch's computes a problem, and with which arguments, op.yaml says; `autotune ops calls` evaluates it. Here
-stands only what PyTorch has no single function for (COMPOSED), and the functions of expressions.
+Which function of PyTorch's computes a problem, and with which arguments, op.yaml says; `autotune ops calls` evaluates it.
+Here stands only what PyTorch has no single function for (COMPOSED), and the functions of expressions.
 """
 import atexit
 import functools
@@ -26,7 +26,8 @@ def listed(lines):
     for line in lines:
         if line.strip() and not line.startswith("#"):
             name, operator, shape, math, *settings = line.split()
-            yield name, {"operator": operator, "shape": shape, "math": math, "parameters": dict(s.split("=", 1) for s in settings)}
+            parameters = dict(s.split("=", 1) for s in settings)
+            yield name, {"operator": operator, "shape": shape, "math": math, "parameters": parameters}
 
 
 def as_set(value):
@@ -38,7 +39,13 @@ def as_set(value):
 
 def request(operator, shape, parameters, math="auto"):
     """A problem as a list of problems has it."""
-    return {"operator": operator, "shape": as_set(shape), "math": math, "parameters": {name: as_set(v) for name, v in parameters.items()}}
+    given = {name: as_set(v) for name, v in parameters.items()}
+    return {"operator": operator, "shape": as_set(shape), "math": math, "parameters": given}
+
+
+def autotune(*words):
+    """What a command of autotune's writes."""
+    return subprocess.run([AUTOTUNE, *words], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def bound(requests):
@@ -48,34 +55,27 @@ def bound(requests):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump([{**r, "math": "fp32"} for r in requests[first:first + MOST]], file)
             file.flush()
-            said = subprocess.run([AUTOTUNE, "ops", "calls", file.name], stdout=subprocess.PIPE, check=True, text=True).stdout
-        made += [Problem(about) for about in json.loads(said)]
+            made += [Problem(about) for about in json.loads(autotune("ops", "calls", file.name))]
     return made
 
 
 @functools.cache
 def described(operator):
     """What `autotune ops show` says of an operator."""
-    return json.loads(subprocess.run([AUTOTUNE, "ops", "show", operator, "--json", "-"], check=True, stdout=subprocess.PIPE, text=True).stdout)
-
-
-def operators():
-    """The names of all built-in operators."""
-    return [o["name"] for o in json.loads(subprocess.run([AUTOTUNE, "ops", "--json", "-"], check=True, stdout=subprocess.PIPE, text=True).stdout)]
+    return json.loads(autotune("ops", "show", operator, "--json", "-"))
 
 
 @functools.cache
 def watching():
-    """The modules `problems` and `watch` of the package that tells which problem a call is, as `autotune capture` has it."""
+    """The modules `problems` and `watch` of the package that tells which problem a call is, as in `autotune capture`."""
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder, True)
-    said = subprocess.run([AUTOTUNE, "ops", "calls", "--python", folder], check=True, stdout=subprocess.PIPE, text=True).stdout
-    sys.path.insert(0, said.strip())
+    sys.path.insert(0, autotune("ops", "calls", "--python", folder).strip())
     return importlib.import_module("autotune_capture.problems"), importlib.import_module("autotune_capture.watch")
 
 
 def function(name):
-    """How an operator computes a function of PyTorch's (Function of pack/loaders/python/arguments.py); None: no operator does."""
+    """How an operator computes PyTorch's function (Function of pack/loaders/python/arguments.py); None: none does."""
     return next(iter(watching()[0].FUNCTIONS.calls.get(name, ())), None)
 
 
@@ -104,11 +104,13 @@ class Problem:
     """A problem with its parameters, its tensors and the calls of PyTorch that compute it."""
 
     def __init__(self, about):
-        self.about, self.operator, self.shape, self.calls = about, about["operator"], about["shape"], about["calls"] or []
+        self.about, self.operator, self.shape = about, about["operator"], about["shape"]
+        self.calls = about["calls"] or []
         self.parameters = {name: tuple(v) if isinstance(v, list) else v for name, v in about["parameters"].items()}
         self.arguments = {a["Name"]: a for a in about["arguments"]}
         self.output = next(a for a in about["arguments"] if a["Role"] == "output")
-        self.read = {name: a for name, a in self.arguments.items() if a["Role"] in ("input", "weight", "inout") and a["Elements"]}
+        filled = [a for a in about["arguments"] if a["Role"] in ("input", "weight", "inout") and a["Elements"]]
+        self.read = {a["Name"]: a for a in filled}
 
     def call(self):
         """The first call whose function PyTorch has; None if it has none."""
@@ -142,7 +144,8 @@ class Problem:
     def given(self, wanted, t):
         """A tensor as the call takes it: in its shape, or swapped. What PyTorch renews is copied first."""
         own = self.arguments[wanted["is"]]
-        if wanted["order"] != (own["Order"] or list(range(len(own["Shape"])))) and len(wanted["order"]) == len(own["Shape"]):
+        rank = len(own["Shape"])
+        if len(wanted["order"]) == rank and wanted["order"] != (own["Order"] or list(range(rank))):
             return t.mT
         t = t.clone() if own["Role"] == "inout" else t.long() if own["Type"] == "i64" else t
         if len(wanted["shape"]) == t.dim():
@@ -151,7 +154,8 @@ class Problem:
 
     def batched(self):
         """The names of the inputs that are a batch, of one or more."""
-        return [name for name, a in self.read.items() if a["Role"] == "input" and a["Shape"][0] == self.output["Shape"][0] > 1]
+        inputs = [name for name, a in self.read.items() if a["Role"] == "input"]
+        return [name for name in inputs if self.read[name]["Shape"][0] == self.output["Shape"][0] > 1]
 
     def part(self, tensors, first, last):
         """The tensors of a part of the batch."""
@@ -205,7 +209,7 @@ class Functions(dict):
         own = {
             "swish": F.silu,
             "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-            "min_gpt_new_gelu": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * torch.pow(x, 3)))),
+            "min_gpt_new_gelu": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3))),
             "smooth_l1": lambda x, beta=1: F.smooth_l1_loss(x, torch.zeros_like(x), reduction="none", beta=beta),
             "huber": lambda x, delta=1: F.huber_loss(x, torch.zeros_like(x), reduction="none", delta=delta),
             "max": lambda x, y: torch.maximum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
@@ -237,8 +241,10 @@ def separable(p, t):
     """A depthwise convolution, and one of 1 x 1 over its channels."""
     import torch.nn.functional as F
 
-    between = F.conv2d(t["x"], t["depthwise"], t.get("depthwise_bias"), p["stride"], p["padding"], p["dilation"], t["x"].shape[1])
-    between = between.to(torch_calls.dtype(p["type"])).to(between.dtype) if p["type"] != "f32" else between  # also where it is added up in double
+    window, channels = (p["stride"], p["padding"], p["dilation"]), t["x"].shape[1]
+    between = F.conv2d(t["x"], t["depthwise"], t.get("depthwise_bias"), *window, channels)
+    if p["type"] != "f32":  # also where it is added up in double
+        between = between.to(torch_calls.dtype(p["type"])).to(between.dtype)
     return F.conv2d(between, t["pointwise"], t.get("pointwise_bias"))
 
 
@@ -276,7 +282,7 @@ def scan(name, p, t):
 
 # What PyTorch has no single function for, by operators: of parameters and tensors.
 COMPOSED = {
-    "elementwise": elementwise, "matmul": product, "conv_separable2d": separable, "layer_norm": row_norm, "rms_norm": row_norm,
-    "norm": p_norm, "normalize": p_norm, "cumsum": functools.partial(scan, "cumsum"), "masked_cumsum": functools.partial(scan, "cumsum"),
-    "cumprod": functools.partial(scan, "cumprod"),
+    "elementwise": elementwise, "matmul": product, "conv_separable2d": separable, "layer_norm": row_norm,
+    "rms_norm": row_norm, "norm": p_norm, "normalize": p_norm, "cumsum": functools.partial(scan, "cumsum"),
+    "masked_cumsum": functools.partial(scan, "cumsum"), "cumprod": functools.partial(scan, "cumprod"),
 }

@@ -1,9 +1,10 @@
-LAYER = next(kind for name, kind in vars(nn).items() if name.lower() == OPERATOR.replace("_", ""))  # nn.Conv2d of conv2d
+# nn.Conv2d of conv2d
+LAYER = next(kind for name, kind in vars(nn).items() if name.lower() == OPERATOR.replace("_", ""))
 NAMES = {"kernel": "kernel_size", "c_out": "out_channels", "c": "in_channels"}  # PyTorch's
 
 
 class ModelNew(nn.Module):
-    """As PyTorch's layer of the operator's name, with its arguments; a convolution has no bias unless it is asked for one.
+    """As PyTorch's layer of the operator's name, with its arguments; a convolution has no bias unless it is asked for.
     layout is how tensors lie: nchw, nhwc, or auto, as the input does; else as tuned."""
 
     def __init__(self, *arguments, layout: str = None, **named):
@@ -19,12 +20,14 @@ class ModelNew(nn.Module):
             own["divisor_override"] = own["divisor_override"] or 0
         if "bias" in PARAMETERS:
             own["bias"] = layer.bias is not None
-        self.settings = settings(**{**own, "padding": 0 if isinstance(own["padding"], str) else own["padding"]}, layout=layout)
+        padding = 0 if isinstance(own["padding"], str) else own["padding"]
+        self.settings = settings(**{**own, "padding": padding}, layout=layout)
         if "bias" in PARAMETERS:
             layer.weight.data = laid(layer.weight.data, self.settings["layout"])
         # The kernel pads zeros, as many before as behind; what is more, or other, is padded first.
         mode = getattr(layer, "padding_mode", "zeros")
-        self.mode, self.first, within = "constant" if mode == "zeros" else mode, margins(self.settings, own["padding"]), [0] * len(PARAMETERS["padding"])
+        self.mode, self.first = "constant" if mode == "zeros" else mode, margins(self.settings, own["padding"])
+        within = [0] * len(PARAMETERS["padding"])
         if mode == "zeros":
             within = self.first[::2]
             self.first = [size - within[i // 2] for i, size in enumerate(self.first)]

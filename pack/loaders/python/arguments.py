@@ -8,8 +8,9 @@ from .folds import Folds
 IN_PLACE = "inplace"  # PyTorch's argument: the output takes the place of the first tensor
 
 
-# An argument of PyTorch's, as op.yaml has it (the field `pytorch` of `autotune ops show --json`): PyTorch's name and the operator's, the
-# value where a call gives none or None, the parameter whose value that is, and the parameters that each of the argument's words sets.
+# An argument of PyTorch's, as op.yaml has it (the field `pytorch` of `autotune ops show --json`): PyTorch's name and the
+# operator's, the value where a call gives none or None, the parameter whose value that is, and the parameters that each of
+# the argument's words sets.
 Argument = collections.namedtuple("Argument", ("name", "own", "default", "same", "words"))
 
 
@@ -20,7 +21,7 @@ class Function:
         self.operator, self.function = operator, function
         self.meant = spec.get("means", {})  # the operator's parameters that no argument gives
         self.given, kinds = [], {}  # the arguments, and how the operator's tensors are folded
-        self.dim = added = None  # the argument that says which dimensions are one; the tensor that is added, if truths say where nothing is
+        self.dim = added = None  # the argument that says which dimensions are one; the tensor that is added
         for a in spec["arguments"]:
             default = None if "same" in a else a.get("default", ...)
             self.given.append(Argument(a["name"], a["is"], default, a.get("same"), a.get("words")))
@@ -45,7 +46,8 @@ class Function:
         self.asks = [(name, dim) for name, dim in self.meant.items() if dim in operator.spec["shape"]]
         # Where a word sets one of these to True, the answer is a number.
         words = [settings for a in self.given for settings in (a.words or {}).values()]
-        reducing = [operator.components.index(name) for settings in words for name, value in settings.items() if value is True]
+        true = [name for settings in words for name, value in settings.items() if value is True]
+        reducing = [operator.components.index(name) for name in true]
         self.folds = Folds(operator, function, self.places, kinds, self.dim, reducing)
         self.known, self.number = {}, len(operator.calls)
         operator.calls.append(self.folds)

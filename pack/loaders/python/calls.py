@@ -366,6 +366,6 @@ class Call(Function):
 
 
 def calls(kernels):
-    """All functions that the pack's operators compute, by PyTorch's names. An operator's kernels are called as it is, behind a _."""
+    """All functions that the pack's operators compute, by PyTorch's names; kernels are named as their operator, behind a _."""
     listed = json.loads((FOLDER / "functions.json").read_text())
     return {function: [Call(kernels["_" + c["operator"]], function, c) for c in of] for function, of in listed.items()}

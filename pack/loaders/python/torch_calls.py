@@ -1,5 +1,5 @@
-"""Calls of PyTorch's functions as autotune writes them in JSON (torchtimes.Call): a function, its tensors and its values by
-PyTorch's names. What times PyTorch beside a search imports this, and so do the scripts."""
+"""Calls of PyTorch's functions as autotune writes them in JSON (torchtimes.Call): a function, its tensors and its values
+by PyTorch's names. What times PyTorch beside a search imports this, and so do the scripts."""
 import math
 
 OF_MATRICES = ("matmul", "mm", "linear")  # to these a batch of one would be a batch
@@ -14,14 +14,15 @@ def dtype(word):
 
 
 def function(name):
-    """PyTorch's function of that name; None if it has none. An op.yaml from elsewhere may name any, and torch.load runs what is in
-    a file. So of the package torch itself only functions of tensors count."""
+    """PyTorch's function of that name; None if it has none. An op.yaml from elsewhere may name any, and torch.load runs
+    what is in a file. So of the package torch itself only functions of tensors count."""
     import torch
 
     if hasattr(torch.nn.functional, name):
         return getattr(torch.nn.functional, name)
-    known = any(getattr(torch, name, None) in functions for functions in torch.overrides.get_overridable_functions().values())
-    return getattr(torch, name) if hasattr(torch, name) and known else None
+    found = getattr(torch, name, None)
+    known = any(found in functions for functions in torch.overrides.get_overridable_functions().values())
+    return found if known else None
 
 
 def found(calls):
