@@ -2,6 +2,7 @@
 single function for. The programs that ask PyTorch are autotune's own, so that it compiles the same code later."""
 import concurrent.futures
 import json
+import os
 import queue
 import subprocess
 import threading
@@ -21,7 +22,8 @@ class Driver:
     """A process that does PyTorch's jobs one after another, as a search's does; another when it is gone."""
 
     def __init__(self, environment, log):
-        self.environment, self.log, self.process = environment | {"PYTHONPATH": str(ROOT / "pack/loaders/python")}, log, None
+        path = [str(ROOT / "pack/loaders/python"), *filter(None, [environment.get("PYTHONPATH")])]
+        self.environment, self.log, self.process = environment | {"PYTHONPATH": os.pathsep.join(path)}, log, None
 
     def ask(self, job):
         if self.process is None:

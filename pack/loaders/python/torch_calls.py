@@ -34,9 +34,10 @@ def found(calls):
 
 
 def values(call):
-    """The values that a function takes. A norm's p of 0 is autotune's word for infinity."""
+    """The values that a function takes. The p of autotune's norms is 0 where it is infinite."""
     made = {name: tuple(v) if isinstance(v, list) else v for name, v in call["values"].items()}
-    return {**made, "p": math.inf} if made.get("p") == 0 else made
+    infinite = call["function"] in ("normalize", "triplet_margin_loss") and made.get("p") == 0
+    return {**made, "p": math.inf} if infinite else made
 
 
 def lying(t):
