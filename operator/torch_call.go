@@ -62,8 +62,9 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 			return TorchProblem{}, false
 		}
 	}
+	b := &binder{p: p, values: p.Values}
 	for _, s := range p.Operator.Parameters {
-		if !t.given[s.Name] && !p.ofTensors(s, t.given) && !(binder{p}).isDefault(&s, p.component(s.Name)) {
+		if !t.given[s.Name] && !p.ofTensors(s, t.given) && !b.isDefault(&s, p.component(s.Name)) {
 			return TorchProblem{}, false
 		}
 	}
