@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"autotune/device"
@@ -29,7 +27,7 @@ func (u *unsolved) failed(r batch.Request, err error) {
 func (u *unsolved) add(problem, status string, err error) {
 	text := explain(err)
 	if status != notSearched {
-		fmt.Fprintln(os.Stderr, "autotune: "+text)
+		tell(text)
 	}
 	u.rows = append(u.rows, reports.Unsolved{Problem: problem, Status: status, Reason: strings.TrimPrefix(text, problem+": ")})
 }
@@ -49,11 +47,6 @@ func (u *unsolved) fault(err error) error {
 		return nil
 	}
 	return withCode(exitNoVariant, errors.New("PyTorch was not timed beside every winner"))
-}
-
-// write writes a line for each.
-func (u *unsolved) write(w io.Writer) error {
-	return reports.UnsolvedTable(w, u.rows)
 }
 
 // notSearched is the status of what a budget did not reach.

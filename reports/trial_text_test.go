@@ -1,4 +1,4 @@
-package main
+package reports
 
 import (
 	"testing"
@@ -56,7 +56,7 @@ func TestTrialText(t *testing.T) {
 `},
 	} {
 		tt.t.Configuration, tt.t.Launches = c, operator.Launches{launch}
-		if got := trialText(tt.t, tt.kind.Properties()); got != tt.want {
+		if got := TrialText(tt.t, tt.kind.Properties()); got != tt.want {
 			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}
