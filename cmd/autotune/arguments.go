@@ -86,10 +86,9 @@ func (l *commandLine) readFlag(word string, rest []string) []string {
 	return rest
 }
 
-// words are the command line as urfave/cli reads it.
 func (l *commandLine) words() []string {
-	if l.open != "" && len(l.arguments) == 0 {
-		return append(l.path[:len(l.path):len(l.path)], l.flags...)
+	if l.open != "" {
+		return slices.Concat(l.path, l.flags)
 	}
 	return slices.Concat(l.path, l.flags, []string{"--"}, l.arguments)
 }
@@ -182,7 +181,6 @@ func fitting(f cli.Flag, value string) string {
 	return "no value, or =false"
 }
 
-// oneOf says what is wrong with a word that is not among those of its kind.
 func oneOf(kind, word string, words []string) error {
 	if slices.Contains(words, word) {
 		return nil

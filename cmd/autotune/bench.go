@@ -13,7 +13,6 @@ import (
 	"autotune/tuner/winners"
 )
 
-// benchFlags are the flags of `bench`.
 type benchFlags struct {
 	winnerFlags
 	baselines words

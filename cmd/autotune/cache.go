@@ -212,7 +212,6 @@ func quantity(flag, text string, units map[string]float64, most float64) (float6
 	return number * unit, nil
 }
 
-// sizeOf reads a flag's size in bytes.
 func sizeOf(flag, text string) (int64, error) {
 	bytes, err := quantity(flag, text, sizeUnits, 1<<60)
 	return int64(bytes), err
@@ -245,7 +244,6 @@ func cacheGC() *cli.Command {
 	}
 }
 
-// gcRule reads which problems go.
 func gcRule(olderThan, keepSize string) (rule store.Stale, err error) {
 	if olderThan == "" && keepSize == "" {
 		return rule, errors.New("say what to remove: --older-than 30d, --keep-size 100MB, or both")

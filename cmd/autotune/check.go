@@ -15,7 +15,6 @@ import (
 	"autotune/tuner/lint"
 )
 
-// checkFlags are the flags of `check`.
 type checkFlags struct {
 	problem    problemFlags
 	arch, json string

@@ -62,7 +62,6 @@ func missing(err error) string {
 	return explain(err)
 }
 
-// workerFlags are the flags of `worker`.
 type workerFlags struct {
 	nats                       natsFlags
 	device, name, disk, memory string
@@ -89,7 +88,6 @@ func workerCommand() *cli.Command {
 	}
 }
 
-// options reads what the flags say of each worker.
 func (f *workerFlags) options() (o poolworker.Options, err error) {
 	o = poolworker.Options{Compilers: f.compilers, Python: f.python, Spool: &poolworker.Spool{}}
 	if o.Compilers < 0 {

@@ -152,12 +152,18 @@ type ended struct {
 	hung      bool
 }
 
+// prepared is a program that can be started, with a user's memory.
+func prepared(t *testing.T, name string, arguments ...string) (c *exec.Cmd, complaint *bytes.Buffer) {
+	c, complaint = exec.CommandContext(t.Context(), name, arguments...), &bytes.Buffer{}
+	c.Env = append(os.Environ(), "GOGC=")
+	c.Stderr, c.WaitDelay = complaint, time.Second
+	return c, complaint
+}
+
 // command prepares a program. What it compiles is kept among the tests' own.
 func (s *seasoned) command(t *testing.T, name string, arguments ...string) (c *exec.Cmd, complaint *bytes.Buffer) {
-	c, complaint = exec.CommandContext(t.Context(), name, arguments...), &bytes.Buffer{}
-	c.Env = append(os.Environ(), "XDG_CACHE_HOME="+s.xdg, "GOGC=") // memory as a user's
-	c.Stderr = complaint
-	c.WaitDelay = time.Second
+	c, complaint = prepared(t, name, arguments...)
+	c.Env = append(c.Env, "XDG_CACHE_HOME="+s.xdg)
 	return c, complaint
 }
 

@@ -15,7 +15,6 @@ import (
 	"autotune/tuner/winners"
 )
 
-// explainFlags are the flags of `explain`.
 type explainFlags struct {
 	winnerFlags
 	json    string

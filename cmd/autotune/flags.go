@@ -73,7 +73,6 @@ func (p *problemFlags) flags() []cli.Flag {
 	return append([]cli.Flag{textFlag(&p.shape, "shape", "", shapeUsage)}, p.unshaped()...)
 }
 
-// unshaped are the flags but for --shape.
 func (p *problemFlags) unshaped() []cli.Flag {
 	return []cli.Flag{
 		listFlag(&p.set, "set", "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"),
@@ -112,7 +111,6 @@ func (p *problemFlags) exampleRequest(op *operator.Operator) (operator.Request, 
 	return p.request(op, op.Example)
 }
 
-// rest reads the flags but for --shape.
 func (p *problemFlags) rest(r *operator.Request) (err error) {
 	r.Math, r.Free = p.math, p.freeNames()
 	if r.Parameters, err = assignments("set", p.set); err != nil {
@@ -129,7 +127,6 @@ func (p *problemFlags) freeNames() []string {
 	return strings.Split(p.free, ",")
 }
 
-// assignments reads the NAME=VALUE pairs of a flag.
 func assignments(flag string, pairs []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, pair := range pairs {
@@ -145,7 +142,6 @@ func assignments(flag string, pairs []string) (map[string]string, error) {
 	return values, nil
 }
 
-// partFlags ask for part of a problem's space.
 type partFlags struct{ templates, where, config words }
 
 func (p *partFlags) flags() []cli.Flag {
@@ -184,7 +180,6 @@ func configPairs(given []string) []string {
 	return pairs
 }
 
-// conditionFlags say under which conditions launches are timed.
 type conditionFlags struct{ l2, launch string }
 
 func (f *conditionFlags) flags() []cli.Flag {
@@ -226,7 +221,6 @@ const objectiveUsage = "what the winner is the best of: time, energy, another me
 
 func objectiveFlag(to *string) cli.Flag { return textFlag(to, "objective", "time", objectiveUsage) }
 
-// objectiveOf reads --objective.
 func objectiveOf(op *operator.Operator, name string) (o tuner.Objective, err error) {
 	if name == "" {
 		return o, nil // a command without the flag means the time
@@ -246,7 +240,6 @@ func (f *deviceFlags) flag(more string) cli.Flag {
 	return textFlag(&f.device, "device", "auto", "`DEVICE` to run on: "+devices.FormsText()+more)
 }
 
-// opener reads the flags.
 func (f *deviceFlags) opener(v view, o devices.Options) (*devices.Opener, error) {
 	spec, err := devices.Parse(f.device)
 	if err != nil {
@@ -272,7 +265,6 @@ func whoseFlag(to *string, what string) cli.Flag {
 		"whose "+what+": `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the emulator's")
 }
 
-// natsFlags name the NATS server where workers and searches meet, and how to get in.
 type natsFlags struct{ login broker.Login }
 
 func (f *natsFlags) flags() []cli.Flag {
@@ -308,7 +300,6 @@ func cacheDir() (string, error) {
 	return filepath.Join(dir, "autotune"), nil
 }
 
-// cachePath is the file that --cache names, or the default one.
 func cachePath(named string) (string, error) {
 	if named != "" {
 		return named, nil
@@ -328,12 +319,10 @@ func openStore(ctx context.Context, named string, o store.Options) (*store.Store
 // readWait is how long a command that only reads a cache waits for others that write it.
 const readWait = 5 * time.Second
 
-// archs reads a list of architectures.
 func archs(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// jsonFlag is --json of a command that prints what it knows.
 func jsonFlag(to *string) cli.Flag {
 	return textFlag(to, "json", "", "write it as JSON to `FILE`; - is standard output, in place of the text")
 }

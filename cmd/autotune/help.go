@@ -57,7 +57,6 @@ func printHelp(w io.Writer, l *commandLine) error {
 	return err
 }
 
-// group is the commands of a category.
 type group struct {
 	Name     string
 	Commands []*cli.Command
@@ -87,7 +86,6 @@ func valueName(f cli.Flag) string {
 	return strings.ToUpper(f.Names()[0])
 }
 
-// meaning is what a flag does, and its default.
 func meaning(f cli.Flag) string {
 	doc := f.(cli.DocGenerationFlag)
 	usage := strings.Replace(doc.GetUsage(), "`", "", 2)
@@ -209,7 +207,6 @@ var flagWords = map[string]func() []string{
 	"format":   export.Names,
 }
 
-// flagValues are the words that a flag's value may be.
 func flagValues(flag string, before []string) []string {
 	if words := flagWords[flag]; words != nil {
 		return words()
@@ -217,7 +214,6 @@ func flagValues(flag string, before []string) []string {
 	return operatorWords(flag, operatorIn(before))
 }
 
-// deviceWords are the values of --device, each up to what the user fills in.
 func deviceWords() []string {
 	return lists.Of(devices.Forms(), func(form string) string {
 		if name, _, more := strings.Cut(form, ":"); more {
@@ -227,7 +223,6 @@ func deviceWords() []string {
 	})
 }
 
-// operatorIn finds the operator among the words.
 func operatorIn(words []string) string {
 	for _, word := range words {
 		if slices.Contains(operator.OperatorNames(), word) {

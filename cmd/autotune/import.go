@@ -17,7 +17,6 @@ import (
 	"autotune/operator/tree"
 )
 
-// importFlags are the flags of `import`.
 type importFlags struct {
 	problem          problemFlags
 	template, output string

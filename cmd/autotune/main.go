@@ -224,7 +224,6 @@ func printVersion(*cli.Context) error {
 	return err
 }
 
-// version is the module's version, with the commit that it was built from.
 func version() string {
 	info, _ := debug.ReadBuildInfo() // a binary of a module has it
 	return info.Main.Version

@@ -64,7 +64,6 @@ func listOps(l line, json string) error {
 	return writeDocument(json, all, listOperators(all))
 }
 
-// listOperators is a line an operator, or a few.
 func listOperators(all []*operator.Operator) string {
 	var text strings.Builder
 	for _, op := range all {
@@ -120,7 +119,6 @@ func showOp(l line, json string, all bool) error {
 	return writeDocument(json, op, text)
 }
 
-// operatorArgument loads the operator that a command's one argument names.
 func operatorArgument(l line) (*operator.Operator, error) {
 	if len(l.arguments) == 0 {
 		return nil, fmt.Errorf("which operator? `autotune ops` lists them; as in: %s", example(l.command))
@@ -140,7 +138,6 @@ func operatorArgument(l line) (*operator.Operator, error) {
 	return op.AsNamed(true), nil
 }
 
-// findOperators finds each of the operators that are named.
 func findOperators(names []string) (all []*operator.Operator, err error) {
 	for _, name := range names {
 		op, err := findOperator(name)
@@ -212,7 +209,6 @@ func showOperator(op *operator.Operator, all bool) (string, error) {
 	return layout(text.String()), err
 }
 
-// join writes the items of any list with a separator between them.
 func join(list any, separator string) string {
 	items, words := reflect.ValueOf(list), []string(nil)
 	for i := range items.Len() {
@@ -240,7 +236,6 @@ func opsEditorCommand() *cli.Command {
 	}
 }
 
-// compileCommand is an item of a compile_commands.json.
 type compileCommand struct {
 	Directory string   `json:"directory"`
 	File      string   `json:"file"`
@@ -296,7 +291,6 @@ func compileCommands(name string) ([]compileCommand, error) {
 	return commands, nil
 }
 
-// arguments are clang's for one kernel.
 func arguments(k operator.Kernel, file string, folders ...string) []string {
 	all := []string{"clang++", "-xcuda", "--cuda-gpu-arch=sm_90a", "--cuda-device-only", "-std=c++17"}
 	all = append(all, lists.Of(folders, func(folder string) string { return "-I" + folder })...)

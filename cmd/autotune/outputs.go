@@ -49,7 +49,6 @@ func newOutputs(f outputFlags, v view, device string, problems int) *outputs {
 	return o
 }
 
-// deliver prints the result of one problem and writes the files that are its own.
 func (o *outputs) deliver(w batch.Request, r *tuner.Result, best reports.BestConfig) error {
 	details := reports.DetailsOf(r, o.verifyLine(w, r.Device.Kind))
 	details.Verbose = o.verbose
@@ -65,7 +64,6 @@ func (o *outputs) deliver(w batch.Request, r *tuner.Result, best reports.BestCon
 	return o.writeRecording(r, best)
 }
 
-// show prints what there is to say of one problem, and keeps its winner.
 func (o *outputs) show(best reports.BestConfig, d reports.Details) error {
 	if len(o.all) > 0 {
 		fmt.Fprintln(o.out)
@@ -147,7 +145,6 @@ func (o *outputs) finish(ctx context.Context) error {
 	return badInput(errors.Join(err, o.writePage(ctx)))
 }
 
-// writePage writes the page of all searches into the folder of plots.
 func (o *outputs) writePage(ctx context.Context) error {
 	if o.plot == "" || len(o.pages) == 0 {
 		return nil
@@ -163,7 +160,6 @@ func (o *outputs) writePage(ctx context.Context) error {
 	return o.wrote(path, pages.Write(path, webpage.Page{Searches: searches}))
 }
 
-// writeJSON writes the best configuration, or a list of them.
 func (o *outputs) writeJSON(w io.Writer) error {
 	if !o.many {
 		return o.all[0].WriteJSON(w)
@@ -171,7 +167,6 @@ func (o *outputs) writeJSON(w io.Writer) error {
 	return reports.WriteJSONList(w, o.all)
 }
 
-// wrote tells of a file, unless it could not be written.
 func (o *outputs) wrote(path string, err error) error {
 	if err == nil && path != output.Standard {
 		fmt.Fprintln(o.out, "wrote", path)
@@ -230,7 +225,6 @@ var (
 	read    = []string{"from", "problems", "file", "cache"}
 )
 
-// forceFlag lets an output replace any file that the command does not read.
 func forceFlag(to *bool) cli.Flag {
 	return boolFlag(to, "force", "let an output replace a file that autotune did not write")
 }
@@ -296,7 +290,6 @@ func filesRead(c *cli.Context) []string {
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 
-// plotFlag is --plot. plotsIntoFolder is its rule, for all commands.
 func plotFlag(to *string, more string) cli.Flag {
 	return textFlag(to, "plot", "", "write PNG plots to the folder `PATH`; one plot alone may also go to a file, as plot.png"+more)
 }
@@ -370,7 +363,6 @@ func (s shown) write(json, plot string) error {
 	return output.To(path, s.plot)
 }
 
-// writeDocument writes the document to the file that --json names, and else prints the text.
 func writeDocument(path string, document any, text string) error {
 	return shown{
 		table: func(w io.Writer) error { _, err := io.WriteString(w, text); return err },
@@ -380,7 +372,6 @@ func writeDocument(path string, document any, text string) error {
 
 func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 
-// write writes the reports for CI that the flags ask for.
 func (f *ciFlags) write(title string, proofs []reports.Proof) error {
 	for _, report := range []struct {
 		file  string

@@ -20,7 +20,6 @@ import (
 	"autotune/tuner/devices"
 )
 
-// packFlags are the flags of `pack`.
 type packFlags struct {
 	from                      words
 	arch, name, device, cache string
@@ -96,7 +95,6 @@ func (f *packFlags) pack(ctx context.Context, l line) error {
 	return err
 }
 
-// inputs are the winners and families that the arguments and flags mean.
 func (f *packFlags) inputs(ctx context.Context, operators []string) (in prove.Inputs, err error) {
 	find := func(name string) (*operator.Operator, error) {
 		op, err := findOperator(name)

@@ -12,7 +12,6 @@ import (
 // known is what pages and explanations have from this machine.
 var known = pages.Known{Peaks: knownPeaks, Operator: findOperator}
 
-// peaksFile is where the peaks of this machine's devices are kept.
 func peaksFile() (string, error) {
 	dir, err := cacheDir()
 	return filepath.Join(dir, "peaks.json"), err

@@ -17,7 +17,6 @@ import (
 	"autotune/tuner/store"
 )
 
-// recheckFlags are the flags of `recheck`.
 type recheckFlags struct {
 	conditions  conditionFlags
 	device      deviceFlags

@@ -19,7 +19,6 @@ import (
 	"autotune/tuner/winners"
 )
 
-// reportFlags are the flags of `report`.
 type reportFlags struct {
 	winnerFlags
 	history          bool
@@ -123,7 +122,6 @@ func (f *reportFlags) page(ctx context.Context, l line) (p webpage.Page, err err
 	return p, nil
 }
 
-// past is what the cache knows of a problem.
 func (f *reportFlags) past(ctx context.Context, l line) ([]webpage.Search, error) {
 	r := winners.Request{Device: f.device}
 	if err := f.read(l, &r); err != nil {

@@ -39,7 +39,6 @@ const (
 	defaultTime   = 30 * time.Second
 )
 
-// searchFlags are the flags of `search`.
 type searchFlags struct {
 	problem    problemFlags
 	shapes     words
@@ -187,7 +186,6 @@ func lazily(ctx context.Context, cache string) (open func() (*store.Store, error
 	}
 }
 
-// namedRun is the run of a name; nil without one.
 func namedRun(name string) (*batch.Run, error) {
 	if name == "" {
 		return nil, nil
@@ -239,7 +237,6 @@ func (v view) search(ctx context.Context, on *devices.Opened, o tuner.Options) (
 	return v.searchWith(ctx, on, o, v.progressOn(on))
 }
 
-// progressOn says which device was opened, and gives the progress of a search there.
 func (v view) progressOn(on *devices.Opened) progress.Progress {
 	if on.Notice != "" {
 		tell(on.Notice)
@@ -285,7 +282,6 @@ func deviceTrouble(err error) error {
 	return withCode(exitDevice, err)
 }
 
-// requests reads what to search: --problems, or an operator and shapes.
 func (f *searchFlags) requests(ctx context.Context, l line) ([]batch.Request, error) {
 	if f.problems != "" {
 		if len(l.arguments) > 0 || f.shapes != nil || f.problem.set != nil || f.problem.free != "" {
@@ -327,7 +323,6 @@ func (f *searchFlags) requests(ctx context.Context, l line) ([]batch.Request, er
 
 var problemsBound = input.Bound{Kind: "a problems file", Bytes: 256 << 10}
 
-// listed are the problems of a file, and the families that it asks for by shapes with ranges.
 type listed struct {
 	problems []batch.Request
 	plans    []family.Plan
@@ -409,7 +404,6 @@ func (l *listed) add(r batch.Request, ranges, objective string, plan planner) er
 	return nil
 }
 
-// noFamilies refuses a shape with ranges.
 func noFamilies(_ batch.Request, shapes family.Shapes) ([]family.Plan, error) {
 	return nil, fmt.Errorf("%s has ranges, for which `autotune tune --problems` finds a family; a search takes one shape", shapes)
 }

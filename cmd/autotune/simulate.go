@@ -21,7 +21,6 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// simulateFlags are the flags of `simulate`.
 type simulateFlags struct {
 	options             simulate.Options
 	strategies, devices string

@@ -90,7 +90,7 @@ func TestSoak(t *testing.T) {
 		levels = append(levels, s.look(t))
 	}
 	s.fleet.look(t, fewestHeld, sweptAfter)
-	s.table(t, time.Since(begin), levels)
+	s.sum(t, time.Since(begin), levels)
 }
 
 func (s *soak) count(what string) {
@@ -290,7 +290,7 @@ func (s *soak) look(t *testing.T) level {
 		t.Errorf("code %d: %s", e.code, e.complaint)
 	}
 	l := measured(t, s.dir, s.cache)
-	l.server, l.workers = s.fleet.look(t, mostHeld, fleetCalm)
+	s.fleet.look(t, mostHeld, fleetCalm)
 	if l.processes > 0 || l.scratch > 0 {
 		listing, _ := exec.Command("sh", "-c", `ls -laR "$TMPDIR"; ps -ef`).CombinedOutput()
 		t.Errorf("%d processes and %d temporary folders are left:\n%s", l.processes, l.scratch, listing)

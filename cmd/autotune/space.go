@@ -17,7 +17,6 @@ import (
 	"autotune/tuner/devices"
 )
 
-// spaceFlags are the flags of `space`.
 type spaceFlags struct {
 	problem      problemFlags
 	device       deviceFlags

@@ -101,7 +101,6 @@ func (v view) many(problems int) *progress.Many {
 	return progress.NewMany(say, problems)
 }
 
-// counted is a compiler that shows how many kernels it has compiled.
 type counted struct {
 	compile.Compiler
 	said *progress.Wait

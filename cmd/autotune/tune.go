@@ -27,7 +27,6 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// tuneFlags are the flags of `tune`.
 type tuneFlags struct {
 	problem               problemFlags
 	problems, cache, json string

@@ -28,7 +28,6 @@ const mostSchedules = 1_000_000
 // verifyBudget is how many variants `verify` checks unless told otherwise.
 const verifyBudget = 50
 
-// verifyFlags are the flags of `verify`.
 type verifyFlags struct {
 	problem                   problemFlags
 	conditions                conditionFlags

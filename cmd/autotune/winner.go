@@ -60,7 +60,6 @@ func bestCommand() *cli.Command {
 	}
 }
 
-// exportFlags are the flags of `export`.
 type exportFlags struct {
 	winnerFlags
 	format, output string

@@ -77,7 +77,6 @@ func packedRegret(r *pack.Regret) string {
 	return text
 }
 
-// family is what a family's evidence says, for the operator as it is here today.
 func (c *Checked) family(f *pack.Family) (*packer.Family, error) {
 	if len(f.Evidence) == 0 {
 		return nil, errors.New("the family has no evidence")

@@ -222,7 +222,6 @@ func (e *Entry) compare(result *tuner.Result, measured bool) {
 	}
 }
 
-// winner is what an entry's evidence says, for the operator as it is here today.
 func (c *Checked) winner(e *pack.Entry) (w cudasource.Winner, op *operator.Operator, err error) {
 	if len(e.Evidence) == 0 {
 		return w, nil, errors.New("the entry has no evidence")

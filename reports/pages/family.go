@@ -45,7 +45,6 @@ func Family(f *family.Family, path string) webpage.Family {
 	return page
 }
 
-// shapeOf is a sample on a page.
 func shapeOf(f *family.Family, s family.Sample, heldOut bool) webpage.Shape {
 	shape := webpage.Shape{
 		Text: operator.FormatShape(s.Shape), Entry: s.Chosen, BestMS: s.OwnBest.Median, Slowdown: s.Slowdown, HeldOut: heldOut,
@@ -61,7 +60,6 @@ func shapeOf(f *family.Family, s family.Sample, heldOut bool) webpage.Shape {
 	return shape
 }
 
-// verdict says how good a family is.
 func verdict(f *family.Family, shapes []webpage.Shape) string {
 	text := fmt.Sprintf("%s, timed at %s.", output.Count(len(f.Entries), "kernel"), output.Count(len(shapes), "shape"))
 	if r := f.Regret; r.Of > 0 {
