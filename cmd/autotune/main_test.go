@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,10 +32,6 @@ func TestMain(m *testing.M) {
 // the race detector has to see. It makes each command slower by much.
 var concurrent = []string{"search_emulator", "search_many", "simulate", "cache", "recheck"}
 
-// apart are the scripts whose answers of Python files must not be there already: they
-// see when such a file runs.
-var apart = []string{"fills_and_answers", "python_reference"}
-
 // Each file of testdata/script reads like a terminal session.
 func TestScripts(t *testing.T) {
 	p := testscript.Params{Dir: "testdata/script"}
@@ -49,14 +44,10 @@ func TestScripts(t *testing.T) {
 	if testneeds.Again() && !testing.Short() {
 		p.Files, p.Dir = scriptsWithTools(t, p.Dir), ""
 	}
-	copyTo, linkTo := compiledOnce(t), compiledTogether(t)
+	linkTo := compiledTogether(t)
 	p.Setup = func(e *testscript.Env) error {
 		e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/.cache")
-		fillCache := linkTo
-		if slices.Contains(apart, strings.TrimPrefix(filepath.Base(e.WorkDir), "script-")) {
-			fillCache = copyTo
-		}
-		if err := fillCache(e.WorkDir + "/.cache"); err != nil {
+		if err := linkTo(e.WorkDir + "/.cache"); err != nil {
 			return err
 		}
 		e.Setenv("HOME", e.WorkDir)

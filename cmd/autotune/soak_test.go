@@ -153,7 +153,7 @@ func (s *soak) act(t *testing.T, name string) {
 
 // look1 runs another command on the cache, and kills it now and then.
 func (s *soak) look1(t *testing.T, dir string) {
-	use := cacheUses[s.rng(len(cacheUses)-1)]
+	use := cacheUses[1+s.rng(len(cacheUses)-1)] // but for the search
 	if use.name == "gc" || use.name == "rm" {
 		crafted(t, s.cache, removable, 300)
 	}
