@@ -13,24 +13,6 @@ import (
 	"autotune/operator"
 )
 
-// compileOnceIn has a cache folder hold what the emulator compiles once for all variants.
-func compileOnceIn(t *testing.T, dir string) {
-	t.Helper()
-	for _, sanitize := range []bool{false, true} {
-		c, err := emulator.NewCompiler(emulator.Options{Sanitize: sanitize, CacheDir: dir})
-		if errors.Is(err, emulator.ErrNoCompiler) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		k := operator.Kernel{File: "k.cu", Source: `extern "C" __global__ void k(float*) {}`, Launches: operator.Launches{{Entry: "k"}}}
-		_, err = c.Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
-		if err := errors.Join(err, c.Close()); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // compiledTogether makes a user's cache folder whose compiled kernels are those of the
 // tests, of all of them and of the next run's: commands search the same small problems
 // again and again. Its trials are its own.
@@ -42,7 +24,19 @@ func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 			t.Fatal(err)
 		}
 	}
-	compileOnceIn(t, shared)
+	for _, sanitize := range []bool{false, true} { // what the emulator compiles once for all variants
+		c, err := emulator.NewCompiler(emulator.Options{Sanitize: sanitize, CacheDir: shared})
+		if errors.Is(err, emulator.ErrNoCompiler) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		k := operator.Kernel{File: "k.cu", Source: `extern "C" __global__ void k(float*) {}`, Launches: operator.Launches{{Entry: "k"}}}
+		_, err = c.Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
+		if err := errors.Join(err, c.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return func(xdg string) error {
 		own := filepath.Join(xdg, "autotune")
 		err := os.MkdirAll(own, 0o755)

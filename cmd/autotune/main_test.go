@@ -110,15 +110,13 @@ func writeNPY(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 5 {
 		ts.Fatalf("usage: npy FILE TYPE SHAPE FIRST STEP")
 	}
-	count := 1
+	count, first, step := 1, 0.0, 0.0
 	for _, side := range strings.Split(args[2], ",") {
 		n, err := strconv.Atoi(side)
 		ts.Check(err)
 		count *= n
 	}
-	first, err := strconv.ParseFloat(args[3], 64)
-	ts.Check(err)
-	step, err := strconv.ParseFloat(args[4], 64)
+	_, err := fmt.Sscan(args[3]+" "+args[4], &first, &step)
 	ts.Check(err)
 	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }", args[1], args[2])
 	head += strings.Repeat(" ", 128-10-1-len(head)) + "\n"
