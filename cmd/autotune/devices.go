@@ -124,7 +124,7 @@ func (f *workerFlags) work(ctx context.Context) error {
 	b.Close() // it answers; each worker has a connection of its own
 	offer := devices.Offer{Login: f.nats.login, Name: f.name, Worker: o, Say: tell}
 	offer.CacheDir, _ = cacheDir()
-	return offer.Serve(ctx, spec)
+	return withCode(exitDevice, offer.Serve(ctx, spec))
 }
 
 func workersCommand() *cli.Command {

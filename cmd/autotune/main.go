@@ -186,7 +186,6 @@ func exitCode(err error) int {
 	var none *winners.NoneError
 	var interrupted *batch.InterruptedError
 	var notAll *batch.NotAllError
-	var worker *devices.WorkerError
 	switch {
 	case errors.Is(err, context.Canceled): // whatever it was that could not be finished
 		return exitInterrupted
@@ -205,7 +204,7 @@ func exitCode(err error) int {
 		return c.code
 	case errors.Is(err, tuner.ErrNoVariant):
 		return exitNoVariant
-	case errors.As(err, &worker), devices.IsTrouble(err):
+	case devices.IsTrouble(err):
 		return exitDevice
 	}
 	return exitBadInput

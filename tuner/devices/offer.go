@@ -45,17 +45,8 @@ func (o Offer) Serve(ctx context.Context, spec Spec) (err error) {
 		w.Compilers = cmp.Or(w.Compilers, max(1, d.Compiler().Workers()/len(all)))
 		group.Go(func() error { return o.serve(ctx, d, w) })
 	}
-	if err := group.Wait(); err != nil {
-		return &WorkerError{err}
-	}
-	return nil
+	return group.Wait()
 }
-
-// WorkerError is that a worker failed after its devices were open.
-type WorkerError struct{ Err error }
-
-func (e *WorkerError) Error() string { return e.Err.Error() }
-func (e *WorkerError) Unwrap() error { return e.Err }
 
 func (o Offer) nameOf(device string, several bool) string {
 	switch {
