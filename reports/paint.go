@@ -5,7 +5,8 @@ import (
 	"regexp"
 )
 
-// The look of the finished text decides what is coloured, so its writers need not know of colours, nor count their bytes.
+// The look of the finished text decides what is coloured, so its writers need not know of colours, nor count their
+// bytes.
 var paints = []struct {
 	text  *regexp.Regexp
 	color string // as the terminal takes it, between ESC [ and m

@@ -16,7 +16,10 @@ func TrialText(t trial.Trial, kind device.Properties) string {
 		lines = append(lines, timeText(t, kind), fmt.Sprintf("largest error %.3g", t.MaxAbsError))
 	}
 	lines = append(lines, phasesText(t.Phases))
-	lines = append(lines, lists.Of(t.Warnings, func(warning trial.Warning) string { return "warning: " + warning.String() })...)
+	lines = append(lines, lists.Of(t.Warnings, func(warning trial.Warning) string {
+		return "warning: " +
+			warning.String()
+	})...)
 	lines = append(lines, strings.Split(compilerWords(t), "\n")...)
 	text := fmt.Sprintf("%-14s%s\n", t.Status, t.Configuration)
 	for _, line := range lines {
@@ -50,7 +53,8 @@ func resourcesText(r trial.Resources) string {
 func timeText(t trial.Trial, kind device.Properties) string {
 	text := FormatMS(t.Time.Median)
 	if t.Time.Samples > 1 {
-		text += fmt.Sprintf(", 95 %% interval %s to %s, %d samples", FormatMS(t.Time.CI95[0]), FormatMS(t.Time.CI95[1]), t.Time.Samples)
+		text += fmt.Sprintf(", 95 %% interval %s to %s, %d samples", FormatMS(t.Time.CI95[0]), FormatMS(t.Time.CI95[1]),
+			t.Time.Samples)
 	}
 	if t.Dropped {
 		text += ", dropped early"

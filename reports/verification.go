@@ -67,6 +67,7 @@ func (v Verification) Text(one bool) string {
 	for _, warning := range v.Warnings {
 		text += "warning: " + warning + "\n"
 	}
-	return text + fmt.Sprintf("%d of %d variants agree with the reference (%d valid configurations%s); largest error %.3g\n",
+	return text + fmt.Sprintf("%d of %d variants agree with the reference (%d valid configurations%s); largest error "+
+		"%.3g\n",
 		v.Agree, len(v.Variants), v.ValidConfigurations, part, v.MaxAbsError)
 }

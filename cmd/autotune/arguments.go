@@ -129,7 +129,8 @@ func (l *commandLine) refused(err error) error {
 			name, name, valueName(flagNamed(l.command.Flags, match[1])), l.command.HelpName)
 	}
 	if match := misfitForm.FindStringSubmatch(text); match != nil {
-		return fmt.Errorf("%s %s: want %s", dashed(match[2]), match[1], fitting(flagNamed(l.command.Flags, match[2]), match[1]))
+		return fmt.Errorf("%s %s: want %s", dashed(match[2]), match[1],
+			fitting(flagNamed(l.command.Flags, match[2]), match[1]))
 	}
 	return err
 }

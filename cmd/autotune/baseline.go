@@ -39,8 +39,9 @@ func baselineWords() (words []string) {
 }
 
 func baselineFlag(to *words) cli.Flag {
-	return listFlag(to, "baseline", "time PyTorch beside the winner, in turns: `WHAT` is torch, torch-compile, cudnn-benchmark or channels-last, "+
-		"or several with commas; none: PyTorch is left out; or a time measured elsewhere, as torch_eager=7.1")
+	return listFlag(to, "baseline", "time PyTorch beside the winner, in turns: `WHAT` is torch, torch-compile, "+
+		"cudnn-benchmark or channels-last, or several with commas; none: PyTorch is left out; or a time measured "+
+		"elsewhere, as torch_eager=7.1")
 }
 
 // baselinesOf are the times that --baseline gives, and the ways in which PyTorch is to be timed.
@@ -77,8 +78,8 @@ func checkBaselines(times map[string]float64) error {
 	return nil
 }
 
-// rivals is PyTorch, to be timed in these ways on the one GPU of this machine that the flags name; nil without ways. one
-// tells whether there is such a GPU.
+// rivals is PyTorch, to be timed in these ways on the one GPU of this machine that the flags name; nil without ways.
+// one tells whether there is such a GPU.
 func rivals(d deviceFlags, wait time.Duration, ways []string) (torch *torchtimes.Torch, one bool, err error) {
 	if len(ways) == 0 {
 		return nil, true, nil
@@ -94,11 +95,12 @@ func rivals(d deviceFlags, wait time.Duration, ways []string) (torch *torchtimes
 	return torchtimes.New(gpu, wait, ways...), true, nil
 }
 
-var errOneGPU = errors.New("--baseline times PyTorch on one GPU of this machine, as --device cuda:0 names one; or give times, as torch_eager=7.1")
+var errOneGPU = errors.New("--baseline times PyTorch on one GPU of this machine, as --device cuda:0 names one; or " +
+	"give times, as torch_eager=7.1")
 
-// rivalsInto has PyTorch timed beside the winners of searches, as --baseline says, and otherwise in the usual ways where
-// there is one GPU. Several problems are a program's, and torch.compile takes seconds for each: a pack's replace measures
-// in the program what it makes of the program's own chains. What rivalsInto returns ends PyTorch.
+// rivalsInto has PyTorch timed beside the winners of searches, as --baseline says, and otherwise in the usual ways
+// where there is one GPU. Several problems are a program's, and torch.compile takes seconds for each: a pack's
+// replace measures in the program what it makes of the program's own chains. What rivalsInto returns ends PyTorch.
 func rivalsInto(o *tuner.Options, given []string, d deviceFlags, several bool) (end func(), err error) {
 	end = func() {}
 	_, ways, err := baselinesOf(given)

@@ -26,8 +26,9 @@ func benchCommand() *cli.Command {
 		Name:      "bench",
 		Usage:     "time a kept winner again, in turns with PyTorch and its template's default",
 		ArgsUsage: "OPERATOR",
-		Description: "Takes the winner that `best` would show, verifies it, and times it in turns with the operator's default and with PyTorch " +
-			"in the user's python3. Speedups have intervals. It changes nothing in the cache. Without PyTorch a line says so.",
+		Description: "Takes the winner that `best` would show, verifies it, and times it in turns with the operator's " +
+			"default and with PyTorch in the user's python3. Speedups have intervals. It changes nothing in the cache. " +
+			"Without PyTorch a line says so.",
 		Flags:  append(f.flags(), baselineFlag(&f.baselines), jsonFlag(&f.json), f.view.quietFlag()),
 		Action: action(f.bench),
 	}

@@ -27,10 +27,11 @@ import (
 
 func cacheCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "cache",
-		Usage:       "look after the cache of trials and winners",
-		ArgsUsage:   "COMMAND",
-		Subcommands: []*cli.Command{cacheLs(), cacheRm(), cacheCheck(), cacheMerge(), cacheGC(), cacheExport(), cacheImport()},
+		Name:      "cache",
+		Usage:     "look after the cache of trials and winners",
+		ArgsUsage: "COMMAND",
+		Subcommands: []*cli.Command{cacheLs(), cacheRm(), cacheCheck(), cacheMerge(), cacheGC(), cacheExport(),
+			cacheImport()},
 	}
 }
 
@@ -96,7 +97,8 @@ func writeProblems(json string, problems []store.Summary, none string) error {
 			}
 		}
 		text += p.Problem + "\n" + // whole, as `cache rm` takes it
-			reports.Hang("  ", fmt.Sprintf("%s, %s, %s, %s", output.Count(p.Trials, "trial"), best, p.UpdatedAt.Local().Format("2006-01-02 15:04"), p.Device))
+			reports.Hang("  ", fmt.Sprintf("%s, %s, %s, %s", output.Count(p.Trials, "trial"), best,
+				p.UpdatedAt.Local().Format("2006-01-02 15:04"), p.Device))
 	}
 	return writeDocument(json, append([]store.Summary{}, problems...), cmp.Or(text, none+"\n"))
 }
@@ -106,8 +108,9 @@ func cacheRm() *cli.Command {
 	var all bool
 	return &cli.Command{
 		Name: "rm", Usage: "remove problems from the cache", ArgsUsage: "[OPERATOR|PROBLEM]",
-		Description: "An OPERATOR stands for all its problems; a PROBLEM is written, in quotes, as `autotune cache ls` prints it.",
-		Flags:       []cli.Flag{cacheFlag(&cache), boolFlag(&all, "all", "remove everything")},
+		Description: "An OPERATOR stands for all its problems; a PROBLEM is written, in quotes, as `autotune cache ls` " +
+			"prints it.",
+		Flags: []cli.Flag{cacheFlag(&cache), boolFlag(&all, "all", "remove everything")},
 		Action: action(func(ctx context.Context, l line) error {
 			what := l.first()
 			if all == (what != "") {
@@ -119,7 +122,9 @@ func cacheRm() *cli.Command {
 			}
 			defer s.Close()
 			removed, err := s.Remove(func(all []store.Summary) []store.Summary {
-				return lists.Where(all, func(p store.Summary) bool { return what == "" || what == p.Problem || what == p.Operator() })
+				return lists.Where(all, func(p store.Summary) bool {
+					return what == "" || what == p.Problem || what == p.Operator()
+				})
 			})
 			if err != nil {
 				return err
@@ -232,7 +237,8 @@ func cacheGC() *cli.Command {
 		Flags: []cli.Flag{cacheFlag(&cache),
 			textFlag(&olderThan, "older-than", "", "remove problems whose last search is older than this `AGE`: 12h, 30d, 8w"),
 			textFlag(&keepSize, "keep-size", "",
-				"remove problems, those of the oldest searches first, until the rest takes at most this `SIZE`: 500KB, 100MB, 1GiB"),
+				"remove problems, those of the oldest searches first, until the rest takes at most this `SIZE`: 500KB, 100MB, "+
+					"1GiB"),
 			boolFlag(&dry, "dry-run", "only say what would be removed")},
 		Action: action(func(ctx context.Context, _ line) error {
 			rule, err := gcRule(olderThan, keepSize)
@@ -284,7 +290,8 @@ func collect(ctx context.Context, cache string, rule store.Stale, dry bool) erro
 		fmt.Fprintf(stdout, "%s: %s, %s, last searched %s\n",
 			p.ProblemID, output.Count(p.Trials, "trial"), megabytes(p.Bytes), p.UpdatedAt.Local().Format("2006-01-02 15:04"))
 	}
-	_, err = fmt.Fprintf(stdout, "%s %s with %s, %s\n", done, output.Count(len(gone), "problem"), output.Count(trials, "trial"), megabytes(bytes))
+	_, err = fmt.Fprintf(stdout, "%s %s with %s, %s\n", done, output.Count(len(gone), "problem"),
+		output.Count(trials, "trial"), megabytes(bytes))
 	return err
 }
 
@@ -329,7 +336,8 @@ func cacheExport() *cli.Command {
 	var path string
 	return &cli.Command{
 		Name: "export", Usage: "write the cached trials of a problem as a recording", ArgsUsage: "OPERATOR",
-		Description: "They are the trials that were made as the winner was: on its device, with its compiler, driver and protocol.",
+		Description: "They are the trials that were made as the winner was: on its device, with its compiler, driver and " +
+			"protocol.",
 		Flags: append(append(f.problem.flags(), f.conditions.flags()...), cacheFlag(&f.cache), whoseFlag(&f.device, "trials"),
 			textFlag(&path, "output", "", "`FILE` to write; compressed if it ends in .gz; - is standard output", "o")),
 		Action: action(func(ctx context.Context, l line) error {
@@ -346,7 +354,8 @@ func cacheExport() *cli.Command {
 				return err
 			}
 			tellAll(append(w.Notices,
-				fmt.Sprintf("wrote %s of %s on %s to %s", output.Count(len(w.Trials), "trial"), w.Problem, w.Kept.Device.Name, path)))
+				fmt.Sprintf("wrote %s of %s on %s to %s", output.Count(len(w.Trials), "trial"), w.Problem, w.Kept.Device.Name,
+					path)))
 			return nil
 		}),
 	}
@@ -356,9 +365,10 @@ func cacheImport() *cli.Command {
 	var cache string
 	return &cli.Command{
 		Name: "import", Usage: "take the trials of an exported recording into the cache", ArgsUsage: "FILE [OPERATOR]",
-		Description: "An operator that is not built in is named by its folder. Trials of kernels that were edited since are left out.",
-		Flags:       []cli.Flag{cacheFlag(&cache)},
-		Action:      action(func(ctx context.Context, l line) error { return importTrials(ctx, l, cache) }),
+		Description: "An operator that is not built in is named by its folder. Trials of kernels that were edited since " +
+			"are left out.",
+		Flags:  []cli.Flag{cacheFlag(&cache)},
+		Action: action(func(ctx context.Context, l line) error { return importTrials(ctx, l, cache) }),
 	}
 }
 
@@ -401,5 +411,6 @@ func importTrials(ctx context.Context, l line, cache string) error {
 }
 
 func tallied(t store.Tally) string {
-	return fmt.Sprintf("%s and %s of %s", output.Count(t.Trials, "trial"), output.Count(t.Winners, "winner"), output.Count(t.Problems, "problem"))
+	return fmt.Sprintf("%s and %s of %s", output.Count(t.Trials, "trial"), output.Count(t.Winners, "winner"),
+		output.Count(t.Problems, "problem"))
 }

@@ -30,8 +30,9 @@ func captureCommand() *cli.Command {
 		Usage:     "run a program with PyTorch, and write the problems that it has",
 		ArgsUsage: "COMMAND...",
 		UsageText: "autotune capture [FLAGS] -- COMMAND...",
-		Description: "Runs the command as it is, watches the functions of PyTorch's that it calls, and writes those that operators can serve as a " +
-			"problems file, which `search` and `tune` read. Its output, its exit code and signals are the command's own.",
+		Description: "Runs the command as it is, watches the functions of PyTorch's that it calls, and writes those that " +
+			"operators can serve as a problems file, which `search` and `tune` read. Its output, its exit code and signals " +
+			"are the command's own.",
 		Flags: []cli.Flag{
 			textFlag(&path, "output", "problems.yaml", "write the problems to `FILE`", "o"),
 		},
@@ -83,8 +84,10 @@ func writeSeen(watcher *capture.Watcher, path string) error {
 	if err != nil {
 		return badInput(err)
 	}
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 && len(seen.Problems)+len(seen.Unserved) == 0 {
-		say("autotune: " + path + " is as it was, since no call of PyTorch's was seen: " + cmp.Or(strings.Join(seen.Notes, "; "), "the program made none"))
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 &&
+		len(seen.Problems)+len(seen.Unserved) == 0 {
+		say("autotune: " + path + " is as it was, since no call of PyTorch's was seen: " + cmp.Or(strings.Join(seen.Notes,
+			"; "), "the program made none"))
 		return nil
 	}
 	if err := output.To(path, func(w io.Writer) error { return seen.WriteProblems(w, time.Now()) }); err != nil {
@@ -99,7 +102,8 @@ func runProgram(words, environment []string) (code int, err error) {
 	command := exec.Command(words[0], words[1:]...)
 	command.Env, command.Stdin, command.Stdout, command.Stderr = environment, os.Stdin, os.Stdout, os.Stderr
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1,
+		syscall.SIGUSR2)
 	defer signal.Stop(signals)
 	if err := command.Start(); err != nil {
 		return 0, fmt.Errorf("cannot run %s: %w", words[0], err)

@@ -30,13 +30,14 @@ func checkCommand() *cli.Command {
 		Name:      "check",
 		Usage:     "look for what is wrong or doubtful in an operator, without a GPU, or in a pack, on one",
 		ArgsUsage: "OPERATOR|PACK [OPERATOR...]",
-		Description: "Looks whether every constraint forbids something and every tunable makes a difference. Compiles each template's " +
-			"default, compares it with the reference on a tiny problem on the emulator, and looks for data races there. " +
-			"Of a pack it verifies every file. Where there is a GPU it also verifies, gates and times " +
-			"every entry again, beside the general kernel and the untuned defaults; operators that are not built in follow the pack. " +
-			"The exit code is 1 if an entry is wrong, or slower than the general kernel.",
+		Description: "Looks whether every constraint forbids something and every tunable makes a difference. Compiles each " +
+			"template's default, compares it with the reference on a tiny problem on the emulator, and looks for data races " +
+			"there. Of a pack it verifies every file. Where there is a GPU it also verifies, gates and times every entry " +
+			"again, beside the general kernel and the untuned defaults; operators that are not built in follow the pack. The " +
+			"exit code is 1 if an entry is wrong, or slower than the general kernel.",
 		Flags: slices.Concat(f.problem.flags(), []cli.Flag{
-			textFlag(&f.arch, "arch", "sm_80,sm_90", "architectures that the defaults must compile for, `LIST` with commas; \"\" for none"),
+			textFlag(&f.arch, "arch", "sm_80,sm_90", "architectures that the defaults must compile for, `LIST` with commas; "+
+				"\"\" for none"),
 			jsonFlag(&f.json),
 		}, f.packFlags()),
 		Action: action(f.check),
@@ -48,7 +49,8 @@ func (f *checkFlags) packFlags() []cli.Flag {
 	return append([]cli.Flag{
 		textFlag(&f.device.device, "device", string(device.CUDA),
 			"of a pack: the `DEVICE` on which its entries are verified and timed again: cuda, cuda:N, or emulator"),
-		boolFlag(&f.update, "update", "of a pack: search entries that are wrong or lose to the general kernel again, and write them into it"),
+		boolFlag(&f.update, "update", "of a pack: search entries that are wrong or lose to the general kernel again, and "+
+			"write them into it"),
 		boolFlag(&f.view.quiet, "quiet", "of a pack: no progress", "q"),
 	}, f.ci.flags("of a pack: ")...)
 }

@@ -74,15 +74,19 @@ func workerCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "worker",
 		Usage: "offer a device to every search that uses the same NATS server",
-		Description: "Compiles, verifies and times what searches ask for, until it is interrupted. `autotune search OPERATOR --nats URL` uses it. " +
-			"It runs the kernels of whoever the server lets in.",
+		Description: "Compiles, verifies and times what searches ask for, until it is interrupted. `autotune search " +
+			"OPERATOR --nats URL` uses it. It runs the kernels of whoever the server lets in.",
 		Flags: append(f.nats.flags(),
-			textFlag(&f.device, "device", "cuda", "`DEVICE` to offer: cuda:N, or emulator; cuda:0,1 and cuda:all are several workers in one process"),
+			textFlag(&f.device, "device", "cuda", "`DEVICE` to offer: cuda:N, or emulator; cuda:0,1 and cuda:all are several "+
+				"workers in one process"),
 			textFlag(&f.name, "name", "", "what it is called, as `NAME` (default: the host's, the device's and a random part)"),
 			intFlag(&f.compilers, "compilers", 0, "compile `N` kernels at once for all workers of this process; 0: one a core"),
-			textFlag(&f.disk, "disk", "", "let the data files of operators take at most this `SIZE` of the temporary folder's disk (default: 4GB)"),
-			boolFlag(&f.python, "python", "run the Python files of operators that say what is right; they may do all that this user may"),
-			textFlag(&f.memory, "memory", "", "let tensors take at most this `SIZE` of the device's memory, as 40GB (default: four fifths)"),
+			textFlag(&f.disk, "disk", "", "let the data files of operators take at most this `SIZE` of the temporary "+
+				"folder's disk (default: 4GB)"),
+			boolFlag(&f.python, "python", "run the Python files of operators that say what is right; they may do all that "+
+				"this user may"),
+			textFlag(&f.memory, "memory", "", "let tensors take at most this `SIZE` of the device's memory, as 40GB "+
+				"(default: four fifths)"),
 		),
 		Action: action(func(ctx context.Context, _ line) error { return f.work(ctx) }),
 	}
@@ -131,11 +135,12 @@ func workersCommand() *cli.Command {
 	var nats natsFlags
 	var json string
 	return &cli.Command{
-		Name:        "workers",
-		Usage:       "list the workers at a NATS server",
-		Description: "Shows of each worker its device, whether it takes jobs, how many it does a second, and how many wait for it. Its control, a fixed kernel, is shown with its first and its last time.",
-		Flags:       append(nats.flags(), jsonFlag(&json)),
-		Action:      action(func(ctx context.Context, _ line) error { return listWorkers(ctx, nats, json) }),
+		Name:  "workers",
+		Usage: "list the workers at a NATS server",
+		Description: "Shows of each worker its device, whether it takes jobs, how many it does a second, and how many wait " +
+			"for it. Its control, a fixed kernel, is shown with its first and its last time.",
+		Flags:  append(nats.flags(), jsonFlag(&json)),
+		Action: action(func(ctx context.Context, _ line) error { return listWorkers(ctx, nats, json) }),
 	}
 }
 
@@ -173,8 +178,10 @@ func listWorkers(ctx context.Context, nats natsFlags, json string) error {
 	all := []offered{}
 	for _, w := range beats {
 		all = append(all, offered{
-			Worker: w.Worker, Device: w.Device.Name, Driver: w.Device.Driver, Compiler: w.Device.Compiler, State: string(w.State), Why: w.Why,
-			Rate: w.Rate, Done: w.Done, Compilers: w.Compilers, FirstMS: w.Control.FirstMS, LastMS: w.Control.LastMS, ControlAt: w.Control.At, Started: w.Started,
+			Worker: w.Worker, Device: w.Device.Name, Driver: w.Device.Driver, Compiler: w.Device.Compiler,
+			State: string(w.State), Why: w.Why,
+			Rate: w.Rate, Done: w.Done, Compilers: w.Compilers, FirstMS: w.Control.FirstMS, LastMS: w.Control.LastMS,
+			ControlAt: w.Control.At, Started: w.Started,
 			Queued: w.Waiting, Running: w.Running,
 		})
 	}

@@ -29,9 +29,10 @@ func explainCommand() *cli.Command {
 		Name:      "explain",
 		Usage:     "say why a winner wins, from the trials of its search; needs no GPU",
 		ArgsUsage: "OPERATOR",
-		Description: "How near the winner is to the device's limits, and what each of its tunables costs at other values, from the trials that differ in " +
-			"that tunable alone. The trials are the cache's, or with --from those of a recording. With --measure each tunable's default and " +
-			"neighbours are timed in turns with the winner; --device then names the device, too.",
+		Description: "How near the winner is to the device's limits, and what each of its tunables costs at other values, " +
+			"from the trials that differ in that tunable alone. The trials are the cache's, or with --from those of a " +
+			"recording. With --measure each tunable's default and neighbours are timed in turns with the winner; --device " +
+			"then names the device, too.",
 		Flags: append(f.flags(), jsonFlag(&f.json),
 			boolFlag(&f.measure, "measure", "time the winner's neighbours in turns with it, on its device"),
 			timeFlag(&f.time, "time", 30*time.Second, "with --measure: take turns for about this `LONG`"),

@@ -78,7 +78,8 @@ func (p *problemFlags) unshaped() []cli.Flag {
 		listFlag(&p.set, "set", "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"),
 		textFlag(&p.math, "math", "auto",
 			"numeric contract: auto (what PyTorch does by default), fp32, tf32 (ties away from zero) or tf32_even"),
-		textFlag(&p.free, "free", "", "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for every size of them"),
+		textFlag(&p.free, "free", "", "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for every "+
+			"size of them"),
 	}
 }
 
@@ -87,7 +88,8 @@ func (p *problemFlags) given() bool {
 	return p.shape != "" || p.set != nil || p.math != "auto" || p.free != ""
 }
 
-// request reads the flags as a request for the operator. Without --shape it is for the shape of example, if that is set.
+// request reads the flags as a request for the operator. Without --shape it is for the shape of example, if that is
+// set.
 func (p *problemFlags) request(op *operator.Operator, example []int64) (r operator.Request, err error) {
 	shape := p.shape
 	if shape == "" && example != nil {
@@ -152,8 +154,8 @@ func (p *partFlags) flags() []cli.Flag {
 }
 
 func (p *partFlags) configFlag() cli.Flag {
-	return listFlag(&p.config, "config", "only this `CONFIGURATION`, as template=NAME,TUNABLE=VALUE,... or as autotune prints it; "+
-		"a second --config continues the first")
+	return listFlag(&p.config, "config", "only this `CONFIGURATION`, as template=NAME,TUNABLE=VALUE,... or as autotune "+
+		"prints it; a second --config continues the first")
 }
 
 func (p *partFlags) restriction() (operator.Restriction, error) {
@@ -163,7 +165,8 @@ func (p *partFlags) restriction() (operator.Restriction, error) {
 	}
 	pairs := configPairs(p.config)
 	if len(pairs) == 0 {
-		return only, errors.New("--config is empty; want template=NAME and a value for each tunable, with commas between them")
+		return only, errors.New("--config is empty; want template=NAME and a value for each tunable, with commas between " +
+			"them")
 	}
 	var err error
 	only.Fixed, err = assignments("config", pairs)
@@ -209,7 +212,8 @@ func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 		if asked == r.Conditions() {
 			return nil
 		}
-		return fmt.Errorf("the recording was timed with %s; leave --l2 and --launch away, or measure on a GPU", r.Conditions())
+		return fmt.Errorf("the recording was timed with %s; leave --l2 and --launch away, or measure on a GPU",
+			r.Conditions())
 	}
 	if !kind.Measures && !asked.Usual() {
 		tell(fmt.Sprintf("--l2 and --launch mean nothing to %s, whose times say nothing about a GPU", kind.Label))
@@ -217,7 +221,8 @@ func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 	return nil
 }
 
-const objectiveUsage = "what the winner is the best of: time, energy, another measurement, or a metric `NAME` of the operator; max:NAME, min:NAME"
+const objectiveUsage = "what the winner is the best of: time, energy, another measurement, or a metric `NAME` of the " +
+	"operator; max:NAME, min:NAME"
 
 func objectiveFlag(to *string) cli.Flag { return textFlag(to, "objective", "time", objectiveUsage) }
 
@@ -262,7 +267,8 @@ func (f *deviceFlags) opener(v view, o devices.Options) (*devices.Opener, error)
 // whoseFlag chooses among the devices that the cache has something of.
 func whoseFlag(to *string, what string) cli.Flag {
 	return textFlag(to, "device", "auto",
-		"whose "+what+": `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the emulator's")
+		"whose "+what+": `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the "+
+			"emulator's")
 }
 
 type natsFlags struct{ login broker.Login }
@@ -336,7 +342,8 @@ type ciFlags struct {
 // flags are for what of says is proved.
 func (f *ciFlags) flags(of string) []cli.Flag {
 	return []cli.Flag{
-		boolFlag(&f.on, "ci", of+"fail what is wrong, or slower than recorded beyond this machine's noise, which is measured first"),
+		boolFlag(&f.on, "ci", of+"fail what is wrong, or slower than recorded beyond this machine's noise, which is "+
+			"measured first"),
 		textFlag(&f.junit, "junit", "", of+"write what was found to `FILE` as a JUnit report, for CI"),
 		textFlag(&f.markdown, "markdown", "", of+"write what was found to `FILE` as a summary in Markdown, for CI"),
 	}

@@ -38,12 +38,12 @@ Examples:
 {{range .}}  {{.}}
 {{end}}{{end}}`
 
-const programDescription = "`autotune help COMMAND` tells more about one. An operator is a name that `autotune ops` lists, " +
-	"a folder with an op.yaml, or one .cu file that `autotune init` begins.\n\n" +
-	"Exit codes: 0 found, 1 no valid variant, 2 bad input, 3 device trouble, 130 interrupted."
+const programDescription = "`autotune help COMMAND` tells more about one. An operator is a name that `autotune ops` " +
+	"lists, a folder with an op.yaml, or one .cu file that `autotune init` begins.\n\nExit codes: 0 found, 1 no valid " +
+	"variant, 2 bad input, 3 device trouble, 130 interrupted."
 
-// printHelp prints the page of the command that the line names. Words after a command that has no commands of its own are
-// its arguments.
+// printHelp prints the page of the command that the line names. Words after a command that has no commands of its own
+// are its arguments.
 func printHelp(w io.Writer, l *commandLine) error {
 	var page bytes.Buffer
 	cli.HelpPrinterCustom(&page, helpPage, l.command, map[string]any{

@@ -25,12 +25,14 @@ type importFlags struct {
 func importCommand() *cli.Command {
 	var f importFlags
 	return &cli.Command{
-		Name:        "import",
-		Usage:       "bring a search from another autotuning tool",
-		ArgsUsage:   "FILE [OPERATOR]",
-		Description: "A Kernel Tuner cache or T4 results become a recording, of OPERATOR if one is named. What has no equivalent is named on standard error.",
+		Name:      "import",
+		Usage:     "bring a search from another autotuning tool",
+		ArgsUsage: "FILE [OPERATOR]",
+		Description: "A Kernel Tuner cache or T4 results become a recording, of OPERATOR if one is named. What has no " +
+			"equivalent is named on standard error.",
 		Flags: append(f.problem.flags(),
-			textFlag(&f.template, "template", "", "`NAME` of the template of OPERATOR that the trials are of (default: the one with their tunables)"),
+			textFlag(&f.template, "template", "", "`NAME` of the template of OPERATOR that the trials are of (default: the "+
+				"one with their tunables)"),
 			textFlag(&f.output, "output", "", "`FILE` or folder to write the recording to", "o")),
 		Action: action(f.importFile),
 	}
@@ -38,7 +40,8 @@ func importCommand() *cli.Command {
 
 func (f *importFlags) importFile(ctx context.Context, l line) error {
 	if len(l.arguments) < 1 || len(l.arguments) > 2 {
-		return errors.New("name one file, as in: autotune import cache.json; and the operator that a cache is of, if that has another name")
+		return errors.New("name one file, as in: autotune import cache.json; and the operator that a cache is of, if that " +
+			"has another name")
 	}
 	path := l.first()
 	r, err := recording.LoadAny(ctx, path)
@@ -78,18 +81,21 @@ func (f *importFlags) importFile(ctx context.Context, l line) error {
 		return err
 	}
 	tellAll(notes)
-	_, err = fmt.Fprintf(stdout, "wrote %s of %s on %s to %s\n", output.Count(len(r.Trials), "trial"), r.Metadata.Problem.Text, r.Metadata.Device.Name, to)
+	_, err = fmt.Fprintf(stdout, "wrote %s of %s on %s to %s\n", output.Count(len(r.Trials), "trial"),
+		r.Metadata.Problem.Text, r.Metadata.Device.Name, to)
 	return err
 }
 
 // recordedProblem is the problem that trials are of: of the operator that the command
 // names, or one that bears the kernel's name. op and template are nil without the first.
-func (f *importFlags) recordedProblem(l line, r *recording.Recording) (problem operator.ProblemRecord, op *operator.Operator, template *operator.Template, err error) {
+func (f *importFlags) recordedProblem(l line, r *recording.Recording) (problem operator.ProblemRecord,
+	op *operator.Operator, template *operator.Template, err error) {
 	shape := cmp.Or(f.problem.shape, operator.FormatShape(r.Metadata.Problem.Shape))
 	if len(l.arguments) < 2 {
 		name := r.Metadata.Problem.Operator
 		if !tree.IsName(name) || shape == "" {
-			return problem, nil, nil, errors.New("it does not tell the kernel and the size of the problem; name the operator and its --shape, as in: autotune import FILE ./op --shape 4096x4096")
+			return problem, nil, nil, errors.New("it does not tell the kernel and the size of the problem; name the operator " +
+				"and its --shape, as in: autotune import FILE ./op --shape 4096x4096")
 		}
 		dims, err := operator.ParseShape(shape)
 		p := operator.Problem{Operator: &operator.Operator{Name: name}, Shape: dims, Math: "fp32"}

@@ -30,10 +30,11 @@ func initCommand() *cli.Command {
 		Name:      "init",
 		Usage:     "write a small operator of your own to start from",
 		ArgsUsage: "NAME",
-		Description: "Writes NAME.cu into this folder: one CUDA file whose first comment describes the operator. " +
-			"It can be searched at once; change it into what you need. With --from it writes a folder NAME around an existing kernel.",
+		Description: "Writes NAME.cu into this folder: one CUDA file whose first comment describes the operator. It can be " +
+			"searched at once; change it into what you need. With --from it writes a folder NAME around an existing kernel.",
 		Flags: []cli.Flag{
-			textFlag(&from, "from", "", "write the operator of the kernel in `FILE`.cu: its arguments, macros and template parameters are filled in"),
+			textFlag(&from, "from", "", "write the operator of the kernel in `FILE`.cu: its arguments, macros and template "+
+				"parameters are filled in"),
 		},
 		Action: action(func(ctx context.Context, l line) error { return initOperator(ctx, l, from) }),
 	}
@@ -55,7 +56,8 @@ func initOperator(ctx context.Context, l line, from string) error {
 			return err
 		}
 		at := asPath(folder)
-		fmt.Fprintf(stdout, "wrote %s; try\n\n    autotune check %s\n    autotune search %s --shape %s\n", folder, at, at, operator.FormatShape(example))
+		fmt.Fprintf(stdout, "wrote %s; try\n\n    autotune check %s\n    autotune search %s --shape %s\n", folder, at, at,
+			operator.FormatShape(example))
 		tellAll(notes)
 		return nil
 	}
@@ -68,7 +70,8 @@ func initOperator(ctx context.Context, l line, from string) error {
 	})
 	if err == nil {
 		at := asPath(file)
-		fmt.Fprintf(stdout, "wrote %s; try\n\n    autotune verify %s --shape 1000 --sanitize\n    autotune search %s --shape 1048576\n", file, at, at)
+		fmt.Fprintf(stdout, "wrote %s; try\n\n    autotune verify %s --shape 1000 --sanitize\n    autotune search %s "+
+			"--shape 1048576\n", file, at, at)
 	}
 	return err
 }

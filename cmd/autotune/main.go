@@ -97,9 +97,11 @@ func newApp() *cli.App {
 		Flags:       []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
 		Commands: slices.Concat(
 			inCategory("Search", searchCommand(), tuneCommand(), captureCommand(), simulateCommand()),
-			inCategory("Winners", bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(), reportCommand(),
+			inCategory("Winners", bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(),
+				reportCommand(),
 				recheckCommand(), cacheCommand()),
-			inCategory("Operators", opsCommand(), initCommand(), importCommand(), checkCommand(), verifyCommand(), spaceCommand()),
+			inCategory("Operators", opsCommand(), initCommand(), importCommand(), checkCommand(), verifyCommand(),
+				spaceCommand()),
 			inCategory("Machines", devicesCommand(), workerCommand(), workersCommand()),
 			inCategory("This program", completionCommand(),
 				&cli.Command{Name: "version", Usage: "print the version", Action: printVersion},

@@ -39,8 +39,8 @@ func opsCommand() *cli.Command {
 			Action: action(func(_ context.Context, l line) error { return showOp(l, json, all) }),
 		}, opsEditorCommand(), {
 			Name: "schema", Usage: "a JSON Schema that lets an editor complete and check op.yaml",
-			Description: "Prints the schema. An editor reads it where the first line of op.yaml names the file: " +
-				"# yaml-language-server: $schema=op.schema.json",
+			Description: "Prints the schema. An editor reads it where the first line of op.yaml names the file: # " +
+				"yaml-language-server: $schema=op.schema.json",
 			Action: action(func(context.Context, line) error { return printJSON(stdout, operator.NewSchema()) }),
 		}},
 	}
@@ -59,7 +59,8 @@ func listOps(l line, json string) error {
 		return !strings.Contains(strings.ToLower(op.Name+" "+op.Summary), word)
 	})
 	if len(all) == 0 {
-		return fmt.Errorf("no operator has %q in its name or summary; `autotune ops` lists all, `autotune ops show OPERATOR` shows one", word)
+		return fmt.Errorf("no operator has %q in its name or summary; `autotune ops` lists all, `autotune ops show "+
+			"OPERATOR` shows one", word)
 	}
 	return writeDocument(json, all, listOperators(all))
 }
@@ -149,8 +150,8 @@ func findOperators(names []string) (all []*operator.Operator, err error) {
 	return all, nil
 }
 
-// findOperator loads a built-in operator, the one in a folder, or the one of a .cu file. A word with a slash or dot in it
-// names a folder, and a word that no operator has may.
+// findOperator loads a built-in operator, the one in a folder, or the one of a .cu file. A word with a slash or dot
+// in it names a folder, and a word that no operator has may.
 func findOperator(name string) (*operator.Operator, error) {
 	path := strings.ContainsAny(name, "/.")
 	if !path {
@@ -175,7 +176,8 @@ func findOperator(name string) (*operator.Operator, error) {
 		}
 		folder, file = filepath.Dir(name), filepath.Base(name)
 	default:
-		return nil, fmt.Errorf("no operator at %s: it is a file; name the folder with the op.yaml, or a .cu file that describes itself", name)
+		return nil, fmt.Errorf("no operator at %s: it is a file; name the folder with the op.yaml, or a .cu file that "+
+			"describes itself", name)
 	}
 	fsys, err := operator.OpenFolder(folder)
 	if err != nil {
@@ -229,9 +231,9 @@ func opsEditorCommand() *cli.Command {
 		Name:      "editor",
 		Usage:     "compile commands that let an editor read the kernels of operators",
 		ArgsUsage: "FOLDER...",
-		Description: "Prints a compile_commands.json: for each CUDA file the macros of its template's default, for the operator's example. " +
-			"Kernels take their sizes and tunables from macros, so an editor needs values to show one as a compiler sees it. " +
-			"Put the file into the folder, or into one above it.",
+		Description: "Prints a compile_commands.json: for each CUDA file the macros of its template's default, for the " +
+			"operator's example. Kernels take their sizes and tunables from macros, so an editor needs values to show one as " +
+			"a compiler sees it. Put the file into the folder, or into one above it.",
 		Action: action(editor),
 	}
 }

@@ -28,8 +28,8 @@ import (
 // outputFlags name the files that a search writes.
 type outputFlags struct{ json, plot, record string }
 
-// outputs prints results and writes the files that the flags ask for. The files of one problem have plain names; of many,
-// each has the problem's in front.
+// outputs prints results and writes the files that the flags ask for. The files of one problem have plain names; of
+// many, each has the problem's in front.
 type outputs struct {
 	outputFlags
 	many, verbose bool
@@ -216,8 +216,8 @@ func distinct(flags ...string) error {
 	return nil
 }
 
-// Nothing of the user's is overwritten. Before a command works, checkNothingLost looks at all that it is asked to write: a
-// file that the command reads is refused, and so is one that autotune did not write.
+// Nothing of the user's is overwritten. Before a command works, checkNothingLost looks at all that it is asked to
+// write: a file that the command reads is refused, and so is one that autotune did not write.
 
 // Flags whose values are files that a command writes, and files that it reads.
 var (
@@ -291,14 +291,15 @@ func filesRead(c *cli.Context) []string {
 }
 
 func plotFlag(to *string, more string) cli.Flag {
-	return textFlag(to, "plot", "", "write PNG plots to the folder `PATH`; one plot alone may also go to a file, as plot.png"+more)
+	return textFlag(to, "plot", "", "write PNG plots to the folder `PATH`; one plot alone may also go to a file, as "+
+		"plot.png"+more)
 }
 
 // imageEndings are those of paths that name one picture.
 var imageEndings = []string{".png", ".svg", ".pdf", ".jpg", ".jpeg"}
 
-// plotsIntoFolder tells whether a path of --plot names a folder, rather than one file. It does if it is a folder, ends as
-// one, or is not there and does not end as a picture does. Plots in a folder have their usual names.
+// plotsIntoFolder tells whether a path of --plot names a folder, rather than one file. It does if it is a folder,
+// ends as one, or is not there and does not end as a picture does. Plots in a folder have their usual names.
 func plotsIntoFolder(path string) bool {
 	if path == output.Standard {
 		return false

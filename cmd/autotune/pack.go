@@ -32,11 +32,13 @@ func packCommand() *cli.Command {
 		Name:      "pack",
 		Usage:     "write winners and families as a pack, for programs in Python, C and Go that have no compiler; needs no GPU",
 		ArgsUsage: "OUT [OPERATOR...]",
-		Description: "OUT is a folder, or a file that ends with .zip. Packed are the winners and families that the cache keeps of the operators, or of all; " +
-			"--from takes them from documents.",
+		Description: "OUT is a folder, or a file that ends with .zip. Packed are the winners and families that the cache " +
+			"keeps of the operators, or of all; --from takes them from documents.",
 		Flags: []cli.Flag{
-			listFlag(&f.from, "from", "instead of the cache take a `FILE` with best-config documents or families; may be repeated"),
-			textFlag(&f.arch, "arch", "", "architectures to compile for, `LIST` with commas, as sm_80,sm_90a; \"\": those that the winners were compiled for"),
+			listFlag(&f.from, "from", "instead of the cache take a `FILE` with best-config documents or families; may be "+
+				"repeated"),
+			textFlag(&f.arch, "arch", "", "architectures to compile for, `LIST` with commas, as sm_80,sm_90a; \"\": those "+
+				"that the winners were compiled for"),
 			textFlag(&f.name, "name", "", "of the Python package and of C's tables; \"\": that of OUT"),
 			boolFlag(&f.stableABI, "torch-stable-abi",
 				"also build a library that makes calls from PyTorch cheaper, by g++ and the PyTorch (2.10 or newer) of python3"),
@@ -91,7 +93,8 @@ func (f *packFlags) pack(ctx context.Context, l line) error {
 	if len(p.Families) > 0 {
 		families = ", " + output.Count(len(p.Families), "family")
 	}
-	_, err = fmt.Fprintf(stdout, "wrote %s: %s%s and %s\n", out, output.Count(len(p.Entries), "tuned kernel"), families, output.Count(len(p.General), "general one"))
+	_, err = fmt.Fprintf(stdout, "wrote %s: %s%s and %s\n", out, output.Count(len(p.Entries), "tuned kernel"), families,
+		output.Count(len(p.General), "general one"))
 	return err
 }
 
@@ -143,7 +146,8 @@ func (f *checkFlags) checkPack(ctx context.Context, l line) error {
 		return badInput(err)
 	}
 	o := prove.Options{
-		CI: f.ci.on, Emulated: f.device.device == string(device.Emulator), Tool: tool(), Say: f.view.say, Tell: tell, Search: f.view.search,
+		CI: f.ci.on, Emulated: f.device.device == string(device.Emulator), Tool: tool(), Say: f.view.say, Tell: tell,
+		Search: f.view.search,
 	}
 	if o.Operators, err = findOperators(l.arguments[1:]); err != nil {
 		return err
@@ -157,7 +161,8 @@ func (f *checkFlags) checkPack(ctx context.Context, l line) error {
 		return badInput(err)
 	}
 	switch err := checked.Prove(ctx); {
-	case (errors.Is(err, device.ErrNone) || errors.Is(err, compile.ErrMissing)) && len(l.allGiven("device", "update", "ci", "junit", "markdown")) == 0:
+	case (errors.Is(err, device.ErrNone) || errors.Is(err, compile.ErrMissing)) && len(l.allGiven("device", "update", "ci",
+		"junit", "markdown")) == 0:
 		tell("the entries are listed and not proven again: " + explain(err))
 		return writeDocument(f.json, checked, checked.Text())
 	case err != nil:

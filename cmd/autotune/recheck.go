@@ -31,11 +31,11 @@ func recheckCommand() *cli.Command {
 		Name:      "recheck",
 		Usage:     "verify and time the cache's winners again, against their runners-up and the default",
 		ArgsUsage: "[OPERATOR]",
-		Description: "Takes the winners that were found on the device that --device names: OPERATOR's, or those of all built-in operators. " +
-			"Each is timed as it was then; --l2 and --launch choose those that were timed so. " +
-			"The exit code is 1 if a winner lost by more than its interval, or is wrong. With --ci each is timed against itself instead, " +
-			"which tells this machine's noise. The exit code is then 1 if one is wrong or slower than recorded beyond that noise, " +
-			"and the cache stays as it is.",
+		Description: "Takes the winners that were found on the device that --device names: OPERATOR's, or those of all " +
+			"built-in operators. Each is timed as it was then; --l2 and --launch choose those that were timed so. The exit " +
+			"code is 1 if a winner lost by more than its interval, or is wrong. With --ci each is timed against itself " +
+			"instead, which tells this machine's noise. The exit code is then 1 if one is wrong or slower than recorded " +
+			"beyond that noise, and the cache stays as it is.",
 		Flags: slices.Concat(f.conditions.flags(),
 			[]cli.Flag{f.device.flag(""), cacheFlag(&f.cache), jsonFlag(&f.json), f.view.quietFlag()}, f.ci.flags("")),
 		Action: action(f.recheck),

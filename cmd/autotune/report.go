@@ -31,8 +31,8 @@ func reportCommand() *cli.Command {
 		Name:      "report",
 		Usage:     "put searches together in one table, JSON list, plot and web page",
 		ArgsUsage: "FILE...|OPERATOR",
-		Description: "Files are best-config documents and recordings; for --html also documents of families. With --shape or --from it is instead about one winner of an operator, " +
-			"in the cache or in the file, with all its trials.",
+		Description: "Files are best-config documents and recordings; for --html also documents of families. With --shape " +
+			"or --from it is instead about one winner of an operator, in the cache or in the file, with all its trials.",
 		Flags: append(f.flags(),
 			boolFlag(&f.history, "history", "what the cache knows of one problem over drivers, compilers and dates"),
 			textFlag(&f.html, "html", "", "write one web page, which needs no network, to `FILE`"),

@@ -62,8 +62,8 @@ func searchCommand() *cli.Command {
 		Name:      "search",
 		Usage:     "find the fastest correct configuration of an operator's kernels",
 		ArgsUsage: "OPERATOR",
-		Description: "Compiles, verifies and times configurations of the operator's templates on the device, keeps every trial in the cache, " +
-			"and prints the winner with the evidence.",
+		Description: "Compiles, verifies and times configurations of the operator's templates on the device, keeps every " +
+			"trial in the cache, and prints the winner with the evidence.",
 		Flags:  f.flags(),
 		Action: action(f.search),
 	}
@@ -71,30 +71,34 @@ func searchCommand() *cli.Command {
 
 func (f *searchFlags) flags() []cli.Flag {
 	o := &f.options
-	return slices.Concat([]cli.Flag{listFlag(&f.shapes, "shape", shapeUsage+"; may be repeated")}, f.problem.unshaped(), []cli.Flag{
-		textFlag(&f.run, "run", "", "give the run this `NAME`; started again with the same NAME, it skips problems whose search has ended"),
-		textFlag(&f.problems, "problems", "",
-			"search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, free, baselines"),
-	}, f.problem.only.flags(), f.conditions.flags(), []cli.Flag{
-		f.problem.only.configFlag(), f.device.flag(severalUsage), cacheFlag(&f.cache),
-	}, f.device.nats.flags(), []cli.Flag{
-		textFlag(&f.device.gpu, "gpu", "",
-			"with --nats: only workers whose device has `NAME` in its name, as h100 (default: all with the first worker's device)"),
-		boolFlag(&f.noCache, "no-cache", "neither use nor keep trials"),
-		textFlag(&o.Strategy, "strategy", strategy.Default, "how to walk the space: "+strings.Join(strategy.Names(), ", ")),
-		seedFlag(&o.Seed, "`SEED` of the strategy"),
-		intFlag(&o.Budget, "budget", defaultBudget, "evaluate at most `N` variants, remembered ones included; 0: all"),
-		timeFlag(&o.Time, "time", defaultTime, "search for at most this `LONG`, as 90s or 10m; 0: no limit"),
-		floatFlag(&o.Target, "target", strategy.Target, "end early when a gain by this `FACTOR` is unlikely (under 5 %; later 15 %); 0: never. "+
-			"Unless given, it is off with --budget, with another --strategy and without a GPU"),
-		objectiveFlag(&f.objective),
-		boolFlag(&o.Fresh, "fresh", "do not use what the cache remembers"),
-		boolFlag(&o.Energy, "energy", "measure the winner's energy per launch even if the search takes less than 6 s"),
-		textFlag(&f.outputs.json, "json", "", "write the best configuration to `FILE`; - is standard output"),
-		plotFlag(&f.outputs.plot, "; a search draws several"),
-		textFlag(&f.outputs.record, "record", "", "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a folder"),
-		baselineFlag(&f.baselines), f.view.quietFlag(),
-	}, f.view.verboseFlags())
+	return slices.Concat([]cli.Flag{listFlag(&f.shapes, "shape", shapeUsage+"; may be repeated")}, f.problem.unshaped(),
+		[]cli.Flag{
+			textFlag(&f.run, "run", "", "give the run this `NAME`; started again with the same NAME, it skips problems whose "+
+				"search has ended"),
+			textFlag(&f.problems, "problems", "",
+				"search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, free, baselines"),
+		}, f.problem.only.flags(), f.conditions.flags(), []cli.Flag{
+			f.problem.only.configFlag(), f.device.flag(severalUsage), cacheFlag(&f.cache),
+		}, f.device.nats.flags(), []cli.Flag{
+			textFlag(&f.device.gpu, "gpu", "",
+				"with --nats: only workers whose device has `NAME` in its name, as h100 (default: all with the first worker's "+
+					"device)"),
+			boolFlag(&f.noCache, "no-cache", "neither use nor keep trials"),
+			textFlag(&o.Strategy, "strategy", strategy.Default, "how to walk the space: "+strings.Join(strategy.Names(), ", ")),
+			seedFlag(&o.Seed, "`SEED` of the strategy"),
+			intFlag(&o.Budget, "budget", defaultBudget, "evaluate at most `N` variants, remembered ones included; 0: all"),
+			timeFlag(&o.Time, "time", defaultTime, "search for at most this `LONG`, as 90s or 10m; 0: no limit"),
+			floatFlag(&o.Target, "target", strategy.Target, "end early when a gain by this `FACTOR` is unlikely (under 5 %; "+
+				"later 15 %); 0: never. Unless given, it is off with --budget, with another --strategy and without a GPU"),
+			objectiveFlag(&f.objective),
+			boolFlag(&o.Fresh, "fresh", "do not use what the cache remembers"),
+			boolFlag(&o.Energy, "energy", "measure the winner's energy per launch even if the search takes less than 6 s"),
+			textFlag(&f.outputs.json, "json", "", "write the best configuration to `FILE`; - is standard output"),
+			plotFlag(&f.outputs.plot, "; a search draws several"),
+			textFlag(&f.outputs.record, "record", "", "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a "+
+				"folder"),
+			baselineFlag(&f.baselines), f.view.quietFlag(),
+		}, f.view.verboseFlags())
 }
 
 // check reads and checks what the flags say of the search.
@@ -210,7 +214,8 @@ func newShown(v view, conditions conditionFlags, plot string, problems int) *sho
 }
 
 // search searches one problem, with a progress of its own unless others are searched beside it.
-func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error) {
+func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices.Opened, o tuner.Options,
+	beside bool) (*tuner.Result, error) {
 	if err := s.conditions.check(on.Device, o.Conditions); err != nil {
 		return nil, err
 	}
@@ -244,7 +249,8 @@ func (v view) progressOn(on *devices.Opened) progress.Progress {
 	return v.progress(on.Problem.String())
 }
 
-func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Options, show progress.Progress) (*tuner.Result, error) {
+func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Options,
+	show progress.Progress) (*tuner.Result, error) {
 	o.Observe = show.Update
 	if o.Protocol.Samples == 1 { // only results are checked, not times
 		o.Observe = func(p tuner.Progress) {
@@ -334,9 +340,10 @@ type listed struct {
 // planner plans families for shapes with ranges.
 type planner func(batch.Request, family.Shapes) ([]family.Plan, error)
 
-// readProblems reads a list of problems, in YAML or JSON. Flags may ask for part of each one's space. The list is checked
-// whole, before anything is searched.
-func readProblems(ctx context.Context, path string, part partFlags, objective string, plan planner) (l listed, err error) {
+// readProblems reads a list of problems, in YAML or JSON. Flags may ask for part of each one's space. The list is
+// checked whole, before anything is searched.
+func readProblems(ctx context.Context, path string, part partFlags, objective string, plan planner) (l listed,
+	err error) {
 	text, err := input.File(ctx, path, problemsBound.Read)
 	if err != nil {
 		return l, err
@@ -405,7 +412,8 @@ func (l *listed) add(r batch.Request, ranges, objective string, plan planner) er
 }
 
 func noFamilies(_ batch.Request, shapes family.Shapes) ([]family.Plan, error) {
-	return nil, fmt.Errorf("%s has ranges, for which `autotune tune --problems` finds a family; a search takes one shape", shapes)
+	return nil, fmt.Errorf("%s has ranges, for which `autotune tune --problems` finds a family; a search takes one shape",
+		shapes)
 }
 
 // checkRequest refuses what is wrong on every device, before another problem is searched.

@@ -35,14 +35,15 @@ func simulateCommand() *cli.Command {
 		Name:      "simulate",
 		Usage:     "score strategies on recorded searches, without a GPU",
 		ArgsUsage: "FILE...",
-		Description: "Plays strategies on recordings of whole spaces (ours, T4 JSON, Kernel Tuner caches; gzip or not) and scores each, " +
-			"averaged over time: 0 is as good as random search, 1 is the optimum.",
+		Description: "Plays strategies on recordings of whole spaces (ours, T4 JSON, Kernel Tuner caches; gzip or not) and " +
+			"scores each, averaged over time: 0 is as good as random search, 1 is the optimum.",
 		Flags: []cli.Flag{
 			textFlag(&f.strategies, "strategy", strategy.Default, "`NAMES` of strategies, joined by commas, or all: "+strings.Join(strategy.Names(), ", ")),
 			intFlag(&o.Repeats, "repeats", 50, "play each strategy `N` times, with different seeds"),
 			intFlag(&o.Budget, "budget", 0, "end a run after `N` evaluations even if there is time; 0: no limit"),
 			seedFlag(&o.Seed, "`SEED` of the first repeat"),
-			textFlag(&f.devices, "devices", "1", "let `N` devices evaluate side by side; several numbers, joined by commas, are compared"),
+			textFlag(&f.devices, "devices", "1", "let `N` devices evaluate side by side; several numbers, joined by commas, "+
+				"are compared"),
 			intFlag(&o.Ahead, "ahead", 0, "ask the strategy for `N` configurations ahead of each device"),
 			boolFlag(&o.Partial, "partial", "also score on recordings that hold only the part of a space that a search chose"),
 			boolFlag(&f.ending, "ending", "in place of scores, show when searches end by themselves and what they then miss"),

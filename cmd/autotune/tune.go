@@ -45,9 +45,10 @@ func tuneCommand() *cli.Command {
 		Name:      "tune",
 		Usage:     "find a few kernels for many shapes, and the tree that chooses among them",
 		ArgsUsage: "OPERATOR",
-		Description: "Draws samples from the shapes, searches each, times every winner on every sample, and keeps the fewest that are nowhere much " +
-			"slower than the shape's own best. Shapes that are held out tell what is lost. With --problems each problem of a file gets a kernel of its own, and " +
-			"only shapes with ranges make families. The same command goes on where it was interrupted.",
+		Description: "Draws samples from the shapes, searches each, times every winner on every sample, and keeps the " +
+			"fewest that are nowhere much slower than the shape's own best. Shapes that are held out tell what is lost. With " +
+			"--problems each problem of a file gets a kernel of its own, and only shapes with ranges make families. The same " +
+			"command goes on where it was interrupted.",
 		Flags:  f.flags(),
 		Action: action(f.tune),
 	}
@@ -59,11 +60,14 @@ func (f *tuneFlags) flags() []cli.Flag {
 			"`SHAPES` with ranges, as {1,8,32}x64x{14..112}x{14..112}; `autotune ops show OP` names the dimensions"),
 	}, f.problem.unshaped(), []cli.Flag{
 		textFlag(&f.problems, "problems", "",
-			"instead, search each problem of a YAML or JSON `FILE`, the largest share first, and then tune those whose shape has ranges"),
+			"instead, search each problem of a YAML or JSON `FILE`, the largest share first, and then tune those whose shape "+
+				"has ranges"),
 		intFlag(&f.samples, "samples", 20, "search `N` shapes, 64 at most"),
 		intFlag(&f.heldOut, "held-out", 10, "try what was found at `N` other shapes, 64 at most"),
-		floatFlag(&f.maxSlowdown, "max-slowdown", 1.1, "accept a kernel up to `FACTOR` times slower than a sample's own best"),
-		timeFlag(&f.budget, "budget", 0, "take about this `LONG` for a family, or with --problems for the whole run, as 10m; 0: no limit"),
+		floatFlag(&f.maxSlowdown, "max-slowdown", 1.1, "accept a kernel up to `FACTOR` times slower than a sample's own "+
+			"best"),
+		timeFlag(&f.budget, "budget", 0, "take about this `LONG` for a family, or with --problems for the whole run, as "+
+			"10m; 0: no limit"),
 		timeFlag(&f.time, "time", 3*time.Second, "of one search, at most this `LONG`"),
 	}, f.problem.only.flags(), f.conditions.flags(), []cli.Flag{
 		f.device.flag(severalUsage), cacheFlag(&f.cache), baselineFlag(&f.baselines),
@@ -108,7 +112,8 @@ func (f *tuneFlags) tune(ctx context.Context, l line) (err error) {
 func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error) {
 	if f.problems != "" {
 		if len(l.arguments) > 0 || f.problem.shape != "" || f.problem.set != nil || f.problem.math != "auto" {
-			return asked, errors.New("--problems names operators, shapes and parameters itself; leave OPERATOR, --shape, --set and --math away")
+			return asked, errors.New("--problems names operators, shapes and parameters itself; leave OPERATOR, --shape, " +
+				"--set and --math away")
 		}
 		return readProblems(ctx, f.problems, f.problem.only, "", f.plans)
 	}
@@ -134,7 +139,8 @@ func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error)
 // plans plans the families of shapes with ranges.
 func (f *tuneFlags) plans(r batch.Request, shapes family.Shapes) ([]family.Plan, error) {
 	w := family.Wish{
-		Name: r.Name, Operator: r.Operator, Request: r.Request, Shapes: shapes, Samples: f.samples, HeldOut: f.heldOut, Share: r.Share,
+		Name: r.Name, Operator: r.Operator, Request: r.Request, Shapes: shapes, Samples: f.samples, HeldOut: f.heldOut,
+		Share: r.Share,
 	}
 	if w.Free = f.problem.freeNames(); w.Free == nil {
 		w.Free = r.Request.Free
@@ -164,7 +170,8 @@ func rangesOf(shape []int64) string {
 
 func (f *tuneFlags) options() (o family.Options, err error) {
 	o = family.Options{MaxSlowdown: f.maxSlowdown, Budget: f.budget, Tool: tool(), Notice: tell}
-	o.Search = tuner.Options{Strategy: strategy.Default, Seed: 1, Budget: defaultBudget, Time: f.time, Target: strategy.Target}
+	o.Search = tuner.Options{Strategy: strategy.Default, Seed: 1, Budget: defaultBudget, Time: f.time,
+		Target: strategy.Target}
 	switch {
 	case !(o.MaxSlowdown >= 1 && o.MaxSlowdown <= 100) || math.IsNaN(o.MaxSlowdown):
 		return o, fmt.Errorf("--max-slowdown %v: want a factor from 1 to 100, as 1.1", o.MaxSlowdown)
@@ -186,8 +193,8 @@ type tuning struct {
 	last     error // why the last of these has none
 }
 
-// all searches problems and then tunes families, each in the order of its share. A failure ends none of the others. With
-// --problems the budget is that of all of them.
+// all searches problems and then tunes families, each in the order of its share. A failure ends none of the others.
+// With --problems the budget is that of all of them.
 func (t *tuning) all(ctx context.Context, asked listed) error {
 	problems := len(asked.problems)
 	shares := lists.Of(asked.problems, func(r batch.Request) float64 { return r.Share })
@@ -221,7 +228,8 @@ func (t *tuning) all(ctx context.Context, asked listed) error {
 // search searches each problem for a kernel of its own.
 func (t *tuning) search(ctx context.Context, problems []batch.Request, part batch.Part) error {
 	o := batch.Options{
-		Search: t.o.Search, AnyTarget: true, Budget: part.Limit, Store: t.o.Store, Tool: t.o.Tool, Notice: tell, Failed: t.failed,
+		Search: t.o.Search, AnyTarget: true, Budget: part.Limit, Store: t.o.Store, Tool: t.o.Tool, Notice: tell,
+		Failed: t.failed,
 		Found: func(r batch.Request, found *tuner.Result, best reports.BestConfig) error {
 			t.unsolved.uncompared(r, found)
 			if best.Found() {
@@ -288,7 +296,8 @@ func (t *tuning) plan(ctx context.Context, p family.Plan, o family.Options) (*fa
 	if err != nil {
 		return nil, err
 	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %v %v %v", p, p.Request, p.Samples, p.HeldOut, t.device.device, o.Search.Conditions))
+	key := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %v %v %v", p, p.Request, p.Samples, p.HeldOut, t.device.device,
+		o.Search.Conditions))
 	name := fmt.Sprintf("%s-%x", p.Operator.Name, key[:8])
 	if o.Run, err = namedRun("tune-" + name); err != nil {
 		return nil, err
@@ -350,7 +359,10 @@ func (t *tuning) write(w io.Writer) error {
 		any   bool
 		write func() error
 	}{
-		{len(t.winners) > 0, func() error { return reports.SummaryTable(w, t.winners, max(tableColumns, columnsOf(os.Stdout))) }},
+		{len(t.winners) > 0, func() error {
+			return reports.SummaryTable(w, t.winners,
+				max(tableColumns, columnsOf(os.Stdout)))
+		}},
 		{len(t.unsolved.rows) > 0, func() error { return reports.UnsolvedTable(w, t.unsolved.rows) }},
 	} {
 		if !part.any {

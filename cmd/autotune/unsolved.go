@@ -29,7 +29,8 @@ func (u *unsolved) add(problem, status string, err error) {
 	if status != notSearched {
 		tell(text)
 	}
-	u.rows = append(u.rows, reports.Unsolved{Problem: problem, Status: status, Reason: strings.TrimPrefix(text, problem+": ")})
+	u.rows = append(u.rows, reports.Unsolved{Problem: problem, Status: status,
+		Reason: strings.TrimPrefix(text, problem+": ")})
 }
 
 // uncompared notes a problem beside whose winner PyTorch died.
@@ -37,7 +38,8 @@ func (u *unsolved) uncompared(r batch.Request, t *tuner.Result) {
 	var ended *python.EndedError
 	if errors.As(t.Uncompared, &ended) {
 		u.died = ended
-		u.rows = append(u.rows, reports.Unsolved{Problem: problemText(r), Status: "not compared", Reason: explain(fmt.Errorf("PyTorch %w", t.Uncompared))})
+		u.rows = append(u.rows, reports.Unsolved{Problem: problemText(r), Status: "not compared",
+			Reason: explain(fmt.Errorf("PyTorch %w", t.Uncompared))})
 	}
 }
 

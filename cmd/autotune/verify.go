@@ -47,11 +47,12 @@ func verifyCommand() *cli.Command {
 		ArgsUsage: "OPERATOR",
 		Flags: slices.Concat(f.problem.flags(), f.problem.only.flags(), f.conditions.flags(), []cli.Flag{
 			f.problem.only.configFlag(), f.device.flag(""),
-			boolFlag(&f.sanitize, "sanitize", "also find out-of-bounds and misaligned accesses: on a GPU with NVIDIA's compute-sanitizer "+
-				"(races, uninitialised reads and divergent barriers too), else on the emulator (and data races)"),
+			boolFlag(&f.sanitize, "sanitize", "also find out-of-bounds and misaligned accesses: on a GPU with NVIDIA's "+
+				"compute-sanitizer (races, uninitialised reads and divergent barriers too), else on the emulator (and data races)"),
 			intFlag(&f.budget, "budget", verifyBudget, "check `N` variants: the defaults, then others drawn at random; 0: all"),
 			seedFlag(&f.seed, "`SEED` of the draw and of the inputs"),
-			textFlag(&f.inputs, "inputs", "", "`DISTRIBUTION` of the inputs, of those that the operator lists (default: its first): "+
+			textFlag(&f.inputs, "inputs", "", "`DISTRIBUTION` of the inputs, of those that the operator lists (default: its "+
+				"first): "+
 				strings.Join(operator.Distributions(), ", ")),
 			boolFlag(&f.gates, "gates", "run the gates that a winner must pass on every correct variant (with --config always)"),
 			intFlag(&f.schedules, "schedules", 0,

@@ -36,7 +36,8 @@ func (f *winnerFlags) flags() []cli.Flag {
 	return append(append(f.problem.flags(), f.conditions.flags()...), cacheFlag(&f.cache),
 		whoseFlag(&f.device, "winner"), objectiveFlag(&f.objective),
 		textFlag(&f.from, "from", "",
-			"instead of the cache take `FILE`, a best-config document or a recording; replay takes the recording that is shipped"))
+			"instead of the cache take `FILE`, a best-config document or a recording; replay takes the recording that is "+
+				"shipped"))
 }
 
 func bestCommand() *cli.Command {
@@ -46,7 +47,8 @@ func bestCommand() *cli.Command {
 		Name:      "best",
 		Usage:     "show the best configuration that the cache knows; needs no GPU",
 		ArgsUsage: "OPERATOR",
-		Flags:     append(f.flags(), textFlag(&json, "json", "", "write the best configuration to `FILE`; - is standard output")),
+		Flags: append(f.flags(), textFlag(&json, "json", "", "write the best configuration to `FILE`; - is standard "+
+			"output")),
 		Action: action(func(ctx context.Context, l line) error {
 			w, err := f.choose(ctx, l, winners.Request{})
 			if err != nil {
@@ -121,8 +123,8 @@ type chosen struct {
 	*winners.Chosen
 }
 
-// choose finds the winner that the flags mean: in the cache, in a document or in a recording. The request says what else
-// is wanted of it.
+// choose finds the winner that the flags mean: in the cache, in a document or in a recording. The request says what
+// else is wanted of it.
 func (f *winnerFlags) choose(ctx context.Context, l line, r winners.Request) (chosen, error) {
 	w, err := f.find(ctx, l, r)
 	if err != nil || !f.conditions.asked() {
@@ -138,7 +140,8 @@ func (f *winnerFlags) choose(ctx context.Context, l line, r winners.Request) (ch
 func (f *winnerFlags) find(ctx context.Context, l line, r winners.Request) (_ chosen, err error) {
 	kind, _, _ := strings.Cut(f.device, ":")
 	if p := device.Kind(kind).Properties(); p.Kind != "" && !p.Persists {
-		return chosen{}, fmt.Errorf("--device %s: the cache keeps nothing of %s; --from %[1]s takes the winner from there", f.device, p.Label)
+		return chosen{}, fmt.Errorf("--device %s: the cache keeps nothing of %s; --from %[1]s takes the winner from there",
+			f.device, p.Label)
 	}
 	r.Device, r.Tool = f.device, tool()
 	file, replayed := strings.CutPrefix(f.from, "replay:")
@@ -210,13 +213,15 @@ func (f *winnerFlags) shipped(ctx context.Context, l line, r winners.Request) (w
 		if r.Device != "auto" {
 			on = " on a device called " + r.Device
 		}
-		err = withCode(exitNoVariant, fmt.Errorf("no recording of %s%s is shipped; `autotune devices` lists those that are", r, on))
+		err = withCode(exitNoVariant, fmt.Errorf("no recording of %s%s is shipped; `autotune devices` lists those that are",
+			r, on))
 	}
 	return w, err
 }
 
 // recorded answers from a recording, which names the problem; the flags may name it too.
-func (f *winnerFlags) recorded(ctx context.Context, l line, r winners.Request, path string) (w winners.Chosen, err error) {
+func (f *winnerFlags) recorded(ctx context.Context, l line, r winners.Request, path string) (w winners.Chosen,
+	err error) {
 	if path == "" {
 		return w, errors.New("--from replay: lacks a file; want replay:FILE, or replay for the recording that is shipped")
 	}
@@ -249,11 +254,13 @@ func (f *winnerFlags) inDocument(ctx context.Context, l line, r winners.Request)
 		return chosen{}, fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", f.from)
 	}
 	if r.Trials {
-		return chosen{}, fmt.Errorf("%s holds the winner alone; --all takes the trials of the cache or of a recording", f.from)
+		return chosen{}, fmt.Errorf("%s holds the winner alone; --all takes the trials of the cache or of a recording",
+			f.from)
 	}
 	list, err := input.File(ctx, f.from, reports.ReadBestConfigs)
 	if err == nil && len(list) != 1 {
-		err = fmt.Errorf("%s holds %s; %s takes one", f.from, output.Count(len(list), "document"), strings.TrimPrefix(l.command, "autotune "))
+		err = fmt.Errorf("%s holds %s; %s takes one", f.from, output.Count(len(list), "document"),
+			strings.TrimPrefix(l.command, "autotune "))
 	}
 	if err != nil {
 		return chosen{}, err
@@ -295,8 +302,8 @@ type rerun struct {
 	close func() error
 }
 
-// rerun opens the winner's problem on the device that --device names, or else on one of the kind that the winner was found
-// on.
+// rerun opens the winner's problem on the device that --device names, or else on one of the kind that the winner was
+// found on.
 func (w chosen) rerun(ctx context.Context, l line, v view, named string) (a rerun, err error) {
 	k, err := w.kernel(l)
 	if err != nil {
@@ -319,7 +326,8 @@ func (w chosen) rerun(ctx context.Context, l line, v view, named string) (a reru
 		tell(opened.Notice)
 	}
 	if !opened.Problem.Admits(w.best.Configuration) {
-		err = fmt.Errorf("%s does not fit %s; search there, or name another --device", w.best.Configuration, opened.Device.Info().Name)
+		err = fmt.Errorf("%s does not fit %s; search there, or name another --device", w.best.Configuration,
+			opened.Device.Info().Name)
 		return a, errors.Join(err, opener.Close())
 	}
 	protocol := device.ProtocolFor(opened.Problem.Operator)

@@ -10,8 +10,8 @@ import (
 	"autotune/operator"
 )
 
-// TemplateOf is the template that a tool's trials are of: the one of that name, or without a name the only one all of whose
-// tunables the trials have.
+// TemplateOf is the template that a tool's trials are of: the one of that name, or without a name the only one all of
+// whose tunables the trials have.
 func (r *Recording) TemplateOf(op *operator.Operator, name string) (*operator.Template, error) {
 	if name != "" {
 		names := lists.Of(op.Templates, func(t *operator.Template) string { return t.Name })
@@ -28,7 +28,8 @@ func (r *Recording) TemplateOf(op *operator.Operator, name string) (*operator.Te
 		return len(missing)+len(more) == 0
 	})
 	if len(fitting) != 1 {
-		return nil, fmt.Errorf("%d templates of %s have the tunables of the trials; name one with --template", len(fitting), op.Name)
+		return nil, fmt.Errorf("%d templates of %s have the tunables of the trials; name one with --template", len(fitting),
+			op.Name)
 	}
 	return fitting[0], nil
 }

@@ -35,7 +35,8 @@ func Bench(ctx context.Context, s final.Subject, best reports.BestConfig, o Benc
 	}
 	info := s.Device.Info()
 	r = tuner.Record{
-		Problem: s.Problem.Record(), Device: info, Protocol: s.Protocol, Winner: &found.Centre, Ceilings: found.Ceilings, At: time.Now().UTC(),
+		Problem: s.Problem.Record(), Device: info, Protocol: s.Protocol, Winner: &found.Centre, Ceilings: found.Ceilings,
+		At:       time.Now().UTC(),
 		Evidence: tuner.Evidence{Objective: best.Objective}, ReferenceDigest: best.ReferenceDigest,
 		Warnings: trial.Lines(found.Centre.Warnings),
 	}
@@ -47,7 +48,8 @@ func Bench(ctx context.Context, s final.Subject, best reports.BestConfig, o Benc
 			r.Warnings = append(r.Warnings, fmt.Sprintf("the default ended as %s: %s", t.Status, t.Reason()))
 			continue
 		}
-		r.Baselines = append(r.Baselines, tuner.Baseline{Name: "default", TimeMS: t.Time.Median, Speedup: t.Ratio, CI95: t.CI95})
+		r.Baselines = append(r.Baselines, tuner.Baseline{Name: "default", TimeMS: t.Time.Median, Speedup: t.Ratio,
+			CI95: t.CI95})
 	}
 	if ms := found.Ceilings.ReferenceMS; ms > 0 {
 		r.Baselines = append(r.Baselines, tuner.Baseline{Name: "reference", TimeMS: ms})

@@ -15,8 +15,8 @@ import (
 // lostBy is how much faster the general kernel must be, over all samples, for a family to be lost.
 const lostBy = 1.02
 
-// proveFamily proves a family by its evidence: its kernels at the samples that it was made from, beside each sample's own
-// best and the general kernel.
+// proveFamily proves a family by its evidence: its kernels at the samples that it was made from, beside each sample's
+// own best and the general kernel.
 func (c *Checked) proveFamily(ctx context.Context, e *Entry, packed *pack.Family) error {
 	f, err := c.family(packed)
 	if err != nil {

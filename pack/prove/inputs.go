@@ -42,8 +42,8 @@ func (p *Inputs) FromCache(ctx context.Context, cache string) error {
 		return err
 	}
 	if len(p.Winners)+len(p.Families) == 0 {
-		return &winners.NoneError{Message: "the cache holds no winner to pack; run `autotune search` first, " +
-			"or name architectures with --arch for those of the emulator"}
+		return &winners.NoneError{Message: "the cache holds no winner to pack; run `autotune search` first, or name " +
+			"architectures with --arch for those of the emulator"}
 	}
 	return nil
 }
@@ -95,7 +95,8 @@ func (p *Inputs) keptWinners(ctx context.Context, cache string) (err error) {
 // takes tells whether a cache's winner or family is packed: one of the device that is meant, of a GPU unless what was
 // emulated is asked for, and timed under the usual conditions.
 func (p *Inputs) takes(d device.Info, timed device.Conditions) bool {
-	return winners.Request{Device: p.Device}.Means(d) && (p.Emulated || d.Kind.Properties().Caveat == "") && timed == (device.Conditions{})
+	return winners.Request{Device: p.Device}.Means(d) && (p.Emulated || d.Kind.Properties().Caveat == "") &&
+		timed == (device.Conditions{})
 }
 
 // FamiliesFolder is where the families of a cache are.
@@ -181,7 +182,8 @@ func (p *Inputs) FromFile(ctx context.Context, path string) error {
 var familyHead = regexp.MustCompile(`^\s*\[?\s*{\s*"schema":\s*"autotune/family/`)
 
 // ReadDocuments reads a file of best-config documents or of families.
-func ReadDocuments(ctx context.Context, path string) (bests []reports.BestConfig, families []*family.Family, err error) {
+func ReadDocuments(ctx context.Context, path string) (bests []reports.BestConfig, families []*family.Family,
+	err error) {
 	_, err = input.File(ctx, path, func(r io.Reader) (_ any, err error) {
 		buffered := bufio.NewReader(r)
 		if head, _ := buffered.Peek(200); familyHead.Match(head) {

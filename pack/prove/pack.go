@@ -61,7 +61,8 @@ func Open(p *pack.Pack, o Options) (*Checked, error) {
 		return nil, err
 	}
 	if p.Tool != o.Tool {
-		o.Tell(fmt.Sprintf("the loaders in %s are those of %s, and this is %s, which can say of its own alone whether they do what the manifest says",
+		o.Tell(fmt.Sprintf("the loaders in %s are those of %s, and this is %s, which can say of its own alone whether they "+
+			"do what the manifest says",
 			p.Path, p.Tool, o.Tool))
 		return c, nil
 	}
@@ -76,7 +77,8 @@ func Open(p *pack.Pack, o Options) (*Checked, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the pack %s: its loaders: %w", p.Path, err)
 	case len(foreign) > 0:
-		return nil, fmt.Errorf("the pack %s: %s is not what %s writes for the manifest: it may run something else than what is checked; pack it again",
+		return nil, fmt.Errorf("the pack %s: %s is not what %s writes for the manifest: it may run something else than "+
+			"what is checked; pack it again",
 			p.Path, foreign[0], o.Tool)
 	case len(unknown) > 0:
 		o.Tell("not compared with the manifest: " + strings.Join(unknown, ", "))
@@ -92,7 +94,8 @@ func (c *Checked) Prove(ctx context.Context) (err error) {
 		}
 	}()
 	for _, packed := range c.pack.Entries {
-		e := &Entry{Target: packed.Target, Verdict: Verdict{Problem: packed.Problem, Device: packed.Device, Verdict: unproven}}
+		e := &Entry{Target: packed.Target, Verdict: Verdict{Problem: packed.Problem, Device: packed.Device,
+			Verdict: unproven}}
 		if packed.Time != nil {
 			e.WasMS = packed.Time.Median
 		}
@@ -102,7 +105,8 @@ func (c *Checked) Prove(ctx context.Context) (err error) {
 		c.Entries = append(c.Entries, e)
 	}
 	for _, packed := range c.pack.Families {
-		e := &Entry{Target: packed.Target, Verdict: Verdict{Problem: packed.Problem, Device: packed.Device, Verdict: unproven}}
+		e := &Entry{Target: packed.Target, Verdict: Verdict{Problem: packed.Problem, Device: packed.Device,
+			Verdict: unproven}}
 		if err := c.proveFamily(ctx, e, packed); err != nil {
 			return err
 		}
@@ -111,8 +115,8 @@ func (c *Checked) Prove(ctx context.Context) (err error) {
 	return nil
 }
 
-// proveEntry proves an entry by its evidence: the operator's kernel as the document has it, beside the general kernel, the
-// untuned defaults and the configurations that the winner tied with.
+// proveEntry proves an entry by its evidence: the operator's kernel as the document has it, beside the general
+// kernel, the untuned defaults and the configurations that the winner tied with.
 func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) error {
 	w, op, err := c.winner(packed)
 	if err != nil {
@@ -271,7 +275,8 @@ func (c *Checked) Proofs() []reports.Proof {
 	})
 }
 
-// Text is a table of what holds, and what moved and by how much; without proofs it lists the entries as they were packed.
+// Text is a table of what holds, and what moved and by how much; without proofs it lists the entries as they were
+// packed.
 func (c *Checked) Text() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -281,7 +286,8 @@ func (c *Checked) Text() string {
 		c.packed(w)
 	}
 	w.Flush()
-	return text.String() + fmt.Sprintf("%s: all %s are as they were packed\n", c.pack.Path, output.Count(len(c.pack.Files), "file"))
+	return text.String() + fmt.Sprintf("%s: all %s are as they were packed\n", c.pack.Path,
+		output.Count(len(c.pack.Files), "file"))
 }
 
 func (c *Checked) packed(w io.Writer) {
@@ -298,7 +304,8 @@ func (c *Checked) packed(w io.Writer) {
 		io.WriteString(w, output.Row(f.Problem, f.Target, "-", "-", strings.Join(about, ", ")))
 	}
 	for _, g := range c.pack.General {
-		io.WriteString(w, output.Row(fmt.Sprintf("%s, any problem, math=%s type=%s", g.Operator, g.Math, g.Type), "PTX", "-", "-", "-"))
+		io.WriteString(w, output.Row(fmt.Sprintf("%s, any problem, math=%s type=%s", g.Operator, g.Math, g.Type), "PTX", "-",
+			"-", "-"))
 	}
 }
 
@@ -318,7 +325,8 @@ func (c *Checked) proven(w io.Writer) {
 		if e.GeneralMS > 0 && e.NowMS > 0 {
 			ratio = fmt.Sprintf("%.2fx", e.GeneralMS/e.NowMS)
 		}
-		io.WriteString(w, output.Row(e.Verdict.Verdict, e.Problem, e.Target, ms(e.WasMS), ms(e.NowMS), change, ms(e.GeneralMS), ratio, e.Message))
+		io.WriteString(w, output.Row(e.Verdict.Verdict, e.Problem, e.Target, ms(e.WasMS), ms(e.NowMS), change,
+			ms(e.GeneralMS), ratio, e.Message))
 	}
 }
 
@@ -362,7 +370,8 @@ func (c *Checked) Update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := packer.Make(ctx, compiler, all, families, packer.Options{Name: c.pack.Name, Tool: c.o.Tool, Archs: archs, Native: native})
+	p, err := packer.Make(ctx, compiler, all, families, packer.Options{Name: c.pack.Name, Tool: c.o.Tool, Archs: archs,
+		Native: native})
 	if err != nil {
 		return err
 	}
@@ -380,15 +389,18 @@ func (c *Checked) writable() error {
 	for _, e := range c.Entries {
 		switch {
 		case e.family != nil && e.fault:
-			return fmt.Errorf("%s cannot be updated, since `autotune tune` finds families, as %s: %s", c.pack.Path, e.Problem, e.Message)
+			return fmt.Errorf("%s cannot be updated, since `autotune tune` finds families, as %s: %s", c.pack.Path, e.Problem,
+				e.Message)
 		case e.winner == nil && e.family == nil:
-			return fmt.Errorf("%s cannot be updated, since %s for %s could not be packed again: %s", c.pack.Path, e.Problem, e.Target, e.Message)
+			return fmt.Errorf("%s cannot be updated, since %s for %s could not be packed again: %s", c.pack.Path, e.Problem,
+				e.Target, e.Message)
 		}
 	}
 	for _, o := range c.pack.Operators {
 		for _, step := range o.Dispatch {
 			if !slices.Contains([]string{"exact", "family", "general"}, step.By) {
-				return fmt.Errorf("%s cannot be updated, since its dispatch of %s has the step %q; pack it again", c.pack.Path, o.Name, step.By)
+				return fmt.Errorf("%s cannot be updated, since its dispatch of %s has the step %q; pack it again", c.pack.Path,
+					o.Name, step.By)
 			}
 		}
 	}

@@ -68,7 +68,8 @@ func (v Verdict) change() string { return fmt.Sprintf("%+.1f %%", 100*(v.NowMS/v
 // Proof is the verdict as reports for CI have it.
 func (v Verdict) Proof(class string) reports.Proof {
 	return reports.Proof{
-		Name: v.Problem, Class: class, Verdict: v.Verdict, Message: v.Message, WasMS: v.WasMS, NowMS: v.NowMS, Noise: v.Noise, Failed: v.Lost(),
+		Name: v.Problem, Class: class, Verdict: v.Verdict, Message: v.Message, WasMS: v.WasMS, NowMS: v.NowMS, Noise: v.Noise,
+		Failed: v.Lost(),
 	}
 }
 
@@ -149,12 +150,15 @@ func (o Options) kept(ctx context.Context, op *operator.Operator, w winners.Kept
 
 // verdictOn is what is known of a winner before it is proved.
 func verdictOn(w winners.Kept) Verdict {
-	return Verdict{Problem: w.Problem.Text, Device: w.Device.Name, Conditions: w.Protocol.Conditions, WasMS: w.Winner.Time.Median}
+	return Verdict{Problem: w.Problem.Text, Device: w.Device.Name, Conditions: w.Protocol.Conditions,
+		WasMS: w.Winner.Time.Median}
 }
 
-// beside verifies and times a winner again, beside others: its ties, its runners-up and the default. The fastest of them
-// passes the gates. The others are a cache's, whose store the options name, or those that the options name first.
-func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict, *tuner.Result, error) {
+// beside verifies and times a winner again, beside others: its ties, its runners-up and the default. The fastest of
+// them passes the gates. The others are a cache's, whose store the options name, or those that the options name
+// first.
+func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict,
+	*tuner.Result, error) {
 	v := verdictOn(w)
 	s.Recheck, s.Conditions = true, w.Protocol.Conditions
 	result, err := o.Search(ctx, on, s)
@@ -193,8 +197,8 @@ func (v *Verdict) judge(w winners.Kept, result *tuner.Result) {
 	}
 }
 
-// alone verifies a winner, times it against itself and runs the gates. The time is compared with the recorded one, unless
-// that is 0 or the device measures none.
+// alone verifies a winner, times it against itself and runs the gates. The time is compared with the recorded one,
+// unless that is 0 or the device measures none.
 func (v *Verdict) alone(ctx context.Context, o Options, on *devices.Opened, w winners.Kept) error {
 	p := on.Problem
 	kernel, err := p.Kernel(w.Winner.Configuration)
@@ -233,7 +237,8 @@ const copyMoved = 0.01
 
 // moved says what else has changed since the winner was found.
 func moved(p final.Proof, w winners.Kept, here device.Info) (all []string) {
-	if then, now := w.Ceilings.CopyBytesPerMS, p.Ceilings.CopyBytesPerMS; then > 0 && now > 0 && math.Abs(now/then-1) > copyMoved {
+	if then, now := w.Ceilings.CopyBytesPerMS, p.Ceilings.CopyBytesPerMS; then > 0 && now > 0 &&
+		math.Abs(now/then-1) > copyMoved {
 		all = append(all, fmt.Sprintf("a copy now has %.3g %% of the bandwidth that it had", 100*now/then))
 	}
 	for _, version := range []struct{ what, then, now string }{

@@ -47,7 +47,8 @@ func Family(f *family.Family, path string) webpage.Family {
 
 func shapeOf(f *family.Family, s family.Sample, heldOut bool) webpage.Shape {
 	shape := webpage.Shape{
-		Text: operator.FormatShape(s.Shape), Entry: s.Chosen, BestMS: s.OwnBest.Median, Slowdown: s.Slowdown, HeldOut: heldOut,
+		Text: operator.FormatShape(s.Shape), Entry: s.Chosen, BestMS: s.OwnBest.Median, Slowdown: s.Slowdown,
+		HeldOut: heldOut,
 	}
 	if s.General != nil && s.OwnBest.Median > 0 {
 		shape.General = s.General.Median / s.OwnBest.Median
@@ -63,7 +64,8 @@ func shapeOf(f *family.Family, s family.Sample, heldOut bool) webpage.Shape {
 func verdict(f *family.Family, shapes []webpage.Shape) string {
 	text := fmt.Sprintf("%s, timed at %s.", output.Count(len(f.Entries), "kernel"), output.Count(len(shapes), "shape"))
 	if r := f.Regret; r.Of > 0 {
-		text += fmt.Sprintf(" Where shapes were held out (%d), the chosen one takes %.3g times as long as the fastest at worst, %.3g times by the geometric mean.",
+		text += fmt.Sprintf(" Where shapes were held out (%d), the chosen one takes %.3g times as long as the fastest at "+
+			"worst, %.3g times by the geometric mean.",
 			r.Of, r.Worst, r.Mean)
 	}
 	var logarithms, times float64 // of how much slower the general kernel is than the chosen one
@@ -73,7 +75,8 @@ func verdict(f *family.Family, shapes []webpage.Shape) string {
 		}
 	}
 	if times > 0 {
-		text += fmt.Sprintf(" The operator's plain kernel takes %.3g times as long as the chosen ones.", math.Exp(logarithms/times))
+		text += fmt.Sprintf(" The operator's plain kernel takes %.3g times as long as the chosen ones.",
+			math.Exp(logarithms/times))
 	}
 	return text
 }

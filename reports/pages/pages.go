@@ -30,7 +30,8 @@ type Known struct {
 }
 
 // Search is a search on a page. The problem is nil where there are no trials.
-func (k Known) Search(ctx context.Context, best reports.BestConfig, trials []trial.Trial, p *operator.Problem, d reports.Details) webpage.Search {
+func (k Known) Search(ctx context.Context, best reports.BestConfig, trials []trial.Trial, p *operator.Problem,
+	d reports.Details) webpage.Search {
 	k.AddPeaks(&best)
 	s := webpage.Search{Best: best, Trials: trials, Details: d}
 	if best.Found() && p != nil {
@@ -85,7 +86,8 @@ func (k Known) Recording(ctx context.Context, path string) (s webpage.Search, er
 	}
 	named := Named(op.Name, p.Record().Request())
 	s = k.Search(ctx, best, trials, p, reports.Details{Failures: reports.FailuresOf(trials, "")})
-	s.Commands = append([]string{fmt.Sprintf("autotune search %s --device %s", named, Quoted("replay:"+path))}, Commands(best, named)...)
+	s.Commands = append([]string{fmt.Sprintf("autotune search %s --device %s", named, Quoted("replay:"+path))},
+		Commands(best, named)...)
 	return s, nil
 }
 

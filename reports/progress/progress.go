@@ -80,7 +80,8 @@ func Bar(out io.Writer) Progress {
 			}
 			return " " + summary(latest)
 		})),
-		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error { return b.glance.Load().write(w, s) }), false))
+		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error { return b.glance.Load().write(w, s) }),
+			false))
 	return b
 }
 

@@ -31,7 +31,8 @@ func Folder(ctx context.Context, folder, name, path string) (example []int64, no
 		return nil, nil, err
 	}
 	if o.Unguarded {
-		notes = append(notes, fmt.Sprintf("%s compares an index with no size: say in %s how many elements each tensor has, and how many blocks there are",
+		notes = append(notes, fmt.Sprintf("%s compares an index with no size: say in %s how many elements each tensor has, "+
+			"and how many blocks there are",
 			o.kernel, filepath.Join(folder, "op.yaml")))
 	}
 	if left != nil {
@@ -55,7 +56,8 @@ func fromFiles(name, path string, files map[string]string) (o drafted, left []st
 	k, err := Choose(files[source], name)
 	for _, other := range slices.Sorted(maps.Keys(files)) {
 		if len(cudafile.Kernels(files[source])) == 0 && len(cudafile.Kernels(files[other])) > 0 {
-			return o, nil, fmt.Errorf("it defines no kernel; %s, which it includes, does: give that file", filepath.Join(filepath.Dir(path), other))
+			return o, nil, fmt.Errorf("it defines no kernel; %s, which it includes, does: give that file",
+				filepath.Join(filepath.Dir(path), other))
 		}
 	}
 	if err != nil {

@@ -62,11 +62,13 @@ type Options struct {
 
 // Look looks for what is wrong or doubtful in an operator: in its description, and in what its kernels do.
 func Look(ctx context.Context, p *operator.Problem, o Options) (Report, error) {
-	r := Report{Problem: p.String(), Findings: append([]Finding{}, slices.Concat(Signatures(p.Operator), Tolerances(p))...)}
+	r := Report{Problem: p.String(), Findings: append([]Finding{},
+		slices.Concat(Signatures(p.Operator), Tolerances(p))...)}
 	for _, look := range []struct {
 		what string
 		at   func(context.Context, *operator.Problem) ([]Finding, string, error)
-	}{{"trying the constraints", tryConstraints}, {"compiling the defaults", o.compileDefaults}, {"running a tiny problem", o.runTiny}} {
+	}{{"trying the constraints", tryConstraints}, {"compiling the defaults", o.compileDefaults}, {"running a tiny problem",
+		o.runTiny}} {
 		done := o.Await(look.what)
 		found, skipped, err := look.at(ctx, p)
 		done()
@@ -88,15 +90,17 @@ func advised(err error) error {
 	case !errors.As(err, &reference) || reference.Part != "":
 		return err
 	case strings.Contains(reference.Fault, "unwritten"):
-		return fmt.Errorf("%w; is it as long as its shape says, and are there enough blocks in grid? If it is to keep what the kernel leaves, its role is inout", err)
+		return fmt.Errorf("%w; is it as long as its shape says, and are there enough blocks in grid? If it is to keep what "+
+			"the kernel leaves, its role is inout", err)
 	case strings.Contains(reference.Fault, "illegal address"):
-		return fmt.Errorf("%w; has each tensor as many elements as the kernel reaches (shape), and do those that hold indices hold valid ones (fill)?", err)
+		return fmt.Errorf("%w; has each tensor as many elements as the kernel reaches (shape), and do those that hold "+
+			"indices hold valid ones (fill)?", err)
 	}
 	return err
 }
 
-// tryConstraints tries the constraints on this problem and on smaller ones, odd ones too: most forbid something somewhere
-// only.
+// tryConstraints tries the constraints on this problem and on smaller ones, odd ones too: most forbid something
+// somewhere only.
 func tryConstraints(ctx context.Context, p *operator.Problem) ([]Finding, string, error) {
 	smaller := slices.Clone(p.Shape)
 	for i, d := range p.Shape {
@@ -124,7 +128,8 @@ func cuts(p *operator.Problem) [][]int64 {
 	})
 }
 
-func (o Options) compileDefaults(ctx context.Context, p *operator.Problem) (found []Finding, skipped string, err error) {
+func (o Options) compileDefaults(ctx context.Context, p *operator.Problem) (found []Finding, skipped string,
+	err error) {
 	if len(o.Archs) == 0 {
 		return nil, "", nil
 	}
@@ -199,12 +204,13 @@ func (o Options) runTiny(ctx context.Context, p *operator.Problem) ([]Finding, s
 			continue
 		}
 		if header := gpuHeader(opened.Problem, defaults); header != "" {
-			return nil, fmt.Sprintf("running: the kernel includes <%s>, which the emulator lacks; "+
-				"a machine with a GPU verifies it, as in: autotune verify %s", header, o.Named), nil
+			return nil, fmt.Sprintf("running: the kernel includes <%s>, which the emulator lacks; a machine with a GPU "+
+				"verifies it, as in: autotune verify %s", header, o.Named), nil
 		}
 		return runDefaults(ctx, opened, len(defaults))
 	}
-	return nil, fmt.Sprintf("running: the operator has no problem with sides of up to %d, and its own needs too much memory",
+	return nil, fmt.Sprintf("running: the operator has no problem with sides of up to %d, and its own needs too much "+
+		"memory",
 		tinySides[len(tinySides)-1]), nil
 }
 
@@ -219,7 +225,8 @@ func gpuHeader(p *operator.Problem, defaults []space.Configuration) string {
 }
 
 // runDefaults runs the defaults. Of a problem that is not small, what takes longer than a second is skipped.
-func runDefaults(ctx context.Context, opened *devices.Opened, defaults int) (found []Finding, skipped string, err error) {
+func runDefaults(ctx context.Context, opened *devices.Opened, defaults int) (found []Finding, skipped string,
+	err error) {
 	protocol := device.ProtocolFor(opened.Problem.Operator)
 	protocol.Samples, protocol.MinSamples, protocol.WarmUp = 1, 1, 0
 	large := opened.Problem.MemoryBytes() > tinyBytes
