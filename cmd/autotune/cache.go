@@ -108,9 +108,8 @@ func cacheRm() *cli.Command {
 	var all bool
 	return &cli.Command{
 		Name: "rm", Usage: "remove problems from the cache", ArgsUsage: "[OPERATOR|PROBLEM]",
-		Description: "An OPERATOR stands for all its problems; a PROBLEM is written, in quotes, as `autotune cache ls` " +
-			"prints it.",
-		Flags: []cli.Flag{cacheFlag(&cache), boolFlag(&all, "all", "remove everything")},
+		Description: "An OPERATOR stands for all its problems; a PROBLEM is written, in quotes, as `cache ls` prints it.",
+		Flags:       []cli.Flag{cacheFlag(&cache), boolFlag(&all, "all", "remove everything")},
 		Action: action(func(ctx context.Context, l line) error {
 			what := l.first()
 			if all == (what != "") {
@@ -237,8 +236,7 @@ func cacheGC() *cli.Command {
 		Flags: []cli.Flag{cacheFlag(&cache),
 			textFlag(&olderThan, "older-than", "", "remove problems whose last search is older than this `AGE`: 12h, 30d, 8w"),
 			textFlag(&keepSize, "keep-size", "",
-				"remove problems, those of the oldest searches first, until the rest takes at most this `SIZE`: 500KB, 100MB, "+
-					"1GiB"),
+				"remove problems, those of the oldest searches first, until the rest takes at most this `SIZE`: 500KB, 1GiB"),
 			boolFlag(&dry, "dry-run", "only say what would be removed")},
 		Action: action(func(ctx context.Context, _ line) error {
 			rule, err := gcRule(olderThan, keepSize)
@@ -336,8 +334,7 @@ func cacheExport() *cli.Command {
 	var path string
 	return &cli.Command{
 		Name: "export", Usage: "write the cached trials of a problem as a recording", ArgsUsage: "OPERATOR",
-		Description: "They are the trials that were made as the winner was: on its device, with its compiler, driver and " +
-			"protocol.",
+		Description: "They were made as the winner was: on its device, with its compiler, driver and protocol.",
 		Flags: append(append(f.problem.flags(), f.conditions.flags()...), cacheFlag(&f.cache), whoseFlag(&f.device, "trials"),
 			textFlag(&path, "output", "", "`FILE` to write; compressed if it ends in .gz; - is standard output", "o")),
 		Action: action(func(ctx context.Context, l line) error {
@@ -365,10 +362,9 @@ func cacheImport() *cli.Command {
 	var cache string
 	return &cli.Command{
 		Name: "import", Usage: "take the trials of an exported recording into the cache", ArgsUsage: "FILE [OPERATOR]",
-		Description: "An operator that is not built in is named by its folder. Trials of kernels that were edited since " +
-			"are left out.",
-		Flags:  []cli.Flag{cacheFlag(&cache)},
-		Action: action(func(ctx context.Context, l line) error { return importTrials(ctx, l, cache) }),
+		Description: "Name the folder of an operator that is not built in. Trials of kernels edited since are left out.",
+		Flags:       []cli.Flag{cacheFlag(&cache)},
+		Action:      action(func(ctx context.Context, l line) error { return importTrials(ctx, l, cache) }),
 	}
 }
 

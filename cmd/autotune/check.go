@@ -49,8 +49,7 @@ func (f *checkFlags) packFlags() []cli.Flag {
 	return append([]cli.Flag{
 		textFlag(&f.device.device, "device", string(device.CUDA),
 			"of a pack: the `DEVICE` on which its entries are verified and timed again: cuda, cuda:N, or emulator"),
-		boolFlag(&f.update, "update", "of a pack: search entries that are wrong or lose to the general kernel again, and "+
-			"write them into it"),
+		boolFlag(&f.update, "update", "of a pack: search entries again that are wrong or lose to the general kernel"),
 		boolFlag(&f.view.quiet, "quiet", "of a pack: no progress", "q"),
 	}, f.ci.flags("of a pack: ")...)
 }
@@ -76,7 +75,8 @@ func (f *checkFlags) check(ctx context.Context, l line) error {
 	if err != nil {
 		return err
 	}
-	o := lint.Options{Named: l.first(), Archs: archs(f.arch), Await: func(what string) func() { return f.view.await(what).Done }}
+	await := func(what string) func() { return f.view.await(what).Done }
+	o := lint.Options{Named: l.first(), Archs: archs(f.arch), Await: await}
 	o.CacheDir, _ = cacheDir()
 	report, err := lint.Look(ctx, p, o)
 	if errors.Is(err, compile.ErrArch) {

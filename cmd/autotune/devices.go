@@ -77,16 +77,12 @@ func workerCommand() *cli.Command {
 		Description: "Compiles, verifies and times what searches ask for, until it is interrupted. `autotune search " +
 			"OPERATOR --nats URL` uses it. It runs the kernels of whoever the server lets in.",
 		Flags: append(f.nats.flags(),
-			textFlag(&f.device, "device", "cuda", "`DEVICE` to offer: cuda:N, or emulator; cuda:0,1 and cuda:all are several "+
-				"workers in one process"),
+			textFlag(&f.device, "device", "cuda", "`DEVICE` to offer: cuda:N or emulator; cuda:0,1 and cuda:all are several"),
 			textFlag(&f.name, "name", "", "what it is called, as `NAME` (default: the host's, the device's and a random part)"),
 			intFlag(&f.compilers, "compilers", 0, "compile `N` kernels at once for all workers of this process; 0: one a core"),
-			textFlag(&f.disk, "disk", "", "let the data files of operators take at most this `SIZE` of the temporary "+
-				"folder's disk (default: 4GB)"),
-			boolFlag(&f.python, "python", "run the Python files of operators that say what is right; they may do all that "+
-				"this user may"),
-			textFlag(&f.memory, "memory", "", "let tensors take at most this `SIZE` of the device's memory, as 40GB "+
-				"(default: four fifths)"),
+			textFlag(&f.disk, "disk", "", "let operators' data files take at most this `SIZE` of disk (default: 4GB)"),
+			boolFlag(&f.python, "python", "run operators' Python references, which may do all that this user may"),
+			textFlag(&f.memory, "memory", "", "let tensors take at most this `SIZE` of memory, as 40GB (default: four fifths)"),
 		),
 		Action: action(func(ctx context.Context, _ line) error { return f.work(ctx) }),
 	}
@@ -196,7 +192,8 @@ func workersText(all []offered) string {
 			state += ": " + w.Why
 		}
 		text := fmt.Sprintf("%s: %s, %s; %.1f jobs/s, %d done; control %s, at its start %s; %d queued, %d running",
-			w.Worker, w.Device, state, w.Rate, w.Done, reports.FormatMS(w.LastMS), reports.FormatMS(w.FirstMS), w.Queued, w.Running)
+			w.Worker, w.Device, state, w.Rate, w.Done, reports.FormatMS(w.LastMS), reports.FormatMS(w.FirstMS),
+			w.Queued, w.Running)
 		lines += reports.Wrap(text, tableColumns) + "\n"
 	}
 	return cmp.Or(lines, "no workers; `autotune worker --nats URL` is one\n")

@@ -78,8 +78,7 @@ func (p *problemFlags) unshaped() []cli.Flag {
 		listFlag(&p.set, "set", "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"),
 		textFlag(&p.math, "math", "auto",
 			"numeric contract: auto (what PyTorch does by default), fp32, tf32 (ties away from zero) or tf32_even"),
-		textFlag(&p.free, "free", "", "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for every "+
-			"size of them"),
+		textFlag(&p.free, "free", "", "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for all sizes"),
 	}
 }
 
@@ -342,8 +341,7 @@ type ciFlags struct {
 // flags are for what of says is proved.
 func (f *ciFlags) flags(of string) []cli.Flag {
 	return []cli.Flag{
-		boolFlag(&f.on, "ci", of+"fail what is wrong, or slower than recorded beyond this machine's noise, which is "+
-			"measured first"),
+		boolFlag(&f.on, "ci", of+"fail what is wrong, or slower than recorded beyond this machine's noise"),
 		textFlag(&f.junit, "junit", "", of+"write what was found to `FILE` as a JUnit report, for CI"),
 		textFlag(&f.markdown, "markdown", "", of+"write what was found to `FILE` as a summary in Markdown, for CI"),
 	}

@@ -31,8 +31,7 @@ func importCommand() *cli.Command {
 		Description: "A Kernel Tuner cache or T4 results become a recording, of OPERATOR if one is named. What has no " +
 			"equivalent is named on standard error.",
 		Flags: append(f.problem.flags(),
-			textFlag(&f.template, "template", "", "`NAME` of the template of OPERATOR that the trials are of (default: the "+
-				"one with their tunables)"),
+			textFlag(&f.template, "template", "", "the trials' template, by `NAME` (default: the one with their tunables)"),
 			textFlag(&f.output, "output", "", "`FILE` or folder to write the recording to", "o")),
 		Action: action(f.importFile),
 	}

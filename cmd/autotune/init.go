@@ -33,8 +33,7 @@ func initCommand() *cli.Command {
 		Description: "Writes NAME.cu into this folder: one CUDA file whose first comment describes the operator. It can be " +
 			"searched at once; change it into what you need. With --from it writes a folder NAME around an existing kernel.",
 		Flags: []cli.Flag{
-			textFlag(&from, "from", "", "write the operator of the kernel in `FILE`.cu: its arguments, macros and template "+
-				"parameters are filled in"),
+			textFlag(&from, "from", "", "write the operator of the kernel in `FILE`.cu, with its arguments and macros"),
 		},
 		Action: action(func(ctx context.Context, l line) error { return initOperator(ctx, l, from) }),
 	}

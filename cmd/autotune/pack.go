@@ -35,10 +35,8 @@ func packCommand() *cli.Command {
 		Description: "OUT is a folder, or a file that ends with .zip. Packed are the winners and families that the cache " +
 			"keeps of the operators, or of all; --from takes them from documents.",
 		Flags: []cli.Flag{
-			listFlag(&f.from, "from", "instead of the cache take a `FILE` with best-config documents or families; may be "+
-				"repeated"),
-			textFlag(&f.arch, "arch", "", "architectures to compile for, `LIST` with commas, as sm_80,sm_90a; \"\": those "+
-				"that the winners were compiled for"),
+			listFlag(&f.from, "from", "take a `FILE` with best-config documents or families, not the cache; may be repeated"),
+			textFlag(&f.arch, "arch", "", "architectures, `LIST` with commas, as sm_80,sm_90a; \"\": the winners' own"),
 			textFlag(&f.name, "name", "", "of the Python package and of C's tables; \"\": that of OUT"),
 			boolFlag(&f.stableABI, "torch-stable-abi",
 				"also build a library that makes calls from PyTorch cheaper, by g++ and the PyTorch (2.10 or newer) of python3"),

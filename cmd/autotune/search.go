@@ -73,16 +73,14 @@ func (f *searchFlags) flags() []cli.Flag {
 	o := &f.options
 	return slices.Concat([]cli.Flag{listFlag(&f.shapes, "shape", shapeUsage+"; may be repeated")}, f.problem.unshaped(),
 		[]cli.Flag{
-			textFlag(&f.run, "run", "", "give the run this `NAME`; started again with the same NAME, it skips problems whose "+
-				"search has ended"),
+			textFlag(&f.run, "run", "", "give the run this `NAME`; with it again, a search skips problems that have ended"),
 			textFlag(&f.problems, "problems", "",
 				"search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, free, baselines"),
 		}, f.problem.only.flags(), f.conditions.flags(), []cli.Flag{
 			f.problem.only.configFlag(), f.device.flag(severalUsage), cacheFlag(&f.cache),
 		}, f.device.nats.flags(), []cli.Flag{
 			textFlag(&f.device.gpu, "gpu", "",
-				"with --nats: only workers whose device has `NAME` in its name, as h100 (default: all with the first worker's "+
-					"device)"),
+				"with --nats: only workers whose device has `NAME` in its name, as h100 (default: as the first worker's)"),
 			boolFlag(&f.noCache, "no-cache", "neither use nor keep trials"),
 			textFlag(&o.Strategy, "strategy", strategy.Default, "how to walk the space: "+strings.Join(strategy.Names(), ", ")),
 			seedFlag(&o.Seed, "`SEED` of the strategy"),
@@ -95,8 +93,7 @@ func (f *searchFlags) flags() []cli.Flag {
 			boolFlag(&o.Energy, "energy", "measure the winner's energy per launch even if the search takes less than 6 s"),
 			textFlag(&f.outputs.json, "json", "", "write the best configuration to `FILE`; - is standard output"),
 			plotFlag(&f.outputs.plot, "; a search draws several"),
-			textFlag(&f.outputs.record, "record", "", "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a "+
-				"folder"),
+			textFlag(&f.outputs.record, "record", "", "write a recording (T4 JSON, gzip) to `FILE`, or into a folder"),
 			baselineFlag(&f.baselines), f.view.quietFlag(),
 		}, f.view.verboseFlags())
 }

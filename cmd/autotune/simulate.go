@@ -42,8 +42,7 @@ func simulateCommand() *cli.Command {
 			intFlag(&o.Repeats, "repeats", 50, "play each strategy `N` times, with different seeds"),
 			intFlag(&o.Budget, "budget", 0, "end a run after `N` evaluations even if there is time; 0: no limit"),
 			seedFlag(&o.Seed, "`SEED` of the first repeat"),
-			textFlag(&f.devices, "devices", "1", "let `N` devices evaluate side by side; several numbers, joined by commas, "+
-				"are compared"),
+			textFlag(&f.devices, "devices", "1", "let `N` devices evaluate side by side; 1,8,64 compares numbers"),
 			intFlag(&o.Ahead, "ahead", 0, "ask the strategy for `N` configurations ahead of each device"),
 			boolFlag(&o.Partial, "partial", "also score on recordings that hold only the part of a space that a search chose"),
 			boolFlag(&f.ending, "ending", "in place of scores, show when searches end by themselves and what they then miss"),

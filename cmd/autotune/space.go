@@ -35,8 +35,7 @@ func spaceCommand() *cli.Command {
 		Flags: slices.Concat(f.problem.flags(), f.problem.only.flags(), []cli.Flag{f.device.flag(""),
 			textFlag(&f.file, "file", "", "a space `FILE` (JSON of params and constraints) in place of an operator"),
 			boolFlag(&f.list, "list", "in place of the counts, print every valid configuration"),
-			intFlag(&f.sample, "sample", 0, "in place of the counts, print `N` configurations drawn uniformly, without "+
-				"replacement"),
+			intFlag(&f.sample, "sample", 0, "in place of the counts, print `N` drawn uniformly, without replacement"),
 			seedFlag(&f.seed, "`SEED` of --sample"),
 			boolFlag(&f.asJSON, "json", "print JSON"),
 		}),

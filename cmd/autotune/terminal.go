@@ -26,10 +26,8 @@ func (v *view) quietFlag() cli.Flag { return boolFlag(&v.quiet, "quiet", "no pro
 
 func (v *view) verboseFlags() []cli.Flag {
 	return []cli.Flag{
-		boolFlag(&v.verbose, "verbose", "print every variant as it is done: status, registers, time, all of the "+
-			"compiler's words", "v"),
-		textFlag(&v.color, "color", "auto", "`WHEN` to use colours: auto (in a terminal, unless NO_COLOR is set), always "+
-			"or never"),
+		boolFlag(&v.verbose, "verbose", "print every variant as it is done: status, registers, time, compiler's output", "v"),
+		textFlag(&v.color, "color", "auto", "`WHEN` to use colours: auto (in a terminal without NO_COLOR), always, never"),
 	}
 }
 

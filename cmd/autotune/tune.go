@@ -60,14 +60,11 @@ func (f *tuneFlags) flags() []cli.Flag {
 			"`SHAPES` with ranges, as {1,8,32}x64x{14..112}x{14..112}; `autotune ops show OP` names the dimensions"),
 	}, f.problem.unshaped(), []cli.Flag{
 		textFlag(&f.problems, "problems", "",
-			"instead, search each problem of a YAML or JSON `FILE`, the largest share first, and then tune those whose shape "+
-				"has ranges"),
+			"instead, search each problem of a YAML or JSON `FILE`, and then tune those whose shape has ranges"),
 		intFlag(&f.samples, "samples", 20, "search `N` shapes, 64 at most"),
 		intFlag(&f.heldOut, "held-out", 10, "try what was found at `N` other shapes, 64 at most"),
-		floatFlag(&f.maxSlowdown, "max-slowdown", 1.1, "accept a kernel up to `FACTOR` times slower than a sample's own "+
-			"best"),
-		timeFlag(&f.budget, "budget", 0, "take about this `LONG` for a family, or with --problems for the whole run, as "+
-			"10m; 0: no limit"),
+		floatFlag(&f.maxSlowdown, "max-slowdown", 1.1, "accept a kernel up to `FACTOR` times slower than the best"),
+		timeFlag(&f.budget, "budget", 0, "take about this `LONG` for a family, or for --problems in all, as 10m; 0: no limit"),
 		timeFlag(&f.time, "time", 3*time.Second, "of one search, at most this `LONG`"),
 	}, f.problem.only.flags(), f.conditions.flags(), []cli.Flag{
 		f.device.flag(severalUsage), cacheFlag(&f.cache), baselineFlag(&f.baselines),

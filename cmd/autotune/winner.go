@@ -36,8 +36,7 @@ func (f *winnerFlags) flags() []cli.Flag {
 	return append(append(f.problem.flags(), f.conditions.flags()...), cacheFlag(&f.cache),
 		whoseFlag(&f.device, "winner"), objectiveFlag(&f.objective),
 		textFlag(&f.from, "from", "",
-			"instead of the cache take `FILE`, a best-config document or a recording; replay takes the recording that is "+
-				"shipped"))
+			"instead of the cache take `FILE`, a best-config document or a recording; replay: the shipped one"))
 }
 
 func bestCommand() *cli.Command {
@@ -47,8 +46,7 @@ func bestCommand() *cli.Command {
 		Name:      "best",
 		Usage:     "show the best configuration that the cache knows; needs no GPU",
 		ArgsUsage: "OPERATOR",
-		Flags: append(f.flags(), textFlag(&json, "json", "", "write the best configuration to `FILE`; - is standard "+
-			"output")),
+		Flags:     append(f.flags(), textFlag(&json, "json", "", "write it as JSON to `FILE`; - is standard output")),
 		Action: action(func(ctx context.Context, l line) error {
 			w, err := f.choose(ctx, l, winners.Request{})
 			if err != nil {
