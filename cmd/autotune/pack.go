@@ -145,7 +145,7 @@ func (f *checkFlags) checkPack(ctx context.Context, l line) error {
 	}
 	o := prove.Options{
 		CI: f.ci.on, Emulated: f.device.device == string(device.Emulator), Tool: tool(), Say: f.view.say, Tell: tell,
-		Search: f.view.search,
+		Search: f.view.search, Trouble: deviceTrouble,
 	}
 	if o.Operators, err = findOperators(l.arguments[1:]); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (f *checkFlags) checkPack(ctx context.Context, l line) error {
 		tell("the entries are listed and not proven again: " + explain(err))
 		return writeDocument(f.json, checked, checked.Text())
 	case err != nil:
-		return deviceTrouble(err)
+		return err
 	}
 	if err := writeDocument(f.json, checked, checked.Text()); err != nil {
 		return err

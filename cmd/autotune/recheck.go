@@ -46,7 +46,9 @@ func (f *recheckFlags) recheck(ctx context.Context, l line) error {
 	if err := f.ci.distinct(f.json); err != nil {
 		return err
 	}
-	o := prove.Options{CI: f.ci.on, Tool: tool(), Say: f.view.say, Tell: tell, Search: f.view.search}
+	o := prove.Options{
+		CI: f.ci.on, Tool: tool(), Say: f.view.say, Tell: tell, Search: f.view.search, Trouble: deviceTrouble,
+	}
 	var err error
 	if len(l.arguments) == 0 {
 		o.Operators, err = operator.Operators()

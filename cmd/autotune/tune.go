@@ -129,6 +129,7 @@ func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error)
 	if err := f.problem.rest(&r.Request); err != nil {
 		return asked, err
 	}
+	r.Free = nil // plans reads the flag
 	asked.plans, err = f.plans(r, shapes)
 	return asked, err
 }

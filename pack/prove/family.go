@@ -34,7 +34,7 @@ func (c *Checked) proveFamily(ctx context.Context, e *Entry, packed *pack.Family
 	c.o.Say("timing " + packed.Problem + " at its samples")
 	now, err := f.Check(ctx, c.o.Opener, f.Operator, family.Options{Search: tuner.Options{Seed: 1}})
 	if err != nil {
-		return err
+		return c.o.Trouble(err)
 	}
 	e.judge(now, packed.Regret, on.Device.Info().Kind.Properties().Measures)
 	return nil

@@ -39,6 +39,8 @@ type Options struct {
 	Tool     string
 	// Say shows what is done, and Tell what a user may not expect.
 	Say, Tell func(text string)
+	// Trouble marks an error of the device.
+	Trouble func(error) error
 	// Search searches, and shows how far it is.
 	Search func(ctx context.Context, on *devices.Opened, o tuner.Options) (*tuner.Result, error)
 }
@@ -214,7 +216,7 @@ func (v *Verdict) alone(ctx context.Context, o Options, on *devices.Opened, w wi
 	subject := final.Subject{Problem: p, Device: on.Device, Protocol: protocol, Launches: final.Launches}
 	proof, err := final.Prove(ctx, subject, w.Winner.Configuration, w.Winner.FinalRounds)
 	if err != nil {
-		return err
+		return o.Trouble(err)
 	}
 	v.compare(proof, w, on.Device.Info())
 	return nil
