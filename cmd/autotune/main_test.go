@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"autotune/device/compile"
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/testneeds"
 	"autotune/tuner/devices"
 )
@@ -76,6 +77,9 @@ func TestScripts(t *testing.T) {
 		return err == nil && c.Close() == nil
 	})
 	p.Condition = func(name string) (bool, error) {
+		if name == "full" {
+			return endurance.Full(), nil
+		}
 		return testneeds.Condition(name, map[string]func() bool{"nvrtc": nvrtc})
 	}
 	p.Cmds = map[string]func(ts *testscript.TestScript, neg bool, args []string){"npy": writeNPY}
