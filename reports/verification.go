@@ -30,10 +30,10 @@ type Verification struct {
 }
 
 // VerificationOf is what a search without times found.
-func VerificationOf(r *tuner.Result) Verification {
+func VerificationOf(r *tuner.Result, warnings []string) Verification {
 	v := Verification{
 		Problem: r.Record.Problem, Device: r.Device.Name, Kind: r.Device.Kind, ValidConfigurations: r.Valid, Part: r.Part,
-		Conditions: r.Protocol.Conditions, Agree: r.ByStatus[trial.OK], Gates: r.Gates, Warnings: r.Problem.Warnings(), Variants: r.Trials,
+		Conditions: r.Protocol.Conditions, Agree: r.ByStatus[trial.OK], Gates: r.Gates, Warnings: warnings, Variants: r.Trials,
 	}
 	for _, t := range r.Trials {
 		if t.Status == trial.OK {
@@ -80,7 +80,7 @@ func (v Verification) Text(one bool) string {
 func TrialText(t trial.Trial, kind device.Properties) string {
 	lines := append(t.Launches.Lines(), resourcesText(t.Resources))
 	if t.Status == trial.OK { // else its message says more
-		lines = append(lines, timeText(t, kind), fmt.Sprintf("largest error %.3g", t.MaxAbsError))
+		lines = append(lines, trialTime(t, kind), fmt.Sprintf("largest error %.3g", t.MaxAbsError))
 	}
 	lines = append(lines, phasesText(t.Phases))
 	lines = append(lines, lists.Of(t.Warnings, func(warning trial.Warning) string {
@@ -117,7 +117,7 @@ func resourcesText(r trial.Resources) string {
 		r.Registers, r.LocalBytes, r.SharedBytes, 100*r.Occupancy)
 }
 
-func timeText(t trial.Trial, kind device.Properties) string {
+func trialTime(t trial.Trial, kind device.Properties) string {
 	text := FormatMS(t.Time.Median)
 	if t.Time.Samples > 1 {
 		text += fmt.Sprintf(", 95 %% interval %s to %s, %d samples", FormatMS(t.Time.CI95[0]), FormatMS(t.Time.CI95[1]),

@@ -9,6 +9,7 @@ import (
 	"autotune/pack/prove"
 	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/torchtimes"
 	"autotune/tuner/winners"
 )
@@ -77,7 +78,7 @@ func (f *benchFlags) bench(ctx context.Context, l line) error {
 	for name, ms := range times {
 		record.Baselines = append(record.Baselines, tuner.Baseline{Name: name, TimeMS: ms})
 	}
-	best := reports.FromRecord(record)
+	best := bestconfig.FromRecord(record)
 	best.Tool = tool()
 	return shown{
 		table: func(out io.Writer) error { return reports.BenchTable(out, best) },

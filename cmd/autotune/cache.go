@@ -345,7 +345,7 @@ func cacheExport() *cli.Command {
 			if err != nil {
 				return err
 			}
-			r := reports.Recorded(&tuner.Result{Record: w.Kept.Record, Problem: w.Problem, Trials: w.Trials}, tool())
+			r := (&tuner.Result{Record: w.Kept.Record, Problem: w.Problem, Trials: w.Trials}).Recording(tool())
 			r.Metadata.ReferenceDigest, r.Metadata.Arch = w.Kept.ReferenceDigest, w.Kept.Arch()
 			if err := recording.Write(path, r); err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 	"autotune/reports"
 	"autotune/reports/pages"
 	"autotune/reports/webpage"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/store"
 	"autotune/tuner/winners"
 )
@@ -57,7 +58,7 @@ func (f *reportFlags) report(ctx context.Context, l line) error {
 	if err != nil {
 		return err
 	}
-	list := lists.Of(page.Searches, func(s webpage.Search) reports.BestConfig { return s.Best })
+	list := lists.Of(page.Searches, func(s webpage.Search) bestconfig.Document { return s.Best })
 	if len(page.Families) > 0 && (f.html == "" || f.json != "" || f.plot != "") {
 		return errors.New("families go into a web page alone: --html FILE; `autotune tune` prints their tables")
 	}
@@ -77,7 +78,7 @@ func (f *reportFlags) report(ctx context.Context, l line) error {
 			}
 			return reports.SummaryTable(w, list, columnsOf(os.Stdout))
 		},
-		json: func(w io.Writer) error { return reports.WriteJSONList(w, list) },
+		json: func(w io.Writer) error { return bestconfig.WriteJSONList(w, list) },
 		plot: func(w io.Writer) error { return reports.SummaryPlot(w, list) },
 		name: "summary.png",
 	}.write(f.json, f.plot)

@@ -27,6 +27,7 @@ import (
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/batch"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/family"
 	"autotune/tuner/store"
@@ -156,11 +157,11 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	out := newOutputs(f.outputs, f.view, f.device.device, len(problems))
 	show := newShown(f.view, f.conditions, f.outputs.plot, len(problems))
 	o.With, o.Stands = show.search, show.all.Print
-	o.Found = func(r batch.Request, t *tuner.Result, best reports.BestConfig) error {
+	o.Found = func(r batch.Request, t *tuner.Result, best bestconfig.Document) error {
 		out.unsolved.uncompared(r, t)
 		return badInput(out.deliver(r, t, best))
 	}
-	o.Known = func(best reports.BestConfig) error {
+	o.Known = func(best bestconfig.Document) error {
 		show.all.Skip()
 		if !f.view.quiet {
 			say(best.Problem.Text + ": searched before in the run " + f.run)

@@ -127,9 +127,13 @@ func (f *spaceFlags) ofOperator(ctx context.Context, l line) ([]namedSpace, erro
 	if err != nil {
 		return nil, err
 	}
+	part, err := problem.Part(request.Only)
+	if err != nil {
+		return nil, err
+	}
 	said := view{}.await("building the space of " + problem.String())
 	defer said.Done()
-	s, err := built(problem.String(), func() (*space.Space, error) { return problem.Space(ctx) })
+	s, err := built(problem.String(), func() (*space.Space, error) { return part.Space(ctx) })
 	s.Limits = limits
 	return []namedSpace{s}, err
 }

@@ -22,6 +22,7 @@ import (
 	"autotune/reports/progress"
 	"autotune/tuner"
 	"autotune/tuner/batch"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/family"
 	"autotune/tuner/strategy"
@@ -186,7 +187,7 @@ type tuning struct {
 	opener   *devices.Opener
 	o        family.Options
 	families []*family.Family
-	winners  []reports.BestConfig
+	winners  []bestconfig.Document
 	unsolved unsolved
 	last     error // why the last of these has none
 }
@@ -228,7 +229,7 @@ func (t *tuning) search(ctx context.Context, problems []batch.Request, part batc
 	o := batch.Options{
 		Search: t.o.Search, AnyTarget: true, Budget: part.Limit, Store: t.o.Store, Tool: t.o.Tool, Notice: tell,
 		Failed: t.failed,
-		Found: func(r batch.Request, found *tuner.Result, best reports.BestConfig) error {
+		Found: func(r batch.Request, found *tuner.Result, best bestconfig.Document) error {
 			t.unsolved.uncompared(r, found)
 			if best.Found() {
 				t.winners = append(t.winners, best)

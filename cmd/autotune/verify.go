@@ -116,7 +116,7 @@ func (f *verifyFlags) verify(ctx context.Context, l line) error {
 		protocol.Samples, protocol.MinSamples, protocol.WarmUp = timed.Samples, timed.MinSamples, timed.WarmUp
 	}
 	o := tuner.Options{
-		Strategy: "random", Seed: f.seed, Budget: f.budget, Protocol: protocol, Gating: final.GateNone, Launches: f.schedules,
+		Strategy: "random", Seed: f.seed, Budget: f.budget, Protocol: protocol, Gating: final.GateNone, Only: request.Only, Launches: f.schedules,
 	}
 	if f.gates || f.schedules > 0 || one {
 		o.Gating = final.GateAll
@@ -125,7 +125,7 @@ func (f *verifyFlags) verify(ctx context.Context, l line) error {
 	if result == nil {
 		return err
 	}
-	return errors.Join(badInput(f.write(result)), verdictOf(ctx, result))
+	return errors.Join(badInput(f.write(result, request.Only)), verdictOf(ctx, result))
 }
 
 // run evaluates variants, with --fail-fast up to the first that fails.
@@ -160,11 +160,15 @@ func (f *verifyFlags) protocol(op *operator.Operator) (p device.Protocol, err er
 }
 
 // write shows what failed, and how much was correct.
-func (f *verifyFlags) write(r *tuner.Result) error {
-	v := reports.VerificationOf(r)
+func (f *verifyFlags) write(r *tuner.Result, only operator.Restriction) error {
+	part, err := r.Problem.Part(only)
+	if err != nil {
+		return err
+	}
+	v := reports.VerificationOf(r, part.Warnings())
 	return shown{
 		table: func(io.Writer) error {
-			_, err := io.WriteString(f.view.painted(os.Stdout), v.Text(r.Problem.Restriction.Fixed != nil))
+			_, err := io.WriteString(f.view.painted(os.Stdout), v.Text(only.Fixed != nil))
 			return err
 		},
 		json: func(w io.Writer) error { return printJSON(w, v) },

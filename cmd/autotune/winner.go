@@ -17,8 +17,9 @@ import (
 	"autotune/internal/output"
 	"autotune/operator"
 	"autotune/reports"
-	"autotune/reports/cudasource"
 	"autotune/reports/export"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
 	"autotune/tuner/store"
@@ -55,7 +56,7 @@ func bestCommand() *cli.Command {
 			if json != "" {
 				return output.To(json, w.best.WriteJSON)
 			}
-			return reports.Table(stdout, w.best)
+			return reports.SearchTable(stdout, w.best, reports.Details{})
 		}),
 	}
 }
@@ -87,10 +88,10 @@ func (f *exportFlags) export(ctx context.Context, l line) error {
 		return err
 	}
 	format := export.Formats[slices.Index(export.Names(), f.format)]
-	if f.all && format.Trials != export.Asked {
+	if f.all && !format.Trials {
 		return errors.New("--all goes with --format csv or md; the other formats are of one configuration")
 	}
-	w, err := f.choose(ctx, l, winners.Request{Trials: f.all || format.Trials == export.Always})
+	w, err := f.choose(ctx, l, winners.Request{Trials: f.all})
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (f *exportFlags) export(ctx context.Context, l line) error {
 
 // chosen is the winner that a command is about. One of a document has no kernel yet: kernel looks for it.
 type chosen struct {
-	best reports.BestConfig
+	best bestconfig.Document
 	*winners.Chosen
 }
 
@@ -255,7 +256,7 @@ func (f *winnerFlags) inDocument(ctx context.Context, l line, r winners.Request)
 		return chosen{}, fmt.Errorf("%s holds the winner alone; --all takes the trials of the cache or of a recording",
 			f.from)
 	}
-	list, err := input.File(ctx, f.from, reports.ReadBestConfigs)
+	list, err := input.File(ctx, f.from, bestconfig.ReadAll)
 	if err == nil && len(list) != 1 {
 		err = fmt.Errorf("%s holds %s; %s takes one", f.from, output.Count(len(list), "document"),
 			strings.TrimPrefix(l.command, "autotune "))

@@ -16,8 +16,8 @@ import (
 	"autotune/internal/lists"
 	"autotune/operator"
 	"autotune/pack/packer"
-	"autotune/reports"
-	"autotune/reports/cudasource"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/family"
 	"autotune/tuner/store"
 	"autotune/tuner/winners"
@@ -78,7 +78,7 @@ func (p *Inputs) keptWinners(ctx context.Context, cache string) (err error) {
 			if !p.takes(k.Device, k.Protocol.Conditions) || k.Objective != "" {
 				continue
 			}
-			w, err := cudasource.Of(reports.FromRecord(k.Record), op, winners.LimitsOf(k.Device), p.Tool)
+			w, err := cudasource.Of(bestconfig.FromRecord(k.Record), op, winners.LimitsOf(k.Device), p.Tool)
 			switch {
 			case errors.Is(err, cudasource.ErrSearchAgain):
 				p.Tell(fmt.Sprintf("left out %s: %v", k.Problem.Text, err))
@@ -182,14 +182,14 @@ func (p *Inputs) FromFile(ctx context.Context, path string) error {
 var familyHead = regexp.MustCompile(`^\s*\[?\s*{\s*"schema":\s*"autotune/family/`)
 
 // ReadDocuments reads a file of best-config documents or of families.
-func ReadDocuments(ctx context.Context, path string) (bests []reports.BestConfig, families []*family.Family,
+func ReadDocuments(ctx context.Context, path string) (bests []bestconfig.Document, families []*family.Family,
 	err error) {
 	_, err = input.File(ctx, path, func(r io.Reader) (_ any, err error) {
 		buffered := bufio.NewReader(r)
 		if head, _ := buffered.Peek(200); familyHead.Match(head) {
 			families, err = family.Read(buffered)
 		} else {
-			bests, err = reports.ReadBestConfigs(buffered)
+			bests, err = bestconfig.ReadAll(buffered)
 		}
 		return nil, err
 	})

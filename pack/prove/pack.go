@@ -22,9 +22,10 @@ import (
 	"autotune/pack"
 	"autotune/pack/packer"
 	"autotune/reports"
-	"autotune/reports/cudasource"
 	"autotune/space"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
 	"autotune/tuner/strategy"
@@ -197,13 +198,14 @@ func archOf(target string) int {
 
 // gate runs the gates on an entry's own variant.
 func (c *Checked) gate(ctx context.Context, e *Entry, op *operator.Operator) error {
-	request := e.winner.Best.Problem.Request()
-	request.Only.Templates = []string{e.winner.Best.Template}
-	on, err := c.o.Opener.Open(ctx, op, request)
+	on, err := c.o.Opener.Open(ctx, op, e.winner.Best.Problem.Request())
 	if err != nil {
 		return err
 	}
-	s := tuner.Options{First: []space.Configuration{e.winner.Best.Configuration}, Gating: final.GateAll}
+	s := tuner.Options{
+		First: []space.Configuration{e.winner.Best.Configuration}, Gating: final.GateAll,
+		Only: operator.Restriction{Templates: []string{e.winner.Best.Template}},
+	}
 	v, _, err := c.o.beside(ctx, on, winners.OfDocument(*e.winner), s)
 	if err == nil && v.failed() {
 		e.Verdict.Verdict, e.Message = v.Verdict, v.Message
@@ -230,7 +232,7 @@ func (c *Checked) winner(e *pack.Entry) (w cudasource.Winner, op *operator.Opera
 	if len(e.Evidence) == 0 {
 		return w, nil, errors.New("the entry has no evidence")
 	}
-	best, err := reports.ReadBestConfig(bytes.NewReader(e.Evidence))
+	best, err := bestconfig.Read(bytes.NewReader(e.Evidence))
 	if err != nil {
 		return w, nil, fmt.Errorf("its evidence: %w", err)
 	}
@@ -420,7 +422,7 @@ func (c *Checked) again(ctx context.Context, w cudasource.Winner) (cudasource.Wi
 	if result.Stop == tuner.Interrupted {
 		return w, context.Canceled
 	}
-	return cudasource.Of(reports.FromRecord(result.Record), op, on.Problem.Limits, c.o.Tool)
+	return cudasource.Of(bestconfig.FromRecord(result.Record), op, on.Problem.Limits, c.o.Tool)
 }
 
 // reason is an error in one line.

@@ -19,6 +19,7 @@ import (
 	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
 	"autotune/tuner/store"
@@ -47,15 +48,15 @@ type Options struct {
 
 // Verdict is what became of a winner.
 type Verdict struct {
-	Problem    string              `json:"problem"`
-	Device     string              `json:"device"`
-	Conditions device.Conditions   `json:"conditions,omitzero"`
-	Verdict    string              `json:"verdict"` // holds, ties, lost, slower, or a status
-	Message    string              `json:"message,omitempty"`
-	WasMS      float64             `json:"was_ms"`
-	NowMS      float64             `json:"now_ms,omitempty"` // the old winner's
-	Noise      float64             `json:"noise,omitempty"`  // relative, of a time beside an earlier one; with CI
-	Winner     *reports.BestConfig `json:"winner,omitempty"` // the fastest now
+	Problem    string               `json:"problem"`
+	Device     string               `json:"device"`
+	Conditions device.Conditions    `json:"conditions,omitzero"`
+	Verdict    string               `json:"verdict"` // holds, ties, lost, slower, or a status
+	Message    string               `json:"message,omitempty"`
+	WasMS      float64              `json:"was_ms"`
+	NowMS      float64              `json:"now_ms,omitempty"` // the old winner's
+	Noise      float64              `json:"noise,omitempty"`  // relative, of a time beside an earlier one; with CI
+	Winner     *bestconfig.Document `json:"winner,omitempty"` // the fastest now
 }
 
 // edited says why a winner is lost whose kernel was edited since.
@@ -179,7 +180,7 @@ func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept,
 // judge compares the winner with the fastest now.
 func (v *Verdict) judge(w winners.Kept, result *tuner.Result) {
 	if result.Winner != nil {
-		best := reports.FromRecord(result.Record)
+		best := bestconfig.FromRecord(result.Record)
 		v.Winner = &best
 	}
 	key := w.Winner.Key()
@@ -265,7 +266,7 @@ type BenchOptions struct {
 }
 
 // Bench times a winner in turns with its default, and then with PyTorch.
-func Bench(ctx context.Context, s final.Subject, best reports.BestConfig, o BenchOptions) (r tuner.Record, err error) {
+func Bench(ctx context.Context, s final.Subject, best bestconfig.Document, o BenchOptions) (r tuner.Record, err error) {
 	now, done := o.Await("timing the winner beside the default")
 	defer done()
 	var untuned []space.Configuration
@@ -304,7 +305,7 @@ func Bench(ctx context.Context, s final.Subject, best reports.BestConfig, o Benc
 	var beside []tuner.Baseline
 	var notes []string
 	if err = o.NoRivals; err == nil {
-		beside, notes, err = tuner.TimeBeside(ctx, s, best.Configuration, o.Rivals)
+		beside, notes, err = final.Beside(ctx, s, best.Configuration, o.Rivals)
 	}
 	r.Baselines, r.Warnings = append(r.Baselines, beside...), append(r.Warnings, notes...)
 	if err != nil {

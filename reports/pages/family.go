@@ -17,9 +17,9 @@ import (
 // Family is a family of the file at a path on a page.
 func Family(f *family.Family, path string) webpage.Family {
 	page := webpage.Family{
-		Title: f.Operator + " " + f.Shapes, Dimensions: f.Free, Tree: f.TreeText(),
-		Setting:    fmt.Sprintf("%s, %s", f.Device.Name, f.At.UTC().Format(time.DateOnly)),
-		Conditions: f.Tree.Conditions(), Most: f.MaxSlowdown,
+		Title: f.Operator + " " + f.Shapes, Axes: webpage.AxesOf(f), Tree: f.TreeText(),
+		Setting:  fmt.Sprintf("%s, %s", f.Device.Name, f.At.UTC().Format(time.DateOnly)),
+		Most:     f.MaxSlowdown,
 		Commands: []string{"autotune pack layers --from " + Quoted(path)},
 		Entries:  lists.Of(f.Entries, func(e family.Entry) string { return e.Configuration.String() }),
 	}
@@ -52,11 +52,6 @@ func shapeOf(f *family.Family, s family.Sample, heldOut bool) webpage.Shape {
 	}
 	if s.General != nil && s.OwnBest.Median > 0 {
 		shape.General = s.General.Median / s.OwnBest.Median
-	}
-	for _, name := range f.Free {
-		if at := slices.Index(f.Dimensions, name); at >= 0 && at < len(s.Shape) {
-			shape.At = append(shape.At, s.Shape[at])
-		}
 	}
 	return shape
 }

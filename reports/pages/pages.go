@@ -19,6 +19,7 @@ import (
 	"autotune/operator"
 	"autotune/reports"
 	"autotune/reports/webpage"
+	"autotune/tuner/bestconfig"
 	why "autotune/tuner/explain"
 	"autotune/tuner/store"
 	"autotune/tuner/winners"
@@ -31,7 +32,7 @@ type Known struct {
 }
 
 // Search is a search on a page. The problem is nil where there are no trials.
-func (k Known) Search(ctx context.Context, best reports.BestConfig, trials []trial.Trial, p *operator.Problem,
+func (k Known) Search(ctx context.Context, best bestconfig.Document, trials []trial.Trial, p *operator.Problem,
 	d reports.Details) webpage.Search {
 	k.AddPeaks(&best)
 	s := webpage.Search{Best: best, Trials: trials, Details: d}
@@ -42,14 +43,14 @@ func (k Known) Search(ctx context.Context, best reports.BestConfig, trials []tri
 }
 
 // AddPeaks adds to a winner's document what this machine knows of its device.
-func (k Known) AddPeaks(best *reports.BestConfig) {
+func (k Known) AddPeaks(best *bestconfig.Document) {
 	if best.Roofline.Peaks == nil && best.Device.Kind.Properties().Measures {
 		best.SetPeaks(k.Peaks(best.Device))
 	}
 }
 
 // Subject is a winner that is to be explained.
-func Subject(best reports.BestConfig, trials []trial.Trial, p *operator.Problem) why.Subject {
+func Subject(best bestconfig.Document, trials []trial.Trial, p *operator.Problem) why.Subject {
 	peak, of := best.Peak()
 	return why.Subject{
 		Peak: peak / 1000, PeakOf: of,
@@ -59,7 +60,7 @@ func Subject(best reports.BestConfig, trials []trial.Trial, p *operator.Problem)
 }
 
 // Document is the search of a best-config document, which has no trials.
-func (k Known) Document(ctx context.Context, best reports.BestConfig) webpage.Search {
+func (k Known) Document(ctx context.Context, best bestconfig.Document) webpage.Search {
 	s := k.Search(ctx, best, nil, nil, reports.Details{})
 	s.Commands = Commands(best, Named(best.Operator, best.Problem.Request()))
 	return s
@@ -81,7 +82,7 @@ func (k Known) Recording(ctx context.Context, path string) (s webpage.Search, er
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
-	best, trials, err := reports.FromRecording(recorded, p)
+	best, trials, err := bestconfig.FromRecording(recorded, p)
 	if err != nil {
 		return s, err
 	}
@@ -104,13 +105,13 @@ func (k Known) History(ctx context.Context, s *store.Store, r winners.Request) (
 			return nil, err
 		}
 		details := reports.Details{Failures: reports.FailuresOf(e.Trials, "")}
-		list = append(list, k.Search(ctx, reports.FromRecord(e.Record), e.Trials, p, details))
+		list = append(list, k.Search(ctx, bestconfig.FromRecord(e.Record), e.Trials, p, details))
 	}
 	return list, nil
 }
 
 // Commands are the commands that go on from a winner. named is what names its problem.
-func Commands(best reports.BestConfig, named string) []string {
+func Commands(best bestconfig.Document, named string) []string {
 	if !best.Found() {
 		return nil
 	}
@@ -160,7 +161,7 @@ func Write(path string, p webpage.Page) error {
 	p.Title = strings.Join(parts, ", ")
 	switch {
 	case len(p.Searches) == 1 && len(p.Families) == 0:
-		p.Title = p.Searches[0].Best.Tell(reports.Details{}).Title
+		p.Title = reports.TextsOf(p.Searches[0].Best, reports.Details{}).Title
 	case len(p.Searches) == 0 && len(p.Families) == 1:
 		p.Title = p.Families[0].Title
 	}
@@ -176,8 +177,8 @@ type Explained struct {
 }
 
 // Text has the sentences, then a row a tunable.
-func (e Explained) Text(best reports.BestConfig) string {
-	about := best.Tell(reports.Details{})
+func (e Explained) Text(best bestconfig.Document) string {
+	about := reports.TextsOf(best, reports.Details{})
 	text := reports.Hang("", about.Title+" "+about.Parameters) + reports.Hang("", about.Setting) +
 		reports.Hang("", best.Configuration.String()+": "+about.Time)
 	if e.MeasuredOn != "" {
