@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -14,12 +15,13 @@ import (
 )
 
 func opsCallsCommand() *cli.Command {
+	var python string
 	return &cli.Command{
 		Name: "calls", Usage: "the calls of PyTorch that compute the problems of a file, as JSON", ArgsUsage: "FILE",
 		Description: "FILE is a list as `search --problems` reads. Scripts run these calls, and compare or time them.",
-		Flags: []cli.Flag{&cli.StringFlag{Name: "python", TakesFile: true,
-			Usage: "without FILE: write the Python package that tells which problem a call is into this `FOLDER`"}},
-		Action: opsCallsAction,
+		Flags: []cli.Flag{textFlag(&python, "python", "",
+			"without FILE: write the Python package that tells which problem a call is into this `FOLDER`")},
+		Action: action(func(ctx context.Context, l line) error { return printCalls(ctx, l, python) }),
 	}
 }
 
@@ -35,24 +37,24 @@ type problemCalls struct {
 	AskMath    any                 `json:"ask_math"` // a job for tuner/torchmath/ask.py; nil: PyTorch is not asked
 }
 
-func opsCallsAction(c *cli.Context) error {
-	if folder := c.String("python"); folder != "" && c.NArg() == 0 {
+func printCalls(ctx context.Context, l line, python string) error {
+	if python != "" && len(l.arguments) == 0 {
 		all, err := operator.Operators()
 		if err != nil {
 			return err
 		}
-		path, err := capture.WritePackage(folder, tool(), all)
+		path, err := capture.WritePackage(python, tool(), all)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(c.App.Writer, path)
+		_, err = fmt.Fprintln(stdout, path)
 		return err
 	}
-	if c.NArg() != 1 {
+	if len(l.arguments) != 1 {
 		return fmt.Errorf("name one file with a list of problems")
 	}
-	path := c.Args().First()
-	text, err := input.File(c.Context, path, problemsBound.Read)
+	path := l.first()
+	text, err := input.File(ctx, path, problemsBound.Read)
 	if err != nil {
 		return err
 	}
@@ -77,5 +79,5 @@ func opsCallsAction(c *cli.Context) error {
 		}
 		all = append(all, described)
 	}
-	return printJSON(c.App.Writer, all)
+	return printJSON(stdout, all)
 }

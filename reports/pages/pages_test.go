@@ -1,15 +1,19 @@
-package main
+package pages
 
 import (
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"autotune/device"
+	"autotune/operator"
 )
 
 // The first sentence about a showcase says what profiles found (the kernels' READMEs): pools and
 // depthwise convolutions are limited by memory, and for conv2d memory and the L2 are near their limits.
 func TestShowcasesExplained(t *testing.T) {
+	known := Known{Peaks: func(device.Info) device.Peaks { return nil }, Operator: operator.Find}
 	pools, err := filepath.Glob("../../recordings/h100-*.json.gz")
 	if err != nil || len(pools) < 4 {
 		t.Fatal(pools, err)
@@ -19,7 +23,7 @@ func TestShowcasesExplained(t *testing.T) {
 		t.Fatal(convolutions, err)
 	}
 	for _, file := range slices.Concat(pools, convolutions) {
-		s, err := recordedSearch(t.Context(), file)
+		s, err := known.Recording(t.Context(), file)
 		if err != nil {
 			t.Fatal(err)
 		}

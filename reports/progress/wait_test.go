@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"strings"
@@ -22,19 +22,19 @@ func (s *screen) Write(b []byte) (int, error) {
 // A wait is one line, no longer than the terminal's, that goes away. A short one is never shown.
 func TestAwait(t *testing.T) {
 	var s screen
-	a := awaitOn(&s, 30, "a wait")
-	a.done()
-	a.done()
+	a := Await(&s, 30, "a wait")
+	a.Done()
+	a.Done()
 	if s.text.Len() > 0 {
 		t.Errorf("shown at once: %q", s.text.String())
 	}
-	a = awaitOn(&s, 30, "first")
-	a.now("then \x1b[31m something that has a very long name")
-	time.Sleep(awaitedAfter + awaitedEvery)
-	a.done()
+	a = Await(&s, 30, "first")
+	a.Now("then \x1b[31m something that has a very long name")
+	time.Sleep(waitAfter + waitEvery)
+	a.Done()
 	lines := strings.Split(strings.TrimSuffix(s.text.String(), "\r\x1b[K"), "\x1b[K")
 	if got := []rune(strings.TrimPrefix(lines[0], "\r")); len(got) != 29 || !strings.HasPrefix(string(got), "then ") || strings.Contains(string(got), "\x1b") {
 		t.Errorf("%d columns: %q", len(got), string(got))
 	}
-	(&awaited{}).done()
+	(&Wait{}).Done()
 }

@@ -1,4 +1,4 @@
-package main
+package prove
 
 import (
 	"testing"
@@ -37,12 +37,12 @@ func TestGateVerdict(t *testing.T) {
 		{"no times", 1, proof(0, 0), winners.Kept{}, "holds", ""},
 		{"wrong", 1, wrong, winners.Kept{}, "wrong_result", "y differs"},
 	} {
-		r := rechecked{WasMS: c.was}
+		r := Verdict{WasMS: c.was}
 		r.compare(c.proof, c.then, device.Info{Driver: "580", Compiler: "NVRTC 12.8"})
 		if r.Verdict != c.verdict || r.Message != c.message {
 			t.Errorf("%s: %s, %q; want %s, %q", c.name, r.Verdict, r.Message, c.verdict, c.message)
 		}
-		if p := r.proof("x"); p.Verdict != c.verdict || r.lost() != (c.verdict != "holds") {
+		if p := r.Proof("x"); p.Verdict != c.verdict || r.Lost() != (c.verdict != "holds") {
 			t.Errorf("%s: %+v", c.name, p)
 		}
 	}

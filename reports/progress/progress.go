@@ -1,20 +1,18 @@
-package main
+// Package progress shows in a terminal, or in lines of a pipe, how searches go and what is awaited.
+package progress
 
 import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/urfave/cli/v2"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 
 	"autotune/device/trial"
 	"autotune/internal/output"
@@ -22,58 +20,21 @@ import (
 	"autotune/tuner"
 )
 
-// plainInterval is the time between two progress lines in a pipe.
-const plainInterval = 2 * time.Second
+// Every is the time between two progress lines in a pipe.
+const Every = 2 * time.Second
 
 // barWidth leaves room for the rest of the line in a terminal of 80 columns.
 const barWidth = 16
 
-// progress shows how a search goes: a live line in a terminal, plain lines
-// elsewhere.
-type progress interface {
-	update(tuner.Progress)
-	done()
+// Progress shows how a search goes: a live line in a terminal, plain lines elsewhere.
+type Progress interface {
+	Update(tuner.Progress)
+	Done()
 }
 
-// progressOf is the progress that the flags ask for. Beside a block of lines a
-// variant there is no place for a live line.
-func progressOf(c *cli.Context, title string) progress {
-	if c.Bool("quiet") {
-		return &lines{out: io.Discard}
-	}
-	say(os.Stderr, title)
-	if term.IsTerminal(int(os.Stderr.Fd())) && !c.Bool("verbose") {
-		return newBar(os.Stderr)
-	}
-	return &lines{out: os.Stderr}
-}
+// Lines prints a line every few seconds.
+func Lines(out io.Writer) Progress { return &lines{out: out} }
 
-// say prints a line. A terminal shows it broken between words and obeys nothing in it.
-func say(f *os.File, text string) {
-	text = output.Line(text)
-	if columns := columnsOf(f); columns > 0 {
-		text = "\r\x1b[K" + reports.Wrap(text, columns) // a line of what is awaited may stand there
-	}
-	fmt.Fprintln(f, text)
-}
-
-// columnsOf is how wide a terminal is; 0 if the file is none.
-func columnsOf(f *os.File) int {
-	columns, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return columns
-}
-
-// tell says what a user may not expect, on standard error.
-func tell(notices []string) {
-	for _, notice := range notices {
-		say(os.Stderr, "autotune: "+notice)
-	}
-}
-
-// lines prints a line every so often.
 type lines struct {
 	out  io.Writer
 	last time.Time
@@ -81,25 +42,24 @@ type lines struct {
 	due  bool
 }
 
-func (l *lines) update(p tuner.Progress) {
+func (l *lines) Update(p tuner.Progress) {
 	l.next, l.due = p, true
-	if time.Since(l.last) >= plainInterval {
-		l.print()
+	if time.Since(l.last) >= Every {
+		l.write()
 	}
 }
 
-func (l *lines) print() {
+func (l *lines) write() {
 	fmt.Fprintln(l.out, summary(l.next))
 	l.last, l.due = time.Now(), false
 }
 
-func (l *lines) done() {
+func (l *lines) Done() {
 	if l.due {
-		l.print()
+		l.write()
 	}
 }
 
-// bar is a live progress bar, with a glance under it where there is room.
 type bar struct {
 	container *mpb.Progress
 	bar       *mpb.Bar
@@ -108,7 +68,8 @@ type bar struct {
 	glances   rarely
 }
 
-func newBar(out io.Writer) *bar {
+// Bar is a live progress bar, with a glance under it where there is room.
+func Bar(out io.Writer) Progress {
 	b := &bar{container: mpb.New(mpb.WithOutput(out), mpb.WithWidth(barWidth), mpb.WithRefreshRate(120*time.Millisecond))}
 	b.latest.Store(&tuner.Progress{})
 	began := time.Now()
@@ -120,11 +81,12 @@ func newBar(out io.Writer) *bar {
 			}
 			return " " + summary(latest)
 		})),
-		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error { return b.glance.Load().write(w, s) }), false))
+		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error { return b.glance.Load().write(w, s) }),
+			false))
 	return b
 }
 
-func (b *bar) update(p tuner.Progress) {
+func (b *bar) Update(p tuner.Progress) {
 	b.latest.Store(&p)
 	if p.SoFar != nil {
 		b.glances.do(glanceEvery, func() { b.glance.Store(b.glance.Load().next(p)) })
@@ -133,7 +95,7 @@ func (b *bar) update(p tuner.Progress) {
 	b.bar.SetCurrent(int64(p.Done))
 }
 
-func (b *bar) done() {
+func (b *bar) Done() {
 	// An interrupted search leaves the bar where it was.
 	if latest := b.latest.Load(); int64(latest.Done) < latest.Planned {
 		b.bar.Abort(false)
@@ -200,9 +162,9 @@ func secondsLeft(p tuner.Progress, rate float64) float64 {
 	return left
 }
 
-// manyProgress shows how several searches go: a line every few seconds, with an ETA.
-type manyProgress struct {
-	quiet   bool
+// Many shows how several searches go: a line every few seconds, with an ETA.
+type Many struct {
+	say     func(line string) // nil: nothing is shown
 	total   int
 	started time.Time
 
@@ -213,54 +175,58 @@ type manyProgress struct {
 	running map[string]tuner.Progress
 }
 
-func newManyProgress(quiet bool, total int) *manyProgress {
-	return &manyProgress{quiet: quiet, total: total, started: time.Now(), last: time.Now(), running: map[string]tuner.Progress{}}
+// NewMany is the progress of total searches. A nil say shows nothing.
+func NewMany(say func(line string), total int) *Many {
+	return &Many{say: say, total: total, started: time.Now(), last: time.Now(), running: map[string]tuner.Progress{}}
 }
 
-// oneOfMany is the progress of one of them.
+// One is the progress of one of them.
+func (m *Many) One(label string) Progress { return &oneOfMany{m, label} }
+
 type oneOfMany struct {
-	all   *manyProgress
+	all   *Many
 	label string
 }
 
-func (o *oneOfMany) update(p tuner.Progress) {
+func (o *oneOfMany) Update(p tuner.Progress) {
 	o.all.mu.Lock()
 	o.all.running[o.label] = p
 	o.all.mu.Unlock()
-	o.all.print(false)
+	o.all.Print(false)
 }
 
-func (o *oneOfMany) done() {}
+func (o *oneOfMany) Done() {}
 
-func (m *manyProgress) finish(label string) {
+// Finish counts a problem whose search has ended.
+func (m *Many) Finish(label string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.done++
 	delete(m.running, label)
 }
 
-// skip counts a problem that needed no search.
-func (m *manyProgress) skip() {
+// Skip counts a problem that needed no search.
+func (m *Many) Skip() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.done++
 	m.skipped++
 }
 
-// print prints a line, if it is time for one.
-func (m *manyProgress) print(last bool) {
+// Print prints a line, if it is time for one.
+func (m *Many) Print(last bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.quiet || !last && time.Since(m.last) < plainInterval {
+	if m.say == nil || !last && time.Since(m.last) < Every {
 		return
 	}
 	m.last = time.Now()
-	say(os.Stderr, m.line())
+	m.say(m.line())
 }
 
 // line says how many problems are done, and how far each is that is under way. It also
 // says when all will be done, if the others take as long.
-func (m *manyProgress) line() string {
+func (m *Many) line() string {
 	parts := []string{fmt.Sprintf("%d/%d problems", m.done, m.total)}
 	if m.skipped > 0 {
 		parts[0] += fmt.Sprintf(" (%d searched before)", m.skipped)
@@ -288,3 +254,74 @@ func (r *rarely) do(every time.Duration, what func()) {
 	what()
 	r.next = time.Now().Add(max(every, 50*time.Since(began)))
 }
+
+// Wait shows in a terminal what the command waits for and how long it has, on a line that goes away. It shows nothing
+// for a short wait.
+type Wait struct {
+	out     io.Writer // nil: nothing is shown
+	columns int
+	stop    chan struct{}
+	ended   sync.WaitGroup
+
+	mu      sync.Mutex
+	what    string
+	started time.Time
+}
+
+// How long something must be awaited to be shown, and how often the line changes.
+const (
+	waitAfter = 500 * time.Millisecond
+	waitEvery = 250 * time.Millisecond
+)
+
+// Await begins to show what is awaited. The caller ends it.
+func Await(out io.Writer, columns int, what string) *Wait {
+	a := &Wait{out: out, columns: columns, stop: make(chan struct{}), what: what, started: time.Now()}
+	a.ended.Go(func() {
+		shown := false
+		for next := time.After(waitAfter); ; next = time.After(waitEvery) {
+			select {
+			case <-next:
+				fmt.Fprint(out, "\r"+a.line()+"\x1b[K")
+				shown = true
+			case <-a.stop:
+				if shown {
+					fmt.Fprint(out, "\r\x1b[K")
+				}
+				return
+			}
+		}
+	})
+	return a
+}
+
+// line is what is awaited, and for how long, in one line of the terminal.
+func (a *Wait) line() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	text := fmt.Sprintf("%s, %.0f s", output.Line(a.what), time.Since(a.started).Seconds())
+	if a.columns > 1 {
+		text = shortened(text, a.columns-1)
+	}
+	return text
+}
+
+// Now changes what is awaited. The time goes on from where the first began.
+func (a *Wait) Now(what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.what = what
+}
+
+// Done ends it, once.
+func (a *Wait) Done() {
+	if a.out == nil {
+		return
+	}
+	close(a.stop)
+	a.ended.Wait()
+	a.out = nil
+}
+
+// Shown tells whether anything can be seen of it.
+func (a *Wait) Shown() bool { return a.out != nil }

@@ -1,4 +1,4 @@
-package main
+package prove
 
 import (
 	"strings"
@@ -10,15 +10,15 @@ import (
 // What a pack says of itself is no row, no column and no command of a terminal.
 func TestPacksForgeNoRows(t *testing.T) {
 	const forged = "conv2d 1x2\tsm_90\nholds\tother\x1b[2J\u202e\u2028holds"
-	k := &packCheck{pack: &pack.Pack{Path: "layers", Manifest: pack.Manifest{
+	k := &Checked{pack: &pack.Pack{Path: "layers", Manifest: pack.Manifest{
 		Entries:  []*pack.Entry{{Problem: forged, Target: "sm_90", Device: forged}},
 		Families: []*pack.Family{{Problem: forged, Target: "sm_90", Device: forged}},
 		General:  []*pack.General{{Operator: "conv2d", Math: "fp32", Type: forged}},
 	}}}
-	e := &checkedEntry{Target: "sm_90"}
-	e.Problem, e.Verdict, e.Message = forged, "unproven", forged
-	k.list = []*checkedEntry{e}
-	for what, text := range map[string]string{"listing": k.listing(), "table": k.table()} {
+	texts := map[string]string{"listing": k.Text()}
+	k.Entries = []*Entry{{Target: "sm_90", Verdict: Verdict{Problem: forged, Verdict: unproven, Message: forged}}}
+	texts["table"] = k.Text()
+	for what, text := range texts {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		if want := map[string]int{"listing": 5, "table": 3}[what]; len(lines) != want {
 			t.Errorf("the %s has %d lines, want %d:\n%s", what, len(lines), want, text)

@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"cmp"
@@ -59,7 +59,10 @@ func (g *glance) next(p tuner.Progress) *glance {
 	for name, t := range trial.Bests(p.SoFar().Trials) {
 		n.templates = append(n.templates, standing{name, t.Time.Median})
 	}
-	slices.SortFunc(n.templates, func(a, b standing) int { return cmp.Or(cmp.Compare(a.ms, b.ms), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(n.templates, func(a, b standing) int {
+		return cmp.Or(cmp.Compare(a.ms, b.ms),
+			cmp.Compare(a.name, b.name))
+	})
 	return n
 }
 
@@ -99,7 +102,8 @@ func (g *glance) lines() []string {
 		}
 		if row < len(g.templates) {
 			t := g.templates[row]
-			line += "  " + unit.Format(t.ms) + " " + shortened(output.Line(t.name), glanceColumns-utf8.RuneCountInString(line)-16)
+			line += "  " + unit.Format(t.ms) + " " + shortened(output.Line(t.name),
+				glanceColumns-utf8.RuneCountInString(line)-16)
 		}
 		lines[row] = strings.TrimRight(line, " ")
 	}
