@@ -23,7 +23,7 @@ func opsCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "ops",
 		Usage:       "list the operators, or show one",
-		ArgsUsage:   "[WORD | show OPERATOR | editor FOLDER... | schema]",
+		ArgsUsage:   "[WORD | show OPERATOR | calls FILE | editor FOLDER... | schema]",
 		Description: "With a WORD, lists the operators that have it in their name or summary.",
 		Flags:       []cli.Flag{jsonFlag()},
 		Action:      opsAction,
@@ -32,7 +32,7 @@ func opsCommand() *cli.Command {
 			Flags: []cli.Flag{jsonFlag(),
 				&cli.BoolFlag{Name: "all", Usage: "all definitions, tunables and constraints, also where two screens do not hold them"}},
 			Action: opsShowAction,
-		}, opsEditorCommand(), {
+		}, opsCallsCommand(), opsEditorCommand(), {
 			Name: "schema", Usage: "a JSON Schema that lets an editor complete and check op.yaml",
 			Description: "Prints the schema. An editor reads it where the first line of op.yaml names the file: " +
 				"# yaml-language-server: $schema=op.schema.json",
