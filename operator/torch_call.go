@@ -26,7 +26,7 @@ func (p *Problem) Torch() (all []TorchProblem) {
 		return nil
 	}
 	for _, c := range p.Operator.PyTorch.Calls {
-		if made, computes := p.torch(c); computes {
+		if made, computes := torchCall(p, c); computes {
 			all = append(all, made)
 		}
 	}
@@ -34,8 +34,8 @@ func (p *Problem) Torch() (all []TorchProblem) {
 	return append(lists.Where(all, func(t TorchProblem) bool { return !t.view }), views...)
 }
 
-// torch is the call of a function, if that computes the problem.
-func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
+// torchCall is the call of a function, if that computes the problem.
+func torchCall(p *Problem, c TorchCall) (TorchProblem, bool) {
 	t := torchCalling{problem: p, given: map[string]bool{}, flat: map[string]Argument{}, made: TorchProblem{
 		Function: c.Function, Tensors: map[string]Argument{}, Values: map[string][]expr.Value{}, Shapes: map[string][]int64{},
 	}}
@@ -58,13 +58,13 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 		}
 	}
 	for name, value := range c.Means {
-		if !p.has(name, value) {
+		if !hasValue(p, name, value) {
 			return TorchProblem{}, false
 		}
 	}
 	b := &binder{p: p, values: p.Values}
 	for _, s := range p.Operator.Parameters {
-		if !t.given[s.Name] && !p.ofTensors(s, t.given) && !b.isDefault(&s, p.component(s.Name)) {
+		if !t.given[s.Name] && !toldByTensors(p, s, t.given) && !b.isDefault(&s, componentsOf(p, s.Name)) {
 			return TorchProblem{}, false
 		}
 	}
@@ -83,7 +83,7 @@ type torchCalling struct {
 
 // tensor gives the call a tensor, if PyTorch can have it folded so.
 func (c *torchCalling) tensor(a TorchArgument, t Argument) bool {
-	t, view := c.problem.transposed(t, c.given)
+	t, view := transposedView(c.problem, t, c.given)
 	c.made.view = c.made.view || view
 	switch a.Fold {
 	case FoldRows:
@@ -112,12 +112,12 @@ func (c *torchCalling) tensor(a TorchArgument, t Argument) bool {
 // value gives the call an argument that is no tensor, unless it has its default; false: no word of the argument's means
 // what the problem has.
 func (c *torchCalling) value(a TorchArgument) bool {
-	values, same := c.problem.component(a.Is), c.problem.component(a.Same)
+	values, same := componentsOf(c.problem, a.Is), componentsOf(c.problem, a.Same)
 	switch {
 	case a.Words != nil:
 		words := slices.Sorted(maps.Keys(a.Words))
 		at := slices.IndexFunc(words, func(word string) bool {
-			return !slices.ContainsFunc(a.sets(), func(name string) bool { return !c.problem.has(name, a.meaning(word, name)) })
+			return !slices.ContainsFunc(a.sets(), func(name string) bool { return !hasValue(c.problem, name, a.meaning(word, name)) })
 		})
 		if at < 0 {
 			return false
@@ -132,17 +132,17 @@ func (c *torchCalling) value(a TorchArgument) bool {
 	return true
 }
 
-// has tells whether a parameter has a value, which may be a dimension's, or whether a tensor is left out.
-func (p *Problem) has(name string, value TorchValue) bool {
+// hasValue tells whether a parameter has a value, which may be a dimension's, or whether a tensor is left out.
+func hasValue(p *Problem, name string, value TorchValue) bool {
 	spec := p.Operator.parameter(name)
 	if spec == nil {
 		return !slices.ContainsFunc(p.Arguments, func(t Argument) bool { return t.Name == name && t.Elements > 0 })
 	}
 	wanted := string(value)
-	if dimension := p.component(wanted); dimension != nil {
+	if dimension := componentsOf(p, wanted); dimension != nil {
 		wanted = spec.format(dimension)
 	}
-	return strings.EqualFold(spec.format(p.component(name)), wanted)
+	return strings.EqualFold(spec.format(componentsOf(p, name)), wanted)
 }
 
 // dropLast takes the last dimension from tensors that all have one of size 1 there. PyTorch may
@@ -159,8 +159,8 @@ func dropLast(tensors map[string]Argument) {
 	}
 }
 
-// component are the values of a parameter's components, or of a dimension; nil: there is none.
-func (p *Problem) component(name string) []expr.Value {
+// componentsOf are the values of a parameter's components, or of a dimension; nil: there is none.
+func componentsOf(p *Problem, name string) []expr.Value {
 	if spec := p.Operator.parameter(name); spec != nil {
 		return lists.Of(spec.Names, func(component string) expr.Value { return p.Values[component] })
 	}
