@@ -140,7 +140,7 @@ func (o *Operator) checkFormulas() error {
 	}
 	names = append(names, "math")
 	for _, d := range o.Derived {
-		if err := known(names, d.Expression); err != nil {
+		if err := known(names, d.Value); err != nil {
 			return fmt.Errorf("%s: %w", d.Name, err)
 		}
 		names = append(names, d.Name)
@@ -185,9 +185,9 @@ func (m *Manifest) checkTensors(o *Operator) error {
 			return fmt.Errorf("the tensor %.80q has the order that %.80q names, which is no parameter of words", t.Name, t.OrderBy)
 		case t.Symbol == "":
 			continue
-		case !quote.IsName(t.Symbol) || t.Role != "input" && t.Role != "weight" || m.Schema == Schema:
-			return fmt.Errorf("%s %.80q cannot be in constant memory as %.80q: that holds what is read, under a name of C, in packs of the schema %q or a later one",
-				t.Role, t.Name, t.Symbol, SchemaConstants)
+		case !quote.IsName(t.Symbol) || t.Role != "input" && t.Role != "weight":
+			return fmt.Errorf("%s %.80q cannot be in constant memory as %.80q: that holds what is read, under a name of C",
+				t.Role, t.Name, t.Symbol)
 		}
 	}
 	return nil
@@ -228,10 +228,10 @@ func (o *Operator) checkMode(mode string) error {
 }
 
 func (m *Manifest) checkGeneral(g *General) error {
-	if err := m.checkFile(g.Operator, g.File); err != nil {
-		return err
-	}
 	o := m.operator(g.Operator)
+	if o == nil {
+		return unknownOperator(g.Operator)
+	}
 	for _, name := range g.Sizes {
 		if !slices.Contains(o.names(), name) {
 			return fmt.Errorf("it takes %.80q, which nothing defines", name)
@@ -240,13 +240,14 @@ func (m *Manifest) checkGeneral(g *General) error {
 	if m.Types[g.Type] == 0 {
 		return fmt.Errorf("it is of the type %.80q, which `types` lacks", g.Type)
 	}
-	return cmp.Or(o.checkMode(g.Math), o.checkValues(g.Values, false, false), different("sizes", g.Sizes))
+	return cmp.Or(m.checkFile(g.File), o.checkMode(g.Math), o.checkValues(g.Values, false, false), different("sizes", g.Sizes))
 }
 
-func (m *Manifest) checkFile(operator, file string) error {
-	if m.operator(operator) == nil {
-		return fmt.Errorf("it is of the operator %.80q, which the pack does not describe", operator)
-	}
+func unknownOperator(name string) error {
+	return fmt.Errorf("it is of the operator %.80q, which the pack does not describe", name)
+}
+
+func (m *Manifest) checkFile(file string) error {
 	if _, listed := m.Files[file]; !listed {
 		return fmt.Errorf("its file %.80q is not among the pack's files", file)
 	}
@@ -254,42 +255,57 @@ func (m *Manifest) checkFile(operator, file string) error {
 }
 
 func (m *Manifest) checkEntry(e *Entry) error {
-	if err := m.checkFile(e.Operator, e.File); err != nil {
-		return err
-	}
-	if !targetForm.MatchString(e.Target) {
-		return fmt.Errorf("%.40q is no architecture, as sm_90a", e.Target)
-	}
 	o := m.operator(e.Operator)
+	switch {
+	case o == nil:
+		return unknownOperator(e.Operator)
+	case !targetForm.MatchString(e.Target):
+		return fmt.Errorf("%.40q is no architecture, as sm_90a", e.Target)
+	case len(e.Launches) == 0:
+		return errors.New("it launches nothing")
+	}
+	within := func(what string, least, most int64, numbers ...int64) error {
+		for _, n := range numbers {
+			if n < least || n > most {
+				return fmt.Errorf("its %s is %v; %d is the least and %d the most", what, numbers, least, most)
+			}
+		}
+		return nil
+	}
+	return cmp.Or(checkCode(m, o, &e.Code, within), o.checkMode(e.Math), o.checkValues(e.Values, true, true))
+}
+
+// checkCode refuses a file that is not among the pack's, and launches that no loader could make. check refuses numbers.
+func checkCode[N comparable](m *Manifest, o *Operator, c *Code[N], check func(what string, least, most int64, numbers ...N) error) error {
 	known, taken := o.Taken(), []string{}
-	for _, w := range e.Workspaces {
-		if w.Bytes < 0 || w.Bytes > mostWorkspace {
-			return fmt.Errorf("its workspace %.80q has %d bytes", w.Name, w.Bytes)
+	for _, w := range c.Workspaces {
+		if err := check("workspace", 0, mostWorkspace, w.Value); err != nil {
+			return err
 		}
 		known = append(known, w.Name)
 	}
 	addresses := len(known)
-	for _, s := range e.Scalars {
+	for _, s := range c.Scalars {
+		if err := check("scalar", math.MinInt64, math.MaxInt64, s.Value); err != nil {
+			return err
+		}
 		known = append(known, s.Name)
 	}
-	for _, l := range e.Launches {
-		for i := range 3 {
-			if l.Grid[i] < 1 || l.Grid[i] > mostGrid || l.Block[i] < 1 || l.Block[i] > mostBlock || l.Cluster[i] < 0 || l.Cluster[i] > mostCluster {
-				return fmt.Errorf("it launches a grid of %v with blocks of %v, which no GPU does", l.Grid, l.Block)
-			}
+	for _, l := range c.Launches {
+		err := cmp.Or(check("grid", 1, mostGrid, l.Grid[:]...), check("block", 1, mostBlock, l.Block[:]...), check("shared memory", 0, mostShared, l.SharedBytes))
+		if l.Cluster != [3]N{} {
+			err = cmp.Or(err, check("cluster", 1, mostCluster, l.Cluster[:]...))
 		}
-		if l.SharedBytes < 0 || l.SharedBytes > mostShared {
-			return fmt.Errorf("a block would have %d bytes of shared memory", l.SharedBytes)
+		for _, t := range l.Maps {
+			err = cmp.Or(err, check("tensor map", math.MinInt64, math.MaxInt64, t.Words...))
 		}
-		if err := cmp.Or(takes(known, l.Arguments), checkMaps(m.Schema, l.Maps, l.Arguments, known[:addresses])); err != nil {
+		err = cmp.Or(err, takes(known, l.Arguments), checkMaps(l, known[:addresses]))
+		if err != nil {
 			return err
 		}
 		taken = append(taken, l.Arguments...)
 	}
-	if len(e.Launches) == 0 {
-		return errors.New("it launches nothing")
-	}
-	return cmp.Or(o.written(taken), o.checkMode(e.Math), o.checkValues(e.Values, true, true), different("tensors, workspaces and scalars", known))
+	return cmp.Or(m.checkFile(c.File), o.written(taken), different("tensors, workspaces and scalars", known))
 }
 
 // written refuses launches that together leave an output as it is.
@@ -313,18 +329,16 @@ func takes(known, arguments []string) error {
 }
 
 // checkMaps refuses tensor maps that a launch cannot pass. Only what has an address can be passed as one.
-func checkMaps[Word any](schema string, all []TensorMap[Word], arguments, addresses []string) error {
-	for i, m := range all {
-		twice := slices.ContainsFunc(all[:i], func(other TensorMap[Word]) bool { return other.At == m.At })
+func checkMaps[N comparable](l LaunchOf[N], addresses []string) error {
+	for i, m := range l.Maps {
+		twice := slices.ContainsFunc(l.Maps[:i], func(other TensorMap[N]) bool { return other.At == m.At })
 		switch {
-		case schema != SchemaMaps:
-			return fmt.Errorf("a launch passes tensor maps, which packs of the schema %q alone may have", SchemaMaps)
-		case m.At < 0 || m.At >= len(arguments) || twice:
-			return fmt.Errorf("a launch has %d arguments and a tensor map at %d; each argument may have one map", len(arguments), m.At)
-		case !slices.Contains(addresses, arguments[m.At]):
-			return fmt.Errorf("%.80q is passed as a tensor map, and is no tensor or workspace", arguments[m.At])
-		case len(m.Words) != mapWordsTold:
-			return fmt.Errorf("the tensor map of %.80q has %d words; it should have %d", arguments[m.At], len(m.Words), mapWordsTold)
+		case m.At < 0 || m.At >= len(l.Arguments) || twice:
+			return fmt.Errorf("a launch has %d arguments and a tensor map at %d; each argument may have one map", len(l.Arguments), m.At)
+		case !slices.Contains(addresses, l.Arguments[m.At]):
+			return fmt.Errorf("%.80q is passed as a tensor map, and is no tensor or workspace", l.Arguments[m.At])
+		case len(m.Words) != manifestMapWords:
+			return fmt.Errorf("the tensor map of %.80q has %d words; it should have %d", l.Arguments[m.At], len(m.Words), manifestMapWords)
 		}
 	}
 	return nil

@@ -32,13 +32,9 @@ type libcuda struct {
 	setAttribute   func(function uintptr, attribute, value int32) int32
 	launch         func(function uintptr, gx, gy, gz, bx, by, bz, shared uint32, stream uintptr, arguments, extra *unsafe.Pointer) int32
 
-	// Of CUDA 12; nil on older drivers.
-	libraryLoad    func(library *uintptr, image *byte, jit, jitValues *uintptr, jits uint32, options, values *uintptr, count uint32) int32
-	libraryKernel  func(kernel *uintptr, library uintptr, name *byte) int32
-	kernelFunction func(function *uintptr, kernel uintptr) int32
-	libraryGlobal  func(at *uintptr, bytes *uint64, library uintptr, name *byte) int32
-	load           func(function uintptr) int32
-	launchEx       func(config *launchConfig, function uintptr, arguments, extra *unsafe.Pointer) int32
+	// Nil on older drivers.
+	load     func(function uintptr) int32
+	launchEx func(config *launchConfig, function uintptr, arguments, extra *unsafe.Pointer) int32
 }
 
 // Numbers of the driver's interface.
@@ -83,12 +79,6 @@ var openLibcuda = sync.OnceValues(func() (*libcuda, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoDriver, err)
-	}
-	if sharedlib.Bind(handle, map[string]any{
-		"cuLibraryLoadData": &c.libraryLoad, "cuLibraryGetKernel": &c.libraryKernel, "cuKernelGetFunction": &c.kernelFunction,
-		"cuLibraryGetGlobal": &c.libraryGlobal,
-	}) != nil {
-		c.libraryLoad = nil
 	}
 	// Older drivers lack them.
 	_ = sharedlib.Bind(handle, map[string]any{"cuLaunchKernelEx": &c.launchEx})
@@ -175,7 +165,12 @@ func (c *cuda) Load(image []byte, entry string, sharedBytes int64) (Kernel, erro
 	if err != nil {
 		return 0, err
 	}
-	function, err := c.function(image, append([]byte(entry), 0))
+	m, err := c.module(image)
+	if err != nil {
+		return 0, err
+	}
+	var function uintptr
+	err = c.check("cuModuleGetFunction", c.moduleFunction(&function, m.handle, &append([]byte(entry), 0)[0]))
 	if err == nil && sharedBytes > 0 { // more than 48 KB must be allowed; the kernel's static memory counts, too
 		err = c.check("cuFuncSetAttribute", c.setAttribute(function, maxDynamicSharedOfFunc, int32(sharedBytes)))
 	}
@@ -194,31 +189,10 @@ func (c *cuda) module(image []byte) (m *module, err error) {
 		return m, nil
 	}
 	m = &module{}
-	if c.libraryLoad != nil {
-		err = c.check("cuLibraryLoadData", c.libraryLoad(&m.handle, first, nil, nil, 0, nil, nil, 0))
-	} else {
-		err = c.check("cuModuleLoadData", c.moduleLoad(&m.handle, first))
-	}
-	if err == nil {
+	if err = c.check("cuModuleLoadData", c.moduleLoad(&m.handle, first)); err == nil {
 		c.modules[first] = m
 	}
 	return m, err
-}
-
-// function finds a function of an image.
-func (c *cuda) function(image, name []byte) (function uintptr, err error) {
-	m, err := c.module(image)
-	if err != nil {
-		return 0, err
-	}
-	if c.libraryLoad == nil {
-		return function, c.check("cuModuleGetFunction", c.moduleFunction(&function, m.handle, &name[0]))
-	}
-	var kernel uintptr
-	if err := c.check("cuLibraryGetKernel", c.libraryKernel(&kernel, m.handle, &name[0])); err != nil {
-		return 0, err
-	}
-	return function, c.check("cuKernelGetFunction", c.kernelFunction(&function, kernel))
 }
 
 func (c *cuda) Variable(image []byte, name string) (Pointer, int64, error) {
@@ -233,11 +207,7 @@ func (c *cuda) Variable(image []byte, name string) (Pointer, int64, error) {
 	}
 	var at uintptr
 	var bytes uint64
-	call, find := "cuModuleGetGlobal", c.moduleGlobal
-	if c.libraryLoad != nil {
-		call, find = "cuLibraryGetGlobal", c.libraryGlobal
-	}
-	err = c.check(call, find(&at, &bytes, m.handle, &append([]byte(name), 0)[0]))
+	err = c.check("cuModuleGetGlobal", c.moduleGlobal(&at, &bytes, m.handle, &append([]byte(name), 0)[0]))
 	return Pointer(at), int64(bytes), err
 }
 

@@ -39,14 +39,10 @@ type Span [2]int64
 // Variant is one kernel of a family. Its formulas name what the operator's formulas do, and what
 // Define adds.
 type Variant struct {
-	File       string       `json:"file"` // a cubin
-	Source     string       `json:"source,omitempty"`
-	Define     []Definition `json:"define"` // each after those that it names
-	Where      []Formula    `json:"where"`  // conditions that a problem must meet
-	Launches   []OpenLaunch `json:"launches"`
-	Workspaces []Definition `json:"workspaces"`        // bytes
-	Scalars    []Definition `json:"scalars,omitempty"` // bits, as an entry's
-	Sizes      Sizes        `json:"sizes"`
+	Code[Formula]
+	Define []Definition `json:"define"` // each after those that it names
+	Where  []Formula    `json:"where"`  // conditions that a problem must meet
+	Sizes  Sizes        `json:"sizes"`
 }
 
 // Sizes are the values that a kernel reads from constant memory. A loader writes them into a copy of
@@ -54,21 +50,6 @@ type Variant struct {
 type Sizes struct {
 	At    int64    `json:"at"` // in the file, in bytes
 	Names []string `json:"names"`
-}
-
-// OpenLaunch is a Launch whose extents are formulas.
-type OpenLaunch struct {
-	Entry       string      `json:"entry"`
-	When        *Formula    `json:"when,omitempty"` // false: the launch is left out
-	Grid        [3]Formula  `json:"grid"`
-	Block       [3]Formula  `json:"block"`
-	SharedBytes Formula     `json:"shared_bytes"`
-	Cluster     *[3]Formula `json:"cluster,omitempty"`
-	Cooperative bool        `json:"cooperative,omitempty"`
-	Dependent   bool        `json:"dependent,omitempty"` // ignored for the first launch that is made
-	Arguments   []string    `json:"arguments"`
-
-	Maps []TensorMap[Formula] `json:"maps,omitempty"`
 }
 
 // Node is a part of a tree: a condition with a node for either case, or a leaf. The leaf's first entry that
@@ -104,22 +85,16 @@ func (f *Family) has(q problem) bool {
 	return q.has(q.operator.components(), f.Values)
 }
 
-// open is a variant for one problem.
-type open struct {
-	launches   []Launch
-	workspaces []Workspace
-	scalars    []Scalar
-	sizes      []byte // as the file has them
-}
-
-// choose finds the variant for a problem; nil: the general kernel.
-func (f *Family) choose(values map[string]expr.Value, gpu GPU) (*Variant, open) {
+// choose finds the variant for a problem, with its launches and the sizes that are written into its file; nil: the
+// general kernel.
+func (f *Family) choose(values map[string]expr.Value, gpu GPU) (*Variant, Code[int64], []byte) {
 	for _, at := range f.Tree.leaf(values) {
-		if o, err := f.Variants[at].at(values); err == nil && gpu.runs(f.Target, f.Device, o.launches) {
-			return f.Variants[at], o
+		v := f.Variants[at]
+		if c, sizes, ok := v.at(values); ok && gpu.runs(f.Target, f.Device, c.Launches) {
+			return v, c, sizes
 		}
 	}
-	return nil, open{}
+	return nil, Code[int64]{}, nil
 }
 
 // leaf is the list of entries to try for a problem; empty if a condition cannot be computed.
@@ -138,79 +113,73 @@ func (n *Node) leaf(values map[string]expr.Value) []int {
 	return n.Entries
 }
 
-// errNotServed means that a variant's conditions refuse the problem.
-var errNotServed = errors.New("it does not serve the problem")
-
-// at is the variant for a problem with these values. An error means that it does not serve it.
-func (v *Variant) at(values map[string]expr.Value) (o open, err error) {
+// at is the variant for a problem with these values; not ok: it does not serve it.
+func (v *Variant) at(values map[string]expr.Value) (c Code[int64], sizes []byte, ok bool) {
 	e := evaluator{values: maps.Clone(values)}
 	for _, d := range v.Define {
-		e.values[d.Name] = e.value(d.Expression)
+		e.values[d.Name] = e.value(d.Value)
 	}
 	for _, f := range v.Where {
 		if !e.value(f).Truth() {
-			return o, cmp.Or(e.err, errNotServed)
+			return c, nil, false
 		}
 	}
+	c.File, c.Workspaces, c.Scalars = v.File, e.named(v.Workspaces, 0, mostWorkspace), e.named(v.Scalars, math.MinInt64, math.MaxInt64)
 	for _, l := range v.Launches {
 		if l.When == nil || e.value(*l.When).Truth() {
-			o.launches = append(o.launches, e.launch(l, len(o.launches) == 0))
+			c.Launches = append(c.Launches, e.launch(l, len(c.Launches) == 0))
 		}
 	}
-	for _, w := range v.Workspaces {
-		o.workspaces = append(o.workspaces, Workspace{w.Name, e.number(w.Expression, 0, mostWorkspace)})
-	}
-	for _, s := range v.Scalars {
-		o.scalars = append(o.scalars, Scalar{s.Name, e.number(s.Expression, math.MinInt64, math.MaxInt64)})
-	}
 	for _, name := range v.Sizes.Names {
-		o.sizes = binary.LittleEndian.AppendUint32(o.sizes, uint32(e.within(e.values[name], name, math.MinInt32, math.MaxInt32)))
+		size := e.within(e.values[name], math.MinInt32, math.MaxInt32)
+		sizes = binary.LittleEndian.AppendUint32(sizes, uint32(size))
 	}
-	if len(o.launches) == 0 {
-		return o, cmp.Or(e.err, errNotServed)
-	}
-	return o, e.err
+	return c, sizes, len(c.Launches) > 0 && !e.failed
 }
 
-// evaluator evaluates formulas and keeps the first error.
+// evaluator evaluates formulas, and notes whether one has no value or one out of bounds.
 type evaluator struct {
 	values map[string]expr.Value
-	err    error
+	failed bool
 }
 
 func (e *evaluator) value(f Formula) expr.Value {
 	v, err := f.Eval(e.values)
-	e.err = cmp.Or(e.err, err)
+	e.failed = e.failed || err != nil
 	return v
 }
 
-// number is an integer with bounds.
-func (e *evaluator) number(f Formula, least, most int64) int64 {
-	return e.within(e.value(f), f, least, most)
-}
-
-func (e *evaluator) within(v expr.Value, what any, least, most int64) int64 {
+func (e *evaluator) within(v expr.Value, least, most int64) int64 {
 	n, isInt := v.AsInt()
-	if !isInt || n < least || n > most {
-		e.err = cmp.Or(e.err, fmt.Errorf("%v is %v, which is no integer from %d to %d", what, v, least, most))
-	}
+	e.failed = e.failed || !isInt || n < least || n > most
 	return n
 }
 
-func (e *evaluator) launch(l OpenLaunch, first bool) Launch {
-	made := Launch{Entry: l.Entry, SharedBytes: e.number(l.SharedBytes, 0, mostShared), Cooperative: l.Cooperative, Dependent: l.Dependent && !first, Arguments: l.Arguments}
-	for i := range 3 {
-		made.Grid[i], made.Block[i] = e.number(l.Grid[i], 1, mostGrid), e.number(l.Block[i], 1, mostBlock)
-		if l.Cluster != nil {
-			made.Cluster[i] = e.number(l.Cluster[i], 1, mostCluster)
-		}
+// numbers are integers with bounds.
+func (e *evaluator) numbers(formulas []Formula, least, most int64) []int64 {
+	return lists.Of(formulas, func(f Formula) int64 { return e.within(e.value(f), least, most) })
+}
+
+func (e *evaluator) named(all []Definition, least, most int64) []Named[int64] {
+	return lists.Of(all, func(d Definition) Named[int64] {
+		return Named[int64]{d.Name, e.within(e.value(d.Value), least, most)}
+	})
+}
+
+func (e *evaluator) launch(l LaunchOf[Formula], first bool) Launch {
+	made := Launch{
+		Entry: l.Entry, Grid: [3]int64(e.numbers(l.Grid[:], 1, mostGrid)), Block: [3]int64(e.numbers(l.Block[:], 1, mostBlock)),
+		SharedBytes: e.within(e.value(l.SharedBytes), 0, mostShared), Cooperative: l.Cooperative, Dependent: l.Dependent && !first,
+		Arguments: l.Arguments,
 	}
-	if made.Cluster == [3]int64{1, 1, 1} {
-		made.Cluster = [3]int64{} // a cluster of one block is none
+	if l.Cluster != [3]Formula{} {
+		made.Cluster = [3]int64(e.numbers(l.Cluster[:], 1, mostCluster))
+	}
+	if made.Cluster == [3]int64{1, 1, 1} { // a cluster of one block is none
+		made.Cluster = [3]int64{}
 	}
 	for _, m := range l.Maps {
-		words := lists.Of(m.Words, func(f Formula) int64 { return e.number(f, math.MinInt64, math.MaxInt64) })
-		made.Maps = append(made.Maps, TensorMap[int64]{m.At, words})
+		made.Maps = append(made.Maps, TensorMap[int64]{m.At, e.numbers(m.Words, math.MinInt64, math.MaxInt64)})
 	}
 	return made
 }
@@ -226,7 +195,7 @@ func (m *Manifest) checkFamily(f *Family) error {
 	o := m.operator(f.Operator)
 	switch {
 	case o == nil:
-		return fmt.Errorf("it is of the operator %.80q, which the pack does not describe", f.Operator)
+		return unknownOperator(f.Operator)
 	case !targetForm.MatchString(f.Target):
 		return fmt.Errorf("%.40q is no architecture, as sm_90a", f.Target)
 	case len(f.Range) != len(o.Shape):
@@ -283,56 +252,37 @@ func known(names []string, formulas ...Formula) error {
 }
 
 func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
-	if err := m.checkFile(o.Name, v.File); err != nil {
-		return err
-	}
 	names := o.names()
 	for _, d := range v.Define {
 		if !quote.IsName(d.Name) {
 			return fmt.Errorf("%.80q is no name", d.Name)
 		}
-		if err := known(names, d.Expression); err != nil {
+		if err := known(names, d.Value); err != nil {
 			return err
 		}
 		names = append(names, d.Name)
 	}
-	if err := different("names", names); err != nil {
-		return err
-	}
-	passed, taken := o.Taken(), []string{}
-	addresses := len(passed) + len(v.Workspaces)
-	for _, w := range slices.Concat(v.Workspaces, v.Scalars) {
-		if err := known(names, w.Expression); err != nil {
-			return err
-		}
-		passed = append(passed, w.Name)
-	}
-	if err := different("tensors, workspaces and scalars", passed); err != nil {
+	if err := cmp.Or(different("names", names), known(names, v.Where...)); err != nil {
 		return err
 	}
 	for _, l := range v.Launches {
-		formulas := slices.Concat(l.Grid[:], l.Block[:], []Formula{l.SharedBytes})
 		if l.When != nil {
-			formulas = append(formulas, *l.When)
+			if err := known(names, *l.When); err != nil {
+				return err
+			}
 		}
-		if l.Cluster != nil {
-			formulas = append(formulas, l.Cluster[:]...)
-		}
-		for _, t := range l.Maps {
-			formulas = append(formulas, t.Words...)
-		}
-		if err := cmp.Or(known(names, formulas...), takes(passed, l.Arguments), checkMaps(m.Schema, l.Maps, l.Arguments, passed[:addresses])); err != nil {
-			return err
-		}
-		taken = append(taken, l.Arguments...)
 	}
 	for _, name := range v.Sizes.Names {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("it reads %.80q, which nothing defines", name)
 		}
 	}
+	err := checkCode(m, o, &v.Code, func(_ string, _, _ int64, formulas ...Formula) error { return known(names, formulas...) })
+	if err != nil {
+		return err
+	}
 	if bytes := m.Files[v.File].Bytes; v.Sizes.At < 0 || v.Sizes.At > bytes-4*int64(len(v.Sizes.Names)) {
 		return fmt.Errorf("its %d sizes at %d are not within the %d bytes of %s", len(v.Sizes.Names), v.Sizes.At, bytes, v.File)
 	}
-	return cmp.Or(known(names, v.Where...), o.written(taken))
+	return nil
 }

@@ -8,18 +8,18 @@ import (
 	"unsafe"
 )
 
-const seed = `{"schema":"autotune/pack/1","name":"layers","operators":[{"name":"scale","shape":["n"],
+const seed = `{"schema":"autotune/pack/4","name":"layers","operators":[{"name":"scale","shape":["n"],
 "parameters":[{"name":"by","type":"int","components":[{"name":"by","default":"n // 2"}],"min":1},
 {"name":"type","type":"word","components":[{"name":"type","default":"'f32'"}],"words":["f32","bf16"]}],
-"derived":[{"name":"m","expression":"n*by if n > 1 else 1"}],"requires":[{"that":"m >= 1","because":"{m} is too few"}],
+"derived":[{"name":"m","value":"n*by if n > 1 else 1"}],"requires":[{"that":"m >= 1","because":"{m} is too few"}],
 "tensors":[{"name":"x","role":"input","type_by":"type","shape":["n"]},{"name":"y","role":"output","type_by":"type","shape":["m"]}],
 "math":["fp32"],"math_auto":"'fp32' if arch < 80 else 'fp32'","dispatch":[{"by":"exact"},{"by":"family"},{"by":"general"}]}],
 "entries":[{"operator":"scale","problem":"scale 4","values":{"n":4,"by":2,"type":"f32"},"math":"fp32","target":"sm_90","file":"a.cubin",
-"launches":[{"entry":"scale","grid":[1,1,1],"block":[32,1,1],"shared_bytes":0,"arguments":["x","w","y"]}],"workspaces":[{"name":"w","bytes":16}]}],
+"launches":[{"entry":"scale","grid":[1,1,1],"block":[32,1,1],"shared_bytes":0,"arguments":["x","w","y"]}],"workspaces":[{"name":"w","value":16}]}],
 "families":[{"operator":"scale","problem":"scale {4..9}","values":{"by":3,"type":"f32"},"range":[[[4,4],[6,9]]],"math":"fp32","target":"sm_90",
-"tree":{"if":"n <= 7","then":{"entries":[1,0]},"else":{}},"entries":[{"file":"b.cubin","define":[{"name":"rows","expression":"ceil_div(m, 8)"}],
+"tree":{"if":"n <= 7","then":{"entries":[1,0]},"else":{}},"entries":[{"file":"b.cubin","define":[{"name":"rows","value":"ceil_div(m, 8)"}],
 "where":["rows > 2"],"launches":[{"entry":"scale","when":"n > 1","grid":["rows","1","1"],"block":["32","1","1"],"shared_bytes":"4*n","arguments":["x","w","y"]}],
-"workspaces":[{"name":"w","expression":"4*rows"}],"sizes":{"at":2,"names":["n","rows"]}},
+"workspaces":[{"name":"w","value":"4*rows"}],"sizes":{"at":2,"names":["n","rows"]}},
 {"file":"b.cubin","define":[],"where":["n % 2 == 1"],"launches":[{"entry":"odd","grid":["n","1","1"],"block":["32","1","1"],"shared_bytes":"0","arguments":["x","y"],
 "cluster":["1","1","1"],"dependent":true}],"workspaces":[],"sizes":{"at":0,"names":[]}}]}],
 "general":[{"operator":"scale","math":"fp32","type":"f32","file":"a.cubin","entry":"any","sizes":["n","by","m"]}],
@@ -27,10 +27,10 @@ const seed = `{"schema":"autotune/pack/1","name":"layers","operators":[{"name":"
 "b.cubin":{"bytes":10,"sha256":"84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"}}}`
 
 // constantSeed has the input in constant memory.
-var constantSeed = strings.NewReplacer(Schema, SchemaConstants, `"role":"input"`, `"role":"input","symbol":"held"`).Replace(seed)
+var constantSeed = strings.NewReplacer(`"role":"input"`, `"role":"input","symbol":"held"`).Replace(seed)
 
 // mapSeed passes workspaces as tensor maps.
-var mapSeed = strings.NewReplacer(Schema, SchemaMaps,
+var mapSeed = strings.NewReplacer(
 	`"shared_bytes":0,"arguments":["x","w","y"]`, `"shared_bytes":0,"arguments":["x","w","y"],"maps":[{"at":1,"words":[1,2,3,4,5,6,-7]}]`,
 	`"shared_bytes":"4*n","arguments":["x","w","y"]`, `"shared_bytes":"4*n","arguments":["x","w","y"],"maps":[{"at":1,"words":["n","rows","3","4","5","6","-n"]}]`).Replace(seed)
 

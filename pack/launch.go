@@ -222,7 +222,7 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 		}
 	}
 	for _, s := range p.scalars {
-		given = append(given, Pointer(s.Bits))
+		given = append(given, Pointer(s.Value))
 	}
 	for _, m := range p.maps {
 		given = append(append(given, given[m.of]), m.behind[:]...)

@@ -37,7 +37,7 @@ type Plan struct {
 	Tensors []Tensor // what Launch takes, in order: the operator's, then workspaces
 	loader  *Loader
 	steps   []step
-	scalars []Scalar
+	scalars []Named[int64]
 	maps    []passedMap
 	filled  []int // indexes of those Tensors that a tuned kernel reads from constant memory
 }
@@ -111,8 +111,8 @@ func (p *Plan) exact(q problem, auto bool) bool {
 	if p.Entry == nil {
 		return false
 	}
-	p.Math, p.scalars = p.Entry.Math, p.Entry.Scalars
-	p.take(p.Entry.File, patch{}, p.Entry.Launches, p.Entry.Workspaces)
+	p.Math = p.Entry.Math
+	p.take(p.Entry.Code, patch{})
 	return true
 }
 
@@ -133,27 +133,28 @@ func (p *Plan) family(q problem, auto bool) bool {
 	if found == nil {
 		return false
 	}
-	v, o := found.choose(q.values, p.loader.gpu)
+	v, code, sizes := found.choose(q.values, p.loader.gpu)
 	if v == nil {
 		return false
 	}
-	p.Family, p.Variant, p.Math, p.scalars = found, v, found.Math, o.scalars
-	p.take(v.File, patch{v.Sizes.At, string(o.sizes)}, o.launches, o.workspaces)
+	p.Family, p.Variant, p.Math = found, v, found.Math
+	p.take(code, patch{v.Sizes.At, string(sizes)})
 	return true
 }
 
 // take adds a file's launches to the plan.
-func (p *Plan) take(file string, patch patch, launches []Launch, workspaces []Workspace) {
-	for _, w := range workspaces {
-		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Bytes}, Bytes: w.Bytes})
+func (p *Plan) take(c Code[int64], patch patch) {
+	p.scalars = c.Scalars
+	for _, w := range c.Workspaces {
+		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Value}, Bytes: w.Value})
 	}
 	for i, t := range p.Tensors {
 		if t.symbol != "" && t.Bytes > 0 {
 			p.filled = append(p.filled, i)
 		}
 	}
-	for _, launch := range launches {
-		s := step{Launch: launch, file: file, patch: patch, tensors: p.places(launch.Arguments)}
+	for _, launch := range c.Launches {
+		s := step{Launch: launch, file: c.File, patch: patch, tensors: p.places(launch.Arguments)}
 		for _, m := range launch.Maps {
 			passed := passedMap{of: s.tensors[m.At]}
 			for i, word := range m.Words {
@@ -179,7 +180,7 @@ func (q problem) determining() []string {
 // places are the indexes of arguments among the plan's tensors and, behind them, scalars.
 func (p *Plan) places(names []string) []int {
 	tensors := lists.Of(p.Tensors, func(t Tensor) string { return t.Name })
-	all := append(tensors, lists.Of(p.scalars, func(s Scalar) string { return s.Name })...)
+	all := append(tensors, lists.Of(p.scalars, func(s Named[int64]) string { return s.Name })...)
 	return lists.Of(names, func(name string) int { return slices.Index(all, name) })
 }
 
@@ -257,7 +258,7 @@ func (m *Manifest) bind(o *Operator, shape []int64, given map[string]string, mod
 		return q, err
 	}
 	for _, d := range o.Derived {
-		v, err := d.Expression.Eval(q.values)
+		v, err := d.Value.Eval(q.values)
 		if err != nil {
 			return q, fmt.Errorf("`%s` cannot be computed for this problem: %w", d.Name, err)
 		}

@@ -27,7 +27,7 @@ class Pack:
         operator = self.pack.Operator(self.pack.OPERATORS[name])
         known = {**values, "arch": 90, "math": math}
         for d in operator.spec["derived"]:
-            known[d["name"]] = self.pack.evaluate(d["expression"], known)
+            known[d["name"]] = self.pack.evaluate(d["value"], known)
         allowed = all(self.pack.evaluate(r["that"], known) for r in operator.spec["requires"])
         return Problem(self, operator, known) if allowed else None
 

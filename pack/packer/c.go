@@ -1,13 +1,17 @@
 package packer
 
 import (
-	"errors"
+	"bytes"
+	"embed"
 	"fmt"
+	"hash/fnv"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"autotune/internal/lists"
 	"autotune/internal/quote"
@@ -15,60 +19,355 @@ import (
 	"autotune/space/expr"
 )
 
-// cTables writes a pack's header and its tables for autotune_pack.c. An operator whose
-// formulas have no form in C is left out, and a notice says so.
-func cTables(m *pack.Manifest, file func(string) pack.File) (header, tables string, notices []string) {
-	t := &cWriter{manifest: m}
+//go:embed generated
+var generatedFS embed.FS
+
+// generated are the templates of code that is written for a pack. Whatever is a text in a manifest is quoted there.
+var generated = template.Must(template.New("").Funcs(template.FuncMap{
+	"quote": quote.C, "comment": quote.CComment, "upper": strings.ToUpper, "python": quote.Python,
+	"join": func(texts []string) string { return strings.Join(texts, ", ") },
+}).ParseFS(generatedFS, "generated/*.tmpl"))
+
+func write(name string, data any) []byte {
+	var b bytes.Buffer
+	if err := generated.ExecuteTemplate(&b, name, data); err != nil {
+		panic(err) // the templates fit their data
+	}
+	return b.Bytes()
+}
+
+// What a pack may have at most in C: the sizes of arrays in autotune_pack.c.
+const (
+	mostValuesInC    = 126
+	mostTensorsInC   = 16
+	mostRankInC      = 8
+	mostArgumentsInC = 46
+	mostLaunchesInC  = 8
+	mostMapsInC      = 8
+	mostBehindInC    = 30 // workspaces and scalars
+	mostSizesInC     = 128
+)
+
+// cPack is a pack in C, as its templates see it.
+type cPack struct {
+	*pack.Manifest
+	Operators []*cOperator
+	Families  []cFamily
+	General   []cGeneral
+	Files     []cFile
+
+	contents func(file string) []byte
+	notices  []string
+}
+
+// cFile is a file with its FNV-1a checksum, which finds damage.
+type cFile struct {
+	Path  string
+	Bytes int
+	Sum   uint64
+}
+
+// cText is a formula with the name and the place of its value.
+type cText struct {
+	Place      int
+	Name, Text string
+}
+
+// cMust is a condition, and arguments of printf that say what it asks for.
+type cMust struct {
+	Holds, Format string
+	Values        []string
+}
+
+// cCheck is what is checked of a dimension or a component.
+type cCheck struct {
+	cText
+	Default, Missing string
+	Must             []cMust
+}
+
+type cMember struct {
+	Identifier, Words string
+	Real              bool
+}
+
+type cTensor struct {
+	pack.TensorSpec
+	Element string
+	Extents []string
+	Written bool
+	Empty   bool // it may have no elements
+}
+
+// cGeneral is a general kernel's row.
+type cGeneral struct {
+	Operation, Mode, At, Type, File int
+	Value, Entry                    string
+	Sizes                           []string
+}
+
+// cFamily is a family's row and functions, or those of an entry: a family of one problem.
+type cFamily struct {
+	Operation, Mode, Automatic, Arch, Own, Measured, Exact int
+	Device                                                 string
+	Has                                                    []string
+	Tree                                                   cNode
+	Entries                                                []cEntry
+}
+
+type cNode struct {
+	If         string
+	Then, Else *cNode
+	Entries    []string
+}
+
+type cEntry struct {
+	File                          int
+	At                            int64
+	Define                        []cText
+	Where, Behind, Sizes          []string
+	Launches                      []cLaunch
+	Workspaces, Scalars, MapCount int
+}
+
+type cLaunch struct {
+	Entry, When, Shared          string
+	Places, Grid, Block, Cluster []string
+	Cooperative, Dependent       bool
+	Maps                         []cMap
+}
+
+type cMap struct {
+	Place, Tensor int
+	Words         []string
+}
+
+// cFiles are a pack's header and tables for autotune_pack.c. An operator or a kernel whose formulas have no form in C is
+// left out, and a notice says so.
+func cFiles(m *pack.Manifest, contents func(file string) []byte) (header, tables []byte, notices []string) {
+	c := &cPack{Manifest: m, contents: contents}
 	for _, o := range m.Operators {
-		w, err := newCOperator(o, m.Types)
-		if err != nil {
-			notices = append(notices, fmt.Sprintf("%s is left out of what C can call: %v", o.Name, err))
+		w := newCOperator(o, m.Types)
+		if w.fault != nil {
+			c.leave(o.Name, w.fault)
 			continue
 		}
-		t.operators = append(t.operators, w)
+		c.Operators = append(c.Operators, w)
+		c.kernels(w, len(c.Operators)-1)
 	}
-	tables, more := t.tables(file)
-	return t.header(), tables, append(notices, more...)
+	return write("pack.h.tmpl", c), write("pack.c.tmpl", c), c.notices
 }
 
-type cWriter struct {
-	manifest  *pack.Manifest
-	operators []*cOperator
+func (c *cPack) leave(what string, fault error) {
+	c.notices = append(c.notices, fmt.Sprintf("%s is left out of what C can call: %v", what, fault))
 }
 
-// cOperator is an operator in C. Its values are an array of 64-bit integers, with a place for each name. A word is
-// stored as its index among the allowed words, a floating-point number as its bits.
-type cOperator struct {
-	*pack.Operator
-	given []string            // dimensions and components
-	place map[string]int      // of all names
-	local map[string]string   // the names of a family's kernel, as expressions in C
-	truth map[string]bool     // names whose values are true or false
-	words map[string][]string // of the names whose values are words
-	reals map[string]bool     // names of floating-point values; no formula computes with them
-	text  string              // the function that computes it
-	depth map[*expr.Node]int  // of formulas, as far as they are known
-}
-
-// mostDepth is how deep calls and parentheses of C lie in each other at most; compilers have a limit.
-const mostDepth = 250
-
-// deep is how deep a formula is.
-func (w *cOperator) deep(n *expr.Node) int {
-	if known, ok := w.depth[n]; ok {
-		return known
+// kernels adds what the pack has for an operator.
+func (c *cPack) kernels(o *cOperator, operation int) {
+	add := func(f *pack.Family, what string, exact int) {
+		o.fault = nil
+		row := c.family(o, f)
+		if o.fault != nil {
+			c.leave(what, o.fault)
+			return
+		}
+		row.Operation, row.Exact = operation, exact
+		c.Families = append(c.Families, row)
 	}
-	deepest := 0
-	for _, a := range n.Args {
-		deepest = max(deepest, w.deep(a))
+	for _, e := range c.Manifest.Entries {
+		if e.Operator == o.Name {
+			add(familyOfOne(o.Operator, e), e.Problem, 1)
+		}
 	}
-	w.depth[n] = deepest + 1
-	return deepest + 1
+	for _, f := range c.Manifest.Families {
+		if f.Operator == o.Name {
+			add(f, f.Problem, 0)
+		}
+	}
+	for _, g := range c.Manifest.General {
+		if g.Operator != o.Name {
+			continue
+		}
+		row := cGeneral{Operation: operation, Mode: slices.Index(o.Math, g.Math), At: -1, Value: "0", File: c.file(g.File), Entry: g.Entry}
+		if by := o.Operator.Tensors[0].TypeBy; by != "" {
+			row.Type = slices.Index(o.words[by], g.Type)
+		}
+		for name, v := range g.Values { // one at most
+			row.At, row.Value = o.place[name], o.constant(name, v)
+		}
+		row.Sizes = lists.Of(g.Sizes, func(name string) string { return strconv.Itoa(o.place[name]) })
+		c.General = append(c.General, row)
+	}
 }
 
-func newCOperator(o *pack.Operator, types map[string]int64) (w *cOperator, err error) {
-	defer notInC(&err)
-	w = &cOperator{Operator: o, given: slices.Clone(o.Shape), place: map[string]int{}, words: map[string][]string{"math": o.Math}, truth: map[string]bool{}, reals: map[string]bool{}, depth: map[*expr.Node]int{}}
+// file is the place of a file among those that kernels need.
+func (c *cPack) file(path string) int {
+	at := slices.IndexFunc(c.Files, func(f cFile) bool { return f.Path == path })
+	if at < 0 {
+		data, sum := c.contents(path), fnv.New64a()
+		sum.Write(data)
+		at, c.Files = len(c.Files), append(c.Files, cFile{path, len(data), sum.Sum64()})
+	}
+	return at
+}
+
+// familyOfOne is an entry as a family that serves its problem alone.
+func familyOfOne(o *pack.Operator, e *pack.Entry) *pack.Family {
+	number := func(n int64) pack.Formula { return pack.Formula{Expr: expr.Constant(expr.Int(n))} }
+	numbers := func(all []int64) []pack.Formula { return lists.Of(all, number) }
+	named := func(all []pack.Named[int64]) []pack.Definition {
+		return lists.Of(all, func(n pack.Named[int64]) pack.Definition {
+			return pack.Definition{Name: n.Name, Value: number(n.Value)}
+		})
+	}
+	v := &pack.Variant{Code: pack.Code[pack.Formula]{File: e.File, Workspaces: named(e.Workspaces), Scalars: named(e.Scalars)}}
+	for _, l := range e.Launches {
+		made := pack.LaunchOf[pack.Formula]{
+			Entry: l.Entry, Grid: [3]pack.Formula(numbers(l.Grid[:])), Block: [3]pack.Formula(numbers(l.Block[:])), SharedBytes: number(l.SharedBytes),
+			Cooperative: l.Cooperative, Dependent: l.Dependent, Arguments: l.Arguments,
+		}
+		if l.Cluster != [3]int64{} {
+			made.Cluster = [3]pack.Formula(numbers(l.Cluster[:]))
+		}
+		for _, m := range l.Maps {
+			made.Maps = append(made.Maps, pack.TensorMap[pack.Formula]{At: m.At, Words: numbers(m.Words)})
+		}
+		v.Launches = append(v.Launches, made)
+	}
+	f := &pack.Family{
+		Operator: e.Operator, Values: e.Values, Math: e.Math, Auto: e.Auto, Target: e.Target, Device: e.Device,
+		Variants: []*pack.Variant{v}, Tree: &pack.Node{Entries: []int{0}},
+	}
+	for _, name := range o.Shape {
+		n, _ := e.Values[name].AsInt()
+		f.Range = append(f.Range, []pack.Span{{n, n}})
+	}
+	if e.Time != nil {
+		f.Regret = &pack.Regret{} // it was measured
+	}
+	return f
+}
+
+func (c *cPack) family(o *cOperator, f *pack.Family) cFamily {
+	arch, own, err := targetOf(f.Target)
+	o.fail(err)
+	row := cFamily{
+		Mode: slices.Index(o.Math, f.Math), Automatic: truth(f.Auto), Arch: arch, Own: truth(own), Measured: truth(f.Regret != nil),
+		Device: f.Device, Has: o.has(f), Tree: *o.node(f.Tree),
+	}
+	for _, v := range f.Variants {
+		e := o.variant(v)
+		e.File = c.file(v.File)
+		row.Entries = append(row.Entries, e)
+	}
+	return row
+}
+
+// targetOf is an architecture's number, and whether its code runs on no later one.
+func targetOf(target string) (arch int, own bool, err error) {
+	digits := strings.TrimPrefix(target, "sm_")
+	number := strings.TrimRight(digits, "abcdefghijklmnopqrstuvwxyz")
+	if arch, err = strconv.Atoi(number); err != nil {
+		err = fmt.Errorf("%.40q is no architecture", target)
+	}
+	return arch, number != digits, err
+}
+
+func truth(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// has are conditions: the problem is in the family's range and has its parameters.
+func (w *cOperator) has(f *pack.Family) (all []string) {
+	for i, spans := range f.Range {
+		in := lists.Of(spans, func(s pack.Span) string {
+			return fmt.Sprintf("(v[%d] >= INT64_C(%d) && v[%[1]d] <= INT64_C(%[3]d))", i, s[0], s[1])
+		})
+		all = append(all, "("+strings.Join(append(in, "0"), " || ")+")")
+	}
+	for _, name := range w.given[len(w.Shape):] {
+		all = append(all, fmt.Sprintf("v[%d] == %s", w.place[name], w.constant(name, f.Values[name])))
+	}
+	return all
+}
+
+func (w *cOperator) node(n *pack.Node) *cNode {
+	if n.If == nil {
+		return &cNode{Entries: lists.Of(append(slices.Clone(n.Entries), -1), strconv.Itoa)}
+	}
+	return &cNode{If: w.holds(*n.If), Then: w.node(n.Then), Else: w.node(n.Else)}
+}
+
+// variant is what serves a problem with one kernel.
+func (w *cOperator) variant(v *pack.Variant) (e cEntry) {
+	outer := *w
+	w.local, w.truth = map[string]string{}, maps.Clone(w.truth)
+	defer func() { w.local, w.truth = outer.local, outer.truth }()
+	e.At, e.Workspaces, e.Scalars = v.Sizes.At, len(v.Workspaces), len(v.Scalars)
+	for i, d := range v.Define {
+		e.Define = append(e.Define, cText{i, d.Name, w.number(d.Value)})
+		w.local[d.Name], w.truth[d.Name] = fmt.Sprint("d", i), w.isTruth(d.Value.Root())
+	}
+	e.Where = lists.Of(v.Where, w.holds)
+	passed := w.Taken()
+	for _, d := range v.Workspaces {
+		passed, e.Behind = append(passed, d.Name), append(e.Behind, w.within(d.Value, 0, 1<<50))
+	}
+	for _, d := range v.Scalars {
+		passed, e.Behind = append(passed, d.Name), append(e.Behind, w.number(d.Value))
+	}
+	for _, l := range v.Launches {
+		e.Launches = append(e.Launches, w.launch(l, passed, &e.MapCount))
+	}
+	for _, name := range v.Sizes.Names {
+		size := pack.Formula{Expr: expr.Variable(name)}
+		e.Sizes = append(e.Sizes, w.within(size, math.MinInt32, math.MaxInt32))
+	}
+	if len(v.Launches) > mostLaunchesInC || len(e.Behind) > mostBehindInC || len(e.Sizes) > mostSizesInC || e.MapCount > mostMapsInC {
+		w.fail(fmt.Errorf("it has %d launches, %d workspaces and scalars, %d sizes, and %d tensor maps; %d, %d, %d and %d are the most", len(v.Launches),
+			len(e.Behind), len(e.Sizes), e.MapCount, mostLaunchesInC, mostBehindInC, mostSizesInC, mostMapsInC))
+	}
+	return e
+}
+
+// launch is one launch that takes some of what is passed. Behind all that stand 16 words for each tensor map, of which
+// the variant has some before this launch's.
+func (w *cOperator) launch(l pack.LaunchOf[pack.Formula], passed []string, maps *int) cLaunch {
+	three := func(f [3]pack.Formula, most int64) []string {
+		return lists.Of(f[:], func(f pack.Formula) string { return "(uint32_t)" + w.within(f, 1, most) })
+	}
+	made := cLaunch{
+		Entry: l.Entry, When: "1", Grid: three(l.Grid, math.MaxInt32), Block: three(l.Block, 1024), Shared: "(uint32_t)" + w.within(l.SharedBytes, 0, 1<<20),
+		Cluster: []string{"0"}, Cooperative: l.Cooperative, Dependent: l.Dependent,
+	}
+	if l.When != nil {
+		made.When = w.holds(*l.When)
+	}
+	if l.Cluster != [3]pack.Formula{} {
+		made.Cluster = three(l.Cluster, 16)
+	}
+	places := lists.Of(l.Arguments, func(name string) int { return slices.Index(passed, name) })
+	for _, m := range l.Maps {
+		made.Maps = append(made.Maps, cMap{*maps, places[m.At], lists.Of(m.Words, w.number)})
+		places[m.At] = len(passed) + 16**maps
+		*maps++
+	}
+	made.Places = lists.Of(places, strconv.Itoa)
+	if len(places) > mostArgumentsInC {
+		w.fail(fmt.Errorf("a launch takes %d arguments; %d are the most", len(places), mostArgumentsInC))
+	}
+	return made
+}
+
+// newCOperator writes what checks a problem and computes the operator's formulas.
+func newCOperator(o *pack.Operator, types map[string]int64) *cOperator {
+	w := &cOperator{
+		Operator: o, given: slices.Clone(o.Shape), place: map[string]int{}, words: map[string][]string{"math": o.Math},
+		truth: map[string]bool{}, reals: map[string]bool{},
+	}
 	for _, s := range o.Parameters {
 		for _, c := range s.Components {
 			w.given = append(w.given, c.Name)
@@ -81,513 +380,126 @@ func newCOperator(o *pack.Operator, types map[string]int64) (w *cOperator, err e
 	for _, name := range append(slices.Clone(w.given), "arch", "math") {
 		w.place[name] = len(w.place)
 	}
+	w.MathPlace, w.ArchPlace, w.TypePlace = w.place["math"], w.place["arch"], -1
+	for _, name := range w.given {
+		w.Members = append(w.Members, cMember{identifier(name), strings.Join(w.words[name], ", "), w.reals[name]})
+	}
+	w.checks()
 	for _, d := range o.Derived {
-		w.place[d.Name], w.truth[d.Name] = len(w.place), w.isTruth(d.Expression.Root())
+		w.Derived = append(w.Derived, cText{len(w.place), d.Name, w.number(d.Value)})
+		w.place[d.Name], w.truth[d.Name] = len(w.place), w.isTruth(d.Value.Root())
 	}
-	deep := slices.ContainsFunc(o.Tensors, func(s pack.TensorSpec) bool { return len(s.Shape) > 8 })
-	if len(w.place) > 126 || len(o.Tensors) > 16 || deep {
-		return nil, fmt.Errorf("it has %d names and %d tensors; 126 and 16 are the most, and tensors have 8 dimensions at most", len(w.place), len(o.Tensors))
+	for _, r := range o.Requires {
+		w.Requires = append(w.Requires, w.because(w.holds(r.That), r.Because))
 	}
-	w.function(types)
-	return w, nil
-}
-
-// cError says what has no form in C.
-type cError string
-
-// notInC turns a panic with a cError into an error.
-func notInC(err *error) {
-	if fault := recover(); fault != nil {
-		what, ok := fault.(cError)
-		if !ok {
-			panic(fault)
-		}
-		*err = errors.New(string(what))
-	}
-}
-
-// binaries and calls write operations in C. Functions of autotune_pack's arithmetic note
-// where a result does not fit 64 bits.
-var (
-	calls = map[expr.Op]string{expr.OpAdd: "add", expr.OpSub: "sub", expr.OpMul: "mul", expr.OpFloorDiv: "floor_div", expr.OpMod: "modulo",
-		expr.OpCeilDiv: "ceil_div", expr.OpMin: "least", expr.OpMax: "most", expr.OpGcd: "gcd", expr.OpPow: "power"}
-	comparisons = []string{expr.CmpEq: "==", expr.CmpNe: "!=", expr.CmpLt: "<", expr.CmpLe: "<=", expr.CmpGt: ">", expr.CmpGe: ">="}
-)
-
-// number writes a formula as an expression of C. A text in it becomes its index in words.
-func (w *cOperator) number(n *expr.Node, words []string) string {
-	if w.deep(n) > mostDepth {
-		panic(cError(fmt.Sprintf("a formula is nested or chained more than %d deep", mostDepth)))
-	}
-	switch n.Op {
-	case expr.OpConst:
-		return constant(n.Value, words)
-	case expr.OpName:
-		if local, known := w.local[n.Name]; known {
-			return local
-		}
-		at, known := w.place[n.Name]
-		if !known || w.reals[n.Name] {
-			panic(cError("it names " + n.Name))
-		}
-		return fmt.Sprintf("v[%d]", at)
-	case expr.OpCompare:
-		return w.comparison(n)
-	case expr.OpIf:
-		return fmt.Sprintf("(%s ? %s : %s)", w.holds(n.Args[0]), w.number(n.Args[1], words), w.number(n.Args[2], words))
-	case expr.OpAnd, expr.OpOr:
-		if w.isTruth(n) { // truths are 0 and 1 in C, so && and || give Python's value
-			return w.holds(n)
-		}
-		first, second := n.Args[0], n.Args[1]
-		if n.Op == expr.OpOr {
-			second, first = first, second
-		}
-		return fmt.Sprintf("(%s ? %s : %s)", w.holds(n.Args[0]), w.number(second, words), w.number(first, words))
-	case expr.OpNot:
-		return "!" + w.holds(n.Args[0])
-	case expr.OpNeg:
-		return fmt.Sprintf("sub(0, %s, bad)", w.number(n.Args[0], nil))
-	case expr.OpPlus, expr.OpInt:
-		return w.number(n.Args[0], nil)
-	case expr.OpBool:
-		return "!!" + w.holds(n.Args[0])
-	}
-	name, known := calls[n.Op]
-	if !known {
-		panic(cError("it computes " + n.Op.String()))
-	}
-	text := w.number(n.Args[0], nil)
-	for _, a := range n.Args[1:] {
-		text = fmt.Sprintf("%s(%s, %s, bad)", name, text, w.number(a, nil))
-	}
-	return text
-}
-
-// holds writes a formula as a condition.
-func (w *cOperator) holds(n *expr.Node) string {
-	sign, known := map[expr.Op]string{expr.OpAnd: "&&", expr.OpOr: "||"}[n.Op]
-	if !known || w.deep(n) > mostDepth {
-		return w.number(n, nil)
-	}
-	return fmt.Sprintf("(%s %s %s)", w.holds(n.Args[0]), sign, w.holds(n.Args[1]))
-}
-
-// constant is a value that a name may have.
-func (w *cOperator) constant(name string, v expr.Value) string {
-	if x, isNumber := v.AsFloat(); w.reals[name] && isNumber {
-		return integer(int64(math.Float64bits(x)))
-	}
-	return constant(v, w.words[name])
-}
-
-func constant(v expr.Value, words []string) string {
-	if n, ok := v.AsInt(); ok {
-		return integer(n)
-	}
-	if i := slices.Index(words, v.String()); v.Kind() == expr.KindString && i >= 0 {
-		return strconv.Itoa(i)
-	}
-	if v.Kind() == expr.KindString && words != nil {
-		return "-1" // the text is not among them
-	}
-	panic(cError("it has the constant " + v.Source()))
-}
-
-// integer is a constant of C. The least has no other form there.
-func integer(n int64) string {
-	if n == math.MinInt64 {
-		return "INT64_MIN"
-	}
-	return fmt.Sprintf("INT64_C(%d)", n)
-}
-
-func (w *cOperator) isTruth(n *expr.Node) bool {
-	switch n.Op {
-	case expr.OpCompare, expr.OpNot, expr.OpBool:
-		return true
-	case expr.OpAnd, expr.OpOr:
-		return w.isTruth(n.Args[0]) && w.isTruth(n.Args[1])
-	case expr.OpName:
-		return w.truth[n.Name]
-	}
-	return false
-}
-
-func (w *cOperator) comparison(n *expr.Node) string {
-	var words []string
-	for _, a := range n.Args {
-		if a.Op == expr.OpName && w.words[a.Name] != nil {
-			words = w.words[a.Name]
-		}
-	}
-	var parts []string
-	for i, c := range n.Cmps {
-		left, right := n.Args[i], n.Args[i+1]
-		switch {
-		case w.isReal(left) || w.isReal(right):
-			if int(c) >= len(comparisons) {
-				panic(cError("it compares a number of floating point by " + c.String()))
+	deep := false
+	for _, s := range o.Tensors {
+		t := cTensor{TensorSpec: s, Element: strconv.FormatInt(types[s.Type], 10), Extents: lists.Of(s.Shape, w.number)}
+		t.Written, t.Empty = s.Role == "output" || s.Role == "inout", s.Role == "input" || s.Role == "weight"
+		if s.TypeBy != "" {
+			t.Element, w.TypePlace = "0", w.place[s.TypeBy]
+			for at, word := range w.words[s.TypeBy] {
+				t.Element = fmt.Sprintf("v[%d] == %d ? %d : %s", w.TypePlace, at, types[word], t.Element)
 			}
-			parts = append(parts, fmt.Sprintf("%s %s %s", w.double(left), comparisons[c], w.double(right)))
-		case right.Op == expr.OpTuple:
-			items := lists.Of(right.Args, func(a *expr.Node) string { return fmt.Sprintf("(%s == %s)", w.number(left, words), w.number(a, words)) })
-			text := "(" + strings.Join(append(items, "0"), " | ") + ")" // | and not ||: Python computes all of them
-			if c == expr.CmpNotIn {
-				text = "!" + text
-			}
-			parts = append(parts, text)
-		case words != nil && c > expr.CmpNe || int(c) >= len(comparisons):
-			panic(cError("it compares texts by " + c.String()))
-		default:
-			parts = append(parts, fmt.Sprintf("%s %s %s", w.number(left, words), comparisons[c], w.number(right, words)))
 		}
+		w.Tensors, deep = append(w.Tensors, t), deep || len(s.Shape) > mostRankInC
 	}
-	return "(" + strings.Join(parts, " && ") + ")"
+	w.Output = max(0, slices.IndexFunc(o.Tensors, func(s pack.TensorSpec) bool { return s.Role == "output" }))
+	if len(w.place) > mostValuesInC || len(o.Tensors) > mostTensorsInC || deep {
+		w.fail(fmt.Errorf("it has %d names and %d tensors; %d and %d are the most, and tensors have %d dimensions at most",
+			len(w.place), len(o.Tensors), mostValuesInC, mostTensorsInC, mostRankInC))
+	}
+	return w
 }
 
-func (w *cOperator) isReal(n *expr.Node) bool { return n.Op == expr.OpName && w.reals[n.Name] }
-
-// double writes a floating-point number, or what one is compared with.
-func (w *cOperator) double(n *expr.Node) string {
-	if x, isNumber := n.Value.AsFloat(); n.Op == expr.OpConst && isNumber {
-		return strconv.FormatFloat(x, 'e', -1, 64)
-	}
-	if w.isReal(n) {
-		return fmt.Sprintf("real(v[%d])", w.place[n.Name])
-	}
-	return "(double)" + w.number(n, nil)
-}
-
-// function writes the function that checks a problem and computes all its formulas.
-func (w *cOperator) function(types map[string]int64) {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, "    "+format+"\n", args...) }
-	refuse := func(condition, text string, values ...string) {
-		line("if (%s) return refuse(why, room, %s);", condition, strings.Join(append([]string{quote.C(text)}, values...), ", "))
-	}
-	fmt.Fprintf(&b, "static int evaluate_%s(int64_t* v, autotune_shape* t, char* why, size_t room) {\n", w.Name)
-	line("int overflow = 0, *bad = &overflow;")
-	line("(void)bad;")
+// checks lists what dimensions and components may be, and then the math mode.
+func (w *cOperator) checks() {
 	for i, name := range w.Shape {
-		refuse(fmt.Sprintf("v[%d] < 1", i), name+" must be at least 1; it is %lld", fmt.Sprintf("(long long)v[%d]", i))
+		place := fmt.Sprintf("v[%d]", i)
+		w.Checks = append(w.Checks, cCheck{Must: []cMust{{place + " >= 1", name + " must be at least 1; it is %lld", []string{"(long long)" + place}}}})
 	}
 	for _, s := range w.Parameters {
 		for _, c := range s.Components {
-			w.component(s, c, line, refuse)
+			w.Checks = append(w.Checks, w.check(s, c))
 		}
 	}
-	line("if (v[%d] == AUTOTUNE_DEFAULT) v[%[1]d] = %s;", w.place["math"], w.number(w.MathAuto.Root(), w.Math))
-	for _, d := range w.Derived {
-		line("v[%d] = %s; /* %s */", w.place[d.Name], w.number(d.Expression.Root(), nil), d.Name)
-	}
-	for _, r := range w.Requires {
-		text, values := w.because(r.Because)
-		refuse("!"+w.holds(r.That.Root()), text, values...)
-	}
-	for i, s := range w.Tensors {
-		element := strconv.FormatInt(types[s.Type], 10)
-		if s.TypeBy != "" {
-			element = "0"
-			for at, word := range w.words[s.TypeBy] {
-				element = fmt.Sprintf("v[%d] == %d ? %d : %s", w.place[s.TypeBy], at, types[word], element)
-			}
-		}
-		line("t[%d].rank = %d, t[%[1]d].element_bytes = %[3]s;", i, len(s.Shape), element)
-		for axis, f := range s.Shape {
-			line("t[%d].extent[%d] = %s;", i, axis, w.number(f.Root(), nil))
-		}
-		least := 0
-		if s.Role != "input" && s.Role != "weight" {
-			least = 1
-		}
-		refuse(fmt.Sprintf("!fits(&t[%d], %d)", i, least), "the tensor "+s.Name+" would be empty, or too large")
-	}
-	refuse("overflow", "its sizes do not fit 64 bits")
-	b.WriteString("    return 1;\n}\n")
-	w.text = b.String()
+	auto := w.print(w.MathAuto.Root(), w.Math, false)
+	w.Checks = append(w.Checks, cCheck{cText: cText{Place: w.MathPlace, Name: "math"}, Default: auto})
 }
 
-// component writes the code that gives a component its default and checks its bounds.
-func (w *cOperator) component(s pack.Parameter, c pack.Component, line func(string, ...any), refuse func(string, string, ...string)) {
-	v := fmt.Sprintf("v[%d]", w.place[c.Name])
-	switch {
-	case c.Default.Expr == nil, s.Type == "float" && c.Default.Root().Op != expr.OpConst: // C's formulas are of integers
-		refuse(v+" == AUTOTUNE_DEFAULT", c.Name+" must be given")
+// check gives a component its default, and its bounds.
+func (w *cOperator) check(s pack.Parameter, c pack.Component) cCheck {
+	made := cCheck{cText: cText{Place: w.place[c.Name], Name: c.Name}, Missing: c.Name + " must be given"}
+	place := fmt.Sprintf("v[%d]", made.Place)
+	value, format := "(long long)"+place, "%lld"
+	if s.Type == "float" {
+		value, format = "real("+place+")", "%g"
+	}
+	must := func(holds, what string) {
+		made.Must = append(made.Must, cMust{holds, quote.Format(c.Name+" must be "+what+"; it is ") + format, []string{value}})
+	}
+	bound := func(v *expr.Value, sign, what string) {
+		if v != nil {
+			must(value+" "+sign+" "+w.bound(*v, s.Type == "float"), fmt.Sprintf("%s %s", what, v))
+		}
+	}
+	switch d := c.Default; {
+	case d.Expr == nil, s.Type == "float" && d.Root().Op != expr.OpConst: // C's formulas are of integers
 	case s.Type == "float":
-		line("if (%s == AUTOTUNE_DEFAULT) %[1]s = %s;", v, w.constant(c.Name, c.Default.Root().Value))
+		made.Default = w.constant(c.Name, d.Root().Value)
 	default:
-		line("if (%s == AUTOTUNE_DEFAULT) %[1]s = %s;", v, w.number(c.Default.Root(), s.Words))
+		made.Default = w.print(d.Root(), s.Words, false)
 	}
-	check := func(condition, what string) {
-		if s.Type == "float" {
-			refuse("!("+condition+")", c.Name+" must be "+what+"; it is %g", "real("+v+")")
-			return
-		}
-		refuse("!("+condition+")", c.Name+" must be "+what+"; it is %lld", "(long long)"+v)
-	}
-	for _, bound := range []struct {
-		value      *expr.Value
-		sign, what string
-	}{{s.Min, ">=", "at least"}, {s.Max, "<=", "at most"}} {
-		switch {
-		case bound.value == nil:
-		case s.Type == "float":
-			x, isNumber := bound.value.AsFloat()
-			if !isNumber || math.IsNaN(x) || math.IsInf(x, 0) {
-				panic(cError(c.Name + " has a bound that is no number"))
-			}
-			check(fmt.Sprintf("real(%s) %s %s", v, bound.sign, bound.value), fmt.Sprintf("%s %s", bound.what, bound.value))
-		default:
-			check(fmt.Sprintf("%s %s %s", v, bound.sign, constant(*bound.value, nil)), fmt.Sprintf("%s %s", bound.what, bound.value))
-		}
-	}
+	bound(s.Min, ">=", "at least")
+	bound(s.Max, "<=", "at most")
 	switch {
 	case len(s.Choices) > 0:
-		one := lists.Of(s.Choices, func(choice int64) string {
-			return v + " == " + strings.NewReplacer("INT64_C(", "", ")", "").Replace(integer(choice))
-		})
-		check(strings.Join(one, " || "), fmt.Sprint("one of ", s.Choices))
+		one := lists.Of(s.Choices, func(choice int64) string { return value + " == " + w.bound(expr.Int(choice), false) })
+		must(strings.Join(one, " || "), fmt.Sprint("one of ", s.Choices))
 	case s.Type == "float":
-		check("isfinite(real("+v+"))", "a number")
+		must("isfinite("+value+")", "a number")
 	case s.Type != "int":
-		check(fmt.Sprintf("%s >= 0 && %[1]s < %d", v, max(2, len(s.Words))), "one of its values")
+		must(fmt.Sprintf("%s >= 0 && %[1]s < %d", value, max(2, len(s.Words))), "one of its values")
 	}
+	return made
+}
+
+// bound is a number that a component is compared with.
+func (w *cOperator) bound(v expr.Value, isReal bool) string {
+	if x, isNumber := v.AsFloat(); isNumber && isReal {
+		v = expr.Float(x)
+	}
+	text, err := w.dialect().Constant(v)
+	w.fail(err)
+	return text
 }
 
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
-// because writes a requirement's explanation as arguments of printf.
-func (w *cOperator) because(text string) (string, []string) {
-	var values []string
-	format, last := "", 0
+// because is a condition with its explanation as arguments of printf.
+func (w *cOperator) because(holds, text string) cMust {
+	made, last := cMust{Holds: holds}, 0
 	for _, at := range placeholder.FindAllStringIndex(text, -1) {
 		e, err := expr.Parse(text[at[0]+1 : at[1]-1])
 		if err != nil {
 			continue // it stands as it is
 		}
-		values = append(values, "(long long)"+w.number(e.Root(), nil))
-		format += quote.Format(text[last:at[0]]) + "%lld"
+		made.Values = append(made.Values, "(long long)"+w.number(pack.Formula{Expr: e}))
+		made.Format += quote.Format(text[last:at[0]]) + "%lld"
 		last = at[1]
 	}
-	return format + quote.Format(text[last:]), values
-}
-
-// header declares a problem and two functions an operator.
-func (t *cWriter) header() string {
-	var b strings.Builder
-	name := t.manifest.Name
-	fmt.Fprintf(&b, "/* %s.h: the operators of a pack. autotune_pack.h tells how they are used. */\n", name)
-	fmt.Fprintf(&b, "#ifndef AUTOTUNE_PACK_%[1]s_H\n#define AUTOTUNE_PACK_%[1]s_H\n\n#include \"autotune_pack.h\"\n\n", strings.ToUpper(name))
-	fmt.Fprintf(&b, "#ifdef __cplusplus\nextern \"C\"\n#else\nextern\n#endif\nconst autotune_tables %s_tables;\n", name)
-	for i, o := range t.operators {
-		fmt.Fprintf(&b, "\n/* %s\n * Tensors: ", quote.CComment(o.Summary))
-		var parameters, passed []string
-		for _, s := range o.Tensors {
-			kind := "const void* "
-			if s.Role == "output" || s.Role == "inout" {
-				kind = "void* "
-			}
-			parameters, passed = append(parameters, kind+s.Name+"_"), append(passed, "(void*)"+s.Name+"_")
-		}
-		fmt.Fprintf(&b, "%s. */\ntypedef struct {\n", strings.ReplaceAll(strings.Join(passed, ", "), "(void*)", ""))
-		for _, name := range o.given {
-			kind := "int64_t"
-			if o.reals[name] {
-				kind = "double"
-			}
-			fmt.Fprintf(&b, "    %s %s;", kind, identifier(name))
-			if words := o.words[name]; words != nil {
-				fmt.Fprintf(&b, " /* the place among %s */", quote.CComment(strings.Join(words, ", ")))
-			}
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(&b, "} autotune_%s_problem;\n#define AUTOTUNE_%s_PROBLEM {%s}\n\n", o.Name, strings.ToUpper(o.Name), strings.Join(o.defaults(), ", "))
-		fmt.Fprintf(&b, "static inline int autotune_plan_%s(autotune_pack* pack, autotune_%[1]s_problem problem, const char* math, autotune_plan** plan) {\n", o.Name)
-		fmt.Fprintf(&b, "    return autotune_plan_of(pack, %d, (const int64_t*)&problem, math, plan);\n}\n", i)
-		fmt.Fprintf(&b, "static inline int autotune_%s(autotune_pack* pack, autotune_%[1]s_problem problem, const char* math,\n    %s, void* workspace, void* stream) {\n",
-			o.Name, strings.Join(parameters, ", "))
-		fmt.Fprintf(&b, "    autotune_plan* plan;\n    void* tensors[] = {%s};\n", strings.Join(passed, ", "))
-		fmt.Fprintf(&b, "    int failed = autotune_plan_%s(pack, problem, math, &plan);\n    return failed ? failed : autotune_launch(plan, tensors, workspace, stream);\n}\n", o.Name)
-	}
-	b.WriteString("#endif\n")
-	return b.String()
-}
-
-// defaults initialises a problem's members so that they mean the operator's defaults. -0.0 has the
-// bits of AUTOTUNE_DEFAULT.
-func (w *cOperator) defaults() (all []string) {
-	for _, name := range w.given {
-		if w.reals[name] {
-			all = append(all, "-0.0")
-		} else {
-			all = append(all, "AUTOTUNE_DEFAULT")
-		}
-	}
-	return all
+	made.Format += quote.Format(text[last:])
+	return made
 }
 
 // identifier changes a name that C reserves.
 func identifier(name string) string {
-	if slices.Contains(strings.Fields("auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while class new delete this template operator private public protected virtual bool true false"), name) {
+	if slices.Contains(reserved, name) {
 		return name + "_"
 	}
 	return name
 }
 
-// tables writes the pack's entries and its operators' functions.
-func (t *cWriter) tables(file func(string) pack.File) (text string, notices []string) {
-	var b strings.Builder
-	m := t.manifest
-	fmt.Fprintf(&b, "/* %s.c: the tables of a pack, for autotune_pack.c. */\n#include \"%[1]s.h\"\n\n#include <math.h>\n#include <stdarg.h>\n#include <stdio.h>\n#include <string.h>\n%s", m.Name, arithmetic)
-	var files, entries, families, generals, operators []string
-	place := func(path string) int {
-		row := fmt.Sprintf("{%s, INT64_C(%d), %s}", quote.C(path), file(path).Bytes, quote.C(file(path).SHA256))
-		if !slices.Contains(files, row) {
-			files = append(files, row)
-		}
-		return slices.Index(files, row)
-	}
-	for operation, o := range t.operators {
-		b.WriteString(o.text + "\n")
-		output, kind := max(0, slices.IndexFunc(o.Tensors, func(s pack.TensorSpec) bool { return s.Role == "output" })), -1
-		var symbols []string
-		for _, s := range o.Tensors {
-			symbols = append(symbols, "NULL")
-			if s.Symbol != "" {
-				symbols[len(symbols)-1] = quote.C(s.Symbol)
-			}
-			if s.TypeBy != "" {
-				kind = o.place[s.TypeBy]
-			}
-		}
-		fmt.Fprintf(&b, "static const char *const modes_%d[] = {%s}, *const symbols_%[1]d[] = {%[3]s};\n", operation, quoted(o.Math), strings.Join(symbols, ", "))
-		operators = append(operators, fmt.Sprintf("{%s, %d, %d, %d, %d, %d, %d, %d, %d, modes_%d, evaluate_%s, symbols_%[10]d}", quote.C(o.Name), len(o.given),
-			len(o.place), o.place["math"], o.place["arch"], kind, len(o.Tensors), output, len(o.Math), operation, o.Name))
-		for _, e := range m.Entries {
-			if e.Operator != o.Name {
-				continue
-			}
-			text, row, err := t.entry(o, operation, len(entries), e, place)
-			if err != nil {
-				notices = append(notices, fmt.Sprintf("%s is left out of what C can call: %v", e.Problem, err))
-				continue
-			}
-			b.WriteString(text)
-			entries = append(entries, row)
-		}
-		for _, f := range m.Families {
-			if f.Operator != o.Name {
-				continue
-			}
-			text, row, err := o.family(f, operation, len(families), place)
-			if err != nil {
-				notices = append(notices, fmt.Sprintf("%s is left out of what C can call: %v", f.Problem, err))
-				continue
-			}
-			b.WriteString(text)
-			families = append(families, row)
-		}
-		for _, g := range m.General {
-			if g.Operator != o.Name {
-				continue
-			}
-			sizes := lists.Of(g.Sizes, func(name string) string { return strconv.Itoa(o.place[name]) })
-			kind := 0
-			if by := o.Tensors[0].TypeBy; by != "" {
-				kind = slices.Index(o.words[by], g.Type)
-			}
-			at, value := -1, "0"
-			for name, v := range g.Values { // one at most
-				at, value = o.place[name], o.constant(name, v)
-			}
-			fmt.Fprintf(&b, "static const int sizes_%d[] = {%s};\n", len(generals), strings.Join(sizes, ", "))
-			generals = append(generals, fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %s, sizes_%d}", operation, slices.Index(o.Math, g.Math), at, value, kind,
-				place(g.File), len(sizes), quote.C(g.Entry), len(generals)))
-		}
-	}
-	for _, table := range []struct {
-		kind string
-		rows []string
-	}{{"file", files}, {"entry", entries}, {"family", families}, {"general", generals}, {"operation", operators}} {
-		fmt.Fprintf(&b, "static const autotune_%s all_%[1]s[] = {\n    %s\n};\n", table.kind, strings.Join(append(table.rows, "{0}"), ",\n    "))
-	}
-	fmt.Fprintf(&b, "const autotune_tables %s_tables = {%d, %d, %d, %d, all_file, all_entry, all_family, all_general, all_operation};\n",
-		m.Name, len(files), len(entries), len(families), len(generals))
-	return b.String(), notices
-}
-
-// entry writes the tables that an entry's row points to, and returns the row.
-func (t *cWriter) entry(o *cOperator, operation, number int, e *pack.Entry, place func(string) int) (text, row string, err error) {
-	defer notInC(&err)
-	b := &strings.Builder{}
-	var sizes, steps []string
-	names := o.Taken()
-	values := lists.Of(o.given, func(name string) string { return o.constant(name, e.Values[name]) })
-	for _, w := range e.Workspaces {
-		names, sizes = append(names, w.Name), append(sizes, strconv.FormatInt(w.Bytes, 10))
-	}
-	for _, s := range e.Scalars {
-		names, sizes = append(names, s.Name), append(sizes, fmt.Sprintf("(int64_t)0x%xu", uint64(s.Bits)))
-	}
-	fmt.Fprintf(b, "static const int64_t values_%d[] = {%s}, workspaces_%[1]d[] = {%[3]s};\n", number, strings.Join(values, ", "), strings.Join(append(sizes, "0"), ", "))
-	var maps []string
-	for i, l := range e.Launches {
-		mustTake(l.Arguments)
-		places, tensors := placesIn(names, l.Arguments, l.Maps, len(maps))
-		for at, m := range l.Maps {
-			words := lists.Of(m.Words, func(word int64) string { return fmt.Sprintf("(int64_t)0x%xu", uint64(word)) })
-			maps = append(maps, fmt.Sprintf("{%d, {%s}}", tensors[at], strings.Join(words, ", ")))
-		}
-		fmt.Fprintf(b, "static const int arguments_%d_%d[] = {%s};\n", number, i, places)
-		steps = append(steps, fmt.Sprintf("{%s, %s, %s, %d, %s, %d, %d, %d, arguments_%d_%d}", quote.C(l.Entry), braces(l.Grid), braces(l.Block),
-			l.SharedBytes, braces(l.Cluster), truth(l.Cooperative), truth(l.Dependent), len(l.Arguments), number, i))
-	}
-	fmt.Fprintf(b, "static const autotune_step steps_%d[] = {\n    %s\n};\n", number, strings.Join(steps, ",\n    "))
-	fmt.Fprintf(b, "static const autotune_map maps_%d[] = {%s};\n", number, strings.Join(append(maps, "{0}"), ", "))
-	arch, own := targetInC(e.Target)
-	row = fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %d, %d, %d, %d, %s, values_%d, steps_%[13]d, workspaces_%[13]d, maps_%[13]d}", operation, slices.Index(o.Math, e.Math),
-		truth(e.Auto), arch, own, truth(e.Time != nil), place(e.File), len(steps), len(e.Workspaces), len(e.Scalars), len(maps), quote.C(e.Device), number)
-	return b.String(), row, nil
-}
-
-// targetInC is an architecture's number, and 1 if its code runs on no later one.
-func targetInC(target string) (arch string, own int) {
-	digits := strings.TrimPrefix(target, "sm_")
-	arch = strings.TrimRight(digits, "abcdefghijklmnopqrstuvwxyz")
-	if _, err := strconv.ParseUint(arch, 10, 31); err != nil {
-		panic(cError(fmt.Sprintf("%.40q is no architecture", target)))
-	}
-	return arch, truth(arch != digits)
-}
-
-// mostArguments is how many arguments a launch in C takes: MOST_ARGUMENTS in autotune_pack.c, without the sizes.
-const mostArguments = 46
-
-func mustTake(arguments []string) {
-	if len(arguments) > mostArguments {
-		panic(cError(fmt.Sprintf("a launch takes %d arguments; %d are the most", len(arguments), mostArguments)))
-	}
-}
-
-func quoted(words []string) string { return strings.Join(lists.Of(words, quote.C), ", ") }
-
-// placesIn writes the places of a launch's arguments: their indexes in a list of names and, behind all of these, 16 for
-// each tensor map, where so many were before. It also gives the indexes of the maps' tensors.
-func placesIn[Word any](list, names []string, maps []pack.TensorMap[Word], before int) (text string, tensors []int) {
-	places := lists.Of(names, func(name string) int { return slices.Index(list, name) })
-	for i, m := range maps {
-		tensors = append(tensors, places[m.At])
-		places[m.At] = len(list) + 16*(before+i)
-	}
-	return strings.Join(lists.Of(places, strconv.Itoa), ", "), tensors
-}
-
-func braces(e [3]int64) string { return fmt.Sprintf("{%d, %d, %d}", e[0], e[1], e[2]) }
-
-func truth(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
-}
+var reserved = strings.Fields("auto break case char const continue default do double else enum extern float for goto if inline int long register " +
+	"restrict return short signed sizeof static struct switch typedef union unsigned void volatile while " +
+	"class new delete this template operator private public protected virtual bool true false")

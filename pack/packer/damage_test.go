@@ -96,7 +96,7 @@ func TestDamage(t *testing.T) {
 			remove(t, file)
 			symlink(t, "/etc/hostname", file)
 		}, ".cubin"},
-		"a newer schema":     {editing(func(m map[string]any) { m["schema"] = "autotune/pack/4" }), `its schema is "autotune/pack/4" and this program reads autotune/pack/1, autotune/pack/2, autotune/pack/3;`},
+		"a newer schema":     {editing(func(m map[string]any) { m["schema"] = "autotune/pack/5" }), `its schema is "autotune/pack/5" and this program reads autotune/pack/4;`},
 		"another document":   {editing(func(m map[string]any) { m["schema"] = "autotune/best-config/3" }), `its schema is "autotune/best-config/3"`},
 		"a path out of it":   {editing(func(m map[string]any) { m["files"].(map[string]any)["../../etc/passwd"] = map[string]any{"bytes": 1} }), `the path "../../etc/passwd" leaves the pack`},
 		"an absolute path":   {editing(func(m map[string]any) { m["files"].(map[string]any)["/etc/passwd"] = map[string]any{"bytes": 1} }), `the path "/etc/passwd" leaves the pack`},
@@ -106,8 +106,8 @@ func TestDamage(t *testing.T) {
 		"an unlisted kernel": {editing(func(m map[string]any) { entry(m)["file"] = "kernels/other.cubin" }), `its file "kernels/other.cubin" is not among the pack's files`},
 		"a made-up operator": {editing(func(m map[string]any) { entry(m)["operator"] = "nothing" }), `it is of the operator "nothing"`},
 		"a made-up tensor":   {editing(func(m map[string]any) { launch(m)["arguments"] = []any{"z"} }), `a launch takes "z"`},
-		"a grid of nothing":  {editing(func(m map[string]any) { launch(m)["grid"] = []any{0, 1, 1} }), "it launches a grid of [0 1 1]"},
-		"endless memory":     {editing(func(m map[string]any) { entry(m)["workspaces"] = []any{map[string]any{"name": "w", "bytes": 1 << 60}} }), "its workspace"},
+		"a grid of nothing":  {editing(func(m map[string]any) { launch(m)["grid"] = []any{0, 1, 1} }), "its grid is [0 1 1]; 1 is the least"},
+		"endless memory":     {editing(func(m map[string]any) { entry(m)["workspaces"] = []any{map[string]any{"name": "w", "value": 1 << 60}} }), "its workspace"},
 		"a made-up target":   {editing(func(m map[string]any) { entry(m)["target"] = "gfx90a" }), `"gfx90a" is no architecture`},
 		"a name with quotes": {editing(func(m map[string]any) { conv(m)["shape"] = []any{`n"; system("ls`} }), "is no name"},
 		"no launch":          {editing(func(m map[string]any) { entry(m)["launches"] = nil }), "it launches nothing"},
@@ -179,7 +179,7 @@ func TestDamagedFamilies(t *testing.T) {
 		"the formula \"zz <= 1\" names zz":            of(func(f, _ map[string]any) { f["tree"].(map[string]any)["if"] = "zz <= 1" }),
 		"or is too deep":                              of(func(f, _ map[string]any) { f["tree"] = deep(f["tree"]) }),
 		"entry 0: its file":                           of(func(_, e map[string]any) { e["file"] = "kernels/other.cubin" }),
-		`entry 0: "a b" is no name`:                   of(func(_, e map[string]any) { e["define"] = []any{map[string]any{"name": "a b", "expression": "1"}} }),
+		`entry 0: "a b" is no name`:                   of(func(_, e map[string]any) { e["define"] = []any{map[string]any{"name": "a b", "value": "1"}} }),
 		"entry 0: it lacks a formula":                 of(func(_, e map[string]any) { e["define"] = []any{map[string]any{"name": "a"}} }),
 		"names later, which nothing defines":          of(func(_, e map[string]any) { e["where"] = []any{"later > 1"} }),
 		`a launch takes "z"`:                          of(func(_, e map[string]any) { open0(e)["arguments"] = []any{"z"} }),

@@ -224,8 +224,8 @@ func TestEveryOpenKernel(t *testing.T) {
 		if p.describe(op) != nil {
 			continue // none of its kernels can be packed
 		}
-		w, err := newCOperator(p.Operators[0], p.Types)
-		must(t, err)
+		w := newCOperator(p.Operators[0], p.Types)
+		must(t, w.fault)
 		for _, r := range requests(op) {
 			for _, template := range op.Templates {
 				if len(template.Free) > 0 && !packed[name+" "+template.Name] {
@@ -284,16 +284,11 @@ func inC(t *testing.T, p *Packed, w *cOperator, op *operator.Operator, r operato
 	must(t, err)
 	v, err := p.variant(k, "sm_90a")
 	must(t, err)
-	if err := written(w, v); err != nil {
-		t.Errorf("%s of %s: %v", defaults[0], q, err)
+	w.fault = nil
+	if w.variant(v); w.fault != nil {
+		t.Errorf("%s of %s: %v", defaults[0], q, w.fault)
 	}
 	return true
-}
-
-func written(w *cOperator, v *pack.Variant) (err error) {
-	defer notInC(&err)
-	w.variant(&strings.Builder{}, v, "0")
-	return nil
 }
 
 // sameChoices holds what a loader did for each problem against what it should do.

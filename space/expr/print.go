@@ -121,8 +121,8 @@ var Python = func() Dialect {
 func C(name func(string) string) Dialect {
 	return Dialect{
 		Forms: map[Op]Form{
-			OpIf: {"%s ? %s : %s", bindsIf, []int{bindsOr, bindsOr, bindsIf}}, OpOr: infix("||", bindsOr),
-			OpAnd: {"%s && %s", bindsAnd, []int{bindsAnd, bindsNot}}, OpNot: prefix("!", bindsSign), OpBool: prefix("!!", bindsSign),
+			OpIf: {"%s ? %s : %s", bindsIf, []int{bindsOr, bindsOr, bindsIf}}, OpOr: pairs("(%s || %s)"), OpAnd: pairs("(%s && %s)"),
+			OpNot: prefix("!", bindsSign), OpBool: prefix("!!", bindsSign),
 			OpAdd: pairs("add(%s, %s, bad)"), OpSub: pairs("sub(%s, %s, bad)"), OpMul: pairs("mul(%s, %s, bad)"),
 			OpFloorDiv: pairs("floor_div(%s, %s, bad)"), OpMod: pairs("modulo(%s, %s, bad)"), OpPow: pairs("power(%s, %s, bad)"),
 			OpCeilDiv: pairs("ceil_div(%s, %s, bad)"), OpGcd: pairs("gcd(%s, %s, bad)"), OpMin: pairs("least(%s, %s, bad)"),
@@ -222,7 +222,7 @@ func (p *printer) print(n *Node, depth int) (text string, binds int) {
 	switch {
 	case !known:
 		p.fail(fmt.Errorf("it computes %s", cmp.Or(n.Op.String(), "a list")))
-	case form.Text == unwritten.Text:
+	case form.Text == unwritten.Text, len(form.Operands) == 2 && len(n.Args) == 1: // as max(a)
 		return p.print(n.Args[0], depth+1)
 	}
 	return p.operation(n, form, depth+1), form.Binds
