@@ -99,7 +99,7 @@ func (p *Pack) On(d Driver) *Loader {
 
 // runs tells whether the GPU can run an entry's launches, which may have been made for another GPU.
 func (g GPU) runs(of, device string, launches []Launch) bool {
-	arch, own := target(of)
+	arch, own, _ := Target(of)
 	for _, launch := range launches {
 		if launch.SharedBytes > g.SharedBytes || launch.Cooperative && device != g.Name {
 			return false
@@ -110,7 +110,7 @@ func (g GPU) runs(of, device string, launches []Launch) bool {
 
 // rank orders kernels of one problem, all of which the GPU can run.
 func (g GPU) rank(of, device string, measured bool) int {
-	rank, own := target(of)
+	rank, own, _ := Target(of)
 	if own {
 		rank++
 	}
@@ -120,11 +120,14 @@ func (g GPU) rank(of, device string, measured bool) int {
 	return rank
 }
 
-// target is an architecture's number, and whether its code runs on that architecture alone, as sm_90a's does.
-func target(name string) (arch int, own bool) {
+// Target is an architecture's number, and whether its code runs on that architecture alone, as sm_90a's does.
+func Target(name string) (arch int, own, ok bool) {
 	parts := targetForm.FindStringSubmatch(name)
-	arch, _ = strconv.Atoi(parts[1])
-	return arch, parts[2] != ""
+	if parts == nil {
+		return 0, false, false
+	}
+	arch, err := strconv.Atoi(parts[1])
+	return arch, parts[2] != "", err == nil
 }
 
 // Prepare loads the plan's kernels, so that Launch loads nothing: call it before a stream is

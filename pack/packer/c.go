@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,8 +23,14 @@ var generatedFS embed.FS
 
 // generated are the templates of code that is written for a pack. Whatever is a text in a manifest is quoted there.
 var generated = template.Must(template.New("").Funcs(template.FuncMap{
-	"quote": quote.C, "comment": quote.CComment, "upper": strings.ToUpper, "python": quote.Python,
+	"quote": quote.C, "comment": quote.CComment, "upper": strings.ToUpper, "python": quote.Python, "identifier": identifier,
 	"join": func(texts []string) string { return strings.Join(texts, ", ") },
+	"truth": func(of any) int {
+		if is, _ := template.IsTrue(of); is {
+			return 1
+		}
+		return 0
+	},
 }).ParseFS(generatedFS, "generated/*.tmpl"))
 
 func write(name string, data any) []byte {
@@ -48,7 +53,7 @@ const (
 	mostSizesInC     = 128
 )
 
-// cPack is a pack in C, as its templates see it.
+// cPack is a pack in C. Its templates call the methods of what it has.
 type cPack struct {
 	*pack.Manifest
 	Operators []*cOperator
@@ -67,10 +72,31 @@ type cFile struct {
 	Sum   uint64
 }
 
-// cText is a formula with the name and the place of its value.
-type cText struct {
-	Place      int
-	Name, Text string
+// cFamily is a family, or an entry as a family of one problem. Node is the part of the tree that is written.
+type cFamily struct {
+	*pack.Family
+	W      *cOperator
+	Number int
+	Exact  bool
+	Arch   int
+	Own    bool
+	Node   *pack.Node
+}
+
+// cVariant is a kernel of a family, by whose names formulas are written.
+type cVariant struct {
+	*cOperator
+	*pack.Variant
+	passed []string // what a launch may take
+}
+
+// cGeneral is a general kernel: the place of the one value that it is made for, or -1, that value, and its type's place.
+type cGeneral struct {
+	*pack.General
+	W        *cOperator
+	At, Kind int
+	Value    string
+	Sizes    []string
 }
 
 // cMust is a condition, and arguments of printf that say what it asks for.
@@ -79,136 +105,55 @@ type cMust struct {
 	Values        []string
 }
 
-// cCheck is what is checked of a dimension or a component.
-type cCheck struct {
-	cText
-	Default, Missing string
-	Must             []cMust
-}
-
-type cMember struct {
-	Identifier, Words string
-	Real              bool
-}
-
-type cTensor struct {
-	pack.TensorSpec
-	Element string
-	Extents []string
-	Written bool
-	Empty   bool // it may have no elements
-}
-
-// cGeneral is a general kernel's row.
-type cGeneral struct {
-	Operation, Mode, At, Type, File int
-	Value, Entry                    string
-	Sizes                           []string
-}
-
-// cFamily is a family's row and functions, or those of an entry: a family of one problem.
-type cFamily struct {
-	Operation, Mode, Automatic, Arch, Own, Measured, Exact int
-	Device                                                 string
-	Has                                                    []string
-	Tree                                                   cNode
-	Entries                                                []cEntry
-}
-
-type cNode struct {
-	If         string
-	Then, Else *cNode
-	Entries    []string
-}
-
-type cEntry struct {
-	File                          int
-	At                            int64
-	Define                        []cText
-	Where, Behind, Sizes          []string
-	Launches                      []cLaunch
-	Workspaces, Scalars, MapCount int
-}
-
-type cLaunch struct {
-	Entry, When, Shared          string
-	Places, Grid, Block, Cluster []string
-	Cooperative, Dependent       bool
-	Maps                         []cMap
-}
-
-type cMap struct {
-	Place, Tensor int
-	Words         []string
-}
-
 // cFiles are a pack's header and tables for autotune_pack.c. An operator or a kernel whose formulas have no form in C is
 // left out, and a notice says so.
 func cFiles(m *pack.Manifest, contents func(file string) []byte) (header, tables []byte, notices []string) {
 	c := &cPack{Manifest: m, contents: contents}
 	for _, o := range m.Operators {
 		w := newCOperator(o, m.Types)
-		if w.fault != nil {
-			c.leave(o.Name, w.fault)
+		w.pack, w.Index = c, len(c.Operators)
+		if !c.takes(o.Name, w, "operator", w) {
 			continue
 		}
 		c.Operators = append(c.Operators, w)
-		c.kernels(w, len(c.Operators)-1)
+		for _, e := range m.Entries {
+			if e.Operator == o.Name {
+				c.add(w, familyOfOne(o, e), e.Problem, true)
+			}
+		}
+		for _, f := range m.Families {
+			if f.Operator == o.Name {
+				c.add(w, f, f.Problem, false)
+			}
+		}
+		for _, g := range m.General {
+			if g.Operator == o.Name {
+				c.General = append(c.General, w.general(g))
+			}
+		}
 	}
 	return write("pack.h.tmpl", c), write("pack.c.tmpl", c), c.notices
 }
 
-func (c *cPack) leave(what string, fault error) {
-	c.notices = append(c.notices, fmt.Sprintf("%s is left out of what C can call: %v", what, fault))
+// takes tells whether a template can write something of an operator.
+func (c *cPack) takes(what string, w *cOperator, template string, data any) bool {
+	write(template, data)
+	fault := *w.fault
+	if *w.fault = nil; fault != nil {
+		c.notices = append(c.notices, fmt.Sprintf("%s is left out of what C can call: %v", what, fault))
+	}
+	return fault == nil
 }
 
-// kernels adds what the pack has for an operator.
-func (c *cPack) kernels(o *cOperator, operation int) {
-	add := func(f *pack.Family, what string, exact int) {
-		o.fault = nil
-		row := c.family(o, f)
-		if o.fault != nil {
-			c.leave(what, o.fault)
-			return
-		}
-		row.Operation, row.Exact = operation, exact
+func (c *cPack) add(w *cOperator, f *pack.Family, what string, exact bool) {
+	row := cFamily{Family: f, W: w, Number: len(c.Families), Exact: exact, Node: f.Tree}
+	var ok bool
+	if row.Arch, row.Own, ok = pack.Target(f.Target); !ok {
+		w.fail(fmt.Errorf("%.40q is no architecture", f.Target))
+	}
+	if c.takes(what, w, "family", row) {
 		c.Families = append(c.Families, row)
 	}
-	for _, e := range c.Manifest.Entries {
-		if e.Operator == o.Name {
-			add(familyOfOne(o.Operator, e), e.Problem, 1)
-		}
-	}
-	for _, f := range c.Manifest.Families {
-		if f.Operator == o.Name {
-			add(f, f.Problem, 0)
-		}
-	}
-	for _, g := range c.Manifest.General {
-		if g.Operator != o.Name {
-			continue
-		}
-		row := cGeneral{Operation: operation, Mode: slices.Index(o.Math, g.Math), At: -1, Value: "0", File: c.file(g.File), Entry: g.Entry}
-		if by := o.Operator.Tensors[0].TypeBy; by != "" {
-			row.Type = slices.Index(o.words[by], g.Type)
-		}
-		for name, v := range g.Values { // one at most
-			row.At, row.Value = o.place[name], o.constant(name, v)
-		}
-		row.Sizes = lists.Of(g.Sizes, func(name string) string { return strconv.Itoa(o.place[name]) })
-		c.General = append(c.General, row)
-	}
-}
-
-// file is the place of a file among those that kernels need.
-func (c *cPack) file(path string) int {
-	at := slices.IndexFunc(c.Files, func(f cFile) bool { return f.Path == path })
-	if at < 0 {
-		data, sum := c.contents(path), fnv.New64a()
-		sum.Write(data)
-		at, c.Files = len(c.Files), append(c.Files, cFile{path, len(data), sum.Sum64()})
-	}
-	return at
 }
 
 // familyOfOne is an entry as a family that serves its problem alone.
@@ -222,7 +167,7 @@ func familyOfOne(o *pack.Operator, e *pack.Entry) *pack.Family {
 	}
 	v := &pack.Variant{Code: pack.Code[pack.Formula]{File: e.File, Workspaces: named(e.Workspaces), Scalars: named(e.Scalars)}}
 	for _, l := range e.Launches {
-		made := pack.LaunchOf[pack.Formula]{
+		made := openLaunch{
 			Entry: l.Entry, Grid: [3]pack.Formula(numbers(l.Grid[:])), Block: [3]pack.Formula(numbers(l.Block[:])), SharedBytes: number(l.SharedBytes),
 			Cooperative: l.Cooperative, Dependent: l.Dependent, Arguments: l.Arguments,
 		}
@@ -248,248 +193,181 @@ func familyOfOne(o *pack.Operator, e *pack.Entry) *pack.Family {
 	return f
 }
 
-func (c *cPack) family(o *cOperator, f *pack.Family) cFamily {
-	arch, own, err := targetOf(f.Target)
-	o.fail(err)
-	row := cFamily{
-		Mode: slices.Index(o.Math, f.Math), Automatic: truth(f.Auto), Arch: arch, Own: truth(own), Measured: truth(f.Regret != nil),
-		Device: f.Device, Has: o.has(f), Tree: *o.node(f.Tree),
-	}
-	for _, v := range f.Variants {
-		e := o.variant(v)
-		e.File = c.file(v.File)
-		row.Entries = append(row.Entries, e)
-	}
-	return row
+// Branch is the family with another part of its tree to write.
+func (f cFamily) Branch(n *pack.Node) cFamily {
+	f.Node = n
+	return f
 }
 
-// targetOf is an architecture's number, and whether its code runs on no later one.
-func targetOf(target string) (arch int, own bool, err error) {
-	digits := strings.TrimPrefix(target, "sm_")
-	number := strings.TrimRight(digits, "abcdefghijklmnopqrstuvwxyz")
-	if arch, err = strconv.Atoi(number); err != nil {
-		err = fmt.Errorf("%.40q is no architecture", target)
-	}
-	return arch, number != digits, err
-}
-
-func truth(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
-}
-
-// has are conditions: the problem is in the family's range and has its parameters.
-func (w *cOperator) has(f *pack.Family) (all []string) {
+// Has are conditions: the problem is in the family's range and has its parameters.
+func (f cFamily) Has() (all []string) {
 	for i, spans := range f.Range {
 		in := lists.Of(spans, func(s pack.Span) string {
 			return fmt.Sprintf("(v[%d] >= INT64_C(%d) && v[%[1]d] <= INT64_C(%[3]d))", i, s[0], s[1])
 		})
 		all = append(all, "("+strings.Join(append(in, "0"), " || ")+")")
 	}
-	for _, name := range w.given[len(w.Shape):] {
-		all = append(all, fmt.Sprintf("v[%d] == %s", w.place[name], w.constant(name, f.Values[name])))
+	for _, name := range f.W.Given[len(f.W.Shape):] {
+		all = append(all, fmt.Sprintf("v[%d] == %s", f.W.place[name], f.W.constant(name, f.Values[name])))
 	}
 	return all
 }
 
-func (w *cOperator) node(n *pack.Node) *cNode {
-	if n.If == nil {
-		return &cNode{Entries: lists.Of(append(slices.Clone(n.Entries), -1), strconv.Itoa)}
-	}
-	return &cNode{If: w.holds(*n.If), Then: w.node(n.Then), Else: w.node(n.Else)}
-}
-
-// variant is what serves a problem with one kernel.
-func (w *cOperator) variant(v *pack.Variant) (e cEntry) {
-	outer := *w
+func (f cFamily) Variant(v *pack.Variant) cVariant {
+	w := *f.W
 	w.local, w.truth = map[string]string{}, maps.Clone(w.truth)
-	defer func() { w.local, w.truth = outer.local, outer.truth }()
-	e.At, e.Workspaces, e.Scalars = v.Sizes.At, len(v.Workspaces), len(v.Scalars)
 	for i, d := range v.Define {
-		e.Define = append(e.Define, cText{i, d.Name, w.number(d.Value)})
 		w.local[d.Name], w.truth[d.Name] = fmt.Sprint("d", i), w.isTruth(d.Value.Root())
 	}
-	e.Where = lists.Of(v.Where, w.holds)
 	passed := w.Taken()
-	for _, d := range v.Workspaces {
-		passed, e.Behind = append(passed, d.Name), append(e.Behind, w.within(d.Value, 0, 1<<50))
+	for _, d := range slices.Concat(v.Workspaces, v.Scalars) {
+		passed = append(passed, d.Name)
 	}
-	for _, d := range v.Scalars {
-		passed, e.Behind = append(passed, d.Name), append(e.Behind, w.number(d.Value))
-	}
-	for _, l := range v.Launches {
-		e.Launches = append(e.Launches, w.launch(l, passed, &e.MapCount))
-	}
-	for _, name := range v.Sizes.Names {
-		size := pack.Formula{Expr: expr.Variable(name)}
-		e.Sizes = append(e.Sizes, w.within(size, math.MinInt32, math.MaxInt32))
-	}
-	if len(v.Launches) > mostLaunchesInC || len(e.Behind) > mostBehindInC || len(e.Sizes) > mostSizesInC || e.MapCount > mostMapsInC {
-		w.fail(fmt.Errorf("it has %d launches, %d workspaces and scalars, %d sizes, and %d tensor maps; %d, %d, %d and %d are the most", len(v.Launches),
-			len(e.Behind), len(e.Sizes), e.MapCount, mostLaunchesInC, mostBehindInC, mostSizesInC, mostMapsInC))
+	e := cVariant{&w, v, passed}
+	behind, sizes := len(passed)-len(w.Tensors), len(v.Sizes.Names)
+	if len(v.Launches) > mostLaunchesInC || behind > mostBehindInC || sizes > mostSizesInC || e.Maps() > mostMapsInC {
+		w.fail(fmt.Errorf("it has %d launches, %d workspaces and scalars, %d sizes, and %d tensor maps; %d, %d, %d and %d are the most",
+			len(v.Launches), behind, sizes, e.Maps(), mostLaunchesInC, mostBehindInC, mostSizesInC, mostMapsInC))
 	}
 	return e
 }
 
-// launch is one launch that takes some of what is passed. Behind all that stand 16 words for each tensor map, of which
-// the variant has some before this launch's.
-func (w *cOperator) launch(l pack.LaunchOf[pack.Formula], passed []string, maps *int) cLaunch {
-	three := func(f [3]pack.Formula, most int64) []string {
-		return lists.Of(f[:], func(f pack.Formula) string { return "(uint32_t)" + w.within(f, 1, most) })
+// Maps is how many tensor maps the kernel's launches pass.
+func (e cVariant) Maps() int { return e.MapPlace(len(e.Launches), 0) }
+
+// MapPlace is the place of a launch's tensor map among all of them.
+func (e cVariant) MapPlace(launch, at int) int {
+	for _, l := range e.Launches[:launch] {
+		at += len(l.Maps)
 	}
-	made := cLaunch{
-		Entry: l.Entry, When: "1", Grid: three(l.Grid, math.MaxInt32), Block: three(l.Block, 1024), Shared: "(uint32_t)" + w.within(l.SharedBytes, 0, 1<<20),
-		Cluster: []string{"0"}, Cooperative: l.Cooperative, Dependent: l.Dependent,
+	return at
+}
+
+// Passed is the place of an argument among what a launch may take.
+func (e cVariant) Passed(arguments []string, at int) int {
+	return slices.Index(e.passed, arguments[at])
+}
+
+// Places are those of a launch's arguments. Behind all that it may take stand 16 words for each tensor map.
+func (e cVariant) Places(launch int) []string {
+	l := e.Launches[launch]
+	if len(l.Arguments) > mostArgumentsInC {
+		e.fail(fmt.Errorf("a launch takes %d arguments; %d are the most", len(l.Arguments), mostArgumentsInC))
 	}
-	if l.When != nil {
-		made.When = w.holds(*l.When)
+	places := lists.Of(l.Arguments, func(name string) string { return strconv.Itoa(slices.Index(e.passed, name)) })
+	for i, m := range l.Maps {
+		places[m.At] = strconv.Itoa(len(e.passed) + 16*e.MapPlace(launch, i))
 	}
-	if l.Cluster != [3]pack.Formula{} {
-		made.Cluster = three(l.Cluster, 16)
+	return places
+}
+
+// Three are extents; 0 for those that a launch lacks.
+func (e cVariant) Three(f [3]pack.Formula, most int64) string {
+	if f == [3]pack.Formula{} {
+		return "0"
 	}
-	places := lists.Of(l.Arguments, func(name string) int { return slices.Index(passed, name) })
-	for _, m := range l.Maps {
-		made.Maps = append(made.Maps, cMap{*maps, places[m.At], lists.Of(m.Words, w.number)})
-		places[m.At] = len(passed) + 16**maps
-		*maps++
+	return strings.Join(lists.Of(f[:], func(f pack.Formula) string { return "(uint32_t)" + e.Within(f, 1, most) }), ", ")
+}
+
+// Named is the value of a name.
+func (e cVariant) Named(name string) string {
+	return e.Integer(pack.Formula{Expr: expr.Variable(name)})
+}
+
+func (w *cOperator) general(g *pack.General) cGeneral {
+	made := cGeneral{General: g, W: w, At: -1, Value: "0"}
+	if by := w.Tensors[0].TypeBy; by != "" {
+		made.Kind = slices.Index(w.words[by], g.Type)
 	}
-	made.Places = lists.Of(places, strconv.Itoa)
-	if len(places) > mostArgumentsInC {
-		w.fail(fmt.Errorf("a launch takes %d arguments; %d are the most", len(places), mostArgumentsInC))
+	for name, v := range g.Values { // one at most
+		made.At, made.Value = w.place[name], w.constant(name, v)
 	}
+	made.Sizes = lists.Of(g.Sizes, func(name string) string { return strconv.Itoa(w.place[name]) })
 	return made
 }
 
-// newCOperator writes what checks a problem and computes the operator's formulas.
-func newCOperator(o *pack.Operator, types map[string]int64) *cOperator {
-	w := &cOperator{
-		Operator: o, given: slices.Clone(o.Shape), place: map[string]int{}, words: map[string][]string{"math": o.Math},
-		truth: map[string]bool{}, reals: map[string]bool{},
+// File is the place of a file among those that kernels need.
+func (w *cOperator) File(path string) int {
+	c := w.pack
+	at := slices.IndexFunc(c.Files, func(f cFile) bool { return f.Path == path })
+	if at < 0 {
+		data, sum := c.contents(path), fnv.New64a()
+		sum.Write(data)
+		at, c.Files = len(c.Files), append(c.Files, cFile{path, len(data), sum.Sum64()})
 	}
-	for _, s := range o.Parameters {
-		for _, c := range s.Components {
-			w.given = append(w.given, c.Name)
-			w.truth[c.Name], w.reals[c.Name] = s.Type == "bool", s.Type == "float"
-			if s.Type == "word" {
-				w.words[c.Name] = s.Words
-			}
-		}
-	}
-	for _, name := range append(slices.Clone(w.given), "arch", "math") {
-		w.place[name] = len(w.place)
-	}
-	w.MathPlace, w.ArchPlace, w.TypePlace = w.place["math"], w.place["arch"], -1
-	for _, name := range w.given {
-		w.Members = append(w.Members, cMember{identifier(name), strings.Join(w.words[name], ", "), w.reals[name]})
-	}
-	w.checks()
-	for _, d := range o.Derived {
-		w.Derived = append(w.Derived, cText{len(w.place), d.Name, w.number(d.Value)})
-		w.place[d.Name], w.truth[d.Name] = len(w.place), w.isTruth(d.Value.Root())
-	}
-	for _, r := range o.Requires {
-		w.Requires = append(w.Requires, w.because(w.holds(r.That), r.Because))
-	}
-	deep := false
-	for _, s := range o.Tensors {
-		t := cTensor{TensorSpec: s, Element: strconv.FormatInt(types[s.Type], 10), Extents: lists.Of(s.Shape, w.number)}
-		t.Written, t.Empty = s.Role == "output" || s.Role == "inout", s.Role == "input" || s.Role == "weight"
-		if s.TypeBy != "" {
-			t.Element, w.TypePlace = "0", w.place[s.TypeBy]
-			for at, word := range w.words[s.TypeBy] {
-				t.Element = fmt.Sprintf("v[%d] == %d ? %d : %s", w.TypePlace, at, types[word], t.Element)
-			}
-		}
-		w.Tensors, deep = append(w.Tensors, t), deep || len(s.Shape) > mostRankInC
-	}
-	w.Output = max(0, slices.IndexFunc(o.Tensors, func(s pack.TensorSpec) bool { return s.Role == "output" }))
-	if len(w.place) > mostValuesInC || len(o.Tensors) > mostTensorsInC || deep {
-		w.fail(fmt.Errorf("it has %d names and %d tensors; %d and %d are the most, and tensors have %d dimensions at most",
-			len(w.place), len(o.Tensors), mostValuesInC, mostTensorsInC, mostRankInC))
-	}
-	return w
+	return at
 }
 
-// checks lists what dimensions and components may be, and then the math mode.
-func (w *cOperator) checks() {
-	for i, name := range w.Shape {
-		place := fmt.Sprintf("v[%d]", i)
-		w.Checks = append(w.Checks, cCheck{Must: []cMust{{place + " >= 1", name + " must be at least 1; it is %lld", []string{"(long long)" + place}}}})
-	}
-	for _, s := range w.Parameters {
-		for _, c := range s.Components {
-			w.Checks = append(w.Checks, w.check(s, c))
-		}
-	}
-	auto := w.print(w.MathAuto.Root(), w.Math, false)
-	w.Checks = append(w.Checks, cCheck{cText: cText{Place: w.MathPlace, Name: "math"}, Default: auto})
-}
-
-// check gives a component its default, and its bounds.
-func (w *cOperator) check(s pack.Parameter, c pack.Component) cCheck {
-	made := cCheck{cText: cText{Place: w.place[c.Name], Name: c.Name}, Missing: c.Name + " must be given"}
-	place := fmt.Sprintf("v[%d]", made.Place)
-	value, format := "(long long)"+place, "%lld"
-	if s.Type == "float" {
-		value, format = "real("+place+")", "%g"
-	}
-	must := func(holds, what string) {
-		made.Must = append(made.Must, cMust{holds, quote.Format(c.Name+" must be "+what+"; it is ") + format, []string{value}})
-	}
-	bound := func(v *expr.Value, sign, what string) {
-		if v != nil {
-			must(value+" "+sign+" "+w.bound(*v, s.Type == "float"), fmt.Sprintf("%s %s", what, v))
-		}
-	}
+// Default is a component's default; "" where it must be given.
+func (w *cOperator) Default(s pack.Parameter, c pack.Component) string {
 	switch d := c.Default; {
 	case d.Expr == nil, s.Type == "float" && d.Root().Op != expr.OpConst: // C's formulas are of integers
+		return ""
 	case s.Type == "float":
-		made.Default = w.constant(c.Name, d.Root().Value)
+		return w.constant(c.Name, d.Root().Value)
 	default:
-		made.Default = w.print(d.Root(), s.Words, false)
+		return w.print(d.Root(), s.Words, false)
 	}
-	bound(s.Min, ">=", "at least")
-	bound(s.Max, "<=", "at most")
+}
+
+// Bounds are what a component must be.
+func (w *cOperator) Bounds(s pack.Parameter, c pack.Component) (all []cMust) {
+	value, format := fmt.Sprintf("(long long)v[%d]", w.place[c.Name]), "%lld"
+	if s.Type == "float" {
+		value, format = fmt.Sprintf("real(v[%d])", w.place[c.Name]), "%g"
+	}
+	must := func(holds, what string) {
+		all = append(all, cMust{holds, quote.Format(c.Name+" must be "+what+"; it is ") + format, []string{value}})
+	}
+	number := func(v expr.Value) string {
+		if x, isNumber := v.AsFloat(); isNumber && s.Type == "float" {
+			v = expr.Float(x)
+		}
+		return w.literal(v)
+	}
+	if s.Min != nil {
+		must(value+" >= "+number(*s.Min), "at least "+s.Min.String())
+	}
+	if s.Max != nil {
+		must(value+" <= "+number(*s.Max), "at most "+s.Max.String())
+	}
 	switch {
 	case len(s.Choices) > 0:
-		one := lists.Of(s.Choices, func(choice int64) string { return value + " == " + w.bound(expr.Int(choice), false) })
+		one := lists.Of(s.Choices, func(choice int64) string { return value + " == " + number(expr.Int(choice)) })
 		must(strings.Join(one, " || "), fmt.Sprint("one of ", s.Choices))
 	case s.Type == "float":
 		must("isfinite("+value+")", "a number")
 	case s.Type != "int":
 		must(fmt.Sprintf("%s >= 0 && %[1]s < %d", value, max(2, len(s.Words))), "one of its values")
 	}
-	return made
-}
-
-// bound is a number that a component is compared with.
-func (w *cOperator) bound(v expr.Value, isReal bool) string {
-	if x, isNumber := v.AsFloat(); isNumber && isReal {
-		v = expr.Float(x)
-	}
-	text, err := w.dialect().Constant(v)
-	w.fail(err)
-	return text
+	return all
 }
 
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
-// because is a condition with its explanation as arguments of printf.
-func (w *cOperator) because(holds, text string) cMust {
-	made, last := cMust{Holds: holds}, 0
-	for _, at := range placeholder.FindAllStringIndex(text, -1) {
-		e, err := expr.Parse(text[at[0]+1 : at[1]-1])
+// Because is a requirement, with its explanation as arguments of printf.
+func (w *cOperator) Because(r pack.Requirement) cMust {
+	made, last := cMust{Holds: w.Holds(r.That)}, 0
+	for _, at := range placeholder.FindAllStringIndex(r.Because, -1) {
+		e, err := expr.Parse(r.Because[at[0]+1 : at[1]-1])
 		if err != nil {
 			continue // it stands as it is
 		}
-		made.Values = append(made.Values, "(long long)"+w.number(pack.Formula{Expr: e}))
-		made.Format += quote.Format(text[last:at[0]]) + "%lld"
+		made.Values = append(made.Values, "(long long)"+w.Integer(pack.Formula{Expr: e}))
+		made.Format += quote.Format(r.Because[last:at[0]]) + "%lld"
 		last = at[1]
 	}
-	made.Format += quote.Format(text[last:])
+	made.Format += quote.Format(r.Because[last:])
 	return made
+}
+
+// Element is how many bytes an element of a tensor has.
+func (w *cOperator) Element(s pack.TensorSpec) string {
+	text := strconv.FormatInt(w.types[s.Type], 10)
+	for at, word := range w.words[s.TypeBy] {
+		text = fmt.Sprintf("v[%d] == %d ? %d : %s", w.place[s.TypeBy], at, w.types[word], text)
+	}
+	return text
 }
 
 // identifier changes a name that C reserves.

@@ -15,31 +15,72 @@ import (
 // stored as its index among the allowed words, a floating-point number as its bits.
 type cOperator struct {
 	*pack.Operator
-	Members                                 []cMember
-	Checks                                  []cCheck
-	Derived                                 []cText
-	Requires                                []cMust
-	Tensors                                 []cTensor
-	MathPlace, ArchPlace, TypePlace, Output int
+	Index             int
+	Given             []string // dimensions and components
+	TypePlace, Output int
 
-	given []string            // dimensions and components
+	pack  *cPack
+	types map[string]int64
 	place map[string]int      // of all names
 	local map[string]string   // the names of a family's kernel, as expressions in C
 	truth map[string]bool     // names whose values are true or false
 	words map[string][]string // of the names whose values are words
 	reals map[string]bool     // names of floating-point values; no formula computes with them
-	fault error               // what has no form in C
+	fault *error              // what has no form in C
 }
 
-func (w *cOperator) fail(err error) { w.fault = cmp.Or(w.fault, err) }
+func newCOperator(o *pack.Operator, types map[string]int64) *cOperator {
+	w := &cOperator{
+		Operator: o, Given: slices.Clone(o.Shape), TypePlace: -1, types: types, place: map[string]int{}, words: map[string][]string{"math": o.Math},
+		truth: map[string]bool{}, reals: map[string]bool{}, fault: new(error),
+	}
+	for _, s := range o.Parameters {
+		for _, c := range s.Components {
+			w.Given = append(w.Given, c.Name)
+			w.truth[c.Name], w.reals[c.Name] = s.Type == "bool", s.Type == "float"
+			if s.Type == "word" {
+				w.words[c.Name] = s.Words
+			}
+		}
+	}
+	for _, name := range append(slices.Clone(w.Given), "arch", "math") {
+		w.place[name] = len(w.place)
+	}
+	for _, d := range o.Derived {
+		w.place[d.Name], w.truth[d.Name] = len(w.place), w.isTruth(d.Value.Root())
+	}
+	deep := false
+	for _, s := range o.Tensors {
+		if deep = deep || len(s.Shape) > mostRankInC; s.TypeBy != "" {
+			w.TypePlace = w.place[s.TypeBy]
+		}
+	}
+	w.Output = max(0, slices.IndexFunc(o.Tensors, func(s pack.TensorSpec) bool { return s.Role == "output" }))
+	if len(w.place) > mostValuesInC || len(o.Tensors) > mostTensorsInC || deep {
+		w.fail(fmt.Errorf("it has %d names and %d tensors; %d and %d are the most, and tensors have %d dimensions at most",
+			len(w.place), len(o.Tensors), mostValuesInC, mostTensorsInC, mostRankInC))
+	}
+	return w
+}
 
-// number is a formula's value, and holds whether it is true.
-func (w *cOperator) number(f pack.Formula) string { return w.print(f.Root(), nil, false) }
-func (w *cOperator) holds(f pack.Formula) string  { return w.print(f.Root(), nil, true) }
+func (w *cOperator) fail(err error) { *w.fault = cmp.Or(*w.fault, err) }
 
-// within is a formula's value, where one out of bounds is noted as bad.
-func (w *cOperator) within(f pack.Formula, least, most int64) string {
-	return fmt.Sprintf("within(%s, INT64_C(%d), INT64_C(%d), bad)", w.number(f), least, most)
+// Place is that of a name's value, Mode that of a math mode, and Auto the mode that PyTorch would take.
+func (w *cOperator) Place(name string) int { return w.place[name] }
+func (w *cOperator) Mode(name string) int  { return slices.Index(w.Math, name) }
+func (w *cOperator) Auto() string          { return w.print(w.MathAuto.Root(), w.Math, false) }
+
+// IsReal tells whether a name's value is of floating point. WordsOf are those that it is one of; nil: it is no word.
+func (w *cOperator) IsReal(name string) bool      { return w.reals[name] }
+func (w *cOperator) WordsOf(name string) []string { return w.words[name] }
+
+// Integer is a formula's value, and Holds whether it is true.
+func (w *cOperator) Integer(f pack.Formula) string { return w.print(f.Root(), nil, false) }
+func (w *cOperator) Holds(f pack.Formula) string   { return w.print(f.Root(), nil, true) }
+
+// Within is a formula's value, where one out of bounds is noted as bad.
+func (w *cOperator) Within(f pack.Formula, least, most int64) string {
+	return fmt.Sprintf("within(%s, INT64_C(%d), INT64_C(%d), bad)", w.Integer(f), least, most)
 }
 
 func (w *cOperator) dialect() expr.Dialect {
@@ -49,6 +90,13 @@ func (w *cOperator) dialect() expr.Dialect {
 		}
 		return fmt.Sprintf("v[%d]", w.place[name])
 	})
+}
+
+// literal is a constant of C.
+func (w *cOperator) literal(v expr.Value) string {
+	text, err := w.dialect().Constant(v)
+	w.fail(err)
+	return text
 }
 
 // print writes a formula. A text in it becomes its index in words.
@@ -67,7 +115,7 @@ func (w *cOperator) lowered(n *expr.Node, words []string, truth bool, depth int)
 	if depth == deepest {
 		w.fail(fmt.Errorf("a formula is nested or chained more than %d deep", deepest))
 	}
-	if w.fault != nil {
+	if *w.fault != nil {
 		return n
 	}
 	same := *n
@@ -183,7 +231,5 @@ func (w *cOperator) constant(name string, v expr.Value) string {
 	if x, isNumber := v.AsFloat(); w.reals[name] && isNumber {
 		v = expr.Int(int64(math.Float64bits(x)))
 	}
-	text, err := w.dialect().Constant(w.word(v, w.words[name]))
-	w.fail(err)
-	return text
+	return w.literal(w.word(v, w.words[name]))
 }

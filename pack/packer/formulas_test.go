@@ -69,17 +69,17 @@ func sameNumbers(t *testing.T, cases []formulaCase, printed string) {
 // Formulas are in C what they are elsewhere: the same numbers, and bad where there is none of 64 bits.
 func TestFormulasInC(t *testing.T) {
 	testneeds.CXX.Need(t)
-	w := &cOperator{Operator: &pack.Operator{}, place: map[string]int{"a": 0, "b": 1, "c": 2}}
+	w := newCOperator(&pack.Operator{Shape: []string{"a", "b", "c"}}, nil)
 	var program strings.Builder
 	program.WriteString("#include <inttypes.h>\n#include <stdarg.h>\n#include <stdio.h>\n#include <string.h>\n#include \"autotune_pack.h\"\n")
 	program.Write(write("arithmetic", nil))
 	program.WriteString("int main(void) {\n    int64_t v[3], n;\n    int overflow, *bad = &overflow;\n")
 	cases := formulaCases(t)
 	for _, c := range cases {
-		fmt.Fprintf(&program, "    v[0] = %d, v[1] = %d, v[2] = %d, overflow = 0;\n    n = %s;\n", c.values["a"], c.values["b"], c.values["c"], w.number(pack.Formula{Expr: expr.MustParse(c.text)}))
+		fmt.Fprintf(&program, "    v[0] = %d, v[1] = %d, v[2] = %d, overflow = 0;\n    n = %s;\n", c.values["a"], c.values["b"], c.values["c"], w.Integer(pack.Formula{Expr: expr.MustParse(c.text)}))
 		program.WriteString("    if (overflow) puts(\"bad\");\n    else printf(\"%\" PRId64 \"\\n\", n);\n")
 	}
-	must(t, w.fault)
+	must(t, *w.fault)
 	program.WriteString("    return 0;\n}\n")
 	dir := t.TempDir()
 	source, binary := filepath.Join(dir, "formulas.c"), filepath.Join(dir, "formulas")
@@ -122,9 +122,9 @@ func TestDeepFormulas(t *testing.T) {
 				Name: "x", Shape: []string{"n"}, Math: []string{"fp32"}, MathAuto: pack.Formula{Expr: expr.MustParse("'fp32'")},
 				Derived: []pack.Definition{{Name: "m", Value: chain}},
 			}
-			got := ""
-			if w := newCOperator(o, nil); w.fault != nil {
-				got = w.fault.Error()
+			got, w := "", newCOperator(o, nil)
+			if w.Integer(chain); *w.fault != nil {
+				got = (*w.fault).Error()
 			}
 			if got != want {
 				t.Errorf("%d terms: %q, want %q", terms, got, want)
