@@ -1,36 +1,23 @@
 package pack
 
 import (
-	"cmp"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
 
 	"autotune/internal/lists"
-	"autotune/internal/quote"
 	"autotune/space/expr"
 )
 
 // Family is kernels for a range of an operator's problems on one architecture, and the tree that
 // chooses among them. They take some dimensions when they run.
 type Family struct {
-	Operator string                `json:"operator"`
-	Problem  string                `json:"problem"` // in words, with ranges
-	Values   map[string]expr.Value `json:"values"`  // of parameters' components
-	Range    [][]Span              `json:"range"`   // for each dimension; the family serves nothing outside of it
-	Math     string                `json:"math"`
-	Auto     bool                  `json:"auto,omitempty"` // nobody named the mode: PyTorch would take it
-	Target   string                `json:"target"`
-	Variants []*Variant            `json:"entries"`
-	Tree     *Node                 `json:"tree"`
-	Compiler string                `json:"compiler"`
-	Device   string                `json:"device"`             // of the searches
-	Regret   *Regret               `json:"regret,omitempty"`   // there; absent: the files are for another architecture
-	Evidence json.RawMessage       `json:"evidence,omitempty"` // the family's document
+	Tuned
+	Range    [][]Span   `json:"range"` // for each dimension; the family serves nothing outside of it
+	Variants []*Variant `json:"entries"`
+	Tree     *Node      `json:"tree"`
+	Regret   *Regret    `json:"regret,omitempty"` // on the device; absent: the files are for another architecture
 }
 
 // Span is all integers from the first to the last.
@@ -182,107 +169,4 @@ func (e *evaluator) launch(l LaunchOf[Formula], first bool) Launch {
 		made.Maps = append(made.Maps, TensorMap[int64]{m.At, e.numbers(m.Words, math.MinInt64, math.MaxInt64)})
 	}
 	return made
-}
-
-// What a family may have at most.
-const (
-	mostVariants = 256
-	mostDepth    = 16 // of a tree
-)
-
-// checkFamily looks for what no loader could use.
-func (m *Manifest) checkFamily(f *Family) error {
-	o := m.operator(f.Operator)
-	switch {
-	case o == nil:
-		return unknownOperator(f.Operator)
-	case !targetForm.MatchString(f.Target):
-		return fmt.Errorf("%.40q is no architecture, as sm_90a", f.Target)
-	case len(f.Range) != len(o.Shape):
-		return fmt.Errorf("its range has %d dimensions, and the operator %d", len(f.Range), len(o.Shape))
-	case len(f.Variants) > mostVariants || slices.Contains(f.Variants, nil):
-		return fmt.Errorf("it has %d entries, or null stands for one; %d are the most", len(f.Variants), mostVariants)
-	}
-	for i, spans := range f.Range {
-		for _, s := range spans {
-			if s[0] < 1 || s[0] > s[1] {
-				return fmt.Errorf("its range of %s has %d to %d", o.Shape[i], s[0], s[1])
-			}
-		}
-	}
-	if err := cmp.Or(o.checkMode(f.Math), o.checkValues(f.Values, false, true)); err != nil {
-		return err
-	}
-	for i, v := range f.Variants {
-		if err := m.checkVariant(o, v); err != nil {
-			return fmt.Errorf("its entry %d: %w", i, err)
-		}
-	}
-	return f.Tree.check(o.names(), len(f.Variants), 0)
-}
-
-func (n *Node) check(names []string, variants, depth int) error {
-	switch {
-	case n == nil || depth > mostDepth:
-		return errors.New("its tree lacks a branch, or is too deep")
-	case n.If == nil:
-		for _, e := range n.Entries {
-			if e < 0 || e >= variants {
-				return fmt.Errorf("its tree names the entry %d of %d", e, variants)
-			}
-		}
-		return nil
-	}
-	return cmp.Or(known(names, *n.If), n.Then.check(names, variants, depth+1), n.Else.check(names, variants, depth+1))
-}
-
-// known refuses formulas that name what nobody defines.
-func known(names []string, formulas ...Formula) error {
-	for _, f := range formulas {
-		if f.Expr == nil {
-			return errors.New("it lacks a formula")
-		}
-		for _, name := range f.Names() {
-			if !slices.Contains(names, name) {
-				return fmt.Errorf("the formula %.60q names %s, which nothing defines", f, name)
-			}
-		}
-	}
-	return nil
-}
-
-func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
-	names := o.names()
-	for _, d := range v.Define {
-		if !quote.IsName(d.Name) {
-			return fmt.Errorf("%.80q is no name", d.Name)
-		}
-		if err := known(names, d.Value); err != nil {
-			return err
-		}
-		names = append(names, d.Name)
-	}
-	if err := cmp.Or(different("names", names), known(names, v.Where...)); err != nil {
-		return err
-	}
-	for _, l := range v.Launches {
-		if l.When != nil {
-			if err := known(names, *l.When); err != nil {
-				return err
-			}
-		}
-	}
-	for _, name := range v.Sizes.Names {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("it reads %.80q, which nothing defines", name)
-		}
-	}
-	err := checkCode(m, o, &v.Code, func(_ string, _, _ int64, formulas ...Formula) error { return known(names, formulas...) })
-	if err != nil {
-		return err
-	}
-	if bytes := m.Files[v.File].Bytes; v.Sizes.At < 0 || v.Sizes.At > bytes-4*int64(len(v.Sizes.Names)) {
-		return fmt.Errorf("its %d sizes at %d are not within the %d bytes of %s", len(v.Sizes.Names), v.Sizes.At, bytes, v.File)
-	}
-	return nil
 }

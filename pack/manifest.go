@@ -102,19 +102,24 @@ type Step struct {
 	By string `json:"by"` // exact, family or general
 }
 
-// Entry is a tuned kernel for one problem on one architecture. All that it launches is known.
-type Entry struct {
+// Tuned is what a search found for an architecture, and what it found it for.
+type Tuned struct {
 	Operator string                `json:"operator"`
 	Problem  string                `json:"problem"` // in words
-	Values   map[string]expr.Value `json:"values"`  // dimensions and parameters' components
+	Values   map[string]expr.Value `json:"values"`  // of parameters' components; of an entry, of dimensions, too
 	Math     string                `json:"math"`
-	Auto     bool                  `json:"auto,omitempty"` // nobody named the mode: PyTorch would take it
-	Target   string                `json:"target"`         // what it is compiled for, as sm_90a
+	Auto     bool                  `json:"auto,omitempty"`     // nobody named the mode: PyTorch would take it
+	Target   string                `json:"target"`             // what it is compiled for, as sm_90a
+	Compiler string                `json:"compiler"`           // that made the files
+	Device   string                `json:"device"`             // of the search
+	Evidence json.RawMessage       `json:"evidence,omitempty"` // the best-config document, or the family's
+}
+
+// Entry is a tuned kernel for one problem. All that it launches is known.
+type Entry struct {
+	Tuned
 	Code[int64]
-	Compiler string          `json:"compiler"`           // that made the file
-	Device   string          `json:"device"`             // of the search
-	Time     *Time           `json:"time_ms,omitempty"`  // there; absent: the file is for another architecture
-	Evidence json.RawMessage `json:"evidence,omitempty"` // the best-config document
+	Time *Time `json:"time_ms,omitempty"` // on the device; absent: the file is for another architecture
 }
 
 // Code is a file and how it is launched. The numbers are int64, or formulas of a problem's values.

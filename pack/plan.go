@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"autotune/internal/lists"
 	"autotune/space/expr"
@@ -36,6 +37,9 @@ type Plan struct {
 	Math    string
 	Tensors []Tensor // what Launch takes, in order: the operator's, then workspaces
 	loader  *Loader
+	mutex   sync.Mutex // of kernels and copies
+	kernels []Kernel   // of steps, once they are loaded
+	copies  []Copy     // to constant memory, from nowhere yet
 	steps   []step
 	scalars []Named[int64]
 	maps    []passedMap
@@ -46,7 +50,7 @@ type Plan struct {
 type step struct {
 	Launch
 	file    string
-	patch   patch   // of the file
+	patch           // of the file
 	tensors []int   // the kernel's arguments in order, as indexes among the plan's tensors and, behind them, scalars and words of maps
 	sizes   []int64 // the arguments that follow, of a general kernel: the last by itself, the others as one struct
 }
@@ -95,55 +99,55 @@ func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, 
 	return nil, fmt.Errorf("no kernel of the pack is for this problem in math mode %s on %s", p.Math, l.gpu)
 }
 
-// exact looks for the problem's own entry. Of several for this GPU it takes the one that
-// was measured on its model, and else the one for the newest architecture.
-func (p *Plan) exact(q problem, auto bool) bool {
-	best := -1
-	for _, e := range p.loader.pack.Entries {
-		mode := e.Math == p.Math || auto && e.Auto
-		if !mode || e.Operator != q.operator.Name || !p.loader.gpu.runs(e.Target, e.Device, e.Launches) || !q.has(q.determining(), e.Values) {
+// best is the entry or family that suits the GPU best: one that was measured on its model, and else one for the newest
+// architecture. about tells what was tuned, whether it was measured, what it launches, and whether it serves the problem.
+func best[T any](p *Plan, auto bool, all []T, about func(T) (t *Tuned, measured bool, launches []Launch, serves bool)) (found T, ok bool) {
+	highest := -1
+	for _, one := range all {
+		t, measured, launches, serves := about(one)
+		mode := t.Math == p.Math || auto && t.Auto
+		if !mode || !serves || !p.loader.gpu.runs(t.Target, t.Device, launches) {
 			continue
 		}
-		if rank := p.loader.gpu.rank(e.Target, e.Device, e.Time != nil); rank > best {
-			p.Entry, best = e, rank
+		if rank := p.loader.gpu.rank(t.Target, t.Device, measured); rank > highest {
+			found, highest = one, rank
 		}
 	}
-	if p.Entry == nil {
-		return false
-	}
-	p.Math = p.Entry.Math
-	p.take(p.Entry.Code, patch{})
-	return true
+	return found, highest >= 0
 }
 
-// family finds a family that serves the problem, by the same order as exact, and lets its tree choose. Not
-// ok: the tree chooses the general kernel, or there is no such family.
-func (p *Plan) family(q problem, auto bool) bool {
-	var found *Family
-	best := -1
-	for _, f := range p.loader.pack.Families {
-		mode := f.Math == p.Math || auto && f.Auto
-		if !mode || f.Operator != q.operator.Name || !p.loader.gpu.runs(f.Target, f.Device, nil) || !f.has(q) {
-			continue
-		}
-		if rank := p.loader.gpu.rank(f.Target, f.Device, f.Regret != nil); rank > best {
-			found, best = f, rank
-		}
+// exact looks for the problem's own entry.
+func (p *Plan) exact(q problem, auto bool) bool {
+	e, ok := best(p, auto, p.loader.pack.Entries, func(e *Entry) (*Tuned, bool, []Launch, bool) {
+		return &e.Tuned, e.Time != nil, e.Launches, e.Operator == q.operator.Name && q.has(q.determining(), e.Values)
+	})
+	if ok {
+		p.Entry, p.Math = e, e.Math
+		p.take(e.Code, patch{})
 	}
-	if found == nil {
+	return ok
+}
+
+// family looks for a family that serves the problem, and lets its tree choose. Not ok: the tree chooses the general
+// kernel, or there is no such family.
+func (p *Plan) family(q problem, auto bool) bool {
+	f, ok := best(p, auto, p.loader.pack.Families, func(f *Family) (*Tuned, bool, []Launch, bool) {
+		return &f.Tuned, f.Regret != nil, nil, f.Operator == q.operator.Name && f.has(q)
+	})
+	if !ok {
 		return false
 	}
-	v, code, sizes := found.choose(q.values, p.loader.gpu)
+	v, code, sizes := f.choose(q.values, p.loader.gpu)
 	if v == nil {
 		return false
 	}
-	p.Family, p.Variant, p.Math = found, v, found.Math
+	p.Family, p.Variant, p.Math = f, v, f.Math
 	p.take(code, patch{v.Sizes.At, string(sizes)})
 	return true
 }
 
 // take adds a file's launches to the plan.
-func (p *Plan) take(c Code[int64], patch patch) {
+func (p *Plan) take(c Code[int64], at patch) {
 	p.scalars = c.Scalars
 	for _, w := range c.Workspaces {
 		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Value}, Bytes: w.Value})
@@ -154,7 +158,7 @@ func (p *Plan) take(c Code[int64], patch patch) {
 		}
 	}
 	for _, launch := range c.Launches {
-		s := step{Launch: launch, file: c.File, patch: patch, tensors: p.places(launch.Arguments)}
+		s := step{Launch: launch, file: c.File, patch: at, tensors: p.places(launch.Arguments)}
 		for _, m := range launch.Maps {
 			passed := passedMap{of: s.tensors[m.At]}
 			for i, word := range m.Words {

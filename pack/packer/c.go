@@ -179,10 +179,7 @@ func familyOfOne(o *pack.Operator, e *pack.Entry) *pack.Family {
 		}
 		v.Launches = append(v.Launches, made)
 	}
-	f := &pack.Family{
-		Operator: e.Operator, Values: e.Values, Math: e.Math, Auto: e.Auto, Target: e.Target, Device: e.Device,
-		Variants: []*pack.Variant{v}, Tree: &pack.Node{Entries: []int{0}},
-	}
+	f := &pack.Family{Tuned: e.Tuned, Variants: []*pack.Variant{v}, Tree: &pack.Node{Entries: []int{0}}}
 	for _, name := range o.Shape {
 		n, _ := e.Values[name].AsInt()
 		f.Range = append(f.Range, []pack.Span{{n, n}})

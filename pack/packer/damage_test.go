@@ -180,7 +180,7 @@ func TestDamagedFamilies(t *testing.T) {
 		"or is too deep":                              of(func(f, _ map[string]any) { f["tree"] = deep(f["tree"]) }),
 		"entry 0: its file":                           of(func(_, e map[string]any) { e["file"] = "kernels/other.cubin" }),
 		`entry 0: "a b" is no name`:                   of(func(_, e map[string]any) { e["define"] = []any{map[string]any{"name": "a b", "value": "1"}} }),
-		"entry 0: it lacks a formula":                 of(func(_, e map[string]any) { e["define"] = []any{map[string]any{"name": "a"}} }),
+		"entry 0: a: it lacks a formula":              of(func(_, e map[string]any) { e["define"] = []any{map[string]any{"name": "a"}} }),
 		"names later, which nothing defines":          of(func(_, e map[string]any) { e["where"] = []any{"later > 1"} }),
 		`a launch takes "z"`:                          of(func(_, e map[string]any) { open0(e)["arguments"] = []any{"z"} }),
 		`the formula "1 +"`:                           of(func(_, e map[string]any) { open0(e)["when"] = "1 +" }),

@@ -116,10 +116,10 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 	if err := family.WriteJSON(&evidence, []*family.Family{f.Family}); err != nil {
 		return nil, nil, err
 	}
-	d := &pack.Family{
-		Operator: f.Operator.Name, Problem: f.String(), Values: map[string]expr.Value{}, Range: [][]pack.Span{}, Math: f.Math, Auto: f.MathBy != "",
-		Target: arch, Variants: []*pack.Variant{}, Device: f.Device.Name, Evidence: evidence.Bytes(),
-	}
+	d := &pack.Family{Range: [][]pack.Span{}, Variants: []*pack.Variant{}, Tuned: pack.Tuned{
+		Operator: f.Operator.Name, Problem: f.String(), Values: map[string]expr.Value{}, Math: f.Math, Auto: f.MathBy != "",
+		Target: arch, Device: f.Device.Name, Evidence: evidence.Bytes(),
+	}}
 	shapes, err := family.ParseShapes(f.Shapes)
 	if err != nil {
 		return nil, nil, err
@@ -140,9 +140,7 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 		d.Variants = append(d.Variants, v)
 		request := compile.Request{Kernel: k.Kernel, Arch: arch, Problem: k.Problem, Configuration: f.Entries[i].Configuration}
 		tasks = append(tasks, &task{what: k.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary) (err error) {
-			for i := range v.Launches {
-				v.Launches[i].Entry = b.Symbol(v.Launches[i].Entry)
-			}
+			name(v.Launches, b)
 			d.Compiler, p.files[v.File] = b.Log, b.Code
 			v.Sizes.At, err = sizesAt(b.Code, k.Sizes)
 			return err

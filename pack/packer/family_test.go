@@ -284,8 +284,9 @@ func inC(t *testing.T, p *Packed, w *cOperator, op *operator.Operator, r operato
 	must(t, err)
 	v, err := p.variant(k, "sm_90a")
 	must(t, err)
-	c := &cPack{contents: func(string) []byte { return nil }}
-	if w.pack = c; !c.takes(q.String(), w, "family", cFamily{Family: &pack.Family{Variants: []*pack.Variant{v}}, W: w, Node: &pack.Node{}}) {
+	c, f := &cPack{contents: func(string) []byte { return nil }}, &pack.Family{Tuned: pack.Tuned{Values: map[string]expr.Value{}}, Variants: []*pack.Variant{v}}
+	p.parameters(q, f.Values)
+	if w.pack = c; !c.takes(q.String(), w, "family", cFamily{Family: f, W: w, Node: &pack.Node{}}) {
 		t.Errorf("%s of %s: %q", defaults[0], q, c.notices)
 	}
 	return true

@@ -205,14 +205,19 @@ func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bo
 		}
 		request := compile.Request{Kernel: w.Kernel, Arch: arch, Problem: w.Problem, Configuration: w.Best.Configuration}
 		tasks = append(tasks, &task{what: w.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary) error {
-			for i := range e.Launches {
-				e.Launches[i].Entry = b.Symbol(e.Launches[i].Entry)
-			}
+			name(e.Launches, b)
 			e.Compiler, p.files[e.File] = b.Log, b.Code
 			return nil
 		}})
 	}
 	return tasks, nil
+}
+
+// name gives launches the names that their kernels have in a binary.
+func name[N comparable](launches []pack.LaunchOf[N], b *compile.Binary) {
+	for i := range launches {
+		launches[i].Entry = b.Symbol(launches[i].Entry)
+	}
 }
 
 // entry describes a winner for an architecture.
@@ -222,11 +227,10 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 		return nil, err
 	}
 	stem := w.Problem.Operator.Name + "-" + w.Kernel.Digest()[:12]
-	e := &pack.Entry{
+	e := &pack.Entry{Tuned: pack.Tuned{
 		Operator: w.Problem.Operator.Name, Problem: w.Problem.String(), Values: map[string]expr.Value{}, Math: w.Problem.Math,
 		Auto: w.Best.Problem.MathBy != "", Target: arch, Device: w.Best.Device.Name, Evidence: evidence.Bytes(),
-		Code: pack.Code[int64]{File: "kernels/" + stem + "-" + arch + ".cubin", Source: "sources/" + stem + ".cu", Workspaces: []pack.Named[int64]{}},
-	}
+	}, Code: pack.Code[int64]{File: "kernels/" + stem + "-" + arch + ".cubin", Source: "sources/" + stem + ".cu", Workspaces: []pack.Named[int64]{}}}
 	p.files[e.Source] = source.Bytes()
 	for _, name := range w.Problem.Operator.Shape {
 		e.Values[name] = w.Problem.Values[name]
