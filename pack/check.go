@@ -238,51 +238,33 @@ func (m *Manifest) checkEntry(o *Operator, e *Entry) error {
 	var f fault
 	f.need(targetForm.MatchString(e.Target), "%.40q is no architecture, as sm_90a", e.Target)
 	f.need(len(e.Launches) > 0, "it launches nothing")
-	f.within(checkCode(m, o, &e.Code, func(what string, least, most int64, numbers ...int64) error {
-		outside := slices.ContainsFunc(numbers, func(n int64) bool { return n < least || n > most })
-		if outside {
-			return fmt.Errorf("its %s is %v; %d is the least and %d the most", what, numbers, least, most)
-		}
-		return nil
-	}), "its launches")
-	return cmp.Or(f.error, o.checkValues(e.Values, e.Math, true, true))
+	Map(e.Code, func(n, least, most int64) int64 {
+		f.need(n >= least && n <= most, "it is launched with the number %d, where %d is the least and %d the most", n, least, most)
+		return n
+	})
+	return cmp.Or(f.error, checkCode(m, o, &e.Code), o.checkValues(e.Values, e.Math, true, true))
 }
 
-// checkCode refuses a file that is not among the pack's, and launches that no loader could make. check refuses numbers.
-func checkCode[N comparable](m *Manifest, o *Operator, c *Code[N], check func(what string, least, most int64, numbers ...N) error) error {
+// checkCode refuses a file that is not among the pack's, and launches that no loader could make.
+func checkCode[N comparable](m *Manifest, o *Operator, c *Code[N]) error {
 	f := fault{m.checkFile(c.File)}
-	names := o.Taken()
-	for _, w := range c.Workspaces {
-		f.within(check("workspace", 0, mostWorkspace, w.Value), "%.80q", w.Name)
-		names = append(names, w.Name)
-	}
-	addresses := len(names)
-	for _, s := range c.Scalars {
-		f.within(check("scalar", math.MinInt64, math.MaxInt64, s.Value), "%.80q", s.Name)
-		names = append(names, s.Name)
-	}
+	nameOf := func(n Named[N]) string { return n.Name }
+	addresses := append(o.Taken(), lists.Of(c.Workspaces, nameOf)...)
+	names := append(slices.Clip(addresses), lists.Of(c.Scalars, nameOf)...)
 	var taken []string
 	for _, l := range c.Launches {
-		err := cmp.Or(check("grid", 1, mostGrid, l.Grid[:]...), check("block", 1, mostBlock, l.Block[:]...), check("shared memory", 0, mostShared, l.SharedBytes))
-		if l.Cluster != [3]N{} {
-			err = cmp.Or(err, check("cluster", 1, mostCluster, l.Cluster[:]...))
-		}
-		f.within(err, "%.80q", l.Entry)
 		for _, name := range l.Arguments {
 			f.need(slices.Contains(names, name), "a launch takes %.80q, which is no tensor, workspace or scalar", name)
 		}
 		for i, t := range l.Maps {
-			f.within(check("tensor map", math.MinInt64, math.MaxInt64, t.Words...), "%.80q", l.Entry)
 			twice := slices.ContainsFunc(l.Maps[:i], func(other TensorMap[N]) bool { return other.At == t.At })
 			if !f.need(t.At >= 0 && t.At < len(l.Arguments) && !twice,
 				"a launch has %d arguments and a tensor map at %d; each argument may have one map", len(l.Arguments), t.At) {
 				break
 			}
 			of := l.Arguments[t.At]
-			f.need(slices.Contains(names[:addresses], of),
-				"%.80q is passed as a tensor map, and is no tensor or workspace", of)
-			f.need(len(t.Words) == manifestMapWords,
-				"the tensor map of %.80q has %d words; it should have %d", of, len(t.Words), manifestMapWords)
+			f.need(slices.Contains(addresses, of), "%.80q is passed as a tensor map, and is no tensor or workspace", of)
+			f.need(len(t.Words) == manifestMapWords, "the tensor map of %.80q has %d words; it should have %d", of, len(t.Words), manifestMapWords)
 		}
 		taken = append(taken, l.Arguments...)
 	}
@@ -341,17 +323,20 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 		f.within(known(names, d.Value), "%s", d.Name)
 		names = append(names, d.Name)
 	}
-	conditions := v.Where
+	formulas := slices.Clone(v.Where)
 	for _, l := range v.Launches {
 		if l.When != nil {
-			conditions = append(slices.Clip(conditions), *l.When)
+			formulas = append(formulas, *l.When)
 		}
 	}
+	Map(v.Code, func(n Formula, _, _ int64) Formula {
+		formulas = append(formulas, n)
+		return n
+	})
 	for _, name := range v.Sizes.Names {
 		f.need(slices.Contains(names, name), "it reads %.80q, which nothing defines", name)
 	}
-	err := cmp.Or(f.error, different("names", names), known(names, conditions...),
-		checkCode(m, o, &v.Code, func(_ string, _, _ int64, formulas ...Formula) error { return known(names, formulas...) }))
+	err := cmp.Or(f.error, different("names", names), known(names, formulas...), checkCode(m, o, &v.Code))
 	if bytes := m.Files[v.File].Bytes; err == nil && (v.Sizes.At < 0 || v.Sizes.At > bytes-4*int64(len(v.Sizes.Names))) {
 		err = fmt.Errorf("its %d sizes at %d are not within the %d bytes of %s", len(v.Sizes.Names), v.Sizes.At, bytes, v.File)
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -102,71 +101,35 @@ func (n *Node) leaf(values map[string]expr.Value) []int {
 
 // at is the variant for a problem with these values; not ok: it does not serve it.
 func (v *Variant) at(values map[string]expr.Value) (c Code[int64], sizes []byte, ok bool) {
-	e := evaluator{values: maps.Clone(values)}
+	values, failed := maps.Clone(values), false
+	value := func(f Formula) expr.Value {
+		x, err := f.Eval(values)
+		failed = failed || err != nil
+		return x
+	}
+	within := func(x expr.Value, least, most int64) int64 {
+		n, isInt := x.AsInt()
+		failed = failed || !isInt || n < least || n > most
+		return n
+	}
 	for _, d := range v.Define {
-		e.values[d.Name] = e.value(d.Value)
+		values[d.Name] = value(d.Value)
 	}
-	for _, f := range v.Where {
-		if !e.value(f).Truth() {
-			return c, nil, false
-		}
+	if slices.ContainsFunc(v.Where, func(f Formula) bool { return !value(f).Truth() }) {
+		return c, nil, false
 	}
-	c.File, c.Workspaces, c.Scalars = v.File, e.named(v.Workspaces, 0, mostWorkspace), e.named(v.Scalars, math.MinInt64, math.MaxInt64)
-	for _, l := range v.Launches {
-		if l.When == nil || e.value(*l.When).Truth() {
-			c.Launches = append(c.Launches, e.launch(l, len(c.Launches) == 0))
+	made := v.Code
+	made.Launches = slices.DeleteFunc(slices.Clone(v.Launches), func(l LaunchOf[Formula]) bool { return l.When != nil && !value(*l.When).Truth() })
+	c = Map(made, func(f Formula, least, most int64) int64 { return within(value(f), least, most) })
+	for i := range c.Launches {
+		l := &c.Launches[i]
+		l.Dependent = l.Dependent && i > 0
+		if l.Cluster == [3]int64{1, 1, 1} { // a cluster of one block is none
+			l.Cluster = [3]int64{}
 		}
 	}
 	for _, name := range v.Sizes.Names {
-		size := e.within(e.values[name], math.MinInt32, math.MaxInt32)
-		sizes = binary.LittleEndian.AppendUint32(sizes, uint32(size))
+		sizes = binary.LittleEndian.AppendUint32(sizes, uint32(within(values[name], math.MinInt32, math.MaxInt32)))
 	}
-	return c, sizes, len(c.Launches) > 0 && !e.failed
-}
-
-// evaluator evaluates formulas, and notes whether one has no value or one out of bounds.
-type evaluator struct {
-	values map[string]expr.Value
-	failed bool
-}
-
-func (e *evaluator) value(f Formula) expr.Value {
-	v, err := f.Eval(e.values)
-	e.failed = e.failed || err != nil
-	return v
-}
-
-func (e *evaluator) within(v expr.Value, least, most int64) int64 {
-	n, isInt := v.AsInt()
-	e.failed = e.failed || !isInt || n < least || n > most
-	return n
-}
-
-// numbers are integers with bounds.
-func (e *evaluator) numbers(formulas []Formula, least, most int64) []int64 {
-	return lists.Of(formulas, func(f Formula) int64 { return e.within(e.value(f), least, most) })
-}
-
-func (e *evaluator) named(all []Definition, least, most int64) []Named[int64] {
-	return lists.Of(all, func(d Definition) Named[int64] {
-		return Named[int64]{d.Name, e.within(e.value(d.Value), least, most)}
-	})
-}
-
-func (e *evaluator) launch(l LaunchOf[Formula], first bool) Launch {
-	made := Launch{
-		Entry: l.Entry, Grid: [3]int64(e.numbers(l.Grid[:], 1, mostGrid)), Block: [3]int64(e.numbers(l.Block[:], 1, mostBlock)),
-		SharedBytes: e.within(e.value(l.SharedBytes), 0, mostShared), Cooperative: l.Cooperative, Dependent: l.Dependent && !first,
-		Arguments: l.Arguments,
-	}
-	if l.Cluster != [3]Formula{} {
-		made.Cluster = [3]int64(e.numbers(l.Cluster[:], 1, mostCluster))
-	}
-	if made.Cluster == [3]int64{1, 1, 1} { // a cluster of one block is none
-		made.Cluster = [3]int64{}
-	}
-	for _, m := range l.Maps {
-		made.Maps = append(made.Maps, TensorMap[int64]{m.At, e.numbers(m.Words, math.MinInt64, math.MaxInt64)})
-	}
-	return made
+	return c, sizes, len(c.Launches) > 0 && !failed
 }

@@ -76,9 +76,7 @@ func (nothing) Fill(_ []byte, _ []Copy, _ Stream, launch func() error) error { r
 // Exact hits come first, then a family's tree, then the general kernel.
 func TestSeedIsAPack(t *testing.T) {
 	p, err := read(seedFiles(seed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		n    int64
 		by   string
@@ -94,9 +92,7 @@ func TestSeedIsAPack(t *testing.T) {
 	} {
 		loader := p.On(nothing{})
 		plan, err := loader.Plan("scale", []int64{c.n}, map[string]string{"by": c.by}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := "general"
 		switch {
 		case plan.Entry != nil:
@@ -114,9 +110,7 @@ func TestSeedIsAPack(t *testing.T) {
 // Tuned kernels alone have constant memory, and no more is copied there than it holds.
 func TestConstantSeedIsAPack(t *testing.T) {
 	p, err := read(seedFiles(constantSeed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for by, want := range map[string]string{ // of 4, 5 and 7 elements; a variable of the stand-in has 16 bytes
 		"2": "tuned <nil>, general <nil>, general <nil>",
 		"3": "general <nil>, general <nil>, tuned the constant variable held of b.cubin: it has 16 bytes, and x takes 28",
@@ -124,9 +118,7 @@ func TestConstantSeedIsAPack(t *testing.T) {
 		var got []string
 		for _, n := range []int64{4, 5, 7} {
 			plan, err := p.On(nothing{}).Plan("scale", []int64{n}, map[string]string{"by": by}, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			which := "general"
 			if len(plan.filled) > 0 {
 				which = "tuned"
@@ -153,9 +145,7 @@ func (w words) Launch(_ Kernel, _ Launch, _ Stream, arguments []unsafe.Pointer) 
 // A tensor map is the tensor's address, the manifest's words and zeros.
 func TestMapSeedIsAPack(t *testing.T) {
 	p, err := read(seedFiles(mapSeed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n, want := range map[int64][16]int64{4: {0x30, 1, 2, 3, 4, 5, 6, -7}, 6: {0x30, 6, 3, 3, 4, 5, 6, -6}} {
 		gpu := words{passed: new([16]int64)}
 		plan, err := p.On(gpu).Plan("scale", []int64{n}, map[string]string{"by": fmt.Sprint(2 + n/6)}, "")

@@ -74,19 +74,24 @@ type cFile struct {
 
 // cFamily is a family, or an entry as a family of one problem. Node is the part of the tree that is written.
 type cFamily struct {
-	*pack.Family
-	W      *cOperator
-	Number int
-	Exact  bool
-	Arch   int
-	Own    bool
-	Node   *pack.Node
+	pack.Tuned
+	W               *cOperator
+	Number, Arch    int
+	Range           [][]pack.Span
+	Measured, Exact bool
+	Own             bool
+	Node            *pack.Node
+
+	kernels func() []cVariant
 }
 
-// cVariant is a kernel of a family, by whose names formulas are written.
+// cVariant is a kernel of a family, with its numbers as expressions in C, by whose names formulas are written.
 type cVariant struct {
 	*cOperator
-	*pack.Variant
+	pack.Code[string]
+	Define []pack.Definition
+	Where  []pack.Formula
+	Sizes  pack.Sizes
 	passed []string // what a launch may take
 }
 
@@ -118,12 +123,12 @@ func cFiles(m *pack.Manifest, contents func(file string) []byte) (header, tables
 		c.Operators = append(c.Operators, w)
 		for _, e := range m.Entries {
 			if e.Operator == o.Name {
-				c.add(w, familyOfOne(o, e), e.Problem, true)
+				c.add(w.entry(e))
 			}
 		}
 		for _, f := range m.Families {
 			if f.Operator == o.Name {
-				c.add(w, f, f.Problem, false)
+				c.add(w.family(f))
 			}
 		}
 		for _, g := range m.General {
@@ -145,49 +150,62 @@ func (c *cPack) takes(what string, w *cOperator, template string, data any) bool
 	return fault == nil
 }
 
-func (c *cPack) add(w *cOperator, f *pack.Family, what string, exact bool) {
-	row := cFamily{Family: f, W: w, Number: len(c.Families), Exact: exact, Node: f.Tree}
+func (c *cPack) add(row cFamily) {
 	var ok bool
-	if row.Arch, row.Own, ok = pack.Target(f.Target); !ok {
-		w.fail(fmt.Errorf("%.40q is no architecture", f.Target))
+	if row.Arch, row.Own, ok = pack.Target(row.Target); !ok {
+		row.W.fail(fmt.Errorf("%.40q is no architecture", row.Target))
 	}
-	if c.takes(what, w, "family", row) {
+	if row.Number = len(c.Families); c.takes(row.Problem, row.W, "family", row) {
 		c.Families = append(c.Families, row)
 	}
 }
 
-// familyOfOne is an entry as a family that serves its problem alone.
-func familyOfOne(o *pack.Operator, e *pack.Entry) *pack.Family {
-	number := func(n int64) pack.Formula { return pack.Formula{Expr: expr.Constant(expr.Int(n))} }
-	numbers := func(all []int64) []pack.Formula { return lists.Of(all, number) }
-	named := func(all []pack.Named[int64]) []pack.Definition {
-		return lists.Of(all, func(n pack.Named[int64]) pack.Definition {
-			return pack.Definition{Name: n.Name, Value: number(n.Value)}
+func (w *cOperator) entry(e *pack.Entry) cFamily {
+	row := cFamily{Tuned: e.Tuned, W: w, Measured: e.Time != nil, Exact: true, Node: &pack.Node{Entries: []int{0}}}
+	for _, name := range w.Shape {
+		n, _ := e.Values[name].AsInt()
+		row.Range = append(row.Range, []pack.Span{{n, n}})
+	}
+	row.kernels = func() []cVariant {
+		code := pack.Map(e.Code, func(n, _, _ int64) string { return w.literal(expr.Int(n)) })
+		return []cVariant{w.variant(cVariant{Code: code}, nil)}
+	}
+	return row
+}
+
+func (w *cOperator) family(f *pack.Family) cFamily {
+	row := cFamily{Tuned: f.Tuned, W: w, Range: f.Range, Measured: f.Regret != nil, Node: f.Tree}
+	row.kernels = func() []cVariant {
+		return lists.Of(f.Variants, func(v *pack.Variant) cVariant {
+			return w.variant(cVariant{Define: v.Define, Where: v.Where, Sizes: v.Sizes}, &v.Code)
 		})
 	}
-	v := &pack.Variant{Code: pack.Code[pack.Formula]{File: e.File, Workspaces: named(e.Workspaces), Scalars: named(e.Scalars)}}
-	for _, l := range e.Launches {
-		made := openLaunch{
-			Entry: l.Entry, Grid: [3]pack.Formula(numbers(l.Grid[:])), Block: [3]pack.Formula(numbers(l.Block[:])), SharedBytes: number(l.SharedBytes),
-			Cooperative: l.Cooperative, Dependent: l.Dependent, Arguments: l.Arguments,
-		}
-		if l.Cluster != [3]int64{} {
-			made.Cluster = [3]pack.Formula(numbers(l.Cluster[:]))
-		}
-		for _, m := range l.Maps {
-			made.Maps = append(made.Maps, pack.TensorMap[pack.Formula]{At: m.At, Words: numbers(m.Words)})
-		}
-		v.Launches = append(v.Launches, made)
+	return row
+}
+
+// Kernels are those of the family.
+func (f cFamily) Kernels() []cVariant { return f.kernels() }
+
+// variant gives a kernel the names of its own, and then the code that formulas describe.
+func (w *cOperator) variant(e cVariant, code *pack.Code[pack.Formula]) cVariant {
+	own := *w
+	own.local, own.truth = map[string]string{}, maps.Clone(w.truth)
+	for i, d := range e.Define {
+		own.local[d.Name], own.truth[d.Name] = fmt.Sprint("d", i), own.isTruth(d.Value.Root())
 	}
-	f := &pack.Family{Tuned: e.Tuned, Variants: []*pack.Variant{v}, Tree: &pack.Node{Entries: []int{0}}}
-	for _, name := range o.Shape {
-		n, _ := e.Values[name].AsInt()
-		f.Range = append(f.Range, []pack.Span{{n, n}})
+	if e.cOperator = &own; code != nil {
+		e.Code = pack.Map(*code, own.within)
 	}
-	if e.Time != nil {
-		f.Regret = &pack.Regret{} // it was measured
+	e.passed = w.Taken()
+	for _, d := range slices.Concat(e.Workspaces, e.Scalars) {
+		e.passed = append(e.passed, d.Name)
 	}
-	return f
+	behind, sizes := len(e.passed)-len(w.Tensors), len(e.Sizes.Names)
+	if len(e.Launches) > mostLaunchesInC || behind > mostBehindInC || sizes > mostSizesInC || e.Maps() > mostMapsInC {
+		w.fail(fmt.Errorf("it has %d launches, %d workspaces and scalars, %d sizes, and %d tensor maps; %d, %d, %d and %d are the most",
+			len(e.Launches), behind, sizes, e.Maps(), mostLaunchesInC, mostBehindInC, mostSizesInC, mostMapsInC))
+	}
+	return e
 }
 
 // Branch is the family with another part of its tree to write.
@@ -208,25 +226,6 @@ func (f cFamily) Has() (all []string) {
 		all = append(all, fmt.Sprintf("v[%d] == %s", f.W.place[name], f.W.constant(name, f.Values[name])))
 	}
 	return all
-}
-
-func (f cFamily) Variant(v *pack.Variant) cVariant {
-	w := *f.W
-	w.local, w.truth = map[string]string{}, maps.Clone(w.truth)
-	for i, d := range v.Define {
-		w.local[d.Name], w.truth[d.Name] = fmt.Sprint("d", i), w.isTruth(d.Value.Root())
-	}
-	passed := w.Taken()
-	for _, d := range slices.Concat(v.Workspaces, v.Scalars) {
-		passed = append(passed, d.Name)
-	}
-	e := cVariant{&w, v, passed}
-	behind, sizes := len(passed)-len(w.Tensors), len(v.Sizes.Names)
-	if len(v.Launches) > mostLaunchesInC || behind > mostBehindInC || sizes > mostSizesInC || e.Maps() > mostMapsInC {
-		w.fail(fmt.Errorf("it has %d launches, %d workspaces and scalars, %d sizes, and %d tensor maps; %d, %d, %d and %d are the most",
-			len(v.Launches), behind, sizes, e.Maps(), mostLaunchesInC, mostBehindInC, mostSizesInC, mostMapsInC))
-	}
-	return e
 }
 
 // Maps is how many tensor maps the kernel's launches pass.
@@ -256,14 +255,6 @@ func (e cVariant) Places(launch int) []string {
 		places[m.At] = strconv.Itoa(len(e.passed) + 16*e.MapPlace(launch, i))
 	}
 	return places
-}
-
-// Three are extents; 0 for those that a launch lacks.
-func (e cVariant) Three(f [3]pack.Formula, most int64) string {
-	if f == [3]pack.Formula{} {
-		return "0"
-	}
-	return strings.Join(lists.Of(f[:], func(f pack.Formula) string { return "(uint32_t)" + e.Within(f, 1, most) }), ", ")
 }
 
 // Named is the value of a name.

@@ -78,8 +78,11 @@ func (w *cOperator) WordsOf(name string) []string { return w.words[name] }
 func (w *cOperator) Integer(f pack.Formula) string { return w.print(f.Root(), nil, false) }
 func (w *cOperator) Holds(f pack.Formula) string   { return w.print(f.Root(), nil, true) }
 
-// Within is a formula's value, where one out of bounds is noted as bad.
-func (w *cOperator) Within(f pack.Formula, least, most int64) string {
+// within is a formula's value, where one out of bounds is noted as bad.
+func (w *cOperator) within(f pack.Formula, least, most int64) string {
+	if most == math.MaxInt64 {
+		return w.Integer(f)
+	}
 	return fmt.Sprintf("within(%s, INT64_C(%d), INT64_C(%d), bad)", w.Integer(f), least, most)
 }
 

@@ -29,20 +29,14 @@ func edit(t *testing.T, path string, change func(m map[string]any)) {
 	t.Helper()
 	file := filepath.Join(path, pack.ManifestFile)
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var m map[string]any
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &m))
 	change(m)
 	if text, err = json.Marshal(m); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, text, 0o644))
 }
 
 // cubinIn is the path of a pack's only tuned kernel.
@@ -72,12 +66,8 @@ func TestDamage(t *testing.T) {
 		"a flipped bit": {func(t *testing.T, path string) {
 			data, err := os.ReadFile(cubinIn(t, path))
 			data[3] ^= 1
-			if err := os.WriteFile(cubinIn(t, path), data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(cubinIn(t, path), data, 0o644))
+			must(t, err)
 		}, "is not the file that was packed"},
 		"a file cut short": {func(t *testing.T, path string) { truncate(t, cubinIn(t, path), 5) }, "its 5 bytes have another digest"},
 		"a file that grew": {func(t *testing.T, path string) { truncate(t, cubinIn(t, path), 1<<20) }, "has 1048576 bytes; it may have"},
@@ -106,8 +96,8 @@ func TestDamage(t *testing.T) {
 		"an unlisted kernel": {editing(func(m map[string]any) { entry(m)["file"] = "kernels/other.cubin" }), `its file "kernels/other.cubin" is not among the pack's files`},
 		"a made-up operator": {editing(func(m map[string]any) { entry(m)["operator"] = "nothing" }), `it is of the operator "nothing"`},
 		"a made-up tensor":   {editing(func(m map[string]any) { launch(m)["arguments"] = []any{"z"} }), `a launch takes "z"`},
-		"a grid of nothing":  {editing(func(m map[string]any) { launch(m)["grid"] = []any{0, 1, 1} }), "its grid is [0 1 1]; 1 is the least"},
-		"endless memory":     {editing(func(m map[string]any) { entry(m)["workspaces"] = []any{map[string]any{"name": "w", "value": 1 << 60}} }), "its workspace"},
+		"a grid of nothing":  {editing(func(m map[string]any) { launch(m)["grid"] = []any{0, 1, 1} }), "it is launched with the number 0, where 1 is the least"},
+		"endless memory":     {editing(func(m map[string]any) { entry(m)["workspaces"] = []any{map[string]any{"name": "w", "value": 1 << 60}} }), "it is launched with the number 1152921504606846976"},
 		"a made-up target":   {editing(func(m map[string]any) { entry(m)["target"] = "gfx90a" }), `"gfx90a" is no architecture`},
 		"a name with quotes": {editing(func(m map[string]any) { conv(m)["shape"] = []any{`n"; system("ls`} }), "is no name"},
 		"no launch":          {editing(func(m map[string]any) { entry(m)["launches"] = nil }), "it launches nothing"},
@@ -117,9 +107,7 @@ func TestDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "copy")
-			if err := os.CopyFS(path, os.DirFS(whole)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.CopyFS(path, os.DirFS(whole)))
 			test.damage(t, path)
 			_, err := pack.Open(path)
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {

@@ -35,9 +35,7 @@ type chosenCase struct {
 func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenCase) {
 	t.Helper()
 	extents, err := family.ParseShapes(f.Shapes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := map[string]bool{}
 	for len(all) < count {
 		shape := shapeIn(random, extents)
@@ -64,9 +62,7 @@ func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenC
 // taken is the first entry of the problem's leaf that serves it.
 func (f Family) taken(t testing.TB, p *operator.Problem) int {
 	leaf, err := f.Tree.Leaf(p.Values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range leaf.Entries {
 		if _, ok := f.Kernels[e].Formulas.At(p.Values); ok && p.Admits(f.Entries[e].Configuration) {
 			return e
@@ -79,9 +75,7 @@ func (f Family) taken(t testing.TB, p *operator.Problem) int {
 func loaded(t testing.TB, p *operator.Problem, packed family.Kernel, c space.Configuration) string {
 	t.Helper()
 	k, err := p.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var sizes []byte
 	for _, s := range k.Sizes {
 		n, _ := s.Value.AsInt()
@@ -284,9 +278,11 @@ func inC(t *testing.T, p *Packed, w *cOperator, op *operator.Operator, r operato
 	must(t, err)
 	v, err := p.variant(k, "sm_90a")
 	must(t, err)
-	c, f := &cPack{contents: func(string) []byte { return nil }}, &pack.Family{Tuned: pack.Tuned{Values: map[string]expr.Value{}}, Variants: []*pack.Variant{v}}
+	c := &cPack{contents: func(string) []byte { return nil }}
+	f := &pack.Family{Tuned: pack.Tuned{Target: "sm_90a", Values: map[string]expr.Value{}}, Variants: []*pack.Variant{v}, Tree: &pack.Node{}}
 	p.parameters(q, f.Values)
-	if w.pack = c; !c.takes(q.String(), w, "family", cFamily{Family: f, W: w, Node: &pack.Node{}}) {
+	w.pack = c
+	if c.add(w.family(f)); len(c.notices) > 0 {
 		t.Errorf("%s of %s: %q", defaults[0], q, c.notices)
 	}
 	return true
