@@ -13,6 +13,11 @@ import (
 	"autotune/space/expr"
 )
 
+var (
+	parameterTypes = []string{"int", "bool", "float", "word"}
+	roles          = []string{"input", "weight", "output", "inout"}
+)
+
 var targetForm = regexp.MustCompile(`^sm_([0-9]{2,3})([a-z]?)$`)
 
 // fault is the first thing found that no loader could use; nil: none.
@@ -110,8 +115,8 @@ func (o *Operator) checkParameters() error {
 	var f fault
 	for _, s := range o.Parameters {
 		f.need(quote.IsName(s.Name), "%.80q is no name", s.Name)
-		f.need(slices.Contains([]string{"int",
-			"bool", "float", "word"}, s.Type), "the parameter %s is of the type %.80q; it may be int, bool, float or word", s.Name, s.Type)
+		f.need(slices.Contains(parameterTypes, s.Type), "the parameter %s is of the type %.80q; it may be int, bool, float or word",
+			s.Name, s.Type)
 		f.need(isNumber(s.Min) && isNumber(s.Max), "the parameter %s has bounds that are no numbers", s.Name)
 		f.within(different("words", s.Words), "the parameter %s", s.Name)
 	}
@@ -187,8 +192,8 @@ func (m *Manifest) checkTensors(o *Operator) error {
 		}
 		_, ordered := o.words(t.OrderBy)
 		lacking := slices.ContainsFunc(types, func(name string) bool { return m.Types[name] == 0 })
-		f.need(slices.Contains([]string{"input",
-			"weight", "output", "inout"}, t.Role), "the tensor %.80q has the role %.80q; it may be input, weight, output or inout", t.Name, t.Role)
+		f.need(slices.Contains(roles, t.Role), "the tensor %.80q has the role %.80q; it may be input, weight, output or inout",
+			t.Name, t.Role)
 		f.need(quote.IsName(t.Name) && byWord && !lacking, "the tensor %.80q has the type %.80q, which `types` lacks", t.Name, cmp.Or(t.TypeBy, t.Type))
 		f.need(t.OrderBy == "" || ordered,
 			"the tensor %.80q has the order that %.80q names, which is no parameter of words", t.Name, t.OrderBy)

@@ -294,7 +294,7 @@ func (w *cOperator) Default(s pack.Parameter, c pack.Component) string {
 	case s.Type == "float":
 		return w.constant(c.Name, d.Root().Value)
 	default:
-		return w.print(d.Root(), s.Words, false)
+		return w.text(d.Root(), s.Words, false)
 	}
 }
 

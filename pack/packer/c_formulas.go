@@ -68,15 +68,15 @@ func (w *cOperator) fail(err error) { *w.fault = cmp.Or(*w.fault, err) }
 // Place is that of a name's value, Mode that of a math mode, and Auto the mode that PyTorch would take.
 func (w *cOperator) Place(name string) int { return w.place[name] }
 func (w *cOperator) Mode(name string) int  { return slices.Index(w.Math, name) }
-func (w *cOperator) Auto() string          { return w.print(w.MathAuto.Root(), w.Math, false) }
+func (w *cOperator) Auto() string          { return w.text(w.MathAuto.Root(), w.Math, false) }
 
 // IsReal tells whether a name's value is of floating point. WordsOf are those that it is one of; nil: it is no word.
 func (w *cOperator) IsReal(name string) bool      { return w.reals[name] }
 func (w *cOperator) WordsOf(name string) []string { return w.words[name] }
 
 // Integer is a formula's value, and Holds whether it is true.
-func (w *cOperator) Integer(f pack.Formula) string { return w.print(f.Root(), nil, false) }
-func (w *cOperator) Holds(f pack.Formula) string   { return w.print(f.Root(), nil, true) }
+func (w *cOperator) Integer(f pack.Formula) string { return w.text(f.Root(), nil, false) }
+func (w *cOperator) Holds(f pack.Formula) string   { return w.text(f.Root(), nil, true) }
 
 // within is a formula's value, where one out of bounds is noted as bad.
 func (w *cOperator) within(f pack.Formula, least, most int64) string {
@@ -102,8 +102,8 @@ func (w *cOperator) literal(v expr.Value) string {
 	return text
 }
 
-// print writes a formula. A text in it becomes its index in words.
-func (w *cOperator) print(n *expr.Node, words []string, truth bool) string {
+// text writes a formula. A text in it becomes its index in words.
+func (w *cOperator) text(n *expr.Node, words []string, truth bool) string {
 	text, err := w.dialect().Print(w.lowered(n, words, truth, 0))
 	w.fail(err)
 	return text

@@ -170,7 +170,7 @@ var CPP = Dialect{
 // Print writes an expression in a dialect, with no more parentheses than it needs. The error says what has no form there.
 func (d Dialect) Print(n *Node) (string, error) {
 	p := printer{Dialect: d}
-	text, _ := p.print(n, 0)
+	text, _ := p.node(n, 0)
 	return text, p.err
 }
 
@@ -187,15 +187,15 @@ type printer struct {
 
 // within writes an operand of something that binds so tightly.
 func (p *printer) within(n *Node, least, depth int) string {
-	text, binds := p.print(n, depth)
+	text, binds := p.node(n, depth)
 	if binds < least {
 		return "(" + text + ")"
 	}
 	return text
 }
 
-// print gives the text and how tightly its outermost operation binds.
-func (p *printer) print(n *Node, depth int) (text string, binds int) {
+// node gives the text and how tightly its outermost operation binds.
+func (p *printer) node(n *Node, depth int) (text string, binds int) {
 	if p.Deepest > 0 && depth >= p.Deepest {
 		p.fail(fmt.Errorf("a formula is nested or chained more than %d deep", p.Deepest))
 	}
@@ -223,7 +223,7 @@ func (p *printer) print(n *Node, depth int) (text string, binds int) {
 	case !known:
 		p.fail(fmt.Errorf("it computes %s", cmp.Or(n.Op.String(), "a list")))
 	case form.Text == unwritten.Text, len(form.Operands) == 2 && len(n.Args) == 1: // as max(a)
-		return p.print(n.Args[0], depth+1)
+		return p.node(n.Args[0], depth+1)
 	}
 	return p.operation(n, form, depth+1), form.Binds
 }

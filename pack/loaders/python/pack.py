@@ -186,16 +186,15 @@ class Operator:
         kind = self.types(self.read, dtype)[self.teller]
         self.need(dtype == kind, f"{self.read[self.teller]['name']} is {dtype}; it must be {kind}")
         for p in self.spec["parameters"]:
-            for c in p["components"]:
-                value = values[c["name"]]
+            one_of = p["words"] if p["type"] == "word" else p.get("choices")
+            for value, name in ((values[c["name"]], c["name"]) for c in p["components"]):
                 for holds, what in (
                     (p.get("min") is None or value >= p["min"], f"at least {p.get('min')}"),
                     (p.get("max") is None or value <= p["max"], f"at most {p.get('max')}"),
-                    (not p.get("choices") or value in p["choices"], f"one of {p.get('choices')}"),
-                    (p["type"] != "word" or value in p["words"], f"one of {p.get('words')}"),
+                    (not one_of or value in one_of, f"one of {one_of}"),
                     (p["type"] != "float" or math.isfinite(value), "a number"),
                 ):
-                    self.need(holds, f"{c['name']} must be {what}; it is {value}")
+                    self.need(holds, f"{name} must be {what}; it is {value}")
         values["arch"] = arch
         values["math"] = mode or evaluate(self.spec["math_auto"], values)
         self.need(values["math"] in self.spec["math"], f"there is no math mode {values['math']!r}; there are {self.spec['math']}")
@@ -347,40 +346,41 @@ def by_tree(family, values, gpu):
         return None
 
 
+ANY = -1 << 63, (1 << 63) - 1
+BOUNDS = {"grid": (1, (1 << 31) - 1), "block": (1, 1024), "cluster": (1, 16), "shared_bytes": (0, 1 << 20)}
+
+
 def variant(family, entry, values):
     """An entry of a family for a problem; None: it does not serve it."""
     values = dict(values)
 
     def number(text, least, most):
+        if isinstance(text, list):
+            return [number(one, least, most) for one in text]
         n = evaluate(text, values)
         if not isinstance(n, int) or not least <= n <= most:
             raise ArithmeticError(f"{text} is {n}")
         return n
 
-    def three(formulas, least, most):
-        return [number(text, least, most) for text in formulas]
+    def named(some, least, most):
+        return [{"name": one["name"], "value": number(one["value"], least, most)} for one in some]
 
     try:
         for d in entry["define"]:
             values[d["name"]] = evaluate(d["value"], values)
         if not all(evaluate(text, values) for text in entry["where"]):
             return None
-        launches = []
-        for l in entry["launches"]:
-            if "when" not in l or evaluate(l["when"], values):
-                cluster = three(l.get("cluster", ()), 1, 16)
-                launches.append({
-                    **l, "grid": three(l["grid"], 1, (1 << 31) - 1), "block": three(l["block"], 1, 1024), "shared_bytes": number(l["shared_bytes"], 0, 1 << 20),
-                    "cluster": [0] if cluster in ([], [1, 1, 1]) else cluster, "dependent": bool(launches and l.get("dependent")),
-                    "maps": [{"at": m["at"], "words": [number(text, -1 << 63, (1 << 63) - 1) for text in m["words"]]} for m in l.get("maps", ())],
-                })
-        workspaces = [{"name": w["name"], "value": number(w["value"], 0, 1 << 50)} for w in entry["workspaces"]]
-        scalars = [{"name": s["name"], "value": number(s["value"], -1 << 63, (1 << 63) - 1)} for s in entry.get("scalars", ())]
+        made = [launch for launch in entry["launches"] if "when" not in launch or evaluate(launch["when"], values)]
+        launches = [{**launch, **{key: number(launch[key], *bounds) for key, bounds in BOUNDS.items() if key in launch},
+                     "dependent": launch.get("dependent", False) and launch is not made[0],
+                     "maps": [{"at": m["at"], "words": number(m["words"], *ANY)} for m in launch.get("maps", ())]} for launch in made]
         sizes = b"".join(int(values[name]).to_bytes(4, "little", signed=True) for name in entry["sizes"]["names"])
+        return launches and {
+            "target": family["target"], "device": family["device"], "file": entry["file"], "patch": (entry["sizes"]["at"], sizes),
+            "launches": launches, "workspaces": named(entry["workspaces"], 0, 1 << 50), "scalars": named(entry.get("scalars", ()), *ANY),
+        }
     except ArithmeticError:
         return None
-    known = {"target": family["target"], "device": family["device"], "file": entry["file"], "patch": (entry["sizes"]["at"], sizes)}
-    return {**known, "launches": launches, "workspaces": workspaces, "scalars": scalars} if launches else None
 
 
 def target(name):
@@ -395,13 +395,10 @@ LOCK = threading.Lock()  # one thread at a time opens files, or fills constant m
 @functools.cache
 def libcuda():
     lib = ctypes.CDLL("libcuda.so.1")
-    lib.cuLaunchKernel.argtypes = [ctypes.c_void_p] + [ctypes.c_uint] * 7 + [ctypes.c_void_p] * 3
     lib.cuMemcpyDtoDAsync_v2.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p]
     lib.cuStreamIsCapturing.argtypes = lib.cuEventRecord.argtypes = [ctypes.c_void_p] * 2
     lib.cuStreamWaitEvent.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint]
-    # Of drivers since CUDA 11.8. It is passed ctypes' own objects alone: to convert what a call passes takes as long as to launch.
-    lib.launch = getattr(lib, "cuLaunchKernelEx", None)
-    return lib
+    return lib  # cuLaunchKernelEx is passed ctypes' own objects alone: to convert what a call passes takes as long as to launch
 
 
 def check(call, code):
@@ -496,7 +493,7 @@ class Step:
         self.sizes = (*launch["grid"], *launch["block"], launch["shared_bytes"])
         self.places, self.last = list(places), [int(n) for n in sizes]
         wanted = {2: [launch.get("cooperative", 0)], 4: launch.get("cluster", [0]), 6: [launch.get("dependent", 0)]}
-        self.attributes = {number: [*map(int, value), 0, 0][:3] for number, value in wanted.items() if any(value)}
+        self.attributes = {number: [*map(int, value), 0, 0][:3] for number, value in wanted.items() if any(value) and value != [1] * 3}
 
     def numbers(self):
         """All of it, as the library over PyTorch's stable ABI reads it."""
@@ -523,7 +520,7 @@ class Frame:
             attributes = (Attribute * len(attributes))(*attributes)
             config = Config(step.sizes, None, ctypes.addressof(attributes), len(attributes))
             self.kept += [last, attributes]
-            self.launches.append((config, (ctypes.byref(config), step.function, taken, None), step.sizes))
+            self.launches.append((config, (ctypes.byref(config), step.function, taken, None)))
 
 
 class Plan:
@@ -621,13 +618,13 @@ class Plan:
         pointers = frame.pointers
         for place, of in self.maps:
             pointers[place] = pointers[of]
-        launch = self.driver.launch
-        for config, passed, sizes in frame.launches:
+        launch = self.driver.cuLaunchKernelEx
+        for config, passed in frame.launches:
             config.stream = stream
-            code = launch(*passed) if launch else self.driver.cuLaunchKernel(passed[1], *sizes, stream, passed[2], None)
+            code = launch(*passed)
             if code == 201:
                 self.gpu.current()  # this thread has called nothing of CUDA's yet
-                code = launch(*passed) if launch else self.driver.cuLaunchKernel(passed[1], *sizes, stream, passed[2], None)
+                code = launch(*passed)
             if code:
                 check("launch", code)
         self.frames.append(frame)
