@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+	"golang.org/x/sys/unix"
 
 	"autotune/internal/sharedlib"
 )
@@ -95,11 +96,7 @@ func (c *libcuda) check(call string, result int32) error {
 	if c.errorString(result, &text) != 0 || text == nil {
 		return fmt.Errorf("%s: error %d", call, result)
 	}
-	var words []byte
-	for p := unsafe.Pointer(text); *(*byte)(p) != 0; p = unsafe.Add(p, 1) {
-		words = append(words, *(*byte)(p))
-	}
-	return fmt.Errorf("%s: %s", call, words)
+	return fmt.Errorf("%s: %s", call, unix.BytePtrToString(text))
 }
 
 // cuda is a GPU behind libcuda.
@@ -143,11 +140,7 @@ func CUDA(ordinal int) (Driver, error) {
 			return nil, fmt.Errorf("open GPU %d: %w", ordinal, err)
 		}
 	}
-	end := 0
-	for end < len(name) && name[end] != 0 {
-		end++
-	}
-	c.gpu = GPU{Name: string(name[:end]), Arch: int(10*major + minor), SharedBytes: int64(shared)}
+	c.gpu = GPU{Name: unix.ByteSliceToString(name), Arch: int(10*major + minor), SharedBytes: int64(shared)}
 	return c, nil
 }
 

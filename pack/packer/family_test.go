@@ -205,7 +205,7 @@ func TestFamilies(t *testing.T) {
 	t.Run("Python", func(t *testing.T) { sameChoices(t, cases, answers(printedByPython(t, path, cases))) })
 }
 
-// All kernels that take dimensions when they run can be packed, and have a form in C.
+// All kernels that take dimensions when they run can be packed, and have a form in C and in Python.
 func TestEveryOpenKernel(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {
@@ -282,8 +282,10 @@ func inC(t *testing.T, p *Packed, w *cOperator, op *operator.Operator, r operato
 	f := &pack.Family{Tuned: pack.Tuned{Target: "sm_90a", Values: map[string]expr.Value{}}, Variants: []*pack.Variant{v}, Tree: &pack.Node{}}
 	p.parameters(q, f.Values)
 	w.pack = c
-	if c.add(w.family(f)); len(c.notices) > 0 {
-		t.Errorf("%s of %s: %q", defaults[0], q, c.notices)
+	c.add(w.family(f))
+	written := &Packed{Manifest: pack.Manifest{Operators: p.Operators, Families: []*pack.Family{f}}, files: map[string][]byte{}}
+	if written.addFormulas(""); len(c.notices)+len(written.Notices) > 0 {
+		t.Errorf("%s of %s: %q, %q", defaults[0], q, c.notices, written.Notices)
 	}
 	return true
 }

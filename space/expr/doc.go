@@ -18,6 +18,8 @@
 // puts expressions in place of names, in the tree: an error still names the text
 // that it stands in.
 //
+// A Dialect writes an expression in another language: C, C++ or Python.
+//
 // The functions are abs, bool, ceil_div, float, gcd, int, max, min and round.
 // Tuples and lists stand only on the right of `in` and `not in`.
 package expr
