@@ -106,15 +106,35 @@ func TestDamage(t *testing.T) {
 		"a null kernel":      {editing(func(m map[string]any) { m["general"] = []any{nil} }), "manifest.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "copy")
-			must(t, os.CopyFS(path, os.DirFS(whole)))
+			path := copyOf(t, whole)
 			test.damage(t, path)
-			_, err := pack.Open(path)
-			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%v, want one line with %q", err, test.want)
-			}
+			fails(t, path, test.want)
 		})
 	}
+}
+
+func copyOf(t testing.TB, pack string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "copy")
+	must(t, os.CopyFS(path, os.DirFS(pack)))
+	return path
+}
+
+// fails wants a pack to be refused in one line with a text.
+func fails(t *testing.T, path, want string) {
+	t.Helper()
+	if _, err := pack.Open(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v, want one line with %q", err, want)
+	}
+}
+
+// refused changes the manifest of a pack's copy, which must be refused then.
+func refused(t *testing.T, whole, want string, change func(m map[string]any)) (path string) {
+	t.Helper()
+	path = copyOf(t, whole)
+	edit(t, path, change)
+	fails(t, path, want)
+	return path
 }
 
 func editing(change func(m map[string]any)) func(*testing.T, string) {
@@ -177,12 +197,7 @@ func TestDamagedFamilies(t *testing.T) {
 		"sizes at -1 are not within":                  of(func(_, e map[string]any) { sizes0(e)["at"] = -1 }),
 		"sizes at 9223372036854775807 are not within": of(func(_, e map[string]any) { sizes0(e)["at"] = json.Number("9223372036854775807") }),
 	} {
-		path := filepath.Join(t.TempDir(), "copy")
-		must(t, os.CopyFS(path, os.DirFS(whole)))
-		edit(t, path, change)
-		if _, err := pack.Open(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, want one line with %q", err, want)
-		}
+		refused(t, whole, want, change)
 	}
 }
 

@@ -136,13 +136,8 @@ func TestDamagedMaps(t *testing.T) {
 		{ofFamily, "it lacks a formula", func(m map[string]any) { first(open(m))["words"] = []any{nil} }},
 		{ofFamily, `"last" is passed as a tensor map, and is no tensor or workspace`, func(m map[string]any) { first(open(m))["at"] = 3 }},
 	} {
-		path := filepath.Join(t.TempDir(), "copy")
-		must(t, os.CopyFS(path, os.DirFS(test.path)))
-		edit(t, path, test.change)
-		if _, err := pack.Open(path); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, want one line with %q", err, test.want)
-		}
-		if !strings.Contains(test.want, "tensor map") || strings.Contains(test.want, "schema") || strings.Contains(test.want, "each") {
+		path := refused(t, test.path, test.want, test.change)
+		if !strings.Contains(test.want, "tensor map") || strings.Contains(test.want, "each") {
 			continue // Python refuses what it would pass
 		}
 		out, err := exec.Command("python3", "-B", "testdata/plan_all.py", "../../reports/pytorch/testdata", path).CombinedOutput()

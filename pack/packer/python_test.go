@@ -242,8 +242,7 @@ func TestPythonDamage(t *testing.T) {
 		"no types": {editing(func(m map[string]any) { delete(m, "types") }), "manifest.json is damaged: KeyError('types')"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "copy")
-			must(t, os.CopyFS(path, os.DirFS(whole)))
+			path := copyOf(t, whole)
 			test.damage(t, path)
 			out, _ := underDriver(t.TempDir(), "timeout", "60", "python3", "-c", "import sys; sys.path[:0] = sys.argv[1:]; import stand_in, layers; print('imported')",
 				"testdata", "../../reports/pytorch/testdata", filepath.Join(path, "build", "torch-cuda")).CombinedOutput()
