@@ -80,10 +80,11 @@ func (w *cOperator) Holds(f pack.Formula) string   { return w.text(f.Root(), nil
 
 // within is a formula's value, where one out of bounds is noted as bad.
 func (w *cOperator) within(f pack.Formula, least, most int64) string {
-	if most == math.MaxInt64 {
-		return w.Integer(f)
+	text := w.Integer(f)
+	if n, isInt := f.Root().Value.AsInt(); most == math.MaxInt64 || isInt && least <= n && n <= most {
+		return text
 	}
-	return fmt.Sprintf("within(%s, INT64_C(%d), INT64_C(%d), bad)", w.Integer(f), least, most)
+	return fmt.Sprintf("within(%s, INT64_C(%d), INT64_C(%d), bad)", text, least, most)
 }
 
 func (w *cOperator) dialect() expr.Dialect {
