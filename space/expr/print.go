@@ -50,24 +50,25 @@ func Function(name string) Form { return Form{Text: name, Binds: bindsNothing} }
 // from the left: f(f(a, b), c).
 func pairs(text string) Form { return Form{text, bindsNothing, []int{bindsIf, bindsIf}} }
 
-// infix is the form of an operator that groups from the left.
-func infix(symbol string, binds int) Form {
+// between is the form of an operator that groups from the left.
+func between(symbol string, binds int) Form {
 	return Form{"%s " + symbol + " %s", binds, []int{binds, binds + 1}}
 }
 
 // unwritten is the form of an operation that a language need not write.
 var unwritten = Form{Text: "%s"}
 
-func prefix(symbol string, binds int) Form { return Form{symbol + "%s", binds, []int{binds}} }
+// before is the form of an operator of one operand.
+func before(symbol string, binds int) Form { return Form{symbol + "%s", binds, []int{binds}} }
 
 // source is the language of op.yaml.
 var source = Dialect{
 	Forms: map[Op]Form{
-		OpIf: {"%[2]s if %[1]s else %[3]s", bindsIf, []int{bindsOr, bindsOr, bindsIf}}, OpOr: infix("or", bindsOr),
-		OpAnd: infix("and", bindsAnd), OpNot: prefix("not ", bindsNot), OpAdd: infix("+", bindsSum),
-		OpSub: infix("-", bindsSum), OpMul: infix("*", bindsProduct), OpDiv: infix("/", bindsProduct),
-		OpFloorDiv: infix("//", bindsProduct), OpMod: infix("%%", bindsProduct), OpNeg: prefix("-", bindsSign),
-		OpPlus: prefix("+", bindsSign), OpPow: {"%s ** %s", bindsPower, []int{bindsNothing, bindsSign}},
+		OpIf: {"%[2]s if %[1]s else %[3]s", bindsIf, []int{bindsOr, bindsOr, bindsIf}}, OpOr: between("or", bindsOr),
+		OpAnd: between("and", bindsAnd), OpNot: before("not ", bindsNot), OpAdd: between("+", bindsSum),
+		OpSub: between("-", bindsSum), OpMul: between("*", bindsProduct), OpDiv: between("/", bindsProduct),
+		OpFloorDiv: between("//", bindsProduct), OpMod: between("%%", bindsProduct), OpNeg: before("-", bindsSign),
+		OpPlus: before("+", bindsSign), OpPow: {"%s ** %s", bindsPower, []int{bindsNothing, bindsSign}},
 		OpAbs: Function("abs"), OpBool: Function("bool"), OpCeilDiv: Function("ceil_div"), OpFloat: Function("float"),
 		OpGcd: Function("gcd"), OpInt: Function("int"), OpMax: Function("max"), OpMin: Function("min"),
 		OpRound: Function("round"), OpCall: Function(""), OpTuple: Function(""),
@@ -122,7 +123,7 @@ func C(name func(string) string) Dialect {
 	return Dialect{
 		Forms: map[Op]Form{
 			OpIf: {"%s ? %s : %s", bindsIf, []int{bindsOr, bindsOr, bindsIf}}, OpOr: pairs("(%s || %s)"), OpAnd: pairs("(%s && %s)"),
-			OpNot: prefix("!", bindsSign), OpBool: prefix("!!", bindsSign),
+			OpNot: before("!", bindsSign), OpBool: before("!!", bindsSign),
 			OpAdd: pairs("add(%s, %s, bad)"), OpSub: pairs("sub(%s, %s, bad)"), OpMul: pairs("mul(%s, %s, bad)"),
 			OpFloorDiv: pairs("floor_div(%s, %s, bad)"), OpMod: pairs("modulo(%s, %s, bad)"), OpPow: pairs("power(%s, %s, bad)"),
 			OpCeilDiv: pairs("ceil_div(%s, %s, bad)"), OpGcd: pairs("gcd(%s, %s, bad)"), OpMin: pairs("least(%s, %s, bad)"),
@@ -153,7 +154,7 @@ func integerInC(v Value) (string, error) {
 // CPP is C++ with floats alone, for arithmetic and calls.
 var CPP = Dialect{
 	Forms: map[Op]Form{
-		OpAdd: infix("+", bindsSum), OpSub: infix("-", bindsSum), OpMul: infix("*", bindsProduct), OpDiv: infix("/", bindsProduct),
+		OpAdd: between("+", bindsSum), OpSub: between("-", bindsSum), OpMul: between("*", bindsProduct), OpDiv: between("/", bindsProduct),
 		OpNeg:  {"-1.0f * %s", bindsProduct, []int{bindsProduct + 1}}, // -(-x) would be --x
 		OpPlus: unwritten, OpCall: Function(""),
 	},
