@@ -43,8 +43,8 @@ const (
 	bindsNothing
 )
 
-// Function is the form of a function that takes all operands at once.
-func Function(name string) Form { return Form{Text: name, Binds: bindsNothing} }
+// call is the form of a function that takes all operands at once.
+func call(name string) Form { return Form{Text: name, Binds: bindsNothing} }
 
 // pairs is the form of a function that takes two operands and perhaps something else. More operands are combined
 // from the left: f(f(a, b), c).
@@ -69,9 +69,9 @@ var source = Dialect{
 		OpSub: between("-", bindsSum), OpMul: between("*", bindsProduct), OpDiv: between("/", bindsProduct),
 		OpFloorDiv: between("//", bindsProduct), OpMod: between("%%", bindsProduct), OpNeg: before("-", bindsSign),
 		OpPlus: before("+", bindsSign), OpPow: {"%s ** %s", bindsPower, []int{bindsNothing, bindsSign}},
-		OpAbs: Function("abs"), OpBool: Function("bool"), OpCeilDiv: Function("ceil_div"), OpFloat: Function("float"),
-		OpGcd: Function("gcd"), OpInt: Function("int"), OpMax: Function("max"), OpMin: Function("min"),
-		OpRound: Function("round"), OpCall: Function(""), OpTuple: Function(""),
+		OpAbs: call("abs"), OpBool: call("bool"), OpCeilDiv: call("ceil_div"), OpFloat: call("float"),
+		OpGcd: call("gcd"), OpInt: call("int"), OpMax: call("max"), OpMin: call("min"),
+		OpRound: call("round"), OpCall: call(""), OpTuple: call(""),
 	},
 	Comparisons: cmpNames[:],
 	Chains:      true,
@@ -80,7 +80,7 @@ var source = Dialect{
 
 // Methods is the language of op.yaml, and so Python, where functions are an object's.
 func Methods(object string) Dialect {
-	return source.with(map[Op]Form{OpCall: Function(object + ".")})
+	return source.with(map[Op]Form{OpCall: call(object + ".")})
 }
 
 // with is the dialect with other forms for some operations.
@@ -102,9 +102,9 @@ var Python = func() Dialect {
 	d := source.with(map[Op]Form{
 		OpAdd: pairs("add(%s, %s)"), OpSub: pairs("sub(%s, %s)"), OpMul: pairs("mul(%s, %s)"), OpDiv: pairs("div(%s, %s)"),
 		OpFloorDiv: pairs("floor_div(%s, %s)"), OpMod: pairs("mod(%s, %s)"), OpPow: pairs("power(%s, %s)"),
-		OpCeilDiv: pairs("ceil_div(%s, %s)"), OpGcd: pairs("gcd(%s, %s)"), OpNeg: Function("negative"), OpPlus: Function("positive"),
-		OpAbs: Function("absolute"), OpFloat: Function("real"), OpInt: Function("integer"), OpMax: Function("most"),
-		OpMin: Function("least"), OpRound: Function("rounded"),
+		OpCeilDiv: pairs("ceil_div(%s, %s)"), OpGcd: pairs("gcd(%s, %s)"), OpNeg: call("negative"), OpPlus: call("positive"),
+		OpAbs: call("absolute"), OpFloat: call("real"), OpInt: call("integer"), OpMax: call("most"),
+		OpMin: call("least"), OpRound: call("rounded"),
 	})
 	d.Constant = func(v Value) (string, error) {
 		if v.Kind() == KindString {
@@ -128,7 +128,7 @@ func C(name func(string) string) Dialect {
 			OpFloorDiv: pairs("floor_div(%s, %s, bad)"), OpMod: pairs("modulo(%s, %s, bad)"), OpPow: pairs("power(%s, %s, bad)"),
 			OpCeilDiv: pairs("ceil_div(%s, %s, bad)"), OpGcd: pairs("gcd(%s, %s, bad)"), OpMin: pairs("least(%s, %s, bad)"),
 			OpMax: pairs("most(%s, %s, bad)"), OpNeg: {"sub(0, %s, bad)", bindsNothing, []int{bindsIf}},
-			OpPlus: unwritten, OpInt: unwritten, OpCall: Function(""),
+			OpPlus: unwritten, OpInt: unwritten, OpCall: call(""),
 		},
 		Comparisons: cmpNames[:CmpIn],
 		Constant:    integerInC,
@@ -156,7 +156,7 @@ var CPP = Dialect{
 	Forms: map[Op]Form{
 		OpAdd: between("+", bindsSum), OpSub: between("-", bindsSum), OpMul: between("*", bindsProduct), OpDiv: between("/", bindsProduct),
 		OpNeg:  {"-1.0f * %s", bindsProduct, []int{bindsProduct + 1}}, // -(-x) would be --x
-		OpPlus: unwritten, OpCall: Function(""),
+		OpPlus: unwritten, OpCall: call(""),
 	},
 	Constant: func(v Value) (string, error) {
 		x, _ := v.AsFloat()
