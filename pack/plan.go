@@ -1,7 +1,7 @@
 package pack
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -238,52 +238,42 @@ func bits(v expr.Value) int64 {
 
 // bind checks a problem and computes all its formulas.
 func (m *Manifest) bind(o *Operator, shape []int64, given map[string]string, mode string, arch int) (problem, error) {
-	q := problem{operator: o, values: map[string]expr.Value{"arch": expr.Int(int64(arch))}}
-	if len(shape) != len(o.Shape) {
-		return q, fmt.Errorf("the shape has the dimensions %s; got %v", strings.Join(o.Shape, ", "), shape)
+	q, f := problem{operator: o, values: map[string]expr.Value{"arch": expr.Int(int64(arch))}}, fault{}
+	if !f.need(len(shape) == len(o.Shape), "the shape has the dimensions %s; got %v", strings.Join(o.Shape, ", "), shape) {
+		return q, f.error
 	}
 	for i, name := range o.Shape {
-		if shape[i] < 1 {
-			return q, fmt.Errorf("each dimension must be at least 1; got %s=%d", name, shape[i])
-		}
+		f.need(shape[i] >= 1, "each dimension must be at least 1; got %s=%d", name, shape[i])
 		q.values[name] = expr.Int(shape[i])
 	}
 	for name := range sorted(given) {
-		if !slices.ContainsFunc(o.Parameters, func(s Parameter) bool { return s.Name == name }) {
-			return q, fmt.Errorf("there is no parameter `%s`", name)
-		}
+		known := slices.ContainsFunc(o.Parameters, func(s Parameter) bool { return s.Name == name })
+		f.need(known, "there is no parameter `%s`", name)
 	}
 	for _, s := range o.Parameters {
-		if err := q.set(s, given); err != nil {
-			return q, err
-		}
+		f.error = cmp.Or(f.error, q.set(s, given))
 	}
-	if err := q.math(mode); err != nil {
-		return q, err
+	if f.error = cmp.Or(f.error, q.math(mode)); f.error != nil {
+		return q, f.error
 	}
 	for _, d := range o.Derived {
 		v, err := d.Value.Eval(q.values)
-		if err != nil {
-			return q, fmt.Errorf("`%s` cannot be computed for this problem: %w", d.Name, err)
-		}
+		f.within(err, "`%s` cannot be computed for this problem", d.Name)
 		q.values[d.Name] = v
 	}
 	for _, r := range o.Requires {
-		switch holds, err := r.That.Eval(q.values); {
-		case err != nil:
-			return q, fmt.Errorf("a requirement cannot be computed for this problem: %w", err)
-		case !holds.Truth():
-			return q, errors.New(q.fill(r.Because))
+		holds, err := r.That.Eval(q.values)
+		f.within(err, "a requirement cannot be computed for this problem")
+		if !holds.Truth() {
+			f.need(false, "%s", q.fill(r.Because))
 		}
 	}
 	for _, s := range o.Tensors {
 		t, err := q.tensor(s, m.Types)
-		if err != nil {
-			return q, fmt.Errorf("the tensor `%s`: %w", s.Name, err)
-		}
+		f.within(err, "the tensor `%s`", s.Name)
 		q.tensors = append(q.tensors, t)
 	}
-	return q, nil
+	return q, f.error
 }
 
 // math is the mode that is named, or else the one that PyTorch would take.
