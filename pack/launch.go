@@ -58,6 +58,13 @@ type Loader struct {
 	gpu    GPU
 	mutex  sync.Mutex
 	images map[imageKey][]byte // copies of files with a problem's sizes written into them
+	loaded map[loadedKey]Kernel
+}
+
+type loadedKey struct {
+	image       imageKey
+	entry       string
+	sharedBytes int64
 }
 
 // imageKey is a file and the patch written into its copy.
@@ -74,7 +81,7 @@ type patch struct {
 
 // On gives a loader of the pack for a GPU.
 func (p *Pack) On(d Driver) *Loader {
-	return &Loader{pack: p, driver: d, gpu: d.GPU(), images: map[imageKey][]byte{}}
+	return &Loader{pack: p, driver: d, gpu: d.GPU(), images: map[imageKey][]byte{}, loaded: map[loadedKey]Kernel{}}
 }
 
 // runs tells whether the GPU can run an entry's launches, which may have been made for another GPU.
@@ -121,7 +128,7 @@ func (p *Plan) Prepare() error {
 	var kernels []Kernel
 	var copies []Copy
 	for _, s := range p.steps {
-		k, err := p.loader.driver.Load(p.image(), s.Entry, s.SharedBytes)
+		k, err := p.loader.kernel(loadedKey{imageKey{s.file, s.patch}, s.Entry, s.SharedBytes})
 		if err != nil {
 			return fmt.Errorf("load %s of %s for %s: %w", s.Entry, s.file, p.loader.gpu, err)
 		}
@@ -143,12 +150,27 @@ func (p *Plan) Prepare() error {
 }
 
 // image is the file that all kernels of the plan are in.
-func (p *Plan) image() []byte { return p.loader.image(imageKey{p.steps[0].file, p.steps[0].patch}) }
+func (p *Plan) image() []byte {
+	p.loader.mutex.Lock()
+	defer p.loader.mutex.Unlock()
+	return p.loader.image(imageKey{p.steps[0].file, p.steps[0].patch})
+}
+
+// kernel loads a kernel once, for all plans.
+func (l *Loader) kernel(key loadedKey) (k Kernel, err error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	k, known := l.loaded[key]
+	if !known {
+		if k, err = l.driver.Load(l.image(key.image), key.entry, key.sharedBytes); err == nil {
+			l.loaded[key] = k
+		}
+	}
+	return k, err
+}
 
 // image is a file as it is loaded: as packed, or a copy with other sizes in it.
 func (l *Loader) image(key imageKey) []byte {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
 	if key.bytes == "" {
 		return l.pack.files[key.file]
 	}
