@@ -22,7 +22,6 @@ const (
 	chainDepth  = 40   // operations within each other
 )
 
-// chain reads the text of an expression.
 func (s *ParameterSpec) chain(text string) (*expr.Node, error) {
 	if len(text) > chainLength {
 		return nil, fmt.Errorf("`%s` has %d characters; it may have %d", s.Name, len(text), chainLength)
@@ -97,17 +96,11 @@ func (s *ParameterSpec) Python(value, object string) string {
 func (p *Problem) ExpressionMacros() []Macro {
 	var macros []Macro
 	for _, spec := range p.Operator.Parameters {
-		if spec.Type == ExpressionParameter && p.keeps(spec.Name) {
+		if spec.Type == ExpressionParameter && p.Parameters.has(spec.Name) {
 			macros = append(macros, Macro{p.Operator.Macros.Macro(spec.Name), spec.CUDA(p.Values[spec.Name].String())})
 		}
 	}
 	return macros
-}
-
-// keeps tells whether the problem's name has a parameter. One that is `later` is left out while it
-// has its default.
-func (p *Problem) keeps(name string) bool {
-	return slices.ContainsFunc(p.Parameters, func(of Parameter) bool { return of.Name == name })
 }
 
 func (s *ParameterSpec) written(value string, in expr.Dialect) string {

@@ -15,7 +15,7 @@ import (
 	"autotune/internal/lists"
 	"autotune/internal/quote"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // GeneralTemplate is the template that WithGeneral adds.

@@ -11,7 +11,7 @@ import (
 
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // hostileSummaries would be code in Python or C if they were not quoted.
