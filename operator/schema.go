@@ -57,7 +57,7 @@ func (s schemas) value(words string) Schema {
 	if of, ok := strings.CutPrefix(words, "list of "); ok {
 		return Schema{"type": "array", "items": Schema{"anyOf": []Schema{s.value(of), included}}}
 	}
-	for _, what := range []string{words, "a " + words} {
+	for _, what := range []string{words, "a " + words, "an " + words} {
 		for _, plural := range []string{"", "s", "es"} {
 			if name := strings.TrimSuffix(what, plural); mappings()[name] != nil {
 				return s.reference(name)

@@ -14,11 +14,11 @@ const (
 
 // Parse reads an expression; its error is a *SyntaxError.
 func Parse(src string) (*Expr, error) {
-	root, err := ParseCalls(src, nil)
+	root, err := parse(src, func(*parser) {})
 	if err != nil {
 		return nil, err
 	}
-	return compiled(root, src), nil
+	return New(root), nil
 }
 
 // MustParse is Parse for expressions that are part of a program; it panics
@@ -39,9 +39,15 @@ type Arity struct {
 
 // ParseCalls reads an expression of the given functions in the place of Parse's. Such an expression is written
 // by Source, in other languages too, and has no value. Its error is a *SyntaxError.
-func ParseCalls(src string, functions map[string]Arity) (root *Node, err error) {
+func ParseCalls(src string, functions map[string]Arity) (*Node, error) {
+	return parse(src, func(p *parser) { p.calls = functions })
+}
+
+// parse reads an expression by a parser that is set for its kind.
+func parse(src string, set func(*parser)) (root *Node, err error) {
 	defer catch(&err)
-	p := &parser{lexer: lexer{source: src, column: 1}, calls: functions}
+	p := &parser{lexer: lexer{source: src, column: 1}}
+	set(p)
 	if len(src) > maxSource {
 		p.fail(1, "longer than %d characters", maxSource)
 	}
@@ -226,18 +232,20 @@ func (p *parser) arguments(end string) (args []*Node, comma bool) {
 	return args, comma
 }
 
+func known[F any](functions map[string]F) []string { return slices.Sorted(maps.Keys(functions)) }
+
 func (p *parser) call(name token) *Node {
 	op, ok := functions[name.text]
 	arity := Arity{operators[op].least, operators[op].most}
 	made := &Node{Op: op, Column: name.column}
-	known := slices.Sorted(maps.Keys(functions))
+	there := known(functions)
 	if p.calls != nil {
 		arity, ok = p.calls[name.text]
-		known = slices.Sorted(maps.Keys(p.calls))
+		there = known(p.calls)
 		made.Op, made.Name = OpCall, name.text
 	}
 	if !ok {
-		p.fail(name.column, "unknown function '%s': there are %s", name.text, strings.Join(known, ", "))
+		p.fail(name.column, "unknown function '%s': there are %s", name.text, strings.Join(there, ", "))
 	}
 	made.Args, _ = p.arguments(")")
 	switch {
