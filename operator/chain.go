@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"autotune/internal/lists"
@@ -86,29 +85,11 @@ func (s *ParameterSpec) chainComponents() []string {
 
 // CUDA is a value of the parameter in C++, where numbers are floats. A value that was read before
 // has no fault.
-func (s *ParameterSpec) CUDA(value string) string {
-	return s.written(value, func(n *expr.Node) *expr.Node {
-		switch n.Op {
-		case expr.OpConst:
-			x, _ := n.Value.AsFloat()
-			return verbatim(float(x))
-		case expr.OpNeg: // -(-x) would be --x
-			return &expr.Node{Op: expr.OpMul, Args: []*expr.Node{verbatim("-1.0f"), n.Args[0]}}
-		case expr.OpPlus:
-			return n.Args[0]
-		}
-		return n
-	})
-}
+func (s *ParameterSpec) CUDA(value string) string { return s.written(value, expr.CPP) }
 
 // Python is a value of the parameter in Python, where the functions are those of an object.
 func (s *ParameterSpec) Python(value, object string) string {
-	return s.written(value, func(n *expr.Node) *expr.Node {
-		if n.Op == expr.OpCall {
-			n.Name = object + "." + n.Name
-		}
-		return n
-	})
+	return s.written(value, expr.Methods(object))
 }
 
 // ExpressionMacros are the parameters of type expression, as kernels know them, without those that the problem leaves out.
@@ -122,33 +103,16 @@ func (p *Problem) ExpressionMacros() []Macro {
 	return macros
 }
 
-// written writes a value with its nodes replaced.
-func (s *ParameterSpec) written(value string, other func(*expr.Node) *expr.Node) string {
+func (s *ParameterSpec) written(value string, in expr.Dialect) string {
 	root, err := s.chain(value)
 	if err != nil {
 		return value // no problem has such a value
 	}
-	var each func(n *expr.Node) *expr.Node
-	each = func(n *expr.Node) *expr.Node {
-		same := *n
-		same.Args = nil
-		for _, a := range n.Args {
-			same.Args = append(same.Args, each(a))
-		}
-		return other(&same)
+	text, err := in.Print(root)
+	if err != nil {
+		panic(err) // chain admits only what the dialects have
 	}
-	return each(root).Source()
-}
-
-// verbatim is a node that is written as this text.
-func verbatim(text string) *expr.Node { return &expr.Node{Op: expr.OpName, Name: text} }
-
-func float(x float64) string {
-	text := strconv.FormatFloat(x, 'g', -1, 32)
-	if !strings.ContainsAny(text, ".e") {
-		text += ".0"
-	}
-	return text + "f"
+	return text
 }
 
 // chains reads what a parameter of that type has in op.yaml.

@@ -2,7 +2,6 @@ package pack
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -14,75 +13,92 @@ import (
 	"autotune/space/expr"
 )
 
+var (
+	parameterTypes = []string{"int", "bool", "float", "word"}
+	roles          = []string{"input", "weight", "output", "inout"}
+)
+
 var targetForm = regexp.MustCompile(`^sm_([0-9]{2,3})([a-z]?)$`)
+
+// fault is the first thing found that no loader could use; nil: none.
+type fault struct{ error }
+
+// need tells whether all is well so far, and now.
+func (f *fault) need(holds bool, format string, args ...any) bool {
+	if !holds && f.error == nil {
+		f.error = fmt.Errorf(format, args...)
+	}
+	return f.error == nil
+}
+
+// within notes a fault of a part, with where it is.
+func (f *fault) within(err error, format string, args ...any) {
+	if err != nil {
+		f.need(false, format+": %w", append(args, err)...)
+	}
+}
 
 // check looks for what no loader could use. Operators' formulas are parsed already.
 func (m *Manifest) check() error {
+	var f fault
 	total, seen := int64(0), map[string]string{}
 	for name, file := range sorted(m.Files) {
 		key := strings.ToLower(name)
-		switch total += file.Bytes; {
-		case !isPath(name) || key == ManifestFile:
-			return fmt.Errorf("the path %.80q leaves the pack, or is no plain one", name)
-		case seen[key] != "":
-			return fmt.Errorf("%s and %s are one file where case does not count", seen[key], name)
-		case file.Bytes < 0 || file.Bytes > mostFileBytes || total > mostBytes:
-			return fmt.Errorf("%s would have %d bytes; a file may have %d, all together %d", name, file.Bytes, mostFileBytes, int64(mostBytes))
-		}
+		total += file.Bytes
+		f.need(isPath(name) && key != ManifestFile, "the path %.80q leaves the pack, or is no plain one", name)
+		f.need(seen[key] == "", "%s and %s are one file where case does not count", seen[key], name)
+		f.need(file.Bytes >= 0 && file.Bytes <= mostFileBytes && total <= mostBytes,
+			"%s would have %d bytes; a file may have %d, all together %d", name, file.Bytes, mostFileBytes, int64(mostBytes))
 		seen[key] = name
 	}
-	if slices.Contains(m.Operators, nil) || slices.Contains(m.Entries, nil) || slices.Contains(m.Families, nil) || slices.Contains(m.General, nil) {
-		return errors.New("null stands where an operator or a kernel belongs")
-	}
-	if !quote.IsName(m.Name) || len(m.Files) > mostFiles {
-		return fmt.Errorf("it is called %.80q and has %d files; a name is one of C, and files are %d at most", m.Name, len(m.Files), mostFiles)
-	}
+	hasNull := slices.Contains(m.Operators, nil) || slices.Contains(m.Entries, nil) || slices.Contains(m.Families, nil) || slices.Contains(m.General, nil)
+	f.need(quote.IsName(m.Name) && len(m.Files) <= mostFiles,
+		"it is called %.80q and has %d files; a name is one of C, and files are %d at most", m.Name, len(m.Files), mostFiles)
 	for name, bytes := range sorted(m.Types) {
-		if !quote.IsName(name) || bytes < 1 || bytes > mostElement {
-			return fmt.Errorf("an element of the type %.80q has %d bytes; it may have 1 to %d", name, bytes, mostElement)
-		}
+		f.need(quote.IsName(name) && bytes >= 1 && bytes <= mostElement,
+			"an element of the type %.80q has %d bytes; it may have 1 to %d", name, bytes, mostElement)
+	}
+	if !f.need(!hasNull, "null stands where an operator or a kernel belongs") {
+		return f.error
 	}
 	for _, o := range m.Operators {
-		if err := m.checkOperator(o); err != nil {
-			return fmt.Errorf("operator %.80q: %w", o.Name, err)
-		}
+		f.within(m.checkOperator(o), "operator %.80q", o.Name)
 	}
 	for i, e := range m.Entries {
-		if err := m.checkEntry(e); err != nil {
-			return fmt.Errorf("entry %d, %.80q: %w", i+1, e.Problem, err)
-		}
+		f.within(m.of(e.Operator, func(o *Operator) error { return m.checkEntry(o, e) }),
+			"entry %d, %.80q", i+1, e.Problem)
 	}
-	for i, f := range m.Families {
-		if err := m.checkFamily(f); err != nil {
-			return fmt.Errorf("family %d, %.80q: %w", i+1, f.Problem, err)
-		}
+	for i, of := range m.Families {
+		f.within(m.of(of.Operator, func(o *Operator) error { return m.checkFamily(o, of) }),
+			"family %d, %.80q", i+1, of.Problem)
 	}
 	for i, g := range m.General {
-		if err := m.checkGeneral(g); err != nil {
-			return fmt.Errorf("general kernel %d: %w", i+1, err)
-		}
+		f.within(m.of(g.Operator, func(o *Operator) error { return m.checkGeneral(o, g) }), "general kernel %d", i+1)
 	}
-	return nil
+	return f.error
+}
+
+// of checks what belongs to an operator.
+func (m *Manifest) of(name string, check func(*Operator) error) error {
+	if o := m.operator(name); o != nil {
+		return check(o)
+	}
+	return fmt.Errorf("it is of the operator %.80q, which the pack does not describe", name)
 }
 
 func (m *Manifest) checkOperator(o *Operator) error {
-	for i, name := range append(o.names(), o.Name) {
-		if !quote.IsName(name) {
-			return fmt.Errorf("%.80q is no name", name)
-		}
-		if i < len(o.names()) && slices.Contains(o.names()[:i], name) {
-			return fmt.Errorf("there are two values of the name %s", name)
-		}
+	var f fault
+	names := append(o.names(), o.Name)
+	for i, name := range names {
+		f.need(quote.IsName(name), "%.80q is no name", name)
+		f.need(i == len(names)-1 || !slices.Contains(names[:i], name), "there are two values of the name %s", name)
 	}
-	if m.operator(o.Name) != o {
-		return errors.New("there are two of that name")
-	}
+	f.need(m.operator(o.Name) == o, "there are two of that name")
 	for i, mode := range o.Math {
-		if !quote.IsName(mode) || slices.Contains(o.Math[:i], mode) {
-			return fmt.Errorf("its math modes are %.200q; each is a name, and none is there twice", o.Math)
-		}
+		f.need(quote.IsName(mode) && !slices.Contains(o.Math[:i], mode),
+			"its math modes are %.200q; each is a name, and none is there twice", o.Math)
 	}
-	return cmp.Or(o.checkParameters(), o.checkFormulas(), m.checkTensors(o), different("tensors", o.Taken()))
+	return cmp.Or(f.error, o.checkParameters(), o.checkFormulas(), m.checkTensors(o), different("tensors", o.Taken()))
 }
 
 // different refuses two things of one name: loaders would not agree which is meant.
@@ -96,66 +112,65 @@ func different(what string, names []string) error {
 }
 
 func (o *Operator) checkParameters() error {
+	var f fault
 	for _, s := range o.Parameters {
-		_, least := number(s.Min)
-		_, most := number(s.Max)
-		switch {
-		case !quote.IsName(s.Name):
-			return fmt.Errorf("%.80q is no name", s.Name)
-		case !slices.Contains([]string{"int", "bool", "float", "word"}, s.Type):
-			return fmt.Errorf("the parameter %s is of the type %.80q; it may be int, bool, float or word", s.Name, s.Type)
-		case !least, !most:
-			return fmt.Errorf("the parameter %s has bounds that are no numbers", s.Name)
-		case s.Type == "word" && different("words", s.Words) != nil:
-			return fmt.Errorf("the parameter %s: %w", s.Name, different("words", s.Words))
-		}
+		f.need(quote.IsName(s.Name), "%.80q is no name", s.Name)
+		f.need(slices.Contains(parameterTypes, s.Type), "the parameter %s is of the type %.80q; it may be int, bool, float or word",
+			s.Name, s.Type)
+		f.need(isNumber(s.Min) && isNumber(s.Max), "the parameter %s has bounds that are no numbers", s.Name)
+		f.within(different("words", s.Words), "the parameter %s", s.Name)
 	}
-	return different("parameters", lists.Of(o.Parameters, func(s Parameter) string { return s.Name }))
+	return cmp.Or(f.error, different("parameters", lists.Of(o.Parameters, func(s Parameter) string { return s.Name })))
 }
 
-// number is a bound's value; ok without one.
-func number(v *expr.Value) (x float64, ok bool) {
+// isNumber tells whether a bound is one, or absent.
+func isNumber(v *expr.Value) bool {
 	if v == nil {
-		return 0, true
+		return true
 	}
-	x, ok = v.AsFloat()
-	return x, ok && !math.IsNaN(x) && !math.IsInf(x, 0)
+	x, ok := v.AsFloat()
+	return ok && !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
 // checkFormulas refuses a formula that names what has no value yet when it is computed.
 func (o *Operator) checkFormulas() error {
+	var f fault
 	names := append(slices.Clone(o.Shape), "arch")
 	for _, s := range o.Parameters {
 		for _, c := range s.Components {
 			if c.Default.Expr != nil {
-				if err := known(names, c.Default); err != nil {
-					return fmt.Errorf("the default of %s: %w", c.Name, err)
-				}
+				f.within(known(names, c.Default), "the default of %s", c.Name)
 			}
 			names = append(names, c.Name)
 		}
 	}
-	if err := known(names, o.MathAuto); err != nil {
-		return fmt.Errorf("the math mode: %w", err)
-	}
+	f.within(known(names, o.MathAuto), "the math mode")
 	names = append(names, "math")
 	for _, d := range o.Derived {
-		if err := known(names, d.Expression); err != nil {
-			return fmt.Errorf("%s: %w", d.Name, err)
-		}
+		f.within(known(names, d.Value), "%s", d.Name)
 		names = append(names, d.Name)
 	}
 	for _, r := range o.Requires {
-		if err := known(names, r.That); err != nil {
-			return fmt.Errorf("a requirement: %w", err)
-		}
+		f.within(known(names, r.That), "a requirement")
 	}
 	for _, t := range o.Tensors {
-		if err := known(names, t.Shape...); err != nil {
-			return fmt.Errorf("the tensor %.80q: %w", t.Name, err)
+		f.within(known(names, t.Shape...), "the tensor %.80q", t.Name)
+	}
+	return f.error
+}
+
+// known refuses formulas that name what nobody defines.
+func known(names []string, formulas ...Formula) error {
+	var f fault
+	for _, formula := range formulas {
+		if !f.need(formula.Expr != nil, "it lacks a formula") {
+			break
+		}
+		for _, name := range formula.Names() {
+			f.need(slices.Contains(names, name), "the formula %.60q names %s, which nothing defines", formula, name)
 		}
 	}
-	return nil
+	return f.error
 }
 
 // words are those that a component of a parameter of words may be; not ok for another name.
@@ -169,6 +184,7 @@ func (o *Operator) words(component string) (words []string, ok bool) {
 }
 
 func (m *Manifest) checkTensors(o *Operator) error {
+	var f fault
 	for _, t := range o.Tensors {
 		types, byWord := o.words(t.TypeBy)
 		if t.TypeBy == "" {
@@ -176,156 +192,158 @@ func (m *Manifest) checkTensors(o *Operator) error {
 		}
 		_, ordered := o.words(t.OrderBy)
 		lacking := slices.ContainsFunc(types, func(name string) bool { return m.Types[name] == 0 })
-		switch {
-		case !slices.Contains([]string{"input", "weight", "output", "inout"}, t.Role):
-			return fmt.Errorf("the tensor %.80q has the role %.80q; it may be input, weight, output or inout", t.Name, t.Role)
-		case !quote.IsName(t.Name), !byWord, lacking:
-			return fmt.Errorf("the tensor %.80q has the type %.80q, which `types` lacks", t.Name, cmp.Or(t.TypeBy, t.Type))
-		case t.OrderBy != "" && !ordered:
-			return fmt.Errorf("the tensor %.80q has the order that %.80q names, which is no parameter of words", t.Name, t.OrderBy)
-		case t.Symbol == "":
-			continue
-		case !quote.IsName(t.Symbol) || t.Role != "input" && t.Role != "weight" || m.Schema == Schema:
-			return fmt.Errorf("%s %.80q cannot be in constant memory as %.80q: that holds what is read, under a name of C, in packs of the schema %q or a later one",
-				t.Role, t.Name, t.Symbol, SchemaConstants)
-		}
+		f.need(slices.Contains(roles, t.Role), "the tensor %.80q has the role %.80q; it may be input, weight, output or inout",
+			t.Name, t.Role)
+		f.need(quote.IsName(t.Name) && byWord && !lacking, "the tensor %.80q has the type %.80q, which `types` lacks", t.Name, cmp.Or(t.TypeBy, t.Type))
+		f.need(t.OrderBy == "" || ordered,
+			"the tensor %.80q has the order that %.80q names, which is no parameter of words", t.Name, t.OrderBy)
+		f.need(t.Symbol == "" || quote.IsName(t.Symbol) && (t.Role == "input" || t.Role == "weight"),
+			"%s %.80q cannot be in constant memory as %.80q: that holds what is read, under a name of C", t.Role, t.Name, t.Symbol)
 	}
-	return nil
+	return f.error
 }
 
-// checkValues refuses what is no value of a problem: numbers of dimensions, and what parameters may be.
-func (o *Operator) checkValues(values map[string]expr.Value, shape, whole bool) error {
-	if shape {
-		for _, name := range o.Shape {
-			if n, isInt := values[name].AsInt(); !isInt || n < 1 {
-				return fmt.Errorf("its dimension %s is %.80q", name, values[name])
-			}
-		}
+// checkValues refuses what is no value of a problem: numbers of dimensions, what parameters may be, and math modes.
+func (o *Operator) checkValues(values map[string]expr.Value, mode string, shape, whole bool) error {
+	var f fault
+	for _, name := range o.Shape {
+		n, isInt := values[name].AsInt()
+		f.need(!shape || isInt && n >= 1, "its dimension %s is %.80q", name, values[name])
 	}
 	for _, s := range o.Parameters {
 		for _, c := range s.Components {
-			v, told := values[c.Name]
-			if !told && !whole {
-				continue
-			}
-			if !told {
-				return fmt.Errorf("it does not say what %s is", c.Name)
-			}
-			if err := s.admits(v); err != nil {
-				return fmt.Errorf("%s: %w", c.Name, err)
+			if v, given := values[c.Name]; given {
+				f.within(s.admits(v), "%s", c.Name)
+			} else {
+				f.need(!whole, "it does not say what %s is", c.Name)
 			}
 		}
 	}
-	return nil
+	f.need(slices.Contains(o.Math, mode), "it is in the math mode %.80q, which the operator has not", mode)
+	return f.error
 }
 
-// checkMode refuses a math mode that the operator has not.
-func (o *Operator) checkMode(mode string) error {
-	if !slices.Contains(o.Math, mode) {
-		return fmt.Errorf("it is in the math mode %.80q, which the operator has not", mode)
-	}
-	return nil
-}
-
-func (m *Manifest) checkGeneral(g *General) error {
-	if err := m.checkFile(g.Operator, g.File); err != nil {
-		return err
-	}
-	o := m.operator(g.Operator)
+func (m *Manifest) checkGeneral(o *Operator, g *General) error {
+	var f fault
 	for _, name := range g.Sizes {
-		if !slices.Contains(o.names(), name) {
-			return fmt.Errorf("it takes %.80q, which nothing defines", name)
-		}
+		f.need(slices.Contains(o.names(), name), "it takes %.80q, which nothing defines", name)
 	}
-	if m.Types[g.Type] == 0 {
-		return fmt.Errorf("it is of the type %.80q, which `types` lacks", g.Type)
-	}
-	return cmp.Or(o.checkMode(g.Math), o.checkValues(g.Values, false, false), different("sizes", g.Sizes))
+	f.need(m.Types[g.Type] != 0, "it is of the type %.80q, which `types` lacks", g.Type)
+	return cmp.Or(f.error, m.checkFile(g.File), o.checkValues(g.Values, g.Math, false, false), different("sizes", g.Sizes))
 }
 
-func (m *Manifest) checkFile(operator, file string) error {
-	if m.operator(operator) == nil {
-		return fmt.Errorf("it is of the operator %.80q, which the pack does not describe", operator)
-	}
+func (m *Manifest) checkFile(file string) error {
 	if _, listed := m.Files[file]; !listed {
 		return fmt.Errorf("its file %.80q is not among the pack's files", file)
 	}
 	return nil
 }
 
-func (m *Manifest) checkEntry(e *Entry) error {
-	if err := m.checkFile(e.Operator, e.File); err != nil {
-		return err
-	}
-	if !targetForm.MatchString(e.Target) {
-		return fmt.Errorf("%.40q is no architecture, as sm_90a", e.Target)
-	}
-	o := m.operator(e.Operator)
-	known, taken := o.Taken(), []string{}
-	for _, w := range e.Workspaces {
-		if w.Bytes < 0 || w.Bytes > mostWorkspace {
-			return fmt.Errorf("its workspace %.80q has %d bytes", w.Name, w.Bytes)
+func (m *Manifest) checkEntry(o *Operator, e *Entry) error {
+	var f fault
+	f.need(targetForm.MatchString(e.Target), "%.40q is no architecture, as sm_90a", e.Target)
+	f.need(len(e.Launches) > 0, "it launches nothing")
+	Map(e.Code, func(n, least, most int64) int64 {
+		f.need(n >= least && n <= most, "it is launched with the number %d, where %d is the least and %d the most", n, least, most)
+		return n
+	})
+	return cmp.Or(f.error, checkCode(m, o, &e.Code), o.checkValues(e.Values, e.Math, true, true))
+}
+
+// checkCode refuses a file that is not among the pack's, and launches that no loader could make.
+func checkCode[N comparable](m *Manifest, o *Operator, c *Code[N]) error {
+	f := fault{m.checkFile(c.File)}
+	nameOf := func(n Named[N]) string { return n.Name }
+	addresses := append(o.Taken(), lists.Of(c.Workspaces, nameOf)...)
+	names := append(slices.Clip(addresses), lists.Of(c.Scalars, nameOf)...)
+	var taken []string
+	for _, l := range c.Launches {
+		for _, name := range l.Arguments {
+			f.need(slices.Contains(names, name), "a launch takes %.80q, which is no tensor, workspace or scalar", name)
 		}
-		known = append(known, w.Name)
-	}
-	addresses := len(known)
-	for _, s := range e.Scalars {
-		known = append(known, s.Name)
-	}
-	for _, l := range e.Launches {
-		for i := range 3 {
-			if l.Grid[i] < 1 || l.Grid[i] > mostGrid || l.Block[i] < 1 || l.Block[i] > mostBlock || l.Cluster[i] < 0 || l.Cluster[i] > mostCluster {
-				return fmt.Errorf("it launches a grid of %v with blocks of %v, which no GPU does", l.Grid, l.Block)
+		for i, t := range l.Maps {
+			twice := slices.ContainsFunc(l.Maps[:i], func(other TensorMap[N]) bool { return other.At == t.At })
+			if !f.need(t.At >= 0 && t.At < len(l.Arguments) && !twice,
+				"a launch has %d arguments and a tensor map at %d; each argument may have one map", len(l.Arguments), t.At) {
+				break
 			}
-		}
-		if l.SharedBytes < 0 || l.SharedBytes > mostShared {
-			return fmt.Errorf("a block would have %d bytes of shared memory", l.SharedBytes)
-		}
-		if err := cmp.Or(takes(known, l.Arguments), checkMaps(m.Schema, l.Maps, l.Arguments, known[:addresses])); err != nil {
-			return err
+			of := l.Arguments[t.At]
+			f.need(slices.Contains(addresses, of), "%.80q is passed as a tensor map, and is no tensor or workspace", of)
+			f.need(len(t.Words) == manifestMapWords, "the tensor map of %.80q has %d words; it should have %d", of, len(t.Words), manifestMapWords)
 		}
 		taken = append(taken, l.Arguments...)
 	}
-	if len(e.Launches) == 0 {
-		return errors.New("it launches nothing")
-	}
-	return cmp.Or(o.written(taken), o.checkMode(e.Math), o.checkValues(e.Values, true, true), different("tensors, workspaces and scalars", known))
-}
-
-// written refuses launches that together leave an output as it is.
-func (o *Operator) written(taken []string) error {
 	for _, t := range o.Tensors {
-		if t.Role == "output" && !slices.Contains(taken, t.Name) {
-			return fmt.Errorf("no launch takes the output %.80q", t.Name)
-		}
+		f.need(t.Role != "output" || slices.Contains(taken, t.Name), "no launch takes the output %.80q", t.Name)
 	}
-	return nil
+	return cmp.Or(f.error, different("tensors, workspaces and scalars", names))
 }
 
-// takes refuses a launch's arguments that are unknown.
-func takes(known, arguments []string) error {
-	for _, name := range arguments {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("a launch takes %.80q, which is no tensor, workspace or scalar", name)
+// What a family may have at most.
+const (
+	mostVariants = 256
+	mostDepth    = 16 // of a tree
+)
+
+func (m *Manifest) checkFamily(o *Operator, of *Family) error {
+	var f fault
+	f.need(targetForm.MatchString(of.Target), "%.40q is no architecture, as sm_90a", of.Target)
+	f.need(len(of.Variants) <= mostVariants && !slices.Contains(of.Variants, nil),
+		"it has %d entries, or null stands for one; %d are the most", len(of.Variants), mostVariants)
+	if !f.need(len(of.Range) == len(o.Shape),
+		"its range has %d dimensions, and the operator %d", len(of.Range), len(o.Shape)) {
+		return f.error
+	}
+	for i, spans := range of.Range {
+		for _, s := range spans {
+			f.need(s[0] >= 1 && s[0] <= s[1], "its range of %s has %d to %d", o.Shape[i], s[0], s[1])
 		}
 	}
-	return nil
+	f.within(o.checkValues(of.Values, of.Math, false, true), "its values")
+	for i, v := range of.Variants {
+		f.within(m.checkVariant(o, v), "its entry %d", i)
+	}
+	return cmp.Or(f.error, of.Tree.check(o.names(), len(of.Variants), 0))
 }
 
-// checkMaps refuses tensor maps that a launch cannot pass. Only what has an address can be passed as one.
-func checkMaps[Word any](schema string, all []TensorMap[Word], arguments, addresses []string) error {
-	for i, m := range all {
-		twice := slices.ContainsFunc(all[:i], func(other TensorMap[Word]) bool { return other.At == m.At })
-		switch {
-		case schema != SchemaMaps:
-			return fmt.Errorf("a launch passes tensor maps, which packs of the schema %q alone may have", SchemaMaps)
-		case m.At < 0 || m.At >= len(arguments) || twice:
-			return fmt.Errorf("a launch has %d arguments and a tensor map at %d; each argument may have one map", len(arguments), m.At)
-		case !slices.Contains(addresses, arguments[m.At]):
-			return fmt.Errorf("%.80q is passed as a tensor map, and is no tensor or workspace", arguments[m.At])
-		case len(m.Words) != mapWordsTold:
-			return fmt.Errorf("the tensor map of %.80q has %d words; it should have %d", arguments[m.At], len(m.Words), mapWordsTold)
+func (n *Node) check(names []string, variants, depth int) error {
+	var f fault
+	switch {
+	case !f.need(n != nil && depth <= mostDepth, "its tree lacks a branch, or is too deep"):
+		return f.error
+	case n.If == nil:
+		for _, e := range n.Entries {
+			f.need(e >= 0 && e < variants, "its tree names the entry %d of %d", e, variants)
+		}
+		return f.error
+	}
+	return cmp.Or(known(names, *n.If), n.Then.check(names, variants, depth+1), n.Else.check(names, variants, depth+1))
+}
+
+func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
+	var f fault
+	names := o.names()
+	for _, d := range v.Define {
+		f.need(quote.IsName(d.Name), "%.80q is no name", d.Name)
+		f.within(known(names, d.Value), "%s", d.Name)
+		names = append(names, d.Name)
+	}
+	formulas := slices.Clone(v.Where)
+	for _, l := range v.Launches {
+		if l.When != nil {
+			formulas = append(formulas, *l.When)
 		}
 	}
-	return nil
+	Map(v.Code, func(n Formula, _, _ int64) Formula {
+		formulas = append(formulas, n)
+		return n
+	})
+	for _, name := range v.Sizes.Names {
+		f.need(slices.Contains(names, name), "it reads %.80q, which nothing defines", name)
+	}
+	err := cmp.Or(f.error, different("names", names), known(names, formulas...), checkCode(m, o, &v.Code))
+	if bytes := m.Files[v.File].Bytes; err == nil && (v.Sizes.At < 0 || v.Sizes.At > bytes-4*int64(len(v.Sizes.Names))) {
+		err = fmt.Errorf("its %d sizes at %d are not within the %d bytes of %s", len(v.Sizes.Names), v.Sizes.At, bytes, v.File)
+	}
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+	"golang.org/x/sys/unix"
 
 	"autotune/internal/sharedlib"
 )
@@ -32,13 +33,9 @@ type libcuda struct {
 	setAttribute   func(function uintptr, attribute, value int32) int32
 	launch         func(function uintptr, gx, gy, gz, bx, by, bz, shared uint32, stream uintptr, arguments, extra *unsafe.Pointer) int32
 
-	// Of CUDA 12; nil on older drivers.
-	libraryLoad    func(library *uintptr, image *byte, jit, jitValues *uintptr, jits uint32, options, values *uintptr, count uint32) int32
-	libraryKernel  func(kernel *uintptr, library uintptr, name *byte) int32
-	kernelFunction func(function *uintptr, kernel uintptr) int32
-	libraryGlobal  func(at *uintptr, bytes *uint64, library uintptr, name *byte) int32
-	load           func(function uintptr) int32
-	launchEx       func(config *launchConfig, function uintptr, arguments, extra *unsafe.Pointer) int32
+	// Nil on older drivers.
+	load     func(function uintptr) int32
+	launchEx func(config *launchConfig, function uintptr, arguments, extra *unsafe.Pointer) int32
 }
 
 // Numbers of the driver's interface.
@@ -84,12 +81,6 @@ var openLibcuda = sync.OnceValues(func() (*libcuda, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoDriver, err)
 	}
-	if sharedlib.Bind(handle, map[string]any{
-		"cuLibraryLoadData": &c.libraryLoad, "cuLibraryGetKernel": &c.libraryKernel, "cuKernelGetFunction": &c.kernelFunction,
-		"cuLibraryGetGlobal": &c.libraryGlobal,
-	}) != nil {
-		c.libraryLoad = nil
-	}
 	// Older drivers lack them.
 	_ = sharedlib.Bind(handle, map[string]any{"cuLaunchKernelEx": &c.launchEx})
 	_ = sharedlib.Bind(handle, map[string]any{"cuFuncLoad": &c.load})
@@ -105,11 +96,7 @@ func (c *libcuda) check(call string, result int32) error {
 	if c.errorString(result, &text) != 0 || text == nil {
 		return fmt.Errorf("%s: error %d", call, result)
 	}
-	var words []byte
-	for p := unsafe.Pointer(text); *(*byte)(p) != 0; p = unsafe.Add(p, 1) {
-		words = append(words, *(*byte)(p))
-	}
-	return fmt.Errorf("%s: %s", call, words)
+	return fmt.Errorf("%s: %s", call, unix.BytePtrToString(text))
 }
 
 // cuda is a GPU behind libcuda.
@@ -153,11 +140,7 @@ func CUDA(ordinal int) (Driver, error) {
 			return nil, fmt.Errorf("open GPU %d: %w", ordinal, err)
 		}
 	}
-	end := 0
-	for end < len(name) && name[end] != 0 {
-		end++
-	}
-	c.gpu = GPU{Name: string(name[:end]), Arch: int(10*major + minor), SharedBytes: int64(shared)}
+	c.gpu = GPU{Name: unix.ByteSliceToString(name), Arch: int(10*major + minor), SharedBytes: int64(shared)}
 	return c, nil
 }
 
@@ -175,7 +158,12 @@ func (c *cuda) Load(image []byte, entry string, sharedBytes int64) (Kernel, erro
 	if err != nil {
 		return 0, err
 	}
-	function, err := c.function(image, append([]byte(entry), 0))
+	m, err := c.module(image)
+	if err != nil {
+		return 0, err
+	}
+	var function uintptr
+	err = c.check("cuModuleGetFunction", c.moduleFunction(&function, m.handle, &append([]byte(entry), 0)[0]))
 	if err == nil && sharedBytes > 0 { // more than 48 KB must be allowed; the kernel's static memory counts, too
 		err = c.check("cuFuncSetAttribute", c.setAttribute(function, maxDynamicSharedOfFunc, int32(sharedBytes)))
 	}
@@ -194,31 +182,10 @@ func (c *cuda) module(image []byte) (m *module, err error) {
 		return m, nil
 	}
 	m = &module{}
-	if c.libraryLoad != nil {
-		err = c.check("cuLibraryLoadData", c.libraryLoad(&m.handle, first, nil, nil, 0, nil, nil, 0))
-	} else {
-		err = c.check("cuModuleLoadData", c.moduleLoad(&m.handle, first))
-	}
-	if err == nil {
+	if err = c.check("cuModuleLoadData", c.moduleLoad(&m.handle, first)); err == nil {
 		c.modules[first] = m
 	}
 	return m, err
-}
-
-// function finds a function of an image.
-func (c *cuda) function(image, name []byte) (function uintptr, err error) {
-	m, err := c.module(image)
-	if err != nil {
-		return 0, err
-	}
-	if c.libraryLoad == nil {
-		return function, c.check("cuModuleGetFunction", c.moduleFunction(&function, m.handle, &name[0]))
-	}
-	var kernel uintptr
-	if err := c.check("cuLibraryGetKernel", c.libraryKernel(&kernel, m.handle, &name[0])); err != nil {
-		return 0, err
-	}
-	return function, c.check("cuKernelGetFunction", c.kernelFunction(&function, kernel))
 }
 
 func (c *cuda) Variable(image []byte, name string) (Pointer, int64, error) {
@@ -233,11 +200,7 @@ func (c *cuda) Variable(image []byte, name string) (Pointer, int64, error) {
 	}
 	var at uintptr
 	var bytes uint64
-	call, find := "cuModuleGetGlobal", c.moduleGlobal
-	if c.libraryLoad != nil {
-		call, find = "cuLibraryGetGlobal", c.libraryGlobal
-	}
-	err = c.check(call, find(&at, &bytes, m.handle, &append([]byte(name), 0)[0]))
+	err = c.check("cuModuleGetGlobal", c.moduleGlobal(&at, &bytes, m.handle, &append([]byte(name), 0)[0]))
 	return Pointer(at), int64(bytes), err
 }
 

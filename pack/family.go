@@ -1,36 +1,22 @@
 package pack
 
 import (
-	"cmp"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
 
-	"autotune/internal/lists"
-	"autotune/internal/quote"
 	"autotune/space/expr"
 )
 
 // Family is kernels for a range of an operator's problems on one architecture, and the tree that
 // chooses among them. They take some dimensions when they run.
 type Family struct {
-	Operator string                `json:"operator"`
-	Problem  string                `json:"problem"` // in words, with ranges
-	Values   map[string]expr.Value `json:"values"`  // of parameters' components
-	Range    [][]Span              `json:"range"`   // for each dimension; the family serves nothing outside of it
-	Math     string                `json:"math"`
-	Auto     bool                  `json:"auto,omitempty"` // nobody named the mode: PyTorch would take it
-	Target   string                `json:"target"`
-	Variants []*Variant            `json:"entries"`
-	Tree     *Node                 `json:"tree"`
-	Compiler string                `json:"compiler"`
-	Device   string                `json:"device"`             // of the searches
-	Regret   *Regret               `json:"regret,omitempty"`   // there; absent: the files are for another architecture
-	Evidence json.RawMessage       `json:"evidence,omitempty"` // the family's document
+	Tuned
+	Range    [][]Span   `json:"range"` // for each dimension; the family serves nothing outside of it
+	Variants []*Variant `json:"entries"`
+	Tree     *Node      `json:"tree"`
+	Regret   *Regret    `json:"regret,omitempty"` // on the device; absent: the files are for another architecture
 }
 
 // Span is all integers from the first to the last.
@@ -39,14 +25,10 @@ type Span [2]int64
 // Variant is one kernel of a family. Its formulas name what the operator's formulas do, and what
 // Define adds.
 type Variant struct {
-	File       string       `json:"file"` // a cubin
-	Source     string       `json:"source,omitempty"`
-	Define     []Definition `json:"define"` // each after those that it names
-	Where      []Formula    `json:"where"`  // conditions that a problem must meet
-	Launches   []OpenLaunch `json:"launches"`
-	Workspaces []Definition `json:"workspaces"`        // bytes
-	Scalars    []Definition `json:"scalars,omitempty"` // bits, as an entry's
-	Sizes      Sizes        `json:"sizes"`
+	Code[Formula]
+	Define []Definition `json:"define"` // each after those that it names
+	Where  []Formula    `json:"where"`  // conditions that a problem must meet
+	Sizes  Sizes        `json:"sizes"`
 }
 
 // Sizes are the values that a kernel reads from constant memory. A loader writes them into a copy of
@@ -54,21 +36,6 @@ type Variant struct {
 type Sizes struct {
 	At    int64    `json:"at"` // in the file, in bytes
 	Names []string `json:"names"`
-}
-
-// OpenLaunch is a Launch whose extents are formulas.
-type OpenLaunch struct {
-	Entry       string      `json:"entry"`
-	When        *Formula    `json:"when,omitempty"` // false: the launch is left out
-	Grid        [3]Formula  `json:"grid"`
-	Block       [3]Formula  `json:"block"`
-	SharedBytes Formula     `json:"shared_bytes"`
-	Cluster     *[3]Formula `json:"cluster,omitempty"`
-	Cooperative bool        `json:"cooperative,omitempty"`
-	Dependent   bool        `json:"dependent,omitempty"` // ignored for the first launch that is made
-	Arguments   []string    `json:"arguments"`
-
-	Maps []TensorMap[Formula] `json:"maps,omitempty"`
 }
 
 // Node is a part of a tree: a condition with a node for either case, or a leaf. The leaf's first entry that
@@ -104,22 +71,16 @@ func (f *Family) has(q problem) bool {
 	return q.has(q.operator.components(), f.Values)
 }
 
-// open is a variant for one problem.
-type open struct {
-	launches   []Launch
-	workspaces []Workspace
-	scalars    []Scalar
-	sizes      []byte // as the file has them
-}
-
-// choose finds the variant for a problem; nil: the general kernel.
-func (f *Family) choose(values map[string]expr.Value, gpu GPU) (*Variant, open) {
+// choose finds the variant for a problem, with its launches and the sizes that are written into its file; nil: the
+// general kernel.
+func (f *Family) choose(values map[string]expr.Value, gpu GPU) (*Variant, Code[int64], []byte) {
 	for _, at := range f.Tree.leaf(values) {
-		if o, err := f.Variants[at].at(values); err == nil && gpu.runs(f.Target, f.Device, o.launches) {
-			return f.Variants[at], o
+		v := f.Variants[at]
+		if c, sizes, ok := v.at(values); ok && gpu.runs(f.Target, f.Device, c.Launches) {
+			return v, c, sizes
 		}
 	}
-	return nil, open{}
+	return nil, Code[int64]{}, nil
 }
 
 // leaf is the list of entries to try for a problem; empty if a condition cannot be computed.
@@ -138,201 +99,37 @@ func (n *Node) leaf(values map[string]expr.Value) []int {
 	return n.Entries
 }
 
-// errNotServed means that a variant's conditions refuse the problem.
-var errNotServed = errors.New("it does not serve the problem")
-
-// at is the variant for a problem with these values. An error means that it does not serve it.
-func (v *Variant) at(values map[string]expr.Value) (o open, err error) {
-	e := evaluator{values: maps.Clone(values)}
+// at is the variant for a problem with these values; not ok: it does not serve it.
+func (v *Variant) at(values map[string]expr.Value) (c Code[int64], sizes []byte, ok bool) {
+	values, failed := maps.Clone(values), false
+	value := func(f Formula) expr.Value {
+		x, err := f.Eval(values)
+		failed = failed || err != nil
+		return x
+	}
+	within := func(x expr.Value, least, most int64) int64 {
+		n, isInt := x.AsInt()
+		failed = failed || !isInt || n < least || n > most
+		return n
+	}
 	for _, d := range v.Define {
-		e.values[d.Name] = e.value(d.Expression)
+		values[d.Name] = value(d.Value)
 	}
-	for _, f := range v.Where {
-		if !e.value(f).Truth() {
-			return o, cmp.Or(e.err, errNotServed)
+	if slices.ContainsFunc(v.Where, func(f Formula) bool { return !value(f).Truth() }) {
+		return c, nil, false
+	}
+	made := v.Code
+	made.Launches = slices.DeleteFunc(slices.Clone(v.Launches), func(l LaunchOf[Formula]) bool { return l.When != nil && !value(*l.When).Truth() })
+	c = Map(made, func(f Formula, least, most int64) int64 { return within(value(f), least, most) })
+	for i := range c.Launches {
+		l := &c.Launches[i]
+		l.Dependent = l.Dependent && i > 0
+		if l.Cluster == [3]int64{1, 1, 1} { // a cluster of one block is none
+			l.Cluster = [3]int64{}
 		}
-	}
-	for _, l := range v.Launches {
-		if l.When == nil || e.value(*l.When).Truth() {
-			o.launches = append(o.launches, e.launch(l, len(o.launches) == 0))
-		}
-	}
-	for _, w := range v.Workspaces {
-		o.workspaces = append(o.workspaces, Workspace{w.Name, e.number(w.Expression, 0, mostWorkspace)})
-	}
-	for _, s := range v.Scalars {
-		o.scalars = append(o.scalars, Scalar{s.Name, e.number(s.Expression, math.MinInt64, math.MaxInt64)})
 	}
 	for _, name := range v.Sizes.Names {
-		o.sizes = binary.LittleEndian.AppendUint32(o.sizes, uint32(e.within(e.values[name], name, math.MinInt32, math.MaxInt32)))
+		sizes = binary.LittleEndian.AppendUint32(sizes, uint32(within(values[name], math.MinInt32, math.MaxInt32)))
 	}
-	if len(o.launches) == 0 {
-		return o, cmp.Or(e.err, errNotServed)
-	}
-	return o, e.err
-}
-
-// evaluator evaluates formulas and keeps the first error.
-type evaluator struct {
-	values map[string]expr.Value
-	err    error
-}
-
-func (e *evaluator) value(f Formula) expr.Value {
-	v, err := f.Eval(e.values)
-	e.err = cmp.Or(e.err, err)
-	return v
-}
-
-// number is an integer with bounds.
-func (e *evaluator) number(f Formula, least, most int64) int64 {
-	return e.within(e.value(f), f, least, most)
-}
-
-func (e *evaluator) within(v expr.Value, what any, least, most int64) int64 {
-	n, isInt := v.AsInt()
-	if !isInt || n < least || n > most {
-		e.err = cmp.Or(e.err, fmt.Errorf("%v is %v, which is no integer from %d to %d", what, v, least, most))
-	}
-	return n
-}
-
-func (e *evaluator) launch(l OpenLaunch, first bool) Launch {
-	made := Launch{Entry: l.Entry, SharedBytes: e.number(l.SharedBytes, 0, mostShared), Cooperative: l.Cooperative, Dependent: l.Dependent && !first, Arguments: l.Arguments}
-	for i := range 3 {
-		made.Grid[i], made.Block[i] = e.number(l.Grid[i], 1, mostGrid), e.number(l.Block[i], 1, mostBlock)
-		if l.Cluster != nil {
-			made.Cluster[i] = e.number(l.Cluster[i], 1, mostCluster)
-		}
-	}
-	if made.Cluster == [3]int64{1, 1, 1} {
-		made.Cluster = [3]int64{} // a cluster of one block is none
-	}
-	for _, m := range l.Maps {
-		words := lists.Of(m.Words, func(f Formula) int64 { return e.number(f, math.MinInt64, math.MaxInt64) })
-		made.Maps = append(made.Maps, TensorMap[int64]{m.At, words})
-	}
-	return made
-}
-
-// What a family may have at most.
-const (
-	mostVariants = 256
-	mostDepth    = 16 // of a tree
-)
-
-// checkFamily looks for what no loader could use.
-func (m *Manifest) checkFamily(f *Family) error {
-	o := m.operator(f.Operator)
-	switch {
-	case o == nil:
-		return fmt.Errorf("it is of the operator %.80q, which the pack does not describe", f.Operator)
-	case !targetForm.MatchString(f.Target):
-		return fmt.Errorf("%.40q is no architecture, as sm_90a", f.Target)
-	case len(f.Range) != len(o.Shape):
-		return fmt.Errorf("its range has %d dimensions, and the operator %d", len(f.Range), len(o.Shape))
-	case len(f.Variants) > mostVariants || slices.Contains(f.Variants, nil):
-		return fmt.Errorf("it has %d entries, or null stands for one; %d are the most", len(f.Variants), mostVariants)
-	}
-	for i, spans := range f.Range {
-		for _, s := range spans {
-			if s[0] < 1 || s[0] > s[1] {
-				return fmt.Errorf("its range of %s has %d to %d", o.Shape[i], s[0], s[1])
-			}
-		}
-	}
-	if err := cmp.Or(o.checkMode(f.Math), o.checkValues(f.Values, false, true)); err != nil {
-		return err
-	}
-	for i, v := range f.Variants {
-		if err := m.checkVariant(o, v); err != nil {
-			return fmt.Errorf("its entry %d: %w", i, err)
-		}
-	}
-	return f.Tree.check(o.names(), len(f.Variants), 0)
-}
-
-func (n *Node) check(names []string, variants, depth int) error {
-	switch {
-	case n == nil || depth > mostDepth:
-		return errors.New("its tree lacks a branch, or is too deep")
-	case n.If == nil:
-		for _, e := range n.Entries {
-			if e < 0 || e >= variants {
-				return fmt.Errorf("its tree names the entry %d of %d", e, variants)
-			}
-		}
-		return nil
-	}
-	return cmp.Or(known(names, *n.If), n.Then.check(names, variants, depth+1), n.Else.check(names, variants, depth+1))
-}
-
-// known refuses formulas that name what nobody defines.
-func known(names []string, formulas ...Formula) error {
-	for _, f := range formulas {
-		if f.Expr == nil {
-			return errors.New("it lacks a formula")
-		}
-		for _, name := range f.Names() {
-			if !slices.Contains(names, name) {
-				return fmt.Errorf("the formula %.60q names %s, which nothing defines", f, name)
-			}
-		}
-	}
-	return nil
-}
-
-func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
-	if err := m.checkFile(o.Name, v.File); err != nil {
-		return err
-	}
-	names := o.names()
-	for _, d := range v.Define {
-		if !quote.IsName(d.Name) {
-			return fmt.Errorf("%.80q is no name", d.Name)
-		}
-		if err := known(names, d.Expression); err != nil {
-			return err
-		}
-		names = append(names, d.Name)
-	}
-	if err := different("names", names); err != nil {
-		return err
-	}
-	passed, taken := o.Taken(), []string{}
-	addresses := len(passed) + len(v.Workspaces)
-	for _, w := range slices.Concat(v.Workspaces, v.Scalars) {
-		if err := known(names, w.Expression); err != nil {
-			return err
-		}
-		passed = append(passed, w.Name)
-	}
-	if err := different("tensors, workspaces and scalars", passed); err != nil {
-		return err
-	}
-	for _, l := range v.Launches {
-		formulas := slices.Concat(l.Grid[:], l.Block[:], []Formula{l.SharedBytes})
-		if l.When != nil {
-			formulas = append(formulas, *l.When)
-		}
-		if l.Cluster != nil {
-			formulas = append(formulas, l.Cluster[:]...)
-		}
-		for _, t := range l.Maps {
-			formulas = append(formulas, t.Words...)
-		}
-		if err := cmp.Or(known(names, formulas...), takes(passed, l.Arguments), checkMaps(m.Schema, l.Maps, l.Arguments, passed[:addresses])); err != nil {
-			return err
-		}
-		taken = append(taken, l.Arguments...)
-	}
-	for _, name := range v.Sizes.Names {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("it reads %.80q, which nothing defines", name)
-		}
-	}
-	if bytes := m.Files[v.File].Bytes; v.Sizes.At < 0 || v.Sizes.At > bytes-4*int64(len(v.Sizes.Names)) {
-		return fmt.Errorf("its %d sizes at %d are not within the %d bytes of %s", len(v.Sizes.Names), v.Sizes.At, bytes, v.File)
-	}
-	return cmp.Or(known(names, v.Where...), o.written(taken))
+	return c, sizes, len(c.Launches) > 0 && !failed
 }

@@ -21,9 +21,7 @@ func TestFill(t *testing.T) {
 	}
 	testneeds.CXX.Need(t)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", filepath.Join(dir, "libcuda.so.1"), "packer/testdata/libcuda.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -51,18 +49,14 @@ PASS
 
 func fillTwice(t *testing.T) {
 	gpu, err := CUDA(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	image := []byte("an image\x00")
 	at, bytes, err := gpu.Variable(image, "taps")
 	if err != nil || bytes != 1<<16 {
 		t.Fatalf("the variable has %d bytes: %v", bytes, err)
 	}
 	k, err := gpu.Load(image, "plain", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	copies, argument := []Copy{{To: at, From: 0x1000, Bytes: 12}}, Pointer(0x2000)
 	for _, s := range []Stream{7, 0x99} {
 		err := gpu.Fill(image, copies, s, func() error {

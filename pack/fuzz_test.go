@@ -8,18 +8,18 @@ import (
 	"unsafe"
 )
 
-const seed = `{"schema":"autotune/pack/1","name":"layers","operators":[{"name":"scale","shape":["n"],
+const seed = `{"schema":"autotune/pack/4","name":"layers","operators":[{"name":"scale","shape":["n"],
 "parameters":[{"name":"by","type":"int","components":[{"name":"by","default":"n // 2"}],"min":1},
 {"name":"type","type":"word","components":[{"name":"type","default":"'f32'"}],"words":["f32","bf16"]}],
-"derived":[{"name":"m","expression":"n*by if n > 1 else 1"}],"requires":[{"that":"m >= 1","because":"{m} is too few"}],
+"derived":[{"name":"m","value":"n*by if n > 1 else 1"}],"requires":[{"that":"m >= 1","because":"{m} is too few"}],
 "tensors":[{"name":"x","role":"input","type_by":"type","shape":["n"]},{"name":"y","role":"output","type_by":"type","shape":["m"]}],
 "math":["fp32"],"math_auto":"'fp32' if arch < 80 else 'fp32'","dispatch":[{"by":"exact"},{"by":"family"},{"by":"general"}]}],
 "entries":[{"operator":"scale","problem":"scale 4","values":{"n":4,"by":2,"type":"f32"},"math":"fp32","target":"sm_90","file":"a.cubin",
-"launches":[{"entry":"scale","grid":[1,1,1],"block":[32,1,1],"shared_bytes":0,"arguments":["x","w","y"]}],"workspaces":[{"name":"w","bytes":16}]}],
+"launches":[{"entry":"scale","grid":[1,1,1],"block":[32,1,1],"shared_bytes":0,"arguments":["x","w","y"]}],"workspaces":[{"name":"w","value":16}]}],
 "families":[{"operator":"scale","problem":"scale {4..9}","values":{"by":3,"type":"f32"},"range":[[[4,4],[6,9]]],"math":"fp32","target":"sm_90",
-"tree":{"if":"n <= 7","then":{"entries":[1,0]},"else":{}},"entries":[{"file":"b.cubin","define":[{"name":"rows","expression":"ceil_div(m, 8)"}],
+"tree":{"if":"n <= 7","then":{"entries":[1,0]},"else":{}},"entries":[{"file":"b.cubin","define":[{"name":"rows","value":"ceil_div(m, 8)"}],
 "where":["rows > 2"],"launches":[{"entry":"scale","when":"n > 1","grid":["rows","1","1"],"block":["32","1","1"],"shared_bytes":"4*n","arguments":["x","w","y"]}],
-"workspaces":[{"name":"w","expression":"4*rows"}],"sizes":{"at":2,"names":["n","rows"]}},
+"workspaces":[{"name":"w","value":"4*rows"}],"sizes":{"at":2,"names":["n","rows"]}},
 {"file":"b.cubin","define":[],"where":["n % 2 == 1"],"launches":[{"entry":"odd","grid":["n","1","1"],"block":["32","1","1"],"shared_bytes":"0","arguments":["x","y"],
 "cluster":["1","1","1"],"dependent":true}],"workspaces":[],"sizes":{"at":0,"names":[]}}]}],
 "general":[{"operator":"scale","math":"fp32","type":"f32","file":"a.cubin","entry":"any","sizes":["n","by","m"]}],
@@ -27,10 +27,10 @@ const seed = `{"schema":"autotune/pack/1","name":"layers","operators":[{"name":"
 "b.cubin":{"bytes":10,"sha256":"84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"}}}`
 
 // constantSeed has the input in constant memory.
-var constantSeed = strings.NewReplacer(Schema, SchemaConstants, `"role":"input"`, `"role":"input","symbol":"held"`).Replace(seed)
+var constantSeed = strings.NewReplacer(`"role":"input"`, `"role":"input","symbol":"held"`).Replace(seed)
 
 // mapSeed passes workspaces as tensor maps.
-var mapSeed = strings.NewReplacer(Schema, SchemaMaps,
+var mapSeed = strings.NewReplacer(
 	`"shared_bytes":0,"arguments":["x","w","y"]`, `"shared_bytes":0,"arguments":["x","w","y"],"maps":[{"at":1,"words":[1,2,3,4,5,6,-7]}]`,
 	`"shared_bytes":"4*n","arguments":["x","w","y"]`, `"shared_bytes":"4*n","arguments":["x","w","y"],"maps":[{"at":1,"words":["n","rows","3","4","5","6","-n"]}]`).Replace(seed)
 
@@ -76,9 +76,7 @@ func (nothing) Fill(_ []byte, _ []Copy, _ Stream, launch func() error) error { r
 // Exact hits come first, then a family's tree, then the general kernel.
 func TestSeedIsAPack(t *testing.T) {
 	p, err := read(seedFiles(seed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		n    int64
 		by   string
@@ -94,9 +92,7 @@ func TestSeedIsAPack(t *testing.T) {
 	} {
 		loader := p.On(nothing{})
 		plan, err := loader.Plan("scale", []int64{c.n}, map[string]string{"by": c.by}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := "general"
 		switch {
 		case plan.Entry != nil:
@@ -114,9 +110,7 @@ func TestSeedIsAPack(t *testing.T) {
 // Tuned kernels alone have constant memory, and no more is copied there than it holds.
 func TestConstantSeedIsAPack(t *testing.T) {
 	p, err := read(seedFiles(constantSeed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for by, want := range map[string]string{ // of 4, 5 and 7 elements; a variable of the stand-in has 16 bytes
 		"2": "tuned <nil>, general <nil>, general <nil>",
 		"3": "general <nil>, general <nil>, tuned the constant variable held of b.cubin: it has 16 bytes, and x takes 28",
@@ -124,9 +118,7 @@ func TestConstantSeedIsAPack(t *testing.T) {
 		var got []string
 		for _, n := range []int64{4, 5, 7} {
 			plan, err := p.On(nothing{}).Plan("scale", []int64{n}, map[string]string{"by": by}, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			which := "general"
 			if len(plan.filled) > 0 {
 				which = "tuned"
@@ -153,9 +145,7 @@ func (w words) Launch(_ Kernel, _ Launch, _ Stream, arguments []unsafe.Pointer) 
 // A tensor map is the tensor's address, the manifest's words and zeros.
 func TestMapSeedIsAPack(t *testing.T) {
 	p, err := read(seedFiles(mapSeed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n, want := range map[int64][16]int64{4: {0x30, 1, 2, 3, 4, 5, 6, -7}, 6: {0x30, 6, 3, 3, 4, 5, 6, -6}} {
 		gpu := words{passed: new([16]int64)}
 		plan, err := p.On(gpu).Plan("scale", []int64{n}, map[string]string{"by": fmt.Sprint(2 + n/6)}, "")

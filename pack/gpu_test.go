@@ -24,13 +24,9 @@ func TestOnGPU(t *testing.T) {
 		t.Skip("AUTOTUNE_PACK names no pack")
 	}
 	p, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	driver, err := CUDA(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := openMemory(t, driver.(*cuda))
 	loader, bare := p.On(driver), *p
 	bare.Entries, bare.Families = nil, nil
@@ -121,9 +117,7 @@ func openMemory(t *testing.T, c *cuda) *memory {
 	if err == nil {
 		err = sharedlib.Bind(handle, map[string]any{"cuMemAlloc_v2": &m.allocate, "cuMemcpyHtoD_v2": &m.copyIn, "cuMemcpyDtoH_v2": &m.copyOut})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 

@@ -59,7 +59,12 @@ type Loader struct {
 	mutex  sync.Mutex
 	images map[imageKey][]byte // copies of files with a problem's sizes written into them
 	loaded map[loadedKey]Kernel
-	places map[variableKey]variable
+}
+
+type loadedKey struct {
+	image       imageKey
+	entry       string
+	sharedBytes int64
 }
 
 // imageKey is a file and the patch written into its copy.
@@ -74,32 +79,14 @@ type patch struct {
 	bytes string
 }
 
-type loadedKey struct {
-	image       imageKey
-	entry       string
-	sharedBytes int64
-}
-
-// variableKey names a variable in constant memory; variable is where it lies.
-type variableKey struct {
-	image imageKey
-	name  string
-}
-
-type variable struct {
-	image []byte
-	at    Pointer
-	bytes int64
-}
-
 // On gives a loader of the pack for a GPU.
 func (p *Pack) On(d Driver) *Loader {
-	return &Loader{pack: p, driver: d, gpu: d.GPU(), images: map[imageKey][]byte{}, loaded: map[loadedKey]Kernel{}, places: map[variableKey]variable{}}
+	return &Loader{pack: p, driver: d, gpu: d.GPU(), images: map[imageKey][]byte{}, loaded: map[loadedKey]Kernel{}}
 }
 
 // runs tells whether the GPU can run an entry's launches, which may have been made for another GPU.
 func (g GPU) runs(of, device string, launches []Launch) bool {
-	arch, own := target(of)
+	arch, own, _ := Target(of)
 	for _, launch := range launches {
 		if launch.SharedBytes > g.SharedBytes || launch.Cooperative && device != g.Name {
 			return false
@@ -110,7 +97,7 @@ func (g GPU) runs(of, device string, launches []Launch) bool {
 
 // rank orders kernels of one problem, all of which the GPU can run.
 func (g GPU) rank(of, device string, measured bool) int {
-	rank, own := target(of)
+	rank, own, _ := Target(of)
 	if own {
 		rank++
 	}
@@ -120,70 +107,66 @@ func (g GPU) rank(of, device string, measured bool) int {
 	return rank
 }
 
-// target is an architecture's number, and whether its code runs on that architecture alone, as sm_90a's does.
-func target(name string) (arch int, own bool) {
+// Target is an architecture's number, and whether its code runs on that architecture alone, as sm_90a's does.
+func Target(name string) (arch int, own, ok bool) {
 	parts := targetForm.FindStringSubmatch(name)
-	arch, _ = strconv.Atoi(parts[1])
-	return arch, parts[2] != ""
+	if parts == nil {
+		return 0, false, false
+	}
+	arch, err := strconv.Atoi(parts[1])
+	return arch, parts[2] != "", err == nil
 }
 
 // Prepare loads the plan's kernels, so that Launch loads nothing: call it before a stream is
 // captured.
 func (p *Plan) Prepare() error {
-	for _, s := range p.steps {
-		if _, err := p.loader.kernel(s); err != nil {
-			return err
-		}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.kernels != nil {
+		return nil
 	}
-	_, _, err := p.copies(make([]Pointer, len(p.Tensors)))
-	return err
-}
-
-// copies lists the copies of tensors to constant memory, and the image whose variables they go to.
-func (p *Plan) copies(given []Pointer) (image []byte, all []Copy, err error) {
+	var kernels []Kernel
+	var copies []Copy
+	for _, s := range p.steps {
+		k, err := p.loader.kernel(loadedKey{imageKey{s.file, s.patch}, s.Entry, s.SharedBytes})
+		if err != nil {
+			return fmt.Errorf("load %s of %s for %s: %w", s.Entry, s.file, p.loader.gpu, err)
+		}
+		kernels = append(kernels, k)
+	}
 	for _, i := range p.filled {
 		t := p.Tensors[i]
-		v, err := p.loader.variable(p.steps[0], t.symbol)
-		if err == nil && v.bytes < t.Bytes {
-			err = fmt.Errorf("it has %d bytes, and %s takes %d", v.bytes, t.Name, t.Bytes)
+		at, bytes, err := p.loader.driver.Variable(p.image(), t.symbol)
+		if err == nil && bytes < t.Bytes {
+			err = fmt.Errorf("it has %d bytes, and %s takes %d", bytes, t.Name, t.Bytes)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("the constant variable %s of %s: %w", t.symbol, p.steps[0].file, err)
+			return fmt.Errorf("the constant variable %s of %s: %w", t.symbol, p.steps[0].file, err)
 		}
-		image, all = v.image, append(all, Copy{v.at, given[i], t.Bytes})
+		copies = append(copies, Copy{To: at, Bytes: t.Bytes})
 	}
-	return image, all, nil
+	p.kernels, p.copies = kernels, copies
+	return nil
 }
 
-// variable finds a variable in the file of a step.
-func (l *Loader) variable(s step, name string) (v variable, err error) {
-	key := variableKey{imageKey{s.file, s.patch}, name}
+// image is the file that all kernels of the plan are in.
+func (p *Plan) image() []byte {
+	p.loader.mutex.Lock()
+	defer p.loader.mutex.Unlock()
+	return p.loader.image(imageKey{p.steps[0].file, p.steps[0].patch})
+}
+
+// kernel loads a kernel once, for all plans.
+func (l *Loader) kernel(key loadedKey) (k Kernel, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	v, known := l.places[key]
+	k, known := l.loaded[key]
 	if !known {
-		v.image = l.image(key.image)
-		if v.at, v.bytes, err = l.driver.Variable(v.image, name); err == nil {
-			l.places[key] = v
+		if k, err = l.driver.Load(l.image(key.image), key.entry, key.sharedBytes); err == nil {
+			l.loaded[key] = k
 		}
 	}
-	return v, err
-}
-
-// kernel gives a step's kernel, loaded.
-func (l *Loader) kernel(s step) (Kernel, error) {
-	key := loadedKey{imageKey{s.file, s.patch}, s.Entry, s.SharedBytes}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if k, ok := l.loaded[key]; ok {
-		return k, nil
-	}
-	k, err := l.driver.Load(l.image(key.image), s.Entry, s.SharedBytes)
-	if err != nil {
-		return 0, fmt.Errorf("load %s of %s for %s: %w", s.Entry, s.file, l.gpu, err)
-	}
-	l.loaded[key] = k
-	return k, nil
+	return k, err
 }
 
 // image is a file as it is loaded: as packed, or a copy with other sizes in it.
@@ -222,43 +205,34 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 		}
 	}
 	for _, s := range p.scalars {
-		given = append(given, Pointer(s.Bits))
+		given = append(given, Pointer(s.Value))
 	}
 	for _, m := range p.maps {
 		given = append(append(given, given[m.of]), m.behind[:]...)
 	}
+	if err := p.Prepare(); err != nil {
+		return err
+	}
 	if len(p.filled) == 0 {
 		return p.launchAll(s, given)
 	}
-	image, copies, err := p.copies(given)
-	if err != nil {
-		return err
+	copies := slices.Clone(p.copies)
+	for at, i := range p.filled {
+		copies[at].From = given[i]
 	}
-	return p.loader.driver.Fill(image, copies, s, func() error { return p.launchAll(s, given) })
+	return p.loader.driver.Fill(p.image(), copies, s, func() error { return p.launchAll(s, given) })
 }
 
 func (p *Plan) launchAll(s Stream, given []Pointer) error {
-	for _, step := range p.steps {
-		k, err := p.loader.kernel(step)
-		if err == nil {
-			err = p.launch(k, step, s, given)
+	defer runtime.KeepAlive(given)
+	for i, step := range p.steps {
+		arguments := lists.Of(step.tensors, func(at int) unsafe.Pointer { return unsafe.Pointer(&given[at]) })
+		if last := len(step.sizes) - 1; last >= 0 { // all but the last are one struct, passed by its first member's address
+			arguments = append(arguments, unsafe.Pointer(&step.sizes[0]), unsafe.Pointer(&step.sizes[last]))
 		}
-		if err != nil {
-			return err
+		if err := p.loader.driver.Launch(p.kernels[i], step.Launch, s, arguments); err != nil {
+			return fmt.Errorf("launch %s: %w", step.Entry, err)
 		}
-	}
-	return nil
-}
-
-func (p *Plan) launch(k Kernel, step step, s Stream, given []Pointer) error {
-	arguments := lists.Of(step.tensors, func(at int) unsafe.Pointer { return unsafe.Pointer(&given[at]) })
-	if last := len(step.sizes) - 1; last >= 0 { // all but the last are one struct, passed by its first member's address
-		arguments = append(arguments, unsafe.Pointer(&step.sizes[0]), unsafe.Pointer(&step.sizes[last]))
-	}
-	err := p.loader.driver.Launch(k, step.Launch, s, arguments)
-	runtime.KeepAlive(given)
-	if err != nil {
-		return fmt.Errorf("launch %s: %w", step.Entry, err)
 	}
 	return nil
 }

@@ -4,23 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
-// Schema names the format. SchemaConstants names that of a pack with tensors in constant memory, so that a
-// reader that cannot fill it refuses the pack. SchemaMaps does so for tensor maps. A reader refuses other schemas, and
-// ignores fields that it does not know.
-const (
-	Schema          = "autotune/pack/1"
-	SchemaConstants = "autotune/pack/2"
-	SchemaMaps      = "autotune/pack/3" // it may have tensors in constant memory, too
-)
-
-// schemas are those that can be read.
-var schemas = []string{Schema, SchemaConstants, SchemaMaps}
+// Schema names the format. A reader refuses other schemas, and ignores fields that it does not know.
+const Schema = "autotune/pack/4"
 
 // ManifestFile is the file of a pack that describes the others.
 const ManifestFile = "manifest.json"
@@ -76,11 +68,14 @@ type Component struct {
 	Default Formula `json:"default,omitzero"` // absent: it must be given
 }
 
-// Definition is a name and its value's formula.
-type Definition struct {
-	Name       string  `json:"name"`
-	Expression Formula `json:"expression"`
+// Named is a name and its value.
+type Named[N any] struct {
+	Name  string `json:"name"`
+	Value N      `json:"value"`
 }
+
+// Definition is a name and its value's formula.
+type Definition = Named[Formula]
 
 // Requirement is a condition that a problem must meet, and why, with {formulas}.
 type Requirement struct {
@@ -108,60 +103,90 @@ type Step struct {
 	By string `json:"by"` // exact, family or general
 }
 
-// Entry is a tuned kernel for one problem on one architecture.
-type Entry struct {
-	Operator   string                `json:"operator"`
-	Problem    string                `json:"problem"` // in words
-	Values     map[string]expr.Value `json:"values"`  // dimensions and parameters' components
-	Math       string                `json:"math"`
-	Auto       bool                  `json:"auto,omitempty"` // nobody named the mode: PyTorch would take it
-	Target     string                `json:"target"`         // what it is compiled for, as sm_90a
-	File       string                `json:"file"`           // a cubin
-	Source     string                `json:"source,omitempty"`
-	Launches   []Launch              `json:"launches"`
-	Workspaces []Workspace           `json:"workspaces"`
-	Scalars    []Scalar              `json:"scalars,omitempty"`
-	Compiler   string                `json:"compiler"`           // that made the file
-	Device     string                `json:"device"`             // of the search
-	Time       *Time                 `json:"time_ms,omitempty"`  // there; absent: the file is for another architecture
-	Evidence   json.RawMessage       `json:"evidence,omitempty"` // the best-config document
+// Tuned is what a search found for an architecture, and what it found it for.
+type Tuned struct {
+	Operator string                `json:"operator"`
+	Problem  string                `json:"problem"` // in words
+	Values   map[string]expr.Value `json:"values"`  // of parameters' components; of an entry, of dimensions, too
+	Math     string                `json:"math"`
+	Auto     bool                  `json:"auto,omitempty"`     // nobody named the mode: PyTorch would take it
+	Target   string                `json:"target"`             // what it is compiled for, as sm_90a
+	Compiler string                `json:"compiler"`           // that made the files
+	Device   string                `json:"device"`             // of the search
+	Evidence json.RawMessage       `json:"evidence,omitempty"` // the best-config document, or the family's
 }
 
-// Launch is one launch of a kernel, and the tensors, workspaces and scalars that it takes.
-type Launch struct {
-	Entry       string   `json:"entry"` // the symbol in the file
-	Grid        [3]int64 `json:"grid"`
-	Block       [3]int64 `json:"block"`
-	SharedBytes int64    `json:"shared_bytes"`
-	Cluster     [3]int64 `json:"cluster,omitzero"`
+// Entry is a tuned kernel for one problem. All that it launches is known.
+type Entry struct {
+	Tuned
+	Code[int64]
+	Time *Time `json:"time_ms,omitempty"` // on the device; absent: the file is for another architecture
+}
+
+// Code is a file and how it is launched. The numbers are int64, or formulas of a problem's values.
+type Code[N comparable] struct {
+	File       string        `json:"file"` // a cubin
+	Source     string        `json:"source,omitempty"`
+	Launches   []LaunchOf[N] `json:"launches"`
+	Workspaces []Named[N]    `json:"workspaces"`        // bytes of memory that has no meaning before and after
+	Scalars    []Named[N]    `json:"scalars,omitempty"` // what is passed by value: its bytes, the lowest first
+}
+
+// LaunchOf is one launch of a kernel for each problem, and the tensors, workspaces and scalars that it takes.
+type LaunchOf[N comparable] struct {
+	Entry       string   `json:"entry"`          // the symbol in the file
+	When        *Formula `json:"when,omitempty"` // in a family; false: the launch is left out
+	Grid        [3]N     `json:"grid"`
+	Block       [3]N     `json:"block"`
+	SharedBytes N        `json:"shared_bytes"`
+	Cluster     [3]N     `json:"cluster,omitzero"`
 	Cooperative bool     `json:"cooperative,omitempty"`
-	Dependent   bool     `json:"dependent,omitempty"`
+	Dependent   bool     `json:"dependent,omitempty"` // ignored for the first launch that is made
 	Arguments   []string `json:"arguments"`
 
-	Maps []TensorMap[int64] `json:"maps,omitempty"` // which of the arguments are not passed as addresses
+	Maps []TensorMap[N] `json:"maps,omitempty"` // which of the arguments are not passed as addresses
+}
+
+// Launch is one launch.
+type Launch = LaunchOf[int64]
+
+// Map is the code with other numbers. change is told what a number may be.
+func Map[A, B comparable](c Code[A], change func(n A, least, most int64) B) Code[B] {
+	each := func(all []A, least, most int64) []B {
+		return lists.Of(all, func(n A) B { return change(n, least, most) })
+	}
+	named := func(all []Named[A], least, most int64) []Named[B] {
+		return lists.Of(all, func(n Named[A]) Named[B] { return Named[B]{n.Name, change(n.Value, least, most)} })
+	}
+	made := Code[B]{
+		File: c.File, Source: c.Source,
+		Workspaces: named(c.Workspaces, 0, mostWorkspace), Scalars: named(c.Scalars, math.MinInt64, math.MaxInt64),
+	}
+	for _, l := range c.Launches {
+		m := LaunchOf[B]{
+			Entry: l.Entry, When: l.When, Cooperative: l.Cooperative, Dependent: l.Dependent, Arguments: l.Arguments,
+			Grid: [3]B(each(l.Grid[:], 1, mostGrid)), Block: [3]B(each(l.Block[:], 1, mostBlock)), SharedBytes: change(l.SharedBytes, 0, mostShared),
+		}
+		if l.Cluster != [3]A{} {
+			m.Cluster = [3]B(each(l.Cluster[:], 1, mostCluster))
+		}
+		for _, t := range l.Maps {
+			m.Maps = append(m.Maps, TensorMap[B]{t.At, each(t.Words, math.MinInt64, math.MaxInt64)})
+		}
+		made.Launches = append(made.Launches, m)
+	}
+	return made
 }
 
 // TensorMap says that an argument is passed as a tensor map (CUtensorMap): 128 bytes by value, that tell Hopper's copy
 // engine where a tensor is and what a box of it is. They are the tensor's address, seven words and zeros.
-type TensorMap[Word any] struct {
-	At    int    `json:"at"` // index among the launch's arguments
-	Words []Word `json:"words"`
+type TensorMap[N any] struct {
+	At    int `json:"at"` // index among the launch's arguments
+	Words []N `json:"words"`
 }
 
-// A tensor map is mapWords of 8 bytes: the address, those that the manifest tells, and zeros.
-const mapWords, mapWordsTold = 16, 7
-
-// Workspace is memory that a kernel writes and reads, of no meaning before and after.
-type Workspace struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
-}
-
-// Scalar is what a kernel is passed by value.
-type Scalar struct {
-	Name string `json:"name"`
-	Bits int64  `json:"bits"` // its bytes, the lowest first
-}
+// A tensor map is mapWords of 8 bytes: the address, those in the manifest, and zeros.
+const mapWords, manifestMapWords = 16, 7
 
 // Time is a median in milliseconds with its 95 % interval.
 type Time struct {

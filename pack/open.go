@@ -2,6 +2,7 @@ package pack
 
 import (
 	"archive/zip"
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -164,8 +164,8 @@ func read(files fs.FS) (*Pack, error) {
 	if err := json.Unmarshal(text, &only); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", ManifestFile, err)
 	}
-	if !slices.Contains(schemas, only.Schema) {
-		return nil, fmt.Errorf("its schema is %.40q and this program reads %s; a newer autotune may read it, or pack it again", only.Schema, strings.Join(schemas, ", "))
+	if only.Schema != Schema {
+		return nil, fmt.Errorf("its schema is %.40q and this program reads %s; use the autotune that wrote it, or pack it again", only.Schema, Schema)
 	}
 	if err := cmp.Or(jsonobject.Exact(text, &p.Manifest), json.Unmarshal(text, &p.Manifest)); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", ManifestFile, err)
@@ -196,6 +196,9 @@ func (p *Pack) Contents(name string) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// Kernel is a file that kernels are in, as it was verified.
+func (p *Pack) Kernel(file string) []byte { return bytes.TrimSuffix(p.files[file], []byte{0}) }
 
 // Unlisted refuses a pack with files that its manifest does not list. Open reads none of them, but what loads a pack
 // in Python or C could: a compiled module in __pycache__ runs in the place of the module beside it.

@@ -18,7 +18,7 @@ func onDisk(t *testing.T) string {
 	return dir
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -50,9 +50,9 @@ func TestManifestsOfTwoMeanings(t *testing.T) {
 		{`"types":{"f32":4`, `"types":{"f32":0`, `has 0 bytes`},
 		{`"bf16":2`, `"f16":2`, `the tensor "x" has the type "type", which`},
 		{`{"name":"y","role":"output"`, `{"name":"x","role":"output"`, `two of its tensors are called "x"`},
-		{`"workspaces":[{"name":"w","bytes":16}]`, `"workspaces":[{"name":"w","bytes":16},{"name":"w","bytes":1}]`, `workspaces and scalars are called "w"`},
-		{`"derived":[{"name":"m"`, `"derived":[{"name":"by","expression":"1"},{"name":"m"`, "there are two values of the name by"},
-		{`"expression":"n*by if`, `"expression":"m*by if`, "names m, which nothing defines"},
+		{`"workspaces":[{"name":"w","value":16}]`, `"workspaces":[{"name":"w","bytes":16},{"name":"w","value":1}]`, `workspaces and scalars are called "w"`},
+		{`"derived":[{"name":"m"`, `"derived":[{"name":"by","value":"1"},{"name":"m"`, "there are two values of the name by"},
+		{`"value":"n*by if`, `"value":"m*by if`, "names m, which nothing defines"},
 		{`"default":"n // 2"`, `"default":"type"`, "names type, which nothing defines"},
 		{`"math_auto":"'fp32' if`, `"math_auto":"'fp32' if m or`, "names m, which nothing defines"},
 		{`"min":1`, `"min":"1); system(\"id\"); (1"`, "has bounds that are no numbers"},
@@ -185,7 +185,7 @@ func TestUnlistedFiles(t *testing.T) {
 func TestFormulasAreBounded(t *testing.T) {
 	for _, formula := range []string{"9**9**9", "n**9**9", "(-9223372036854775807-1)//-1", "(0-9223372036854775807-1) % -1", "n // 0", "n % 0", "ceil_div(n, 0)", "2**63", "gcd(0-9223372036854775807-1, 0)",
 		"abs(0-9223372036854775807-1)", "int(1e300)", "round(1e300)", "'a' * 9", "0**-1", strings.Repeat("n*", 30000) + "n", strings.Repeat("(", 190) + "n" + strings.Repeat(")", 190)} {
-		text := strings.Replace(seed, `"expression":"n*by if n > 1 else 1"`, `"expression":"`+formula+`"`, 1)
+		text := strings.Replace(seed, `"value":"n*by if n > 1 else 1"`, `"value":"`+formula+`"`, 1)
 		p, err := read(seedFiles(text))
 		if err != nil {
 			t.Fatal(formula[:min(len(formula), 40)], err)

@@ -1,7 +1,7 @@
 package pack
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"autotune/internal/lists"
 	"autotune/space/expr"
@@ -36,8 +37,11 @@ type Plan struct {
 	Math    string
 	Tensors []Tensor // what Launch takes, in order: the operator's, then workspaces
 	loader  *Loader
+	mutex   sync.Mutex // of kernels and copies
+	kernels []Kernel   // of steps, once they are loaded
+	copies  []Copy     // to constant memory, from nowhere yet
 	steps   []step
-	scalars []Scalar
+	scalars []Named[int64]
 	maps    []passedMap
 	filled  []int // indexes of those Tensors that a tuned kernel reads from constant memory
 }
@@ -46,7 +50,7 @@ type Plan struct {
 type step struct {
 	Launch
 	file    string
-	patch   patch   // of the file
+	patch           // of the file
 	tensors []int   // the kernel's arguments in order, as indexes among the plan's tensors and, behind them, scalars and words of maps
 	sizes   []int64 // the arguments that follow, of a general kernel: the last by itself, the others as one struct
 }
@@ -95,65 +99,66 @@ func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, 
 	return nil, fmt.Errorf("no kernel of the pack is for this problem in math mode %s on %s", p.Math, l.gpu)
 }
 
-// exact looks for the problem's own entry. Of several for this GPU it takes the one that
-// was measured on its model, and else the one for the newest architecture.
-func (p *Plan) exact(q problem, auto bool) bool {
-	best := -1
-	for _, e := range p.loader.pack.Entries {
-		mode := e.Math == p.Math || auto && e.Auto
-		if !mode || e.Operator != q.operator.Name || !p.loader.gpu.runs(e.Target, e.Device, e.Launches) || !q.has(q.determining(), e.Values) {
+// best is the entry or family that suits the GPU best: one that was measured on its model, and else one for the newest
+// architecture. about tells what was tuned, whether it was measured, what it launches, and whether it serves the problem.
+func best[T any](p *Plan, auto bool, all []T, about func(T) (t *Tuned, measured bool, launches []Launch, serves bool)) (found T, ok bool) {
+	highest := -1
+	for _, one := range all {
+		t, measured, launches, serves := about(one)
+		mode := t.Math == p.Math || auto && t.Auto
+		if !mode || !serves || !p.loader.gpu.runs(t.Target, t.Device, launches) {
 			continue
 		}
-		if rank := p.loader.gpu.rank(e.Target, e.Device, e.Time != nil); rank > best {
-			p.Entry, best = e, rank
+		if rank := p.loader.gpu.rank(t.Target, t.Device, measured); rank > highest {
+			found, highest = one, rank
 		}
 	}
-	if p.Entry == nil {
-		return false
-	}
-	p.Math, p.scalars = p.Entry.Math, p.Entry.Scalars
-	p.take(p.Entry.File, patch{}, p.Entry.Launches, p.Entry.Workspaces)
-	return true
+	return found, highest >= 0
 }
 
-// family finds a family that serves the problem, by the same order as exact, and lets its tree choose. Not
-// ok: the tree chooses the general kernel, or there is no such family.
-func (p *Plan) family(q problem, auto bool) bool {
-	var found *Family
-	best := -1
-	for _, f := range p.loader.pack.Families {
-		mode := f.Math == p.Math || auto && f.Auto
-		if !mode || f.Operator != q.operator.Name || !p.loader.gpu.runs(f.Target, f.Device, nil) || !f.has(q) {
-			continue
-		}
-		if rank := p.loader.gpu.rank(f.Target, f.Device, f.Regret != nil); rank > best {
-			found, best = f, rank
-		}
+// exact looks for the problem's own entry.
+func (p *Plan) exact(q problem, auto bool) bool {
+	e, ok := best(p, auto, p.loader.pack.Entries, func(e *Entry) (*Tuned, bool, []Launch, bool) {
+		return &e.Tuned, e.Time != nil, e.Launches, e.Operator == q.operator.Name && q.has(q.determining(), e.Values)
+	})
+	if ok {
+		p.Entry, p.Math = e, e.Math
+		p.take(e.Code, patch{})
 	}
-	if found == nil {
+	return ok
+}
+
+// family looks for a family that serves the problem, and lets its tree choose. Not ok: the tree chooses the general
+// kernel, or there is no such family.
+func (p *Plan) family(q problem, auto bool) bool {
+	f, ok := best(p, auto, p.loader.pack.Families, func(f *Family) (*Tuned, bool, []Launch, bool) {
+		return &f.Tuned, f.Regret != nil, nil, f.Operator == q.operator.Name && f.has(q)
+	})
+	if !ok {
 		return false
 	}
-	v, o := found.choose(q.values, p.loader.gpu)
+	v, code, sizes := f.choose(q.values, p.loader.gpu)
 	if v == nil {
 		return false
 	}
-	p.Family, p.Variant, p.Math, p.scalars = found, v, found.Math, o.scalars
-	p.take(v.File, patch{v.Sizes.At, string(o.sizes)}, o.launches, o.workspaces)
+	p.Family, p.Variant, p.Math = f, v, f.Math
+	p.take(code, patch{v.Sizes.At, string(sizes)})
 	return true
 }
 
 // take adds a file's launches to the plan.
-func (p *Plan) take(file string, patch patch, launches []Launch, workspaces []Workspace) {
-	for _, w := range workspaces {
-		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Bytes}, Bytes: w.Bytes})
+func (p *Plan) take(c Code[int64], at patch) {
+	p.scalars = c.Scalars
+	for _, w := range c.Workspaces {
+		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Value}, Bytes: w.Value})
 	}
 	for i, t := range p.Tensors {
 		if t.symbol != "" && t.Bytes > 0 {
 			p.filled = append(p.filled, i)
 		}
 	}
-	for _, launch := range launches {
-		s := step{Launch: launch, file: file, patch: patch, tensors: p.places(launch.Arguments)}
+	for _, launch := range c.Launches {
+		s := step{Launch: launch, file: c.File, patch: at, tensors: p.places(launch.Arguments)}
 		for _, m := range launch.Maps {
 			passed := passedMap{of: s.tensors[m.At]}
 			for i, word := range m.Words {
@@ -179,7 +184,7 @@ func (q problem) determining() []string {
 // places are the indexes of arguments among the plan's tensors and, behind them, scalars.
 func (p *Plan) places(names []string) []int {
 	tensors := lists.Of(p.Tensors, func(t Tensor) string { return t.Name })
-	all := append(tensors, lists.Of(p.scalars, func(s Scalar) string { return s.Name })...)
+	all := append(tensors, lists.Of(p.scalars, func(s Named[int64]) string { return s.Name })...)
 	return lists.Of(names, func(name string) int { return slices.Index(all, name) })
 }
 
@@ -233,52 +238,42 @@ func bits(v expr.Value) int64 {
 
 // bind checks a problem and computes all its formulas.
 func (m *Manifest) bind(o *Operator, shape []int64, given map[string]string, mode string, arch int) (problem, error) {
-	q := problem{operator: o, values: map[string]expr.Value{"arch": expr.Int(int64(arch))}}
-	if len(shape) != len(o.Shape) {
-		return q, fmt.Errorf("the shape has the dimensions %s; got %v", strings.Join(o.Shape, ", "), shape)
+	q, f := problem{operator: o, values: map[string]expr.Value{"arch": expr.Int(int64(arch))}}, fault{}
+	if !f.need(len(shape) == len(o.Shape), "the shape has the dimensions %s; got %v", strings.Join(o.Shape, ", "), shape) {
+		return q, f.error
 	}
 	for i, name := range o.Shape {
-		if shape[i] < 1 {
-			return q, fmt.Errorf("each dimension must be at least 1; got %s=%d", name, shape[i])
-		}
+		f.need(shape[i] >= 1, "each dimension must be at least 1; got %s=%d", name, shape[i])
 		q.values[name] = expr.Int(shape[i])
 	}
 	for name := range sorted(given) {
-		if !slices.ContainsFunc(o.Parameters, func(s Parameter) bool { return s.Name == name }) {
-			return q, fmt.Errorf("there is no parameter `%s`", name)
-		}
+		known := slices.ContainsFunc(o.Parameters, func(s Parameter) bool { return s.Name == name })
+		f.need(known, "there is no parameter `%s`", name)
 	}
 	for _, s := range o.Parameters {
-		if err := q.set(s, given); err != nil {
-			return q, err
-		}
+		f.error = cmp.Or(f.error, q.set(s, given))
 	}
-	if err := q.math(mode); err != nil {
-		return q, err
+	if f.error = cmp.Or(f.error, q.math(mode)); f.error != nil {
+		return q, f.error
 	}
 	for _, d := range o.Derived {
-		v, err := d.Expression.Eval(q.values)
-		if err != nil {
-			return q, fmt.Errorf("`%s` cannot be computed for this problem: %w", d.Name, err)
-		}
+		v, err := d.Value.Eval(q.values)
+		f.within(err, "`%s` cannot be computed for this problem", d.Name)
 		q.values[d.Name] = v
 	}
 	for _, r := range o.Requires {
-		switch holds, err := r.That.Eval(q.values); {
-		case err != nil:
-			return q, fmt.Errorf("a requirement cannot be computed for this problem: %w", err)
-		case !holds.Truth():
-			return q, errors.New(q.fill(r.Because))
+		holds, err := r.That.Eval(q.values)
+		f.within(err, "a requirement cannot be computed for this problem")
+		if !holds.Truth() {
+			f.need(false, "%s", q.fill(r.Because))
 		}
 	}
 	for _, s := range o.Tensors {
 		t, err := q.tensor(s, m.Types)
-		if err != nil {
-			return q, fmt.Errorf("the tensor `%s`: %w", s.Name, err)
-		}
+		f.within(err, "the tensor `%s`", s.Name)
 		q.tensors = append(q.tensors, t)
 	}
-	return q, nil
+	return q, f.error
 }
 
 // math is the mode that is named, or else the one that PyTorch would take.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/internal/quote"
 	"autotune/operator"
 	"autotune/tuner/cudasource"
@@ -41,10 +42,9 @@ func WithGeneral(p *operator.Problem) (o *operator.Operator, why string, err err
 	if _, taken := p.Operator.Template(GeneralTemplate); at == nil || taken {
 		return nil, "its " + description + " has no plain list of templates", nil
 	}
-	name, source := generalTemplate(p, element)
-	indent := text[at[2]:at[3]]
-	files[description] = text[:at[2]] + indent + name + "\n" + text[at[2]:]
-	files[GeneralTemplate+".cu"] = source
+	kernel, indent := generalOf(p, element), text[at[2]:at[3]]
+	files[description] = text[:at[2]] + indent + string(write("general.yaml.tmpl", kernel)) + text[at[2]:]
+	files[GeneralTemplate+".cu"] = string(write("general.cu.tmpl", kernel))
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -91,60 +91,49 @@ func filesOf(o *operator.Operator) (map[string]string, error) {
 	return files, nil
 }
 
-// generalTemplate is the item of op.yaml, and the file that it names.
-func generalTemplate(p *operator.Problem, kind operator.Type) (item, source string) {
+// generalKernel is the general kernel of a problem, as its templates see it.
+type generalKernel struct {
+	Name, Operator, Function, File, Members, Elements string
+	Kind                                              operator.Type
+	Values, Constants, Taken, Passed, Derived         []string
+}
+
+// generalOf describes the kernel. Derived are the elements of the output, and of what lies in constant memory.
+func generalOf(p *operator.Problem, kind operator.Type) generalKernel {
 	o := p.Operator
 	_, sizes := general(p, "")
-	values := make([]string, len(sizes))
-	for i, name := range sizes {
-		values[i] = o.Macros.Macro(name)
-	}
-	var taken, passed, derived []string // derived are the elements of the output, and of what lies in constant memory
-	constants := ""
-	spelled := cudasource.Taken(p)
 	_, written := cudasource.Elements(p)
+	spelled := cudasource.Taken(p)
+	k := generalKernel{
+		Name: GeneralTemplate, Operator: o.Name, Function: o.PyTorch.Function, File: path.Base(o.PyTorch.General.File), Kind: kind,
+		Members:  cudasource.Members(strings.Join(cudasource.Sizes(p), ", "), cudasource.Reals(o)),
+		Elements: o.Macros.Macro("general_elements"), Values: lists.Of(sizes, o.Macros.Macro),
+	}
 	for i, a := range p.Arguments {
-		switch at := len(passed); {
+		switch at := len(k.Passed); {
 		case a.Role == operator.Scalar:
-			taken = append(taken, fmt.Sprintf("%s scalar%d", a.Type.CUDA(), i))
+			k.Taken = append(k.Taken, fmt.Sprintf("%s scalar%d", a.Type.CUDA(), i))
 		case a.Name == p.Output().Name:
-			taken = append(taken, written+"* __restrict__ written")
-			derived = append(derived, fmt.Sprintf("general_elements: %s", quote.YAMLString(product(o.Arguments[i]))))
+			k.Taken = append(k.Taken, written+"* __restrict__ written")
+			k.Derived = append(k.Derived, "general_elements: "+quote.YAMLString(product(o.Arguments[i])))
 		case a.Symbol != "":
-			derived = append(derived, fmt.Sprintf("general_%s: %s", a.Name, quote.YAMLString(product(o.Arguments[i]))))
 			count := o.Macros.Macro("general_" + a.Name)
-			constants += fmt.Sprintf("__constant__ %s %s[%s > 0 ? %[3]s : 1];\n", strings.TrimPrefix(spelled[at], "const "), a.Symbol, count)
-			passed = append(passed, fmt.Sprintf("(%s > 0 ? %s : nullptr)", count, a.Symbol))
+			element := strings.TrimPrefix(spelled[at], "const ")
+			k.Derived = append(k.Derived, fmt.Sprintf("general_%s: %s", a.Name, quote.YAMLString(product(o.Arguments[i]))))
+			k.Constants = append(k.Constants, fmt.Sprintf("__constant__ %s %s[%s > 0 ? %[3]s : 1];", element, a.Symbol, count))
+			k.Passed = append(k.Passed, fmt.Sprintf("(%s > 0 ? %s : nullptr)", count, a.Symbol))
 		case a.Role == operator.Workspace && a.Owner == "":
-			taken = append(taken, fmt.Sprintf("void* unused%d", i))
+			k.Taken = append(k.Taken, fmt.Sprintf("void* unused%d", i))
 		case a.Role.Filled() || a.Role == operator.Output:
-			taken, passed = append(taken, fmt.Sprintf("%s* __restrict__ t%d", spelled[at], at)), append(passed, fmt.Sprintf("t%d", at))
+			k.Taken = append(k.Taken, fmt.Sprintf("%s* __restrict__ t%d", spelled[at], at))
+			k.Passed = append(k.Passed, fmt.Sprintf("t%d", at))
 		}
 	}
-	item = fmt.Sprintf(`- {name: %s, summary: The general kernel of packs., source: %[1]s.cu, tunables: {threads: [256]}, `+
-		`derived: {%s}, default: {threads: 256}, `+
-		`launch: {block: [threads, 1, 1], grid: ["min(ceil_div(general_elements, threads), 1048576)", 1, 1], shared: 0}}`, GeneralTemplate, strings.Join(derived, ", "))
-	source = fmt.Sprintf(`// The general kernel of packs, for elements of %s.
-#define SIZES %s
-#include "%s"
-
-__constant__ Sizes general_sizes = {%s};
-%s
-extern "C" __global__ void %s_%s(%s) {
-    const long long step = (long long)gridDim.x * blockDim.x;
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < %s; i += step)
-        written[i] = %s(%s, general_sizes, i);
-}
-`, kind, cudasource.Members(strings.Join(cudasource.Sizes(p), ", "), cudasource.Reals(o)), path.Base(o.PyTorch.General.File), strings.Join(values, ", "), constants, o.Name, GeneralTemplate, strings.Join(taken, ", "),
-		o.Macros.Macro("general_elements"), o.PyTorch.Function, strings.Join(passed, ", "))
-	return item, source
+	return k
 }
 
 // product is the formula of how many elements a tensor has.
 func product(a operator.ArgumentSpec) string {
-	factors := []string{"1"}
-	for _, f := range a.Shape {
-		factors = append(factors, "("+f.Code().String()+")")
-	}
-	return strings.Join(factors, " * ")
+	factors := lists.Of(a.Shape, func(f operator.Formula) string { return " * (" + f.Code().String() + ")" })
+	return "1" + strings.Join(factors, "")
 }

@@ -20,9 +20,7 @@ var judged = []string{"matmul", "conv2d", "max_pool2d", "cross_entropy", "masked
 // Every operator with a general kernel can have it as its first template, which is right.
 func TestWithGeneral(t *testing.T) {
 	all, err := operator.Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{"scaled", "smooth"} {
 		op, err := operator.Load(os.DirFS("testdata"), name)
 		must(t, err)
@@ -39,9 +37,7 @@ func TestWithGeneral(t *testing.T) {
 				r.Parameters = map[string]string{"training": "true"}
 			}
 			p, err := op.Bind(r, emulator.Limits())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			with, why, err := WithGeneral(p)
 			if err != nil || why != "" {
 				t.Fatal(why, err)
@@ -57,9 +53,7 @@ func TestWithGeneral(t *testing.T) {
 			}
 			testneeds.CXX.Need(t)
 			d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer d.Close()
 			result, err := tuner.Search(t.Context(), p, d, tuner.Options{Recheck: true, Only: operator.Restriction{Templates: []string{GeneralTemplate}}})
 			if err != nil || result.Winner == nil || result.Winner.Status != trial.OK || result.Winner.Template != GeneralTemplate {

@@ -29,20 +29,14 @@ func edit(t *testing.T, path string, change func(m map[string]any)) {
 	t.Helper()
 	file := filepath.Join(path, pack.ManifestFile)
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var m map[string]any
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &m))
 	change(m)
 	if text, err = json.Marshal(m); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, text, 0o644))
 }
 
 // cubinIn is the path of a pack's only tuned kernel.
@@ -72,12 +66,8 @@ func TestDamage(t *testing.T) {
 		"a flipped bit": {func(t *testing.T, path string) {
 			data, err := os.ReadFile(cubinIn(t, path))
 			data[3] ^= 1
-			if err := os.WriteFile(cubinIn(t, path), data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(cubinIn(t, path), data, 0o644))
+			must(t, err)
 		}, "is not the file that was packed"},
 		"a file cut short": {func(t *testing.T, path string) { truncate(t, cubinIn(t, path), 5) }, "its 5 bytes have another digest"},
 		"a file that grew": {func(t *testing.T, path string) { truncate(t, cubinIn(t, path), 1<<20) }, "has 1048576 bytes; it may have"},
@@ -96,7 +86,7 @@ func TestDamage(t *testing.T) {
 			remove(t, file)
 			symlink(t, "/etc/hostname", file)
 		}, ".cubin"},
-		"a newer schema":     {editing(func(m map[string]any) { m["schema"] = "autotune/pack/4" }), `its schema is "autotune/pack/4" and this program reads autotune/pack/1, autotune/pack/2, autotune/pack/3;`},
+		"a newer schema":     {editing(func(m map[string]any) { m["schema"] = "autotune/pack/5" }), `its schema is "autotune/pack/5" and this program reads autotune/pack/4;`},
 		"another document":   {editing(func(m map[string]any) { m["schema"] = "autotune/best-config/3" }), `its schema is "autotune/best-config/3"`},
 		"a path out of it":   {editing(func(m map[string]any) { m["files"].(map[string]any)["../../etc/passwd"] = map[string]any{"bytes": 1} }), `the path "../../etc/passwd" leaves the pack`},
 		"an absolute path":   {editing(func(m map[string]any) { m["files"].(map[string]any)["/etc/passwd"] = map[string]any{"bytes": 1} }), `the path "/etc/passwd" leaves the pack`},
@@ -106,8 +96,8 @@ func TestDamage(t *testing.T) {
 		"an unlisted kernel": {editing(func(m map[string]any) { entry(m)["file"] = "kernels/other.cubin" }), `its file "kernels/other.cubin" is not among the pack's files`},
 		"a made-up operator": {editing(func(m map[string]any) { entry(m)["operator"] = "nothing" }), `it is of the operator "nothing"`},
 		"a made-up tensor":   {editing(func(m map[string]any) { launch(m)["arguments"] = []any{"z"} }), `a launch takes "z"`},
-		"a grid of nothing":  {editing(func(m map[string]any) { launch(m)["grid"] = []any{0, 1, 1} }), "it launches a grid of [0 1 1]"},
-		"endless memory":     {editing(func(m map[string]any) { entry(m)["workspaces"] = []any{map[string]any{"name": "w", "bytes": 1 << 60}} }), "its workspace"},
+		"a grid of nothing":  {editing(func(m map[string]any) { launch(m)["grid"] = []any{0, 1, 1} }), "it is launched with the number 0, where 1 is the least"},
+		"endless memory":     {editing(func(m map[string]any) { entry(m)["workspaces"] = []any{map[string]any{"name": "w", "value": 1 << 60}} }), "it is launched with the number 1152921504606846976"},
 		"a made-up target":   {editing(func(m map[string]any) { entry(m)["target"] = "gfx90a" }), `"gfx90a" is no architecture`},
 		"a name with quotes": {editing(func(m map[string]any) { conv(m)["shape"] = []any{`n"; system("ls`} }), "is no name"},
 		"no launch":          {editing(func(m map[string]any) { entry(m)["launches"] = nil }), "it launches nothing"},
@@ -116,17 +106,35 @@ func TestDamage(t *testing.T) {
 		"a null kernel":      {editing(func(m map[string]any) { m["general"] = []any{nil} }), "manifest.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "copy")
-			if err := os.CopyFS(path, os.DirFS(whole)); err != nil {
-				t.Fatal(err)
-			}
+			path := copyOf(t, whole)
 			test.damage(t, path)
-			_, err := pack.Open(path)
-			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%v, want one line with %q", err, test.want)
-			}
+			fails(t, path, test.want)
 		})
 	}
+}
+
+func copyOf(t testing.TB, pack string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "copy")
+	must(t, os.CopyFS(path, os.DirFS(pack)))
+	return path
+}
+
+// fails wants a pack to be refused in one line with a text.
+func fails(t *testing.T, path, want string) {
+	t.Helper()
+	if _, err := pack.Open(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v, want one line with %q", err, want)
+	}
+}
+
+// refused changes the manifest of a pack's copy, which must be refused then.
+func refused(t *testing.T, whole, want string, change func(m map[string]any)) (path string) {
+	t.Helper()
+	path = copyOf(t, whole)
+	edit(t, path, change)
+	fails(t, path, want)
+	return path
 }
 
 func editing(change func(m map[string]any)) func(*testing.T, string) {
@@ -179,8 +187,8 @@ func TestDamagedFamilies(t *testing.T) {
 		"the formula \"zz <= 1\" names zz":            of(func(f, _ map[string]any) { f["tree"].(map[string]any)["if"] = "zz <= 1" }),
 		"or is too deep":                              of(func(f, _ map[string]any) { f["tree"] = deep(f["tree"]) }),
 		"entry 0: its file":                           of(func(_, e map[string]any) { e["file"] = "kernels/other.cubin" }),
-		`entry 0: "a b" is no name`:                   of(func(_, e map[string]any) { e["define"] = []any{map[string]any{"name": "a b", "expression": "1"}} }),
-		"entry 0: it lacks a formula":                 of(func(_, e map[string]any) { e["define"] = []any{map[string]any{"name": "a"}} }),
+		`entry 0: "a b" is no name`:                   of(func(_, e map[string]any) { e["define"] = []any{map[string]any{"name": "a b", "value": "1"}} }),
+		"entry 0: a: it lacks a formula":              of(func(_, e map[string]any) { e["define"] = []any{map[string]any{"name": "a"}} }),
 		"names later, which nothing defines":          of(func(_, e map[string]any) { e["where"] = []any{"later > 1"} }),
 		`a launch takes "z"`:                          of(func(_, e map[string]any) { open0(e)["arguments"] = []any{"z"} }),
 		`the formula "1 +"`:                           of(func(_, e map[string]any) { open0(e)["when"] = "1 +" }),
@@ -189,12 +197,7 @@ func TestDamagedFamilies(t *testing.T) {
 		"sizes at -1 are not within":                  of(func(_, e map[string]any) { sizes0(e)["at"] = -1 }),
 		"sizes at 9223372036854775807 are not within": of(func(_, e map[string]any) { sizes0(e)["at"] = json.Number("9223372036854775807") }),
 	} {
-		path := filepath.Join(t.TempDir(), "copy")
-		must(t, os.CopyFS(path, os.DirFS(whole)))
-		edit(t, path, change)
-		if _, err := pack.Open(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, want one line with %q", err, want)
-		}
+		refused(t, whole, want, change)
 	}
 }
 

@@ -52,13 +52,14 @@ func Described(name, tool string, operators []*operator.Operator) (map[string][]
 			}
 		}
 	}
-	for _, module := range []string{"arguments.py", "folds.py", "formulas.py", "manifest.py", "pack.py"} {
+	for _, module := range []string{"arguments.py", "arithmetic.py", "folds.py", "manifest.py", "pack.py"} {
 		text, err := loaders.FS.ReadFile("python/" + module)
 		if err != nil {
 			return nil, err
 		}
 		p.files[folder+module] = text
 	}
+	p.addFormulas(folder)
 	p.Files = map[string]pack.File{}
 	text, err := p.manifest()
 	if err != nil {

@@ -74,7 +74,7 @@ func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) {
 // unsaid are the truths that an expression's components are, as long as there is no word.
 func unsaid(s operator.ParameterSpec) (all []pack.Definition) {
 	for _, component := range s.Names[1:] {
-		all = append(all, pack.Definition{Name: component, Expression: pack.Formula{Expr: expr.MustParse("False")}})
+		all = append(all, pack.Definition{Name: component, Value: pack.Formula{Expr: expr.MustParse("False")}})
 	}
 	return all
 }
@@ -83,11 +83,11 @@ func unsaid(s operator.ParameterSpec) (all []pack.Definition) {
 func say(o *pack.Operator, component, parameter, word string) {
 	at := slices.IndexFunc(o.Derived, func(d pack.Definition) bool { return d.Name == component })
 	all := []string{parameter + " == " + expr.String(word).Source()}
-	if known := o.Derived[at].Expression.String(); known != "False" {
+	if known := o.Derived[at].Value.String(); known != "False" {
 		all = append(all, strings.Split(known, " or ")...)
 	}
 	slices.Sort(all) // whatever the order of the winners
-	o.Derived[at].Expression.Expr = expr.MustParse(strings.Join(all, " or "))
+	o.Derived[at].Value.Expr = expr.MustParse(strings.Join(all, " or "))
 }
 
 // expressionValues are a problem's expressions; nil: it has none.

@@ -73,9 +73,7 @@ func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters string) Family {
 	t.Helper()
 	extents, err := family.ParseShapes(shapes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	random := rand.New(rand.NewPCG(1, uint64(len(shapes))))
 	f := &family.Family{
 		Schema: family.Schema, Operator: op.Name, Shapes: shapes, Dimensions: op.Shape, Fixed: map[string]int64{}, Free: strings.Split(free, ","),
@@ -104,9 +102,7 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 			continue
 		}
 		k, err := p.Kernel(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f.Math, f.Parameters, f.MathBy = p.Math, p.Parameters, "PyTorch"
 		f.Entries = append(f.Entries, family.Entry{Configuration: c, Shape: shape, Digest: k.Digest()})
 	}
@@ -116,9 +112,7 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 	drawEntries(random, f.Tree, len(f.Entries))
 	sampled(t, f, op)
 	one, err := FamilyOf(f, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return one
 }
 
@@ -126,9 +120,7 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 func sampled(t testing.TB, f *family.Family, op *operator.Operator) {
 	t.Helper()
 	p, err := op.Bind(f.Request(f.Entries[0].Shape), hopper())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if f.Reference, err = p.ReferenceDigest(); err != nil {
 		t.Fatal(err)
 	}
@@ -190,9 +182,7 @@ func packedFamilies(t testing.TB, all []Family) string {
 	if err == nil {
 		err = p.Write(path)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(p.Notices) > 0 {
 		t.Error(p.Notices)
 	}

@@ -84,7 +84,7 @@ func (f Family) notPacked() string {
 
 // bitsOf is the formula of a scalar's bits; an integer's is its value. Not ok: no formula in integers gives them.
 func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok bool) {
-	d = pack.Definition{Name: s.Name, Expression: formula(s.Formula)}
+	d = pack.Definition{Name: s.Name, Value: formula(s.Formula)}
 	a := p.Arguments[slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Name == s.Name })]
 	if root := s.Formula.Code().Root(); root.Op == expr.OpConst {
 		a.Value = root.Value
@@ -92,7 +92,7 @@ func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok b
 		if a.Bits() == 1<<63 { // no literal can write -2^63
 			text = "-9223372036854775807 - 1"
 		}
-		d.Expression.Expr, ok = expr.MustParse(text), true
+		d.Value.Expr, ok = expr.MustParse(text), true
 	}
 	return d, ok || a.Type.Kind() != operator.Floating
 }
@@ -116,10 +116,10 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 	if err := family.WriteJSON(&evidence, []*family.Family{f.Family}); err != nil {
 		return nil, nil, err
 	}
-	d := &pack.Family{
-		Operator: f.Operator.Name, Problem: f.String(), Values: map[string]expr.Value{}, Range: [][]pack.Span{}, Math: f.Math, Auto: f.MathBy != "",
-		Target: arch, Variants: []*pack.Variant{}, Device: f.Device.Name, Evidence: evidence.Bytes(),
-	}
+	d := &pack.Family{Range: [][]pack.Span{}, Variants: []*pack.Variant{}, Tuned: pack.Tuned{
+		Operator: f.Operator.Name, Problem: f.String(), Values: map[string]expr.Value{}, Math: f.Math, Auto: f.MathBy != "",
+		Target: arch, Device: f.Device.Name, Evidence: evidence.Bytes(),
+	}}
 	shapes, err := family.ParseShapes(f.Shapes)
 	if err != nil {
 		return nil, nil, err
@@ -140,9 +140,7 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 		d.Variants = append(d.Variants, v)
 		request := compile.Request{Kernel: k.Kernel, Arch: arch, Problem: k.Problem, Configuration: f.Entries[i].Configuration}
 		tasks = append(tasks, &task{what: k.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary) (err error) {
-			for i := range v.Launches {
-				v.Launches[i].Entry = b.Symbol(v.Launches[i].Entry)
-			}
+			name(v.Launches, b)
 			d.Compiler, p.files[v.File] = b.Log, b.Code
 			v.Sizes.At, err = sizesAt(b.Code, k.Sizes)
 			return err
@@ -159,8 +157,11 @@ func (p *Packed) variant(k family.Kernel, arch string) (*pack.Variant, error) {
 	}
 	stem := k.Operator + "-" + k.Digest()[:12]
 	v := &pack.Variant{
-		File: "kernels/" + stem + "-" + arch + ".cubin", Source: "sources/" + stem + ".cu",
-		Define: definitions(k.Formulas.Define), Where: formulas(k.Formulas.Where), Workspaces: definitions(k.Formulas.Workspaces), Launches: []pack.OpenLaunch{},
+		Code: pack.Code[pack.Formula]{
+			File: "kernels/" + stem + "-" + arch + ".cubin", Source: "sources/" + stem + ".cu",
+			Launches: []openLaunch{}, Workspaces: definitions(k.Formulas.Workspaces),
+		},
+		Define: definitions(k.Formulas.Define), Where: formulas(k.Formulas.Where),
 	}
 	p.files[v.Source] = []byte(cudasource.Defines(k.Macros) + source)
 	v.Sizes.Names = []string{}
@@ -172,14 +173,16 @@ func (p *Packed) variant(k family.Kernel, arch string) (*pack.Variant, error) {
 		v.Scalars = append(v.Scalars, bits)
 	}
 	for _, l := range k.Formulas.Launches {
-		v.Launches = append(v.Launches, openLaunch(k.Problem, l))
+		v.Launches = append(v.Launches, launchOf(k.Problem, l))
 	}
 	return v, nil
 }
 
-func openLaunch(p *operator.Problem, l operator.LaunchSpec) pack.OpenLaunch {
+type openLaunch = pack.LaunchOf[pack.Formula]
+
+func launchOf(p *operator.Problem, l operator.LaunchSpec) openLaunch {
 	three := func(f [3]operator.Formula) [3]pack.Formula { return [3]pack.Formula(formulas(f[:])) }
-	made := pack.OpenLaunch{
+	made := openLaunch{
 		Entry: l.Entry.Text, Grid: three(l.Grid), Block: three(l.Block), SharedBytes: formula(l.Shared),
 		Cooperative: holds(l.Cooperative), Dependent: holds(l.Dependent), Arguments: []string{},
 	}
@@ -188,8 +191,7 @@ func openLaunch(p *operator.Problem, l operator.LaunchSpec) pack.OpenLaunch {
 		made.When = &when
 	}
 	if l.Cluster != nil {
-		cluster := three(*l.Cluster)
-		made.Cluster = &cluster
+		made.Cluster = three(*l.Cluster)
 	}
 	for _, i := range operator.Passed(p.Arguments, operator.Launch{Arguments: l.Arguments}) {
 		made.Arguments = append(made.Arguments, p.Arguments[i].Name)
@@ -214,7 +216,7 @@ func formulas(list []operator.Formula) []pack.Formula {
 func definitions(list []operator.Definition) []pack.Definition {
 	all := make([]pack.Definition, len(list))
 	for i, d := range list {
-		all[i] = pack.Definition{Name: d.Name, Expression: formula(d.Formula)}
+		all[i] = pack.Definition{Name: d.Name, Value: formula(d.Formula)}
 	}
 	return all
 }

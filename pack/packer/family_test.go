@@ -35,9 +35,7 @@ type chosenCase struct {
 func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenCase) {
 	t.Helper()
 	extents, err := family.ParseShapes(f.Shapes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := map[string]bool{}
 	for len(all) < count {
 		shape := shapeIn(random, extents)
@@ -64,9 +62,7 @@ func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenC
 // taken is the first entry of the problem's leaf that serves it.
 func (f Family) taken(t testing.TB, p *operator.Problem) int {
 	leaf, err := f.Tree.Leaf(p.Values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range leaf.Entries {
 		if _, ok := f.Kernels[e].Formulas.At(p.Values); ok && p.Admits(f.Entries[e].Configuration) {
 			return e
@@ -79,9 +75,7 @@ func (f Family) taken(t testing.TB, p *operator.Problem) int {
 func loaded(t testing.TB, p *operator.Problem, packed family.Kernel, c space.Configuration) string {
 	t.Helper()
 	k, err := p.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var sizes []byte
 	for _, s := range k.Sizes {
 		n, _ := s.Value.AsInt()
@@ -211,7 +205,7 @@ func TestFamilies(t *testing.T) {
 	t.Run("Python", func(t *testing.T) { sameChoices(t, cases, answers(printedByPython(t, path, cases))) })
 }
 
-// All kernels that take dimensions when they run can be packed, and have a form in C.
+// All kernels that take dimensions when they run can be packed, and have a form in C and in Python.
 func TestEveryOpenKernel(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {
@@ -224,8 +218,8 @@ func TestEveryOpenKernel(t *testing.T) {
 		if p.describe(op) != nil {
 			continue // none of its kernels can be packed
 		}
-		w, err := newCOperator(p.Operators[0], p.Types)
-		must(t, err)
+		w := newCOperator(p.Operators[0], p.Types)
+		must(t, *w.fault)
 		for _, r := range requests(op) {
 			for _, template := range op.Templates {
 				if len(template.Free) > 0 && !packed[name+" "+template.Name] {
@@ -286,16 +280,16 @@ func inC(t *testing.T, p *Packed, w *cOperator, op *operator.Operator, r operato
 	must(t, err)
 	v, err := p.variant(k, "sm_90a")
 	must(t, err)
-	if err := written(w, v); err != nil {
-		t.Errorf("%s of %s: %v", defaults[0], q, err)
+	c := &cPack{contents: func(string) []byte { return nil }}
+	f := &pack.Family{Tuned: pack.Tuned{Target: "sm_90a", Values: map[string]expr.Value{}}, Variants: []*pack.Variant{v}, Tree: &pack.Node{}}
+	p.parameters(q, f.Values)
+	w.pack = c
+	c.add(w.family(f))
+	written := &Packed{Manifest: pack.Manifest{Operators: p.Operators, Families: []*pack.Family{f}}, files: map[string][]byte{}}
+	if written.addFormulas(""); len(c.notices)+len(written.Notices) > 0 {
+		t.Errorf("%s of %s: %q, %q", defaults[0], q, c.notices, written.Notices)
 	}
 	return true
-}
-
-func written(w *cOperator, v *pack.Variant) (err error) {
-	defer notInC(&err)
-	w.variant(&strings.Builder{}, v, "0")
-	return nil
 }
 
 // sameChoices holds what a loader did for each problem against what it should do.

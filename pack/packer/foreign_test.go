@@ -22,8 +22,7 @@ func TestForeignLoaders(t *testing.T) {
 	families := packedFamilies(t, []Family{fakeFamily(t, "max_pool2d", "{1..8}x3x{6..80}x{6..80}", "n,h,w", "kernel=3")})
 	for _, whole := range []string{small(t, "layers"), families} {
 		found := func(change func(path string)) (foreign, unknown []string) {
-			path := filepath.Join(t.TempDir(), "copy")
-			must(t, os.CopyFS(path, os.DirFS(whole)))
+			path := copyOf(t, whole)
 			change(path)
 			edit(t, path, func(m map[string]any) { // who forges a file forges its digest
 				files := m["files"].(map[string]any)

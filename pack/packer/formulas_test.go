@@ -1,6 +1,7 @@
 package packer
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"autotune/internal/test/testneeds"
 	"autotune/pack"
+	"autotune/pack/loaders"
 	"autotune/space/expr"
 )
 
@@ -20,50 +22,119 @@ func drawnFormula(random *rand.Rand, depth int) string {
 	}
 	x, y := drawnFormula(random, depth-1), drawnFormula(random, depth-1)
 	forms := []string{
-		"(%s + %s)", "(%s - %s)", "(%s * %s)", "(%s // %s)", "(%s %% %s)", "(%s ** max(0, %s))", "ceil_div(%s, %s)", "min(%s, %s)", "max(%s, %s)", "gcd(%s, %s)",
-		"(%s < %s)", "(%s == %s)", "(%s and %s)", "(%s or %s)", "(not %s if c else %s)", "(-%s if a > 3 else %s)", "(%s in (1, b, %s))",
+		"(%s + %s)", "(%s - %s)", "(%s * %s)", "(%s // %s)", "(%s %% %s)", "(%s ** max(0, %s))", "ceil_div(%s, %s)", "min(%s, %s, 7)", "max(%s, %s)", "gcd(%s, %s)",
+		"(%s < %s)", "(%s == %s)", "(%s and %s)", "(%s or %s)", "(not %s if c else %s)", "(-%s if a > 3 else %s)", "(%s in (1, b, %s))", "(%s < b <= %s)",
 	}
 	return fmt.Sprintf(forms[random.IntN(len(forms))], x, y)
+}
+
+// formulaCase is a formula with values of its names, and what it computes: a number, or `bad` where it is not of 64 bits.
+type formulaCase struct {
+	root       *expr.Node
+	text, want string
+	values     map[string]int64
+}
+
+func formulaCases(t *testing.T) (all []formulaCase) {
+	random := rand.New(rand.NewPCG(9, 10))
+	for range 400 {
+		c := formulaCase{text: drawnFormula(random, 3), want: "bad", values: map[string]int64{}}
+		e, err := expr.Parse(c.text)
+		must(t, err)
+		values := map[string]expr.Value{}
+		for _, name := range []string{"a", "b", "c"} {
+			c.values[name] = []int64{-7, 0, 1, 2, 3, 31, 64, 1 << 40}[random.IntN(8)]
+			values[name] = expr.Int(c.values[name])
+		}
+		c.root = e.Root()
+		if v, err := e.Eval(values); err == nil {
+			n, _ := v.AsInt()
+			c.want = fmt.Sprint(n)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func sameNumbers(t *testing.T, cases []formulaCase, printed string) {
+	t.Helper()
+	got := strings.Fields(printed)
+	for i, c := range cases {
+		if got[i] != c.want {
+			t.Errorf("%s of %v is %s, want %s", c.text, c.values, got[i], c.want)
+		}
+	}
 }
 
 // Formulas are in C what they are elsewhere: the same numbers, and bad where there is none of 64 bits.
 func TestFormulasInC(t *testing.T) {
 	testneeds.CXX.Need(t)
-	random := rand.New(rand.NewPCG(9, 10))
-	w := &cOperator{Operator: &pack.Operator{}, place: map[string]int{"a": 0, "b": 1, "c": 2}, depth: map[*expr.Node]int{}}
+	w := newCOperator(&pack.Operator{Shape: []string{"a", "b", "c"}}, nil)
 	var program strings.Builder
-	program.WriteString("#include <inttypes.h>\n#include <stdarg.h>\n#include <stdio.h>\n#include <string.h>\n#include \"autotune_pack.h\"\n" + arithmetic)
+	program.WriteString("#include <inttypes.h>\n#include <stdarg.h>\n#include <stdio.h>\n#include <string.h>\n#include \"autotune_pack.h\"\n")
+	program.Write(write("arithmetic", nil))
 	program.WriteString("int main(void) {\n    int64_t v[3], n;\n    int overflow, *bad = &overflow;\n")
-	var want, texts []string
-	for range 400 {
-		text := drawnFormula(random, 3)
-		e, err := expr.Parse(text)
-		must(t, err)
-		values := map[string]expr.Value{}
-		for at, name := range []string{"a", "b", "c"} {
-			x := []int64{-7, 0, 1, 2, 3, 31, 64, 1 << 40}[random.IntN(8)]
-			values[name] = expr.Int(x)
-			fmt.Fprintf(&program, "    v[%d] = INT64_C(%d);\n", at, x)
-		}
-		fmt.Fprintf(&program, "    overflow = 0, n = %s;\n    if (overflow) puts(\"bad\");\n    else printf(\"%%\" PRId64 \"\\n\", n);\n", w.number(e.Root(), nil))
-		line := "bad"
-		if v, err := e.Eval(values); err == nil {
-			n, isInt := v.AsInt()
-			if line = fmt.Sprint(n); !isInt {
-				t.Fatalf("%s is %s, which is no integer", text, v)
-			}
-		}
-		want, texts = append(want, line), append(texts, fmt.Sprintf("%s of %v", text, values))
+	cases := formulaCases(t)
+	for _, c := range cases {
+		fmt.Fprintf(&program, "    v[0] = %d, v[1] = %d, v[2] = %d, overflow = 0;\n    n = %s;\n", c.values["a"], c.values["b"], c.values["c"], w.Integer(pack.Formula{Expr: expr.MustParse(c.text)}))
+		program.WriteString("    if (overflow) puts(\"bad\");\n    else printf(\"%\" PRId64 \"\\n\", n);\n")
 	}
+	must(t, *w.fault)
 	program.WriteString("    return 0;\n}\n")
 	dir := t.TempDir()
 	source, binary := filepath.Join(dir, "formulas.c"), filepath.Join(dir, "formulas")
 	must(t, os.WriteFile(source, []byte(program.String()), 0o644))
 	cc(t, "-fsanitize=undefined", "-w", "-I../loaders/c", "-o", binary, source)
-	got := strings.Fields(withDriver(t, nil, binary))
-	for i, line := range want {
-		if got[i] != line {
-			t.Errorf("%s: C says %s, want %s", texts[i], got[i], line)
+	sameNumbers(t, cases, withDriver(t, nil, binary))
+}
+
+// So they are in Python.
+func TestFormulasInPython(t *testing.T) {
+	testneeds.CXX.Need(t)
+	testneeds.Python.Need(t)
+	dir := filepath.Join(t.TempDir(), "layers")
+	must(t, os.Mkdir(dir, 0o700))
+	text, err := loaders.FS.ReadFile("python/arithmetic.py")
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "arithmetic.py"), text, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "manifest.py"), []byte("class PackError(RuntimeError):\n    pass\n"), 0o600))
+	var values []map[string]int64
+	var list pyFormulas
+	cases := formulaCases(t)
+	for i, c := range cases {
+		code, err := expr.Python.Print(c.root)
+		must(t, err)
+		list.Formulas = append(list.Formulas, pyFormula{Text: fmt.Sprint(i), Code: code})
+		values = append(values, c.values)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "formulas.py"), write("formulas.py.tmpl", list), 0o600))
+	in, err := json.Marshal(values)
+	must(t, err)
+	sameNumbers(t, cases, withDriver(t, in, "python3", "testdata/formulas.py", "../../reports/pytorch/testdata", filepath.Dir(dir)))
+}
+
+// A formula that no compiler of C and no Python could read is left out, and does not take long.
+func TestDeepFormulas(t *testing.T) {
+	for terms, want := range map[int]string{200: "", 12_000: "a formula is nested or chained more than 250 deep"} {
+		for _, link := range []string{"+", " or "} {
+			chain := pack.Formula{Expr: expr.MustParse(strings.Repeat("n"+link, terms-1) + "n")}
+			o := &pack.Operator{
+				Name: "x", Shape: []string{"n"}, Math: []string{"fp32"}, MathAuto: pack.Formula{Expr: expr.MustParse("'fp32'")},
+				Derived: []pack.Definition{{Name: "m", Value: chain}},
+			}
+			got, w := "", newCOperator(o, nil)
+			if w.Integer(chain); *w.fault != nil {
+				got = (*w.fault).Error()
+			}
+			if got != want {
+				t.Errorf("%d terms: %q, want %q", terms, got, want)
+			}
+			p := empty("layers", "")
+			p.Operators = append(p.Operators, o)
+			p.addFormulas("")
+			if len(p.Notices) != 1 || !strings.HasSuffix(p.Notices[0], "a formula is nested or chained more than 90 deep") {
+				t.Errorf("Python: %q", p.Notices)
+			}
 		}
 	}
 }

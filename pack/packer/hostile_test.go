@@ -1,7 +1,6 @@
 package packer
 
 import (
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,8 +11,6 @@ import (
 
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
-	"autotune/pack"
-	"autotune/space/expr"
 	"autotune/tuner/cudasource"
 )
 
@@ -84,23 +81,4 @@ cost:`)
 		t.Errorf("there is no %s", want)
 	}
 	cc(t, "-fsyntax-only", filepath.Join(path, "c", "layers.c"))
-}
-
-// A formula that no compiler of C could read is left out of C, and does not take long.
-func TestDeepFormulasInC(t *testing.T) {
-	for terms, want := range map[int]string{200: "", 30_000: "a formula is nested or chained more than 250 deep"} {
-		chain := pack.Formula{Expr: expr.MustParse(strings.Repeat("n+", terms-1) + "n")}
-		o := &pack.Operator{Name: "x", Shape: []string{"n"}, Math: []string{"fp32"}, MathAuto: pack.Formula{Expr: expr.MustParse("'fp32'")},
-			Derived: []pack.Definition{{Name: "m", Expression: chain}}}
-		got := ""
-		if _, err := newCOperator(o, nil); err != nil {
-			got = err.Error()
-		}
-		if got != want {
-			t.Errorf("%d terms: %q, want %q", terms, got, want)
-		}
-	}
-	if integer(math.MinInt64) != "INT64_MIN" {
-		t.Error(integer(math.MinInt64))
-	}
 }

@@ -23,7 +23,7 @@ func (p *Packed) addLoaders(operators map[string]*operator.Operator) error {
 	if err := cmp.Or(p.addPython(operators), p.addMetadata()); err != nil {
 		return err
 	}
-	return p.addC(func(file string) pack.File { return fileOf(p.files[file]) })
+	return p.addC(func(file string) []byte { return p.files[file] })
 }
 
 // fileOf is what a manifest says of a file.
@@ -32,7 +32,7 @@ func fileOf(data []byte) pack.File {
 }
 
 // addC adds the loader for C, with tables of the pack's files.
-func (p *Packed) addC(file func(string) pack.File) error {
+func (p *Packed) addC(contents func(file string) []byte) error {
 	for _, name := range []string{"autotune_pack.h", "autotune_pack.c", "CMakeLists.txt"} {
 		text, err := loaders.FS.ReadFile("c/" + name)
 		if err != nil {
@@ -41,8 +41,8 @@ func (p *Packed) addC(file func(string) pack.File) error {
 		p.files["c/"+name] = text
 	}
 	p.files["c/CMakeLists.txt"] = bytes.ReplaceAll(p.files["c/CMakeLists.txt"], []byte("PACK"), []byte(p.Name))
-	header, tables, notices := cTables(&p.Manifest, file)
-	p.files["c/"+p.Name+".h"], p.files["c/"+p.Name+".c"] = []byte(header), []byte(tables)
+	header, tables, notices := cFiles(&p.Manifest, contents)
+	p.files["c/"+p.Name+".h"], p.files["c/"+p.Name+".c"] = header, tables
 	p.Notices = append(p.Notices, notices...)
 	return nil
 }
@@ -71,13 +71,14 @@ def each(settings, name):
 
 func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 	folder := variant + p.Name + "/"
-	for _, name := range []string{"__init__.py", "arguments.py", "calls.py", "folds.py", "formulas.py", "manifest.py", "measure.py", "modules.py", "native.cpp", "pack.py", "ready.py"} {
+	for _, name := range []string{"__init__.py", "arguments.py", "arithmetic.py", "calls.py", "folds.py", "manifest.py", "measure.py", "modules.py", "native.cpp", "pack.py", "ready.py"} {
 		text, err := loaders.FS.ReadFile("python/" + name)
 		if err != nil {
 			return err
 		}
 		p.files[folder+name] = text
 	}
+	p.addFormulas(folder)
 	functions := pythonFunctions{p: p, folder: folder, calls: torchFunctions{}}
 	for _, name := range slices.Sorted(maps.Keys(operators)) {
 		functions.add(operators[name])
@@ -96,7 +97,7 @@ func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 // a compiler made for PyTorch is among it.
 func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, unknown []string, err error) {
 	w := &Packed{Manifest: p.Manifest, files: map[string][]byte{}}
-	if err := cmp.Or(w.addPython(operators), w.addC(func(file string) pack.File { return p.Files[file] })); err != nil {
+	if err := cmp.Or(w.addPython(operators), w.addC(p.Kernel)); err != nil {
 		return nil, nil, err
 	}
 	folder := variant + p.Name + "/"

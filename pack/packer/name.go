@@ -4,19 +4,16 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
+
+	"autotune/internal/quote"
 )
 
 // names are words that can be a Python package, a table in C and a kernel of Hugging Face's.
 var names = regexp.MustCompile(`^[a-z][a-z0-9_]*[a-z0-9]$`)
 
-// keywords of Python that are not allowed as names.
-var keywords = strings.Fields("and as assert async await break class continue def del elif else except finally for from global if import in is " +
-	"lambda nonlocal not or pass raise return try while with yield")
-
 func checkName(name string) error {
-	if !names.MatchString(name) || slices.Contains(keywords, name) {
+	if !names.MatchString(name) || !quote.IsPythonName(name) {
 		return fmt.Errorf("a pack cannot have the name %.40q; use two or more lower-case letters, digits and underscores, begin with a letter, "+
 			"do not end with an underscore, and take no word of Python's", name)
 	}

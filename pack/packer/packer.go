@@ -205,14 +205,19 @@ func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bo
 		}
 		request := compile.Request{Kernel: w.Kernel, Arch: arch, Problem: w.Problem, Configuration: w.Best.Configuration}
 		tasks = append(tasks, &task{what: w.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary) error {
-			for i := range e.Launches {
-				e.Launches[i].Entry = b.Symbol(e.Launches[i].Entry)
-			}
+			name(e.Launches, b)
 			e.Compiler, p.files[e.File] = b.Log, b.Code
 			return nil
 		}})
 	}
 	return tasks, nil
+}
+
+// name gives launches the names that their kernels have in a binary.
+func name[N comparable](launches []pack.LaunchOf[N], b *compile.Binary) {
+	for i := range launches {
+		launches[i].Entry = b.Symbol(launches[i].Entry)
+	}
 }
 
 // entry describes a winner for an architecture.
@@ -222,11 +227,10 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 		return nil, err
 	}
 	stem := w.Problem.Operator.Name + "-" + w.Kernel.Digest()[:12]
-	e := &pack.Entry{
+	e := &pack.Entry{Tuned: pack.Tuned{
 		Operator: w.Problem.Operator.Name, Problem: w.Problem.String(), Values: map[string]expr.Value{}, Math: w.Problem.Math,
-		Auto: w.Best.Problem.MathBy != "", Target: arch, File: "kernels/" + stem + "-" + arch + ".cubin", Source: "sources/" + stem + ".cu",
-		Workspaces: []pack.Workspace{}, Device: w.Best.Device.Name, Evidence: evidence.Bytes(),
-	}
+		Auto: w.Best.Problem.MathBy != "", Target: arch, Device: w.Best.Device.Name, Evidence: evidence.Bytes(),
+	}, Code: pack.Code[int64]{File: "kernels/" + stem + "-" + arch + ".cubin", Source: "sources/" + stem + ".cu", Workspaces: []pack.Named[int64]{}}}
 	p.files[e.Source] = source.Bytes()
 	for _, name := range w.Problem.Operator.Shape {
 		e.Values[name] = w.Problem.Values[name]
@@ -243,14 +247,12 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 			if m := l.MapAt(at); m != nil {
 				launch.Maps = append(launch.Maps, pack.TensorMap[int64]{At: at, Words: m.Words[:]})
 			}
-			known := slices.ContainsFunc(e.Workspaces, func(k pack.Workspace) bool { return k.Name == a.Name }) ||
-				slices.ContainsFunc(e.Scalars, func(s pack.Scalar) bool { return s.Name == a.Name })
-			switch {
-			case known:
+			switch known := func(n pack.Named[int64]) bool { return n.Name == a.Name }; {
+			case slices.ContainsFunc(e.Workspaces, known), slices.ContainsFunc(e.Scalars, known):
 			case a.Role == operator.Workspace:
-				e.Workspaces = append(e.Workspaces, pack.Workspace{Name: a.Name, Bytes: a.Bytes()})
+				e.Workspaces = append(e.Workspaces, pack.Named[int64]{Name: a.Name, Value: a.Bytes()})
 			case a.Role == operator.Scalar:
-				e.Scalars = append(e.Scalars, pack.Scalar{Name: a.Name, Bits: int64(a.Bits())})
+				e.Scalars = append(e.Scalars, pack.Named[int64]{Name: a.Name, Value: int64(a.Bits())})
 			}
 		}
 		e.Launches = append(e.Launches, launch)
@@ -283,17 +285,14 @@ func (p *Packed) describe(o *operator.Operator) error {
 		}
 	}
 	for _, v := range o.Derived {
-		d.Derived = append(d.Derived, pack.Definition{Name: v.Name, Expression: formula(v.Formula)})
+		d.Derived = append(d.Derived, pack.Definition{Name: v.Name, Value: formula(v.Formula)})
 	}
 	for _, r := range o.Requires {
 		d.Requires = append(d.Requires, pack.Requirement{That: formula(r.That), Because: r.Because.Text})
 	}
 	for _, a := range o.Arguments {
-		switch {
-		case a.Role == operator.Workspace, a.Role == operator.Scalar: // entries list these
+		if a.Role == operator.Workspace || a.Role == operator.Scalar { // entries list these
 			continue
-		case a.Symbol != "":
-			p.Schema = pack.SchemaConstants
 		}
 		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), OrderBy: a.OrderBy, Symbol: a.Symbol, Shape: []pack.Formula{}}
 		names := []string{t.Type}
@@ -436,9 +435,6 @@ func (p *Packed) finish(operators map[string]*operator.Operator) error {
 		o := p.Operators[slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == f.Operator })]
 		o.Dispatch = []pack.Step{{By: "exact"}, {By: "family"}, {By: "general"}}
 	}
-	if p.passesMaps() {
-		p.Schema = pack.SchemaMaps
-	}
 	slices.SortFunc(p.Families, func(a, b *pack.Family) int {
 		return cmp.Or(cmp.Compare(a.Problem, b.Problem), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Device, b.Device))
 	})
@@ -457,16 +453,6 @@ func (p *Packed) finish(operators map[string]*operator.Operator) error {
 	text, err := p.manifest()
 	p.files[pack.ManifestFile] = text
 	return err
-}
-
-// passesMaps tells whether a launch has tensor maps.
-func (p *Packed) passesMaps() bool {
-	ofVariant := func(v *pack.Variant) bool {
-		return slices.ContainsFunc(v.Launches, func(l pack.OpenLaunch) bool { return len(l.Maps) > 0 })
-	}
-	return slices.ContainsFunc(p.Entries, func(e *pack.Entry) bool {
-		return slices.ContainsFunc(e.Launches, func(l pack.Launch) bool { return len(l.Maps) > 0 })
-	}) || slices.ContainsFunc(p.Families, func(f *pack.Family) bool { return slices.ContainsFunc(f.Variants, ofVariant) })
 }
 
 func (p *Packed) manifest() ([]byte, error) {

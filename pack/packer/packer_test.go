@@ -49,9 +49,7 @@ func (echo) Compile(_ context.Context, r compile.Request) (*compile.Binary, erro
 func winner(t testing.TB, r operator.Request, name string, template ...string) cudasource.Winner {
 	t.Helper()
 	op, err := operator.Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return winnerOf(t, op, r, template...)
 }
 
@@ -59,15 +57,11 @@ func winner(t testing.TB, r operator.Request, name string, template ...string) c
 func winnerOf(t testing.TB, op *operator.Operator, r operator.Request, template ...string) cudasource.Winner {
 	t.Helper()
 	p, err := op.Bind(r, hopper())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defaults := p.Defaults(context.Background())
 	c := defaults[max(0, slices.IndexFunc(defaults, func(c space.Configuration) bool { return slices.Contains(template, c.Template) }))]
 	k, err := p.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	best := bestconfig.Document{
 		Operator: op.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{}, Problem: p.Record(), Target: "sm_90a",
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA}, KernelDigest: k.Digest(),
@@ -77,9 +71,7 @@ func winnerOf(t testing.TB, op *operator.Operator, r operator.Request, template 
 		best.Macros[m.Name] = m.Value
 	}
 	w, err := cudasource.Of(best, op, hopper(), "autotune test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w
 }
 
@@ -88,13 +80,9 @@ func packable(t testing.TB) (all []*operator.Operator) {
 	t.Helper()
 	for _, name := range operator.OperatorNames() {
 		op, err := operator.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p, err := op.Bind(operator.Request{Shape: op.Example}, hopper())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, why := generalType(p); why == "" && empty("layers", "").describe(op) == nil {
 			all = append(all, op)
 		}
@@ -128,9 +116,7 @@ func packed(t testing.TB, name string, all []cudasource.Winner) string {
 	if err == nil {
 		err = p.Write(path)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -186,9 +172,7 @@ func h100() *recorder {
 func open(t testing.TB, path string) *pack.Pack {
 	t.Helper()
 	p, err := pack.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -209,9 +193,7 @@ func TestEntriesAreChosen(t *testing.T) {
 		loader := open(t, packed(t, name, all)).On(h100())
 		for _, w := range all {
 			plan, err := loader.Plan(w.Problem.Operator.Name, w.Problem.Shape, given(w.Problem.Parameters), w.Problem.Math)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if plan.Entry == nil || plan.Entry.Problem != w.Problem.String() {
 				t.Fatalf("%s: the plan's entry is %+v", w.Problem, plan.Entry)
 			}
@@ -258,9 +240,7 @@ func TestGeneralKernelsKnowTheSizes(t *testing.T) {
 		}
 		for _, c := range vectors.Cases {
 			p, err := op.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, hopper())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			plan, err := loader.Plan(name, c.Shape, given(p.Parameters), c.Math)
 			if element := p.Arguments[0].Type; element != operator.F32 && (name != "matmul" || element != operator.BF16) {
 				if err == nil {
@@ -319,9 +299,7 @@ func TestLaunch(t *testing.T) {
 	gpu := h100()
 	loader := p.On(gpu)
 	tuned, err := loader.Plan("conv2d", w.Problem.Shape, given(w.Problem.Parameters), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := tuned.Prepare(); err != nil || len(gpu.images) == 0 || len(gpu.launches) > 0 {
 		t.Fatalf("Prepare: %v; it loaded %q and launched %q", err, gpu.images, gpu.launches)
 	}
@@ -354,9 +332,7 @@ func TestLaunch(t *testing.T) {
 	}
 	values := gpu.values[0]
 	problem, err := w.Problem.Operator.Bind(operator.Request{Shape: []int64{2, 4, 9, 9}, Parameters: map[string]string{"c_out": "6", "kernel": "3x1", "bias": "true"}}, hopper())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if values[0] != 256 || values[2] != 768 || values[3] != 1024 || values[5] != 2*6*7*9 {
 		t.Errorf("the general kernel is passed %v", values)
 	}
@@ -450,16 +426,12 @@ func TestManyAtOnce(t *testing.T) {
 func TestReproducible(t *testing.T) {
 	all := examples(t)[:6]
 	first, err := os.ReadFile(packed(t, "a.zip", all))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range len(all) / 2 {
 		all[i], all[len(all)-1-i] = all[len(all)-1-i], all[i]
 	}
 	second, err := os.ReadFile(packed(t, "b.zip", all))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if string(first) != string(second) {
 		t.Error("two packs of the same winners differ")
 	}
@@ -470,26 +442,16 @@ func TestNothingIsLost(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string) string {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("mine"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte("mine"), 0o644))
 		return path
 	}
 	p, err := Make(t.Context(), echo{}, examples(t)[:1], nil, Options{Name: "layers"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again := filepath.Join(dir, "again")
 	for range 2 {
-		if err := Check(again, false); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Write(again); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Check(again, false))
+		must(t, p.Write(again))
 	}
 	open(t, again)
 	for path, want := range map[string]string{

@@ -11,8 +11,8 @@ import (
 func TestPacksForgeNoRows(t *testing.T) {
 	const forged = "conv2d 1x2\tsm_90\nholds\tother\x1b[2J\u202e\u2028holds"
 	k := &Checked{pack: &pack.Pack{Path: "layers", Manifest: pack.Manifest{
-		Entries:  []*pack.Entry{{Problem: forged, Target: "sm_90", Device: forged}},
-		Families: []*pack.Family{{Problem: forged, Target: "sm_90", Device: forged}},
+		Entries:  []*pack.Entry{{Tuned: pack.Tuned{Problem: forged, Target: "sm_90", Device: forged}}},
+		Families: []*pack.Family{{Tuned: pack.Tuned{Problem: forged, Target: "sm_90", Device: forged}}},
 		General:  []*pack.General{{Operator: "conv2d", Math: "fp32", Type: forged}},
 	}}}
 	texts := map[string]string{"listing": k.Text()}

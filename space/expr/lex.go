@@ -32,7 +32,7 @@ func (t token) String() string {
 	case tokEnd:
 		return "the end"
 	case tokString:
-		return "the string " + quote(t.text)
+		return "the string " + quoted(t.text)
 	}
 	return "'" + t.text + "'"
 }
@@ -186,6 +186,6 @@ func (l *lexer) escape() byte {
 }
 
 // quote writes s so that the lexer reads it back.
-func quote(s string) string {
+func quoted(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\t", `\t`).Replace(s) + "'"
 }

@@ -133,7 +133,7 @@ func (v Value) Source() string {
 	case v.kind == KindBool:
 		return "False"
 	case v.kind == KindString:
-		return quote(v.text)
+		return quoted(v.text)
 	case v.kind == KindFloat && math.IsInf(v.float(), 0):
 		return strings.TrimPrefix(strconv.FormatFloat(v.float(), 'f', 0, 64)[:1]+"1e999", "+")
 	}

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_VALUES = 128, MOST_TENSORS = 16, MOST_ARGUMENTS = 48, MOST_STEPS = 8, MOST_WORKSPACES = 30, MOST_MAPS = 8, MOST_GPUS = 32, BUCKETS = 256 };
+enum { MOST_VALUES = 128, MOST_TENSORS = 16, MOST_ARGUMENTS = 48, MOST_STEPS = 8, MOST_MAPS = 8, MOST_GPUS = 32, BUCKETS = 256 };
 enum { MAP_WORDS = 16 }; /* of 8 bytes */
 
 static __thread char error[512];
@@ -38,11 +38,7 @@ static struct {
     int (*cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
     int (*cuModuleGetGlobal_v2)(void**, size_t*, void*, const char*), (*cuMemcpyDtoDAsync_v2)(void*, void*, size_t, void*);
     int (*cuStreamIsCapturing)(void*, int*), (*cuEventCreate)(void**, unsigned), (*cuEventRecord)(void*, void*), (*cuStreamWaitEvent)(void*, void*, unsigned);
-    /* Of CUDA 12; NULL on older drivers. */
-    int (*cuLibraryLoadData)(void**, const void*, void*, void*, unsigned, void*, void*, unsigned);
-    int (*cuLibraryGetKernel)(void**, void*, const char*), (*cuKernelGetFunction)(void**, void*), (*cuFuncLoad)(void*);
-    int (*cuLibraryGetGlobal)(void**, size_t*, void*, const char*);
-    int (*cuLaunchKernelEx)(const Config*, void*, void**, void**);
+    int (*cuFuncLoad)(void*), (*cuLaunchKernelEx)(const Config*, void*, void**, void**); /* NULL on older drivers */
 } cuda;
 static const char* no_cuda;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -58,7 +54,7 @@ static void open_cuda(void) {
     NEED(cuInit); NEED(cuGetErrorString); NEED(cuCtxGetDevice); NEED(cuDeviceGetName); NEED(cuDeviceGetAttribute);
     NEED(cuModuleLoadData); NEED(cuModuleGetFunction); NEED(cuFuncSetAttribute); NEED(cuLaunchKernel);
     NEED(cuModuleGetGlobal_v2); NEED(cuMemcpyDtoDAsync_v2); NEED(cuStreamIsCapturing); NEED(cuEventCreate); NEED(cuEventRecord); NEED(cuStreamWaitEvent);
-    FIND(cuLibraryGetGlobal); FIND(cuLibraryLoadData); FIND(cuLibraryGetKernel); FIND(cuKernelGetFunction); FIND(cuFuncLoad); FIND(cuLaunchKernelEx);
+    FIND(cuFuncLoad); FIND(cuLaunchKernelEx);
     if (!no_cuda && cuda.cuInit(0)) no_cuda = "cuInit failed: there is no GPU that can be used";
 }
 
@@ -71,63 +67,15 @@ static int check(const char* what, int code) {
 
 /* ---- files ---- */
 
-static uint32_t turned(uint32_t x, int n) { return x >> n | x << (32 - n); }
-
-/* The fractions of the roots of the first primes: 2 is the square's, 3 the cube's. Integers alone, so that all bits are right. */
-static uint32_t fraction(int prime, int root) {
-    unsigned __int128 low = 0, high = (unsigned __int128)1 << 37;
-    while (high - low > 1) { /* the largest r with (r / 2^32)^root <= prime */
-        unsigned __int128 r = (low + high) / 2, power = root == 2 ? r * r : r * r * r;
-        if (power <= (unsigned __int128)prime << (32 * root)) low = r; else high = r;
-    }
-    return (uint32_t)low;
-}
-
-static uint32_t constants[64], beginning[8];
-
-static void find_constants(void) {
-    for (int i = 0, n = 2; i < 64; n++) {
-        int divisor = 2;
-        while (n % divisor) divisor++;
-        if (divisor < n) continue;
-        if (i < 8) beginning[i] = fraction(n, 2);
-        constants[i++] = fraction(n, 3);
-    }
-}
-
-static void sha256_block(uint32_t* h, const unsigned char* p) {
-    uint32_t w[64], s[8];
-    for (int i = 0; i < 16; i++) w[i] = (uint32_t)p[4 * i] << 24 | p[4 * i + 1] << 16 | p[4 * i + 2] << 8 | p[4 * i + 3];
-    for (int i = 16; i < 64; i++)
-        w[i] = w[i - 16] + (turned(w[i - 15], 7) ^ turned(w[i - 15], 18) ^ w[i - 15] >> 3) + w[i - 7] +
-               (turned(w[i - 2], 17) ^ turned(w[i - 2], 19) ^ w[i - 2] >> 10);
-    memcpy(s, h, sizeof s);
-    for (int i = 0; i < 64; i++) {
-        uint32_t a = s[0], e = s[4];
-        uint32_t t = s[7] + (turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)) + ((e & s[5]) ^ (~e & s[6])) + constants[i] + w[i];
-        uint32_t u = (turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) + ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += t;
-        s[0] = t + u;
-    }
-    for (int i = 0; i < 8; i++) h[i] += s[i];
-}
-
-static void sha256(const unsigned char* data, size_t size, char* text) {
-    uint32_t h[8];
-    unsigned char last[128] = {0};
-    size_t rest = size % 64, end = rest < 56 ? 64 : 128;
-    memcpy(h, beginning, sizeof h);
-    for (size_t i = 0; i + 64 <= size; i += 64) sha256_block(h, data + i);
-    memcpy(last, data + size - rest, rest);
-    last[rest] = 0x80;
-    for (int i = 0; i < 8; i++) last[end - 1 - i] = (unsigned char)((uint64_t)size * 8 >> (8 * i));
-    for (size_t i = 0; i < end; i += 64) sha256_block(h, last + i);
-    for (int i = 0; i < 8; i++) sprintf(text + 8 * i, "%08x", h[i]);
+/* FNV-1a, 64 bits: it finds damage, not forgery. */
+static uint64_t mixed(const void* data, size_t size) {
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ ((const unsigned char*)data)[i]) * 1099511628211u;
+    return hash;
 }
 
 /* A loaded file, and an event recorded after the last kernel that reads its constant memory. */
-typedef struct { void *library, *done; } Module;
+typedef struct { void *handle, *done; } Module;
 
 struct autotune_pack {
     const autotune_tables* tables;
@@ -138,7 +86,7 @@ struct autotune_pack {
 };
 
 static int read_file(const char* folder, const autotune_file* f, unsigned char** image) {
-    char path[4096], digest[65];
+    char path[4096];
     struct stat about;
     if (snprintf(path, sizeof path, "%s/%s", folder, f->path) >= (int)sizeof path) return fail(f->path, "the folder's path is too long");
     int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* which waits for no writer of a pipe */
@@ -161,14 +109,11 @@ static int read_file(const char* folder, const autotune_file* f, unsigned char**
     }
     close(file);
     if (!*image) return fail(path, "there is too little memory");
-    sha256(*image, got, digest);
-    if (got != (size_t)f->bytes || strcmp(digest, f->sha256)) return fail(path, "it is not the file that was packed");
+    if (got != (size_t)f->bytes || mixed(*image, got) != f->sum) return fail(path, "it is not the file that was packed");
     return 0;
 }
 
 int autotune_open(const autotune_tables* tables, const char* folder, autotune_pack** pack) {
-    static pthread_once_t counted = PTHREAD_ONCE_INIT;
-    pthread_once(&counted, find_constants);
     autotune_pack* p = (autotune_pack*)calloc(1, sizeof *p);
     *pack = NULL;
     if (!p) return fail(folder, "there is too little memory");
@@ -242,9 +187,7 @@ static int find_filled(autotune_plan* plan) {
         size_t room = 0;
         int64_t bytes = bytes_of(&plan->shape[i]);
         if (!name || !bytes) continue;
-        int code = cuda.cuLibraryLoadData ? cuda.cuLibraryGetGlobal(&plan->constant[i], &room, plan->module->library, name)
-                                          : cuda.cuModuleGetGlobal_v2(&plan->constant[i], &room, plan->module->library, name);
-        if (check(name, code)) return 1;
+        if (check(name, cuda.cuModuleGetGlobal_v2(&plan->constant[i], &room, plan->module->handle, name))) return 1;
         if (room < (size_t)bytes) return fail(name, "the kernel's constant variable has fewer bytes than the tensor");
         plan->filled = 1;
     }
@@ -253,21 +196,14 @@ static int find_filled(autotune_plan* plan) {
 
 static int load(autotune_pack* p, autotune_plan* plan, int file) {
     plan->module = plan->image ? &plan->own : &p->modules[file][plan->device];
-    void *kernel, **module = &plan->module->library;
+    void** module = &plan->module->handle;
     const unsigned char* image = plan->image ? plan->image : p->images[file];
-    if (!*module) {
-        int code = cuda.cuLibraryLoadData ? cuda.cuLibraryLoadData(module, image, NULL, NULL, 0, NULL, NULL, 0) : cuda.cuModuleLoadData(module, image);
-        if (check(p->tables->file[file].path, code)) return 1;
-    }
+    if (!*module && check(p->tables->file[file].path, cuda.cuModuleLoadData(module, image))) return 1;
     for (int i = 0; i < plan->made.steps; i++) {
         const autotune_step* s = &plan->made.step[i];
         void** function = &plan->function[i];
         const char* name = s->entry;
-        if (cuda.cuLibraryLoadData) {
-            if (check(name, cuda.cuLibraryGetKernel(&kernel, *module, name)) || check(name, cuda.cuKernelGetFunction(function, kernel))) return 1;
-        } else if (check(name, cuda.cuModuleGetFunction(function, *module, name))) {
-            return 1;
-        }
+        if (check(name, cuda.cuModuleGetFunction(function, *module, name))) return 1;
         /* More than 48 KB must be allowed; the kernel's static memory counts, too. */
         if (s->shared > 0 && check(name, cuda.cuFuncSetAttribute(*function, 8, (int)s->shared))) return 1;
         if (cuda.cuFuncLoad && check(name, cuda.cuFuncLoad(*function))) return 1;
@@ -299,47 +235,32 @@ static int fits(const autotune_step* step, int steps, const char* device, const 
     return 1;
 }
 
-/* Each of these finds a kernel for a plan and returns its file, or -1. */
-static int exact(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v, int automatic, const GPU* g) {
-    const autotune_operation* o = plan->operation;
-    const autotune_entry* found = NULL;
-    int best = 0;
-    for (int i = 0; i < p->tables->entries; i++) {
-        const autotune_entry* e = &p->tables->entry[i];
-        int mode = e->math == v[o->math] || (automatic && e->automatic), r = rank(e->arch, e->own, e->measured, e->device, g);
-        if (e->operation != operation || !mode || memcmp(e->values, v, sizeof *v * (size_t)o->given)) continue;
-        if (e->steps > MOST_STEPS || e->workspaces + e->scalars > MOST_WORKSPACES || e->maps > MOST_MAPS || !fits(e->step, e->steps, e->device, g)) continue;
-        if (r > best) best = r, found = e;
+/* The kernel that a family's tree chooses for a problem, and its launches. */
+static const autotune_variant* chosen(const autotune_family* f, const int64_t* v, const GPU* g, autotune_made* made) {
+    for (const int* at = f->leaf(v); at && *at >= 0; at++) {
+        const autotune_variant* variant = &f->variant[*at];
+        memset(made, 0, sizeof *made);
+        if (variant->serve(v, made) && fits(made->step, made->steps, f->device, g)) return variant;
     }
-    if (!found) return -1;
-    plan->made.steps = found->steps;
-    plan->made.workspaces = found->workspaces;
-    plan->made.scalars = found->scalars;
-    plan->made.maps = found->maps;
-    memcpy(plan->made.step, found->step, sizeof *found->step * (size_t)found->steps);
-    memcpy(plan->made.map, found->map, sizeof *found->map * (size_t)found->maps);
-    memcpy(plan->made.workspace, found->workspace, sizeof *found->workspace * (size_t)(found->workspaces + found->scalars));
-    return found->file;
+    return NULL;
 }
 
-static int by_tree(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v, int automatic, const GPU* g) {
+/* Finds an entry or a family for a plan, and returns the kernel's file, or -1; -2 is an error. */
+static int tuned(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v, const GPU* g, int exact) {
     const autotune_family* found = NULL;
     int best = 0;
     for (int i = 0; i < p->tables->families; i++) {
         const autotune_family* f = &p->tables->family[i];
-        int mode = f->math == v[plan->operation->math] || (automatic && f->automatic), r = rank(f->arch, f->own, f->measured, f->device, g);
-        if (f->operation == operation && mode && f->has(v) && r > best) best = r, found = f;
+        int mode = f->math == v[plan->operation->math] || (!*plan->math && f->automatic), r = rank(f->arch, f->own, f->measured, f->device, g);
+        if (f->operation != operation || f->exact != exact || !mode || r <= best || !f->has(v)) continue;
+        if (!exact || chosen(f, v, g, &plan->made)) best = r, found = f;
     }
-    const autotune_variant* chosen = NULL;
-    for (const int* at = found ? found->leaf(v) : NULL; at && *at >= 0 && !chosen; at++) {
-        const autotune_variant* variant = &found->variant[*at];
-        autotune_made m = {0};
-        if (variant->serve(v, &m) && fits(m.step, m.steps, found->device, g)) chosen = variant, plan->made = m;
-    }
-    if (!chosen) return -1;
-    return plan->made.sizes && write_sizes(p, plan, chosen->file, chosen->at) ? -2 : chosen->file;
+    const autotune_variant* variant = found ? chosen(found, v, g, &plan->made) : NULL;
+    if (!variant) return -1;
+    return plan->made.sizes && write_sizes(p, plan, variant->file, variant->at) ? -2 : variant->file;
 }
 
+/* Takes the kernel that is correct for every problem. */
 static int general(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v) {
     const autotune_operation* o = plan->operation;
     for (int i = 0; i < p->tables->generals; i++) {
@@ -377,8 +298,8 @@ static int make(autotune_pack* p, int operation, autotune_plan* plan) {
         if (!strcmp(o->mode[i], plan->math)) v[o->math] = i;
     if (*plan->math && v[o->math] == AUTOTUNE_DEFAULT) return fail(plan->math, "the operator has no such math mode");
     if (!o->evaluate(v, plan->shape, why, sizeof why)) return fail(o->name, why);
-    int automatic = !*plan->math, file = exact(p, plan, operation, v, automatic, &g);
-    if (file == -1) file = by_tree(p, plan, operation, v, automatic, &g);
+    int file = tuned(p, plan, operation, v, &g, 1);
+    if (file == -1) file = tuned(p, plan, operation, v, &g, 0);
     plan->tuned = file >= 0;
     if (file == -1) file = general(p, plan, operation, v);
     return file < 0 || load(p, plan, file);
@@ -386,7 +307,6 @@ static int make(autotune_pack* p, int operation, autotune_plan* plan) {
 
 int autotune_plan_of(autotune_pack* p, int operation, const int64_t* values, const char* math, autotune_plan** plan) {
     autotune_plan key;
-    uint64_t hash = 1469598103934665603u;
     pthread_once(&once, open_cuda);
     if (no_cuda) return fail("libcuda", no_cuda);
     memset(&key, 0, sizeof key);
@@ -395,8 +315,7 @@ int autotune_plan_of(autotune_pack* p, int operation, const int64_t* values, con
     snprintf(key.math, sizeof key.math, "%s", math ? math : "");
     if (check("cuCtxGetDevice: no context is current", cuda.cuCtxGetDevice(&key.device))) return 1;
     if (key.device >= MOST_GPUS) return fail("autotune_plan", "there are more GPUs than a pack can use");
-    for (int i = 0; i < key.operation->given; i++) hash = (hash ^ (uint64_t)key.given[i]) * 1099511628211u;
-    autotune_plan** list = &p->plans[(hash >> 32) % BUCKETS];
+    autotune_plan** list = &p->plans[(mixed(key.given, sizeof key.given) >> 32) % BUCKETS];
     pthread_mutex_lock(&p->mutex);
     autotune_plan* found = *list;
     while (found && (found->operation != key.operation || found->device != key.device || strcmp(found->math, key.math) ||
@@ -441,7 +360,7 @@ static int launch(const autotune_plan* plan, int step, void** pointers, void* st
         taken[last++] = (void*)&plan->sizes[plan->sized - 1];
     }
     if (l->cooperative) attributes[count].id = 2, attributes[count++].value[0] = 1;
-    if (l->cluster[0]) attributes[count].id = 4, memcpy(attributes[count++].value, l->cluster, sizeof l->cluster);
+    if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1) attributes[count].id = 4, memcpy(attributes[count++].value, l->cluster, sizeof l->cluster);
     if (l->dependent) attributes[count].id = 6, attributes[count++].value[0] = 1;
     if (!count)
         return check(l->entry, cuda.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],

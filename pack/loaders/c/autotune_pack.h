@@ -39,7 +39,7 @@ typedef struct {
     int64_t extent[8];
 } autotune_shape;
 
-/* Opens a pack's folder, and verifies its kernels. */
+/* Opens a pack's folder, and holds its kernels against their sizes and checksums. */
 int autotune_open(const autotune_tables* tables, const char* folder, autotune_pack** pack);
 /* Frees the pack and its plans. */
 void autotune_close(autotune_pack* pack);
@@ -56,7 +56,7 @@ int autotune_launch(const autotune_plan* plan, void* const* tensors, void* works
 const char* autotune_error(void);
 
 /* What follows is for the pack's own .c file. */
-typedef struct { const char* path; int64_t bytes; const char* sha256; } autotune_file;
+typedef struct { const char* path; int64_t bytes; uint64_t sum; } autotune_file; /* sum: FNV-1a of 64 bits */
 typedef struct {
     const char* entry;
     uint32_t grid[3], block[3], shared, cluster[3];
@@ -65,14 +65,6 @@ typedef struct {
 } autotune_step;
 /* A tensor map is the tensor's address, these words, and zeros. */
 typedef struct { int tensor; int64_t word[7]; } autotune_map;
-typedef struct {
-    int operation, math, automatic, arch, own, measured, file, steps, workspaces, scalars, maps;
-    const char* device;
-    const int64_t* values;
-    const autotune_step* step;
-    const int64_t* workspace; /* bytes, and then the scalars' */
-    const autotune_map* map;
-} autotune_entry;
 /* What a problem's kernel is launched with. */
 typedef struct {
     int steps, workspaces, scalars, sizes, maps;
@@ -86,8 +78,9 @@ typedef struct {
     int64_t at;                                      /* where the file has sizes */
     int (*serve)(const int64_t* v, autotune_made* m); /* 0 where it is not for the problem */
 } autotune_variant;
+/* A family, or where exact is set the entry of one problem. */
 typedef struct {
-    int operation, math, automatic, arch, own, measured;
+    int operation, math, automatic, arch, own, measured, exact;
     const char* device;
     int (*has)(const int64_t* v);
     const int* (*leaf)(const int64_t* v); /* the variants to try, then -1 */
@@ -102,15 +95,14 @@ typedef struct {
 } autotune_general;
 typedef struct {
     const char* name;
-    int given, values, math, arch, type, tensors, output, modes; /* counts, and places among values */
+    int given, math, arch, type, tensors, output, modes; /* counts, and places among values */
     const char* const* mode;
     int (*evaluate)(int64_t* v, autotune_shape* t, char* why, size_t room);
     const char* const* symbol; /* for each tensor its variable in the constant memory of tuned kernels, or NULL */
 } autotune_operation;
 struct autotune_tables {
-    int files, entries, families, generals;
+    int files, families, generals;
     const autotune_file* file;
-    const autotune_entry* entry;
     const autotune_family* family;
     const autotune_general* general;
     const autotune_operation* operation;

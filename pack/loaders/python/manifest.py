@@ -7,7 +7,7 @@ import pathlib
 import re
 import stat
 
-SCHEMAS = "autotune/pack/1", "autotune/pack/2", "autotune/pack/3"  # the second has tensors in constant memory, the third tensor maps
+SCHEMA = "autotune/pack/4"
 ROOT = pathlib.Path(__file__).absolute().parents[3]
 BYTES, MOST = 8, 256 << 20  # of an element, and of a file, at most
 
@@ -76,8 +76,8 @@ def verified():
     """The manifest and the kernels' binaries. All of them are as they were packed."""
     manifest = dict(json.loads(read("manifest.json", 64 << 20), object_pairs_hook=once))
     check_names(manifest)
-    if manifest.get("schema") not in SCHEMAS:
-        raise PackError(f"the pack {ROOT} has the schema {manifest.get('schema')!r} and this loader reads {' and '.join(SCHEMAS)}")
+    if manifest.get("schema") != SCHEMA:
+        raise PackError(f"the pack {ROOT} has the schema {manifest.get('schema')!r} and this loader reads {SCHEMA}")
     for word, count in manifest["types"].items():
         if type(count) is not int or not 1 <= count <= BYTES:
             refuse("manifest.json", f"has elements of {word!r:.20} of {count!r:.20} bytes; they have 1 to {BYTES}")

@@ -46,7 +46,6 @@ constexpr int kInvalidContext = 201;
 
 struct Driver {
     int (*launch)(const Config*, void*, void**, void**) = nullptr;
-    int (*plain)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) = nullptr;
     int (*current)(void*) = nullptr;
     int (*copy)(uintptr_t, uintptr_t, size_t, void*) = nullptr;
     int (*capturing)(void*, int*) = nullptr;
@@ -58,7 +57,6 @@ struct Driver {
         void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
         if (!library) throw std::runtime_error("there is no NVIDIA driver: libcuda.so.1 cannot be opened");
         find(library, launch, "cuLaunchKernelEx");
-        find(library, plain, "cuLaunchKernel");
         find(library, current, "cuCtxSetCurrent");
         find(library, copy, "cuMemcpyDtoDAsync_v2");
         find(library, capturing, "cuStreamIsCapturing");
@@ -276,12 +274,8 @@ void launch(const Plan& plan, const Step& step, std::vector<void*>& pointers, vo
     }
     Config c = {{}, stream, const_cast<Attribute*>(step.attributes.data()), static_cast<unsigned>(step.attributes.size())};
     std::memcpy(c.sizes, step.sizes, sizeof c.sizes);
-    const unsigned* s = step.sizes;
     const Driver& d = driver();
-    auto once = [&] {
-        return d.launch ? d.launch(&c, step.function, taken.data(), nullptr)
-                        : d.plain(step.function, s[0], s[1], s[2], s[3], s[4], s[5], s[6], stream, taken.data(), nullptr);
-    };
+    auto once = [&] { return d.launch(&c, step.function, taken.data(), nullptr); };
     int code = once();
     if (code == kInvalidContext && d.current(plan.context) == 0) code = once(); // this thread has called nothing of CUDA's yet
     succeed("launch", code);

@@ -1,5 +1,4 @@
 """What all operators of a pack share: their problems, plans and launches through libcuda."""
-import ast
 import ctypes
 import functools
 import math
@@ -9,7 +8,8 @@ import warnings
 
 import torch
 
-from .formulas import ceil_div, evaluate, formula
+from .arithmetic import Beyond, ceil_div
+from .formulas import CHOICES, FORMULAS, QUOTIENTS
 from .manifest import BYTES, IMAGES, MANIFEST, OPERATORS, ROOT, PackError
 
 TYPES = {
@@ -57,6 +57,14 @@ def resolved(answer, own):
 def bits(number):
     """A number of floating point among integers."""
     return int.from_bytes(struct.pack("<d", number + 0.0), "little", signed=True)
+
+
+def evaluate(text, values):
+    """What a formula of the manifest computes, by the code that was packed for it."""
+    try:
+        return FORMULAS[text](values)
+    except (ArithmeticError, TypeError, ValueError, LookupError) as error:
+        raise Beyond(f"the formula {text!r:.60} cannot be computed: {error!r}") from None
 
 
 class Operator:
@@ -127,9 +135,9 @@ class Operator:
         """All parameters, coded: as given, as the tensors that are there tell them, or their defaults."""
         values = dict(given)
         for t, shape in zip(self.read, shapes):
-            tree = formula((t["shape"] or ["0"])[0])[0]  # as `length if affine else 0`
-            if isinstance(tree, ast.IfExp) and isinstance(tree.test, ast.Name) and tree.test.id in self.specs and getattr(tree.orelse, "value", None) == 0:
-                values.setdefault(tree.test.id, int(shape is not None))
+            flag, _, other = CHOICES.get((t["shape"] or ["0"])[0], (None, None, None))  # as `length if affine else 0`
+            if flag in self.specs and other == "0":
+                values.setdefault(flag, int(shape is not None))
         values = self.with_dimensions(values, shapes)
         for name in self.components:
             if name not in values:
@@ -145,24 +153,25 @@ class Operator:
                 continue
             self.need(len(shape) == len(t["shape"]), f"{t['name']} has the shape {tuple(shape)}; it should have {len(t['shape'])} dimensions")
             for text, extent in zip(t["shape"], shape):
-                tree = formula(text)[0]
-                if isinstance(tree, ast.IfExp) and isinstance(tree.test, ast.Name):
-                    chosen = values.get(tree.test.id, evaluate(self.defaults.get(tree.test.id) or "False", values))
-                    tree = tree.body if chosen else tree.orelse
-                if isinstance(tree, ast.Name):
-                    values.setdefault(tree.id, extent)
-                    self.divide_back(values, tree.id, extent)
+                flag, name, other = CHOICES.get(text, (None, None, None))
+                if flag:
+                    default = self.defaults.get(flag)
+                    name = name if values.get(flag, default and evaluate(default, values)) else other
+                if name and name != "0":
+                    values.setdefault(name, extent)
+                    self.divide_back(values, name, extent)
         return values
 
     def divide_back(self, values, name, extent):
         """Adds the parameter that an extent is another name of, as kernel_w of a convolution's only axis, or a part of: `c_out`, where one
         is c_out_group = c_out // groups."""
-        tree = next((formula(d["expression"])[0] for d in self.spec["derived"] if d["name"] == name), None)
-        if isinstance(tree, ast.Name):
-            values.setdefault(tree.id, extent)
-        names = isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.FloorDiv) and all(isinstance(t, ast.Name) for t in (tree.left, tree.right))
-        if names and tree.right.id in values:
-            values.setdefault(tree.left.id, extent * values[tree.right.id])
+        text = next((d["value"] for d in self.spec["derived"] if d["name"] == name), None)
+        flag, other, _ = CHOICES.get(text, (None, None, None))
+        if other and not flag:
+            values.setdefault(other, extent)
+        whole, part = QUOTIENTS.get(text, (None, None))
+        if part in values:
+            values.setdefault(whole, extent * values[part])
 
     def bind(self, settings, shapes, dtype, mode, arch, order=SHAPED):
         """All that formulas say of a problem, with the math mode. It is checked on the way."""
@@ -177,21 +186,20 @@ class Operator:
         kind = self.types(self.read, dtype)[self.teller]
         self.need(dtype == kind, f"{self.read[self.teller]['name']} is {dtype}; it must be {kind}")
         for p in self.spec["parameters"]:
-            for c in p["components"]:
-                value = values[c["name"]]
+            one_of = p["words"] if p["type"] == "word" else p.get("choices")
+            for value, name in ((values[c["name"]], c["name"]) for c in p["components"]):
                 for holds, what in (
                     (p.get("min") is None or value >= p["min"], f"at least {p.get('min')}"),
                     (p.get("max") is None or value <= p["max"], f"at most {p.get('max')}"),
-                    (not p.get("choices") or value in p["choices"], f"one of {p.get('choices')}"),
-                    (p["type"] != "word" or value in p["words"], f"one of {p.get('words')}"),
+                    (not one_of or value in one_of, f"one of {one_of}"),
                     (p["type"] != "float" or math.isfinite(value), "a number"),
                 ):
-                    self.need(holds, f"{c['name']} must be {what}; it is {value}")
+                    self.need(holds, f"{name} must be {what}; it is {value}")
         values["arch"] = arch
         values["math"] = mode or evaluate(self.spec["math_auto"], values)
         self.need(values["math"] in self.spec["math"], f"there is no math mode {values['math']!r}; there are {self.spec['math']}")
         for d in self.spec["derived"]:
-            values[d["name"]] = evaluate(d["expression"], values)
+            values[d["name"]] = evaluate(d["value"], values)
         for r in self.spec["requires"]:
             if not evaluate(r["that"], values):
                 parts = r["because"].replace("}", "{").split("{")
@@ -338,40 +346,41 @@ def by_tree(family, values, gpu):
         return None
 
 
+ANY = -1 << 63, (1 << 63) - 1
+BOUNDS = {"grid": (1, (1 << 31) - 1), "block": (1, 1024), "cluster": (1, 16), "shared_bytes": (0, 1 << 20)}
+
+
 def variant(family, entry, values):
     """An entry of a family for a problem; None: it does not serve it."""
     values = dict(values)
 
     def number(text, least, most):
+        if isinstance(text, list):
+            return [number(one, least, most) for one in text]
         n = evaluate(text, values)
         if not isinstance(n, int) or not least <= n <= most:
             raise ArithmeticError(f"{text} is {n}")
         return n
 
-    def three(formulas, least, most):
-        return [number(text, least, most) for text in formulas]
+    def named(some, least, most):
+        return [{"name": one["name"], "value": number(one["value"], least, most)} for one in some]
 
     try:
         for d in entry["define"]:
-            values[d["name"]] = evaluate(d["expression"], values)
+            values[d["name"]] = evaluate(d["value"], values)
         if not all(evaluate(text, values) for text in entry["where"]):
             return None
-        launches = []
-        for l in entry["launches"]:
-            if evaluate(l.get("when", "True"), values):
-                cluster = three(l.get("cluster", ()), 1, 16)
-                launches.append({
-                    **l, "grid": three(l["grid"], 1, (1 << 31) - 1), "block": three(l["block"], 1, 1024), "shared_bytes": number(l["shared_bytes"], 0, 1 << 20),
-                    "cluster": [0] if cluster in ([], [1, 1, 1]) else cluster, "dependent": bool(launches and l.get("dependent")),
-                    "maps": [{"at": m["at"], "words": [number(text, -1 << 63, (1 << 63) - 1) for text in m["words"]]} for m in l.get("maps", ())],
-                })
-        workspaces = [{"name": w["name"], "bytes": number(w["expression"], 0, 1 << 50)} for w in entry["workspaces"]]
-        scalars = [{"name": s["name"], "bits": number(s["expression"], -1 << 63, (1 << 63) - 1)} for s in entry.get("scalars", ())]
+        made = [launch for launch in entry["launches"] if "when" not in launch or evaluate(launch["when"], values)]
+        launches = [{**launch, **{key: number(launch[key], *bounds) for key, bounds in BOUNDS.items() if key in launch},
+                     "dependent": launch.get("dependent", False) and launch is not made[0],
+                     "maps": [{"at": m["at"], "words": number(m["words"], *ANY)} for m in launch.get("maps", ())]} for launch in made]
         sizes = b"".join(int(values[name]).to_bytes(4, "little", signed=True) for name in entry["sizes"]["names"])
+        return launches and {
+            "target": family["target"], "device": family["device"], "file": entry["file"], "patch": (entry["sizes"]["at"], sizes),
+            "launches": launches, "workspaces": named(entry["workspaces"], 0, 1 << 50), "scalars": named(entry.get("scalars", ()), *ANY),
+        }
     except ArithmeticError:
         return None
-    known = {"target": family["target"], "device": family["device"], "file": entry["file"], "patch": (entry["sizes"]["at"], sizes)}
-    return {**known, "launches": launches, "workspaces": workspaces, "scalars": scalars} if launches else None
 
 
 def target(name):
@@ -386,13 +395,10 @@ LOCK = threading.Lock()  # one thread at a time opens files, or fills constant m
 @functools.cache
 def libcuda():
     lib = ctypes.CDLL("libcuda.so.1")
-    lib.cuLaunchKernel.argtypes = [ctypes.c_void_p] + [ctypes.c_uint] * 7 + [ctypes.c_void_p] * 3
     lib.cuMemcpyDtoDAsync_v2.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p]
     lib.cuStreamIsCapturing.argtypes = lib.cuEventRecord.argtypes = [ctypes.c_void_p] * 2
     lib.cuStreamWaitEvent.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint]
-    # Of drivers since CUDA 11.8. It is passed ctypes' own objects alone: to convert what a call passes takes as long as to launch.
-    lib.launch = getattr(lib, "cuLaunchKernelEx", None)
-    return lib
+    return lib  # cuLaunchKernelEx is passed ctypes' own objects alone: to convert what a call passes takes as long as to launch
 
 
 def check(call, code):
@@ -437,7 +443,7 @@ class GPU:
         check("cuDevicePrimaryCtxRetain", libcuda().cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
         check("cuCtxSetCurrent", libcuda().cuCtxSetCurrent(context))
 
-    def library(self, file, patch):
+    def module(self, file, patch):
         """What opened gives, which is one for all threads: constant memory is that of the kernels."""
         with LOCK:
             return self.opened(file, patch)
@@ -451,30 +457,22 @@ class GPU:
         if not 0 <= at < len(image) - len(sizes):
             raise PackError(f"the pack {ROOT}: {file} has no {len(sizes)} bytes at {at}")
         image = image[:at] + sizes + image[at + len(sizes):]
-        if hasattr(libcuda(), "cuLibraryLoadData"):
-            check(f"load {file}", libcuda().cuLibraryLoadData(ctypes.byref(module), image, None, None, 0, None, None, 0))
-        else:
-            check(f"load {file}", libcuda().cuModuleLoadData(ctypes.byref(module), image))
+        check(f"load {file}", libcuda().cuModuleLoadData(ctypes.byref(module), image))
         done = ctypes.c_void_p()
         check("cuEventCreate", libcuda().cuEventCreate(ctypes.byref(done), 2))
         return module, done, image  # kept as long as the module
 
     def constant(self, file, patch, name, wanted):
         """Where a variable in constant memory lies, which must have so many bytes."""
-        cuda, (library, *_), at, room = libcuda(), self.library(file, patch), ctypes.c_uint64(), ctypes.c_size_t()
-        find = cuda.cuLibraryGetGlobal if hasattr(cuda, "cuLibraryLoadData") else cuda.cuModuleGetGlobal_v2
-        check(f"find {name}", find(ctypes.byref(at), ctypes.byref(room), library, name.encode()))
+        (module, *_), at, room = self.module(file, patch), ctypes.c_uint64(), ctypes.c_size_t()
+        check(f"find {name}", libcuda().cuModuleGetGlobal_v2(ctypes.byref(at), ctypes.byref(room), module, name.encode()))
         if room.value < wanted:
             raise PackError(f"the pack {ROOT}: the constant variable {name} of {file} has {room.value} bytes, and its tensor takes {wanted}")
         return at.value
 
     def load(self, file, patch, name, shared):
-        cuda, (library, *_), kernel, function = libcuda(), self.library(file, patch), ctypes.c_void_p(), ctypes.c_void_p()
-        if hasattr(cuda, "cuLibraryLoadData"):
-            check(f"find {name}", cuda.cuLibraryGetKernel(ctypes.byref(kernel), library, name.encode()))
-            check(f"find {name}", cuda.cuKernelGetFunction(ctypes.byref(function), kernel))
-        else:
-            check(f"find {name}", cuda.cuModuleGetFunction(ctypes.byref(function), library, name.encode()))
+        cuda, (module, *_), function = libcuda(), self.module(file, patch), ctypes.c_void_p()
+        check(f"find {name}", cuda.cuModuleGetFunction(ctypes.byref(function), module, name.encode()))
         if shared:  # more than 48 KB must be allowed; the kernel's static memory counts, too
             check(f"give {name} {shared} bytes", cuda.cuFuncSetAttribute(function, 8, shared))
         if hasattr(cuda, "cuFuncLoad"):  # now, and not within a captured stream
@@ -495,7 +493,7 @@ class Step:
         self.sizes = (*launch["grid"], *launch["block"], launch["shared_bytes"])
         self.places, self.last = list(places), [int(n) for n in sizes]
         wanted = {2: [launch.get("cooperative", 0)], 4: launch.get("cluster", [0]), 6: [launch.get("dependent", 0)]}
-        self.attributes = {number: [*map(int, value), 0, 0][:3] for number, value in wanted.items() if any(value)}
+        self.attributes = {number: [*map(int, value), 0, 0][:3] for number, value in wanted.items() if any(value) and value != [1] * 3}
 
     def numbers(self):
         """All of it, as the library over PyTorch's stable ABI reads it."""
@@ -522,7 +520,7 @@ class Frame:
             attributes = (Attribute * len(attributes))(*attributes)
             config = Config(step.sizes, None, ctypes.addressof(attributes), len(attributes))
             self.kept += [last, attributes]
-            self.launches.append((config, (ctypes.byref(config), step.function, taken, None), step.sizes))
+            self.launches.append((config, (ctypes.byref(config), step.function, taken, None)))
 
 
 class Plan:
@@ -536,17 +534,17 @@ class Plan:
         self.lasts = operator.lasts(values)[:len(self.types)]
         given = len(operator.read) + len(operator.outputs)
         spare = [t for t, shape in zip(operator.read, shapes) if shape is None and t["role"] == "inout"]
-        spare = [{"name": t["name"], "bytes": math.prod(operator.shape(t, values)) * BYTES} for t in spare]
+        spare = [{"name": t["name"], "value": math.prod(operator.shape(t, values)) * BYTES} for t in spare]
         workspaces = [*self.kernel.get("workspaces", ()), *spare]
         scalars = self.kernel.get("scalars", ())
         places = {**operator.places, **{known["name"]: given + i for i, known in enumerate((*workspaces, *scalars))}}
         self.count = given + len(workspaces)  # of pointers
-        self.behind = [s["bits"] for s in scalars]  # what launches are passed beside them, as if they were pointers
+        self.behind = [s["value"] for s in scalars]  # what launches are passed beside them, as if they were pointers
         self.maps = []  # of each tensor map the places of its words and of its tensor
         self.places, self.room = [], 0  # of workspaces, in the one that holds all
         for w in workspaces:
-            self.places.append(self.room if w["bytes"] else None)
-            self.room += ceil_div(w["bytes"], 256) * 256
+            self.places.append(self.room if w["value"] else None)
+            self.room += ceil_div(w["value"], 256) * 256
         self.frames = []
         self.fills, self.done = [], None  # (place, address, bytes) of what is copied to constant memory; what stands behind its readers
         self.start = self.launch
@@ -556,7 +554,7 @@ class Plan:
                 count = MANIFEST["types"][t.get("type") or values[operator.word]] * math.prod(operator.shape(t, values)) if t.get("symbol") else 0
                 if count:
                     self.fills.append((places[t["name"]], self.gpu.constant(*of, t["symbol"], count), count))
-                    self.done, self.start = self.gpu.library(*of)[1], self.fill
+                    self.done, self.start = self.gpu.module(*of)[1], self.fill
             self.steps = [Step(self.gpu, self.kernel, l, self.taken(l, places)) for l in self.kernel["launches"]]
             return
         elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
@@ -620,13 +618,13 @@ class Plan:
         pointers = frame.pointers
         for place, of in self.maps:
             pointers[place] = pointers[of]
-        launch = self.driver.launch
-        for config, passed, sizes in frame.launches:
+        launch = self.driver.cuLaunchKernelEx
+        for config, passed in frame.launches:
             config.stream = stream
-            code = launch(*passed) if launch else self.driver.cuLaunchKernel(passed[1], *sizes, stream, passed[2], None)
+            code = launch(*passed)
             if code == 201:
                 self.gpu.current()  # this thread has called nothing of CUDA's yet
-                code = launch(*passed) if launch else self.driver.cuLaunchKernel(passed[1], *sizes, stream, passed[2], None)
+                code = launch(*passed)
             if code:
                 check("launch", code)
         self.frames.append(frame)

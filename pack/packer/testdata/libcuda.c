@@ -19,14 +19,9 @@ int cuDeviceGetAttribute(int* value, int attribute, int d) {
     *value = attribute == 75 ? (d ? 7 : 9) : attribute == 76 ? (d ? 5 : 0) : (d ? 64 : 227) << 10;
     return 0;
 }
-int cuModuleLoadData(void** module, const void* image) { return *module = (void*)image, 1; }
-int cuModuleGetFunction(void** function, void* module, const char* name) { return *function = module, name == NULL; }
-int cuLibraryLoadData(void** library, const void* image, void* a, void* b, unsigned c, void* d, void* e, unsigned f) {
-    (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
-    return *library = (void*)image, 0;
-}
-int cuLibraryGetKernel(void** kernel, void* library, const char* name) {
-    const unsigned char* image = (const unsigned char*)library;
+int cuModuleLoadData(void** module, const void* image) { return *module = (void*)image, 0; }
+int cuModuleGetFunction(void** function, void* module, const char* name) {
+    const unsigned char* image = (const unsigned char*)module;
     unsigned sizes = 0;
     if (memcmp(image, "\x7f" "ELF", 4)) {
         printf("load %.60s: %s\n", (const char*)image, name);
@@ -36,16 +31,14 @@ int cuLibraryGetKernel(void** kernel, void* library, const char* name) {
         for (unsigned i = 0; i < sizes; i++) printf("%02x", image[64 + i]);
         printf(" of %.40s: %s\n", (const char*)image + 64 + sizes, name);
     }
-    return *kernel = library, 0;
+    return *function = module, 0;
 }
-int cuKernelGetFunction(void** function, void* kernel) { return *function = kernel, 0; }
 /* Variables in constant memory have FAKE_ROOM bytes. */
-int cuLibraryGetGlobal(void** at, size_t* bytes, void* library, const char* name) {
+int cuModuleGetGlobal_v2(void** at, size_t* bytes, void* module, const char* name) {
     const char* room = getenv("FAKE_ROOM");
     *at = (void*)0xc0, *bytes = room ? (size_t)atoi(room) : 1 << 16;
-    return printf("variable %s\n", name), library == NULL || *bytes == 0;
+    return printf("variable %s\n", name), module == NULL || *bytes == 0;
 }
-int cuModuleGetGlobal_v2(void** at, size_t* bytes, void* module, const char* name) { return cuLibraryGetGlobal(at, bytes, module, name); }
 int cuMemcpyDtoDAsync_v2(void* to, void* from, size_t bytes, void* stream) { return printf("copy %zu to %p from %p on %p\n", bytes, to, from, stream) < 0; }
 int cuStreamIsCapturing(void* stream, int* status) { return *status = stream == (void*)0x99, 0; }
 int cuEventCreate(void** event, unsigned flags) { return *event = (void*)0xe0, flags != 2; }
