@@ -253,6 +253,8 @@ func (b *builder) extreme(x expr.Term, l int, greatest bool) expr.Term {
 		return x
 	case op == expr.OpAdd || factors:
 		return b.program.Number(op, b.extreme(left, l, greatest), b.extreme(right, l, greatest))
+	case op == expr.OpSub:
+		return b.program.Number(op, b.extreme(left, l, greatest), b.extreme(right, l, !greatest))
 	case greatest:
 		return b.program.Int(int64(bounds.Hi))
 	}
