@@ -2,7 +2,6 @@ package operator
 
 import (
 	"fmt"
-	"math"
 	"path"
 	"slices"
 	"strings"
@@ -128,11 +127,4 @@ func (l *loader) compare(n, tolerance *tree.Node, formula func(*tree.Node) Formu
 	c.Entry = tree.Optional(f["entry"], (*tree.Node).Name, l.o.Name+"_compare")
 	c.Source = l.kernelFile(f["kernel"], n, c.Entry)
 	l.o.Compare = c
-}
-
-// comparison gives the bound of the operator's own comparison.
-func (b binder) comparison() {
-	if c := b.Operator.Compare; c != nil {
-		_, b.Bound = b.number("the bound of `compare`", c.Bound, "bound", 0, math.MaxFloat64)
-	}
 }

@@ -46,15 +46,8 @@ func outsideFiles(edits ...string) fstest.MapFS {
 
 func outside(t *testing.T, files fstest.MapFS) *Problem {
 	t.Helper()
-	o, err := Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: []int64{7}}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	o := loaded(t, files)
+	return bound(t, o, Request{Shape: []int64{7}})
 }
 
 func TestOutside(t *testing.T) {
@@ -114,10 +107,7 @@ func TestOutsideFaults(t *testing.T) {
 	if _, err := p.Operator.Bind(Request{Shape: []int64{8}}, TypicalLimits()); err == nil || err.Error() != "op: x.npy holds an array of 7, and `x` is of 8 here" {
 		t.Error(err)
 	}
-	o, err := Load(outsideFiles("bound: n/100", "bound: 0-n"), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, outsideFiles("bound: n/100", "bound: 0-n"))
 	if _, err := o.Bind(Request{Shape: []int64{7}}, TypicalLimits()); err == nil || !strings.Contains(err.Error(), "the bound of `compare`, 0-n, is -7 and not a bound") {
 		t.Error(err)
 	}
@@ -165,9 +155,7 @@ func TestReferenceDigest(t *testing.T) {
 // it has is not read.
 func TestHostileData(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, outsideFiles()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, outsideFiles()))
 	file := filepath.Join(dir, "x.npy")
 	for want, make := range map[string]func() error{
 		"it is no regular file": func() error { return syscall.Mkfifo(file, 0o600) },
@@ -179,12 +167,8 @@ func TestHostileData(t *testing.T) {
 		},
 		"more than 2^63 bytes": func() error { return os.WriteFile(file, numpyFile("<f4", "9223372036854775807,", 28).Data, 0o600) },
 	} {
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-		if err := make(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(file))
+		must(t, make())
 		begin := time.Now()
 		if _, err := Load(os.DirFS(dir), "."); err == nil || !strings.Contains(err.Error(), want) || time.Since(begin) > 10*time.Second {
 			t.Errorf("%v after %v; want %s", err, time.Since(begin), want)
