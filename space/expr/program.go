@@ -51,7 +51,9 @@ type lowered struct {
 
 // NewProgram returns a program whose term 0 nobody uses.
 func NewProgram() *Program {
-	p := &Program{names: map[string]Term{}, constants: map[Value]Term{}, made: map[instruction]Term{}, lowered: map[lowered]Term{}}
+	p := &Program{
+		names: map[string]Term{}, constants: map[Value]Term{}, made: map[instruction]Term{}, lowered: map[lowered]Term{},
+	}
 	p.Given(KindInt)
 	return p
 }
