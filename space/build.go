@@ -155,7 +155,9 @@ func (b *builder) grow(ctx context.Context, l int) error {
 				state[i] = b.program.Word(x)
 				hash = mix(hash, state[i])
 			}
-			target, isNew := below.of(hash, func(n uint32) bool { return slices.Equal(states[int(n)*len(state):][:len(state)], state) })
+			target, isNew := below.of(hash, func(n uint32) bool {
+				return slices.Equal(states[int(n)*len(state):][:len(state)], state)
+			})
 			if isNew {
 				states = append(states, state...)
 			}
@@ -164,8 +166,8 @@ func (b *builder) grow(ctx context.Context, l int) error {
 		}
 		out.edges = append(out.edges, uint32(len(out.value)))
 		if b.made+below.len() > b.most || len(out.value) > 8*b.most {
-			return fmt.Errorf("%w: its constraints tie %d tunables together so that more than %d partial configurations differ (at %s); "+
-				"simplify the constraints or remove values", ErrTooLarge, l+1, b.most, b.Tunables[tunable].Name)
+			return fmt.Errorf("%w: its constraints tie %d tunables together so that more than %d partial "+
+				"configurations differ (at %s); simplify the constraints or remove values", ErrTooLarge, l+1, b.most, b.Tunables[tunable].Name)
 		}
 	}
 	b.made += below.len()
@@ -253,6 +255,8 @@ func (b *builder) extreme(x expr.Term, l int, greatest bool) expr.Term {
 		return x
 	case op == expr.OpAdd || factors:
 		return b.program.Number(op, b.extreme(left, l, greatest), b.extreme(right, l, greatest))
+	case op == expr.OpSub:
+		return b.program.Number(op, b.extreme(left, l, greatest), b.extreme(right, l, !greatest))
 	case greatest:
 		return b.program.Int(int64(bounds.Hi))
 	}

@@ -58,7 +58,8 @@ func newModel(ctx context.Context, p Part) (*model, error) {
 // checkNames makes sure that all names mean something.
 func (m *model) checkNames() error {
 	defined := slices.Sorted(maps.Keys(m.Definitions))
-	if _, cycle := expr.DependencyOrder(defined, func(name string) []string { return m.Definitions[name].Names() }); cycle != nil {
+	needs := func(name string) []string { return m.Definitions[name].Names() }
+	if _, cycle := expr.DependencyOrder(defined, needs); cycle != nil {
 		return fmt.Errorf("definitions need each other: %s", strings.Join(cycle, " -> "))
 	}
 	known := map[string]bool{}
@@ -117,7 +118,9 @@ func (m *model) narrow(ctx context.Context) error {
 		m.checks = lists.Where(m.checks, func(c *check) bool {
 			c.folded = folder.Fold(c.node)
 			names := c.folded.Names()
-			c.vars = lists.Where(lists.Places(len(m.Tunables)), func(i int) bool { return slices.Contains(names, m.Tunables[i].Name) })
+			c.vars = lists.Where(lists.Places(len(m.Tunables)), func(i int) bool {
+				return slices.Contains(names, m.Tunables[i].Name)
+			})
 			keep, narrowed := m.tryAlone(ctx, c)
 			again = again || narrowed
 			return keep

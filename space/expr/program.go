@@ -51,7 +51,9 @@ type lowered struct {
 
 // NewProgram returns a program whose term 0 nobody uses.
 func NewProgram() *Program {
-	p := &Program{names: map[string]Term{}, constants: map[Value]Term{}, made: map[instruction]Term{}, lowered: map[lowered]Term{}}
+	p := &Program{
+		names: map[string]Term{}, constants: map[Value]Term{}, made: map[instruction]Term{}, lowered: map[lowered]Term{},
+	}
 	p.Given(KindInt)
 	return p
 }
@@ -309,11 +311,6 @@ func decided(op Op, a, b Range) (value, known bool) {
 func (p *Program) compute(n *Node, op Op, a, b Term) Term {
 	row, f, g := &operators[op], &p.facts[a], &p.facts[b]
 	harmless := f.kind != KindNone && f.kind != KindString && g.kind != KindNone && g.kind != KindString
-	if harmless && op == OpSub { // a + -b is grouped more easily
-		if minus := p.compute(n, OpNeg, b, b); p.facts[minus].kind != KindNone {
-			return p.compute(n, OpAdd, a, minus)
-		}
-	}
 	if !harmless || row.bounds == nil || row.divides && g.has(0) {
 		return p.make(n, op, fact{}, a, b, 0)
 	}
@@ -344,17 +341,17 @@ func (p *Program) Condition(op Op, a, b Term) Term {
 	return p.make(nil, op, fact{kind: KindBool, Range: Range{0, 1}}, a, b, 0)
 }
 
-// Number is a harmless sum or product of ints.
+// Number is a harmless sum, difference or product of ints.
 func (p *Program) Number(op Op, a, b Term) Term {
 	neutral := p.Int(0)
 	if op == OpMul {
 		neutral = p.Int(1)
 	}
-	switch neutral {
-	case a:
-		return b
-	case b:
+	switch {
+	case neutral == b:
 		return a
+	case neutral == a && op != OpSub:
+		return b
 	}
 	return p.make(nil, op, fact{kind: KindInt}, a, b, 0)
 }
@@ -482,6 +479,8 @@ func (p *Program) run(code []instruction, slots []Value) bool {
 		switch in.op {
 		case OpAdd | onWords: // the commonest have no call between them
 			w = a + b
+		case OpSub | onWords:
+			w = a - b
 		case OpMul | onWords:
 			w = a * b
 		case OpAnd | onWords:
