@@ -96,10 +96,10 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 		whole.Refuse("`%s`: pairs and triples hold integers", s.Name)
 	case s.Min != nil && s.Max != nil && below(*s.Max, *s.Min):
 		whole.Refuse("`%s`: min %v is above max %v", s.Name, *s.Min, *s.Max)
-	case truth("axes") && len(l.along) == 0:
+	case truth("axes") && len(l.Axes) == 0:
 		f["axes"].Refuse("`axes: true` needs the operator's `axes`")
-	case truth("axes") && len(l.along) > 1: // that of a single axis has one component
-		several(l.along...)
+	case truth("axes") && len(l.Axes) > 1: // that of a single axis has one component
+		several(l.Axes...)
 	case triple:
 		several("d", "h", "w")
 	case pair:

@@ -18,9 +18,9 @@ import (
 func (l *loader) templates(n *tree.Node, problem scope) {
 	for _, item := range n.List("templates") {
 		r := &templateReader{loader: l, known: problem.with("device limit", limitNames...), f: fields(item, "a template")}
-		along, lets := l.along, maps.Clone(l.lets)
+		macros := expr.Macros{Axes: l.Axes, Named: maps.Clone(l.Named)}
 		l.o.Templates = append(l.o.Templates, r.read(item))
-		l.along, l.lets = along, lets
+		l.Macros = macros
 	}
 	if len(l.o.Templates) == 0 {
 		n.Refuse("an operator needs at least one template")
@@ -53,7 +53,7 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	if model, ok := r.o.Template(n.Model); ok {
 		r.likeAnother(model, n)
 	}
-	r.along = tree.Optional(f["axes"], r.axes, r.along)
+	r.Axes = tree.Optional(f["axes"], r.axes, r.Axes)
 	r.define(f["let"], s)
 	t.When = tree.Pointer(f["when"], r.over(s))
 	for _, e := range r.named(f["tunables"], "tunables must be a mapping of names to lists of values") {

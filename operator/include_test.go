@@ -125,7 +125,7 @@ func TestTemplateIncludesAnother(t *testing.T) {
 	for _, f := range o.Templates[1].Constraints {
 		texts = append(texts, f.Text)
 	}
-	if want := []string{"h > 1", "w > 1", "(threads*2) <= 128", "(threads*2) == 64"}; !slices.Equal(texts, want) {
+	if want := []string{"h > 1", "w > 1", "threads * 2 <= 128", "threads * 2 == 64"}; !slices.Equal(texts, want) {
 		t.Errorf("its constraints are %q, want %q", texts, want)
 	}
 	if again := o.Templates[1]; again.kernel != "scale_direct" || again.like != o.Templates[0] {
@@ -140,8 +140,8 @@ func TestIncludesThatCannotBe(t *testing.T) {
 		{"min: 1}", "least: 1}", "family.yaml:7:36: unknown key `least`"},
 		{"include: family.yaml", "include: families.yaml", "op.yaml:5:10: there is no file `families.yaml`"},
 		{"include: direct", "include: again", "op.yaml:18:14: unknown earlier template `again`; there are direct"},
-		{"rounded(n, 2)", "rounded(n)", "op.yaml:8:10: `rounded` takes 2 arguments in brackets"},
-		{"rounded(n, 2)", "rounded", "op.yaml:8:10: `rounded` takes 2 arguments in brackets"},
+		{"rounded(n, 2)", "rounded(n)", "op.yaml:8:10: bad expression `rounded(n)`: `rounded` takes 2 arguments in brackets"},
+		{"rounded(n, 2)", "rounded", "op.yaml:8:10: bad expression `rounded`: `rounded` takes 2 arguments in brackets"},
 		{"both(x): rounded(x, 2)", "n: h", "family.yaml:5:3: `n` of `let` has the name of something else"},
 		{"both(x): rounded(x, 2)", "2x: h", "family.yaml:5:3: `2x` is neither a name nor a function as `rounded(x, to)`"},
 		{"twice: rounded", "outputs: rounded", "op.yaml:8:3: the derived value `outputs` has the name of a value of `let`"},

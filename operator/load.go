@@ -10,6 +10,7 @@ import (
 
 	"autotune/internal/cudafile"
 	"autotune/operator/tree"
+	"autotune/space/expr"
 	"autotune/templates"
 )
 
@@ -55,7 +56,7 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
 	in.Expand(root, "")
 	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]FillKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
-	l.language = &language{o: o, lets: map[string]let{}}
+	l.language = &language{o, expr.Macros{Named: map[string]expr.Macro{}}}
 	l.operator(root)
 	o.checkExample()
 	return o, nil
@@ -80,7 +81,7 @@ func (l *loader) operator(root *tree.Node) {
 		o.Macros = SameMacros
 	}
 	o.MathModes = l.modes(f["math"])
-	l.along = l.axes(f["axes"])
+	l.Axes = l.axes(f["axes"])
 	o.Shape = l.names(f["shape"], "shape")
 	for _, n := range f["shape"].Items {
 		l.declare(names, n.Position, n.Name(), "dimension")

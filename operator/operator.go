@@ -77,7 +77,8 @@ type Formula struct {
 	Text string
 	tree.Position
 	code    *expr.Expr
-	spelled bool // the file has it in other words
+	written *expr.Node // as the file has it, with its macros
+	axis    string     // what `$` stands for there
 }
 
 func (f Formula) String() string { return f.Text }

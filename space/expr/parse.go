@@ -36,10 +36,16 @@ type Arity struct {
 
 // ParseCalls reads an expression of the given functions in the place of Parse's. Such an expression is written
 // by Source, in other languages too, and has no value. Its error is a *SyntaxError.
-func ParseCalls(src string, functions map[string]Arity) (root *Node, err error) {
+func ParseCalls(src string, functions map[string]Arity) (*Node, error) {
+	return parse(src, func(p *parser) { p.calls = functions })
+}
+
+// parse reads an expression by a parser that is set for its kind.
+func parse(src string, set func(*parser)) (root *Node, err error) {
 	defer catch(&err)
-	p := newParser(src)
-	p.calls = functions
+	p := &parser{lexer: lexer{source: src, column: 1}}
+	set(p)
+	p.begin()
 	if p.tok.kind == tokEnd {
 		p.fail(1, "the expression is empty: write at least a number or a name")
 	}
@@ -99,11 +105,16 @@ type parser struct {
 // newParser makes a parser that stands at the first token.
 func newParser(src string) *parser {
 	p := &parser{lexer: lexer{source: src, column: 1}}
-	if len(src) > maxSource {
+	p.begin()
+	return p
+}
+
+// begin moves to the first token.
+func (p *parser) begin() {
+	if len(p.source) > maxSource {
 		p.fail(1, "longer than %d characters", maxSource)
 	}
 	p.shift()
-	return p
 }
 
 // whole parses up to the end.
@@ -318,19 +329,27 @@ type function struct {
 var functions = map[string]function{"abs": {OpAbs, 1, 1}, "bool": {OpBool, 1, 1}, "ceil_div": {OpCeilDiv, 2, 2}, "float": {OpFloat, 1, 1},
 	"gcd": {OpGcd, 2, 2}, "int": {OpInt, 1, 1}, "max": {OpMax, 2, 1 << 10}, "min": {OpMin, 2, 1 << 10}, "round": {OpRound, 1, 2}}
 
+func known[F any](functions map[string]F) []string { return slices.Sorted(maps.Keys(functions)) }
+
 func (p *parser) call(name token) *Node {
 	f, ok := functions[name.text]
-	known := slices.Sorted(maps.Keys(functions))
-	made := &Node{Op: f.op, Column: name.column}
-	if p.calls != nil {
+	there := known(functions)
+	switch {
+	case p.calls != nil:
 		var of Arity
 		of, ok = p.calls[name.text]
-		f = function{OpCall, of.Least, of.Most}
-		known = slices.Sorted(maps.Keys(p.calls))
-		made.Op, made.Name = OpCall, name.text
+		f, there = function{OpCall, of.Least, of.Most}, known(p.calls)
+	case p.open && !ok:
+		f, ok = function{OpCall, 0, 1 << 10}, true
+	case p.open && (f.op == OpMin || f.op == OpMax):
+		f.least = 1
 	}
 	if !ok {
-		p.fail(name.column, "unknown function '%s': there are %s", name.text, strings.Join(known, ", "))
+		p.fail(name.column, "unknown function '%s': there are %s", name.text, strings.Join(there, ", "))
+	}
+	made := &Node{Op: f.op, Column: name.column}
+	if f.op == OpCall {
+		made.Name = name.text
 	}
 	made.Args, _ = p.arguments(")")
 	switch {
