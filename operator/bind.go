@@ -85,7 +85,6 @@ func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
 			b.Arguments = append(b.Arguments, b.argument(spec))
 		}
 	}
-	b.comparison()
 	b.Bytes, b.Flops = b.count("cost.bytes", o.Bytes), b.count("cost.flops", o.Flops)
 	b.restrict(r.Only)
 	return b.Problem, nil

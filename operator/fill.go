@@ -56,7 +56,11 @@ var fillForms = map[string][]string{
 	"range":       {"first", "step"}, // first + step*i
 	"permutation": {},                // of 0 to its elements less one
 	"sorted":      {"least", "most"}, // ascending, uniform
+	scaled:        {"most"},          // of a weight: uniform from -most to most
 }
+
+// scaled is the distribution of a weight's Scale.
+const scaled = "within"
 
 // FillForms lists how a tensor may be filled, as "uniform(least, most)".
 func FillForms() []string {
@@ -72,9 +76,10 @@ func fillForm(name string) string {
 
 // fill reads "uniform(-1, 1)": a distribution and expressions for its numbers; or what else an
 // argument may be filled with.
-func (l *loader) fill(n *tree.Node, s scope, a ArgumentSpec) FillSpec {
-	if outside, ok := l.outsideFill(n, a); ok {
-		return outside
+func (l *loader) fill(n *tree.Node, s scope, a *ArgumentSpec) {
+	if outside, ok := l.outsideFill(n, *a); ok {
+		a.Fill = &outside
+		return
 	}
 	call := syntax(n.Text(), n.Position, "")
 	if call.Op != expr.OpName && call.Op != expr.OpCall {
@@ -92,7 +97,14 @@ func (l *loader) fill(n *tree.Node, s scope, a ArgumentSpec) FillSpec {
 		formula, _ := l.expanded(number, number.Source(), "", n.Position)
 		f.Numbers = append(f.Numbers, l.uses(formula, s))
 	}
-	return f
+	if f.Distribution != scaled {
+		a.Fill = &f
+		return
+	}
+	if a.Role != Weight || a.Type.Kind() != Floating {
+		n.RefuseHint("as fill: \"uniform(-5, 5)\"", "only a weight of a floating type is filled `within`; `%s` is %s of type %s", a.Name, a.Role.noun(), a.Type)
+	}
+	a.Scale = &f.Numbers[0]
 }
 
 // bind gives the numbers of a problem.

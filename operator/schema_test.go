@@ -198,8 +198,7 @@ func TestSchemaAllowsWhatLoads(t *testing.T) {
 // Loader and schema refuse a key that they do not know.
 func TestSchemaRefusesUnknownKeys(t *testing.T) {
 	schema := theSchema(t)
-	for _, place := range []string{"operator: scale\n|", "times: {|", "- {|that", "- {|name: x", "cost: {|", "math: {|",
-		"tolerance: {|", "- name: direct\n    |", "- {|name: scratch", "launch: {|"} {
+	for _, place := range []string{"operator: scale\n|", "times: {|", "- {|name: x", "math: {|", "- name: direct\n    |", "- {|name: scratch", "launch: {|"} {
 		before, after, _ := strings.Cut(place, "|")
 		separator := ", "
 		if at := strings.LastIndexByte(before, '\n'); at >= 0 {

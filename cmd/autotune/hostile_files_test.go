@@ -226,8 +226,8 @@ example: 64
 tensors:
   - {name: x, role: input, shape: [n]}
   - {name: y, role: output, shape: [n]}
-cost: {bytes: 8*n, flops: 0}
-tolerance: {atol: 0, rtol: 0}
+cost: [8*n, 0]
+tolerance: [0, 0]
 reference: reference.cu
 templates:
   - name: direct

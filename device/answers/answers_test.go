@@ -29,7 +29,7 @@ tensors:
   - {name: a, type: f64, value: 0.5}
   - {name: y, role: output, type: TYPE, shape: [n]}
   - {name: z, role: inout, type: i16, shape: [2, n]}
-cost: {bytes: n}
+cost: [n]
 reference: {python: ref.py, seconds: SECONDS}
 templates:
   - {name: t, source: t.cu, launch: {block: [32, 1, 1], grid: [1, 1, 1]}}

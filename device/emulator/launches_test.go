@@ -24,7 +24,7 @@ tensors:
   - {name: count, type: i32, value: n}
   - {name: y, role: output, type: i32, shape: [n]}
 inputs: [uniform01]
-cost: {bytes: 8*n}
+cost: [8*n]
 reference: reference.cu
 templates:
 `

@@ -22,14 +22,14 @@ summary: For tests.
 shape: [n]
 tensors:
   - {name: k, role: input, type: i32, shape: [n], fill: fill.cu}
-  - {name: v, role: input, type: f32, shape: [n], fill: {npy: v.npy}}
-  - {name: half, role: input, type: bf16, shape: [n], fill: {npy: half.npy}}
+  - {name: v, role: input, type: f32, shape: [n], fill: v.npy}
+  - {name: half, role: input, type: bf16, shape: [n], fill: half.npy}
   - {name: total, role: inout, type: i64, shape: [n], fill: fill.cu}
   - {name: scale, type: f32, value: 2}
   - {name: y, role: output, type: f32, shape: [n]}
-cost: {bytes: n}
+cost: [n]
 deterministic: false
-compare: {kernel: compare.cu, bound: 0.5}
+tolerance: compare.cu
 reference: reference.cu
 templates:
 `

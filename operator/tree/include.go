@@ -19,9 +19,6 @@ var adding = []string{"derived", "parameters", "let", "requires", "constraints"}
 // ofOne are the keys of a template that a template which includes it does not take over.
 var ofOne = []string{"name", "summary", "tunables", "workspaces", "default"}
 
-// ofLaunches are keys that a template gives itself, or takes over together.
-var ofLaunches = []string{"entry", "launch", "launches"}
-
 const mostDeep = 8 // fragments that include each other
 
 var listForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\.yaml$`)
@@ -85,9 +82,6 @@ func (in *Includer) merge(n *Node, include Entry) {
 	}
 	n.own = slices.DeleteFunc(slices.Clone(n.Entries), func(e Entry) bool { return e == include })
 	n.Entries = slices.Clone(n.own)
-	if n.Own("launch") != nil || n.Own("launches") != nil {
-		left = slices.Concat(left, ofLaunches)
-	}
 	for _, other := range model.Entries {
 		i := slices.IndexFunc(n.own, func(e Entry) bool { return e.Key == other.Key })
 		switch {

@@ -64,6 +64,14 @@ type Entry struct {
 	Value *Node
 }
 
+// Name is the key as a node.
+func (e Entry) Name() *Node { return (&Node{Position: e.Position}).Named(e.Key) }
+
+// Named is a text that something at the node stands for.
+func (n *Node) Named(text string) *Node {
+	return &Node{Position: n.Position, Kind: Text, Written: text, Value: text}
+}
+
 // File is a file to be parsed.
 type File struct {
 	Name, By string // where it is, and where it is included
