@@ -51,6 +51,9 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	if t.Name == "reference" {
 		f["name"].Refuse("a template cannot be called `reference`: its entry point would be the reference's")
 	}
+	if file := t.Name + ".cu"; f["source"] == nil && r.own == nil && slices.Contains(fileNames(r.fsys, path.Join(r.dir, "*.cu")), file) {
+		f["source"] = f["name"].Named(file)
+	}
 	t.kernel = r.kernelName(f["source"], r.o.Name+"_"+t.Name)
 	if model, ok := r.o.Template(n.Model); ok {
 		r.likeAnother(model, n)
@@ -140,11 +143,12 @@ func (r *templateReader) defaults() {
 	for _, tunable := range t.Tunables {
 		names[tunable.Name] = true
 	}
-	if n == nil && len(names) > 0 {
-		t.at.Refuse("template `%s` lacks the key `default`: one value for each tunable", t.Name)
-	}
 	given := n.Fields("default", names)
 	for _, tunable := range t.Tunables {
+		if given == nil {
+			t.Default.Values = append(t.Default.Values, space.Value{Name: tunable.Name, Value: tunable.Values[0]})
+			continue
+		}
 		n := given[tunable.Name]
 		v := value(n)
 		if isFloat(tunable.Values[0]) {

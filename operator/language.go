@@ -199,23 +199,27 @@ func (l *language) names(n *tree.Node, what string) []string {
 	return names
 }
 
-// named are the entries of a mapping whose keys are names of the author's. One whose key has a `$`
-// becomes one for each axis.
+// named are the entries of a mapping whose keys are names of the author's.
 func (l *language) named(n *tree.Node, form string) []tree.Entry {
-	var entries []tree.Entry
-	for _, e := range n.Mapped(form) {
-		if !strings.Contains(e.Key, "$") {
-			entries = append(entries, e)
-			continue
-		}
-		for _, axis := range l.Axes {
-			entries = append(entries, tree.Entry{Position: e.Position, Key: strings.ReplaceAll(e.Key, "$", axis), Value: e.Value.For(axis)})
-		}
-	}
+	entries := l.eachKey(n.Mapped(form))
 	for _, e := range entries {
 		e.MustBeName(e.Key)
 	}
 	return entries
+}
+
+// eachKey are entries, one whose key has a `$` once for each axis.
+func (l *language) eachKey(entries []tree.Entry) (all []tree.Entry) {
+	for _, e := range entries {
+		if !strings.Contains(e.Key, "$") {
+			all = append(all, e)
+			continue
+		}
+		for _, axis := range l.Axes {
+			all = append(all, tree.Entry{Position: e.Position, Key: strings.ReplaceAll(e.Key, "$", axis), Value: e.Value.For(axis)})
+		}
+	}
+	return all
 }
 
 const derivedForm = "derived must be a mapping of names to expressions"
@@ -244,7 +248,7 @@ func (l *language) definitions(entries []tree.Entry, s scope) []Definition {
 // define reads named values and functions. They are no macros of kernels.
 func (l *language) define(n *tree.Node, s scope) {
 	const form = "`%s` is neither a name nor a function as `rounded(x, to)`"
-	for _, e := range n.Mapped("let must be a mapping of names, or of functions as `rounded(x, to)`, to expressions") {
+	for _, e := range l.eachKey(n.Mapped("let must be a mapping of names, or of functions as `rounded(x, to)`, to expressions")) {
 		head, err := expr.ParseOpen(e.Key)
 		if err != nil || head.Op != expr.OpName && head.Op != expr.OpCall || head.Open() {
 			e.Refuse(form, e.Key)
@@ -252,7 +256,7 @@ func (l *language) define(n *tree.Node, s scope) {
 		if what := s[head.Name]; what != "" || slices.Contains(reserved, head.Name) {
 			e.Refuse("`%s` of `let` has the name of something else", head.Name)
 		}
-		macro := expr.Macro{Body: syntax(e.Value.Expression(), e.Value.Position, e.Value.CutHint())}
+		macro := expr.Macro{Body: syntax(e.Value.Expression(), e.Value.Position, e.Value.CutHint()).For(e.Value.Axis)}
 		for _, p := range head.Args {
 			if p.Op != expr.OpName {
 				e.Refuse(form, e.Key)

@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -79,7 +80,7 @@ type loader struct {
 func (l *loader) operator(root *tree.Node) {
 	f := fields(root, "an operator")
 	o, names := l.o, scope{}
-	o.Name, o.Summary = f["operator"].Name(), f["summary"].Text()
+	o.Name, o.Summary = f["operator"].Name(), tree.Optional(f["summary"], (*tree.Node).Text, "")
 	if f["macros"] != nil && f["macros"].OneOf("naming of macros", "upper", "same") == "same" {
 		o.Macros = SameMacros
 	}
@@ -103,11 +104,7 @@ func (l *loader) operator(root *tree.Node) {
 	l.arguments(f["tensors"], names, f["tolerance"])
 	o.Inputs = tree.Optional(f["inputs"], l.inputs, Distributions())
 	o.Deterministic = tree.Optional(f["deterministic"], (*tree.Node).Bool, true)
-	cost := append(list(l.language, f["cost"], "cost", formula), constant("0"))
-	if len(cost) < 2 || len(cost) > 3 {
-		f["cost"].RefuseHint("as [8*n, 2*n]", "cost has one number or two: bytes, and operations")
-	}
-	o.Bytes, o.Flops = cost[0], cost[1]
+	o.Bytes, o.Flops = l.cost(f["cost"], formula)
 	if f["reference"] == nil && l.own == nil {
 		root.Refuse("an operator lacks the key `reference`")
 	}
@@ -127,6 +124,32 @@ func (l *loader) operator(root *tree.Node) {
 	}
 	l.separate()
 	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
+}
+
+// cost reads how many bytes a launch moves, and how many operations it computes. The usual bytes are those of all
+// tensors, which are read once, or written once.
+func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, flops Formula) {
+	cost := list(l.language, n, "cost", formula)
+	if n != nil && (len(cost) < 1 || len(cost) > 2) {
+		n.RefuseHint("as [8*n, 2*n]", "cost has one number or two: bytes, and operations")
+	}
+	if n == nil {
+		moved := lists.Of(lists.Where(l.o.Arguments, func(a ArgumentSpec) bool { return len(a.Shape) > 0 }), ArgumentSpec.moved)
+		cost = []Formula{constant(strings.Join(moved, " + "))}
+	}
+	cost = append(cost, constant("0"))
+	return cost[0], cost[1]
+}
+
+// moved is an expression of how many bytes of a tensor a launch moves.
+func (a ArgumentSpec) moved() string {
+	bytes := fmt.Sprint(a.Types[len(a.Types)-1].Bytes())
+	for _, t := range a.Types[:len(a.Types)-1] {
+		bytes = fmt.Sprintf("%d if %s == '%s' else %s", t.Bytes(), a.TypeBy, t, bytes)
+	}
+	sizes := lists.Of(a.Shape, func(f Formula) string { return "(" + f.Text + ")" })
+	times := map[Role]string{InOut: "2*", Workspace: "0*"}[a.Role]
+	return times + "(" + bytes + ")*" + strings.Join(sizes, "*")
 }
 
 // axes reads what `$` stands for. Those that are derived values are of templates alone, which kernels of more

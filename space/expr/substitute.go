@@ -45,6 +45,16 @@ func (n *Node) ColumnOf(name, axis string) int {
 	return 0
 }
 
+// For returns n with an axis in the place of each `$`; n itself if the axis is "".
+func (n *Node) For(axis string) *Node {
+	if axis == "" {
+		return n
+	}
+	made := *n
+	made.Name, made.Args = strings.ReplaceAll(n.Name, "$", axis), lists.Of(n.Args, func(a *Node) *Node { return a.For(axis) })
+	return &made
+}
+
 // Expand returns n with what its macros stand for, or n itself if it has none. `$` stands for the axis; if that is
 // "", it stays, except in arguments of all, any, product, max and min, which take one value for each axis. Its error
 // is a *SyntaxError.
