@@ -1,6 +1,7 @@
 # make            builds bin/autotune, with the CUDA device; needs Go and a C compiler
 # make demo       builds and runs the main job
-# make test       all tests that need no GPU
+# make test       the tests that need no GPU, with some rows of each long table
+# make test-full  the same with all rows, as CI runs it: three times as long
 # make race       those of what does several things at once, under the race detector
 # make fuzz       every fuzz target for 20 s each (FUZZTIME=5m: longer; FUZZFOLDER=tuner/store: that folder's)
 # make endure     kills, full disks and damaged caches as often as docs/reliability.md tells, and every value of
@@ -22,7 +23,7 @@ GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
 
-.PHONY: all demo test race fuzz endure soak cover lint bench test-gpu bench-gpu bench-layers bench-holes bench-networks bench-trust bench-examples bench-distributed test-gpu-binaries clean
+.PHONY: all demo test test-full race fuzz endure soak cover lint bench test-gpu bench-gpu bench-layers bench-holes bench-networks bench-trust bench-examples bench-distributed test-gpu-binaries clean
 all: bin/autotune
 
 # What lives for minutes has memory to spare: collected less often, spaces take two thirds of the time. Tests that
@@ -47,6 +48,9 @@ demo: bin/autotune
 DEAREST = ./operator ./cmd/autotune ./device/compile ./reports/pytorch ./internal/test/gputest ./pack/packer ./device/remote/pool ./device/emulator
 test: $(LIBCUDA)
 	@$(CUDA_ENV) $(GO) run ./internal/test/summary -p $$(($$(nproc) + 1)) -timeout 40m -vet=off -ldflags "-s -w" -tags cuda $(DEAREST) ./...
+
+test-full: export AUTOTUNE_TEST_FULL = 1
+test-full: test
 
 # The race detector needs cgo, and slows Go down by a factor of about ten. The packages
 # are those whose own code, not only their tests', starts goroutines or shares memory

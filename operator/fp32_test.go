@@ -6,6 +6,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/endurance"
 	"autotune/operator"
 	"autotune/space"
 )
@@ -18,7 +19,7 @@ const ofCuDNN = 7.1e-7
 // looked at.
 func TestConvolutionsInFp32(t *testing.T) {
 	inFull(t)
-	for _, test := range []struct {
+	for _, test := range endurance.Some([]struct {
 		operator, problem string
 		terms             float64
 	}{
@@ -26,7 +27,7 @@ func TestConvolutionsInFp32(t *testing.T) {
 		{"conv2d", "1x16x8x40 c_out=66 kernel=3 bias=true uniform01", 144},
 		{"conv1d", "1x40x60 c_out=70 kernel=7 uniform01", 280}, // sums move to others
 		{"conv_transpose2d", "1x12x8x12 c_out=40 kernel=4 stride=2 padding=1 uniform01", 48},
-	} {
+	}, 1) {
 		t.Run(test.operator+" "+test.problem, func(t *testing.T) {
 			o, err := operator.Find(test.operator)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"autotune/internal/lists"
+	"autotune/internal/test/endurance"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
@@ -175,14 +176,14 @@ func TestScaledFactors(t *testing.T) {
 	const ofConvolution, channelsLast = "2x20x90 c_out=70 kernel=3 padding=1 normal", "2x24x90 c_out=70 kernel=3 padding=1 layout=nhwc normal"
 	proveSome(t, convolution, ofConvolution, "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
 	proveGuesses(t, filledConvolution(t, "conv2d", farAway), "2x13x6x70 c_out=140 kernel=3 padding=1 normal")
-	for _, test := range []struct {
+	for _, test := range endurance.Some([]struct {
 		operator *operator.Operator
 		problem  string
 		scale    []string // templates that scale
 	}{
 		{filledProducts(t), "1x70x16x90 normal", []string{"mma_gemm", "pipelined_gemm"}}, {convolution, ofConvolution, []string{"mma_gemm", "pipelined_gemm"}},
 		{convolution, channelsLast, []string{"mma_gemm", "pipelined_gemm", "tma_channels_scaled"}},
-	} {
+	}, 1) {
 		for _, mode := range []string{"tf32", "tf32_even"} {
 			proven := proveSome(t, test.operator, test.problem, mode, func(p *operator.Problem) []space.Configuration { return scaledOnes(t, p) })
 			if !slices.Equal(proven, test.scale) {

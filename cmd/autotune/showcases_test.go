@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The first sentence about a showcase says what docs/tuning-notes.md found by profiles: pools and
+// The first sentence about a showcase says what profiles found (the kernels' READMEs): pools and
 // depthwise convolutions are limited by memory, and for conv2d memory and the L2 are near their limits.
 func TestShowcasesExplained(t *testing.T) {
 	pools, err := filepath.Glob("../../recordings/h100-*.json.gz")

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"autotune/device/emulator"
-	"autotune/internal/test/testneeds"
+	"autotune/internal/test/endurance"
 	"autotune/operator"
 )
 
@@ -12,10 +12,9 @@ import (
 // rows, groups that are multiplied together, passes of a stream. Columns that are no multiple of 32, rows that
 // leave the L2 first, and taps that share pixels.
 func TestChoicesBeyondDefaults(t *testing.T) {
-	testneeds.Nothing(t)
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, drawn: 1, few: true}
-	for _, c := range []struct{ operator, row, math, template, where string }{
+	for _, c := range endurance.Some([]struct{ operator, row, math, template, where string }{
 		{"matmul", "1x130x136x164 transpose_b=true bias=true type=bf16", "fp32", "tma_gemm_16bit", "cluster == 2 and columns == 176 and row_blocks == 1"},
 		{"matmul", "1x70x264x90 transpose_b=true type=f16", "fp32", "tma_gemm_16bit", "splits == 2 and columns == 168 and row_blocks == 1"},
 		{"matmul", "1x192x512x950 transpose_b=true bias=true type=bf16", "fp32", "tma_gemm_16bit", "sharing == 1 and columns == 64 and row_blocks == 1"},
@@ -40,7 +39,7 @@ func TestChoicesBeyondDefaults(t *testing.T) {
 		{"masked_cumsum", "2x16384x24", "fp32", "columns", "unroll == 8"},
 		{"sum", "1x65536x40", "fp32", "columns", "team == 8 and unroll == 2"},
 		{"mean", "1x65536x40", "fp32", "columns", "team == 8 and unroll == 2"},
-	} {
+	}, 5) {
 		o, err := operator.Find(c.operator)
 		if err != nil {
 			t.Fatal(err)

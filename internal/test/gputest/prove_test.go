@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -138,6 +139,7 @@ func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem
 func protocol(distribution string) device.Protocol {
 	p := device.DefaultProtocol()
 	p.Samples, p.MinSamples, p.WarmUp, p.BatchBelow, p.Distribution = 1, 1, 0, 0, distribution
+	p.LaunchTimeout = 2 * time.Minute // an emulated launch is slow on a busy machine
 	return p
 }
 
