@@ -3,7 +3,9 @@ package operator
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"autotune/internal/lists"
@@ -56,7 +58,13 @@ func (l *loader) pythonReference(n *tree.Node) {
 	s := l.file(n, "*.py")
 	s.mustDefine(n, PythonFunction, `(?m)^def\s+`+PythonFunction+`\s*\(`, "it has a function `def "+PythonFunction+"(...)`, which takes the inputs and returns the outputs")
 	l.o.Answers = &Answers{Python: &s, Seconds: usualSeconds}
+	if given := secondsForm.FindStringSubmatch(s.Text); given != nil {
+		l.o.Answers.Seconds, _ = strconv.ParseInt(given[1], 10, 64)
+	}
 }
+
+// secondsForm is a line of a Python file that says how long it may take, up to a day.
+var secondsForm = regexp.MustCompile(`(?m)^SECONDS = ([1-9]\d{0,4})$`)
 
 // filedReference reads {y: y.npy}, a file for each tensor that is compared. Such answers
 // are right for inputs that no seed changes.

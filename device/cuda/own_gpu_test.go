@@ -101,8 +101,8 @@ func TestGPUOwnReopens(t *testing.T) {
 // What an operator's own kernels do wrong is said at once, and blamed on them.
 func TestGPUOwnFaults(t *testing.T) {
 	for want, edits := range map[string][]string{
-		"the fill kernel of own is wrong: fill.cu: it wrote outside its tensors: 1 word after k":                           {"#define STRAY 0", "#define STRAY 1"},
-		"the fill kernel of own fails: fill.cu: ":                                                                          {"total[i] = i", "*(long long*)(i + 8) = i"},
+		"the fill kernel of own is wrong: fill.cu: it wrote outside its tensors: 1 word after k":                       {"#define STRAY 0", "#define STRAY 1"},
+		"the fill kernel of own fails: fill.cu: ":                                                                      {"total[i] = i", "*(long long*)(i + 8) = i"},
 		"the comparison of own cannot be right: compare.cu gives 1e+06 for the reference against itself; it must be 0": {testoperators.OwnReference, testoperators.OwnComparison, "total[i] != before[i] + k[i]", "total[i] != before[i]"},
 	} {
 		t.Run(want, func(t *testing.T) {

@@ -30,7 +30,7 @@ tensors:
   - {name: y, role: output, type: bf16, shape: [n]}
   - {name: code, role: output, type: u8, shape: [n]}
   - {name: exact, role: output, type: f64, shape: [n], tolerance: [0, 0]}
-  - {name: far, role: output, type: i64, shape: [n], atol: 1}
+  - {name: far, role: output, type: i64, shape: [n], tolerance: [1]}
 cost: [30*n]
 reference: reference.cu
 templates:

@@ -3,8 +3,9 @@ operator: convolution
 summary: A 2-D filter over an image, the filter in constant memory; after the description of Kernel Tuner's example.
 shape: [height, width]
 example: 4096x4096
+axes: [h, w]
 parameters:
-  filter: {pair: true, default: 17, min: 1}
+  filter: {axes: true, default: 17, min: 1}
 derived: {input_width: width + filter_w - 1, input_height: height + filter_h - 1}
 tensors:
   - {name: output, role: output, shape: [height, width]}
