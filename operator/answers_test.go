@@ -46,15 +46,8 @@ func outsideFiles(edits ...string) fstest.MapFS {
 
 func outside(t *testing.T, files fstest.MapFS) *Problem {
 	t.Helper()
-	o, err := Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: []int64{7}}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	o := loaded(t, files)
+	return bound(t, o, Request{Shape: []int64{7}})
 }
 
 func TestOutside(t *testing.T) {
@@ -149,9 +142,7 @@ func TestReferenceDigest(t *testing.T) {
 // it has is not read.
 func TestHostileData(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, outsideFiles()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, outsideFiles()))
 	file := filepath.Join(dir, "x.npy")
 	for want, make := range map[string]func() error{
 		"it is no regular file": func() error { return syscall.Mkfifo(file, 0o600) },
@@ -163,12 +154,8 @@ func TestHostileData(t *testing.T) {
 		},
 		"more than 2^63 bytes": func() error { return os.WriteFile(file, numpyFile("<f4", "9223372036854775807,", 28).Data, 0o600) },
 	} {
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-		if err := make(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(file))
+		must(t, make())
 		begin := time.Now()
 		if _, err := Load(os.DirFS(dir), "."); err == nil || !strings.Contains(err.Error(), want) || time.Since(begin) > 10*time.Second {
 			t.Errorf("%v after %v; want %s", err, time.Since(begin), want)

@@ -13,10 +13,7 @@ func withTensors(t *testing.T, tensors string) (*Problem, error) {
 	t.Helper()
 	before, rest, _ := strings.Cut(goodOperator, "tensors:\n")
 	_, after, _ := strings.Cut(rest, "inputs:")
-	o, err := Load(operatorFiles(before+"tensors:\n"+tensors+"inputs:"+after), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, operatorFiles(before+"tensors:\n"+tensors+"inputs:"+after))
 	return o.Bind(Request{Shape: []int64{4, 100}}, TypicalLimits())
 }
 
@@ -36,9 +33,7 @@ func TestArguments(t *testing.T) {
   - {name: z, role: output, type: f64, shape: [n]}
   - {name: code, role: output, type: i64, shape: [n], tolerance: [2]}
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []string{
 		"x input f16 800 bytes {uniform [-100 200]}", "order input i32 400 bytes {permutation []}", "half weight bf16 200 bytes",
 		"count scalar i64 0xffffffffffffff9c", "slope scalar f32 0x3c23d70a", "twice_it scalar bool 0x1", "least scalar i8 0x80",
@@ -71,14 +66,8 @@ func TestArguments(t *testing.T) {
 func TestDefaultTolerances(t *testing.T) {
 	for kind, want := range map[Type]float64{F64: 1e-10, F32: 1e-4, F16: 5e-3, BF16: 2e-2, F8E4M3: 0.1, F8E5M2: 0.2, I8: 0, U64: 0, Bool: 0} {
 		text := strings.Replace(goodOperator, "tolerance: [0.001, \"1e-5 if math == 'tf32' else 1e-4\"]\n", "", 1)
-		o, err := Load(operatorFiles(strings.Replace(text, "role: output", "role: output, type: "+string(kind), 1)), ".")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := o.Bind(Request{Shape: []int64{4, 100}}, TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := loaded(t, operatorFiles(strings.Replace(text, "role: output", "role: output, type: "+string(kind), 1)))
+		p := bound(t, o, Request{Shape: []int64{4, 100}})
 		if out := p.Output(); out.ATol != want || out.RTol != want {
 			t.Errorf("%s is compared within %v and %v, want %v", kind, out.ATol, out.RTol, want)
 		}
@@ -128,9 +117,7 @@ func TestScalarBits(t *testing.T) {
 		"{name: k, type: bool, value: n > 3}": 1, "{name: k, type: i8, value: twice}": 1,
 	} {
 		p, err := withTensors(t, "  - "+text+"\n"+anOutput)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := p.Arguments[0].Bits(); got != want {
 			t.Errorf("%s is passed as %#x, want %#x", text, got, want)
 		}

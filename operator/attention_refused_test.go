@@ -34,10 +34,7 @@ func attended(numbers []float64, keys, width int, scale float64) []float64 {
 // The tolerance of attention lets pass neither zeros nor the answer to other numbers. Nor does it let pass
 // values that are not weighed, or by products that are not scaled. Averages of many values are small.
 func TestWrongAttentionIsRefused(t *testing.T) {
-	o, err := operator.Find("scaled_dot_product_attention")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := find(t, "scaled_dot_product_attention")
 	const width = 64
 	for _, keys := range []int{37, 4096, 16384} {
 		drawn := func(seed uint64) []float64 {
@@ -51,9 +48,7 @@ func TestWrongAttentionIsRefused(t *testing.T) {
 		want := attended(numbers, keys, width, 0.125)
 		for _, word := range []string{"f32", "bf16", "f16"} {
 			p, err := o.Bind(operator.Request{Shape: []int64{1, 1, 1, int64(keys), width}, Parameters: map[string]string{"type": word}}, operator.Limits{Arch: 90})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for what, wrong := range map[string][]float64{"zeros": make([]float64, width), "no weights": attended(numbers, keys, width, 0), "no scale": attended(numbers, keys, width, 1), "other numbers": attended(drawn(2), keys, width, 0.125)} {
 				right := 0
 				for i := range want {

@@ -20,7 +20,7 @@ type Request struct {
 	Parameters map[string]string // as given to --set; empty: the operator's preset
 	Math       string            // "", "auto" or a math mode
 	MathBy     string            // who chose it, if not the user
-	Only       Restriction       // the part of the space that is wanted
+	Only       Restriction       // the part of the space that a search of the problem is to try
 	Free       []string          // dimensions that kernels take when they run
 }
 
@@ -62,61 +62,50 @@ func FormatShape(shape []int64) string {
 	return strings.Join(parts, "x")
 }
 
-// Bind turns a request into a problem. What the request got wrong is a
-// *RequestError.
-func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
-	defer tree.Catch[*RequestError](&err)
-	b := binder{&Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: lim}}
-	b.shape()
-	b.free(r.Free)
-	b.parameters(r.Parameters)
-	b.math(r.Math)
-	b.MathBy = r.MathBy
-	for _, d := range o.Derived {
-		b.Values[d.Name] = b.eval(d.Name, d.Formula)
-	}
-	for _, r := range o.Requires {
-		b.require(r)
-	}
-	for _, spec := range o.Arguments {
-		if spec.Owner != "" {
-			b.Arguments = append(b.Arguments, b.workspace(spec))
-		} else {
-			b.Arguments = append(b.Arguments, b.argument(spec))
+// Bind turns a request into a problem. What the request got wrong is a *RequestError.
+func (o *Operator) Bind(r Request, limits Limits) (*Problem, error) {
+	p := &Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: limits, MathBy: r.MathBy}
+	b := &binder{p: p, values: p.Values}
+	for _, step := range []func(Request){b.shape, b.free, b.parameters, b.math, b.derived, b.requirements, b.arguments, b.cost, b.part} {
+		if step(r); b.err != nil {
+			return nil, b.err
 		}
 	}
-	b.Bytes, b.Flops = b.count("cost.bytes", o.Bytes), b.count("cost.flops", o.Flops)
-	b.restrict(r.Only)
-	return b.Problem, nil
+	return p, nil
 }
 
-// binder fills in a problem for one request. Its values grow on the way:
-// dimensions, parameters, math mode, derived values. Its methods panic with a
-// *RequestError at the first fault, which Bind returns.
-type binder struct{ *Problem }
-
-func (b binder) fail(hint, format string, args ...any) {
-	panic(b.Operator.refusal(hint, format, args...))
+// binder fills in a problem for one request, step by step. After a fault it computes zeros, which nobody sees.
+type binder struct {
+	p      *Problem
+	values map[string]expr.Value // what formulas know: the problem's values, so far, or a template's too
+	err    error                 // the first fault
 }
 
-func (o *Operator) refusal(hint, format string, args ...any) *RequestError {
+func (b *binder) refuse(hint, format string, args ...any) {
+	if b.err == nil {
+		b.err = b.p.Operator.refusal(hint, format, args...)
+	}
+}
+
+func (o *Operator) refusal(hint, format string, args ...any) error {
 	return &RequestError{Operator: o.Name, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-func (b binder) shape() {
-	names := b.Operator.Shape
-	if len(b.Shape) != len(names) {
-		example := b.Operator.Example
+func (b *binder) shape(Request) {
+	names, shape := b.p.Operator.Shape, b.p.Shape
+	if len(shape) != len(names) {
+		example := b.p.Operator.Example
 		if example == nil {
 			example = slices.Repeat([]int64{16}, len(names))
 		}
-		b.fail("", "the shape has %s, as %s; got %d in %s", dims(names), FormatShape(example), len(b.Shape), FormatShape(b.Shape))
+		b.refuse("", "the shape has %s, as %s; got %d in %s", dims(names), FormatShape(example), len(shape), FormatShape(shape))
+		return
 	}
-	for i, v := range b.Shape {
+	for i, v := range shape {
 		if v < 1 {
-			b.fail("", "each dimension must be at least 1; got %s=%d", names[i], v)
+			b.refuse("", "each dimension must be at least 1; got %s=%d", names[i], v)
 		}
-		b.Values[names[i]] = expr.Int(v)
+		b.values[names[i]] = expr.Int(v)
 	}
 }
 
@@ -127,13 +116,28 @@ func dims(names []string) string {
 	return fmt.Sprintf("%d dimensions %s", len(names), strings.Join(names, ","))
 }
 
+// free settles which dimensions kernels take when they run, in the shape's order.
+func (b *binder) free(r Request) {
+	shape := b.p.Operator.Shape
+	for i, name := range r.Free {
+		if !slices.Contains(shape, name) {
+			b.refuse(tree.NearestOrAll(name, "there are", shape), "no dimension is called `%s`, and only dimensions can be free", name)
+		}
+		if slices.Contains(r.Free[:i], name) {
+			b.refuse("", "the dimension `%s` is given as free twice", name)
+		}
+	}
+	b.p.Free = lists.Where(shape, func(name string) bool { return slices.Contains(r.Free, name) })
+}
+
 // parameters parses what is given and fills in defaults, each after those that
 // it names.
-func (b binder) parameters(given map[string]string) {
-	o := b.Operator
+func (b *binder) parameters(r Request) {
+	o, given := b.p.Operator, r.Parameters
 	for _, name := range sorted(given) {
 		if o.parameter(name) == nil {
-			b.fail(tree.NearestOrAll(name, "there are", o.parameterNames()), "unknown parameter `%s`", name)
+			b.refuse(tree.NearestOrAll(name, "there are", o.parameterNames()), "unknown parameter `%s`", name)
+			return
 		}
 	}
 	if len(given) == 0 {
@@ -148,10 +152,11 @@ func (b binder) parameters(given map[string]string) {
 			err = spec.admits(values)
 		}
 		if err != nil {
-			b.fail("", "%v", err)
+			b.refuse("", "%v", err)
+			return
 		}
 		for i, component := range spec.Names {
-			b.Values[component] = values[i]
+			b.values[component] = values[i]
 		}
 		if !spec.Later || !b.isDefault(spec, values) {
 			texts[name] = spec.format(values)
@@ -159,27 +164,26 @@ func (b binder) parameters(given map[string]string) {
 	}
 	for _, name := range o.parameterNames() {
 		if text, named := texts[name]; named {
-			b.Parameters = append(b.Parameters, Parameter{name, text})
+			b.p.Parameters = append(b.p.Parameters, Parameter{name, text})
 		}
 	}
 }
 
-// isDefault tells whether values are those that a parameter has when it is not given.
-func (b binder) isDefault(spec *ParameterSpec, values []expr.Value) bool {
+func (b *binder) isDefault(spec *ParameterSpec, values []expr.Value) bool {
 	usual, err := b.given(spec, nil)
 	return err == nil && slices.Equal(values, usual)
 }
 
 // given is a parameter's value of each component: as given, or else the default.
-func (b binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Value, error) {
+func (b *binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Value, error) {
 	if text, ok := given[spec.Name]; ok {
-		if slices.Contains(b.Operator.Orders(), spec.Name) {
-			text = orderWord(text, len(b.Operator.Shape))
+		if slices.Contains(b.p.Operator.Orders(), spec.Name) {
+			text = orderWord(text, len(b.p.Operator.Shape))
 		}
 		return spec.parse(text)
 	}
 	if spec.Default == nil {
-		return nil, b.Operator.mustBeSet(spec)
+		return nil, mustBeSet(b.p.Operator, spec)
 	}
 	if spec.Type == ExpressionParameter {
 		return spec.parse(spec.Default.Text)
@@ -200,21 +204,20 @@ func (b binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Valu
 
 // componentValues are the values that the default of one component may name:
 // the same component of another pair goes by the pair's own name.
-func (b binder) componentValues(spec *ParameterSpec, component int) map[string]expr.Value {
-	env := maps.Clone(b.Values)
-	for _, other := range b.Operator.Parameters {
+func (b *binder) componentValues(spec *ParameterSpec, component int) map[string]expr.Value {
+	env := maps.Clone(b.values)
+	for _, other := range b.p.Operator.Parameters {
 		if len(other.Names) != len(spec.Names) {
 			continue
 		}
-		if v, ok := b.Values[other.Names[component]]; ok {
+		if v, ok := b.values[other.Names[component]]; ok {
 			env[other.Name] = v
 		}
 	}
 	return env
 }
 
-// mustBeSet complains of a parameter that has no default and is not given.
-func (o *Operator) mustBeSet(spec *ParameterSpec) error {
+func mustBeSet(o *Operator, spec *ParameterSpec) error {
 	example := "3"
 	switch {
 	case spec.Type == ExpressionParameter:
@@ -235,41 +238,52 @@ func (o *Operator) mustBeSet(spec *ParameterSpec) error {
 		spec.Name, spec.Name, example, strings.Join(preset, " "))
 }
 
-func (b binder) eval(what string, f Formula) expr.Value {
-	v, err := f.code.Eval(b.Values)
-	if err != nil {
-		b.fail("", "%s = %s cannot be computed for this problem: %v", what, f.Text, err)
+func (b *binder) derived(Request) {
+	for _, d := range b.p.Operator.Derived {
+		b.values[d.Name] = b.eval(d.Name, d.Formula)
 	}
-	return v
 }
 
-func (b binder) require(r Requirement) {
-	if b.eval("requirement", r.That).Truth() {
-		return
+func (b *binder) requirements(Request) {
+	for _, r := range b.p.Operator.Requires {
+		if b.eval("requirement", r.That).Truth() {
+			continue
+		}
+		because, _ := r.Because.fill(func(f Formula) (expr.Value, error) { return b.eval("explanation", f), nil })
+		b.refuse("", "%s (%s is needed; here %s)", because, r.That.Text, valuesOf(r.That, b.values))
 	}
-	because, _ := r.Because.fill(func(f Formula) (expr.Value, error) { return b.eval("explanation", f), nil })
-	b.fail("", "%s (%s is needed; here %s)", because, r.That.Text, valuesOf(r.That, b.Values))
 }
 
-// valuesOf says what values the names in a formula have.
 func valuesOf(f Formula, env map[string]expr.Value) string {
 	words := lists.Of(f.code.Names(), func(name string) string { return fmt.Sprintf("%s=%v", name, env[name]) })
 	return strings.Join(words, " ")
 }
 
-func (b binder) argument(spec ArgumentSpec) Argument {
-	if spec.Role == Scalar {
-		return b.scalar(spec)
+func (b *binder) arguments(Request) {
+	for _, spec := range b.p.Operator.Arguments {
+		bound := b.tensor
+		switch {
+		case spec.Owner != "":
+			bound = b.workspace
+		case spec.Role == Scalar:
+			bound = b.scalar
+		}
+		b.p.Arguments = append(b.p.Arguments, bound(spec))
 	}
-	t := Argument{Name: spec.Name, Role: spec.Role, Type: spec.typeIn(b.Values), Order: spec.orderIn(b.Values), Elements: 1, Symbol: spec.Symbol}
+}
+
+func (b *binder) tensor(spec ArgumentSpec) Argument {
+	t := Argument{
+		Name: spec.Name, Role: spec.Role, Type: spec.typeIn(b.values), Order: spec.orderIn(b.values), Elements: 1, Symbol: spec.Symbol, Owner: spec.Owner,
+	}
 	for i, f := range spec.Shape {
 		v := b.eval(spec.Name, f)
 		n, ok := v.AsInt()
 		if !ok || n < 0 || n < 1 && spec.Role.Compared() {
-			b.fail("", "dimension %d of `%s`, %s, would be %v", i+1, spec.Name, f.Text, v)
+			b.refuse("", "dimension %d of `%s`, %s, would be %v", i+1, spec.Name, f.Text, v)
 		}
 		if n > 0 && t.Elements > (1<<58)/n {
-			b.fail("", "`%s` would have more than 2^58 elements", spec.Name)
+			b.refuse("", "`%s` would have more than 2^58 elements", spec.Name)
 		}
 		t.Elements *= n
 		t.Shape = append(t.Shape, n)
@@ -287,26 +301,71 @@ func (b binder) argument(spec ArgumentSpec) Argument {
 			b.holds(fill.File, t)
 		}
 	}
-	if a := b.Operator.Answers; a.Fixed() && spec.Role.Compared() {
-		b.holds(a.Files[spec.Name], t)
-	}
 	if spec.Role.Compared() {
+		if a := b.p.Operator.Answers; a.Fixed() {
+			b.holds(a.Files[spec.Name], t)
+		}
 		_, t.ATol = b.number("atol of `"+spec.Name+"`", spec.ATol, "tolerance", 0, math.MaxFloat64)
 		_, t.RTol = b.number("rtol of `"+spec.Name+"`", spec.RTol, "tolerance", 0, math.MaxFloat64)
 	}
 	return t
 }
 
-// scalar evaluates an argument that is passed by value.
-func (b binder) scalar(spec ArgumentSpec) Argument {
+// workspace is a template's own workspace: only its launches are passed it, and only where their
+// `arguments` name it. It is empty if neither the template nor one that shares it serves the problem.
+func (b *binder) workspace(spec ArgumentSpec) Argument {
+	o := b.p.Operator
+	served := slices.ContainsFunc(o.Templates, func(t *Template) bool {
+		if !t.has(spec.Owner) {
+			return false
+		}
+		serves, err := useOf(b.p, t).serves()
+		return err == nil && serves
+	})
+	if !served {
+		return Argument{Name: spec.Name, Role: Workspace, Type: spec.Type, Shape: []int64{0}, Owner: spec.Owner}
+	}
+	t, _ := o.Template(spec.Owner)
+	of := &binder{p: b.p, values: useOf(b.p, t).env, err: b.err}
+	for _, d := range t.Derived {
+		if !slices.ContainsFunc(d.Formula.code.Names(), func(name string) bool { return of.values[name] == expr.Value{} }) {
+			of.values[d.Name] = of.eval(d.Name, d.Formula)
+		}
+	}
+	a := of.tensor(spec)
+	b.err = of.err
+	return a
+}
+
+func (b *binder) scalar(spec ArgumentSpec) Argument {
 	v := b.eval(spec.Name, *spec.Value)
 	if err := spec.Type.holds(v); err != nil {
-		b.fail("", "the scalar `%s`, %s, is %v: %v", spec.Name, spec.Value.Text, v, err)
+		b.refuse("", "the scalar `%s`, %s, is %v: %v", spec.Name, spec.Value.Text, v, err)
 	}
 	return Argument{Name: spec.Name, Role: Scalar, Type: spec.Type, Value: v}
 }
 
-func (b binder) count(what string, f Formula) int64 {
+// cost computes how many bytes a launch moves, and how many operations it computes.
+func (b *binder) cost(Request) {
+	b.p.Bytes, b.p.Flops = b.count("the bytes of `cost`", b.p.Operator.Bytes), b.count("the operations of `cost`", b.p.Operator.Flops)
+}
+
+// part sees that the part of the space that the request wants can be understood.
+func (b *binder) part(r Request) {
+	if !r.Only.IsZero() {
+		_, b.err = b.p.Part(r.Only)
+	}
+}
+
+func (b *binder) eval(what string, f Formula) expr.Value {
+	v, err := f.code.Eval(b.values)
+	if err != nil {
+		b.refuse("", "%s = %s cannot be computed for this problem: %v", what, f.Text, err)
+	}
+	return v
+}
+
+func (b *binder) count(what string, f Formula) int64 {
 	v, x := b.number(what, f, "count", 0, 1<<62)
 	if n, ok := v.AsInt(); ok {
 		return n // a float may have lost its last digits
@@ -315,11 +374,11 @@ func (b binder) count(what string, f Formula) int64 {
 }
 
 // number evaluates a formula that must give a number within bounds.
-func (b binder) number(what string, f Formula, kind string, least, most float64) (expr.Value, float64) {
+func (b *binder) number(what string, f Formula, kind string, least, most float64) (expr.Value, float64) {
 	v := b.eval(what, f)
 	x, ok := v.AsFloat()
 	if !ok || !(least <= x && x <= most) {
-		b.fail("", "%s, %s, is %v and not a %s", what, f.Text, v, kind)
+		b.refuse("", "%s, %s, is %v and not a %s", what, f.Text, v, kind)
 	}
 	return v, x
 }

@@ -12,15 +12,6 @@ import (
 	"autotune/space/expr"
 )
 
-func find(t *testing.T, name string) *Operator {
-	t.Helper()
-	o, err := Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 // bind binds an operator to a shape as 2x3x8x8 and parameters as "kernel=3 stride=2".
 func bind(t *testing.T, operator, shape, parameters, math string) (*Problem, error) {
 	t.Helper()
@@ -142,10 +133,7 @@ func TestParametersWithoutDefault(t *testing.T) {
 	} {
 		text := strings.Replace(goodOperator, "default: 3, ", "", 1)
 		text = strings.Replace(text, " kernel=3x5 twice=true", test.preset, 1)
-		o, err := Load(operatorFiles(text), ".")
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := loaded(t, operatorFiles(text))
 		set := map[string]string{}
 		if test.set != "" {
 			set[test.set] = "true"
@@ -187,9 +175,7 @@ func TestMathModes(t *testing.T) {
 		limits := TypicalLimits()
 		limits.Arch = test.arch
 		p, err := o.Bind(Request{Shape: []int64{16, 16, 64, 64}, Math: test.asked}, limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if p.Math != test.want || p.Output().ATol != test.atol || p.Output().RTol != test.rtol {
 			t.Errorf("--math %q on sm_%d is %s with %g, %g", test.asked, test.arch, p.Math, p.Output().ATol, p.Output().RTol)
 		}
@@ -198,9 +184,7 @@ func TestMathModes(t *testing.T) {
 
 func TestTensors(t *testing.T) {
 	p, err := bind(t, "conv2d", "2x6x10x12", "c_out=4 kernel=2x3 groups=2", "fp32")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []Argument{
 		{Name: "x", Role: Input, Shape: []int64{2, 6, 10, 12}, Elements: 1440, Scale: 0},
 		{Name: "weight", Role: Weight, Shape: []int64{4, 3, 2, 3}, Elements: 72, Scale: 0.23570226039551587},

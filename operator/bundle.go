@@ -12,7 +12,6 @@ import (
 	"slices"
 )
 
-// BundleBytes is how large a Bundle may be.
 const BundleBytes = 4 << 20
 
 // Bundle has all files that the operator was read from, shared ones too, but not its data files.

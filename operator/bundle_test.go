@@ -26,9 +26,7 @@ func exampleOperators(t *testing.T) (all []*Operator) {
 			} else {
 				o, err = Load(examples.FS, path.Dir(file))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all = append(all, o)
 		}
 	}
@@ -49,13 +47,9 @@ func oneAtATime(t *testing.T) {
 func TestBundle(t *testing.T) {
 	oneAtATime(t)
 	all, err := Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	begin, err := LoadFile(os.DirFS("../cmd/autotune/begin"), ".", "operator.cu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files := outsideFiles()
 	answered := outsideFiles("reference: ref.py", "reference: {y: y.npy, column: column.npy}", "fill: fill.cu", "fill: constant(1)",
 		"fill: fill.cu", "fill: column.npy", "fill: other.cu", "fill: x.npy")
@@ -63,9 +57,7 @@ func TestBundle(t *testing.T) {
 	tried := map[string]bool{}
 	for _, o := range all {
 		archive, err := o.Bundle()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		data := fstest.MapFS{}
 		for name := range o.Data {
 			data[name] = files[name]
@@ -93,9 +85,7 @@ func TestBundle(t *testing.T) {
 		}
 	}
 	archive, err := outside(t, files).Operator.Bundle()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := LoadBundle(archive, fstest.MapFS{}); err == nil {
 		t.Error("an operator came out whose data file is not there")
 	}

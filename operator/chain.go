@@ -23,7 +23,6 @@ const (
 	chainDepth  = 40   // operations within each other
 )
 
-// chain reads the text of an expression.
 func (s *ParameterSpec) chain(text string) (*expr.Node, error) {
 	if len(text) > chainLength {
 		return nil, fmt.Errorf("`%s` has %d characters; it may have %d", s.Name, len(text), chainLength)
@@ -116,17 +115,11 @@ func (s *ParameterSpec) Python(value, object string) string {
 func (p *Problem) ExpressionMacros() []Macro {
 	var macros []Macro
 	for _, spec := range p.Operator.Parameters {
-		if spec.Type == ExpressionParameter && p.keeps(spec.Name) {
+		if spec.Type == ExpressionParameter && p.Parameters.has(spec.Name) {
 			macros = append(macros, Macro{p.Operator.Macros.Macro(spec.Name), spec.CUDA(p.Values[spec.Name].String())})
 		}
 	}
 	return macros
-}
-
-// keeps tells whether the problem's name has a parameter. One that is `later` is left out while it
-// has its default.
-func (p *Problem) keeps(name string) bool {
-	return slices.ContainsFunc(p.Parameters, func(of Parameter) bool { return of.Name == name })
 }
 
 // written writes a value with its nodes replaced.
@@ -150,7 +143,6 @@ func (s *ParameterSpec) written(value string, other func(*expr.Node) *expr.Node)
 // verbatim is a node that is written as this text.
 func verbatim(text string) *expr.Node { return &expr.Node{Op: expr.OpName, Name: text} }
 
-// float writes a number as C++ has floats.
 func float(x float64) string {
 	text := strconv.FormatFloat(x, 'g', -1, 32)
 	if !strings.ContainsAny(text, ".e") {

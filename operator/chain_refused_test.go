@@ -10,22 +10,15 @@ import (
 // The tolerance of an expression lets pass neither zeros nor the input nor the answer to other
 // numbers, whatever the magnitude of outputs.
 func TestWrongAnswersOfExpressionsAreRefused(t *testing.T) {
-	o, err := operator.Find("elementwise")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := find(t, "elementwise")
 	d := openEmulator(t)
 	for _, word := range []string{"f32", "bf16", "f16"} {
 		for _, f := range []string{"gelu(x)", "tanh(x)*1e-3", "sigmoid(x)", "(x+3)*2"} {
 			r := operator.Request{Shape: []int64{1, 1, 256}, Parameters: map[string]string{"f": f, "type": word}}
 			p, err := o.Bind(r, d.Info().Limits)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			k, err := p.Reference()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			b := compileFor(t, d, k)
 			answer := func(first int) (x, y []float32) {
 				for i := range 256 {

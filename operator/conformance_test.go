@@ -28,6 +28,20 @@ import (
 // These tests run the built-in kernels on the emulator: references against what
 // PyTorch answers, templates against their references.
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func find(t testing.TB, name string) *operator.Operator {
+	t.Helper()
+	o, err := operator.Find(name)
+	must(t, err)
+	return o
+}
+
 func openEmulator(t *testing.T) device.Device {
 	t.Helper()
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
@@ -52,9 +66,7 @@ func compileFor(t *testing.T, d device.Device, k operator.Kernel) *compile.Binar
 func readVectors(t *testing.T, operator string) torchvectors.Vectors {
 	t.Helper()
 	v, err := torchvectors.Of(operator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return v
 }
 
@@ -79,23 +91,16 @@ func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, mo
 	t.Helper()
 	var kernels []operator.Kernel
 	for _, name := range operator.OperatorNames() {
-		o, err := operator.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := find(t, name)
 		if !of(o) {
 			continue
 		}
 		for _, c := range endurance.Some(readVectors(t, name).Cases, 2) {
 			maps.Copy(c.Parameters, more)
 			p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, d.Info().Limits)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			k, err := p.Reference()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all, kernels = append(all, answer{c, p, k, nil}), append(kernels, k)
 		}
 	}
@@ -152,24 +157,17 @@ func laid(a operator.Argument, data torchvectors.Floats) torchvectors.Floats {
 func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 	inFull(t)
 	v := readVectors(t, "max_pool2d")
-	o, err := operator.Find(v.Operator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := find(t, v.Operator)
 	d := openEmulator(t)
 	for _, c := range v.Cases {
 		if !strings.HasSuffix(c.Name, "NaN") && !strings.HasSuffix(c.Name, "minus infinity") {
 			continue
 		}
 		p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters}, d.Info().Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, configuration := range p.Defaults(t.Context()) {
 			k, err := p.Kernel(configuration)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			compareWithPyTorch(t, c.Name+" in "+k.Launches[0].Entry, runKernel(t, d, p, k, nil, c.Inputs), c.Output.Data)
 		}
 	}
@@ -487,15 +485,11 @@ type check struct {
 func (c check) kernels(t *testing.T) []operator.Kernel {
 	t.Helper()
 	reference, err := c.problem.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := []operator.Kernel{reference}
 	for _, choice := range c.choices {
 		k, err := c.problem.Kernel(choice)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, k)
 	}
 	return all
@@ -506,10 +500,7 @@ func TestTemplatesMatchReferences(t *testing.T) {
 	shared, frame := map[string]bool{}, meetings{}
 	files := map[string]bool{}
 	for _, name := range operator.OperatorNames() {
-		o, err := operator.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := find(t, name)
 		d := openEmulator(t)
 		checks := coveringChecks(t, o, d.Info().Limits, shared, frame, files)
 		t.Run(name, func(t *testing.T) {
@@ -686,9 +677,7 @@ type serves struct {
 func partsOf(t *testing.T, p *operator.Problem) []serves {
 	t.Helper()
 	s, err := p.Space(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var parts []serves
 	for part := range s.Parts() {
 		if first, end := s.Range(part); first < end {
@@ -746,18 +735,14 @@ func problem(t *testing.T, o *operator.Operator, text, mode string, limits opera
 	t.Helper()
 	fields := strings.Fields(text)
 	shape, err := operator.ParseShape(fields[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	set := map[string]string{}
 	for _, field := range fields[1 : len(fields)-1] {
 		name, value, _ := strings.Cut(field, "=")
 		set[name] = value
 	}
 	p, err = o.Bind(operator.Request{Shape: shape, Parameters: set, Math: mode}, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p, fields[len(fields)-1]
 }
 
@@ -779,16 +764,12 @@ func prove(t *testing.T, d device.Device, c check) {
 	protocol.MeasureTime = 10 * time.Millisecond // a slower kernel is launched once
 	protocol.LaunchTimeout = 2 * time.Minute     // a deadlock is told at once; a busy machine is only slow
 	session, err := d.Open(ctx, c.problem, binary(0), protocol)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer session.Close()
 	for i, choice := range c.choices {
 		v := device.Variant{Configuration: choice, Kernel: kernels[1+i], Binary: binary(1 + i)}
 		e, err := session.Evaluate(ctx, v, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if e.Status != trial.OK {
 			t.Errorf("%s: %s: %s", choice, e.Status, e.Message)
 		}
@@ -798,15 +779,11 @@ func prove(t *testing.T, d device.Device, c check) {
 	if c.problem.Flops > 4e6 {
 		return
 	}
-	if err := session.Refill(ctx, special); err != nil {
-		t.Fatal(err)
-	}
+	must(t, session.Refill(ctx, special))
 	for i, choice := range c.choices {
 		v := device.Variant{Configuration: choice, Kernel: kernels[1+i], Binary: binary(1 + i)}
 		e, _, err := session.Check(ctx, v, device.Check{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if e.Status != trial.OK {
 			t.Errorf("%s: on %s inputs: %s: %s", choice, special.Distribution, e.Status, e.Message)
 		}

@@ -123,10 +123,10 @@ func (d *DataFile) hash() (string, error) {
 }
 
 // holds sees that a file has a tensor's shape.
-func (b binder) holds(file string, a Argument) {
-	d := b.Operator.Data[file]
+func (b *binder) holds(file string, a Argument) {
+	d := b.p.Operator.Data[file]
 	if !slices.Equal(d.Shape, a.Shape) && !(d.Bytes == 0 && a.Elements == 0) {
-		b.fail("", "%s holds an array of %s, and `%s` is of %s here", file, shapeText(d.Shape), a.Name, shapeText(a.Shape))
+		b.refuse("", "%s holds an array of %s, and `%s` is of %s here", file, shapeText(d.Shape), a.Name, shapeText(a.Shape))
 	}
 }
 
@@ -163,7 +163,7 @@ func (p *Problem) Fillings() []Filling {
 		}
 		if most > 0 {
 			k := p.Operator.FillKernels[name]
-			f.Kernel = p.helper("fill", k.Entry, k.Source, most)
+			f.Kernel = helper(p, "fill", k.Entry, k.Source, most)
 			all = append(all, f)
 		}
 	}
@@ -176,13 +176,13 @@ func (p *Problem) Comparing() (Kernel, bool) {
 	if c == nil {
 		return Kernel{}, false
 	}
-	return p.helper("compare", c.Entry, c.Source, p.Output().Elements), true
+	return helper(p, "compare", c.Entry, c.Source, p.Output().Elements), true
 }
 
 // helper is a kernel of the operator's beside its templates, with a thread for each of
 // some elements.
-func (p *Problem) helper(role, entry string, s Source, elements int64) Kernel {
+func helper(p *Problem, role, entry string, s Source, elements int64) Kernel {
 	blocks := (elements + referenceBlock - 1) / referenceBlock
 	launch := Launch{Entry: entry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{referenceBlock, 1, 1}}
-	return p.kernel(role, s, p.withNeighbours(role, s, nil), Launches{launch})
+	return kernelOf(p, role, s, neighbourValues(p, role, s, nil), Launches{launch})
 }

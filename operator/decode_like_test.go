@@ -30,17 +30,9 @@ func likeFiles(yaml string) (*Operator, error) {
 // leaves the other as it is.
 func TestTemplateLikeAnother(t *testing.T) {
 	o, err := likeFiles(likeDirect)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: []int64{4, 100}}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := p.Kernel(o.Templates[1].Default)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	p := bound(t, o, Request{Shape: []int64{4, 100}})
+	again := kernelAt(t, p, o.Templates[1].Default)
 	if again.File != "direct.cu" || again.Launches[0].Entry != "scale_direct" || again.Launches[0].Grid != [3]int64{4, 4, 1} || again.Launches[0].SharedBytes != 128 {
 		t.Errorf("%s, %+v", again.File, again.Launches)
 	}
@@ -55,10 +47,7 @@ func TestTemplateLikeAnother(t *testing.T) {
 	if o.Templates[1].When == nil || len(o.Templates[1].Constraints) != 2 {
 		t.Errorf("when %v, where %v", o.Templates[1].When, o.Templates[1].Constraints)
 	}
-	s, err := p.Space(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := spaceOf(t, p)
 	count := 0
 	for i := range s.Len() {
 		if s.At(i).Template == "again" {
@@ -70,13 +59,8 @@ func TestTemplateLikeAnother(t *testing.T) {
 	}
 
 	alone, err := likeFiles(goodOperator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := alone.Bind(Request{Shape: []int64{4, 100}}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	q := bound(t, alone, Request{Shape: []int64{4, 100}})
 	want, _ := q.Kernel(alone.Templates[0].Default)
 	if got, err := p.Kernel(o.Templates[0].Default); err != nil || got.Digest() != want.Digest() {
 		t.Errorf("direct is another kernel where there is one like it: %v", err)
@@ -111,21 +95,13 @@ const likeSteps = packingOperator + `  - name: again
 // serves.
 func TestWorkspacesOfBoth(t *testing.T) {
 	o, err := loadSteps(t, likeSteps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n, elements := range map[int64]int64{100: 2 * 2 * 128, 5: 2 * 2 * 64, 1: 0} {
-		p, err := o.Bind(Request{Shape: []int64{n}}, TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := bound(t, o, Request{Shape: []int64{n}})
 		if got := p.Arguments[2].Elements; got != elements || len(p.Arguments) != 4 {
 			t.Errorf("n = %d: %d elements, %d arguments", n, got, len(p.Arguments))
 		}
-		k, err := p.Kernel(space.Configuration{Template: "again", Values: o.Templates[2].Default.Values})
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := kernelAt(t, p, space.Configuration{Template: "again", Values: o.Templates[2].Default.Values})
 		if got := Passed(p.Arguments, k.Launches[1]); !slices.Equal(got, []int{0, 2, 1}) || k.Launches[1].Grid[0] != 4*((n+63)/64) {
 			t.Errorf("n = %d: passed %v, %+v", n, got, k.Launches[1])
 		}

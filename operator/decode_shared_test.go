@@ -55,21 +55,13 @@ func loadShared(operator, templates string) (*Operator, error) {
 // Templates of a file know the operator's values and those of `with`, which are no macros.
 func TestSharedTemplates(t *testing.T) {
 	o, err := loadShared(sharedOperator, sharedTemplates)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: []int64{4, 100}}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	p := bound(t, o, Request{Shape: []int64{4, 100}})
 	for i, want := range []string{
 		"scale_rows_first with grid 100x1x1, block 32x1x1; then scale_rows with grid 9x1x1, block 32x1x1",
 		"scale_rows_first with grid 100x1x1, block 32x1x1; then scale_rows with grid 9x1x1, block 32x1x1",
 	} {
-		k, err := p.Kernel(o.Templates[i].Default)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := kernelAt(t, p, o.Templates[i].Default)
 		var launches []string
 		for _, l := range k.Launches {
 			launches = append(launches, l.Entry+" with "+l.String())
@@ -81,10 +73,7 @@ func TestSharedTemplates(t *testing.T) {
 			t.Errorf("%s has the macros %s", k.Template, got)
 		}
 	}
-	far, err := o.Bind(Request{Shape: []int64{50, 100}}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	far := bound(t, o, Request{Shape: []int64{50, 100}})
 	if _, err := far.Space(t.Context()); err == nil || !strings.Contains(err.Error(), "no template serves scale 50x100 on this device; there are rows (when deeper < 100), again (when deeper < 100)") {
 		t.Errorf("of a problem that they do not serve: %v", err)
 	}

@@ -228,7 +228,7 @@ func (r *templateReader) free() {
 		}
 		kept = append(kept, space.Value{Name: name, Value: expr.Int(0)})
 	}
-	folder := use{&Problem{Operator: r.o, Values: map[string]expr.Value{}}, t}.folder(nil, kept)
+	folder := use{p: &Problem{Operator: r.o, Values: map[string]expr.Value{}}, t: t}.folder(nil, kept)
 	for _, text := range texts {
 		for _, f := range text.formulas() {
 			for _, name := range folder.Fold(f.code.Root()).Names() {

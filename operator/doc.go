@@ -17,7 +17,8 @@
 //     What the request got wrong is a *RequestError.
 //   - Problem.Space lists the valid configurations of all templates that serve
 //     the problem, and Problem.Kernel turns one configuration into source,
-//     macros and launch, ready for a compiler.
+//     macros and launch, ready for a compiler. A search that wants only some of
+//     the space asks for a Part of it. The Problem does not change.
 //
 // Expressions in op.yaml are Python expressions; see package space/expr.
 package operator

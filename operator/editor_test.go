@@ -15,18 +15,10 @@ func TestEditorKernels(t *testing.T) {
 	oneAtATime(t)
 	read := map[string]bool{}
 	for _, name := range OperatorNames() {
-		o, err := Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := find(t, name)
 		kernels, err := o.EditorKernels()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		p := bound(t, o, Request{Shape: o.Example})
 		for _, k := range kernels {
 			if read[path.Join(name, k.File)] {
 				t.Errorf("%s: %s comes twice", name, k.File)
@@ -34,10 +26,7 @@ func TestEditorKernels(t *testing.T) {
 			read[path.Join(name, k.File)], read[path.Join("include", k.File)] = true, true
 		}
 		for _, c := range p.Defaults(t.Context()) {
-			want, err := p.Kernel(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := kernelAt(t, p, c)
 			first := slices.IndexFunc(o.Templates, func(t *Template) bool { return t.Source.File == want.File })
 			if o.Templates[first].Name != c.Template {
 				continue
@@ -61,10 +50,7 @@ func TestEditorKernels(t *testing.T) {
 
 // An operator without an example says what an editor lacks.
 func TestEditorNeedsExample(t *testing.T) {
-	o, err := Find("conv2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := find(t, "conv2d")
 	o.Example = nil
 	if _, err := o.EditorKernels(); err == nil {
 		t.Error("there are kernels for no problem")

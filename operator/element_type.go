@@ -29,7 +29,6 @@ func alternatives[T ~string](words []T) string {
 	return text
 }
 
-// typeIn is the type of the elements in a problem of these values.
 func (a ArgumentSpec) typeIn(values map[string]expr.Value) Type {
 	return cmp.Or(a.Type, Type(values[a.TypeBy].String()))
 }

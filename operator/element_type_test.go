@@ -17,10 +17,7 @@ func typedOperator() string {
 }
 
 func TestParameterNamesTypes(t *testing.T) {
-	o, err := Load(operatorFiles(typedOperator()), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, operatorFiles(typedOperator()))
 	if got := o.Arguments[0].TypeText(); got != "bf16, f32 or f16, by element" {
 		t.Errorf("x is of %s", got)
 	}
@@ -35,17 +32,12 @@ func TestParameterNamesTypes(t *testing.T) {
 			parameters = nil
 		}
 		p, err := o.Bind(Request{Shape: []int64{4, 100}, Parameters: parameters}, Limits{Arch: 90})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		x, weight, y := p.Arguments[0], p.Arguments[1], p.Arguments[2]
 		if got := fmt.Sprint(x.Type, " ", x.Bytes(), " ", weight.Type, " ", y.Type, " ", y.RTol); got != want {
 			t.Errorf("element=%s: %s, want %s", element, got, want)
 		}
-		k, err := p.Reference()
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := referenceOf(t, p)
 		if name := "f32"; element != "" {
 			name = element
 			if !strings.Contains(macrosText(k), "ELEMENT="+name) {
@@ -83,10 +75,7 @@ func TestSignaturesOfNamedTypes(t *testing.T) {
 		files := operatorFiles(typedOperator())
 		files["reference.cu"].Data = []byte("extern \"C\" __global__ void scale_reference(const Element* x, const float* weight, Element* y) {}\n")
 		files["direct.cu"].Data = []byte("extern \"C\" __global__ void scale_direct(" + takes + ") {}\n")
-		o, err := Load(files, ".")
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := loaded(t, files)
 		if err := o.CheckSignatures(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", takes, err, want)
 		}
@@ -97,22 +86,13 @@ func TestSignaturesOfNamedTypes(t *testing.T) {
 func TestLaterParameters(t *testing.T) {
 	load := func(text string) *Operator {
 		t.Helper()
-		o, err := Load(operatorFiles(text), ".")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return o
+		return loaded(t, operatorFiles(text))
 	}
 	bind := func(o *Operator, parameters map[string]string) (string, string) {
 		t.Helper()
 		p, err := o.Bind(Request{Shape: []int64{4, 100}, Parameters: parameters}, Limits{Arch: 90})
-		if err != nil {
-			t.Fatal(err)
-		}
-		k, err := p.Reference()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		k := referenceOf(t, p)
 		if again := p.Record(); again.Contradiction() != "" {
 			t.Errorf("%s: its record contradicts itself: %s", p, again.Contradiction())
 		}

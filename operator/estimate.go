@@ -11,7 +11,7 @@ import (
 // the operator share. Its template must have an estimate.
 func (p *Problem) Estimate(configuration space.Configuration) (float64, error) {
 	t, _ := p.Operator.Template(configuration.Template)
-	c, err := use{p, t}.at(configuration.Values)
+	c, err := useOf(p, t).at(configuration.Values)
 	if err != nil {
 		return 0, err
 	}

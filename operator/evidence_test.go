@@ -153,26 +153,15 @@ func evidenceFiles(yaml string) fstest.MapFS {
 // evidence is what trials of the default configuration, vec=1, are kept under.
 func evidence(t *testing.T, yaml string, free ...string) [2]string {
 	t.Helper()
-	o, err := Load(evidenceFiles(yaml), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: []int64{64, 1}[:len(o.Shape)], Free: free}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, evidenceFiles(yaml))
+	p := bound(t, o, Request{Shape: []int64{64, 1}[:len(o.Shape)], Free: free})
 	direct, _ := o.Template("direct")
 	c := direct.Default
 	c.Values = slices.Clone(c.Values)
 	c.Values[0].Value = direct.Tunables[0].Values[0]
-	k, err := p.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := kernelAt(t, p, c)
 	reference, err := p.ReferenceDigest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return [2]string{k.Digest(), reference}
 }
 

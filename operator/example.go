@@ -22,7 +22,7 @@ func TypicalLimits() Limits {
 func (o *Operator) checkExample() {
 	if o.Example == nil || !o.needsNothingSet() {
 		for _, t := range o.Templates {
-			o.checkConstraints(t, withValues(TypicalLimits().values(), t.Default.Values))
+			o.checkConstraints(t, withValues(TypicalLimits().beside(nil), t.Default.Values))
 		}
 		return
 	}
@@ -48,7 +48,7 @@ func (o *Operator) needsNothingSet() bool {
 
 // checkDefault checks a template's default for a problem, if the template serves it.
 func (o *Operator) checkDefault(p *Problem, t *Template) {
-	u := use{p, t}
+	u := useOf(p, t)
 	if served, err := u.serves(); err != nil || !served {
 		return
 	}

@@ -80,7 +80,6 @@ type folder struct {
 	lines map[string][]string // by path: the file that each line includes
 }
 
-// read reads a file of the folder, and remembers it.
 func (f *folder) read(name string) (string, error) {
 	text, err := ReadText(f.fsys, path.Join(f.dir, name))
 	if err == nil {
@@ -95,23 +94,21 @@ func (f *folder) include(name string) (text, from string, err error) {
 	if from, known := f.paths[name]; known {
 		return f.files[name], from, nil
 	}
-	defer func() {
-		if err == nil {
-			f.paths[name] = from
-		}
-	}()
+	from, err = path.Join(f.dir, name), fs.ErrInvalid
 	if fs.ValidPath(name) {
-		from = path.Join(f.dir, name)
-		if text, err = f.read(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
-			return text, from, err
-		}
+		text, err = f.read(name)
 	}
-	from = "include/" + name
-	if text, err = ReadText(templates.FS, from); err == nil {
-		f.files[name] = text
+	if missing(err) {
+		from = "include/" + name
+		text, err = ReadText(templates.FS, from)
+	}
+	if err == nil {
+		f.files[name], f.paths[name] = text, from
 	}
 	return text, from, err
 }
+
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) }
 
 var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
@@ -142,7 +139,7 @@ func (f *folder) header(n *tree.Node) Source {
 		n.Refuse("this must name a file in the operator's folder or the shared one")
 	}
 	_, from, err := f.include(name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+	if missing(err) {
 		n.Refuse("the file `%s` is neither in the operator's folder nor a shared one", name)
 	} else if err != nil {
 		n.Refuse("the file `%s` %v", name, err)
@@ -236,7 +233,7 @@ func (f *folder) includes(file, text string, renamed, found map[string]string) {
 		included, from, err := f.include(cmp.Or(renamed[name], name))
 		hint := ""
 		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
+		case missing(err):
 			err = errors.New("is neither in the operator's folder nor a shared one")
 			hint = tree.DidYouMean(name, fileNames(templates.FS, "include/*.cuh"))
 		case err == nil && len(found) == maxIncludes:

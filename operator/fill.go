@@ -108,7 +108,7 @@ func (l *loader) fill(n *tree.Node, s scope, a *ArgumentSpec) {
 }
 
 // bind gives the numbers of a problem.
-func (f FillSpec) bind(b binder, tensor string) Fill {
+func (f FillSpec) bind(b *binder, tensor string) Fill {
 	bound := Fill{Distribution: f.Distribution, Kernel: f.Kernel, File: f.File}
 	for i, number := range f.Numbers {
 		what := fmt.Sprintf("the %s of `%s`", fillForms[f.Distribution][i], tensor)
@@ -116,7 +116,7 @@ func (f FillSpec) bind(b binder, tensor string) Fill {
 		bound.Numbers = append(bound.Numbers, x)
 	}
 	if meant := fillForms[f.Distribution]; slices.Equal(meant, []string{"least", "most"}) && bound.Numbers[0] > bound.Numbers[1] {
-		b.fail("", "`%s` would be filled with %s from %v to %v", tensor, f.Distribution, bound.Numbers[0], bound.Numbers[1])
+		b.refuse("", "`%s` would be filled with %s from %v to %v", tensor, f.Distribution, bound.Numbers[0], bound.Numbers[1])
 	}
 	return bound
 }

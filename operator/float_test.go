@@ -41,10 +41,7 @@ func floatFiles(edits ...string) fstest.MapFS {
 }
 
 func TestFloatParameters(t *testing.T) {
-	o, err := Load(floatFiles(), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, floatFiles())
 	bind := func(epsilon string) (*Problem, error) {
 		set := map[string]string{"epsilon": epsilon}
 		if epsilon == "" {

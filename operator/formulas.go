@@ -43,45 +43,46 @@ func (f Formulas) At(values map[string]expr.Value) (all map[string]expr.Value, o
 
 // Formulas are those of one configuration of the problem's space.
 func (p *Problem) Formulas(c space.Configuration) (Formulas, error) {
-	at, values, err := p.configured(c)
+	u, err := useAt(p, c)
 	if err != nil {
 		return Formulas{}, err
 	}
-	k, err := p.Kernel(c)
+	k, err := u.kernel()
 	if err != nil {
 		return Formulas{}, err
 	}
-	return at.formulas(values, k)
+	return u.formulas(k)
 }
 
 // reducer replaces names in a template's formulas by their known values.
 type reducer struct {
-	configured
+	u     use
 	short *expr.Folder // leaves names whose values depend on free dimensions
 	err   error        // the first
 	used  map[string]bool
 }
 
-func (c configured) formulas(tunables space.Values, k Kernel) (f Formulas, err error) {
-	all := c.folder(tunables, c.kept())
+func (u use) formulas(k Kernel) (f Formulas, err error) {
+	all := u.folder(u.tunables(), u.kept())
 	known := maps.Clone(all.Constants)
-	defined := slices.Concat(c.t.With, c.t.Derived)
-	for _, d := range slices.Concat(c.Operator.Derived, defined) {
+	defined := slices.Concat(u.t.With, u.t.Derived)
+	for _, d := range slices.Concat(u.p.Operator.Derived, defined) {
 		if n := all.Fold(d.Formula.code.Root()); n.Op == expr.OpConst {
 			known[d.Name] = n.Value
 		}
 	}
-	r := &reducer{configured: c, short: &expr.Folder{Constants: known}, used: map[string]bool{}}
-	f.Where, f.Launches, f.Sizes = append(r.kept(tunables), r.where()...), r.launches(), k.Sizes
-	f.Workspaces, f.Scalars = r.workspaces(k.Launches), r.scalars(k.Launches)
-	f.Where = append(f.Where, r.held(f.Scalars)...)
+	r := &reducer{u: u, short: &expr.Folder{Constants: known}, used: map[string]bool{}}
+	f.Where, f.Launches, f.Sizes = append(r.kept(), r.where()...), r.launches(), k.Sizes
+	f.Workspaces = r.workspaces(k.Launches)
+	scalars, held := r.scalars(k.Launches)
+	f.Scalars, f.Where = scalars, append(f.Where, held...)
 	f.Define = r.definitions(defined, k.Sizes)
 	return f, r.err
 }
 
 func (r *reducer) fail(f Formula, format string, args ...any) {
 	if r.err == nil {
-		r.err = r.fault(f, "formula", fmt.Errorf(format, args...))
+		r.err = r.u.fault(f, "formula", fmt.Errorf(format, args...))
 	}
 }
 
@@ -101,9 +102,9 @@ func (r *reducer) formula(of Formula, n *expr.Node) Formula {
 }
 
 // kept are the conditions that kept values are those that the kernel was compiled with.
-func (r *reducer) kept(tunables space.Values) (all []Formula) {
-	open := r.folder(tunables, nil)
-	for _, v := range r.configured.kept() {
+func (r *reducer) kept() (all []Formula) {
+	open := r.u.folder(r.u.tunables(), nil)
+	for _, v := range r.u.kept() {
 		same := constant(v.Name + " == " + v.Value.Source())
 		if n := open.Fold(same.code.Root()); n.Op != expr.OpConst {
 			all = append(all, r.formula(same, n))
@@ -114,12 +115,12 @@ func (r *reducer) kept(tunables space.Values) (all []Formula) {
 
 // where are the conditions that depend on free dimensions.
 func (r *reducer) where() (all []Formula) {
-	conditions := slices.Concat(r.t.Constraints, r.t.launchLimits(), r.sizeLimits())
-	for _, m := range r.t.TensorMaps {
+	conditions := r.u.constraints()
+	for _, m := range r.u.t.TensorMaps {
 		conditions = append(conditions, m.layout()...)
 	}
-	if r.t.When != nil {
-		conditions = slices.Insert(conditions, 0, *r.t.When)
+	if r.u.t.When != nil {
+		conditions = slices.Insert(conditions, 0, *r.u.t.When)
 	}
 	for _, f := range conditions {
 		for _, part := range r.short.Fold(f.code.Root()).Conjuncts() {
@@ -130,7 +131,7 @@ func (r *reducer) where() (all []Formula) {
 					all = append(all, condition)
 				}
 			case !part.Value.Truth():
-				r.fail(f, "it does not hold, whatever %v", r.Free)
+				r.fail(f, "it does not hold, whatever %v", r.u.p.Free)
 			}
 		}
 	}
@@ -138,9 +139,9 @@ func (r *reducer) where() (all []Formula) {
 }
 
 func (r *reducer) launches() (all []LaunchSpec) {
-	for i := range r.t.Launches {
-		s := r.t.Launches[i]
-		entry, err := r.interpolate("entry", s.Entry)
+	for i := range r.u.t.Launches {
+		s := r.u.t.Launches[i]
+		entry, err := r.u.interpolate("entry", s.Entry)
 		if err != nil {
 			r.fail(s.Block[0], "%w", err)
 		}
@@ -169,7 +170,6 @@ func (r *reducer) launches() (all []LaunchSpec) {
 	return all
 }
 
-// constant reduces what a launch must be, whatever the free dimensions.
 func (r *reducer) constant(f Formula) Formula {
 	reduced := r.reduce(f)
 	if reduced.code.Root().Op != expr.OpConst {
@@ -180,46 +180,38 @@ func (r *reducer) constant(f Formula) Formula {
 
 // taken are the places of the arguments of a role that launches take.
 func (r *reducer) taken(role Role, launches Launches) (places []int) {
-	for i, a := range r.Arguments {
-		if a.Role == role && slices.ContainsFunc(launches, func(l Launch) bool { return slices.Contains(Passed(r.Arguments, l), i) }) {
+	for i, a := range r.u.p.Arguments {
+		if a.Role == role && slices.ContainsFunc(launches, func(l Launch) bool { return slices.Contains(Passed(r.u.p.Arguments, l), i) }) {
 			places = append(places, i)
 		}
 	}
 	return places
 }
 
-// scalars are the values of those that launches take.
-func (r *reducer) scalars(launches Launches) (all []Definition) {
+// scalars are the values of those that launches take, and the conditions that integers are within the range of their
+// types.
+func (r *reducer) scalars(launches Launches) (all []Definition, held []Formula) {
 	for _, i := range r.taken(Scalar, launches) {
-		spec := r.Operator.Arguments[i]
-		all = append(all, Definition{Name: spec.Name, Formula: r.reduce(*spec.Value)})
-	}
-	return all
-}
-
-// held are the conditions that scalars are integers within the range of their types.
-func (r *reducer) held(scalars []Definition) (all []Formula) {
-	for _, s := range scalars {
-		i := slices.IndexFunc(r.Operator.Arguments, func(a ArgumentSpec) bool { return a.Name == s.Name })
-		facts := r.Operator.Arguments[i].Type.facts()
-		if s.Formula.code.Root().Op == expr.OpConst || facts.kind == Floating || facts.bytes == 8 {
-			continue
+		spec := r.u.p.Operator.Arguments[i]
+		value, facts := r.reduce(*spec.Value), spec.Type.facts()
+		all = append(all, Definition{Name: spec.Name, Formula: value})
+		if value.code.Root().Op != expr.OpConst && facts.kind != Floating && facts.bytes < 8 {
+			least, most := facts.bounds()
+			held = append(held, r.reduce(constant(fmt.Sprintf("%d <= %s <= %d", least, value.Text, most))))
 		}
-		least, most := facts.bounds()
-		all = append(all, r.reduce(constant(fmt.Sprintf("%d <= %s <= %d", least, s.Formula.Text, most))))
 	}
-	return all
+	return all, held
 }
 
 // workspaces are the bytes of those that launches take.
 func (r *reducer) workspaces(launches Launches) (all []Definition) {
 	for _, i := range r.taken(Workspace, launches) {
-		spec, folder := r.Operator.Arguments[i], r.short
+		spec, folder := r.u.p.Operator.Arguments[i], r.short
 		if spec.Owner != "" {
-			owner, _ := r.Operator.Template(spec.Owner)
-			folder = use{r.Problem, owner}.folder(nil, nil)
+			owner, _ := r.u.p.Operator.Template(spec.Owner)
+			folder = useOf(r.u.p, owner).folder(nil, nil)
 		}
-		bytes := &expr.Node{Op: expr.OpConst, Value: expr.Int(spec.typeIn(r.Values).Bytes())}
+		bytes := &expr.Node{Op: expr.OpConst, Value: expr.Int(spec.typeIn(r.u.p.Values).Bytes())}
 		for _, f := range spec.Shape {
 			bytes = &expr.Node{Op: expr.OpMul, Args: []*expr.Node{bytes, f.code.Root()}}
 		}
@@ -247,15 +239,15 @@ func (r *reducer) definitions(own []Definition, sizes []Size) (all []Definition)
 			inverses = append(inverses, inverseOf(name))
 			continue
 		}
-		_, ofProblem := r.Values[s.Name]
+		_, ofProblem := r.u.p.Values[s.Name]
 		if ofProblem || slices.ContainsFunc(own, func(d Definition) bool { return d.Name == s.Name }) {
 			continue
 		}
-		for _, t := range r.neighbours(r.t.Name, r.t.Source) {
+		for _, t := range neighbours(r.u.p, r.u.t.Name, r.u.t.Source) {
 			i := slices.IndexFunc(t.Derived, func(d Definition) bool { return d.Name == s.Name })
 			if i >= 0 {
 				d := t.Derived[i]
-				folder := use{r.Problem, t}.folder(t.Default.Values, nil)
+				folder := useOf(r.u.p, t).folder(t.Default.Values, nil)
 				all = append(all, Definition{Name: d.Name, Formula: r.formula(d.Formula, folder.Fold(d.Formula.code.Root()))})
 				break
 			}

@@ -80,10 +80,7 @@ func boundTo(t *testing.T, p *Problem, c space.Configuration) string {
 	if !p.Admits(c) {
 		return ""
 	}
-	k, err := p.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := kernelAt(t, p, c)
 	text := described(k.Launches)
 	for i, a := range p.Arguments {
 		taken := slices.ContainsFunc(k.Launches, func(l Launch) bool { return slices.Contains(Passed(p.Arguments, l), i) })
@@ -100,16 +97,14 @@ func boundTo(t *testing.T, p *Problem, c space.Configuration) string {
 // keptBy are the values that a configuration's kernel has as constants.
 func keptBy(t *testing.T, p *Problem, c space.Configuration) space.Values {
 	t.Helper()
-	at, _, err := p.configured(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at, err := useAt(p, c)
+	must(t, err)
 	return at.kept()
 }
 
 // entriesStand tells whether the names of a template's kernels depend on no dimension.
 func entriesStand(o *Operator, t *Template) bool {
-	folder := use{&Problem{Operator: o, Values: map[string]expr.Value{}}, t}.folder(nil, nil)
+	folder := use{p: &Problem{Operator: o, Values: map[string]expr.Value{}}, t: t}.folder(nil, nil)
 	return !slices.ContainsFunc(t.Launches, func(s LaunchSpec) bool {
 		return slices.ContainsFunc(s.Entry.formulas(), func(f Formula) bool {
 			return slices.ContainsFunc(folder.Fold(f.code.Root()).Names(), func(name string) bool { return slices.Contains(o.Shape, name) })
@@ -124,18 +119,13 @@ func TestFormulas(t *testing.T) {
 	limits := TypicalLimits()
 	limits.Arch, limits.Target = 90, "sm_90a"
 	for _, name := range OperatorNames() {
-		o, err := Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := find(t, name)
 		random := rand.New(rand.NewPCG(1, 2))
 		for _, of := range o.Templates {
 			of.Free = o.Shape
 		}
 		p, err := o.Bind(Request{Shape: o.Example, Free: o.Shape}, limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		shapes := shapesLike(p, random)
 		for _, of := range o.Templates {
 			if !entriesStand(o, of) {
@@ -211,9 +201,7 @@ func configurationsOf(p *Problem, of *Template, random *rand.Rand) (all []space.
 func TestFormulasOfOne(t *testing.T) {
 	p := bindFree(t, []string{"n"}, 12, 5)
 	f, err := p.Formulas(open(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := f.Launches[0].Grid[0].Text; got != "ceil_div(n * 5, 32)" {
 		t.Errorf("the grid is %s", got)
 	}
@@ -226,14 +214,9 @@ func TestFormulasOfOne(t *testing.T) {
 		t.Errorf("it defines %s", got)
 	}
 	text := strings.Replace(freeOperator, "grid: [\"ceil", "cooperative: n > 4, grid: [\"ceil", 1)
-	o, err := Load(freeFiles(text), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, freeFiles(text))
 	p, err = o.Bind(Request{Shape: []int64{12, 5}, Free: []string{"n"}}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err = p.Formulas(open(0)); err == nil || !strings.Contains(err.Error(), "it depends on free dimensions") {
 		t.Errorf("a launch that is cooperative for some shapes: %v", err)
 	}

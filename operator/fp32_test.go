@@ -29,10 +29,7 @@ func TestConvolutionsInFp32(t *testing.T) {
 		{"conv_transpose2d", "1x12x8x12 c_out=40 kernel=4 stride=2 padding=1 uniform01", 48},
 	}, 1) {
 		t.Run(test.operator+" "+test.problem, func(t *testing.T) {
-			o, err := operator.Find(test.operator)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := find(t, test.operator)
 			d := openEmulator(t)
 			for _, limits := range []operator.Limits{d.Info().Limits, smaller(d.Info().Limits, 0)} {
 				p, distribution := problem(t, o, test.problem, "fp32", limits)
@@ -75,15 +72,11 @@ func errorsOf(t *testing.T, d device.Device, c check, most float64) {
 	protocol := device.DefaultProtocol()
 	protocol.Samples, protocol.MinSamples, protocol.WarmUp, protocol.Distribution = 1, 1, 0, c.distribution
 	session, err := d.Open(t.Context(), c.problem, binaries[0], protocol)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer session.Close()
 	for i, choice := range c.choices {
 		o, err := session.Evaluate(t.Context(), device.Variant{Configuration: choice, Kernel: kernels[1+i], Binary: binaries[1+i]}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if o.Status != trial.OK || o.MaxAbsError > most {
 			t.Errorf("%s: %s %s, an error of %.3g, at most %.3g is right", choice, o.Status, o.Message, o.MaxAbsError, most)
 		} else {

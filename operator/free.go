@@ -10,7 +10,6 @@ import (
 
 	"autotune/internal/cudafile"
 	"autotune/internal/lists"
-	"autotune/operator/tree"
 	"autotune/space"
 	"autotune/space/expr"
 )
@@ -20,7 +19,6 @@ import (
 // differ only in those dimensions. The struct's initial values are those of the problem's own
 // shape.
 
-// SizesSymbol is the variable in constant memory that a kernel reads free values from.
 const SizesSymbol = "autotune_sizes"
 
 // IntSize is the type of sizes that are integers.
@@ -33,27 +31,6 @@ type Size struct {
 	Value expr.Value `json:"-"`    // for the problem's own shape
 }
 
-// free settles which dimensions are free, in the shape's order.
-func (b binder) free(names []string) {
-	for i, name := range names {
-		if !slices.Contains(b.Operator.Shape, name) {
-			b.fail(tree.NearestOrAll(name, "there are", b.Operator.Shape), "no dimension is called `%s`, and only dimensions can be free", name)
-		}
-		if slices.Contains(names[:i], name) {
-			b.fail("", "the dimension `%s` is given as free twice", name)
-		}
-	}
-	b.Free = lists.Where(b.Operator.Shape, func(name string) bool { return slices.Contains(names, name) })
-}
-
-// fixed is the same problem without free dimensions.
-func (p *Problem) fixed() *Problem {
-	same := *p
-	same.Free = nil
-	return &same
-}
-
-// canFree tells whether the template's kernel can take dimensions when it runs.
 func (t *Template) canFree(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(t.Free, name) })
 }
@@ -61,11 +38,11 @@ func (t *Template) canFree(names []string) bool {
 // folder reduces a template's formulas to constants, or to the free dimensions that they depend on.
 // Kept values are the given ones.
 func (u use) folder(tunables, kept space.Values) *expr.Folder {
-	f := &expr.Folder{Constants: withValues(u.Limits.beside(u.Values), tunables), Definitions: map[string]*expr.Expr{}}
-	for _, name := range u.Free {
+	f := &expr.Folder{Constants: withValues(u.p.Limits.beside(u.p.Values), tunables), Definitions: map[string]*expr.Expr{}}
+	for _, name := range u.p.Free {
 		delete(f.Constants, name)
 	}
-	for _, d := range slices.Concat(u.Operator.Derived, u.t.With, u.t.Derived) {
+	for _, d := range slices.Concat(u.p.Operator.Derived, u.t.With, u.t.Derived) {
 		delete(f.Constants, d.Name)
 		f.Definitions[d.Name] = d.Formula.code
 	}
@@ -74,21 +51,16 @@ func (u use) folder(tunables, kept space.Values) *expr.Folder {
 }
 
 // kept are the derived values that the template's kernel has as constants, for a configuration.
-func (c configured) kept() space.Values {
-	return lists.Of(c.t.Keep, func(name string) space.Value { return space.Value{Name: name, Value: c.env[name]} })
+func (u use) kept() space.Values {
+	return lists.Of(u.t.Keep, func(name string) space.Value { return space.Value{Name: name, Value: u.env[name]} })
 }
 
-// Kinds tell which problems that differ in free dimensions need kernels of their own. Each template
-// that serves the problem gives one: the values that its kernel keeps as constants, with tunables
-// at their defaults.
-func (p *Problem) Kinds() (all []string) {
-	for _, t := range p.part.templates {
-		u := use{p, t}
-		if served, err := u.serves(); err != nil || !served {
-			continue
-		}
-		words := []string{t.Name}
-		if at, err := u.at(t.Default.Values); err == nil {
+// Kinds tell which problems that differ in free dimensions need kernels of their own. Each template of the part gives
+// one: the values that its kernel keeps as constants, with tunables at their defaults.
+func (part *Part) Kinds() (all []string) {
+	for _, u := range part.uses {
+		words := []string{u.t.Name}
+		if at, err := u.at(u.t.Default.Values); err == nil {
 			words = append(words, at.kept().Words()...)
 		}
 		all = append(all, strings.Join(words, " "))
@@ -99,11 +71,11 @@ func (p *Problem) Kinds() (all []string) {
 // sizes are the names of the values that depend on free dimensions, where a folder reduces formulas.
 func (u use) sizes(folder *expr.Folder) map[string]bool {
 	found := map[string]bool{}
-	for _, name := range u.Free {
+	for _, name := range u.p.Free {
 		found[name] = true
 	}
-	for _, d := range slices.Concat(u.Operator.Derived, u.t.Derived) {
-		if len(u.Free) > 0 && len(folder.Fold(&expr.Node{Op: expr.OpName, Name: d.Name}).Names()) > 0 {
+	for _, d := range slices.Concat(u.p.Operator.Derived, u.t.Derived) {
+		if len(u.p.Free) > 0 && len(folder.Fold(&expr.Node{Op: expr.OpName, Name: d.Name}).Names()) > 0 {
 			found[d.Name] = true
 		}
 	}
@@ -111,23 +83,16 @@ func (u use) sizes(folder *expr.Folder) map[string]bool {
 }
 
 // sizesOf are those of the values that a kernel has: the template's own, and what its neighbours need.
-func (c configured) sizesOf(values space.Values) map[string]bool {
-	own := map[string]bool{}
-	var tunables space.Values
-	for _, tunable := range c.t.Tunables {
-		tunables, own[tunable.Name] = append(tunables, space.Value{Name: tunable.Name, Value: c.env[tunable.Name]}), true
-	}
-	for _, d := range c.t.Derived {
-		own[d.Name] = true
-	}
-	found := c.sizes(c.folder(tunables, c.kept()))
-	for _, t := range c.neighbours(c.t.Name, c.t.Source) {
-		beside, err := use{c.Problem, t}.at(t.Default.Values)
+func (u use) sizesOf(values space.Values) map[string]bool {
+	found, own := u.sizes(u.folder(u.tunables(), u.kept())), u.known()
+	for _, t := range neighbours(u.p, u.t.Name, u.t.Source) {
+		beside, err := useOf(u.p, t).at(t.Default.Values)
 		if err != nil {
-			continue // as withNeighbours does
+			continue // as neighbourValues does
 		}
 		for name := range beside.sizes(beside.folder(t.Default.Values, beside.kept())) {
-			if _, given := values.Get(name); given && !own[name] {
+			_, given := values.Get(name)
+			if _, isOwn := own.Get(name); given && !isOwn {
 				found[name] = true
 			}
 		}
@@ -169,11 +134,11 @@ __device__ __forceinline__ int operator%(AutotuneSize n, AutotuneSize by) { retu
 
 // withSizes makes the kernel read values when it runs that were macros: those that its text names.
 // Only those, since the first read of each line of constant memory takes as long as a load.
-func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, naming Naming) error {
+func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, naming Naming) error {
 	named := k.names()
 	var inverses []Size
 	for _, name := range sorted(names) {
-		macro, v := naming.Macro(name), values[name]
+		macro, v := naming.Macro(name), known[name]
 		k.Macros = slices.DeleteFunc(k.Macros, func(m Macro) bool { return m.Name == macro })
 		if !named(macro) {
 			continue
@@ -190,17 +155,12 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 		}
 		k.Sizes = append(k.Sizes, size)
 	}
+	if len(k.Sizes) == 0 {
+		return nil
+	}
 	slices.SortStableFunc(k.Sizes, func(a, b Size) int { return strings.Compare(a.Type, b.Type) }) // doubles first: no gaps
-	var members, contents, macros strings.Builder
-	for i, s := range slices.Concat(k.Sizes, inverses) {
-		if i > 0 {
-			contents.WriteString(", ")
-		}
-		fmt.Fprintf(&members, " %s %s;", s.Type, s.Name)
-		contents.WriteString(macroValue(s.Value))
-		if i >= len(k.Sizes) {
-			continue
-		}
+	var macros strings.Builder
+	for _, s := range k.Sizes {
 		value := SizesSymbol + "." + s.Name
 		if s.Value.Kind() == expr.KindInt {
 			value = fmt.Sprintf("AutotuneSize{%s, %s.%s%s}", value, SizesSymbol, inverse, s.Name)
@@ -208,14 +168,13 @@ func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, 
 		fmt.Fprintf(&macros, "#define %s (%s)\n", naming.Macro(s.Name), value)
 	}
 	k.Sizes = append(k.Sizes, inverses...)
-	if len(k.Sizes) == 0 {
-		return nil
-	}
+	members := lists.Of(k.Sizes, func(s Size) string { return fmt.Sprintf(" %s %s;", s.Type, s.Name) })
+	values := strings.Join(lists.Of(k.Sizes, func(s Size) string { return macroValue(s.Value) }), ", ")
 	// These are no macros: macros are defined before the struct, whose members may have the same
 	// names.
-	before := fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {", members.String(), SizesSymbol)
-	k.sizesAt = [2]int{len(before), len(before) + contents.Len()}
-	k.Source = before + contents.String() + "};\n" + sizeText + macros.String() + "#line 1\n" + k.Source
+	before := fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {", strings.Join(members, ""), SizesSymbol)
+	k.sizesAt = [2]int{len(before), len(before) + len(values)}
+	k.Source = before + values + "};\n" + sizeText + macros.String() + "#line 1\n" + k.Source
 	return nil
 }
 
@@ -250,7 +209,7 @@ func (k *Kernel) names() func(macro string) bool {
 
 // sizeLimits are the constraints that every free value is an int of C++.
 func (u use) sizeLimits() []Formula {
-	if len(u.Free) == 0 {
+	if len(u.p.Free) == 0 {
 		return nil
 	}
 	return lists.Of(sorted(u.sizes(u.folder(nil, nil))), func(name string) Formula {

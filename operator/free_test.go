@@ -51,15 +51,8 @@ func freeFiles(text string) fstest.MapFS {
 
 func bindFree(t *testing.T, free []string, shape ...int64) *Problem {
 	t.Helper()
-	o, err := Load(freeFiles(freeOperator), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: shape, Free: free}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	o := loaded(t, freeFiles(freeOperator))
+	return bound(t, o, Request{Shape: shape, Free: free})
 }
 
 func open(tile int64) space.Configuration {
@@ -79,10 +72,7 @@ func TestSizes(t *testing.T) {
 		"all":                          {[]string{"m", "n"}, 64, "half cells m n rows whole inverse_of_cells inverse_of_m inverse_of_n inverse_of_rows"},
 		"nothing is free":              {nil, 0, ""},
 	} {
-		k, err := bindFree(t, c.free, 12, 5).Kernel(open(c.tile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := kernelAt(t, bindFree(t, c.free, 12, 5), open(c.tile))
 		var sizes []string
 		for _, s := range k.Sizes {
 			sizes = append(sizes, s.Name)
@@ -94,10 +84,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s: the sizes are %s, want %s", name, got, c.sizes)
 		}
 	}
-	k, err := bindFree(t, []string{"n"}, 12, 5).Kernel(open(64))
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := kernelAt(t, bindFree(t, []string{"n"}, 12, 5), open(64))
 	want := "struct AutotuneSizes { double half; int cells; int n; int rows; int whole; int inverse_of_cells; int inverse_of_n; int inverse_of_rows; };\n" +
 		"__constant__ AutotuneSizes autotune_sizes = {6.0, 85, 12, 17, 1, 25264513, 178956970, 126322567};\n" + sizeText +
 		"#define HALF (autotune_sizes.half)\n#define CELLS (AutotuneSize{autotune_sizes.cells, autotune_sizes.inverse_of_cells})\n"
@@ -146,10 +133,7 @@ func TestInverse(t *testing.T) {
 // Two shapes that differ in free dimensions have one code, but for what the struct holds at first.
 func TestOneCode(t *testing.T) {
 	code := func(shape ...int64) (string, string) {
-		k, err := bindFree(t, []string{"n"}, shape...).Kernel(open(0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := kernelAt(t, bindFree(t, []string{"n"}, shape...), open(0))
 		begin, rest, _ := strings.Cut(k.Source, " = {")
 		_, end, _ := strings.Cut(rest, "}")
 		return k.Digest(), begin + end + canonical(k.Macros)
@@ -187,10 +171,7 @@ func TestFreeIdentity(t *testing.T) {
 // Templates that cannot take the dimensions when they run do not serve, and sizes are ints of C++.
 func TestFreeSpace(t *testing.T) {
 	count := func(p *Problem) int64 {
-		s, err := p.Space(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := spaceOf(t, p)
 		return s.Len()
 	}
 	if n := count(bindFree(t, []string{"n"}, 12, 5)); n != 2 {
@@ -206,10 +187,9 @@ func TestFreeSpace(t *testing.T) {
 	if p := bindFree(t, nil, large...); !p.Admits(open(0)) {
 		t.Error("the fixed problem has none of the limits")
 	}
-	o := bindFree(t, nil, 12, 5).Operator
-	p, err := o.Bind(Request{Shape: []int64{12, 5}, Free: []string{"n"}, Only: Restriction{Templates: []string{"closed"}}}, TypicalLimits())
+	part, err := bindFree(t, []string{"n"}, 12, 5).Part(Restriction{Templates: []string{"closed"}})
 	if err == nil {
-		_, err = p.Space(t.Context())
+		_, err = part.Space(t.Context())
 	}
 	if err == nil || !strings.Contains(err.Error(), "asked for are closed (it leaves nothing free)") {
 		t.Errorf("the template closed is refused with %v", err)
@@ -247,25 +227,14 @@ func merged(a, b map[string]expr.Value) map[string]expr.Value {
 // A kept value is a constant, and a condition; conditions are of the free dimensions alone.
 func TestConditions(t *testing.T) {
 	text := strings.Replace(freeOperator, "    derived: {span:", "    keep: [load]\n    constraints: [n < 100, tile < 2*n + m, m > 1]\n    derived: {load: 4 if n % 4 == 0 else 1, lead: load - 1, span:", 1)
-	o, err := Load(freeFiles(text), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: []int64{12, 5}, Free: []string{"n"}}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := p.Kernel(open(64))
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, freeFiles(text))
+	p := bound(t, o, Request{Shape: []int64{12, 5}, Free: []string{"n"}})
+	k := kernelAt(t, p, open(64))
 	if !slices.Contains(k.Macros, Macro{"LOAD", "4"}) || !slices.Contains(k.Macros, Macro{"LEAD", "3"}) {
 		t.Errorf("the macros are %v", k.Macros)
 	}
 	formulas, err := p.Formulas(open(64))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	holds := func(n int64) bool {
 		known := map[string]expr.Value{"n": expr.Int(n)}
 		for _, d := range o.Derived {
@@ -282,11 +251,8 @@ func TestConditions(t *testing.T) {
 		}
 	}
 	for n, want := range map[int64]string{12: "open load=4", 13: "open load=1"} { // closed takes no n
-		other, err := o.Bind(Request{Shape: []int64{n, 5}, Free: []string{"n"}}, TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if kinds := other.Kinds(); !slices.Equal(kinds, []string{want}) {
+		other := bound(t, o, Request{Shape: []int64{n, 5}, Free: []string{"n"}})
+		if kinds := other.Whole().Kinds(); !slices.Equal(kinds, []string{want}) {
 			t.Errorf("for n=%d the kinds are %q, want %s", n, kinds, want)
 		}
 	}

@@ -92,17 +92,9 @@ func TestIncludeIsTheSameOperator(t *testing.T) {
 	kernels := map[string]string{}
 	for name, text := range map[string]string{"axes": axesOperator, "plain": plainOperator} {
 		o, err := loadFamily(text, family)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := o.Bind(Request{Shape: []int64{5, 12, 30}, Parameters: map[string]string{"kernel": "3x5"}}, TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
-		k, err := p.Kernel(o.Templates[0].Default)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		p := bound(t, o, Request{Shape: []int64{5, 12, 30}, Parameters: map[string]string{"kernel": "3x5"}})
+		k := kernelAt(t, p, o.Templates[0].Default)
 		kernels[name] = k.Digest() + macrosText(k) + p.String() + k.Launches[0].String()
 		if p.Bytes != 4*5*(12*30+10*26) || p.Flops != 5 {
 			t.Errorf("%s: %d bytes, %d flops", name, p.Bytes, p.Flops)
@@ -119,9 +111,7 @@ func TestIncludeIsTheSameOperator(t *testing.T) {
 
 func TestTemplateIncludesAnother(t *testing.T) {
 	o, err := loadFamily(axesOperator, family)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var texts []string
 	for _, f := range o.Templates[1].Constraints {
 		texts = append(texts, f.Text)
@@ -166,9 +156,7 @@ func TestTemplatesFitAPage(t *testing.T) {
 		}
 		for _, file := range files {
 			text, err := fs.ReadFile(templates.FS, file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i, line := range strings.Split(string(text), "\n") {
 				if len([]rune(line)) > 120 {
 					t.Errorf("%s:%d has %d characters", file, i+1, len([]rune(line)))

@@ -8,12 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"autotune/operator/tree"
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 )
 
-// Macro is one definition that a kernel is compiled with.
 type Macro struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -36,53 +35,33 @@ type Kernel struct {
 	sizesAt [2]int // where in Source their values stand
 }
 
-// configured is a template of the problem with the values of its tunables, which it checks.
-func (p *Problem) configured(c space.Configuration) (at configured, values space.Values, err error) {
-	t, ok := p.Operator.Template(c.Template)
-	if !ok {
-		hint := tree.NearestOrAll(c.Template, "there are", templateNames(p.Operator.Templates))
-		return at, nil, p.Operator.refusal(hint, "there is no template `%s`", c.Template)
+func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
+	u, err := useAt(p, c)
+	if err != nil {
+		return Kernel{}, err
 	}
-	for _, tunable := range t.Tunables {
-		v, ok := c.Get(tunable.Name)
-		if !ok || !slices.Contains(tunable.Values, v) {
-			hint := fmt.Sprintf("its values are %v", tunable.Values)
-			return at, nil, p.Operator.refusal(hint, "configuration `%s` has no valid `%s`", c, tunable.Name)
-		}
-		values = append(values, space.Value{Name: tunable.Name, Value: v})
-	}
-	at, err = use{p, t}.at(values)
-	return at, values, err
+	return u.kernel()
 }
 
-// Kernel is the kernel of one configuration of the problem's space.
-func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
-	at, values, err := p.configured(c)
+func (u use) kernel() (Kernel, error) {
+	launches, err := u.launches()
 	if err != nil {
 		return Kernel{}, err
 	}
-	t := at.t
-	launches, err := at.launches()
+	flags, err := u.flags()
 	if err != nil {
 		return Kernel{}, err
 	}
-	flags, err := at.flags()
-	if err != nil {
-		return Kernel{}, err
-	}
-	for _, d := range t.Derived {
-		values = append(values, space.Value{Name: d.Name, Value: at.env[d.Name]})
-	}
-	all := p.withNeighbours(t.Name, t.Source, values)
-	k := p.kernel(t.Name, t.Source, all, launches)
-	k.Flags, k.Workspaces = flags, ownWorkspaces(p.Arguments, launches)
-	if len(p.Free) > 0 {
-		err = k.withSizes(at.sizesOf(all), withValues(maps.Clone(p.Values), all), p.Operator.Macros)
+	all := neighbourValues(u.p, u.t.Name, u.t.Source, u.known())
+	k := kernelOf(u.p, u.t.Name, u.t.Source, all, launches)
+	k.Flags = flags
+	k.Workspaces = lists.Where(u.p.Arguments, func(a Argument) bool { return a.Owner != "" && launches.Name(a.Name) })
+	if len(u.p.Free) > 0 {
+		err = k.withSizes(u.sizesOf(all), withValues(maps.Clone(u.p.Values), all), u.p.Operator.Macros)
 	}
 	return k, err
 }
 
-// referenceBlock is the threads in a block of a reference kernel.
 const referenceBlock = 256
 
 // Reference is the operator's reference kernel: one thread an output element; or the
@@ -92,42 +71,38 @@ func (p *Problem) Reference() (Kernel, error) {
 		return Kernel{}, p.Operator.refusal("", "there is no reference kernel: what is right is said by %s", a)
 	}
 	if t, ok := p.Operator.Template(p.Operator.ReferenceTemplate); ok {
-		k, err := p.fixed().Kernel(t.Default)
+		fixed := *p
+		fixed.Free = nil
+		k, err := fixed.Kernel(t.Default)
 		if err != nil {
 			return Kernel{}, fmt.Errorf("the reference, the default of template %s: %w", t.Name, err)
 		}
 		return k, nil
 	}
-	blocks := (p.Output().Elements + referenceBlock - 1) / referenceBlock
-	if blocks > 1<<31-1 {
-		return Kernel{}, p.Operator.refusal("", "%s has %d output elements, too many for one launch of the reference", p, p.Output().Elements)
+	if elements := p.Output().Elements; elements > (1<<31-1)*referenceBlock {
+		return Kernel{}, p.Operator.refusal("", "%s has %d output elements, too many for one launch of the reference", p, elements)
 	}
-	launch := Launch{Entry: p.Operator.referenceEntry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{referenceBlock, 1, 1}}
-	return p.kernel("reference", p.Operator.Reference, p.withNeighbours("reference", p.Operator.Reference, nil), Launches{launch}), nil
+	return helper(p, "reference", p.Operator.referenceEntry, p.Operator.Reference, p.Output().Elements), nil
 }
 
 // neighbours are the other templates in a template's file, or in the reference's, without those
 // that have other headers.
-func (p *Problem) neighbours(template string, source Source) []*Template {
-	return slices.DeleteFunc(slices.Clone(p.Operator.Templates), func(t *Template) bool {
-		return t.Name == template || t.Source.File != source.File || !maps.Equal(t.Source.Includes, source.Includes)
+func neighbours(p *Problem, template string, source Source) []*Template {
+	return lists.Where(p.Operator.Templates, func(t *Template) bool {
+		return t.Name != template && t.Source.File == source.File && maps.Equal(t.Source.Includes, source.Includes)
 	})
 }
 
-// withNeighbours adds what the other templates in a template's file, or in the
+// neighbourValues adds what the other templates in a template's file, or in the
 // reference's, need to compile there: the values of their defaults, under the names
 // that are not given.
-func (p *Problem) withNeighbours(template string, source Source, values space.Values) space.Values {
-	for _, t := range p.neighbours(template, source) {
-		at, err := use{p, t}.at(t.Default.Values)
+func neighbourValues(p *Problem, template string, source Source, values space.Values) space.Values {
+	for _, t := range neighbours(p, template, source) {
+		u, err := useOf(p, t).at(t.Default.Values)
 		if err != nil {
 			continue // it has no default here; the compiler reports what is missing
 		}
-		beside := slices.Clone(t.Default.Values)
-		for _, d := range t.Derived {
-			beside = append(beside, space.Value{Name: d.Name, Value: at.env[d.Name]})
-		}
-		for _, v := range beside {
+		for _, v := range u.known() {
 			_, given := values.Get(v.Name)
 			if !given && (source.alone == nil || source.alone[v.Name]) {
 				values = append(values, v)
@@ -137,23 +112,23 @@ func (p *Problem) withNeighbours(template string, source Source, values space.Va
 	return values
 }
 
-// kernel makes a kernel from a source, the problem's values and a configuration's.
-func (p *Problem) kernel(template string, s Source, values space.Values, l Launches) Kernel {
+// kernelOf makes a kernel from a source, the problem's values and a configuration's.
+func kernelOf(p *Problem, template string, s Source, values space.Values, l Launches) Kernel {
 	return Kernel{
 		Operator: p.Operator.Name, Template: template,
-		File: s.File, Source: s.Text, Includes: p.Includes(s), Macros: p.macros(values), Launches: l,
+		File: s.File, Source: s.Text, Includes: p.Includes(s), Macros: macros(p, values), Launches: l,
 	}
 }
 
 // macros are the problem's values and the given ones. Parameters that the problem's name leaves out
 // have none, and neither have values that derive from a left-out order in memory.
-func (p *Problem) macros(values space.Values) []Macro {
+func macros(p *Problem, values space.Values) []Macro {
 	known, orders := maps.Clone(p.Values), p.Operator.Orders()
 	for _, spec := range p.Operator.Parameters {
 		if spec.Type == ExpressionParameter {
 			delete(known, spec.Name) // written in C++ below
 		}
-		if !p.keeps(spec.Name) {
+		if !p.Parameters.has(spec.Name) {
 			for _, component := range spec.Names {
 				delete(known, component)
 			}
@@ -164,18 +139,16 @@ func (p *Problem) macros(values space.Values) []Macro {
 			}
 		}
 	}
-	var macros []Macro
+	all := slices.Concat(p.MathMacros(), p.ExpressionMacros())
 	for name, v := range withValues(known, values) {
 		if name != "math" {
-			macros = append(macros, Macro{p.Operator.Macros.Macro(name), macroValue(v)})
+			all = append(all, Macro{p.Operator.Macros.Macro(name), macroValue(v)})
 		}
 	}
-	macros = slices.Concat(macros, p.MathMacros(), p.ExpressionMacros())
-	slices.SortFunc(macros, func(a, b Macro) int { return cmp.Compare(a.Name, b.Name) })
-	return macros
+	slices.SortFunc(all, func(a, b Macro) int { return cmp.Compare(a.Name, b.Name) })
+	return all
 }
 
-// macroValue writes a value as C++ reads it.
 func macroValue(v expr.Value) string {
 	switch v.Kind() {
 	case expr.KindBool:
@@ -195,10 +168,10 @@ func macroValue(v expr.Value) string {
 }
 
 // flags are the compiler's for the configuration, without those that are empty for it.
-func (c configured) flags() ([]string, error) {
+func (u use) flags() ([]string, error) {
 	var flags []string
-	for _, text := range c.t.Flags {
-		flag, err := c.interpolate("flags", text)
+	for _, text := range u.t.Flags {
+		flag, err := u.interpolate("flags", text)
 		if err != nil {
 			return nil, err
 		}

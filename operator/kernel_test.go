@@ -14,15 +14,8 @@ import (
 // scale loads goodOperator with other text in places.
 func scale(t *testing.T, replacements ...string) *Problem {
 	t.Helper()
-	o, err := Load(operatorFiles(strings.NewReplacer(replacements...).Replace(goodOperator)), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	o := loaded(t, operatorFiles(strings.NewReplacer(replacements...).Replace(goodOperator)))
+	return bound(t, o, Request{Shape: o.Example})
 }
 
 func TestKernel(t *testing.T) {
@@ -31,10 +24,7 @@ func TestKernel(t *testing.T) {
 	if len(defaults) != 1 || defaults[0].String() != "direct block_x=64 vec=1 wide=false" {
 		t.Fatalf("defaults are %v", defaults)
 	}
-	k, err := p.Kernel(defaults[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := kernelAt(t, p, defaults[0])
 	var macros []string
 	for _, m := range k.Macros {
 		macros = append(macros, m.Name+"="+m.Value)
@@ -53,10 +43,7 @@ func TestKernel(t *testing.T) {
 
 func TestReference(t *testing.T) {
 	p := scale(t)
-	k, err := p.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := referenceOf(t, p)
 	if want := (Launches{{Entry: "scale_reference", Grid: [3]int64{2, 1, 1}, Block: [3]int64{256, 1, 1}}}); !reflect.DeepEqual(k.Launches, want) {
 		t.Errorf("reference is launched as %+v", k.Launches)
 	}
@@ -79,10 +66,7 @@ func TestKernelRefusesWrongConfigurations(t *testing.T) {
 }
 
 func TestDigest(t *testing.T) {
-	k, err := scale(t).Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := referenceOf(t, scale(t))
 	digests := map[string]string{k.Digest(): "unchanged"}
 	for name, change := range map[string]func(*Kernel){
 		"source":        func(k *Kernel) { k.Source += ";" },
@@ -149,14 +133,8 @@ func TestLaunchLimitsAreConstraints(t *testing.T) {
 }
 
 func TestNoTemplateServes(t *testing.T) {
-	o, err := Load(operatorFiles(strings.Replace(goodOperator, "when: n*w >= 1", "when: arch >= 100", 1)), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, operatorFiles(strings.Replace(goodOperator, "when: n*w >= 1", "when: arch >= 100", 1)))
+	p := bound(t, o, Request{Shape: o.Example})
 	want := "scale: no template serves " + p.String() + " on this device; there are direct (when arch >= 100)"
 	if _, err := p.Space(t.Context()); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
@@ -167,16 +145,11 @@ func TestNoTemplateServes(t *testing.T) {
 }
 
 func TestDefaultsAreRepaired(t *testing.T) {
-	o, err := Load(operatorFiles(strings.Replace(goodOperator, "chunk <= 256", "vec <= w", 1)), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, operatorFiles(strings.Replace(goodOperator, "chunk <= 256", "vec <= w", 1)))
 	limits := TypicalLimits()
 	limits.MaxThreadsPerBlock = 32
 	p, err := o.Bind(Request{Shape: o.Example}, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := fmt.Sprint(p.Defaults(t.Context())); got != "[direct block_x=32 vec=1 wide=false]" {
 		t.Errorf("the default became %s", got)
 	}

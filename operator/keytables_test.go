@@ -16,9 +16,7 @@ var keyTable = regexp.MustCompile(`(?s)(<!-- keys of ([a-z ]+) -->\n).*?(<!-- en
 func TestKeyTables(t *testing.T) {
 	const file = "../docs/writing-an-operator.md"
 	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	documented := map[string]bool{}
 	want := keyTable.ReplaceAllStringFunc(string(page), func(part string) string {
 		parts := keyTable.FindStringSubmatch(part)
@@ -47,7 +45,5 @@ func TestKeyTables(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s: its tables of keys are not those of keys.txt; `go test ./operator -run TestKeyTables -update` writes them", file)
 	}
-	if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(want), 0o644))
 }

@@ -32,7 +32,6 @@ type Launch struct {
 // As JSON a single one is an object, several are a list.
 type Launches []Launch
 
-// MarshalJSON writes an object or a list.
 func (l Launches) MarshalJSON() ([]byte, error) {
 	if len(l) == 1 {
 		return json.Marshal(l[0])
@@ -40,7 +39,6 @@ func (l Launches) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]Launch(l))
 }
 
-// UnmarshalJSON reads an object or a list.
 func (l *Launches) UnmarshalJSON(data []byte) error {
 	if text := strings.TrimSpace(string(data)); strings.HasPrefix(text, "[") || text == "null" {
 		return json.Unmarshal(data, (*[]Launch)(l))
@@ -78,7 +76,6 @@ type LaunchSpec struct {
 	at tree.Position
 }
 
-// formulas are all that a launch computes.
 func (s *LaunchSpec) formulas() []Formula {
 	all := slices.Concat(s.Block[:], s.Grid[:], []Formula{s.Shared, s.Cooperative, s.Dependent}, s.Entry.formulas())
 	if s.When != nil {
@@ -107,7 +104,6 @@ var clusterLimits = []string{
 	"__grid_x % __cluster_x == 0 and __grid_y % __cluster_y == 0 and __grid_z % __cluster_z == 0",
 }
 
-// dependentLimits are those on a launch that begins before the last has ended.
 var dependentLimits = []string{"not __dependent or arch >= 90"}
 
 // standIns are a template's formulas under the names that CUDA's own expressions know them by.
@@ -169,19 +165,18 @@ func launchLimits(launches []LaunchSpec, maps []*TensorMapSpec) func() []Formula
 	})
 }
 
-// launches are those of the configuration.
-func (c configured) launches() (Launches, error) {
+func (u use) launches() (Launches, error) {
 	var launches Launches
-	for i := range c.t.Launches {
-		s := &c.t.Launches[i]
+	for i := range u.t.Launches {
+		s := &u.t.Launches[i]
 		if s.When != nil {
-			if wanted, err := c.value("when", *s.When); err != nil {
+			if wanted, err := u.value("when", *s.When); err != nil {
 				return nil, err
 			} else if !wanted.Truth() {
 				continue
 			}
 		}
-		l, err := c.launch(s)
+		l, err := u.launch(s)
 		if err != nil {
 			return nil, err
 		}
@@ -189,14 +184,14 @@ func (c configured) launches() (Launches, error) {
 		launches = append(launches, l)
 	}
 	if len(launches) == 0 {
-		return nil, &tree.Error{Position: c.t.launchAt, Message: fmt.Sprintf("template `%s` launches nothing for %s", c.t.Name, c.Problem)}
+		return nil, &tree.Error{Position: u.t.launchAt, Message: fmt.Sprintf("template `%s` launches nothing for %s", u.t.Name, u.p)}
 	}
 	return launches, nil
 }
 
-func (c configured) launch(s *LaunchSpec) (l Launch, err error) {
+func (u use) launch(s *LaunchSpec) (l Launch, err error) {
 	value := func(what string, f Formula) expr.Value {
-		v, failed := c.value(what, f)
+		v, failed := u.value(what, f)
 		err = cmp.Or(err, failed)
 		return v
 	}
@@ -204,7 +199,7 @@ func (c configured) launch(s *LaunchSpec) (l Launch, err error) {
 		v := value(what, f)
 		n, ok := v.AsInt()
 		if err == nil && (!ok || n < least) {
-			err = c.fault(f, what, fmt.Errorf("it gives %v, which must be an integer of at least %d", v, least))
+			err = u.fault(f, what, fmt.Errorf("it gives %v, which must be an integer of at least %d", v, least))
 		}
 		return n
 	}
@@ -221,10 +216,10 @@ func (c configured) launch(s *LaunchSpec) (l Launch, err error) {
 	l.SharedBytes = count("shared", s.Shared, 0)
 	l.Cooperative, l.Dependent = value("cooperative", s.Cooperative).Truth(), value("dependent", s.Dependent).Truth()
 	if err == nil {
-		l.Entry, err = c.interpolate("entry", s.Entry)
+		l.Entry, err = u.interpolate("entry", s.Entry)
 	}
 	if err == nil {
-		l.Arguments, l.Maps, err = c.passes(s)
+		l.Arguments, l.Maps, err = u.passes(s)
 	}
 	return l, err
 }
@@ -232,19 +227,12 @@ func (c configured) launch(s *LaunchSpec) (l Launch, err error) {
 // Passed are the arguments that a launch passes, in order, by their index. An argument that is copied to
 // a symbol is not passed.
 func Passed(all []Argument, l Launch) []int {
-	var passed []int
 	if l.Arguments == nil {
-		for i, a := range all {
-			if a.Symbol == "" && a.Owner == "" {
-				passed = append(passed, i)
-			}
-		}
-		return passed
+		return lists.Where(lists.Places(len(all)), func(i int) bool { return all[i].Symbol == "" && all[i].Owner == "" })
 	}
-	for _, name := range l.Arguments {
-		passed = append(passed, slices.IndexFunc(all, func(a Argument) bool { return a.Name == name }))
-	}
-	return passed
+	return lists.Of(l.Arguments, func(name string) int {
+		return slices.IndexFunc(all, func(a Argument) bool { return a.Name == name })
+	})
 }
 
 // Name tells whether one of the launches names an argument as one that it passes.
@@ -265,7 +253,6 @@ func (l Launches) Lines() []string {
 	return lines
 }
 
-// String is how the launch is made, in words.
 func (l Launch) String() string {
 	text := fmt.Sprintf("grid %s, block %s", FormatShape(l.Grid[:]), FormatShape(l.Block[:]))
 	if l.SharedBytes > 0 {
@@ -283,5 +270,4 @@ func (l Launch) String() string {
 	return text
 }
 
-// Clustered tells whether the blocks form thread-block clusters.
 func (l Launch) Clustered() bool { return l.Cluster != [3]int64{} }

@@ -48,20 +48,13 @@ func loadSteps(t *testing.T, yaml string) (*Operator, error) {
 // Launches are evaluated in order for each configuration, flags and words too.
 func TestLaunches(t *testing.T) {
 	o, err := loadSteps(t, stepsOperator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: []int64{1000}, Parameters: map[string]string{"act": "relu"}}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	p := bound(t, o, Request{Shape: []int64{1000}, Parameters: map[string]string{"act": "relu"}})
 	kernel := func(threads, regs int64, tree bool) Kernel {
 		k, err := p.Kernel(space.Configuration{Template: "direct", Values: space.Values{
 			{Name: "threads", Value: expr.Int(threads)}, {Name: "regs", Value: expr.Int(regs)}, {Name: "tree", Value: expr.Bool(tree)},
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return k
 	}
 	k := kernel(256, 2, false)
@@ -117,9 +110,7 @@ func TestLaunchesLimitTheSpace(t *testing.T) {
 		limits := TypicalLimits()
 		limits.Arch = test.arch
 		p, err := o.Bind(Request{Shape: []int64{1000}}, limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s, err := p.Space(t.Context())
 		if got := spaceSize(s); got != test.want || (err != nil) != (test.want == 0) {
 			t.Errorf("%s: %d configurations, want %d (%v)", test.name, got, test.want, err)
@@ -155,9 +146,7 @@ func TestLaunchesThatCannotBe(t *testing.T) {
 		}
 	}
 	o, err := loadSteps(t, stepsOperator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = o.Bind(Request{Shape: []int64{8}, Parameters: map[string]string{"act": "tanh"}}, TypicalLimits())
 	if want := "`act` is one of relu, gelu; got `tanh`"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
@@ -168,9 +157,7 @@ func TestLaunchesAsJSON(t *testing.T) {
 	one := Launches{{Entry: "k", Grid: [3]int64{1, 2, 3}, Block: [3]int64{4, 5, 6}}}
 	for _, l := range []Launches{nil, one, append(slices.Clone(one), Launch{Entry: "l", Cluster: [3]int64{2, 1, 1}, Cooperative: true, Arguments: []string{"x"}})} {
 		text, err := json.Marshal(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var read Launches
 		if err := json.Unmarshal(text, &read); err != nil || !reflect.DeepEqual(read, l) {
 			t.Errorf("%s is read as %+v (%v)", text, read, err)

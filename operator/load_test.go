@@ -68,9 +68,7 @@ func operatorFiles(yaml string) fstest.MapFS {
 
 func TestBuiltinOperatorsLoad(t *testing.T) {
 	operators, err := Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(operators) < 5 {
 		t.Fatalf("%d operators are built in, want five at least", len(operators))
 	}
@@ -82,10 +80,7 @@ func TestBuiltinOperatorsLoad(t *testing.T) {
 }
 
 func TestLoad(t *testing.T) {
-	o, err := Load(operatorFiles(goodOperator), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, operatorFiles(goodOperator))
 	direct, ok := o.Template("direct")
 	if !ok || len(direct.Source.Includes) != 2 {
 		t.Errorf("direct.cu has the includes %v, want own.cuh and deeper.cuh", direct.Source.Includes)
@@ -242,15 +237,9 @@ func includeChain(files fstest.MapFS) {
 func TestLoadOpensNoPipe(t *testing.T) {
 	for _, name := range []string{"op.yaml", "direct.cu", "own.cuh"} {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, operatorFiles(goodOperator)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.CopyFS(dir, operatorFiles(goodOperator)))
+		must(t, os.Remove(filepath.Join(dir, name)))
+		must(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 		_, err := Load(os.DirFS(dir), ".")
 		if err == nil || !strings.Contains(err.Error(), "is a pipe or a device; it must be a regular file") {
 			t.Errorf("%s: got %v", name, err)
@@ -261,10 +250,7 @@ func TestLoadOpensNoPipe(t *testing.T) {
 func TestLoadAcceptsByteOrderMark(t *testing.T) {
 	files := operatorFiles("\uFEFF" + goodOperator)
 	files["own.cuh"].Data = append([]byte("\uFEFF"), files["own.cuh"].Data...)
-	o, err := Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, files)
 	if direct, _ := o.Template("direct"); strings.Contains(direct.Source.Includes["own.cuh"], "\uFEFF") {
 		t.Error("the mark reaches the compiler")
 	}
@@ -273,24 +259,12 @@ func TestLoadAcceptsByteOrderMark(t *testing.T) {
 // Integers among numbers count as numbers, in the kernel too.
 func TestLoadTakesAllNumbers(t *testing.T) {
 	yaml := strings.NewReplacer("vec: [1, 2, 4]", "vec: [1, 2.5, 4]", "chunk: block_x*vec", "chunk: block_x*int(vec)").Replace(goodOperator)
-	o, err := Load(operatorFiles(yaml), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := p.Space(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, operatorFiles(yaml))
+	p := bound(t, o, Request{Shape: o.Example})
+	s := spaceOf(t, p)
 	values := map[string]bool{}
 	for i := range s.Len() {
-		k, err := p.Kernel(s.At(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := kernelAt(t, p, s.At(i))
 		for _, m := range k.Macros {
 			if m.Name == "VEC" {
 				values[m.Value] = true

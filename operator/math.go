@@ -59,19 +59,19 @@ func (l *loader) math(n *tree.Node, names scope) {
 const headersForm = "headers must be a mapping of names that kernels include to files"
 
 // math settles the math mode.
-func (b binder) math(asked string) {
-	b.Math = asked
-	if AutoMath(asked) {
-		v, err := b.Operator.MathAuto.code.Eval(b.Limits.beside(b.Values))
+func (b *binder) math(r Request) {
+	o, mode := b.p.Operator, r.Math
+	if AutoMath(mode) {
+		v, err := o.MathAuto.code.Eval(b.p.Limits.beside(b.values))
 		if err != nil {
-			b.fail("", "--math auto cannot be decided for these numbers; name one of %s, or mend them: %v", strings.Join(b.Operator.MathModes, ", "), err)
+			b.refuse("", "--math auto cannot be decided for these numbers; name one of %s, or mend them: %v", strings.Join(o.MathModes, ", "), err)
 		}
-		b.Math = v.String()
+		mode = v.String()
 	}
-	if modes := b.Operator.MathModes; !slices.Contains(modes, b.Math) {
-		b.fail("it has "+strings.Join(modes, ", "), "there is no math mode `%s`", b.Math)
+	if !slices.Contains(o.MathModes, mode) {
+		b.refuse("it has "+strings.Join(o.MathModes, ", "), "there is no math mode `%s`", mode)
 	}
-	b.Values["math"] = expr.String(b.Math)
+	b.p.Math, b.values["math"] = mode, expr.String(mode)
 }
 
 // MathMacros are the macros that tell a kernel its math mode, where there is more than one. A

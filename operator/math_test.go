@@ -24,19 +24,9 @@ func TestMathVariant(t *testing.T) {
 	kernel := func(math, mode string) Kernel {
 		files := mathFiles(math)
 		files["own.cuh"] = &fstest.MapFile{Data: []byte("#include \"tf32.cuh\"\n")}
-		o, err := Load(files, ".")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := o.Bind(Request{Shape: []int64{4, 100}, Math: mode}, TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
-		k, err := p.Kernel(p.Defaults(t.Context())[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return k
+		o := loaded(t, files)
+		p := bound(t, o, Request{Shape: []int64{4, 100}, Math: mode})
+		return kernelAt(t, p, p.Defaults(t.Context())[0])
 	}
 	const plain = "math: {modes: [fp32, tf32], auto: \"'fp32'\"}"
 	for _, mode := range []string{"fp32", "tf32"} {

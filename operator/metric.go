@@ -78,7 +78,7 @@ func (p *Problem) Metrics(c space.Configuration, measured map[string]float64) ma
 	if !ok || len(p.Operator.Metrics) == 0 {
 		return nil
 	}
-	known, err := use{p, t}.at(c.Values)
+	known, err := useOf(p, t).at(c.Values)
 	if err != nil {
 		return nil
 	}

@@ -14,9 +14,7 @@ import (
 // lines and columns of that file.
 func TestLoadFile(t *testing.T) {
 	text, err := os.ReadFile("../examples/saxpy.cu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stars := string(text)
 	description, kernels, _ := strings.Cut(stars, "*/")
 	slashes := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(description, "/*\n"), "\n"), "\n", "\n// ")
@@ -41,14 +39,8 @@ func TestLoadFile(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		p, err := o.Bind(Request{Shape: []int64{1024}}, TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
-		reference, err := p.Reference()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := bound(t, o, Request{Shape: []int64{1024}})
+		reference := referenceOf(t, p)
 		if reference.Launches[0].Entry != "saxpy_reference" || strings.Contains(macrosText(reference), "THREADS=") || strings.Contains(reference.Source, "void saxpy(") {
 			t.Errorf("%s: the reference is %s with%s", tt.name, reference.Launches[0].Entry, macrosText(reference))
 		}
@@ -89,23 +81,13 @@ extern "C" __global__ void twice_plain(const float* x, float* y) { y[blockIdx.x 
 `
 	digests := func(text string) (all []string) {
 		o, err := LoadFile(fstest.MapFS{"twice.cu": {Data: []byte(text)}}, ".", "twice.cu")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		p := bound(t, o, Request{Shape: o.Example})
 		reference, err := p.ReferenceDigest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, reference)
 		for _, template := range o.Templates {
-			k, err := p.Kernel(template.Default)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := kernelAt(t, p, template.Default)
 			all = append(all, k.Digest())
 		}
 		return all
@@ -144,21 +126,14 @@ func macrosText(k Kernel) string {
 // A template's default may be what is right; it is launched as the template says.
 func TestReferenceTemplate(t *testing.T) {
 	text, err := os.ReadFile("../examples/saxpy.cu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	load := func(reference string) (*Operator, error) {
 		changed := strings.Replace(string(text), "cost:", reference+"\ncost:", 1)
 		return LoadFile(fstest.MapFS{"saxpy.cu": {Data: []byte(changed)}}, ".", "saxpy.cu")
 	}
 	o, err := load("reference: strided")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: []int64{1024}}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	p := bound(t, o, Request{Shape: []int64{1024}})
 	reference, err := p.Reference()
 	if err != nil || reference.Launches[0].Entry != "saxpy" || reference.Launches[0].Block[0] != 256 || reference.Launches[0].Grid[0] != 4 {
 		t.Errorf("the reference is %s with %+v (%v)", reference.Launches[0].Entry, reference.Launches, err)

@@ -31,14 +31,9 @@ templates:
 
 func orderedProblem(t *testing.T, layout string) *Problem {
 	t.Helper()
-	o, err := Load(operatorFiles(orderedOperator), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, operatorFiles(orderedOperator))
 	p, err := o.Bind(Request{Shape: []int64{2, 3, 4, 5}, Parameters: map[string]string{"layout": layout}}, Limits{Arch: 90})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 

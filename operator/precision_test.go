@@ -52,20 +52,14 @@ func withFills(t *testing.T, name, fill string, edits ...string) *operator.Opera
 	t.Helper()
 	dir := t.TempDir()
 	folder, err := fs.Sub(templates.FS, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(dir, folder); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.CopyFS(dir, folder))
 	// In weights.cu the kernel `other` is the one that fills.
 	names := strings.NewReplacer(name+"_fill(", "other(", "other(", name+"_fill(")
 	files := map[string]string{"fill.cu": fill, "weights.cu": names.Replace(fill)}
 	for _, file := range []string{name + "/op.yaml", "include/forward_convolution.yaml", "include/products.yaml", "include/row_maps.yaml"} {
 		yaml, err := fs.ReadFile(templates.FS, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		files[path.Base(file)] = string(yaml) // an operator's own file comes before a shared one
 	}
 	for i := 0; i < len(edits); i += 2 {
@@ -79,14 +73,10 @@ func withFills(t *testing.T, name, fill string, edits ...string) *operator.Opera
 		}
 	}
 	for file, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
 	}
 	o, err := operator.Load(os.DirFS(dir), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(o.FillKernels) == 0 {
 		t.Fatalf("nothing fills the tensors of %s", name)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -22,9 +23,6 @@ type Problem struct {
 	Flops      int64
 	Limits     Limits
 	Free       []string // dimensions that kernels take when they run, in the shape's order
-
-	Restriction Restriction // which part of the space is asked for
-	part        bound
 }
 
 // Argument is what a problem's kernels take: a dense tensor, row-major unless it has another order, or a
@@ -62,43 +60,37 @@ type Limits struct {
 	MemoryBytes        int64  `json:"memory_bytes"`
 }
 
-// values are the limits by the names that expressions use.
-func (l Limits) values() map[string]expr.Value {
-	return map[string]expr.Value{
-		"arch":        expr.Int(int64(l.Arch)),
-		"target":      expr.String(l.Target),
-		"sm_count":    expr.Int(int64(l.SMs)),
-		"max_threads": expr.Int(int64(l.MaxThreadsPerBlock)),
-		"max_shared":  expr.Int(int64(l.MaxSharedPerBlock)),
-		"warp_size":   expr.Int(int64(l.WarpSize)),
-	}
+// limit is something that expressions know of a device.
+type limit struct {
+	name, meaning string
+	of            func(Limits) expr.Value
 }
 
-// beside are the limits together with a problem's values: names whose values no configuration changes.
-func (l Limits) beside(values map[string]expr.Value) map[string]expr.Value {
-	constants := maps.Clone(values)
-	maps.Copy(constants, l.values())
-	return constants
+var limits = []limit{
+	{"arch", "compute capability times ten, as 90", func(l Limits) expr.Value { return expr.Int(int64(l.Arch)) }},
+	{"max_shared", "bytes of shared memory a block at most", func(l Limits) expr.Value { return expr.Int(int64(l.MaxSharedPerBlock)) }},
+	{"max_threads", "threads a block at most", func(l Limits) expr.Value { return expr.Int(int64(l.MaxThreadsPerBlock)) }},
+	{"sm_count", "multiprocessors", func(l Limits) expr.Value { return expr.Int(int64(l.SMs)) }},
+	{"target", "what kernels are compiled for, as 'sm_90a'", func(l Limits) expr.Value { return expr.String(l.Target) }},
+	{"warp_size", "threads a warp", func(l Limits) expr.Value { return expr.Int(int64(l.WarpSize)) }},
 }
 
-// limitMeanings say what the names mean by which expressions know the device.
-var limitMeanings = map[string]string{
-	"arch":        "compute capability times ten, as 90",
-	"target":      "what kernels are compiled for, as 'sm_90a'",
-	"sm_count":    "multiprocessors",
-	"max_threads": "threads a block at most",
-	"max_shared":  "bytes of shared memory a block at most",
-	"warp_size":   "threads a warp",
-}
-
-// limitNames are what expressions know of the device.
-var limitNames = sorted(Limits{}.values())
+var limitNames = lists.Of(limits, func(l limit) string { return l.name })
 
 // LimitNames are the names by which expressions know the device.
 func LimitNames() []string { return slices.Clone(limitNames) }
 
-// LimitMeaning says what one of them means.
-func LimitMeaning(name string) string { return limitMeanings[name] }
+func LimitMeaning(name string) string { return limits[slices.Index(limitNames, name)].meaning }
+
+// beside are the limits together with a problem's values: names whose values no configuration changes.
+func (l Limits) beside(values map[string]expr.Value) map[string]expr.Value {
+	all := make(map[string]expr.Value, len(values)+len(limits))
+	maps.Copy(all, values)
+	for _, one := range limits {
+		all[one.name] = one.of(l)
+	}
+	return all
+}
 
 // String names the problem canonically, as
 // "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 ... math=tf32".
@@ -126,9 +118,8 @@ func problemText(operator string, shape []int64, parameters Parameters, mode str
 	return strings.Join(parts, " ")
 }
 
-// MemoryBytes is what the problem's tensors take together.
 func (p *Problem) MemoryBytes() int64 {
-	var bytes int64
+	bytes := int64(0)
 	for _, a := range p.Arguments {
 		bytes += a.Bytes()
 	}

@@ -77,7 +77,6 @@ func problem(n *tree.Node) Asked {
 	return a
 }
 
-// number reads a number that is not negative.
 func number(n *tree.Node, what string, most float64) float64 {
 	written := n.MustBe(what).Written
 	v, err := strconv.ParseFloat(written, 64)
@@ -87,7 +86,6 @@ func number(n *tree.Node, what string, most float64) float64 {
 	return v
 }
 
-// names reads a list of names that may be absent.
 func names(n *tree.Node) []string {
 	return lists.Of(n.List("free"), (*tree.Node).Name)
 }

@@ -16,10 +16,7 @@ func moduleFiles() fstest.MapFS {
 }
 
 func TestLoadPyTorch(t *testing.T) {
-	o, err := Load(moduleFiles(), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, moduleFiles())
 	if o.PyTorch == nil || !strings.HasPrefix(o.PyTorch.Module.Text, "class ModelNew") || len(o.PyTorch.General.Includes) != 2 {
 		t.Errorf("got %+v", o.PyTorch)
 	}

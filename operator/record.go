@@ -23,7 +23,6 @@ type ProblemRecord struct {
 	Free       []string   `json:"free,omitempty"` // dimensions that kernels take when they run
 }
 
-// Record names the problem.
 func (p *Problem) Record() ProblemRecord {
 	return ProblemRecord{
 		Operator: p.Operator.Name, Shape: p.Shape, Parameters: p.Parameters, Math: p.Math, MathBy: p.MathBy,
@@ -64,7 +63,11 @@ func (r ProblemRecord) Request() Request {
 // are an object of strings.
 type Parameters []Parameter
 
-// MarshalJSON writes an object.
+// has tells whether a parameter is part of the problem's name. One that is `later` is left out while it has its default.
+func (list Parameters) has(name string) bool {
+	return slices.ContainsFunc(list, func(p Parameter) bool { return p.Name == name })
+}
+
 func (list Parameters) MarshalJSON() ([]byte, error) {
 	var object jsonobject.Writer
 	for _, p := range list {

@@ -11,9 +11,7 @@ func TestProblemRecordJSON(t *testing.T) {
 	p := scale(t)
 	r := p.Record()
 	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var back ProblemRecord
 	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, r) {
 		t.Errorf("%s came back as %+v, %v", text, back, err)

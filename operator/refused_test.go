@@ -160,9 +160,7 @@ func TestWrongAnswersOfRowsAreRefused(t *testing.T) {
 					request.Parameters["training"] = "true"
 				}
 				p, err := o.Bind(request, operator.Limits{Arch: 90})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				refuses(t, p, length)
 			}
 		}
@@ -213,8 +211,6 @@ func drawn(p *operator.Problem, length int64, seed uint64) []float64 {
 func operators(t *testing.T) []*operator.Operator {
 	t.Helper()
 	all, err := operator.Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }

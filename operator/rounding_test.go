@@ -42,10 +42,7 @@ var roundings = map[string]func(float64) float64{
 func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {
-		o, err := operator.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := find(t, name)
 		if (tied[name] == "") != (o.MathVariants["tf32_even"].Of != "tf32") {
 			t.Fatalf("%s: the modes are %v, the problem is %q", name, o.MathModes, tied[name])
 		}
@@ -59,9 +56,7 @@ func TestTiesAreRounded(t *testing.T) {
 					t.Parallel()
 					p, distribution := problem(t, o, tied[name], mode, d.Info().Limits)
 					k, err := p.Reference()
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					inputs, want := ties(name, mode)
 					compareWithPyTorch(t, k.Launches[0].Entry, runKernel(t, d, p, k, nil, inputs), want)
 					if name != "conv2d" && name != "conv_transpose2d" && name != "matmul" {

@@ -163,9 +163,7 @@ func theSchema(t *testing.T) map[string]any {
 	if err == nil {
 		err = json.Unmarshal(text, &schema)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return schema
 }
 
@@ -209,18 +207,14 @@ func TestSchemaRefusesUnknownKeys(t *testing.T) {
 			t.Errorf("%q: the loader says %v", place, err)
 		}
 		var x any
-		if err := yaml.Unmarshal([]byte(text), &x); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal([]byte(text), &x))
 		v := validator{root: schema}
 		if err := v.check(schema, x); err == nil || !strings.Contains(err.Error(), "unknown key qqqqqqqqqq") {
 			t.Errorf("%q: the schema says %v", place, err)
 		}
 	}
 	var x any
-	if err := yaml.Unmarshal([]byte(evidenceOperator), &x); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(evidenceOperator), &x))
 	v := validator{root: schema}
 	if err := v.check(schema, x); err != nil {
 		t.Error(err)

@@ -31,103 +31,86 @@ type TemplateFault struct {
 }
 
 // SignatureFaults lists all entries that CheckSignatures would refuse.
-func (o *Operator) SignatureFaults() []TemplateFault {
-	var faults []TemplateFault
-	add := func(template string, fault *tree.Error) {
-		if fault != nil {
-			faults = append(faults, TemplateFault{template, fault})
+func (o *Operator) SignatureFaults() (faults []TemplateFault) {
+	add := func(template string, s Source, at cudafile.Place, message string) {
+		if message != "" {
+			where := tree.Position{File: path.Join(path.Dir(o.File), s.File), Line: at.Line, Column: at.Column}
+			faults = append(faults, TemplateFault{template, &tree.Error{Position: where, Message: message}})
 		}
 	}
 	if o.ReferenceTemplate == "" && o.Answers == nil {
-		add("reference", o.disagreement(named(cudafile.Kernels(o.Reference.Text), o.referenceEntry), o.takes(nil, nil), o.Reference))
+		at, message := disagreement(kernelsNamed(cudafile.Kernels(o.Reference.Text), o.referenceEntry), passed(o, nil, nil))
+		add("reference", o.Reference, at, message)
 	}
 	for _, t := range o.Templates {
 		kernels := cudafile.Kernels(t.Source.Text)
 		for i, entry := range t.entries() {
-			defined, takes := named(kernels, entry), o.takes(t.Launches[i].Arguments, t.TensorMaps)
-			add(t.Name, o.disagreement(defined, takes, t.Source))
+			defined, takes := kernelsNamed(kernels, entry), passed(o, t.Launches[i].Arguments, t.TensorMaps)
+			at, message := disagreement(defined, takes)
+			add(t.Name, t.Source, at, message)
 			if i > 0 && !t.Launches[i].Dependent.Never() {
-				add(t.Name, o.readEarly(defined, takes, t.Source))
+				at, message = readEarly(defined, takes)
+				add(t.Name, t.Source, at, message)
 			}
 		}
 	}
 	return faults
 }
 
-// named are the kernels with a name: several where a file has one for launches of other arguments.
-func named(kernels []cudafile.Kernel, name string) []cudafile.Kernel {
+// kernelsNamed are the kernels of a name: several where a file has one for launches of other arguments.
+func kernelsNamed(kernels []cudafile.Kernel, name string) []cudafile.Kernel {
 	return lists.Where(kernels, func(k cudafile.Kernel) bool { return k.Name == name })
 }
 
 // mapRole is that of an argument that is passed as a tensor map.
 const mapRole Role = "tensor map"
 
-// takes are the arguments with some names; without names, all that are passed.
-func (o *Operator) takes(names []string, maps []*TensorMapSpec) []ArgumentSpec {
-	taken := lists.Where(o.Arguments, func(a ArgumentSpec) bool { return names == nil && a.Symbol == "" && a.Owner == "" })
-	for _, name := range names {
-		a := ArgumentSpec{Name: name, Role: mapRole}
-		if !slices.ContainsFunc(maps, func(m *TensorMapSpec) bool { return m.Name == name }) {
-			a = o.Arguments[o.argument(name)]
-		}
-		taken = append(taken, a)
+// passed are the arguments with some names; without names, all that are passed.
+func passed(o *Operator, names []string, maps []*TensorMapSpec) []ArgumentSpec {
+	if names == nil {
+		return lists.Where(o.Arguments, func(a ArgumentSpec) bool { return a.Symbol == "" && a.Owner == "" })
 	}
-	return taken
+	return lists.Of(names, func(name string) ArgumentSpec {
+		if slices.ContainsFunc(maps, func(m *TensorMapSpec) bool { return m.Name == name }) {
+			return ArgumentSpec{Name: name, Role: mapRole}
+		}
+		return o.Arguments[o.argument(name)]
+	})
 }
 
-// disagreement says where a kernel takes something else than the operator has; nil, too, where the source does not
-// tell what it takes, or has several of the name.
-func (o *Operator) disagreement(defined []cudafile.Kernel, takes []ArgumentSpec, s Source) *tree.Error {
+// disagreement says where a kernel takes something else than the operator has. It says nothing where the source does
+// not tell what the kernel takes, or has several of the name.
+func disagreement(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Place, message string) {
 	if len(defined) != 1 || defined[0].Unclear || len(defined[0].Template) > 0 {
-		return nil
+		return at, ""
 	}
 	k := defined[0]
-	fail := func(at cudafile.Place, format string, args ...any) *tree.Error {
-		return o.faultIn(s, at, format, args...)
-	}
-	if taken, has := len(k.Parameters), len(takes); taken != has {
-		return fail(k.Place, "the kernel `%s` takes %s, the operator has %d", k.Name, output.Count(taken, "argument"), has)
+	if n := len(k.Parameters); n != len(has) {
+		return k.Place, fmt.Sprintf("the kernel `%s` takes %s, the operator has %d", k.Name, output.Count(n, "argument"), len(has))
 	}
 	for i, p := range k.Parameters {
-		a := takes[i]
+		a := has[i]
 		if fits(p, a) {
 			continue
 		}
-		taken, what := spelled(p.Type, p.Pointer, p.Pointer && p.Const), "a tensor of"
-		switch {
-		case a.Role == mapRole:
-			return fail(p.Place, "argument %d, %s: the kernel `%s` takes %s, the operator has a tensor map, which is const __grid_constant__ TensorMap", i+1, a.Name, k.Name, taken)
-		case a.Role == Scalar:
-			what = "a scalar of"
-		case a.Role == Output:
-			what = "an output of"
-		}
-		return fail(p.Place, "argument %d, %s: the kernel `%s` takes %s, the operator has %s %s, which is %s",
-			i+1, a.Name, k.Name, taken, what, a.TypeText(), a.spellings())
+		return p.Place, fmt.Sprintf("argument %d, %s: the kernel `%s` takes %s, the operator has %s",
+			i+1, a.Name, k.Name, spelled(p.Type, p.Pointer, p.Pointer && p.Const), a.inWords())
 	}
-	return nil
+	return at, ""
 }
 
 // readEarly says which workspace the compiler may load before a dependent launch waits for those that write it. With
 // __restrict__ the compiler takes it that nothing else writes there while the kernel runs.
-func (o *Operator) readEarly(defined []cudafile.Kernel, takes []ArgumentSpec, s Source) *tree.Error {
+func readEarly(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Place, message string) {
 	for _, k := range defined {
-		if len(k.Parameters) != len(takes) {
-			continue
-		}
 		for i, p := range k.Parameters {
-			if a := takes[i]; a.Role == Workspace && p.Alone {
-				return o.faultIn(s, p.Place, "argument %d, %s: the kernel `%s` begins before earlier launches have written this workspace, "+
-					"and with __restrict__ the compiler may read it then; leave __restrict__ out", i+1, a.Name, k.Name)
+			if len(k.Parameters) == len(has) && has[i].Role == Workspace && p.Alone {
+				return p.Place, fmt.Sprintf("argument %d, %s: the kernel `%s` begins before earlier launches have written this workspace, "+
+					"and with __restrict__ the compiler may read it then; leave __restrict__ out", i+1, has[i].Name, k.Name)
 			}
 		}
 	}
-	return nil
-}
-
-// faultIn is a fault at a place of a source.
-func (o *Operator) faultIn(s Source, at cudafile.Place, format string, args ...any) *tree.Error {
-	return &tree.Error{Position: tree.Position{File: path.Join(path.Dir(o.File), s.File), Line: at.Line, Column: at.Column}, Message: fmt.Sprintf(format, args...)}
+	return at, ""
 }
 
 // fits tells whether a parameter can be an argument.
@@ -147,13 +130,21 @@ func fits(p cudafile.Parameter, a ArgumentSpec) bool {
 	return !known || slices.ContainsFunc(a.Types, func(t Type) bool { return t.CUDA() == element })
 }
 
-// spellings are what a kernel may take for an argument, as C++ writes it.
-func (a ArgumentSpec) spellings() string {
-	all := lists.Of(a.Types, func(t Type) string { return spelled(t.CUDA(), a.Role != Scalar, false) })
-	return alternatives(all)
+// inWords says what an argument is, and how C++ writes its type.
+func (a ArgumentSpec) inWords() string {
+	what := "a tensor"
+	switch a.Role {
+	case mapRole:
+		return "a tensor map, which is const __grid_constant__ TensorMap"
+	case Scalar:
+		what = "a scalar"
+	case Output:
+		what = "an output"
+	}
+	spellings := lists.Of(a.Types, func(t Type) string { return spelled(t.CUDA(), a.Role != Scalar, false) })
+	return fmt.Sprintf("%s of %s, which is %s", what, a.TypeText(), alternatives(spellings))
 }
 
-// spelled is a type as C++ writes it.
 func spelled(name string, pointer, constant bool) string {
 	if pointer {
 		name += "*"

@@ -25,11 +25,7 @@ templates:
 		"r.cu": {Data: []byte("extern \"C\" __global__ void signed_reference(" + reference + ") {}\n")},
 		"t.cu": {Data: []byte("\n" + template + "\n")},
 	}
-	o, err := Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return loaded(t, files)
 }
 
 func TestSignatures(t *testing.T) {
@@ -84,9 +80,7 @@ templates:
 extern "C" __global__ void first(const float* __restrict__ x, float* __restrict__ part) {}
 extern "C" __global__ void second(` + takes + `, float* __restrict__ y) {}
 `)}}, ".")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return o.CheckSignatures()
 	}
 	const want = "argument 1, part: the kernel `second` begins before earlier launches have written this workspace"
@@ -106,9 +100,7 @@ extern "C" __global__ void second(` + takes + `, float* __restrict__ y) {}
 // Built-in operators agree with themselves.
 func TestSignaturesOfBuiltInOperators(t *testing.T) {
 	operators, err := Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, o := range operators {
 		if err := o.CheckSignatures(); err != nil {
 			t.Error(err)
@@ -135,18 +127,10 @@ templates:
     launch: {block: [block_size_x, 1, 1], grid: [1, 1, 1]}
     default: {block_size_x: 2, BLOCK_SIZE_X: 4, idle: 1}
 `)}, "t.cu": {Data: []byte("__global__ void keeps_t(float* y) { y[BLOCK_SIZE_X] = IDLE; }\n")}}
-	o, err := Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := loaded(t, files)
 	p, err := o.Bind(Request{Shape: []int64{7}}, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := p.Kernel(o.Templates[0].Default)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	k := kernelAt(t, p, o.Templates[0].Default)
 	var got []string
 	for _, m := range k.Macros {
 		got = append(got, m.Name+"="+m.Value)

@@ -38,10 +38,7 @@ func TestSplitK(t *testing.T) {
 		{"conv_transpose2d", "1x512x8x8 c_out=64 kernel=4 stride=2 padding=1 type=f16 layout=nhwc fp32", "262144 0 262144 262144", true},
 	} {
 		t.Run(test.operator+" "+test.problem, func(t *testing.T) {
-			o, err := operator.Find(test.operator)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := find(t, test.operator)
 			last := strings.LastIndex(test.problem, " ")
 			p, _ := problem(t, o, test.problem[:last]+" normal", test.problem[last+1:], limits)
 			var sums []string
@@ -62,9 +59,7 @@ func TestSplitK(t *testing.T) {
 						n, _ := splits.AsInt()
 						seen[n] = true
 						k, err := p.Kernel(c)
-						if err != nil {
-							t.Fatal(err)
-						}
+						must(t, err)
 						checkSplits(t, p, k, n)
 					}
 				}

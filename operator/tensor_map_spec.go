@@ -118,7 +118,6 @@ const floatElement = 7
 // mostExtent is the largest extent, and the largest distance in 16 bytes, that fits a word's half.
 const mostExtent = 1<<31 - 1
 
-// formulas are all that a map computes.
 func (s *TensorMapSpec) formulas() []Formula {
 	all := slices.Concat([]Formula{s.Bytes, s.Rounded, s.Swizzle}, s.Extents, s.Strides, s.Box, s.Steps)
 	if s.When != nil {
@@ -168,7 +167,6 @@ func (s *TensorMapSpec) limits() []Formula {
 	return s.inForce(all)
 }
 
-// layoutLimits are those on the tensor.
 func (s *TensorMapSpec) layoutLimits() []Formula {
 	var all []string
 	for i := range s.Extents {
@@ -250,43 +248,41 @@ func (t *Template) passing(names []string, holds func(Formula) (bool, error)) (t
 	return tensors, maps, nil
 }
 
-// passes are the tensors and maps that a launch passes.
-func (c configured) passes(s *LaunchSpec) (tensors []string, made []TensorMap, err error) {
-	tensors, maps, err := c.t.passing(s.Arguments, func(f Formula) (bool, error) {
-		v, err := c.value("when", f)
+func (u use) passes(s *LaunchSpec) (tensors []string, made []TensorMap, err error) {
+	tensors, maps, err := u.t.passing(s.Arguments, func(f Formula) (bool, error) {
+		v, err := u.value("when", f)
 		return v.Truth(), err
 	})
-	served, _ := c.serves() // else an editor asks, for which any tensors will do
+	served, _ := u.serves() // else an editor asks, for which any tensors will do
 	for at, spec := range maps {
 		if spec == nil {
 			continue
 		}
 		what := "tensor map " + spec.Name
 		for _, f := range spec.layout() {
-			if v, failed := c.value(what, f); served && (failed != nil || !v.Truth()) {
-				return nil, nil, cmp.Or(failed, c.fault(f, what, errors.New("this must hold")))
+			if v, failed := u.value(what, f); served && (failed != nil || !v.Truth()) {
+				return nil, nil, cmp.Or(failed, u.fault(f, what, errors.New("this must hold")))
 			}
 		}
 		one := TensorMap{At: at}
 		for i, f := range spec.words() {
-			v, failed := c.value(what, f)
+			v, failed := u.value(what, f)
 			if failed != nil {
 				return nil, nil, failed
 			}
 			one.Words[i], _ = v.AsInt()
 		}
-		of := c.Arguments[c.Operator.argument(spec.Of)]
+		of := u.p.Arguments[u.p.Operator.argument(spec.Of)]
 		if has := of.Bytes(); served && one.reach() > has {
-			return nil, nil, c.fault(spec.Extents[0], what, fmt.Errorf("its extents and strides reach %d bytes, and %s has %d", one.reach(), of.Name, has))
+			return nil, nil, u.fault(spec.Extents[0], what, fmt.Errorf("its extents and strides reach %d bytes, and %s has %d", one.reach(), of.Name, has))
 		}
 		made = append(made, one)
 	}
 	return tensors, made, err
 }
 
-// passes are those of a launch of formulas.
 func (r *reducer) passes(s LaunchSpec) (tensors []string, made []MapFormulas) {
-	tensors, maps, err := r.t.passing(s.Arguments, func(f Formula) (bool, error) {
+	tensors, maps, err := r.u.t.passing(s.Arguments, func(f Formula) (bool, error) {
 		root := r.constant(f).code.Root()
 		return root.Op == expr.OpConst && root.Value.Truth(), nil
 	})

@@ -138,19 +138,10 @@ func loadMapped(yaml string) (*Operator, error) {
 // includes another has its maps.
 func TestTensorMaps(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(Request{Shape: []int64{128, 64}}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	p := bound(t, o, Request{Shape: []int64{128, 64}})
 	k := func(template string, wide int64) Kernel {
-		k, err := p.Kernel(space.Configuration{Template: template, Values: space.Values{{Name: "rows", Value: expr.Int(16)}, {Name: "wide", Value: expr.Int(wide)}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return k
+		return kernelAt(t, p, space.Configuration{Template: template, Values: space.Values{{Name: "rows", Value: expr.Int(16)}, {Name: "wide", Value: expr.Int(wide)}}})
 	}
 	wide := TensorMap{0, [7]int64{1<<4 | 7<<7 | 3<<13 | 16<<32, 0, 0, 63 | 127<<32, 0, 31 << 56, 15}}
 	narrow := TensorMap{0, [7]int64{2<<4 | 7<<7 | 1<<16 | 16<<32, 16, 0, 63, 127, 1<<38 | 3<<56, 31 << 8}}
@@ -185,24 +176,14 @@ func TestTensorMaps(t *testing.T) {
 // Formulas of a free dimension give the words that binding its size gives.
 func TestTensorMapsOfFreeDimensions(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	free, err := o.Bind(Request{Shape: []int64{128, 64}, Free: []string{"n"}}, TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	free := bound(t, o, Request{Shape: []int64{128, 64}, Free: []string{"n"}})
 	for _, wide := range []int64{0, 1} {
 		c := space.Configuration{Template: "direct", Values: space.Values{{Name: "rows", Value: expr.Int(16)}, {Name: "wide", Value: expr.Int(wide)}}}
 		f, err := free.Formulas(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, n := range []int64{1, 96, 1 << 20} {
-			p, err := o.Bind(Request{Shape: []int64{n, 64}, Free: []string{"n"}}, TypicalLimits())
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := bound(t, o, Request{Shape: []int64{n, 64}, Free: []string{"n"}})
 			if got, want := evaluated(f, p.Values), boundTo(t, p, c); got != want || !strings.Contains(want, "copy y x") {
 				t.Errorf("wide=%d, n=%d: got\n%swant\n%s", wide, n, got, want)
 			}
@@ -241,13 +222,8 @@ func TestTensorMapFaults(t *testing.T) {
 		{"none counts", "bytes: 4, rounded: 1", "when: wide > 1, bytes: 4, rounded: 1", "template `direct` passes the tensor map `boxes`, and the `when` of none holds"},
 	} {
 		o, err := loadMapped(strings.Replace(mappedOperator, test.old, test.new, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := o.Bind(Request{Shape: []int64{128, 64}}, TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		p := bound(t, o, Request{Shape: []int64{128, 64}})
 		direct, _ := o.Template("direct")
 		if _, err := p.Kernel(direct.Default); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v\nwant %s", test.name, err, test.want)
@@ -258,9 +234,7 @@ func TestTensorMapFaults(t *testing.T) {
 // A kernel that takes an address where it is passed a map is refused.
 func TestTensorMapSignature(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := o.CheckSignatures(); err != nil {
 		t.Error(err)
 	}

@@ -133,9 +133,7 @@ func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel, m
 			return err
 		})
 	}
-	if err := work.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, work.Wait())
 	for i, at := range same {
 		binaries[i] = binaries[at]
 	}

@@ -98,7 +98,7 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 		}
 	}
 	for _, s := range p.Operator.Parameters {
-		if !given[s.Name] && !p.ofTensors(s, given) && !(binder{p}).isDefault(&s, p.component(s.Name)) {
+		if !given[s.Name] && !p.ofTensors(s, given) && !(&binder{p: p, values: p.Values}).isDefault(&s, p.component(s.Name)) {
 			return TorchProblem{}, false
 		}
 	}

@@ -40,15 +40,9 @@ func TestTorch(t *testing.T) {
 		{"cross_entropy", "2x5x3", map[string]string{"mean": "false"}, "cross_entropy(input 2x5x3, reduction=none, target 2x3)"},
 		{"cross_entropy", "2x5x1", map[string]string{"mean": "false"}, "cross_entropy(input 2x5, reduction=none, target 2)"}, // of rows, as PyTorch has it
 	} {
-		o, err := Find(c.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := find(t, c.name)
 		shape, _ := ParseShape(c.shape)
-		p, err := o.Bind(Request{Shape: shape, Parameters: c.set}, TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := bound(t, o, Request{Shape: shape, Parameters: c.set})
 		var got []string
 		for _, made := range p.Torch() {
 			got = append(got, made.text())

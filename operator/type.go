@@ -5,7 +5,6 @@ import "autotune/internal/lists"
 // Type is the type of a tensor's elements, or of a scalar.
 type Type string
 
-// The types that there are.
 const (
 	F64    Type = "f64"
 	F32    Type = "f32"
@@ -27,7 +26,6 @@ const (
 // TypeKind is how the bits of a type stand for a number.
 type TypeKind int
 
-// The kinds of types.
 const (
 	Floating TypeKind = iota
 	Signed
@@ -65,28 +63,21 @@ var types = []typeFacts{
 	{Bool, 1, Unsigned, "bool", "", "bool", 0},
 }
 
-// Types lists the names of the types that there are.
 func Types() []string {
 	return lists.Of(types, func(t typeFacts) string { return string(t.name) })
 }
 
 // facts are what is known of the type, nothing if there is none of that name.
 func (t Type) facts() typeFacts {
-	for _, f := range types {
-		if f.name == t {
-			return f
-		}
-	}
-	return typeFacts{}
+	f, _ := lists.First(types, func(f typeFacts) bool { return f.name == t })
+	return f
 }
 
-// Bytes is what an element takes.
 func (t Type) Bytes() int64 { return t.facts().bytes }
 
 // Kind is how its bits stand for a number.
 func (t Type) Kind() TypeKind { return t.facts().kind }
 
-// CUDA is how CUDA C++ spells it.
 func (t Type) CUDA() string { return t.facts().cuda }
 
 // Tolerance is how far from the reference's an element may be, in itself and

@@ -27,19 +27,6 @@ func (t *Template) Warnings() []string {
 	return warnings
 }
 
-// Warnings are those of the templates that serve the problem.
-func (p *Problem) Warnings() []string {
-	served, err := p.applicable()
-	if err != nil {
-		return nil // the space has the same fault, and is an error
-	}
-	var warnings []string
-	for _, t := range served {
-		warnings = append(warnings, t.Warnings()...)
-	}
-	return warnings
-}
-
 // Warnings are doubts about the operator's parameters: one that nothing mentions gives the same problem
 // several names.
 func (o *Operator) Warnings() []string {

@@ -41,9 +41,7 @@ func TestWarningsOfWhatNothingMentions(t *testing.T) {
 
 func TestBuiltInOperatorsMentionEveryTunable(t *testing.T) {
 	all, err := Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, o := range all {
 		for _, template := range o.Templates {
 			for _, warning := range template.Warnings() {

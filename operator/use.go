@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,93 +13,61 @@ import (
 	"autotune/space/expr"
 )
 
-// use is a template as a problem uses it.
+// use is a template in a problem, with what its formulas know there: the problem's values, the
+// device's limits and the template's `with`; for one configuration tunables and the template's
+// derived values, too. It changes none of them.
 type use struct {
-	*Problem
-	t *Template
-}
-
-// serves tells whether the template's `when` is true for the problem, and its kernel takes what is free.
-func (u use) serves() (bool, error) {
-	if !u.t.canFree(u.Free) {
-		return false, nil
-	}
-	if u.t.When == nil {
-		return true, nil
-	}
-	v, err := configured{u, u.Constants(u.t)}.value("when", *u.t.When)
-	return v.Truth(), err
-}
-
-// refusal says why the template does not serve the problem.
-func (u use) refusal() string {
-	switch {
-	case u.t.canFree(u.Free):
-		return "when " + u.t.When.Text
-	case len(u.t.Free) == 0:
-		return "it leaves nothing free"
-	}
-	return "it leaves only " + strings.Join(u.t.Free, ", ") + " free"
-}
-
-// contribution is the template's part of the space: its own constraints, those
-// that every launch must satisfy, and what the restriction adds.
-func (u use) contribution() space.Part {
-	part := space.Part{Template: u.t.Name, Tunables: u.t.Tunables, Constants: u.Constants(u.t), Definitions: map[string]*expr.Expr{}}
-	for _, d := range u.t.Derived {
-		part.Definitions[d.Name] = d.Formula.code
-	}
-	for _, f := range u.constraints() {
-		part.Constraints = append(part.Constraints, f.code)
-	}
-	if fixed := u.part.fixed; fixed != nil {
-		part.Tunables = slices.Clone(part.Tunables)
-		for i := range part.Tunables {
-			part.Tunables[i].Values = []expr.Value{fixed[i].Value}
-		}
-	}
-	return part
-}
-
-// constraints are all that a configuration must satisfy.
-func (u use) constraints() []Formula {
-	return slices.Concat(u.t.Constraints, u.t.launchLimits(), u.sizeLimits(), u.part.where)
-}
-
-// names are those that the template's constraints may use.
-func (u use) names() []string {
-	names := append(sorted(u.Limits.beside(u.Values)), tunableNames(u.t)...)
-	names = append(names, lists.Of(u.t.Derived, func(d Definition) string { return d.Name })...)
-	return names
-}
-
-// configured is a template in a problem, with what its formulas know there: the problem's values,
-// limits, and for one configuration tunables and the template's derived values.
-type configured struct {
-	use
+	p   *Problem
+	t   *Template
 	env map[string]expr.Value
 }
 
-// at is the template for the values of its tunables.
-func (u use) at(values space.Values) (configured, error) {
-	c := configured{u, withValues(u.Constants(u.t), values)}
-	for _, d := range u.t.Derived {
-		v, err := c.value("derived value "+d.Name, d.Formula)
-		if err != nil {
-			return c, err
+// useOf is a template in a problem before any tunable has a value.
+func useOf(p *Problem, t *Template) use {
+	env := p.Limits.beside(p.Values)
+	for _, d := range t.With {
+		if v, err := d.Formula.code.Eval(env); err == nil { // a formula that needs it reports it
+			env[d.Name] = v
 		}
-		c.env[d.Name] = v
 	}
-	return c, nil
+	return use{p, t, env}
 }
 
-// admits tells whether values are in the template's part of the space.
-func (u use) admits(values space.Values) bool {
-	c, err := u.at(values)
-	return err == nil && c.violated() == nil && (u.part.fixed == nil || slices.Equal(u.part.fixed, values))
+// Constants are what a template's expressions know before any tunable has a value.
+func (p *Problem) Constants(t *Template) map[string]expr.Value { return useOf(p, t).env }
+
+// at is the template for the values of its tunables.
+func (u use) at(values space.Values) (use, error) {
+	u.env = withValues(maps.Clone(u.env), values)
+	for _, d := range u.t.Derived {
+		v, err := u.value("derived value "+d.Name, d.Formula)
+		if err != nil {
+			return u, err
+		}
+		u.env[d.Name] = v
+	}
+	return u, nil
 }
 
-// withValues adds the values of tunables to what expressions know.
+// useAt is a configuration's template for the values of its tunables, which it checks.
+func useAt(p *Problem, c space.Configuration) (u use, err error) {
+	t, ok := p.Operator.Template(c.Template)
+	if !ok {
+		hint := tree.NearestOrAll(c.Template, "there are", templateNames(p.Operator.Templates))
+		return u, p.Operator.refusal(hint, "there is no template `%s`", c.Template)
+	}
+	var values space.Values
+	for _, tunable := range t.Tunables {
+		v, ok := c.Get(tunable.Name)
+		if !ok || !slices.Contains(tunable.Values, v) {
+			hint := fmt.Sprintf("its values are %v", tunable.Values)
+			return u, p.Operator.refusal(hint, "configuration `%s` has no valid `%s`", c, tunable.Name)
+		}
+		values = append(values, space.Value{Name: tunable.Name, Value: v})
+	}
+	return useOf(p, t).at(values)
+}
+
 func withValues(env map[string]expr.Value, values space.Values) map[string]expr.Value {
 	for _, v := range values {
 		env[v.Name] = v.Value
@@ -106,44 +75,73 @@ func withValues(env map[string]expr.Value, values space.Values) map[string]expr.
 	return env
 }
 
-// value evaluates one of the template's formulas.
-func (c configured) value(what string, f Formula) (expr.Value, error) {
-	v, err := f.code.Eval(c.env)
-	if err != nil {
-		return v, c.fault(f, what, err)
+func (u use) tunables() space.Values {
+	return lists.Of(u.t.Tunables, func(t space.Tunable) space.Value { return space.Value{Name: t.Name, Value: u.env[t.Name]} })
+}
+
+func (u use) known() space.Values {
+	return append(u.tunables(), lists.Of(u.t.Derived, func(d Definition) space.Value {
+		return space.Value{Name: d.Name, Value: u.env[d.Name]}
+	})...)
+}
+
+// serves tells whether the template's `when` is true for the problem, and its kernel takes what is free.
+func (u use) serves() (bool, error) {
+	if !u.t.canFree(u.p.Free) {
+		return false, nil
 	}
-	return v, nil
+	if u.t.When == nil {
+		return true, nil
+	}
+	v, err := u.value("when", *u.t.When)
+	return v.Truth(), err
 }
 
-func (c configured) fault(f Formula, what string, err error) error {
-	where := f.Position
-	where.File = cmp.Or(where.File, c.Operator.File)
-	return &tree.Error{Position: where, Message: fmt.Sprintf("%s `%s` for %s: %v", what, f.Text, c.Problem, err)}
+func (u use) refusal() string {
+	switch {
+	case u.t.canFree(u.p.Free):
+		return "when " + u.t.When.Text
+	case len(u.t.Free) == 0:
+		return "it leaves nothing free"
+	}
+	return "it leaves only " + strings.Join(u.t.Free, ", ") + " free"
 }
 
-// interpolate is a text of the template.
-func (c configured) interpolate(what string, t Interpolated) (string, error) {
-	return t.fill(func(f Formula) (expr.Value, error) { return c.value(what, f) })
+// constraints are all that a configuration must satisfy.
+func (u use) constraints() []Formula {
+	return slices.Concat(u.t.Constraints, u.t.launchLimits(), u.sizeLimits())
 }
 
-// violated is the first constraint that is not satisfied; nil: all are.
-func (c configured) violated() *Formula {
-	for _, f := range c.constraints() {
-		if v, err := f.code.Eval(c.env); err != nil || !v.Truth() {
+// violated is the first constraint, or further condition, that is not satisfied; nil: all are.
+func (u use) violated(further []Formula) *Formula {
+	for _, f := range slices.Concat(u.constraints(), further) {
+		if v, err := f.code.Eval(u.env); err != nil || !v.Truth() {
 			return &f
 		}
 	}
 	return nil
 }
 
-// Constants are what a template's expressions know before any tunable has a value: the problem's
-// values, the device's limits, and what the template is read with.
-func (p *Problem) Constants(t *Template) map[string]expr.Value {
-	constants := p.Limits.beside(p.Values)
-	for _, d := range t.With {
-		if v, err := d.Formula.code.Eval(constants); err == nil { // a formula that needs it reports it
-			constants[d.Name] = v
-		}
+// names are those that the template's constraints may use.
+func (u use) names() []string {
+	own := lists.Of(u.t.Derived, func(d Definition) string { return d.Name })
+	return slices.Concat(sorted(u.env), tunableNames(u.t), own)
+}
+
+func (u use) value(what string, f Formula) (expr.Value, error) {
+	v, err := f.code.Eval(u.env)
+	if err != nil {
+		return v, u.fault(f, what, err)
 	}
-	return constants
+	return v, nil
+}
+
+func (u use) fault(f Formula, what string, err error) error {
+	where := f.Position
+	where.File = cmp.Or(where.File, u.p.Operator.File)
+	return &tree.Error{Position: where, Message: fmt.Sprintf("%s `%s` for %s: %v", what, f.Text, u.p, err)}
+}
+
+func (u use) interpolate(what string, t Interpolated) (string, error) {
+	return t.fill(func(f Formula) (expr.Value, error) { return u.value(what, f) })
 }

@@ -40,16 +40,11 @@ templates:
 // of the template's names them.
 func TestWorkspacesOfATemplate(t *testing.T) {
 	o, err := loadSteps(t, packingOperator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, test := range []struct {
 		n, packed, counts int64
 	}{{100, 2 * 2 * 128, 1}, {10, 0, 0}} {
-		p, err := o.Bind(Request{Shape: []int64{test.n}}, TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := bound(t, o, Request{Shape: []int64{test.n}})
 		packed, counts := p.Arguments[2], p.Arguments[3]
 		if packed.Owner != "direct" || packed.Elements != test.packed || counts.Type != I32 || counts.Elements != test.counts {
 			t.Errorf("n = %d: %+v, %+v", test.n, packed, counts)
@@ -57,19 +52,13 @@ func TestWorkspacesOfATemplate(t *testing.T) {
 		if got := p.MemoryBytes(); got != 4*(2*test.n+test.packed+test.counts) {
 			t.Errorf("n = %d: %d bytes", test.n, got)
 		}
-		reference, err := p.Reference()
-		if err != nil {
-			t.Fatal(err)
-		}
+		reference := referenceOf(t, p)
 		if got := Passed(p.Arguments, reference.Launches[0]); !slices.Equal(got, []int{0, 1}) {
 			t.Errorf("the reference is passed %v", got)
 		}
 	}
 	p, _ := o.Bind(Request{Shape: []int64{100}}, TypicalLimits())
-	k, err := p.Kernel(space.Configuration{Template: "direct", Values: o.Templates[1].Default.Values})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := kernelAt(t, p, space.Configuration{Template: "direct", Values: o.Templates[1].Default.Values})
 	for i, want := range [][]int{{3}, {0, 2, 1}, {0, 1}} {
 		if got := Passed(p.Arguments, k.Launches[i]); !slices.Equal(got, want) {
 			t.Errorf("launch %d is passed %v, want %v", i, got, want)

@@ -4,22 +4,26 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"autotune/tuner"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/torchtimes"
 )
 
 // inTurnsWith is a search whose winner took turns with PyTorch: its speedups over ways of it, with intervals of 2 %.
-func inTurnsWith(speedups map[BaselineName]float64) BestConfig {
+func inTurnsWith(speedups map[string]float64) bestconfig.Document {
 	b := convolution()
 	for name, speedup := range speedups {
-		b.Baselines[name] = Comparison{TimeMS: speedup * b.Time.Median, Speedup: speedup, SpeedupCI95: [2]float64{speedup * 0.98, speedup * 1.02}}
+		b.Baselines[name] = tuner.Baseline{TimeMS: speedup * b.Time.Median, Speedup: speedup, CI95: [2]float64{speedup * 0.98, speedup * 1.02}}
 	}
 	return b
 }
 
 // The first line says that PyTorch is faster, where the interval shows it, and else nothing says so.
 func TestPyTorchIsFaster(t *testing.T) {
-	for want, b := range map[string]BestConfig{
-		"PyTorch eager is 5.81x as fast as the winner": inTurnsWith(map[BaselineName]float64{TorchEager: 0.172, TorchCompile: 0.3}),
-		"torch.compile is 1.25x as fast as the winner": inTurnsWith(map[BaselineName]float64{TorchEager: 0.99, TorchCompile: 0.8}),
+	for want, b := range map[string]bestconfig.Document{
+		"PyTorch eager is 5.81x as fast as the winner": inTurnsWith(map[string]float64{torchtimes.Eager: 0.172, torchtimes.Compile: 0.3}),
+		"torch.compile is 1.25x as fast as the winner": inTurnsWith(map[string]float64{torchtimes.Eager: 0.99, torchtimes.Compile: 0.8}),
 	} {
 		if first, _, _ := strings.Cut(shown(t, b, Details{}), "\n"); first != want {
 			t.Errorf("the first line is %q, want %q", first, want)
@@ -28,18 +32,18 @@ func TestPyTorchIsFaster(t *testing.T) {
 		if err := b.WriteJSON(&again); err != nil {
 			t.Fatal(err)
 		}
-		read, err := ReadBestConfig(&again)
+		read, err := bestconfig.Read(&again)
 		if text, ok := read.FasterPyTorch(); err != nil || !ok || text != want {
 			t.Errorf("the document says %q, %v", text, err)
 		}
 	}
 	elsewhere := convolution()
-	elsewhere.Compare(TorchEager, 0.1) // in no turns: nobody can tell
-	for name, b := range map[string]BestConfig{
+	elsewhere.Compare(torchtimes.Eager, 0.1) // in no turns: nobody can tell
+	for name, b := range map[string]bestconfig.Document{
 		"a time measured elsewhere":  elsewhere,
-		"an interval that reaches 1": inTurnsWith(map[BaselineName]float64{TorchEager: 0.985}),
-		"another layout":             inTurnsWith(map[BaselineName]float64{TorchEager: 1.5, TorchChannelsLast: 0.5}),
-		"the untuned default":        inTurnsWith(map[BaselineName]float64{Default: 0.9}),
+		"an interval that reaches 1": inTurnsWith(map[string]float64{torchtimes.Eager: 0.985}),
+		"another layout":             inTurnsWith(map[string]float64{torchtimes.Eager: 1.5, torchtimes.ChannelsLast: 0.5}),
+		"the untuned default":        inTurnsWith(map[string]float64{bestconfig.Default: 0.9}),
 	} {
 		if text := shown(t, b, Details{}); !strings.HasPrefix(text, "problem ") || strings.Contains(text, "as fast as the winner") {
 			t.Errorf("%s:\n%s", name, text)
@@ -49,13 +53,13 @@ func TestPyTorchIsFaster(t *testing.T) {
 
 // A summary of winners that took turns with PyTorch has the faster way of it in one column, and marks where it is faster.
 func TestSummaryMarksFasterPyTorch(t *testing.T) {
-	slow, fast := inTurnsWith(map[BaselineName]float64{TorchEager: 0.5, TorchCompile: 0.17}), inTurnsWith(map[BaselineName]float64{TorchEager: 2, TorchCompile: 1.5})
+	slow, fast := inTurnsWith(map[string]float64{torchtimes.Eager: 0.5, torchtimes.Compile: 0.17}), inTurnsWith(map[string]float64{torchtimes.Eager: 2, torchtimes.Compile: 1.5})
 	for width, want := range map[int][]string{
 		0:   {"| over untuned default | over PyTorch |", "| 0.17x !      |", "| 1.50x        |", "! PyTorch is faster than the winner.\n"},
 		100: {"  PyTorch", "  0.17x !  ", "  1.50x  ", "! PyTorch is faster than the winner.\n"},
 	} {
 		var out strings.Builder
-		if err := SummaryTable(&out, []BestConfig{slow, fast}, width); err != nil {
+		if err := SummaryTable(&out, []bestconfig.Document{slow, fast}, width); err != nil {
 			t.Fatal(err)
 		}
 		for _, part := range want {
@@ -68,7 +72,7 @@ func TestSummaryMarksFasterPyTorch(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := SummaryTable(&out, []BestConfig{convolution(), convolution()}, 0); err != nil || !strings.Contains(out.String(), "| over PyTorch eager | over torch.compile |") || strings.Contains(out.String(), "!") {
+	if err := SummaryTable(&out, []bestconfig.Document{convolution(), convolution()}, 0); err != nil || !strings.Contains(out.String(), "| over PyTorch eager | over torch.compile |") || strings.Contains(out.String(), "!") {
 		t.Errorf("%v; recorded times are as they were:\n%s", err, out.String())
 	}
 }

@@ -158,32 +158,6 @@ func restyled(style text.Style, size float64, c color.Color) text.Style {
 	return s
 }
 
-// newRows is a plot of n rows from the top, at the heights 0, -1 and so on.
-func newRows(n int, x string) *plot.Plot {
-	p := newPlot(x, "")
-	p.HideY()
-	p.Y.Padding = 0
-	p.Y.Min, p.Y.Max = -float64(n)+0.5, 0.5
-	p.Add(&plotter.Grid{Vertical: gridLine()})
-	return p
-}
-
-// bars are horizontal bars of these lengths in the rows from the top.
-func bars(lengths []float64, width, offset vg.Length, c color.Color) *plotter.BarChart {
-	upwards := slices.Clone(lengths)
-	slices.Reverse(upwards)
-	return &plotter.BarChart{Values: upwards, Width: width, Offset: offset, Color: c, XMin: float64(1 - len(lengths)), Horizontal: true}
-}
-
-// beside is where the text of a bar that ends at x begins: behind a line that it would cross. All
-// are places on an axis from 0 to span.
-func beside(end, line, span float64) float64 {
-	if end < line && line-end < span/4 {
-		return line
-	}
-	return end
-}
-
 // straight is a line between two points.
 func straight(style draw.LineStyle, x0, y0, x1, y1 float64) *plotter.Line {
 	return &plotter.Line{XYs: plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y1}}, LineStyle: style}
@@ -206,8 +180,10 @@ func (list tags) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, t := range list {
 		at := vg.Point{X: x(t.x), Y: y(t.y)}.Add(t.shift)
 		box := t.style.Rectangle(t.text).Add(at)
+		left, right := box.Min.X-2, box.Max.X+2
 		c.FillPolygon(color.White, []vg.Point{
-			{X: box.Min.X - 2, Y: box.Min.Y}, {X: box.Max.X + 2, Y: box.Min.Y}, {X: box.Max.X + 2, Y: box.Max.Y}, {X: box.Min.X - 2, Y: box.Max.Y}})
+			{X: left, Y: box.Min.Y}, {X: right, Y: box.Min.Y}, {X: right, Y: box.Max.Y}, {X: left, Y: box.Max.Y},
+		})
 		c.FillText(t.style, at, t.text)
 	}
 }
@@ -228,20 +204,16 @@ func newLegend() plot.Legend {
 	return l
 }
 
-// manyTimes is the ratio beyond which small values cannot be seen on a linear axis.
-const manyTimes = 10
-
 // scale places the numbers of an axis, linearly or by their logarithm. Its low
 // end is at 0 either way, which is where bars begin.
 type scale struct {
 	log       bool
 	low, high float64 // the ends of the axis
-	cut       float64 // a longer bar is drawn broken, and ends at high; 0: none is
 }
 
-// at is the place of x on the axis.
+// at is the place of x on the axis; what is beyond the axis is at its end.
 func (s scale) at(x float64) float64 {
-	if s.log {
+	if x = min(x, s.high); s.log {
 		return math.Log10(x) - math.Log10(s.low)
 	}
 	return x - s.low
@@ -258,32 +230,29 @@ func (s scale) label(what string) string {
 // apply gives an axis the scale. The ticks' numbers are the values times unit.
 func (s scale) apply(axis *plot.Axis, unit float64) {
 	axis.Min, axis.Max = 0, s.at(s.high)
-	numbers, end := linearTicks, s.high
+	values := linearTicks
 	if s.log {
-		numbers = logTicks
-	} else if s.cut > 0 {
-		end = s.cut
+		values = logTicks
 	}
-	var ticks plot.ConstantTicks
-	values := numbers(s.low*unit, end*unit)
-	for i, label := range tickLabels(values) {
-		ticks = append(ticks, plot.Tick{Value: s.at(values[i] / unit), Label: label})
+	numbers := values(s.low*unit, s.high*unit)
+	ticks := make(plot.ConstantTicks, len(numbers))
+	for i, label := range tickLabels(numbers) {
+		ticks[i] = plot.Tick{Value: s.at(numbers[i] / unit), Label: label}
 	}
 	axis.Tick.Marker = ticks
 }
 
-// barScale chooses how bars of these lengths are best drawn: linear; linear with
-// the one bar that dwarfs the others cut short; or logarithmic.
+// manyTimes is the ratio beyond which small values cannot be seen on a linear axis.
+const manyTimes = 10
+
+// barScale is a linear scale for bars. It ends before bars that dwarf the shortest one.
 func barScale(values []float64) scale {
-	sorted := slices.Sorted(slices.Values(values))
-	low, high := sorted[0], sorted[len(sorted)-1]
-	if high <= manyTimes*low {
-		return scale{high: high}
+	low := slices.Min(values)
+	if slices.Max(values) <= manyTimes*low {
+		return scale{high: slices.Max(values)}
 	}
-	if n := len(sorted); n > 2 && sorted[n-2] <= manyTimes*low && high > 2*sorted[n-2] {
-		return scale{high: 1.6 * sorted[n-2], cut: 1.15 * sorted[n-2]}
-	}
-	return scale{log: true, low: math.Pow(10, math.Floor(math.Log10(low*0.8))), high: high}
+	seen := lists.Where(values, func(x float64) bool { return x <= manyTimes*low })
+	return scale{high: max(4*low, 1.6*slices.Max(seen))}
 }
 
 // dotScale is a scale for dots: it need not begin at zero, and is logarithmic

@@ -8,16 +8,15 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/operator"
-	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 )
 
 // Unit is what all times of one search are written in.
 type Unit struct {
-	Name  string
-	PerMS float64 // how many of it a millisecond has
+	Name  string  `json:"name"`
+	PerMS float64 `json:"per_ms"` // how many of it a millisecond has
 }
 
 // UnitOf is the unit in which a time in milliseconds reads best.
@@ -34,10 +33,9 @@ func UnitOf(ms float64) Unit {
 // Format writes a time with four significant digits and the unit.
 func (u Unit) Format(ms float64) string { return significant(ms*u.PerMS, 4) + " " + u.Name }
 
-// unit is that of the untuned default's time, which is known from a search's
-// beginning; where it has none, of the winner's.
-func (b BestConfig) unit() Unit {
-	if base, known := b.Baselines[Default]; known {
+// unitOf is the unit of the untuned default's time, which is known from a search's beginning, or else of the winner's.
+func unitOf(b bestconfig.Document) Unit {
+	if base, known := b.Baselines[bestconfig.Default]; known {
 		return UnitOf(base.TimeMS)
 	}
 	return UnitOf(b.Time.Median)
@@ -56,19 +54,15 @@ func significant(x float64, digits int) string {
 	return strconv.FormatFloat(x, 'f', max(0, digits-1-power), 64)
 }
 
-// formatSpeedup writes a ratio: 3.42x, 34.2x, 342x.
-func formatSpeedup(ratio float64) string {
-	switch {
-	case ratio < 9.995:
-		return fmt.Sprintf("%.2fx", ratio)
-	case ratio < 99.95:
-		return fmt.Sprintf("%.1fx", ratio)
-	default:
-		return fmt.Sprintf("%.0fx", ratio)
-	}
-}
-
 func formatPercent(share float64) string { return significant(100*share, 3) + " %" }
+
+// formatChance writes a chance; a small one is not rounded to zero.
+func formatChance(chance float64) string {
+	if chance > 0 && chance < 0.01 {
+		return "under 1 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*chance)
+}
 
 // formatBandwidth writes bytes a second in the decimal units that GPUs are sold by.
 func formatBandwidth(bytesPerSecond float64) string {
@@ -78,7 +72,7 @@ func formatBandwidth(bytesPerSecond float64) string {
 	return significant(bytesPerSecond/1e9, 3) + " GB/s"
 }
 
-// perSecond writes billions of things a second, when so many take that long.
+// perSecond writes billions of things a second, when n of them take ms.
 func perSecond(n int64, ms float64) string { return significant(float64(n)/ms/1e6, 4) }
 
 func formatBytes(n int64) string {
@@ -94,12 +88,14 @@ func formatBytes(n int64) string {
 	}
 }
 
-// title names the problem briefly: "conv2d 16x16x1024x1024".
-func (b BestConfig) title() string { return b.Operator + " " + operator.FormatShape(b.Problem.Shape) }
+// titleOf names the problem briefly: "conv2d 16x16x1024x1024".
+func titleOf(b bestconfig.Document) string {
+	return b.Operator + " " + operator.FormatShape(b.Problem.Shape)
+}
 
-// parameterWords are the problem's parameters, "kernel=3x3", and its math mode,
+// parametersOf are the problem's parameters, "kernel=3x3", and its math mode,
 // in the order of the problem's own text where there is one.
-func (b BestConfig) parameterWords() []string {
+func parametersOf(b bestconfig.Document) []string {
 	if words := strings.Fields(b.Problem.Text); len(words) > 2 {
 		return words[2:]
 	}
@@ -110,28 +106,28 @@ func (b BestConfig) parameterWords() []string {
 	return words
 }
 
-// origin says where the times come from, in a way that an emulator or a replay
-// is not taken for a GPU measured now.
-func (b BestConfig) origin() string {
-	day := b.RecordedAt.UTC().Format(time.DateOnly)
+// originOf says where the times come from, so that nobody takes an emulator or a replay for a GPU measured now.
+func originOf(b bestconfig.Document) string {
 	kind := b.Device.Kind.Properties()
 	switch {
 	case !kind.Compiles && b.Recording != nil:
-		day = b.Recording.RecordedAt.UTC().Format(time.DateOnly)
-		return fmt.Sprintf("replayed from a recording of %s on %s", day, b.Recording.Device)
+		return fmt.Sprintf("replayed from a recording of %s on %s", day(b.Recording.RecordedAt), b.Recording.Device)
 	case kind.Caveat != "":
-		return fmt.Sprintf("%s, %s: times say nothing about a GPU", kind.Caveat, day)
-	default:
-		return fmt.Sprintf("%s, %s", b.Device.Name, day)
+		return fmt.Sprintf("%s, %s: times say nothing about a GPU", kind.Caveat, day(b.RecordedAt))
 	}
+	return b.Device.Name + ", " + day(b.RecordedAt)
 }
 
-// setting is the origin, with the conditions of the times where they are unusual.
-func (b BestConfig) setting() string {
-	if unusual := b.Conditions.Unusual(); unusual != "" {
-		return b.origin() + ", " + unusual
-	}
-	return b.origin()
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// settingOf is the origin, with the conditions of the times where they are unusual.
+func settingOf(b bestconfig.Document) string {
+	return joined(", ", originOf(b), b.Conditions.Unusual())
+}
+
+// joined joins the texts that are not empty.
+func joined(separator string, texts ...string) string {
+	return strings.Join(lists.Where(texts, func(text string) bool { return text != "" }), separator)
 }
 
 // number is a word that belongs to the next one, its unit.
@@ -152,8 +148,7 @@ func phrases(text string) []string {
 	return list
 }
 
-// middle shortens a text to so many letters by leaving out its middle: names that
-// begin alike differ at the end.
+// middle shortens a text to a number of letters by leaving out its middle: names that begin alike differ at the end.
 func middle(s string, most int) string {
 	runes := []rune(s)
 	if len(runes) <= most {
@@ -163,18 +158,18 @@ func middle(s string, most int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
 }
 
-// Wrap breaks a text between words into lines of a width, all but the first
-// indented.
+// Wrap breaks a text between words into lines of a width, all but the first indented.
 func Wrap(text string, width int) string {
 	const indent = "  "
-	return strings.Join(wrapped(phrases(text), func(line string) bool { return len(indent)+utf8.RuneCountInString(line) <= width }), "\n"+indent)
+	fits := func(line string) bool { return len(indent)+utf8.RuneCountInString(line) <= width }
+	return strings.Join(wrapped(phrases(text), fits), "\n"+indent)
 }
 
-// Hang is a text behind a label, in lines of a table's width, the later ones under
-// the first; nothing where there is no text.
+// Hang is a text behind a label, in lines of a table's width, the later ones under the first; nothing where there is
+// no text.
 func Hang(label, text string) string {
 	t := &table{}
-	t.wrap(label, utf8.RuneCountInString(label), phrases(text))
+	t.wrap(label, utf8.RuneCountInString(label), text)
 	return t.lines.String()
 }
 
@@ -189,15 +184,4 @@ func wrapped(words []string, fits func(line string) bool) []string {
 		}
 	}
 	return lines
-}
-
-// statusWords count the trials by status: "80 ok", "3 compile_error".
-func statusWords(t tuner.Counts) []string {
-	var words []string
-	for _, status := range trial.Statuses {
-		if n := t.ByStatus[status]; n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n, status))
-		}
-	}
-	return words
 }

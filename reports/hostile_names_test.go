@@ -4,22 +4,26 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"autotune/tuner/bestconfig"
 )
 
 // Names in documents and recordings come from anywhere. What a terminal would obey
 // and line breaks are spaces in tables and plots.
 func TestNamesAreOneHarmlessLine(t *testing.T) {
-	named := func(separator string) BestConfig {
+	named := func(separator string) bestconfig.Document {
 		b := convolution()
 		b.Device.Name = "an H100" + separator + "winner"
 		b.Template = "implicit" + separator + "gemm"
 		return b
 	}
-	draws := map[string]func(*bytes.Buffer, BestConfig) error{
-		"speedup":         func(w *bytes.Buffer, b BestConfig) error { return SpeedupPlot(w, b) },
-		"table":           func(w *bytes.Buffer, b BestConfig) error { return Table(w, b) },
-		"summary":         func(w *bytes.Buffer, b BestConfig) error { return SummaryPlot(w, []BestConfig{b, b}) },
-		"summary's table": func(w *bytes.Buffer, b BestConfig) error { return SummaryTable(w, []BestConfig{b, convolution()}, 0) },
+	draws := map[string]func(*bytes.Buffer, bestconfig.Document) error{
+		"speedup": func(w *bytes.Buffer, b bestconfig.Document) error { return SpeedupPlot(w, b) },
+		"table":   func(w *bytes.Buffer, b bestconfig.Document) error { return SearchTable(w, b, Details{}) },
+		"summary": func(w *bytes.Buffer, b bestconfig.Document) error { return SummaryPlot(w, []bestconfig.Document{b, b}) },
+		"summary's table": func(w *bytes.Buffer, b bestconfig.Document) error {
+			return SummaryTable(w, []bestconfig.Document{b, convolution()}, 0)
+		},
 	}
 	for what, draw := range draws {
 		drawn := func(separator string) string {

@@ -1,12 +1,8 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
-	"image/png"
-	"io"
 	"math"
-	"slices"
 	"testing"
 
 	"autotune/tuner/simulate"
@@ -33,25 +29,6 @@ func simulated(recordings, strategies int) *simulate.Report {
 	return r
 }
 
-func TestSimulationPlot(t *testing.T) {
-	for _, size := range [][2]int{{1, 1}, {2, 3}, {7, 11}} {
-		var file bytes.Buffer
-		if err := SimulationPlot(&file, simulated(size[0], size[1])); err != nil {
-			t.Fatal(err)
-		}
-		config, err := png.DecodeConfig(&file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if config.Width < 1600 || config.Height < 600 || config.Height > 4000 {
-			t.Errorf("%v: the plot is %dx%d", size, config.Width, config.Height)
-		}
-	}
-	if err := SimulationPlot(io.Discard, &simulate.Report{}); err == nil {
-		t.Error("SimulationPlot drew nothing")
-	}
-}
-
 // A strategy looks the same whatever its place, and unlike any other.
 func TestStrategyStyles(t *testing.T) {
 	looks := map[string]string{}
@@ -61,7 +38,7 @@ func TestStrategyStyles(t *testing.T) {
 			r.Strategies[i].Strategy = name
 		}
 		for i, name := range order {
-			style := simulation{strategies: r.Strategies}.style(i)
+			style := styleOf(r.Strategies, i)
 			look := fmt.Sprint(style.Color, style.Dashes)
 			if known, twice := looks[look]; twice && known != name {
 				t.Errorf("%s and %s look the same", known, name)
@@ -70,24 +47,6 @@ func TestStrategyStyles(t *testing.T) {
 				t.Errorf("%s changed its looks", name)
 			}
 			looks[look] = name
-		}
-	}
-}
-
-func TestShortNames(t *testing.T) {
-	for _, test := range []struct{ names, want []string }{
-		{[]string{"pnpoly"}, []string{"pnpoly"}},
-		{[]string{"h200-conv2d-8x8-fp32-dd64ab5c", "h200-conv2d-8x8-tf32-c4dcb65f"}, []string{"fp32", "tf32"}},
-		{[]string{"h200-conv2d-8x8-dd64ab5c", "h200-pool-8x8-c4dcb65f"}, []string{"conv2d 8x8", "pool 8x8"}},
-		{[]string{"conv2d-8x8-dd64ab5c", "conv2d-8x8-c4dcb65f"}, []string{"dd64ab5c", "c4dcb65f"}},
-		{[]string{"same", "same"}, []string{"same", "same"}},
-	} {
-		var recordings []simulate.About
-		for _, name := range test.names {
-			recordings = append(recordings, simulate.About{Name: name})
-		}
-		if got := shortNames(recordings); !slices.Equal(got, test.want) {
-			t.Errorf("%q: got %q, want %q", test.names, got, test.want)
 		}
 	}
 }

@@ -12,32 +12,39 @@ import (
 	"testing"
 
 	"autotune/device/trial"
+	"autotune/tuner"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/simulate"
+	"autotune/tuner/torchtimes"
 )
 
 var keep = flag.String("keep", "", "a folder to keep the plots in, to look at them")
 
 // scenes are plots of data that have been awkward: each is drawn by a test.
 func scenes() map[string]func(io.Writer) error {
-	speedup := func(change func(*BestConfig)) func(io.Writer) error {
+	speedup := func(change func(*bestconfig.Document)) func(io.Writer) error {
 		b := convolution()
 		change(&b)
 		return func(w io.Writer) error { return SpeedupPlot(w, b) }
 	}
-	progress := func(b BestConfig, list []trial.Trial) func(io.Writer) error {
+	progress := func(b bestconfig.Document, list []trial.Trial) func(io.Writer) error {
 		return func(w io.Writer) error { return ProgressPlot(w, b, list) }
 	}
 	resumed := convolution()
 	resumed.Search.Resumed = 150
-	huge := func(b *BestConfig) { b.Compare(Reference, 6270); b.Compare(Default, 300) }
+	huge := func(b *bestconfig.Document) {
+		b.Compare(bestconfig.Reference, 6270)
+		b.Compare(bestconfig.Default, 300)
+	}
 	return map[string]func(io.Writer) error{
-		"speedup":          speedup(func(*BestConfig) {}),
+		"speedup":          speedup(func(*bestconfig.Document) {}),
 		"speedup_replayed": func(w io.Writer) error { return SpeedupPlot(w, replayed()) },
 		"speedup_emulated": func(w io.Writer) error { return SpeedupPlot(w, emulated()) },
 		"speedup_log":      speedup(huge),
-		"speedup_near":     speedup(func(b *BestConfig) { delete(b.Baselines, Reference) }),
-		"speedup_alone":    speedup(func(b *BestConfig) { b.Baselines = nil; b.Roofline = Roofline{} }),
-		"speedup_slower":   speedup(func(b *BestConfig) { b.Compare(TorchEager, 4.4) }),
-		"speedup_long": speedup(func(b *BestConfig) {
+		"speedup_near":     speedup(func(b *bestconfig.Document) { delete(b.Baselines, bestconfig.Reference) }),
+		"speedup_alone":    speedup(func(b *bestconfig.Document) { b.Baselines = nil; b.Roofline = bestconfig.Roofline{} }),
+		"speedup_slower":   speedup(func(b *bestconfig.Document) { b.Compare(torchtimes.Eager, 4.4) }),
+		"speedup_long": speedup(func(b *bestconfig.Document) {
 			b.Operator = strings.Repeat("very_long_operator_", 5)
 			b.Template = strings.Repeat("implicit_gemm_", 8)
 			b.Problem.Text += strings.Repeat(" another_parameter=12345", 12)
@@ -49,23 +56,30 @@ func scenes() map[string]func(io.Writer) error {
 		"progress_2000":       progress(replayed(), trials(2000, 12, 6.27)),
 		"progress_all_failed": progress(failed(), trials(40, 100, 1)),
 		"progress_none":       progress(failed(), nil),
-		"progress_slow": progress(func() BestConfig { b := convolution(); b.Compare(Default, 600); return b }(),
+		"progress_slow": progress(func() bestconfig.Document { b := convolution(); b.Compare(bestconfig.Default, 600); return b }(),
 			append([]trial.Trial{{Outcome: trial.Outcome{Status: trial.OK, Time: trial.Timing{Median: 600}}}}, trials(300, 10, 6.27)...)),
-		"speedup_above":  speedup(func(b *BestConfig) { b.SetRoofline(20_000_000_000, 0, 3.03e9); delete(b.Baselines, Reference) }),
-		"speedup_range":  speedup(func(b *BestConfig) { b.Compare(Reference, 1e9); b.Compare(Default, 1e-6) }),
+		"speedup_above": speedup(func(b *bestconfig.Document) {
+			b.SetRoofline(20_000_000_000, 0, 3.03e9)
+			delete(b.Baselines, bestconfig.Reference)
+		}),
+		"speedup_range": speedup(func(b *bestconfig.Document) {
+			b.Compare(bestconfig.Reference, 1e9)
+			b.Compare(bestconfig.Default, 1e-6)
+		}),
 		"progress_range": progress(convolution(), append([]trial.Trial{{Outcome: trial.Outcome{Status: trial.OK, Time: trial.Timing{Median: 1e9}}}, {Outcome: trial.Outcome{Status: trial.OK, Time: trial.Timing{Median: 1e-6}}}}, trials(9, 0, 1)...)),
 		"simulation":     func(w io.Writer) error { return SimulationPlot(w, simulated(7, 12)) },
+		"simulation_one": func(w io.Writer) error { return SimulationPlot(w, simulated(1, 1)) },
 		"summary":        func(w io.Writer) error { return SummaryPlot(w, summary()) },
 		"summary_emulated": func(w io.Writer) error {
-			return SummaryPlot(w, []BestConfig{emulated()})
+			return SummaryPlot(w, []bestconfig.Document{emulated()})
 		},
 		"summary_mixed": func(w io.Writer) error { return SummaryPlot(w, append(summary(), emulated())) },
 	}
 }
 
 // summary is the five problems of a whole run, with large ratios among them.
-func summary() []BestConfig {
-	var list []BestConfig
+func summary() []bestconfig.Document {
+	var list []bestconfig.Document
 	for _, c := range []struct {
 		operator, text                string
 		shape                         []int64
@@ -80,8 +94,8 @@ func summary() []BestConfig {
 		b := convolution()
 		b.Operator, b.Problem.Shape, b.Problem.Text, b.Time.Median = c.operator, c.shape, c.text, c.ms
 		b.Baselines = nil
-		b.Compare(TorchEager, c.eager)
-		b.Compare(TorchCompile, c.compile)
+		b.Compare(torchtimes.Eager, c.eager)
+		b.Compare(torchtimes.Compile, c.compile)
 		b.SetRoofline(int64(c.floor*3.03e9), 0, 3.03e9)
 		list = append(list, b)
 	}
@@ -118,8 +132,11 @@ func TestPlotsWithoutWinner(t *testing.T) {
 	if err := SpeedupPlot(io.Discard, failed()); err == nil {
 		t.Error("SpeedupPlot drew a search without a winner")
 	}
-	if err := SummaryPlot(io.Discard, []BestConfig{failed()}); err == nil {
+	if err := SummaryPlot(io.Discard, []bestconfig.Document{failed()}); err == nil {
 		t.Error("SummaryPlot drew a list without a winner")
+	}
+	if err := SimulationPlot(io.Discard, &simulate.Report{}); err == nil {
+		t.Error("SimulationPlot drew nothing")
 	}
 }
 
@@ -129,11 +146,13 @@ func TestPlotsOfAbsurdNumbers(t *testing.T) {
 		t.Skip("draws large pictures")
 	}
 	for _, ms := range []float64{1e-300, 1e308, 5e-324, math.Inf(1), math.NaN(), -1, 0} {
-		for name, change := range map[string]func(*BestConfig){
-			"winner":   func(b *BestConfig) { b.Time.Median = ms },
-			"baseline": func(b *BestConfig) { b.Baselines[Default] = Comparison{TimeMS: ms, Speedup: ms / b.Time.Median} },
-			"speedup":  func(b *BestConfig) { b.Baselines[TorchEager] = Comparison{TimeMS: 1, Speedup: ms} },
-			"floor":    func(b *BestConfig) { b.Roofline.FloorMS, b.Roofline.Share = ms, ms/b.Time.Median },
+		for name, change := range map[string]func(*bestconfig.Document){
+			"winner": func(b *bestconfig.Document) { b.Time.Median = ms },
+			"baseline": func(b *bestconfig.Document) {
+				b.Baselines[bestconfig.Default] = tuner.Baseline{TimeMS: ms, Speedup: ms / b.Time.Median}
+			},
+			"speedup": func(b *bestconfig.Document) { b.Baselines[torchtimes.Eager] = tuner.Baseline{TimeMS: 1, Speedup: ms} },
+			"floor":   func(b *bestconfig.Document) { b.Roofline.FloorMS, b.Roofline.Share = ms, ms/b.Time.Median },
 		} {
 			b := convolution()
 			change(&b)
@@ -144,10 +163,10 @@ func TestPlotsOfAbsurdNumbers(t *testing.T) {
 			if err := ProgressPlot(io.Discard, b, list); err == nil {
 				t.Errorf("a trial of %v: ProgressPlot drew it", ms)
 			}
-			if err := SummaryPlot(io.Discard, []BestConfig{b}); err == nil && name == "speedup" && ms > 0 {
+			if err := SummaryPlot(io.Discard, []bestconfig.Document{b}); err == nil && name == "speedup" && ms > 0 {
 				t.Errorf("%s of %v: SummaryPlot drew it", name, ms)
 			}
-			if err := Table(io.Discard, b); err != nil {
+			if err := SearchTable(io.Discard, b, Details{}); err != nil {
 				t.Errorf("%s of %v: %v", name, ms, err)
 			}
 		}

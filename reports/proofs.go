@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
 )
 
@@ -20,6 +21,12 @@ type Proof struct {
 	WasMS, NowMS float64 // then and now
 	Noise        float64 // relative, by which now may lie above then; 0: was not measured
 	Target       string  // of a pack's entry: "sm_90a"
+}
+
+// count is how many proofs failed and were skipped.
+func count(proofs []Proof) (failed, skipped int) {
+	failed = len(lists.Where(proofs, func(p Proof) bool { return p.Failed }))
+	return failed, len(lists.Where(proofs, func(p Proof) bool { return p.Skipped && !p.Failed }))
 }
 
 // WriteJUnit writes proofs as a report of one suite, as CI servers read it.
@@ -42,51 +49,27 @@ func WriteJUnit(w io.Writer, suite string, proofs []Proof) error {
 		Cases    []testcase `xml:"testcase"`
 	}
 	all := testsuite{Name: output.Line(suite), Tests: len(proofs)}
+	all.Failures, all.Skipped = count(proofs)
 	for _, p := range proofs {
 		one := testcase{Name: output.Line(p.Name + " " + p.Target), Class: output.Line(p.Class)}
-		reason := &why{output.Line(p.Verdict + " " + p.Message)}
-		switch {
-		case p.Failed:
+		if reason := (&why{output.Line(p.Verdict + " " + p.Message)}); p.Failed {
 			one.Failure = reason
-			all.Failures++
-		case p.Skipped:
+		} else if p.Skipped {
 			one.Skipped = reason
-			all.Skipped++
 		}
 		all.Cases = append(all.Cases, one)
 	}
-	if _, err := io.WriteString(w, xml.Header+"<!-- Written by autotune. -->\n"); err != nil {
-		return err
+	text, err := xml.MarshalIndent(all, "", "  ")
+	if err == nil {
+		_, err = fmt.Fprintf(w, "%s<!-- Written by autotune. -->\n%s\n", xml.Header, text)
 	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
 	return err
 }
 
 // WriteProofs writes proofs as a page in Markdown: one sentence, and a table. Those that
 // failed come first.
 func WriteProofs(w io.Writer, title string, proofs []Proof) error {
-	failed, skipped := 0, 0
-	var first, then [][]string
-	for _, p := range proofs {
-		row := p.row()
-		for i := range row {
-			row[i] = inTable.Replace(output.Line(row[i]))
-		}
-		switch {
-		case p.Failed:
-			failed++
-			first = append(first, row)
-			continue
-		case p.Skipped:
-			skipped++
-		}
-		then = append(then, row)
-	}
+	failed, skipped := count(proofs)
 	sentence := fmt.Sprintf("%d of %d hold", len(proofs)-failed-skipped, len(proofs))
 	if failed > 0 {
 		sentence += fmt.Sprintf(", %d failed", failed)
@@ -94,43 +77,50 @@ func WriteProofs(w io.Writer, title string, proofs []Proof) error {
 	if skipped > 0 {
 		sentence += fmt.Sprintf(", of %d nothing is known here", skipped)
 	}
-	if _, err := fmt.Fprintf(w, "<!-- Written by autotune. -->\n### %s\n\n%s.\n", inTable.Replace(output.Line(title)), sentence); err != nil || len(proofs) == 0 {
+	heading := inTable.Replace(output.Line(title))
+	_, err := fmt.Fprintf(w, "<!-- Written by autotune. -->\n### %s\n\n%s.\n", heading, sentence)
+	if err != nil || len(proofs) == 0 {
 		return err
 	}
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	rows := append([][]string{{"verdict", "problem", "target", "was", "now", "change", "noise", "why"}}, append(first, then...)...)
-	for column := len(rows[0]) - 1; column > 1; column-- {
-		if emptyBelow(rows, column) {
-			rows = withoutColumn(rows, column)
+	sorted := append(lists.Where(proofs, func(p Proof) bool { return p.Failed }),
+		lists.Where(proofs, func(p Proof) bool { return !p.Failed })...)
+	columns := slices.Concat(proofColumns[:2], filled(proofColumns[2:], sorted))
+	return markdown(w, rowsOf(columns, sorted))
+}
+
+// proofColumns are those of the table. All but the first two may be left out.
+var proofColumns = []column[Proof]{
+	{head: "verdict", cell: func(p Proof) string {
+		if p.Failed {
+			return "**" + p.Verdict + "**"
 		}
-	}
-	return markdown(w, rows)
+		return p.Verdict
+	}},
+	{head: "problem", cell: func(p Proof) string { return p.Name }},
+	{head: "target", cell: func(p Proof) string { return p.Target }},
+	{head: "was", cell: func(p Proof) string { return knownMS(p.WasMS) }},
+	{head: "now", cell: func(p Proof) string { return knownMS(p.NowMS) }},
+	{head: "change", cell: func(p Proof) string {
+		if p.WasMS <= 0 || p.NowMS <= 0 {
+			return ""
+		}
+		return fmt.Sprintf("%+.1f %%", 100*(p.NowMS/p.WasMS-1))
+	}},
+	{head: "noise", cell: func(p Proof) string {
+		if p.Noise <= 0 {
+			return ""
+		}
+		return "±" + significant(100*p.Noise, 2) + " %"
+	}},
+	{head: "why", cell: func(p Proof) string { return p.Message }},
 }
 
-func emptyBelow(rows [][]string, column int) bool {
-	return !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[column] != "" })
-}
-
-// row is a proof's row of the table.
-func (p Proof) row() []string {
-	verdict := p.Verdict
-	if p.Failed {
-		verdict = "**" + verdict + "**"
+func knownMS(ms float64) string {
+	if ms <= 0 {
+		return ""
 	}
-	row := []string{verdict, p.Name, p.Target, "", "", "", "", p.Message}
-	if p.WasMS > 0 {
-		row[3] = FormatMS(p.WasMS)
-	}
-	if p.NowMS > 0 {
-		row[4] = FormatMS(p.NowMS)
-	}
-	if p.WasMS > 0 && p.NowMS > 0 {
-		row[5] = fmt.Sprintf("%+.1f %%", 100*(p.NowMS/p.WasMS-1))
-	}
-	if p.Noise > 0 {
-		row[6] = "±" + significant(100*p.Noise, 2) + " %"
-	}
-	return row
+	return FormatMS(ms)
 }

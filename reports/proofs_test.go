@@ -2,6 +2,7 @@ package reports
 
 import (
 	"encoding/xml"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -71,5 +72,20 @@ func TestWriteJUnit(t *testing.T) {
 	if read.Tests != 3 || read.Failures != 1 || read.Skipped != 1 || read.Cases[0].Failure != nil || read.Cases[2].Name != "far sm_80" ||
 		!strings.HasPrefix(read.Cases[1].Failure.Message, "wrong_result y <differs>") || read.Cases[2].Skipped == nil {
 		t.Errorf("%+v of\n%s", read, text.String())
+	}
+}
+
+// What a proof says of itself is one line of a report.
+func TestProofsAreLines(t *testing.T) {
+	var out strings.Builder
+	const forged = "conv2d\n| holds\x1b[2J\u202e"
+	list := []Proof{{Name: forged, Class: forged, Verdict: "lost", Message: forged, Failed: true, Target: forged}}
+	if err := errors.Join(WriteJUnit(&out, forged, list), WriteProofs(&out, forged, list)); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"\n| holds", "\x1b", "\u202e", "&#xA;", "&#x1B;"} {
+		if strings.Contains(out.String(), bad) {
+			t.Errorf("%q is in %q", bad, out.String())
+		}
 	}
 }

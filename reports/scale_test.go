@@ -12,21 +12,18 @@ import (
 )
 
 func TestBarScale(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		values   []float64
-		log, cut bool
+	for name, c := range map[string]struct {
+		values []float64
+		high   float64
 	}{
-		{"one", []float64{3}, false, false},
-		{"near", []float64{6, 7, 14}, false, false},
-		{"one far away", []float64{6, 7, 14, 187}, false, true},
-		{"several far away", []float64{6, 7, 300, 6000}, true, false},
-		{"two", []float64{1, 100}, true, false},
-		{"a ladder", []float64{1, 9, 11}, true, false},
+		"one":              {[]float64{3}, 3},
+		"near":             {[]float64{6, 7, 14}, 14},
+		"one far away":     {[]float64{6, 7, 20, 187}, 32},
+		"several far away": {[]float64{6, 7, 300, 6000}, 24},
+		"two":              {[]float64{1, 100}, 4},
 	} {
-		s := barScale(c.values)
-		if s.log != c.log || (s.cut > 0) != c.cut {
-			t.Errorf("%s: %+v", c.name, s)
+		if s := barScale(c.values); s.log || s.high != c.high {
+			t.Errorf("%s: %+v, want one to %v", name, s, c.high)
 		}
 	}
 }

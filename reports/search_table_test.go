@@ -14,6 +14,7 @@ import (
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/simulate"
 )
 
@@ -45,7 +46,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func shown(t *testing.T, b BestConfig, d Details) string {
+func shown(t *testing.T, b bestconfig.Document, d Details) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := SearchTable(&out, b, d); err != nil {
@@ -81,7 +82,7 @@ func TestFinalsAreTold(t *testing.T) {
 
 // Where the time went is told when asked for, with what follows from it.
 func TestSpent(t *testing.T) {
-	for want, s := range map[string]Spent{
+	for want, s := range map[string]bestconfig.Spent{
 		"more compilers would not help":  {Open: 1, Verify: 2, Measure: 6, Finals: 1, Wait: 0.1, Compile: 8, Busy: 0.99},
 		"processor cores to compile on":  {Open: 1, Verify: 1, Measure: 1, Wait: 7, Compile: 70, Busy: 0.99},
 		"neither was the limit all the ": {Open: 1, Verify: 1, Measure: 1, Wait: 7, Compile: 7, Busy: 0.5},
@@ -109,8 +110,8 @@ func TestOneUnit(t *testing.T) {
 			b := convolution()
 			b.Search.Evaluations, b.Search.Resumed = 0, 412
 			b.Baselines, b.Time.Median, b.Time.CI95 = nil, median, [2]float64{median * 0.9, median * 1.1}
-			b.Compare(Default, untuned)
-			b.Compare(Reference, untuned*30)
+			b.Compare(bestconfig.Default, untuned)
+			b.Compare(bestconfig.Reference, untuned*30)
 			text := shown(t, b, Details{Lead: tuner.Lead{Leader: b.Configuration, SearchMS: median / 2, FinalMS: median}})
 			found := map[string]bool{}
 			for _, match := range units.FindAllStringSubmatch(text, -1) {
@@ -147,7 +148,7 @@ func TestReplayCountsWhatItAnswered(t *testing.T) {
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.Replay}, Strategy: "random",
 		Counts: tuner.Counts{Total: 500, ByStatus: map[trial.Status]int{trial.OK: 21, trial.Pruned: 479}},
 	}
-	b := FromRecord(r)
+	b := bestconfig.FromRecord(r)
 	if b.Search.Evaluations != 21 {
 		t.Errorf("%d evaluations, want 21", b.Search.Evaluations)
 	}
@@ -155,7 +156,7 @@ func TestReplayCountsWhatItAnswered(t *testing.T) {
 		t.Error(got)
 	}
 	r.Device.Kind = device.CUDA // there a launch may be ruled out by what it needs
-	if b := FromRecord(r); b.Search.Evaluations != 500 {
+	if b := bestconfig.FromRecord(r); b.Search.Evaluations != 500 {
 		t.Errorf("%d evaluations on a GPU, want 500", b.Search.Evaluations)
 	}
 }
@@ -203,7 +204,7 @@ func TestSimulationTable(t *testing.T) {
 
 // In a terminal that is too narrow for Markdown, the summary is a table that fits.
 func TestSummaryFitsTheTerminal(t *testing.T) {
-	list := []BestConfig{convolution(), convolution(), convolution()}
+	list := []bestconfig.Document{convolution(), convolution(), convolution()}
 	list[1].Operator = strings.Repeat("long", 20)
 	list[2].Conditions.L2 = device.Warm
 	for _, width := range []int{80, 100} {

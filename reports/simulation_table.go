@@ -3,9 +3,6 @@ package reports
 import (
 	"fmt"
 	"io"
-	"regexp"
-	"slices"
-	"strings"
 
 	"autotune/internal/lists"
 	"autotune/tuner/simulate"
@@ -16,20 +13,22 @@ import (
 func SimulationTable(w io.Writer, r *simulate.Report) error {
 	t := &table{}
 	recordings, scores := [][]string{{"recording", "column", "configurations"}}, [][]string{{""}}
-	for i, name := range shortNames(r.Recordings) {
+	for i, about := range r.Recordings {
 		column := fmt.Sprint(i + 1)
-		recordings = append(recordings, []string{name, column, extent(r.Recordings[i])})
+		recordings = append(recordings, []string{about.Name, column, extent(about)})
 		scores[0] = append(scores[0], column)
 	}
 	scores[0] = append(scores[0], "mean            95 %")
 	t.grid(recordings, tableWidth)
 	for _, line := range simulationWarnings(r) {
 		t.blank()
-		t.wrap("", 0, phrases(line))
+		t.wrap("", 0, line)
 	}
 	for _, s := range r.Strategies {
 		row := []string{s.Label()}
-		row = append(row, lists.Of(s.Scores, func(score simulate.Score) string { return fmt.Sprintf("%.2f", score.Score) })...)
+		for _, score := range s.Scores {
+			row = append(row, fmt.Sprintf("%.2f", score.Score))
+		}
 		scores = append(scores, append(row, fmt.Sprintf("%.3f  [%.2f, %.2f]", s.Mean, s.CI95[0], s.CI95[1])))
 	}
 	for _, part := range parts(scores, tableWidth) {
@@ -37,7 +36,8 @@ func SimulationTable(w io.Writer, r *simulate.Report) error {
 		t.grid(part, tableWidth)
 	}
 	t.blank()
-	t.wrap("", 0, phrases(fmt.Sprintf("%d repeats; 0 is random search, 1 the optimum; the interval is of the mean, 95 %%", r.Repeats)))
+	t.wrap("", 0, fmt.Sprintf("%d repeats; 0 is random search, 1 the optimum; the interval is of the mean, 95 %%",
+		r.Repeats))
 	return t.write(w)
 }
 
@@ -54,7 +54,8 @@ func simulationWarnings(r *simulate.Report) []string {
 	var list []string
 	partial := len(lists.Where(r.Recordings, func(a simulate.About) bool { return a.OfValid > 0 }))
 	if partial > 0 {
-		list = append(list, fmt.Sprintf("warning: %d of %d recordings hold only the part of a space that a search chose. Random search does well on such a part: scores on it do not tell how good a strategy is.",
+		list = append(list, fmt.Sprintf("warning: %d of %d recordings hold only the part of a space that a search "+
+			"chose. Random search does well on such a part: scores on it do not tell how good a strategy is.",
 			partial, len(r.Recordings)))
 	}
 	for _, a := range r.Recordings {
@@ -65,52 +66,22 @@ func simulationWarnings(r *simulate.Report) []string {
 	return list
 }
 
-// digest is the end of the file names of recordings.
-var digest = regexp.MustCompile(`^[0-9a-f]{8}$`)
-
-// shortNames are the recordings' names without the words that all of them begin
-// with and without the digests, where that still tells them apart.
-func shortNames(recordings []simulate.About) []string {
-	names := lists.Of(recordings, func(a simulate.About) []string {
-		return strings.FieldsFunc(a.Name, func(r rune) bool { return r == ' ' || r == '-' })
-	})
-	first := func(words []string) bool { return len(words) > 1 && words[0] == names[0][0] }
-	for len(names) > 1 && !slices.ContainsFunc(names, func(words []string) bool { return !first(words) }) {
-		for i := range names {
-			names[i] = names[i][1:]
-		}
-	}
-	var short, full []string
-	for _, words := range names {
-		full = append(full, strings.Join(words, " "))
-		if last := len(words) - 1; last > 0 && digest.MatchString(words[last]) {
-			words = words[:last]
-		}
-		short = append(short, strings.Join(words, " "))
-	}
-	if len(slices.Compact(slices.Sorted(slices.Values(short)))) < len(short) {
-		return full
-	}
-	return short
-}
-
 // EndingTable prints each recording with a line a strategy: when searches end by
 // themselves, and what they then miss.
 func EndingTable(w io.Writer, r *simulate.EndingReport) error {
 	rows := [][]string{{"", "of", "ended", "roofline", "trials", "more left", "regret"}}
-	names := shortNames(r.Recordings)
 	for i, e := range r.Endings {
 		if i == 0 || e.Recording != r.Endings[i-1].Recording {
-			rows = append(rows, names[:1])
-			names = names[1:]
+			rows = append(rows, []string{e.Recording})
 		}
 		rows = append(rows, endingRow("  "+e.Strategy, e))
 	}
 	t := &table{}
 	t.grid(append(rows, endingRow("all", r.All)), tableWidth)
 	t.blank()
-	t.wrap("", 0, phrases(fmt.Sprintf("%d repeats, %d trials at most; of: configurations; roofline: ended only since it was reached; trials and regret: on average, at the end; "+
-		"more left: of those ended, how many were more than %.3g %% behind the best recorded", r.Repeats, r.Budget, 100*(r.Target-1))))
+	t.wrap("", 0, fmt.Sprintf("%d repeats, %d trials at most; of: configurations; roofline: ended only since it was "+
+		"reached; trials and regret: on average, at the end; more left: of the ended searches, how many were more than "+
+		"%.3g %% behind the best recorded", r.Repeats, r.Budget, 100*(r.Target-1)))
 	return t.write(w)
 }
 
@@ -120,7 +91,8 @@ func endingRow(name string, e simulate.Ending) []string {
 		row[1] = fmt.Sprint(e.Configurations)
 	}
 	if e.Ended > 0 {
-		row = append(row, fmt.Sprintf("%.0f", e.Trials), fmt.Sprintf("%.1f %%", 100*e.LeftShare()), fmt.Sprintf("%.2f %%", 100*e.Regret))
+		left, regret := fmt.Sprintf("%.1f %%", 100*e.LeftShare()), fmt.Sprintf("%.2f %%", 100*e.Regret)
+		row = append(row, fmt.Sprintf("%.0f", e.Trials), left, regret)
 	}
 	return row
 }

@@ -5,137 +5,165 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"unicode/utf8"
 
 	"autotune/device"
 	"autotune/internal/lists"
 	"autotune/internal/output"
+	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 )
 
-// SummaryTable writes a table of several problems: the winner's time, its speedup over
-// each baseline that any of them knows, and its share of the measured copy bandwidth. Where PyTorch took turns with
-// winners, one column has the faster of its ways, and a mark where that is faster than the winner.
-// Columns tell the devices and conditions apart, where there are several. It is
-// Markdown, unless that is wider than a terminal: a width of 0 is of none.
-func SummaryTable(w io.Writer, list []BestConfig, width int) error {
-	known := summaryBaselines(list)
-	head := []string{"problem", "math", "device", "winner", "ms", "timed"}
-	head = append(head, lists.Of(known, func(name BaselineName) string { return "over " + name.title() })...)
-	rows := [][]string{append(head, "of copy bandwidth")}
-	for _, b := range list {
-		row := []string{b.title(), b.Problem.Math, b.Device.Name, b.Template, significant(b.Time.Median, 4), b.Conditions.String()}
-		rows = append(rows, append(row, b.ratios(known)...))
-	}
-	if !slices.ContainsFunc(list, func(b BestConfig) bool { return !b.Conditions.Usual() }) {
-		rows = withoutColumn(rows, 5)
-	}
-	if !slices.ContainsFunc(list, func(b BestConfig) bool { return b.Device.Name != list[0].Device.Name }) {
-		rows = withoutColumn(rows, 2)
-	}
-	total := 1
-	for _, column := range columnWidths(rows) {
-		total += column + 3
-	}
-	write := markdown
-	if width > 0 && total > width {
-		write = func(w io.Writer, _ [][]string) error { return narrowSummary(w, list, known, width) }
-	}
-	if err := write(w, rows); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(list, func(b BestConfig) bool { _, ok := b.FasterPyTorch(); return ok }) {
-		if _, err := fmt.Fprintf(w, "\n%s PyTorch is faster than the winner.\n", fasterMark); err != nil {
-			return err
-		}
-	}
-	for _, p := range device.Kinds() {
-		if p.Caveat != "" && slices.ContainsFunc(list, func(b BestConfig) bool { return b.Device.Kind == p.Kind }) {
-			if _, err := fmt.Fprintf(w, "\nTimes of %s say nothing about a GPU.\n", p.Label); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// ratios are the speedups over baselines, and the share of the copy bandwidth; "" where
-// one is not known.
-func (b BestConfig) ratios(over []BaselineName) []string {
-	cells := make([]string, len(over)+1)
-	for i, name := range over {
-		base, known := b.Baselines[name]
-		if name == pyTorch {
-			base, known = b.pyTorch()
-		}
-		if known {
-			cells[i] = formatSpeedup(base.Speedup)
-		}
-		if _, faster := b.FasterPyTorch(); faster && name == pyTorch {
-			cells[i] += " " + fasterMark
-		}
-	}
-	if b.Roofline.Share > 0 {
-		cells[len(over)] = formatPercent(b.Roofline.Share)
-	}
-	return cells
-}
-
-func withoutColumn(rows [][]string, at int) [][]string {
-	for i, row := range rows {
-		rows[i] = slices.Delete(row, at, at+1)
-	}
-	return rows
-}
-
-// narrowSummary is the table for a terminal: short heads, and a second line a problem.
-func narrowSummary(w io.Writer, list []BestConfig, known []BaselineName, width int) error {
-	head := []string{"problem", "ms"}
-	head = append(head, lists.Of(known, BaselineName.short)...)
-	rows := [][]string{append(head, "of copy")}
-	for _, b := range list {
-		rows = append(rows, append([]string{b.title() + " " + b.Problem.Math, significant(b.Time.Median, 4)}, b.ratios(known)...))
-		rows = append(rows, []string{"  " + strings.Join(slices.DeleteFunc([]string{b.Template, b.Device.Name, b.Conditions.Unusual()}, func(s string) bool { return s == "" }), ", ")})
-	}
-	t := &table{}
-	t.grid(rows, width)
-	t.wrap("", 0, phrases("ms: of the winner, which the line below names; then how many times faster it is, and its share of the copy bandwidth"))
-	return t.write(w)
-}
-
-// knownBaselines are the baselines that the summary has columns for: those that
-// a user compares with and any problem knows.
-func knownBaselines(list []BestConfig) []BaselineName {
-	var names []BaselineName
-	for _, u := range usual {
-		if u.name != Reference && slices.ContainsFunc(list, func(b BestConfig) bool { return b.Baselines[u.name].Speedup > 0 }) {
-			names = append(names, u.name)
-		}
-	}
-	return names
-}
+// pyTorch stands for the faster of PyTorch's ways, in summaries.
+const pyTorch = "PyTorch"
 
 // fasterMark stands behind a speedup over PyTorch where that is faster.
 const fasterMark = "!"
 
+// SummaryTable writes a table of several problems: the winner's time, its speedup over
+// each baseline that any of them knows, and its share of the measured copy bandwidth. Where PyTorch took turns with
+// winners, one column has the faster of its ways, and a mark where that is faster than the winner.
+// Columns name the devices and conditions, where there are several. It is
+// Markdown, unless that is wider than a terminal; a width of 0 is any width.
+func SummaryTable(w io.Writer, list []bestconfig.Document, width int) error {
+	over := summaryBaselines(list)
+	rows := rowsOf(summaryColumns(list, over, func(title, _ string) string { return "over " + title }), list)
+	total := 1
+	for _, column := range columnWidths(rows) {
+		total += column + 3
+	}
+	var err error
+	if width > 0 && total > width {
+		err = narrowSummary(w, list, over, width)
+	} else {
+		err = markdown(w, rows)
+	}
+	note := func(text string) {
+		if err == nil {
+			_, err = fmt.Fprintf(w, "\n%s\n", text)
+		}
+	}
+	if slices.ContainsFunc(list, func(b bestconfig.Document) bool { _, ok := b.FasterPyTorch(); return ok }) {
+		note(fasterMark + " PyTorch is faster than the winner.")
+	}
+	for _, p := range device.Kinds() {
+		if p.Caveat != "" && slices.ContainsFunc(list, func(b bestconfig.Document) bool { return b.Device.Kind == p.Kind }) {
+			note("Times of " + p.Label + " say nothing about a GPU.")
+		}
+	}
+	return err
+}
+
+// summaryColumns are those of the table in Markdown. A baseline's head is made of its title and its short title.
+func summaryColumns(
+	list []bestconfig.Document, over []string, head func(title, short string) string,
+) (columns []column[bestconfig.Document]) {
+	add := func(head string, cell func(bestconfig.Document) string) {
+		columns = append(columns, column[bestconfig.Document]{head: head, cell: cell})
+	}
+	add("problem", titleOf)
+	add("math", func(b bestconfig.Document) string { return b.Problem.Math })
+	if slices.ContainsFunc(list, func(b bestconfig.Document) bool { return b.Device.Name != list[0].Device.Name }) {
+		add("device", func(b bestconfig.Document) string { return b.Device.Name })
+	}
+	add("winner", func(b bestconfig.Document) string { return b.Template })
+	add("ms", func(b bestconfig.Document) string { return significant(b.Time.Median, 4) })
+	if slices.ContainsFunc(list, func(b bestconfig.Document) bool { return !b.Conditions.Usual() }) {
+		add("timed", func(b bestconfig.Document) string { return b.Conditions.String() })
+	}
+	return append(columns, ratioColumns(over, head, "of copy bandwidth")...)
+}
+
+// ratioColumns are the speedups over baselines, and the share of the copy bandwidth; "" where one is not known.
+func ratioColumns(
+	over []string, head func(title, short string) string, share string,
+) (columns []column[bestconfig.Document]) {
+	for _, name := range over {
+		ratio := func(b bestconfig.Document) string {
+			base, known := b.Baselines[name]
+			if name == pyTorch {
+				way, fastest := b.PyTorch(func(tuner.Baseline) bool { return true })
+				base, known = fastest, way != ""
+			}
+			if !known {
+				return ""
+			}
+			text := bestconfig.FormatSpeedup(base.Speedup)
+			if _, faster := b.FasterPyTorch(); faster && name == pyTorch {
+				text += " " + fasterMark
+			}
+			return text
+		}
+		columns = append(columns, column[bestconfig.Document]{head: head(bestconfig.Titles(name)), cell: ratio})
+	}
+	return append(columns, column[bestconfig.Document]{head: share, cell: func(b bestconfig.Document) string {
+		if b.Roofline.Share <= 0 {
+			return ""
+		}
+		return formatPercent(b.Roofline.Share)
+	}})
+}
+
+// narrowSummary is the table for a terminal: short heads, and a second line a problem.
+func narrowSummary(w io.Writer, list []bestconfig.Document, over []string, width int) error {
+	columns := append([]column[bestconfig.Document]{
+		{head: "problem", cell: func(b bestconfig.Document) string { return titleOf(b) + " " + b.Problem.Math }},
+		{head: "ms", cell: func(b bestconfig.Document) string { return significant(b.Time.Median, 4) }},
+	}, ratioColumns(over, func(_, short string) string { return short }, "of copy")...)
+	rows := rowsOf(columns, list)
+	for i, b := range slices.Backward(list) {
+		rows = slices.Insert(rows, i+2, []string{"  " + joined(", ", b.Template, b.Device.Name, b.Conditions.Unusual())})
+	}
+	t := &table{}
+	t.grid(rows, width)
+	t.wrap("", 0, "ms: of the winner, which the line below names; then how many times faster it is, "+
+		"and its share of the copy bandwidth")
+	return t.write(w)
+}
+
+// speedupsKnown are the usual baselines that a user compares with and any problem knows.
+func speedupsKnown(list []bestconfig.Document) []string {
+	return lists.Where(bestconfig.Names(list...), func(name string) bool {
+		known := func(b bestconfig.Document) bool { return b.Baselines[name].Speedup > 0 }
+		return bestconfig.Usual(name) && name != bestconfig.Reference && slices.ContainsFunc(list, known)
+	})
+}
+
 // summaryBaselines are the baselines that the summary has columns for. PyTorch's ways are one where they took turns with
 // a winner: then it is known which is the faster one.
-func summaryBaselines(list []BestConfig) []BaselineName {
-	known := knownBaselines(list)
-	inTurns := func(b BestConfig) bool {
-		for name, c := range b.Baselines {
-			if name.ownLayout() && c.inTurns() {
-				return true
-			}
-		}
-		return false
-	}
+func summaryBaselines(list []bestconfig.Document) []string {
+	known := speedupsKnown(list)
+	inTurns := func(b bestconfig.Document) bool { way, _ := b.PyTorch(bestconfig.InTurns); return way != "" }
 	if !slices.ContainsFunc(list, inTurns) {
 		return known
 	}
-	at := slices.IndexFunc(known, BaselineName.ownLayout)
-	known = slices.DeleteFunc(known, BaselineName.ownLayout)
-	return slices.Insert(known, at, pyTorch)
+	at := slices.IndexFunc(known, bestconfig.OwnLayout)
+	return slices.Insert(slices.DeleteFunc(known, bestconfig.OwnLayout), at, pyTorch)
+}
+
+// HistoryTable writes winners of one problem in the order of time, each with what changed since
+// the one before on the same device.
+func HistoryTable(w io.Writer, list []bestconfig.Document) error {
+	var text strings.Builder
+	err := aligned(&text, rowsOf([]column[bestconfig.Document]{
+		{head: "searched", cell: func(b bestconfig.Document) string { return day(b.RecordedAt) }},
+		{head: "driver", cell: func(b bestconfig.Document) string { return b.Device.Driver }},
+		{head: "compiler", cell: func(b bestconfig.Document) string { return b.Device.Compiler }},
+		{head: "trials", cell: func(b bestconfig.Document) string { return fmt.Sprint(b.Trials.Total) }},
+		{head: "time", cell: func(b bestconfig.Document) string { return unitOf(b).Format(b.Time.Median) }},
+		{head: "winner", cell: func(b bestconfig.Document) string { return b.Configuration.String() }},
+	}, list))
+	last := map[string]bestconfig.Document{} // by device and conditions
+	for _, b := range list {
+		key := b.Device.Name + b.Conditions.String()
+		if was, known := last[key]; known {
+			text.WriteString(Hang("- ", output.Line(b.Device.Name+": "+Since(b, was))))
+		}
+		last[key] = b
+	}
+	if err == nil {
+		_, err = io.WriteString(w, text.String())
+	}
+	return err
 }
 
 // Unsolved is a problem of several that went wrong.
@@ -150,27 +178,9 @@ func UnsolvedTable(w io.Writer, list []Unsolved) error {
 	if len(list) == 0 {
 		return nil
 	}
-	rows := [][]string{{"problem", "status", "reason"}}
-	rows = append(rows, lists.Of(list, func(u Unsolved) []string { return []string{u.Problem, u.Status, u.Reason} })...)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(lists.Of(row, output.Line), "\t"))
-	}
-	return t.Flush()
-}
-
-// markdown lays rows out as a table whose source is aligned too.
-func markdown(w io.Writer, rows [][]string) error {
-	rule := make([]string, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = output.Line(cell)
-			rule[i] = strings.Repeat("-", max(len(rule[i]), utf8.RuneCountInString(row[i])))
-		}
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	for _, row := range slices.Insert(rows, 1, rule) {
-		fmt.Fprintf(t, "| %s\t|\n", strings.Join(row, "\t| "))
-	}
-	return t.Flush()
+	return aligned(w, rowsOf([]column[Unsolved]{
+		{head: "problem", cell: func(u Unsolved) string { return u.Problem }},
+		{head: "status", cell: func(u Unsolved) string { return u.Status }},
+		{head: "reason", cell: func(u Unsolved) string { return u.Reason }},
+	}, list))
 }

@@ -1,19 +1,18 @@
 package reports
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
-	"math"
-	"regexp"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"unicode/utf8"
 
-	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
-	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
 )
@@ -25,98 +24,26 @@ const tableWidth = 80
 // labelWidth is the column in which the table's contents begin.
 const labelWidth = 12
 
-// Details are what a search says beyond its best-config document.
-type Details struct {
-	Verbose  bool       // also where the time went
-	Lead     tuner.Lead // before the finals
-	Failures []Failure
-}
-
-// Table writes the document for people: the problem, the winner, its time
-// against the baselines and the roofline, the trials and the warnings.
-func Table(w io.Writer, b BestConfig) error { return SearchTable(w, b, Details{}) }
-
-// SearchTable writes what a search ends with.
-func SearchTable(w io.Writer, b BestConfig, d Details) error {
-	t := &table{}
-	t.problem(b)
-	if b.Found() {
-		t.winner(b, d.Lead)
-		t.blank()
-		t.comparison(b)
-	} else {
-		t.text("winner", "none: no variant was valid")
-	}
-	t.blank()
-	t.words("trials", trialsWords(b.Trials, b.Search.ValidConfigurations))
-	t.text("search", b.searchText())
-	t.text("start", b.startText())
-	if d.Verbose {
-		t.spent(b.Search.Spent)
-	}
-	t.failures(d.Failures)
-	t.warnings(b)
-	return t.write(w)
-}
-
-// BenchTable writes what a kept winner's comparison ends with.
-func BenchTable(w io.Writer, b BestConfig) error {
-	t := &table{}
-	t.problem(b)
-	t.winner(b, tuner.Lead{})
-	t.blank()
-	t.comparison(b)
-	t.warnings(b)
-	return t.write(w)
-}
-
-// problem writes the problem, the device and the conditions; before them that PyTorch is faster, where it is.
-func (t *table) problem(b BestConfig) {
-	if faster, ok := b.FasterPyTorch(); ok {
-		t.line("%s", faster)
-	}
-	t.words("problem", append([]string{b.title()}, b.parameterWords()...))
-	t.text("device", b.deviceText())
-	if b.Problem.MathBy != "" {
-		t.text("math", b.Problem.Math+", "+b.Problem.MathBy)
-	}
-	t.blank()
-}
-
-func (t *table) warnings(b BestConfig) {
-	for i, warning := range b.warningLines() {
-		label := ""
-		if i == 0 {
-			t.blank()
-			label = "warnings"
-		}
-		t.words(label, append([]string{"-"}, phrases(warning)...))
-	}
-}
-
-// warningLines are the warnings, and what there is to doubt about all trials.
-func (b BestConfig) warningLines() []string {
-	lines := slices.Clone(b.Warnings)
-	if doubts := trial.Sum(b.Doubts, b.Trials.Total); doubts != "" {
-		lines = append(lines, doubts)
-	}
-	return lines
-}
-
 // table is text with lines no longer than tableWidth, except those that cannot be broken.
 type table struct{ lines strings.Builder }
 
 func (t *table) blank() { t.lines.WriteByte('\n') }
 
 // text writes a label and a text, wrapped; nothing where there is no text.
-func (t *table) text(label, text string) { t.words(label, phrases(text)) }
+func (t *table) text(label, text string) { t.wrap(label, labelWidth, text) }
 
-// words writes a label and words, wrapped, under each other.
-func (t *table) words(label string, words []string) { t.wrap(label, labelWidth, words) }
+// list writes texts under each other behind a label.
+func (t *table) list(label string, texts []string) {
+	for _, text := range texts {
+		t.text(label, text)
+		label = ""
+	}
+}
 
-// wrap writes words, wrapped, behind a column of this width with a label.
-func (t *table) wrap(label string, indent int, words []string) {
-	for _, line := range wrapped(words, func(line string) bool { return indent+utf8.RuneCountInString(line) <= tableWidth }) {
+// wrap writes a text, wrapped, behind a column of this width with a label.
+func (t *table) wrap(label string, indent int, text string) {
+	fits := func(line string) bool { return indent+utf8.RuneCountInString(line) <= tableWidth }
+	for _, line := range wrapped(phrases(text), fits) {
 		t.line("%-*s%s", indent, label, line)
 		label = ""
 	}
@@ -152,6 +79,11 @@ func (t *table) grid(rows [][]string, width int) {
 	}
 }
 
+func (t *table) write(w io.Writer) error {
+	_, err := io.WriteString(w, t.lines.String())
+	return err
+}
+
 // columnWidths are the widths of the longest cells of columns.
 func columnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
@@ -180,336 +112,202 @@ func parts(rows [][]string, width int) (list [][][]string) {
 	return list
 }
 
-func (t *table) write(w io.Writer) error {
-	_, err := io.WriteString(w, t.lines.String())
-	return err
+// column is a column of a table with a row for each T.
+type column[T any] struct {
+	head string
+	cell func(T) string
+	text bool // its cells are words, not numbers
 }
 
-func (t *table) winner(b BestConfig, f tuner.Lead) {
-	t.words("winner", append([]string{b.Template}, b.Values.Words()...))
+// filled are the columns with any content.
+func filled[T any](columns []column[T], list []T) []column[T] {
+	return lists.Where(columns, func(c column[T]) bool {
+		return slices.ContainsFunc(list, func(x T) bool { return c.cell(x) != "" })
+	})
+}
+
+// rowsOf are the head of a table and its rows.
+func rowsOf[T any](columns []column[T], list []T) [][]string {
+	rows := [][]string{lists.Of(columns, func(c column[T]) string { return output.Line(c.head) })}
+	for _, x := range list {
+		rows = append(rows, lists.Of(columns, func(c column[T]) string { return output.Line(c.cell(x)) }))
+	}
+	return rows
+}
+
+// inTable keeps a cell of a Markdown table in its place.
+var inTable = strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", "`", "\\`")
+
+// markdown lays rows out as a table whose source is aligned too.
+func markdown(w io.Writer, rows [][]string) error {
+	escaped := lists.Of(rows, func(row []string) []string { return lists.Of(row, inTable.Replace) })
+	rule := lists.Of(columnWidths(escaped), func(width int) string { return strings.Repeat("-", width) })
+	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	for _, row := range slices.Insert(escaped, 1, rule) {
+		fmt.Fprintf(t, "| %s\t|\n", strings.Join(row, "\t| "))
+	}
+	return t.Flush()
+}
+
+// aligned lays rows out with all cells to the left.
+func aligned(w io.Writer, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
+}
+
+// writeCSV writes rows by RFC 4180.
+func writeCSV(w io.Writer, rows [][]string) error {
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	return out.WriteAll(rows)
+}
+
+// SearchTable writes what a search ends with: the problem, the winner, its time against the baselines and the
+// roofline, the trials and the warnings.
+func SearchTable(w io.Writer, b bestconfig.Document, d Details) error {
+	t, texts := &table{}, TextsOf(b, d)
+	t.problem(b, texts)
+	if b.Found() {
+		t.winner(b, texts)
+		t.blank()
+		t.comparison(texts)
+	} else {
+		t.text("winner", "none: no variant was valid")
+	}
+	t.blank()
+	t.text("trials", texts.Trials)
+	t.text("search", texts.Search)
+	t.text("start", texts.Start)
+	if d.Verbose {
+		t.spent(b.Search.Spent)
+	}
+	t.failures(d.Failures)
+	t.warnings(texts)
+	return t.write(w)
+}
+
+// BenchTable writes what a kept winner's comparison ends with.
+func BenchTable(w io.Writer, b bestconfig.Document) error {
+	t, texts := &table{}, TextsOf(b, Details{})
+	t.problem(b, texts)
+	t.winner(b, texts)
+	t.blank()
+	t.comparison(texts)
+	t.warnings(texts)
+	return t.write(w)
+}
+
+// problem writes the problem, the device and the conditions; before them that PyTorch is faster, where it is.
+func (t *table) problem(b bestconfig.Document, texts Texts) {
+	if faster, ok := b.FasterPyTorch(); ok {
+		t.line("%s", faster)
+	}
+	t.text("problem", texts.Title+" "+texts.Parameters)
+	t.text("device", texts.Device)
+	if b.Problem.MathBy != "" {
+		t.text("math", b.Problem.Math+", "+b.Problem.MathBy)
+	}
+	t.blank()
+}
+
+func (t *table) winner(b bestconfig.Document, texts Texts) {
+	t.text("winner", b.Configuration.String())
 	for _, line := range b.Launches.Lines() {
 		t.text("launch", line)
 	}
-	t.text("time", b.timeText())
+	t.text("time", texts.Time)
 	t.text("timed", b.Conditions.Unusual())
-	t.text("finals", b.finalsText(f))
+	t.text("finals", texts.Finals)
 	if b.EnergyMJ > 0 {
 		t.text("energy", significant(b.EnergyMJ, 4)+" mJ a launch")
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Metrics)) {
 		t.text("metric", name+" "+significant(b.Metrics[name], 4))
 	}
-	t.text("best by", strings.Replace(strings.Replace(b.Objective, "max:", "the most ", 1), "min:", "the least ", 1))
+	t.text("best by", strings.NewReplacer("max:", "the most ", "min:", "the least ").Replace(b.Objective))
 	t.text("error", fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError))
 	t.ties(b)
-	if b.Confirmation != nil {
-		t.text("confirmed", "right and "+FormatMS(b.Confirmation.Time.Median)+" on a second worker, "+b.Confirmation.Worker)
+	if c := b.Confirmation; c != nil {
+		t.text("confirmed", "right and "+FormatMS(c.Time.Median)+" on a second worker, "+c.Worker)
 	}
 	if b.Gates != nil {
 		t.text("gates", "passed: "+b.Gates.String())
 	}
 }
 
-// shownTies is how many of those that tie with the winner a table names.
+// shownTies is how many of the variants that tie with the winner a table names.
 const shownTies = 3
 
-// ties names those that the finals could not tell from the winner.
-func (t *table) ties(b BestConfig) {
-	tied := slices.DeleteFunc(slices.Clone(b.Ties), func(c final.Contender) bool { return c.Key() == b.Configuration.Key() })
-	if len(tied) == 0 {
+// ties names the variants that the finals could not tell from the winner.
+func (t *table) ties(b bestconfig.Document) {
+	others := lists.Where(b.Ties, func(c final.Contender) bool { return c.Key() != b.Configuration.Key() })
+	if len(others) == 0 {
 		return
 	}
-	t.text("ties", fmt.Sprintf("with %s: the finals cannot tell them apart; the winner needs the fewest resources", output.Count(len(tied), "other")))
-	for _, c := range tied[:min(len(tied), shownTies)] {
-		t.words("", append([]string{b.unit().Format(c.Time.Median), c.Template}, c.Values.Words()...))
+	t.text("ties", fmt.Sprintf("with %s: the finals cannot tell them apart; the winner needs the fewest resources",
+		output.Count(len(others), "other")))
+	for _, c := range others[:min(len(others), shownTies)] {
+		t.text("", unitOf(b).Format(c.Time.Median)+" "+c.Configuration.String())
 	}
-	if len(tied) > shownTies {
-		t.text("", fmt.Sprintf("and %d more", len(tied)-shownTies))
+	if len(others) > shownTies {
+		t.text("", fmt.Sprintf("and %d more", len(others)-shownTies))
 	}
 }
 
 // comparison is the part with columns: what, its time, the winner's speedup and,
 // where the roofline is known, the rates at which bytes and operations go by.
-func (t *table) comparison(b BestConfig) {
+func (t *table) comparison(texts Texts) {
 	row := func(label string, c Compared) {
 		t.line("%-*s%-20s%12s%11s%11s%11s", labelWidth, label, c.Name, c.Time, c.Times, c.Bytes, c.Compute)
 	}
 	head := Compared{Time: "time", Times: "speedup"}
-	if b.Roofline.FloorMS > 0 {
+	timed := texts.Compared
+	if texts.Roofline != "" {
 		head.Bytes = "GB/s"
-		if b.Roofline.Flops > 0 {
+		if timed[0].Compute != "" {
 			head.Compute = "GFLOP/s"
 		}
+		timed = timed[:len(timed)-1]
 	}
 	row("compared", head)
-	timed, roofline := b.compared()
+	var turns []string
 	for _, c := range timed {
 		row("", c)
-	}
-	if turns := inTurns(timed); turns != "" {
-		t.text("", turns)
-	}
-	for _, text := range b.outputsTexts() {
-		t.text("", text)
-	}
-	for _, c := range roofline {
-		row("", c)
-		t.text("", b.rooflineText())
-	}
-}
-
-func (b BestConfig) rooflineText() string {
-	r := b.Roofline
-	return fmt.Sprintf("%s of the roofline reached: %s at the measured copy bandwidth of %s", formatPercent(r.Share), formatBytes(r.Bytes), formatBandwidth(r.CopyBandwidth))
-}
-
-// inTurns are the intervals of speedups over what took turns with the winner.
-func inTurns(timed []Compared) string {
-	var all []string
-	for _, c := range timed {
 		if c.Between != "" {
-			all = append(all, c.Name+" "+c.Between)
+			turns = append(turns, c.Name+" "+c.Between)
 		}
 	}
-	if len(all) == 0 {
-		return ""
+	if len(turns) > 0 {
+		t.text("", "in turns, with 95 % intervals: "+strings.Join(turns, "; "))
 	}
-	return "in turns, with 95 % intervals: " + strings.Join(all, "; ")
-}
-
-// outputsTexts say whose outputs agree with the winner's, and whose differ.
-func (b BestConfig) outputsTexts() (texts []string) {
-	words, tolerance := map[bool][]string{}, ""
-	for _, name := range b.baselineNames() {
-		if o := b.Baselines[name].Outputs; o != nil {
-			words[o.Agree()] = append(words[o.Agree()], fmt.Sprintf("%s with a largest error of %.2g", name.title(), o.MaxAbsError))
-			tolerance = o.Tolerance()
-		}
+	t.list("", texts.Outputs)
+	if texts.Roofline != "" {
+		row("", texts.Compared[len(timed)])
+		t.text("", texts.Roofline)
 	}
-	if agree := words[true]; len(agree) > 0 {
-		texts = append(texts, "outputs agree with the winner's: "+strings.Join(agree, ", ")+"; the tolerance is "+tolerance)
-	}
-	if differ := words[false]; len(differ) > 0 {
-		texts = append(texts, "outputs differ from the winner's: "+strings.Join(differ, ", ")+"; the tolerance is "+tolerance)
-	}
-	return texts
 }
 
 // spent says where the search's time went, and what may be concluded.
-func (t *table) spent(s *Spent) {
+func (t *table) spent(s *bestconfig.Spent) {
 	if s == nil {
 		return
 	}
 	seconds := func(x float64) string { return significant(x, 3) + " s" }
-	t.text("spent", fmt.Sprintf("by the device: opening %s, verifying %s, timing %s, finals %s, waiting %s",
-		seconds(s.Open), seconds(s.Verify), seconds(s.Measure), seconds(s.Finals), seconds(s.Wait)))
-	t.text("", fmt.Sprintf("by the compilers, which work side by side: %s", seconds(s.Compile)))
 	conclusion := "more processor cores to compile on would make the search faster"
 	if device := s.Open + s.Verify + s.Measure + s.Finals; s.Wait < device/10 {
 		conclusion = "the device was hardly ever without work: more compilers would not help"
 	} else if s.Busy < 0.9 {
 		conclusion = "neither was the limit all the time: a longer search uses both better"
 	}
-	t.text("", fmt.Sprintf("the device or all compilers were busy %s of the time; %s", formatPercent(s.Busy), conclusion))
-}
-
-// deviceText is the origin and, where times were measured now, with what.
-func (b BestConfig) deviceText() string {
-	if !b.Device.Kind.Properties().Measures {
-		return b.origin()
-	}
-	text := b.Device.Name
-	if b.Device.Driver != "" {
-		text += ", driver " + b.Device.Driver
-	}
-	if b.Device.Compiler != "" {
-		text += ", " + b.Device.Compiler
-	}
-	return text
-}
-
-func (b BestConfig) timeText() string {
-	u := b.unit()
-	if b.Time.Samples < 2 {
-		return fmt.Sprintf("%s, one sample", u.Format(b.Time.Median))
-	}
-	return fmt.Sprintf("%s, 95 %% interval %s to %s, %d samples",
-		u.Format(b.Time.Median), u.Format(b.Time.CI95[0]), u.Format(b.Time.CI95[1]), b.Time.Samples)
-}
-
-// trialsWords keeps each count and its status together.
-func trialsWords(counted tuner.Counts, valid int64) []string {
-	text := fmt.Sprint(counted.Total)
-	if valid > 0 {
-		text += fmt.Sprintf(" of %d valid configurations", valid)
-	}
-	counts := statusWords(counted)
-	if len(counts) > 0 {
-		text += ":"
-	}
-	for i := range counts[:max(0, len(counts)-1)] {
-		counts[i] += ","
-	}
-	return append(strings.Fields(text), counts...)
-}
-
-// searchText says how much was evaluated now, and what was known.
-func (b BestConfig) searchText() string {
-	s := b.Search
-	text := fmt.Sprintf("%d evaluated in %s s", s.Evaluations, significant(s.Seconds, 3))
-	unknown := b.Trials.Total - s.Evaluations - s.Resumed
-	switch {
-	case s.Evaluations == 0 && s.Resumed == 0:
-		return s.Strategy
-	case s.Evaluations == 0:
-		text = fmt.Sprintf("nothing left: all %d configurations were known from the cache", s.Resumed)
-		if s.Resumed == 1 {
-			text = "nothing left: its one configuration was known from the cache"
-		}
-		if s.Outlook != nil {
-			text = fmt.Sprintf("%d known from the cache", s.Resumed)
-		}
-		if s.Stop == tuner.BudgetSpent {
-			text += "; a bigger --budget goes on"
-		}
-	case s.Resumed > 0:
-		text += fmt.Sprintf(", %d known from the cache", s.Resumed)
-	}
-	if unknown > 0 && b.Recording != nil {
-		text += fmt.Sprintf("; the recording lacks %d others that the strategy asked for", unknown)
-	}
-	text += b.endText()
-	if s.Strategy != "" {
-		text = s.Strategy + ", " + text
-	}
-	return text
-}
-
-// startText names the problem whose winner was tried first.
-func (b BestConfig) startText() string {
-	from := b.Search.StartedFrom
-	if len(from) == 0 {
-		return ""
-	}
-	operator, rest, _ := strings.Cut(from[0], " ")
-	shape, _, _ := strings.Cut(rest, " ")
-	text := fmt.Sprintf("from the winners of %s %s", operator, shape)
-	if _, conditions, other := strings.Cut(rest, " ("); other {
-		text += " (" + conditions
-	}
-	if len(from) > 1 {
-		text += fmt.Sprintf(" and %d more", len(from)-1)
-	}
-	return text
-}
-
-// movedBy is by how much a median must move in the finals to get a line.
-const movedBy = 0.01
-
-// finalsText says what the finals changed.
-func (b BestConfig) finalsText(f tuner.Lead) string {
-	if f.SearchMS <= 0 || f.Leader.Template == "" {
-		return ""
-	}
-	u := b.unit()
-	switch same := f.Leader.Key() == b.Configuration.Key(); {
-	case f.FinalMS == 0:
-		return fmt.Sprintf("%s led the search with %s and failed when it was timed again", f.Leader, u.Format(f.SearchMS))
-	case !same:
-		return fmt.Sprintf("%s led the search with %s, and was %s when timed again", f.Leader, u.Format(f.SearchMS), u.Format(f.FinalMS))
-	case math.Abs(f.FinalMS/f.SearchMS-1) > movedBy:
-		return fmt.Sprintf("it led the search with %s; timed again, it takes %s", u.Format(f.SearchMS), u.Format(f.FinalMS))
-	}
-	return ""
-}
-
-// endings are how the table calls the ends of searches.
-var endings = map[tuner.Stop]string{
-	tuner.Satisfied:   "nothing left to gain",
-	tuner.AtRoofline:  "at the roofline",
-	tuner.TimeSpent:   "the time was up",
-	tuner.BudgetSpent: "the budget was spent",
-}
-
-// endText says why a search ended that estimated what is left to gain, and the estimate.
-func (b BestConfig) endText() string {
-	s := b.Search
-	why := endings[s.Stop]
-	if s.Outlook == nil || why == "" {
-		return ""
-	}
-	text := fmt.Sprintf("; %s: ", why)
-	if s.Stop == tuner.AtRoofline {
-		text += significant(100*b.Roofline.Share, 3) + " % reached, and "
-	}
-	text += fmt.Sprintf("the chance of gaining more than %.3g %% is %s", 100*(s.Outlook.Target-1), percent(s.Outlook.Chance))
-	if s.Evaluations == 0 {
-		text += "; --target 0 goes on"
-	}
-	return text
-}
-
-// percent writes a chance; a small one is not rounded to zero.
-func percent(chance float64) string {
-	if chance > 0 && chance < 0.01 {
-		return "under 1 %"
-	}
-	return fmt.Sprintf("%.0f %%", 100*chance)
-}
-
-// Failure is how trials failed: a status with its commonest reason.
-type Failure struct {
-	Status trial.Status
-	Count  int
-	Reason string // the first line of the message
-	Alike  int    // trials with this reason, whatever numbers are in it
-	Config string // one of them, as `autotune verify --config` takes it
-	Show   string // the command that shows it, "" where none can
-}
-
-// FailuresOf lists the statuses of trials that failed. verify is the beginning of a command that
-// checks one variant, "" where nothing can run it. Pruned trials have not failed.
-func FailuresOf(trials []trial.Trial, verify string) []Failure {
-	var list []Failure
-	for _, status := range trial.Statuses {
-		failed := lists.Where(trials, func(t trial.Trial) bool { return t.Status == status && status != trial.OK && status != trial.Pruned })
-		if len(failed) > 0 {
-			f := commonest(failed)
-			f.Status, f.Count = status, len(failed)
-			if verify != "" {
-				f.Show = verify + " --config " + f.Config
-			}
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
-// numbers are replaced before messages are compared.
-var numbers = regexp.MustCompile(`[0-9]+`)
-
-// commonest is the reason that most of the trials have; of several the first.
-func commonest(trials []trial.Trial) Failure {
-	kinds := map[string]*Failure{}
-	var list []*Failure
-	for _, t := range trials {
-		kind := numbers.ReplaceAllString(t.Reason(), "#")
-		if kinds[kind] == nil {
-			kinds[kind] = &Failure{Reason: t.Reason(), Config: configArgument(t)}
-			list = append(list, kinds[kind])
-		}
-		kinds[kind].Alike++
-	}
-	return *slices.MaxFunc(list, func(a, b *Failure) int { return a.Alike - b.Alike })
-}
-
-// configArgument writes a trial's configuration as one word of a command line.
-func configArgument(t trial.Trial) string {
-	words := t.Values.Words()
-	if t.Template != "" {
-		words = append([]string{"template=" + t.Template}, words...)
-	}
-	return strings.Join(words, ",")
+	t.list("spent", []string{
+		fmt.Sprintf("by the device: opening %s, verifying %s, timing %s, finals %s, waiting %s",
+			seconds(s.Open), seconds(s.Verify), seconds(s.Measure), seconds(s.Finals), seconds(s.Wait)),
+		"by the compilers, which work side by side: " + seconds(s.Compile),
+		fmt.Sprintf("the device or all compilers were busy %s of the time; %s", formatPercent(s.Busy), conclusion),
+	})
 }
 
 // mostReason is how much of a reason is shown.
@@ -538,19 +336,26 @@ func (t *table) failures(list []Failure) {
 	}
 }
 
+func (t *table) warnings(texts Texts) {
+	if len(texts.Warnings) > 0 {
+		t.blank()
+		t.list("warnings", lists.Of(texts.Warnings, func(warning string) string { return "- " + warning }))
+	}
+}
+
 // The columns of the table of devices.
 const (
 	deviceWidth  = 10
 	problemWidth = tableWidth - deviceWidth - 2
 )
 
-// DevicesTable tells what devices there are: what --device takes, then what that
+// DevicesTable says what devices there are: what --device takes, then what that
 // is, and the problems of recordings.
 func DevicesTable(list []devices.Listing) string {
 	t := &table{}
 	t.line("%-*s%s", deviceWidth, "--device", "what")
 	for _, l := range list {
-		t.wrap(l.Device, deviceWidth, phrases(l.About))
+		t.wrap(l.Device, deviceWidth, l.About)
 		for _, problem := range l.Problems {
 			t.line("%-*s%s", deviceWidth+2, "", briefly(problem, problemWidth))
 		}
@@ -558,8 +363,7 @@ func DevicesTable(list []devices.Listing) string {
 	return t.lines.String()
 }
 
-// briefly shortens a problem by leaving out the words before the last, which
-// tells its math mode.
+// briefly shortens a problem by leaving out the words before the last, which is its math mode.
 func briefly(problem string, most int) string {
 	words := strings.Fields(problem)
 	text := problem

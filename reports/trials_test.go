@@ -14,6 +14,7 @@ import (
 	"autotune/device/trial"
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/bestconfig"
 )
 
 // tried are trials of every kind: of two templates, with words that a table or a
@@ -41,7 +42,7 @@ func tried() []trial.Trial {
 
 func TestGoldenTrials(t *testing.T) {
 	for name, trials := range map[string][]trial.Trial{"trials": tried(), "winner": nil} {
-		for ending, write := range map[string]func(io.Writer, BestConfig, []trial.Trial) error{".csv": WriteTrialsCSV, ".md": WriteTrialsMarkdown} {
+		for ending, write := range map[string]func(io.Writer, bestconfig.Document, []trial.Trial) error{".csv": WriteTrialsCSV, ".md": WriteTrialsMarkdown} {
 			var out bytes.Buffer
 			if err := write(&out, convolution(), trials); err != nil {
 				t.Fatal(err)

@@ -2,11 +2,13 @@ package space_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 
@@ -83,35 +85,23 @@ func drawNumber(t *rapid.T, n, depth int) string {
 // declaration. It fails as a space does: where no constraint rules out a
 // configuration, but one cannot be evaluated.
 func enumerate(p space.Part) (valid []map[string]expr.Value, failed bool) {
-	slots := map[string]int{}
-	var values []expr.Value
-	for _, t := range p.Tunables {
-		slots[t.Name] = len(values)
-		values = append(values, expr.Value{})
-	}
-	for name, v := range p.Constants {
-		slots[name] = len(values)
-		values = append(values, v)
-	}
-	folder := &expr.Folder{Slots: slots}
-	var conditions []*expr.Node
+	env := maps.Clone(p.Constants)
+	var conditions []*expr.Expr
 	for _, e := range p.Constraints {
-		for _, n := range e.Root().Conjuncts() {
-			conditions = append(conditions, folder.Fold(n))
-		}
+		conditions = append(conditions, lists.Of(e.Root().Conjuncts(), expr.New)...)
 	}
-	var try func(k int)
-	try = func(k int) {
-		if k < len(p.Tunables) {
-			for _, v := range p.Tunables[k].Values {
-				values[k] = v
-				try(k + 1)
+	var try func(tunables []space.Tunable)
+	try = func(tunables []space.Tunable) {
+		if len(tunables) > 0 {
+			for _, v := range tunables[0].Values {
+				env[tunables[0].Name] = v
+				try(tunables[1:])
 			}
 			return
 		}
 		wrong := false
 		for _, c := range conditions {
-			v, err := c.Eval(values)
+			v, err := c.Eval(env)
 			if err == nil && !v.Truth() {
 				return
 			}
@@ -119,12 +109,12 @@ func enumerate(p space.Part) (valid []map[string]expr.Value, failed bool) {
 		}
 		failed = failed || wrong
 		one := map[string]expr.Value{}
-		for k, t := range p.Tunables {
-			one[t.Name] = values[k]
+		for _, t := range p.Tunables {
+			one[t.Name] = env[t.Name]
 		}
 		valid = append(valid, one)
 	}
-	try(0)
+	try(p.Tunables)
 	return valid, failed
 }
 

@@ -3,7 +3,6 @@ package space
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"sort"
 
@@ -12,20 +11,20 @@ import (
 )
 
 // builder grows the layers of a diagram from the root downwards. A node of a
-// layer is known by its items: the values of the bound subexpressions that later
+// layer is known by its items: the values of the bound terms that later
 // checks still need, one machine word each. Nodes with equal items are one node.
 type builder struct {
 	*model
 	order  []int
-	levels levels
+	level  map[expr.Term]int // variable -> its layer
+	last   []int             // term -> the last layer that binds one of its variables, -1 if there are none
 	layers []layer
-	items  []*term  // of the nodes of the layer at hand
-	states []uint64 // their words, node after node
+	items  []expr.Term // of the nodes of the layer at hand
+	states []uint64    // their words, node after node
 	nodes  int
 	made   int
-	most   int          // nodes to make
-	failed *term        // item 0 if some check may fail: 0, or the number of the check that did + 1
-	values []expr.Value // scratch for checks that may fail
+	most   int       // nodes to make
+	failed expr.Term // item 0 if some check may fail: 0, or the number of the check that did + 1
 }
 
 // stride is how many values are tried between two looks at the context.
@@ -35,8 +34,18 @@ func (m *model) build(ctx context.Context, maxNodes int) (*diagram, error) {
 	if m.empty {
 		return assemble(ctx, lists.Places(len(m.Tunables)), nil, 0)
 	}
-	b := &builder{model: m, most: maxNodes, order: m.chooseOrder(ctx), values: make([]expr.Value, len(m.Tunables))}
-	b.prepare()
+	b := &builder{model: m, most: maxNodes, order: m.order(), level: map[expr.Term]int{}, nodes: 1}
+	for l, tunable := range b.order {
+		b.level[m.variables[tunable]] = l
+	}
+	for _, c := range b.checks {
+		c.level = max(0, b.lastOf(c.term))
+		if b.failed == 0 && m.program.Kind(c.term) == expr.KindNone {
+			b.failed = m.program.Given(expr.KindInt)
+		}
+	}
+	b.items = b.itemsAfter(-1)
+	b.states = make([]uint64, len(b.items))
 	for l := range b.order {
 		if err := b.grow(ctx, l); err != nil {
 			return nil, err
@@ -45,80 +54,77 @@ func (m *model) build(ctx context.Context, maxNodes int) (*diagram, error) {
 	return b.finish(ctx)
 }
 
-func (b *builder) prepare() {
-	b.levels = make(levels, len(b.order))
-	for l, tunable := range b.order {
-		b.levels[tunable] = l
-	}
-	for _, c := range b.checks {
-		c.level = b.levels.last(c.vars)
-		if c.term == nil {
-			b.failed = b.terms.intern(term{op: expr.OpName, word: math.MaxUint64})
+func (b *builder) lastOf(x expr.Term) int {
+	for t := len(b.last); t <= int(x); t++ {
+		last := -1
+		if l, ok := b.level[expr.Term(t)]; ok {
+			last = l
+		} else if _, x, y, z := b.program.Operation(expr.Term(t)); x > 0 {
+			last = max(b.last[x], b.last[y], b.last[z])
 		}
+		b.last = append(b.last, last)
 	}
-	b.items = b.itemsAfter(-1)
-	b.nodes = 1
-	b.states = make([]uint64, len(b.items))
+	return b.last[x]
 }
 
-// itemsAfter lists what must be remembered once a layer is bound.
-func (b *builder) itemsAfter(l int) []*term {
-	it := b.terms.collector(b.boundBy(l))
-	if b.failed != nil {
-		it.add(b.failed)
+// itemsAfter lists what must be remembered once a layer is bound: of the checks that are
+// still to be made the largest terms that are bound and are a machine word.
+func (b *builder) itemsAfter(l int) (items []expr.Term) {
+	seen := map[expr.Term]bool{0: true}
+	var collect func(x expr.Term)
+	collect = func(x expr.Term) {
+		if seen[x] || b.program.Constant(x) {
+			return
+		}
+		seen[x] = true
+		if kind := b.program.Kind(x); b.lastOf(x) <= l && kind != expr.KindNone && kind != expr.KindString {
+			items = append(items, x)
+			return
+		}
+		_, x, y, z := b.program.Operation(x)
+		collect(x)
+		collect(y)
+		collect(z)
+	}
+	if b.failed != 0 {
+		items = append(items, b.failed)
 	}
 	for _, c := range b.checks {
 		if c.level > l {
-			b.collect(it, c)
+			collect(c.term)
 		}
 	}
-	return it.items
+	return items
 }
 
-func (b *builder) boundBy(l int) func(*term) bool {
-	return func(x *term) bool { return b.levels.last(x.vars) <= l }
-}
-
-// step is one layer's work for each value of its tunable at each node.
-type step struct {
-	code
-	slot  []int    // tunable -> slot, of those that risky checks need
-	risky []*check // checks that may fail
-	next  []int    // the slots of the next layer's items
-}
-
-func (b *builder) step(l int, next []*term) step {
-	tunable := b.order[l]
-	c := newCompiler(&b.terms, b.items, b.boundBy(l-1))
-	c.place(b.tunable(tunable), 0, true)
-	r := relaxer{&b.terms, b.boundBy(l)}
-	s := step{slot: make([]int, len(b.order))}
-	for _, check := range b.checks {
+// step is one layer's work for each value of its tunable at each node. It also gives the
+// checks of the layer that may fail.
+func (b *builder) step(l int, next []expr.Term) (code *expr.Code, risky []*check) {
+	code = b.program.Code(append(b.items, b.variables[b.order[l]])...)
+	early := func(x expr.Term) bool { return b.lastOf(x) < l }
+	for _, c := range b.checks {
+		harmless := b.program.Kind(c.term) == expr.KindBool
 		switch {
-		case check.level < l:
-		case check.term == nil && check.level == l:
-			s.risky = append(s.risky, check)
-			for _, v := range check.vars {
-				s.slot[v] = c.at[b.tunable(v)]
-			}
-		case check.term != nil && slices.Contains(check.vars, tunable):
-			if x := r.relax(check.term); x != nil {
-				c.require(x)
+		case c.level == l && !harmless:
+			risky = append(risky, c)
+			code.Require(c.term, early)
+		case c.level >= l && harmless && slices.Contains(c.vars, b.order[l]):
+			if x := b.relax(c.term, l); x != 0 {
+				code.Require(x, early)
 			}
 		}
 	}
 	for _, x := range next {
-		s.next = append(s.next, c.compile(x))
+		code.Compile(x, early)
 	}
-	s.code = c.code
-	return s
+	return code, risky
 }
 
 // grow binds the tunable of layer l at every node of the layer.
 func (b *builder) grow(ctx context.Context, l int) error {
 	tunable := b.order[l]
 	next := b.itemsAfter(l)
-	s := b.step(l, next)
+	code, risky := b.step(l, next)
 	width := len(b.items)
 	state := make([]uint64, len(next))
 	below := newNumbers(b.nodes)
@@ -126,22 +132,27 @@ func (b *builder) grow(ctx context.Context, l int) error {
 	out := layer{edges: make([]uint32, 1, b.nodes+1)}
 	for n := range b.nodes {
 		node := b.states[n*width : (n+1)*width]
-		copy(s.slots, node)
+		for i, word := range node {
+			b.program.Set(b.items[i], word)
+		}
 		values := b.allowed[tunable]
-		if !s.once.run(s.slots) {
+		if !code.Once() {
 			values = nil
 		}
 		for i, v := range values {
 			if i%stride == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			s.slots[width] = b.words[tunable][v]
-			if !s.each.run(s.slots) || s.risky != nil && !b.risk(&s, node[0]) {
+			b.program.Set(b.variables[tunable], b.words[tunable][v])
+			if !code.Each() {
 				continue
 			}
+			if b.failed != 0 {
+				b.noteFailure(risky, node[0])
+			}
 			hash := uint64(0)
-			for i, slot := range s.next {
-				state[i] = s.slots[slot]
+			for i, x := range next {
+				state[i] = b.program.Word(x)
 				hash = mix(hash, state[i])
 			}
 			target, isNew := below.of(hash, func(n uint32) bool { return slices.Equal(states[int(n)*len(state):][:len(state)], state) })
@@ -153,7 +164,8 @@ func (b *builder) grow(ctx context.Context, l int) error {
 		}
 		out.edges = append(out.edges, uint32(len(out.value)))
 		if b.made+below.len() > b.most || len(out.value) > 8*b.most {
-			return b.tooLarge(l)
+			return fmt.Errorf("%w: its constraints tie %d tunables together so that more than %d partial configurations differ (at %s); "+
+				"simplify the constraints or remove values", ErrTooLarge, l+1, b.most, b.Tunables[tunable].Name)
 		}
 	}
 	b.made += below.len()
@@ -162,34 +174,20 @@ func (b *builder) grow(ctx context.Context, l int) error {
 	return nil
 }
 
-func (b *builder) tooLarge(l int) error {
-	return fmt.Errorf("%w: its constraints tie %d tunables together so that more than %d partial configurations differ (at %s); simplify the constraints or remove values",
-		ErrTooLarge, l+1, b.most, b.Tunables[b.order[l]].Name)
-}
-
-// risk makes the checks that may fail. The first that does is remembered in
-// item 0, unless failed says that an earlier layer's has.
-func (b *builder) risk(s *step, failed uint64) bool {
-	s.slots[0] = failed
-	for _, c := range s.risky {
-		for _, v := range c.vars {
-			b.values[v] = b.Tunables[v].Values[slices.Index(b.words[v], s.slots[s.slot[v]])]
-		}
-		v, err := c.folded.Eval(b.values)
-		switch {
-		case err != nil && s.slots[0] == 0:
-			s.slots[0] = uint64(slices.Index(b.checks, c)) + 1
-		case err == nil && !v.Truth():
-			return false
+// noteFailure remembers the first check that failed; before is what was remembered so far.
+func (b *builder) noteFailure(risky []*check, before uint64) {
+	for _, c := range risky {
+		if before == 0 && b.program.Failed(c.term) {
+			before = uint64(slices.Index(b.checks, c)) + 1
 		}
 	}
-	return true
+	b.program.Set(b.failed, before)
 }
 
 // finish assembles the diagram, unless a configuration that all other checks
 // allow makes one fail.
 func (b *builder) finish(ctx context.Context) (*diagram, error) {
-	if b.failed != nil {
+	if b.failed != 0 {
 		for n := range b.nodes {
 			if which := b.states[n]; which != 0 {
 				return nil, b.describe(b.checks[which-1], b.pathTo(uint32(n)))
@@ -214,73 +212,49 @@ func (b *builder) pathTo(node uint32) []int {
 	return choice
 }
 
-// levels are the layers that bind the tunables, for an order of them.
-type levels []int
-
-// last is the last layer that binds one of vars, -1 if there are none.
-func (l levels) last(vars []int) int {
-	last := -1
-	for _, v := range vars {
-		last = max(last, l[v])
+// relax returns a condition on what layer l binds that a harmless x implies, or 0 if none
+// is found. It cuts partial configurations that nothing can complete: each unbound term is
+// taken at the bound that suits the check best. x * y <= 100 fails already once
+// x * (the least y) exceeds 100.
+func (b *builder) relax(x expr.Term, l int) expr.Term {
+	if b.lastOf(x) <= l {
+		return x
 	}
-	return last
-}
-
-// collector lists the items of a layer: the largest subexpressions that are bound.
-type collector struct {
-	*terms
-	bound func(*term) bool
-	items []*term
-}
-
-func (t *terms) collector(bound func(*term) bool) *collector {
-	t.collectors++
-	return &collector{terms: t, bound: bound}
-}
-
-// visit says whether x has not been visited before.
-func (it *collector) visit(x *term) bool {
-	before := x.visitor == it.collectors
-	x.visitor = it.collectors
-	return !before
-}
-
-func (it *collector) add(x *term) {
-	if it.visit(x) {
-		it.items = append(it.items, x)
-	}
-}
-
-// collect adds the items of x.
-func (it *collector) collect(x *term) {
-	switch {
-	case x.op == expr.OpConst:
-		return
-	case it.bound(x):
-		it.add(x)
-		return
-	case !it.visit(x):
-		return
-	}
-	args := x.args
-	if commutes(x.op) {
-		var g *term
-		if g, args = it.group(x, it.bound); g != nil {
-			it.add(g)
+	op, left, right, _ := b.program.Operation(x)
+	switch op {
+	case expr.OpAnd, expr.OpOr:
+		a, c := b.relax(left, l), b.relax(right, l)
+		switch {
+		case a != 0 && c != 0:
+			return b.program.Condition(op, a, c)
+		case op == expr.OpAnd:
+			return max(a, c)
+		}
+	case expr.OpLt, expr.OpLe:
+		if b.program.Kind(left) == expr.KindFloat || b.program.Kind(right) == expr.KindFloat {
+			return 0
+		}
+		least, most := b.extreme(left, l, false), b.extreme(right, l, true)
+		if !b.program.Constant(least) || !b.program.Constant(most) {
+			return b.program.Condition(op, least, most)
 		}
 	}
-	for _, a := range args {
-		it.collect(a)
-	}
+	return 0
 }
 
-// collect adds what must be remembered of a check that is still to be made.
-func (m *model) collect(it *collector, c *check) {
-	if c.term != nil {
-		it.collect(c.term)
-		return
+// extreme gives the least (or the greatest) value that an int can still take, as a term over
+// what layer l binds.
+func (b *builder) extreme(x expr.Term, l int, greatest bool) expr.Term {
+	op, left, right, _ := b.program.Operation(x)
+	factors := op == expr.OpMul && b.program.Range(left).Lo >= 0 && b.program.Range(right).Lo >= 0
+	bounds := b.program.Range(x)
+	switch {
+	case b.lastOf(x) <= l:
+		return x
+	case op == expr.OpAdd || factors:
+		return b.program.Number(op, b.extreme(left, l, greatest), b.extreme(right, l, greatest))
+	case greatest:
+		return b.program.Int(int64(bounds.Hi))
 	}
-	for _, v := range c.vars {
-		it.collect(m.tunable(v))
-	}
+	return b.program.Int(int64(bounds.Lo))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -16,14 +15,13 @@ import (
 // have and the checks that are left to make.
 type model struct {
 	Part
-	slots   map[string]int // tunable name -> index
-	allowed [][]int        // tunable -> indexes of the values still possible
-	checks  []*check
-	terms   terms
-	words   [][]uint64  // tunable -> value -> machine word
-	kinds   []expr.Kind // of a tunable's values; KindNone for a mixture, whose words are indexes
-	failing *check      // a constraint that cannot be evaluated whatever the values
-	empty   bool        // a constraint is always false
+	allowed   [][]int // tunable -> indexes of the values still possible
+	checks    []*check
+	program   *expr.Program // computes the checks
+	variables []expr.Term   // tunable -> its term
+	words     [][]uint64    // tunable -> value -> machine word
+	failing   *check        // a constraint that cannot be evaluated whatever the values
+	empty     bool          // a constraint is always false
 }
 
 // check is a condition that all configurations must satisfy: a constraint, or
@@ -33,14 +31,13 @@ type check struct {
 	node       *expr.Node // as written
 	folded     *expr.Node // with constants and definitions filled in
 	vars       []int      // the tunables in it, sorted
-	term       *term      // its harmless form, or nil
-	level      int        // the layer that binds the last of vars
+	term       expr.Term
+	level      int // the layer that binds the last of vars
 }
 
 func newModel(ctx context.Context, p Part) (*model, error) {
-	m := &model{Part: p, slots: map[string]int{}}
-	for i, t := range p.Tunables {
-		m.slots[t.Name] = i
+	m := &model{Part: p, program: expr.NewProgram()}
+	for _, t := range p.Tunables {
 		m.allowed = append(m.allowed, lists.Places(len(t.Values)))
 	}
 	if err := m.checkNames(); err != nil {
@@ -51,11 +48,10 @@ func newModel(ctx context.Context, p Part) (*model, error) {
 			m.checks = append(m.checks, &check{constraint: i, node: n})
 		}
 	}
-	if err := m.narrow(ctx); err != nil {
-		return nil, err
+	if err := m.narrow(ctx); err != nil || m.empty {
+		return m, err
 	}
-	m.encode()
-	m.settle()
+	m.compile()
 	return m, nil
 }
 
@@ -65,17 +61,23 @@ func (m *model) checkNames() error {
 	if _, cycle := expr.DependencyOrder(defined, func(name string) []string { return m.Definitions[name].Names() }); cycle != nil {
 		return fmt.Errorf("definitions need each other: %s", strings.Join(cycle, " -> "))
 	}
-	known := maps.Clone(m.slots)
-	for _, name := range defined {
-		known[name] = 0
+	known := map[string]bool{}
+	for _, t := range m.Tunables {
+		known[t.Name] = true
+	}
+	for name := range m.Constants {
+		known[name] = true
 	}
 	for _, name := range defined {
-		if _, err := m.Definitions[name].Compile(known, m.Constants); err != nil {
+		known[name] = true
+	}
+	for _, name := range defined {
+		if err := m.Definitions[name].Check(known); err != nil {
 			return fmt.Errorf("definition of %s: %w", name, err)
 		}
 	}
 	for i, e := range m.Constraints {
-		if _, err := e.Compile(known, m.Constants); err != nil {
+		if err := e.Check(known); err != nil {
 			return fmt.Errorf("constraint %d: %w", i+1, err)
 		}
 	}
@@ -84,7 +86,7 @@ func (m *model) checkNames() error {
 
 // conjuncts are the parts that must all be true for n to be true, also where n
 // holds them by a name.
-func (m *model) conjuncts(n *expr.Node) []*expr.Node {
+func (m *model) conjuncts(n *expr.Node) (all []*expr.Node) {
 	if d, ok := m.Definitions[n.Name]; ok && n.Op == expr.OpName {
 		return m.conjuncts(d.Root())
 	}
@@ -92,7 +94,6 @@ func (m *model) conjuncts(n *expr.Node) []*expr.Node {
 	if len(parts) == 1 {
 		return parts
 	}
-	var all []*expr.Node
 	for _, part := range parts {
 		all = append(all, m.conjuncts(part)...)
 	}
@@ -104,39 +105,25 @@ func (m *model) conjuncts(n *expr.Node) []*expr.Node {
 func (m *model) narrow(ctx context.Context) error {
 	for again := true; again && !m.empty; {
 		again = false
-		folder := &expr.Folder{Constants: m.constants(), Definitions: m.Definitions, Slots: m.slots}
-		var left []*check
-		for _, c := range m.checks {
-			m.fold(c, folder)
-			keep, narrowed := m.tryAlone(ctx, c)
-			again = again || narrowed
-			if keep {
-				left = append(left, c)
+		folder := &expr.Folder{Constants: maps.Clone(m.Constants), Definitions: m.Definitions}
+		if folder.Constants == nil {
+			folder.Constants = map[string]expr.Value{}
+		}
+		for i, t := range m.Tunables {
+			if len(m.allowed[i]) == 1 {
+				folder.Constants[t.Name] = t.Values[m.allowed[i][0]]
 			}
 		}
-		m.checks = left
+		m.checks = lists.Where(m.checks, func(c *check) bool {
+			c.folded = folder.Fold(c.node)
+			names := c.folded.Names()
+			c.vars = lists.Where(lists.Places(len(m.Tunables)), func(i int) bool { return slices.Contains(names, m.Tunables[i].Name) })
+			keep, narrowed := m.tryAlone(ctx, c)
+			again = again || narrowed
+			return keep
+		})
 	}
 	return ctx.Err()
-}
-
-func (m *model) constants() map[string]expr.Value {
-	constants := map[string]expr.Value{}
-	maps.Copy(constants, m.Constants)
-	for i, t := range m.Tunables {
-		if len(m.allowed[i]) == 1 {
-			constants[t.Name] = t.Values[m.allowed[i][0]]
-		}
-	}
-	return constants
-}
-
-func (m *model) fold(c *check, folder *expr.Folder) {
-	c.folded = folder.Fold(c.node)
-	c.vars = c.vars[:0]
-	for _, name := range c.folded.Names() {
-		c.vars = append(c.vars, m.slots[name])
-	}
-	slices.Sort(c.vars)
 }
 
 // tryAlone settles a check with at most one tunable. It keeps the check where
@@ -145,9 +132,9 @@ func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 	if len(c.vars) > 1 {
 		return true, false
 	}
-	values := make([]expr.Value, len(m.Tunables))
+	e := expr.New(c.folded)
 	if len(c.vars) == 0 {
-		v, err := c.folded.Eval(values)
+		v, err := e.Eval(nil)
 		if err != nil {
 			m.failing = c
 		}
@@ -155,156 +142,102 @@ func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 		return false, false
 	}
 	i := c.vars[0]
-	var left []int
-	for n, k := range m.allowed[i] {
-		if n%stride == 0 && ctx.Err() != nil {
-			break // narrow tells
+	t, env := m.Tunables[i], map[string]expr.Value{}
+	before := len(m.allowed[i])
+	m.allowed[i] = lists.Where(m.allowed[i], func(k int) bool {
+		if k%stride == 0 && ctx.Err() != nil {
+			return true // narrow gives up
 		}
-		values[i] = m.Tunables[i].Values[k]
-		v, err := c.folded.Eval(values)
+		env[t.Name] = t.Values[k]
+		v, err := e.Eval(env)
 		keep = keep || err != nil
-		if err != nil || v.Truth() {
-			left = append(left, k)
-		}
-	}
-	narrowed = len(left) < len(m.allowed[i])
-	m.allowed[i] = left
-	m.empty = m.empty || len(left) == 0
-	return keep, narrowed
+		return err != nil || v.Truth()
+	})
+	m.empty = m.empty || len(m.allowed[i]) == 0
+	return keep, len(m.allowed[i]) < before
 }
 
-// encode chooses machine words for values and finds which checks are harmless.
-func (m *model) encode() {
-	m.terms = terms{strings: map[string]uint64{}, made: map[string]*term{}}
-	to := &translator{&m.terms, map[string]*term{}, map[*expr.Node]*term{}, map[*expr.Node]*term{}}
+// compile makes terms of the checks and drops those that are always true: fewer
+// checks tie fewer tunables together.
+func (m *model) compile() {
 	m.words = make([][]uint64, len(m.Tunables))
-	m.kinds = make([]expr.Kind, len(m.Tunables))
+	m.variables = make([]expr.Term, len(m.Tunables))
 	for i, t := range m.Tunables {
-		m.encodeTunable(i)
-		if m.kinds[i] != expr.KindNone && len(m.allowed[i]) > 0 {
-			to.vars[t.Name] = m.variable(i)
-		}
+		m.variables[i], m.words[i] = m.program.Variable(t.Name, t.Values, m.allowed[i])
 	}
+	m.checks = lists.Where(m.checks, func(c *check) bool {
+		c.term = m.program.Truth(c.folded)
+		settled := m.program.Constant(c.term)
+		m.empty = m.empty || settled && !m.program.Holds(c.term)
+		return !settled
+	})
+}
+
+// order decides in which order the diagram binds tunables. Those tied by checks,
+// directly or through others, stand together and form a component; components follow each
+// other as declared, so that each of them ends in a single node. Within a component the
+// next is the one that settles the most checks, and among equals the one that is tied most
+// to what is bound, so that little must be remembered.
+func (m *model) order() (order []int) {
+	component := lists.Places(len(m.Tunables)) // tunable -> the first one of its component
 	for _, c := range m.checks {
-		c.term = to.truth(c.folded)
-	}
-}
-
-func (m *model) encodeTunable(i int) {
-	t := m.Tunables[i]
-	kind := t.Values[0].Kind()
-	for _, v := range t.Values {
-		if v.Kind() != kind {
-			kind = expr.KindNone
+		for _, v := range c.vars {
+			from, to := component[v], component[c.vars[0]]
+			for i := range component {
+				if component[i] == from || component[i] == to {
+					component[i] = min(from, to)
+				}
+			}
 		}
 	}
-	m.kinds[i] = kind
-	m.words[i] = make([]uint64, len(t.Values))
-	for k, v := range t.Values {
-		m.words[i][k] = uint64(k)
-		if kind != expr.KindNone {
-			m.words[i][k] = m.terms.wordOf(v)
+	bound := make([]bool, len(m.Tunables))
+	left := lists.Places(len(m.Tunables))
+	slices.SortStableFunc(left, func(a, b int) int { return component[a] - component[b] })
+	for len(left) > 0 {
+		next, most, closest := 0, -1, 0
+		for i, v := range left {
+			if component[v] != component[left[0]] {
+				break
+			}
+			if settled, tied := m.ties(v, bound); settled > most || settled == most && tied > closest {
+				next, most, closest = i, settled, tied
+			}
 		}
+		order, bound[left[next]] = append(order, left[next]), true
+		left = slices.Delete(left, next, next+1)
 	}
+	return order
 }
 
-// tunable is the term for a tunable.
-func (m *model) tunable(i int) *term { return m.terms.variable(i, m.kinds[i]) }
-
-// variable is the tunable's term with its bounds, or nil.
-func (m *model) variable(i int) *term {
-	x := m.tunable(i)
-	if x.kind == expr.KindString {
-		return x
-	}
-	values := m.Tunables[i].Values
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for _, k := range m.allowed[i] {
-		f, _ := values[k].AsFloat()
-		if f != f {
-			return nil
-		}
-		lo, hi = min(lo, f), max(hi, f)
-	}
-	return m.terms.bound(x, lo, hi)
-}
-
-// settle drops checks that are always true. Fewer checks tie fewer tunables
-// together.
-func (m *model) settle() {
-	var left []*check
+// ties counts the checks that a tunable settles, and the bound tunables that its checks tie it to.
+func (m *model) ties(tunable int, bound []bool) (settled, tied int) {
 	for _, c := range m.checks {
-		switch {
-		case c.term != nil && c.term.op == expr.OpConst:
-			m.empty = m.empty || c.term.word == 0
-		case c.term != nil && m.alwaysTrue(c):
-		default:
-			left = append(left, c)
+		if !slices.Contains(c.vars, tunable) {
+			continue
+		}
+		before := lists.Where(c.vars, func(v int) bool { return bound[v] })
+		tied += len(before)
+		if len(before) == len(c.vars)-1 {
+			settled++
 		}
 	}
-	m.checks = left
-}
-
-// alwaysTrue tries all combinations of a check's values, if they are few, from
-// the last backwards: many checks fail for the greatest values.
-func (m *model) alwaysTrue(c *check) bool {
-	const few = 20_000
-	combinations := 1
-	for _, v := range c.vars {
-		if combinations *= len(m.allowed[v]); combinations > few {
-			return false
-		}
-	}
-	holds := m.tester(c)
-	rest := 0
-	pick := func(values []int) int {
-		k := rest % len(values)
-		rest /= len(values)
-		return values[k]
-	}
-	for n := combinations - 1; n >= 0; n-- {
-		if rest = n; !holds(pick) {
-			return false
-		}
-	}
-	return true
-}
-
-// tester tells whether a check holds for the values that pick chooses, for one
-// tunable after another, among those allowed.
-func (m *model) tester(c *check) func(pick func(values []int) int) bool {
-	compiler := newCompiler(&m.terms, nil, func(*term) bool { return false })
-	for _, v := range c.vars {
-		compiler.place(m.tunable(v), 0, true)
-	}
-	compiler.require(c.term)
-	code := compiler.code
-	code.once.run(code.slots)
-	return func(pick func([]int) int) bool {
-		for i, v := range c.vars {
-			code.slots[i] = m.words[v][pick(m.allowed[v])]
-		}
-		return code.each.run(code.slots)
-	}
+	return settled, tied
 }
 
 // describe tells which values a failing constraint met.
 func (m *model) describe(c *check, choice []int) error {
-	values := make([]expr.Value, len(choice))
-	for i, k := range choice {
-		values[i] = m.Tunables[i].Values[k]
-	}
-	_, err := c.folded.Eval(values)
 	names := (&expr.Folder{Definitions: m.Definitions}).Fold(m.Constraints[c.constraint].Root()).Names()
-	var with []string
+	env := map[string]expr.Value{}
+	forValues := ""
 	for i, t := range m.Tunables {
+		env[t.Name] = t.Values[choice[i]]
 		if slices.Contains(names, t.Name) {
-			with = append(with, t.Name+"="+values[i].String())
+			forValues += " " + t.Name + "=" + env[t.Name].String()
 		}
 	}
-	forValues := ""
-	if len(with) > 0 {
-		forValues = " for " + strings.Join(with, " ")
+	if forValues != "" {
+		forValues = " for" + forValues
 	}
+	_, err := expr.New(c.folded).Eval(env)
 	return fmt.Errorf("constraint %d cannot be evaluated%s: %w", c.constraint+1, forValues, err)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/space"
 	"autotune/tuner"
 )
@@ -49,8 +50,8 @@ func TestHarmfulTemplates(t *testing.T) {
 				}
 				return bowl(c)
 			}
-			p := problemFrom(t, "toy", twoTemplates(wideToy(20)), 64)
-			r, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: evaluate}, tuner.Options{Budget: test.budget, Strategy: "random", Seed: 3})
+			p := toy.Problem(t, twoTemplates(wideToy(20)), 64)
+			r, err := tuner.Search(t.Context(), p, &fakeDevice{Evaluate: evaluate}, tuner.Options{Budget: test.budget, Strategy: "random", Seed: 3})
 			if (err != nil) != (test.plain != trial.OK) {
 				t.Fatal(err)
 			}

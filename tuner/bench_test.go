@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"autotune/internal/test/toy"
 	"autotune/tuner"
 	"autotune/tuner/store"
 )
@@ -12,13 +13,10 @@ import (
 // BenchmarkSearch is what the engine itself takes a trial, beside compiler and
 // device, which answer at once here: random walks through 4,096 configurations.
 func BenchmarkSearch(b *testing.B) {
-	p := problemFrom(b, "toy", wideToy(64), 64)
+	p := toy.Problem(b, wideToy(64), 64)
 	trials := 0
 	for b.Loop() {
-		r, err := tuner.Search(b.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Strategy: "random"})
-		if err != nil {
-			b.Fatal(err)
-		}
+		r := search(b, p, &fakeDevice{Evaluate: bowl}, tuner.Options{Strategy: "random"})
 		trials += len(r.Trials)
 	}
 	b.ReportMetric(float64(trials)/b.Elapsed().Seconds(), "trials/s")
@@ -26,14 +24,14 @@ func BenchmarkSearch(b *testing.B) {
 
 // BenchmarkEditedKernels is a search whose cache holds many trials of kernels that were edited since.
 func BenchmarkEditedKernels(b *testing.B) {
-	p := problemFrom(b, "toy", wideToy(64), 64)
+	p := toy.Problem(b, wideToy(64), 64)
 	s, err := store.Open(b.Context(), filepath.Join(b.TempDir(), "cache.db"), store.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
 	search := func() {
-		if _, err := tuner.Search(b.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Strategy: "random", Budget: 200, Store: s}); err != nil {
+		if _, err := tuner.Search(b.Context(), p, &fakeDevice{Evaluate: bowl}, tuner.Options{Strategy: "random", Budget: 200, Store: s}); err != nil {
 			b.Fatal(err)
 		}
 	}

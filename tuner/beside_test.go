@@ -50,7 +50,7 @@ func TestRivalsOfASearch(t *testing.T) {
 	search := func(unasked bool) (*rival, *tuner.Result) {
 		t.Helper()
 		beside := &rival{}
-		r, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s, Rivals: beside, Unasked: unasked})
+		r, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s, Rivals: beside, Unasked: unasked})
 		if err != nil || speedupOver(r, "torch_eager") == 0 {
 			t.Fatalf("%v: %v, %+v", unasked, err, r.Baselines)
 		}
@@ -74,10 +74,7 @@ func TestRivalsThatAreNotThere(t *testing.T) {
 		unasked bool
 		want    string
 	}{{absent, true, ""}, {absent, false, "python3 has no torch"}, {fails, true, "out of memory"}} {
-		r, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Rivals: &rival{fails: c.err}, Unasked: c.unasked})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Rivals: &rival{fails: c.err}, Unasked: c.unasked})
 		warned := strings.Join(r.Warnings, "; ")
 		if has := strings.Contains(warned, "others were not timed beside the winner"); has != (c.want != "") || !strings.Contains(warned, c.want) || (r.Uncompared != nil) != has {
 			t.Errorf("%v, unasked %v: %q, %v", c.err, c.unasked, warned, r.Uncompared)

@@ -25,38 +25,28 @@ type Breakdown struct {
 	Busy float64
 }
 
-// add accounts for one new trial.
 func (b *Breakdown) add(p trial.Phases) {
 	b.Compile += trial.DurationOf(p.CompileMS)
 	b.Verify += trial.DurationOf(p.VerifyMS)
 	b.Measure += trial.DurationOf(p.MeasureMS)
 }
 
-// close completes the breakdown of a search that began at start.
 func (b *Breakdown) close(start time.Time, log *workLog, workers, devices int) {
 	b.Wall = time.Since(start)
 	b.Wait = max(0, b.Wall-b.Open-(b.Verify+b.Measure)/time.Duration(devices)-b.Finals)
 	b.Busy = float64(log.busy(workers)) / float64(max(1, b.Wall))
 }
 
-// How many configurations are compiled ahead for several devices. The strategy knows fewer outcomes
-// the more are under way, so there are only as many as keep all devices busy (docs/distributed.md).
-const (
-	aheadAtFirst = 8   // compilations a device before anything is known
-	aheadMargin  = 1.5 // since no two compilations take as long
-)
-
 // compilationsAnEvaluation is how many configurations must be compiling for each device, so that
 // one is ready whenever it has evaluated another.
 func (b Breakdown) compilationsAnEvaluation() int {
 	evaluating := b.Verify + b.Measure
 	if evaluating == 0 {
-		return aheadAtFirst
+		return policy.aheadAtFirst
 	}
-	return int(math.Ceil(aheadMargin * float64(b.Compile) / float64(evaluating)))
+	return int(math.Ceil(policy.aheadMargin * float64(b.Compile) / float64(evaluating)))
 }
 
-// workLog is when the stages worked.
 type workLog struct {
 	mu    sync.Mutex
 	edges []edge

@@ -16,10 +16,7 @@ func TestConditionsAreApart(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	search := func(c device.Conditions) *tuner.Result {
 		t.Helper()
-		r, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s, Conditions: c})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s, Conditions: c})
 		return r
 	}
 	usual, warm := device.Conditions{}, device.Conditions{L2: device.Warm}

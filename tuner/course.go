@@ -13,17 +13,11 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// How a search waits for another one that evaluates what it lacks.
-const (
-	lookInterval = 50 * time.Millisecond
-	mostWaiting  = 20 * time.Second // without news; then it ends without those trials
-)
-
 // course decides what a search tries next, and tells the strategy what came of it. Defaults, low
 // estimates and earlier winners come first, then what the strategy proposes. It leaves out what
 // another search evaluates, and templates whose variants all crash or hang.
 type course struct {
-	problem  *operator.Problem
+	kernel   func(space.Configuration) (operator.Kernel, error)
 	space    *space.Space
 	field    *final.Field
 	ledger   *ledger.Ledger
@@ -71,10 +65,8 @@ func (c *course) take(id int64) (bool, error) {
 	return c.claim(id)
 }
 
-// begin gives a configuration the next turn.
 func (c *course) begin(id int64) { c.begun[id] = len(c.begun) + 1 }
 
-// tell enters the trial of a configuration and tells the strategy.
 func (c *course) tell(id int64, t trial.Trial) {
 	stands, ok := c.field.Enter(id, t)
 	o := strategy.Outcome{OK: ok, Score: stands.Median}
@@ -91,7 +83,7 @@ func (c *course) claim(id int64) (mine bool, err error) {
 	if !c.ledger.Shared() {
 		return true, nil
 	}
-	k, err := c.problem.Kernel(c.space.At(id))
+	k, err := c.kernel(c.space.At(id))
 	if err != nil {
 		return true, nil // preparing it says why
 	}
@@ -117,7 +109,7 @@ func (c *course) catchUp() error {
 			continue
 		}
 		t.Configuration = c.space.At(id) // with today's order and types
-		if k, err := c.problem.Kernel(t.Configuration); err != nil || k.Digest() != t.KernelDigest || !c.free(id) {
+		if k, err := c.kernel(t.Configuration); err != nil || k.Digest() != t.KernelDigest || !c.free(id) {
 			continue
 		}
 		c.begin(id)
@@ -142,7 +134,6 @@ func (c *course) free(id int64) bool {
 	return true
 }
 
-// takeOver is a configuration that was left to a search which has ended without it.
 func (c *course) takeOver() (id int64, ok bool, err error) {
 	if err := c.catchUp(); err != nil {
 		return 0, false, err
@@ -183,18 +174,9 @@ func (c *course) waits() bool {
 	if c.news.IsZero() {
 		c.news = time.Now()
 	}
-	return time.Since(c.news) < mostWaiting
+	return time.Since(c.news) < policy.mostWaiting
 }
 
-// asideAfter is the sum of harms at which a search gives a template up, if none of its variants has
-// ended well. Other templates must be there. Three crashes cost as much time as a hundred other
-// variants; two that hang cost seconds.
-const asideAfter = 3
-
-// harms is what a status counts. Variants with any other status have ended well.
-var harms = map[trial.Status]int{trial.Crashed: 1, trial.Timeout: 2}
-
-// conduct is how the variants of a template behaved.
 type conduct struct {
 	harm  int
 	first trial.Trial
@@ -202,22 +184,27 @@ type conduct struct {
 	told  bool // the user was told that it is given up
 }
 
-// watch takes note of a trial's conduct.
 func (c *course) watch(id int64, t trial.Trial) {
 	part := c.space.PartOf(id)
 	if c.conducts[part] == nil {
 		c.conducts[part] = &conduct{first: t}
 	}
 	of := c.conducts[part]
-	of.harm += harms[t.Status]
-	of.ended = of.ended || harms[t.Status] == 0
+	switch t.Status {
+	case trial.Crashed:
+		of.harm += policy.crash
+	case trial.Timeout:
+		of.harm += policy.hang
+	default:
+		of.ended = true
+	}
 }
 
 // setAside tells whether a configuration is of a template that is given up. If so, the strategy is
 // told that it failed.
 func (c *course) setAside(id int64) bool {
 	of := c.conducts[c.space.PartOf(id)]
-	if of == nil || of.ended || of.harm < asideAfter || c.field.Best() == nil {
+	if of == nil || of.ended || of.harm < policy.asideAfter || c.field.Best() == nil {
 		return false
 	}
 	if !of.told {

@@ -39,7 +39,7 @@ func courseOf(t *testing.T, s strategy.Strategy, l *ledger.Ledger, first ...int6
 	}
 	warned = new([]string)
 	return &course{
-		problem: p, space: sp, field: final.NewField(scaleOf(p, Objective{}), -1, nil), ledger: l, strategy: s, first: first,
+		kernel: p.Kernel, space: sp, field: final.NewField(ranking{metrics: p.Metrics}.scale(), -1, nil), ledger: l, strategy: s, first: first,
 		warn: func(text string) { *warned = append(*warned, text) }, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}, warned
 }
@@ -93,7 +93,7 @@ func TestCourseBesideAnother(t *testing.T) {
 	if got := walk(t, c); !slices.Equal(got, []int64{2}) || !c.waits() {
 		t.Errorf("beside it: tried %v", got)
 	}
-	k, err := other.problem.Kernel(other.space.At(0))
+	k, err := other.kernel(other.space.At(0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func (s *failingSession) Close() error {
 // that error. It keeps every trial that was finished, and the next search goes
 // on from them.
 func TestEveryCallFailsOnce(t *testing.T) {
-	whole := &failing{fakeDevice: &fakeDevice{evaluate: bowl}}
+	whole := &failing{fakeDevice: &fakeDevice{Evaluate: bowl}}
 	search := func(d *failing, s *store.Store) (*tuner.Result, error) {
 		p := toyProblem(t)
 		p.Operator.Inputs = []string{"uniform01", "normal"}
@@ -117,7 +117,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 	}
 	for at := 1; at <= len(whole.calls); at++ {
 		finished := atomic.Int64{}
-		d := &failing{fakeDevice: &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+		d := &failing{fakeDevice: &fakeDevice{Evaluate: func(c space.Configuration) (trial.Outcome, error) {
 			finished.Add(1)
 			return bowl(c)
 		}}}
@@ -131,7 +131,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 		if took := time.Since(begin); took > 10*time.Second {
 			t.Errorf("call %d fails: it took %v", at, took)
 		}
-		again, err := search(&failing{fakeDevice: &fakeDevice{evaluate: bowl}}, s)
+		again, err := search(&failing{fakeDevice: &fakeDevice{Evaluate: bowl}}, s)
 		if err != nil || len(again.Trials) != 14 || again.Winner.String() != "plain a=4 b=3" || int64(again.Resumed) < min(finished.Load(), 14) {
 			t.Errorf("after call %d failed, with %d trials finished: %+v, %v", at, finished.Load(), again, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/tuner"
 )
@@ -12,18 +13,15 @@ import (
 // Before a search, those kernels are compiled that it tries first.
 func TestFirstCompilations(t *testing.T) {
 	for name, estimate := range map[string]string{"estimates": "    estimate: abs(a - 2) + abs(b - 4)\n", "none": ""} {
-		p := problemFrom(t, "toy", strings.Replace(toyOperator, "    launch:", estimate+"    launch:", 1), 64)
-		device := &fakeDevice{evaluate: bowl}
+		p := toy.Problem(t, strings.Replace(toyOperator, "    launch:", estimate+"    launch:", 1), 64)
+		device := &fakeDevice{Evaluate: bowl}
 		var ahead []string
-		for _, r := range tuner.FirstCompilations(t.Context(), p, device, 3) {
+		for _, r := range tuner.FirstCompilations(t.Context(), p.Whole(), device, 3) {
 			if r.Configuration.Template != "" {
 				ahead = append(ahead, r.Configuration.Key())
 			}
 		}
-		r, err := tuner.Search(t.Context(), p, device, tuner.Options{Budget: len(ahead), Strategy: "random"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := search(t, p, device, tuner.Options{Budget: len(ahead), Strategy: "random"})
 		for _, x := range r.Trials {
 			if !slices.Contains(ahead, x.Configuration.Key()) {
 				t.Errorf("%s: tried %v, which is none of %v", name, x.Configuration, ahead)
@@ -50,7 +48,7 @@ func TestWholeWindowsBeginAsRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := tuner.FirstCompilations(t.Context(), p, &fakeDevice{}, 1)[1] // after the reference
+		first := tuner.FirstCompilations(t.Context(), p.Whole(), &fakeDevice{}, 1)[1] // after the reference
 		if first.Configuration.Template != "rows" {
 			t.Errorf("%s begins with %s", p, first.Configuration)
 		}

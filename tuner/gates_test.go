@@ -29,8 +29,8 @@ func TestGates(t *testing.T) {
 		{"neighbour toy 63", func(p *operator.Problem, in device.Inputs, launches int) bool { return p.Shape[0]%2 == 1 }},
 	} {
 		t.Run(test.gate, func(t *testing.T) {
-			d := &fakeDevice{evaluate: bowl}
-			d.check = func(c space.Configuration, p *operator.Problem, in device.Inputs, launches int) trial.Outcome {
+			d := &fakeDevice{Evaluate: bowl}
+			d.Check = func(c space.Configuration, p *operator.Problem, in device.Inputs, launches int) trial.Outcome {
 				if fastest(c) && test.wrong(p, in, launches) {
 					return wrong
 				}
@@ -39,10 +39,7 @@ func TestGates(t *testing.T) {
 			p := toyProblem(t)
 			p.Operator.Inputs = []string{"uniform01", "negative"}
 			s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-			r, err := tuner.Search(t.Context(), p, d, tuner.Options{Store: s})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := search(t, p, d, tuner.Options{Store: s})
 			if fastest(r.Winner.Configuration) || r.ByStatus[trial.WrongResult] != 1 {
 				t.Errorf("winner %s, %v; want another, and one wrong result", r.Winner.Configuration, r.ByStatus)
 			}
@@ -55,7 +52,7 @@ func TestGates(t *testing.T) {
 				t.Errorf("the winner passed %+v", g)
 			}
 			// What failed at a gate stays out of the next search too.
-			again, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Store: s})
+			again, err := tuner.Search(t.Context(), p, &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
 			if err != nil || again.Winner.Configuration.String() != r.Winner.Configuration.String() || again.Gates == nil {
 				t.Errorf("searched again: %+v, %v", again, err)
 			}
@@ -65,7 +62,7 @@ func TestGates(t *testing.T) {
 
 // Every variant is wrong at some gate: there is no winner.
 func TestGatesLeaveNoWinner(t *testing.T) {
-	d := &fakeDevice{evaluate: bowl, check: func(space.Configuration, *operator.Problem, device.Inputs, int) trial.Outcome {
+	d := &fakeDevice{Evaluate: bowl, Check: func(space.Configuration, *operator.Problem, device.Inputs, int) trial.Outcome {
 		return trial.Outcome{Status: trial.WrongResult, Message: "sometimes wrong"}
 	}}
 	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{})
@@ -78,7 +75,7 @@ func TestGatesLeaveNoWinner(t *testing.T) {
 func TestGating(t *testing.T) {
 	for gating, want := range map[final.Gating]int{final.GateAll: 4, final.GateWinner: 1, final.GateNone: 0} {
 		passed := map[string]bool{}
-		d := &fakeDevice{evaluate: bowl, check: func(c space.Configuration, _ *operator.Problem, _ device.Inputs, _ int) trial.Outcome {
+		d := &fakeDevice{Evaluate: bowl, Check: func(c space.Configuration, _ *operator.Problem, _ device.Inputs, _ int) trial.Outcome {
 			passed[c.String()] = true
 			return trial.Outcome{Status: trial.OK}
 		}}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
@@ -18,7 +19,7 @@ func TestRacesAgainstTheOneAhead(t *testing.T) {
 	for name, races := range map[string]bool{"": true, "max:time": false} {
 		synctest.Test(t, func(t *testing.T) {
 			var want float64 // which of two is compiled first is left to chance
-			device := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+			device := &fakeDevice{Evaluate: func(c space.Configuration) (trial.Outcome, error) {
 				time.Sleep(time.Second)
 				o, err := bowl(c)
 				if races && want == 0 {
@@ -34,7 +35,7 @@ func TestRacesAgainstTheOneAhead(t *testing.T) {
 			if _, err := tuner.Search(t.Context(), p, device, tuner.Options{Budget: 2, Strategy: "exhaustive", Objective: objective}); err != nil {
 				t.Fatal(err)
 			}
-			if got := device.raced[:2]; !slices.Equal(got, []float64{0, want}) {
+			if got := device.Raced[:2]; !slices.Equal(got, []float64{0, want}) {
 				t.Errorf("%q: the first two race against %g, want 0 and %g", name, got, want)
 			}
 		})
@@ -67,20 +68,17 @@ func TestHopesForWhatPromisesMore(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				device := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+				device := &fakeDevice{Evaluate: func(c space.Configuration) (trial.Outcome, error) {
 					return took(map[string]float64{"plain": 100, "other": 1}[c.Template]), nil
 				}}
-				device.compiling = func(k operator.Kernel) time.Duration {
+				device.Compiling = func(k operator.Kernel) time.Duration {
 					if k.Launches[0].Entry == "toy_other" {
 						return test.compiling
 					}
 					return time.Second
 				}
 				began := time.Now()
-				r, err := tuner.Search(t.Context(), problemFrom(t, "toy", test.text, 64), device, tuner.Options{Time: limit, Strategy: "random", Gating: "none"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := search(t, toy.Problem(t, test.text, 64), device, tuner.Options{Time: limit, Strategy: "random", Gating: "none"})
 				wins, lasted := r.Winner.Configuration.Template, time.Since(began)
 				if wins != test.wins || r.Stop != tuner.TimeSpent || lasted > test.most {
 					t.Errorf("%s wins, stop %s after %v; want %s within %v", wins, r.Stop, lasted, test.wins, test.most)
@@ -102,22 +100,19 @@ func TestDefaultsWaitForWhatPromisesMore(t *testing.T) {
 	}{{"others work", true, 8, 10}, {"others fail", false, 5, 5}} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				device := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+				device := &fakeDevice{Evaluate: func(c space.Configuration) (trial.Outcome, error) {
 					time.Sleep(100 * time.Millisecond)
 					if c.Template == "other" && !test.works {
 						return trial.Outcome{Status: trial.WrongResult}, nil
 					}
 					return took(map[string]float64{"plain": 100, "other": 1}[c.Template]), nil
 				}}
-				device.compiling = func(k operator.Kernel) time.Duration {
+				device.Compiling = func(k operator.Kernel) time.Duration {
 					return map[string]time.Duration{"toy_plain": time.Second, "toy_other": 5 * time.Second}[k.Launches[0].Entry]
 				}
-				_, err := tuner.Search(t.Context(), problemFrom(t, "toy", text, 64), device, tuner.Options{Strategy: "exhaustive", Gating: "none"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if at := slices.Index(device.evaluated, "plain a=1 b=1"); at < test.least || at > test.longest {
-					t.Errorf("the default is number %d of %q, want %d to %d", at, device.evaluated, test.least, test.longest)
+				_ = search(t, toy.Problem(t, text, 64), device, tuner.Options{Strategy: "exhaustive", Gating: "none"})
+				if at := slices.Index(device.Evaluated, "plain a=1 b=1"); at < test.least || at > test.longest {
+					t.Errorf("the default is number %d of %q, want %d to %d", at, device.Evaluated, test.least, test.longest)
 				}
 			})
 		})

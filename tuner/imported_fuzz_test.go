@@ -10,7 +10,6 @@ import (
 	"autotune/device/recording"
 	"autotune/device/trial"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/winners"
@@ -22,7 +21,7 @@ func exported(f *testing.F) []byte {
 	if err != nil {
 		f.Fatal(err)
 	}
-	d := &fakeDevice{evaluate: func(space.Configuration) (trial.Outcome, error) { return took(1), nil }}
+	d := &fakeDevice{Evaluate: func(space.Configuration) (trial.Outcome, error) { return took(1), nil }}
 	p, err := op.Bind(operator.Request{Shape: []int64{1, 1, 8, 8}}, emulator.Limits())
 	if err != nil {
 		f.Fatal(err)
@@ -35,7 +34,7 @@ func exported(f *testing.F) []byte {
 	if err != nil {
 		f.Fatal(err)
 	}
-	r := reports.Recorded(result, "test")
+	r := result.Recording("test")
 	r.Metadata.ReferenceDigest, r.Metadata.Arch = reference, d.Arch()
 	r.Metadata.Device.Limits = emulator.Limits()
 	path := filepath.Join(f.TempDir(), "r.json")

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/tuner"
 )
@@ -27,11 +28,8 @@ func TestLikelyFirst(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			estimate := fmt.Sprintf("    estimate: abs(a - %d) + abs(b - %d)\n    launch:", test.a, test.b)
-			p := problemFrom(t, "toy", strings.Replace(test.text, "    launch:", estimate, 1), 64)
-			r, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Budget: test.budget, Strategy: "random"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := toy.Problem(t, strings.Replace(test.text, "    launch:", estimate, 1), 64)
+			r := search(t, p, &fakeDevice{Evaluate: bowl}, tuner.Options{Budget: test.budget, Strategy: "random"})
 			var likely [][2]int64
 			best := test.all
 			for _, x := range r.Trials {
@@ -68,10 +66,7 @@ func TestLikelyOfTemplates(t *testing.T) {
 		5: {"plain": 4},
 		9: {"plain": 5, "other": 3},
 	} {
-		r, err := tuner.Search(t.Context(), problemFrom(t, "toy", text, 64), &fakeDevice{evaluate: bowl}, tuner.Options{Budget: budget, Strategy: "random"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := search(t, toy.Problem(t, text, 64), &fakeDevice{Evaluate: bowl}, tuner.Options{Budget: budget, Strategy: "random"})
 		of := map[string]int{}
 		for _, x := range r.Trials {
 			if number(x.Configuration, "a") != 1 || number(x.Configuration, "b") != 1 { // else the default
@@ -89,18 +84,15 @@ func TestLikelyOfTemplates(t *testing.T) {
 func TestLikelyBeforeTimeIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		text := strings.Replace(toyOperator, "    launch:", "    estimate: abs(a - 2) + abs(b - 4)\n    launch:", 1)
-		device := &fakeDevice{evaluate: bowl, opening: time.Minute, compiling: func(k operator.Kernel) time.Duration {
+		device := &fakeDevice{Evaluate: bowl, Opening: time.Minute, Compiling: func(k operator.Kernel) time.Duration {
 			if slices.Contains(k.Macros, operator.Macro{Name: "A", Value: "2"}) && slices.Contains(k.Macros, operator.Macro{Name: "B", Value: "4"}) {
 				return 30 * time.Second
 			}
 			return time.Second
 		}}
-		r, err := tuner.Search(t.Context(), problemFrom(t, "toy", text, 64), device, tuner.Options{Time: 40 * time.Second, Strategy: "random"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := search(t, toy.Problem(t, text, 64), device, tuner.Options{Time: 40 * time.Second, Strategy: "random"})
 		if a, b := number(r.Winner.Configuration, "a"), number(r.Winner.Configuration, "b"); a != 2 || b != 4 {
-			t.Errorf("the winner is a=%d b=%d of %v, want the lowest estimate, a=2 b=4", a, b, device.evaluated)
+			t.Errorf("the winner is a=%d b=%d of %v, want the lowest estimate, a=2 b=4", a, b, device.Evaluated)
 		}
 	})
 }

@@ -1,11 +1,13 @@
 package tuner_test
 
 import (
+	"autotune/device"
 	"context"
 	"errors"
 	"testing"
 	"time"
 
+	"autotune/internal/test/toy"
 	"autotune/tuner"
 )
 
@@ -15,11 +17,11 @@ func TestLateMode(t *testing.T) {
 	otherMode := errors.New("another mode")
 	for _, test := range []struct {
 		name   string
-		choice *tuner.ModeChoice // nil: it never comes, and the search is interrupted
+		choice *device.ModeChoice // nil: it never comes, and the search is interrupted
 		want   string
 	}{
-		{"the same", &tuner.ModeChoice{By: "as PyTorch does"}, "as PyTorch does"},
-		{"another", &tuner.ModeChoice{Err: otherMode}, ""},
+		{"the same", &device.ModeChoice{By: "as PyTorch does"}, "as PyTorch does"},
+		{"another", &device.ModeChoice{Err: otherMode}, ""},
 		{"none", nil, ""},
 	} {
 		for _, late := range []bool{false, true} {
@@ -29,7 +31,7 @@ func TestLateMode(t *testing.T) {
 			t.Run(test.name, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				modes := make(chan tuner.ModeChoice, 1)
+				modes := make(chan device.ModeChoice, 1)
 				answer := func() {
 					if test.choice == nil {
 						cancel()
@@ -41,7 +43,7 @@ func TestLateMode(t *testing.T) {
 					answer()
 				}
 				var waited, finals bool
-				r, err := tuner.Search(ctx, problemFrom(t, "toy", toyOperator, 64), &fakeDevice{evaluate: bowl}, tuner.Options{
+				r, err := tuner.Search(ctx, toy.Problem(t, toyOperator, 64), &fakeDevice{Evaluate: bowl}, tuner.Options{
 					Budget: 5, Strategy: "random", Mode: modes,
 					Observe: func(p tuner.Progress) {
 						if p.Phase == tuner.Waiting && !waited && late {
@@ -60,8 +62,8 @@ func TestLateMode(t *testing.T) {
 					}
 				case !errors.Is(err, test.choice.Err):
 					t.Errorf("the error is %v", err)
-				case err == nil && (r.Problem.MathBy != test.want || r.Record.Problem.MathBy != test.want):
-					t.Errorf("%q, %q; want %q", r.Problem.MathBy, r.Record.Problem.MathBy, test.want)
+				case err == nil && r.Record.Problem.MathBy != test.want:
+					t.Errorf("%q; want %q", r.Record.Problem.MathBy, test.want)
 				case finals != (err == nil):
 					t.Errorf("finals: %v", finals)
 				}

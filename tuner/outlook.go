@@ -10,14 +10,6 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// A search with a target asks at this interval what is left to gain, if so many outcomes are new. A
-// replay, whose clock means nothing, counts trials only.
-const (
-	outlookInterval = 200 * time.Millisecond
-	outlookNews     = 5 // outcomes
-	replayedNews    = 15
-)
-
 // looking is when a search last asked what it may still gain.
 type looking struct {
 	space    *space.Space
@@ -30,7 +22,6 @@ type looking struct {
 	askedMS  float64   // the best of them
 }
 
-// due tells whether it is time to ask, with so many outcomes.
 func (l *looking) due(outcomes, news int) bool { return !l.asking && outcomes >= l.asked+news }
 
 // ask asks with these outcomes. What it returns works out what is left.
@@ -53,10 +44,13 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 	return o
 }
 
+// prospecting ends a search that has little left to gain.
+type prospecting struct{ *search }
+
 // considerKnown asks what is left to gain before anything is evaluated, if a search with this
 // strategy has ended by itself before. Trials from elsewhere may not have been chosen well enough
 // for that.
-func (s *search) considerKnown() {
+func (s prospecting) considerKnown() {
 	untried := slices.ContainsFunc(s.course.first, func(id int64) bool { return s.course.begun[id] == 0 })
 	if s.Target == 0 || s.course.resumed == 0 || s.Recheck || untried {
 		return
@@ -73,16 +67,16 @@ func (s *search) considerKnown() {
 
 // considerReplayed asks what is left to gain in a replay, after fixed numbers of trials, so that a
 // replay is repeatable.
-func (s *search) considerReplayed() {
-	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), replayedNews) {
+func (s prospecting) considerReplayed() {
+	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), policy.replayedNews) {
 		s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 	}
 }
 
 // estimate computes beside the search the chance that something much faster is left, unless that is
 // under way or too few outcomes are new.
-func (s *search) estimate(prospects chan<- strategy.Prospect) {
-	if !s.looking.due(len(s.course.outcomes), outlookNews) {
+func (s prospecting) estimate(prospects chan<- strategy.Prospect) {
+	if !s.looking.due(len(s.course.outcomes), policy.outlookNews) {
 		return
 	}
 	work := s.looking.ask(slices.Clone(s.course.outcomes), s.field.BestMS())
@@ -90,7 +84,7 @@ func (s *search) estimate(prospects chan<- strategy.Prospect) {
 }
 
 // consider ends the search if an estimate leaves nothing to gain.
-func (s *search) consider(p strategy.Prospect) {
+func (s prospecting) consider(p strategy.Prospect) {
 	floor := s.out.Ceilings.FloorMS(s.problem.Bytes)
 	outlook := s.looking.answered(p.Chance, s.field.BestMS(), atRoofline(s.field.Best(), floor))
 	if outlook == nil {
@@ -98,7 +92,7 @@ func (s *search) consider(p strategy.Prospect) {
 	}
 	s.out.Outlook = outlook
 	if leader, ok := s.field.Leader(); ok && s.began && outlook.Near() && s.can.Compiles && s.Gating == final.GateWinner && s.near[leader] == nil {
-		s.near[leader] = final.Ahead(s.stages.underway, s.subject(), s.field.Best().Configuration)
+		s.near[leader] = final.Ahead(s.stages.underway, closing{s.search}.subject(), s.field.Best().Configuration)
 	}
 	switch {
 	case outlook.Over() && s.field.BestMS() < s.looking.askedMS: // its neighbours were not tried yet

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
@@ -15,7 +16,7 @@ import (
 )
 
 // hilly is a problem with 1600 configurations.
-func hilly(t *testing.T, n int64) *operator.Problem { return problemFrom(t, "toy", wideToy(40), n) }
+func hilly(t *testing.T, n int64) *operator.Problem { return toy.Problem(t, wideToy(40), n) }
 
 // slowly evaluates as f does and takes some time for it, as a GPU does.
 func slowly(f func(space.Configuration) (trial.Outcome, error)) func(space.Configuration) (trial.Outcome, error) {
@@ -26,17 +27,14 @@ func slowly(f func(space.Configuration) (trial.Outcome, error)) func(space.Confi
 }
 
 func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
-	d := &fakeDevice{evaluate: slowly(bowl)}
+	d := &fakeDevice{Evaluate: slowly(bowl)}
 	kept, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "c.db"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer kept.Close()
 	o := tuner.Options{Store: kept, Target: strategy.Target}
-	r, err := tuner.Search(t.Context(), hilly(t, 64), d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, hilly(t, 64), d, o)
 	if r.Stop != tuner.Satisfied || r.Winner.Time.Median != 1 || len(r.Trials) > 1000 {
 		t.Fatalf("stop %q after %d trials with %g ms; want target, few and 1", r.Stop, len(r.Trials), r.Winner.Time.Median)
 	}
@@ -58,10 +56,10 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 		}
 	}
 	// The same again needs no device and counts the time of the first. Without a target the search goes on.
-	opened, trials, seconds := d.opened, len(r.Trials), r.Outlook.Seconds
+	opened, trials, seconds := d.Opened, len(r.Trials), r.Outlook.Seconds
 	r, err = tuner.Search(t.Context(), hilly(t, 64), d, o)
-	if err != nil || r.Stop != tuner.Satisfied || len(r.Trials) != trials || d.opened != opened {
-		t.Errorf("again: stop %q with %d trials, %d before, device opened %d times (%v)", r.Stop, len(r.Trials), trials, d.opened, err)
+	if err != nil || r.Stop != tuner.Satisfied || len(r.Trials) != trials || d.Opened != opened {
+		t.Errorf("again: stop %q with %d trials, %d before, device opened %d times (%v)", r.Stop, len(r.Trials), trials, d.Opened, err)
 	}
 	if got := r.Outlook; got == nil || got.Seconds < seconds {
 		t.Errorf("again: outlook %+v, want one of a search of at least the %g s of the first", got, seconds)
@@ -81,11 +79,8 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 // The best takes 1 ms; of a billion elements 8 GB must be moved, which a copy does
 // in 8.
 func TestSearchKnowsTheRoofline(t *testing.T) {
-	d := &fakeDevice{evaluate: slowly(bowl)}
-	r, err := tuner.Search(t.Context(), hilly(t, 1e9), d, tuner.Options{Target: strategy.Target})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := &fakeDevice{Evaluate: slowly(bowl)}
+	r := search(t, hilly(t, 1e9), d, tuner.Options{Target: strategy.Target})
 	if r.Stop != tuner.Satisfied && r.Stop != tuner.AtRoofline || r.Outlook == nil || !r.Outlook.AtFloor {
 		t.Errorf("stop %q, outlook %+v; want one at the roofline", r.Stop, r.Outlook)
 	}
@@ -94,14 +89,11 @@ func TestSearchKnowsTheRoofline(t *testing.T) {
 // Where every outcome is a gain, a search does not end before its time.
 func TestSearchGoesOnWhileItGains(t *testing.T) {
 	ms := 1e6
-	d := &fakeDevice{evaluate: slowly(func(space.Configuration) (trial.Outcome, error) {
+	d := &fakeDevice{Evaluate: slowly(func(space.Configuration) (trial.Outcome, error) {
 		ms *= 0.97
 		return took(ms), nil
 	})}
-	r, err := tuner.Search(t.Context(), hilly(t, 64), d, tuner.Options{Target: strategy.Target, Time: 3 * time.Second, Gating: final.GateNone})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, hilly(t, 64), d, tuner.Options{Target: strategy.Target, Time: 3 * time.Second, Gating: final.GateNone})
 	if r.Stop != tuner.TimeSpent || r.Outlook != nil && r.Outlook.Over() {
 		t.Errorf("stop %q, outlook %+v; want time, with more to come", r.Stop, r.Outlook)
 	}

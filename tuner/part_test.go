@@ -12,26 +12,15 @@ import (
 	"autotune/tuner/winners"
 )
 
-// partOf is the toy problem of which part of the space is asked for.
-func partOf(t *testing.T, only operator.Restriction) *operator.Problem {
-	t.Helper()
-	whole := toyProblem(t)
-	p, err := whole.Operator.Bind(operator.Request{Shape: whole.Shape, Only: only}, whole.Limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // A part's search knows the whole, tells every trial it evaluates, and says that
 // it is of a part. The winner that the cache keeps is the fastest known.
 func TestSearchOfAPart(t *testing.T) {
 	store := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-	search := func(p *operator.Problem, driver string) (*tuner.Result, []trial.Trial) {
+	search := func(only operator.Restriction, driver string) (*tuner.Result, []trial.Trial) {
 		t.Helper()
 		var told []trial.Trial
-		r, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: bowl, driver: driver}, tuner.Options{
-			Store: store, Evaluated: func(one trial.Trial) { told = append(told, one) },
+		r, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl, Driver: driver}, tuner.Options{
+			Only: only, Store: store, Evaluated: func(one trial.Trial) { told = append(told, one) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +36,7 @@ func TestSearchOfAPart(t *testing.T) {
 		return winners[0].Winner.Configuration.String() + " of " + winners[0].Part
 	}
 
-	r, told := search(partOf(t, operator.Restriction{Where: []string{"a == 1"}}), "1")
+	r, told := search(operator.Restriction{Where: []string{"a == 1"}}, "1")
 	if r.Valid != 14 || len(r.Trials) != 4 || len(told) != 4 || r.Part != "where a == 1" || r.Stop != tuner.Exhausted {
 		t.Errorf("%d valid, %d trials, %d told, part %q, stop %q", r.Valid, len(r.Trials), len(told), r.Part, r.Stop)
 	}
@@ -58,7 +47,7 @@ func TestSearchOfAPart(t *testing.T) {
 		t.Errorf("with nothing kept before, %s is kept", got)
 	}
 	// The trials of the part are the whole's.
-	r, told = search(toyProblem(t), "1")
+	r, told = search(operator.Restriction{}, "1")
 	if r.Resumed != 4 || len(told) != 10 || r.Part != "" {
 		t.Errorf("%d resumed, %d told, part %q", r.Resumed, len(told), r.Part)
 	}
@@ -67,7 +56,7 @@ func TestSearchOfAPart(t *testing.T) {
 		t.Errorf("the whole's winner is kept as %s", best)
 	}
 	// A slower winner of a part takes no place, but tells.
-	r, told = search(partOf(t, operator.Restriction{Fixed: map[string]string{"a": "8", "b": "1"}}), "1")
+	r, told = search(operator.Restriction{Fixed: map[string]string{"a": "8", "b": "1"}}, "1")
 	if got := kept(); got != best || len(told) != 0 || r.Winner.Configuration.String() != "plain a=8 b=1" {
 		t.Errorf("after a slower part %s is kept, %d told, winner %s", got, len(told), r.Winner.Configuration)
 	}
@@ -75,7 +64,7 @@ func TestSearchOfAPart(t *testing.T) {
 		t.Errorf("warnings %v", r.Warnings)
 	}
 	// What another driver measured is nothing to compare with.
-	search(partOf(t, operator.Restriction{Templates: []string{"plain"}, Where: []string{"b == 1"}}), "2")
+	search(operator.Restriction{Templates: []string{"plain"}, Where: []string{"b == 1"}}, "2")
 	if got := kept(); got != "plain a=4 b=1 of template plain, where b == 1" {
 		t.Errorf("under another driver %s is kept", got)
 	}
@@ -89,13 +78,16 @@ func TestStrategiesOnOneConfiguration(t *testing.T) {
 			{Where: []string{"a == 4 and b == 3"}},
 			{Where: []string{"b == 2"}},
 		} {
-			p := partOf(t, only)
-			r, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Strategy: name, Target: 1.05})
+			part, err := toyProblem(t).Part(only)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := tuner.Search(t.Context(), part.Problem, &fakeDevice{Evaluate: bowl}, tuner.Options{Only: only, Strategy: name, Target: 1.05})
 			if err != nil {
 				t.Errorf("%s: %s: %v", name, only, err)
 				continue
 			}
-			if s, err := p.Space(t.Context()); err != nil || r.Stop != tuner.Exhausted || int64(len(r.Trials)) != s.Len() {
+			if s, err := part.Space(t.Context()); err != nil || r.Stop != tuner.Exhausted || int64(len(r.Trials)) != s.Len() {
 				t.Errorf("%s: %s: stop %q with %d trials", name, only, r.Stop, len(r.Trials))
 			}
 		}

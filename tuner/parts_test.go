@@ -67,7 +67,7 @@ func TestAtRoofline(t *testing.T) {
 
 // A result names the winner and warns of what it has not been through.
 func TestResultNames(t *testing.T) {
-	f := final.NewField(scaleOf(measuredProblem(t), Objective{}), 0, nil)
+	f := final.NewField(ranking{metrics: measuredProblem(t).Metrics}.scale(), 0, nil)
 	f.Enter(0, timed(32, 0, 0, 4, 4, 4))
 	f.Enter(1, timed(64, 0, 0, 2, 2, 2))
 	r := &Result{Record: Record{Ceilings: device.Ceilings{ReferenceMS: 9, Baselines: map[string]float64{"b": 2, "a": 1, "none": 0}}}}
@@ -101,7 +101,7 @@ func TestNearestWinners(t *testing.T) {
 		return Record{Problem: operator.ProblemRecord{Text: "m", Shape: []int64{n}}, Winner: &trial.Trial{Configuration: c}}
 	}
 	ids, from := nearestWinners([]Record{record(4000, 64), record(1000, 128), record(2000, 128), record(64000, 32)}, record(1000, 0), sp)
-	if !slices.Equal(ids, []int64{2, 1}) || len(from) != warmProblems {
+	if !slices.Equal(ids, []int64{2, 1}) || len(from) != policy.warm {
 		t.Errorf("configurations %v from %q", ids, from)
 	}
 	if id, ok := closest(sp, record(1, 999).Winner.Configuration); !ok || id != 0 {

@@ -14,6 +14,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
@@ -36,7 +37,7 @@ type fakePool struct {
 }
 
 func newFakePool(names ...string) *fakePool {
-	return &fakePool{fakeDevice: &fakeDevice{evaluate: bowl}, names: names, busy: map[string]bool{}}
+	return &fakePool{fakeDevice: &fakeDevice{Evaluate: bowl}, names: names, busy: map[string]bool{}}
 }
 
 func (p *fakePool) Workers() []string {
@@ -65,7 +66,7 @@ func (p *fakePool) Open(ctx context.Context, problem *operator.Problem, b *compi
 	if err != nil {
 		return nil, err
 	}
-	return &poolSession{s.(*fakeSession), p, ""}, nil
+	return &poolSession{s, p, ""}, nil
 }
 
 // fakeMember is one of them alone.
@@ -82,11 +83,11 @@ func (m *fakeMember) Open(ctx context.Context, problem *operator.Problem, b *com
 	if err != nil {
 		return nil, err
 	}
-	return &poolSession{s.(*fakeSession), m.fakePool, m.name}, nil
+	return &poolSession{s, m.fakePool, m.name}, nil
 }
 
 type poolSession struct {
-	*fakeSession
+	device.Session
 	pool *fakePool
 	only string
 }
@@ -107,7 +108,7 @@ func (s *poolSession) Evaluate(ctx context.Context, v device.Variant, best float
 		return trial.Outcome{}, err
 	}
 	time.Sleep(p.takes)
-	o, err := s.fakeSession.Evaluate(ctx, v, best)
+	o, err := s.Session.Evaluate(ctx, v, best)
 	if p.says != nil {
 		o, err = p.says(worker, v.Configuration)
 	}
@@ -144,20 +145,14 @@ func (p *fakePool) take(ctx context.Context, only string) (string, error) {
 
 func searchPool(t *testing.T, p *fakePool, o tuner.Options) *tuner.Result {
 	t.Helper()
-	r, err := tuner.Search(t.Context(), toyProblem(t), p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, toyProblem(t), p, o)
 	return r
 }
 
 // However many workers there are, every configuration has one trial, and the winner and
 // the tie set are those of one device.
 func TestPoolFindsWhatOneDeviceDoes(t *testing.T) {
-	one, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{})
 	for _, names := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c", "d", "e"}} {
 		p := newFakePool(names...)
 		p.takes = time.Millisecond
@@ -190,13 +185,10 @@ func TestPoolFindsWhatOneDeviceDoes(t *testing.T) {
 
 // All workers work, and a search with several of them is done sooner.
 func TestPoolUsesAllWorkers(t *testing.T) {
-	problem := problemFrom(t, "toy", wideToy(12), 64)
+	problem := toy.Problem(t, wideToy(12), 64)
 	p := newFakePool("a", "b", "c", "d")
 	p.takes = 2 * time.Millisecond
-	r, err := tuner.Search(t.Context(), problem, p, tuner.Options{Strategy: "random"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, problem, p, tuner.Options{Strategy: "random"})
 	shares := map[string]int{}
 	for _, trial := range r.Trials {
 		shares[trial.Worker]++
@@ -264,7 +256,7 @@ func TestPoolWorkerGoesInTheFinals(t *testing.T) {
 
 // Workers that come later are used too.
 func TestPoolGrows(t *testing.T) {
-	problem := problemFrom(t, "toy", wideToy(12), 64)
+	problem := toy.Problem(t, wideToy(12), 64)
 	p := newFakePool("a")
 	p.takes = 2 * time.Millisecond
 	evaluated := 0
@@ -329,13 +321,10 @@ func TestPoolGoes(t *testing.T) {
 
 // BenchmarkSearchPool is what the engine takes a trial where it keeps eight workers busy.
 func BenchmarkSearchPool(b *testing.B) {
-	problem := problemFrom(b, "toy", wideToy(64), 64)
+	problem := toy.Problem(b, wideToy(64), 64)
 	trials := 0
 	for b.Loop() {
-		r, err := tuner.Search(b.Context(), problem, newFakePool("a", "b", "c", "d", "e", "f", "g", "h"), tuner.Options{Strategy: "random"})
-		if err != nil {
-			b.Fatal(err)
-		}
+		r := search(b, problem, newFakePool("a", "b", "c", "d", "e", "f", "g", "h"), tuner.Options{Strategy: "random"})
 		trials += len(r.Trials)
 	}
 	b.ReportMetric(float64(trials)/b.Elapsed().Seconds(), "trials/s")

@@ -12,7 +12,6 @@ import (
 // recordedOrder is the name of the walk along a recording.
 const recordedOrder = "as recorded"
 
-// recorded proposes what a recording can answer for, in its order.
 type recorded struct{ left []int64 }
 
 func newRecorded(s *space.Space, list []space.Configuration) *recorded {

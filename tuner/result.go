@@ -13,7 +13,6 @@ import (
 	"autotune/tuner/final"
 )
 
-// result is the outcome of a search that has ended.
 func (s *search) result() *Result {
 	r := s.outline()
 	if r.Part != "" {
@@ -39,7 +38,6 @@ func (s *search) soFar() *Result {
 	return r
 }
 
-// outline is a result with what a search knows at any time.
 func (s *search) outline() *Result {
 	r := &Result{Record: s.out, Problem: s.problem, Uncompared: s.uncompared}
 	r.Total, r.Resumed, r.At = len(s.field.Trials), s.course.resumed, time.Now().UTC()

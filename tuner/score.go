@@ -11,6 +11,7 @@ import (
 	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/operator"
+	"autotune/space"
 	"autotune/tuner/final"
 )
 
@@ -57,7 +58,6 @@ func ParseObjective(o *operator.Operator, text string) (Objective, error) {
 	return Objective{name, direction == "max"}, nil
 }
 
-// needs are the measurements that the objective is made of.
 func (o Objective) needs(op *operator.Operator) []string {
 	if m, ok := op.Metric(o.Name); ok {
 		return m.Needs()
@@ -65,7 +65,6 @@ func (o Objective) needs(op *operator.Operator) []string {
 	return []string{o.Name}
 }
 
-// checkObjective refuses an objective that a kind of device does not measure.
 func checkObjective(o Objective, op *operator.Operator, can device.Properties) error {
 	if o.Name == "" || can.Measures || !can.Compiles {
 		return nil
@@ -93,49 +92,51 @@ func measured(t trial.Trial, ms float64) map[string]float64 {
 	return known
 }
 
-// SetMetrics computes the operator's own metrics of a trial anew.
-func SetMetrics(p *operator.Problem, t *trial.Trial) {
+// ranking compares the trials of a problem under an objective.
+type ranking struct {
+	Objective
+	metrics func(c space.Configuration, measured map[string]float64) map[string]float64 // the operator's own
+}
+
+func (r ranking) scale() final.Scale { return final.Scale{Standing: r.standing, Measure: r.measure} }
+
+func (r ranking) measure(t *trial.Trial) {
 	t.Metrics = nil
 	if t.Status == trial.OK {
-		t.Metrics = p.Metrics(t.Configuration, measured(*t, t.Time.Median))
+		t.Metrics = r.metrics(t.Configuration, measured(*t, t.Time.Median))
 	}
 }
 
-// scaleOf is how the trials of a problem compare under an objective.
-func scaleOf(p *operator.Problem, o Objective) final.Scale {
-	return final.Scale{
-		Standing: func(t trial.Trial) (trial.Timing, bool) { return o.standing(p, t) },
-		Measure:  func(t *trial.Trial) { SetMetrics(p, t) },
-	}
-}
+// SetMetrics computes the operator's own metrics of a trial anew.
+func SetMetrics(p *operator.Problem, t *trial.Trial) { ranking{metrics: p.Metrics}.measure(t) }
 
-// standing is the quantity by which trials are ranked: the smaller its median, the better. Trials
-// whose intervals overlap cannot be told apart. For the shortest time it is the time. For a
-// quantity that is to be large it is the inverse, so that ratios stay ratios. It is not ok where
-// the quantity is not known, or not a number above 0. Nothing else knows what a search looks for.
-func (o Objective) standing(p *operator.Problem, t trial.Trial) (trial.Timing, bool) {
-	if o.Name == "" || t.Status != trial.OK {
+// standing is the quantity by which trials are ranked: the smaller its median, the better. Trials whose intervals
+// overlap cannot be told apart. For the shortest time it is the time. For a quantity that is to be large it is the
+// inverse, so that ratios stay ratios. It is not ok where the quantity is not known, or not a number above 0. Nothing
+// else knows what a search looks for.
+func (r ranking) standing(t trial.Trial) (trial.Timing, bool) {
+	if r.Name == "" || t.Status != trial.OK {
 		return t.Time, t.Status == trial.OK
 	}
 	stands := trial.Timing{Samples: t.Time.Samples}
-	low, okLow := o.score(p, t, t.Time.CI95[0])
-	high, okHigh := o.score(p, t, t.Time.CI95[1])
-	median, ok := o.score(p, t, t.Time.Median)
+	low, okLow := r.score(t, t.Time.CI95[0])
+	high, okHigh := r.score(t, t.Time.CI95[1])
+	median, ok := r.score(t, t.Time.Median)
 	stands.Median, stands.CI95 = median, [2]float64{min(low, high), max(low, high)}
 	return stands, ok && okLow && okHigh
 }
 
 // score is the objective of a trial for a launch of ms milliseconds, the smaller the better.
-func (o Objective) score(p *operator.Problem, t trial.Trial, ms float64) (float64, bool) {
+func (r ranking) score(t trial.Trial, ms float64) (float64, bool) {
 	known := measured(t, ms)
-	x, ok := known[o.Name]
+	x, ok := known[r.Name]
 	if !ok {
-		x, ok = p.Metrics(t.Configuration, known)[o.Name]
+		x, ok = r.metrics(t.Configuration, known)[r.Name]
 	}
 	if !ok || !(x > 0) || math.IsInf(x, 0) {
 		return 0, false
 	}
-	if o.Max {
+	if r.Max {
 		x = 1 / x
 	}
 	return x, true

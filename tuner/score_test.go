@@ -65,7 +65,7 @@ func TestStanding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, ok := o.standing(p, x)
+		got, ok := ranking{o, p.Metrics}.standing(x)
 		if ok != c.ok || ok && (got.Median < c.median*0.999999 || got.Median > c.median*1.000001) {
 			t.Errorf("%s: %v %v, want %v %v", c.objective, got.Median, ok, c.median, c.ok)
 		}
@@ -73,7 +73,7 @@ func TestStanding(t *testing.T) {
 			t.Errorf("%s: the interval %v does not hold %v", c.objective, got.CI95, got.Median)
 		}
 	}
-	if _, ok := (Objective{"signed", false}).standing(p, timed(32, 0, 0, 1)); ok {
+	if _, ok := (ranking{Objective{"signed", false}, p.Metrics}).standing(timed(32, 0, 0, 1)); ok {
 		t.Error("a metric below 0 stands")
 	}
 }
@@ -87,7 +87,7 @@ func TestBestByObjective(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		field := final.NewField(scaleOf(p, o), -1, nil)
+		field := final.NewField(ranking{o, p.Metrics}.scale(), -1, nil)
 		for i, x := range trials {
 			field.Enter(int64(i), x)
 		}

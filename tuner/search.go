@@ -27,6 +27,7 @@ type search struct {
 	device  device.Device
 	can     device.Properties
 	space   *space.Space
+	ranking ranking
 	started time.Time
 
 	field   *final.Field // the trials, and which of them leads
@@ -78,7 +79,7 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	case s.lost != nil:
 		return r, s.lost
 	case r.Winner != nil:
-		return r, s.crown(r)
+		return r, closing{s}.crown(r)
 	case r.Stop == Interrupted:
 		return r, nil
 	}
@@ -89,20 +90,20 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 // way. Then the judge runs the finals and the gates. The stages around it compile and evaluate. A
 // device or compiler that cannot go on ends it with that error.
 func (s *search) run(ctx context.Context) error {
-	start := time.Now()
-	s.considerKnown()
-	if s.ended() && s.recall() {
-		s.awaitMode(ctx)
-		s.compare(ctx)
+	start, ends, prospecting := time.Now(), closing{s}, prospecting{s}
+	prospecting.considerKnown()
+	if s.ended() && ends.recall() {
+		ends.awaitMode(ctx)
+		ends.compare(ctx)
 		return s.err
 	}
 	s.began = true
-	s.prepare(ctx)
+	ends.prepare(ctx)
 	s.stages.start(ctx)
 	deadline, look := timers(s.Options, start, !s.can.Compiles)
 	prospects := make(chan strategy.Prospect, 1)
 	var hope, last <-chan time.Time // until when to wait for variants with clearly lower estimates, and for a winner
-	idle := time.NewTicker(progressInterval)
+	idle := time.NewTicker(policy.progressInterval)
 	defer idle.Stop()
 	if s.can.Compiles {
 		s.show(Preparing)
@@ -112,7 +113,7 @@ func (s *search) run(ctx context.Context) error {
 		next.best = s.field.BestMS()
 		var others <-chan time.Time // when to look for what other searches found
 		if s.out.Stop == "" && s.stages.underWay() == 0 {
-			others = time.After(lookInterval)
+			others = time.After(policy.lookInterval)
 		}
 		select {
 		case <-others:
@@ -127,7 +128,7 @@ func (s *search) run(ctx context.Context) error {
 			s.finish(j)
 		case <-deadline:
 			s.end(TimeSpent)
-			grace := max(s.Time, leastGrace)
+			grace := max(s.Time, policy.leastGrace)
 			hope, last = time.After(grace/2), time.After(grace)
 		case <-hope:
 			s.hoped = true
@@ -137,21 +138,21 @@ func (s *search) run(ctx context.Context) error {
 		case <-idle.C:
 			s.show(s.phase)
 		case <-look:
-			s.estimate(prospects)
+			prospecting.estimate(prospects)
 		case p := <-prospects:
-			s.consider(p)
+			prospecting.consider(p)
 		case c := <-s.Mode:
-			s.settleMode(c)
+			ends.settleMode(c)
 		case <-ctx.Done():
 			s.end(Interrupted)
 		}
 	}
 	if s.err == nil && s.out.Stop != Interrupted && s.out.Stop != CacheFailed && !s.late {
-		s.err = s.settleWinner(ctx)
+		s.err = ends.settleWinner(ctx)
 	}
 	s.stages.close()
 	s.collect()
-	s.compare(ctx)
+	ends.compare(ctx)
 	s.out.Breakdown.close(start, &s.stages.log, s.stages.workers(), s.stages.devices())
 	if ctx.Err() != nil && isCancel(s.err) {
 		s.end(Interrupted)
@@ -159,14 +160,6 @@ func (s *search) run(ctx context.Context) error {
 	}
 	return s.err
 }
-
-// A search whose time is up without a winner goes on until it has one. It takes at most the same
-// time again, or leastGrace if that is more. For half of that it also waits for variants under way
-// whose estimates are clearly lower than those of all that worked.
-const leastGrace = 2 * time.Second
-
-// progressInterval is how often Observe is called while no trial ends.
-const progressInterval = time.Second
 
 func isCancel(err error) bool {
 	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
@@ -179,7 +172,7 @@ func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan ti
 		deadline = time.After(time.Until(start.Add(o.Time - final.Reserve(o.Time))))
 	}
 	if o.Target > 0 && !replayed {
-		look = time.Tick(outlookInterval)
+		look = time.Tick(policy.outlookInterval)
 	}
 	return deadline, look
 }
@@ -205,7 +198,6 @@ func (s *search) feed() bool {
 	return s.err == nil && s.out.Stop != Interrupted && !s.late && (!st.open || st.underWay() > 0 || s.out.Stop == "")
 }
 
-// ended decides whether no more configurations are begun, and why.
 func (s *search) ended() bool {
 	begun := len(s.field.Trials) + s.stages.underWay()
 	switch {
@@ -247,7 +239,7 @@ func (s *search) hopes() bool {
 // The untuned default may be so slow that its only launch takes the time of many others.
 func (s *search) waits(id int64) bool {
 	worked := s.course.worked
-	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < likelyFirst
+	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < policy.likely
 	return early && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), []int64{id})
 }
 
@@ -276,7 +268,6 @@ func (s *search) lose(err error) {
 	}
 }
 
-// open takes note of what the device measured when it was opened.
 func (s *search) open(o opening) {
 	s.stages.open, s.phase = true, Searching
 	s.out.Breakdown.Open = o.took
@@ -302,7 +293,6 @@ func (s *search) take(j job) {
 	}
 }
 
-// finish accepts what the device said.
 func (s *search) finish(j job) {
 	if j.err != nil {
 		s.fail(j.err)
@@ -326,7 +316,7 @@ func (s *search) record(j job) {
 	s.course.watch(j.id, j.trial)
 	s.lose(s.course.ledger.Keep(j.trial))
 	s.cutShort()
-	s.considerReplayed()
+	prospecting{s}.considerReplayed()
 	s.Evaluated(j.trial)
 	s.show(s.phase)
 }
@@ -343,29 +333,6 @@ func hold(held map[int64]device.Variant, f *final.Field, j job) {
 	}
 }
 
-// settleMode takes note of who chose the problem's math mode. A search in another mode ends.
-func (s *search) settleMode(c ModeChoice) {
-	s.Mode = nil
-	s.problem.MathBy, s.out.Problem.MathBy = c.By, c.By
-	s.fail(c.Err)
-}
-
-// awaitMode waits until it is known who chose the mode. The judge has as much time as if that had taken none.
-func (s *search) awaitMode(ctx context.Context) {
-	if s.Mode == nil {
-		return
-	}
-	s.show(Waiting)
-	start := time.Now()
-	select {
-	case c := <-s.Mode:
-		s.settleMode(c)
-	case <-ctx.Done():
-		s.end(Interrupted)
-	}
-	s.waited = time.Since(start)
-}
-
 // collect records what the device still finished when the search was cut short.
 func (s *search) collect() {
 	for j := range s.stages.evaluated {
@@ -375,72 +342,6 @@ func (s *search) collect() {
 	}
 }
 
-// settleWinner has the judge run the finals and the gates, once the math mode is known; the field then names the winner.
-func (s *search) settleWinner(ctx context.Context) (err error) {
-	s.awaitMode(ctx)
-	leader := s.field.Best()
-	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || leader == nil || s.stages.session == nil {
-		return s.err
-	}
-	s.show(Finals)
-	began := s.started.Add(s.waited)
-	ctx, cancel := whileThere(ctx, s.stages.pool, began, s.Time)
-	defer cancel(nil)
-	start, timed := time.Now(), final.Timed(s.Protocol)
-	if timed {
-		s.out.Lead = Lead{Leader: leader.Configuration, SearchMS: leader.Time.Median}
-	}
-	verdict, err := final.Settle(ctx, s.field, final.Case{
-		Subject: s.subject(), Nearby: s.near,
-		Gating: s.Gating, Energy: s.Energy, Seed: s.Seed, Started: began, Limit: s.Time,
-		Session: s.stages.session, Variants: s.held, Compilers: s.stages.workers(),
-		Compile: func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error) {
-			j := s.stages.prepare(ctx, job{id: id})
-			return j.variant, j.trial.Outcome, j.err
-		},
-		Amended: func(t trial.Trial) { s.lose(s.course.ledger.Keep(t)) },
-		Gate:    func() { s.show(Gate) },
-		Worked:  s.stages.log.evaluated,
-	})
-	s.out.Gates, s.out.Confirmation = verdict.Gates, verdict.Confirmation
-	s.out.Breakdown.Finals = time.Since(start)
-	if timed {
-		s.out.Lead.FinalMS = leader.Time.Median
-	}
-	if cause := context.Cause(ctx); err != nil && isCancel(err) && errors.Is(cause, device.ErrGone) {
-		return cause
-	}
-	return err
-}
-
-// subject is what the judge judges.
-func (s *search) subject() final.Subject {
-	return final.Subject{Problem: s.problem, Device: s.device, Protocol: s.Protocol, Ceilings: s.out.Ceilings, Launches: s.Launches}
-}
-
-// whileThere is a context that ends when the time is up and the pool has no worker, so that nothing
-// waits for one any longer.
-func whileThere(ctx context.Context, pool device.Pool, began time.Time, limit time.Duration) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	if pool == nil || limit <= 0 {
-		return ctx, cancel
-	}
-	go func() {
-		for next := time.After(time.Until(began.Add(limit))); ; next = time.After(lookInterval) {
-			select {
-			case <-next:
-			case <-ctx.Done():
-				return
-			}
-			if len(pool.Workers()) == 0 {
-				cancel(fmt.Errorf("the time is up, and no worker is there for the finals: %w", device.ErrGone))
-			}
-		}
-	}()
-	return ctx, cancel
-}
-
-// show tells the caller where the search stands.
 func (s *search) show(p Phase) {
 	s.phase = p
 	planned := s.space.Len()

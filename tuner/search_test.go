@@ -13,6 +13,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
@@ -27,18 +28,15 @@ func bowl(c space.Configuration) (trial.Outcome, error) {
 }
 
 func TestSearchFindsTheFastest(t *testing.T) {
-	d := &fakeDevice{evaluate: bowl}
-	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Strategy: "random"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := &fakeDevice{Evaluate: bowl}
+	r := search(t, toyProblem(t), d, tuner.Options{Strategy: "random"})
 	if number(r.Winner.Configuration, "a") != 4 || number(r.Winner.Configuration, "b") != 3 {
 		t.Errorf("winner %v, want a=4 b=3", r.Winner.Configuration)
 	}
 	if len(r.Trials) != 14 || r.Valid != 14 || r.Stop != tuner.Exhausted {
 		t.Errorf("%d trials of %d valid, stop %q; want all 14 and exhausted", len(r.Trials), r.Valid, r.Stop)
 	}
-	if d.evaluated[0] != "plain a=1 b=1" && r.Default == nil {
+	if d.Evaluated[0] != "plain a=1 b=1" && r.Default == nil {
 		t.Errorf("the default was not evaluated")
 	}
 	want := map[string]float64{"default": 14, "reference": 100}
@@ -53,7 +51,7 @@ func TestSearchFindsTheFastest(t *testing.T) {
 func TestSearchSurvivesBadVariants(t *testing.T) {
 	statuses := []trial.Status{trial.WrongResult, trial.Timeout, trial.Crashed, trial.LaunchError, trial.Pruned}
 	d := &fakeDevice{
-		refuse: func(k operator.Kernel) error {
+		Refuse: func(k operator.Kernel) error {
 			for _, m := range k.Macros {
 				if m.Name == "A" && m.Value == "8" {
 					return &compile.Error{File: "plain.cu", Line: 1, Message: "refused"}
@@ -61,17 +59,14 @@ func TestSearchSurvivesBadVariants(t *testing.T) {
 			}
 			return nil
 		},
-		evaluate: func(c space.Configuration) (trial.Outcome, error) {
+		Evaluate: func(c space.Configuration) (trial.Outcome, error) {
 			if number(c, "a") == 2 {
 				return trial.Outcome{Status: statuses[number(c, "b")]}, nil
 			}
 			return bowl(c)
 		},
 	}
-	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, toyProblem(t), d, tuner.Options{})
 	counts := r.ByStatus
 	if counts[trial.CompileError] != 2 || counts[trial.Timeout] != 1 || counts[trial.OK] != 8 {
 		t.Errorf("statuses %v", counts)
@@ -79,7 +74,7 @@ func TestSearchSurvivesBadVariants(t *testing.T) {
 }
 
 func TestSearchWithoutOneValidVariant(t *testing.T) {
-	d := &fakeDevice{evaluate: func(space.Configuration) (trial.Outcome, error) {
+	d := &fakeDevice{Evaluate: func(space.Configuration) (trial.Outcome, error) {
 		return trial.Outcome{Status: trial.WrongResult, Message: "off by one"}, nil
 	}}
 	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{})
@@ -90,18 +85,15 @@ func TestSearchWithoutOneValidVariant(t *testing.T) {
 
 func TestSearchEndsWhenTheDeviceDoes(t *testing.T) {
 	broken := errors.New("the bus caught fire")
-	d := &fakeDevice{evaluate: func(space.Configuration) (trial.Outcome, error) { return trial.Outcome{}, broken }}
+	d := &fakeDevice{Evaluate: func(space.Configuration) (trial.Outcome, error) { return trial.Outcome{}, broken }}
 	if _, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{}); !errors.Is(err, broken) {
 		t.Errorf("error %v; want the device's", err)
 	}
 }
 
 func TestBudget(t *testing.T) {
-	d := &fakeDevice{evaluate: bowl}
-	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Budget: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := &fakeDevice{Evaluate: bowl}
+	r := search(t, toyProblem(t), d, tuner.Options{Budget: 5})
 	if len(r.Trials) != 5 || r.Stop != tuner.BudgetSpent {
 		t.Errorf("%d trials, stop %q; want 5 and budget", len(r.Trials), r.Stop)
 	}
@@ -111,14 +103,11 @@ func TestBudget(t *testing.T) {
 // winner.
 func TestTimeEndsTheSearch(t *testing.T) {
 	for _, limit := range []time.Duration{time.Nanosecond, 50 * time.Millisecond} {
-		d := &fakeDevice{evaluate: bowl}
-		d.hangs = func(k operator.Kernel) bool {
+		d := &fakeDevice{Evaluate: bowl}
+		d.Hangs = func(k operator.Kernel) bool {
 			return k.Launches[0].Entry == "toy_plain" && !slices.ContainsFunc(k.Macros, func(m operator.Macro) bool { return m.Name == "A" && m.Value == "1" })
 		}
-		r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Time: limit, Budget: 9})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := search(t, toyProblem(t), d, tuner.Options{Time: limit, Budget: 9})
 		if r.Stop != tuner.TimeSpent || r.Winner == nil || len(r.Trials) > 4 {
 			t.Errorf("%v: stop %q with %d trials, winner %v; want time, 1 to 4 and one", limit, r.Stop, len(r.Trials), r.Winner)
 		}
@@ -129,7 +118,7 @@ func TestInterruptedSearchKeepsWhatWasDone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
 	d := &fakeDevice{}
-	d.evaluate = func(c space.Configuration) (trial.Outcome, error) {
+	d.Evaluate = func(c space.Configuration) (trial.Outcome, error) {
 		if n++; n == 4 {
 			cancel()
 		}
@@ -144,10 +133,7 @@ func TestInterruptedSearchKeepsWhatWasDone(t *testing.T) {
 		t.Errorf("stop %q with %d trials; want interrupted with about 4", r.Stop, len(r.Trials))
 	}
 	kept := len(r.Trials)
-	again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
 	if again.Resumed != kept || len(again.Trials) != 14 {
 		t.Errorf("resumed %d of %d trials; want %d of 14", again.Resumed, len(again.Trials), kept)
 	}
@@ -155,18 +141,12 @@ func TestInterruptedSearchKeepsWhatWasDone(t *testing.T) {
 
 func TestSecondSearchEvaluatesNothing(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-	first := &fakeDevice{evaluate: bowl}
-	one, err := tuner.Search(t.Context(), toyProblem(t), first, tuner.Options{Store: s, Budget: 6, Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	second := &fakeDevice{evaluate: bowl}
-	two, err := tuner.Search(t.Context(), toyProblem(t), second, tuner.Options{Store: s, Budget: 6, Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(second.evaluated) != 0 || second.opened != 0 {
-		t.Errorf("the second search evaluated %v and opened the device %d times", second.evaluated, second.opened)
+	first := &fakeDevice{Evaluate: bowl}
+	one := search(t, toyProblem(t), first, tuner.Options{Store: s, Budget: 6, Seed: 7})
+	second := &fakeDevice{Evaluate: bowl}
+	two := search(t, toyProblem(t), second, tuner.Options{Store: s, Budget: 6, Seed: 7})
+	if len(second.Evaluated) != 0 || second.Opened != 0 {
+		t.Errorf("the second search evaluated %v and opened the device %d times", second.Evaluated, second.Opened)
 	}
 	if two.Winner.Time != one.Winner.Time || len(two.Baselines) != len(one.Baselines) {
 		t.Errorf("the second search answers %+v with %v, the first %+v with %v", two.Winner.Time, two.Baselines, one.Winner.Time, one.Baselines)
@@ -176,7 +156,7 @@ func TestSecondSearchEvaluatesNothing(t *testing.T) {
 // What an old trial was measured under must be what a new one would be.
 func TestOtherProvenanceIsNotReused(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s}); err != nil {
+	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s}); err != nil {
 		t.Fatal(err)
 	}
 	protocol := device.DefaultProtocol()
@@ -186,18 +166,15 @@ func TestOtherProvenanceIsNotReused(t *testing.T) {
 		d    *fakeDevice
 		o    tuner.Options
 	}{
-		{"another driver", &fakeDevice{evaluate: bowl, driver: "999"}, tuner.Options{}},
-		{"another protocol", &fakeDevice{evaluate: bowl}, tuner.Options{Protocol: protocol}},
-		{"asked for fresh", &fakeDevice{evaluate: bowl}, tuner.Options{Fresh: true}},
+		{"another driver", &fakeDevice{Evaluate: bowl, Driver: "999"}, tuner.Options{}},
+		{"another protocol", &fakeDevice{Evaluate: bowl}, tuner.Options{Protocol: protocol}},
+		{"asked for fresh", &fakeDevice{Evaluate: bowl}, tuner.Options{Fresh: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.o.Store = s
-			r, err := tuner.Search(t.Context(), toyProblem(t), test.d, test.o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Resumed != 0 || len(test.d.evaluated) < 14 {
-				t.Errorf("resumed %d, evaluated %d; want 0 and all 14", r.Resumed, len(test.d.evaluated))
+			r := search(t, toyProblem(t), test.d, test.o)
+			if r.Resumed != 0 || len(test.d.Evaluated) < 14 {
+				t.Errorf("resumed %d, evaluated %d; want 0 and all 14", r.Resumed, len(test.d.Evaluated))
 			}
 		})
 	}
@@ -207,7 +184,7 @@ func TestOtherProvenanceIsNotReused(t *testing.T) {
 // that is not valid.
 func TestStartsFromTheNearestProblem(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s}); err != nil {
+	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s}); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -217,16 +194,13 @@ func TestStartsFromTheNearestProblem(t *testing.T) {
 		{128, []string{"plain a=4 b=3"}},
 		{1000, []string{"plain a=4 b=2", "plain a=2 b=3", "plain a=2 b=4"}}, // the winner has a*b = 12
 	} {
-		d := &fakeDevice{evaluate: bowl}
-		r, err := tuner.Search(t.Context(), toyProblemOf(t, test.n), d, tuner.Options{Store: s, Budget: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := &fakeDevice{Evaluate: bowl}
+		r := search(t, toy.Problem(t, toyOperator, test.n), d, tuner.Options{Store: s, Budget: 2})
 		if len(r.StartedFrom) == 0 || r.StartedFrom[0] != "toy 64" && r.StartedFrom[0] != "toy 128" {
 			t.Errorf("n=%d: started from %q", test.n, r.StartedFrom)
 		}
-		if !slices.ContainsFunc(test.early, func(c string) bool { return slices.Contains(d.evaluated, c) }) {
-			t.Errorf("n=%d: evaluated %q; want one of %q among the first", test.n, d.evaluated, test.early)
+		if !slices.ContainsFunc(test.early, func(c string) bool { return slices.Contains(d.Evaluated, c) }) {
+			t.Errorf("n=%d: evaluated %q; want one of %q among the first", test.n, d.Evaluated, test.early)
 		}
 	}
 }
@@ -244,7 +218,7 @@ func TestFinals(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			seen := 0
-			d := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+			d := &fakeDevice{Evaluate: func(c space.Configuration) (trial.Outcome, error) {
 				if number(c, "a") != 2 || number(c, "b") != 2 {
 					return bowl(c)
 				}
@@ -254,10 +228,7 @@ func TestFinals(t *testing.T) {
 				return test.again, nil
 			}}
 			s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-			r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := search(t, toyProblem(t), d, tuner.Options{Store: s})
 			if number(r.Winner.Configuration, "a") != test.winnerA || r.Winner.Time.Samples != 3*finalSamples {
 				t.Errorf("winner %v with %d samples; want a=%d with those of three rounds", r.Winner.Configuration, r.Winner.Time.Samples, test.winnerA)
 			}
@@ -268,7 +239,7 @@ func TestFinals(t *testing.T) {
 				t.Errorf("%v after %v of finals; want 14 trials", r.ByStatus, r.Breakdown.Finals)
 			}
 			// What the finals found out is remembered.
-			again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s})
+			again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
 			if err != nil || again.Winner.Time != r.Winner.Time || again.Resumed != 14 {
 				t.Errorf("searched again: %+v, %v; want the same winner from the cache", again.Winner, err)
 			}
@@ -294,10 +265,7 @@ func openStore(t *testing.T, path string) *store.Store {
 func TestSearchesOnTheFirstDistribution(t *testing.T) {
 	p := toyProblem(t)
 	p.Operator.Inputs = []string{"normal", "uniform01"}
-	r, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Budget: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := search(t, p, &fakeDevice{Evaluate: bowl}, tuner.Options{Budget: 2})
 	if got := r.Protocol.Distribution; got != "normal" {
 		t.Errorf("searched on %q, want the operator's first, normal", got)
 	}
@@ -307,16 +275,10 @@ func TestSearchesOnTheFirstDistribution(t *testing.T) {
 // evaluated, however often it is resumed.
 func TestResumedInTheOrderOfEvaluation(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-	first, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
 	want := configurations(first)
 	for range 3 {
-		again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s})
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
 		if got := configurations(again); again.Resumed != len(want) || !slices.Equal(got, want) {
 			t.Fatalf("resumed %d trials as\n%q, evaluated as\n%q", again.Resumed, got, want)
 		}
@@ -335,7 +297,7 @@ func configurations(r *tuner.Result) []string {
 func TestWinnersNewestFirst(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	for _, n := range []int64{64, 256, 16, 128} {
-		if _, err := tuner.Search(t.Context(), toyProblemOf(t, n), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s, Budget: 2}); err != nil {
+		if _, err := tuner.Search(t.Context(), toy.Problem(t, toyOperator, n), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s, Budget: 2}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -355,28 +317,25 @@ func TestWinnersNewestFirst(t *testing.T) {
 // The winner's energy is measured in the finals and kept.
 func TestWinnersEnergy(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-	d := &fakeDevice{evaluate: bowl, energy: 7.5}
-	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s, Energy: true})
-	if err != nil {
-		t.Fatal(err)
+	d := &fakeDevice{Evaluate: bowl, Energy: 7.5}
+	r := search(t, toyProblem(t), d, tuner.Options{Store: s, Energy: true})
+	if r.Winner.EnergyMJ != 7.5 || len(d.Metered) != 1 || d.Metered[0] != "plain a=4 b=3" {
+		t.Errorf("energy %v, measured of %q; want 7.5 of the winner alone", r.Winner.EnergyMJ, d.Metered)
 	}
-	if r.Winner.EnergyMJ != 7.5 || len(d.metered) != 1 || d.metered[0] != "plain a=4 b=3" {
-		t.Errorf("energy %v, measured of %q; want 7.5 of the winner alone", r.Winner.EnergyMJ, d.metered)
-	}
-	again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s})
+	again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
 	if err != nil || again.Winner.EnergyMJ != 7.5 {
 		t.Errorf("remembered energy %v, %v; want 7.5", again.Winner.EnergyMJ, err)
 	}
-	quick := &fakeDevice{evaluate: bowl, energy: 7.5}
-	if _, err := tuner.Search(t.Context(), toyProblem(t), quick, tuner.Options{}); err != nil || len(quick.metered) > 0 {
-		t.Errorf("a search of a moment measured the energy of %q, %v", quick.metered, err)
+	quick := &fakeDevice{Evaluate: bowl, Energy: 7.5}
+	if _, err := tuner.Search(t.Context(), toyProblem(t), quick, tuner.Options{}); err != nil || len(quick.Metered) > 0 {
+		t.Errorf("a search of a moment measured the energy of %q, %v", quick.Metered, err)
 	}
 }
 
 // A reference that takes for ever does not keep a search with a time limit, and
 // the caller hears what it is waiting for.
 func TestTimeCountsTheReference(t *testing.T) {
-	d := &fakeDevice{evaluate: bowl, openHangs: true}
+	d := &fakeDevice{Evaluate: bowl, OpenHangs: true}
 	var phases []tuner.Phase
 	begin := time.Now()
 	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{
@@ -398,7 +357,7 @@ func TestTimeCountsTheReference(t *testing.T) {
 func TestStoreThatFails(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	n := 0
-	d := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+	d := &fakeDevice{Evaluate: func(c space.Configuration) (trial.Outcome, error) {
 		if n++; n == 2 {
 			s.Close()
 		}

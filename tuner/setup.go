@@ -19,7 +19,11 @@ import (
 // newSearch prepares everything but the stages' goroutines: the space, remembered trials,
 // the first configurations, the strategy.
 func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*search, error) {
-	sp, whole, err := spaces(ctx, p)
+	part, err := p.Part(o.Only)
+	if err != nil {
+		return nil, err
+	}
+	sp, whole, err := spaces(ctx, part)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +33,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	info := d.Info()
 	s := &search{
-		Options: o, problem: p, device: d, can: info.Kind.Properties(), space: sp, started: time.Now(),
+		Options: o, problem: p, device: d, can: info.Kind.Properties(), space: sp, started: time.Now(), ranking: ranking{o.Objective, p.Metrics},
 		held: map[int64]device.Variant{}, near: map[int64]*final.Nearby{}, looking: looking{space: sp, target: o.Target, seed: o.Seed},
 	}
 	if s.can.Compiles {
@@ -40,7 +44,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s.out = Record{
 		Problem: p.Record(), Device: info, Protocol: o.Protocol, Valid: whole.Len(),
-		Evidence: Evidence{Objective: o.Objective.String()}, Extent: Extent{Part: p.Restriction.String()}, ReferenceDigest: reference, Warnings: append(p.Warnings(), foreign(d, whole)...),
+		Evidence: Evidence{Objective: o.Objective.String()}, Extent: Extent{Part: o.Only.String()}, ReferenceDigest: reference, Warnings: append(part.Warnings(), foreign(d, whole)...),
 	}
 	s.stages = &stages{
 		problem: p, space: sp, device: d, can: s.can, protocol: o.Protocol,
@@ -48,8 +52,10 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s.stages.pool, _ = d.(device.Pool)
 	id := store.ProblemID{Problem: p.String(), Device: info.Name, Kind: info.Kind, Conditions: o.Protocol.Conditions, Objective: s.out.Objective}
-	book := ledger.New(o.Store, id, provenanceOf(p, d, reference, o.Protocol), o.Fresh)
-	if err := s.chart(p.Defaults(ctx), book, id); err != nil {
+	book := ledger.New(o.Store, id, store.Provenance{
+		ReferenceDigest: reference, Arch: d.Arch(), Compiler: info.Compiler, Driver: info.Driver, Device: info.Name, Protocol: o.Protocol,
+	}, o.Fresh)
+	if err := s.chart(part.Defaults(ctx), book, id); err != nil {
 		return nil, err
 	}
 	if s.course.strategy, err = s.chooseStrategy(); err != nil {
@@ -63,9 +69,10 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 
 // spaces are the space that is searched, and that of all the problem's configurations. The
 // first may be a part of the second.
-func spaces(ctx context.Context, p *operator.Problem) (sp, whole *space.Space, err error) {
-	if sp, err = p.Space(ctx); err == nil && p.Restricted() {
-		whole, err = p.Whole().Space(ctx)
+func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, err error) {
+	p := part.Problem
+	if sp, err = part.Space(ctx); err == nil && !part.Restriction.IsZero() {
+		whole, err = p.Space(ctx)
 	} else {
 		whole = sp
 	}
@@ -105,10 +112,10 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 	if len(untuned) > 0 {
 		baseline = untuned[0]
 	}
-	s.field = final.NewField(scaleOf(s.problem, s.Objective), baseline, defaults)
+	s.field = final.NewField(s.ranking.scale(), baseline, defaults)
 	s.course = &course{
-		problem: s.problem, space: s.space, field: s.field, ledger: book, today: ledger.NewToday(s.problem, s.space),
-		first:   afterLikely(s.looking.expected.Likely(s.space, likelyFirst), untuned, start, s.looking.expected.Expects),
+		kernel: s.problem.Kernel, space: s.space, field: s.field, ledger: book, today: ledger.NewToday(s.problem.Kernel, s.space),
+		first:   afterLikely(s.looking.expected.Likely(s.space, policy.likely), untuned, start, s.looking.expected.Expects),
 		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}
 	return nil
@@ -127,65 +134,4 @@ func (s *search) chooseStrategy() (strategy.Strategy, error) {
 		return walk, nil
 	}
 	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Expected: s.looking.expected})
-}
-
-// provenanceOf is all that a trial depends on, except its kernel.
-func provenanceOf(p *operator.Problem, d device.Device, reference string, proto device.Protocol) store.Provenance {
-	info := d.Info()
-	return store.Provenance{
-		ReferenceDigest: reference, Arch: d.Arch(), Compiler: info.Compiler,
-		Driver: info.Driver, Device: info.Name, Protocol: proto,
-	}
-}
-
-// recall finds what an earlier search of the same provenance measured beside its trials, so
-// that one with nothing left to evaluate needs no device.
-func (s *search) recall() bool {
-	var record Record
-	if found, err := s.course.ledger.Winner(&record); s.Recheck || err != nil || !found {
-		return false
-	}
-	winner, _ := s.field.Decide()
-	if s.can.Compiles && (record.Gates == nil || winner == nil || record.Winner == nil || record.Winner.KernelDigest != winner.KernelDigest) {
-		return false // this winner has not been through the gates
-	}
-	s.out.Gates, s.out.Ceilings = record.Gates, withBaselines(record.Ceilings, s.Baselines)
-	return true
-}
-
-// crown keeps the winner and the record around it. The winner of a part of the space does
-// not take the place of a faster one.
-func (s *search) crown(r *Result) error {
-	kept, err := keptStanding(s.problem, s.Objective, s.course.ledger)
-	if err != nil {
-		return fmt.Errorf("compare with the cache's winner: %w", err)
-	}
-	if stands, _ := s.Objective.standing(s.problem, *r.Winner); 0 < kept && kept < stands.Median {
-		text := fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept)
-		if s.Objective.Name != "" {
-			text = "the cache keeps the winner that it has, which is better: " + s.Objective.String()
-		}
-		r.Warnings = append(r.Warnings, text)
-		return nil
-	}
-	return s.course.ledger.Crown(*r.Winner, s.problem.Operator.SourceDigest(), r.Record)
-}
-
-// keptStanding is the kept winner's standing, for comparison with the winner of a part. It is 0 if
-// there is none, or if it is of another driver, compiler, protocol or kernel than this search's
-// would be.
-func keptStanding(p *operator.Problem, o Objective, book *ledger.Ledger) (float64, error) {
-	var kept Record
-	if !p.Restricted() {
-		return 0, nil
-	}
-	if found, err := book.Winner(&kept); err != nil || !found || kept.Winner == nil {
-		return 0, err
-	}
-	k, err := p.Kernel(kept.Winner.Configuration)
-	if err != nil || k.Digest() != kept.Winner.KernelDigest {
-		return 0, nil // edited since
-	}
-	stands, _ := o.standing(p, *kept.Winner)
-	return stands.Median, nil
 }

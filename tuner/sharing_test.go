@@ -24,7 +24,7 @@ func TestSearchesSideBySide(t *testing.T) {
 	times := map[string]int{}
 	for i := range 3 {
 		s := openStore(t, path)
-		d := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+		d := &fakeDevice{Evaluate: func(c space.Configuration) (trial.Outcome, error) {
 			time.Sleep(5 * time.Millisecond)
 			return bowl(c)
 		}}
@@ -41,7 +41,7 @@ func TestSearchesSideBySide(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			for _, c := range d.evaluated {
+			for _, c := range d.Evaluated {
 				times[c]++
 			}
 		})
@@ -62,7 +62,7 @@ func TestTakesOverWhatOthersLeave(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache.db")
 	first, claims := openStore(t, path), make(chan bool)
 	var left sync.Once
-	slow := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+	slow := &fakeDevice{Evaluate: func(c space.Configuration) (trial.Outcome, error) {
 		left.Do(func() { close(claims) })
 		time.Sleep(200 * time.Millisecond)
 		return bowl(c)
@@ -73,7 +73,7 @@ func TestTakesOverWhatOthersLeave(t *testing.T) {
 		ended <- err
 	}()
 	<-claims
-	r, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: openStore(t, path)})
+	r, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: openStore(t, path)})
 	if err != nil || len(r.Trials) != 14 {
 		t.Errorf("%+v, %v; want all 14 trials", r, err)
 	}

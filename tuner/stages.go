@@ -28,19 +28,11 @@ type job struct {
 	err     error
 }
 
-// opening is the result of preparing the device for the problem.
 type opening struct {
 	session device.Session
 	took    time.Duration
 	err     error
 }
-
-// deviceShare is how many jobs a device has at once: the one that it evaluates and the
-// next, so that it does not wait for the loop between two.
-const deviceShare = 2
-
-// mostCompilations is how many run side by side at most, wherever they do.
-const mostCompilations = 8 * device.MostWorkers
 
 // stages are the goroutines beside the search's loop: compilers and the device. No channel
 // ever blocks one of them: each has room for all that can be on the way to the loop.
@@ -81,30 +73,27 @@ type stages struct {
 	log          workLog
 }
 
-// start opens the device and gets ready for configurations.
 func (st *stages) start(ctx context.Context) {
 	ctx, st.cancel = context.WithCancel(ctx)
 	st.underway = ctx
-	compilations, share := st.workers(), deviceShare
+	compilations, share := st.workers(), policy.deviceShare
 	if st.pool != nil { // its workers come and go
-		compilations, share = mostCompilations, deviceShare*device.MostWorkers
+		compilations, share = policy.compilations, policy.deviceShare*device.MostWorkers
 	}
 	st.toCompile, st.compiled = make(chan job, compilations), make(chan job, compilations)
-	st.toDevice, st.servers = make(chan job, deviceShare-1), make(chan int, share)
+	st.toDevice, st.servers = make(chan job, policy.deviceShare-1), make(chan int, share)
 	st.evaluated, st.opened = make(chan job, share), make(chan opening, 1)
 	st.group.Go(func() { st.serve(ctx) })
 	st.compilations, st.drop = context.WithCancel(ctx)
 }
 
-// workers is how many compilations run side by side.
 func (st *stages) workers() int {
 	if !st.can.Compiles {
 		return 1
 	}
-	return min(max(1, st.device.Compiler().Workers()), mostCompilations)
+	return min(max(1, st.device.Compiler().Workers()), policy.compilations)
 }
 
-// devices is how many evaluate side by side.
 func (st *stages) devices() int {
 	if st.pool == nil {
 		return 1
@@ -112,8 +101,7 @@ func (st *stages) devices() int {
 	return min(max(1, len(st.pool.Workers())), device.MostWorkers)
 }
 
-// share is how many jobs the devices have at once.
-func (st *stages) share() int { return deviceShare * st.devices() }
+func (st *stages) share() int { return policy.deviceShare * st.devices() }
 
 // lookahead is how many configurations may be under way: enough that the devices never wait
 // for a compiler. When nothing is compiled it is one, which makes a replayed search
@@ -129,10 +117,8 @@ func (st *stages) lookahead(b Breakdown) int {
 	return min(most, st.share()+st.devices()*(1+b.compilationsAnEvaluation()))
 }
 
-// cancelled tells whether everything under way was ended.
 func (st *stages) cancelled() bool { return st.underway.Err() != nil }
 
-// room tells whether another configuration should be begun.
 func (st *stages) room(b Breakdown) bool {
 	return st.compiling < st.workers() && st.underWay() < st.lookahead(b)
 }
@@ -149,7 +135,6 @@ func (st *stages) underWay() int {
 	return st.compiling + len(st.ready) + st.onDevice
 }
 
-// begin hands a configuration to the compilers, which have room for it.
 func (st *stages) begin(id int64, turn int) {
 	st.compiling++
 	st.begun[id] = true
@@ -163,7 +148,6 @@ func (st *stages) await(j job) {
 	st.ready = slices.Insert(st.ready, at, j)
 }
 
-// leaveOut drops compiled jobs whose configurations are not wanted any more.
 func (st *stages) leaveOut(unwanted func(id int64) bool) {
 	st.ready = slices.DeleteFunc(st.ready, func(j job) bool {
 		if !unwanted(j.id) {
@@ -187,7 +171,6 @@ func (st *stages) next(waits func(id int64) bool) (chan<- job, job) {
 	return st.toDevice, st.ready[st.chosen]
 }
 
-// sent takes note that the device has the next job.
 func (st *stages) sent() {
 	st.ready, st.onDevice = slices.Delete(st.ready, st.chosen, st.chosen+1), st.onDevice+1
 }
@@ -251,17 +234,13 @@ func (st *stages) prepare(ctx context.Context, j job) job {
 	return j
 }
 
-// compilerPatience is how many times the limit of a compilation the search waits for the
-// compiler's answer.
-const compilerPatience = 10
-
 // compile turns a kernel into a binary. No binary and no error: the source was refused, and
 // t says so.
 func (st *stages) compile(ctx context.Context, k operator.Kernel, t *trial.Trial) (*compile.Binary, error) {
 	// The compiler keeps to the time, from when it begins: the first compilation may have
 	// to wait until the compiler itself is ready. The limit here is for one that does not
 	// come back.
-	limit := compilerPatience * st.protocol.CompileTimeout
+	limit := policy.compilerPatience * st.protocol.CompileTimeout
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	start := time.Now()
@@ -349,7 +328,6 @@ func (st *stages) evaluate(ctx context.Context, session device.Session) {
 	}
 }
 
-// prepareDevice opens the device for the problem, reference and all.
 func (st *stages) prepareDevice(ctx context.Context) (o opening) {
 	start := time.Now()
 	defer func() { o.took = time.Since(start) }()

@@ -6,29 +6,14 @@ import (
 	"testing"
 
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/space"
 	"autotune/tuner"
 )
 
 // twins is an operator with ten configurations of one and the same kernel and a
 // default that is slower.
-const twins = `
-operator: twins
-summary: copies its input
-shape: [n]
-tensors:
-  - {name: x, role: input,  shape: [n]}
-  - {name: y, role: output, shape: [n]}
-inputs: [uniform01]
-cost: [8*n, n]
-reference: reference.cu
-templates:
-  - name: plain
-    source: plain.cu
-    tunables: {twin: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}
-    launch: {block: [32, 1, 1], grid: ["ceil_div(n, 32)", 1, 1], shared: 0}
-    default: {twin: 0}
-`
+var twins = toy.OpYAML("twins", "tunables: {twin: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}", "default: {twin: 0}")
 
 // noisy is a time with noise as a quiet GPU has it: a launch varies by a quarter
 // per cent, and a round as a whole by a twentieth.
@@ -66,10 +51,10 @@ func TestTies(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, right, answers := problemFrom(t, "twins", twins, 64), 0, map[string]int{}
+			p, right, answers := toy.Problem(t, twins, 64), 0, map[string]int{}
 			for seed := range uint64(20) {
 				random := rand.New(rand.NewPCG(seed, 1))
-				d := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+				d := &fakeDevice{Evaluate: func(c space.Configuration) (trial.Outcome, error) {
 					twin := number(c, "twin")
 					if twin == 0 {
 						return noisy(random, 2), nil
@@ -80,10 +65,7 @@ func TestTies(t *testing.T) {
 					}
 					return o, nil
 				}}
-				r, err := tuner.Search(t.Context(), p, d, tuner.Options{Seed: seed})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := search(t, p, d, tuner.Options{Seed: seed})
 				answers[fmt.Sprintf("%s of %d", r.Winner.Configuration, len(r.Ties))]++
 				if len(r.Ties) == test.ties && number(r.Winner.Configuration, "twin") == test.winner {
 					right++

@@ -49,13 +49,14 @@ type Options struct {
 	// than this factor (1.05: 5 %) is unlikely to be left, and sooner when the best
 	// is at the roofline; 0: never. strategy.Target is usual.
 	Target    float64
-	Store     *store.Store // where trials are kept; nil: nowhere
-	Fresh     bool         // do not use what the store remembers
-	Objective Objective    // the quantity of which the best is searched
-	Energy    bool         // measure the winner's energy however short the search
-	Gating    final.Gating // what is put through the gates
-	Recheck   bool         // propose nothing new: time the remembered leaders again, and gate the winner
-	Launches  int          // of the gate that repeats a launch; 0: 100
+	Store     *store.Store         // where trials are kept; nil: nowhere
+	Fresh     bool                 // do not use what the store remembers
+	Only      operator.Restriction // the part of the space that is searched
+	Objective Objective            // the quantity of which the best is searched
+	Energy    bool                 // measure the winner's energy however short the search
+	Gating    final.Gating         // what is put through the gates
+	Recheck   bool                 // propose nothing new: time the remembered leaders again, and gate the winner
+	Launches  int                  // of the gate that repeats a launch; 0: 100
 	// First are tried before all but the untuned default, a recheck's too: winners from elsewhere.
 	// Those that are not in the space are left out.
 	First    []space.Configuration
@@ -71,7 +72,7 @@ type Options struct {
 	// winner again takes over what was timed beside it.
 	Unasked bool
 	// Mode gives, if it is not nil, who chose the problem's math mode, once that is known. The finals wait for it.
-	Mode <-chan ModeChoice
+	Mode <-chan device.ModeChoice
 	// Observe is called after every trial, and once a second while none ends. The search waits for
 	// it, so it must return soon.
 	Observe func(Progress)
@@ -98,12 +99,6 @@ func (o Options) withDefaults(p *operator.Problem, d device.Device) Options {
 		o.Observe = func(Progress) {}
 	}
 	return o
-}
-
-// ModeChoice says who chose a problem's math mode, or that it has another: Err ends the search.
-type ModeChoice struct {
-	By  string
-	Err error
 }
 
 // Phase is what a search is at.
@@ -204,14 +199,7 @@ type Result struct {
 }
 
 // Baseline is a time that the winner is compared with.
-type Baseline struct {
-	Name   string  `json:"name"` // default, reference, or PyTorch's in a way of package torchtimes
-	TimeMS float64 `json:"time_ms"`
-	// If it took turns with the winner: the winner's speedup over it, and the speedup's interval.
-	Speedup float64        `json:"speedup,omitempty"`
-	CI95    [2]float64     `json:"speedup_ci95,omitzero"`
-	Outputs *final.Outputs `json:"outputs,omitempty"` // compared with the winner's; nil: they were not
-}
+type Baseline = final.Compared
 
 // Stop says why a search ended.
 type Stop string

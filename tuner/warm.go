@@ -18,9 +18,6 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// warmProblems is how many problems' winners a search starts from.
-const warmProblems = 3
-
 // similar are the records beside the winners of the same operator on the same device. This
 // problem's own is left out if it was measured as it would be now, since its trials count then. A
 // recheck takes only this problem's.
@@ -48,7 +45,7 @@ func similar(kept *store.Store, book *ledger.Ledger, id store.ProblemID, recheck
 func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64, from []string) {
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(distance(here, a), distance(here, b)) })
 	for _, r := range records {
-		if len(from) == warmProblems {
+		if len(from) == policy.warm {
 			break
 		}
 		id, ok := closest(sp, r.Winner.Configuration)
@@ -113,10 +110,6 @@ func distance(x, y Record) float64 {
 	return d
 }
 
-// likelyFirst is how many configurations are tried because their estimates are low.
-const likelyFirst = 8
-
-// expectedOf is what the operator's estimates say of a space.
 func expectedOf(problem *operator.Problem, sp *space.Space, seed uint64) (*strategy.Expected, error) {
 	return strategy.Expect(sp, seed, func(id int64) (float64, bool, error) {
 		c := sp.At(id)
@@ -130,8 +123,9 @@ func expectedOf(problem *operator.Problem, sp *space.Space, seed uint64) (*strat
 
 // FirstCompilations are what a search without remembered trials compiles first, in that order: the
 // reference, then some configurations with low estimates, with defaults among them.
-func FirstCompilations(ctx context.Context, p *operator.Problem, d device.Device, likely int) (all []compile.Request) {
-	sp, err := p.Space(ctx)
+func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device, likely int) (all []compile.Request) {
+	p := part.Problem
+	sp, err := part.Space(ctx)
 	if err != nil {
 		return nil // the search says why
 	}
@@ -143,7 +137,7 @@ func FirstCompilations(ctx context.Context, p *operator.Problem, d device.Device
 	if request.Kernel, err = p.Reference(); err == nil && p.Operator.Answers == nil {
 		all = append(all, request)
 	}
-	for _, id := range afterLikely(expected.Likely(sp, likely), indices(sp, p.Defaults(ctx)), nil, expected.Expects) {
+	for _, id := range afterLikely(expected.Likely(sp, likely), indices(sp, part.Defaults(ctx)), nil, expected.Expects) {
 		request.Configuration = sp.At(id)
 		if request.Kernel, err = p.Kernel(request.Configuration); err == nil {
 			all = append(all, request)
@@ -152,7 +146,6 @@ func FirstCompilations(ctx context.Context, p *operator.Problem, d device.Device
 	return all
 }
 
-// indices are the configurations that a space has.
 func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	for _, c := range all {
 		if id, ok := sp.Index(c); ok {

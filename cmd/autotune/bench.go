@@ -11,6 +11,7 @@ import (
 	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/final"
 	"autotune/tuner/winners"
 )
@@ -56,7 +57,7 @@ func benchAction(c *cli.Context) error {
 	for name, ms := range times {
 		record.Baselines = append(record.Baselines, tuner.Baseline{Name: name, TimeMS: ms})
 	}
-	best := reports.FromRecord(record)
+	best := bestconfig.FromRecord(record)
 	best.Tool = tool()
 	return writeShown(c, shown{
 		table: func(out io.Writer) error { return reports.BenchTable(out, best) },
@@ -65,7 +66,7 @@ func benchAction(c *cli.Context) error {
 }
 
 // benched times a winner in turns with its default, and then with PyTorch, called in these ways.
-func benched(c *cli.Context, a rerun, best reports.BestConfig, ways []string) (r tuner.Record, err error) {
+func benched(c *cli.Context, a rerun, best bestconfig.Document, ways []string) (r tuner.Record, err error) {
 	info := a.Device.Info()
 	var rivals final.Rivals // stays empty on a device without a GPU
 	var noRivals error
@@ -112,7 +113,7 @@ func benched(c *cli.Context, a rerun, best reports.BestConfig, ways []string) (r
 	var beside []tuner.Baseline
 	var notes []string
 	if err = noRivals; err == nil {
-		beside, notes, err = tuner.TimeBeside(c.Context, a.Subject, best.Configuration, rivals)
+		beside, notes, err = final.Beside(c.Context, a.Subject, best.Configuration, rivals)
 	}
 	r.Baselines, r.Warnings = append(r.Baselines, beside...), append(r.Warnings, notes...)
 	if err != nil {

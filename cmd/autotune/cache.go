@@ -303,7 +303,7 @@ func cacheExportAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r := reports.Recorded(&tuner.Result{Record: w.Kept.Record, Problem: w.Problem, Trials: w.Trials}, tool())
+	r := (&tuner.Result{Record: w.Kept.Record, Problem: w.Problem, Trials: w.Trials}).Recording(tool())
 	r.Metadata.ReferenceDigest, r.Metadata.Arch = w.Kept.ReferenceDigest, w.Kept.Arch()
 	if err := recording.Write(path, r); err != nil {
 		return err

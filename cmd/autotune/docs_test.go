@@ -268,7 +268,7 @@ func documentPaths(prefix string, value any, found map[string]bool) {
 // repository.
 func TestDocumentedBestConfig(t *testing.T) {
 	var examples []string
-	for _, pattern := range []string{"reports/testdata/*.json", "docs/results/*/[a-r]*.json"} { // a summary is a list
+	for _, pattern := range []string{"tuner/bestconfig/testdata/*.json", "docs/results/*/[a-r]*.json"} { // a summary is a list
 		matches, err := filepath.Glob(filepath.Join(repository, pattern))
 		if err != nil || len(matches) == 0 {
 			t.Fatal("no documents in", pattern, err)

@@ -14,6 +14,7 @@ import (
 	"autotune/internal/output"
 	"autotune/operator"
 	"autotune/reports"
+	"autotune/tuner/bestconfig"
 	why "autotune/tuner/explain"
 	"autotune/tuner/final"
 	"autotune/tuner/winners"
@@ -91,7 +92,7 @@ func measureAround(c *cli.Context, w chosen, s *why.Subject) (here device.Info, 
 }
 
 // subjectOf is a winner to be explained.
-func subjectOf(best reports.BestConfig, trials []trial.Trial, p *operator.Problem) why.Subject {
+func subjectOf(best bestconfig.Document, trials []trial.Trial, p *operator.Problem) why.Subject {
 	peak, of := best.Peak()
 	return why.Subject{
 		Peak: peak / 1000, PeakOf: of,
@@ -101,8 +102,8 @@ func subjectOf(best reports.BestConfig, trials []trial.Trial, p *operator.Proble
 }
 
 // explainedText has the sentences, then a row a tunable.
-func explainedText(best reports.BestConfig, e explained) string {
-	told := best.Tell(reports.Details{})
+func explainedText(best bestconfig.Document, e explained) string {
+	told := reports.TextsOf(best, reports.Details{})
 	text := reports.Hang("", told.Title+" "+told.Parameters) + reports.Hang("", told.Setting) + reports.Hang("", best.Configuration.String()+": "+told.Time)
 	if e.MeasuredOn != "" {
 		text += reports.Hang("", "measured now in turns with its neighbours on "+output.Line(e.MeasuredOn)+": "+reports.FormatMS(e.TimeMS))

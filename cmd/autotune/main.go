@@ -22,9 +22,9 @@ import (
 
 	"autotune/device"
 	"autotune/internal/output"
-	"autotune/reports/cudasource"
 	"autotune/tuner"
 	"autotune/tuner/batch"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 	"autotune/tuner/winners"

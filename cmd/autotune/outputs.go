@@ -23,6 +23,7 @@ import (
 	"autotune/reports/webpage"
 	"autotune/tuner"
 	"autotune/tuner/batch"
+	"autotune/tuner/bestconfig"
 )
 
 // outputs prints results and writes the files that the flags ask for. One
@@ -32,7 +33,7 @@ type outputs struct {
 	many, verbose      bool
 	device             string    // as --device names it
 	out                io.Writer // for people; standard error when a file takes standard output
-	all                []reports.BestConfig
+	all                []bestconfig.Document
 	plots              []func() error // drawn when all else is written
 	pages              []func(context.Context) webpage.Search
 	unsolved           unsolved
@@ -50,8 +51,8 @@ func newOutputs(c *cli.Context, problems int) *outputs {
 }
 
 // deliver prints the result of one problem and writes the files that are its own.
-func (o *outputs) deliver(w batch.Request, r *tuner.Result, best reports.BestConfig) error {
-	details := reports.DetailsOf(r, o.verifyLine(w, r.Device.Kind))
+func (o *outputs) deliver(w batch.Request, r *tuner.Result, best bestconfig.Document) error {
+	details := reports.Details{Lead: r.Lead, Failures: reports.FailuresOf(r.Trials, o.verifyLine(w, r.Device.Kind))}
 	details.Verbose = o.verbose
 	if err := o.show(best, details); err != nil {
 		return err
@@ -66,7 +67,7 @@ func (o *outputs) deliver(w batch.Request, r *tuner.Result, best reports.BestCon
 }
 
 // show prints what there is to say of one problem, and keeps its winner.
-func (o *outputs) show(best reports.BestConfig, d reports.Details) error {
+func (o *outputs) show(best bestconfig.Document, d reports.Details) error {
 	if len(o.all) > 0 {
 		fmt.Fprintln(o.out)
 	}
@@ -105,7 +106,7 @@ func quoted(word string) string {
 
 // plotLater keeps a problem's plot for the end, so that one that cannot be drawn
 // costs nothing else.
-func (o *outputs) plotLater(best reports.BestConfig, name string, draw func(io.Writer) error) {
+func (o *outputs) plotLater(best bestconfig.Document, name string, draw func(io.Writer) error) {
 	if o.many {
 		name = fmt.Sprintf("%s-%s-%s-%s", best.Operator, operator.FormatShape(best.Problem.Shape), best.Problem.Math, name)
 	}
@@ -125,11 +126,11 @@ func (o *outputs) writePlot(name string, draw func(io.Writer) error) error {
 
 // writeRecording records a search; of one interrupted before its first trial there
 // is nothing to record.
-func (o *outputs) writeRecording(r *tuner.Result, best reports.BestConfig) error {
+func (o *outputs) writeRecording(r *tuner.Result, best bestconfig.Document) error {
 	if o.record == "" || len(r.Trials) == 0 {
 		return nil
 	}
-	recorded := reports.Recorded(r, best.Tool)
+	recorded := r.Recording(best.Tool)
 	path := o.record
 	if isFolder(path) {
 		path = filepath.Join(path, recording.FileName(recorded.Metadata))
@@ -181,7 +182,7 @@ func (o *outputs) writeJSON(w io.Writer) error {
 	if !o.many {
 		return o.all[0].WriteJSON(w)
 	}
-	return reports.WriteJSONList(w, o.all)
+	return bestconfig.WriteJSONList(w, o.all)
 }
 
 // wrote tells of a file, unless it could not be written.

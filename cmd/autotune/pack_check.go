@@ -25,9 +25,10 @@ import (
 	"autotune/pack"
 	"autotune/pack/packer"
 	"autotune/reports"
-	"autotune/reports/cudasource"
 	"autotune/space"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
 	"autotune/tuner/strategy"
@@ -248,13 +249,14 @@ func (e *checkedEntry) prove(c *cli.Context, opened *devices.Opened, w winners.K
 
 // gate puts an entry's own variant through the gates.
 func (k *packCheck) gate(e *checkedEntry, op *operator.Operator) error {
-	request := e.winner.Best.Problem.Request()
-	request.Only.Templates = []string{e.winner.Best.Template}
-	opened, err := k.opener.Open(k.c.Context, op, request)
+	opened, err := k.opener.Open(k.c.Context, op, e.winner.Best.Problem.Request())
 	if err != nil {
 		return err
 	}
-	o := tuner.Options{First: []space.Configuration{e.winner.Best.Configuration}, Gating: final.GateAll}
+	o := tuner.Options{
+		First: []space.Configuration{e.winner.Best.Configuration}, Gating: final.GateAll,
+		Only: operator.Restriction{Templates: []string{e.winner.Best.Template}},
+	}
 	r, _, err := recheck(k.c, opened, winners.OfDocument(*e.winner), o)
 	if err == nil && slices.Contains(trial.Statuses, trial.Status(r.Verdict)) {
 		e.Verdict, e.Message = r.Verdict, r.Message
@@ -297,7 +299,7 @@ func (k *packCheck) winner(e *pack.Entry) (w cudasource.Winner, op *operator.Ope
 	if len(e.Evidence) == 0 {
 		return w, nil, errors.New("the entry has no evidence")
 	}
-	best, err := reports.ReadBestConfig(bytes.NewReader(e.Evidence))
+	best, err := bestconfig.Read(bytes.NewReader(e.Evidence))
 	if err != nil {
 		return w, nil, fmt.Errorf("its evidence: %w", err)
 	}
@@ -478,7 +480,7 @@ func (k *packCheck) again(w cudasource.Winner) (cudasource.Winner, error) {
 	if result.Stop == tuner.Interrupted {
 		return w, withCode(exitInterrupted, errors.New("interrupted; the pack is as it was"))
 	}
-	return cudasource.Of(reports.FromRecord(result.Record), op, opened.Problem.Limits, tool())
+	return cudasource.Of(bestconfig.FromRecord(result.Record), op, opened.Problem.Limits, tool())
 }
 
 // proofs are the entries as reports for CI have them.

@@ -16,8 +16,8 @@ import (
 	"autotune/internal/input"
 	"autotune/operator"
 	"autotune/pack/packer"
-	"autotune/reports"
-	"autotune/reports/cudasource"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/family"
 	"autotune/tuner/store"
 	"autotune/tuner/winners"
@@ -153,7 +153,7 @@ func packedWinner(c *cli.Context, op *operator.Operator, k winners.Kept) (cudaso
 	if !packedOf(c, k.Device) || k.Objective != "" || k.Protocol.Conditions != (device.Conditions{}) {
 		return cudasource.Winner{}, false, nil
 	}
-	w, err := cudasource.Of(reports.FromRecord(k.Record), op, winners.LimitsOf(k.Device), tool())
+	w, err := cudasource.Of(bestconfig.FromRecord(k.Record), op, winners.LimitsOf(k.Device), tool())
 	if errors.Is(err, cudasource.ErrSearchAgain) {
 		tell([]string{fmt.Sprintf("left out %s: %v", k.Problem.Text, err)})
 		return w, false, nil
@@ -191,14 +191,14 @@ func (p *packing) familiesOf(r io.Reader) (err error) {
 }
 
 func (p *packing) bestsOf(r io.Reader) (err error) {
-	list, err := reports.ReadBestConfigs(r)
+	list, err := bestconfig.ReadAll(r)
 	if err != nil {
 		return badInput(err)
 	}
-	of := func(best reports.BestConfig, op *operator.Operator) (cudasource.Winner, error) {
+	of := func(best bestconfig.Document, op *operator.Operator) (cudasource.Winner, error) {
 		return cudasource.Of(best, op, operator.TypicalLimits(), tool())
 	}
-	p.winners, err = asked(p, p.winners, list, func(best reports.BestConfig) string { return best.Operator }, of)
+	p.winners, err = asked(p, p.winners, list, func(best bestconfig.Document) string { return best.Operator }, of)
 	return err
 }
 

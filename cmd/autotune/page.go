@@ -21,6 +21,7 @@ import (
 	"autotune/operator"
 	"autotune/reports"
 	"autotune/reports/webpage"
+	"autotune/tuner/bestconfig"
 	why "autotune/tuner/explain"
 	"autotune/tuner/family"
 	"autotune/tuner/store"
@@ -31,7 +32,7 @@ import (
 const pageName = "report.html"
 
 // pageOf is a search as a page tells of it. The problem is nil where there are no trials.
-func pageOf(ctx context.Context, best reports.BestConfig, trials []trial.Trial, p *operator.Problem, d reports.Details) webpage.Search {
+func pageOf(ctx context.Context, best bestconfig.Document, trials []trial.Trial, p *operator.Problem, d reports.Details) webpage.Search {
 	withPeaks(&best)
 	s := webpage.Search{Best: best, Trials: trials, Details: d}
 	if best.Found() && p != nil {
@@ -41,7 +42,7 @@ func pageOf(ctx context.Context, best reports.BestConfig, trials []trial.Trial, 
 }
 
 // goesOn are the commands that go on from a winner. named is what names its problem.
-func goesOn(best reports.BestConfig, named string) []string {
+func goesOn(best bestconfig.Document, named string) []string {
 	if !best.Found() {
 		return nil
 	}
@@ -87,7 +88,7 @@ func writePage(path string, p webpage.Page) error {
 	p.Title = strings.Join(parts, ", ")
 	switch {
 	case len(p.Searches) == 1 && len(p.Families) == 0:
-		p.Title = p.Searches[0].Best.Tell(reports.Details{}).Title
+		p.Title = reports.TextsOf(p.Searches[0].Best, reports.Details{}).Title
 	case len(p.Searches) == 0 && len(p.Families) == 1:
 		p.Title = p.Families[0].Title
 	}
@@ -138,7 +139,7 @@ func history(c *cli.Context) (list []webpage.Search, err error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, pageOf(c.Context, reports.FromRecord(e.Record), e.Trials, p, reports.Details{Failures: reports.FailuresOf(e.Trials, "")}))
+		list = append(list, pageOf(c.Context, bestconfig.FromRecord(e.Record), e.Trials, p, reports.Details{Failures: reports.FailuresOf(e.Trials, "")}))
 	}
 	return list, nil
 }
@@ -159,7 +160,7 @@ func readReported(ctx context.Context, path string, p *webpage.Page) error {
 			}
 			return nil, err
 		}
-		bests, err := reports.ReadBestConfigs(buffered)
+		bests, err := bestconfig.ReadAll(buffered)
 		for _, b := range bests {
 			s := pageOf(ctx, b, nil, nil, reports.Details{})
 			s.Commands = goesOn(b, namedByFlags(b.Operator, b.Problem.Request()))
@@ -173,10 +174,10 @@ func readReported(ctx context.Context, path string, p *webpage.Page) error {
 // familyPage is a family of a file as a page tells of it.
 func familyPage(f *family.Family, path string) webpage.Family {
 	page := webpage.Family{
-		Title: f.Operator + " " + f.Shapes, Dimensions: f.Free, Tree: f.TreeText(),
-		Setting:    fmt.Sprintf("%s, %s", f.Device.Name, f.At.UTC().Format(time.DateOnly)),
-		Verdict:    fmt.Sprintf("%s, timed at %s.", output.Count(len(f.Entries), "kernel"), output.Count(len(f.Samples)+len(f.HeldOut), "shape")),
-		Conditions: f.Tree.Conditions(), Most: f.MaxSlowdown,
+		Title: f.Operator + " " + f.Shapes, Axes: webpage.AxesOf(f), Tree: f.TreeText(),
+		Setting:  fmt.Sprintf("%s, %s", f.Device.Name, f.At.UTC().Format(time.DateOnly)),
+		Verdict:  fmt.Sprintf("%s, timed at %s.", output.Count(len(f.Entries), "kernel"), output.Count(len(f.Samples)+len(f.HeldOut), "shape")),
+		Most:     f.MaxSlowdown,
 		Commands: []string{"autotune pack layers --from " + quoted(path)},
 	}
 	if kind := f.Device.Kind.Properties(); kind.Caveat != "" {
@@ -200,11 +201,6 @@ func familyPage(f *family.Family, path string) webpage.Family {
 		shape := webpage.Shape{Text: operator.FormatShape(s.Shape), Entry: s.Chosen, BestMS: s.OwnBest.Median, Slowdown: s.Slowdown, HeldOut: i >= len(f.Samples)}
 		if s.General != nil && s.OwnBest.Median > 0 {
 			shape.General = s.General.Median / s.OwnBest.Median
-		}
-		for _, name := range f.Free {
-			if at := slices.Index(f.Dimensions, name); at >= 0 && at < len(s.Shape) {
-				shape.At = append(shape.At, s.Shape[at])
-			}
 		}
 		page.Shapes = append(page.Shapes, shape)
 		if shape.Slowdown > worst.Slowdown {
@@ -236,7 +232,7 @@ func recordedSearch(ctx context.Context, path string) (s webpage.Search, err err
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
-	best, trials, err := reports.FromRecording(recorded, p)
+	best, trials, err := bestconfig.FromRecording(recorded, p)
 	if err != nil {
 		return s, err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/device"
-	"autotune/reports"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/ceilings"
 )
 
@@ -41,7 +41,7 @@ func peaksOf(ctx context.Context, c *cli.Context, d device.Device) device.Peaks 
 }
 
 // withPeaks adds to a winner's document what this machine knows of its device.
-func withPeaks(best *reports.BestConfig) {
+func withPeaks(best *bestconfig.Document) {
 	if best.Roofline.Peaks != nil || !best.Device.Kind.Properties().Measures {
 		return
 	}

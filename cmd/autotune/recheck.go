@@ -16,6 +16,7 @@ import (
 	"autotune/operator"
 	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 	"autotune/tuner/winners"
@@ -38,15 +39,15 @@ func recheckCommand() *cli.Command {
 
 // rechecked is what became of a winner.
 type rechecked struct {
-	Problem    string              `json:"problem"`
-	Device     string              `json:"device"`
-	Conditions device.Conditions   `json:"conditions,omitzero"`
-	Verdict    string              `json:"verdict"` // holds, ties, lost, slower, or a status
-	Message    string              `json:"message,omitempty"`
-	WasMS      float64             `json:"was_ms"`
-	NowMS      float64             `json:"now_ms,omitempty"` // the old winner's
-	Noise      float64             `json:"noise,omitempty"`  // relative, of a time beside an earlier one; with --ci
-	Winner     *reports.BestConfig `json:"winner,omitempty"` // that there is now
+	Problem    string               `json:"problem"`
+	Device     string               `json:"device"`
+	Conditions device.Conditions    `json:"conditions,omitzero"`
+	Verdict    string               `json:"verdict"` // holds, ties, lost, slower, or a status
+	Message    string               `json:"message,omitempty"`
+	WasMS      float64              `json:"was_ms"`
+	NowMS      float64              `json:"now_ms,omitempty"` // the old winner's
+	Noise      float64              `json:"noise,omitempty"`  // relative, of a time beside an earlier one; with --ci
+	Winner     *bestconfig.Document `json:"winner,omitempty"` // that there is now
 }
 
 func (r rechecked) lost() bool { return r.Verdict != "holds" && r.Verdict != "ties" }
@@ -192,7 +193,7 @@ func (r *rechecked) judge(w winners.Kept, result *tuner.Result) {
 	key := w.Winner.Key()
 	at := slices.IndexFunc(result.Trials, func(t trial.Trial) bool { return t.Key() == key })
 	if result.Winner != nil {
-		best := reports.FromRecord(result.Record)
+		best := bestconfig.FromRecord(result.Record)
 		r.Winner = &best
 	}
 	if at < 0 || result.Trials[at].KernelDigest != w.Winner.KernelDigest {

@@ -19,6 +19,7 @@ import (
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/webpage"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/simulate"
 	"autotune/tuner/strategy"
 )
@@ -57,7 +58,7 @@ func reportAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list := lists.Of(told.Searches, func(s webpage.Search) reports.BestConfig { return s.Best })
+	list := lists.Of(told.Searches, func(s webpage.Search) bestconfig.Document { return s.Best })
 	page := c.String("html")
 	if len(told.Families) > 0 && (page == "" || c.IsSet("json") || c.IsSet("plot")) {
 		return errors.New("families go into a web page alone: --html FILE; `autotune tune` prints their tables")
@@ -78,7 +79,7 @@ func reportAction(c *cli.Context) error {
 			}
 			return reports.SummaryTable(w, list, columnsOf(os.Stdout))
 		},
-		json: func(w io.Writer) error { return reports.WriteJSONList(w, list) },
+		json: func(w io.Writer) error { return bestconfig.WriteJSONList(w, list) },
 		plot: func(w io.Writer) error { return reports.SummaryPlot(w, list) },
 		name: "summary.png",
 	})

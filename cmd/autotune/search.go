@@ -26,6 +26,7 @@ import (
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/batch"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/family"
 	"autotune/tuner/store"
@@ -148,11 +149,11 @@ func searchAction(c *cli.Context) (err error) {
 	show := &shownSearches{c: c, all: newManyProgress(len(problems) == 1 || c.Bool("quiet"), len(problems))}
 	o.With, o.Stands = show.search, show.all.print
 	o.Notice = func(text string) { tell([]string{text}) }
-	o.Found = func(r batch.Request, t *tuner.Result, best reports.BestConfig) error {
+	o.Found = func(r batch.Request, t *tuner.Result, best bestconfig.Document) error {
 		out.unsolved.uncompared(r, t)
 		return badInput(out.deliver(r, t, best))
 	}
-	o.Known = func(best reports.BestConfig) error {
+	o.Known = func(best bestconfig.Document) error {
 		show.all.skip()
 		if !c.Bool("quiet") {
 			say(os.Stderr, best.Problem.Text+": searched before in the run "+c.String("run"))

@@ -126,9 +126,13 @@ func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
 	if err != nil {
 		return nil, err
 	}
+	part, err := problem.Part(request.Only)
+	if err != nil {
+		return nil, err
+	}
 	said := await(c, "building the space of "+problem.String())
 	defer said.done()
-	s, err := built(problem.String(), func() (*space.Space, error) { return problem.Space(c.Context) })
+	s, err := built(problem.String(), func() (*space.Space, error) { return part.Space(c.Context) })
 	s.Limits = limits
 	return []namedSpace{s}, err
 }

@@ -12,6 +12,7 @@ import (
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/batch"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/family"
 )
@@ -22,7 +23,7 @@ type tuned struct {
 	opener   *devices.Opener
 	o        family.Options
 	families []*family.Family
-	winners  []reports.BestConfig
+	winners  []bestconfig.Document
 	unsolved unsolved
 	last     error // why the last of these has none
 }
@@ -63,7 +64,7 @@ func (t *tuned) all(asked listed) error {
 func (t *tuned) search(problems []batch.Request, part batch.Part) error {
 	o := batch.Options{
 		Search: t.o.Search, AnyTarget: true, Budget: part.Limit, Store: t.o.Store, Tool: t.o.Tool, Notice: t.o.Notice, Failed: t.failed,
-		Found: func(r batch.Request, found *tuner.Result, best reports.BestConfig) error {
+		Found: func(r batch.Request, found *tuner.Result, best bestconfig.Document) error {
 			t.unsolved.uncompared(r, found)
 			if best.Found() {
 				t.winners = append(t.winners, best)

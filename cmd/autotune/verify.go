@@ -101,7 +101,7 @@ func verifyAction(c *cli.Context) error {
 	}
 	options := tuner.Options{
 		Strategy: "random", Seed: c.Uint64("seed"), Budget: c.Int("budget"), Protocol: protocol,
-		Gating: final.GateNone, Launches: c.Int("schedules"),
+		Gating: final.GateNone, Launches: c.Int("schedules"), Only: request.Only,
 	}
 	if c.Bool("gates") || c.Int("schedules") > 0 || request.Only.Fixed != nil {
 		options.Gating = final.GateAll
@@ -110,7 +110,7 @@ func verifyAction(c *cli.Context) error {
 	if result == nil {
 		return err
 	}
-	return errors.Join(badInput(writeVerdict(c, result)), verdictOf(c, result))
+	return errors.Join(badInput(writeVerdict(c, result, request.Only)), verdictOf(c, result))
 }
 
 // checkVariants evaluates variants, with --fail-fast up to the first that fails.
@@ -163,10 +163,14 @@ type verdict struct {
 }
 
 // writeVerdict shows what failed, and how much was right.
-func writeVerdict(c *cli.Context, r *tuner.Result) error {
+func writeVerdict(c *cli.Context, r *tuner.Result, only operator.Restriction) error {
+	part, err := r.Problem.Part(only)
+	if err != nil {
+		return err
+	}
 	v := verdict{
 		Problem: r.Record.Problem, Device: r.Device.Name, Kind: r.Device.Kind, ValidConfigurations: r.Valid, Part: r.Part,
-		Conditions: r.Protocol.Conditions, Agree: r.ByStatus[trial.OK], Gates: r.Gates, Warnings: r.Problem.Warnings(), Variants: r.Trials,
+		Conditions: r.Protocol.Conditions, Agree: r.ByStatus[trial.OK], Gates: r.Gates, Warnings: part.Warnings(), Variants: r.Trials,
 	}
 	for _, t := range r.Trials {
 		if t.Status == trial.OK {
@@ -178,7 +182,7 @@ func writeVerdict(c *cli.Context, r *tuner.Result) error {
 	}
 	return writeShown(c, shown{
 		table: func(io.Writer) error {
-			_, err := io.WriteString(painted(c, os.Stdout), v.text(r.Problem.Restriction.Fixed != nil))
+			_, err := io.WriteString(painted(c, os.Stdout), v.text(only.Fixed != nil))
 			return err
 		},
 		json: func(w io.Writer) error { return printJSON(w, v) },

@@ -17,9 +17,10 @@ import (
 	"autotune/internal/output"
 	"autotune/operator"
 	"autotune/reports"
-	"autotune/reports/cudasource"
 	"autotune/reports/export"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/store"
 	"autotune/tuner/winners"
 )
@@ -43,7 +44,7 @@ func bestAction(c *cli.Context) error {
 	if path := c.String("json"); path != "" {
 		return output.To(path, w.best.WriteJSON)
 	}
-	return reports.Table(c.App.Writer, w.best)
+	return reports.SearchTable(c.App.Writer, w.best, reports.Details{})
 }
 
 // whoseFlag chooses among the devices that the cache has something of.
@@ -78,10 +79,10 @@ func exportAction(c *cli.Context) error {
 		return err
 	}
 	format := export.Formats[slices.Index(export.Names(), name)]
-	if c.Bool("all") && format.Trials != export.Asked {
+	if c.Bool("all") && !format.Trials {
 		return errors.New("--all goes with --format csv or md; the other formats are of one configuration")
 	}
-	w, err := chooseWinner(c, winners.Request{Trials: c.Bool("all") || format.Trials == export.Always})
+	w, err := chooseWinner(c, winners.Request{Trials: c.Bool("all")})
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func exportAction(c *cli.Context) error {
 // chosen is the winner that best and export answer with. One of a document has no
 // kernel yet: kernelOf looks for it.
 type chosen struct {
-	best reports.BestConfig
+	best bestconfig.Document
 	*winners.Chosen
 }
 
@@ -247,7 +248,7 @@ func winnerInDocument(c *cli.Context, path string, trials bool) (chosen, error) 
 	if trials {
 		return chosen{}, fmt.Errorf("%s holds the winner alone; --all takes the trials of the cache or of a recording", path)
 	}
-	list, err := input.File(c.Context, path, reports.ReadBestConfigs)
+	list, err := input.File(c.Context, path, bestconfig.ReadAll)
 	if err == nil && len(list) != 1 {
 		err = fmt.Errorf("%s holds %s; %s takes one", path, output.Count(len(list), "document"), c.Command.Name)
 	}

@@ -157,23 +157,15 @@ func (r cacheRow) outcome() trial.Outcome {
 		o.Time.Median = ms // as the tool itself has it: a mean
 		return o
 	}
-	o.Status = trial.LaunchError
-	for _, status := range []trial.Status{trial.CompileError, trial.Pruned} {
-		if string(failed) == strconv.Quote(failedTimes[status]) {
-			o.Status = status
-		}
+	switch string(failed) {
+	case `"CompilationFailedConfig"`:
+		o.Status = trial.CompileError
+	case `"InvalidConfig"`:
+		o.Status = trial.Pruned
+	default:
+		o.Status = trial.LaunchError
 	}
 	return o
-}
-
-// failedTimes are the words that Kernel Tuner has in place of a time.
-var failedTimes = map[trial.Status]string{
-	trial.CompileError: "CompilationFailedConfig",
-	trial.Pruned:       "InvalidConfig",
-	trial.LaunchError:  "RuntimeFailedConfig",
-	trial.Crashed:      "RuntimeFailedConfig",
-	trial.Timeout:      "RuntimeFailedConfig",
-	trial.WrongResult:  "RuntimeFailedConfig",
 }
 
 // rowKeys are the fields of a cache's row that are read, or that follow from them.

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -11,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 
 	"autotune/internal/input"
 	"autotune/internal/jsonerror"
@@ -229,90 +229,53 @@ func damaged(err error) error {
 	return fmt.Errorf("the file is damaged or cut short: %w", err)
 }
 
-// nonNumbers are what Python writes for floats that JSON does not know.
-var nonNumbers = [][]byte{[]byte("-Infinity"), []byte("Infinity"), []byte("NaN")}
+// nonNumbers are strings, and what Python writes for floats that JSON does not know.
+var nonNumbers = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
 
 // nullNonNumbers replaces Python's NaN and Infinity by null, but not in strings.
 func nullNonNumbers(data []byte) []byte {
-	if !bytes.Contains(data, nonNumbers[1]) && !bytes.Contains(data, nonNumbers[2]) {
+	if !bytes.Contains(data, []byte("Infinity")) && !bytes.Contains(data, []byte("NaN")) {
 		return data
 	}
-	out := make([]byte, 0, len(data))
-	inString := false
-next:
+	return nonNumbers.ReplaceAllFunc(data, func(found []byte) []byte {
+		if found[0] == '"' {
+			return found
+		}
+		return []byte("null")
+	})
+}
+
+// mend closes a document that ends in the middle after its last whole result, or
+// its last whole row of a cache; false if it has none.
+func mend(data []byte) ([]byte, bool) {
+	var open []byte // brackets
+	end, closing, inString := 0, "", false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case c == '"':
 			inString = !inString
-		case c == '\\' && inString && i+1 < len(data):
-			out = append(out, c)
+		case inString && c == '\\':
 			i++
-		case !inString:
-			for _, word := range nonNumbers {
-				if bytes.HasPrefix(data[i:], word) {
-					out = append(out, "null"...)
-					i += len(word) - 1
-					continue next
-				}
-			}
-		}
-		out = append(out, data[i])
-	}
-	return out
-}
-
-// mend closes a document that ends in the middle after its last whole result, or
-// its last whole row of a cache; false if it does not get that far, or is whole.
-func mend(data []byte) ([]byte, bool) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return nil, false
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, false
-		}
-		if name != "results" && name != "cache" {
-			if d.Decode(new(json.RawMessage)) != nil {
+		case inString:
+		case c == '{' || c == '[':
+			open = append(open, c)
+		case c == '}' || c == ']':
+			if len(open) == 0 {
 				return nil, false
 			}
-			continue
-		}
-		closing, end, err := elements(d)
-		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, false
-		}
-		return append(bytes.Clone(data[:end]), closing...), true
-	}
-	return nil, false
-}
-
-// elements reads over a list or an object, in an object. It returns where the
-// last whole element ends, what closes the document there, and why it stopped.
-func elements(d *json.Decoder) (closing string, end int64, err error) {
-	open, err := d.Token()
-	closing = map[any]string{json.Delim('['): "]}", json.Delim('{'): "}}"}[open]
-	for end = d.InputOffset(); err == nil && d.More(); end = d.InputOffset() {
-		if open == json.Delim('{') {
-			if _, err := d.Token(); err != nil {
-				return closing, end, err
+			if open = open[:len(open)-1]; c == '}' && len(open) == 2 {
+				end, closing = i+1, map[byte]string{'[': "]}", '{': "}}"}[open[1]]
 			}
 		}
-		if err := d.Decode(new(json.RawMessage)); err != nil {
-			return closing, end, err
-		}
 	}
-	if err == nil {
-		_, err = d.Token()
-	}
-	return closing, end, err
+	return append(bytes.Clone(data[:end]), closing...), end > 0
 }
 
 // Is tells whether a regular file begins as recordings do: packed, or with one of
 // their keys.
 func Is(path string) bool {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
 	f, err := os.Open(path)
@@ -320,14 +283,9 @@ func Is(path string) bool {
 		return false
 	}
 	defer f.Close()
-	text := bufio.NewReader(io.LimitReader(f, 1<<16))
-	if head, err := text.Peek(2); err == nil && bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		return true
-	}
-	decoder := json.NewDecoder(text)
-	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
-		return false
-	}
-	key, err := decoder.Token()
-	return err == nil && (key == "schema_version" || key == "metadata" || key == "results")
+	head := make([]byte, 1<<10)
+	n, _ := io.ReadFull(f, head)
+	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || beginning.Match(head[:n])
 }
+
+var beginning = regexp.MustCompile(`^\s*\{\s*"(schema_version|metadata|results)"\s*:`)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,10 +83,7 @@ func newResult(t trial.Trial) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	samples := make([]float64, len(t.SamplesMS))
-	for i, s := range t.SamplesMS {
-		samples[i] = round(s)
-	}
+	samples := append([]float64{}, lists.Of(t.SamplesMS, round)...)
 	r := result{
 		Timestamp: timestamp, Configuration: configuration,
 		Times:        times{Compilation: round(t.Phases.CompileMS), Validation: round(t.Phases.VerifyMS), Runtimes: samples},
@@ -208,45 +206,40 @@ type measurement struct {
 	Unit  string `json:"unit"`
 }
 
-// quantity is something that is measured of a variant besides its time.
+// quantity is something that is measured of a variant besides its time. Its field is a pointer to a float64, an int64
+// or an int. Zero tells where zero is what was measured; nil: it is not known.
 type quantity struct {
 	name, unit string
-	get        func(*trial.Outcome) float64
-	set        func(*trial.Outcome, float64)
-	zero       func(*trial.Outcome) bool // zero is what was measured; nil: it is not known
-	count      bool
+	field      func(*trial.Outcome) any
+	zero       func(*trial.Outcome) bool
 }
 
 var quantities = []quantity{
-	quantityOf("max_abs_error", "", func(o *trial.Outcome) *float64 { return &o.MaxAbsError }).orZero(compared),
-	quantityOf("registers", "", func(o *trial.Outcome) *int { return &o.Resources.Registers }),
-	quantityOf("shared_bytes", "B", func(o *trial.Outcome) *int64 { return &o.Resources.SharedBytes }).orZero(compiled),
-	quantityOf("local_bytes", "B", func(o *trial.Outcome) *int64 { return &o.Resources.LocalBytes }).orZero(compiled),
-	quantityOf("occupancy", "", func(o *trial.Outcome) *float64 { return &o.Resources.Occupancy }),
-	quantityOf("clock_mhz", "MHz", func(o *trial.Outcome) *int { return &o.ClockMHz }),
-	quantityOf("energy_mj", "mJ", func(o *trial.Outcome) *float64 { return &o.EnergyMJ }),
-	quantityOf("celsius", "°C", func(o *trial.Outcome) *int { return &o.Celsius }),
-}
-
-func quantityOf[T int | int64 | float64](name, unit string, field func(*trial.Outcome) *T) quantity {
-	_, float := any(T(0)).(float64)
-	set := func(o *trial.Outcome, x float64) {
-		// No count is NaN, or so large that numbers no longer tell it from the next one.
-		if float || math.Abs(x) < largest {
-			*field(o) = T(x)
-		}
-	}
-	return quantity{name: name, unit: unit, get: func(o *trial.Outcome) float64 { return float64(*field(o)) }, set: set, count: !float}
-}
-
-// orZero is a quantity of which zero may be a measured value.
-func (q quantity) orZero(known func(*trial.Outcome) bool) quantity {
-	q.zero = known
-	return q
+	{"max_abs_error", "", func(o *trial.Outcome) any { return &o.MaxAbsError }, compared},
+	{"registers", "", func(o *trial.Outcome) any { return &o.Resources.Registers }, nil},
+	{"shared_bytes", "B", func(o *trial.Outcome) any { return &o.Resources.SharedBytes }, compiled},
+	{"local_bytes", "B", func(o *trial.Outcome) any { return &o.Resources.LocalBytes }, compiled},
+	{"occupancy", "", func(o *trial.Outcome) any { return &o.Resources.Occupancy }, nil},
+	{"clock_mhz", "MHz", func(o *trial.Outcome) any { return &o.ClockMHz }, nil},
+	{"energy_mj", "mJ", func(o *trial.Outcome) any { return &o.EnergyMJ }, nil},
+	{"celsius", "°C", func(o *trial.Outcome) any { return &o.Celsius }, nil},
 }
 
 func compared(o *trial.Outcome) bool { return o.Status == trial.OK }
 func compiled(o *trial.Outcome) bool { return o.Resources.Registers > 0 }
+
+func (q quantity) value(o *trial.Outcome) reflect.Value { return reflect.ValueOf(q.field(o)).Elem() }
+
+func (q quantity) get(o *trial.Outcome) float64 {
+	return q.value(o).Convert(reflect.TypeFor[float64]()).Float()
+}
+
+// set leaves a count as it is that would be NaN, or so large that numbers no longer tell it from the next one.
+func (q quantity) set(o *trial.Outcome, x float64) {
+	if v := q.value(o); v.CanFloat() || math.Abs(x) < largest {
+		v.Set(reflect.ValueOf(x).Convert(v.Type()))
+	}
+}
 
 // Quantities are the names of what is measured of a variant besides its time.
 func Quantities() []string {
@@ -255,13 +248,12 @@ func Quantities() []string {
 
 // Measured is the value of a quantity; false if it is not known.
 func Measured(o trial.Outcome, name string) (float64, bool) {
-	for _, q := range quantities {
-		if q.name == name {
-			x := q.get(&o)
-			return x, x != 0 || q.zero != nil && q.zero(&o)
-		}
+	q, found := lists.First(quantities, func(q quantity) bool { return q.name == name })
+	if !found {
+		return 0, false
 	}
-	return 0, false
+	x := q.get(&o)
+	return x, x != 0 || q.zero != nil && q.zero(&o)
 }
 
 // measurements lists what was measured; a quantity that is zero is left out.
@@ -272,7 +264,7 @@ func measurements(o trial.Outcome, samples []float64) []measurement {
 	}
 	for _, q := range quantities {
 		x := q.get(&o)
-		if !q.count {
+		if q.value(&o).CanFloat() {
 			x = round(x)
 		}
 		if x != 0 {

@@ -180,3 +180,21 @@ type Phases struct {
 	VerifyMS  float64 `json:"verify_ms"`
 	MeasureMS float64 `json:"measure_ms"`
 }
+
+// Turned is a trial that took turns with another one of its problem.
+type Turned struct {
+	Trial
+	Ratio float64    // of its time over the other's: the geometric mean over turns; 0: it has no time
+	CI95  [2]float64 // of the ratio; zero: one turn does not tell
+}
+
+// Bests are the fastest right trials of each template, by its name.
+func Bests(trials []Trial) map[string]Trial {
+	best := map[string]Trial{}
+	for _, t := range trials {
+		if known, has := best[t.Template]; t.Status == OK && (!has || t.Time.Median < known.Time.Median) {
+			best[t.Template] = t
+		}
+	}
+	return best
+}

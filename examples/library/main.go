@@ -19,9 +19,9 @@ import (
 	"autotune/operator"
 	"autotune/pack"
 	"autotune/pack/packer"
-	"autotune/reports"
-	"autotune/reports/cudasource"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/devices"
 )
 
@@ -37,7 +37,7 @@ func main() {
 	defer opener.Close()
 	on := must(opener.Open(ctx, op, layer))
 	found := must(tuner.Search(ctx, on.Problem, on.Device, tuner.Options{Time: 3 * time.Second}))
-	winner := must(cudasource.Of(reports.FromRecord(found.Record), op, on.Problem.Limits, "library"))
+	winner := must(cudasource.Of(bestconfig.FromRecord(found.Record), op, on.Problem.Limits, "library"))
 
 	// Pack what won.
 	packed := must(packer.Make(ctx, on.Device.Compiler(), []cudasource.Winner{winner}, nil, packer.Options{Name: "layers"}))

@@ -7,7 +7,7 @@ import (
 
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // A function along a dimension, over the last ones or of single elements folds tensors of any rank to

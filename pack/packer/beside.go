@@ -14,7 +14,7 @@ import (
 
 	"autotune/internal/quote"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // GeneralTemplate is the template that WithGeneral adds.

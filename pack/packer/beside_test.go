@@ -46,9 +46,6 @@ func TestWithGeneral(t *testing.T) {
 			if err != nil || why != "" {
 				t.Fatal(why, err)
 			}
-			if slices.Contains(judged, op.Name) {
-				r.Only = operator.Restriction{Templates: []string{GeneralTemplate}}
-			}
 			if p, err = with.Bind(r, emulator.Limits()); err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +61,7 @@ func TestWithGeneral(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer d.Close()
-			result, err := tuner.Search(t.Context(), p, d, tuner.Options{Recheck: true})
+			result, err := tuner.Search(t.Context(), p, d, tuner.Options{Recheck: true, Only: operator.Restriction{Templates: []string{GeneralTemplate}}})
 			if err != nil || result.Winner == nil || result.Winner.Status != trial.OK || result.Winner.Template != GeneralTemplate {
 				t.Errorf("%+v, %v", result, err)
 			}

@@ -9,7 +9,7 @@ import (
 
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // cc runs the C compiler, with warnings as errors.

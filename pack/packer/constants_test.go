@@ -11,7 +11,7 @@ import (
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/pack"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/family"
 )
 

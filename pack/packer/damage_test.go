@@ -15,7 +15,7 @@ import (
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/pack"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // small is a pack of one winner.

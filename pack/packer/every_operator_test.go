@@ -13,7 +13,7 @@ import (
 	own "autotune/examples"
 	"autotune/operator"
 	"autotune/pack"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // ownOperators are the examples, and those of these tests.

@@ -11,8 +11,8 @@ import (
 	"autotune/internal/lists"
 	"autotune/operator"
 	"autotune/pack"
-	"autotune/reports/cudasource"
 	"autotune/space/expr"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/family"
 )
 
@@ -153,7 +153,7 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 
 // variant describes an entry's kernel for an architecture.
 func (p *Packed) variant(k family.Kernel, arch string) (*pack.Variant, error) {
-	source, err := cudasource.Inline(k.File, k.Source, k.Includes, k.Macros)
+	source, err := cudasource.Inline(k.File, k.Source, k.Includes)
 	if err != nil {
 		return nil, err
 	}

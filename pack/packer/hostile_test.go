@@ -13,8 +13,8 @@ import (
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/pack"
-	"autotune/reports/cudasource"
 	"autotune/space/expr"
+	"autotune/tuner/cudasource"
 )
 
 // hostileSummaries would be code in Python or C if they were not quoted.

@@ -16,8 +16,8 @@ import (
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/pack"
-	"autotune/reports/cudasource"
 	"autotune/space/expr"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/family"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"autotune/operator"
 	"autotune/pack"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // Tensors of a problem may lie with their second dimension last: then the problem is another, of the same operator.

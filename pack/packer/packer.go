@@ -23,8 +23,8 @@ import (
 	"autotune/device/compile"
 	"autotune/operator"
 	"autotune/pack"
-	"autotune/reports/cudasource"
 	"autotune/space/expr"
+	"autotune/tuner/cudasource"
 )
 
 // Options say how winners are packed.
@@ -387,7 +387,7 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 		p.General = append(p.General, g)
 		tasks = append(tasks, &task{what: entry, request: compile.Request{Kernel: k}, archs: virtualArchs, take: func(b *compile.Binary) error {
 			p.files[g.File] = b.Code
-			if text, err := cudasource.Inline(k.File, k.Source, k.Includes, k.Macros); err == nil {
+			if text, err := cudasource.Inline(k.File, k.Source, k.Includes); err == nil {
 				p.files[g.Source] = []byte(cudasource.Defines(k.Macros) + text)
 			}
 			return nil

@@ -21,10 +21,10 @@ import (
 	"autotune/internal/test/torchvectors"
 	"autotune/operator"
 	"autotune/pack"
-	"autotune/reports"
-	"autotune/reports/cudasource"
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 )
 
 // hopper are the limits that the winners of these tests are for.
@@ -68,7 +68,7 @@ func winnerOf(t testing.TB, op *operator.Operator, r operator.Request, template 
 	if err != nil {
 		t.Fatal(err)
 	}
-	best := reports.BestConfig{
+	best := bestconfig.Document{
 		Operator: op.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{}, Problem: p.Record(), Target: "sm_90a",
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA}, KernelDigest: k.Digest(),
 		Time: trial.Timing{Median: 1.5, CI95: [2]float64{1.4, 1.6}, Samples: 20}, RecordedAt: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC),

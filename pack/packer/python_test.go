@@ -14,7 +14,7 @@ import (
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/pack"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // The package for PyTorch, with stand-ins for PyTorch and for the driver.

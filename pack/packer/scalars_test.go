@@ -12,7 +12,7 @@ import (
 
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/family"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // withTorch runs a script of testdata with PyTorch itself, on a driver that runs nothing. Each of its lines begins with ok.

@@ -1,43 +1,51 @@
-// Package export writes winners for other programs. A format is a Format and its name in
-// Formats.
+// Package export writes winners for other programs. A format is an entry of Formats.
 package export
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 
+	"autotune/device/compile"
 	"autotune/device/trial"
 	"autotune/internal/lists"
+	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/reports"
-	"autotune/reports/cudasource"
+	"autotune/reports/pytorch"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 )
 
 // Formats are all formats.
-var Formats = []Format{cu, cubin, ptx, header, document, torch, csv, markdown, solutionDocument}
+var Formats = []Format{
+	{"cu", "the kernel as one CUDA file, with -DAUTOTUNE_MAIN a program that verifies and times it", false,
+		ofKernel(writeCU)},
+	{"cubin", "the kernel compiled for the GPU of the search", false, writeCubin},
+	{"ptx", "the kernel compiled to PTX, which the driver compiles for later GPUs too", false, ofKernel(writePTX)},
+	{"header", "a header for C and C++ with the compiled kernel and its launch through CUDA's driver", false,
+		ofKernel(writeHeader)},
+	{"json", "the best configuration with its evidence", false, writeDocument},
+	{"pytorch", "a Python file with a module that takes the place of PyTorch's own", false, ofKernel(writePyTorch)},
+	{"csv", "a table of the winner or, with --all, of every trial", true, ofTrials(reports.WriteTrialsCSV)},
+	{"md", "that table in Markdown", true, ofTrials(reports.WriteTrialsMarkdown)},
+	{"solution", "a solution.json of FlashInfer-Bench and SOL-ExecBench", false, ofKernel(writeSolution)},
+}
 
 // Format is a form in which other programs read a winner.
 type Format struct {
 	Name    string
 	Summary string // what is written, for the help page
-	Trials  Trials
+	Trials  bool   // all of a problem, where they are asked for
 	// Write writes a winner. The notes say what the format has no place for.
 	Write func(ctx context.Context, out io.Writer, w Winner) (notes []string, err error)
 }
 
-// Trials says whether a format has all trials of a problem.
-type Trials int
-
-// A format has the winner alone, or all trials too where they are asked for, or always.
-const (
-	Never Trials = iota
-	Asked
-	Always
-)
-
 // Winner is what is written.
 type Winner struct {
-	Best   reports.BestConfig
+	Best   bestconfig.Document
 	Trials []trial.Trial // all of the problem, where the format has them
 	Path   string        // of the file; "-": standard output
 	Force  bool          // a file beside it may replace one that is no export
@@ -51,6 +59,93 @@ func Names() []string {
 
 // Summary says what each format is.
 func Summary() string {
-	all := lists.Of(Formats, func(f Format) string { return f.Name + ", " + f.Summary })
-	return strings.Join(all, "; ")
+	return strings.Join(lists.Of(Formats, func(f Format) string { return f.Name + ", " + f.Summary }), "; ")
+}
+
+// write writes a format.
+type write = func(context.Context, io.Writer, Winner) ([]string, error)
+
+// ofKernel writes a format of the kernel alone.
+func ofKernel(of func(context.Context, io.Writer, cudasource.Winner) ([]string, error)) write {
+	return func(ctx context.Context, out io.Writer, w Winner) ([]string, error) {
+		k, err := w.Kernel()
+		if err != nil {
+			return nil, err
+		}
+		return of(ctx, out, k)
+	}
+}
+
+// ofTrials writes a table of trials.
+func ofTrials(table func(io.Writer, bestconfig.Document, []trial.Trial) error) write {
+	return func(_ context.Context, out io.Writer, w Winner) ([]string, error) {
+		return nil, table(out, w.Best, w.Trials)
+	}
+}
+
+func writeDocument(_ context.Context, out io.Writer, w Winner) ([]string, error) {
+	return nil, w.Best.WriteJSON(out)
+}
+
+func writePyTorch(_ context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
+	return nil, pytorch.Write(out, k)
+}
+
+func writeCU(_ context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
+	err := k.WriteProgram(out)
+	if errors.Is(err, cudasource.ErrNoProgram) {
+		return []string{err.Error()}, nil
+	}
+	return nil, err
+}
+
+func writeCubin(ctx context.Context, out io.Writer, w Winner) ([]string, error) {
+	if w.Path == output.Standard {
+		return nil, errors.New("--format cubin writes a binary: name its file, as in -o kernel.cubin")
+	}
+	return ofKernel(func(ctx context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
+		return writeBinary(ctx, out, k, "sm_")
+	})(ctx, out, w)
+}
+
+func writePTX(ctx context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
+	return writeBinary(ctx, out, k, "compute_")
+}
+
+// writeBinary writes what NVRTC makes of the kernel. The notes say how it is launched, which a
+// binary does not say.
+func writeBinary(ctx context.Context, out io.Writer, k cudasource.Winner, prefix string) ([]string, error) {
+	b, target, err := compiled(ctx, k, prefix)
+	if err != nil {
+		return nil, err
+	}
+	notes := []string{"compiled for " + target}
+	for _, l := range k.Kernel.Launches {
+		notes = append(notes, fmt.Sprintf("launch %s with %s", b.Symbol(l.Entry), l))
+		for _, row := range k.Given(l, func(a operator.Argument) string { return a.Name }).Maps {
+			notes = append(notes, "and with a tensor map of 16 words, whose last are 0: "+row)
+		}
+	}
+	_, err = out.Write(b.Code)
+	return notes, err
+}
+
+// compiled is a winner's kernel as NVRTC compiles it, and the architecture: a GPU's, "sm_", or PTX's, "compute_".
+func compiled(ctx context.Context, k cudasource.Winner, prefix string) (*compile.Binary, string, error) {
+	target, err := k.Target()
+	if err != nil {
+		return nil, "", err
+	}
+	compiler, err := compile.NVRTC(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	defer compiler.Close()
+	target = strings.Replace(target, "sm_", prefix, 1)
+	b, err := compiler.Compile(ctx, compile.Request{Kernel: k.Kernel, Arch: target})
+	var refused *compile.Error
+	if errors.As(err, &refused) {
+		err = fmt.Errorf("%s does not compile for %s: %w", k.Kernel.Template, target, err)
+	}
+	return b, target, err
 }

@@ -16,8 +16,8 @@ import (
 	"autotune/device/trial"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
-	"autotune/reports"
-	"autotune/reports/cudasource"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 )
 
 // every is an operator with tensors of every role, scalars, constant memory and several launches.
@@ -64,7 +64,7 @@ templates:
 	if err != nil {
 		t.Fatal(err)
 	}
-	best := reports.BestConfig{
+	best := bestconfig.Document{
 		Operator: o.Name, Configuration: p.Defaults(t.Context())[0], Problem: p.Record(), Target: p.Limits.Target,
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
 	}
@@ -115,7 +115,7 @@ func TestHeader(t *testing.T) {
 func TestSolutions(t *testing.T) {
 	w := every(t)
 	var out bytes.Buffer
-	notes, err := solutionDocument.Write(t.Context(), &out, Winner{Kernel: func() (cudasource.Winner, error) { return w, nil }})
+	notes, err := writeSolution(t.Context(), &out, w)
 	if err != nil || len(notes) == 0 || !strings.Contains(notes[0], "write the name of the definition") {
 		t.Fatal(err, notes)
 	}

@@ -15,17 +15,11 @@ import (
 	"autotune/internal/lists"
 	"autotune/internal/quote"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
-var header = Format{Name: "header", Summary: "a header for C and C++ with the compiled kernel and its launch through CUDA's driver", Write: writeHeader}
-
-func writeHeader(ctx context.Context, out io.Writer, w Winner) ([]string, error) {
-	k, err := w.Kernel()
-	if err != nil {
-		return nil, err
-	}
-	b, target, err := Compiled(ctx, k, func(target string) string { return target })
+func writeHeader(ctx context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
+	b, target, err := compiled(ctx, k, "sm_")
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +36,9 @@ func writeHeader(ctx context.Context, out io.Writer, w Winner) ([]string, error)
 //go:embed header.h.tmpl
 var headerSource string
 
-var headerPage = template.Must(template.New("header").Funcs(template.FuncMap{"member": member, "ctype": cType, "quoted": quote.C, "attributes": cudasource.Attributes, "given": given}).Parse(headerSource))
+var headerPage = template.Must(template.New("header").Funcs(template.FuncMap{
+	"member": member, "ctype": cType, "quoted": quote.C, "attributes": cudasource.Attributes, "given": given,
+}).Parse(headerSource))
 
 // headerView is what it is filled with.
 type headerView struct {
@@ -89,7 +85,8 @@ func (v headerView) Constants() []operator.Argument {
 
 // cTypes are the types of C of those of operators that CUDA alone has.
 var cTypes = map[operator.Type]string{
-	operator.F16: "unsigned short", operator.BF16: "unsigned short", operator.F8E4M3: "unsigned char", operator.F8E5M2: "unsigned char", operator.Bool: "unsigned char",
+	operator.F16: "unsigned short", operator.BF16: "unsigned short", operator.F8E4M3: "unsigned char",
+	operator.F8E5M2: "unsigned char", operator.Bool: "unsigned char",
 }
 
 // cType is how C declares an argument.

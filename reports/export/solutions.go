@@ -3,45 +3,41 @@ package export
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"text/template"
 
 	"autotune/internal/quote"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
-
-var solutionDocument = Format{Name: "solution", Summary: "a solution.json of FlashInfer-Bench and SOL-ExecBench", Write: writeSolution}
 
 // solution is the document of both benchmarks. FlashInfer-Bench reads `language`, SOL-ExecBench
 // `languages` and the compiler's options; each ignores what it does not know.
 type solution struct {
-	Name        string           `json:"name"`
-	Definition  string           `json:"definition"`
-	Author      string           `json:"author"`
-	Description string           `json:"description"`
-	Spec        solutionSpec     `json:"spec"`
-	Sources     []solutionSource `json:"sources"`
-}
-
-type solutionSpec struct {
-	Language       string         `json:"language"`
-	Languages      []string       `json:"languages"`
-	TargetHardware []string       `json:"target_hardware"`
-	EntryPoint     string         `json:"entry_point"`
-	Dependencies   []string       `json:"dependencies"`
-	Destination    bool           `json:"destination_passing_style"`
-	Binding        string         `json:"binding"`
-	Options        compileOptions `json:"compile_options"`
-}
-
-type compileOptions struct {
-	CFlags    []string `json:"cflags"`
-	CUDAFlags []string `json:"cuda_cflags"`
-	LinkFlags []string `json:"ld_flags"`
+	Name        string `json:"name"`
+	Definition  string `json:"definition"`
+	Author      string `json:"author"`
+	Description string `json:"description"`
+	Spec        struct {
+		Language       string   `json:"language"`
+		Languages      []string `json:"languages"`
+		TargetHardware []string `json:"target_hardware"`
+		EntryPoint     string   `json:"entry_point"`
+		Dependencies   []string `json:"dependencies"`
+		Destination    bool     `json:"destination_passing_style"`
+		Binding        string   `json:"binding"`
+		Options        struct {
+			CFlags    []string `json:"cflags"`
+			CUDAFlags []string `json:"cuda_cflags"`
+			LinkFlags []string `json:"ld_flags"`
+		} `json:"compile_options"`
+	} `json:"spec"`
+	Sources []solutionSource `json:"sources"`
 }
 
 type solutionSource struct {
@@ -51,53 +47,69 @@ type solutionSource struct {
 
 // writeSolution writes a solution with a function run, which takes what the kernel reads and then
 // what it writes.
-func writeSolution(_ context.Context, out io.Writer, w Winner) ([]string, error) {
-	k, err := w.Kernel()
-	if err != nil {
-		return nil, err
-	}
+func writeSolution(_ context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
 	var kernel bytes.Buffer
 	if err := k.WriteCUDA(&kernel); err != nil {
 		return nil, err
 	}
+	torch, err := binding(k)
+	if err != nil {
+		return nil, err
+	}
 	name := k.Problem.Operator.Name
-	notes := []string{fmt.Sprintf("definition is %s: write the name of the definition that it solves, whose inputs and outputs run takes in this order", name)}
+	notes := []string{fmt.Sprintf("definition is %s: write the name of the definition that it solves, "+
+		"whose inputs and outputs run takes in this order", name)}
 	if len(k.Kernel.Flags) > 0 {
 		notes = append(notes, "FlashInfer-Bench has no place for the flags "+strings.Join(k.Kernel.Flags, " "))
 	}
+	document := solution{
+		Name: "autotune_" + name + "_" + k.Kernel.Digest()[:8], Definition: name, Author: "autotune",
+		Description: strings.Join(k.Story(), " "),
+		Sources:     []solutionSource{{"kernel.cu", torchHeaders + kernel.String() + "\n" + torch}},
+	}
+	spec := &document.Spec
+	spec.Language, spec.Languages, spec.TargetHardware = "cuda", []string{"cuda_cpp"}, []string{"LOCAL"}
+	spec.EntryPoint, spec.Dependencies, spec.Destination, spec.Binding = "kernel.cu::run", []string{}, true, "torch"
+	spec.Options.CFlags, spec.Options.LinkFlags = []string{}, []string{"-lcuda"}
+	spec.Options.CUDAFlags = append([]string{"-O3", "-std=c++17"}, k.Kernel.Flags...)
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return notes, e.Encode(solution{
-		Name: "autotune_" + name + "_" + k.Kernel.Digest()[:8], Definition: name, Author: "autotune", Description: strings.Join(k.Story(), " "),
-		Spec: solutionSpec{
-			Language: "cuda", Languages: []string{"cuda_cpp"}, TargetHardware: []string{"LOCAL"},
-			EntryPoint: "kernel.cu::run", Dependencies: []string{}, Destination: true, Binding: "torch",
-			Options: compileOptions{CFlags: []string{}, CUDAFlags: append([]string{"-O3", "-std=c++17"}, k.Kernel.Flags...), LinkFlags: []string{"-lcuda"}},
-		},
-		Sources: []solutionSource{{"kernel.cu", "#include <torch/extension.h>\n#include <c10/cuda/CUDAGuard.h>\n#include <c10/cuda/CUDAStream.h>\n\n" + kernel.String() + "\n" + binding(k)}},
-	})
+	return notes, e.Encode(document)
 }
+
+const torchHeaders = `#include <torch/extension.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+`
 
 // torchTypes are the types of PyTorch's tensors by those of operators.
 var torchTypes = map[operator.Type]string{
-	operator.F64: "at::kDouble", operator.F32: "at::kFloat", operator.F16: "at::kHalf", operator.BF16: "at::kBFloat16", operator.F8E4M3: "at::kFloat8_e4m3fn",
-	operator.F8E5M2: "at::kFloat8_e5m2", operator.I64: "at::kLong", operator.I32: "at::kInt", operator.I16: "at::kShort", operator.I8: "at::kChar",
-	operator.U64: "at::kUInt64", operator.U32: "at::kUInt32", operator.U16: "at::kUInt16", operator.U8: "at::kByte", operator.Bool: "at::kBool",
+	operator.F64: "at::kDouble", operator.F32: "at::kFloat", operator.F16: "at::kHalf", operator.BF16: "at::kBFloat16",
+	operator.F8E4M3: "at::kFloat8_e4m3fn", operator.F8E5M2: "at::kFloat8_e5m2", operator.I64: "at::kLong",
+	operator.I32: "at::kInt", operator.I16: "at::kShort", operator.I8: "at::kChar", operator.U64: "at::kUInt64",
+	operator.U32: "at::kUInt32", operator.U16: "at::kUInt16", operator.U8: "at::kByte", operator.Bool: "at::kBool",
 }
+
+//go:embed binding.cpp.tmpl
+var bindingSource string
+
+var bindingPage = template.Must(template.New("binding").Parse(bindingSource))
 
 // binding is the function run and its module. What the kernel reads and writes is an input and
 // an output: the output begins as a copy of the input. Scalars have this problem's values.
-func binding(k cudasource.Winner) string {
-	var b strings.Builder
-	line := func(format string, arguments ...any) { fmt.Fprintf(&b, format+"\n", arguments...) }
-	var inputs, outputs, passed, body []string
-	step := func(format string, arguments ...any) { body = append(body, fmt.Sprintf(format, arguments...)) }
-	takes := func(name string, a operator.Argument) {
-		step("take(%s, %s, %s, {%s}, {%s});", name, quote.C(a.Name), torchTypes[a.Type], listed(a.Shape), listed(a.Axes()))
+func binding(k cudasource.Winner) (string, error) {
+	var inputs, outputs, passed, steps []string
+	step := func(format string, arguments ...any) { steps = append(steps, fmt.Sprintf(format, arguments...)) }
+	takes := func(to *[]string, name string, a operator.Argument) string {
+		*to = append(*to, name)
+		shape, axes := listed(a.Shape), listed(a.Axes())
+		step("take(%s, %s, %s, {%s}, {%s});", name, quote.C(a.Name), torchTypes[a.Type], shape, axes)
+		return name
 	}
 	for _, a := range k.Arguments() {
-		name, pointer := "in_"+a.Name, ""
+		name := ""
 		switch a.Role {
 		case operator.Scalar:
 			passed = append(passed, cudasource.Literal(a))
@@ -106,40 +118,26 @@ func binding(k cudasource.Winner) string {
 			name = "space_" + a.Name
 			step("torch::Tensor %s = torch::empty({%d}, options.dtype(at::kByte));", name, max(a.Bytes(), 1))
 		case operator.Output:
-			name = "out_" + a.Name
-			outputs = append(outputs, "torch::Tensor "+name)
-			takes(name, a)
+			name = takes(&outputs, "out_"+a.Name, a)
 		case operator.InOut:
-			inputs, outputs = append(inputs, "torch::Tensor "+name), append(outputs, "torch::Tensor out_"+a.Name)
-			takes(name, a)
-			takes("out_"+a.Name, a)
-			step("out_%s.copy_(%s);", a.Name, name)
-			name = "out_" + a.Name
+			given := takes(&inputs, "in_"+a.Name, a)
+			name = takes(&outputs, "out_"+a.Name, a)
+			step("%s.copy_(%s);", name, given)
 		default:
-			inputs = append(inputs, "torch::Tensor "+name)
-			takes(name, a)
+			name = takes(&inputs, "in_"+a.Name, a)
 		}
-		if pointer = fmt.Sprintf("(%s*)%s.data_ptr()", a.Type.CUDA(), name); a.Elements == 0 {
+		pointer := fmt.Sprintf("(%s*)%s.data_ptr()", a.Type.CUDA(), name)
+		if a.Elements == 0 {
 			pointer = "nullptr"
 		}
 		passed = append(passed, pointer)
 	}
-	all := slices.Concat(inputs, outputs)
-	first := strings.TrimPrefix(all[0], "torch::Tensor ")
-	line("static void take(const torch::Tensor& t, const char* name, at::ScalarType type, at::IntArrayRef shape, at::IntArrayRef order) {")
-	line("    TORCH_CHECK(t.is_cuda() && t.scalar_type() == type && t.sizes() == shape && t.permute(order).is_contiguous(), name,")
-	line("                \" must be a dense tensor of its type with the shape \", shape, \" and, from the outermost in memory, the axes \", order);")
-	line("}\n")
-	line("void run(%s) {", strings.Join(all, ", "))
-	line("    const c10::cuda::CUDAGuard guard(%s.device());", first)
-	line("    const auto options = %s.options();\n    (void)options;", first)
-	for _, text := range body {
-		line("    %s", text)
-	}
-	line("    const cudaError_t status = launch_%s(%s, c10::cuda::getCurrentCUDAStream());", k.Problem.Operator.Name, strings.Join(passed, ", "))
-	line("    TORCH_CHECK(status == cudaSuccess, cudaGetErrorString(status));\n}\n")
-	line("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"run\", &run); }")
-	return b.String()
+	var text strings.Builder
+	err := bindingPage.Execute(&text, struct {
+		Operator               string
+		Tensors, Steps, Passed []string
+	}{k.Problem.Operator.Name, slices.Concat(inputs, outputs), steps, passed})
+	return text.String(), err
 }
 
 // listed are numbers as a list of C++ has them.

@@ -16,7 +16,7 @@ import (
 	"autotune/internal/test/testtogether"
 	"autotune/internal/test/torchvectors"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // withPyTorch are the built-in operators that can be modules.

@@ -26,7 +26,7 @@ import (
 
 	"autotune/internal/quote"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // The file is put together from these: module.py.tmpl is the Python around all else,

@@ -23,10 +23,10 @@ import (
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testtogether"
 	"autotune/operator"
-	"autotune/reports"
-	"autotune/reports/cudasource"
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 )
 
 // examples are the operator's example, in all math modes, and what it is with tensors of
@@ -86,7 +86,7 @@ func winner(t *testing.T, limits operator.Limits, p *operator.Problem, c space.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	best := reports.BestConfig{
+	best := bestconfig.Document{
 		Operator: p.Operator.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{},
 		Problem:    p.Record(),
 		Device:     device.Info{Name: "NVIDIA H100", Kind: device.CUDA},

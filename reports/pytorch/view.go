@@ -11,8 +11,8 @@ import (
 	"autotune/internal/lists"
 	"autotune/internal/quote"
 	"autotune/operator"
-	"autotune/reports/cudasource"
 	"autotune/space/expr"
+	"autotune/tuner/cudasource"
 )
 
 // plan turns what op.yaml says of every problem into lines of Python: bounds of
@@ -392,7 +392,7 @@ func eitherAxis(i int, t operator.ArgumentSpec, dim string) string {
 func (v *view) general(p *operator.Problem) error {
 	general := p.Operator.PyTorch.General
 	macros := cudasource.GeneralMacros(p, sizesMacro(p))
-	text, err := cudasource.Inline(general.File, general.Text, p.Includes(general), macros)
+	text, err := cudasource.Inline(general.File, general.Text, p.Includes(general))
 	if err != nil {
 		return err
 	}
@@ -414,7 +414,7 @@ func sizesMacro(p *operator.Problem) string {
 
 // tuned puts the winner's kernel together.
 func (v *view) tuned(k operator.Kernel) error {
-	text, err := cudasource.Inline(k.File, k.Source, k.Includes, k.Macros)
+	text, err := cudasource.Inline(k.File, k.Source, k.Includes)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"autotune/device"
 	"autotune/device/trial"
@@ -12,11 +13,12 @@ import (
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/space"
+	"autotune/tuner/bestconfig"
 )
 
 // data is a search as the page's script reads it. Trials are columns, since there may be many.
 type data struct {
-	Unit      unit         `json:"unit"`
+	Unit      reports.Unit `json:"unit"` // of all times; times themselves are milliseconds
 	Templates []parameters `json:"templates"`
 	Trials    columns      `json:"trials"`
 	Winner    int          `json:"winner"` // place of its trial; -1: it is not among them
@@ -27,12 +29,6 @@ type data struct {
 	Statuses  []string     `json:"statuses"`
 
 	thinned string // in words; "": all trials are there
-}
-
-// unit is that of all times. Times themselves are milliseconds.
-type unit struct {
-	Name  string  `json:"name"`
-	PerMS float64 `json:"per_ms"`
 }
 
 // parameters are a template's tunables and the values that its trials have.
@@ -99,20 +95,20 @@ func shownOf(searches int) int {
 // dataOf lays out a search, with so many trials at most, or few more.
 func dataOf(s Search, most int) data {
 	b := s.Best
-	told := b.Tell(s.Details)
+	texts := reports.TextsOf(b, s.Details)
 	d := data{
-		Unit: unit(told.Unit), Winner: -1, Templates: []parameters{}, Ties: []int{}, Compared: []bar{}, Levels: []bar{},
+		Unit: texts.Unit, Winner: -1, Templates: []parameters{}, Ties: []int{}, Compared: []bar{}, Levels: []bar{},
 	}
 	for _, status := range trial.Statuses {
 		d.Statuses = append(d.Statuses, string(status))
 	}
-	for i, c := range told.Compared {
+	for i, c := range texts.Compared {
 		one := bar{Name: c.Name, MS: c.MS, Text: c.Time}
 		if i == 0 {
 			one.Low, one.High = b.Time.CI95[0], b.Time.CI95[1]
 		}
 		d.Compared = append(d.Compared, one)
-		if c.Name == "untuned default" || c.Name == "roofline" {
+		if c.Level {
 			d.Levels = append(d.Levels, one)
 		}
 	}
@@ -126,8 +122,8 @@ func dataOf(s Search, most int) data {
 	}
 	shown := thin(s.Trials, most)
 	if len(shown) < len(s.Trials) {
-		d.thinned = fmt.Sprintf("Of %d trials the charts show %d: all that were the best so far, the %d fastest, and others evenly.",
-			len(s.Trials), len(shown), most/4)
+		d.thinned = fmt.Sprintf("Of %d trials the charts show %d: all that were the best so far, "+
+			"the %d fastest, and others evenly.", len(s.Trials), len(shown), most/4)
 	}
 	d.addTrials(s.Trials, shown, b)
 	return d
@@ -161,26 +157,32 @@ func thin(trials []trial.Trial, most int) []int {
 }
 
 // addTrials adds the columns, and the templates and values that occur in them.
-func (d *data) addTrials(trials []trial.Trial, shown []int, b reports.BestConfig) {
+func (d *data) addTrials(trials []trial.Trial, shown []int, b bestconfig.Document) {
 	tied := map[string]bool{}
 	for _, c := range b.Ties {
 		tied[c.Key()] = true
 	}
-	places := map[string]int{}
 	timed := len(shown) > 0
+	places := map[string]int{} // of templates
 	for _, i := range shown {
-		timed = timed && !trials[i].At.IsZero()
+		t := trials[i]
+		timed = timed && !t.At.IsZero()
+		if _, known := places[t.Template]; !known {
+			places[t.Template] = len(d.Templates)
+			d.Templates = append(d.Templates, parameters{Name: t.Template, Tunables: []tunable{}})
+		}
+		d.Templates[places[t.Template]].add(t.Values)
+	}
+	for _, p := range d.Templates {
+		for _, t := range p.Tunables {
+			slices.SortStableFunc(t.Values, natural)
+		}
 	}
 	c := &d.Trials
-	*c = columns{At: []int{}, Template: []int{}, Ended: []int{}, MS: []float64{}, Low: []float64{}, High: []float64{}, Values: [][]int{}}
+	*c = columns{At: []int{}, Template: []int{}, Ended: []int{}, MS: []float64{}, Low: []float64{}, High: []float64{},
+		Values: [][]int{}}
 	for at, i := range shown {
 		t := trials[i]
-		place, known := places[t.Template]
-		if !known {
-			place = len(d.Templates)
-			places[t.Template] = place
-			d.Templates = append(d.Templates, parameters{Name: output.Line(t.Template), Tunables: []tunable{}})
-		}
 		switch key := t.Key(); {
 		case d.Winner < 0 && b.Found() && key == b.Key():
 			d.Winner = at
@@ -189,77 +191,60 @@ func (d *data) addTrials(trials []trial.Trial, shown []int, b reports.BestConfig
 			tied[key] = false
 		}
 		c.At = append(c.At, i+1)
-		c.Template = append(c.Template, place)
+		c.Template = append(c.Template, places[t.Template])
 		c.Ended = append(c.Ended, max(0, slices.Index(trial.Statuses, t.Status)))
-		c.MS, c.Low, c.High = append(c.MS, brief(t.Time.Median)), append(c.Low, brief(t.Time.CI95[0])), append(c.High, brief(t.Time.CI95[1]))
+		c.MS = append(c.MS, brief(t.Time.Median))
+		c.Low, c.High = append(c.Low, brief(t.Time.CI95[0])), append(c.High, brief(t.Time.CI95[1]))
 		if timed {
 			c.Seconds = append(c.Seconds, math.Round(t.At.Sub(trials[0].At).Seconds()*1e3)/1e3)
 		}
-		c.Values = append(c.Values, d.Templates[place].places(t.Values))
+		c.Values = append(c.Values, d.Templates[places[t.Template]].places(t.Values))
 	}
 	for i := range d.Templates {
-		d.Templates[i].sort(c, i)
+		d.Templates[i].harmless()
+	}
+}
+
+// add adds the tunables and values of a trial that are new.
+func (p *parameters) add(values space.Values) {
+	for _, v := range values {
+		at := slices.IndexFunc(p.Tunables, func(t tunable) bool { return t.Name == v.Name })
+		if at < 0 {
+			at = len(p.Tunables)
+			p.Tunables = append(p.Tunables, tunable{Name: v.Name})
+		}
+		if t := &p.Tunables[at]; !slices.Contains(t.Values, v.Value.String()) {
+			t.Values = append(t.Values, v.Value.String())
+		}
 	}
 }
 
 // places are those of a trial's values among the template's, -1 where it has none.
 func (p *parameters) places(values space.Values) []int {
-	for _, v := range values {
-		if !slices.ContainsFunc(p.Tunables, func(t tunable) bool { return t.Name == v.Name }) {
-			p.Tunables = append(p.Tunables, tunable{Name: v.Name})
-		}
-	}
-	list := make([]int, len(p.Tunables))
-	for i := range p.Tunables {
-		t := &p.Tunables[i]
+	return lists.Of(p.Tunables, func(t tunable) int {
 		v, has := values.Get(t.Name)
 		if !has {
-			list[i] = -1
-			continue
+			return -1
 		}
-		text := v.String()
-		if list[i] = slices.Index(t.Values, text); list[i] < 0 {
-			list[i] = len(t.Values)
-			t.Values = append(t.Values, text)
-		}
-	}
-	return list
+		return slices.Index(t.Values, v.String())
+	})
 }
 
-// sort puts the values of a template in order, numbers by size, and its trials' places with them.
-func (p *parameters) sort(c *columns, template int) {
+// harmless makes each name and value a single line without control characters.
+func (p *parameters) harmless() {
+	p.Name = output.Line(p.Name)
 	for i := range p.Tunables {
 		t := &p.Tunables[i]
-		order := lists.Places(len(t.Values))
-		slices.SortStableFunc(order, func(a, b int) int { return natural(t.Values[a], t.Values[b]) })
-		to := make([]int, len(order))
-		sorted := make([]string, len(order))
-		for place, from := range order {
-			to[from], sorted[place] = place, output.Line(t.Values[from])
-		}
-		t.Values, t.Name = sorted, output.Line(t.Name)
-		for at, values := range c.Values {
-			if c.Template[at] == template && i < len(values) && values[i] >= 0 {
-				values[i] = to[values[i]]
-			}
-		}
+		t.Name, t.Values = output.Line(t.Name), lists.Of(t.Values, output.Line)
 	}
 }
 
 // natural compares two values as a reader would: numbers by size, before words.
 func natural(a, b string) int {
-	var x, y float64
-	_, errX := fmt.Sscanf(a, "%g", &x)
-	_, errY := fmt.Sscanf(b, "%g", &y)
-	switch {
-	case errX == nil && errY == nil:
-		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
-	case errX == nil:
-		return -1
-	case errY == nil:
-		return 1
-	}
-	return cmp.Compare(a, b)
+	x, y := math.Inf(1), math.Inf(1)
+	fmt.Sscanf(a, "%g", &x)
+	fmt.Sscanf(b, "%g", &y)
+	return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
 }
 
 // brief is a time with the digits that a chart can show; 0 where there is none that is finite.
@@ -267,13 +252,6 @@ func brief(ms float64) float64 {
 	if !(ms > 0) || math.IsInf(ms, 0) {
 		return 0
 	}
-	scale := math.Pow(10, 5-math.Ceil(math.Log10(ms)))
-	if rounded := math.Round(ms*scale) / scale; !math.IsInf(scale, 0) && !math.IsNaN(rounded) {
-		return rounded
-	}
-	return ms
-}
-
-func sortBy[T any](list []T, key func(T) float64) {
-	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(ms, 'g', 5, 64), 64)
+	return rounded
 }

@@ -6,36 +6,27 @@ function family(article, data) {
 	const hues = ["#0b7a9a", "#d9801a", "#8159c4", "#3c9447", "#c8453a", "#8f7138", "#d268a6", "#4b6cb7", "#0f9b8e", "#a3475a", "#6b8e23", "#7a6ff0"];
 	const name = (entry) => entry < 0 ? "the general kernel" : "entry " + entry;
 	let picked = null;
-	// An axis is a dimension, or a product of some that the choice asks for. A condition's axis comes before others.
-	const turns = data.conditions.map((text) => text.split("<=").map((part) => part.trim())).filter(([, limit]) => Number(limit) > 0);
-	const terms = [...new Set([...turns.map(([term]) => term), ...data.dimensions])].map((term) => {
-		const factors = term.split("*").map((d) => data.dimensions.indexOf(d.trim()));
-		return {name: term, known: factors.every((k) => k >= 0), of: (s) => factors.reduce((product, k) => product * s.at[k], 1)};
-	}).filter((term) => term.known);
 	const places = ["first", "second"].map((which) => {
 		const box = one("select." + which);
-		box.append(...terms.map((t, k) => new Option(t.name, String(k))));
+		box.append(...data.axes.map((axis, k) => new Option(axis.name, String(k))));
 		return box;
 	});
 	places[1].append(new Option("slowdown", "slowdown"));
-	const values = terms.map((t) => new Set(data.shapes.map(t.of)).size), asked = new Set(turns.map(([term]) => term)).size;
-	const order = terms.map((_, k) => k).sort((a, b) => (a < asked && b < asked ? a - b : Number(b < asked) - Number(a < asked)) || values[b] - values[a]);
-	places[0].value = order.length ? String(order[0]) : "";
-	places[1].value = order.length > 1 ? String(order[1]) : "slowdown";
+	places[1].value = data.axes.length > 1 ? "1" : "slowdown";
 
 	function draw() {
 		const c = colors(), [x, y] = places.map((box) => box.value);
 		if (x === "" || !data.shapes.length) {
 			return Object.assign(base(c), {xAxis: {show: false}, yAxis: {show: false}, series: []});
 		}
-		const at = (s, k) => k === "slowdown" ? s.slowdown : terms[k].of(s);
+		const at = (s, k) => k === "slowdown" ? s.slowdown : data.axes[k].values[data.shapes.indexOf(s)];
 		const reach = (k) => {
 			const [low, high] = extent(data.shapes.map((s) => at(s, k)));
 			return k === "slowdown" ? [1, Math.max(1.02, high * 1.01)] : [low / 1.3, high * 1.3];
 		};
 		const line = (k, more) => {
 			const [min, max] = reach(k);
-			return axis(c, Object.assign(k === "slowdown" ? {type: "value", min, max, name: "slowdown"} : {type: "log", logBase: max > 500 * min ? 10 : 2, min, max, name: terms[k].name},
+			return axis(c, Object.assign(k === "slowdown" ? {type: "value", min, max, name: "slowdown"} : {type: "log", logBase: max > 500 * min ? 10 : 2, min, max, name: data.axes[k].name},
 			{axisLabel: {color: c.faint, hideOverlap: true, showMinLabel: k === "slowdown", showMaxLabel: false, formatter: (v) => v > 100 ? String(Math.round(v)) : significant(v, 3)}}, more));
 		};
 		const dot = (s) => {
@@ -46,8 +37,8 @@ function family(article, data) {
 		const series = (label, list, opacity) => ({name: label, type: "scatter", data: list.slice().sort((a, b) => b.slowdown - a.slowdown).map(dot), itemStyle: {opacity},
 			tooltip: {formatter: (p) => p.data.shape.text + ": " + name(p.data.shape.entry) + ", " + significant(p.data.shape.slowdown, 4) + " times the fastest, which takes " + p.data.shape.best}});
 		// Between a limit and the next whole number nothing lies.
-		const cuts = (k, lay) => k === "slowdown" ? [] : turns.filter(([term, limit]) => term === terms[k].name && Number(limit) > reach(k)[0] && Number(limit) < reach(k)[1])
-			.map(([, limit]) => ({name: "turn", type: "line", symbol: "none", silent: true, lineStyle: {color: c.faint, width: 1.5, type: "dashed"}, data: lay(Number(limit) + .5)}));
+		const cuts = (k, lay) => k === "slowdown" ? [] : data.axes[k].turns.filter((bound) => bound > reach(k)[0] && bound < reach(k)[1])
+			.map((bound) => ({name: "turn", type: "line", symbol: "none", silent: true, lineStyle: {color: c.faint, width: 1.5, type: "dashed"}, data: lay(bound + .5)}));
 		const on = data.shapes.filter((s) => picked === null || s.entry === picked), rest = data.shapes.filter((s) => picked !== null && s.entry !== picked);
 		return Object.assign(base(c), {
 			grid: {left: 36, right: 20, top: 16, bottom: 24, containLabel: true},

@@ -10,6 +10,7 @@ package webpage
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -17,12 +18,13 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"autotune/device/trial"
-	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/explain"
 )
 
@@ -53,7 +55,7 @@ var chartsText string
 
 // Search is what a page tells of one search.
 type Search struct {
-	Best     reports.BestConfig
+	Best     bestconfig.Document
 	Details  reports.Details
 	Trials   []trial.Trial       // none: a document alone is told of
 	Why      explain.Explanation // without a template: it is not known
@@ -63,7 +65,7 @@ type Search struct {
 // view is a search as the page's template has it.
 type view struct {
 	Of         Search
-	Told       reports.Told
+	Texts      reports.Texts
 	ID         string
 	Verdict    string
 	Templates  []standing
@@ -95,14 +97,13 @@ type Page struct {
 	Families []Family
 }
 
-// laid is a page as its template has it, and its data as JSON.
-func (p Page) laid() (fields map[string]any, text []byte, err error) {
-	searches := p.Searches
-	views, all := make([]view, len(searches)), make([]data, len(searches))
-	for i, s := range searches {
-		all[i] = dataOf(s, shownOf(len(searches)))
-		v := viewOf(s, i, len(searches) <= mostPictures)
-		v.Change = changeOf(searches, i)
+// Write writes the page.
+func (p Page) Write(w io.Writer) error {
+	views, all := make([]view, len(p.Searches)), make([]data, len(p.Searches))
+	for i, s := range p.Searches {
+		all[i] = dataOf(s, shownOf(len(p.Searches)))
+		v := viewOf(s, fmt.Sprintf("s%d", i), len(p.Searches) <= mostPictures)
+		v.Change = changeOf(p.Searches, i)
 		v.Thinned, v.Plotted = all[i].thinned, len(all[i].Trials.MS) > 0
 		views[i] = v
 	}
@@ -110,84 +111,93 @@ func (p Page) laid() (fields map[string]any, text []byte, err error) {
 	for i, f := range p.Families {
 		families[i], choices[i] = familyView{f, fmt.Sprintf("f%d", i)}, familyDataOf(f)
 	}
-	text, err = json.Marshal(map[string]any{"searches": all, "families": choices}) // which escapes what could end the element
-	return map[string]any{"Title": output.Line(p.Title), "Searches": views, "Families": families, "Several": len(views)+len(families) > 1, "Headed": len(views)+len(families) != 1}, text, err
-}
-
-// Write writes the page.
-func (p Page) Write(w io.Writer) error {
-	fields, text, err := p.laid()
+	// JSON escapes what could end the element.
+	text, err := json.Marshal(map[string]any{"searches": all, "families": choices})
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
-	style, charts, script := element("style", styleText), element("script", chartsText), element("script", scriptText)
-	policy := fmt.Sprintf("default-src 'none'; img-src data:; style-src '%s'; script-src '%s' '%s'; base-uri 'none'; form-action 'none'",
-		style.digest, charts.digest, script.digest)
-	fields["Policy"], fields["Style"], fields["Charts"], fields["Script"] = policy, style.html, charts.html, script.html
-	fields["Data"] = template.HTML(`<script type="application/json" id="data">` + string(text) + "</script>")
+	style, styleDigest := element("style", styleText)
+	charts, chartsDigest := element("script", chartsText)
+	script, scriptDigest := element("script", scriptText)
 	var out bytes.Buffer
-	if err := page.Execute(&out, fields); err != nil {
+	err = page.Execute(&out, map[string]any{
+		"Title": output.Line(p.Title), "Searches": views, "Families": families,
+		"Several": len(views)+len(families) > 1, "Headed": len(views)+len(families) != 1,
+		"Policy": fmt.Sprintf("default-src 'none'; img-src data:; style-src '%s'; script-src '%s' '%s'; "+
+			"base-uri 'none'; form-action 'none'", styleDigest, chartsDigest, scriptDigest),
+		"Style": style, "Charts": charts, "Script": script,
+		"Data": template.HTML(`<script type="application/json" id="data">` + string(text) + "</script>"),
+	})
+	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	_, err = out.WriteTo(w)
 	return err
 }
 
-// code is a script or style element of this program's own.
-type code struct {
-	html   template.HTML
-	digest string // as a content security policy names it
-}
-
-func element(name, text string) code {
+// element is a script or style element of this program's own, and its digest as a content security policy names it.
+func element(name, text string) (html template.HTML, digest string) {
 	sum := sha256.Sum256([]byte(text))
-	return code{template.HTML("<" + name + ">" + text + "</" + name + ">"), "sha256-" + base64.StdEncoding.EncodeToString(sum[:])}
+	html = template.HTML("<" + name + ">" + text + "</" + name + ">")
+	return html, "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // viewOf is a search in words and pictures.
-func viewOf(s Search, at int, pictures bool) view {
-	b := s.Best
-	v := view{Of: s, Told: b.Tell(s.Details), ID: fmt.Sprintf("s%d", at), Verdict: b.Verdict(), Templates: standings(b, s.Trials)}
+func viewOf(s Search, id string, pictures bool) view {
+	b, texts := s.Best, reports.TextsOf(s.Best, s.Details)
+	v := view{Of: s, Texts: texts, ID: id, Verdict: reports.Verdict(b), Templates: standings(texts.Unit, s.Trials)}
 	for _, c := range b.Ties {
 		if c.Key() != b.Key() {
-			v.Ties = append(v.Ties, v.Told.Unit.Format(c.Time.Median)+" "+c.Configuration.String())
+			v.Ties = append(v.Ties, texts.Unit.Format(c.Time.Median)+" "+c.Configuration.String())
 		}
 	}
-	v.Provenance = provenance(b, v.Told)
-	if !pictures {
-		return v
-	}
-	for _, p := range []struct {
-		alt  string
-		draw func(io.Writer) error
-		ok   bool
-	}{
-		{"The winner's time beside those of the baselines", func(w io.Writer) error { return reports.SpeedupPlot(w, b) }, b.Found()},
-		{"Each trial's time, and the best so far", func(w io.Writer) error { return reports.ProgressPlot(w, b, s.Trials) }, len(s.Trials) > 0 && len(s.Trials) <= mostShown},
-	} {
-		if !p.ok {
-			continue
-		}
+	v.Provenance = provenance(b, texts)
+	draw := func(alt string, plot func(io.Writer) error) {
 		var png bytes.Buffer
-		if p.draw(&png) != nil {
-			continue // a number that cannot be plotted costs only the picture
+		if plot(&png) != nil {
+			return // a number that cannot be plotted costs only the picture
 		}
-		v.Pictures = append(v.Pictures, picture{template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(png.Bytes())), p.alt})
+		url := "data:image/png;base64," + base64.StdEncoding.EncodeToString(png.Bytes())
+		v.Pictures = append(v.Pictures, picture{template.URL(url), alt})
+	}
+	if pictures && b.Found() {
+		draw("The winner's time beside those of the baselines", func(w io.Writer) error { return reports.SpeedupPlot(w, b) })
+	}
+	if pictures && len(s.Trials) > 0 && len(s.Trials) <= mostShown {
+		draw("Each trial's time, and the best so far", func(w io.Writer) error { return reports.ProgressPlot(w, b, s.Trials) })
 	}
 	return v
 }
 
+// changeOf says what changed since the search before of the same problem on the same device; "": the page has none.
+func changeOf(searches []Search, at int) string {
+	now, before := searches[at].Best, -1
+	for i, s := range searches {
+		if b := s.Best; now.Found() && b.Comparable(now) && b.RecordedAt.Before(now.RecordedAt) &&
+			(before < 0 || b.RecordedAt.After(searches[before].Best.RecordedAt)) {
+			before = i
+		}
+	}
+	if before < 0 {
+		return ""
+	}
+	return reports.Since(now, searches[before].Best)
+}
+
 // provenance is what the times depend on, those known.
-func provenance(b reports.BestConfig, t reports.Told) [][2]string {
+func provenance(b bestconfig.Document, t reports.Texts) [][2]string {
 	rows := [][2]string{
-		{"problem", t.Title + " " + t.Parameters}, {"device", t.Setting}, {"driver", b.Device.Driver}, {"compiler", b.Device.Compiler},
-		{"compiled for", b.Target}, {"conditions", b.Conditions.String()}, {"tool", b.Tool}, {"kernel", digest(b.KernelDigest)},
-		{"reference", digest(b.ReferenceDigest)}, {"trials", t.Trials}, {"search", t.Search}, {"start", t.Start}, {"finals", t.Finals},
+		{"problem", t.Title + " " + t.Parameters}, {"device", t.Setting}, {"driver", b.Device.Driver},
+		{"compiler", b.Device.Compiler}, {"compiled for", b.Target}, {"conditions", b.Conditions.String()},
+		{"tool", b.Tool}, {"kernel", digest(b.KernelDigest)}, {"reference", digest(b.ReferenceDigest)},
+		{"trials", t.Trials}, {"search", t.Search}, {"start", t.Start}, {"finals", t.Finals},
 	}
 	if b.Problem.MathBy != "" {
 		rows = append(rows, [2]string{"math", b.Problem.Math + ", " + b.Problem.MathBy})
 	}
-	rows = append(rows, lists.Of(b.Launches.Lines(), func(line string) [2]string { return [2]string{"launch", line} })...)
+	for _, line := range b.Launches.Lines() {
+		rows = append(rows, [2]string{"launch", line})
+	}
 	if b.Recording != nil {
 		rows = append(rows, [2]string{"recording", b.Recording.File})
 	}
@@ -212,36 +222,33 @@ type standing struct {
 }
 
 // standings are the templates, the fastest first.
-func standings(b reports.BestConfig, trials []trial.Trial) []standing {
+func standings(unit reports.Unit, trials []trial.Trial) []standing {
 	times, best := map[string][]float64{}, trial.Bests(trials)
-	other := map[string]int{}
-	var names []string
+	var list []standing
+	places := map[string]int{}
 	for _, t := range trials {
-		if _, known := times[t.Template]; !known {
-			names = append(names, t.Template)
-			times[t.Template] = nil
+		at, known := places[t.Template]
+		if !known {
+			at = len(list)
+			places[t.Template] = at
+			list = append(list, standing{Template: t.Template})
 		}
-		if t.Status != trial.OK {
-			other[t.Template]++
-			continue
+		if t.Status == trial.OK {
+			list[at].Right++
+			times[t.Template] = append(times[t.Template], t.Time.Median)
+		} else {
+			list[at].Other++
 		}
-		times[t.Template] = append(times[t.Template], t.Time.Median)
 	}
-	unit := b.Tell(reports.Details{}).Unit
-	list := make([]standing, len(names))
-	for i, name := range names {
-		one := standing{Template: name, Right: len(times[name]), Other: other[name]}
-		if one.Right > 0 {
-			one.Best, one.Median = unit.Format(best[name].Time.Median), unit.Format(trial.Median(times[name]))
-			one.Config = strings.Join(best[name].Values.Words(), " ")
+	for i := range list {
+		if t, found := best[list[i].Template]; found {
+			list[i].Best, list[i].Median = unit.Format(t.Time.Median), unit.Format(trial.Median(times[t.Template]))
+			list[i].Config = strings.Join(t.Values.Words(), " ")
 		}
-		list[i] = one
 	}
-	sortBy(list, func(s standing) float64 {
-		if s.Right == 0 {
-			return 1e300
-		}
-		return best[s.Template].Time.Median
+	slices.SortStableFunc(list, func(a, b standing) int {
+		x, y := best[a.Template], best[b.Template]
+		return cmp.Or(cmp.Compare(min(1, b.Right), min(1, a.Right)), cmp.Compare(x.Time.Median, y.Time.Median))
 	})
 	return list
 }

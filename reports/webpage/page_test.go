@@ -24,6 +24,7 @@ import (
 	"autotune/reports"
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/explain"
 	"autotune/tuner/final"
 )
@@ -47,7 +48,7 @@ func recorded(t testing.TB, name string) Search {
 	if err != nil {
 		t.Fatal(err)
 	}
-	best, trials, err := reports.FromRecording(r, p)
+	best, trials, err := bestconfig.FromRecording(r, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,14 +81,14 @@ func made(n int, text string) Search {
 		return s
 	}
 	winner := s.Trials[0]
-	s.Best = reports.BestConfig{
+	s.Best = bestconfig.Document{
 		Tool: text, Operator: text, Problem: operator.ProblemRecord{Operator: text, Shape: []int64{4}, Math: text, MathBy: text, Text: text + " 4 " + text},
 		Device:        device.Info{Name: text, Kind: device.Replay, Driver: text, Compiler: text, Recording: text},
 		Configuration: winner.Configuration, Macros: map[string]string{text: text}, Target: text, KernelDigest: text, ReferenceDigest: text,
 		Launches: operator.Launches{{Entry: text, Grid: [3]int64{1, 1, 1}, Block: [3]int64{32, 1, 1}}},
 		Time:     winner.Time, Warnings: []string{text}, RecordedAt: began, Doubts: []trial.Warning{{Kind: trial.Throttled, Reason: text, Trials: 1}},
 		Metrics:   map[string]float64{text: 1},
-		Recording: &reports.Recording{File: text, Device: text, RecordedAt: began}, Search: reports.Search{Strategy: text},
+		Recording: &bestconfig.Recording{File: text, Device: text, RecordedAt: began}, Search: bestconfig.Search{Strategy: text},
 	}
 	s.Best.Search.StartedFrom = []string{text + " 1 " + text}
 	s.Best.Confirmation = &final.Confirmation{Worker: text, Time: winner.Time}
@@ -95,8 +96,8 @@ func made(n int, text string) Search {
 	s.Best.Ties = []final.Contender{{Configuration: configuration(0), Time: winner.Time}, {Configuration: configuration(21), Time: winner.Time}}
 	s.Best.SetRoofline(1<<20, 1<<24, 1e6)
 	s.Best.SetPeaks(device.Peaks{device.PeakL2: 3e6, device.PeakFP32: 6e7, device.PeakFP16: 1e12})
-	s.Best.Compare(reports.Default, 5)
-	s.Best.Compare(reports.BaselineName(text), 7)
+	s.Best.Compare(bestconfig.Default, 5)
+	s.Best.Compare(text, 7)
 	s.Details = reports.Details{Failures: reports.FailuresOf(s.Trials, text)}
 	s.Why = explain.Of(context.Background(), explain.Subject{Winner: winner, Trials: s.Trials, Bytes: 1 << 20, Flops: 1 << 24, CopyBytesPerMS: 1e6})
 	s.Commands = []string{text}
@@ -105,11 +106,15 @@ func made(n int, text string) Search {
 
 // manyShapes is a family of two kernels for twelve shapes. Every text is the given one.
 func manyShapes(text string) Family {
-	f := Family{Title: text, Parameters: text, Setting: text, Verdict: text, Dimensions: []string{text + "n", text + "h"},
+	f := Family{Title: text, Parameters: text, Setting: text, Verdict: text,
 		Entries: []string{text + "0", text + "1"}, Tree: text, Commands: []string{text}, LeftOut: []string{text}, Most: 1.1,
-		Conditions: []string{text + "n*" + text + "h <= 40", text + "h <= 12", text}}
+		Axes: []Axis{{Name: text + "n*" + text + "h", Turns: []float64{40}}, {Name: text + "h", Turns: []float64{12}}, {Name: text + "n"}}}
 	for i := range 12 {
-		f.Shapes = append(f.Shapes, Shape{Text: text + fmt.Sprint(i), At: []int64{1 << (i % 4), int64(8 + i)}, Entry: i%3 - 1, BestMS: 1, Slowdown: 1 + float64(i)/50, HeldOut: i%4 == 3, General: float64(i)})
+		n, h := float64(int(1)<<(i%4)), float64(8+i)
+		for k, x := range []float64{n * h, h, n} {
+			f.Axes[k].Values = append(f.Axes[k].Values, x)
+		}
+		f.Shapes = append(f.Shapes, Shape{Text: text + fmt.Sprint(i), Entry: i%3 - 1, BestMS: 1, Slowdown: 1 + float64(i)/50, HeldOut: i%4 == 3, General: float64(i)})
 	}
 	return f
 }
@@ -166,10 +171,10 @@ func TestPageIsWhole(t *testing.T) {
 	if n := strings.Count(rest, "<script"); n != 3 || strings.Contains(chartsText+scriptText, "</script") {
 		t.Errorf("%d scripts", n)
 	}
-	if !strings.HasPrefix(s.Best.Verdict(), s.Best.Template+" wins with ") || len(s.Why.Sentences) < 3 {
-		t.Fatalf("%s %q", s.Best.Verdict(), s.Why.Sentences)
+	if !strings.HasPrefix(reports.Verdict(s.Best), s.Best.Template+" wins with ") || len(s.Why.Sentences) < 3 {
+		t.Fatalf("%s %q", reports.Verdict(s.Best), s.Why.Sentences)
 	}
-	for _, want := range append([]string{s.Best.Verdict()}, s.Why.Sentences...) {
+	for _, want := range append([]string{reports.Verdict(s.Best)}, s.Why.Sentences...) {
 		if !strings.Contains(html.UnescapeString(rest), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -269,7 +274,7 @@ func TestDataOf(t *testing.T) {
 
 // Of two searches of a problem on a device the later one says what changed.
 func TestChange(t *testing.T) {
-	day := func(n int, ms float64, change func(*reports.BestConfig)) Search {
+	day := func(n int, ms float64, change func(*bestconfig.Document)) Search {
 		s := made(1, "t")
 		s.Best.RecordedAt = time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC)
 		s.Best.Time = trial.Timing{Median: ms, CI95: [2]float64{ms * 0.999, ms * 1.001}, Samples: 30}
@@ -279,11 +284,11 @@ func TestChange(t *testing.T) {
 		return s
 	}
 	searches := []Search{
-		day(3, 1.1, func(b *reports.BestConfig) { b.Device.Driver = "580" }),
+		day(3, 1.1, func(b *bestconfig.Document) { b.Device.Driver = "580" }),
 		day(1, 1, nil),
 		day(2, 1.0005, nil),
-		day(4, 0.5, func(b *reports.BestConfig) { b.Device.Name = "another" }),
-		day(5, 0.5, func(b *reports.BestConfig) { b.Values = nil }),
+		day(4, 0.5, func(b *bestconfig.Document) { b.Device.Name = "another" }),
+		day(5, 0.5, func(b *bestconfig.Document) { b.Values = nil }),
 	}
 	for i, want := range []string{
 		"Since 2026-01-02 the winner takes 9.9 % longer (1.100 ms, was 1.000 ms), beyond both intervals; the driver was t.",
@@ -340,7 +345,7 @@ func TestInABrowser(t *testing.T) {
 	other := (template + 1) % len(d.Templates)
 	dots := `.series.filter((s) => s.type === "scatter")`
 	for _, ask := range []struct{ what, want string }{
-		{`document.querySelector(".verdict").textContent`, search.Best.Verdict()},
+		{`document.querySelector(".verdict").textContent`, reports.Verdict(search.Best)},
 		{`document.querySelectorAll("canvas").length`, "5"},
 		{`document.querySelector("article").selection().selected`, "0"},
 		{`document.querySelector("article").option("progress")` + dots + `[0].data.length`, fmt.Sprint(timedTrials(search))},

@@ -1,10 +1,101 @@
 package expr
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
+
+// Expr is a parsed and compiled expression. It is safe for concurrent use.
+type Expr struct {
+	source  string
+	root    *Node
+	names   []string
+	program *Program
+	code    []instruction
+	result  Term
+}
+
+// New compiles a tree, such as one that a Folder made.
+func New(root *Node) *Expr { return compiled(root, root.source) }
+
+func compiled(root *Node, source string) *Expr {
+	e := &Expr{source: source, root: root, names: root.Names(), program: NewProgram()}
+	for _, n := range root.nameNodes() { // an error names the first
+		if _, ok := e.program.names[n.Name]; !ok {
+			e.program.names[n.Name] = e.program.unset(n)
+		}
+	}
+	e.result = e.program.lower(root, false)
+	c := e.program.Code()
+	c.Compile(e.result, func(Term) bool { return true })
+	e.code = c.once
+	return e
+}
+
+// Eval evaluates e with names taken from env. An error is an *EvalError.
+func (e *Expr) Eval(env map[string]Value) (Value, error) {
+	slots := slices.Clone(e.program.slots)
+	for _, name := range e.names {
+		if v := env[name]; v.kind != KindNone {
+			slots[e.program.names[name]] = v
+		}
+	}
+	e.program.run(e.code, slots)
+	v := slots[e.result]
+	if v.kind != KindNone {
+		return v, nil
+	}
+	n, reason := e.program.facts[v.bits].node, v.text
+	switch n.Op {
+	case OpName:
+		reason = "unknown name '" + n.Name + "'"
+	case OpCall:
+		reason = n.Name + "() has no value here"
+	}
+	return Value{}, failure(n, reason)
+}
+
+// Check makes sure that e has no other names than these. Its error is an *EvalError.
+func (e *Expr) Check(known map[string]bool) error {
+	for _, n := range e.root.nameNodes() {
+		if !known[n.Name] {
+			return failure(n, "unknown name '"+n.Name+"': known are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+	}
+	return nil
+}
+
+// Substitute returns e with definitions in place of the names they define.
+func (e *Expr) Substitute(definitions map[string]*Expr) *Expr {
+	return compiled((&Folder{Definitions: definitions}).Fold(e.root), e.source)
+}
+
+// Column says where a name first stands in the source: 1-based, in characters.
+// It is 0 for a name that does not occur.
+func (e *Expr) Column(name string) int {
+	column := 0
+	for _, n := range e.root.nameNodes() {
+		if n.Name == name && (column == 0 || n.Column < column) {
+			column = n.Column
+		}
+	}
+	return column
+}
+
+// Names returns the free names, sorted, without functions.
+func (e *Expr) Names() []string { return slices.Clone(e.names) }
+
+// String returns the source.
+func (e *Expr) String() string { return e.source }
+
+// Root returns the parsed tree.
+func (e *Expr) Root() *Node { return e.root }
+
+// SyntaxError says where an expression is malformed and what would be right.
+type SyntaxError struct{ fault }
 
 // EvalError says where evaluating an expression failed and why.
 type EvalError struct{ fault }
@@ -13,193 +104,23 @@ func failure(n *Node, reason string) error {
 	return &EvalError{fault{n.source, n.Column, reason}}
 }
 
-// Eval evaluates e with names taken from env. An error is an *EvalError.
-func (e *Expr) Eval(env map[string]Value) (Value, error) {
-	return (&scope{env: env}).eval(e.root)
+// fault says where in an expression something is wrong.
+type fault struct {
+	Source  string
+	Column  int // 1-based, in characters
+	Message string
 }
 
-// Compile fixes where names live: those in constants are folded, the others
-// are read from the slot that slots names. A name in neither is an *EvalError.
-func (e *Expr) Compile(slots map[string]int, constants map[string]Value) (*Node, error) {
-	root := (&Folder{Constants: constants, Slots: slots}).Fold(e.root)
-	for _, n := range root.nameNodes() {
-		if n.slot == 0 {
-			return nil, failure(n, unknownName(n.Name, slots, constants))
+// Error keeps to one line.
+func (e *fault) Error() string {
+	const most = 200
+	source := e.Source
+	if len(source) > most {
+		cut := most
+		for !utf8.RuneStart(source[cut]) {
+			cut--
 		}
+		source = source[:cut] + "..."
 	}
-	return root, nil
-}
-
-// Eval evaluates a tree that Compile or a Folder made, with the names that have
-// a slot taken from slots. It allocates nothing unless it fails. An error is an
-// *EvalError.
-func (n *Node) Eval(slots []Value) (Value, error) {
-	return (&scope{slots: slots}).eval(n)
-}
-
-func unknownName(name string, slots map[string]int, constants map[string]Value) string {
-	known := slices.AppendSeq(slices.Collect(maps.Keys(slots)), maps.Keys(constants))
-	if len(known) == 0 {
-		return "unknown name '" + name + "'"
-	}
-	slices.Sort(known)
-	return "unknown name '" + name + "': known are " + strings.Join(slices.Compact(known), ", ")
-}
-
-// scope says what names mean: those with a slot are in slots, the others in env.
-type scope struct {
-	slots []Value
-	env   map[string]Value
-}
-
-func (s *scope) eval(n *Node) (Value, error) {
-	switch n.Op {
-	case OpConst:
-		return n.Value, nil
-	case OpName:
-		return s.load(n)
-	case OpCompare:
-		return s.comparison(n)
-	case OpCall:
-		return Value{}, failure(n, n.Name+"() has no value here")
-	}
-	a, err := s.eval(n.Args[0])
-	if err != nil {
-		return a, err
-	}
-	switch n.Op {
-	case OpNot:
-		return Bool(!a.Truth()), nil
-	case OpAnd, OpOr:
-		if a.Truth() == (n.Op == OpOr) {
-			return a, nil
-		}
-		return s.eval(n.Args[1])
-	case OpIf:
-		if a.Truth() {
-			return s.eval(n.Args[1])
-		}
-		return s.eval(n.Args[2])
-	}
-	var v Value
-	var reason string
-	switch {
-	case len(n.Args) == 1:
-		v, reason = unary(n.Op, a)
-	case n.Op == OpMin || n.Op == OpMax:
-		return s.extreme(n, a)
-	default:
-		b, err := s.eval(n.Args[1])
-		if err != nil {
-			return b, err
-		}
-		v, reason = binary(n.Op, a, b)
-	}
-	if reason != "" {
-		return v, failure(n, reason)
-	}
-	return v, nil
-}
-
-func (s *scope) load(n *Node) (Value, error) {
-	v := Value{}
-	switch {
-	case n.slot == 0:
-		v = s.env[n.Name]
-	case n.slot <= len(s.slots):
-		v = s.slots[n.slot-1]
-	}
-	if v.kind == KindNone {
-		return v, failure(n, "unknown name '"+n.Name+"'")
-	}
-	return v, nil
-}
-
-// extreme is min and max: the first of equal ones wins.
-func (s *scope) extreme(n *Node, best Value) (Value, error) {
-	sign := 1
-	if n.Op == OpMin {
-		sign = -1
-	}
-	for _, a := range n.Args[1:] {
-		v, err := s.eval(a)
-		if err != nil {
-			return v, err
-		}
-		order, ok := compare(v, best)
-		if !ok {
-			return v, failure(n, n.Op.String()+"() cannot compare "+v.kind.String()+" and "+best.kind.String())
-		}
-		if order == sign {
-			best = v
-		}
-	}
-	return best, nil
-}
-
-// comparison evaluates a chain left to right until one link is false.
-func (s *scope) comparison(n *Node) (Value, error) {
-	left, err := s.eval(n.Args[0])
-	if err != nil {
-		return left, err
-	}
-	for i, cmp := range n.Cmps {
-		if right := n.Args[i+1]; right.Op == OpTuple { // the last of a chain
-			found, err := s.member(left, right)
-			return Bool(found == (cmp == CmpIn)), err
-		}
-		right, err := s.eval(n.Args[i+1])
-		if err != nil {
-			return right, err
-		}
-		holds, reason := compareWith(cmp, left, right)
-		if reason != "" {
-			return right, failure(n, reason)
-		}
-		if !holds {
-			return Bool(false), nil
-		}
-		left = right
-	}
-	return Bool(true), nil
-}
-
-// member says whether a tuple holds v. Like Python it evaluates every item.
-func (s *scope) member(v Value, tuple *Node) (found bool, err error) {
-	for _, a := range tuple.Args {
-		item, err := s.eval(a)
-		if err != nil {
-			return false, err
-		}
-		found = found || equal(v, item)
-	}
-	return found, nil
-}
-
-// compareWith applies one comparison operator to two values.
-func compareWith(cmp Cmp, a, b Value) (bool, string) {
-	switch cmp {
-	case CmpEq:
-		return equal(a, b), ""
-	case CmpNe:
-		return !equal(a, b), ""
-	case CmpIn, CmpNotIn:
-		if a.kind != KindString || b.kind != KindString {
-			return false, "'" + cmp.String() + "' takes a tuple, a list or two strings, not " + a.kind.String() + " and " + b.kind.String()
-		}
-		return strings.Contains(b.text, a.text) == (cmp == CmpIn), ""
-	}
-	order, ok := compare(a, b)
-	if !ok {
-		return false, "'" + cmp.String() + "' cannot compare " + a.kind.String() + " and " + b.kind.String()
-	}
-	switch cmp {
-	case CmpLt:
-		return order == -1, ""
-	case CmpLe:
-		return order == -1 || order == 0, ""
-	case CmpGt:
-		return order == 1, ""
-	}
-	return order == 1 || order == 0, ""
+	return fmt.Sprintf("%q, column %d: %s", source, e.Column, e.Message)
 }

@@ -77,28 +77,12 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// ways evaluates e with names in a map, in slots, and folded as constants.
+// ways evaluates e with names in a map, and folded as constants.
 func ways(e *expr.Expr) map[string]func() (expr.Value, error) {
 	return map[string]func() (expr.Value, error){
 		"map": func() (expr.Value, error) { return e.Eval(env) },
-		"slots": func() (expr.Value, error) {
-			slots, values := map[string]int{}, []expr.Value{}
-			for name, v := range env {
-				slots[name] = len(values)
-				values = append(values, v)
-			}
-			p, err := e.Compile(slots, nil)
-			if err != nil {
-				return expr.Value{}, err
-			}
-			return p.Eval(values)
-		},
 		"constants": func() (expr.Value, error) {
-			p, err := e.Compile(nil, env)
-			if err != nil {
-				return expr.Value{}, err
-			}
-			return p.Eval(nil)
+			return expr.New((&expr.Folder{Constants: env}).Fold(e.Root())).Eval(nil)
 		},
 	}
 }
@@ -168,9 +152,9 @@ func TestNames(t *testing.T) {
 	if got := strings.Join(e.Names(), " "); got != "a b c d" {
 		t.Errorf("names %s", got)
 	}
-	if _, err := e.Compile(map[string]int{"a": 0, "b": 1}, map[string]expr.Value{"c": expr.Int(1)}); err == nil ||
+	if err := e.Check(map[string]bool{"a": true, "b": true, "c": true}); err == nil ||
 		!strings.Contains(err.Error(), "column 22: unknown name 'd': known are a, b, c") {
-		t.Errorf("compiling without d: %v", err)
+		t.Errorf("checking without d: %v", err)
 	}
 }
 
@@ -218,26 +202,10 @@ func TestGrouping(t *testing.T) {
 	}
 }
 
-func TestEvalAllocatesNothing(t *testing.T) {
-	e, _ := expr.Parse("32 <= x * y <= 1024 and x % 2 == 0 or x in (1, 2, 3) and min(x, y) / 2 > 0.5")
-	p, err := e.Compile(map[string]int{"x": 0, "y": 1}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slots := []expr.Value{expr.Int(32), expr.Int(8)}
-	if n := testing.AllocsPerRun(100, func() { _, _ = p.Eval(slots) }); n != 0 {
-		t.Errorf("Eval allocates %v times", n)
-	}
-}
-
 func BenchmarkEval(b *testing.B) {
-	e, _ := expr.Parse("32 <= x * y <= 1024 and x % 2 == 0")
-	p, err := e.Compile(map[string]int{"x": 0, "y": 1}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	slots := []expr.Value{expr.Int(32), expr.Int(8)}
+	e := expr.MustParse("32 <= x * y <= 1024 and x % 2 == 0")
+	env := map[string]expr.Value{"x": expr.Int(32), "y": expr.Int(8)}
 	for b.Loop() {
-		_, _ = p.Eval(slots)
+		_, _ = e.Eval(env)
 	}
 }

@@ -1,8 +1,6 @@
 package expr
 
-import (
-	"slices"
-)
+import "slices"
 
 // Folder replaces names by what they stand for, and operations on constants by
 // their results. The meaning stays: what fails, fails later and only if it is
@@ -11,7 +9,6 @@ import (
 type Folder struct {
 	Constants   map[string]Value
 	Definitions map[string]*Expr // they may name each other, but not in a circle
-	Slots       map[string]int   // where Eval finds the names that stay
 
 	folded map[*Node]*Node
 }
@@ -21,20 +18,26 @@ func (f *Folder) Fold(n *Node) *Node {
 	if n.Op == OpConst {
 		return n
 	}
-	if m, ok := f.folded[n]; ok {
-		return m
-	}
 	if f.folded == nil {
 		f.folded = map[*Node]*Node{}
 	}
-	m := f.fold(n)
-	f.folded[n] = m
+	m, ok := f.folded[n]
+	if !ok {
+		m = f.fold(n)
+		f.folded[n] = m
+	}
 	return m
 }
 
 func (f *Folder) fold(n *Node) *Node {
 	if n.Op == OpName {
-		return f.name(n)
+		if v, ok := f.Constants[n.Name]; ok {
+			return constNode(n, v)
+		}
+		if d, ok := f.Definitions[n.Name]; ok {
+			return f.Fold(d.root)
+		}
+		return n
 	}
 	folded := *n
 	folded.Args = make([]*Node, len(n.Args))
@@ -44,26 +47,12 @@ func (f *Folder) fold(n *Node) *Node {
 		all = all && isConst(folded.Args[i])
 	}
 	if all {
-		if v, err := (&scope{}).eval(&folded); err == nil {
-			return constNode(n, v)
+		p := NewProgram()
+		if x := p.lower(&folded, false); p.Constant(x) {
+			return constNode(n, p.slots[x])
 		}
 	}
 	return shortCircuit(&folded)
-}
-
-func (f *Folder) name(n *Node) *Node {
-	if v, ok := f.Constants[n.Name]; ok {
-		return constNode(n, v)
-	}
-	if d, ok := f.Definitions[n.Name]; ok {
-		return f.Fold(d.root)
-	}
-	m := *n
-	m.slot = 0
-	if slot, ok := f.Slots[n.Name]; ok {
-		m.slot = slot + 1
-	}
-	return &m
 }
 
 func constNode(n *Node, v Value) *Node {

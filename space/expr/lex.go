@@ -9,33 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// fault says where in an expression something is wrong.
-type fault struct {
-	Source  string
-	Column  int // 1-based, in characters
-	Message string
-}
-
-func (e *fault) Error() string {
-	return fmt.Sprintf("%q, column %d: %s", shorten(e.Source), e.Column, e.Message)
-}
-
-// SyntaxError says where an expression is malformed and what would be right.
-type SyntaxError struct{ fault }
-
-// shorten keeps error messages on one line.
-func shorten(src string) string {
-	const most = 200
-	if len(src) <= most {
-		return src
-	}
-	cut := most
-	for !utf8.RuneStart(src[cut]) {
-		cut--
-	}
-	return src[:cut] + "..."
-}
-
 type tokenKind uint8
 
 const (

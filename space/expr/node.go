@@ -6,10 +6,10 @@ import (
 	"autotune/internal/lists"
 )
 
-// Op says what a Node computes.
+// Op says what a Node or a Term computes. The table operators has a row for each.
 type Op uint8
 
-// The operations. A comparison has one operand more than it has Cmps.
+// The operations of a Node. A comparison has one operand more than it has Cmps.
 const (
 	OpConst Op = iota
 	OpName
@@ -42,9 +42,21 @@ const (
 
 	// OpCall is a call of a function that ParseCalls was given, by Name. It has no value.
 	OpCall
+)
 
-	// Operations is how many there are: a package that has more of its own begins here.
-	Operations
+// Operations that only a Term has. Those of comparisons are in the order of a Cmp.
+const (
+	OpEq Op = OpCall + 1 + iota
+	OpNe
+	OpLt
+	OpLe
+	opGt
+	opGe
+	opIn
+	opNotIn
+	opEither  // `or` that evaluates both operands
+	opRoundTo // round with a number of digits
+	opPick    // the value that stands at a place of a list
 )
 
 // Cmp is one comparison operator.
@@ -62,14 +74,7 @@ const (
 	CmpNotIn
 )
 
-var opNames = [...]string{OpAdd: "+", OpSub: "-", OpMul: "*", OpDiv: "/", OpFloorDiv: "//", OpMod: "%",
-	OpPow: "**", OpNeg: "-", OpPlus: "+", OpNot: "not", OpAnd: "and", OpOr: "or", OpIf: "if",
-	OpAbs: "abs", OpBool: "bool", OpCeilDiv: "ceil_div", OpFloat: "float", OpGcd: "gcd", OpInt: "int", OpMax: "max", OpMin: "min", OpRound: "round"}
-
 var cmpNames = [...]string{"==", "!=", "<", "<=", ">", ">=", "in", "not in"}
-
-// String shows the operator or function as it is written.
-func (o Op) String() string { return opNames[o] }
 
 // String shows the operator as it is written.
 func (c Cmp) String() string { return cmpNames[c] }
@@ -85,53 +90,51 @@ type Node struct {
 	Value  Value   // of OpConst
 
 	source string // the text that Column counts in
-	slot   int    // of OpName: 1 + the place of its value among the slots, or 0
 }
 
 // Conjuncts splits `a and b and c`, and the chained comparison `a < b < c`,
 // into the parts that must all be true for n to be true. They come in the order
 // of evaluation. A chain's inner operands are evaluated twice then, which no
 // one can see: expressions have no side effects.
-func (n *Node) Conjuncts() []*Node {
+func (n *Node) Conjuncts() (parts []*Node) {
 	switch {
 	case n.Op == OpAnd:
-		var parts []*Node
 		for _, a := range n.Args {
 			parts = append(parts, a.Conjuncts()...)
 		}
-		return parts
 	case n.Op == OpCompare && len(n.Cmps) > 1:
-		var parts []*Node
-		for i, c := range n.Cmps {
-			parts = append(parts, &Node{Op: OpCompare, Column: n.Column, Args: n.Args[i : i+2], Cmps: []Cmp{c}, source: n.source})
+		for i := range n.Cmps {
+			link := *n
+			link.Args, link.Cmps = n.Args[i:i+2], n.Cmps[i:i+1]
+			parts = append(parts, &link)
 		}
-		return parts
+	default:
+		parts = append(parts, n)
 	}
-	return []*Node{n}
+	return parts
 }
 
 // Names returns the free names of n, sorted.
 func (n *Node) Names() []string {
-	nodes := n.nameNodes()
-	names := lists.Of(nodes, func(m *Node) string { return m.Name })
+	names := lists.Of(n.nameNodes(), func(m *Node) string { return m.Name })
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
 // nameNodes lists the names in n. What n holds several times is visited once.
-func (n *Node) nameNodes() []*Node {
-	var names []*Node
+func (n *Node) nameNodes() (names []*Node) {
 	seen := map[*Node]bool{}
 	var visit func(*Node)
 	visit = func(m *Node) {
-		switch {
-		case m.Op == OpName:
+		if m.Op == OpName {
 			names = append(names, m)
-		case len(m.Args) > 0 && !seen[m]:
-			seen[m] = true
-			for _, a := range m.Args {
-				visit(a)
-			}
+		}
+		if len(m.Args) == 0 || seen[m] {
+			return
+		}
+		seen[m] = true
+		for _, a := range m.Args {
+			visit(a)
 		}
 	}
 	visit(n)

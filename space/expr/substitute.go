@@ -28,7 +28,9 @@ const (
 
 // ParseOpen reads an expression whose names may have a `$`, and which may call functions of any name. Its error is
 // a *SyntaxError.
-func ParseOpen(src string) (*Node, error) { return parse(src, func(p *parser) { p.open = true }) }
+func ParseOpen(src string) (*Node, error) {
+	return (&parser{lexer: lexer{source: src, column: 1, open: true}}).whole()
+}
 
 // Open tells whether a name in n has a `$`.
 func (n *Node) Open() bool {
@@ -73,7 +75,7 @@ type expansion struct {
 	made       *int // nodes, in the whole tree
 }
 
-func fail(n *Node, format string, args ...any) {
+func refuse(n *Node, format string, args ...any) {
 	panic(&SyntaxError{fault{n.source, n.Column, fmt.Sprintf(format, args...)}})
 }
 
@@ -85,7 +87,7 @@ func (e *expansion) node(n *Node) *Node {
 		e.made = new(int)
 	}
 	if *e.made++; *e.made > mostMade {
-		fail(n, "it has more than %d operations, with all that its names stand for", mostMade)
+		refuse(n, "it has more than %d operations, with all that its names stand for", mostMade)
 	}
 	switch n.Op {
 	case OpConst:
@@ -131,11 +133,11 @@ func (e *expansion) name(n *Node) *Node {
 // body is what a macro stands for where n names it.
 func (e *expansion) body(n *Node, macro Macro) *Node {
 	if len(n.Args) != len(macro.Parameters) || (n.Op == OpCall) != (macro.Parameters != nil) {
-		fail(n, "`%s` takes %d arguments in brackets", n.Name, len(macro.Parameters))
+		refuse(n, "`%s` takes %d arguments in brackets", n.Name, len(macro.Parameters))
 	}
 	inner := *e
 	if inner.nested++; inner.nested > mostNested {
-		fail(n, "the values of `let` need each other")
+		refuse(n, "the values of `let` need each other")
 	}
 	inner.parameters = map[string]*Node{}
 	for i, name := range macro.Parameters {
@@ -153,7 +155,7 @@ func (e *expansion) call(n *Node) *Node {
 	op, ok := overAxes[n.Name]
 	if !ok {
 		known := append(known(functions), known(overAxes)...)
-		fail(n, "unknown function '%s': there are %s", n.Name, strings.Join(known, ", "))
+		refuse(n, "unknown function '%s': there are %s", n.Name, strings.Join(known, ", "))
 	}
 	all := e.eachAxis(n)
 	joined := all[0]
@@ -187,7 +189,7 @@ func (e *expansion) eachAxis(n *Node) (all []*Node) {
 		}
 	}
 	if len(all) == 0 {
-		fail(n, "%s takes at least one argument", n.Name)
+		refuse(n, "%s takes at least one argument", n.Name)
 	}
 	return all
 }

@@ -199,7 +199,13 @@ func (v *Value) UnmarshalJSON(data []byte) (err error) {
 }
 
 // Equal compares as Python's == does: 1, 1.0 and True are equal.
-func (v Value) Equal(w Value) bool { return equal(v, w) }
+func (v Value) Equal(w Value) bool {
+	if v.kind == KindString || w.kind == KindString {
+		return v.kind == w.kind && v.text == w.text
+	}
+	order, ok := compare(v, w)
+	return ok && order == 0
+}
 
 // Compare orders two numbers or two strings as Python's < does; ok is false
 // where Python would raise a TypeError, and for NaN.

@@ -38,7 +38,7 @@ func (n *Node) within(least int) string {
 
 // write gives the text and how tightly its outermost operation binds.
 func (n *Node) write() (string, int) {
-	symbol := opNames[min(int(n.Op), len(opNames)-1)]
+	symbol := n.Op.String()
 	left := func(binds int) (string, int) {
 		return n.Args[0].within(binds) + " " + symbol + " " + n.Args[1].within(binds+1), binds
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"autotune/operator"
 	"autotune/tuner"
 	"autotune/tuner/devices"
 )
@@ -41,15 +42,19 @@ func (a *ahead) begin(ctx context.Context, on *devices.Opened) {
 		if _, known, err := a.batch.Run.found(ctx, opened, o); known || err != nil {
 			return
 		}
-		a.compile(ctx, opened)
+		a.compile(ctx, opened, o.Only)
 	})
 }
 
 // compile leaves half of the compilers to the search that runs.
-func (a *ahead) compile(ctx context.Context, on *devices.Opened) {
+func (a *ahead) compile(ctx context.Context, on *devices.Opened, only operator.Restriction) {
+	part, err := on.Problem.Part(only)
+	if err != nil {
+		return // its search says why
+	}
 	compiler := on.Device.Compiler()
 	room := make(chan struct{}, max(1, compiler.Workers()/2))
-	for _, r := range tuner.FirstCompilations(ctx, on.Problem, on.Device, likelyAhead) {
+	for _, r := range tuner.FirstCompilations(ctx, part, on.Device, likelyAhead) {
 		select {
 		case room <- struct{}{}:
 		case <-ctx.Done():

@@ -69,10 +69,10 @@ func TestCompilesAhead(t *testing.T) {
 				time.AfterFunc(cut, cancel)
 			}
 			a := &ahead{}
-			a.compile(ctx, on)
+			a.compile(ctx, on, operator.Restriction{})
 			a.working.Wait()
 			var want []string
-			for _, r := range tuner.FirstCompilations(t.Context(), p, on.Device, likelyAhead) {
+			for _, r := range tuner.FirstCompilations(t.Context(), p.Whole(), on.Device, likelyAhead) {
 				want = append(want, r.Kernel.Digest())
 			}
 			if cut > 0 {

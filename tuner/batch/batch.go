@@ -18,8 +18,8 @@ import (
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 )
@@ -57,11 +57,11 @@ type Options struct {
 	// With searches one problem, with tuner.Search unless told otherwise. Beside: others
 	// are searched at the same time.
 	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
-	Known  func(reports.BestConfig) error                               // the run had found it
-	Found  func(r Request, t *tuner.Result, b reports.BestConfig) error // a search has ended, with a winner or without
-	Failed func(Request, error)                                         // one of several problems has no winner; ErrNoTime: the budget did not reach
-	Notice func(string)                                                 // about the pool that searches problems at the same time, and about math modes
-	Stands func(last bool)                                              // called every now and then while they are, and when the last has ended
+	Known  func(bestconfig.Document) error                               // the run had found it
+	Found  func(r Request, t *tuner.Result, b bestconfig.Document) error // a search has ended, with a winner or without
+	Failed func(Request, error)                                          // one of several problems has no winner; ErrNoTime: the budget did not reach
+	Notice func(string)                                                  // about the pool that searches problems at the same time, and about math modes
+	Stands func(last bool)                                               // called every now and then while they are, and when the last has ended
 }
 
 // InterruptedError says that searches were cancelled, and what is kept of them.
@@ -158,18 +158,13 @@ func (b *batch) divide(problems []Request, beside int) []Request {
 
 // within searches a problem in its part of the budget.
 func (b *batch) within(r Request, search func(Request) error) error {
-	b.dividing.Lock()
 	part, ok := b.budget.Next(r.weight)
-	b.dividing.Unlock()
 	if !ok {
 		return ErrNoTime
 	}
+	defer b.budget.Done(part)
 	r.limit = part.Limit
-	err := search(r)
-	b.dividing.Lock()
-	b.budget.Done(part)
-	b.dividing.Unlock()
-	return err
+	return search(r)
 }
 
 // tally counts a problem that was searched, and tells of one without a winner.
@@ -201,11 +196,9 @@ type batch struct {
 	workers device.Pool // that search the problems at the same time
 	opening sync.Mutex
 	telling sync.Mutex
-
-	dividing sync.Mutex
-	budget   *Budget
-	last     error // why the last problem without a winner has none
-	some     bool  // problems have one
+	budget  *Budget
+	last    error // why the last problem without a winner has none
+	some    bool  // problems have one
 }
 
 // search searches one problem, on one worker of a pool unless that is nil.
@@ -274,7 +267,7 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 // options are the options of one problem's search.
 func (b *batch) options(r Request) (o tuner.Options, err error) {
 	o = b.Options.Search
-	o.Baselines = r.Baselines
+	o.Baselines, o.Only = r.Baselines, r.Only
 	if b.Objective != "" {
 		o.Objective, err = tuner.ParseObjective(r.Operator, b.Objective)
 	}
@@ -306,7 +299,7 @@ func (b *batch) again(ctx context.Context, opened *devices.Opened, o tuner.Optio
 func (b *batch) deliver(r Request, opened *devices.Opened, o tuner.Options, result *tuner.Result) error {
 	b.telling.Lock()
 	defer b.telling.Unlock()
-	best := reports.FromRecord(result.Record)
+	best := bestconfig.FromRecord(result.Record)
 	best.Tool = b.Tool
 	if b.Found != nil {
 		if err := b.Found(r, result, best); err != nil {

@@ -9,9 +9,9 @@ import (
 
 	"autotune/device"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/batch"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/torchmath"
 )
@@ -31,7 +31,7 @@ func TestOneFails(t *testing.T) {
 	var found, failed []string
 	err = batch.Search(context.Background(), opener, problems, batch.Options{
 		Search: tuner.Options{Budget: 5},
-		Found: func(r batch.Request, _ *tuner.Result, b reports.BestConfig) error {
+		Found: func(r batch.Request, _ *tuner.Result, b bestconfig.Document) error {
 			found = append(found, r.String())
 			return nil
 		},

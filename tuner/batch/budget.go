@@ -2,6 +2,7 @@ package batch
 
 import (
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -11,6 +12,7 @@ const leastSearch = 500 * time.Millisecond
 // Budget divides a time among things to do, by their weights: one after another, or several side by side. What one of
 // them leaves goes to the next ones, and what one takes beyond its part is kept back from theirs. A nil budget has no end.
 type Budget struct {
+	lock   sync.Mutex
 	ends   time.Time
 	beside float64 // how many are done at the same time
 	left   float64 // the weight of what was not begun
@@ -44,6 +46,8 @@ func (b *Budget) Next(weight float64) (p Part, ok bool) {
 	if b == nil {
 		return p, true
 	}
+	b.lock.Lock()
+	defer b.lock.Unlock()
 	all := max(b.left+b.under, weight)
 	b.left = max(0, b.left-weight)
 	p = Part{weight: weight, began: time.Now()}
@@ -65,6 +69,8 @@ func (b *Budget) Done(p Part) {
 	if b == nil {
 		return
 	}
+	b.lock.Lock()
+	defer b.lock.Unlock()
 	b.under, b.done = b.under-p.weight, b.done+1
 	b.over += max(0, time.Since(p.began)-p.Limit)
 }

@@ -11,8 +11,8 @@ import (
 	"autotune/device"
 	"autotune/internal/lists"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 )
@@ -122,7 +122,7 @@ func TestWhatEndsAll(t *testing.T) {
 			failing.Stop = tuner.CacheFailed
 			return failing, full
 		}}, ends: true, tried: 1},
-		"what is found cannot be written": {o: Options{Search: tuner.Options{Budget: 1}, Found: func(Request, *tuner.Result, reports.BestConfig) error { return full }}, ends: true, tried: 1},
+		"what is found cannot be written": {o: Options{Search: tuner.Options{Budget: 1}, Found: func(Request, *tuner.Result, bestconfig.Document) error { return full }}, ends: true, tried: 1},
 	} {
 		opener := devices.NewOpener(devices.Spec{Kind: device.Replay}, devices.Options{})
 		tried, with := 0, c.o.With

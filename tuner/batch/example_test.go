@@ -7,9 +7,9 @@ import (
 
 	"autotune/device"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/batch"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 )
 
@@ -28,7 +28,7 @@ func Example() {
 	defer opener.Close()
 	err := batch.Search(context.Background(), opener, problems, batch.Options{
 		Search: tuner.Options{Seed: 1, Budget: 50},
-		Found: func(r batch.Request, t *tuner.Result, b reports.BestConfig) error {
+		Found: func(r batch.Request, t *tuner.Result, b bestconfig.Document) error {
 			fmt.Printf("%s: %d trials, template %s on %s\n", r, len(t.Trials), b.Template, b.Device.Name)
 			return nil
 		},

@@ -15,8 +15,8 @@ import (
 
 	"autotune/internal/input"
 	"autotune/internal/output"
-	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 )
 
@@ -38,17 +38,17 @@ func OpenRun(folder, name string) (*Run, error) {
 // path is where the document of a search is. Its name depends on all that distinguishes searches.
 func (r *Run) path(opened *devices.Opened, o tuner.Options) string {
 	p := opened.Problem
-	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", p, p.Restriction, opened.Device.Info().Name, o.Objective, o.Conditions))
+	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", p, o.Only, opened.Device.Info().Name, o.Objective, o.Conditions))
 	return filepath.Join(r.folder, fmt.Sprintf("%s-%x.json", p.Operator.Name, key[:8]))
 }
 
 // found is the winner of a problem that was searched before with the kernels and the
 // reference of today.
-func (r *Run) found(ctx context.Context, opened *devices.Opened, o tuner.Options) (best reports.BestConfig, known bool, err error) {
+func (r *Run) found(ctx context.Context, opened *devices.Opened, o tuner.Options) (best bestconfig.Document, known bool, err error) {
 	if r == nil {
 		return best, false, nil
 	}
-	best, err = input.File(ctx, r.path(opened, o), reports.ReadBestConfig)
+	best, err = input.File(ctx, r.path(opened, o), bestconfig.Read)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return best, false, nil
@@ -64,7 +64,7 @@ func (r *Run) found(ctx context.Context, opened *devices.Opened, o tuner.Options
 }
 
 // keep keeps a winner.
-func (r *Run) keep(opened *devices.Opened, o tuner.Options, best reports.BestConfig) error {
+func (r *Run) keep(opened *devices.Opened, o tuner.Options, best bestconfig.Document) error {
 	if r == nil {
 		return nil
 	}

@@ -24,7 +24,6 @@ type gpus struct {
 	troubles  []error
 }
 
-// row is how such GPUs are found and opened.
 func (g gpus) row() kind {
 	return kind{
 		check: g.check, limits: g.limits, list: g.listings, several: g.several, sanitizes: g.sanitizes, troubles: g.troubles,

@@ -12,7 +12,6 @@ import (
 	"autotune/device"
 	"autotune/device/remote/broker"
 	"autotune/operator"
-	"autotune/tuner"
 	"autotune/tuner/torchmath"
 )
 
@@ -49,7 +48,7 @@ type Opened struct {
 	Notice string
 	// Mode gives PyTorch's answer, where the operator's rule chose the problem's math mode until that is known. If the
 	// mode is another, the answer's error is an *OtherMode.
-	Mode <-chan tuner.ModeChoice
+	Mode <-chan device.ModeChoice
 }
 
 func fits(info device.Info, p *operator.Problem) error {
@@ -59,7 +58,6 @@ func fits(info device.Info, p *operator.Problem) error {
 	return nil
 }
 
-// asked is an operator with what is asked of it.
 type asked struct {
 	operator *operator.Operator
 	request  operator.Request
@@ -180,7 +178,7 @@ func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled b
 	if err != nil || !operator.AutoMath(a.request.Math) || !torchmath.Asks(p) || !a.operator.Named || !info.Kind.Properties().Measures {
 		return &Opened{Device: d, Problem: p}, err
 	}
-	importing, modes := make(chan struct{}), make(chan tuner.ModeChoice, 1)
+	importing, modes := make(chan struct{}), make(chan device.ModeChoice, 1)
 	asker := torchmath.Asker{CacheDir: o.options.CacheDir, Unknown: func() { close(importing) }}
 	go func() {
 		said, err := asker.Ask(ctx, p, torchmath.GPU{Ordinal: ordinal(o.spec.Argument), Name: info.Name})
@@ -189,40 +187,38 @@ func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled b
 	if unsettled && besidePyTorch*p.MemoryBytes() < info.Limits.MemoryBytes {
 		select {
 		case c := <-modes:
-			return a.settled(ctx, d, p, c)
+			return a.settled(ctx, d, c)
 		case <-importing:
 			return &Opened{Device: d, Problem: p, Mode: modes}, nil
 		}
 	}
-	return a.settled(ctx, d, p, <-modes)
+	return a.settled(ctx, d, <-modes)
 }
 
 // besidePyTorch is how many times a problem's memory a GPU must have for a search while PyTorch computes it, too.
 const besidePyTorch = 3
 
-// settled is a problem that was bound in the mode of the operator's rule, in the mode of PyTorch's answer.
-func (a asked) settled(ctx context.Context, d device.Device, p *operator.Problem, c tuner.ModeChoice) (*Opened, error) {
+func (a asked) settled(ctx context.Context, d device.Device, c device.ModeChoice) (*Opened, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	var err error
 	var other *OtherMode
-	if p.MathBy = c.By; errors.As(c.Err, &other) {
+	if a.request.MathBy = c.By; errors.As(c.Err, &other) {
 		a.request.Math, a.request.MathBy = other.Name, other.By
-		p, err = a.bind(d.Info().Limits)
 	}
+	p, err := a.bind(d.Info().Limits)
 	return &Opened{Device: d, Problem: p}, err
 }
 
 // choiceOf is what PyTorch's answer says about a problem that has the mode of the operator's rule.
-func choiceOf(said torchmath.Mode, err error, rule string) tuner.ModeChoice {
+func choiceOf(said torchmath.Mode, err error, rule string) device.ModeChoice {
 	switch {
 	case err != nil:
-		return tuner.ModeChoice{By: "by the operator's rule: " + err.Error()}
+		return device.ModeChoice{By: "by the operator's rule: " + err.Error()}
 	case said.Name != rule:
-		return tuner.ModeChoice{Err: &OtherMode{said}}
+		return device.ModeChoice{Err: &OtherMode{said}}
 	}
-	return tuner.ModeChoice{By: said.By}
+	return device.ModeChoice{By: said.By}
 }
 
 // OtherMode ends a search that began in another mode than PyTorch computes the problem in.
@@ -238,7 +234,6 @@ func (o *Opener) Close() error {
 	return o.shared.Close()
 }
 
-// device is the shared device if it will do, else one that is opened now.
 func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice string, err error) {
 	if o.shared != nil && (o.options.Server.URL != "" || o.spec.Kind != "" || o.shared.Info().Kind.Properties().Measures) {
 		return o.shared, "", nil
@@ -315,7 +310,6 @@ const (
 	longestEmulation            = 0.2 // seconds a variant
 )
 
-// emulatedSeconds estimates one variant's evaluation on the emulator.
 func emulatedSeconds(p *operator.Problem) float64 {
 	return (float64(p.Flops) + float64(p.Bytes)/4) / emulatedOperationsPerSecond
 }

@@ -58,7 +58,6 @@ func (s Spec) Arguments(ctx context.Context) ([]string, error) {
 	return []string{s.Argument}, nil
 }
 
-// measuring is the first kind of devices that measure.
 func measuring() device.Kind {
 	all := device.Kinds()
 	return all[slices.IndexFunc(all, func(p device.Properties) bool { return p.Measures })].Kind
@@ -112,13 +111,11 @@ func WorkerName(s Spec, argument string, at int) string {
 	return string(cmp.Or(s.Kind, measuring())) + "-" + argument
 }
 
-// local are this machine's devices as one: a pool without a server.
 type local struct {
 	*remote.Joined
 	devices []device.Device
 }
 
-// openSeveral opens devices of this machine as one.
 func openSeveral(ctx context.Context, s Spec, o Options) (device.Device, error) {
 	arguments, err := s.Arguments(ctx)
 	if err != nil {
@@ -144,7 +141,6 @@ func openSeveral(ctx context.Context, s Spec, o Options) (device.Device, error) 
 // Close closes the devices.
 func (l *local) Close() error { return errors.Join(l.Joined.Close(), CloseAll(l.devices)) }
 
-// openWorkers opens the workers at a NATS server as one device.
 func openWorkers(ctx context.Context, o Options) (device.Device, string, error) {
 	b, err := broker.Connect(ctx, o.Server, "search", broker.Options{Limit: connectionLimit, Say: o.Say})
 	if err != nil {

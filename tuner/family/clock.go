@@ -1,57 +1,37 @@
 package family
 
-import (
-	"time"
-)
+import "time"
 
-// kind is what a step is.
 type kind int
 
 const (
-	searches kind = iota // of samples, for kernels that take the free dimensions, and of shapes that are held out
+	searches kind = iota // of samples, for kernels that take the dynamic dimensions, and of shapes that are held out
 	owns                 // searches for samples' own best
 	timings
 	kinds
 )
 
-// clock divides the time of a family among its steps.
+// clock divides the time of a family among its steps, and says where it stands.
 type clock struct {
 	started time.Time
 	budget  time.Duration // 0: no limit
-	left    [kinds]int    // steps
+	say     func(Progress)
+	left    [kinds]int // steps
 	done    int
-	spent   [kinds]time.Duration // on steps that were not known
-	made    [kinds]int
-	last    time.Time
+	made    [kinds]int // of those done, what no earlier process had done
 }
 
-// The shortest search, and the part of the budget that is kept for what comes after the searches.
-const (
-	leastSearch = 500 * time.Millisecond
-	forTimings  = 0.4
-)
-
-// remaining is what is left of the budget.
 func (c *clock) remaining() time.Duration { return max(0, c.budget-time.Since(c.started)) }
 
-// steps are those left.
-func (c *clock) steps() (n int) {
-	for _, left := range c.left {
-		n += left
-	}
-	return n
-}
-
-// searching is what is left of the budget for searches.
 func (c *clock) searching() time.Duration {
-	return max(0, c.remaining()-time.Duration(forTimings*float64(c.budget)))
+	return max(0, c.remaining()-time.Duration(policy.forTimings*float64(c.budget)))
 }
 
-// affords tells whether the budget reaches for the next step. A search takes more than its share at times: to open a
-// shape, to compile, to make sure of the winner. Then there is no time for the last ones. What was searched is spread
-// over the range all the same, since any first samples are.
-func (c *clock) affords(of kind) bool {
-	return c.budget <= 0 || of == timings || c.made[searches]+c.made[owns] == 0 || c.searching() > 0
+// affords tells whether there is time for another search. Searches take more than their share at times: to open a
+// shape, to compile, to make sure of the winner. Then the last ones are left out; the first samples are spread over the
+// range as well.
+func (c *clock) affords() bool {
+	return c.budget <= 0 || c.made[searches]+c.made[owns] == 0 || c.searching() > 0
 }
 
 // search is how long the next search may take: the most, or its share of the budget.
@@ -63,36 +43,22 @@ func (c *clock) search(of kind, most time.Duration) time.Duration {
 	if most > 0 {
 		share = min(share, most)
 	}
-	return max(share, leastSearch)
+	return max(share, policy.leastSearch)
 }
 
-// did counts a step.
-func (c *clock) did(k kind, known bool) {
-	c.left[k] = max(0, c.left[k]-1)
-	c.done++
-	now := time.Now()
-	since := c.last
-	if since.IsZero() {
-		since = c.started
+// step counts a step and says what it was. The steps left are expected to take as long as those made so far.
+func (c *clock) step(of kind, what string, known bool) {
+	c.left[of] = max(0, c.left[of]-1)
+	if c.done++; !known {
+		c.made[of]++
 	}
-	c.last = now
-	if !known {
-		c.spent[k] += now.Sub(since)
-		c.made[k]++
+	left, made := 0, 0
+	for k := range kinds {
+		left, made = left+c.left[k], made+c.made[k]
 	}
-}
-
-// eta is how long the steps left take if they go on as before; 0: not known. A kind of which none was made
-// is taken to last as long as a search.
-func (c *clock) eta() (all time.Duration) {
-	for k, n := range c.left {
-		from := kind(k)
-		if c.made[from] == 0 {
-			from = searches
-		}
-		if c.made[from] > 0 {
-			all += c.spent[from] / time.Duration(c.made[from]) * time.Duration(n)
-		}
+	p := Progress{Step: what, Done: c.done, Of: c.done + left, Known: known}
+	if made > 0 {
+		p.Left = time.Since(c.started) / time.Duration(made) * time.Duration(left)
 	}
-	return all
+	c.say(p)
 }

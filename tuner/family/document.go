@@ -1,10 +1,9 @@
-// Package family finds a few kernels for many shapes of an operator, and what chooses among
-// them.
+// Package family finds a few kernels for many shapes of an operator, and what chooses among them.
 //
-// A Plan says which dimensions are free, which shapes are samples and which are held out. Tune
-// searches each sample twice: kernels that take the free dimensions when they run, and kernels made
-// for the shape. Candidates are what won or came near. They are timed on every sample. The smallest set that is nowhere slower than allowed is kept, and a tree over the free
-// dimensions chooses from it. Shapes that were held out tell how much is lost by that.
+// A Plan says which dimensions are free, which shapes are samples and which are held out. Tune searches each sample
+// twice: kernels that take the free dimensions when they run, and kernels made for the shape. Candidates are what won
+// or came near. They are timed on every sample. The smallest set that is nowhere slower than allowed is kept, and a
+// tree over the free dimensions chooses from it. Shapes that were held out tell how much is lost by that.
 //
 // A Family is the outcome: a document. It prints nothing; package main shows it.
 package family
@@ -32,8 +31,8 @@ import (
 // Schema names the document and its version. A new field does not change it.
 const Schema = "autotune/family/1"
 
-// Family is kernels for many shapes of an operator, and the tree that chooses among them.
-// docs/families.md describes the fields.
+// Family is kernels for many shapes of an operator, and the tree that chooses among them. docs/families.md describes
+// the fields.
 type Family struct {
 	Schema      string              `json:"schema"`
 	Tool        string              `json:"tool,omitempty"`
@@ -107,25 +106,21 @@ type Regret struct {
 var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_000_000, Depth: 64, Items: 10_000}
 
 // Read reads one family, or a list of them.
-func Read(r io.Reader) ([]*Family, error) {
+func Read(r io.Reader) (list []*Family, err error) {
 	data, err := bound.Read(r)
 	if err == nil {
 		err = bound.JSON(data)
 	}
-	var list []*Family
-	switch {
-	case err != nil:
-	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")):
-		if err := jsonobject.Exact(data, &list); err != nil {
-			return nil, fmt.Errorf("family: %w", err)
-		}
-		err = json.Unmarshal(data, &list)
-	default:
+	target := any(&list)
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		list = []*Family{nil}
-		if err := jsonobject.Exact(data, list[0]); err != nil {
+		target = &list[0]
+	}
+	if err == nil {
+		if err = jsonobject.Exact(data, target); err != nil {
 			return nil, fmt.Errorf("family: %w", err)
 		}
-		err = json.Unmarshal(data, &list[0])
+		err = json.Unmarshal(data, target)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("family: %w", jsonerror.Describe(err, data, 0))
@@ -138,7 +133,6 @@ func Read(r io.Reader) ([]*Family, error) {
 	return list, nil
 }
 
-// check refuses a document that a program could not go by.
 func (f *Family) check() error {
 	switch {
 	case f == nil:
@@ -164,7 +158,6 @@ func (f *Family) check() error {
 	return f.Tree.check(f, 0)
 }
 
-// check refuses a tree that cannot be followed.
 func (n *Node) check(f *Family, depth int) error {
 	switch {
 	case n == nil || depth > 16:

@@ -7,7 +7,7 @@ import (
 
 	"autotune/device/trial"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/winners"
 )
 
@@ -18,8 +18,8 @@ type Kernel struct {
 	Formulas operator.Formulas
 }
 
-// Kernels finds the entries' kernels in the operator as it is here. The error is
-// cudasource.ErrSearchAgain where one is not what was measured any more.
+// Kernels finds the entries' kernels in the operator as it is here. The error is cudasource.ErrSearchAgain where one is
+// not what was measured any more.
 func (f *Family) Kernels(op *operator.Operator) (all []Kernel, err error) {
 	if !slices.Equal(f.Dimensions, op.Shape) {
 		return nil, fmt.Errorf("the family %s has the dimensions %v, and the operator %v; %w", f, f.Dimensions, op.Shape, cudasource.ErrSearchAgain)

@@ -7,7 +7,7 @@ import (
 
 	"autotune/device"
 	"autotune/operator"
-	"autotune/reports/cudasource"
+	"autotune/tuner/cudasource"
 )
 
 // Kernels of an operator that was edited are not the family's.

@@ -2,8 +2,8 @@ package family
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -33,15 +33,8 @@ type Plan struct {
 
 func (p Plan) String() string { return p.Operator.Name + " " + p.Shapes.String() }
 
-// The bounds of a wish.
-const (
-	leastSamples = 2
-	mostHeldOut  = 64
-	mostFamilies = 16
-)
-
-// Plans are the families of a wish, and what a user may not expect of them. Dimensions that vary
-// are free if kernels can take them so. Each value of another is a family of its own.
+// Plans are the families of a wish, and what a user may not expect of them. Dimensions that vary are free if kernels
+// can take them so. Each value of another is a family of its own.
 func (w Wish) Plans() (plans []Plan, notice string, err error) {
 	if err := w.check(); err != nil {
 		return nil, "", fmt.Errorf("%s: %w", w.Operator.Name, err)
@@ -55,24 +48,24 @@ func (w Wish) Plans() (plans []Plan, notice string, err error) {
 	apart := slices.DeleteFunc(varying, func(name string) bool { return slices.Contains(free, name) })
 	single := 0
 	for _, one := range w.apart(apart) {
-		if p := one.plan(); len(p.Samples) >= leastSamples {
+		if p := one.plan(); len(p.Samples) >= policy.leastSamples {
 			plans = append(plans, p)
 		} else {
 			single++
 		}
 	}
 	switch {
-	case len(plans) > mostFamilies:
+	case len(plans) > policy.mostFamilies:
 		return nil, "", fmt.Errorf("%s: %s; %d are the most. Name fewer values of %s, as {14,28,56}",
-			w.Operator.Name, w.split(apart, len(plans)), mostFamilies, strings.Join(apart, ", "))
+			w.Operator.Name, w.split(apart, len(plans)), policy.mostFamilies, strings.Join(apart, ", "))
 	case len(plans) == 0:
 		return nil, "", fmt.Errorf("%s: fewer than %d shapes of %s can be searched as a family; `autotune search` takes single shapes",
-			w.Operator.Name, leastSamples, w.Shapes)
+			w.Operator.Name, policy.leastSamples, w.Shapes)
 	case len(apart) > 0:
 		notice = w.split(apart, len(plans))
 	}
 	if single > 0 {
-		notice += fmt.Sprintf("; %s left out, since a family has %d shapes at least", output.Count(single, "single shape"), leastSamples)
+		notice += fmt.Sprintf("; %s left out, since a family has %d shapes at least", output.Count(single, "single shape"), policy.leastSamples)
 	}
 	return plans, notice, nil
 }
@@ -92,10 +85,10 @@ func (w Wish) check() error {
 		return fmt.Errorf("a shape has %d dimensions, %s; got %d in %s", len(dims), strings.Join(dims, ", "), len(w.Shapes), w.Shapes)
 	case len(w.varying()) == 0:
 		return fmt.Errorf("%s is one shape, which `autotune search` takes; a family needs ranges, as {14..112} or {1,8,32}", w.Shapes)
-	case w.Samples < leastSamples || w.Samples > mostSamples:
-		return fmt.Errorf("a family has %d to %d samples; got %d", leastSamples, mostSamples, w.Samples)
-	case w.HeldOut < 0 || w.HeldOut > mostHeldOut:
-		return fmt.Errorf("at most %d shapes are held out; got %d", mostHeldOut, w.HeldOut)
+	case w.Samples < policy.leastSamples || w.Samples > policy.mostSamples:
+		return fmt.Errorf("a family has %d to %d samples; got %d", policy.leastSamples, policy.mostSamples, w.Samples)
+	case w.HeldOut < 0 || w.HeldOut > policy.mostHeldOut:
+		return fmt.Errorf("at most %d shapes are held out; got %d", policy.mostHeldOut, w.HeldOut)
 	}
 	for i, name := range w.Free {
 		at := slices.Index(w.Operator.Shape, name)
@@ -115,7 +108,6 @@ func (w Wish) check() error {
 	return nil
 }
 
-// varying are the dimensions that have several values.
 func (w Wish) varying() (names []string) {
 	for i, name := range w.Operator.Shape {
 		if w.Shapes[i].Varies() {
@@ -125,78 +117,67 @@ func (w Wish) varying() (names []string) {
 	return names
 }
 
-// choose finds the dimensions that are free: those asked for, or the largest set of those that
-// vary which some template can take free. Among sets of a size it is the one of most templates.
+// choose finds the dimensions that are dynamic: those asked for, or the most of those that vary which one template can
+// take. Of as many it takes those of the most templates.
 func (w Wish) choose(varying []string) ([]string, error) {
+	counts := map[string]int{}
 	var best []string
-	most := 0
-	for subset := 1; subset < 1<<len(varying); subset++ {
-		names := slices.DeleteFunc(slices.Clone(varying), func(name string) bool { return subset>>slices.Index(varying, name)&1 == 0 })
-		if w.Free != nil && (bits.OnesCount(uint(subset)) != len(w.Free) || !containsAll(w.Free, names)) {
-			continue
-		}
-		if n := w.serving(names); n > 0 && cmp.Or(cmp.Compare(len(names), len(best)), cmp.Compare(n, most)) > 0 {
-			best, most = names, n
+	templates := lists.Where(w.Operator.Templates, func(t *operator.Template) bool {
+		return len(w.Only.Templates) == 0 || slices.Contains(w.Only.Templates, t.Name)
+	})
+	for _, t := range templates {
+		names := lists.Where(varying, func(name string) bool {
+			return slices.Contains(t.Free, name) && (w.Free == nil || slices.Contains(w.Free, name))
+		})
+		counts[strings.Join(names, " ")]++
+		longer := cmp.Or(cmp.Compare(len(names), len(best)), cmp.Compare(counts[strings.Join(names, " ")], counts[strings.Join(best, " ")]))
+		if longer > 0 && (w.Free == nil || len(names) == len(w.Free)) {
+			best = names
 		}
 	}
-	if best == nil {
-		names := varying
-		if w.Free != nil {
-			names = w.Free
-		}
-		can := lists.Where(w.Operator.Templates, func(t *operator.Template) bool { return len(t.Free) > 0 })
-		if len(can) == 0 {
-			return nil, fmt.Errorf("none of its kernels takes a dimension when it runs; a template says with `free` in op.yaml which it can")
-		}
-		return nil, fmt.Errorf("no kernel takes %s when it runs; those that take dimensions are %s", strings.Join(names, ", "),
-			strings.Join(lists.Of(can, func(t *operator.Template) string { return t.Name + ": " + strings.Join(t.Free, ", ") }), "; "))
+	if best != nil {
+		return best, nil
 	}
-	return best, nil
+	can := lists.Where(w.Operator.Templates, func(t *operator.Template) bool { return len(t.Free) > 0 })
+	if len(can) == 0 {
+		return nil, errors.New("none of its kernels takes a dimension when it runs; a template says with `free` in op.yaml which it can")
+	}
+	names := varying
+	if w.Free != nil {
+		names = w.Free
+	}
+	return nil, fmt.Errorf("no kernel takes %s when it runs; those that take dimensions are %s", strings.Join(names, ", "),
+		strings.Join(lists.Of(can, func(t *operator.Template) string { return t.Name + ": " + strings.Join(t.Free, ", ") }), "; "))
 }
 
 func containsAll(list, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
-// serving counts the templates that can take dimensions free, of those asked for.
-func (w Wish) serving(names []string) (n int) {
-	for _, t := range w.Operator.Templates {
-		if containsAll(t.Free, names) && (len(w.Only.Templates) == 0 || slices.Contains(w.Only.Templates, t.Name)) {
-			n++
-		}
-	}
-	return n
-}
-
-// apart are wishes with one value of each of the dimensions named. Hardly more are made than
-// there may be.
+// apart are wishes with one value of each of the dimensions named. Hardly more are made than there may be.
 func (w Wish) apart(names []string) []Wish {
 	list := []Wish{w}
 	for _, name := range names {
 		at := slices.Index(w.Operator.Shape, name)
 		var longer []Wish
 		for _, one := range list {
-			for _, v := range w.Shapes[at].Values(mostFamilies + 1) {
+			for _, v := range w.Shapes[at].Values(policy.mostFamilies + 1) {
 				next := one
 				next.Shapes = slices.Clone(one.Shapes)
 				next.Shapes[at] = One(v)
 				longer = append(longer, next)
 			}
 		}
-		list = longer[:min(len(longer), 4*mostFamilies)]
+		list = longer[:min(len(longer), 4*policy.mostFamilies)]
 	}
 	return list
 }
 
-// plan draws the shapes of one family.
 func (w Wish) plan() Plan {
 	p := Plan{Wish: w, Samples: w.Shapes.Samples(w.Samples, w.kinds)}
-	p.HeldOut = w.Shapes.HeldOut(w.HeldOut, p.Samples, w.allowed)
+	p.HeldOut = w.Shapes.HeldOut(w.HeldOut, p.Samples, func(shape []int64) bool { return len(w.kinds(shape)) > 0 })
 	return p
 }
-
-// allowed tells whether the operator has a problem of a shape.
-func (w Wish) allowed(shape []int64) bool { return len(w.kinds(shape)) > 0 }
 
 // kinds tell shapes apart that no kernel serves together; none: the operator has no problem of it.
 func (w Wish) kinds(shape []int64) []string {
@@ -204,11 +185,19 @@ func (w Wish) kinds(shape []int64) []string {
 	if err != nil {
 		return nil
 	}
-	return append(p.Kinds(), "")
+	part, err := p.Part(w.Only)
+	if err != nil {
+		return nil
+	}
+	return append(part.Kinds(), "")
 }
 
-// at is the request for a shape: of kernels that take the free dimensions, or of those made for
-// the shape.
+func (p Plan) in(r operator.ProblemRecord) Plan {
+	p.Request.Math, p.Request.MathBy = r.Math, r.MathBy
+	return p
+}
+
+// at is the request for a shape: of kernels that take the free dimensions, or of those made for the shape.
 func (w Wish) at(shape []int64, free bool) operator.Request {
 	r := w.Request
 	if r.Shape = shape; !free {

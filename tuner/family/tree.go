@@ -62,28 +62,17 @@ func (n *Node) Conditions() []string {
 	return slices.Concat([]string{n.If}, n.Then.Conditions(), n.Else.Conditions())
 }
 
-// The bounds of a tree.
-const (
-	mostDepth   = 6
-	mostSamples = 64
-	// unserved is how slow a shape counts that no entry serves where there is no general kernel.
-	unserved = 1e6
-)
-
-// leafPrice is by how much a leaf must make the loss of a sample less in the mean. Of kernels whose waves were simulated,
-// with noise of 1 and 5 %, trees of 20 and of 40 samples do better by 0.005 than by 0.001, and hardly by 0.01.
-const leafPrice = 0.005
-
-// garden grows trees for the samples.
-type garden struct {
-	slow     slowdowns
-	groups   [][]int     // an entry each, or those of one configuration, which serve one shape each
-	order    []int       // groups that are faster than the general kernel, the best in the mean first
-	losses   [][]float64 // of the groups, by sample, and last of the general kernel. Where one does not serve, the next in order does
+// grower grows a tree for the samples. Its columns are groups of entries: the kernels of one configuration, of which
+// one serves each shape. Behind them is the general kernel.
+type grower struct {
+	groups   [][]int
+	slow     slowdowns   // by group
+	order    []int       // groups that are faster than the general kernel in the mean, the best first
+	losses   [][]float64 // by sample and group; where a group does not serve, of the next in order
 	features []feature
 }
 
-// feature is a dimension or a product of some, with its values by shape.
+// feature is a dimension or a product of some, with its values by sample.
 type feature struct {
 	text   string
 	values []int64
@@ -91,19 +80,23 @@ type feature struct {
 
 // loss is what a slowdown costs. A large one costs more than its logarithm, for it is the worst that users see.
 func loss(slowdown float64) float64 {
-	x := math.Log(min(slowdown, unserved))
+	x := math.Log(min(slowdown, policy.unserved))
 	return x + 3*x*x
 }
 
-// newGarden is for shapes, given by the values of their free dimensions. slow has a column an entry.
-func newGarden(names []string, shapes [][]int64, slow slowdowns, general []float64, groups [][]int) *garden {
-	g := &garden{slow: slow, groups: groups, features: featuresOf(names, shapes)}
+// newGrower takes the samples' dynamic dimensions by name, the slowdowns of entries and of the general kernel, and the
+// entries of each group.
+func newGrower(names []string, shapes [][]int64, slow slowdowns, general []float64, groups [][]int) *grower {
+	g := &grower{groups: groups, features: featuresOf(names, shapes)}
+	for i := range slow {
+		g.slow = append(g.slow, lists.Of(groups, func(group []int) float64 { return slow.best(i, group) }))
+	}
 	means := make([]float64, len(groups))
-	for e, group := range groups {
+	for e := range groups {
 		sum, others, n := 0.0, 0.0, 0.0
-		for i := range slow {
-			if x := slow.best(i, group); !math.IsInf(x, 1) {
-				sum, others, n = sum+loss(x), others+loss(general[i]), n+1
+		for i, row := range g.slow {
+			if !math.IsInf(row[e], 1) {
+				sum, others, n = sum+loss(row[e]), others+loss(general[i]), n+1
 			}
 		}
 		if means[e] = sum / n; n > 0 && sum <= others {
@@ -111,18 +104,18 @@ func newGarden(names []string, shapes [][]int64, slow slowdowns, general []float
 		}
 	}
 	slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(means[a], means[b]) })
-	for i := range slow {
+	for i, row := range g.slow {
 		other := general[i]
-		if e, ok := lists.First(g.order, func(e int) bool { return !math.IsInf(slow.best(i, groups[e]), 1) }); ok {
-			other = slow.best(i, groups[e])
+		if e, ok := lists.First(g.order, func(e int) bool { return !math.IsInf(row[e], 1) }); ok {
+			other = row[e]
 		}
-		row := lists.Of(groups, func(group []int) float64 {
-			if x := slow.best(i, group); !math.IsInf(x, 1) {
-				return loss(x)
+		losses := lists.Of(row, func(x float64) float64 {
+			if math.IsInf(x, 1) {
+				x = other
 			}
-			return loss(other)
+			return loss(x)
 		})
-		g.losses = append(g.losses, append(row, loss(general[i])))
+		g.losses = append(g.losses, append(losses, loss(general[i])))
 	}
 	return g
 }
@@ -161,8 +154,8 @@ func product(a, b int64) int64 {
 	return math.MaxInt64
 }
 
-// between is the roundest number from low to below high: the multiple of the largest power of two, since kernels'
-// tiles end there. Of several it is the one nearest to the geometric middle.
+// between is the roundest number from low to below high: the multiple of the largest power of two, since kernels' tiles
+// end there. Of several it is the one nearest to the geometric middle.
 func between(low, high int64) int64 {
 	for step := int64(1) << 62; ; step /= 2 {
 		first := (low + step - 1) / step * step
@@ -174,15 +167,15 @@ func between(low, high int64) int64 {
 	}
 }
 
-// plant grows a tree for all shapes.
-func (g *garden) plant(price float64) *Node {
-	node, _ := g.grow(lists.Places(len(g.losses)), mostDepth, price*float64(len(g.losses)))
+// tree is the tree for all samples, with a price for each leaf.
+func (g *grower) tree(price float64) *Node {
+	node, _ := g.grow(lists.Places(len(g.losses)), policy.mostDepth, price*float64(len(g.losses)))
 	return node
 }
 
 // grow is the tree for some shapes. It is divided where that makes the loss least, again and again; then what is not
 // worth the price of its leaves becomes a leaf.
-func (g *garden) grow(shapes []int, depth int, price float64) (node *Node, sum float64) {
+func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum float64) {
 	leaf, alone := g.leaf(shapes)
 	alone += price
 	if depth == 0 {
@@ -202,7 +195,7 @@ func (g *garden) grow(shapes []int, depth int, price float64) (node *Node, sum f
 
 // divide finds the condition that makes the loss least if each side takes one group. Of those that divide alike it is
 // the shortest.
-func (g *garden) divide(shapes []int) (text string, low, high []int) {
+func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	least, limit, by := math.Inf(1), int64(0), -1
 	for f, feature := range g.features {
 		sorted := slices.Clone(shapes)
@@ -236,19 +229,19 @@ func add(sums, row []float64, times float64) {
 	}
 }
 
-// leaf names the group that is best for some samples, then the others, those first that are best where it does not serve.
-// None: the general kernel takes no longer.
-func (g *garden) leaf(samples []int) (leaf *Node, sum float64) {
-	sums := g.sums(samples)
+// leaf has the entries of the group that is best for some samples, then the others, those first that are best where it
+// does not serve. A leaf without entries is the general kernel's.
+func (g *grower) leaf(samples []int) (leaf *Node, sum float64) {
+	sums, general := g.sums(samples), len(g.groups)
 	leaf, sum = &Node{}, slices.Min(sums)
-	if sums[len(g.groups)] <= sum {
+	if sums[general] <= sum {
 		return leaf, sum
 	}
 	best := slices.Index(sums, sum)
-	if left := lists.Where(samples, func(i int) bool { return math.IsInf(g.slow.best(i, g.groups[best]), 1) }); len(left) > 0 {
+	if left := lists.Where(samples, func(i int) bool { return math.IsInf(g.slow[i][best], 1) }); len(left) > 0 {
 		sums = g.sums(left)
 	}
-	others := lists.Where(g.order, func(e int) bool { return e != best && sums[e] <= sums[len(g.groups)] })
+	others := lists.Where(g.order, func(e int) bool { return e != best && sums[e] <= sums[general] })
 	slices.SortStableFunc(others, func(a, b int) int { return cmp.Compare(sums[a], sums[b]) })
 	for _, e := range append([]int{best}, others...) {
 		leaf.Entries = append(leaf.Entries, g.groups[e]...)
@@ -257,7 +250,7 @@ func (g *garden) leaf(samples []int) (leaf *Node, sum float64) {
 }
 
 // sums are the losses of the groups, and of the general kernel, at some samples.
-func (g *garden) sums(samples []int) []float64 {
+func (g *grower) sums(samples []int) []float64 {
 	sums := make([]float64, len(g.groups)+1)
 	for _, i := range samples {
 		add(sums, g.losses[i], 1)

@@ -33,10 +33,10 @@ func drawn(r *rand.Rand, shapes, entries int) (f field) {
 	return f
 }
 
-// garden has the entries in groups of one.
-func (f field) garden() *garden {
+// grower has the entries in groups of one.
+func (f field) grower() *grower {
 	groups := lists.Of(lists.Places(len(f.slow[0])), func(e int) []int { return []int{e} })
-	return newGarden([]string{"n", "h"}, f.shapes, f.slow, f.general, groups)
+	return newGrower([]string{"n", "h"}, f.shapes, f.slow, f.general, groups)
 }
 
 // taken is the slowdown of what a tree takes for each shape.
@@ -66,8 +66,8 @@ func sumOf(slowdowns []float64) (sum float64) {
 	return sum
 }
 
-// No single condition with the best entry on either side is better than a tree, nor is one leaf. What a condition
-// says of the shapes is what it divides them by.
+// No single condition with the best entry on either side is better than a tree, nor is one leaf. What a condition says
+// of the shapes is what it divides them by.
 func TestTreeIsGood(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
@@ -77,8 +77,8 @@ func TestTreeIsGood(t *testing.T) {
 				f.slow[i][e] = min(x, 2)
 			}
 		}
-		g := f.garden()
-		got := sumOf(f.taken(t, g.plant(0)))
+		g := f.grower()
+		got := sumOf(f.taken(t, g.tree(0)))
 		_, leaf := g.leaf(lists.Places(len(g.losses)))
 		least := leaf
 		for _, feature := range g.features {
@@ -120,8 +120,8 @@ func TestTreeFindsWaves(t *testing.T) {
 		h := int64(math.Exp(math.Log(1000) * float64(i%120+1) / 120))
 		f.shapes, f.slow, f.general = append(f.shapes, []int64{int64(4 + 3*(i/120)), h}), append(f.slow, at(int64(4+3*(i/120)), h)), append(f.general, 50)
 	}
-	g := f.garden()
-	tree := g.plant(leafPrice / 5) // the shapes are five times as many as samples are
+	g := f.grower()
+	tree := g.tree(policy.leafPrice / 5) // the shapes are five times as many as samples are
 	var held field
 	for range 300 {
 		n, h := 4+3*r.Int64N(2), 1+r.Int64N(1000)
@@ -147,8 +147,8 @@ func TestTreeBeatsGeneral(t *testing.T) {
 				f.slow[i][e] = min(x, 2)
 			}
 		}
-		g := f.garden()
-		tree := g.plant(leafPrice)
+		g := f.grower()
+		tree := g.tree(policy.leafPrice)
 		taken := f.taken(t, tree)
 		for _, leaf := range leaves(tree) {
 			var own, general []float64
@@ -176,8 +176,8 @@ func TestLeafServesOthers(t *testing.T) {
 		slow:    slowdowns{{1, inf, 1.5}, {1, inf, 1.5}, {inf, 1.2, 1.1}},
 		general: []float64{4, 4, 4},
 	}
-	g := f.garden()
-	tree := g.plant(1)
+	g := f.grower()
+	tree := g.tree(1)
 	if got := fmt.Sprint(tree.Entries); tree.If != "" || got != "[0 2 1]" {
 		t.Error(text(t, tree))
 	}
@@ -225,68 +225,30 @@ func TestTreeAsJSON(t *testing.T) {
 	}
 }
 
-// The greedy set keeps to the limits, has no member too many, and is hardly larger than the
-// smallest.
-func TestCover(t *testing.T) {
+// The set keeps to the limits where that is possible. Each member is worth its price, and no other kernel would be.
+func TestEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	larger := 0
+	const most = 1.1
 	for range 300 {
 		f := drawn(r, 1+r.IntN(8), 1+r.IntN(8))
-		limits := f.slow.limits(1.1)
-		chosen := f.slow.cover(limits)
-		if !f.slow.covers(chosen, limits) {
-			t.Fatalf("%v does not cover", chosen)
+		all, chosen := lists.Places(len(f.slow[0])), f.slow.entries(most)
+		cost, price := f.slow.cost(chosen, most), policy.entryPrice*float64(len(f.slow))
+		if cost >= policy.overLimit && f.slow.cost(all, most) < policy.overLimit || !slices.IsSorted(chosen) {
+			t.Fatalf("%v does not keep to the limits of %v", chosen, f.slow)
 		}
 		for i := range chosen {
-			if f.slow.covers(slices.Delete(slices.Clone(chosen), i, i+1), limits) {
-				t.Errorf("%v without number %d covers, too", chosen, i)
+			if f.slow.cost(slices.Delete(slices.Clone(chosen), i, i+1), most) < cost+price-1e-9 {
+				t.Errorf("%v without number %d is as good", chosen, i)
 			}
 		}
-		smallest := len(chosen)
-		for subset := range 1 << len(f.slow[0]) {
-			var members []int
-			for v := range f.slow[0] {
-				if subset>>v&1 == 1 {
-					members = append(members, v)
-				}
+		for k := range f.slow[0] {
+			if f.slow.cost(append(slices.Clone(chosen), k), most) < cost-2*price-1e-9 {
+				t.Errorf("%d is worth an entry beside %v", k, chosen)
 			}
-			if f.slow.covers(members, limits) {
-				smallest = min(smallest, len(members))
-			}
-		}
-		if len(chosen) > smallest+1 {
-			t.Errorf("%d members for %d", len(chosen), smallest)
-		} else if len(chosen) > smallest {
-			larger++
 		}
 	}
-	if larger > 30 {
-		t.Errorf("%d of 300 sets are larger than they need be", larger)
-	}
-}
-
-// Entries beyond the limits' each lower the mean by their price, and no other would.
-func TestExtend(t *testing.T) {
-	r := rand.New(rand.NewPCG(9, 10))
-	for range 200 {
-		f := drawn(r, 1+r.IntN(8), 1+r.IntN(8))
-		chosen := f.slow.cover(f.slow.limits(1.1))
-		before := f.slow.total(chosen)
-		more := f.slow.extend(slices.Clone(chosen), mostEntries)
-		after := f.slow.total(more)
-		price := entryPrice * float64(len(f.slow))
-		if after > before-price*float64(len(more)-len(chosen))+1e-9 || !slices.IsSorted(more) {
-			t.Fatalf("%v %v became %v %v", chosen, before, more, after)
-		}
-		for _, v := range chosen {
-			if !slices.Contains(more, v) {
-				t.Errorf("%d is gone", v)
-			}
-		}
-		for v := range f.slow[0] {
-			if sum := f.slow.total(append(slices.Clone(more), v)); sum < after-price-1e-9 {
-				t.Errorf("%d is worth an entry", v)
-			}
-		}
+	// One kernel that serves all samples is enough where no other is faster.
+	if got := (slowdowns{{1, 1, math.Inf(1)}, {math.Inf(1), 1, 1}}).entries(most); !slices.Equal(got, []int{1}) {
+		t.Error(got)
 	}
 }

@@ -2,18 +2,19 @@ package family
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
-	"testing/fstest"
-	"time"
 
 	"autotune/device"
-	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/lists"
+	"autotune/internal/test/toy"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/devices"
@@ -21,80 +22,26 @@ import (
 
 // tilesOperator has a kernel whose blocks take a tile each, a wave of them after another. So each n has a tile of its own
 // that is fastest.
-const tilesOperator = `
-operator: tiles
-summary: copies its input
-shape: [n]
-tensors:
-  - {name: x, role: input,  shape: [n]}
-  - {name: y, role: output, shape: [n]}
-inputs: [uniform01]
-cost: [8*n, n]
-reference: reference.cu
-templates:
-  - name: plain
-    source: plain.cu
-    free: [n]
-    tunables:
+var tilesOperator = toy.OpYAML("tiles", "free: [n]", `tunables:
       tile: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30, 32]
-      unroll: [1, 2, 4]
-    launch: {block: [32, 1, 1], grid: ["ceil_div(n, tile)", 1, 1]}
-    default: {tile: 1, unroll: 1}
-`
+      unroll: [1, 2, 4]`, "default: {tile: 1, unroll: 1}")
 
-// slab is a device in memory for kernels of the operator. Some configurations, by their keys, are wrong on it.
-type slab struct {
-	problem *operator.Problem
-	wrong   map[string]bool
-	raced   func(best, ms float64) // is told of each evaluation; may be nil
+// opened opens the toy's device for problems.
+type opened struct{ *toy.Device }
+
+func (o opened) Open(_ context.Context, op *operator.Operator, r operator.Request) (*devices.Opened, error) {
+	p, err := op.Bind(r, toy.Limits)
+	return &devices.Opened{Device: o.Device, Problem: p}, err
 }
 
-func (s slab) Open(_ context.Context, p *operator.Problem, _ *compile.Binary, _ device.Protocol) (device.Session, error) {
-	s.problem = p
-	return s, nil
-}
-
-func (s slab) Info() device.Info {
-	return device.Info{Name: "slab", Kind: device.CUDA, Limits: operator.TypicalLimits()}
-}
-func (s slab) Arch() string               { return "sm_90" }
-func (s slab) Compiler() compile.Compiler { return s }
-func (s slab) Close() error               { return nil }
-func (s slab) Version() string            { return "1" }
-func (s slab) Workers() int               { return 4 }
-func (s slab) Ceilings() device.Ceilings {
-	return device.Ceilings{ReferenceMS: 100, CopyBytesPerMS: 1e9}
-}
-
-func (s slab) Compile(ctx context.Context, _ compile.Request) (*compile.Binary, error) {
-	return &compile.Binary{}, ctx.Err()
-}
-
-func (s slab) Evaluate(_ context.Context, v device.Variant, best float64) (o trial.Outcome, err error) {
-	if s.wrong[v.Configuration.Key()] {
-		return trial.Outcome{Status: trial.WrongResult}, nil
-	}
-	o.Status = trial.OK
-	ms := took(s.problem, v.Configuration)
-	if s.raced != nil {
-		s.raced(best, ms)
-	}
-	o.SetSamples([]float64{ms, ms, ms}, 1)
-	return o, nil
-}
-
-func (s slab) Check(_ context.Context, _ device.Variant, c device.Check) (trial.Outcome, int, error) {
-	return trial.Outcome{Status: trial.OK}, max(c.Launches, 1), nil
-}
-
-func (s slab) Refill(context.Context, device.Inputs) error { return nil }
-
-// openedSlab opens a slab for problems.
-type openedSlab struct{ slab }
-
-func (o openedSlab) Open(_ context.Context, op *operator.Operator, r operator.Request) (*devices.Opened, error) {
-	p, err := op.Bind(r, o.Info().Limits)
-	return &devices.Opened{Device: o.slab, Problem: p}, err
+// slab is a device for the tiles. Some configurations, by their keys, are wrong on it.
+func slab(wrong map[string]bool) opened {
+	return opened{&toy.Device{Of: func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) {
+		if wrong[c.Key()] {
+			return trial.Outcome{Status: trial.WrongResult}, nil
+		}
+		return toy.Took(took(p, c)), nil
+	}}}
 }
 
 // took is what a configuration of the tiles takes: as many waves as its tiles make, but for a few percent of its own.
@@ -111,29 +58,20 @@ func took(p *operator.Problem, c space.Configuration) float64 {
 }
 
 // tiles is a family of tiles, settled. Each sample's search tried the dozen that are fastest there.
-func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
+func tiles(t *testing.T, wrong map[string]bool) (*tuning, searched, *Family) {
 	t.Helper()
-	op, err := operator.Load(fstest.MapFS{
-		"op.yaml":      {Data: []byte(tilesOperator)},
-		"reference.cu": {Data: []byte("extern \"C\" __global__ void tiles_reference(const float* x, float* y) {}\n")},
-		"plain.cu":     {Data: []byte("extern \"C\" __global__ void tiles_plain(const float* x, float* y) {}\n")},
-	}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := toy.Operator(t, tilesOperator)
 	plans, _, err := Wish{Operator: op, Shapes: Shapes{{{132, 4224}}}, Samples: 16, HeldOut: 20}.Plans()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &tuning{
-		Options: Options{MaxSlowdown: 1.03, Notice: func(string) {}, Progress: func(Progress) {}},
-		plan:    plans[0], opener: openedSlab{slab{wrong: wrong}}, started: time.Now(), found: map[string]reports.BestConfig{}, trials: map[string][]tried{},
-	}
+	f := newTuning(slab(wrong), plans[0], Options{MaxSlowdown: 1.03})
+	found := searched{own: map[string]space.Configuration{}, tried: map[string][]tried{}}
 	if err := f.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	fastest := func(shape []int64) []tried {
-		p, err := op.Bind(plans[0].at(shape, true), operator.TypicalLimits())
+		p, err := op.Bind(plans[0].at(shape, true), toy.Limits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,22 +88,22 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 		return triedIn(&r)[:12]
 	}
 	for _, shape := range plans[0].Samples {
-		f.trials[key(shape, true)] = fastest(shape)
+		found.tried[key(shape, true)] = fastest(shape)
 	}
 	for _, shape := range plans[0].HeldOut {
-		f.found[key(shape, false)] = reports.BestConfig{Configuration: fastest(shape)[0].Configuration}
+		found.own[operator.FormatShape(shape)] = fastest(shape)[0].Configuration
 	}
-	family, err := f.settle(t.Context())
+	family, err := f.settle(t.Context(), found)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, family
+	return f, found, family
 }
 
 // A tree of few kernels comes near each shape's own best, also at shapes that it was not grown from. Each kernel passed
 // the gates, and one that is wrong is no entry.
 func TestTune(t *testing.T) {
-	_, f := tiles(t, nil)
+	_, _, f := tiles(t, nil)
 	if f.Regret.Samples.Worst > 1.1 || f.Regret.Samples.Of != 16 || f.Regret.Of != 20 || f.Regret.Mean > 1.15 {
 		t.Errorf("samples: %s; held out: %s", f.Regret.Samples, f.Regret.Score)
 	}
@@ -175,10 +113,86 @@ func TestTune(t *testing.T) {
 		}
 	}
 	out := f.Entries[0].Key()
-	_, others := tiles(t, map[string]bool{out: true})
+	_, _, others := tiles(t, map[string]bool{out: true})
 	for _, e := range others.Entries {
 		if e.Key() == out {
 			t.Errorf("%s is an entry, and wrong", e.Configuration)
 		}
+	}
+}
+
+// limited refuses shapes above a size, as a device without memory for them does, or fails at one.
+type limited struct {
+	opener
+	most int64
+	gone error
+}
+
+func (l limited) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*devices.Opened, error) {
+	switch {
+	case r.Shape[0] <= l.most:
+		return l.opener.Open(ctx, op, r)
+	case l.gone != nil:
+		return nil, l.gone
+	}
+	return nil, fmt.Errorf("%w: the tensors take more", device.ErrMemory)
+}
+
+// Shapes that the device refuses are left out of a family, as is a shape that cannot be timed, and no other is lost. A
+// family of too few shapes says why.
+func TestLeftOut(t *testing.T) {
+	f, found, _ := tiles(t, nil)
+	samples, heldOut := f.plan.Samples, f.plan.HeldOut
+	within := func(shapes [][]int64, most int64) int {
+		return len(lists.Where(shapes, func(s []int64) bool { return s[0] <= most }))
+	}
+	const most = 2000
+	whole := f.opener
+	f.opener = limited{opener: whole, most: most}
+	if err := f.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.plan.Samples) != within(samples, most) || len(f.plan.HeldOut) != within(heldOut, most) {
+		t.Errorf("%d samples, %d held out", len(f.plan.Samples), len(f.plan.HeldOut))
+	}
+	if want := len(samples) + len(heldOut) - within(samples, most) - within(heldOut, most); len(f.leftOut) != want || !strings.Contains(f.leftOut[0].Reason, "the tensors take more") {
+		t.Errorf("left out %v, want %d", f.leftOut, want)
+	}
+	timed, err := (&bench{tuning: f, own: found.own}).timeAll(t.Context(), samples, nil)
+	if err != nil || len(timed) != within(samples, most) {
+		t.Errorf("%d samples are timed, %v", len(timed), err)
+	}
+	f.opener = limited{opener: whole, most: 1}
+	if err := f.begin(t.Context()); !errors.Is(err, tuner.ErrNoVariant) || !strings.Contains(err.Error(), "the tensors take more") {
+		t.Error(err)
+	}
+	f.opener = limited{opener: whole, most: 1, gone: device.ErrGone}
+	if err := f.begin(t.Context()); !errors.Is(err, device.ErrGone) {
+		t.Error(err)
+	}
+}
+
+// In the first round candidates race against somewhat more than the fastest so far takes. The second is no race.
+func TestRounds(t *testing.T) {
+	f, found, _ := tiles(t, nil)
+	b := &bench{tuning: f, own: found.own}
+	var err error
+	if b.candidates, err = f.gather(t.Context(), found); err != nil {
+		t.Fatal(err)
+	}
+	device := slab(nil)
+	f.opener = device
+	list, err := b.timeAll(t.Context(), f.plan.Samples[:1], lists.Places(len(b.candidates)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, n := device.Raced, len(b.candidates)
+	for i, best := range all {
+		if i > 0 && i < n && best < policy.farBehind*list[0].ownBest() || (i == 0 || i >= n) && best != 0 {
+			t.Errorf("evaluation %d: against %v, the best is %v", i, best, list[0].ownBest())
+		}
+	}
+	if len(all) <= n {
+		t.Errorf("%d evaluations of %d candidates", len(all), n)
 	}
 }

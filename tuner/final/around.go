@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"autotune/device"
-	"autotune/device/compile"
 	"autotune/device/trial"
 	"autotune/space"
 )
@@ -24,12 +23,9 @@ type Surroundings struct {
 	Ceilings device.Ceilings // of the device now
 }
 
-// apart is how many configurations are timed at most before the centre is timed again.
-const apart = 7
-
-// Around times configurations of the subject's problem in turns with one of them, the centre. It
-// goes on until there were enough turns, or until its time is up. One that fails is not timed
-// again. said is called with how many launches of a variant were timed, of how many.
+// Around times configurations of the subject's problem in turns with one of them, the centre. It goes on until there
+// were enough turns, or until its time is up. One that fails is not timed again. said is called with how many launches
+// of a variant were timed, of how many.
 func Around(ctx context.Context, s Subject, centre space.Configuration, others []space.Configuration, limit time.Duration, said func(done, of int)) (found Surroundings, err error) {
 	trials, variants, err := s.compileEach(ctx, append([]space.Configuration{centre}, others...))
 	if err != nil {
@@ -44,7 +40,7 @@ func Around(ctx context.Context, s Subject, centre space.Configuration, others [
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	a := around{match: m, trials: trials, variants: variants, logs: make([][]float64, len(trials)), said: said}
-	rounds := turns
+	rounds := policy.turns
 	if !s.Device.Info().Kind.Properties().Measures {
 		rounds = 1
 	}
@@ -74,12 +70,11 @@ func (s Subject) compileEach(ctx context.Context, all []space.Configuration) ([]
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, c := range all {
 		group.Go(func() (err error) {
-			variants[i], err = s.Compile(ctx, s.Problem, c)
+			var o trial.Outcome
+			variants[i], o, err = s.Compile(ctx, s.Problem, c)
 			trials[i] = trial.New(c, variants[i].Kernel)
-			var refused *compile.Error
-			if errors.As(err, &refused) {
-				trials[i].Fail(trial.CompileError, refused.Error())
-				return nil
+			if o.Status != "" {
+				trials[i].Fail(o.Status, o.Message)
 			}
 			return err
 		})
@@ -87,7 +82,6 @@ func (s Subject) compileEach(ctx context.Context, all []space.Configuration) ([]
 	return trials, variants, group.Wait()
 }
 
-// around are the trials of an Around, the centre's first.
 type around struct {
 	match    *Match
 	trials   []trial.Trial
@@ -96,7 +90,6 @@ type around struct {
 	said     func(done, of int)
 }
 
-// turn times each once, a few at a time, each time with the centre.
 func (a *around) turn(ctx context.Context, turn, of int) error {
 	var left []int
 	for i := range a.trials[1:] {
@@ -109,7 +102,7 @@ func (a *around) turn(ctx context.Context, turn, of int) error {
 		return a.round(ctx, nil)
 	}
 	done := turn * len(left)
-	for few := range slices.Chunk(left, apart) {
+	for few := range slices.Chunk(left, policy.apart) {
 		if err := a.round(ctx, few); err != nil {
 			return err
 		}

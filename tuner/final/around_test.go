@@ -22,16 +22,16 @@ func TestAround(t *testing.T) {
 	if err != nil || len(found.Others) != len(others) {
 		t.Fatal(found, err)
 	}
-	if centre := found.Centre; centre.Status != trial.OK || centre.Time.Samples != turns*3 {
+	if centre := found.Centre; centre.Status != trial.OK || centre.Time.Samples != policy.turns*3 {
 		t.Errorf("the centre: %+v", centre.Outcome)
 	}
 	for i, want := range []float64{1.2, 0.8} {
 		got := found.Others[i]
-		if got.Key() != others[i].Key() || math.Abs(got.Ratio-want) > 1e-9 || math.Abs(got.CI95[0]-want) > 1e-9 || got.Time.Samples != turns*3 {
+		if got.Key() != others[i].Key() || math.Abs(got.Ratio-want) > 1e-9 || math.Abs(got.CI95[0]-want) > 1e-9 || got.Time.Samples != policy.turns*3 {
 			t.Errorf("%s: ratio %v, %v of %d samples; want %v", got.Configuration, got.Ratio, got.CI95, got.Time.Samples, want)
 		}
 	}
-	if n := len(said); n != 2*turns || !slices.Equal(said[n-2:], []int{2 * turns, 2 * turns}) {
+	if n := len(said); n != 2*policy.turns || !slices.Equal(said[n-2:], []int{2 * policy.turns, 2 * policy.turns}) {
 		t.Errorf("said %v", said)
 	}
 	b.broken = "open"

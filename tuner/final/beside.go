@@ -21,9 +21,8 @@ import (
 type Rivals interface {
 	// Prepare may begin what takes long before a problem can be timed, as soon as the problem is known.
 	Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol)
-	// Start makes it ready for a problem. leave writes the winner's inputs and outputs into a folder,
-	// in files that package answers names; "": there are none. They may be large, so leave is
-	// called only when they are needed.
+	// Start makes it ready for a problem. leave writes the winner's inputs and outputs into a folder, in files that
+	// package answers names; "": there are none. They may be large, so leave is called only when they are needed.
 	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (Rival, error)
 }
 
@@ -34,8 +33,8 @@ func (e *AbsentError) Error() string { return e.Err.Error() }
 
 func (e *AbsentError) Unwrap() error { return e.Err }
 
-// Rival is such a program, ready. Names are the ways in which it can be timed; Left says why others
-// cannot. Advice is what to try if it is faster than the winner.
+// Rival is such a program, ready. Names are the ways in which it can be timed; Left says why others cannot. Advice is
+// what to try if it is faster than the winner.
 type Rival interface {
 	Names() []string
 	Left() []string
@@ -62,21 +61,24 @@ func (o Outputs) Tolerance() string {
 	return fmt.Sprintf("%.3g plus %.3g of the element", o.ATol, o.RTol)
 }
 
-// Compared is a rival beside the winner.
+// Compared is a time that the winner is compared with.
 type Compared struct {
-	Name    string
-	TimeMS  float64
-	Speedup float64    // of the winner over it: the geometric mean over turns
-	CI95    [2]float64 // of the speedup
-	Outputs *Outputs
+	Name   string  `json:"name,omitempty"` // default, reference, or PyTorch's in a way of package torchtimes
+	TimeMS float64 `json:"time_ms"`
+	// If it took turns with the winner: the winner's speedup over it, the geometric mean over turns, and its interval.
+	Speedup float64    `json:"speedup,omitempty"`
+	CI95    [2]float64 `json:"speedup_ci95,omitzero"`
+	Outputs *Outputs   `json:"outputs,omitempty"` // compared with the winner's; nil: they were not
 }
 
-// turnsBeside is how often the winner and its rivals take turns.
-const turnsBeside = 8
+var errNoTimes = errors.New("this device takes no times of a GPU")
 
 // Beside times a configuration of the subject's problem in turns with rivals, and has them compare its outputs with
 // theirs. notes say what could not be, and what else there is to know.
 func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals) (all []Compared, notes []string, err error) {
+	if !s.Device.Info().Kind.Properties().Measures {
+		return nil, nil, errNoTimes
+	}
 	v, m, err := s.begin(ctx, c)
 	if err != nil {
 		return nil, nil, err
@@ -117,7 +119,7 @@ func (m *Match) leave(ctx context.Context, v device.Variant, folder *scratch.Fol
 		return err.Error()
 	case s.Problem.Operator.Compare != nil:
 		return "a kernel of the operator's own compares them"
-	case bytes > free/mostLeft:
+	case bytes > free/policy.mostLeft:
 		return fmt.Sprintf("the tensors take %s in files, and %s has %s free", device.GiB(bytes), folder.Dir, device.GiB(free))
 	}
 	o, _, err := s.place.session.Check(ctx, v, device.Check{Leave: folder.Dir})
@@ -127,10 +129,6 @@ func (m *Match) leave(ctx context.Context, v device.Variant, folder *scratch.Fol
 	return o.Message
 }
 
-// mostLeft is the share of a file system's free space that tensors may take: one in so many.
-const mostLeft = 4
-
-// differing names those whose outputs are not the winner's.
 func differing(all []Compared) (lines []string) {
 	for _, c := range all {
 		if o := c.Outputs; o != nil && !o.Agree() {
@@ -141,12 +139,11 @@ func differing(all []Compared) (lines []string) {
 	return lines
 }
 
-// beside times a variant in turns with a rival. Ratios of neighbouring turns cancel a drifting
-// clock.
+// beside times a variant in turns with a rival. Ratios of neighbouring turns cancel a drifting clock.
 func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Compared, err error) {
 	names := r.Names()
 	times, ratios := make([][]float64, len(names)), make([][]float64, len(names))
-	for turn := range turnsBeside {
+	for turn := range policy.turnsBeside {
 		ours, err := m.Round(ctx, []Runner{{Variant: v}}, 0)
 		if err != nil {
 			return nil, err

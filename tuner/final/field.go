@@ -10,15 +10,13 @@ import (
 
 // Scale says how trials compare.
 type Scale struct {
-	// Standing is how a trial stands: the smaller its median, the better. A trial that is
-	// not ok cannot win.
+	// Standing is how a trial stands: the smaller its median, the better. A trial that is not ok cannot win.
 	Standing func(t trial.Trial) (stands trial.Timing, ok bool)
 	// Measure computes what follows from a trial's measurements.
 	Measure func(*trial.Trial)
 }
 
-// Field holds the trials among which a winner is chosen, and knows which of them leads.
-// One goroutine uses it.
+// Field holds the trials among which a winner is chosen, and knows which of them leads. One goroutine uses it.
 type Field struct {
 	Trials   []trial.Trial
 	ByStatus map[trial.Status]int
@@ -32,8 +30,7 @@ type Field struct {
 	best     int           // index of the trial that leads; -1: none
 }
 
-// NewField is a field without trials. The baseline is the configuration of the untuned
-// default, -1 if there is none.
+// NewField is a field without trials. The baseline is the configuration of the untuned default, -1 if there is none.
 func NewField(s Scale, baseline int64, defaults []space.Configuration) *Field {
 	return &Field{ByStatus: map[trial.Status]int{}, Defaults: defaults, scale: s, at: map[int64]int{}, baseline: baseline, best: -1}
 }
@@ -48,8 +45,7 @@ func (f *Field) Enter(id int64, t trial.Trial) (stands trial.Timing, ok bool) {
 	return f.scale.Standing(t)
 }
 
-// amend changes the trial of a configuration and finds the leader anew. It returns the
-// trial as it is then.
+// amend changes the trial of a configuration and finds the leader anew. It returns the trial as it is then.
 func (f *Field) amend(id int64, change func(*trial.Trial)) trial.Trial {
 	t := &f.Trials[f.at[id]]
 	if f.ByStatus[t.Status]--; f.ByStatus[t.Status] == 0 {
@@ -73,19 +69,16 @@ func (f *Field) contend(at int) {
 	}
 }
 
-// lead is how the leader stands.
 func (f *Field) lead() trial.Timing {
 	stands, _ := f.scale.Standing(f.Trials[f.best])
 	return stands
 }
 
-// Tried tells whether a configuration has a trial.
 func (f *Field) Tried(id int64) bool {
 	_, tried := f.at[id]
 	return tried
 }
 
-// Leader is the configuration that stands best.
 func (f *Field) Leader() (id int64, ok bool) {
 	if f.best < 0 {
 		return 0, false
@@ -101,7 +94,6 @@ func (f *Field) Best() *trial.Trial {
 	return &f.Trials[f.best]
 }
 
-// BestMS is the median time of the leader, 0 if there is none.
 func (f *Field) BestMS() float64 {
 	if f.best < 0 {
 		return 0
@@ -109,7 +101,6 @@ func (f *Field) BestMS() float64 {
 	return f.Trials[f.best].Time.Median
 }
 
-// IsUntuned tells whether a configuration is the baseline's.
 func (f *Field) IsUntuned(id int64) bool { return id == f.baseline }
 
 // Untuned is the trial of the baseline, nil if there is none yet.
@@ -120,15 +111,14 @@ func (f *Field) Untuned() *trial.Trial {
 	return nil
 }
 
-// Behind tells whether the finals can do without a configuration: its interval does not
-// reach the leader's, and it is not the baseline.
+// Behind tells whether the finals can do without a configuration: its interval does not reach the leader's, and it is
+// not the baseline.
 func (f *Field) Behind(id int64) bool {
 	stands, ok := f.scale.Standing(f.Trials[f.at[id]])
 	return id != f.baseline && !(ok && f.best >= 0 && stands.Reaches(f.lead()))
 }
 
-// reaching are the indexes of the trials whose interval reaches the leader's, the fastest
-// first.
+// reaching are the indexes of the trials whose interval reaches the leader's, the fastest first.
 func (f *Field) reaching() []int {
 	var all []int
 	medians := map[int]float64{}
@@ -147,18 +137,13 @@ type Contender struct {
 	Time trial.Timing `json:"time_ms"`
 }
 
-// widestTie bounds a tie: on a GPU that is throttled the leader's interval may be wide.
-// A variant that is several percent behind the leader does not win there either.
-const widestTie = 1.01
-
-// Decide names the winner and the trials that the measurements cannot tell from it, the
-// winner first. There is none if no trial is right.
+// Decide names the winner and the trials that the measurements cannot tell from it, the winner first. There is none if
+// no trial is right.
 //
-// The fastest median leads. If it was in the finals, two things make a finalist tie with
-// it: their intervals reach each other, and their medians lie within widestTie. What
-// noise does not touch chooses the winner among them: the fewest resources, then the
-// configuration nearest to its template's default, then the order of the space. Whoever
-// sees the same intervals chooses the same winner.
+// The fastest median leads. If it was in the finals, two things make a finalist tie with it: their intervals reach each
+// other, and their medians lie within widestTie. What noise does not touch chooses the winner among them: the fewest
+// resources, then the configuration nearest to its template's default, then the order of the space. Whoever sees the
+// same intervals chooses the same winner.
 func (f *Field) Decide() (winner *trial.Trial, ties []Contender) {
 	for _, i := range f.decide() {
 		t := &f.Trials[i]
@@ -167,7 +152,6 @@ func (f *Field) Decide() (winner *trial.Trial, ties []Contender) {
 	return winner, ties
 }
 
-// decide is Decide in indexes of trials.
 func (f *Field) decide() (ties []int) {
 	if f.best < 0 {
 		return nil
@@ -178,7 +162,7 @@ func (f *Field) decide() (ties []int) {
 	leader := f.lead()
 	for i, t := range f.Trials {
 		stands, ok := f.scale.Standing(t)
-		if ok && t.FinalRounds > 0 && stands.Reaches(leader) && stands.Median <= widestTie*leader.Median {
+		if ok && t.FinalRounds > 0 && stands.Reaches(leader) && stands.Median <= policy.widestTie*leader.Median {
 			ties = append(ties, i)
 		}
 	}
@@ -192,8 +176,7 @@ func (f *Field) decide() (ties []int) {
 	return ties
 }
 
-// lean orders resources, the fewest first: spilled memory, then shared memory, then
-// registers.
+// lean orders resources, the fewest first: spilled memory, then shared memory, then registers.
 func lean(a, b trial.Resources) int {
 	return cmp.Or(
 		cmp.Compare(a.LocalBytes, b.LocalBytes),
@@ -202,8 +185,8 @@ func lean(a, b trial.Resources) int {
 	)
 }
 
-// fromDefault counts the tunables in which a configuration differs from its template's
-// default. All of them count where the default is not valid here.
+// fromDefault counts the tunables in which a configuration differs from its template's default. All of them count where
+// the default is not valid here.
 func (f *Field) fromDefault(c space.Configuration) int {
 	for _, d := range f.Defaults {
 		if d.Template == c.Template {

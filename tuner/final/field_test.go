@@ -17,7 +17,7 @@ var byTime = Scale{
 
 // tried is the trial of the configuration a=n.
 func tried(n int64, rounds int, samples ...float64) trial.Trial {
-	t := trial.Trial{Configuration: space.Configuration{Template: "k", Values: space.Values{{Name: "a", Value: expr.Int(n)}}}}
+	t := trial.Trial{Configuration: space.Configuration{Template: "plain", Values: space.Values{{Name: "a", Value: expr.Int(n)}}}}
 	t.Status, t.FinalRounds = trial.OK, rounds
 	t.SetSamples(samples, 1)
 	return t

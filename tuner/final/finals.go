@@ -11,16 +11,9 @@ import (
 	"autotune/device/trial"
 )
 
-// What the finals go by.
-const (
-	finalRounds     = 3  // if no interval reaches the leader's
-	tiedFinalRounds = 6  // if one does
-	mostFinalists   = 16 // in a round
-)
-
-// play times finalists in rounds of random order until none needs another round. When its
-// time is up it goes on only until the leader itself has been timed. The untuned default
-// takes part in at least one round, if there is time for it: so it is timed as the winner is.
+// play times finalists in rounds of random order until none needs another round. When its time is up it goes on only
+// until the leader itself has been timed. The untuned default takes part in at least one round, if there is time for
+// it: so it is timed as the winner is.
 func (j *judge) play(ctx context.Context) error {
 	for Timed(j.Protocol) {
 		leader, ok := j.field.Leader()
@@ -44,12 +37,11 @@ func (j *judge) play(ctx context.Context) error {
 	return nil
 }
 
-// round lists the configurations to be timed next.
 func (j *judge) round() []int64 {
 	finalists := j.finalists()
-	most := finalRounds
+	most := policy.rounds
 	if len(finalists) > 1 {
-		most = tiedFinalRounds
+		most = policy.tiedRounds
 	}
 	if t := j.field.Untuned(); t != nil && t.Status == trial.OK && j.rounds[j.field.baseline] == 0 && !slices.Contains(finalists, j.field.baseline) && j.roundOf(*t) <= j.limit-time.Since(j.began) {
 		finalists = append(finalists, j.field.baseline)
@@ -57,28 +49,24 @@ func (j *judge) round() []int64 {
 	return slices.DeleteFunc(finalists, func(id int64) bool { return j.rounds[id] >= most })
 }
 
-// fewestLaunches is how often a round launches even a slow variant.
-const fewestLaunches = 5
-
-// roundOf is about what a round of a trial's configuration takes.
 func (j *judge) roundOf(t trial.Trial) time.Duration {
 	launch := trial.DurationOf(t.Time.Median)
 	samples := launch * time.Duration(j.Protocol.Samples)
 	if j.Protocol.MeasureTime > 0 {
-		samples = min(samples, max(j.Protocol.MeasureTime, fewestLaunches*launch))
+		samples = min(samples, max(j.Protocol.MeasureTime, time.Duration(policy.launches)*launch))
 	}
 	return samples + trial.DurationOf(t.Phases.VerifyMS)
 }
 
-// finalists are the configurations whose interval reaches the leader's, the fastest first,
-// as many as there is time to tell apart.
+// finalists are the configurations whose interval reaches the leader's, the fastest first, as many as there is time to
+// tell apart.
 func (j *judge) finalists() []int64 {
 	var ids []int64
 	left := j.limit
 	all := j.field.reaching()
-	for _, i := range all[:min(len(all), mostFinalists)] {
+	for _, i := range all[:min(len(all), policy.finalists)] {
 		p := j.field.Trials[i].Phases
-		if left -= trial.DurationOf(p.VerifyMS+p.MeasureMS) * finalRounds; left < 0 && len(ids) > 1 {
+		if left -= trial.DurationOf(p.VerifyMS+p.MeasureMS) * time.Duration(policy.rounds); left < 0 && len(ids) > 1 {
 			break
 		}
 		ids = append(ids, j.field.ids[i])
@@ -86,8 +74,8 @@ func (j *judge) finalists() []int64 {
 	return ids
 }
 
-// compileAll compiles the configurations that have no variant yet, side by side. One that
-// does not compile now has failed.
+// compileAll compiles the configurations that have no variant yet, side by side. One that does not compile now has
+// failed.
 func (j *judge) compileAll(ctx context.Context, ids []int64) error {
 	missing := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { _, has := j.Variants[id]; return has })
 	variants, outcomes := make([]device.Variant, len(missing)), make([]trial.Outcome, len(missing))
@@ -118,8 +106,8 @@ func (j *judge) variant(ctx context.Context, id int64) (v device.Variant, ok boo
 	return v, v.Binary != nil, err
 }
 
-// time verifies and times a configuration once more. The first time, the search's own
-// samples of it are dropped. One that fails now has failed.
+// time verifies and times a configuration once more. The first time, the search's own samples of it are dropped. One
+// that fails now has failed.
 func (j *judge) time(ctx context.Context, id int64, energy bool) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {

@@ -13,17 +13,10 @@ import (
 	"autotune/internal/output"
 )
 
-// What the gates go by.
-const (
-	Launches      = 100 // that the first gate repeats, unless asked otherwise
-	gateSeeds     = 3
-	seedStep      = 101         // tensors of one problem have consecutive seeds
-	forNeighbours = 4           // the share of the time that other inputs leave for them
-	patientGates  = time.Minute // if the user asked for every variant to go through them
-)
+// Launches is how many the first gate repeats, unless asked otherwise.
+const Launches = 100
 
-// Gates say what a winner was put through beyond the search: what it passed, and what
-// there was no time for.
+// Gates say what a winner was put through beyond the search: what it passed, and what there was no time for.
 type Gates struct {
 	Launches   int      `json:"launches"`             // compared with the reference, each on other outputs
 	Exact      bool     `json:"exact"`                // and bit for bit with the first
@@ -37,8 +30,7 @@ type Gates struct {
 	Seconds    float64  `json:"seconds"`
 }
 
-// String says what was tried, as in "100 launches bit for bit, 12 inputs, 3
-// neighbours, in 0.4 s".
+// String says what was tried, as in "100 launches bit for bit, 12 inputs, 3 neighbours, in 0.4 s".
 func (g *Gates) String() string {
 	parts := []string{output.Count(g.Launches, "launch")}
 	if g.Exact {
@@ -62,8 +54,7 @@ func (g *Gates) String() string {
 	return text
 }
 
-// Warning says why no neighbour was tried; "" if one was, or if the operator has no answers for
-// any.
+// Warning says why no neighbour was tried; "" if one was, or if the operator has no answers for any.
 func (g *Gates) Warning() string {
 	const alone = "the winner was tried on this shape alone: "
 	switch {
@@ -95,8 +86,8 @@ type gatekeeper struct {
 	cost    time.Duration // of the last other inputs
 }
 
-// pass puts the variant through the gates, one after another. A *refusal says at which gate
-// it failed. The inputs are afterwards what they were.
+// pass puts the variant through the gates, one after another. A *refusal says at which gate it failed. The inputs are
+// afterwards what they were.
 func (g *gatekeeper) pass(ctx context.Context) error {
 	defer func() { g.tried.Seconds = time.Since(g.began).Seconds() }()
 	if g.Problem.Operator.Answers.Fixed() {
@@ -127,7 +118,6 @@ func (g *gatekeeper) leaveOut(format string, values ...any) {
 	g.tried.LeftOut = append(g.tried.LeftOut, fmt.Sprintf(format, values...))
 }
 
-// check launches the variant on the inputs of the moment and refuses it if it is not right.
 func (g *gatekeeper) check(ctx context.Context, gate string, c device.Check) (launches int, err error) {
 	var o trial.Outcome
 	err = g.place.do(ctx, g.variant, func() (err error) {
@@ -159,7 +149,6 @@ func (g *gatekeeper) refill(ctx context.Context, in device.Inputs) error {
 	return err
 }
 
-// launches repeats the launch on the inputs of the search, within half of the time.
 func (g *gatekeeper) launches(ctx context.Context) (err error) {
 	exact := g.Problem.Operator.Deterministic
 	g.tried.Exact = exact
@@ -173,10 +162,10 @@ func (g *gatekeeper) launches(ctx context.Context) (err error) {
 // changedInputs is the gate of changed, by its name.
 const changedInputs = "changed inputs"
 
-// changed launches a loaded kernel on the inputs of the search, and again after few of them changed:
-// it must not take what it computed for the first.
+// changed launches a loaded kernel on the inputs of the search, and again after few of them changed: it must not take
+// what it computed for the first.
 func (g *gatekeeper) changed(ctx context.Context) error {
-	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/forNeighbours { // for the answers to both inputs
+	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/policy.forNeighbours { // for the answers to both inputs
 		g.leaveOut("%s", changedInputs)
 		return nil
 	}
@@ -204,13 +193,13 @@ func (g *gatekeeper) races(ctx context.Context) error {
 	return refuse("races", o)
 }
 
-// inputs tries every distribution with several seeds, and the extremes with one. The launches were
-// on the first of both.
+// inputs tries every distribution with several seeds, and the extremes with one. The launches were on the first of
+// both.
 func (g *gatekeeper) inputs(ctx context.Context) error {
 	var all []device.Inputs
-	for seed := range uint32(gateSeeds) {
+	for seed := range uint32(policy.seeds) {
 		for _, distribution := range g.Problem.Operator.Inputs {
-			all = append(all, device.Inputs{Distribution: distribution, Seed: g.Protocol.Seed + seed*seedStep})
+			all = append(all, device.Inputs{Distribution: distribution, Seed: g.Protocol.Seed + seed*policy.seedStep})
 		}
 		if seed > 0 {
 			continue
@@ -224,7 +213,7 @@ func (g *gatekeeper) inputs(ctx context.Context) error {
 	g.tried.Inputs = 1
 	cost := trial.DurationOf(g.Ceilings.ReferenceMS)
 	for i, in := range all {
-		if cost > g.left()-g.limit/forNeighbours {
+		if cost > g.left()-g.limit/policy.forNeighbours {
 			g.leaveOut("%d of %d inputs", len(all)-i, len(all)+1)
 			return nil
 		}

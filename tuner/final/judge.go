@@ -1,9 +1,8 @@
 // Package final makes sure of a search's winner.
 //
-// The fastest of hundreds of noisy medians is partly the luckiest. A variant that is
-// right on the inputs of the search may be wrong on others. Settle is given a Field of
-// trials and a Case: the problem, the device, and a way to compile. It then goes on until
-// nothing changes any more:
+// The fastest of hundreds of noisy medians is partly the luckiest. A variant that is right on the inputs of the search
+// may be wrong on others. Settle is given a Field of trials and a Case: the problem, the device, and a way to compile.
+// It then goes on until nothing changes any more:
 //
 //   - The finals time all variants again whose interval reaches the leader's (finals.go).
 //   - Of those that still tie, Field.Decide chooses one by what noise does not touch.
@@ -26,22 +25,9 @@ import (
 	"autotune/space"
 )
 
-// The finals and the gates take these shares of the search's time (one in so many), and at least
-// these times.
-const (
-	finalsShare = 5
-	gatesShare  = 10
-	leastFinals = time.Second
-	leastGates  = 3 * time.Second
-)
-
-// energyWorthwhile is how long a search must have taken for its winner's energy to be
-// measured unasked. That measurement takes 0.6 s, a tenth of it.
-const energyWorthwhile = 6 * time.Second
-
 // Reserve is the part of a search's time limit that is kept for the finals and the gates.
 func Reserve(limit time.Duration) time.Duration {
-	return min(limit/4, max(leastFinals+leastGates, limit/finalsShare+limit/gatesShare))
+	return min(limit/4, max(policy.leastFinals+policy.leastGates, limit/policy.finalsShare+limit/policy.gatesShare))
 }
 
 // Gating says which variants go through the gates.
@@ -78,8 +64,8 @@ type Case struct {
 
 	Session  device.Session           // the search's own, open on the problem
 	Variants map[int64]device.Variant // compiled already, by configuration
-	// Compilers is how many calls of Compile may run side by side. Compile makes the
-	// variant of a configuration; a refused one has no binary, and its outcome says why.
+	// Compilers is how many calls of Compile may run side by side. Compile makes the variant of a configuration; a
+	// refused one has no binary, and its outcome says why.
 	Compilers int
 	Compile   func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error)
 
@@ -114,13 +100,12 @@ type judge struct {
 	verdict   Verdict
 }
 
-// Settle runs the finals and the gates. It amends the field's trials such that its Decide
-// names the winner.
+// Settle runs the finals and the gates. It amends the field's trials such that its Decide names the winner.
 func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	j := &judge{
 		Case: c, field: f, passed: map[int64]*Gates{}, confirmed: map[int64]bool{},
 		random: rand.New(rand.NewPCG(c.Seed, 0)), began: time.Now(),
-		limit: max(leastFinals, time.Since(c.Started)/finalsShare),
+		limit: max(policy.leastFinals, time.Since(c.Started)/policy.finalsShare),
 	}
 	if c.Limit > 0 {
 		j.limit = min(j.limit, Reserve(c.Limit)/4)
@@ -144,7 +129,6 @@ func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	}
 }
 
-// settle does all of it in one place.
 func (j *judge) settle(ctx context.Context) (err error) {
 	if j.place, err = j.takePlace(ctx); err != nil {
 		return err
@@ -154,9 +138,9 @@ func (j *judge) settle(ctx context.Context) (err error) {
 	if j.Gating == GateAll || j.Gating == GateRaces {
 		return j.gateAll(ctx)
 	}
-	energy := Timed(j.Protocol) && (j.Energy || time.Since(j.Started) >= energyWorthwhile)
+	energy := Timed(j.Protocol) && (j.Energy || time.Since(j.Started) >= policy.energyFrom)
 	if _, ok := j.field.Leader(); ok && j.Gating == GateWinner {
-		for _, i := range j.field.reaching()[:min(len(j.field.reaching()), mostAhead)] {
+		for _, i := range j.field.reaching()[:min(len(j.field.reaching()), policy.ahead)] {
 			j.nearby(ctx, j.field.ids[i], j.field.Trials[i].Configuration) // while the finals are timed
 		}
 	}
@@ -186,7 +170,6 @@ func (j *judge) settle(ctx context.Context) (err error) {
 	}
 }
 
-// decided is the configuration of the winner.
 func (j *judge) decided() (int64, bool) {
 	ties := j.field.decide()
 	if len(ties) == 0 {
@@ -195,22 +178,21 @@ func (j *judge) decided() (int64, bool) {
 	return j.field.ids[ties[0]], true
 }
 
-// change amends a trial and tells the caller.
 func (j *judge) change(id int64, change func(*trial.Trial)) {
 	j.Amended(j.field.amend(id, change))
 }
 
-// gate puts a configuration through the gates. If it fails at one, its trial gets the status of
-// that failure, and a message that names the gate.
+// gate puts a configuration through the gates. If it fails at one, its trial gets the status of that failure, and a
+// message that names the gate.
 func (j *judge) gate(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {
 		return err
 	}
 	j.Gate()
-	limit := max(leastGates, time.Since(j.Started)/gatesShare)
+	limit := max(policy.leastGates, time.Since(j.Started)/policy.gatesShare)
 	if j.Gating == GateAll {
-		limit = patientGates
+		limit = policy.patientGates
 	} else if j.Limit > 0 {
 		limit = min(limit, Reserve(j.Limit)*3/4)
 	}
@@ -231,9 +213,6 @@ func (j *judge) gate(ctx context.Context, id int64) error {
 	return err
 }
 
-// mostAhead is how many finalists' neighbours are compiled before the winner is known.
-const mostAhead = 2
-
 // nearby is what a configuration needs at the gate of neighbours.
 func (j *judge) nearby(ctx context.Context, id int64, c space.Configuration) *Nearby {
 	if j.Nearby[id] == nil {
@@ -243,7 +222,6 @@ func (j *judge) nearby(ctx context.Context, id int64, c space.Configuration) *Ne
 	return j.Nearby[id]
 }
 
-// gateAll puts every variant that was right so far through the gates.
 func (j *judge) gateAll(ctx context.Context) error {
 	for i, t := range j.field.Trials {
 		if t.Status != trial.OK {

@@ -7,60 +7,25 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
 )
 
-const copying = `
-operator: copying
-summary: copies its input
-shape: [n]
-tensors:
-  - {name: x, role: input,  shape: [n]}
-  - {name: y, role: output, shape: [n]}
-inputs: [uniform01, normal]
-cost: [8*n, n]
-reference: reference.cu
-templates:
-  - name: k
-    source: k.cu
-    tunables: {a: [1, 2, 3]}
-    launch: {block: [32, 1, 1], grid: ["ceil_div(n, 32)", 1, 1], shared: 0}
-    default: {a: 1}
-`
+var copying = strings.NewReplacer("inputs: [uniform01]", "inputs: [uniform01, normal]").
+	Replace(toy.OpYAML("copying", "tunables: {a: [1, 2, 3]}", "default: {a: 1}"))
 
-var limits = operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, WarpSize: 32}
-
-func files(text string) fstest.MapFS {
-	return fstest.MapFS{
-		"op.yaml":      {Data: []byte(text)},
-		"reference.cu": {Data: []byte("extern \"C\" __global__ void copying_reference(const float* x, float* y) {}\n")},
-		"k.cu":         {Data: []byte("extern \"C\" __global__ void copying_k(const float* x, float* y) {}\n")},
-	}
-}
-
-func problem(t *testing.T) *operator.Problem {
-	t.Helper()
-	o, err := operator.Load(files(copying), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(operator.Request{Shape: []int64{64}}, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
+func problem(t *testing.T) *operator.Problem { return toy.Problem(t, copying, 64) }
 
 // bench is a device whose variants take the times of a table.
 type bench struct {
+	toy.Device
 	takes  map[int64]float64                                         // by a
 	wrong  func(a int64, p *operator.Problem, in device.Inputs) bool // at a gate
 	broken string                                                    // method that fails
@@ -81,27 +46,14 @@ func (b *bench) did(method string) error {
 	return nil
 }
 
-func (b *bench) Info() device.Info          { return device.Info{Name: "bench", Kind: device.CUDA} }
-func (b *bench) Arch() string               { return "sm_90" }
-func (b *bench) Compiler() compile.Compiler { return b }
-func (b *bench) Version() string            { return "1" }
-func (b *bench) Workers() int               { return 2 }
-func (b *bench) Ceilings() device.Ceilings  { return device.Ceilings{} }
-func (b *bench) Close() error               { return nil }
-
-func (b *bench) Compile(context.Context, compile.Request) (*compile.Binary, error) {
-	return &compile.Binary{}, nil
-}
+func (b *bench) Ceilings() device.Ceilings { return device.Ceilings{} }
 
 func (b *bench) Open(_ context.Context, p *operator.Problem, _ *compile.Binary, proto device.Protocol) (device.Session, error) {
 	return &bench{takes: b.takes, wrong: b.wrong, problem: p, inputs: proto.Inputs()}, b.did("open")
 }
 
 func (b *bench) Evaluate(_ context.Context, v device.Variant, _ float64) (o trial.Outcome, err error) {
-	o.Status = trial.OK
-	ms := b.takes[valueOf(v)]
-	o.SetSamples([]float64{ms, ms, ms}, 1)
-	return o, b.did("evaluate")
+	return toy.Took(b.takes[valueOf(v)]), b.did("evaluate")
 }
 
 func (b *bench) Check(_ context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
@@ -128,7 +80,7 @@ type racing struct {
 
 func (r racing) Races(_ context.Context, v device.Variant) (o trial.Outcome, looked string, err error) {
 	if valueOf(v) == r.a {
-		return trial.Outcome{Status: trial.WrongResult, Message: "race: k.cu:1"}, "", r.did("races")
+		return trial.Outcome{Status: trial.WrongResult, Message: "race: plain.cu:1"}, "", r.did("races")
 	}
 	return trial.Outcome{Status: trial.OK}, "no data race in 2 launches", r.did("races")
 }
@@ -179,24 +131,24 @@ func TestSettle(t *testing.T) {
 		fails  []string // messages of trials that fail
 		passed bool     // the winner went through the gates
 	}{
-		{"the leader stays", as(1, 2, 3), nil, GateWinner, "k a=1", nil, true},
-		{"the lucky one falls behind", as(9, 2, 3), nil, GateWinner, "k a=2", nil, true},
-		{"no gates", as(1, 2, 3), nil, GateNone, "k a=1", nil, false},
+		{"the leader stays", as(1, 2, 3), nil, GateWinner, "plain a=1", nil, true},
+		{"the lucky one falls behind", as(9, 2, 3), nil, GateWinner, "plain a=2", nil, true},
+		{"no gates", as(1, 2, 3), nil, GateNone, "plain a=1", nil, false},
 		{"wrong on other inputs", as(1, 2, 3), func(a int64, _ *operator.Problem, in device.Inputs) bool {
 			return a == 1 && in.Distribution == "normal"
-		}, GateWinner, "k a=2", []string{"gate inputs normal, seed 1: y differs"}, true},
+		}, GateWinner, "plain a=2", []string{"gate inputs normal, seed 1: y differs"}, true},
 		{"wrong on zeros and large numbers", as(1, 2, 3), func(a int64, _ *operator.Problem, in device.Inputs) bool {
 			return a == 1 && in.Distribution == "zeros" || a == 2 && in.Distribution == "large"
-		}, GateWinner, "k a=3", []string{"gate inputs zeros, seed 1: y differs", "gate inputs large, seed 1: y differs"}, true},
+		}, GateWinner, "plain a=3", []string{"gate inputs zeros, seed 1: y differs", "gate inputs large, seed 1: y differs"}, true},
 		{"wrong once inputs change", as(1, 2, 3), func(a int64, _ *operator.Problem, in device.Inputs) bool {
 			return a == 1 && in.Distribution == changedInputs
-		}, GateWinner, "k a=2", []string{"gate changed inputs: y differs"}, true},
+		}, GateWinner, "plain a=2", []string{"gate changed inputs: y differs"}, true},
 		{"wrong on a ragged shape", as(1, 2, 3), func(a int64, p *operator.Problem, _ device.Inputs) bool {
 			return a < 3 && p.Shape[0] == 63
-		}, GateWinner, "k a=3", []string{"gate neighbour copying 63: y differs", "gate neighbour copying 63: y differs"}, true},
+		}, GateWinner, "plain a=3", []string{"gate neighbour copying 63: y differs", "gate neighbour copying 63: y differs"}, true},
 		{"all through the gates", as(1, 2, 3), func(a int64, _ *operator.Problem, _ device.Inputs) bool {
 			return a == 2
-		}, GateAll, "k a=1", []string{"gate launches: y differs"}, true},
+		}, GateAll, "plain a=1", []string{"gate launches: y differs"}, true},
 		{"none is right", as(1, 2, 3), func(int64, *operator.Problem, device.Inputs) bool { return true }, GateWinner, "",
 			[]string{"gate launches: y differs", "gate launches: y differs", "gate launches: y differs"}, false},
 	} {
@@ -234,7 +186,7 @@ func TestSettleOnABrokenDevice(t *testing.T) {
 	for _, method := range []string{"evaluate", "check", "refill", "open"} {
 		b := &bench{takes: map[int64]float64{1: 1, 2: 2, 3: 3}, broken: method}
 		f, _, _, err := settled(t, b, GateWinner)
-		if !errors.Is(err, errBroken) || !strings.HasPrefix(err.Error(), "evaluate k a=1: ") || b.log[len(b.log)-1] != method && method != "refill" {
+		if !errors.Is(err, errBroken) || !strings.HasPrefix(err.Error(), "evaluate plain a=1: ") || b.log[len(b.log)-1] != method && method != "refill" {
 			t.Errorf("%s: %v after %q", method, err, b.log)
 		}
 		if f.Best() == nil || f.ByStatus[trial.OK] != 3 {
@@ -253,7 +205,7 @@ func TestSettleLooksForRaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		winner, _ := f.Decide()
-		if got := f.Trials[0]; winner == nil || winner.Configuration.String() != "k a=2" || got.Status != trial.WrongResult || got.Message != "gate races: race: k.cu:1" {
+		if got := f.Trials[0]; winner == nil || winner.Configuration.String() != "plain a=2" || got.Status != trial.WrongResult || got.Message != "gate races: race: plain.cu:1" {
 			t.Errorf("%s: winner %v; %s, %s", gating, winner, got.Status, got.Message)
 		}
 		if g := verdict.Gates; g == nil || g.Races != "no data race in 2 launches" || !strings.Contains(g.String(), "s; no data race in 2 launches") {
@@ -289,21 +241,13 @@ func TestRaggedShapes(t *testing.T) {
 	}
 }
 
-// aligned is an operator whose template reads vec elements at once, and a row at a time in
-// tiles if there are rows.
+// aligned is an operator whose template reads vec elements at once, and a row at a time in tiles if there are rows.
 func aligned(t *testing.T, shape string, constraint string, sizes ...int64) (*operator.Problem, space.Configuration) {
 	t.Helper()
 	text := strings.NewReplacer("shape: [n]\ntensors", "shape: ["+shape+"]\ntensors", "shape: [n]}", "shape: ["+shape+"]}", "n, 32", "32, 32",
 		"8*n, flops: n", "8, flops: 8", "tunables: {a: [1, 2, 3]}", "tunables: {a: [1, 4]}\n    constraints: [\""+constraint+"\"]").Replace(copying)
-	o, err := operator.Load(files(text), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(operator.Request{Shape: sizes}, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p, space.Configuration{Template: "k", Values: space.Values{{Name: "a", Value: expr.Int(4)}}}
+	p := toy.Problem(t, text, sizes...)
+	return p, space.Configuration{Template: "plain", Values: space.Values{{Name: "a", Value: expr.Int(4)}}}
 }
 
 // A neighbour is as near as the template's constraints allow; where it allows none, that is told.
@@ -333,8 +277,8 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// Every built-in template has a neighbour at the operator's example, as its default is there
-// and as drawn configurations are.
+// Every built-in template has a neighbour at the operator's example, as its default is there and as drawn
+// configurations are.
 func TestBuiltinNeighbours(t *testing.T) {
 	operators, err := operator.Operators()
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/space"
 )
 
-// Match is a place where variants of one shape are timed side by side, whoever found them. Unlike
-// Settle it times all of them, and names no winner. It has several problems if kernels of one shape
-// are made in different ways: with free dimensions, and without.
+// Match is a place where variants of one shape are timed side by side, whoever found them. Unlike Settle it times all
+// of them, and names no winner. It has several problems if kernels of one shape are made in different ways: with free
+// dimensions, and without.
 type Match struct {
 	sides  []side
 	random *rand.Rand
 }
 
-// side is one of a match's problems, open.
 type side struct {
 	Subject
 	place *place
@@ -56,9 +56,8 @@ func (m *Match) Close() (err error) {
 	return err
 }
 
-// Round verifies and times each variant once, in random order. The outcomes are in the order
-// of the runners. Those that take clearly more than `far` times the fastest so far are given few
-// samples; 0: all are given as many as they need.
+// Round verifies and times each variant once, in random order. The outcomes are in the order of the runners. Those that
+// take clearly more than `far` times the fastest so far are given few samples; 0: all are given as many as they need.
 func (m *Match) Round(ctx context.Context, runners []Runner, far float64) ([]trial.Outcome, error) {
 	outcomes := make([]trial.Outcome, len(runners))
 	best := 0.0
@@ -75,8 +74,8 @@ func (m *Match) Round(ctx context.Context, runners []Runner, far float64) ([]tri
 	return outcomes, nil
 }
 
-// Gate puts a variant of the first problem through the gates within a time limit. If it fails at
-// one, the outcome says how; the gates are those that it passed.
+// Gate puts a variant of the first problem through the gates within a time limit. If it fails at one, the outcome says
+// how; the gates are those that it passed.
 func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration) (*Gates, trial.Outcome, error) {
 	s := m.sides[0]
 	g := &gatekeeper{
@@ -88,4 +87,19 @@ func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration)
 		return nil, trial.Outcome{Status: refused.status, Message: refused.Error()}, nil
 	}
 	return &g.tried, trial.Outcome{Status: trial.OK}, err
+}
+
+// Gates puts a configuration of the subject's problem through the gates within a time limit. If it fails at one, or
+// does not compile, the outcome says how.
+func (s Subject) Gates(ctx context.Context, c space.Configuration, limit time.Duration) (g *Gates, o trial.Outcome, err error) {
+	v, m, err := s.begin(ctx, c)
+	var refused *refusal
+	if errors.As(err, &refused) {
+		return nil, trial.Outcome{Status: refused.status, Message: refused.message}, nil
+	}
+	if err != nil {
+		return nil, o, err
+	}
+	g, o, err = m.Gate(ctx, v, limit)
+	return g, o, errors.Join(err, m.Close())
 }

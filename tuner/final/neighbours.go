@@ -15,11 +15,8 @@ import (
 	"autotune/space"
 )
 
-// mostNeighbours is how many ragged problems a winner is tried on.
-const mostNeighbours = 3
-
-// neighbour is a ragged problem near the searched one, and all that the device needs to
-// run the configuration on it. A kernel may be right for the alignment of one shape only.
+// neighbour is a ragged problem near the searched one, and all that the device needs to run the configuration on it. A
+// kernel may be right for the alignment of one shape only.
 type neighbour struct {
 	problem   *operator.Problem
 	reference *compile.Binary
@@ -29,16 +26,14 @@ type neighbour struct {
 
 func (n *neighbour) gate() string { return "neighbour " + n.problem.String() }
 
-// Nearby are the neighbours that a configuration's template serves with it, compiled in the
-// background.
+// Nearby are the neighbours that a configuration's template serves with it, compiled in the background.
 type Nearby struct {
 	found    []neighbour
 	known    chan struct{} // closed when it is known which they are
 	compiled chan struct{} // closed when all are
 }
 
-// Ahead begins to compile a configuration's kernels for its neighbours. Cancelling the context ends
-// that.
+// Ahead begins to compile a configuration's kernels for its neighbours. Cancelling the context ends that.
 func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 	n := &Nearby{known: make(chan struct{}), compiled: make(chan struct{})}
 	go func() {
@@ -58,9 +53,9 @@ func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 	return n
 }
 
-// neighbours are ragged problems near one whose spaces have the configuration, too: those without
-// any alignment first, then the nearest that the template's constraints allow. There are none if
-// the template serves no other problem with it.
+// neighbours are ragged problems near one whose spaces have the configuration, too: those without any alignment first,
+// then the nearest that the template's constraints allow. There are none if the template serves no other problem with
+// it.
 func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration) []*operator.Problem {
 	request := p.Record().Request()
 	shape := request.Shape
@@ -69,7 +64,7 @@ func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration)
 		if slices.ContainsFunc(found, func(known *operator.Problem) bool { return slices.Equal(known.Shape, other) }) {
 			return true
 		}
-		if len(found) == mostNeighbours || ctx.Err() != nil {
+		if len(found) == policy.neighbours || ctx.Err() != nil {
 			return false
 		}
 		r := request
@@ -85,7 +80,7 @@ func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration)
 		try(other)
 	}
 	for _, side := range []int64{-1, 1} {
-		for i := len(shape) - 1; i >= 0 && len(found) < mostNeighbours; i-- {
+		for i := len(shape) - 1; i >= 0 && len(found) < policy.neighbours; i-- {
 			for step := range steps {
 				other := slices.Clone(shape)
 				other[i] += side * step
@@ -98,8 +93,8 @@ func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration)
 	return found
 }
 
-// steps are differences of sizes, some of which keep an alignment: every small number, powers of
-// two, and one and a half times these.
+// steps are differences of sizes, some of which keep an alignment: every small number, powers of two, and one and a
+// half times these.
 func steps(yield func(int64) bool) {
 	const small = 32
 	for step := int64(1); step < small; step++ {
@@ -115,29 +110,33 @@ func (s Subject) compile(ctx context.Context, n *neighbour, c space.Configuratio
 	if n.reference, err = device.CompileReference(ctx, s.Device, n.problem, s.Protocol.CompileTimeout); err != nil {
 		return fmt.Errorf("%s: %w", n.gate(), err)
 	}
-	n.variant, err = s.Compile(ctx, n.problem, c)
-	var fault *compile.Error
-	if errors.As(err, &fault) {
-		return &refusal{n.gate(), trial.CompileError, fault.Error()}
+	var o trial.Outcome
+	if n.variant, o, err = s.Compile(ctx, n.problem, c); o.Status != "" {
+		return refuse(n.gate(), o)
 	}
 	return err
 }
 
-// Compile makes the variant of a configuration of a problem for the subject's device. What the
-// compiler refuses is a *compile.Error.
-func (s Subject) Compile(ctx context.Context, p *operator.Problem, c space.Configuration) (v device.Variant, err error) {
-	if v.Kernel, err = p.Kernel(c); err != nil {
-		return v, err
-	}
+// Compile makes the variant of a configuration of a problem for the subject's device. If the compiler refuses it, the
+// outcome says why; else the outcome is empty.
+func (s Subject) Compile(ctx context.Context, p *operator.Problem, c space.Configuration) (v device.Variant, o trial.Outcome, err error) {
 	v.Configuration = c
+	if v.Kernel, err = p.Kernel(c); err != nil {
+		return v, o, err
+	}
 	v.Binary, err = s.Device.Compiler().Compile(ctx, compile.Request{
 		Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: s.Protocol.CompileTimeout, Problem: p, Configuration: c,
 	})
-	return v, err
+	var refused *compile.Error
+	if errors.As(err, &refused) {
+		o.Fail(trial.CompileError, refused.Error())
+		err = nil
+	}
+	return v, o, err
 }
 
-// neighbours tries the variant on the neighbours for which there is time and memory. It does not
-// wait for a kernel until the time is up, since nothing could be launched then.
+// neighbours tries the variant on the neighbours for which there is time and memory. It does not wait for a kernel
+// until the time is up, since nothing could be launched then.
 func (g *gatekeeper) neighbours(ctx context.Context) error {
 	<-g.nearby.known
 	all := g.nearby.found
@@ -219,7 +218,6 @@ func raggedShapes(shape []int64) [][]int64 {
 	return all
 }
 
-// odd is the largest odd number below d.
 func odd(d int64) int64 { return (d - 2) | 1 }
 
 func choose(first bool, a, b int64) int64 {

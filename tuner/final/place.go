@@ -12,8 +12,8 @@ import (
 	"autotune/device/trial"
 )
 
-// place is where the finals and the gates are: on the device, or on one of a pool's
-// workers. Times of two workers are not compared.
+// place is where the finals and the gates are: on the device, or on one of a pool's workers. Times of two workers are
+// not compared.
 type place struct {
 	worker  string // "": the device is one
 	device  device.Device
@@ -26,14 +26,14 @@ type place struct {
 // errNobody means that a pool has no worker that the finals could be on.
 var errNobody = fmt.Errorf("the finals: no worker is there: %w", device.ErrGone)
 
-// takePlace opens the problem on one of a pool's workers. It avoids the worker of that name if
-// there is another. A single device is the place itself, with the search's session if there is one.
+// takePlace opens the problem on one of a pool's workers. It avoids the worker of that name if there is another. A
+// single device is the place itself, with the search's session if there is one.
 func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	p := &place{device: c.Device, session: c.Session, inputs: c.Protocol.Inputs(), worked: c.Worked}
 	if pool, several := c.Device.(device.Pool); several {
 		names := pool.Workers()
 		for until := c.patience(); len(names) == 0 && time.Now().Before(until) && ctx.Err() == nil; names = pool.Workers() {
-			time.Sleep(lookEvery)
+			time.Sleep(policy.lookEvery)
 		}
 		if len(names) == 0 {
 			return nil, errNobody
@@ -52,15 +52,9 @@ func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	return p, err
 }
 
-// How long the finals wait if a pool has no worker, and how often they look for one.
-const (
-	workerPatience = 20 * time.Second
-	lookEvery      = 50 * time.Millisecond
-)
-
 // patience is until when the finals wait for a worker.
 func (c *Case) patience() time.Time {
-	until := time.Now().Add(workerPatience)
+	until := time.Now().Add(policy.workerPatience)
 	if end := c.Started.Add(c.Limit); c.Limit > 0 && end.Before(until) {
 		return end
 	}
@@ -74,7 +68,6 @@ func (p *place) close() error {
 	return p.session.Close()
 }
 
-// do has the device work on a variant.
 func (p *place) do(ctx context.Context, v device.Variant, work func() error) error {
 	err := ctx.Err()
 	if err == nil {
@@ -88,8 +81,8 @@ func (p *place) do(ctx context.Context, v device.Variant, work func() error) err
 	return nil
 }
 
-// evaluate verifies and times a variant. One much slower than the best, in milliseconds,
-// is given few samples; 0: none is.
+// evaluate verifies and times a variant. One much slower than the best, in milliseconds, is given few samples; 0: none
+// is.
 func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o trial.Outcome, err error) {
 	err = p.do(ctx, v, func() (err error) {
 		o, err = p.session.Evaluate(ctx, v, best)
@@ -98,18 +91,13 @@ func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o
 	return o, err
 }
 
-// apartBeyond is the ratio of one variant's times on two workers of a model beyond which the search
-// says so.
-const apartBeyond = 1.02
-
 // Confirmation is what a second worker said of the winner.
 type Confirmation struct {
 	Worker string       `json:"worker"`
 	Time   trial.Timing `json:"time_ms"`
 }
 
-// confirm has another worker than that of the finals verify and time a configuration. One
-// that fails there has failed.
+// confirm has another worker than that of the finals verify and time a configuration. One that fails there has failed.
 func (j *judge) confirm(ctx context.Context, id int64) error {
 	j.confirmed[id] = true
 	if pool, several := j.Device.(device.Pool); !several || len(pool.Workers()) < 2 {
@@ -131,7 +119,6 @@ func (j *judge) confirm(ctx context.Context, id int64) error {
 	return errors.Join(err, second.close())
 }
 
-// ask takes note of what a second worker says of a configuration.
 func (j *judge) ask(ctx context.Context, second *place, id int64, v device.Variant) error {
 	o, err := second.evaluate(ctx, v, 0)
 	switch {
@@ -149,11 +136,10 @@ func (j *judge) ask(ctx context.Context, second *place, id int64, v device.Varia
 	return nil
 }
 
-// Apart says by how much a second worker's time of the winner differs, if that is more than
-// apartBeyond; else "".
+// Apart says by how much a second worker's time of the winner differs, if that is more than apartBeyond; else "".
 func (c *Confirmation) Apart(winner trial.Trial) string {
 	own := winner.Time
-	if c == nil || max(c.Time.Median, own.Median) <= apartBeyond*min(c.Time.Median, own.Median) || c.Time.Reaches(own) && own.Reaches(c.Time) {
+	if c == nil || max(c.Time.Median, own.Median) <= policy.apartBeyond*min(c.Time.Median, own.Median) || c.Time.Reaches(own) && own.Reaches(c.Time) {
 		return ""
 	}
 	return fmt.Sprintf("the worker %s times the winner at %.4g ms, %s at %.4g ms: these two workers are not alike",

@@ -3,19 +3,11 @@ package final
 import (
 	"context"
 	"errors"
-	"time"
 
 	"autotune/device"
-	"autotune/device/compile"
 	"autotune/device/trial"
 	"autotune/space"
 )
-
-// turns is how often Prove times a variant against itself.
-const turns = 6
-
-// proofGates is what the gates of a Prove may take.
-const proofGates = 10 * time.Second
 
 // Proof is what became of a variant that was found earlier.
 type Proof struct {
@@ -25,13 +17,13 @@ type Proof struct {
 	Ceilings      device.Ceilings // of the device now
 }
 
-// Prove verifies a configuration of the subject's problem, times it against itself in turns, and
-// puts it through the gates. recorded is how many turns its earlier time has.
+// Prove verifies a configuration of the subject's problem, times it against itself in turns, and puts it through the
+// gates. recorded is how many turns its earlier time has.
 func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) (p Proof, err error) {
 	v, m, err := s.begin(ctx, c)
-	var refused *compile.Error
+	var refused *refusal
 	if errors.As(err, &refused) {
-		p.Fail(trial.CompileError, refused.Error())
+		p.Fail(refused.status, refused.message)
 		return p, nil
 	}
 	if err != nil {
@@ -42,16 +34,20 @@ func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) 
 	if err := p.time(ctx, m, v, recorded); err != nil || p.Status != trial.OK {
 		return p, err
 	}
-	_, o, err := m.Gate(ctx, v, proofGates)
+	_, o, err := m.Gate(ctx, v, policy.proofGates)
 	if err == nil && o.Status != trial.OK {
 		p.Fail(o.Status, o.Message)
 	}
 	return p, err
 }
 
-// begin compiles a configuration of the subject's problem and meets its device. The caller closes the match.
+// begin compiles a configuration of the subject's problem and meets its device. The caller closes the match. What the
+// compiler refuses is a *refusal.
 func (s Subject) begin(ctx context.Context, c space.Configuration) (device.Variant, *Match, error) {
-	v, err := s.Compile(ctx, s.Problem, c)
+	v, o, err := s.Compile(ctx, s.Problem, c)
+	if o.Status != "" {
+		err = &refusal{"compilation", o.Status, o.Message}
+	}
 	if err != nil {
 		return v, nil, err
 	}
@@ -64,7 +60,7 @@ func (p *Proof) time(ctx context.Context, m *Match, v device.Variant, recorded i
 	both := []Runner{{Variant: v}, {Variant: v}}
 	measured := m.sides[0].Device.Info().Kind.Properties().Measures
 	var medians [2][]float64
-	for turn := range turns {
+	for turn := range policy.turns {
 		both[0].Look = turn == 0
 		outcomes, err := m.Round(ctx, both, 0)
 		if err != nil {

@@ -34,7 +34,7 @@ func TestProve(t *testing.T) {
 		if got.NowMS < 4.999 || got.NowMS > 5.001 || got.Noise != trial.Resolution {
 			t.Errorf("%s: %v ms, noise %v", c.name, got.NowMS, got.Noise)
 		}
-		if n := 2 * turns * 3; c.fails == "" && got.Time.Samples != n {
+		if n := 2 * policy.turns * 3; c.fails == "" && got.Time.Samples != n {
 			t.Errorf("%s: %d samples, want %d", c.name, got.Time.Samples, n)
 		}
 	}

@@ -1,10 +1,8 @@
-// Package ledger keeps what a search finds in a store, and shares it with other searches of
-// the same problem.
+// Package ledger keeps what a search finds in a store, and shares it with other searches of the same problem.
 //
-// Searches of one problem may run side by side on one cache, in one process or in several.
-// Each claims a kernel before it evaluates it, so that no two evaluate the same one. Now
-// and then it reads what the others have found. A trial counts only if its provenance is
-// that of this search: the same device, driver, compiler, reference and protocol.
+// Searches of one problem may run side by side on one cache, in one process or in several. Each claims a kernel before
+// it evaluates it, so that no two evaluate the same one. Now and then it reads what the others have found. A trial
+// counts only if its provenance is that of this search: the same device, driver, compiler, reference and protocol.
 package ledger
 
 import (
@@ -20,8 +18,7 @@ import (
 	"autotune/tuner/store"
 )
 
-// Ledger is one search's side of a store. The zero value keeps nothing and grants every
-// claim. One goroutine uses it.
+// Ledger is one search's side of a store. The zero value keeps nothing and grants every claim. One goroutine uses it.
 type Ledger struct {
 	id         store.ProblemID
 	provenance store.Provenance // of every trial, except its kernel
@@ -34,8 +31,8 @@ type Ledger struct {
 	seen       os.FileInfo     // the store's file when it was last read
 }
 
-// New is the ledger of a search whose trials have this provenance, except for their kernels. A nil
-// store keeps nothing. A fresh search keeps its trials and ignores those of others.
+// New is the ledger of a search whose trials have this provenance, except for their kernels. A nil store keeps nothing.
+// A fresh search keeps its trials and ignores those of others.
 func New(s *store.Store, id store.ProblemID, p store.Provenance, fresh bool) *Ledger {
 	l := &Ledger{id: id, provenance: p, keyOf: p.Keys(), known: map[string]bool{}}
 	if s != nil {
@@ -44,7 +41,6 @@ func New(s *store.Store, id store.ProblemID, p store.Provenance, fresh bool) *Le
 	return l
 }
 
-// provenanceFor is the provenance of a kernel's trial.
 func (l *Ledger) provenanceFor(kernel string) store.Provenance {
 	p := l.provenance
 	p.KernelDigest = kernel
@@ -69,11 +65,10 @@ func (l *Ledger) Difference(p store.Provenance) string {
 	return "by another protocol"
 }
 
-// Shared tells whether trials of other searches count.
 func (l *Ledger) Shared() bool { return l.shared }
 
-// Claim asks whether a kernel, by its digest, is this search's to evaluate. It is not if
-// another search evaluates it now.
+// Claim asks whether a kernel, by its digest, is this search's to evaluate. It is not if another search evaluates it
+// now.
 func (l *Ledger) Claim(kernel string) (mine bool, err error) {
 	if !l.shared {
 		return true, nil
@@ -92,8 +87,8 @@ func (l *Ledger) Claim(kernel string) (mine bool, err error) {
 // Knows tells whether the search has the trial of a kernel, its own or another's.
 func (l *Ledger) Knows(kernel string) bool { return l.known[l.provenanceFor(kernel).Key()] }
 
-// News are the trials that count and were stored since the last call, in the order in which they
-// were evaluated. Those whose kernels are others today do not count.
+// News are the trials that count and were stored since the last call, in the order in which they were evaluated. Those
+// whose kernels are others today do not count.
 func (l *Ledger) News(today *Today) ([]trial.Trial, error) {
 	if !l.shared {
 		return nil, nil
@@ -122,8 +117,8 @@ func (l *Ledger) News(today *Today) ([]trial.Trial, error) {
 	return news, nil
 }
 
-// InOrder lists the keys of kept trials in the order in which the trials were evaluated.
-// So a resumed search is as repeatable as any other.
+// InOrder lists the keys of kept trials in the order in which the trials were evaluated. So a resumed search is as
+// repeatable as any other.
 func InOrder(kept map[string]trial.Trial) []string {
 	return slices.SortedFunc(maps.Keys(kept), func(a, b string) int {
 		return cmp.Or(kept[a].At.Compare(kept[b].At), cmp.Compare(a, b))
@@ -143,8 +138,8 @@ func (l *Ledger) Keep(t trial.Trial) error {
 	return nil
 }
 
-// Close writes what is not written yet and gives up all claims: what was evaluated is in
-// the store by now, and the rest is for others.
+// Close writes what is not written yet and gives up all claims: what was evaluated is in the store by now, and the rest
+// is for others.
 func (l *Ledger) Close() (err error) {
 	if l.writer != nil {
 		if err = l.writer.Close(); err != nil {
@@ -157,8 +152,8 @@ func (l *Ledger) Close() (err error) {
 	return err
 }
 
-// Winner reads into record what an earlier search of the same provenance kept beside its
-// winner. It tells whether there is any.
+// Winner reads into record what an earlier search of the same provenance kept beside its winner. It tells whether there
+// is any.
 func (l *Ledger) Winner(record any) (found bool, err error) {
 	if l.store == nil {
 		return false, nil
@@ -170,8 +165,7 @@ func (l *Ledger) Winner(record any) (found bool, err error) {
 	return l.Same(w.Provenance) && json.Unmarshal(w.Result, record) == nil, nil
 }
 
-// Crown keeps a winner and the record around it. Sources is the digest of the operator's
-// kernels.
+// Crown keeps a winner and the record around it. Sources is the digest of the operator's kernels.
 func (l *Ledger) Crown(winner trial.Trial, sources string, record any) error {
 	if l.store == nil {
 		return nil

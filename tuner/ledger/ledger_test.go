@@ -58,8 +58,8 @@ func keep(t *testing.T, l *ledger.Ledger, trials ...trial.Trial) {
 	}
 }
 
-// A search hears of others' trials once, in the order of their evaluation, and not of those
-// that were measured otherwise.
+// A search hears of others' trials once, in the order of their evaluation, and not of those that were measured
+// otherwise.
 func TestNews(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache.db")
 	mine := ledger.New(open(t, path), id, driver("1"), false)
@@ -177,7 +177,7 @@ func TestNewsOfToday(t *testing.T) {
 	current.Configuration, edited.Configuration = sp.At(0), sp.At(0)
 	elsewhere.Template = "gone"
 	keep(t, ledger.New(open(t, path), id, driver("1"), false), current, edited, elsewhere)
-	news, err := ledger.New(open(t, path), id, driver("1"), false).News(ledger.NewToday(p, sp))
+	news, err := ledger.New(open(t, path), id, driver("1"), false).News(ledger.NewToday(p.Kernel, sp))
 	if err != nil || len(news) != 1 || news[0].KernelDigest != k.Digest() {
 		t.Errorf("%v, %v", news, err)
 	}

@@ -8,16 +8,17 @@ import (
 	"autotune/tuner/store"
 )
 
-// Today are the kernels of a problem as they are today, by which trials of edited ones are told before they are read.
+// Today are the kernels of a space as they are today. Trials of edited kernels are recognised by them before they are
+// read.
 type Today struct {
-	problem *operator.Problem
+	kernel  func(space.Configuration) (operator.Kernel, error)
 	space   *space.Space
 	digests map[string]string // of kernels, by the configuration as a trial has it; "": there is none
 }
 
-// NewToday is of the kernels that a problem's space has.
-func NewToday(p *operator.Problem, sp *space.Space) *Today {
-	return &Today{problem: p, space: sp, digests: map[string]string{}}
+// NewToday is of the kernels that are made of a space's configurations.
+func NewToday(kernel func(space.Configuration) (operator.Kernel, error), sp *space.Space) *Today {
+	return &Today{kernel: kernel, space: sp, digests: map[string]string{}}
 }
 
 // Has tells whether a trial is of a kernel as it is today. One that does not tell may be.
@@ -42,7 +43,7 @@ func (t *Today) digestOf(text string) string {
 	if !ok {
 		return ""
 	}
-	k, err := t.problem.Kernel(t.space.At(id))
+	k, err := t.kernel(t.space.At(id))
 	if err != nil {
 		return ""
 	}

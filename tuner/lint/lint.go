@@ -97,12 +97,14 @@ func lengthOf(ctx context.Context, p *operator.Problem, t *operator.Template) (i
 	changed.Templates = slices.Clone(changed.Templates)
 	at := slices.IndexFunc(changed.Templates, func(own *operator.Template) bool { return own.Name == t.Name })
 	changed.Templates[at] = t
-	r := p.Record().Request()
-	r.Only.Templates = []string{t.Name}
-	bound, err := changed.Bind(r, p.Limits)
+	bound, err := changed.Bind(p.Record().Request(), p.Limits)
+	var part *operator.Part
+	if err == nil {
+		part, err = bound.Part(operator.Restriction{Templates: []string{t.Name}})
+	}
 	var sp *space.Space
 	if err == nil {
-		sp, err = bound.Space(ctx)
+		sp, err = part.Space(ctx)
 	}
 	var refused *operator.RequestError
 	if errors.As(err, &refused) {

@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"autotune/device/trial"
 	"autotune/operator"
 	"autotune/space"
@@ -26,13 +24,12 @@ const asRecorded = "as recorded"
 
 // EndingReport says when searches end by themselves, and how much they then miss.
 type EndingReport struct {
-	Target     float64  `json:"target"`
-	Repeats    int      `json:"repeats"`
-	Seed       uint64   `json:"seed"`
-	Budget     int      `json:"budget"`
-	Recordings []About  `json:"-"`
-	Endings    []Ending `json:"endings"`
-	All        Ending   `json:"all"`
+	Target  float64  `json:"target"`
+	Repeats int      `json:"repeats"`
+	Seed    uint64   `json:"seed"`
+	Budget  int      `json:"budget"`
+	Endings []Ending `json:"endings"`
+	All     Ending   `json:"all"`
 }
 
 // Ending is how the searches of one strategy on one recording end.
@@ -71,8 +68,7 @@ func Endings(ctx context.Context, recordings []*Recording, o Options) (*EndingRe
 	}
 	o.Budget = cmp.Or(o.Budget, endingBudget)
 	report := &EndingReport{Target: strategy.Target, Repeats: o.Repeats, Seed: o.Seed, Budget: o.Budget}
-	work, playing := errgroup.WithContext(ctx)
-	work.SetLimit(o.Workers)
+	work, playing := inParallel(ctx)
 	start := func(e Ending, runs int, run func(seed uint64) (ending, error)) {
 		e.ends = make([]ending, runs)
 		report.Endings = append(report.Endings, e)
@@ -84,7 +80,6 @@ func Endings(ctx context.Context, recordings []*Recording, o Options) (*EndingRe
 		}
 	}
 	for _, r := range recordings {
-		report.Recordings = append(report.Recordings, About{Name: r.Name})
 		floorMS, walk, whole, err := r.recordedWalk(ctx)
 		if err != nil {
 			return nil, err

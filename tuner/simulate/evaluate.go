@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"autotune/device/trial"
+	"autotune/internal/lists"
 	"autotune/tuner/strategy"
 )
 
@@ -22,7 +23,6 @@ type Options struct {
 	Repeats    int      // runs with different seeds; 0: 50
 	Budget     int      // evaluations at which a run ends even if there is time; 0: none
 	Seed       uint64   // of the first repeat
-	Workers    int      // runs at a time; 0: one a processor
 	Partial    bool     // also score on recordings of a part of their space
 	// Devices are numbers of devices that evaluate side by side, each of which every
 	// strategy is played with; none: one device. Ahead is for how many configurations a
@@ -109,7 +109,8 @@ func Evaluate(ctx context.Context, recordings []*Recording, o Options) (*Report,
 	for _, name := range o.Strategies {
 		for _, devices := range o.Devices {
 			for _, g := range games {
-				matches = append(matches, &match{game: g, strategy: name, crew: crew{devices, o.Ahead}, runs: make([][]sample, o.Repeats)})
+				runs := make([][]sample, o.Repeats)
+				matches = append(matches, &match{game: g, strategy: name, crew: crew{devices, o.Ahead}, runs: runs})
 			}
 		}
 	}
@@ -147,15 +148,12 @@ func (o *Options) complete(recordings []*Recording) error {
 		}
 	}
 	o.Repeats = cmp.Or(o.Repeats, defaultRepeats)
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
 	return nil
 }
 
 // checkWhole refuses recordings of parts of spaces; it names the first.
 func checkWhole(recordings []*Recording) error {
-	part := slices.DeleteFunc(slices.Clone(recordings), func(r *Recording) bool { return !r.Partial() })
+	part := lists.Where(recordings, (*Recording).Partial)
 	if len(part) == 0 {
 		return nil
 	}
@@ -163,7 +161,8 @@ func checkWhole(recordings []*Recording) error {
 	if len(part) > 1 {
 		more = fmt.Sprintf(" (and %d more of the %d recordings are such parts)", len(part)-1, len(recordings))
 	}
-	return fmt.Errorf("%s: %w: it holds %d of %d valid configurations%s", part[0].File, ErrPartial, part[0].Space.Len(), part[0].Metadata.Valid, more)
+	return fmt.Errorf("%s: %w: it holds %d of %d valid configurations%s",
+		part[0].File, ErrPartial, part[0].Space.Len(), part[0].Metadata.Valid, more)
 }
 
 // match is a strategy on a recording.
@@ -177,8 +176,7 @@ type match struct {
 
 // playAll plays all repeats of the matches in parallel, then scores the matches.
 func playAll(ctx context.Context, matches []*match, o Options) error {
-	work, playing := errgroup.WithContext(ctx)
-	work.SetLimit(o.Workers)
+	work, playing := inParallel(ctx)
 	for _, m := range matches {
 		for repeat := range m.runs {
 			work.Go(func() error {
@@ -186,27 +184,32 @@ func playAll(ctx context.Context, matches []*match, o Options) error {
 					return err
 				}
 				s, err := strategy.New(m.strategy, m.Space, strategy.Options{Seed: o.Seed + uint64(repeat)})
-				if err == nil {
-					m.runs[repeat] = m.play(playing, s, o.Budget, m.crew)
-					err = playing.Err()
+				if err != nil {
+					return err
 				}
-				return err
+				m.runs[repeat] = m.play(playing, s, o.Budget, m.crew)
+				return playing.Err()
 			})
 		}
 	}
 	if err := work.Wait(); err != nil {
 		return err
 	}
-	scoring, ctx := errgroup.WithContext(ctx)
-	scoring.SetLimit(o.Workers)
+	work, scoring := inParallel(ctx)
 	for _, m := range matches {
-		scoring.Go(func() error {
-			var err error
-			m.score, err = m.scored(ctx, o.Seed)
+		work.Go(func() (err error) {
+			m.score, err = m.scored(scoring, o.Seed)
 			return err
 		})
 	}
-	return scoring.Wait()
+	return work.Wait()
+}
+
+// inParallel is a group of tasks, as many at a time as there are processors.
+func inParallel(ctx context.Context) (*errgroup.Group, context.Context) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	return group, ctx
 }
 
 func (m *match) scored(ctx context.Context, seed uint64) (Score, error) {
@@ -214,8 +217,8 @@ func (m *match) scored(ctx context.Context, seed uint64) (Score, error) {
 	curve := m.curve(p, slices.Repeat([]float64{1}, len(m.runs)))
 	resampled, err := m.bootstrap(ctx, p, rand.New(rand.NewPCG(seed, 0xb007)))
 	score := Score{
-		Recording: m.Name, Strategy: m.strategy, Devices: m.devices, Score: stat.Mean(curve, nil), CI95: interval95(resampled), Repeats: len(m.runs),
-		Curve: curve, resampled: resampled,
+		Recording: m.Name, Strategy: m.strategy, Devices: m.devices, Score: stat.Mean(curve, nil),
+		CI95: interval95(resampled), Repeats: len(m.runs), Curve: curve, resampled: resampled,
 	}
 	if m.devices == 1 {
 		score.Devices = 0

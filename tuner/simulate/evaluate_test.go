@@ -97,7 +97,6 @@ func TestEvaluate(t *testing.T) {
 		}
 	}
 	// The same again, whoever comes first.
-	o.Workers = 1
 	again, err := Evaluate(context.Background(), []*Recording{r}, o)
 	if err != nil {
 		t.Fatal(err)

@@ -1,14 +1,17 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -31,8 +34,7 @@ func (i Issue) String() string {
 // maxIssues is how many issues a check reports at most.
 const maxIssues = 1000
 
-// CheckFile opens a file for reading and checks it. A file that is too damaged to be opened is an
-// issue, not an error.
+// CheckFile opens a file for reading and checks it. A file that is too damaged to be opened is an issue, not an error.
 func CheckFile(ctx context.Context, path string) (issues []Issue, err error) {
 	s, err := Open(ctx, path, Options{ReadOnly: true})
 	if err == nil {
@@ -46,36 +48,38 @@ func CheckFile(ctx context.Context, path string) (issues []Issue, err error) {
 	return issues, err
 }
 
-// Check reads every value: each must decode and lie under the key that it belongs
-// to. bbolt then checks its pages. Nothing may be written meanwhile.
+// Check reads every value: each must decode and lie under the key that it belongs to. bbolt then checks its pages.
+// Nothing may be written meanwhile.
 func (s *Store) Check(ctx context.Context) (issues []Issue, err error) {
-	err = s.transact(ctx, true, func(o opened) error {
-		issues = damagedRoots(o.file)
-		more, err := check(ctx, o, checkValue)
-		issues = append(issues, more...)
+	err = s.transact(ctx, true, func(o opened) (err error) {
+		issues, err = check(ctx, o, checkValue)
 		return err
 	})
 	return issues, err
 }
 
-// check walks through a database, has each value looked at, and lets bbolt check
-// its pages. The order matters: bbolt's own check runs on a goroutine of its own,
-// where touching memory that is not there ends the program. So it follows only what
-// the guarded walk could follow.
+// check walks through a database, has each value looked at, and lets bbolt check its pages. bbolt's check runs on a
+// goroutine of its own, where touching memory that is not there ends the program. So it follows only what the guarded
+// walk could follow, and prints no key, since a damaged one may claim any length.
 func check(ctx context.Context, o opened, fault func(path []string, raw []byte) error) ([]Issue, error) {
 	w := &walker{ctx: ctx, visit: func(path []string, raw []byte) (error, error) { return fault(path, raw), nil }}
 	err := o.db.View(func(tx *bbolt.Tx) error {
-		if err := errors.Join(w.pages(tx, o.file), w.walk(tx)); err != nil || len(w.issues) > 0 {
+		if err := errors.Join(w.pages(tx), w.walk(tx)); err != nil || len(w.issues) > 0 {
 			return err
 		}
 		// The channel must be read to its end, or its goroutine would stay.
-		for err := range tx.Check() {
+		for err := range tx.Check(bbolt.WithKVStringer(unprinted{})) {
 			w.report(nil, "%v", err)
 		}
 		return ctx.Err()
 	})
 	return w.issues, err
 }
+
+type unprinted struct{}
+
+func (unprinted) KeyToString([]byte) string   { return "a key" }
+func (unprinted) ValueToString([]byte) string { return "a value" }
 
 // walker goes through all that can be read of a database.
 type walker struct {
@@ -101,11 +105,9 @@ func (w *walker) report(path []string, format string, args ...any) {
 	}
 }
 
-// pages looks at all pages in use, the list of free ones included. None may claim to reach
-// beyond the end of the file, and no key or value in it to reach beyond its page.
-func (w *walker) pages(tx *bbolt.Tx, file io.ReaderAt) error {
-	size := int64(tx.DB().Info().PageSize)
-	pages := int(tx.Size() / size)
+// pages looks at the headers of all pages in use: none may claim to reach beyond the end of the file.
+func (w *walker) pages(tx *bbolt.Tx) error {
+	pages := int(tx.Size() / int64(tx.DB().Info().PageSize))
 	for id := 0; id < pages; id++ {
 		page, err := tx.Page(id)
 		if err != nil {
@@ -116,53 +118,10 @@ func (w *walker) pages(tx *bbolt.Tx, file io.ReaderAt) error {
 		}
 		if page.OverflowCount >= pages-id {
 			w.report(nil, "page %d claims %d pages, the file ends after %d", id, page.OverflowCount+1, pages-id)
-		} else if at := outside(file, int64(id)*size, int64(page.OverflowCount+1)*size); at >= 0 {
-			w.report(nil, "page %d: its entry %d claims to lie outside of it", id, at)
 		}
 		id += page.OverflowCount
 	}
 	return nil
-}
-
-// Where bbolt's pages have their type and counts.
-const (
-	pageHeader  = 16 // before the entries
-	pageFlagsAt = 8
-	pageCountAt = 10
-	branchPage  = 1
-	leafPage    = 2
-	entrySize   = 16
-)
-
-// outside finds an entry of a page whose key or value does not lie in it; -1 without one. No
-// cursor reads the keys of a branch page unless it seeks one; bbolt's own check does.
-func outside(file io.ReaderAt, at, size int64) int {
-	raw := make([]byte, pageHeader)
-	if _, err := file.ReadAt(raw, at); err != nil {
-		return 0
-	}
-	flags, count := binary.LittleEndian.Uint16(raw[pageFlagsAt:]), int(binary.LittleEndian.Uint16(raw[pageCountAt:]))
-	if flags != branchPage && flags != leafPage {
-		return -1
-	}
-	raw = make([]byte, count*entrySize)
-	if _, err := file.ReadAt(raw, at+pageHeader); err != nil {
-		return 0
-	}
-	for i := range count {
-		entry := raw[i*entrySize:]
-		word := func(n int) int64 { return int64(binary.LittleEndian.Uint32(entry[4*n:])) }
-		end := pageHeader + int64(i)*entrySize
-		if flags == branchPage {
-			end += word(0) + word(1)
-		} else {
-			end += word(1) + word(2) + word(3)
-		}
-		if end > size {
-			return i
-		}
-	}
-	return -1
 }
 
 func (w *walker) walk(tx *bbolt.Tx) error {
@@ -174,11 +133,11 @@ func (w *walker) walk(tx *bbolt.Tx) error {
 	return err
 }
 
-// bucket looks at all that is in a bucket and in the buckets inside it. At a page
-// that cannot be read it goes on from the bucket's other end.
+// bucket looks at all that is in a bucket and in the buckets inside it. Each key is also looked up, which reads the
+// keys of the pages above. At a page that cannot be read it goes on from the bucket's other end.
 func (w *walker) bucket(b *bbolt.Bucket, path ...string) error {
 	for _, backwards := range []bool{false, true} {
-		c := b.Cursor()
+		c, lookup := b.Cursor(), b.Cursor()
 		first, next := c.First, c.Next
 		if backwards {
 			first, next = c.Last, c.Prev
@@ -186,8 +145,12 @@ func (w *walker) bucket(b *bbolt.Bucket, path ...string) error {
 		fault, err := caught(func() error {
 			for key, raw := first(); key != nil && w.steps > 0; key, raw = next() {
 				w.steps--
-				if err := w.element(b, raw, append(slices.Clip(path), string(key))); err != nil {
+				here := append(slices.Clip(path), string(key))
+				if err := w.element(b, raw, here); err != nil {
 					return err
+				}
+				if found, _ := lookup.Seek(key); !bytes.Equal(found, key) {
+					w.report(here, "it is there and cannot be found")
 				}
 			}
 			return w.ctx.Err()
@@ -200,8 +163,8 @@ func (w *walker) bucket(b *bbolt.Bucket, path ...string) error {
 	return nil
 }
 
-// element looks at what lies at a path. Without raw it is a bucket of b; one in an
-// unknown place is an issue and not followed.
+// element looks at what lies at a path. Without raw it is a bucket of b; a bucket in an unknown place is an issue and
+// not followed.
 func (w *walker) element(b *bbolt.Bucket, raw []byte, path []string) error {
 	if raw == nil && isBucket(path) {
 		var child *bbolt.Bucket
@@ -234,8 +197,7 @@ func isBucket(path []string) bool {
 	}
 }
 
-// checkValue checks what is not a bucket in its place; trials and winners carry a
-// checksum.
+// checkValue checks what is not a bucket in its place; trials and winners carry a checksum.
 func checkValue(path []string, raw []byte) error {
 	inside := path[min(2, len(path)):]
 	switch {
@@ -272,4 +234,67 @@ func belongs(found, own string) error {
 		return fmt.Errorf("it belongs under the key %s", own)
 	}
 	return nil
+}
+
+// Repair copies every trial and winner that is whole into a new file, from a file that may be damaged. A value is whole
+// if it decodes, has its checksum and lies under its own key. Repair tells what was copied and what was wrong. It only
+// reads the old file. The new one appears complete or not at all; a file that is there is not replaced.
+func Repair(ctx context.Context, path, to string) (tally Tally, issues []Issue, err error) {
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return tally, nil, fmt.Errorf("%s is there already; name a new file", to)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return tally, nil, &AbsentError{Path: path}
+	}
+	old := &file{path: path, options: Options{Wait: defaultWait, ReadOnly: true}, damagedList: true}
+	from, err := old.openWaiting(ctx, true)
+	if err != nil {
+		return tally, nil, err
+	}
+	defer from.db.Close()
+	err = assemble(to, func(part string) error {
+		into, err := Open(ctx, part, Options{})
+		if err != nil {
+			return err
+		}
+		issues, err = copyWhole(ctx, from, into, &tally)
+		return errors.Join(err, into.Close())
+	})
+	if err == nil {
+		return tally, issues, nil
+	}
+	// Errors name the final file, since users do not know the temporary one.
+	var system syscall.Errno
+	if errors.As(err, &system) {
+		err = fmt.Errorf("cannot make %s: %w", to, system)
+	}
+	return Tally{}, issues, err
+}
+
+// copyWhole copies what is whole, and says what is not.
+func copyWhole(ctx context.Context, o opened, into *Store, tally *Tally) ([]Issue, error) {
+	var batch []piece
+	w := &walker{ctx: ctx}
+	w.visit = func(path []string, raw []byte) (fault, err error) {
+		if fault := checkValue(path, raw); fault != nil {
+			return fault, nil
+		}
+		if len(path) == 2 && path[1] == string(schemaKey) {
+			if version, err := strconv.Atoi(string(raw)); err == nil && version > 0 && version != schemaVersion {
+				return nil, &SchemaError{Path: o.db.Path(), Has: string(raw)}
+			}
+		}
+		if p, ok := pieceOf(path, raw); ok {
+			batch = append(batch, p)
+		}
+		if len(batch) < pieceBatch {
+			return nil, ctx.Err()
+		}
+		err, batch = into.take(batch, false, tally), nil
+		return nil, err
+	}
+	if err := o.db.View(w.walk); err != nil {
+		return w.issues, err
+	}
+	return w.issues, into.take(batch, false, tally)
 }

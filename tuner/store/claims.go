@@ -11,15 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFileLock is Linux's F_OFD_SETLK, which not every system's package names: a lock
-// that belongs to an open file.
+// openFileLock is Linux's F_OFD_SETLK, which not every system's package names: a lock that belongs to an open file.
 const openFileLock = 37
 
-// claims are locks on bytes of an empty file beside the cache. They belong to the open
-// file and go with it, however its process ends. They have a mutex of their own: who
-// claims need not wait for a transaction.
+// claims are locks on bytes of an empty file beside the cache. They belong to the open file and go with it, however its
+// process ends. They have a mutex of their own: who claims need not wait for a transaction.
 type claims struct {
-	path string // of the file
+	lockFile string
 
 	mu    sync.Mutex
 	file  *os.File // nil until something is claimed
@@ -37,21 +35,20 @@ func (c *claims) end() error {
 	return file.Close()
 }
 
-// Claim announces that the trial with this key (Provenance.Key) is about to be
-// made here. It tells false if another search claims it. Claims are held until
-// Release or Close, or the end of the process, whichever comes first.
+// Claim announces that the trial with this key (Provenance.Key) is about to be made here. It tells false if another
+// search claims it. Claims are held until Release or Close, or the end of the process, whichever comes first.
 //
-// A claim is no part of what is kept: where the file system has no such locks, everybody
-// may claim everything, and some trials are made twice.
+// A claim is no part of what is kept: where the file system has no such locks, everybody may claim everything, and some
+// trials are made twice.
 func (c *claims) Claim(key string) (mine bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		return false, fmt.Errorf("%s is closed", c.path)
+		return false, fmt.Errorf("%s is closed", c.lockFile)
 	}
 	if c.file == nil {
-		if c.file, err = os.OpenFile(c.path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
-			return false, unusable(c.path, err)
+		if c.file, err = os.OpenFile(c.lockFile, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+			return false, unusable(c.lockFile, err)
 		}
 	}
 	err = c.lockByte(key, unix.F_WRLCK)

@@ -44,8 +44,7 @@ func (w Winner) asideKey() []byte {
 	return []byte(w.Sources)
 }
 
-// at is when the search ended that chose the winner, which every result tells;
-// zero if it does not.
+// at is when the search ended that chose the winner, which every result tells; zero if it does not.
 func (w Winner) at() time.Time {
 	var result struct {
 		At time.Time `json:"at"`
@@ -96,10 +95,10 @@ func decode(raw []byte, v any) error {
 	return nil
 }
 
-// checkTimes refuses an entry whose times no launch takes. Whoever reads it would take a trial of -1 ms for the fastest.
+// checkTimes refuses an entry whose times no launch takes. Whoever reads it would take a trial of -1 ms for the
+// fastest.
 func (e *Entry) checkTimes() error { return checkTimes(&e.Trial) }
 
-// checkTimes refuses a winner whose times no launch takes, also in its result.
 func (w *Winner) checkTimes() error {
 	var result struct {
 		Winner *trial.Trial `json:"winner"`
@@ -118,7 +117,6 @@ func checkTimes(t *trial.Trial) error {
 	return trial.CheckMS(append(slices.Clone(t.SamplesMS), t.Time.Median)...)
 }
 
-// problem is a problem's bucket in one transaction.
 type problem struct {
 	*bbolt.Bucket
 	id   ProblemID
@@ -133,7 +131,6 @@ func decoded[T any](p problem, what, raw []byte) (v T, err error) {
 	return v, nil
 }
 
-// lookup decodes the value under a key of a problem's bucket, or of one in it.
 func lookup[T any](p problem, in *bbolt.Bucket, key []byte) (v T, found bool, err error) {
 	if raw := in.Get(key); raw != nil {
 		v, err = decoded[T](p, key, raw)
@@ -142,7 +139,6 @@ func lookup[T any](p problem, in *bbolt.Bucket, key []byte) (v T, found bool, er
 	return v, false, nil
 }
 
-// each runs f on what lies in a bucket of the problem's, if there is one.
 func (p problem) each(bucket []byte, f func(key, raw []byte) error) error {
 	if b := p.Bucket.Bucket(bucket); b != nil {
 		return b.ForEach(f)
@@ -176,8 +172,8 @@ func (s *Store) summaries(tx *bbolt.Tx) (all []Summary, err error) {
 	return all, err
 }
 
-// each runs f on every problem, ordered by device and problem. An empty file that is only
-// to be read has no bucket of them.
+// each runs f on every problem, ordered by device and problem. An empty file that is only to be read has no bucket of
+// them.
 func (s *Store) each(tx *bbolt.Tx, f func(problem) error) error {
 	problems := tx.Bucket(problemsBucket)
 	if problems == nil {
@@ -192,7 +188,6 @@ func (s *Store) each(tx *bbolt.Tx, f func(problem) error) error {
 	})
 }
 
-// read runs f on a problem's bucket, if there is one.
 func (s *Store) read(id ProblemID, f func(problem) error) error {
 	key, err := id.key()
 	if err != nil {
@@ -206,8 +201,8 @@ func (s *Store) read(id ProblemID, f func(problem) error) error {
 	})
 }
 
-// Trials returns a problem's trials by the keys of their provenances, those that are wanted by their heads (nil: all); none
-// is no error. The others are not decoded.
+// Trials returns a problem's trials by the keys of their provenances, those that are wanted by their heads (nil: all);
+// none is no error. The others are not decoded.
 func (s *Store) Trials(id ProblemID, wanted func(Head) bool) (map[string]trial.Trial, error) {
 	found := map[string]trial.Trial{}
 	err := s.read(id, func(p problem) error {
@@ -244,8 +239,8 @@ func (s *Store) Winner(id ProblemID) (w Winner, found bool, err error) {
 	return w, found, err
 }
 
-// Winners returns the winners of all problems of an operator on a device (any, if
-// empty). Where it is wanted, those that were set aside for one follow it.
+// Winners returns the winners of all problems of an operator on a device (any, if empty). Where it is wanted, those
+// that were set aside for one follow it.
 func (s *Store) Winners(operator, device string, aside bool) (all []Winner, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		return s.each(tx, func(p problem) error {
@@ -278,14 +273,12 @@ func (s *Store) Problems() (all []Summary, err error) {
 	return all, err
 }
 
-// Remove forgets the problems that are chosen of all, and returns what was removed. It
-// looks and removes in one transaction, so that no trial of another search comes in
-// between.
+// Remove forgets the problems that are chosen of all, and returns what was removed. It looks and removes in one
+// transaction, so that no trial of another search comes in between.
 //
-// The file stays as large as it was, and bbolt fills what is free in it. A smaller
-// copy put in its place would not be safe: a process that opened the file before
-// and waits for its lock would get it, and write its trials to a file without a
-// name. Merging into a new cache gives a small one.
+// The file stays as large as it was, and bbolt fills what is free in it. A smaller copy put in its place would not be
+// safe: a process that opened the file before and waits for its lock would get it, and write its trials to a file
+// without a name. Merging into a new cache gives a small one.
 func (s *Store) Remove(choose func([]Summary) []Summary) (gone []Summary, err error) {
 	err = s.update(func(tx *bbolt.Tx) error {
 		all, err := s.summaries(tx)

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -38,8 +40,8 @@ func bytesOf(t *testing.T, write func(s *Store)) []byte {
 	return raw
 }
 
-// use does with a file what searches and commands do, and returns the first
-// error. It must come back, whatever is in the file.
+// use does with a file what searches and commands do, and returns the first error. It must come back, whatever is in
+// the file.
 func use(t *testing.T, path string) error {
 	t.Helper()
 	if _, err := CheckFile(t.Context(), path); err != nil {
@@ -56,15 +58,6 @@ func use(t *testing.T, path string) error {
 	return errors.Join(err, trials, winner, put, s.Close())
 }
 
-// oneAtATime leaves a test out of short runs, which the race detector's are: it does much, in
-// one goroutine.
-func oneAtATime(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("does much, one thing at a time")
-	}
-}
-
 func damagedCopy(t *testing.T, raw []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cache.db")
@@ -74,19 +67,117 @@ func damagedCopy(t *testing.T, raw []byte) string {
 	return path
 }
 
-func TestTruncatedFiles(t *testing.T) {
+// mended repairs bytes and returns the trials that came out. It sees that all of them are as stored, that the new file
+// is sound and the old one as it was. Bytes that hold no root give nothing.
+func mended(t *testing.T, raw []byte) (n int, issues []Issue) {
+	t.Helper()
+	path, to := damagedCopy(t, raw), filepath.Join(t.TempDir(), "mended.db")
+	tally, issues, err := Repair(t.Context(), path, to)
+	if after, _ := os.ReadFile(path); !bytes.Equal(after, raw) {
+		t.Fatal("the damaged file was changed")
+	}
+	if err != nil {
+		if left, _ := os.ReadDir(filepath.Dir(to)); len(left) > 0 {
+			t.Errorf("%v, and %v is left", err, left)
+		}
+		return 0, append(issues, Issue{Message: err.Error()})
+	}
+	s := open(t, to)
+	mustBeSound(t, s)
+	problems, err := s.Problems()
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, p := range problems {
+		for key, got := range mustTrials(t, s, p.ProblemID) {
+			total++
+			if want := sample(int(got.Time.Median)); want.Provenance.Key() != key || !reflect.DeepEqual(got, want.Trial) {
+				t.Errorf("%s became %+v", key, got)
+			}
+		}
+	}
+	if total != tally.Trials {
+		t.Errorf("says %d trials, copied %d", tally.Trials, total)
+	}
+	return total, issues
+}
+
+// A file that was cut or has other bytes is refused or works, whatever is done with it: no panic, no hang, and it is
+// reported as damaged. What is left of it is copied as it was stored, and what is lost is told.
+func TestDamagedFiles(t *testing.T) {
 	raw := filled(t)
-	for _, size := range []int{1, 100, 4096, 5000, 8192, 16384, len(raw) / 2, len(raw) / 4 * 3} {
-		path := damagedCopy(t, raw[:size])
-		err := use(t, path)
-		var damaged *DamagedError
-		var foreign *ForeignError
-		if !errors.As(err, &damaged) && !errors.As(err, &foreign) {
-			t.Errorf("%d of %d bytes: got %v, want a DamagedError", size, len(raw), err)
+	page := os.Getpagesize()
+	flipped := func(rng *rand.Rand, from, n int) []byte {
+		bad := bytes.Clone(raw)
+		for range n {
+			bad[from+rng.IntN(len(bad)-from)] ^= byte(1 + rng.IntN(255))
 		}
-		if info, err := os.Stat(path); err != nil || info.Size() != int64(size) {
-			t.Errorf("%d bytes: the file was changed", size)
-		}
+		return bad
+	}
+	for name, c := range map[string]struct {
+		times   int
+		damaged func(rng *rand.Rand, n int) []byte
+		least   int // files that give back nearly all of their trials
+	}{
+		"one byte":       {30, func(rng *rand.Rand, _ int) []byte { return flipped(rng, 0, 1) }, 12},
+		"some bytes":     {80, func(rng *rand.Rand, _ int) []byte { return flipped(rng, 2*page, 1+rng.IntN(4)) }, 5},
+		"many bytes":     {20, func(rng *rand.Rand, _ int) []byte { return flipped(rng, 0, 1+rng.IntN(200)) }, 0},
+		"cut":            {30, func(rng *rand.Rand, _ int) []byte { return raw[:1+rng.IntN(len(raw)-1)] }, 0},
+		"cut at a place": {4, func(_ *rand.Rand, n int) []byte { return raw[:[]int{1, 4096, 8192, len(raw) / 4 * 3}[n]] }, 0},
+		"a page's header": {(len(raw)/page - 2) / 4, func(_ *rand.Rand, n int) []byte {
+			bad := bytes.Clone(raw)
+			copy(bad[(4*n+2)*page:], bytes.Repeat([]byte{0xff}, 64))
+			return bad
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() {
+				c.times, c.least = min(c.times, 4), 0
+			}
+			rng, most := rand.New(rand.NewPCG(1, 2)), 0
+			for n := range c.times {
+				bad := c.damaged(rng, n)
+				path := damagedCopy(t, bad)
+				err := use(t, path)
+				var damaged *DamagedError
+				var foreign *ForeignError
+				if err != nil && !errors.As(err, &damaged) && !errors.As(err, &foreign) {
+					t.Errorf("file %d: %v, want a DamagedError", n, err)
+				}
+				found, issues := mended(t, bad)
+				if found < 200 && len(issues) == 0 && name != "some bytes" {
+					t.Errorf("file %d: %d of 200 trials are left and nothing is told", n, found)
+				}
+				if found >= 190 {
+					most++
+				}
+			}
+			if most < c.least {
+				t.Errorf("%d of %d files gave back nearly all of their trials, want %d", most, c.times, c.least)
+			}
+		})
+	}
+}
+
+func TestRepairCopiesASoundFile(t *testing.T) {
+	if n, issues := mended(t, filled(t)); n != 200 || len(issues) > 0 {
+		t.Errorf("copied %d of 200 trials, %v", n, issues)
+	}
+}
+
+func TestRepairReplacesNothing(t *testing.T) {
+	path := damagedCopy(t, filled(t))
+	if _, _, err := Repair(t.Context(), path, path); err == nil {
+		t.Error("it repaired a file into itself")
+	}
+	var absent *AbsentError
+	if _, _, err := Repair(t.Context(), path+"x", path+"y"); !errors.As(err, &absent) {
+		t.Errorf("got %v, want an AbsentError", err)
+	}
+	var foreign *ForeignError
+	if _, _, err := Repair(t.Context(), damagedCopy(t, bytes.Repeat([]byte("text "), 9000)), path+"z"); !errors.As(err, &foreign) {
+		t.Errorf("got %v, want a ForeignError", err)
 	}
 }
 
@@ -116,44 +207,6 @@ func TestDamagedMetaPages(t *testing.T) {
 	issues, err := CheckFile(t.Context(), path)
 	if err != nil || len(issues) != 1 {
 		t.Errorf("check gives %v, %v; want one issue", issues, err)
-	}
-}
-
-func TestFlippedBytes(t *testing.T) {
-	oneAtATime(t)
-	raw := filled(t)
-	page := os.Getpagesize()
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 80 {
-		bad := append([]byte(nil), raw...)
-		first := 2 * page
-		for range 1 + rng.IntN(4) {
-			bad[first+rng.IntN(len(bad)-first)] ^= byte(1 + rng.IntN(255))
-		}
-		// Some are in pages that nothing uses; what counts is that it comes
-		// back, and that an error says that the file is damaged.
-		err := use(t, damagedCopy(t, bad))
-		var damaged *DamagedError
-		if err != nil && !errors.As(err, &damaged) {
-			t.Errorf("got %v, want a DamagedError", err)
-		}
-	}
-}
-
-func TestPageHeadersOverwritten(t *testing.T) {
-	oneAtATime(t)
-	raw := filled(t)
-	page := os.Getpagesize()
-	for n := 2; n < len(raw)/page; n++ {
-		bad := append([]byte(nil), raw...)
-		for i := range 64 {
-			bad[n*page+i] = 0xff
-		}
-		err := use(t, damagedCopy(t, bad))
-		var damaged *DamagedError
-		if err != nil && !errors.As(err, &damaged) {
-			t.Errorf("page %d: got %v, want a DamagedError", n, err)
-		}
 	}
 }
 
@@ -210,8 +263,8 @@ func TestCheckFindsMisplacedValues(t *testing.T) {
 	}
 }
 
-// Buckets in places that autotune never gives them are issues, and are not
-// followed: what looks like a bucket may be a value with a flipped bit.
+// Buckets in places that autotune never gives them are issues, and are not followed: what looks like a bucket may be a
+// value with a flipped bit.
 func TestCheckFindsMisplacedBuckets(t *testing.T) {
 	id, err := pool.key()
 	if err != nil {

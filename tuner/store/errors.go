@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -72,21 +70,16 @@ func (e *LockedError) Error() string {
 
 // lockedBy says who holds the file, as far as /proc tells.
 func lockedBy(path string, waited time.Duration) *LockedError {
-	pids := lockHolders(path)
-	if len(pids) == 0 {
-		pids = openers(path)
-	}
 	e := &LockedError{Path: path, Waited: waited}
-	for _, pid := range pids {
+	for _, pid := range lockHolders(path) {
 		e.Holders = append(e.Holders, "process "+pid+commandLine(pid))
 	}
 	return e
 }
 
-// lockHolders reads the kernel's list of locks, whose lines look like
-// "1: FLOCK  ADVISORY  WRITE 20102 fe:00:9977947 0 EOF". Only the inode is
-// compared: some file systems show another device there than to stat. A process
-// that cannot be seen has the number 0 or less.
+// lockHolders reads the kernel's list of locks, whose lines look like "1: FLOCK  ADVISORY  WRITE 20102 fe:00:9977947 0
+// EOF". Only the inode is compared: some file systems show another device there than to stat. A process that cannot be
+// seen has the number 0 or less.
 func lockHolders(path string) (pids []string) {
 	var file syscall.Stat_t
 	list, err := os.ReadFile("/proc/locks")
@@ -96,23 +89,6 @@ func lockHolders(path string) (pids []string) {
 	form := regexp.MustCompile(fmt.Sprintf(`(?m)^\S+ FLOCK +\S+ +\S+ +([1-9]\d*) \S+:%d `, file.Ino))
 	pids = lists.Of(form.FindAllStringSubmatch(string(list), -1), func(m []string) string { return m[1] })
 	return slices.Compact(slices.Sorted(slices.Values(pids)))
-}
-
-// openers lists other processes that have the file open, for kernels that hide
-// their locks. Only the user's own processes can be seen.
-func openers(path string) (pids []string) {
-	file, err := os.Stat(path)
-	if err != nil {
-		return nil
-	}
-	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, link := range links {
-		pid := strings.Split(link, "/")[2]
-		if open, err := os.Stat(link); err == nil && os.SameFile(open, file) && pid != strconv.Itoa(os.Getpid()) {
-			pids = append(pids, pid)
-		}
-	}
-	return slices.Compact(pids)
 }
 
 // commandLength bounds the command line that a message shows.

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever is in a file, it is repaired or refused, and so is it opened, checked and
-// written.
+// Whatever is in a file, it is repaired or refused, and so is it opened, checked and written.
 func FuzzFile(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "seed.db")
 	s, err := Open(f.Context(), path, Options{})

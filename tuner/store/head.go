@@ -24,7 +24,6 @@ const (
 	headMacros = `,"macros":`
 )
 
-// headOf reads the head of a value as encode writes it.
 func headOf(key, raw []byte) Head {
 	h := Head{Key: string(key)}
 	body, ok := bytes.CutPrefix(raw[min(sumSize, len(raw)):], []byte(headDigest))

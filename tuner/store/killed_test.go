@@ -17,9 +17,8 @@ import (
 	"autotune/internal/test/endurance"
 )
 
-// writing are the commands that write, each as a round that a process repeats
-// until it is killed. from is a cache with more than a batch, all of it older than
-// what s holds.
+// writing are the commands that write, each as a round that a process repeats until it is killed. from is a cache with
+// more than a batch, all of it older than what s holds.
 var writing = map[string]func(s *Store, from string, round int) error{
 	"merge-and-gc": func(s *Store, from string, _ int) error {
 		edge, err := os.Stat(from + ".edge")
@@ -60,8 +59,8 @@ func merged(s *Store, from string) error {
 	return errors.Join(err, f.Close())
 }
 
-// A command may be killed at any instant. It loses no trial that it was not to
-// remove, changes no cache that it only reads, and leaves no half of a new one.
+// A command may be killed at any instant. It loses no trial that it was not to remove, changes no cache that it only
+// reads, and leaves no half of a new one.
 func TestKilledCommands(t *testing.T) {
 	kills := endurance.Times(20, 200)
 	for name := range writing {

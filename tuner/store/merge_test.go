@@ -48,8 +48,8 @@ func TestMergeKeepsKnownTrials(t *testing.T) {
 	}
 }
 
-// Whatever was where, and in which order it is merged: of each sources the newest
-// winner is kept, and the newest of all is the problem's.
+// Whatever was where, and in which order it is merged: of each sources the newest winner is kept, and the newest of all
+// is the problem's.
 func TestMergeKeepsTheNewestWinners(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20 {

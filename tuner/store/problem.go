@@ -12,8 +12,7 @@ import (
 	"autotune/device"
 )
 
-// ProblemID names a problem on a device, timed under some conditions: times under
-// others have a winner of their own.
+// ProblemID names a problem on a device, timed under some conditions: times under others have a winner of their own.
 type ProblemID struct {
 	Problem    string            `json:"problem"` // canonical, as operator.Problem prints it: operator first
 	Device     string            `json:"device"`  // "NVIDIA H100 80GB HBM3"
@@ -90,8 +89,8 @@ type Provenance struct {
 func (p Provenance) Key() string {
 	raw, err := json.Marshal(p)
 	if err != nil {
-		// Only a protocol with a number that JSON lacks (NaN) comes here; Go's
-		// own notation tells such provenances apart as well.
+		// Only a protocol with a number that JSON lacks (NaN) comes here; Go's own notation tells such provenances
+		// apart as well.
 		raw = fmt.Appendf(nil, "%#v", p)
 	}
 	sum := sha256.Sum256(raw)

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// The test executable becomes a second process on a store when this variable
-// holds what to do and where: "hold PATH", "write PATH FIRST" "claim PATH KEY",
-// or one of the commands that are writing: "COMMAND PATH FROM".
+// The test executable becomes a second process on a store when this variable holds what to do and where: "hold PATH",
+// "write PATH FIRST" "claim PATH KEY", or one of the commands that are writing: "COMMAND PATH FROM".
 const roleVariable = "STORE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -29,8 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play opens the store and either holds it, or writes trials and tells the
-// number of each after it was acknowledged.
+// play opens the store and either holds it, or writes trials and tells the number of each after it was acknowledged.
 func play(role []string) error {
 	s, err := Open(context.Background(), role[1], Options{})
 	if err != nil {
@@ -114,10 +112,6 @@ func TestLockedByAnotherProcess(t *testing.T) {
 	if took := time.Since(begin); took < 150*time.Millisecond || took > 20*time.Second {
 		t.Errorf("waited %v", took)
 	}
-	if pids := openers(path); len(pids) != 1 || pids[0] != strconv.Itoa(other.Process.Pid) {
-		t.Errorf("opened by %v, want process %d", pids, other.Process.Pid)
-	}
-
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := Open(ctx, path, Options{Wait: time.Hour}); !errors.Is(err, context.DeadlineExceeded) {
@@ -178,8 +172,8 @@ func checkAcknowledged(t *testing.T, path string, n int) {
 	}
 }
 
-// Writers in several processes share the file: none waits for another to end, and
-// nothing that any of them acknowledged is lost.
+// Writers in several processes share the file: none waits for another to end, and nothing that any of them acknowledged
+// is lost.
 func TestWritersSideBySide(t *testing.T) {
 	const writers, each = 3, 25
 	path := newPath(t)

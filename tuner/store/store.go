@@ -1,27 +1,21 @@
-// Package store keeps what searches found out, in one bbolt file that outlives
-// them: every trial, and each problem's winner.
+// Package store keeps what searches found out, in one bbolt file that outlives them: every trial, and each problem's
+// winner.
 //
-// A problem on a device (ProblemID) has a bucket of its own. In it a trial's key
-// is the digest of all that its outcome depends on (Provenance): the kernel's
-// source, includes and macros, the versions of compiler and driver, the GPU, the
-// measuring protocol. A search with an edited kernel therefore asks for other
-// keys and never gets old times. One that asks for the same keys again finds the
-// trials, so an interrupted search goes on where it stopped.
+// A problem on a device (ProblemID) has a bucket of its own. In it a trial's key is the digest of all that its outcome
+// depends on (Provenance): the kernel's source, includes and macros, the versions of compiler and driver, the GPU, the
+// measuring protocol. A search with an edited kernel therefore asks for other keys and never gets old times. One that
+// asks for the same keys again finds the trials, so an interrupted search goes on where it stopped.
 //
-// Many processes share a file: each transaction opens it, works and lets it go
-// again within milliseconds. One that cannot have it waits, and then says who has
-// it. Searches of one problem that run side by side claim what they are about to
-// evaluate (Claim), so that nothing is evaluated twice. Trials and winners are on
-// the disk when PutTrials and PutWinner return. A process that is killed at any
-// moment leaves a file that opens and holds them. Every value carries a checksum:
-// bbolt guards only its own page headers, and a flipped bit must not become a
-// faster kernel. A damaged file is reported (DamagedError) and never changed or
-// removed; Check tells the details, and Repair copies what is whole into another
-// file.
+// Many processes share a file: each transaction opens it, works and lets it go again within milliseconds. One that
+// cannot have it waits, and then says who has it. Searches of one problem that run side by side claim what they are
+// about to evaluate (Claim), so that nothing is evaluated twice. Trials and winners are on the disk when PutTrials and
+// PutWinner return. A process that is killed at any moment leaves a file that opens and holds them. Every value carries
+// a checksum: bbolt guards only its own page headers, and a flipped bit must not become a faster kernel. A damaged file
+// is reported (DamagedError) and never changed or removed; Check tells the details, and Repair copies what is whole
+// into another file.
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -46,8 +40,8 @@ import (
 // schemaVersion is raised when the file's contents get another meaning. Files of any other are refused.
 const schemaVersion = 2
 
-// defaultWait is how long a transaction waits for other processes when Options
-// says nothing else. Others hold the file for milliseconds.
+// defaultWait is how long a transaction waits for other processes when Options says nothing else. Others hold the file
+// for milliseconds.
 const defaultWait = 10 * time.Second
 
 // lockPoll is how often a waiting transaction tries again.
@@ -61,27 +55,31 @@ type Options struct {
 
 // Store is a file. Its methods may be used by many goroutines at once.
 type Store struct {
+	file
+	claims
+	checked bool // the file's pages, before the first write
+}
+
+// file is opened for one transaction after another.
+type file struct {
 	path    string
 	options Options
 
 	mu      sync.Mutex    // held in a transaction
 	damaged *DamagedError // once set, the file is not opened again
-	checked bool          // the file's pages, before the first write
 	closed  bool
 	// damagedList: the list of free pages is not read, since it may be damaged.
 	damagedList bool
-	claims
 }
 
-// Open checks that the file is a cache, and makes it with its folder if it does not exist. Its
-// errors are *AbsentError, *LockedError, *DamagedError, *ForeignError, *SchemaError, or wrap what
-// the operating system said.
+// Open checks that the file is a cache, and makes it with its folder if it does not exist. Its errors are *AbsentError,
+// *LockedError, *DamagedError, *ForeignError, *SchemaError, or wrap what the operating system said.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
 	}
 	opt.Wait = cmp.Or(opt.Wait, defaultWait)
-	s := &Store{path: path, options: opt, claims: claims{path: path + ".claims"}}
+	s := &Store{file: file{path: path, options: opt}, claims: claims{lockFile: path + ".claims"}}
 	if err := s.recognise(ctx); err != nil {
 		return nil, err
 	}
@@ -134,9 +132,8 @@ func create(path string) error {
 	return err
 }
 
-// assemble has fill make a file beside its place and links it there complete. So a
-// process killed meanwhile leaves no half of a file under that name. A file that
-// is there stays: the error is an *os.LinkError then.
+// assemble has fill make a file beside its place and links it there complete. So a process killed meanwhile leaves no
+// half of a file under that name. A file that is there stays: the error is an *os.LinkError then.
 func assemble(path string, fill func(part string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -153,15 +150,13 @@ func assemble(path string, fill func(part string) error) error {
 	return os.Link(part, path)
 }
 
-// opened is the file in one transaction.
 type opened struct {
 	file *os.File // the one that bbolt works on
 	db   *bbolt.DB
 }
 
-// transact opens the file, runs f on it and lets it go. Once the file proved
-// damaged, it is not opened any more.
-func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) error) error {
+// transact opens the file, runs f on it and lets it go. Once the file proved damaged, it is not opened any more.
+func (s *file) transact(ctx context.Context, readOnly bool, f func(opened) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -187,8 +182,7 @@ func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) erro
 	return errors.Join(err, o.db.Close())
 }
 
-// openWaiting opens the file, again and again while another process has it.
-func (s *Store) openWaiting(ctx context.Context, readOnly bool) (opened, error) {
+func (s *file) openWaiting(ctx context.Context, readOnly bool) (opened, error) {
 	begin := time.Now()
 	for {
 		o, err := s.open(readOnly)
@@ -206,7 +200,7 @@ func (s *Store) openWaiting(ctx context.Context, readOnly bool) (opened, error) 
 	}
 }
 
-func (s *Store) open(readOnly bool) (o opened, err error) {
+func (s *file) open(readOnly bool) (o opened, err error) {
 	options := *bbolt.DefaultOptions
 	options.ReadOnly = readOnly
 	options.Timeout = time.Nanosecond        // one try; the waiting is done by openWaiting
@@ -237,8 +231,7 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	return o, &DamagedError{Path: s.path, Detail: err.Error()}
 }
 
-// letGo unlocks the file without bbolt's help. Closing it is not enough: it stays mapped, and so
-// locked.
+// letGo unlocks the file without bbolt's help. Closing it is not enough: it stays mapped, and so locked.
 func (o opened) letGo() error {
 	return errors.Join(syscall.Flock(int(o.file.Fd()), syscall.LOCK_UN), o.file.Close())
 }
@@ -248,13 +241,12 @@ func (s *Store) Stat() (fs.FileInfo, error) { return os.Stat(s.path) }
 
 // Close ends the use of the file and gives up what is claimed.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.file.mu.Lock()
+	defer s.file.mu.Unlock()
 	s.closed = true
 	return s.claims.end()
 }
 
-// view and update run a transaction.
 func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 	return s.transact(context.Background(), true, func(o opened) error { return o.db.View(f) })
 }
@@ -284,7 +276,7 @@ func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 }
 
 // guard runs f. A fault that a damaged file causes becomes a *DamagedError, which is remembered.
-func (s *Store) guard(f func() error) error {
+func (s *file) guard(f func() error) error {
 	fault, err := caught(f)
 	if fault != "" {
 		s.damaged = &DamagedError{Path: s.path, Detail: fault}
@@ -293,8 +285,8 @@ func (s *Store) guard(f func() error) error {
 	return err
 }
 
-// caught runs f. bbolt panics at a damaged page, and reading beyond the end of a shortened file is
-// a memory fault. Both become the returned fault.
+// caught runs f. bbolt panics at a damaged page, and reading beyond the end of a shortened file is a memory fault. Both
+// become the returned fault.
 func caught(f func() error) (fault string, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -319,25 +311,21 @@ func foreign(path string) error {
 		return unusable(path, err)
 	}
 	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, 24))
-	if err != nil {
-		return unusable(path, err)
-	}
-	line, _, _ := strings.Cut(string(head), "\n")
-	detail := fmt.Sprintf("it begins with %q", line)
+	head := make([]byte, 24)
+	n, err := f.Read(head)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
 	switch {
-	case len(head) == 0:
-		detail = "it is empty"
-	case len(bytes.Trim(head, "\x00")) == 0:
-		detail = "it begins with zeros"
-	case !strconv.CanBackquote(strings.TrimRight(line, "\r")):
-		detail = "it is some other binary file"
+	case n == 0 && err != io.EOF:
+		return unusable(path, err)
+	case n == 0:
+		return &ForeignError{Path: path, Detail: "it is empty"}
+	case strconv.CanBackquote(strings.TrimRight(line, "\r")):
+		return &ForeignError{Path: path, Detail: fmt.Sprintf("it begins with %q", line)}
 	}
-	return &ForeignError{Path: path, Detail: detail}
+	return &ForeignError{Path: path, Detail: "it is some other binary file"}
 }
 
-// recognise checks that the file is ours, of today's schema, and puts
-// the buckets into an empty one.
+// recognise checks that the file is ours, of today's schema, and puts the buckets into an empty one.
 func (s *Store) recognise(ctx context.Context) error {
 	info, err := os.Stat(s.path)
 	if err != nil {
@@ -359,7 +347,6 @@ func (s *Store) recognise(ctx context.Context) error {
 	return s.update(initialise)
 }
 
-// whole checks that the file has not been cut.
 func (o opened) whole(path string) error {
 	info, err := o.file.Stat()
 	if err != nil {
@@ -373,7 +360,6 @@ func (o opened) whole(path string) error {
 	})
 }
 
-// checkSchema refuses a file of another schema.
 func checkSchema(tx *bbolt.Tx, path string) error {
 	about := tx.Bucket(aboutBucket)
 	if about == nil && tx.Bucket(problemsBucket) != nil {
@@ -396,7 +382,6 @@ func checkSchema(tx *bbolt.Tx, path string) error {
 	return nil
 }
 
-// initialise lays out an empty file.
 func initialise(tx *bbolt.Tx) error {
 	about, err := tx.CreateBucketIfNotExists(aboutBucket)
 	if err != nil {

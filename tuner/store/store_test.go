@@ -341,7 +341,7 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 	}{
 		{"text", text, `begins with "buy milk"`, new(*ForeignError)},
 		{"long text", long, `begins with "a line"`, new(*ForeignError)},
-		{"zeros", zeros, "zeros", new(*ForeignError)},
+		{"zeros", zeros, "some other binary file", new(*ForeignError)},
 		{"other program's", other, "another program's", new(*ForeignError)},
 		{"older", older, "has schema 1, this autotune reads schema 2; it is left as it is: export", new(*SchemaError)},
 		{"newer", newer, "has schema 3, this autotune reads schema 2", new(*SchemaError)},

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +15,9 @@ import (
 	"autotune/device/trial"
 )
 
-// pieceBatch is how many pieces go into one transaction: few enough that others
-// get the file in between.
+// pieceBatch is how many pieces go into one transaction: few enough that others get the file in between.
 const pieceBatch = 256
 
-// piece is one value of a problem, as it lies in a file.
 type piece struct {
 	id     ProblemID
 	bucket string // trialsBucket, asideBucket, or none
@@ -54,9 +53,8 @@ func entryPieces(id ProblemID, entries []Entry) ([]piece, error) {
 	return pieces, err
 }
 
-// PutTrials keeps trials of a problem, in one transaction: when it returns nil,
-// all of them are on the disk. A trial of a known provenance takes the place of
-// the one before.
+// PutTrials keeps trials of a problem, in one transaction: when it returns nil, all of them are on the disk. A trial of
+// a known provenance takes the place of the one before.
 func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -68,9 +66,8 @@ func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 	return s.take(pieces, true, new(Tally))
 }
 
-// PutWinner keeps a problem's winner in place of the one before. A winner before
-// it that is of other sources is set aside: it may be that of another folder
-// with an operator of the same name.
+// PutWinner keeps a problem's winner in place of the one before. A winner before it that is of other sources is set
+// aside: it may be that of another folder with an operator of the same name.
 func (s *Store) PutWinner(id ProblemID, w Winner) error {
 	w.Problem = id
 	raw, err := encode(w)
@@ -99,10 +96,9 @@ func (s *Store) Add(ctx context.Context, id ProblemID, entries []Entry) (Tally, 
 	return tally, nil
 }
 
-// Merge takes over what another cache holds. A trial of a provenance that is known
-// stays as it is. Of the winners of the same sources the newest is kept, and the
-// newest of all is the problem's. Both caches may be in use meanwhile: each is held
-// for one batch at a time, and one that is killed can be repeated.
+// Merge takes over what another cache holds. A trial of a provenance that is known stays as it is. Of the winners of
+// the same sources the newest is kept, and the newest of all is the problem's. Both caches may be in use meanwhile:
+// each is held for one batch at a time, and one that is killed can be repeated.
 func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 	var tally Tally
 	if here, err := s.Stat(); err != nil {
@@ -115,60 +111,46 @@ func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 		return tally, err
 	}
 	for _, p := range problems {
-		for after, more := "", true; more; {
-			batch, rest, err := from.pieces(p.ProblemID, after)
-			if err := errors.Join(err, ctx.Err()); err != nil {
+		all, err := from.pieces(p.ProblemID)
+		if err != nil {
+			return tally, err
+		}
+		for batch := range slices.Chunk(all, pieceBatch) {
+			if err := errors.Join(s.take(batch, false, &tally), ctx.Err()); err != nil {
 				return tally, err
-			}
-			if err := s.take(batch, false, &tally); err != nil {
-				return tally, err
-			}
-			if more = rest; more {
-				after = batch[len(batch)-1].key
 			}
 		}
 	}
 	return tally, nil
 }
 
-// pieces returns a batch of a problem's trials after a key. If there are no more trials, the
-// winners follow: a winner never comes before its trials.
-func (s *Store) pieces(id ProblemID, after string) (batch []piece, more bool, err error) {
+// pieces are all that is kept of a problem. A winner never comes before its trials.
+func (s *Store) pieces(id ProblemID) (all []piece, err error) {
 	key, err := id.key()
 	if err != nil {
-		return nil, false, err
-	}
-	pick := func(raw []byte, inside ...string) error {
-		path := slices.Concat([]string{string(problemsBucket), string(key)}, inside)
-		if err := checkValue(path, raw); err != nil {
-			return &DamagedError{s.path, fmt.Sprintf("%s of %s: %v", inside[0], id, err)}
-		}
-		p, _ := pieceOf(path, raw)
-		batch = append(batch, p)
-		return nil
+		return nil, err
 	}
 	err = s.read(id, func(p problem) error {
-		if trials := p.Bucket.Bucket(trialsBucket); trials != nil {
-			c := trials.Cursor()
-			for key, raw := c.Seek([]byte(after + "\x00")); key != nil; key, raw = c.Next() {
-				if more = len(batch) == pieceBatch; more {
-					return nil
+		pick := func(bucket []byte) func(key, raw []byte) error {
+			return func(inside, raw []byte) error {
+				path := []string{string(problemsBucket), string(key), string(inside)}
+				if bucket != nil {
+					path = slices.Insert(path, 2, string(bucket))
 				}
-				if err := pick(raw, string(trialsBucket), string(key)); err != nil {
-					return err
+				if raw == nil {
+					return nil // a bucket
 				}
+				if err := checkValue(path, raw); err != nil {
+					return &DamagedError{s.path, fmt.Sprintf("%s of %s: %v", path[2], id, err)}
+				}
+				one, _ := pieceOf(path, raw)
+				all = append(all, one)
+				return nil
 			}
 		}
-		for _, key := range [][]byte{winnerKey, updatedKey} {
-			if raw := p.Get(key); raw != nil {
-				if err := pick(raw, string(key)); err != nil {
-					return err
-				}
-			}
-		}
-		return p.each(asideBucket, func(key, raw []byte) error { return pick(raw, string(asideBucket), string(key)) })
+		return cmp.Or(p.each(trialsBucket, pick(trialsBucket)), p.ForEach(pick(nil)), p.each(asideBucket, pick(asideBucket)))
 	})
-	return batch, more, err
+	return all, err
 }
 
 // Tally counts what was taken into a cache.
@@ -190,8 +172,8 @@ func (t *Tally) count(p piece) {
 	}
 }
 
-// take stores complete pieces, in one transaction, and counts the new ones. Pieces marked as
-// written anew replace known ones.
+// take stores complete pieces, in one transaction, and counts the new ones. Pieces marked as written anew replace known
+// ones.
 func (s *Store) take(pieces []piece, anew bool, tally *Tally) error {
 	if len(pieces) == 0 {
 		return nil
@@ -251,8 +233,8 @@ func (p problem) take(v piece, anew bool) (taken bool, err error) {
 	return true, p.Put(updatedKey, v.raw)
 }
 
-// takeWinner keeps a winner if it is newer than the one of its sources. The newest
-// of all is the problem's, as if the searches had been made here.
+// takeWinner keeps a winner if it is newer than the one of its sources. The newest of all is the problem's, as if the
+// searches had been made here.
 func (p problem) takeWinner(raw []byte, anew bool) (taken bool, err error) {
 	next, err := decoded[Winner](p, winnerKey, raw)
 	if err != nil {

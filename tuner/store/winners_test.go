@@ -9,8 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Of each operator's sources the last winner is kept, and the last of all is the
-// problem's.
+// Of each operator's sources the last winner is kept, and the last of all is the problem's.
 func TestWinnersOfOtherSourcesAreKept(t *testing.T) {
 	s := open(t, newPath(t))
 	last := map[string]float64{}

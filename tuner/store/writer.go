@@ -13,9 +13,8 @@ const (
 	batchTime = 200 * time.Millisecond
 )
 
-// Writer keeps a problem's trials as they arrive, many to a transaction, so that
-// measuring does not wait for the disk at each. A process that is killed loses at
-// most the last batchTime of them. It must be closed.
+// Writer keeps a problem's trials as they arrive, many to a transaction, so that measuring does not wait for the disk
+// at each. A process that is killed loses at most the last batchTime of them. It must be closed.
 type Writer struct {
 	store   *Store
 	problem ProblemID
@@ -30,8 +29,8 @@ type Writer struct {
 // Writer makes a writer for a problem.
 func (s *Store) Writer(id ProblemID) *Writer { return &Writer{store: s, problem: id} }
 
-// Put takes a trial to be written when a batch is full, or soon. It returns the
-// first error that writing met so far; Close returns it too.
+// Put takes a trial to be written when a batch is full, or soon. It returns the first error that writing met so far;
+// Close returns it too.
 func (w *Writer) Put(e Entry) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,7 +61,6 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// flush writes what is pending, after the batch that is being written.
 func (w *Writer) flush() {
 	w.writing.Lock()
 	defer w.writing.Unlock()

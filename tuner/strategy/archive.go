@@ -8,12 +8,13 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"autotune/internal/lists"
 	"autotune/space"
 	"autotune/space/expr"
 )
 
-// archive is what a search knows: which configurations were told and which are
-// under way. All that is random about a strategy comes from its rng.
+// archive is what a search knows: which configurations were told and which are under way. All that is random about a
+// strategy comes from its rng.
 type archive struct {
 	space    *space.Space
 	rng      *rand.Rand
@@ -23,7 +24,6 @@ type archive struct {
 	underWay map[int64]bool
 	best     int64   // -1 until a configuration works
 	score    float64 // of the best, +Inf until then
-	doubles  doubles
 	draws    shuffle // of the space
 	expected *Expected
 }
@@ -33,8 +33,7 @@ func newArchive(s *space.Space, rng *rand.Rand, expected *Expected) *archive {
 		space: s, rng: rng, expected: expected,
 		known: map[int64]Outcome{}, underWay: map[int64]bool{},
 		best: -1, score: math.Inf(1),
-		doubles: newDoubles(s.Parts()),
-		draws:   shuffle{rng, s.Len(), map[int64]int64{}},
+		draws: shuffle{rng, s.Len(), map[int64]int64{}},
 	}
 }
 
@@ -65,12 +64,11 @@ func (a *archive) tell(id int64, o Outcome) bool {
 	return true
 }
 
-// bestOf returns the n best configurations, or all if fewer work. The result is
-// not to be modified.
+// bestOf returns the n best configurations, or all if fewer work. The result is not to be modified.
 func (a *archive) bestOf(n int) []int64 { return a.working[:min(n, len(a.working))] }
 
-// anyUnseen draws one of the configurations that may be proposed, each as
-// likely as any other; false when there are none.
+// anyUnseen draws one of the configurations that may be proposed, each as likely as any other; false when there are
+// none.
 func (a *archive) anyUnseen() (int64, bool) {
 	for a.draws.left > 0 {
 		if id := a.draws.next(); a.unseen(id) {
@@ -80,8 +78,8 @@ func (a *archive) anyUnseen() (int64, bool) {
 	return 0, false
 }
 
-// loss is a configuration's logarithm of the score, which makes a factor in time
-// the same step everywhere; +Inf for a failure.
+// loss is a configuration's logarithm of the score, which makes a factor in time the same step everywhere; +Inf for a
+// failure.
 func loss(o Outcome) float64 {
 	if !o.OK {
 		return math.Inf(1)
@@ -89,44 +87,31 @@ func loss(o Outcome) float64 {
 	return math.Log(o.Score)
 }
 
-// doubles knows for each value of a tunable which one is twice as large: its
-// index by part, tunable and value, -1 for none.
-type doubles [][][]int
-
-func newDoubles(parts []space.Part) doubles {
-	d := make(doubles, len(parts))
-	for p, part := range parts {
-		for _, t := range part.Tunables {
-			twice := slices.Repeat([]int{-1}, len(t.Values))
-			for i, v := range t.Values {
-				if n, ok := v.AsInt(); ok && n > 0 {
-					twice[i] = slices.IndexFunc(t.Values, expr.Int(2*n).Equal)
-				}
-			}
-			d[p] = append(d[p], twice)
-		}
+// doubleOf is the index of the value twice as large as a tunable's value; -1 for none.
+func doubleOf(t space.Tunable, value int) int {
+	if n, ok := t.Values[value].AsInt(); ok && n > 0 {
+		return slices.IndexFunc(t.Values, expr.Int(2*n).Equal)
 	}
-	return d
+	return -1
 }
 
-// exchanges lists the configurations that have one tunable doubled and another
-// halved. Many limits and costs depend on a product, such as the threads of a
-// block: at a good one, another shape is close by, but two tunables away.
-func (a *archive) exchanges(id int64) []int64 {
-	part := a.space.PartOf(id)
-	choice := a.space.Choice(id)
-	twice := a.doubles[part]
-	var found []int64
+// exchanges lists the configurations that have one tunable doubled and another halved. Many limits and costs depend on
+// a product, such as the threads of a block: at a good one, another shape is close by, but two tunables away.
+func (a *archive) exchanges(id int64) (found []int64) {
+	part, choice := a.space.PartOf(id), a.space.Choice(id)
+	tunables := a.space.Parts()[part].Tunables
 	for up, from := range choice {
-		if twice[up][from] < 0 {
+		twice := doubleOf(tunables[up], from)
+		if twice < 0 {
 			continue
 		}
 		for down, half := range choice {
-			to := slices.Index(twice[down], half)
+			t := tunables[down]
+			to := slices.IndexFunc(lists.Places(len(t.Values)), func(v int) bool { return doubleOf(t, v) == half })
 			if up == down || to < 0 {
 				continue
 			}
-			choice[up], choice[down] = twice[up][from], to
+			choice[up], choice[down] = twice, to
 			if near, ok := a.space.IndexOf(part, choice); ok {
 				found = append(found, near)
 			}
@@ -136,23 +121,21 @@ func (a *archive) exchanges(id int64) []int64 {
 	return found
 }
 
-// vicinity lists all that is close to a configuration: one tunable changed by any
-// amount, or two exchanged.
+// vicinity lists all that is close to a configuration: one tunable changed by any amount, or two exchanged.
 func (a *archive) vicinity(id int64) []int64 {
 	return append(a.space.Neighbours(id, space.Hamming), a.exchanges(id)...)
 }
 
-// maximin draws n configurations that lie far from each other: of a few random
-// ones, each is the one whose nearest predecessor is farthest away.
+// maximin draws n configurations that lie far from each other: of a few random ones, each is the one whose nearest
+// predecessor is farthest away.
 func maximin(a *archive, n int) []int64 {
-	const choices = 12
 	var ids []int64
 	var rows [][]float64
 	for range min(int64(n), a.space.Len()) {
 		var id int64
 		var row []float64
 		farthest := -1.0
-		for _, candidate := range a.space.Sample(a.rng, choices) {
+		for _, candidate := range a.space.Sample(a.rng, policy.seedChoices) {
 			x := a.space.Features(candidate, nil)
 			nearest := 1e9
 			for _, other := range rows {
@@ -167,9 +150,8 @@ func maximin(a *archive, n int) []int64 {
 	return ids
 }
 
-// shuffle draws numbers uniformly without replacement: a Fisher-Yates shuffle
-// that stores only the numbers it has touched, so that memory grows with the
-// draws and not with the range.
+// shuffle draws numbers uniformly without replacement: a Fisher-Yates shuffle that stores only the numbers it has
+// touched, so that memory grows with the draws and not with the range.
 type shuffle struct {
 	rng   *rand.Rand
 	left  int64

@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// bayesian is Bayesian optimisation: it fits a Gaussian process to the outcomes
-// and proposes the candidate with the greatest expected improvement. The pool of
-// candidates holds random configurations and neighbours of the best. A
-// configuration under way counts as observed with the loss that the model expects
-// of it. So many proposals at once do not repeat each other.
+// bayesian is Bayesian optimisation: it fits a Gaussian process to the outcomes and proposes the candidate with the
+// greatest expected improvement. The pool of candidates holds random configurations and neighbours of the best. A
+// configuration under way counts as observed with the loss that the model expects of it. So many proposals at once do
+// not repeat each other.
 type bayesian struct {
 	*featureCache
 	seeds  []int64 // to begin with
@@ -18,34 +17,18 @@ type bayesian struct {
 	around map[int64]bool // whose neighbours are in the pool
 }
 
-const (
-	bayesianSeeds = 8
-	// Where something is expected, likelySeeds configurations are the seeds, until the model
-	// has likelyUntil outcomes that work: many are asked for before any is known.
-	likelySeeds = 64
-	likelyUntil = 8
-	// poolDraws random configurations are in the pool at first, and poolRefresh
-	// more come with each sweep of it. Where something is expected there are likelyDraws, most of them the lowest:
-	// the best often hides some hundreds behind them.
-	poolDraws   = 240
-	likelyDraws = 600
-	poolRefresh = 30
-	// poolAround is how many of the best have their neighbours in it.
-	poolAround = 3
-)
-
-func newBayesian(a *archive, _ Options) method {
+func newBayesian(a *archive) method {
 	c := newFeatureCache(a)
-	seeds := a.expected.Likely(a.space, likelySeeds)
+	seeds := a.expected.Likely(a.space, policy.likelySeeds)
 	slices.Reverse(seeds)
 	if a.expected == nil {
-		seeds = maximin(a, bayesianSeeds)
+		seeds = maximin(a, policy.seeds)
 	}
 	return &bayesian{featureCache: c, seeds: seeds, model: newLossModel(c)}
 }
 
 func (b *bayesian) propose() (int64, bool) {
-	if n := len(b.seeds); n > 0 && (b.expected == nil || len(b.working) < likelyUntil) {
+	if n := len(b.seeds); n > 0 && (b.expected == nil || len(b.working) < policy.likelyUntil) {
 		id := b.seeds[n-1]
 		b.seeds = b.seeds[:n-1]
 		return id, true
@@ -77,22 +60,21 @@ func (b *bayesian) learn(id int64, o Outcome) {
 	}
 }
 
-// refill puts new candidates into the pool.
 func (b *bayesian) refill() {
 	draws := 0
 	switch {
 	case b.around == nil:
 		b.around = map[int64]bool{}
-		if draws = poolDraws; b.expected != nil {
-			draws = likelyDraws
+		if draws = policy.draws; b.expected != nil {
+			draws = policy.likelyDraws
 		}
 	case b.pool.sweeping():
-		draws = poolRefresh
+		draws = policy.refresh
 	}
 	for _, id := range b.expected.candidates(b.archive, draws) {
 		b.candidate(id)
 	}
-	for _, id := range b.bestOf(poolAround) {
+	for _, id := range b.bestOf(policy.around) {
 		if !b.around[id] {
 			b.around[id] = true
 			for _, near := range b.vicinity(id) {
@@ -119,23 +101,16 @@ func (b *bayesian) mostPromising() *probe {
 	})
 }
 
-// pool holds candidates and what they were worth when they were last looked at.
-// Worth changes little from one outcome to the next, so most of the time only the
-// best few are looked at again. Now and then a sweep looks at all, and the worst
-// are dropped.
+// pool holds candidates and what they were worth when they were last looked at. Worth changes little from one outcome
+// to the next, so most of the time only the best few are looked at again. Now and then a sweep looks at all, and the
+// worst are dropped.
 type pool struct {
 	list []*probe
 	turn int
 }
 
-const (
-	poolSweep = 10  // proposals from one sweep to the next
-	poolHot   = 64  // candidates that are looked at in between
-	poolSize  = 260 // candidates that stay after a sweep
-)
-
 // sweeping says whether the next search for the best goes through all.
-func (p *pool) sweeping() bool { return p.turn%poolSweep == 0 }
+func (p *pool) sweeping() bool { return p.turn%policy.sweep == 0 }
 
 // find is the candidate with that configuration, or nil.
 func (p *pool) find(id int64) *probe {
@@ -146,20 +121,18 @@ func (p *pool) find(id int64) *probe {
 	return p.list[at]
 }
 
-// add puts a candidate in that is worth looking at soon.
 func (p *pool) add(at *probe) {
 	at.fresh = true
 	p.list = append(p.list, at)
 }
 
-// take removes and returns the candidate that is worth the most, or nil if there
-// is none.
+// take removes and returns the candidate that is worth the most, or nil if there is none.
 func (p *pool) take(worth func(*probe) float64) *probe {
 	sweep := p.sweeping()
 	p.turn++
 	var most *probe
 	for i, at := range p.list {
-		if sweep || i < poolHot || at.fresh {
+		if sweep || i < policy.hot || at.fresh {
 			at.worth, at.fresh = worth(at), false
 		}
 		if most == nil || at.worth > most.worth {
@@ -173,8 +146,7 @@ func (p *pool) take(worth func(*probe) float64) *probe {
 	return most
 }
 
-// rank orders the candidates by worth and lets the worst go.
 func (p *pool) rank() {
 	slices.SortStableFunc(p.list, func(a, b *probe) int { return cmp.Compare(b.worth, a.worth) })
-	p.list = p.list[:min(len(p.list), poolSize)]
+	p.list = p.list[:min(len(p.list), policy.size)]
 }

@@ -21,29 +21,25 @@ type Seen struct {
 
 // Prospect is what a search may still gain.
 type Prospect struct {
-	// Chance is the probability that a configuration which was not seen is faster than the
-	// best seen by more than a factor: 1.05 asks for 5 %.
+	// Chance is the probability that a configuration which was not seen is faster than the best seen by more than a
+	// factor: 1.05 asks for 5 %.
 	Chance float64
 	Best   int64   // the best seen; -1: none works
 	Beside []int64 // unseen ones that differ from it in one tunable and may well be faster
 }
 
-// Look estimates what a search may still gain. It depends on what was seen, in that order,
-// and supposes that a good strategy chose it, to which the same was expected.
+// Look estimates what a search may still gain. It depends on what was seen, in that order, and supposes that a good
+// strategy chose it, to which the same was expected.
 //
-// Two witnesses are heard. A Gaussian process that is fitted to the scores says
-// what the space may still hold (belief); alone it is a poor judge of extremes,
-// too sure early and full of hope late. The search itself says since when nothing
-// was gained: what has not happened for long is unlikely to happen, and the odds
-// fall as one over the outcomes since then. The odds are those of the record times
-// a root of those of the model. The two constants are chosen such that of searches
-// that end at a chance of 5 % no more have more than the factor left; simulate
-// --ending holds them against recordings. Where something was expected of the
-// configurations, the model errs less and is trusted more.
+// Two witnesses are heard. A Gaussian process that is fitted to the scores says what the space may still hold (belief);
+// alone it is a poor judge of extremes, too sure early and full of hope late. The search itself says since when nothing
+// was gained: what has not happened for long is unlikely to happen, and the odds fall as one over the outcomes since
+// then. The odds are those of the record times a root of those of the model. The two constants are chosen such that of
+// searches that end at a chance of 5 % no more have more than the factor left; simulate --ending holds them against
+// recordings. Where something was expected of the configurations, the model errs less and is trusted more.
 //
-// With fewer than 20 outcomes that work, or when the model is certain, the chance
-// is 1. It takes about a tenth of a second and changes little with a few outcomes
-// more: ask after every tenth or so.
+// With fewer than 20 outcomes that work, or when the model is certain, the chance is 1. It takes about a tenth of a
+// second and changes little with a few outcomes more: ask after every tenth or so.
 func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed uint64) Prospect {
 	a := newArchive(s, rand.New(rand.NewPCG(seed, 0xc4a)), expected)
 	for _, e := range seen {
@@ -54,38 +50,29 @@ func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed 
 		p.Chance = 0
 		return p
 	}
-	if len(a.working) < chanceLeast || len(s.Dims()) == 0 {
+	if len(a.working) < policy.leastOutcomes || len(s.Dims()) == 0 {
 		return p
 	}
 	m := newLossModel(newFeatureCache(a))
 	m.renew()
 	p.Beside = m.beside()
-	believed := math.Max(m.chanceBelow(m.hopeful(factor), factor), 1.0/(2*chanceDraws))
+	believed := math.Max(m.chanceBelow(m.hopeful(factor), factor), 1/float64(2*policy.drawn))
 	if believed == 1 {
 		return p
 	}
-	left, trust := recordOdds, modelTrust
+	left, trust := policy.recordOdds, policy.modelTrust
 	if expected != nil {
-		left, trust = expectedOdds, expectedTrust
+		left, trust = policy.expectedOdds, policy.expectedTrust
 	}
-	odds := left / float64(a.since(factor)+recordLeast) * math.Pow(believed/(1-believed), trust)
+	odds := left / float64(a.since(factor)+policy.recordLeast) * math.Pow(believed/(1-believed), trust)
 	p.Chance = odds / (1 + odds)
 	return p
 }
 
-const (
-	recordOdds    = 10.0 // that something is left after one outcome without a gain, if the model's belief is one half
-	expectedOdds  = 6.0  // the same with expectations
-	recordLeast   = 5
-	modelTrust    = 1.0 / 5 // power of the model's odds
-	expectedTrust = 1.0 / 2 // the same with expectations
-	besideChance  = 0.05    // of being faster than the best, from which on a neighbour may well be
-)
-
 // beside lists the unseen neighbours of the best that may well be faster.
 func (m *lossModel) beside() (ids []int64) {
 	for _, id := range m.space.Neighbours(m.best, space.Hamming) {
-		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= besideChance {
+		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= policy.beside {
 			ids = append(ids, id)
 		}
 	}
@@ -108,20 +95,11 @@ func (a *archive) since(factor float64) int {
 	return n - 1
 }
 
-const (
-	chanceLeast  = 20   // outcomes that work
-	chanceSample = 3000 // configurations that are looked at
-	chanceAround = 5    // how many of the best have their neighbours looked at
-	chanceJoint  = 150  // configurations that are drawn together
-	chanceDraws  = 400
-)
-
-// hopeful lists the unseen configurations most likely to beat the best by the factor. In
-// spaces with more than a few thousand configurations a sample and all neighbours of the
-// best are looked at.
+// hopeful lists the unseen configurations most likely to beat the best by the factor. In spaces with more than a few
+// thousand configurations a sample and all neighbours of the best are looked at.
 func (m *lossModel) hopeful(factor float64) []*probe {
-	ids := m.expected.candidates(m.archive, chanceSample)
-	for _, id := range m.bestOf(chanceAround) {
+	ids := m.expected.candidates(m.archive, policy.sample)
+	for _, id := range m.bestOf(policy.nearest) {
 		ids = append(ids, m.space.Neighbours(id, space.Hamming)...)
 	}
 	slices.Sort(ids)
@@ -134,7 +112,7 @@ func (m *lossModel) hopeful(factor float64) []*probe {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *probe) int { return cmp.Compare(b.worth, a.worth) })
-	return list[:min(len(list), chanceJoint)]
+	return list[:min(len(list), policy.joint)]
 }
 
 // beats is how likely a configuration alone is to beat the best by the factor.
@@ -143,10 +121,9 @@ func (m *lossModel) beats(at *probe, factor float64) float64 {
 	return b.works * distuv.UnitNormal.CDF((m.threshold(at.id, m.score/factor)-b.mean)/b.deviation)
 }
 
-// chanceBelow is the model's belief. It draws the losses of configurations together, many
-// times with their covariances. Each works or fails as often as its surroundings do. It
-// returns how often
-// any of them that works beats the best by the factor.
+// chanceBelow is the model's belief. It draws the losses of configurations together, many times with their covariances.
+// Each works or fails as often as its surroundings do. It returns how often any of them that works beats the best by
+// the factor.
 func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	if len(list) == 0 {
 		return 0
@@ -162,7 +139,7 @@ func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	}
 	below := 0
 	drawn := make([]float64, len(list))
-	for range chanceDraws {
+	for range policy.drawn {
 		for i, x := range joint.Rand(drawn) {
 			if x < target[i] && m.rng.Float64() < works[i] {
 				below++
@@ -170,11 +147,11 @@ func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 			}
 		}
 	}
-	return float64(below) / chanceDraws
+	return float64(below) / float64(policy.drawn)
 }
 
-// posterior is the joint distribution of the losses at the probes, whose means are
-// known; false if their covariance has no factor.
+// posterior is the joint distribution of the losses at the probes, whose means are known; false if their covariance has
+// no factor.
 func (p *gaussianProcess) posterior(list []*probe, means []float64, rng *rand.Rand) (*distmv.Normal, bool) {
 	n := len(list)
 	open := mat.NewSymDense(n, nil)
@@ -199,23 +176,8 @@ func (p *gaussianProcess) posterior(list []*probe, means []float64, rng *rand.Ra
 	return nil, false
 }
 
-// Target is the factor by which a configuration must be faster to be worth
-// searching on for, unless told otherwise.
+// Target is the factor by which a configuration must be faster to be worth searching on for, unless told otherwise.
 const Target = 1.02
-
-// A search is over below these chances.
-const (
-	overChance = 0.05
-	// From longSeconds on, overChance grows with the time that the search has taken, up to mostOver: the next gain
-	// is likely to take about as long.
-	longSeconds = 4
-	mostOver    = 0.15
-	nearlyOver  = 3 // times the limit: the end is near
-	// floorChance is for a search whose best is as fast as data can be copied. Such a best may
-	// still be beaten, by a few percent where more is read than written. So being there does not
-	// end a search by itself: it only raises the chance below which the search ends.
-	floorChance = 0.12
-)
 
 // Outlook is what a search may still gain.
 type Outlook struct {
@@ -226,12 +188,14 @@ type Outlook struct {
 }
 
 // Over tells whether a search may end: nothing is left that is worth it.
-func (o Outlook) Over() bool { return o.Sure() || o.AtFloor && o.Chance < floorChance }
+func (o Outlook) Over() bool { return o.Sure() || o.AtFloor && o.Chance < policy.atFloor }
 
 // Sure tells whether the chance alone says so.
 func (o Outlook) Sure() bool { return o.Chance < o.limit() }
 
 // Near tells whether the end is near: time to prepare what comes after it.
-func (o Outlook) Near() bool { return o.Chance < nearlyOver*o.limit() }
+func (o Outlook) Near() bool { return o.Chance < policy.nearlyOver*o.limit() }
 
-func (o Outlook) limit() float64 { return min(mostOver, overChance*max(1, o.Seconds/longSeconds)) }
+func (o Outlook) limit() float64 {
+	return min(policy.mostOver, policy.over*max(1, o.Seconds/policy.longSeconds))
+}

@@ -32,8 +32,7 @@ func TestOutlookOver(t *testing.T) {
 	}
 }
 
-// Nothing gained for long makes a gain unlikely, whatever the model hopes for;
-// failures are no evidence.
+// Nothing gained for long makes a gain unlikely, whatever the model hopes for; failures are no evidence.
 func TestChanceFallsWithTime(t *testing.T) {
 	s := gridSpace(t, 30, 30, 30)
 	ids := s.Sample(seeded(1), 160)

@@ -73,7 +73,7 @@ func TestPowersOfTwo(t *testing.T) {
 		if len(row) != len(c.categorical) {
 			t.Fatalf("%d features of %d", len(row), len(c.categorical))
 		}
-		expected := powerWeight / 2.0
+		expected := policy.power / 2.0
 		if s.PartOf(id) == 0 {
 			x, _ := s.At(id).Values[0].AsInt()
 			expected = want[x]

@@ -1,12 +1,11 @@
 package strategy
 
-// exhaustive walks the space in index order.
 type exhaustive struct {
 	*archive
 	next int64
 }
 
-func newExhaustive(a *archive, _ Options) method { return &exhaustive{archive: a} }
+func newExhaustive(a *archive) method { return &exhaustive{archive: a} }
 
 func (e *exhaustive) propose() (int64, bool) {
 	for !e.unseen(e.next) {
@@ -20,7 +19,7 @@ func (e *exhaustive) learn(int64, Outcome) {}
 // random proposes nothing itself, so that each configuration is drawn at random.
 type random struct{}
 
-func newRandom(*archive, Options) method { return random{} }
+func newRandom(*archive) method { return random{} }
 
 func (random) propose() (int64, bool) { return 0, false }
 

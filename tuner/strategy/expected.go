@@ -14,9 +14,8 @@ import (
 	"autotune/space"
 )
 
-// Expected is what configurations are expected to score before any is evaluated. Only ratios count:
-// the unit may be any, and a common factor does not matter. A nil Expected expects nothing. It may
-// be used by many goroutines.
+// Expected is what configurations are expected to score before any is evaluated. Only ratios count: the unit may be
+// any, and a common factor does not matter. A nil Expected expects nothing. It may be used by many goroutines.
 type Expected struct {
 	of     func(id int64) (score float64, ok bool, err error)
 	usual  float64 // loss of configurations of which nothing is expected
@@ -25,12 +24,8 @@ type Expected struct {
 	sorted []int64           // those that were looked at, the lowest first
 }
 
-// expectedAmong is how many configurations of a part of the space are looked at. A sample of
-// that many hardly misses the best of a million by more than a thousandth.
-const expectedAmong = 4096
-
-// Expect looks at many configurations, all if they are few. Of those whose score is not ok
-// nothing is expected. Without any other it returns nil.
+// Expect looks at many configurations, all if they are few. Of those whose score is not ok nothing is expected. Without
+// any other it returns nil.
 func Expect(s *space.Space, seed uint64, of func(id int64) (score float64, ok bool, err error)) (*Expected, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x11fe))
 	var ids []int64
@@ -44,9 +39,9 @@ func Expect(s *space.Space, seed uint64, of func(id int64) (score float64, ok bo
 		} else if !ok {
 			continue
 		}
-		for i := range min(end-first, expectedAmong) {
+		for i := range min(end-first, policy.among) {
 			id := first + i
-			if end-first > expectedAmong {
+			if end-first > policy.among {
 				id = first + rng.Int64N(end-first)
 			}
 			ids = append(ids, id)
@@ -83,7 +78,6 @@ func Expect(s *space.Space, seed uint64, of func(id int64) (score float64, ok bo
 	return e, nil
 }
 
-// loss is the logarithm of the score that is expected of a configuration.
 func (e *Expected) loss(id int64) float64 {
 	if e == nil {
 		return 0
@@ -113,11 +107,7 @@ func (e *Expected) look(id int64) float64 {
 // Expects tells whether something is expected of a configuration.
 func (e *Expected) Expects(id int64) bool { return e != nil && !math.IsNaN(e.look(id)) }
 
-// clearly is how many times lower an expectation is that counts as clearly lower.
-const clearly = 1.5
-
-// PromiseMore tells whether one of some configurations has a clearly lower expected score than all
-// others.
+// PromiseMore tells whether one of some configurations has a clearly lower expected score than all others.
 func (e *Expected) PromiseMore(some, others []int64) bool {
 	least := func(ids []int64) float64 {
 		x := math.Inf(1) // those without an expectation were not made to be fast
@@ -128,13 +118,12 @@ func (e *Expected) PromiseMore(some, others []int64) bool {
 		}
 		return x
 	}
-	return least(some)+math.Log(clearly) < least(others)
+	return least(some)+math.Log(policy.clearly) < least(others)
 }
 
-// Likely lists the n configurations with the lowest expected scores, the lowest first. A part of
-// the space gives at most five eighths of them while others have some: expectations compare parts
-// less well than configurations of one. Two of a part differ in at least two tunables, since those
-// that differ in one are much alike.
+// Likely lists the n configurations with the lowest expected scores, the lowest first. A part of the space gives at
+// most five eighths of them while others have some: expectations compare parts less well than configurations of one.
+// Two of a part differ in at least two tunables, since those that differ in one are much alike.
 func (e *Expected) Likely(s *space.Space, n int) []int64 {
 	if e == nil {
 		return nil
@@ -158,13 +147,12 @@ func (e *Expected) Likely(s *space.Space, n int) []int64 {
 	return chosen
 }
 
-// alike tells whether two configurations are of one part and differ in one tunable at most.
 func alike(a, b space.Configuration) bool {
 	return a.Template == b.Template && a.Values.Differences(b.Values) < 2
 }
 
-// candidates are n configurations to consider: random ones without expectations, else mostly those
-// with the lowest expected scores.
+// candidates are n configurations to consider: random ones without expectations, else mostly those with the lowest
+// expected scores.
 func (e *Expected) candidates(a *archive, n int) []int64 {
 	if e == nil {
 		return a.space.Sample(a.rng, n)

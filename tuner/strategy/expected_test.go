@@ -10,9 +10,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// A search that knows roughly what to expect finds the best in a tenth of the space. It knows
-// sooner that nothing is left. Expectations may be off by a factor, and by a tenth from one
-// configuration to the next.
+// A search that knows roughly what to expect finds the best in a tenth of the space. It knows sooner that nothing is
+// left. Expectations may be off by a factor, and by a tenth from one configuration to the next.
 func TestExpected(t *testing.T) {
 	s := gridSpace(t, 20, 20)
 	score := func(id int64) float64 { return 1 + math.Abs(float64(id%20)-13)/5 + math.Abs(float64(id/20)-4)/5 }
@@ -86,8 +85,7 @@ func TestExpectedBehindHundreds(t *testing.T) {
 	}
 }
 
-// The lowest come first, no two of them alike; a configuration that nothing is expected of
-// and an error are told apart.
+// The lowest come first, no two of them alike; a configuration that nothing is expected of and an error are told apart.
 func TestExpect(t *testing.T) {
 	s := gridSpace(t, 9, 9)
 	away := func(id int64) (float64, bool, error) { return math.Abs(float64(id - 40)), true, nil }

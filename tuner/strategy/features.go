@@ -9,8 +9,8 @@ import (
 	"autotune/space/expr"
 )
 
-// featureCache keeps the features of configurations that are looked at often: those
-// of the space, and the exponents of two.
+// featureCache keeps the features of configurations that are looked at often: those of the space, and the exponents of
+// two.
 type featureCache struct {
 	*archive
 	categorical []bool
@@ -39,7 +39,6 @@ func (c *featureCache) features(id int64) []float64 {
 	return row
 }
 
-// examples are the outcomes of known configurations, for trees to learn from.
 func (c *featureCache) examples(ids []int64) []example {
 	examples := make([]example, len(ids))
 	for i, id := range ids {
@@ -48,19 +47,13 @@ func (c *featureCache) examples(ids []int64) []example {
 	return examples
 }
 
-// powersOfTwo are further columns for the models: the exponent of two in a tunable's
-// value. Hardware works in powers of two: 64 and 128 threads may be fast where 80 and
-// 112 are slow. A model that sees only the order of values takes that for noise. A
-// tunable gets a column unless its exponents ascend with its values anyway, as in 1,
-// 2, 4, 8.
+// powersOfTwo are further columns for the models: the exponent of two in a tunable's value. Hardware works in powers of
+// two: 64 and 128 threads may be fast where 80 and 112 are slow. A model that sees only the order of values takes that
+// for noise. A tunable gets a column unless its exponents ascend with its values anyway, as in 1, 2, 4, 8.
 type powersOfTwo struct {
 	column  map[string]int // by tunable
 	largest []float64      // exponent, by column
 }
-
-// powerWeight is the feature of the largest exponent. It is less than 1 because a
-// column beside a tunable's own should weigh less at the start.
-const powerWeight = 0.5
 
 func newPowersOfTwo(parts []space.Part) powersOfTwo {
 	p := powersOfTwo{column: map[string]int{}}
@@ -72,7 +65,6 @@ func newPowersOfTwo(parts []space.Part) powersOfTwo {
 	return p
 }
 
-// consider adds a column for a tunable that needs one.
 func (p *powersOfTwo) consider(t space.Tunable) {
 	exponents := lists.Of(slices.Sorted(slices.Values(positives(t.Values))), exponentOfTwo)
 	at, has := p.column[t.Name]
@@ -89,16 +81,15 @@ func (p *powersOfTwo) consider(t space.Tunable) {
 	}
 }
 
-// append adds the columns to the row of a configuration with this choice.
 func (p *powersOfTwo) append(row []float64, tunables []space.Tunable, choice []int) []float64 {
 	first := len(row)
 	for range p.largest {
-		row = append(row, powerWeight/2) // a template without this tunable
+		row = append(row, policy.power/2) // a template without this tunable
 	}
 	for k, t := range tunables {
 		at, has := p.column[t.Name]
 		if n, ok := t.Values[choice[k]].AsInt(); has && ok && n > 0 {
-			row[first+at] = powerWeight * exponentOfTwo(n) / p.largest[at]
+			row[first+at] = policy.power * exponentOfTwo(n) / p.largest[at]
 		}
 	}
 	return row
@@ -117,5 +108,4 @@ func positives(values []expr.Value) []int64 {
 	return numbers
 }
 
-// exponentOfTwo is how many times a number can be halved.
 func exponentOfTwo(n int64) float64 { return float64(bits.TrailingZeros64(uint64(n))) }

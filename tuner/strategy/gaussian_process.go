@@ -11,9 +11,8 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// gaussianProcess is a Gaussian process on configurations. Points are added one
-// by one, and each extends the Cholesky factor by a row. The factor does not
-// depend on the observed values, so these may change at any time: a point is
+// gaussianProcess is a Gaussian process on configurations. Points are added one by one, and each extends the Cholesky
+// factor by a row. The factor does not depend on the observed values, so these may change at any time: a point is
 // entered with a guess while its evaluation is under way.
 type gaussianProcess struct {
 	covariance
@@ -36,7 +35,6 @@ func (p *gaussianProcess) set(points [][]float64, observed []float64) bool {
 	return p.factorise(k)
 }
 
-// factorise makes the rows of a covariance matrix's factor, in its memory.
 func (p *gaussianProcess) factorise(k blas64.Symmetric) bool {
 	p.rows, p.logDet = p.rows[:0], 0
 	if k.N == 0 {
@@ -69,8 +67,8 @@ func lowerHalf(n int) blas64.Symmetric {
 	return blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: max(1, n), Data: make([]float64, n*n)}
 }
 
-// add enters a probe's point; false if the points before it determine it
-// already. The new row of the factor is the probe's solution.
+// add enters a probe's point; false if the points before it determine it already. The new row of the factor is the
+// probe's solution.
 func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	p.catchUp(at)
 	rest := 1 + p.noise - floats.Dot(at.solution, at.solution)
@@ -91,7 +89,6 @@ func (p *gaussianProcess) observe(i int, value float64) {
 	p.solved = p.solved[:min(i, len(p.solved))]
 }
 
-// solve completes what is solved.
 func (p *gaussianProcess) solve() []float64 {
 	p.solved = p.forward(p.solved, p.observed)
 	return p.solved
@@ -106,9 +103,8 @@ func (p *gaussianProcess) forward(solution, x []float64) []float64 {
 	return solution
 }
 
-// probe is a point at which the model is asked again and again. It keeps the
-// covariances with the model's points and their solution; each new point adds one
-// number to both.
+// probe is a point at which the model is asked again and again. It keeps the covariances with the model's points and
+// their solution; each new point adds one number to both.
 type probe struct {
 	id          int64
 	worth       float64 // when it was last asked
@@ -123,7 +119,6 @@ type probe struct {
 // probeRoom is the room for further points that a new probe has.
 const probeRoom = 32
 
-// predict is the mean and deviation expected at a probe.
 func (p *gaussianProcess) predict(at *probe) (mean, deviation float64) {
 	p.catchUp(at)
 	mean = floats.Dot(at.solution, p.solve())
@@ -143,16 +138,13 @@ func (p *gaussianProcess) catchUp(at *probe) {
 	at.solution = p.forward(at.solution, at.covariances)
 }
 
-// likelihood is the logarithm of the likelihood of what was observed, up to a
-// constant.
 func (p *gaussianProcess) likelihood() float64 {
 	solved := p.solve()
 	return -0.5*floats.Dot(solved, solved) - 0.5*p.logDet
 }
 
-// covariance is the Gaussian process's covariance function: how alike the losses
-// of two configurations are taken to be, from 0 to 1. It is a Matérn 5/2 of a
-// distance to which each dimension adds by its own weight. Along ordered tunables
+// covariance is the Gaussian process's covariance function: how alike the losses of two configurations are taken to be,
+// from 0 to 1. It is a Matérn 5/2 of a distance to which each dimension adds by its own weight. Along ordered tunables
 // the distance in values counts, in categorical ones only whether they differ.
 type covariance struct {
 	categorical []bool
@@ -162,7 +154,7 @@ type covariance struct {
 func newCovariance(categorical []bool) covariance {
 	c := covariance{categorical: categorical, weights: make([]float64, len(categorical))}
 	for i := range c.weights {
-		c.weights[i] = usualWeight
+		c.weights[i] = policy.weight
 	}
 	return c
 }
@@ -194,13 +186,8 @@ func matern(squared float64) float64 {
 	return (1 + r + r*r/3) * math.Exp(-r)
 }
 
-// The hyperparameters are the weights of the dimensions and the noise. They begin
-// at the usual values, and the logarithm of each has a normal prior about them.
-const (
-	usualWeight = 1.5
-	usualNoise  = 1e-3
-	priorWidth  = 1.5
-)
+// The hyperparameters are the weights of the dimensions and the noise. They begin at the usual values, and the logarithm of
+// each has a normal prior about them.
 
 // logPrior is the logarithm of a hyperparameter's prior, up to a constant.
 func logPrior(x, usual, width float64) float64 {
@@ -208,18 +195,12 @@ func logPrior(x, usual, width float64) float64 {
 	return -z * z / 2
 }
 
-const (
-	fitPoints = 64 // are enough to choose hyperparameters
-	fitRounds = 80
-)
-
-// fit chooses the most likely hyperparameters by a random local search from the
-// present ones. The prior holds them to what is usual, which matters while little
-// is known.
+// fit chooses the most likely hyperparameters by a random local search from the present ones. The prior holds them to
+// what is usual, which matters while little is known.
 func (p *gaussianProcess) fit(rng *rand.Rand, points [][]float64, observed []float64) {
-	if n := len(points); n > fitPoints {
-		some, values := make([][]float64, fitPoints), make([]float64, fitPoints)
-		for i, at := range rng.Perm(n)[:fitPoints] {
+	if n := len(points); n > policy.fitPoints {
+		some, values := make([][]float64, policy.fitPoints), make([]float64, policy.fitPoints)
+		for i, at := range rng.Perm(n)[:policy.fitPoints] {
 			some[i], values[i] = points[at], observed[at]
 		}
 		points, observed = some, values
@@ -230,9 +211,9 @@ func (p *gaussianProcess) fit(rng *rand.Rand, points [][]float64, observed []flo
 		floats.AddScaled(distances, w, f.differences[d])
 	}
 	score := f.posterior(best, distances)
-	for round := range fitRounds {
+	for round := range policy.fitRounds {
 		next, nextDistances := best.copyOfHyperparameters(), distances
-		width := 1.2 * math.Exp(-1.5*float64(round)/fitRounds)
+		width := 1.2 * math.Exp(-1.5*float64(round)/float64(policy.fitRounds))
 		at := round % (len(next.weights) + 1)
 		if at == len(next.weights) {
 			next.noise = clamp(next.noise*math.Exp(2*width*rng.NormFloat64()), 1e-6, 0.5)
@@ -254,9 +235,8 @@ func (p *gaussianProcess) copyOfHyperparameters() *gaussianProcess {
 	return &gaussianProcess{covariance: covariance{p.categorical, slices.Clone(p.weights)}, noise: p.noise}
 }
 
-// fitting is what stays the same while hyperparameters are chosen: the squared
-// difference of each pair of points in each dimension. A new weight changes all
-// distances by a multiple of one dimension's differences.
+// fitting is what stays the same while hyperparameters are chosen: the squared difference of each pair of points in
+// each dimension. A new weight changes all distances by a multiple of one dimension's differences.
 type fitting struct {
 	pairs       int
 	differences [][]float64
@@ -280,8 +260,8 @@ func newFitting(categorical []bool, points [][]float64, observed []float64) *fit
 	return f
 }
 
-// posterior is the logarithm of the posterior of a process's hyperparameters,
-// given the squared distances of all pairs, up to a constant.
+// posterior is the logarithm of the posterior of a process's hyperparameters, given the squared distances of all pairs,
+// up to a constant.
 func (f *fitting) posterior(p *gaussianProcess, distances []float64) float64 {
 	pair := -1
 	p.fill(f.matrix, func(int, int) float64 {
@@ -294,9 +274,9 @@ func (f *fitting) posterior(p *gaussianProcess, distances []float64) float64 {
 	p.observed = f.observed
 	sum := p.likelihood()
 	for _, w := range p.weights {
-		sum += logPrior(w, usualWeight, priorWidth)
+		sum += logPrior(w, policy.weight, policy.width)
 	}
-	return sum + logPrior(p.noise, usualNoise, 2*priorWidth)
+	return sum + logPrior(p.noise, policy.noise, 2*policy.width)
 }
 
 func clamp(x, low, high float64) float64 { return max(low, min(high, x)) }

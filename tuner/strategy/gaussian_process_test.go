@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Places added one by one give the same process as points set at once. Probes
-// that followed the additions believe the same as new ones.
+// Places added one by one give the same process as points set at once. Probes that followed the additions believe the
+// same as new ones.
 func TestGaussianProcessGrowsAsItIsSet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	at := func() []float64 { return []float64{rng.Float64(), rng.Float64(), float64(rng.IntN(2))} }

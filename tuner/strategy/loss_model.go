@@ -8,11 +8,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// lossModel is a Gaussian process on the losses of an archive, less what was expected
-// of them: where expectations are good, it knows much from few outcomes, and how far to
-// trust them it learns from those. Trees say how likely a configuration is to work:
-// where things begin to fail has little to do with where they are slow. It follows the archive outcome by outcome. It is
-// made anew when much more is known than when its hyperparameters were chosen, or
+// lossModel is a Gaussian process on the losses of an archive, less what was expected of them: where expectations are
+// good, it knows much from few outcomes, and how far to trust them it learns from those. Trees say how likely a
+// configuration is to work: where things begin to fail has little to do with where they are slow. It follows the
+// archive outcome by outcome. It is made anew when much more is known than when its hyperparameters were chosen, or
 // when it has grown too large.
 type lossModel struct {
 	*featureCache
@@ -26,24 +25,18 @@ type lossModel struct {
 	fitAt   int   // outcomes at which its hyperparameters are chosen again
 }
 
-const (
-	modelSize  = 160 // points at most
-	modelKeeps = 100 // so many of these, most of them the best, stay when it is made anew
-)
-
 func newLossModel(c *featureCache) *lossModel {
-	return &lossModel{featureCache: c, gp: gaussianProcess{covariance: newCovariance(c.categorical), noise: usualNoise}}
+	return &lossModel{featureCache: c, gp: gaussianProcess{covariance: newCovariance(c.categorical), noise: policy.noise}}
 }
 
-// old says whether it should be made anew.
-func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= modelSize }
+func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= policy.points }
 
-// renew enters the configurations that work. Failures and configurations under way
-// follow, at what the process then expects of them.
+// renew enters the configurations that work. Failures and configurations under way follow, at what the process then
+// expects of them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
-	m.entry = make(map[int64]int, modelSize)
+	m.entry = make(map[int64]int, policy.points)
 	var points [][]float64
 	var seen []float64
 	var rest []int64
@@ -74,13 +67,12 @@ func (m *lossModel) renew() {
 	}
 }
 
-// selection is all outcomes, or if they are too many the best and some others.
 func (m *lossModel) selection() []int64 {
-	if len(m.order) <= modelKeeps {
+	if len(m.order) <= policy.keeps {
 		return slices.Clone(m.order)
 	}
-	ids := slices.Clone(m.bestOf(modelKeeps * 2 / 3))
-	for len(ids) < modelKeeps {
+	ids := slices.Clone(m.bestOf(policy.keeps * 2 / 3))
+	for len(ids) < policy.keeps {
 		if id := m.order[m.rng.IntN(len(m.order))]; !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
@@ -88,8 +80,8 @@ func (m *lossModel) selection() []int64 {
 	return ids
 }
 
-// standardise chooses center and scale. Losses far above the median are cut off:
-// it does not matter how slow a slow one is.
+// standardise chooses center and scale. Losses far above the median are cut off: it does not matter how slow a slow one
+// is.
 func (m *lossModel) standardise(ids []int64) {
 	var losses []float64
 	for _, id := range ids {
@@ -107,14 +99,9 @@ func (m *lossModel) standardise(ids []int64) {
 	m.scale = max(m.scale, 1e-6)
 }
 
-const (
-	standardTop     = 2.5 // no outcome counts as worse
-	standardFailure = 2   // the value of a failure among failures
-)
-
 // standard is the loss of an outcome that works, in the units of the process.
 func (m *lossModel) standard(id int64, o Outcome) float64 {
-	return min(standardTop, m.threshold(id, o.Score))
+	return min(policy.worst, m.threshold(id, o.Score))
 }
 
 // threshold is where in those units a configuration would reach a score.
@@ -122,7 +109,6 @@ func (m *lossModel) threshold(id int64, score float64) float64 {
 	return (math.Log(score) - m.expected.loss(id) - m.center) / m.scale
 }
 
-// enter adds a configuration, at what is expected of it.
 func (m *lossModel) enter(at *probe) {
 	if _, in := m.entry[at.id]; in {
 		return
@@ -133,10 +119,9 @@ func (m *lossModel) enter(at *probe) {
 	}
 }
 
-// see gives a configuration that was entered its outcome. The score that a failure
-// would have had is unknown. It counts as worse than expected, and the more so the
-// more configurations around it fail: the model then avoids regions that fail, but
-// not the surroundings of a single failure.
+// see gives a configuration that was entered its outcome. The score that a failure would have had is unknown. It counts
+// as worse than expected, and the more so the more configurations around it fail: the model then avoids regions that
+// fail, but not the surroundings of a single failure.
 func (m *lossModel) see(at *probe, o Outcome) {
 	i, in := m.entry[at.id]
 	if !in {
@@ -147,32 +132,23 @@ func (m *lossModel) see(at *probe, o Outcome) {
 		return
 	}
 	b := m.expect(at)
-	m.gp.observe(i, b.works*b.mean+(1-b.works)*standardFailure)
+	m.gp.observe(i, b.works*b.mean+(1-b.works)*policy.failure)
 }
 
-// expect is the model's prediction for a candidate.
 func (m *lossModel) expect(at *probe) belief {
 	mean, deviation := m.gp.predict(at)
 	return belief{mean, deviation, m.chance(at)}
 }
 
-const (
-	cliffTrees  = 12
-	cliffMemory = 300 // the latest outcomes, from which trees learn
-	cliffPrior  = 0.1 // weight of the share of all configurations that work
-)
-
-// learnFailures grows the trees that predict failures anew.
 func (m *lossModel) learnFailures() {
 	if len(m.working) == len(m.order) {
 		return
 	}
-	ids := m.order[max(0, len(m.order)-cliffMemory):]
-	m.cliffs = growTrees(m.rng, m.categorical, m.examples(ids), cliffTrees)
+	ids := m.order[max(0, len(m.order)-policy.cliffCount):]
+	m.cliffs = growTrees(m.rng, m.categorical, m.examples(ids), policy.cliffTrees)
 	m.grown++
 }
 
-// chance is the probability that a candidate works.
 func (m *lossModel) chance(at *probe) float64 {
 	if m.cliffs == nil {
 		return 1
@@ -180,7 +156,7 @@ func (m *lossModel) chance(at *probe) float64 {
 	if at.judged != m.grown {
 		at.judged = m.grown
 		share := float64(len(m.working)) / float64(len(m.order))
-		at.works = cliffPrior*share + (1-cliffPrior)*m.cliffs.works(at.point)
+		at.works = policy.cliffPrior*share + (1-policy.cliffPrior)*m.cliffs.works(at.point)
 	}
 	return at.works
 }

@@ -1,10 +1,9 @@
-// Package strategy holds the ways to walk a space: which configurations to
-// evaluate next, given what the earlier ones scored.
+// Package strategy holds the ways to walk a space: which configurations to evaluate next, given what the earlier ones
+// scored.
 //
-// A Strategy is asked for configurations, by their index in the space. It is
-// told what they scored, in any order and with many of them under way at once.
-// It sees a space and scores and nothing else: no device, no source, no clock.
-// The same seed, asks and tells give the same walk.
+// A Strategy is asked for configurations, by their index in the space. It is told what they scored, in any order and
+// with many of them under way at once. It sees a space and scores and nothing else: no device, no source, no clock. The
+// same seed, asks and tells give the same walk.
 package strategy
 
 import (
@@ -25,12 +24,10 @@ type Outcome struct {
 
 // Strategy proposes configurations. It is used by one goroutine at a time.
 type Strategy interface {
-	// Ask proposes a configuration that was neither proposed nor told before. None,
-	// while others are under way, means that the strategy waits for their outcomes;
-	// else that it is done.
+	// Ask proposes a configuration that was neither proposed nor told before. None, while others are under way, means
+	// that the strategy waits for their outcomes; else that it is done.
 	Ask() (i int64, ok bool)
-	// Tell reports an outcome, also of configurations that were not asked for
-	// (defaults, earlier searches).
+	// Tell reports an outcome, also of configurations that were not asked for (defaults, earlier searches).
 	Tell(i int64, o Outcome)
 }
 
@@ -41,14 +38,12 @@ type Options struct {
 	Expected *Expected
 }
 
-// entry is a strategy's name, what `--strategy` shows of it, and what makes its
-// method on an archive that is empty.
+// entry is a strategy's name, what `--strategy` shows of it, and what makes its method on an archive that is empty.
 type entry struct {
 	name, summary string
-	method        func(a *archive, o Options) method
+	method        func(a *archive) method
 }
 
-// entries lists the strategies in the order in which help shows them.
 func entries() []entry {
 	return []entry{
 		{"bayesian", "the default: Gaussian process with expected improvement", newBayesian},
@@ -58,9 +53,7 @@ func entries() []entry {
 }
 
 // Names lists the strategies, in the order that help shows them.
-func Names() []string {
-	return lists.Of(entries(), func(e entry) string { return e.name })
-}
+func Names() []string { return lists.Of(entries(), func(e entry) string { return e.name }) }
 
 // Default is the strategy that a search uses unless told otherwise.
 const Default = "bayesian"
@@ -82,29 +75,22 @@ func New(name string, s *space.Space, o Options) (Strategy, error) {
 	at := slices.IndexFunc(all, func(e entry) bool { return e.name == name })
 	g := &guided{archive: newArchive(s, rand.New(rand.NewPCG(o.Seed, 0x5eed)), o.Expected)}
 	if s.Len() > 0 {
-		g.method = all[at].method(g.archive, o)
+		g.method = all[at].method(g.archive)
 	}
 	return g, nil
 }
 
-// method is an algorithm without the bookkeeping: it proposes configurations and
-// learns their outcomes. It may be asked again before it learns, and it also
-// learns of configurations that it did not propose.
+// method is an algorithm without the bookkeeping: it proposes configurations and learns their outcomes. It may be asked
+// again before it learns, and it also learns of configurations that it did not propose.
 type method interface {
 	// propose names a configuration, known or not; false if it has none to name.
 	propose() (int64, bool)
-	// learn tells an outcome: of a proposal, once it is known, or of a
-	// configuration that came from elsewhere.
+	// learn tells an outcome: of a proposal, once it is known, or of a configuration that came from elsewhere.
 	learn(id int64, o Outcome)
 }
 
-// maxKnown is how many proposals in a row may be known or under way before a
-// random configuration is taken instead.
-const maxKnown = 50
-
-// guided makes a Strategy of a method. A proposal that is known already is
-// answered at once. When the method proposes nothing new, a configuration is drawn
-// from what is left, so every search ends with the whole space known.
+// guided makes a Strategy of a method. A proposal that is known already is answered at once. When the method proposes
+// nothing new, a configuration is drawn from what is left, so every search ends with the whole space known.
 type guided struct {
 	*archive
 	method method // nil in an empty space
@@ -122,7 +108,7 @@ func (g *guided) next() (int64, bool) {
 	if int64(len(g.known)+len(g.underWay)) >= g.space.Len() {
 		return 0, false
 	}
-	for range maxKnown {
+	for range policy.mostKnown {
 		id, ok := g.method.propose()
 		if !ok {
 			break

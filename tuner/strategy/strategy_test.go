@@ -80,8 +80,8 @@ func started(t testing.TB, name string, s *space.Space, o strategy.Options) stra
 	return strat
 }
 
-// search runs a strategy with so many evaluations under way, whose outcomes come
-// in random order, and returns what it proposed. It stops after most of them.
+// search runs a strategy with so many evaluations under way, whose outcomes come in random order, and returns what it
+// proposed. It stops after most of them.
 func search(t interface{ Fatalf(string, ...any) }, strat strategy.Strategy, score func(int64) strategy.Outcome, most, ahead int, rng *rand.Rand) []int64 {
 	var proposed, underWay []int64
 	seen := map[int64]bool{}
@@ -109,8 +109,7 @@ func search(t interface{ Fatalf(string, ...any) }, strat strategy.Strategy, scor
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// Whatever the outcomes and however many are under way, the whole space is
-// proposed in the end, and nothing twice.
+// Whatever the outcomes and however many are under way, the whole space is proposed in the end, and nothing twice.
 func TestStrategiesExhaust(t *testing.T) {
 	if testing.Short() {
 		t.Skip("asks strategies for long, in one goroutine")

@@ -8,38 +8,29 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// trees is an ensemble of extremely randomised trees: each split is the best of
-// a few random ones, so that trees differ and are quick to build. They learn
-// which configurations fail.
+// trees is an ensemble of extremely randomised trees: each split is the best of a few random ones, so that trees differ
+// and are quick to build. They learn which configurations fail.
 //
-// P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized trees", Machine
-// Learning 63 (2006).
+// P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized trees", Machine Learning 63 (2006).
 type trees []*node
 
-// node is a split, or a leaf if nothing is below it.
 type node struct {
 	split
 	left, right *node
 	failing     float64 // share of the examples that came here
 }
 
-// split sends a configuration to the left or to the right.
 type split struct {
 	feature int
 	equal   bool // left if equal to at, else left if less
 	at      float64
 }
 
-// example is an outcome that trees learn from.
 type example struct {
 	features []float64
 	failed   bool
 }
 
-// leafSize is how many examples a node needs to be split.
-const leafSize = 3
-
-// growTrees fits so many trees to the examples.
 func growTrees(rng *rand.Rand, categorical []bool, examples []example, count int) trees {
 	g := grower{rng, categorical}
 	var t trees
@@ -56,7 +47,7 @@ type grower struct {
 
 func (g *grower) grow(rows []example) *node {
 	n := leaf(rows)
-	if len(rows) < leafSize {
+	if len(rows) < policy.cliffLeaf {
 		return n
 	}
 	most := 0.0
@@ -109,7 +100,6 @@ func (s split) goesLeft(features []float64) bool {
 	return x < s.at
 }
 
-// gain is by how much a split lowers the sum of squares, where a failure counts as 1.
 func (s split) gain(rows []example) float64 {
 	var n, sum [2]float64
 	for _, e := range rows {
@@ -141,13 +131,11 @@ func (s split) partition(rows []example) int {
 	return middle
 }
 
-// belief is what a model expects of a configuration.
 type belief struct {
 	mean, deviation float64 // of the loss, if it works
 	works           float64 // probability
 }
 
-// works is the probability that a configuration works.
 func (t trees) works(features []float64) float64 {
 	failing := 0.0
 	for _, n := range t {
@@ -163,8 +151,8 @@ func (t trees) works(features []float64) float64 {
 	return 1 - failing/float64(len(t))
 }
 
-// expectedImprovement is by how much a configuration is expected to be better than
-// the best loss so far, times the probability that it works.
+// expectedImprovement is by how much a configuration is expected to be better than the best loss so far, times the
+// probability that it works.
 func expectedImprovement(b belief, best float64) float64 {
 	if b.deviation < 1e-12 {
 		return b.works * max(0, best-b.mean)

@@ -20,9 +20,9 @@ import (
 	"autotune/device/trial"
 	"autotune/internal/output"
 	"autotune/operator"
-	"autotune/reports"
-	"autotune/reports/cudasource"
 	"autotune/tuner"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
 	"autotune/tuner/ledger"
 	"autotune/tuner/store"
 )
@@ -122,7 +122,7 @@ func (r Request) Recorded(ctx context.Context, recorded *recording.Recording) (C
 }
 
 func (r Request) fastest(ctx context.Context, recorded *recording.Recording, p *operator.Problem) (w Chosen, err error) {
-	best, trials, err := reports.FromRecording(recorded, p)
+	best, trials, err := bestconfig.FromRecording(recorded, p)
 	if err != nil {
 		return w, err
 	}
@@ -173,11 +173,11 @@ func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err err
 	if !r.Trials {
 		return w, nil
 	}
-	sp, err := w.Problem.Whole().Space(ctx)
+	sp, err := w.Problem.Space(ctx)
 	if err != nil {
 		return w, err
 	}
-	trials, edited, err := w.Kept.trials(s, ledger.NewToday(w.Problem, sp))
+	trials, edited, err := w.Kept.trials(s, ledger.NewToday(w.Problem.Kernel, sp))
 	if err != nil {
 		return w, err
 	}
@@ -250,7 +250,7 @@ func distinct(words []string) string {
 func (r Request) newest(kept []Kept) (w cudasource.Winner, at int, err error) {
 	var first error
 	for i, k := range kept {
-		if w, err = cudasource.Of(reports.FromRecord(k.Record), r.Operator, LimitsOf(k.Device), r.Tool); err == nil {
+		if w, err = cudasource.Of(bestconfig.FromRecord(k.Record), r.Operator, LimitsOf(k.Device), r.Tool); err == nil {
 			return w, i, nil
 		}
 		first = cmp.Or(first, err)
@@ -343,7 +343,7 @@ func (w Kept) trials(s *store.Store, today *ledger.Today) (trials []trial.Trial,
 // kernels and launches are today what they were then. Those of other tools do not tell
 // their kernels, and all count. The problem must be bound with the limits of their device.
 func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
-	sp, err := p.Whole().Space(ctx)
+	sp, err := p.Space(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,10 @@ package pool_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"autotune/device"
@@ -17,55 +15,15 @@ import (
 	"autotune/device/remote/poolworker"
 	"autotune/device/trial"
 	"autotune/internal/test/natstest"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
 )
 
-// toy has 12 x 12 configurations, whose kernels do nothing.
-const toy = `
-operator: toy
-summary: copies its input
-shape: [n]
-tensors:
-  - {name: x, role: input,  shape: [n]}
-  - {name: y, role: output, shape: [n]}
-inputs: [uniform01]
-cost: [8*n, n]
-reference: reference.cu
-templates:
-  - name: plain
-    source: plain.cu
-    tunables: {a: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], b: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]}
-    launch: {block: [32, 1, 1], grid: ["ceil_div(n, 32)", 1, 1], shared: 0}
-    default: {a: 1, b: 1}
-`
+// toyText has 12 x 12 configurations.
+var toyText = toy.OpYAML("toy", "tunables: {a: "+toy.Numbers(12)+", b: "+toy.Numbers(12)+"}", "default: {a: 1, b: 1}")
 
-func toyProblem(t testing.TB) *operator.Problem {
-	t.Helper()
-	return problemOf(t, toy)
-}
-
-// problemOf is a problem of the operator that a text describes, with the toy's kernels.
-func problemOf(t testing.TB, description string) *operator.Problem {
-	t.Helper()
-	op, err := operator.Load(fstest.MapFS{
-		"op.yaml":      {Data: []byte(description)},
-		"reference.cu": {Data: []byte("extern \"C\" __global__ void toy_reference(const float* x, float* y) {}\n")},
-		"plain.cu":     {Data: []byte("extern \"C\" __global__ void toy_plain(const float* x, float* y) {}\n")},
-	}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := op.Bind(operator.Request{Shape: []int64{64}}, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-var limits = operator.Limits{
-	Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32, MemoryBytes: 1 << 30,
-}
+func toyProblem(t testing.TB) *operator.Problem { return toy.Problem(t, toyText, 64) }
 
 // fakeGPU evaluates configurations by a Go function.
 type fakeGPU struct {
@@ -89,7 +47,7 @@ func (f *fakeGPU) Info() device.Info {
 	if name == "" {
 		name = "Fake 100"
 	}
-	return device.Info{Name: name, Kind: device.CUDA, Driver: f.driver, Compiler: f.Version(), Limits: limits}
+	return device.Info{Name: name, Kind: device.CUDA, Driver: f.driver, Compiler: f.Version(), Limits: toy.Limits}
 }
 func (f *fakeGPU) Arch() string               { return "sm_90" }
 func (f *fakeGPU) Compiler() compile.Compiler { return f }
@@ -197,14 +155,7 @@ func bowl(c space.Configuration) trial.Outcome {
 	return took(1 + (a-4)*(a-4) + (b-3)*(b-3))
 }
 
-func number(c space.Configuration, name string) float64 {
-	v, ok := c.Get(name)
-	if !ok {
-		panic(fmt.Sprintf("no tunable %s in %s", name, c))
-	}
-	n, _ := v.AsInt()
-	return float64(n)
-}
+func number(c space.Configuration, name string) float64 { return float64(toy.Number(c, name)) }
 
 func took(ms float64) trial.Outcome {
 	o := trial.Outcome{Status: trial.OK}

@@ -18,6 +18,7 @@ import (
 	"autotune/device/remote/pool"
 	"autotune/device/remote/poolworker"
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/final"
@@ -122,7 +123,7 @@ func BenchmarkWorkers(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	wide := strings.NewReplacer("a: ["+upTo(12)+"]", "a: ["+upTo(250)+"]", "b: ["+upTo(12)+"]", "b: ["+upTo(250)+"]").Replace(toy)
+	wide := strings.NewReplacer("a: ["+upTo(12)+"]", "a: ["+upTo(250)+"]", "b: ["+upTo(12)+"]", "b: ["+upTo(250)+"]").Replace(toyText)
 	for _, workers := range []int{1, 2, 8, 64, 512} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
 			s := newServer(b)
@@ -136,7 +137,7 @@ func BenchmarkWorkers(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer d.Close()
-			problem, trials, slept, searching := problemOf(b, wide), 0, time.Duration(0), time.Duration(0)
+			problem, trials, slept, searching := toy.Problem(b, wide, 64), 0, time.Duration(0), time.Duration(0)
 			processes := map[string]int{"search": os.Getpid(), "server": s.process.Process.Pid, "workers": child.Process.Pid}
 			before := map[string]time.Duration{}
 			for name, pid := range processes {

@@ -48,11 +48,10 @@ func TestChoicesBeyondDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := p.Record().Request()
-		r.Only = operator.Restriction{Templates: []string{c.template}, Where: []string{c.where}}
-		if p, err = o.Bind(r, d.Info().Limits); err != nil {
+		part, err := p.Part(operator.Restriction{Templates: []string{c.template}, Where: []string{c.where}})
+		if err != nil {
 			t.Fatal(err)
 		}
-		v.proveAlone(t, p)
+		v.proveAlone(t, part)
 	}
 }

@@ -55,7 +55,7 @@ func TestEmulator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.proveAlone(t, p)
+		v.proveAlone(t, p.Whole())
 	}
 	t.Log("\n" + v.tally.String())
 }

@@ -112,7 +112,7 @@ func TestExamplesOnTheEmulator(t *testing.T) {
 			if i == len(problems)-1 {
 				v.drawn = 1
 			}
-			t.Run(p.String(), func(t *testing.T) { v.proveAlone(t, p) })
+			t.Run(p.String(), func(t *testing.T) { v.proveAlone(t, p.Whole()) })
 		}
 	}
 	t.Log("\n" + v.tally.String())
@@ -135,7 +135,7 @@ func TestExamplesSanitized(t *testing.T) {
 	v := &prover{device: d}
 	for _, o := range examplesToProve(t) {
 		for _, p := range lastOf(exampleProblems(t, o, d.Info().Limits)) {
-			t.Run(p.String(), func(t *testing.T) { v.proveAlone(t, p) })
+			t.Run(p.String(), func(t *testing.T) { v.proveAlone(t, p.Whole()) })
 		}
 	}
 }

@@ -25,7 +25,7 @@ func proveExtremes(t *testing.T, v *prover, row int, of func(name string) bool) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.proveAlone(t, p)
+		v.proveAlone(t, p.Whole())
 	}
 	t.Log("\n" + v.tally.String())
 }

@@ -42,7 +42,7 @@ func proveForeign(t *testing.T, d device.Device, row, drawn int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := p.Warnings(); len(found) > 0 {
+		if found := p.Whole().Warnings(); len(found) > 0 {
 			t.Errorf("%s: %s", p, strings.Join(found, "; "))
 		}
 		k, err := p.Reference()
@@ -53,7 +53,7 @@ func proveForeign(t *testing.T, d device.Device, row, drawn int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.prove(t, p, reference)
+		v.prove(t, p.Whole(), reference)
 	}
 	t.Log("\n" + v.tally.String())
 }

@@ -90,19 +90,20 @@ func TestFreeDimensions(t *testing.T) {
 // asked to. It counts for how many other shapes the code is the same.
 func proveFree(t *testing.T, v *prover, o *operator.Operator, rows []string, mode string, template *operator.Template, run bool) (served bool, shared int) {
 	limits := v.device.Info().Limits
-	p := freeProblem(t, o, rows[0], mode, template, limits)
-	if _, err := p.Space(t.Context()); err != nil || len(template.Free) == 0 {
+	part := freePart(t, o, rows[0], mode, template, limits)
+	p := part.Problem
+	if _, err := part.Space(t.Context()); err != nil || len(template.Free) == 0 {
 		return false, 0 // another template's problem
 	}
 	if run {
-		v.proveAlone(t, p)
+		v.proveAlone(t, part)
 	}
-	for _, c := range p.Defaults(t.Context()) {
+	for _, c := range part.Defaults(t.Context()) {
 		if c.Template != template.Name || !p.Admits(c) {
 			continue
 		}
 		for _, row := range rows[1:] {
-			if other := freeProblem(t, o, row, mode, template, limits); satisfies(t, p, other, c) {
+			if other := freePart(t, o, row, mode, template, limits).Problem; satisfies(t, p, other, c) {
 				sameCode(t, p, other, c)
 				shared++
 			}
@@ -111,18 +112,22 @@ func proveFree(t *testing.T, v *prover, o *operator.Operator, rows []string, mod
 	return true, shared
 }
 
-func freeProblem(t *testing.T, o *operator.Operator, row, mode string, template *operator.Template, limits operator.Limits) *operator.Problem {
+func freePart(t *testing.T, o *operator.Operator, row, mode string, template *operator.Template, limits operator.Limits) *operator.Part {
 	t.Helper()
 	p, err := bind(o, row, mode, limits)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := p.Record().Request()
-	r.Free, r.Only.Templates = template.Free, []string{template.Name}
+	r.Free = template.Free
 	if p, err = o.Bind(r, limits); err != nil {
 		t.Fatal(err)
 	}
-	return p
+	part, err := p.Part(operator.Restriction{Templates: []string{template.Name}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return part
 }
 
 // satisfies tells whether another problem is one that a configuration's kernel serves.

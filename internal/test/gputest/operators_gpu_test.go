@@ -119,7 +119,7 @@ func (s *gpuSuite) run(t *testing.T, p *operator.Problem, name string) {
 	}
 	defer s.memory.Release(need)
 	if s.torch == nil {
-		s.proveAlone(t, p)
+		s.proveAlone(t, p.Whole())
 		return
 	}
 	reference, err := p.Reference()
@@ -133,7 +133,7 @@ func (s *gpuSuite) run(t *testing.T, p *operator.Problem, name string) {
 	if err := s.torch.add(p, reference, b, name); err != nil {
 		t.Fatal(err)
 	}
-	s.prove(t, p, b)
+	s.prove(t, p.Whole(), b)
 }
 
 // memoryOf is what the sessions of a problem take together: tensors, the

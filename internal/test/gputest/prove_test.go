@@ -50,10 +50,11 @@ func distributions(p *operator.Problem, few bool) []string {
 }
 
 // proveAlone compiles a problem's reference, if that is a kernel, and proves it.
-func (v *prover) proveAlone(t *testing.T, p *operator.Problem) {
+func (v *prover) proveAlone(t *testing.T, part *operator.Part) {
 	t.Helper()
+	p := part.Problem
 	if p.Operator.Answers != nil {
-		v.prove(t, p, nil)
+		v.prove(t, part, nil)
 		return
 	}
 	reference, err := p.Reference()
@@ -64,13 +65,14 @@ func (v *prover) proveAlone(t *testing.T, p *operator.Problem) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.prove(t, p, b)
+	v.prove(t, part, b)
 }
 
 // prove runs a problem's chosen configurations on each distribution.
-func (v *prover) prove(t *testing.T, p *operator.Problem, reference *compile.Binary) {
+func (v *prover) prove(t *testing.T, part *operator.Part, reference *compile.Binary) {
 	t.Helper()
-	choices, err := v.choose(t.Context(), p)
+	p := part.Problem
+	choices, err := v.choose(t.Context(), part)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,13 +147,14 @@ func protocol(distribution string) device.Protocol {
 
 // choose lists the configurations to prove: defaults, recorded winners, and
 // drawn ones, the same in every run.
-func (v *prover) choose(ctx context.Context, p *operator.Problem) ([]space.Configuration, error) {
-	s, err := p.Space(ctx)
+func (v *prover) choose(ctx context.Context, part *operator.Part) ([]space.Configuration, error) {
+	p := part.Problem
+	s, err := part.Space(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var chosen []int64
-	for _, c := range p.Defaults(ctx) {
+	for _, c := range part.Defaults(ctx) {
 		if i, ok := s.Index(c); ok {
 			chosen = append(chosen, i)
 		}

@@ -1,0 +1,70 @@
+package operator
+
+import (
+	"context"
+	"io/fs"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"autotune/space"
+)
+
+// What tests in this package begin with. A failure there ends the test.
+
+func must(t rapid.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func find(t testing.TB, name string) *Operator {
+	t.Helper()
+	o, err := Find(name)
+	must(t, err)
+	return o
+}
+
+func loaded(t testing.TB, files fs.FS) *Operator {
+	t.Helper()
+	o, err := Load(files, ".")
+	must(t, err)
+	return o
+}
+
+func bound(t testing.TB, o *Operator, r Request) *Problem {
+	t.Helper()
+	p, err := o.Bind(r, TypicalLimits())
+	must(t, err)
+	return p
+}
+
+func kernelAt(t testing.TB, p *Problem, c space.Configuration) Kernel {
+	t.Helper()
+	k, err := p.Kernel(c)
+	must(t, err)
+	return k
+}
+
+func referenceOf(t testing.TB, p *Problem) Kernel {
+	t.Helper()
+	k, err := p.Reference()
+	must(t, err)
+	return k
+}
+
+func spaceOf(t testing.TB, of interface {
+	Space(context.Context) (*space.Space, error)
+}) *space.Space {
+	t.Helper()
+	s, err := of.Space(t.Context())
+	must(t, err)
+	return s
+}
+
+// bindShape binds an operator to a shape, with its preset.
+func bindShape(t *testing.T, o *Operator, shape ...int64) *Problem {
+	t.Helper()
+	return bound(t, o, Request{Shape: shape})
+}

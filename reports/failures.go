@@ -1,0 +1,68 @@
+package reports
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"autotune/device/trial"
+	"autotune/internal/lists"
+)
+
+// Failure is how trials failed: a status with its commonest reason.
+type Failure struct {
+	Status trial.Status
+	Count  int
+	Reason string // the first line of the message
+	Alike  int    // trials with this reason, whatever numbers are in it
+	Config string // one of them, as `autotune verify --config` takes it
+	Show   string // the command that shows it, "" where none can
+}
+
+// FailuresOf lists the statuses of trials that failed. verify is the beginning of a command that
+// checks one variant, "" where nothing can run it. Pruned trials have not failed.
+func FailuresOf(trials []trial.Trial, verify string) []Failure {
+	var list []Failure
+	for _, status := range trial.Statuses {
+		failed := lists.Where(trials, func(t trial.Trial) bool { return t.Status == status })
+		if status == trial.OK || status == trial.Pruned || len(failed) == 0 {
+			continue
+		}
+		f := commonest(failed)
+		f.Status, f.Count = status, len(failed)
+		if verify != "" {
+			f.Show = verify + " --config " + f.Config
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// digits are replaced before messages are compared.
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// commonest is the reason that most of the trials have; of several the first.
+func commonest(trials []trial.Trial) Failure {
+	kinds := map[string]int{}
+	var list []Failure
+	for _, t := range trials {
+		kind := digits.ReplaceAllString(t.Reason(), "#")
+		at, known := kinds[kind]
+		if !known {
+			at = len(list)
+			kinds[kind] = at
+			list = append(list, Failure{Reason: t.Reason(), Config: configArgument(t)})
+		}
+		list[at].Alike++
+	}
+	return slices.MaxFunc(list, func(a, b Failure) int { return a.Alike - b.Alike })
+}
+
+// configArgument writes a trial's configuration as one word of a command line.
+func configArgument(t trial.Trial) string {
+	words := t.Values.Words()
+	if t.Template != "" {
+		words = append([]string{"template=" + t.Template}, words...)
+	}
+	return strings.Join(words, ",")
+}

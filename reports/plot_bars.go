@@ -1,0 +1,230 @@
+package reports
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"autotune/device/trial"
+	"autotune/internal/lists"
+	"autotune/internal/output"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/torchtimes"
+)
+
+// barChart is a plot of rows with horizontal bars, and a line through all rows.
+type barChart struct {
+	axis   string
+	scale  scale
+	unit   float64 // by which the axis' numbers are multiplied
+	rows   []barRow
+	high   vg.Length // of a row
+	line   float64   // a number; 0: there is no line
+	style  draw.LineStyle
+	about  string   // the line
+	series []series // what colours mean
+}
+
+// barRow is a row: its name, in bold where it is the first thing to see, what is below the name, and its bars.
+type barRow struct {
+	name, note string
+	bold       bool
+	bars       []bar
+}
+
+// bar is a bar with texts behind its end.
+type bar struct {
+	value float64
+	color color.Color
+	texts []words
+}
+
+// words are a text in a style.
+type words struct {
+	text  string
+	style text.Style
+}
+
+// barWidth is that of bars, of which a row has one or two.
+const barWidth, barGap = vg.Length(15), vg.Length(2)
+
+// draw draws the chart into a figure's body.
+func (c barChart) draw(body draw.Canvas) {
+	p := newPlot(c.axis, "")
+	p.HideY()
+	p.Y.Padding = 0
+	p.Y.Min, p.Y.Max = 0.5-float64(len(c.rows)), 0.5
+	p.Add(&plotter.Grid{Vertical: gridLine()})
+	c.scale.apply(&p.X, c.unit)
+	var list tags
+	for i, row := range c.rows {
+		list = append(list, row.names(-float64(i))...)
+		for k, b := range row.bars {
+			offset := (barWidth + barGap) * (vg.Length(len(row.bars)-1)/2 - vg.Length(k))
+			end := c.scale.at(b.value)
+			p.Add(&plotter.BarChart{
+				Values: plotter.Values{end}, Width: barWidth, Offset: offset, Color: b.color, XMin: -float64(i), Horizontal: true,
+			})
+			if b.value > c.scale.high {
+				b.texts = append(b.texts, words{"beyond the scale", typeface(9.5, false, faint)})
+			}
+			// Texts stand behind a line that they would cross.
+			if line := c.scale.at(c.line); end < line && line-end < c.scale.at(c.scale.high)/4 {
+				end = line
+			}
+			x := vg.Length(7)
+			for _, w := range b.texts {
+				list = append(list, tag{end, -float64(i), vg.Point{X: x, Y: offset}, w.style, w.text})
+				x += 9 + w.style.Width(w.text)
+			}
+		}
+	}
+	if c.line > 0 {
+		at := c.scale.at(c.line)
+		p.Add(straight(c.style, at, p.Y.Min, at, p.Y.Max))
+		style := typeface(9.5, false, c.style.Color)
+		if style.YAlign = text.YBottom; at > c.scale.at(c.scale.high)/2 {
+			style.XAlign = text.XRight
+		}
+		list = append(list, tag{at, p.Y.Max, vg.Point{Y: 4}, style, c.about})
+	}
+	p.Add(list)
+	legend := newLegend()
+	for _, s := range c.series {
+		legend.Add("over "+s.title, &plotter.BarChart{Color: s.color})
+	}
+	legend.Draw(body)
+	p.Draw(draw.Crop(body, 0, 0, 0, -4-17*vg.Length(len(c.series))))
+}
+
+// names are the tags of a row's name and of the note below it.
+func (r barRow) names(y float64) tags {
+	name, small := typeface(10.5, r.bold, ink), typeface(8.5, false, faint)
+	name.XAlign, small.XAlign = text.XRight, text.XRight
+	notes := wrap(r.note, small, figureWidth/3)
+	top := vg.Length(len(notes)) * 5.5
+	list := tags{{0, y, vg.Point{X: -8, Y: top}, name, ellipsis(r.name, name, figureWidth/3)}}
+	for i, line := range notes {
+		list = append(list, tag{0, y, vg.Point{X: -8, Y: top - 13 - 11*vg.Length(i)}, small, line})
+	}
+	return list
+}
+
+// SpeedupPlot writes a PNG of the winner's time beside those of the baselines,
+// the winner's speedup over each, and the roofline.
+func SpeedupPlot(w io.Writer, b bestconfig.Document) error {
+	if !b.Found() {
+		return errors.New("nothing to plot: the search found no valid variant")
+	}
+	rows, r, u := comparedIn(b), b.Roofline, unitOf(b)
+	times := lists.Of(rows, func(c Compared) float64 { return c.MS })
+	if err := trial.CheckMS(times...); err != nil {
+		return err
+	}
+	chart := barChart{
+		axis:  "time of a launch, " + u.Name + " (shorter is better), and the winner's speedup",
+		scale: barScale(times), unit: u.PerMS, high: 36,
+	}
+	if r.FloorMS > 0 {
+		rows = rows[:len(rows)-1]
+		chart.line, chart.style = r.FloorMS, dashed(roof)
+		chart.about = fmt.Sprintf("roofline %s, %s reached", u.Format(r.FloorMS), formatPercent(r.Share))
+	}
+	slices.SortStableFunc(rows[1:], func(x, y Compared) int { return cmp.Compare(x.MS, y.MS) })
+	for i, c := range rows {
+		row := barRow{name: c.Name, bars: []bar{{c.MS, muted, []words{{c.Time, typeface(10.5, i == 0, ink)}}}}}
+		one := &row.bars[0]
+		if i == 0 {
+			row.name, row.bold, one.color = "winner: "+b.Template, true, accent
+			if tied := len(b.Ties) - 1; tied > 0 {
+				one.texts = append(one.texts, words{"tied with " + output.Count(tied, "other"), typeface(9.5, false, faint)})
+			}
+		}
+		if c.Speedup > 0 {
+			verdict := accent
+			if c.Speedup < 1 {
+				verdict = bad
+			}
+			one.texts = append(one.texts, words{c.Times, typeface(10.5, true, verdict)})
+		}
+		chart.rows = append(chart.rows, row)
+	}
+	return chart.write(w, titleOf(b), strings.Join(parametersOf(b), "  "), settingOf(b))
+}
+
+func (c barChart) write(w io.Writer, title string, lines ...string) error {
+	f := newFigure(c.high*vg.Length(len(c.rows))+17*vg.Length(len(c.series))+78, title, lines...)
+	c.draw(f.body)
+	return f.writePNG(w)
+}
+
+// mostSpeedup is the ratio, either way, beyond which a number is no speedup.
+const mostSpeedup = 1e9
+
+// series is a baseline that summaries compare with.
+type series struct {
+	name, title string
+	color       color.Color
+}
+
+// SummaryPlot writes a PNG with a row for each problem: the winner's speedups over PyTorch eager and torch.compile
+// (over the untuned default where PyTorch was never measured), and its share of the roofline in words.
+func SummaryPlot(w io.Writer, list []bestconfig.Document) error {
+	list = lists.Where(list, bestconfig.Document.Found)
+	if len(list) == 0 {
+		return errors.New("nothing to plot: no problem has a winner")
+	}
+	chart := barChart{
+		axis: "speedup (higher is better)", unit: 1, high: 56, line: 1,
+		style: draw.LineStyle{Color: ink, Width: vg.Points(1)},
+	}
+	known := speedupsKnown(list)
+	for _, s := range []series{
+		{name: torchtimes.Eager, color: second}, {name: torchtimes.Compile, color: muted},
+		{name: bestconfig.Default, color: accent},
+	} {
+		if slices.Contains(known, s.name) && (s.name != bestconfig.Default || len(chart.series) == 0) {
+			s.title, _ = bestconfig.Titles(s.name)
+			chart.series = append(chart.series, s)
+		}
+	}
+	values := []float64{1}
+	for _, b := range list {
+		row := barRow{name: titleOf(b), bold: true}
+		row.note = joined(" ", strings.Join(parametersOf(b), " "), b.Conditions.Unusual())
+		if b.Roofline.Share > 0 {
+			row.note = formatPercent(b.Roofline.Share) + " of the roofline; " + row.note
+		}
+		for _, s := range chart.series {
+			speedup := b.Baselines[s.name].Speedup
+			if speedup > mostSpeedup || speedup > 0 && speedup < 1/mostSpeedup {
+				return fmt.Errorf("%s: %g is no speedup over %s", titleOf(b), speedup, s.title)
+			}
+			text := words{bestconfig.FormatSpeedup(speedup), typeface(9.5, true, ink)}
+			if speedup > 0 {
+				values = append(values, speedup)
+			} else {
+				text = words{"not compared", typeface(9.5, false, faint)}
+			}
+			row.bars = append(row.bars, bar{max(0, speedup), s.color, []words{text}})
+		}
+		chart.rows = append(chart.rows, row)
+	}
+	chart.scale = barScale(values)
+	settings := lists.Of(list, settingOf)
+	slices.Sort(settings)
+	origin := settings[0]
+	if len(slices.Compact(settings)) > 1 {
+		origin = fmt.Sprintf("%d problems on several devices or days", len(list))
+	}
+	return chart.write(w, "Fastest kernels found", origin)
+}

@@ -1,0 +1,557 @@
+package expr
+
+import "math"
+
+// Program is expressions as straight instructions. Each computes one term into the slot of
+// that number, from terms with smaller numbers. Nothing has an effect beside its result
+// and a failure is a value, so that both sides of an `if` are computed, and equal terms
+// are one term.
+//
+// The kind of a term says whether it was proved harmless: every name in it has values of
+// one kind, and interval arithmetic shows that no combination of them divides by zero or
+// leaves 64 bits. A term of KindNone may fail, or its kind depends on values.
+type Program struct {
+	code      []instruction
+	facts     []fact
+	slots     []Value
+	names     map[string]Term // what names stand for; other names fail
+	constants map[Value]Term
+	made      map[instruction]Term
+	lowered   map[lowered]Term
+}
+
+// Term is the number of an instruction and of its slot.
+type Term uint32
+
+type instruction struct {
+	op          Op   // of harmless terms with the bit onWords or onFloats
+	must        bool // if the result is false, the values are not valid: stop
+	to, a, b, c Term // b is a where there is one operand
+}
+
+// Harmless operations run without checks and copies of values.
+const (
+	onWords  Op = 1 << 7 // the operands are ints and bools
+	onFloats Op = 1 << 6 // a number is a float
+)
+
+// fact is what is known of a term.
+type fact struct {
+	kind  Kind
+	Range         // of a number
+	node  *Node   // where it may fail
+	table []Value // of opPick
+}
+
+// lowered is a node, and whether only its truth matters.
+type lowered struct {
+	*Node
+	truth bool
+}
+
+// NewProgram returns a program whose term 0 nobody uses.
+func NewProgram() *Program {
+	p := &Program{names: map[string]Term{}, constants: map[Value]Term{}, made: map[instruction]Term{}, lowered: map[lowered]Term{}}
+	p.Given(KindInt)
+	return p
+}
+
+func (p *Program) add(in instruction, f fact) Term {
+	in.to = Term(len(p.code))
+	p.code = append(p.code, in)
+	p.facts = append(p.facts, f)
+	p.slots = append(p.slots, Value{kind: f.kind})
+	return in.to
+}
+
+// Given is a term whose slot someone else fills.
+func (p *Program) Given(kind Kind) Term { return p.add(instruction{op: OpName}, fact{kind: kind}) }
+
+// unset is a name, or a call, that means nothing.
+func (p *Program) unset(n *Node) Term {
+	x := p.add(instruction{op: OpName}, fact{node: n})
+	p.slots[x].bits = uint64(x)
+	return x
+}
+
+// Variable makes name stand for one of values, of which those at the places in allowed are
+// possible. The variable is the term of a machine word; words has the one for each value.
+// Numbers of one kind are their own words; the word of others is their place.
+func (p *Program) Variable(name string, values []Value, allowed []int) (variable Term, words []uint64) {
+	f := fact{kind: values[0].kind, Range: Range{math.Inf(1), math.Inf(-1)}}
+	words = make([]uint64, len(values))
+	for i, v := range values {
+		words[i] = v.bits
+		if v.kind != f.kind {
+			f.kind = KindNone
+		}
+	}
+	for _, i := range allowed {
+		x, _ := values[i].AsFloat()
+		f.Range = f.union(Range{x, x})
+	}
+	if f.harmless() && f.kind != KindString {
+		p.names[name] = p.add(instruction{op: OpName}, f)
+		return p.names[name], words
+	}
+	for i := range words {
+		words[i] = uint64(i)
+	}
+	place := p.Given(KindInt)
+	pick := fact{table: values}
+	if f.kind == KindString {
+		pick.kind = KindString
+	}
+	p.names[name] = p.add(instruction{op: opPick, a: place, b: place}, pick)
+	return place, words
+}
+
+// harmless tells whether a term cannot fail: of a number, whether bounds can be exact.
+func (f *fact) harmless() bool {
+	switch f.kind {
+	case KindFloat:
+		return f.within(math.MaxFloat64)
+	case KindInt:
+		return f.within(exact - 1) // 2^53 may stand for an int that is no float
+	}
+	return f.kind != KindNone
+}
+
+func (p *Program) constant(v Value) Term {
+	x, ok := p.constants[v]
+	if !ok {
+		n, _ := v.AsFloat()
+		f := fact{kind: v.kind, Range: Range{n, n}}
+		if !f.harmless() {
+			f.kind = KindNone
+		}
+		x = p.add(instruction{op: OpConst}, f)
+		p.slots[x], p.constants[v] = v, x
+	}
+	return x
+}
+
+// Int is the term of an int.
+func (p *Program) Int(i int64) Term { return p.constant(Int(i)) }
+
+// Truth is the term of n where only its truth matters.
+func (p *Program) Truth(n *Node) Term { return p.lower(n, true) }
+
+func (p *Program) lower(n *Node, truth bool) Term {
+	x, ok := p.lowered[lowered{n, truth}]
+	if !ok {
+		if truth && n.Op != OpAnd && n.Op != OpOr {
+			x = p.truth(n, p.lower(n, false))
+		} else {
+			x = p.term(n, truth)
+		}
+		p.lowered[lowered{n, truth}] = x
+	}
+	return x
+}
+
+func (p *Program) term(n *Node, truth bool) Term {
+	switch n.Op {
+	case OpConst:
+		return p.constant(n.Value)
+	case OpName, OpCall:
+		x, ok := p.names[n.Name]
+		if !ok || n.Op == OpCall {
+			x = p.unset(n)
+		}
+		return x
+	case OpCompare:
+		return p.chain(n)
+	}
+	args := make([]Term, len(n.Args))
+	for i, a := range n.Args {
+		args[i] = p.lower(a, truth || n.Op == OpNot || n.Op == OpBool || n.Op == OpIf && i == 0)
+	}
+	switch n.Op {
+	case OpBool:
+		return args[0]
+	case OpNot:
+		return p.not(n, args[0])
+	case OpAnd, OpOr:
+		return p.connect(n, n.Op, args)
+	case OpIf:
+		return p.conditional(n, args[0], args[1], args[2])
+	}
+	if len(args) == 1 {
+		return p.compute(n, n.Op, args[0], args[0])
+	}
+	x, op := args[0], n.Op
+	if op == OpRound {
+		op = opRoundTo
+	}
+	for _, b := range args[1:] {
+		x = p.compute(n, op, x, b)
+	}
+	return x
+}
+
+// truth is the truth of x.
+func (p *Program) truth(n *Node, x Term) Term {
+	switch p.facts[x].kind {
+	case KindBool:
+		return x
+	case KindInt, KindFloat:
+		return p.compare(n, CmpNe, x, p.Int(0))
+	}
+	return p.make(n, OpBool, fact{}, x, x, 0)
+}
+
+func (p *Program) not(n *Node, x Term) Term {
+	if p.facts[x].kind == KindBool {
+		return p.Condition(OpEq, x, p.constant(Bool(false)))
+	}
+	return p.make(n, OpNot, fact{}, x, x, 0)
+}
+
+// connect is the `and` or the `or` of terms. Like Python's it gives one of the operands:
+// `a and b` is `b if a else a`.
+func (p *Program) connect(n *Node, op Op, args []Term) Term {
+	x := args[0]
+	for _, b := range args[1:] {
+		switch {
+		case p.facts[x].kind == KindBool && p.facts[b].kind == KindBool:
+			x = p.Condition(op, x, b)
+		case op == OpAnd:
+			x = p.conditional(n, x, b, x)
+		default:
+			x = p.conditional(n, x, x, b)
+		}
+	}
+	return x
+}
+
+// conditional is harmless where all of it is, since both sides are computed.
+func (p *Program) conditional(n *Node, condition, a, b Term) Term {
+	f := p.facts[a]
+	switch {
+	case p.Constant(condition) && p.slots[condition].Truth():
+		return a
+	case p.Constant(condition):
+		return b
+	case p.facts[condition].kind != KindBool || f.kind != p.facts[b].kind:
+		f.kind = KindNone
+	}
+	return p.make(n, OpIf, fact{kind: f.kind, Range: f.union(p.facts[b].Range)}, condition, a, b)
+}
+
+// chain is the `and` of the links of a comparison.
+func (p *Program) chain(n *Node) Term {
+	var links []Term
+	left := p.lower(n.Args[0], false)
+	for i, cmp := range n.Cmps {
+		if right := n.Args[i+1]; right.Op == OpTuple { // the last of a chain
+			links = append(links, p.member(n, left, right, cmp))
+			break
+		}
+		right := p.lower(n.Args[i+1], false)
+		links = append(links, p.compare(n, cmp, left, right))
+		left = right
+	}
+	return p.connect(n, OpAnd, links)
+}
+
+// member says whether a tuple has x. Like Python it evaluates every item.
+func (p *Program) member(n *Node, x Term, tuple *Node, cmp Cmp) Term {
+	found := p.constant(Bool(false))
+	for _, item := range tuple.Args {
+		same := p.compare(n, CmpEq, x, p.lower(item, false))
+		if p.facts[same].kind == KindBool && p.facts[found].kind == KindBool {
+			found = p.Condition(OpOr, found, same)
+		} else {
+			found = p.make(n, opEither, fact{}, found, same, 0)
+		}
+	}
+	if cmp == CmpNotIn {
+		return p.not(n, found)
+	}
+	return found
+}
+
+// compare is one link of a comparison. Where it is harmless, a > b is b < a.
+func (p *Program) compare(n *Node, cmp Cmp, a, b Term) Term {
+	op, f, g := OpEq+Op(cmp), &p.facts[a], &p.facts[b]
+	switch {
+	case f.kind == KindNone || g.kind == KindNone || cmp >= CmpIn:
+		return p.make(n, op, fact{}, a, b, 0)
+	case f.kind != g.kind && (f.kind == KindString || g.kind == KindString):
+		if cmp > CmpNe {
+			return p.make(n, op, fact{}, a, b, 0)
+		}
+		return p.constant(Bool(cmp == CmpNe))
+	case cmp == CmpGt || cmp == CmpGe:
+		a, b, f, g, op = b, a, g, f, op-2
+	}
+	if f.kind != KindString {
+		if v, known := decided(op, f.Range, g.Range); known {
+			return p.constant(Bool(v))
+		}
+	}
+	return p.Condition(op, a, b)
+}
+
+// decided says whether the bounds of a and b settle a comparison.
+func decided(op Op, a, b Range) (value, known bool) {
+	switch op {
+	case OpEq, OpNe:
+		return op == OpNe, a.Hi < b.Lo || b.Hi < a.Lo
+	case OpLt:
+		return a.Hi < b.Lo, a.Hi < b.Lo || a.Lo >= b.Hi
+	}
+	return a.Hi <= b.Lo, a.Hi <= b.Lo || a.Lo > b.Hi
+}
+
+// compute is an operation on numbers; of one operand, b is a.
+func (p *Program) compute(n *Node, op Op, a, b Term) Term {
+	row, f, g := &operators[op], &p.facts[a], &p.facts[b]
+	harmless := f.kind != KindNone && f.kind != KindString && g.kind != KindNone && g.kind != KindString
+	if harmless && op == OpSub { // a + -b is grouped more easily
+		if minus := p.compute(n, OpNeg, b, b); p.facts[minus].kind != KindNone {
+			return p.compute(n, OpAdd, a, minus)
+		}
+	}
+	if !harmless || row.bounds == nil || row.divides && g.has(0) {
+		return p.make(n, op, fact{}, a, b, 0)
+	}
+	operands := KindInt
+	if f.kind == KindFloat || g.kind == KindFloat {
+		operands = KindFloat
+	}
+	result := fact{kind: row.kind, Range: row.bounds(operands, f.Range, g.Range)}
+	switch {
+	case result.kind == KindNone:
+		result.kind = operands
+	case result.kind == f.kind && row.most > 0: // int of an int
+		return a
+	}
+	if op == OpMin || op == OpMax { // among floats the order matters for NaN
+		if result.kind = f.kind; f.kind != g.kind || f.kind == KindFloat {
+			result.kind = KindNone
+		}
+	}
+	if !result.harmless() {
+		result.kind = KindNone
+	}
+	return p.make(n, op, result, a, b, 0)
+}
+
+// Condition is a harmless comparison or connection of a and b.
+func (p *Program) Condition(op Op, a, b Term) Term {
+	return p.make(nil, op, fact{kind: KindBool, Range: Range{0, 1}}, a, b, 0)
+}
+
+// Number is a harmless sum or product of ints.
+func (p *Program) Number(op Op, a, b Term) Term {
+	neutral := p.Int(0)
+	if op == OpMul {
+		neutral = p.Int(1)
+	}
+	switch neutral {
+	case a:
+		return b
+	case b:
+		return a
+	}
+	return p.make(nil, op, fact{kind: KindInt}, a, b, 0)
+}
+
+// make is the term of an operation. Those that may fail at different nodes are different.
+func (p *Program) make(n *Node, op Op, f fact, a, b, c Term) Term {
+	in := instruction{op: op, a: a, b: b, c: c}
+	if p.Constant(a) && p.Constant(b) && (c == 0 || p.Constant(c)) {
+		if v := apply(op, &p.slots[a], &p.slots[b], &p.slots[c]); v.kind != KindNone {
+			return p.constant(v)
+		}
+	}
+	if f.kind == KindNone {
+		return p.add(in, fact{node: n})
+	}
+	whole := func(x Term) bool { return p.facts[x].kind == KindInt || p.facts[x].kind == KindBool }
+	switch {
+	case f.kind == KindString || p.facts[b].kind == KindString: // `if` and comparisons of strings
+	case op == OpIf || whole(a) && whole(b) && f.kind != KindFloat:
+		in.op |= onWords
+	default:
+		in.op |= onFloats
+	}
+	x, ok := p.made[in]
+	if !ok {
+		x = p.add(in, f)
+		p.made[in] = x
+	}
+	return x
+}
+
+// Terms is how many terms there are.
+func (p *Program) Terms() int { return len(p.code) }
+
+// Constant tells whether x is a constant.
+func (p *Program) Constant(x Term) bool { return p.code[x].op == OpConst }
+
+// Kind is the kind of x: KindNone if it may fail.
+func (p *Program) Kind(x Term) Kind { return p.facts[x].kind }
+
+// Range bounds a number.
+func (p *Program) Range(x Term) Range { return p.facts[x].Range }
+
+// Operation is what computes x. A name and a constant have no operands, and b is a where there is one.
+func (p *Program) Operation(x Term) (op Op, a, b, c Term) {
+	in := &p.code[x]
+	return in.op &^ (onWords | onFloats), in.a, in.b, in.c
+}
+
+// Code computes some terms of a program from others.
+type Code struct {
+	program    *Program
+	once, each []instruction
+	seen       map[Term]bool
+}
+
+// Compile appends what computes x to code, in Once's part if early says so.
+func (c *Code) Compile(x Term, early func(Term) bool) {
+	in := c.program.code[x]
+	if c.seen[x] || in.a == 0 {
+		return
+	}
+	c.seen[x] = true
+	c.Compile(in.a, early)
+	c.Compile(in.b, early)
+	c.Compile(in.c, early)
+	if early(x) {
+		c.once = append(c.once, in)
+	} else {
+		c.each = append(c.each, in)
+	}
+}
+
+// Code starts code to which the slots of these terms are given.
+func (p *Program) Code(given ...Term) *Code {
+	c := &Code{program: p, seen: map[Term]bool{}}
+	for _, x := range given {
+		c.seen[x] = true
+	}
+	return c
+}
+
+// Require compiles x and makes the code stop unless x holds or fails.
+func (c *Code) Require(x Term, early func(Term) bool) {
+	if in := c.program.code[x]; in.op == OpAnd|onWords && !c.seen[x] {
+		c.Require(in.a, early)
+		c.Require(in.b, early)
+		return
+	}
+	c.Compile(x, early)
+	for _, code := range [][]instruction{c.each, c.once} {
+		for i := range code {
+			if code[i].to == x {
+				code[i].must = true
+				return
+			}
+		}
+	}
+	c.each = append(c.each, instruction{op: OpBool, must: true, a: x, b: x}) // x is given
+}
+
+// Set gives a term the machine word of its value.
+func (p *Program) Set(x Term, word uint64) { p.slots[x].bits = word }
+
+// Word is the machine word of a term.
+func (p *Program) Word(x Term) uint64 { return p.slots[x].bits }
+
+// Holds is the truth of a constant.
+func (p *Program) Holds(x Term) bool { return p.slots[x].Truth() }
+
+// Failed tells whether a term could not be computed.
+func (p *Program) Failed(x Term) bool { return p.slots[x].kind == KindNone }
+
+// Once computes what does not change, and says whether all that is required of it holds.
+func (c *Code) Once() bool { return c.program.run(c.once, c.program.slots) }
+
+// Each computes the rest.
+func (c *Code) Each() bool { return c.program.run(c.each, c.program.slots) }
+
+func (p *Program) run(code []instruction, slots []Value) bool {
+	for i := range code {
+		in := &code[i]
+		a, b := slots[in.a].bits, slots[in.b].bits
+		var w uint64
+		switch in.op {
+		case OpAdd | onWords: // the commonest have no call between them
+			w = a + b
+		case OpMul | onWords:
+			w = a * b
+		case OpAnd | onWords:
+			w = a & b
+		case OpOr | onWords:
+			w = a | b
+		case OpIf | onWords:
+			if w = b; a == 0 {
+				w = slots[in.c].bits
+			}
+		case OpEq | onWords:
+			w = Bool(a == b).bits
+		case OpNe | onWords:
+			w = Bool(a != b).bits
+		case OpLt | onWords:
+			w = Bool(int64(a) < int64(b)).bits
+		case OpLe | onWords:
+			w = Bool(int64(a) <= int64(b)).bits
+		default:
+			switch {
+			case in.op&onWords != 0:
+				whole, _ := operators[in.op&^onWords].ints(int64(a), int64(b))
+				w = uint64(whole)
+			case in.op&onFloats != 0:
+				w = floats(in.op&^onFloats, &slots[in.a], &slots[in.b], slots[in.to].kind)
+			case p.general(in, slots):
+				continue
+			default:
+				return false
+			}
+		}
+		if in.must && w == 0 {
+			return false
+		}
+		slots[in.to].bits = w
+	}
+	return true
+}
+
+// floats computes a harmless operation on numbers.
+func floats(op Op, a, b *Value, kind Kind) uint64 {
+	x, _ := a.AsFloat()
+	y, _ := b.AsFloat()
+	switch op {
+	case OpEq:
+		return Bool(x == y).bits
+	case OpNe:
+		return Bool(x != y).bits
+	case OpLt:
+		return Bool(x < y).bits
+	case OpLe:
+		return Bool(x <= y).bits
+	}
+	f := operators[op].floats(x, y)
+	if kind == KindInt {
+		return uint64(int64(f))
+	}
+	return math.Float64bits(f)
+}
+
+// general runs an instruction on values of any kind. It is false where what must hold does not.
+func (p *Program) general(in *instruction, slots []Value) bool {
+	v := &slots[in.to]
+	if in.op == opPick {
+		*v = p.facts[in.to].table[slots[in.a].bits]
+	} else {
+		*v = apply(in.op, &slots[in.a], &slots[in.b], &slots[in.c])
+	}
+	if v.kind == KindNone && v.bits == 0 {
+		v.bits = uint64(in.to) // where it failed
+	}
+	return !in.must || v.kind == KindNone || v.Truth()
+}

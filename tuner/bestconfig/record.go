@@ -1,0 +1,110 @@
+package bestconfig
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"autotune/device/recording"
+	"autotune/device/replay"
+	"autotune/device/trial"
+	"autotune/operator"
+	"autotune/tuner"
+)
+
+// FromRecord makes the document of a search's outcome.
+func FromRecord(r tuner.Record) Document {
+	measured := r.Device.Kind.Properties().Compiles // and not answered by a recording
+	d := Document{
+		Operator: r.Problem.Operator, Problem: r.Problem, Device: r.Device,
+		Target: r.Device.Limits.Target, ReferenceDigest: r.ReferenceDigest, Conditions: r.Protocol.Conditions,
+		Trials: r.Counts, Warnings: r.Warnings, Doubts: r.Doubts, RecordedAt: r.At,
+		Search: Search{
+			Strategy: r.Strategy, Seconds: r.Breakdown.Wall.Seconds(), Evaluations: r.Total - r.Resumed,
+			Resumed: r.Resumed, ValidConfigurations: r.Valid, Extent: r.Extent,
+		},
+	}
+	if measured {
+		d.Protocol = r.Protocol.Unconditioned() // of a replay, the recording has it
+		if b := r.Breakdown; d.Search.Evaluations > 0 {
+			d.Search.Spent = &Spent{
+				Open: b.Open.Seconds(), Compile: b.Compile.Seconds(), Verify: b.Verify.Seconds(),
+				Measure: b.Measure.Seconds(), Finals: b.Finals.Seconds(), Wait: b.Wait.Seconds(), Busy: b.Busy,
+			}
+		}
+	} else {
+		d.Recording = &Recording{File: r.Device.Recording, RecordedAt: r.Device.RecordedAt, Device: r.Device.Name}
+		d.RecordedAt = r.Device.RecordedAt
+		d.ReferenceDigest = ""                           // a recording does not say what it verified against
+		d.Search.Evaluations -= r.ByStatus[trial.Pruned] // configurations that the recording lacks
+	}
+	if w := r.Winner; w != nil {
+		d.Configuration, d.Macros, d.Launches, d.Time = w.Configuration, w.Macros, w.Launches, w.Time
+		d.Measured, d.Metrics, d.KernelDigest, d.Evidence = w.Measured, w.Metrics, w.KernelDigest, r.Evidence
+	}
+	d.compareAll(r.Baselines)
+	d.SetRoofline(r.Problem.Bytes, r.Problem.Flops, r.Ceilings.CopyBytesPerMS)
+	d.SetPeaks(r.Ceilings.Peaks)
+	return d
+}
+
+// compareAll fills in the baselines. Times of a GPU are left out if the winner's is not one.
+func (d *Document) compareAll(list []tuner.Baseline) {
+	var elsewhere []string
+	for _, b := range list {
+		if d.Device.Kind.Properties().Caveat != "" && b.Name != Default && b.Name != Reference {
+			elsewhere = append(elsewhere, b.Name)
+			continue
+		}
+		d.Compare(b.Name, b.TimeMS)
+		if _, known := d.Baselines[b.Name]; known && b.Speedup > 0 {
+			d.Baselines[b.Name] = b
+		}
+	}
+	if len(elsewhere) > 0 {
+		d.Warnings = append(slices.Clone(d.Warnings), fmt.Sprintf("left out of the comparison: %s: "+
+			"a time measured on a GPU does not compare with emulated ones", strings.Join(elsewhere, ", ")))
+	}
+}
+
+// FromRecording is the document of a recording's fastest trial, with all trials. Macros and launch, which a recording
+// lacks, stay empty. The problem is the recorded one, bound with the limits of the recorded device.
+func FromRecording(r *recording.Recording, p *operator.Problem) (Document, []trial.Trial, error) {
+	trials := slices.Clone(r.Trials)
+	counts := tuner.Counts{Total: len(trials), ByStatus: map[trial.Status]int{}}
+	var best *trial.Trial
+	for i := range trials {
+		t := &trials[i]
+		t.SetSamples(t.SamplesMS, t.Time.Batch) // the recorded median is rounded
+		tuner.SetMetrics(p, t)
+		counts.ByStatus[t.Status]++
+		if t.Status == trial.OK && (best == nil || t.Time.Median < best.Time.Median) {
+			best = t
+		}
+	}
+	if best == nil {
+		return Document{}, nil, fmt.Errorf("%s: %w among the %d recorded", r.File, tuner.ErrNoVariant, len(r.Trials))
+	}
+	ceilings := r.Metadata.Ceilings
+	d := FromRecord(tuner.Record{
+		Problem: p.Record(), Device: replay.Open(r).Info(), Protocol: r.Metadata.Protocol, Winner: best, Counts: counts,
+		Ceilings: ceilings, Warnings: trial.Lines(slices.Concat(best.Warnings, best.Time.Warnings())),
+		Doubts: trial.Gather(trials),
+	})
+	d.Search = Search{ValidConfigurations: r.Metadata.Valid} // nothing was searched now
+	d.Compare(Reference, ceilings.ReferenceMS)
+	for name, ms := range ceilings.Baselines {
+		d.Compare(name, ms)
+	}
+	if defaults := p.Defaults(context.Background()); len(defaults) > 0 {
+		untuned := recording.Key(defaults[0])
+		for _, t := range trials {
+			if t.Status == trial.OK && recording.Key(t.Configuration) == untuned {
+				d.Compare(Default, t.Time.Median)
+				break
+			}
+		}
+	}
+	return d, trials, nil
+}

@@ -1,0 +1,70 @@
+package bestconfig
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/device/recording"
+	"autotune/device/replay"
+	"autotune/operator"
+	"autotune/tuner"
+)
+
+// The winner of a recording is the one that a replay finds, with the same
+// evidence.
+func TestFromRecordingIsAReplay(t *testing.T) {
+	entries, err := recording.List(recording.Shipped())
+	if err != nil || len(entries) == 0 {
+		t.Fatal(len(entries), err)
+	}
+	for _, e := range entries[:min(4, len(entries))] {
+		t.Run(e.Name, func(t *testing.T) {
+			r, err := recording.LoadFS(recording.Shipped(), e.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			op, err := operator.Find(r.Metadata.Problem.Operator)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Templates that came later are not in the recording.
+			request := r.Metadata.Problem.Request()
+			var only operator.Restriction
+			for _, trial := range r.Trials {
+				if !slices.Contains(only.Templates, trial.Configuration.Template) {
+					only.Templates = append(only.Templates, trial.Configuration.Template)
+				}
+			}
+			p, err := op.Bind(request, r.Metadata.Device.Limits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := FromRecording(r, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := tuner.Search(t.Context(), p, replay.Open(r), tuner.Options{Only: only})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := FromRecord(result.Record)
+			if recording.Key(got.Configuration) != recording.Key(want.Configuration) {
+				t.Errorf("won by %s, want %s", got.Configuration, want.Configuration)
+			}
+			if want.KernelDigest[:len(got.KernelDigest)] != got.KernelDigest {
+				t.Errorf("of the kernel %s, want %s", got.KernelDigest, want.KernelDigest)
+			}
+			got.Configuration, got.Macros, got.Launches, got.KernelDigest = want.Configuration, want.Macros, want.Launches, want.KernelDigest
+			got.Search = want.Search
+			// A replay also tells of templates that did not win.
+			want.Warnings = slices.DeleteFunc(want.Warnings, func(w string) bool {
+				return strings.Contains(w, "edited since") || strings.Contains(w, "only part of the space")
+			})
+			if got, want := written(t, got), written(t, want); !bytes.Equal(got, want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}

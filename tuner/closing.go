@@ -1,0 +1,210 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/internal/lists"
+	"autotune/tuner/final"
+)
+
+// closing is what a search does beside its loop to make sure of its winner: the math mode, the finals and the gates, the
+// rivals that it is compared with, and the winner that the cache keeps.
+type closing struct{ *search }
+
+// settleMode takes note of who chose the problem's math mode. A search in another mode ends.
+func (s closing) settleMode(c device.ModeChoice) {
+	s.Mode = nil
+	s.out.Problem.MathBy = c.By
+	s.fail(c.Err)
+}
+
+// awaitMode waits until it is known who chose the mode. The judge has as much time as if that had taken none.
+func (s closing) awaitMode(ctx context.Context) {
+	if s.Mode == nil {
+		return
+	}
+	s.show(Waiting)
+	start := time.Now()
+	select {
+	case c := <-s.Mode:
+		s.settleMode(c)
+	case <-ctx.Done():
+		s.end(Interrupted)
+	}
+	s.waited = time.Since(start)
+}
+
+// settleWinner has the judge run the finals and the gates, once the math mode is known; the field then names the winner.
+func (s closing) settleWinner(ctx context.Context) (err error) {
+	s.awaitMode(ctx)
+	leader := s.field.Best()
+	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || leader == nil || s.stages.session == nil {
+		return s.err
+	}
+	s.show(Finals)
+	began := s.started.Add(s.waited)
+	ctx, cancel := whileThere(ctx, s.stages.pool, began, s.Time)
+	defer cancel(nil)
+	start, timed := time.Now(), final.Timed(s.Protocol)
+	if timed {
+		s.out.Lead = Lead{Leader: leader.Configuration, SearchMS: leader.Time.Median}
+	}
+	verdict, err := final.Settle(ctx, s.field, final.Case{
+		Subject: s.subject(), Nearby: s.near,
+		Gating: s.Gating, Energy: s.Energy, Seed: s.Seed, Started: began, Limit: s.Time,
+		Session: s.stages.session, Variants: s.held, Compilers: s.stages.workers(),
+		Compile: func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error) {
+			j := s.stages.prepare(ctx, job{id: id})
+			return j.variant, j.trial.Outcome, j.err
+		},
+		Amended: func(t trial.Trial) { s.lose(s.course.ledger.Keep(t)) },
+		Gate:    func() { s.show(Gate) },
+		Worked:  s.stages.log.evaluated,
+	})
+	s.out.Gates, s.out.Confirmation = verdict.Gates, verdict.Confirmation
+	s.out.Breakdown.Finals = time.Since(start)
+	if timed {
+		s.out.Lead.FinalMS = leader.Time.Median
+	}
+	if cause := context.Cause(ctx); err != nil && isCancel(err) && errors.Is(cause, device.ErrGone) {
+		return cause
+	}
+	return err
+}
+
+func (s closing) subject() final.Subject {
+	return final.Subject{Problem: s.problem, Device: s.device, Protocol: s.Protocol, Ceilings: s.out.Ceilings, Launches: s.Launches}
+}
+
+// whileThere is a context that ends when the time is up and the pool has no worker, so that nothing
+// waits for one any longer.
+func whileThere(ctx context.Context, pool device.Pool, began time.Time, limit time.Duration) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if pool == nil || limit <= 0 {
+		return ctx, cancel
+	}
+	go func() {
+		for next := time.After(time.Until(began.Add(limit))); ; next = time.After(policy.lookInterval) {
+			select {
+			case <-next:
+			case <-ctx.Done():
+				return
+			}
+			if len(pool.Workers()) == 0 {
+				cancel(fmt.Errorf("the time is up, and no worker is there for the finals: %w", device.ErrGone))
+			}
+		}
+	}()
+	return ctx, cancel
+}
+
+// recall finds what an earlier search of the same provenance measured beside its trials, so
+// that one with nothing left to evaluate needs no device.
+func (s closing) recall() bool {
+	var record Record
+	if found, err := s.course.ledger.Winner(&record); s.Recheck || err != nil || !found {
+		return false
+	}
+	winner, _ := s.field.Decide()
+	if s.can.Compiles && (record.Gates == nil || winner == nil || record.Winner == nil || record.Winner.KernelDigest != winner.KernelDigest) {
+		return false // this winner has not been through the gates
+	}
+	s.out.Gates, s.out.Ceilings = record.Gates, withBaselines(record.Ceilings, s.Baselines)
+	return true
+}
+
+// crown keeps the winner and the record around it. The winner of a part of the space does not take the place of a
+// faster one.
+func (s closing) crown(r *Result) error {
+	kept, better, err := s.keptBetter(*r.Winner)
+	switch {
+	case err != nil:
+		return fmt.Errorf("compare with the cache's winner: %w", err)
+	case better && s.Objective.Name != "":
+		r.warn("the cache keeps the winner that it has, which is better: " + s.Objective.String())
+		return nil
+	case better:
+		r.warn(fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept.Median))
+		return nil
+	}
+	return s.course.ledger.Crown(*r.Winner, s.problem.Operator.SourceDigest(), r.Record)
+}
+
+// keptBetter compares the winner of a part with the one that is kept, unless that is of another driver, compiler,
+// protocol or kernel than this search's would be.
+func (s closing) keptBetter(winner trial.Trial) (kept trial.Timing, better bool, err error) {
+	var record Record
+	if s.Only.IsZero() {
+		return kept, false, nil
+	}
+	found, err := s.course.ledger.Winner(&record)
+	if err != nil || !found || record.Winner == nil {
+		return kept, false, err
+	}
+	k, err := s.problem.Kernel(record.Winner.Configuration)
+	if err != nil || k.Digest() != record.Winner.KernelDigest {
+		return kept, false, nil // edited since
+	}
+	kept, _ = s.ranking.standing(*record.Winner)
+	stands, _ := s.ranking.standing(winner)
+	return kept, 0 < kept.Median && kept.Median < stands.Median, nil
+}
+
+// prepare has the rivals begin what takes long, while the search goes on.
+func (s closing) prepare(ctx context.Context) {
+	has := s.device.Info().Limits.MemoryBytes // 0: not known
+	if s.Rivals != nil && s.can.Measures && (has == 0 || policy.besideRivals*s.problem.MemoryBytes() < has) {
+		s.Rivals.Prepare(ctx, s.problem, s.Protocol)
+	}
+}
+
+// compare times the rivals beside the winner. One that is not there, or fails, costs a warning.
+func (s closing) compare(ctx context.Context) {
+	if s.Rivals == nil || s.err != nil || ctx.Err() != nil || s.field.Best() == nil {
+		return
+	}
+	if s.Unasked && (!s.can.Measures || s.compared()) {
+		return
+	}
+	s.show(Beside)
+	all, notes, err := final.Beside(ctx, s.subject(), s.field.Best().Configuration, s.Rivals)
+	for _, text := range notes {
+		s.warn(text)
+	}
+	var absent *final.AbsentError
+	if err != nil && ctx.Err() == nil && !(s.Unasked && errors.As(err, &absent)) {
+		s.uncompared = err
+		s.warn(fmt.Sprintf("others were not timed beside the winner: %v", err))
+	}
+	s.addBaselines(all)
+}
+
+func (s closing) addBaselines(all []Baseline) {
+	times := map[string]float64{}
+	for _, b := range all {
+		times[b.Name] = b.TimeMS
+	}
+	s.out.Baselines = append(s.out.Baselines, all...)
+	s.out.Ceilings = withBaselines(s.out.Ceilings, times)
+}
+
+// compared tells whether an earlier search has timed rivals beside this winner, and takes what it found. A search that
+// evaluates anything compares anew.
+func (s closing) compared() bool {
+	if s.began {
+		return false
+	}
+	var record Record
+	found, err := s.course.ledger.Winner(&record)
+	if err != nil || !found || record.Winner == nil || record.Winner.KernelDigest != s.field.Best().KernelDigest {
+		return false
+	}
+	before := lists.Where(record.Baselines, func(b Baseline) bool { return b.Speedup > 0 })
+	s.addBaselines(before)
+	return len(before) > 0
+}

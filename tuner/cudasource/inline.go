@@ -1,0 +1,115 @@
+package cudasource
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"autotune/internal/lists"
+	"autotune/operator"
+)
+
+var (
+	onceForm      = regexp.MustCompile(`^[ \t]*#[ \t]*pragma[ \t]+once\b`)
+	conditionForm = regexp.MustCompile(`^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b`)
+	defineForm    = regexp.MustCompile(`^[ \t]*#[ \t]*define[ \t]+(\w+)`)
+	guardForm     = regexp.MustCompile(`^[ \t]*#[ \t]*ifndef[ \t]+(\w+)`)
+)
+
+// Inline replaces the first #include of each file by the file's text, between
+// blank lines, and drops later ones.
+func Inline(file, source string, includes map[string]string) (string, error) {
+	in := inliner{includes: includes, done: map[string]bool{}}
+	err := in.add(file, source)
+	return in.text.String(), err
+}
+
+type inliner struct {
+	includes map[string]string
+	done     map[string]bool
+	text     strings.Builder
+	depth    int  // of conditions
+	border   bool // between two files
+}
+
+func (in *inliner) add(file, source string) error {
+	if !strings.HasSuffix(source, "\n") {
+		source += "\n"
+	}
+	included := operator.Included(source)
+	for i, line := range slices.Collect(strings.Lines(source)) {
+		name := included[i]
+		if condition := conditionForm.FindStringSubmatch(line); condition != nil && condition[1] == "endif" {
+			in.depth--
+		} else if condition != nil {
+			in.depth++
+		}
+		switch text, known := in.includes[name]; {
+		case onceForm.MatchString(line) || in.done[name]:
+		case name == "":
+			in.write(line)
+		case in.depth > 0:
+			return fmt.Errorf("%s includes %s under a condition: it cannot be put into one file", file, name)
+		case !known:
+			return fmt.Errorf("%s includes %s, which is not among its files", file, name)
+		default:
+			in.done[name], in.border = true, true
+			if err := in.add(name, text); err != nil {
+				return err
+			}
+			in.border = true
+		}
+	}
+	return nil
+}
+
+// write adds a line, with one blank line before it at a border. Of blank lines that follow each other it keeps the
+// first.
+func (in *inliner) write(line string) {
+	text := in.text.String()
+	parted := text == "" || strings.HasSuffix(text, "\n\n")
+	if blank := strings.TrimSpace(line) == ""; blank && (in.border || parted) {
+		return
+	}
+	if in.border && !parted {
+		in.text.WriteString("\n")
+	}
+	in.border = false
+	in.text.WriteString(line)
+}
+
+// Defines writes the definitions of macros, for the head of a kernel's file.
+func Defines(macros []operator.Macro) string {
+	var b strings.Builder
+	for _, m := range macros {
+		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
+	}
+	return b.String()
+}
+
+// ofLibrary are macros of math.h that kernels define where a compiler lacks them.
+var ofLibrary = []string{"INFINITY", "NAN"}
+
+// Undefines writes #undef lines for macros and for those that a text defines, so
+// that they do not reach what follows in the same file. It spares those of C's library
+// that the text defines under #ifndef only: they may be another file's.
+func Undefines(macros []operator.Macro, text string) string {
+	names := lists.Of(macros, func(m operator.Macro) string { return m.Name })
+	guarded := ""
+	for line := range strings.Lines(text) {
+		if match := defineForm.FindStringSubmatch(line); match != nil && !(match[1] == guarded && slices.Contains(ofLibrary, guarded)) {
+			names = append(names, match[1])
+		}
+		guarded = ""
+		if match := guardForm.FindStringSubmatch(line); match != nil {
+			guarded = match[1]
+		}
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range slices.Compact(names) {
+		fmt.Fprintf(&b, "#undef %s\n", name)
+	}
+	return b.String()
+}

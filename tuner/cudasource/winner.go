@@ -1,0 +1,234 @@
+// Package cudasource exports a search's winner as CUDA source: one text that
+// other programs can compile and that needs no file beside it.
+//
+// Of finds the winner's kernel again among the operator's templates and sees
+// that it is still the one that was measured. Inline and Defines are the steps
+// from there to one text; WriteCUDA writes it as a .cu file. Package pytorch
+// builds on the same steps.
+package cudasource
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"autotune/operator"
+	"autotune/space"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/torchtimes"
+)
+
+// ErrSearchAgain means that a winner is not of the operator as it is today.
+var ErrSearchAgain = errors.New("search again")
+
+// Winner is a best configuration together with the kernel that it configures.
+type Winner struct {
+	Best    bestconfig.Document
+	Problem *operator.Problem
+	Kernel  operator.Kernel
+	Tool    string // the program that exports, with its version
+}
+
+// Of finds the winner's kernel in the operator's folder, and refuses one that is
+// not what was measured any more. Macros and launch are the measured ones; limits
+// only have to be those of some GPU, unless the best configuration has no macros.
+func Of(best bestconfig.Document, op *operator.Operator, limits operator.Limits, tool string) (Winner, error) {
+	w := Winner{Best: best, Tool: tool}
+	if best.Operator != op.Name {
+		return w, fmt.Errorf("the best configuration is of %s, not of %s", best.Operator, op.Name)
+	}
+	p, err := op.Bind(best.Problem.Request(), limits)
+	if err != nil {
+		return w, err
+	}
+	c, err := configuration(best, op)
+	if err != nil {
+		return w, err
+	}
+	k, err := p.Kernel(c)
+	if err != nil {
+		return w, fmt.Errorf("the template has changed since the search; %w: %w", ErrSearchAgain, err)
+	}
+	if err := cmp.Or(measured(best, &k, limits), unchanged(best, p, k)); err != nil {
+		return w, err
+	}
+	w.Problem, w.Kernel, w.Best.Configuration = p, k, c
+	w.complete()
+	return w, nil
+}
+
+// complete gives the best configuration the macros and the launch that it lacks.
+func (w *Winner) complete() {
+	if len(w.Best.Macros) > 0 {
+		return
+	}
+	w.Best.Launches, w.Best.Macros = w.Kernel.Launches, map[string]string{}
+	for _, m := range w.Kernel.Macros {
+		w.Best.Macros[m.Name] = m.Value
+	}
+}
+
+// unchanged compares the kernels with those of the search, as far as the best
+// configuration tells: a recording need not have digests.
+func unchanged(best bestconfig.Document, p *operator.Problem, k operator.Kernel) error {
+	if !strings.HasPrefix(k.Digest(), best.KernelDigest) {
+		return fmt.Errorf("template %s has changed since the search: %s; %w", k.Template, withIncludes(k), ErrSearchAgain)
+	}
+	if best.ReferenceDigest == "" {
+		return nil
+	}
+	digest, err := p.ReferenceDigest()
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(digest, best.ReferenceDigest) {
+		return fmt.Errorf("the reference has changed since the search, which compared template %s with it: %s; %w",
+			k.Template, referenceFiles(p), ErrSearchAgain)
+	}
+	return nil
+}
+
+// referenceFiles name the files that kernels are compared with.
+func referenceFiles(p *operator.Problem) string {
+	if reference, err := p.Reference(); err == nil {
+		return withIncludes(reference)
+	}
+	return p.Operator.Answers.String()
+}
+
+// withIncludes names the files that a kernel is made of.
+func withIncludes(k operator.Kernel) string {
+	if len(k.Includes) == 0 {
+		return k.File
+	}
+	return k.File + " or a file that it includes"
+}
+
+// configuration gives the winner's tunables their template's order and types.
+func configuration(best bestconfig.Document, op *operator.Operator) (space.Configuration, error) {
+	c := space.Configuration{Template: best.Template}
+	t, ok := op.Template(best.Template)
+	if !ok {
+		return c, fmt.Errorf("%s has no template %s any more; %w", op.Name, best.Template, ErrSearchAgain)
+	}
+	for _, tunable := range t.Tunables {
+		given, ok := best.Get(tunable.Name)
+		if !ok {
+			return c, fmt.Errorf("the best configuration has no %s, which template %s needs by now; %w", tunable.Name, t.Name, ErrSearchAgain)
+		}
+		i := slices.IndexFunc(tunable.Values, given.Equal)
+		if i < 0 {
+			return c, fmt.Errorf("%s=%v is not among the values of template %s any more; %w", tunable.Name, given, t.Name, ErrSearchAgain)
+		}
+		c.Values = append(c.Values, space.Value{Name: tunable.Name, Value: tunable.Values[i]})
+	}
+	return c, nil
+}
+
+// measured gives a kernel the macros and the launch that were measured. They may
+// differ from the computed ones where those depend on the GPU, but not in name. For
+// the limits of the search's own GPU they may not differ.
+func measured(best bestconfig.Document, k *operator.Kernel, limits operator.Limits) error {
+	if len(best.Macros) == 0 {
+		return nil // of a recording
+	}
+	known := best.Device.Limits == limits
+	var names []string
+	expressions := map[string]bool{}
+	for i, m := range k.Macros {
+		names = append(names, m.Name)
+		now, then := m.Value, best.Macros[m.Name]
+		expressions[m.Name] = !macroForm.MatchString(now) // which depend on no GPU
+		if (known || expressions[m.Name]) && then != "" && then != now {
+			return fmt.Errorf("template %s has changed since the search: %s is %s now, it was %q; %w", k.Template, m.Name, now, then, ErrSearchAgain)
+		}
+		if !expressions[m.Name] {
+			k.Macros[i].Value = then
+		}
+	}
+	recorded := slices.Sorted(maps.Keys(best.Macros))
+	if added, gone := without(names, recorded), without(recorded, names); len(added)+len(gone) > 0 {
+		var changes []string
+		if len(added) > 0 {
+			changes = append(changes, "it has "+strings.Join(added, " ")+" now")
+		}
+		if len(gone) > 0 {
+			changes = append(changes, "it has no "+strings.Join(gone, " ")+" any more")
+		}
+		return fmt.Errorf("template %s has changed since the search: among its macros %s; %w",
+			k.Template, strings.Join(changes, ", and "), ErrSearchAgain)
+	}
+	for _, m := range k.Macros {
+		if !expressions[m.Name] && !macroForm.MatchString(m.Value) {
+			return fmt.Errorf("macro %s of the best configuration is %q, which is no value: numbers and names are", m.Name, m.Value)
+		}
+	}
+	if known && !reflect.DeepEqual(best.Launches, k.Launches) {
+		return fmt.Errorf("template %s has changed since the search: it is launched with %s now, it was with %s; %w",
+			k.Template, strings.Join(k.Launches.Lines(), ", then "), strings.Join(best.Launches.Lines(), ", then "), ErrSearchAgain)
+	}
+	k.Launches = best.Launches
+	return nil
+}
+
+// without are the words that are not among others.
+func without(words, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(others, word) })
+}
+
+// macroForm is what templates give as values; a document may hold anything.
+var macroForm = regexp.MustCompile(`^[-+\w.]+$`)
+
+// Story tells in a few lines of plain text what the kernel was tuned for and how
+// well it did. A document may hold any text, so who writes it quotes it.
+func (w Winner) Story() []string {
+	b := w.Best
+	story := []string{
+		w.Problem.String(),
+		fmt.Sprintf("Tuned on %s: %.4g ms a launch%s%s.", b.Device.Name, b.Time.Median, w.conditions(), w.comparison()),
+		fmt.Sprintf("Template %s with %s.", b.Template, w.tunables()),
+	}
+	if kind := b.Device.Kind.Properties(); kind.Caveat != "" {
+		story[1] = "Chosen on " + kind.Label + ", so not tuned for any GPU."
+	}
+	if faster, ok := b.FasterPyTorch(); ok {
+		story = append(story, faster+", timed in turns with it in the search.")
+	}
+	if b.Problem.MathBy != "" {
+		story = append(story, fmt.Sprintf("Math mode %s, %s.", b.Problem.Math, b.Problem.MathBy))
+	}
+	return append(story, "Written by "+w.Tool+".")
+}
+
+// conditions say how the winner was timed, if that was not the usual way.
+func (w Winner) conditions() string {
+	if unusual := w.Best.Conditions.Unusual(); unusual != "" {
+		return " (" + unusual + ")"
+	}
+	return ""
+}
+
+func (w Winner) comparison() string {
+	known, eager := w.Best.Baselines[torchtimes.Eager]
+	than := "PyTorch"
+	if !eager {
+		known, than = w.Best.Baselines[bestconfig.Default], "the untuned default"
+	}
+	if known.Speedup == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %.3g times as fast as %s", known.Speedup, than)
+}
+
+func (w Winner) tunables() string {
+	words := w.Best.Values.Words()
+	if len(words) == 0 {
+		return "nothing to choose"
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,303 @@
+package cudasource
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/template"
+
+	"autotune/device/compile"
+	"autotune/internal/lists"
+	"autotune/internal/quote"
+	"autotune/operator"
+)
+
+// WriteCUDA writes the kernel as one .cu file, with a host function that launches
+// it. No macro of the kernel's reaches what follows in a program.
+func (w Winner) WriteCUDA(out io.Writer) error {
+	k := w.Kernel
+	text, err := Inline(k.File, k.Source, k.Includes)
+	if err != nil {
+		return err
+	}
+	build, err := w.building()
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, line := range slices.Concat(w.Story(), []string{""}, build, w.launching()) {
+		b.WriteString(strings.TrimRight("// "+quote.CLine(line), " ") + "\n")
+	}
+	b.WriteString("\n" + w.headers() + Defines(k.Macros) + "\n" + text + "\n" + Undefines(k.Macros, text) + "\n" + w.launcher())
+	_, err = io.WriteString(out, b.String())
+	return err
+}
+
+// building says how to compile the file.
+func (w Winner) building() ([]string, error) {
+	target, why, err := w.architecture()
+	flags := strings.Join(append([]string{"-O3", "-std=c++17"}, w.Kernel.Flags...), " ")
+	return []string{fmt.Sprintf("Build with nvcc %s %s (%s).", flags, targetFlag(target), why)}, err
+}
+
+// targetFlag is how nvcc is told what to compile for. Of an architecture with its own
+// features -arch may make code without them, too, for which the kernel does not compile.
+func targetFlag(target string) string {
+	if number, own := strings.CutPrefix(target, "sm_"); own && strings.TrimRight(number, "0123456789") != "" {
+		return fmt.Sprintf("-gencode=arch=compute_%s,code=%s", number, target)
+	}
+	return "-arch=" + target
+}
+
+// architecture is what nvcc compiles for: the device of the search. An
+// architecture with its own features, as sm_90a, is named only for a kernel that
+// needs it.
+func (w Winner) architecture() (target, why string, err error) {
+	target = w.Best.Target
+	tuned := target != "" && w.Best.Device.Kind.Properties().Caveat == ""
+	if !tuned {
+		target = w.Problem.Limits.Target
+	}
+	if common := withoutFeatures(target); common != target {
+		there, err := w.ServedBy(target)
+		if err != nil {
+			return "", "", err
+		}
+		elsewhere, err := w.ServedBy(common)
+		if there && !elsewhere || err != nil {
+			return target, "the kernel needs what only this architecture has", err
+		}
+	}
+	if tuned {
+		return withoutFeatures(target), "the GPU of the search", nil
+	}
+	return "native", "the GPU at hand", nil
+}
+
+// withoutFeatures is an architecture without the features of its own that a letter names, as sm_90 of sm_90a.
+func withoutFeatures(target string) string {
+	return strings.TrimRight(target, "abcdefghijklmnopqrstuvwxyz")
+}
+
+// Target is the architecture that a binary is made for: that of the search's GPU, or of a usual
+// one where no GPU searched.
+func (w Winner) Target() (string, error) {
+	target, _, err := w.architecture()
+	if target == "native" {
+		target = withoutFeatures(w.Problem.Limits.Target)
+	}
+	return target, err
+}
+
+// ServedBy tells whether the configuration is valid for an architecture.
+func (w Winner) ServedBy(target string) (bool, error) {
+	limits := w.Problem.Limits
+	limits.Target = target
+	p, err := w.Problem.Operator.Bind(w.Best.Problem.Request(), limits)
+	if err != nil {
+		return false, err
+	}
+	s, err := p.Space(context.Background())
+	if err != nil {
+		return false, nil // no configuration is valid
+	}
+	_, found := s.Index(w.Best.Configuration)
+	return found, nil
+}
+
+// headers are those of CUDA that declare the arguments' types, and CUB's. They come first, so
+// that they never meet a kernel's macros.
+func (w Winner) headers() string {
+	var names []string
+	for _, a := range w.Arguments() {
+		if h := a.Type.Header(); h != "" {
+			names = append(names, h)
+		}
+	}
+	slices.Sort(names)
+	names = append(names, compile.GPUHeaders(w.Kernel)...)
+	text := ""
+	for _, name := range slices.Compact(names) {
+		text += "#include <" + name + ">\n"
+	}
+	if text != "" {
+		text += "\n"
+	}
+	return text
+}
+
+// launching says what to launch the kernel with, and on what.
+func (w Winner) launching() []string {
+	var lines []string
+	for i, l := range w.Kernel.Launches {
+		text := fmt.Sprintf("Launch %s with %s.", l.Entry, l)
+		if i > 0 {
+			text = fmt.Sprintf("Then launch %s with %s.", l.Entry, l)
+		}
+		lines = append(lines, text)
+	}
+	lines = append(lines, fmt.Sprintf("%s at the end of the file does so.", w.launcherName()))
+	mixed := slices.ContainsFunc(w.Arguments(), func(a operator.Argument) bool {
+		return a.Type != operator.F32 || a.Role == operator.Scalar
+	})
+	float, types := "float32, ", ""
+	if mixed {
+		float, types = "", "types and "
+	}
+	lines = append(lines, "All tensors are "+float+"dense and row-major, 16-byte aligned at least, and of these "+types+"shapes:")
+	for _, a := range w.Arguments() {
+		about := shapeOf(a)
+		if a.Role == operator.Scalar {
+			about = fmt.Sprintf("%v for this problem", a.Value)
+		}
+		if mixed {
+			about = string(a.Type) + ", " + about
+		}
+		lines = append(lines, fmt.Sprintf("    %s (%s): %s", a.Name, a.Role, about))
+	}
+	return lines
+}
+
+func shapeOf(a operator.Argument) string {
+	switch {
+	case a.Elements == 0:
+		return "a null pointer"
+	case len(a.Shape) == 0:
+		return "one element"
+	}
+	return a.ShapeText()
+}
+
+func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Name }
+
+// launcherText is the host function, in the language of text/template. NVRTC, which knows no host,
+// passes it over. Kernels get their arguments by address: they may take a tensor as a pointer to vectors.
+//
+//go:embed launcher.cu.tmpl
+var launcherText string
+
+var launcherPage = template.Must(template.New("launcher").Funcs(template.FuncMap{
+	"parameter": parameter, "identifier": Identifier, "dim3": Dim3, "attributes": Attributes,
+	"launching": func(w Winner, l operator.Launch) launching { return launching{w.Given(l, identifierOf), l, l.Entry} },
+}).Parse(launcherText))
+
+func (w Winner) launcher() string {
+	return filled("launcher", struct {
+		Winner
+		Name string
+	}{w, w.launcherName()})
+}
+
+// launching is a launch of a kernel, as a host function makes it.
+type launching struct {
+	Given
+	Launch operator.Launch
+	Kernel string
+}
+
+// Launching is the part of a host function that makes a launch on `stream` while `status` is cudaSuccess. The kernel is
+// one in C++, and each argument has a name there.
+func (w Winner) Launching(l operator.Launch, kernel string, name func(operator.Argument) string) string {
+	return filled("launch", launching{w.Given(l, name), l, kernel})
+}
+
+func filled(page string, with any) string {
+	var b strings.Builder
+	if err := launcherPage.ExecuteTemplate(&b, page, with); err != nil {
+		panic(err) // all that it names is there
+	}
+	return b.String()
+}
+
+// Given is what a host function gives a launch, in C: the addresses of what is passed, and rows of 16 words that its
+// array `maps` begins with, one for each tensor map.
+type Given struct{ Addresses, Maps []string }
+
+// Given takes the names that the host function has for the arguments.
+func (w Winner) Given(l operator.Launch, name func(operator.Argument) string) (g Given) {
+	for i, a := range w.Passed(l) {
+		m := l.MapAt(i)
+		if m == nil {
+			g.Addresses = append(g.Addresses, "&"+name(a))
+			continue
+		}
+		row := "(unsigned long long)" + name(a)
+		for _, word := range m.Words {
+			row += fmt.Sprintf(", 0x%xull", uint64(word))
+		}
+		g.Addresses, g.Maps = append(g.Addresses, fmt.Sprintf("maps[%d]", len(g.Maps))), append(g.Maps, row)
+	}
+	return g
+}
+
+// Arguments are the problem's, without templates' own workspaces that no launch takes.
+func (w Winner) Arguments() []operator.Argument {
+	return slices.DeleteFunc(slices.Clone(w.Problem.Arguments), func(a operator.Argument) bool {
+		return a.Owner != "" && !w.Kernel.Launches.Name(a.Name)
+	})
+}
+
+// Passed are the arguments that a launch passes.
+func (w Winner) Passed(l operator.Launch) []operator.Argument {
+	return lists.Of(operator.Passed(w.Problem.Arguments, l), func(i int) operator.Argument { return w.Problem.Arguments[i] })
+}
+
+// Attribute is one of a launch: what CUDA's two interfaces call it, and what its value is set to.
+type Attribute struct {
+	Runtime, Driver string
+	Values          []string
+}
+
+// Attributes are those of a launch.
+func Attributes(l operator.Launch) (all []Attribute) {
+	if l.Clustered() {
+		all = append(all, Attribute{"ClusterDimension", "CLUSTER_DIMENSION", []string{
+			fmt.Sprintf("clusterDim.x = %d", l.Cluster[0]), fmt.Sprintf("clusterDim.y = %d", l.Cluster[1]), fmt.Sprintf("clusterDim.z = %d", l.Cluster[2])}})
+	}
+	if l.Dependent {
+		all = append(all, Attribute{"ProgrammaticStreamSerialization", "PROGRAMMATIC_STREAM_SERIALIZATION", []string{"programmaticStreamSerializationAllowed = 1"}})
+	}
+	if l.Cooperative {
+		all = append(all, Attribute{"Cooperative", "COOPERATIVE", []string{"cooperative = 1"}})
+	}
+	return all
+}
+
+// parameter declares an argument, const if a kernel may only read what it points to.
+func parameter(a operator.Argument) string {
+	name := Identifier(a.Name)
+	switch {
+	case a.Role == operator.Scalar:
+		return a.Type.CUDA() + " " + name
+	case a.Role.Written():
+		return a.Type.CUDA() + "* " + name
+	}
+	return "const " + a.Type.CUDA() + "* " + name
+}
+
+// Identifier makes a tensor's name one of C++ that is free in the host function.
+func Identifier(name string) string {
+	if slices.Contains(own, name) || slices.Contains(reserved, name) {
+		return name + "_"
+	}
+	return name
+}
+
+func identifierOf(a operator.Argument) string { return Identifier(a.Name) }
+
+// own are the names that the host function has already.
+var own = []string{"stream", "status", "arguments", "attributes", "config", "maps"}
+
+// reserved are the words of C++ that a tensor's name could be.
+var reserved = strings.Fields(`alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl
+	concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else
+	enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+	nullptr operator or or_eq private protected public register reinterpret_cast requires return short signed sizeof static
+	static_assert static_cast struct switch template this throw true try typedef typeid typename union unsigned using
+	virtual void volatile wchar_t while xor xor_eq`)
+
+// Dim3 writes an extent as CUDA C++ reads it.
+func Dim3(e [3]int64) string { return fmt.Sprintf("dim3(%d, %d, %d)", e[0], e[1], e[2]) }

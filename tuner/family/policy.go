@@ -1,0 +1,55 @@
+package family
+
+import "time"
+
+// policy is what a family goes by. docs/families.md has the slowdowns that families measured with it. A field without
+// an experiment is a bound that those families did not meet.
+var policy = struct {
+	leastSamples, mostSamples int
+	mostHeldOut, mostFamilies int // shapes of a family, and families of one command
+
+	// Samples.
+	drawn       int // times as many shapes as samples are drawn, to see which kinds there are
+	leastOfKind int // samples of a kind of shapes: without, products had none of 41 to 48 rows (2026-11-25)
+	tries       int // places of the sequence that are looked at for one shape
+	heldOutFrom int // place of the sequence
+
+	// Time.
+	leastSearch time.Duration
+	forTimings  float64       // of the budget: with a fifth, four families had no time left for timings (2026-11-26)
+	gateTime    time.Duration // that the gates of one entry may take
+	aheadOf     int           // shapes that are compiled before their turn
+
+	// Candidates.
+	nearBest            float64 // times the fastest of its search: without near ones, pools lost 1.056 for 1.011 (2026-11-26)
+	mostNear            int     // of one search
+	mostConfigurations  int     // 72 in place of 48 did not choose better on the times of two families of products (2026-11-26)
+	leastConfigurations int
+	mostCandidates      int           // kernels: a configuration may be compiled for each alignment
+	leastTiming         time.Duration // of a kernel at a sample
+
+	// Times. The first round cuts short what takes clearly more than farBehind times the fastest: racing against the
+	// fastest itself left the tree with few samples of many kernels, 1.050 for 1.047 at shapes held out (2026-11-26).
+	// The second round is for what a usual race would keep, or miss by nearFastest.
+	farBehind, nearFastest float64
+
+	// Entries.
+	beyondBest  float64 // times the best candidate, which a sample may take where even that is slower than allowed
+	overLimit   float64 // cost of a sample beyond its limit, in logarithms: more than any speed gains
+	entryPrice  float64 // by which an entry must lower the geometric mean
+	mostEntries int
+
+	// The tree.
+	mostDepth int
+	leafPrice float64 // of a sample's loss; trees of 20 and 40 simulated samples do 0.005 better with it than with 0.001 (2026-11-29)
+	unserved  float64 // slowdown of a shape that no kernel serves
+}{
+	leastSamples: 2, mostSamples: 64, mostHeldOut: 64, mostFamilies: 16,
+	drawn: 8, leastOfKind: 2, tries: 200, heldOutFrom: 1009,
+	leastSearch: 500 * time.Millisecond, forTimings: 0.4, gateTime: 3 * time.Second, aheadOf: 8,
+	nearBest: 1.08, mostNear: 16, mostConfigurations: 48, leastConfigurations: 8, mostCandidates: 240,
+	leastTiming: 20 * time.Millisecond,
+	farBehind:   1.5, nearFastest: 1.05,
+	beyondBest: 1.02, overLimit: 1000, entryPrice: 0.001, mostEntries: 40,
+	mostDepth: 6, leafPrice: 0.005, unserved: 1e6,
+}

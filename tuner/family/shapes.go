@@ -1,0 +1,178 @@
+package family
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/internal/lists"
+)
+
+// Span is all integers between two.
+type Span struct{ Low, High int64 }
+
+// Extent is what a dimension may be: one span or several, in ascending order and apart.
+type Extent []Span
+
+// One is the extent of a dimension that does not vary.
+func One(v int64) Extent { return Extent{{v, v}} }
+
+func (e Extent) Low() int64   { return e[0].Low }
+func (e Extent) High() int64  { return e[len(e)-1].High }
+func (e Extent) Varies() bool { return e.Low() < e.High() }
+
+func (e Extent) Has(v int64) bool {
+	return slices.ContainsFunc(e, func(s Span) bool { return s.Low <= v && v <= s.High })
+}
+
+func (e Extent) Count() (n int64) {
+	for _, s := range e {
+		n += s.High - s.Low + 1
+	}
+	return n
+}
+
+// Values are the first of the extent's values, as many as asked for.
+func (e Extent) Values(most int) (all []int64) {
+	for _, s := range e {
+		for v := s.Low; v <= s.High && len(all) < most; v++ {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// At is the value at a place from 0 to 1. Each span has its share of the way, and values in a span are spread by their
+// logarithms.
+func (e Extent) At(u float64) int64 {
+	i := min(int(u*float64(len(e))), len(e)-1)
+	s, within := e[i], u*float64(len(e))-float64(i)
+	low, high := math.Log(float64(s.Low)-0.5), math.Log(float64(s.High)+0.5)
+	return min(max(int64(math.Round(math.Exp(low+within*(high-low)))), s.Low), s.High)
+}
+
+// Round is the value of the extent near to one that kernels like better: a multiple of a power of two, which is a
+// quarter of the value at most.
+func (e Extent) Round(v int64) int64 {
+	for step := int64(1) << max(bits.Len64(uint64(v/4))-1, 0); step > 1; step /= 2 {
+		step = min(step, 64)
+		for _, near := range []int64{(v + step/2) / step * step, v / step * step} {
+			if e.Has(near) {
+				return near
+			}
+		}
+	}
+	return v
+}
+
+// String writes an extent as ParseShapes reads it.
+func (e Extent) String() string {
+	if !e.Varies() {
+		return strconv.FormatInt(e.Low(), 10)
+	}
+	var parts []string
+	for _, s := range e {
+		part := strconv.FormatInt(s.Low, 10)
+		if s.Low < s.High {
+			part += ".." + strconv.FormatInt(s.High, 10)
+		}
+		parts = append(parts, part)
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// Shapes are the shapes that a family is for: an extent a dimension.
+type Shapes []Extent
+
+func (s Shapes) String() string {
+	return strings.Join(lists.Of(s, Extent.String), "x")
+}
+
+const shapesForm = "a dimension is a number, {1,8,32} or {14..112}, with x between dimensions"
+
+// maxDimension bounds values, so that nothing computed of them overflows.
+const maxDimension = 1 << 40
+
+// ParseShapes reads shapes as {1,8,32}x64x{14..112}x{14..112}.
+func ParseShapes(text string) (Shapes, error) {
+	if len(text) > 1000 {
+		return nil, errors.New("shapes of more than 1000 characters; " + shapesForm)
+	}
+	var all Shapes
+	for _, part := range strings.Split(text, "x") {
+		e, err := parseExtent(part)
+		if err != nil {
+			return nil, fmt.Errorf("`%s` is no shapes: %w", text, err)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func parseExtent(text string) (Extent, error) {
+	inner, opens := strings.CutPrefix(text, "{")
+	inner, closes := strings.CutSuffix(inner, "}")
+	switch {
+	case opens != closes || strings.ContainsAny(inner, "{}"):
+		return nil, fmt.Errorf("the braces of `%s` do not match; %s", text, shapesForm)
+	case !opens:
+		v, err := dimension(text)
+		return One(v), err
+	}
+	var all Extent
+	for _, item := range strings.Split(inner, ",") {
+		first, last, isRange := strings.Cut(item, "..")
+		if !isRange {
+			last = first
+		}
+		low, err := dimension(first)
+		if err != nil {
+			return nil, err
+		}
+		high, err := dimension(last)
+		if err != nil {
+			return nil, err
+		}
+		if low > high {
+			return nil, fmt.Errorf("the range %s begins above its end; write {%s..%s}", item, last, first)
+		}
+		all = append(all, Span{low, high})
+	}
+	slices.SortFunc(all, func(a, b Span) int { return cmp.Compare(a.Low, b.Low) })
+	united := all[:1]
+	for _, s := range all[1:] { // spans that overlap are one
+		if last := &united[len(united)-1]; s.Low <= last.High {
+			last.High = max(last.High, s.High)
+		} else {
+			united = append(united, s)
+		}
+	}
+	return united, nil
+}
+
+func dimension(text string) (int64, error) {
+	v, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) || err == nil && v > maxDimension:
+		return 0, fmt.Errorf("the dimension %s is too large; %d is the most", text, int64(maxDimension))
+	case err != nil || text[0] == '+':
+		return 0, fmt.Errorf("`%s` is no dimension; %s", text, shapesForm)
+	case v < 1:
+		return 0, fmt.Errorf("each dimension must be at least 1; got %d", v)
+	}
+	return v, nil
+}
+
+func (s Shapes) Have(shape []int64) bool {
+	for i, e := range s {
+		if len(shape) != len(s) || !e.Has(shape[i]) {
+			return false
+		}
+	}
+	return true
+}
