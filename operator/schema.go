@@ -78,7 +78,10 @@ func (s schemas) reference(what string) Schema {
 }
 
 var (
-	including = Schema{"type": "string", "description": "A file, or an earlier template, whose keys it has too."}
+	including = Schema{
+		"anyOf":       []Schema{{"type": "string"}, {"type": "array", "items": Schema{"type": "string"}}},
+		"description": "A file, or an earlier template, whose keys it has too; or several, the first before the others.",
+	}
 	// included is an item of a list that stands for the items of a file.
 	included = Schema{
 		"type": "object", "required": []string{"include"}, "additionalProperties": false,

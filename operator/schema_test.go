@@ -93,17 +93,26 @@ func (v *validator) properties(schema, known, object map[string]any) error {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	name, _ := object["include"].(string)
-	if !strings.HasSuffix(name, ".yaml") {
-		return nil
+	names, several := object["include"].([]any)
+	if !several {
+		names = []any{object["include"]}
 	}
-	x, err := v.read(name)
-	if err != nil {
-		return err
+	for _, one := range names {
+		name, _ := one.(string)
+		if !strings.HasSuffix(name, ".yaml") {
+			continue
+		}
+		x, err := v.read(name)
+		if err != nil {
+			return err
+		}
+		inside := *v
+		inside.part = true
+		if err := within(name, inside.check(schema, x)); err != nil {
+			return err
+		}
 	}
-	inside := *v
-	inside.part = true
-	return within(name, inside.check(schema, x))
+	return nil
 }
 
 func within(place string, err error) error {
