@@ -93,9 +93,9 @@ lint: $(LIBCUDA)
 bench:
 	$(GO) test -run '^$$' -bench . ./...
 
-# For a machine with a GPU and no Go, carry bin/ and scripts/ there and run
-# scripts/test-gpu.sh.
-test-gpu: test-gpu-binaries
+# For a machine with a GPU and no Go, carry bin/, scripts/ and pack/loaders/python/ there and
+# run scripts/test-gpu.sh.
+test-gpu: test-gpu-binaries bin/autotune
 	scripts/test-gpu.sh -test.v
 
 test-gpu-binaries: $(LIBCUDA)
@@ -107,7 +107,7 @@ bench-gpu: bin/autotune
 	scripts/bench-gpu.sh $(if $(TABLE),-t $(TABLE))
 
 bench-layers: bin/autotune
-	scripts/bench-layers.sh
+	scripts/holes.py --problems scripts/layers.txt --work bench-out/layers
 
 bench-holes: bin/autotune
 	scripts/holes.py

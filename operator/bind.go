@@ -98,7 +98,8 @@ func (b *binder) shape(Request) {
 		if example == nil {
 			example = slices.Repeat([]int64{16}, len(names))
 		}
-		b.refuse("", "the shape has %s, as %s; got %d in %s", dims(names), FormatShape(example), len(shape), FormatShape(shape))
+		given := FormatShape(shape)
+		b.refuse("", "the shape has %s, as %s; got %d in %s", dims(names), FormatShape(example), len(shape), given)
 		return
 	}
 	for i, v := range shape {
@@ -121,7 +122,8 @@ func (b *binder) free(r Request) {
 	shape := b.p.Operator.Shape
 	for i, name := range r.Free {
 		if !slices.Contains(shape, name) {
-			b.refuse(tree.NearestOrAll(name, "there are", shape), "no dimension is called `%s`, and only dimensions can be free", name)
+			hint := tree.NearestOrAll(name, "there are", shape)
+			b.refuse(hint, "no dimension is called `%s`, and only dimensions can be free", name)
 		}
 		if slices.Contains(r.Free[:i], name) {
 			b.refuse("", "the dimension `%s` is given as free twice", name)
@@ -274,7 +276,8 @@ func (b *binder) arguments(Request) {
 
 func (b *binder) tensor(spec ArgumentSpec) Argument {
 	t := Argument{
-		Name: spec.Name, Role: spec.Role, Type: spec.typeIn(b.values), Order: spec.orderIn(b.values), Elements: 1, Symbol: spec.Symbol, Owner: spec.Owner,
+		Name: spec.Name, Role: spec.Role, Type: spec.typeIn(b.values), Order: spec.orderIn(b.values), Elements: 1,
+		Symbol: spec.Symbol, Owner: spec.Owner,
 	}
 	for i, f := range spec.Shape {
 		v := b.eval(spec.Name, f)

@@ -132,6 +132,14 @@ var elsewhere = map[string]string{
 	"pytorch/arguments":      "harmless, as is an operator/pytorch",
 	"pytorch/calls":          "harmless, as is an operator/pytorch",
 	"a launch/when":          "which launches there are",
+	"pytorch/means":          "harmless, as is an operator/pytorch",
+	"a call/arguments":       "harmless, as is an operator/pytorch",
+	"a call/means":           "harmless, as is an operator/pytorch",
+	"an argument/is":         "harmless, as is an operator/pytorch",
+	"an argument/fold":       "harmless, as is an operator/pytorch",
+	"an argument/by":         "harmless, as is an operator/pytorch",
+	"an argument/default":    "harmless, as is an operator/pytorch",
+	"an argument/words":      "harmless, as is an operator/pytorch",
 }
 
 func evidenceFiles(yaml string) fstest.MapFS {

@@ -124,7 +124,8 @@ func (f *folder) file(n *tree.Node, pattern string) Source {
 	}
 	text, _, err := f.include(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		n.RefuseHint(tree.NearestOrAll(name, "the folder has", fileNames(f.fsys, path.Join(f.dir, pattern))), "there is no source file `%s`", path.Join(f.dir, name))
+		hint := tree.NearestOrAll(name, "the folder has", fileNames(f.fsys, path.Join(f.dir, pattern)))
+		n.RefuseHint(hint, "there is no source file `%s`", path.Join(f.dir, name))
 	}
 	if err != nil {
 		n.Refuse("the source file `%s` %v", path.Join(f.dir, name), err)
@@ -241,7 +242,8 @@ func (f *folder) includes(file, text string, renamed, found map[string]string) {
 		}
 		if err != nil {
 			line := strings.Split(text, "\n")[number]
-			tree.Position{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2}.RefuseHint(hint, "cannot include `%s`: it %v", name, err)
+			where := tree.Position{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2}
+			where.RefuseHint(hint, "cannot include `%s`: it %v", name, err)
 		}
 		found[name] = included
 		f.includes(from, included, renamed, found)

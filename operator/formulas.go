@@ -181,7 +181,8 @@ func (r *reducer) constant(f Formula) Formula {
 // taken are the places of the arguments of a role that launches take.
 func (r *reducer) taken(role Role, launches Launches) (places []int) {
 	for i, a := range r.u.p.Arguments {
-		if a.Role == role && slices.ContainsFunc(launches, func(l Launch) bool { return slices.Contains(Passed(r.u.p.Arguments, l), i) }) {
+		takes := func(l Launch) bool { return slices.Contains(Passed(r.u.p.Arguments, l), i) }
+		if a.Role == role && slices.ContainsFunc(launches, takes) {
 			places = append(places, i)
 		}
 	}

@@ -158,7 +158,8 @@ func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, n
 	if len(k.Sizes) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(k.Sizes, func(a, b Size) int { return strings.Compare(a.Type, b.Type) }) // doubles first: no gaps
+	// Doubles come first, so that there are no gaps.
+	slices.SortStableFunc(k.Sizes, func(a, b Size) int { return strings.Compare(a.Type, b.Type) })
 	var macros strings.Builder
 	for _, s := range k.Sizes {
 		value := SizesSymbol + "." + s.Name
@@ -168,11 +169,11 @@ func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, n
 		fmt.Fprintf(&macros, "#define %s (%s)\n", naming.Macro(s.Name), value)
 	}
 	k.Sizes = append(k.Sizes, inverses...)
-	members := lists.Of(k.Sizes, func(s Size) string { return fmt.Sprintf(" %s %s;", s.Type, s.Name) })
+	members := strings.Join(lists.Of(k.Sizes, func(s Size) string { return fmt.Sprintf(" %s %s;", s.Type, s.Name) }), "")
 	values := strings.Join(lists.Of(k.Sizes, func(s Size) string { return macroValue(s.Value) }), ", ")
 	// These are no macros: macros are defined before the struct, whose members may have the same
 	// names.
-	before := fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {", strings.Join(members, ""), SizesSymbol)
+	before := fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {", members, SizesSymbol)
 	k.sizesAt = [2]int{len(before), len(before) + len(values)}
 	k.Source = before + values + "};\n" + sizeText + macros.String() + "#line 1\n" + k.Source
 	return nil

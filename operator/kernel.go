@@ -80,7 +80,8 @@ func (p *Problem) Reference() (Kernel, error) {
 		return k, nil
 	}
 	if elements := p.Output().Elements; elements > (1<<31-1)*referenceBlock {
-		return Kernel{}, p.Operator.refusal("", "%s has %d output elements, too many for one launch of the reference", p, elements)
+		const form = "%s has %d output elements, too many for one launch of the reference"
+		return Kernel{}, p.Operator.refusal("", form, p, elements)
 	}
 	return helper(p, "reference", p.Operator.referenceEntry, p.Operator.Reference, p.Output().Elements), nil
 }

@@ -32,10 +32,13 @@ var mappings = sync.OnceValue(func() map[string][]key {
 	for line := range strings.Lines(keysText + problemKeysText) {
 		line = strings.TrimSpace(line)
 		title, isTitle := strings.CutPrefix(line, "# ")
+		other, isOther := strings.CutPrefix(line, "... ")
 		switch {
 		case line == "":
 		case isTitle:
 			what = title
+		case isOther: // another mapping's keys are this one's too
+			all[what] = append(all[what], all[other]...)
 		default:
 			parts := strings.SplitN(line, " | ", 3)
 			name, required := strings.CutSuffix(parts[0], "*")

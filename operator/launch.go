@@ -21,7 +21,7 @@ type Launch struct {
 	SharedBytes int64    `json:"shared_bytes"`          // dynamic shared memory
 	Cluster     [3]int64 `json:"cluster,omitzero"`      // blocks of a thread-block cluster; zero: there are none
 	Cooperative bool     `json:"cooperative,omitempty"` // all blocks run at once, and may wait for each other
-	Dependent   bool     `json:"dependent,omitempty"`   // begins before those before it have ended, and waits for them itself
+	Dependent   bool     `json:"dependent,omitempty"`   // begins before earlier ones have ended, and waits for them itself
 	Arguments   []string `json:"arguments,omitempty"`   // those that the kernel takes, in its order; nil: all
 
 	Maps []TensorMap `json:"maps,omitempty"` // which of the arguments are not passed as addresses
@@ -70,7 +70,8 @@ type LaunchSpec struct {
 	Dependent   Formula      `json:"dependent,omitzero"`
 	Arguments   []string     `json:"arguments,omitempty"` // nil: all
 
-	// Of Formulas alone: which arguments are passed as tensor maps. A template's own launch names maps among its arguments.
+	// Of Formulas alone: which arguments are passed as tensor maps. A template's own launch names maps among its
+	// arguments.
 	Maps []MapFormulas `json:"-"`
 
 	at tree.Position
@@ -122,7 +123,8 @@ func (in *standIns) add(name string, f Formula) {
 
 // formula is an expression over the names, with the formulas in their place.
 func (in *standIns) formula(text string, at tree.Position) Formula {
-	return Formula{Text: strings.NewReplacer(in.texts...).Replace(text), Position: at, code: expr.MustParse(text).Substitute(in.codes)}
+	code := expr.MustParse(text).Substitute(in.codes)
+	return Formula{Text: strings.NewReplacer(in.texts...).Replace(text), Position: at, code: code}
 }
 
 // limits are CUDA's limits over the launch's own expressions.
@@ -151,8 +153,8 @@ func (s *LaunchSpec) limits() []Formula {
 	return lists.Of(all, func(limit string) Formula { return in.formula(guard+limit, s.at) })
 }
 
-// launchLimits are CUDA's limits over launches' own expressions, and those of tensor maps. They are parsed when they are
-// first asked for.
+// launchLimits are CUDA's limits over launches' own expressions, and those of tensor maps. They are parsed when they
+// are first asked for.
 func launchLimits(launches []LaunchSpec, maps []*TensorMapSpec) func() []Formula {
 	return sync.OnceValue(func() (limits []Formula) {
 		for i := range launches {
@@ -184,7 +186,8 @@ func (u use) launches() (Launches, error) {
 		launches = append(launches, l)
 	}
 	if len(launches) == 0 {
-		return nil, &tree.Error{Position: u.t.launchAt, Message: fmt.Sprintf("template `%s` launches nothing for %s", u.t.Name, u.p)}
+		message := fmt.Sprintf("template `%s` launches nothing for %s", u.t.Name, u.p)
+		return nil, &tree.Error{Position: u.t.launchAt, Message: message}
 	}
 	return launches, nil
 }

@@ -51,7 +51,7 @@ type Operator struct {
 	// Named: it is built in, or the user named the place that it was read from. Only then
 	// a Python file of it may run.
 	Named     bool        `json:"-"`
-	PyTorch   *PyTorch    `json:"-"` // nil: the operator has no PyTorch module
+	PyTorch   *PyTorch    `json:"pytorch,omitempty"` // nil: the operator has no PyTorch module
 	Templates []*Template `json:"templates"`
 	File      string      `json:"-"` // op.yaml, for messages
 	exampleAt tree.Position

@@ -128,7 +128,8 @@ func (part *Part) satisfy(text string) error {
 	}
 	for _, name := range code.Names() {
 		if !known[name] {
-			hint := cmp.Or(part.Problem.Operator.componentsHint(name), tree.DidYouMean(name, sorted(known)), "`autotune ops show` lists the names")
+			component, near := part.Problem.Operator.componentsHint(name), tree.DidYouMean(name, sorted(known))
+			hint := cmp.Or(component, near, "`autotune ops show` lists the names")
 			return part.refusal(hint, "where `%s`: `%s` is not defined", text, name)
 		}
 	}
@@ -151,7 +152,8 @@ func (part *Part) fix(given map[string]string) error {
 		}
 	}
 	if len(part.uses) > 1 {
-		return part.refusal("", "the configuration names no template; add template=NAME, one of %s", strings.Join(part.names(), ", "))
+		names := strings.Join(part.names(), ", ")
+		return part.refusal("", "the configuration names no template; add template=NAME, one of %s", names)
 	}
 	t := part.uses[0].t
 	for _, name := range sorted(given) {
@@ -167,7 +169,9 @@ func (part *Part) fix(given map[string]string) error {
 			missing = append(missing, fmt.Sprintf("%s (%s)", tunable.Name, listed(tunable.Values)))
 			continue
 		}
-		i := slices.IndexFunc(tunable.Values, func(v expr.Value) bool { return strings.EqualFold(v.String(), text) || macroValue(v) == text })
+		i := slices.IndexFunc(tunable.Values, func(v expr.Value) bool {
+			return strings.EqualFold(v.String(), text) || macroValue(v) == text
+		})
 		if i < 0 {
 			return part.refusal("its values are "+listed(tunable.Values), "template %s has no %s=%s", t.Name, tunable.Name, text)
 		}
@@ -215,7 +219,8 @@ func (part *Part) Space(ctx context.Context) (*space.Space, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", part.Problem.Operator.File, err)
 	case s.Len() == 0:
-		return nil, part.refusal("its templates are "+strings.Join(part.names(), ", "), "no template has a valid configuration for %s on this device", part.Problem)
+		hint := "its templates are " + strings.Join(part.names(), ", ")
+		return nil, part.refusal(hint, "no template has a valid configuration for %s on this device", part.Problem)
 	}
 	return s, nil
 }
@@ -270,7 +275,9 @@ func (part *Part) Defaults(ctx context.Context) []space.Configuration {
 	var defaults []space.Configuration
 	for _, u := range part.uses {
 		own := u.t.Default
-		if at, err := u.at(own.Values); err == nil && at.violated(part.where) == nil && (part.fixed == nil || slices.Equal(part.fixed, own.Values)) {
+		at, err := u.at(own.Values)
+		asked := part.fixed == nil || slices.Equal(part.fixed, own.Values)
+		if err == nil && asked && at.violated(part.where) == nil {
 			defaults = append(defaults, own)
 			continue
 		}

@@ -67,13 +67,17 @@ type limit struct {
 }
 
 var limits = []limit{
-	{"arch", "compute capability times ten, as 90", func(l Limits) expr.Value { return expr.Int(int64(l.Arch)) }},
-	{"max_shared", "bytes of shared memory a block at most", func(l Limits) expr.Value { return expr.Int(int64(l.MaxSharedPerBlock)) }},
-	{"max_threads", "threads a block at most", func(l Limits) expr.Value { return expr.Int(int64(l.MaxThreadsPerBlock)) }},
-	{"sm_count", "multiprocessors", func(l Limits) expr.Value { return expr.Int(int64(l.SMs)) }},
+	{"arch", "compute capability times ten, as 90", func(l Limits) expr.Value { return count(l.Arch) }},
+	{"max_shared", "bytes of shared memory a block at most", func(l Limits) expr.Value {
+		return count(l.MaxSharedPerBlock)
+	}},
+	{"max_threads", "threads a block at most", func(l Limits) expr.Value { return count(l.MaxThreadsPerBlock) }},
+	{"sm_count", "multiprocessors", func(l Limits) expr.Value { return count(l.SMs) }},
 	{"target", "what kernels are compiled for, as 'sm_90a'", func(l Limits) expr.Value { return expr.String(l.Target) }},
-	{"warp_size", "threads a warp", func(l Limits) expr.Value { return expr.Int(int64(l.WarpSize)) }},
+	{"warp_size", "threads a warp", func(l Limits) expr.Value { return count(l.WarpSize) }},
 }
+
+func count(n int) expr.Value { return expr.Int(int64(n)) }
 
 var limitNames = lists.Of(limits, func(l limit) string { return l.name })
 

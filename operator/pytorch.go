@@ -2,12 +2,13 @@ package operator
 
 import (
 	"cmp"
+	"encoding/json"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
-	"autotune/internal/lists"
 	"autotune/internal/quote"
 	"autotune/operator/tree"
 )
@@ -16,46 +17,106 @@ import (
 // PyTorch's own, a kernel for all problems but the tuned one, and the functions that compute
 // the same.
 type PyTorch struct {
-	Module    Source // Python: class ModelNew, get_inputs, get_init_inputs; no text: no module can be exported
-	Gradients Source // Python: gradients; no text: there are none
-	General   Source // CUDA: one output element of a problem whose sizes are known at run time
-	Function  string // that General defines
-	Calls     []TorchCall
+	Module    Source      `json:"-"`               // Python: class ModelNew and its inputs; no text: no module can be exported
+	Gradients Source      `json:"-"`               // Python: gradients; no text: there are none
+	General   Source      `json:"-"`               // CUDA: one output element of a problem of any sizes
+	Function  string      `json:"-"`               // that General defines
+	Calls     []TorchCall `json:"calls,omitempty"` // PyTorch's functions that compute the operator
 }
 
 // TorchCall is a function of PyTorch's that computes the operator. One with the operator's own name
-// comes first.
+// comes first. Packs, captures and `ops show --json` hold it as JSON.
 type TorchCall struct {
-	Name      string
-	Arguments []TorchArgument
+	Function  string                `json:"function"`
+	Arguments []TorchArgument       `json:"arguments"`       // in PyTorch's order
+	Means     map[string]TorchValue `json:"means,omitempty"` // parameters that no argument gives; None: a tensor is left out
 }
 
-// TorchArgument is an argument of a function of PyTorch's, in its order: `kernel_size as
-// kernel`, `stride=kernel`, `input as rows of a`, `input as x along dim`, `input as x over
-// normalized_shape`, `input as x flat`, `input as x flat behind c`, `attn_mask as added mask`. `transpose_b
-// is True` is none: the function means it. So it does by another argument in `sum is reduction == 'sum'` and in
-// `f is 'gelu_tanh(x)' if approximate == 'tanh' else 'gelu(x)'`.
+// Meant are the values that a function may mean by a parameter that no argument gives; nil: an argument gives it.
+func (c TorchCall) Meant(parameter string) (values []string) {
+	if v := c.Means[parameter]; v != "" {
+		values = append(values, string(v))
+	}
+	for _, a := range c.Arguments {
+		if slices.Contains(a.sets(), parameter) {
+			for word := range a.Words {
+				values = append(values, string(a.meaning(word, parameter)))
+			}
+		}
+	}
+	return values
+}
+
+// TorchArgument is an argument of a function of PyTorch's.
 type TorchArgument struct {
-	Text     string
-	Torch    string // PyTorch's name; "" of what a function means: a value, or that a tensor is None
-	Name     string // of the operator's tensor or parameter; another must have its default
-	Rows     bool   // all dimensions but the last are rows of one matrix
-	Along    string // the argument that says which dimensions are one, between those before and behind
-	Over     string // the argument that gives the sizes of the last dimensions, which are one
-	Flat     bool   // only the number of elements counts, of all dimensions or of those behind one
-	Default  string // where PyTorch is given None or nothing; "" if it must be given
-	Optional bool
-	// The meaning may depend on another argument, By: it is Default where that is Word, and else Other.
-	By, Word, Other string
+	Name    string     `json:"name"`              // PyTorch's
+	Is      string     `json:"is"`                // the operator's tensor or parameter; what is neither must have its default
+	Fold    TorchFold  `json:"fold,omitempty"`    // how the tensor becomes the operator's
+	By      string     `json:"by,omitempty"`      // what the fold depends on: an argument, or for flat a dimension
+	Default TorchValue `json:"default,omitempty"` // where PyTorch is given None or nothing
+	Same    string     `json:"same,omitempty"`    // the default is that parameter's value, or that dimension
+	// Words are the texts that the argument may be, with the parameters that each sets. One that only another word sets is false.
+	Words map[string]map[string]TorchValue `json:"words,omitempty"`
 }
 
-var (
-	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of |added )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?$`)
-	torchMeaning  = regexp.MustCompile(`^(\w+) is (\S+)$`)
-	torchChoice   = regexp.MustCompile(`^(\w+) is (?:'(\S+)' if )?(\w+) == '(\w+)'(?: else '(\S+)')?$`)
-	// torchDefault is a constant of Python's, or a name.
-	torchDefault = regexp.MustCompile(`^-?(\w+|'\w*'|\d+\.\d*(e-?\d+)?|\d+e-?\d+)$`)
+// Optional tells whether a call may leave the argument out.
+func (a TorchArgument) Optional() bool { return a.Default != "" || a.Same != "" }
+
+// sets are the parameters that the argument's words set.
+func (a TorchArgument) sets() []string {
+	names := map[string]bool{}
+	for _, settings := range a.Words {
+		for name := range settings {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// meaning is the value that a word gives a parameter.
+func (a TorchArgument) meaning(word, parameter string) TorchValue {
+	return cmp.Or(a.Words[word][parameter], "False")
+}
+
+// TorchFold says how the dimensions of PyTorch's tensor become the operator's.
+type TorchFold string
+
+// The folds.
+const (
+	FoldRows  TorchFold = "rows"  // all dimensions but the last are rows of one matrix
+	FoldAlong TorchFold = "along" // an argument says which dimensions are one, between those before and behind
+	FoldOver  TorchFold = "over"  // an argument gives the sizes of the last dimensions, which are one
+	FoldFlat  TorchFold = "flat"  // only the number of elements counts, of all dimensions or of those behind one
+	FoldAdded TorchFold = "added" // none: numbers are added. Truths say where nothing is
 )
+
+// TorchValue is a constant as Python writes it, None, True or 1e-5, or a word without quotes. "": there is none.
+type TorchValue string
+
+// None is Python's.
+const None TorchValue = "None"
+
+// constants are Python's words, as JSON has them.
+var constants = map[TorchValue]string{None: "null", "True": "true", "False": "false"}
+
+// MarshalJSON writes the constant as JSON has it, and a word as a text.
+func (v TorchValue) MarshalJSON() ([]byte, error) {
+	if v.isConstant() {
+		return []byte(cmp.Or(constants[v], string(v))), nil
+	}
+	return json.Marshal(string(v))
+}
+
+// isConstant tells it from a word. YAML takes 1e-5 for a text.
+func (v TorchValue) isConstant() bool { return constants[v] != "" || json.Valid([]byte(v)) }
+
+// Python writes it as an argument's default.
+func (v TorchValue) Python() string {
+	if v.isConstant() {
+		return string(v)
+	}
+	return quote.Python(string(v))
+}
 
 // pytorch reads the key of that name and its files.
 func (l *loader) pytorch(n *tree.Node) PyTorch {
@@ -79,58 +140,44 @@ func (l *loader) pytorch(n *tree.Node) PyTorch {
 		"it is a __device__ function, of float, of element.cuh's Element or of row_state.cuh's Answer, of the tensors read, the sizes and the output element's index")
 	p.General, p.Function = l.withIncludes(general, path.Join(l.dir, general.File), nil), function
 	if f["arguments"] != nil {
-		p.Calls = append(p.Calls, l.torchCall(l.o.Name, f["arguments"]))
+		p.Calls = append(p.Calls, l.torchCall(l.o.Name, n, f))
 	}
-	for _, e := range f["calls"].Mapped("calls must be a mapping of PyTorch's functions to their arguments") {
-		p.Calls = append(p.Calls, l.torchCall(e.Key, e.Value))
+	for _, e := range f["calls"].Mapped("calls must be a mapping of PyTorch's functions") {
+		p.Calls = append(p.Calls, l.torchCall(e.Key, e.Value, fields(e.Value, "a call")))
 	}
 	return p
 }
 
-// torchCall reads the arguments of a function, which must give every input and weight.
-func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
-	c := TorchCall{Name: name}
-	if !quote.IsPythonName(name) {
-		n.Refuse("`%s` is no name of a function in Python", name)
+// torchCall reads a function's arguments, which must give every input and weight, and what it means.
+func (l *loader) torchCall(function string, n *tree.Node, f tree.Fields) TorchCall {
+	if !quote.IsPythonName(function) {
+		n.Refuse("`%s` is no name of a function in Python", function)
 	}
-	given := map[string]bool{}
-	for _, item := range n.List("arguments") {
-		a := TorchArgument{Text: item.Text()}
-		if m := torchArgument.FindStringSubmatch(a.Text); m != nil {
-			a.Torch, a.Rows, a.Name, a.Flat, a.Default = m[1], m[2] == "rows of ", cmp.Or(m[3], m[1]), m[6] != "", m[8]
-			if a.Along = m[5]; m[4] == "over" {
-				a.Along, a.Over = "", m[5]
-			}
-			a.Optional = a.Default != ""
-			if a.Optional && !torchDefault.MatchString(a.Default) {
-				item.RefuseHint("as 1, 1e-5, True, None, 'none' or another argument", "`%s` is no default", a.Default)
-			}
-		} else if m := torchMeaning.FindStringSubmatch(a.Text); m != nil {
-			a.Name, a.Default = m[1], m[2]
-			l.meaning(item, a)
-		} else if m := torchChoice.FindStringSubmatch(a.Text); m != nil && (m[2] == "") == (m[5] == "") {
-			a.Name, a.By, a.Word, a.Default, a.Other = m[1], m[3], m[4], cmp.Or(m[2], "True"), cmp.Or(m[5], "False")
-			l.meaning(item, a)
-		} else {
-			item.RefuseHint("write `stride=1`, `kernel_size as kernel`, `input as rows of a`, `input as x along dim`, `input as x over shape`, `input as x flat`, `transpose_b is True` or `sum is reduction == 'sum'`", "this is no argument of PyTorch's: `%s`", a.Text)
+	c, given := TorchCall{Function: function}, map[string]bool{}
+	give := func(at *tree.Node, name string) {
+		if given[name] {
+			at.Refuse("`%s` is given twice", name)
 		}
-		known := slices.Concat(l.o.Shape, l.torchNames())
-		if a.Torch != a.Name && !slices.Contains(known, a.Name) {
-			item.Refuse("the operator has no tensor or parameter `%s`", a.Name)
+		given[name] = true
+	}
+	for _, e := range f["arguments"].Mapped("arguments must be a mapping of PyTorch's names") {
+		a := l.torchArgument(e)
+		give(e.Value, a.Is)
+		for _, name := range a.sets() {
+			give(e.Value, name)
 		}
-		if a.Torch != "" && (!quote.IsPythonName(a.Torch) || a.Torch == "mode" || slices.ContainsFunc(c.Arguments, func(other TorchArgument) bool { return other.Torch == a.Torch })) {
-			item.Refuse("`%s` cannot be the name of an argument in Python, or is one already", a.Torch)
-		}
-		if given[a.Name] {
-			item.Refuse("`%s` is given twice", a.Name)
-		}
-		given[a.Name] = true
 		c.Arguments = append(c.Arguments, a)
 	}
+	if f["means"] != nil {
+		c.Means = l.torchSettings(f["means"])
+	}
+	for name := range c.Means {
+		give(f["means"], name)
+	}
 	for _, a := range c.Arguments {
-		by := cmp.Or(a.Along, a.Over, a.By)
-		if by != "" && !slices.ContainsFunc(c.Arguments, func(other TorchArgument) bool { return other.Torch == by }) {
-			n.Refuse("`%s` goes by `%s`, which is no argument of the function", a.Name, by)
+		isArgument := slices.ContainsFunc(c.Arguments, func(other TorchArgument) bool { return other.Name == a.By })
+		if a.By != "" && a.Fold != FoldFlat && !isArgument {
+			n.Refuse("`%s` is folded by `%s`, which is no argument of the function", a.Name, a.By)
 		}
 	}
 	for _, t := range l.o.Arguments {
@@ -141,46 +188,99 @@ func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
 	return c
 }
 
-// Meant are the values that a function means: one, or those that another argument chooses from.
-func (a TorchArgument) Meant() []string {
-	switch {
-	case a.Torch != "":
-		return nil
-	case a.By != "":
-		return []string{a.Default, a.Other}
+// torchArgument reads an argument: its default, or a mapping.
+func (l *loader) torchArgument(e tree.Entry) TorchArgument {
+	a := TorchArgument{Name: e.Key, Is: e.Key}
+	if !quote.IsPythonName(a.Name) || a.Name == "mode" {
+		e.Refuse("`%s` cannot be the name of an argument in Python", a.Name)
 	}
-	return []string{a.Default}
+	if e.Value.Kind != tree.Mapping {
+		l.torchDefault(&a, e.Value)
+		return a
+	}
+	f := fields(e.Value, "an argument")
+	if f["is"] != nil {
+		a.Is = f["is"].Name()
+		l.mustBeTorch(f["is"], a.Is)
+	}
+	if f["fold"] != nil {
+		a.Fold = TorchFold(f["fold"].OneOf("fold", "rows", "along", "over", "flat", "added"))
+	}
+	if f["by"] != nil {
+		a.By = f["by"].Name()
+	}
+	switch by := a.Fold == FoldAlong || a.Fold == FoldOver; {
+	case by && a.By == "":
+		e.Value.Refuse("`%s` is folded %s an argument of the function; `by` must name it", a.Name, a.Fold)
+	case !by && a.Fold != FoldFlat:
+		f.None("only a tensor that is folded along, over or flat has it", "by")
+	case a.Fold == FoldFlat && a.By != "":
+		l.mustBeTorch(f["by"], a.By)
+	}
+	for _, word := range f["words"].Mapped("words must be a mapping of an argument's words") {
+		if a.Words == nil {
+			a.Words = map[string]map[string]TorchValue{}
+		}
+		a.Words[word.Key] = l.torchSettings(word.Value)
+	}
+	if f["default"] != nil {
+		l.torchDefault(&a, f["default"])
+	}
+	return a
 }
 
-// meaning checks the values that a function means. An expression must be written as problems have it.
-func (l *loader) meaning(item *tree.Node, a TorchArgument) {
-	s := l.o.parameter(a.Name)
-	if s == nil || s.Type != ExpressionParameter {
-		return
+// torchDefault reads an argument's default: a constant, one of its words, another parameter or a dimension.
+func (l *loader) torchDefault(a *TorchArgument, n *tree.Node) {
+	v := torchValue(n)
+	switch {
+	case v.isConstant():
+		a.Default = v
+	case a.Words != nil:
+		a.Default = TorchValue(n.OneOf("word", slices.Sorted(maps.Keys(a.Words))...))
+	default:
+		a.Same = string(v)
+		l.mustBeTorch(n, a.Same)
 	}
-	for _, meant := range a.Meant() {
-		values, err := s.parse(meant)
-		if err != nil {
-			item.Refuse("%v", err)
-		} else if own := values[0].String(); own != meant {
-			item.RefuseHint("write "+own, "the expression `%s` has another form in problems", meant)
+}
+
+// torchValue reads a constant or a word.
+func torchValue(n *tree.Node) TorchValue {
+	if n.Kind == tree.Truth {
+		return TorchValue(n.Value)
+	}
+	return TorchValue(n.Text())
+}
+
+// torchSettings reads values of parameters. An expression must be written as problems have it.
+func (l *loader) torchSettings(n *tree.Node) map[string]TorchValue {
+	all := map[string]TorchValue{}
+	for _, e := range n.Mapped("this must be a mapping of the operator's parameters to their values") {
+		l.mustBeTorch(e.Value, e.Key)
+		v := torchValue(e.Value)
+		all[e.Key] = v
+		s := l.o.parameter(e.Key)
+		if s == nil || s.Type != ExpressionParameter {
+			continue
 		}
+		values, err := s.parse(string(v))
+		if err != nil {
+			e.Value.Refuse("%v", err)
+		} else if own := values[0].String(); own != string(v) {
+			e.Value.RefuseHint("write "+own, "the expression `%s` has another form in problems", v)
+		}
+	}
+	return all
+}
+
+// mustBeTorch refuses what is no tensor, parameter or dimension of the operator.
+func (l *loader) mustBeTorch(n *tree.Node, name string) {
+	is := func(t ArgumentSpec) bool { return t.Name == name }
+	if l.o.parameter(name) == nil && !slices.Contains(l.o.Shape, name) && !slices.ContainsFunc(l.o.Arguments, is) {
+		n.Refuse("the operator has no tensor, parameter or dimension `%s`", name)
 	}
 }
 
 // mayLack tells whether a tensor is empty in some problems.
 func mayLack(t ArgumentSpec) bool {
 	return slices.ContainsFunc(t.Shape, func(f Formula) bool { return f.Text == "0" || strings.HasSuffix(f.Text, " else 0") })
-}
-
-// torchNames are the names of tensors and of parameters.
-func (l *loader) torchNames() (names []string) {
-	names = append(names, lists.Of(l.o.Arguments, func(t ArgumentSpec) string { return t.Name })...)
-	names = append(names, lists.Of(l.o.Parameters, func(s ParameterSpec) string { return s.Name })...)
-	return names
-}
-
-// Texts are the arguments as written.
-func (c TorchCall) Texts() []string {
-	return lists.Of(c.Arguments, func(a TorchArgument) string { return strings.TrimSpace(a.Text) })
 }

@@ -48,16 +48,16 @@ func (s schemas) value(words string) Schema {
 		enum := lists.Of(quotedForm.FindAllStringSubmatch(words, -1), func(quoted []string) string { return quoted[1] })
 		return Schema{"enum": enum}
 	}
+	if of, ok := strings.CutPrefix(strings.Replace(words, "conditions: ", "names: ", 1), "names: "); ok {
+		return Schema{"type": "object", "properties": Schema{"include": including}, "additionalProperties": s.value(of)}
+	}
 	if one, other, ok := strings.Cut(words, " or "); ok {
 		return Schema{"anyOf": []Schema{s.value(one), s.value(other)}}
-	}
-	if _, of, ok := strings.Cut(words, ": "); ok {
-		return Schema{"type": "object", "properties": Schema{"include": including}, "additionalProperties": s.value(of)}
 	}
 	if of, ok := strings.CutPrefix(words, "list of "); ok {
 		return Schema{"type": "array", "items": Schema{"anyOf": []Schema{s.value(of), included}}}
 	}
-	for _, what := range []string{words, "a " + words} {
+	for _, what := range []string{words, "a " + words, "an " + words} {
 		for _, plural := range []string{"", "s", "es"} {
 			if name := strings.TrimSuffix(what, plural); mappings()[name] != nil {
 				return s.reference(name)

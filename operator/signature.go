@@ -86,7 +86,8 @@ func disagreement(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Pl
 	}
 	k := defined[0]
 	if n := len(k.Parameters); n != len(has) {
-		return k.Place, fmt.Sprintf("the kernel `%s` takes %s, the operator has %d", k.Name, output.Count(n, "argument"), len(has))
+		takes := output.Count(n, "argument")
+		return k.Place, fmt.Sprintf("the kernel `%s` takes %s, the operator has %d", k.Name, takes, len(has))
 	}
 	for i, p := range k.Parameters {
 		a := has[i]
@@ -105,8 +106,9 @@ func readEarly(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Place
 	for _, k := range defined {
 		for i, p := range k.Parameters {
 			if len(k.Parameters) == len(has) && has[i].Role == Workspace && p.Alone {
-				return p.Place, fmt.Sprintf("argument %d, %s: the kernel `%s` begins before earlier launches have written this workspace, "+
-					"and with __restrict__ the compiler may read it then; leave __restrict__ out", i+1, has[i].Name, k.Name)
+				return p.Place, fmt.Sprintf("argument %d, %s: the kernel `%s` begins before earlier launches have written "+
+					"this workspace, and with __restrict__ the compiler may read it then; leave __restrict__ out",
+					i+1, has[i].Name, k.Name)
 			}
 		}
 	}

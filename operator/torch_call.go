@@ -26,7 +26,7 @@ func (p *Problem) Torch() (all []TorchProblem) {
 		return nil
 	}
 	for _, c := range p.Operator.PyTorch.Calls {
-		if made, computes := p.torch(c); computes {
+		if made, computes := torchCall(p, c); computes {
 			all = append(all, made)
 		}
 	}
@@ -34,77 +34,115 @@ func (p *Problem) Torch() (all []TorchProblem) {
 	return append(lists.Where(all, func(t TorchProblem) bool { return !t.view }), views...)
 }
 
-// torch is the call of a function, if that computes the problem.
-func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
-	made := TorchProblem{Function: c.Name, Tensors: map[string]Argument{}, Values: map[string][]expr.Value{}, Shapes: map[string][]int64{}}
-	given, flat := map[string]bool{}, map[string]Argument{}
+// torchCall is the call of a function, if that computes the problem.
+func torchCall(p *Problem, c TorchCall) (TorchProblem, bool) {
+	t := torchCalling{problem: p, given: map[string]bool{}, flat: map[string]Argument{}, made: TorchProblem{
+		Function: c.Function, Tensors: map[string]Argument{}, Values: map[string][]expr.Value{}, Shapes: map[string][]int64{},
+	}}
 	for _, a := range c.Arguments {
-		given[a.Name] = true
-	}
-	for _, a := range c.Arguments {
-		if at := slices.IndexFunc(p.Arguments, func(t Argument) bool { return t.Name == a.Name }); at >= 0 {
-			t, view := p.transposed(p.Arguments[at], given)
-			made.view = made.view || view
-			if a.Rows && slices.ContainsFunc(t.Shape[:len(t.Shape)-2], func(extent int64) bool { return extent != 1 }) {
-				return TorchProblem{}, false
-			}
-			if a.Over != "" { // the last of two dimensions
-				if len(t.Shape) != 3 || t.Shape[2] != 1 {
-					return TorchProblem{}, false
-				}
-				t.Shape = t.Shape[:2]
-				made.Shapes[a.Over] = t.Shape[1:]
-			}
-			if t.Elements > 0 {
-				if a.Torch == "" { // `bias is None`
-					return TorchProblem{}, false
-				}
-				made.Tensors[a.Torch] = t
-				if a.Flat {
-					flat[a.Torch] = t
-				}
-			}
-			if a.Along != "" { // before it and behind it lies one dimension each
-				made.Values[a.Along] = []expr.Value{expr.Int(1)}
-			}
-			continue
-		}
-		values := p.component(a.Name)
-		switch {
-		case a.Torch == "": // the function means it
-			spec, meant := p.Operator.parameter(a.Name), a.Default
-			if other := p.component(a.Default); spec != nil && other != nil { // as `groups is c`
-				meant = spec.format(other)
-			}
-			if spec == nil {
-				break
-			}
-			is := spec.format(values)
-			switch {
-			case a.By != "" && strings.EqualFold(is, a.Other):
-				if made.Values[a.By] == nil {
-					made.Values[a.By] = []expr.Value{expr.String("none")}
-				}
-			case !strings.EqualFold(is, meant):
-				return TorchProblem{}, false
-			case a.By != "":
-				made.Values[a.By] = []expr.Value{expr.String(a.Word)}
-			}
-		case made.Shapes[a.Torch] != nil: // told by a tensor
-		case values == nil && p.component(a.Default) != nil: // PyTorch's own argument, as groups=c
-			made.Values[a.Torch] = p.component(a.Default)
-		case slices.ContainsFunc(values, func(v expr.Value) bool { return !strings.EqualFold(v.String(), a.Default) }):
-			made.Values[a.Torch] = values
+		t.given[a.Is] = true
+		for _, name := range a.sets() {
+			t.given[name] = true
 		}
 	}
-	for _, s := range p.Operator.Parameters {
-		if !given[s.Name] && !p.ofTensors(s, given) && !(&binder{p: p, values: p.Values}).isDefault(&s, p.component(s.Name)) {
+	for name := range c.Means {
+		t.given[name] = true
+	}
+	for _, a := range c.Arguments {
+		if at := slices.IndexFunc(p.Arguments, func(t Argument) bool { return t.Name == a.Is }); at >= 0 {
+			if !t.tensor(a, p.Arguments[at]) {
+				return TorchProblem{}, false
+			}
+		} else if !t.value(a) {
 			return TorchProblem{}, false
 		}
 	}
-	dropLast(flat)
-	maps.Copy(made.Tensors, flat)
-	return made, true
+	for name, value := range c.Means {
+		if !hasValue(p, name, value) {
+			return TorchProblem{}, false
+		}
+	}
+	b := &binder{p: p, values: p.Values}
+	for _, s := range p.Operator.Parameters {
+		if !t.given[s.Name] && !toldByTensors(p, s, t.given) && !b.isDefault(&s, componentsOf(p, s.Name)) {
+			return TorchProblem{}, false
+		}
+	}
+	dropLast(t.flat)
+	maps.Copy(t.made.Tensors, t.flat)
+	return t.made, true
+}
+
+// torchCalling is a problem while its call is made.
+type torchCalling struct {
+	problem *Problem
+	made    TorchProblem
+	given   map[string]bool     // tensors and parameters that the function is given or means
+	flat    map[string]Argument // tensors of which only the number of elements counts
+}
+
+// tensor gives the call a tensor, if PyTorch can have it folded so.
+func (c *torchCalling) tensor(a TorchArgument, t Argument) bool {
+	t, view := transposedView(c.problem, t, c.given)
+	c.made.view = c.made.view || view
+	switch a.Fold {
+	case FoldRows:
+		if slices.ContainsFunc(t.Shape[:len(t.Shape)-2], func(extent int64) bool { return extent != 1 }) {
+			return false
+		}
+	case FoldOver: // the last of two dimensions
+		if len(t.Shape) != 3 || t.Shape[2] != 1 {
+			return false
+		}
+		t.Shape = t.Shape[:2]
+		c.made.Shapes[a.By] = t.Shape[1:]
+	case FoldAlong: // before it and behind it lies one dimension each
+		c.made.Values[a.By] = []expr.Value{expr.Int(1)}
+	case FoldFlat:
+		if t.Elements > 0 {
+			c.flat[a.Name] = t
+		}
+	}
+	if t.Elements > 0 {
+		c.made.Tensors[a.Name] = t
+	}
+	return true
+}
+
+// value gives the call an argument that is no tensor, unless it has its default; false: no word of the argument's means
+// what the problem has.
+func (c *torchCalling) value(a TorchArgument) bool {
+	values, same := componentsOf(c.problem, a.Is), componentsOf(c.problem, a.Same)
+	switch {
+	case a.Words != nil:
+		words := slices.Sorted(maps.Keys(a.Words))
+		at := slices.IndexFunc(words, func(word string) bool {
+			return !slices.ContainsFunc(a.sets(), func(name string) bool { return !hasValue(c.problem, name, a.meaning(word, name)) })
+		})
+		if at < 0 {
+			return false
+		}
+		c.made.Values[a.Name] = []expr.Value{expr.String(words[at])}
+	case c.made.Shapes[a.Name] != nil: // a tensor has told it
+	case values == nil && same != nil: // PyTorch's own argument, as groups in a convolution of each channel
+		c.made.Values[a.Name] = same
+	case slices.ContainsFunc(values, func(v expr.Value) bool { return !strings.EqualFold(v.String(), string(a.Default)) }):
+		c.made.Values[a.Name] = values
+	}
+	return true
+}
+
+// hasValue tells whether a parameter has a value, which may be a dimension's, or whether a tensor is left out.
+func hasValue(p *Problem, name string, value TorchValue) bool {
+	spec := p.Operator.parameter(name)
+	if spec == nil {
+		return !slices.ContainsFunc(p.Arguments, func(t Argument) bool { return t.Name == name && t.Elements > 0 })
+	}
+	wanted := string(value)
+	if dimension := componentsOf(p, wanted); dimension != nil {
+		wanted = spec.format(dimension)
+	}
+	return strings.EqualFold(spec.format(componentsOf(p, name)), wanted)
 }
 
 // dropLast takes the last dimension from tensors that all have one of size 1 there. PyTorch may
@@ -121,8 +159,8 @@ func dropLast(tensors map[string]Argument) {
 	}
 }
 
-// component are the values of a parameter's components, or of a dimension; nil: there is none.
-func (p *Problem) component(name string) []expr.Value {
+// componentsOf are the values of a parameter's components, or of a dimension; nil: there is none.
+func componentsOf(p *Problem, name string) []expr.Value {
 	if spec := p.Operator.parameter(name); spec != nil {
 		return lists.Of(spec.Names, func(component string) expr.Value { return p.Values[component] })
 	}

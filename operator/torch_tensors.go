@@ -11,29 +11,29 @@ import (
 // PyTorch's functions see some parameters in the tensors themselves: types, sizes, and the order in
 // memory.
 
-// ofTensors tells whether a function that is given other parameters sees this one in the tensors:
+// toldByTensors tells whether a function that is given other parameters sees this one in the tensors:
 // in their type, their order in memory, a dimension, or which of two dimensions comes first.
-func (p *Problem) ofTensors(s ParameterSpec, given map[string]bool) bool {
+func toldByTensors(p *Problem, s ParameterSpec, given map[string]bool) bool {
 	return slices.ContainsFunc(p.Operator.Arguments, func(a ArgumentSpec) bool {
 		return a.TypeBy == s.Name || a.OrderBy == s.Name || a.Role.Filled() && given[a.Name] && (a.swappedBy() == s.Name || slices.ContainsFunc(a.Shape, func(f Formula) bool {
-			return p.tells(f.Code().Root(), s, given) || strings.HasSuffix(f.Text, " if "+s.Name+" else 0")
+			return tells(p, f.Code().Root(), s, given) || strings.HasSuffix(f.Text, " if "+s.Name+" else 0")
 		}))
 	})
 }
 
 // tells tells whether an extent determines a component of a parameter: it is the component, under
 // this or another name, or a quotient of it by a given value.
-func (p *Problem) tells(extent *expr.Node, s ParameterSpec, given map[string]bool) bool {
+func tells(p *Problem, extent *expr.Node, s ParameterSpec, given map[string]bool) bool {
 	switch extent.Op {
 	case expr.OpName:
 		if slices.Contains(s.Names, extent.Name) {
 			return true
 		}
 		at := slices.IndexFunc(p.Operator.Derived, func(d Definition) bool { return d.Name == extent.Name })
-		return at >= 0 && p.tells(p.Operator.Derived[at].Formula.Code().Root(), s, given)
+		return at >= 0 && tells(p, p.Operator.Derived[at].Formula.Code().Root(), s, given)
 	case expr.OpFloorDiv:
 		by := extent.Args[1]
-		return by.Op == expr.OpName && given[by.Name] && p.tells(extent.Args[0], s, given)
+		return by.Op == expr.OpName && given[by.Name] && tells(p, extent.Args[0], s, given)
 	}
 	return false
 }
@@ -58,8 +58,8 @@ func (a ArgumentSpec) swappedBy() string {
 	return first[0]
 }
 
-// transposed is the view of a tensor for a function that has no argument for swapped dimensions.
-func (p *Problem) transposed(t Argument, given map[string]bool) (_ Argument, view bool) {
+// transposedView is the view of a tensor for a function that has no argument for swapped dimensions.
+func transposedView(p *Problem, t Argument, given map[string]bool) (_ Argument, view bool) {
 	at := slices.IndexFunc(p.Operator.Arguments, func(a ArgumentSpec) bool { return a.Name == t.Name })
 	if at < 0 {
 		return t, false

@@ -76,7 +76,9 @@ func withValues(env map[string]expr.Value, values space.Values) map[string]expr.
 }
 
 func (u use) tunables() space.Values {
-	return lists.Of(u.t.Tunables, func(t space.Tunable) space.Value { return space.Value{Name: t.Name, Value: u.env[t.Name]} })
+	return lists.Of(tunableNames(u.t), func(name string) space.Value {
+		return space.Value{Name: name, Value: u.env[name]}
+	})
 }
 
 func (u use) known() space.Values {

@@ -235,11 +235,9 @@ func (s scale) apply(axis *plot.Axis, unit float64) {
 		values = logTicks
 	}
 	numbers := values(s.low*unit, s.high*unit)
-	ticks := make(plot.ConstantTicks, len(numbers))
-	for i, label := range tickLabels(numbers) {
-		ticks[i] = plot.Tick{Value: s.at(numbers[i] / unit), Label: label}
-	}
-	axis.Tick.Marker = ticks
+	axis.Tick.Marker = plot.ConstantTicks(lists.Of(numbers, func(x float64) plot.Tick {
+		return plot.Tick{Value: s.at(x / unit), Label: tickLabel(x)}
+	}))
 }
 
 // manyTimes is the ratio beyond which small values cannot be seen on a linear axis.
@@ -279,7 +277,7 @@ func linearTicks(low, high float64) []float64 {
 	}
 	var ticks []float64
 	// Counted in whole steps, so that no rounding error adds up.
-	for i := math.Ceil(low/step - 1e-9); i*step <= high*(1+1e-9); i++ {
+	for i := max(0, math.Ceil(low/step-1e-9)); i*step <= high*(1+1e-9); i++ {
 		ticks = append(ticks, i*step)
 	}
 	return ticks
@@ -307,24 +305,8 @@ func logTicks(low, high float64) []float64 {
 	return ticks
 }
 
-// tickLabels writes an axis' numbers, all of them with a power of ten where one
-// is too long to stand beside the next.
-func tickLabels(values []float64) []string {
-	format := byte('f')
-	for _, x := range values {
-		if x >= 1e6 || x > 0 && x < 1e-4 {
-			format = 'e'
-		}
-	}
-	var labels []string
-	for _, x := range values {
-		// Six digits leave out the error of the arithmetic.
-		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
-		label := strconv.FormatFloat(rounded, format, -1, 64)
-		if x == 0 {
-			label = "0"
-		}
-		labels = append(labels, strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace(label))
-	}
-	return labels
+// tickLabel writes an axis' number, a large or small one with a power of ten. Six digits leave out the error of the
+// arithmetic.
+func tickLabel(x float64) string {
+	return strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace(strconv.FormatFloat(x, 'g', 6, 64))
 }

@@ -91,7 +91,7 @@ func WriteProofs(w io.Writer, title string, proofs []Proof) error {
 	return markdown(w, rowsOf(columns, sorted))
 }
 
-// proofColumns are those of the table. All but the first two may be left out.
+// proofColumns are the table's columns. All but the first two may be left out.
 var proofColumns = []column[Proof]{
 	{head: "verdict", cell: func(p Proof) string {
 		if p.Failed {

@@ -53,7 +53,7 @@ func SummaryTable(w io.Writer, list []bestconfig.Document, width int) error {
 	return err
 }
 
-// summaryColumns are those of the table in Markdown. A baseline's head is made of its title and its short title.
+// summaryColumns are the columns of the table in Markdown. A baseline's head is made of its title and its short title.
 func summaryColumns(
 	list []bestconfig.Document, over []string, head func(title, short string) string,
 ) (columns []column[bestconfig.Document]) {

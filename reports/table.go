@@ -231,7 +231,7 @@ func (t *table) winner(b bestconfig.Document, texts Texts) {
 	t.text("error", fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError))
 	t.ties(b)
 	if c := b.Confirmation; c != nil {
-		t.text("confirmed", "right and "+FormatMS(c.Time.Median)+" on a second worker, "+c.Worker)
+		t.text("confirmed", "correct and "+FormatMS(c.Time.Median)+" on a second worker, "+c.Worker)
 	}
 	if b.Gates != nil {
 		t.text("gates", "passed: "+b.Gates.String())

@@ -54,7 +54,7 @@ func fastestFirst(b bestconfig.Document, trials []trial.Trial) []trial.Trial {
 	return trials
 }
 
-// trialColumns are those of a table in which times are written as ms says: the template, the tunables, what is known of
+// trialColumns are those of a table in which ms writes times: the template, the tunables, what is known of
 // a trial besides, and the operator's own metrics.
 func trialColumns(b bestconfig.Document, trials []trial.Trial, ms func(float64) string) []column[trial.Trial] {
 	known := append(measuredColumns(b, ms), metricColumns(trials)...)

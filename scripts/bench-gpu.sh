@@ -4,7 +4,7 @@
 # problem the best configuration (JSON), its plots (PNG) and what the command printed
 # (text); for all of them summary.json, summary.md and summary.png; throughput.txt; and
 # the searches as recordings. And problems of public networks, `layers`: layers.md, by
-# bench-layers.sh. Every search starts from an empty cache and an empty cache of
+# holes.py. Every search starts from an empty cache and an empty cache of
 # binaries. PyTorch is timed in the same run if it is there.
 #
 #   scripts/bench-gpu.sh [-t operators|layers] [FOLDER] [RECORDINGS]
@@ -25,7 +25,7 @@ done
 shift $((OPTIND - 1))
 . scripts/results_folder.sh
 if [ "$tables" = layers ]; then
-	exec scripts/bench-layers.sh -m "$out/layers.md"
+	exec scripts/holes.py --problems scripts/layers.txt --work bench-out/layers --markdown "$out/layers.md"
 fi
 recordings=${2:-recordings}
 mkdir -p "$recordings"
@@ -80,4 +80,4 @@ $bin report $files --json "$out/summary.json" --plot "$out/summary.png" | tee "$
 	echo "$start $end" | awk '{ printf "84 configurations in %.2f s from start to end of the process: %.1f a second\n", $2 - $1, 84 / ($2 - $1) }'
 } | tee "$out/throughput.txt"
 
-case $tables in *layers*) scripts/bench-layers.sh -m "$out/layers.md" ;; esac
+case $tables in *layers*) scripts/holes.py --problems scripts/layers.txt --work bench-out/layers --markdown "$out/layers.md" ;; esac

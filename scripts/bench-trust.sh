@@ -56,7 +56,7 @@ for operator in ${OPERATORS-avg_pool1d avg_pool2d max_pool2d depthwise_conv2d co
 	esac
 	if [ -e "$scratch/seeds.$operator-$seed.json" ]; then
 		for l2 in cold warm; do
-			search $l2.$operator-1 "$operator" "$shape" --config "$(python3 scripts/trust/documents.py "$scratch/seeds.$operator-$seed.json")" --l2 $l2
+			search $l2.$operator-1 "$operator" "$shape" --config "$(python3 scripts/kept.py "$scratch/seeds.$operator-$seed.json")" --l2 $l2
 		done
 	fi
 done

@@ -54,8 +54,6 @@ def rounds(call, wait):
 
 
 def call_times(path):
-    import torch
-
     from check_modules import both_models, load, tensors
 
     module = load(path)
@@ -90,8 +88,8 @@ def pack_costs(root):
         call = opened.functions.CALLS[entry["operator"]][-1]
         ours = problem.run
         meant = not any(call.meant.get(p, False) != values[p] for p in ("transpose_a", "transpose_b") if p in values)
-        if meant and len(call.places) == len(problem.tensors) and not call.dim and not call.chosen:
-            given = tuple(problem.parameters.get(own, default) for _, own, default in call.parameters)
+        if meant and len(call.places) == len(problem.tensors) and not call.dim and not any(a.words for a in call.given):
+            given = tuple(problem.parameters.get(a.own, a.default) for a in call.parameters)
             ours = lambda: call(problem.tensors, given)  # noqa: E731
         rows = [(entry["problem"], ours, problem.theirs)]
         if layer := problem.module():

@@ -6,6 +6,7 @@ each (scripts/holes.txt), searched and timed in turns with PyTorch eager and tor
     scripts/holes.py --rows 0:100 --limit 500
     scripts/holes.py --only conv_transpose2d --again
     scripts/holes.py --table                # the table alone, of what is there
+    scripts/holes.py --problems scripts/layers.txt --work bench-out/layers
 
 Three things are done one after another. PyTorch's compiler fills its cache, in several processes at a time. What
 PyTorch has no function for is timed. Then one `autotune search --problems` times all rows. What was done is in the
@@ -27,9 +28,10 @@ import sys
 import time
 
 import holes_table
-import layers_problems
-from holes_torch import AUTOTUNE, Problem, choices, warm
+import problems
+from holes_torch import composed, warm
 from kept import ROOT, Kept, copy_out, results_page
+from problems import AUTOTUNE
 
 GRACE_S = 20  # in which an interrupted search ends
 
@@ -42,20 +44,38 @@ def arguments():
     parser.add_argument("--only", metavar="OPERATOR", action="append", help="only an operator's rows; may be repeated")
     parser.add_argument("--again", action="store_true", help="measure rows again that are there")
     parser.add_argument("--list", action="store_true", help="print the rows and end")
-    parser.add_argument("--calls", action="store_true", help="print the rows and PyTorch's calls for them as JSON, and end")
     parser.add_argument("--table", action="store_true", help="write the table and end")
     parser.add_argument("--time", default="700ms", help="how long a row is searched")
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="how long all may take; the rest is for the next time")
     parser.add_argument("--processes", type=int, default=max(1, min(14, (os.cpu_count() or 1) - 2)), help="that fill torch.compile's cache; 0: it is left as it is")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "bench-out/holes", help="folder for all that is kept")
-    parser.add_argument("--markdown", type=pathlib.Path, help="where the table goes (docs/results/<gpu>/holes.md)")
+    parser.add_argument("--markdown", type=pathlib.Path, help="where the table goes (docs/results/<gpu>/holes.md, or layers.md of layers.txt)")
     return parser.parse_args()
+
+
+def choices(operator, parameter):
+    """The words that a parameter takes; one, which is empty, if the operator lacks it."""
+    return next((p["choices"] for p in problems.described(operator)["parameters"] if p["name"] == parameter), [""])
+
+
+def same(given, known):
+    """Whether a parameter is as it was given: one number stands for as many as there are."""
+    return set(given.split("x")) == set(known.split("x")) if "x" not in given else given == known
+
+
+def answers(best, asked):
+    """Whether a best configuration is of the problem that was asked for."""
+    problem = best["problem"]
+    parameters = {"type": "f32", "layout": "nchw", **problem["parameters"]}  # a document may leave these out
+    return (best["operator"] == asked["operator"] and "x".join(map(str, problem["shape"])) == asked["shape"] and
+            asked["math"] in ("auto", problem["math"]) and
+            all(same(value, str(parameters[name])) for name, value in asked["parameters"].items()))
 
 
 def all_rows(path, all_types):
     """The rows by name, in the order in which they are measured: all operators' first problems, then their second, then others."""
     made, seen = [], {}
-    for line, asked in layers_problems.problems(path.read_text().splitlines()):
+    for line, asked in problems.listed(path.read_text().splitlines()):
         operator = asked["operator"]
         at = seen[operator] = seen.get(operator, -1) + 1
         there = choices(operator, "type")
@@ -88,18 +108,13 @@ def left(options, began):
 
 def prepare(rows, ready, environment, options, log):
     """Has torch.compile's cache filled for rows that it was not filled for, and times what PyTorch has no function for."""
-    problems = {name: Problem(asked) for name, asked in rows.items() if name not in ready.all}
-    began = time.monotonic()
-    if options.processes and problems:
-        warm(problems, environment, min(options.processes, len(problems)), log, ready.keep)
-        print(f"torch.compile's cache has {len(problems)} more rows after {time.monotonic() - began:.0f} s", flush=True)
-    composed = [name for name, asked in rows.items() if not Problem(asked).call() and "baselines" not in ready.all.get(name, {})]
-    if not composed:
-        return
-    lines = "".join(json.dumps(rows[name]) + "\n" for name in composed)
-    said = subprocess.run(["python3", ROOT / "scripts/holes_composed.py"], input=lines, stdout=subprocess.PIPE, stderr=log, text=True, env=environment).stdout
-    for name, line in zip(composed, said.splitlines()):
-        times = json.loads(line)
+    bound = dict(zip(rows, problems.bound(list(rows.values()))))
+    wanted, began = {name: p for name, p in bound.items() if name not in ready.all}, time.monotonic()
+    if options.processes and wanted:
+        warm(wanted, environment, min(options.processes, len(wanted)), log, ready.keep)
+        print(f"torch.compile's cache has {len(wanted)} more rows after {time.monotonic() - began:.0f} s", flush=True)
+    names = [name for name, p in bound.items() if p.operator in problems.COMPOSED and not p.call() and "baselines" not in ready.all.get(name, {})]
+    for name, times in zip(names, composed([rows[name] for name in names], environment, log) if names else ()):
         ready.keep(name, {"fault": times["fault"]} if "fault" in times else {"baselines": times})
 
 
@@ -111,10 +126,10 @@ def problem_of(name, asked, ready):
 
 def search(rows, ready, environment, options, log, limit):
     """One search of all the rows; its exit code, negative for a signal, and what it said. None: the limit was over."""
-    problems, said = options.work / "problems.json", options.work / "search.txt"
-    problems.write_text(json.dumps([problem_of(name, asked, ready) for name, asked in rows.items()], indent=1))
+    listed, said = options.work / "problems.json", options.work / "search.txt"
+    listed.write_text(json.dumps([problem_of(name, asked, ready) for name, asked in rows.items()], indent=1))
     given = all("baselines" in ready.all.get(name, {}) for name in rows)
-    command = [AUTOTUNE, "search", "--problems", problems, "--run", "holes", "--device", "cuda:0", "--time", options.time, "--quiet",
+    command = [AUTOTUNE, "search", "--problems", listed, "--run", "holes", "--device", "cuda:0", "--time", options.time, "--quiet",
                "--baseline", "default" if given else "torch,torch-compile"]
     log.write(" ".join(map(str, command)) + "\n")
     log.flush()
@@ -146,7 +161,7 @@ def take(rows, ready, kept, environment):
     found, names = documents(environment), []
     for name, asked in rows.items():
         wanted = problem_of(name, asked, ready)
-        at = next((i for i, (_, best) in enumerate(found) if layers_problems.answers(best, wanted)), None)
+        at = next((i for i, (_, best) in enumerate(found) if answers(best, wanted)), None)
         if at is None:
             continue
         path, best = found.pop(at)
@@ -190,7 +205,7 @@ def write_table(rows, kept, options):
         sys.exit("holes.py: nothing was measured yet")
     gpu = next((row["device"]["name"] for row in there if "device" in row), "gpu")
     text = holes_table.page(there, len(rows), command)
-    target = options.markdown or results_page(gpu, "holes.md")
+    target = options.markdown or results_page(gpu, f"{options.problems.stem}.md")
     target.write_text(text)
     print(f"wrote {target}: {len(there)} of {len(rows)} rows")
     copy_out(kept.path, target, options.work / "log.txt")
@@ -205,9 +220,6 @@ def main():
             if name in here:
                 print(at, name, asked["operator"], asked["shape"], *(f"{k}={v}" for k, v in asked["parameters"].items()))
         return
-    if options.calls:
-        json.dump([{"name": name, **asked, "call": Problem(asked).call()} for name, asked in here.items()], sys.stdout)
-        return
     kept, ready = Kept(options.work / "rows.jsonl"), Kept(options.work / "ready.jsonl")
     if not options.table:
         wanted = {name: asked for name, asked in here.items() if options.again or name not in kept.all}
@@ -215,8 +227,8 @@ def main():
         with open(options.work / "log.txt", "a") as log:
             log.write(f"{datetime.datetime.now().isoformat(timespec='seconds')} {' '.join(sys.argv)}\n")
             prepare(wanted, ready, environment, options, log)
-            for composed in False, True:  # of these PyTorch's times are given
-                part = {name: asked for name, asked in wanted.items() if ("baselines" in ready.all.get(name, {})) == composed}
+            for given in False, True:  # of these PyTorch's times are
+                part = {name: asked for name, asked in wanted.items() if ("baselines" in ready.all.get(name, {})) == given}
                 measure(part, ready, kept, environment, options, log, began)
         print(f"{len(wanted)} rows took {time.monotonic() - began:.0f} s", flush=True)
     write_table(rows, kept, options)

@@ -1,13 +1,14 @@
 """Times what PyTorch has no single function for, as scripts/holes.py needs it: reads a problem a line and writes its
 times, in milliseconds, eager and by torch.compile. They are baselines that a search is given, so nothing else may run on
 the GPU meanwhile."""
+import functools
 import json
 import statistics
 import sys
 
 import torch
 
-import torch_operators
+import problems
 
 WARM_UP, SAMPLES = 3, 30
 
@@ -26,14 +27,10 @@ def milliseconds(call, tensors, flush):
     return statistics.median(start.elapsed_time(end) for start, end in events)
 
 
-def times(asked):
-    parameters = {name: torch_operators.value(text) for name, text in asked["parameters"].items()}
-    operator, shape, dtype = asked["operator"], [int(n) for n in asked["shape"].split("x")], torch_operators.dtype(parameters)
-    shapes = {**torch_operators.inputs(operator, shape, parameters), **torch_operators.weights(operator, shape, parameters)[0]}
-    tensors = {name: torch_operators.drawn(name, s, torch.bool if name == "mask" else dtype, 2) for name, s in shapes.items()}
+def times(p):
     torch.backends.cuda.matmul.allow_tf32 = False
     flush = torch.empty(2 * torch.cuda.get_device_properties(0).L2_cache_size, dtype=torch.uint8, device="cuda")
-    call = torch_operators.call(operator, parameters)
+    call, tensors = functools.partial(problems.COMPOSED[p.operator], p.parameters), p.drawn()
     made = {"torch_eager": milliseconds(call, tensors, flush), "torch_compile": milliseconds(torch.compile(call), tensors, flush)}
     torch.compiler.reset()
     return made
@@ -41,8 +38,8 @@ def times(asked):
 
 if __name__ == "__main__":
     with torch.no_grad():
-        for line in sys.stdin:
+        for p in problems.bound([json.loads(line) for line in sys.stdin]):
             try:
-                print(json.dumps(times(json.loads(line))), flush=True)
+                print(json.dumps(times(p)), flush=True)
             except Exception as error:
                 print(json.dumps({"fault": f"{type(error).__name__}: {error}".splitlines()[0]}), flush=True)

@@ -1,6 +1,8 @@
 """The page of scripts/holes.py: its rows as tables in Markdown."""
 import math
 
+from kept import table
+
 SLOWER = 0.95  # a row below it is a hole
 WAYS = ("torch_eager", "torch_compile")
 HEAD = ("operator", "network", "problem", "math", "type", "layout", "winner", "ms", "eager, ms", "compile, ms", "over the better")
@@ -39,12 +41,6 @@ def cells(row):
         said = f"{said}: {why}" if said else why
     return [asked["operator"], asked["network"], problem, row.get("math", asked["math"]), asked["parameters"].get("type", ""),
             asked["parameters"].get("layout", ""), row.get("template", ""), *ms, said]
-
-
-def table(head, lines):
-    marks = ["---:" if name.endswith(("ms", "rows", "better", "lowest")) else "---" for name in head]
-    shown = [" | ".join(cell.replace("|", "/").replace("\n", " ") for cell in line) for line in lines]
-    return "\n".join(f"| {line} |" for line in [" | ".join(head), " | ".join(marks), *shown])
 
 
 def mean(factors):

@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -54,3 +55,19 @@ def driver():
         return said.splitlines()[0].strip()
     except (OSError, subprocess.CalledProcessError, IndexError):
         return "unknown"
+
+
+def table(head, lines):
+    """A table of Markdown, of lists of cells."""
+    marks = ["---:" if name.endswith(("ms", "rows", "better", "lowest")) else "---" for name in head]
+    shown = [" | ".join(str(cell).replace("|", "/").replace("\n", " ") for cell in line) for line in lines]
+    return "\n".join(f"| {line} |" for line in [" | ".join(head), " | ".join(marks), *shown])
+
+
+def configuration(of):
+    """A configuration, as a best-config document has it, in autotune's words."""
+    return " ".join([of["template"], *(f"{k}={json.dumps(v).strip(chr(34))}" for k, v in of["configuration"].items())])
+
+
+if __name__ == "__main__":  # the winner's configuration in a document, for scripts in shell
+    print(configuration(json.loads(pathlib.Path(sys.argv[1]).read_text())))

@@ -10,11 +10,12 @@ import re
 import torch
 from torch.overrides import TorchFunctionMode
 
-import torch_operators
-from kernelbench_expressions import expression
-from kernelbench_rows import row_problem
+import problems
+from problems import NotCovered, as_set
 
-PRODUCTS = ("matmul", "mm", "bmm", "__matmul__")
+PLAIN = {"__matmul__": "matmul", "max": "amax", "min": "amin", "__pow__": "pow", "__add__": "add", "__truediv__": "div", "true_divide": "div"}
+PRODUCTS = ("matmul", "mm", "bmm")
+UNSEEN = ("dim", "size", "__get__")  # x.shape, x.T
 
 # What leaves a triangle of a matrix, as matmul's parameters have it.
 TRIANGLES = {"triu": 1, "tril": -1}
@@ -22,9 +23,16 @@ TRIANGLES = {"triu": 1, "tril": -1}
 # An einsum of rows and a matrix: "bijl,lk->bijk".
 ROWS_BY_MATRIX = re.compile(r"(\w*)(\w),\2(\w)->\1\3")
 
-
-class NotCovered(Exception):
-    """The problem is no operator's; it says why."""
+# Several calls, in order, and the operator of rows with its parameters that computes the same.
+CHAINS = {
+    ("pow", "mean", "add", "sqrt", "div"): ("rms_norm", {"affine": False}),
+    ("abs", "mean", "div"): ("normalize", {"p": 1, "mean": True, "eps": 0.0}),
+    ("norm", "div"): ("normalize", {"p": 2, "eps": 0.0}),
+    ("mul", "cumsum"): ("masked_cumsum", {}),
+    ("flip", "cumsum", "flip"): ("cumsum", {"reverse": True}),
+    ("narrow", "cumsum", "select", "unsqueeze", "zeros_like", "cat"): ("cumsum", {"exclusive": True}),
+}
+SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "truediv": "/"}
 
 
 @dataclasses.dataclass
@@ -40,51 +48,50 @@ class Problem:
 
     def flags(self):
         """What autotune's command line calls it."""
-        settings = (f"{name}={torch_operators.as_set(value)}" for name, value in self.parameters.items())
-        return [self.operator, "--shape", "x".join(map(str, self.shape)), *(word for s in settings for word in ("--set", s))]
+        return [self.operator, "--shape", as_set(self.shape), *(word for s in self.settings() for word in ("--set", s))]
+
+    def settings(self):
+        return [f"{name}={as_set(value)}" for name, value in self.parameters.items()]
 
     def said(self):
-        """The parameters that are not as PyTorch has them by default."""
-        usual = torch_operators.complete(self.operator, {"kernel": self.parameters.get("kernel")})
-        return {name: v for name, v in self.parameters.items() if name == "kernel" or components(v) != components(usual.get(name))}
+        """The settings that are not the operator's defaults."""
+        usual = {p["name"]: p.get("default") for p in problems.described(self.operator)["parameters"]}
+        return [s for s in self.settings() if {*s.split("=")[1].lower().split("x")} != {str(usual.get(s.split("=")[0])).lower()}]
 
     def __str__(self):
-        settings = (f"{name}={torch_operators.as_set(value)}" for name, value in self.said().items())
-        return " ".join([self.operator, "x".join(map(str, self.shape)), *settings])
+        return " ".join([self.operator, as_set(self.shape), *self.said()])
 
     def kind(self):
         """What problems that put an operator to the same test have in common."""
-        kernel = components(self.parameters.get("kernel"))
         proportions = tuple((size == 1, size < max(self.shape) / 64) for size in self.shape)
-        return self.operator, tuple(self.said()), len(kernel), kernel == {1}, proportions
+        return self.operator, tuple(s.split("=")[0] for s in self.said()), as_set(self.parameters.get("kernel")), proportions
 
 
-def components(value):
-    """The values in a parameter: a number stands for a pair of it."""
-    return set(value) if isinstance(value, tuple) else {value}
+@dataclasses.dataclass
+class Seen:
+    """A call that was seen: the function's name, its arguments, those by name, and what it gave."""
+
+    name: str
+    args: tuple
+    named: dict
+    gave: object
 
 
 class Calls(TorchFunctionMode):
-    """PyTorch's functions that are called, with what they were given and what they gave."""
+    """PyTorch's functions that are called."""
 
     def __init__(self):
         super().__init__()
-        self.made, self.keywords = [], []
+        self.made = []
 
-    def __torch_function__(self, function, types, arguments=(), keywords=None):
+    def __torch_function__(self, function, types, args=(), named=None):
         try:
-            answer = function(*arguments, **(keywords or {}))
+            gave = function(*args, **(named or {}))
         except NotImplementedError:
-            answer = object()  # not every function says without memory what shape it gives
-        if function.__name__ != "__get__":  # x.shape, x.T
-            self.made.append((function.__name__, arguments, answer))
-            self.keywords.append(keywords or {})
-        return answer
-
-
-def without_memory():
-    """A context in which tensors have shapes only."""
-    return torch.device("meta")
+            gave = object()  # not every function says without memory what shape it gives
+        if function.__name__ != "__get__":
+            self.made.append(Seen(function.__name__, args, named or {}, gave))
+        return gave
 
 
 def numbered(checkout):
@@ -101,88 +108,103 @@ def title(file):
 def derive(number, file):
     """The operator's problem that a file is."""
     try:
-        made, keywords, answer, layers, inputs, makes = watch(file)
-        found = row_problem(made, keywords, answer, layers, inputs) or separable(made, answer, layers, inputs) or chain(made, keywords, answer, inputs)
-        operator, shape, parameters, arguments, *passed = found or (*only_call(made, answer, layers, inputs, makes), None)
-        if operator not in torch_operators.DEFAULTS:
-            raise NotCovered(f"no operator is {operator}")
+        watched = Watched(file)
+        found = watched.rows() or watched.separable() or watched.only_call() or watched.chain()
+        if not found:
+            raise NotCovered(f"it calls {', '.join(s.name for s in watched.made) or 'nothing'}, and no operator does that")
     except NotCovered:
         raise
     except Exception as e:
         raise NotCovered(f"its model does not run without memory: {type(e).__name__}: {e}".splitlines()[0])
-    return Problem(number, title(file), file, operator, shape, parameters, arguments, *passed)
+    return Problem(number, title(file), file, *found)
 
 
-def watch(file):
-    """What a file's model calls, what it answers, its layers, its inputs, and how those were made."""
-    names = {}
-    exec(compile(file.read_text(), str(file), "exec"), names)
-    with without_memory(), torch.no_grad():
-        model = names["Model"](*names["get_init_inputs"]())
-        with Calls() as makes:
-            inputs = names["get_inputs"]()
-        with Calls() as calls:
-            answer = model(*inputs)
-    return calls.made, calls.keywords, answer, list(model.children()), inputs, makes.made
+class Watched:
+    """What a file's model calls and answers, its layers, its inputs, and what makes those."""
 
+    def __init__(self, file):
+        names = {}
+        exec(compile(file.read_text(), str(file), "exec"), names)
+        with torch.device("meta"), torch.no_grad():
+            model = names["Model"](*names["get_init_inputs"]())
+            with Calls() as makes:
+                self.inputs = names["get_inputs"]()
+            with Calls() as calls:
+                self.answer = model(*self.inputs)
+        counts = [s for s in calls.made if s.name == "add_" and s.args[0].dim() == 0]  # of the batches that a norm has seen
+        self.made, self.makes = [s for s in calls.made if s.name not in UNSEEN and s not in counts], makes.made
+        self.layers = list(model.children())
 
-def separable(made, answer, layers, inputs):
-    """Of a depthwise layer and one of 1 x 1 after it: operator, shape, parameters, and the module's arguments."""
-    if [type(layer).__name__ for layer in layers] != ["Conv2d"] * 2 or len(made) != 2 or len(inputs) != 1 or made[1][2] is not answer:
-        return None
-    first, second = layers
-    plain = (second.kernel_size, second.stride, second.padding, second.groups) == ((1, 1), (1, 1), (0, 0), 1)
-    if not plain or not first.groups == first.in_channels == first.out_channels or (first.bias is None) != (second.bias is None):
-        return None
-    parameters = {"c_out": second.out_channels, "bias": first.bias is not None}
-    parameters |= {name: getattr(first, of) for name, of in (("kernel", "kernel_size"), ("stride", "stride"), ("padding", "padding"), ("dilation", "dilation"))}
-    return torch_operators.SEPARABLE, list(inputs[0].shape), parameters, None
+    def rows(self):
+        """Several calls that an operator of rows does at once."""
+        chain = tuple(PLAIN.get(s.name, s.name) for s in self.made)
+        if chain not in CHAINS or len(self.inputs) != 1 + (CHAINS[chain][0] == "masked_cumsum"):
+            return None
+        operator, parameters = CHAINS[chain]
+        call = next(s for s in self.made if s.name in ("mean", "norm", "cumsum"))
+        dim = call.named.get("dim", next((a for a in call.args[1:2] if isinstance(a, int)), None))
+        x = self.inputs[0]
+        first, end = (0, x.dim()) if dim is None else (dim % x.dim(), dim % x.dim() + 1)
+        shape = [math.prod(x.shape[:first]), math.prod(x.shape[first:end]), math.prod(x.shape[end:])]
+        if operator == "rms_norm":
+            eps = next(s.args[1] for s in self.made if s.name in ("add", "__add__"))
+            return operator, shape, {**parameters, "eps": eps}, [x.shape[dim], eps, False, False, dim]
+        return operator, shape, dict(parameters), [dim, False]
 
+    def separable(self):
+        """A depthwise layer and one of 1 x 1 after it."""
+        if [type(layer).__name__ for layer in self.layers] != ["Conv2d"] * 2 or len(self.made) != 2 or self.made[1].gave is not self.answer:
+            return None
+        first, second = self.layers
+        plain = (second.kernel_size, second.stride, second.padding, second.groups) == ((1, 1), (1, 1), (0, 0), 1)
+        if not plain or not first.groups == first.in_channels == first.out_channels or (first.bias is None) != (second.bias is None):
+            return None
+        parameters = {"c_out": second.out_channels, "bias": first.bias is not None, "kernel": first.kernel_size}
+        parameters |= {name: getattr(first, name) for name in ("stride", "padding", "dilation")}
+        return "conv_separable2d", list(self.inputs[0].shape), parameters
 
-def chain(made, keywords, answer, inputs):
-    """Of a forward that is an expression of its inputs: operator, shape, parameters, no arguments, and what is passed."""
-    found = expression([(*call, named) for call, named in zip(made, keywords)], answer, inputs)
-    if not found:
-        return None
-    text, shape, reduction, passed = found
-    same = passed == [f"inputs[{i}]" for i in range(len(passed))]
-    return "elementwise", shape, {"f": text, "type": "f32", **reduction}, None, None if same else passed
+    def only_call(self):
+        """One function of the inputs, or a triangle of a product."""
+        made, wanted = self.made, 0
+        if len(made) == 2 and made[1].name in TRIANGLES and made[1].gave is self.answer and made[1].args == (made[0].gave,):
+            wanted, made = TRIANGLES[made[1].name], made[:1]
+        if len(made) != 1:
+            return None
+        seen, = made
+        name = PLAIN.get(seen.name, seen.name)
+        if name == "einsum":
+            if not ROWS_BY_MATRIX.fullmatch(seen.args[0].replace(" ", "")):
+                raise NotCovered(f"no operator is the einsum {seen.args[0]}")
+            return product(*seen.args[1:], self.inputs)
+        if name in PRODUCTS:
+            operator, shape, parameters = product(*seen.args, self.inputs)
+            return operator, shape, parameters | (self.triangles(seen.args) | {"triangular_output": wanted} if wanted else {})
+        function = problems.function(name)
+        if function is None:
+            return None
+        operator, shape, parameters = problems.recognised(name, seen.args, seen.named)
+        if operator == "elementwise":
+            return None
+        given = dict(zip((a.name for a in function.given), seen.args)) | seen.named
+        if function.folds.over:  # what an exported module is told of its input's dimensions
+            return operator, shape, parameters, [tuple(given[function.dim]), parameters["eps"]]
+        if function.dim:
+            return operator, shape, parameters, [given.get(function.dim), bool(given.get("keepdim", False))]
+        return operator, shape, parameters
 
+    def triangles(self, factors):
+        """A matmul's parameters of factors that are made as triangles."""
+        made = {id(s.gave): TRIANGLES[s.name] for s in self.makes if s.name in TRIANGLES and len(s.args) == 1}
+        return {f"triangular_{name}": made.get(id(factor), 0) for name, factor in zip("ab", factors)}
 
-def only_call(made, answer, layers, inputs, makes):
-    """Operator, shape and parameters of a forward that is one function of its inputs, or a triangle of it."""
-    names = [name for name, _, _ in made]
-    wanted = 0
-    if len(made) == 2 and names[1] in TRIANGLES and made[1][2] is answer and len(made[1][1]) == 1 and made[1][1][0] is made[0][2]:
-        wanted, answer, made = TRIANGLES[names[1]], made[0][2], made[:1]
-    if len(made) != 1 or made[0][2] is not answer or wanted and names[0] not in PRODUCTS:
-        raise NotCovered(f"it calls {', '.join(names) or 'nothing'}, and no operator does that")
-    name, arguments, _ = made[0]
-    if name == "einsum":
-        return product(*matrices(*arguments), inputs)
-    if name == torch_operators.ATTENTION and len(arguments) == 3 and all(a is given for a, given in zip(arguments, inputs)):
-        q, k, v = arguments
-        return name, [*q.shape[:3], *k.shape[2:]], {"width_v": v.shape[-1], "heads_kv": k.shape[1], "type": "f32"}
-    if name in PRODUCTS:
-        operator, shape, parameters = product(*arguments, inputs)
-        return operator, shape, parameters | triangles(arguments, makes, wanted)
-    if len(layers) == 1 and len(inputs) == 1:
-        return layer_problem(layers[0], inputs[0])
-    raise NotCovered(f"no operator is {name}")
-
-
-def triangles(factors, makes, wanted):
-    """A matmul's parameters of factors that are made as triangles, where one is wanted."""
-    made = {id(answer): TRIANGLES[name] for name, arguments, answer in makes if name in TRIANGLES and len(arguments) == 1}
-    a, b = (made.get(id(factor), 0) for factor in factors)
-    return {"triangular_a": a, "triangular_b": b, "triangular_output": wanted} if wanted else {}
-
-
-def matrices(equation, *factors):
-    """The factors of an einsum that is a product of matrices."""
-    if not ROWS_BY_MATRIX.fullmatch(equation.replace(" ", "")):
-        raise NotCovered(f"no operator is the einsum {equation}")
-    return factors
+    def chain(self):
+        """An expression of its inputs."""
+        found = expression(self.made, self.answer, self.inputs)
+        if not found:
+            return None
+        text, shape, reduction, passed = found
+        same = passed == [f"inputs[{i}]" for i in range(len(passed))]
+        return "elementwise", shape, {"f": text, "type": "f32", **reduction}, None, None if same else passed
 
 
 def product(a, b, inputs):
@@ -206,41 +228,76 @@ def is_transposed(factor, given):
     raise NotCovered("a factor is not what forward is given")
 
 
-def layer_problem(layer, x):
-    """The problem of one of PyTorch's layers, whose operator bears its name: MaxPool1d, max_pool1d."""
-    operator = re.sub("(?<=[a-z])(?=[A-Z])", "_", type(layer).__name__).lower()
-    if operator not in torch_operators.DEFAULTS:
-        raise NotCovered(f"no operator is a {type(layer).__name__}")
-    more = getattr(layer, "return_indices", False), getattr(layer, "padding_mode", "zeros") != "zeros", isinstance(layer.padding, str)
-    if any(more):
-        raise NotCovered(f"no operator does all that {layer} does")
-    if operator == "conv2d" and layer.groups == layer.in_channels == layer.out_channels > 1:
-        operator = "depthwise_conv2d"
-    return operator, list(x.shape), parameters_of(layer, operator)
+def expression(made, answer, inputs):
+    """The expression that calls are, the shape, whether its outputs become one, and Python's text of x and w of the inputs; or None
+    where one of the calls is no function of expressions. A number that is given stands as w."""
+    tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
+    if len(tensors) not in (1, 2) or not made or made[-1].gave is not answer:
+        return None
+    x, *others = sorted(tensors, key=lambda t: -t.numel())
+    texts = {id(x): "x", **{id(t): "w" for t in others}}
+    places = {id(t): f"inputs[{i}]" for i, t in enumerate(inputs)}  # of inputs, and of w with other dimensions
+    shapes, reduction = {id(t): t.shape for t in others}, {}
+    known = next(p["functions"] for p in problems.described("elementwise")["parameters"] if p["name"] == "f")
+
+    def text(argument):
+        if isinstance(argument, torch.Tensor):
+            return texts[id(argument)]
+        return "w" if any(argument is given for given in inputs) else repr(argument)
+
+    for s in made:
+        bare = s.name.strip("_")
+        reverse, loss = bare.startswith("r") and bare[1:] in SIGNS, problems.function(bare)
+        try:
+            if bare == "unsqueeze" and id(s.args[0]) in shapes:
+                texts[id(s.gave)], shapes[id(s.gave)] = "w", s.gave.shape
+                places[id(s.gave)] = f"{places[id(s.args[0])]}.unsqueeze({s.args[1]})"
+                others = [s.gave]
+                continue
+            words = [text(a) for a in s.args]
+        except KeyError:
+            return None  # of what another function gave
+        if reverse or bare in SIGNS:
+            first, second = reversed(words) if reverse else words
+            found = f"({first}{SIGNS[bare[1:] if reverse else bare]}{second})"
+        elif bare == "clamp" and [*s.named] == ["min"]:
+            found = f"max({words[0]},{s.named['min']})"
+        elif loss and "target" in loss.tensors and "f" in loss.meant and len(others) == 1:
+            found, how = in_place_of(loss.meant["f"], words[0], words[1]), s.named.get("reduction", "mean")
+            if how == "batchmean":
+                found = f"({found})/{s.args[0].shape[0]}"
+            reduction = {"sum": True} if how in ("sum", "batchmean") else {"mean": True} if how == "mean" else {}
+        elif bare in ("mean", "sum") and s.gave is answer and s.gave.dim() == 0 and not reduction:
+            found, reduction = words[0], {bare: True}
+        elif bare in known:
+            tanh = "_tanh" if s.named.get("approximate", "none") == "tanh" else ""
+            more = [text(v) for n, v in s.named.items() if n not in ("inplace", "training", "approximate")]
+            found = f"{bare}{tanh}({','.join([*words, *more])})"
+        else:
+            return None
+        texts[id(s.gave)] = found
+    return texts[id(answer)], folded(x, others, shapes), reduction, [places[id(t)] for t in (x, *others)]
 
 
-def parameters_of(layer, operator):
-    """A layer's attributes as the operator's parameters."""
-    names = {"kernel": "kernel_size", "stride": "stride"} | {name: name for name in torch_operators.DEFAULTS[operator]}
-    if "groups" in names:
-        names = {"c_out": "out_channels"} | names
-    of_type, _ = names.pop("type", None), names.pop("layout", None)
-    values = {name: getattr(layer, attribute) for name, attribute in names.items()}
-    if "bias" in values:
-        values["bias"] = layer.bias is not None
-    if of_type and hasattr(layer, "weight"):  # a pool's is that of its input: float32
-        words = {dtype: word for word, dtype in torch_operators.DTYPES.items()}
-        if layer.weight.dtype not in words:
-            raise NotCovered(f"no operator is of {layer.weight.dtype}")
-        values["type"] = words[layer.weight.dtype]
-    return {name: 0 if value is None else value for name, value in values.items()}  # no divisor is 0
+def in_place_of(formula, x, w):
+    """A formula of x and w, of other texts."""
+    return re.sub(r"\b[xw]\b", lambda m: {"x": x, "w": w}[m[0]], formula)
 
 
-def most_different_first(problems):
+def folded(x, others, shapes):
+    """The shape of an elementwise problem: w lies along the dimensions that it is not broadcast along."""
+    if not others:
+        return [1, 1, x.numel()]
+    w = shapes[id(others[0])]
+    own = [x.dim() - 1 - i for i, n in enumerate(reversed(w)) if n != 1]
+    first, end = (min(own), max(own) + 1) if own else (x.dim(), x.dim())
+    return [math.prod(x.shape[:first]), math.prod(x.shape[first:end]), math.prod(x.shape[end:])]
+
+
+def most_different_first(found):
     """First those that are like none before them, operators taking turns."""
-    seen = collections.Counter()
-    keys = {}
-    for p in problems:
+    seen, keys = collections.Counter(), {}
+    for p in found:
         keys[p.number] = seen[p.kind()], seen[p.operator]
         seen.update([p.kind(), p.operator])
-    return sorted(problems, key=lambda p: keys[p.number])
+    return sorted(found, key=lambda p: keys[p.number])

@@ -24,7 +24,7 @@ import subprocess
 import sys
 import time
 
-from kept import ROOT, Kept, copy_out, driver, forget_tried, results_page
+from kept import ROOT, Kept, copy_out, driver, forget_tried, results_page, table
 
 AUTOTUNE = os.environ.get("AUTOTUNE", str(ROOT / "bin/autotune"))
 RUN = ROOT / "scripts/networks_run.py"
@@ -222,11 +222,6 @@ def best_of(rows):
             before, after = (min(timed, key=lambda row: row[key]) for key in ("before_ms", "after_ms"))
             yield [NETWORKS[name], f"{before['before_ms']:.4g}", before["mode"], f"{after['after_ms']:.4g}", after["mode"],
                    f"{before['before_ms'] / after['after_ms']:.3f}x"]
-
-
-def table(head, lines):
-    shown = [" | ".join(cell.replace("|", "/").replace("\n", " ") for cell in line) for line in lines]
-    return "\n".join(f"| {line} |" for line in [" | ".join(head), " | ".join(["---"] * len(head)), *shown])
 
 
 def page(rows):

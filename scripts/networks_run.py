@@ -5,7 +5,7 @@
     networks_run.py compile NAME            # torch.compile, for its cache
     networks_run.py measure NAME PACK MODE...   # before and after replace, a line of JSON for each mode
 
-Measured are passes before and after in turns: CUDA events around a pass, medians, and the median of the rounds' ratios
+Measured are passes before and after in turns: CUDA events around a pass, medians, and the median of the pairs' ratios
 with its 95 % interval. Each mode has a model of its own, and PyTorch runs in that mode, too.
 """
 import argparse
@@ -20,8 +20,6 @@ import torch
 
 from networks_models import NETWORKS, made
 
-ROUNDS, WARM_UP = 40, 5
-LOW, HIGH = 13, 26  # of 40 sorted rounds: the interval of their median at 95 %
 MODES = ("plain", "graph", "compile")
 
 
@@ -48,85 +46,23 @@ def package(root):
     return importlib.import_module(json.loads((root / "manifest.json").read_text())["name"])
 
 
-def graph_of(model, inputs):
-    """A call that replays the model's forward pass as a CUDA graph, and gives its output."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            model(*inputs)
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        y = model(*inputs)
-
-    def replay():
-        graph.replay()
-        return y
-
-    return replay
-
-
-def in_mode(mode, model, inputs):
-    """A call of the model as a mode runs it."""
-    if mode == "graph":
-        return graph_of(model, inputs)
-    model = torch.compile(model) if mode == "compile" else model
-    return lambda: model(*inputs)
-
-
-def milliseconds(call, device):
-    if device == "cpu":
-        begin = time.perf_counter()
-        call()
-        return 1e3 * (time.perf_counter() - begin)
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    call()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end)
-
-
-def in_turns(before, after, device):
-    """Milliseconds of each round before and after; which comes first takes turns, too."""
-    times = {before: [], after: []}
-    for i in range(WARM_UP + ROUNDS):
-        for call in (before, after) if i % 2 else (after, before):
-            ms = milliseconds(call, device)
-            if i >= WARM_UP:
-                times[call].append(ms)
-    return times[before], times[after]
-
-
-def first_tensor(y):
-    while not torch.is_tensor(y):
-        y = next(iter(y.values())) if isinstance(y, dict) else y[0]
-    return y.double().clone()
-
-
-def count(groups):
-    """How many modules a report of replace has kept or left."""
-    return sum(len(getattr(group, "modules", [group])) for group in groups)
-
-
 def measure(pack, mode, name, device, tiny):
-    """A mode's row."""
-    model, inputs = made(name, device, tiny)
-    other, _ = made(name, device, tiny)
+    """A mode's row, by the code with which replace itself times a model."""
+    times = sys.modules[pack.__name__ + ".measure"]
+    (model, inputs), (other, _) = made(name, device, tiny), made(name, device, tiny)
     begin = time.perf_counter()
     done = pack.replace(other, inputs, run=mode)
-    seconds = time.perf_counter() - begin
+    seconds, clock = time.perf_counter() - begin, times.Clock()
     torch.compiler.reset()  # what replace compiled counts against what may be compiled
-    before, after = in_mode(mode, model, inputs), in_mode(mode, other, inputs)
-    y, z = first_tensor(before()), first_tensor(after())
-    ours = in_turns(before, after, device)
-    ratios = sorted(b / a for b, a in zip(*ours))
+    programs = [times.Program(m, inputs, mode, clock) for m in (model, other)]
+    pairs = programs[0].in_turns(*(program.way([]) for program in programs))
+    faster, interval = times.between([before / after for before, after in pairs])
+    y, z = (next(times.tensors_of(program.forward())).double() for program in programs)
+    before, after = (statistics.median(column) for column in zip(*pairs))
     return {
-        "before_ms": statistics.median(ours[0]), "after_ms": statistics.median(ours[1]), "faster": statistics.median(ratios),
-        "interval": [ratios[LOW], ratios[HIGH]], "apart": ((z - y).norm() / y.norm().clamp_min(1e-30)).item(),
+        "before_ms": before, "after_ms": after, "faster": faster, "interval": interval, "apart": ((z - y).norm() / y.norm().clamp_min(1e-30)).item(),
         "replace": {"seconds": seconds, "before_ms": done.before_ms, "after_ms": done.after_ms, "table": str(done)},
-        "kept": len(done.replaced), "left": count(done.left),
+        "kept": len(done.replaced), "left": sum(len(group.modules) for group in done.left),
     }
 
 

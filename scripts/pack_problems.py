@@ -1,13 +1,15 @@
 """A pack as a Python module, and its problems with tensors: for scripts that hold packs against PyTorch."""
 import importlib
 import json
+import subprocess
 import sys
 import time
 
 import torch  # which the pack's time shall not have
 from torch import nn
 
-import torch_operators
+import problems
+from problems import torch_calls
 
 
 class Pack:
@@ -23,35 +25,35 @@ class Pack:
         self.pack, self.calls, self.functions, self.modules = parts
 
     def problem(self, name, values, math):
-        """An operator's problem; None if the operator does not allow the values."""
+        """An operator's problem of values of dimensions and components; None if the operator does not allow them."""
         operator = self.pack.Operator(self.pack.OPERATORS[name])
-        known = {**values, "arch": 90, "math": math}
-        for d in operator.spec["derived"]:
-            known[d["name"]] = self.pack.evaluate(d["expression"], known)
-        allowed = all(self.pack.evaluate(r["that"], known) for r in operator.spec["requires"])
-        return Problem(self, operator, known) if allowed else None
+        parameters = {p: [values[c] for c in parts] for p, parts in operator.parameters.items()}
+        try:
+            bound, = problems.bound([problems.request(name, [values[n] for n in operator.spec["shape"]], parameters)])
+        except subprocess.CalledProcessError:
+            return None
+        return Problem(self, operator, {**values, "math": math}, bound)
 
 
 class Problem:
     """A problem with tensors that are drawn: None where it has none, in the order that its kernels take."""
 
-    def __init__(self, opened, operator, values):
-        self.operator, self.kernels = operator, getattr(opened.functions, "_" + operator.name)
+    def __init__(self, opened, operator, values, bound):
+        self.operator, self.kernels, self.bound = operator, getattr(opened.functions, "_" + operator.name), bound
         self.settings = [operator.coded(c, values[c]) for c in operator.components]
-        self.dtype = opened.pack.TORCH_TYPES[values.get(operator.word, "f32")]
-        self.lasts = operator.lasts(values)[:len(operator.read)]
-        kinds = operator.types(operator.read, self.dtype)
-        tensors = [torch_operators.drawn(t["name"], operator.shape(t, values), kind, values.get("length")) for t, kind in zip(operator.read, kinds)]
-        self.tensors = [(torch_operators.channels_last(t) if last else t) if t.numel() else None for t, last in zip(tensors, self.lasts)]
-        self.parameters = {p: tuple(values[c] for c in parts) if len(parts) > 1 else values[parts[0]] for p, parts in operator.parameters.items()}
+        self.dtype = torch_calls.dtype(values.get(operator.word, "f32"))
+        drawn = bound.drawn()
+        self.lasts = [bool(bound.arguments[t["name"]]["Order"]) for t in operator.read]
+        tensors = [drawn.get(t["name"]) for t in operator.read]
+        self.tensors = [t if t is None or not lies else torch_calls.channels_last(t) for t, lies in zip(tensors, self.lasts)]
+        self.parameters = bound.parameters
 
     def run(self, mode=""):
         return self.kernels.run(self.settings, *self.tensors, mode=mode)
 
     def theirs(self, change=lambda t: t):
         """PyTorch's own answer, of tensors that may be changed first."""
-        given = {t["name"]: change(tensor) for t, tensor in zip(self.operator.read, self.tensors) if tensor is not None}
-        return torch_operators.call(self.operator.name, self.parameters)(given)
+        return self.bound.answer({t["name"]: change(tensor) for t, tensor in zip(self.operator.read, self.tensors) if tensor is not None})
 
     def module(self):
         """PyTorch's module of the problem and its input; None where no module is just that problem."""

@@ -25,10 +25,10 @@ import time
 
 import torch
 
-import torch_operators
+import problems
+from problems import torch_calls
 
 LARGE = 1 << 24
-TYPES = {**torch_operators.DTYPES, "i64": torch.int64, "bool": torch.bool}
 
 driver = ctypes.CDLL("libcuda.so.1")
 
@@ -88,7 +88,7 @@ def fill(generator, case, distribution):
             data = data.nan_to_num(0, 0, 0).abs() * 997 % case["tensors"][0]["Shape"][1]
         if t["Name"] == "running_var":
             data = data.nan_to_num(1, 1, 1).abs() + 0.5
-        tensors[t["Name"]] = (data > 0 if t["Type"] == "bool" else data).to(TYPES[t["Type"]]).permute([order.index(axis) for axis in range(len(order))])
+        tensors[t["Name"]] = (data > 0 if t["Type"] == "bool" else data).to(torch_calls.dtype(t["Type"])).permute([order.index(axis) for axis in range(len(order))])
     return tensors
 
 
@@ -102,36 +102,34 @@ def differing(got, want, atol, rtol):
     return int((~same).sum()), float(finite.max()) if finite.numel() else 0.0
 
 
-def parts(case, tensors):
+def parts(case, tensors, problem):
     """Inputs and output of the problem, or of its first and last image where it is large."""
     output = next(t["Name"] for t in case["tensors"] if t["Role"] == "output")
     inputs = {name: tensor for name, tensor in tensors.items() if name != output}
     images = tensors[output].shape[0]
     if tensors[output].numel() <= LARGE or images == 1:
         return [(inputs, tensors[output])]
-    return [(torch_operators.part(case["operator"], inputs, i, i + 1), tensors[output][i:i + 1]) for i in (0, images - 1)]
+    return [(problem.part(inputs, i, i + 1), tensors[output][i:i + 1]) for i in (0, images - 1)]
 
 
-def compare(case, tensors):
+def compare(case, tensors, problem):
     """What differs from PyTorch, as a list of sentences, the largest error against float64, how many elements it
     saw and how many of them are NaN or infinite."""
     complaints, largest, elements, special = [], 0.0, 0, 0
-    parameters = {name: torch_operators.value(text) for name, text in case["parameters"].items()}
-    call = torch_operators.call(case["operator"], parameters)
-    exact = case["operator"] in torch_operators.EXACT
-    for inputs, got in parts(case, tensors):
-        factors = {k: torch_operators.rounded(v, case["math"]) if k != "bias" else v for k, v in inputs.items()}
-        want = call(factors if exact else {k: v.double() for k, v in factors.items()})
+    exact = problems.exact(case["operator"])
+    for inputs, got in parts(case, tensors, problem):
+        factors = {k: problems.rounded(v, case["math"]) if k != "bias" else v for k, v in inputs.items()}
+        want = problem.answer(factors if exact else {k: v.double() for k, v in factors.items()})
         if want.shape != got.shape:
             complaints.append(f"PyTorch's output has the shape {tuple(want.shape)}, not {tuple(got.shape)}")
             continue
         elements += got.numel()
         special += int((~got.isfinite()).sum())
         # Of 16 bits, PyTorch's rounding of a double, or of its own sum, may be to the other neighbour.
-        rounding = torch_operators.tolerance(got.dtype, 1e-6)["rtol"]
+        rounding = problems.tolerance(got.dtype, 1e-6)["rtol"]
         checks = [("float64", want, *((0.0, 0.0) if exact else (1e-9, rounding)))]
         if not exact and case["math"] == "fp32":
-            checks.append((str(got.dtype).removeprefix("torch."), call(inputs), case["atol"], max(case["rtol"], rounding)))
+            checks.append((str(got.dtype).removeprefix("torch."), problem.answer(inputs), case["atol"], max(case["rtol"], rounding)))
         for name, answer, atol, rtol in checks:
             count, error = differing(got, answer, atol, rtol)
             if name == "float64":
@@ -145,16 +143,18 @@ def main(folder):
     folder = pathlib.Path(folder)
     torch.zeros(1, device="cuda")  # its context is the driver's current one from here on
     torch.backends.cudnn.allow_tf32 = False
-    torch_operators.sums_in_float()
+    problems.sums_in_float()
     begin, compared, failed, elements, special, largest = time.time(), 0, 0, 0, 0, {}
     generator = Kernel(folder / "generator.cubin", "fill")
-    for path in sorted(folder.glob("*.json")):
-        case = json.loads(path.read_text())
+    paths = sorted(folder.glob("*.json"))
+    cases = [json.loads(path.read_text()) for path in paths]
+    bound = problems.bound([problems.request(c["operator"], c["shape"], c["parameters"]) for c in cases])
+    for path, case, problem in zip(paths, cases, bound):
         reference = Kernel(path.with_suffix(".cubin"), case["entry"])
         for distribution in case["distributions"]:
             tensors = fill(generator, case, distribution)
             reference(case["launch"]["grid"], case["launch"]["block"], *tensors.values())
-            complaints, error, seen, not_finite = compare(case, tensors)
+            complaints, error, seen, not_finite = compare(case, tensors, problem)
             compared += 1
             elements += seen
             special += not_finite

@@ -18,6 +18,7 @@ the tuned kernel computed it; the exit code is 1 if there is one. Samples are th
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import inspect
 import json
@@ -32,26 +33,18 @@ import unittest
 import torch
 import torch.nn as nn
 
-import kernelbench_problems
+import problems
 from check_modules import load
-from kernelbench_evaluation import stand_in
-from torch_operators import CONVOLUTIONS, POOLS, TRANSPOSED
+from kernelbench_judge import stand_in
+from problems import AUTOTUNE, ROOT, NotCovered
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-AUTOTUNE = os.environ.get("AUTOTUNE", ROOT / "bin/autotune")
 DEVICE = "cuda"
 SEARCHES = 4  # at a time: which variant wins is of no importance
 LIMIT_S = 120  # for one
 
 # What the operators are called in PyTorch's list.
-ENTRIES = {name: [f"nn.functional.{name}"] for name in (*CONVOLUTIONS, *POOLS) if name != "depthwise_conv2d"}
+ENTRIES = {f"{kind}{axes}d": [f"nn.functional.{kind}{axes}d"] for kind in ("conv", "conv_transpose", "avg_pool", "max_pool") for axes in (1, 2, 3)}
 ENTRIES["matmul"] = ["matmul", "mm", "bmm", "mv"]
-
-# The arguments of PyTorch's functions after the first, in their order.
-AVERAGE = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
-MAXIMUM = ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
-CONVOLUTION = ("weight", "bias", "stride", "padding", "dilation", "groups")
-TRANSPOSED_CONVOLUTION = ("weight", "bias", "stride", "padding", "output_padding", "groups", "dilation")
 
 
 def arguments():
@@ -61,13 +54,6 @@ def arguments():
     parser.add_argument("--seed", type=int, default=0, metavar="NUMBER", help="of the samples' random numbers")
     parser.add_argument("--device", default="cuda", help="autotune's device for the searches")
     return parser.parse_args()
-
-
-def names_of(operator):
-    """What the arguments of PyTorch's function are called."""
-    if operator in POOLS:
-        return AVERAGE if operator.startswith("avg") else MAXIMUM
-    return TRANSPOSED_CONVOLUTION if operator in TRANSPOSED else CONVOLUTION
 
 
 def layer_of(operator):
@@ -108,22 +94,22 @@ class Case:
 
     def problem(self):
         """What autotune calls it."""
-        if self.operator == "matmul":
-            operator, shape, parameters = kernelbench_problems.product(*self.given(), self.given())
-        else:
-            layer, x = layer_of(self.operator)(**self.keywords), self.sample.input
-            batched = x if x.dim() == int(self.operator[-2]) + 2 else x[None]
-            operator, shape, parameters = kernelbench_problems.layer_problem(layer, batched)
+        x = self.sample.input
+        batched = x[None] if self.operator != "matmul" and x.dim() == int(self.operator[-2]) + 1 else x
+        if self.operator == "matmul" and not x.dim() == self.sample.args[0].dim() in (2, 3):
+            raise NotCovered("a problem of matmul has matrices, or as many of both")
+        operator, shape, parameters = problems.recognised(self.operator, (batched, *self.sample.args), self.sample.kwargs)
         if operator != self.operator or 0 in shape:
-            raise kernelbench_problems.NotCovered("it is another operator's, or there is nothing to compute")
-        return kernelbench_problems.Problem(0, self.entry.name, None, operator, shape, parameters)
+            raise NotCovered("it is another operator's, or there is nothing to compute")
+        return operator, shape, parameters
 
 
 def case(entry, operator, sample):
     """The case that a sample is."""
     if operator == "matmul":
         return Case(entry, operator, sample, {}, {})
-    given = dict(zip(names_of(operator), sample.args)) | sample.kwargs
+    names = [a.name for a in problems.function(operator).given[1:]]
+    given = dict(zip(names, sample.args)) | sample.kwargs
     weights = {name: given.pop(name) for name in ("weight", "bias") if given.get(name) is not None}
     given.pop("bias", None)
     if weights:
@@ -136,7 +122,7 @@ def case(entry, operator, sample):
 def sizes(operator, x, weights, groups):
     """What the constructor of a convolution learns from its tensors."""
     weight = weights["weight"]
-    c_out = weight.shape[1] * groups if operator in TRANSPOSED else weight.shape[0]
+    c_out = weight.shape[1] * groups if "transpose" in operator else weight.shape[0]
     named = {"in_channels": x.shape[1 - weight.dim()], "out_channels": c_out, "kernel_size": tuple(weight.shape[2:])}
     return named | {"bias": "bias" in weights}
 
@@ -158,73 +144,43 @@ def cases(operators):
 
 def largest(served):
     """The problem of the sample with the most to compute."""
-    problems = []
+    found = []
     for c in served:
-        try:
-            problems.append(c.problem())
-        except kernelbench_problems.NotCovered:
-            continue
-    if not problems:
-        raise kernelbench_problems.NotCovered("no sample is a problem of autotune's")
-    return max(problems, key=lambda p: math.prod(p.shape))
+        with contextlib.suppress(NotCovered):
+            found.append(c.problem())
+    if not found:
+        raise NotCovered("no sample is a problem of autotune's")
+    return max(found, key=lambda p: math.prod(p[1]))
 
 
-def exported(problem, options, best, path):
-    """Searches and exports; begins to compile."""
-    flags = ["--math", "fp32"] if problem.operator not in POOLS else []
-    flags += ["--device", options.device, "--time", f"{options.search:g}s", "--no-cache", "--quiet", "--json", best]
-    for command in (["search", *problem.flags(), *flags], ["export", "--from", best, "--format", "pytorch", "-o", path]):
-        subprocess.run([AUTOTUNE, *command], check=True, capture_output=True, text=True, timeout=LIMIT_S)
-    return subprocess.Popen([sys.executable, path])
+def exported(served, options, path):
+    """Searches the largest problem of some cases and exports the winner; gives the process that compiles it, or why there is none."""
+    try:
+        operator, shape, parameters = largest(served)
+        best = path.with_suffix(".json")
+        flags = [operator, "--shape", problems.as_set(shape), *(w for name, v in parameters.items() for w in ("--set", f"{name}={problems.as_set(v)}"))]
+        flags += ["--math", "fp32"] if "pool" not in operator else []
+        flags += ["--device", options.device, "--time", f"{options.search:g}s", "--no-cache", "--quiet", "--json", best]
+        for command in (["search", *flags], ["export", "--from", best, "--format", "pytorch", "-o", path]):
+            subprocess.run([AUTOTUNE, *command], check=True, capture_output=True, text=True, timeout=LIMIT_S)
+        return subprocess.Popen([sys.executable, path])
+    except subprocess.CalledProcessError as e:
+        return e.stderr.strip()
+    except (subprocess.TimeoutExpired, NotCovered) as e:
+        return str(e)
 
 
-@dataclasses.dataclass
-class Group:
-    """Cases that one module serves."""
+def watched(module):
+    """A counter of the calls that a module's tuned kernel computes."""
+    prepared, tuned, count = module.prepared, module.kernels(torch.cuda.current_device())[2], collections.Counter()
 
-    name: str
-    cases: list
-    path: pathlib.Path
-    compiling: subprocess.Popen = None
-    fault: str = ""
-
-    @property
-    def best(self):
-        """The best configuration's file."""
-        return self.path.with_suffix(".json")
-
-    def begin(self, options):
-        try:
-            self.compiling = exported(largest(self.cases), options, self.best, self.path)
-        except subprocess.CalledProcessError as e:
-            self.fault = e.stderr.strip()
-        except (subprocess.TimeoutExpired, kernelbench_problems.NotCovered) as e:
-            self.fault = str(e)
-
-    def module(self):
-        """The module, compiled; None if there is none."""
-        if not self.fault and self.compiling.wait():
-            self.fault = "the module does not compile"
-        return None if self.fault else load(self.path)
-
-
-class Watched:
-    """A module's preparation of calls, which counts those that the tuned kernel computes."""
-
-    def __init__(self, module):
-        self.prepared, self.tuned = module.prepared, module.kernels(torch.cuda.current_device())[2]
-        self.by_tuned = 0
-
-    def __call__(self, *call):
-        answer = self.prepared(*call)
-        self.by_tuned += answer[1] is not None and answer[1] is self.tuned
+    def counting(*call):
+        answer = prepared(*call)
+        count["tuned"] += answer[1] is not None and answer[1] is tuned
         return answer
 
-
-def watch(module):
-    """Counts the calls of a module's tuned kernel."""
-    module.prepared = Watched(module)
-    return module.prepared
+    module.prepared = counting
+    return count
 
 
 def outside(module, error):
@@ -272,53 +228,42 @@ def as_near(ours, theirs, exact):
     return None if ours_off <= allowed else f"(from double precision {ours_off:.2g}, PyTorch's {theirs_off:.2g})"
 
 
-@dataclasses.dataclass
-class Tally:
-    """The samples of one entry of PyTorch's."""
-
-    samples: int = 0
-    agree: int = 0
-    outside: int = 0
-    by_tuned: int = 0
+COLUMNS = ("samples", "agree", "outside", "disagree", "by the tuned kernel")
 
 
 class Report:
     """What came of all samples."""
 
     def __init__(self):
-        self.tallies = collections.defaultdict(Tally)
-        self.words = collections.Counter()  # of modules, for what they do not take
-        self.faults = 0
+        self.tallies, self.words, self.faults = collections.defaultdict(collections.Counter), collections.Counter(), 0
 
     def fault(self, words):
         """What is wrong, said at once."""
         self.faults += 1
         print(f"DISAGREES {words}", flush=True)
 
-    def take(self, module, watched, c):
+    def take(self, module, count, c):
         """One sample."""
-        tally = self.tallies[c.entry.name]
-        tally.samples += 1
-        before = watched.by_tuned
+        tally, before, fault = self.tallies[c.entry.name], count["tuned"], None
+        tally["samples"] += 1
         try:
             fault = differ(module, c)
         except Exception as e:
             words = str(e).splitlines()[0] if str(e) else ""
             if outside(module, e):
-                tally.outside += 1
+                tally["outside"] += 1
                 self.words[c.entry.name, words] += 1
                 return
             fault = f"{type(e).__name__}: {words}"
-        tuned = watched.by_tuned - before
-        tally.by_tuned += tuned
-        tally.agree += fault is None
+        tuned = count["tuned"] - before
+        tally["by the tuned kernel"] += tuned
+        tally["disagree" if fault else "agree"] += 1
         if fault:
             self.fault(f"{c.entry.name} of {described(c.sample)}: {fault}{' (tuned kernel)' if tuned else ''}")
 
     def __str__(self):
-        lines = ["| PyTorch's | samples | agree | outside | disagree | by the tuned kernel |", "| --- " + "| ---: " * 5 + "|"]
-        for name, t in sorted(self.tallies.items()):
-            lines.append(f"| {name} | {t.samples} | {t.agree} | {t.outside} | {t.samples - t.agree - t.outside} | {t.by_tuned} |")
+        lines = [f"| PyTorch's | {' | '.join(COLUMNS)} |", "| --- " + "| ---: " * len(COLUMNS) + "|"]
+        lines += [f"| {name} | {' | '.join(str(t[column]) for column in COLUMNS)} |" for name, t in sorted(self.tallies.items())]
         lines += [f"outside: {count} of {name}: {words}" for (name, words), count in sorted(self.words.items())]
         return "\n".join(lines)
 
@@ -332,11 +277,6 @@ def described(sample):
     return ", ".join(words)
 
 
-def groups(served, folder):
-    for operator, members in served.items():
-        yield Group(operator, members, pathlib.Path(folder) / f"{operator}.py")
-
-
 def main():
     options = arguments()
     # Before PyTorch's tests are imported, which forbid it afterwards.
@@ -345,19 +285,19 @@ def main():
     served = cases(options.only or ENTRIES)
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
-        all_groups = list(groups(served, folder))
+        paths = {operator: pathlib.Path(folder) / f"{operator}.py" for operator in served}
         with concurrent.futures.ThreadPoolExecutor(SEARCHES) as pool:
-            list(pool.map(lambda group: group.begin(options), all_groups))
-        for group in all_groups:
-            module = group.module()
-            if not module:
-                report.fault(f"{group.name}: {group.fault}")
+            compiling = list(pool.map(lambda operator: exported(served[operator], options, paths[operator]), paths))
+        for (operator, path), process in zip(paths.items(), compiling):
+            if isinstance(process, str) or process.wait():
+                report.fault(f"{operator}: {process if isinstance(process, str) else 'the module does not compile'}")
                 continue
-            watched = watch(module)
-            for c in group.cases:
-                report.take(module, watched, c)
-            winner = json.loads(group.best.read_text())["template"]
-            print(f"{group.name}: {len(group.cases)} samples; tuned is {winner}", file=sys.stderr, flush=True)
+            module = load(path)
+            count = watched(module)
+            for c in served[operator]:
+                report.take(module, count, c)
+            winner = json.loads(path.with_suffix(".json").read_text())["template"]
+            print(f"{operator}: {len(served[operator])} samples; tuned is {winner}", file=sys.stderr, flush=True)
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}, float32\n\n{report}")
     print(f"{report.faults} disagree" if report.faults else "all agree, or are outside")
     sys.exit(1 if report.faults else 0)

@@ -16,11 +16,9 @@ import sys
 
 import torch
 
-import short_searches
-
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "templates/include"))
 import torch_convolution
-from torch_operators import rounded, ties
+from problems import rounded, ties
 
 MODES = ("fp32", "tf32", "tf32_even")
 CLEAR = 4  # how much nearer than every other way the nearest must be, as for autotune itself
@@ -103,40 +101,18 @@ def mode_of_convolution(operator, shape, weight, parameters):
     return nearest[1] if nearest[0] * CLEAR <= second[0] and nearest[1] in MODES else None
 
 
+# What is drawn: kernel, stride and padding by the operator's kind, and the sides of images by their dimensions.
+WINDOWS = {"conv": [(3, 1, 1), (3, 2, 1), (1, 1, 0), (5, 2, 2), (7, 2, 3), (4, 4, 0)], "conv_transpose": [(4, 2, 1), (3, 1, 1), (2, 2, 0)]}
+SIDES = {1: [500, 2000, 4000], 2: [7, 14, 28, 56, 112], 3: [8, 16, 28]}
+
+
 def drawn(draw):
-    """Endless convolutions: those of short_searches.py, and one of the other kinds for every three."""
-    layers = (layer for layer in short_searches.layers(draw) if layer[0] in ("conv2d", "conv_transpose2d"))
-    for operator, shape, _, p in layers:
-        yield operator, tuple(shape), p["c_out"], p["kernel"], p.get("stride", 1), p.get("padding", 0), 1
-        if draw.random() < 1 / 3:
-            yield draw.choice([other_convolution, other_transposed, grouped, small])(draw)
-
-
-def channels_and_window(draw):
-    return draw.choice([16, 32, 64, 128]), *draw.choice([(3, 1), (3, 2), (1, 1), (5, 1)])
-
-
-def other_convolution(draw):
-    c, kernel, stride = channels_and_window(draw)
-    if draw.random() < 0.5:
-        return "conv1d", (draw.choice([4, 16]), c, draw.choice([500, 4000])), 2 * c, kernel, stride, kernel // 2, 1
-    return "conv3d", (draw.choice([1, 2, 4]), c, 8, 28, 28), 64, min(kernel, 3), stride, min(kernel, 3) // 2, 1
-
-
-def other_transposed(draw):
-    c, (kernel, stride, padding) = draw.choice([32, 64, 128]), draw.choice([(4, 2, 1), (3, 1, 1), (2, 2, 0)])
-    if draw.random() < 0.5:
-        return "conv_transpose1d", (draw.choice([4, 16]), c, draw.choice([500, 2000])), c // 2, kernel, stride, padding, 1
-    return "conv_transpose3d", (2, c, 8, 16, 16), 32, kernel, stride, padding, 1
-
-
-def grouped(draw):
-    return "conv2d", (draw.choice([8, 32]), 128, 56, 56), 128, 3, draw.choice([1, 2]), 1, draw.choice([2, 8, 32, 128])
-
-
-def small(draw):
-    c, kernel, stride = channels_and_window(draw)
-    return "conv2d", (draw.choice([1, 2, 4]), c, draw.choice([14, 28]), draw.choice([28, 56])), 2 * c, kernel, stride, kernel // 2, 1
+    """Endless convolutions as networks have them: most of images, some of rows and volumes, some in groups."""
+    while True:
+        kind, axes = draw.choice(["conv", "conv", "conv_transpose"]), draw.choice([1, 2, 2, 2, 3])
+        c, (kernel, stride, padding) = draw.choice([3, 32, 64, 128, 256]), draw.choice(WINDOWS[kind])
+        c_out, groups = draw.choice([64, 128]) if c == 3 else c * draw.choice([1, 2]), draw.choice([1, 1, 1, 8]) if c > 3 else 1
+        yield f"{kind}{axes}d", (draw.choice([1, 4, 16]), c, *[draw.choice(SIDES[axes])] * axes), c_out, kernel, stride, padding, groups
 
 
 def show_mode(operator, shape, c_out, kernel, stride, padding, groups):

@@ -3,6 +3,7 @@ package space
 import (
 	"slices"
 
+	"autotune/internal/lists"
 	"autotune/space/expr"
 )
 
@@ -25,15 +26,26 @@ type axes struct {
 // absent stands in the columns of tunables that a configuration's part lacks.
 const absent = 0.5
 
-func newAxes(parts []*part) axes {
-	var a axes
-	if len(parts) > 1 {
-		for _, p := range parts {
+func newAxes(parts []*part) (a axes) {
+	places := map[string]map[expr.Value]int{} // of the values that tunables of one name have in any part
+	var names []string
+	for _, p := range parts {
+		if len(parts) > 1 {
 			a.dims = append(a.dims, Dim{Name: "template=" + p.Template, Values: 2, Categorical: true})
 		}
-		a.hot = len(parts)
+		for _, t := range p.Tunables {
+			if places[t.Name] == nil {
+				places[t.Name] = map[expr.Value]int{}
+				names = append(names, t.Name)
+			}
+			for _, v := range t.Values {
+				if _, known := places[t.Name][v.Canonical()]; !known {
+					places[t.Name][v.Canonical()] = len(places[t.Name])
+				}
+			}
+		}
 	}
-	places, names := placesByName(parts)
+	a.hot = len(a.dims)
 	columnOf := map[string]int{}
 	for _, name := range names {
 		columnOf[name] = -1
@@ -43,41 +55,13 @@ func newAxes(parts []*part) axes {
 		}
 	}
 	for _, p := range parts {
-		column := make([]int, len(p.Tunables))
-		scaled := make([][]float64, len(p.Tunables))
-		for k, t := range p.Tunables {
-			column[k] = columnOf[t.Name]
+		a.column = append(a.column, lists.Of(p.Tunables, func(t Tunable) int { return columnOf[t.Name] }))
+		a.scaled = append(a.scaled, lists.Of(p.Tunables, func(t Tunable) []float64 {
 			at := places[t.Name]
-			for _, v := range t.Values {
-				scaled[k] = append(scaled[k], along(at[v.Canonical()], len(at)))
-			}
-		}
-		a.column = append(a.column, column)
-		a.scaled = append(a.scaled, scaled)
+			return lists.Of(t.Values, func(v expr.Value) float64 { return along(at[v.Canonical()], len(at)) })
+		}))
 	}
 	return a
-}
-
-// placesByName numbers the values that tunables of one name have in any part.
-// It lists the names too. Both are in the order of their first declaration.
-func placesByName(parts []*part) (places map[string]map[expr.Value]int, names []string) {
-	places = map[string]map[expr.Value]int{}
-	for _, p := range parts {
-		for _, t := range p.Tunables {
-			at := places[t.Name]
-			if at == nil {
-				at = map[expr.Value]int{}
-				places[t.Name] = at
-				names = append(names, t.Name)
-			}
-			for _, v := range t.Values {
-				if _, known := at[v.Canonical()]; !known {
-					at[v.Canonical()] = len(at)
-				}
-			}
-		}
-	}
-	return places, names
 }
 
 // sortNumbers numbers values in increasing order if all are numbers, and says

@@ -195,43 +195,20 @@ func TestWalks(t *testing.T) {
 }
 
 func checkNeighbours(t *rapid.T, s *space.Space, choices [][]int, i int) {
-	var hamming, adjacent []int64
-	type side struct {
-		tunable int
-		up      bool
-	}
-	nearest := map[side]int{}
+	var want []int64
 	for j := range choices {
 		if s.PartOf(int64(i)) != s.PartOf(int64(j)) {
 			continue
 		}
-		differ, at, by := 0, 0, 0
-		for k := range choices[i] {
-			if d := choices[j][k] - choices[i][k]; d != 0 {
-				differ, at, by = differ+1, k, d
-			}
-		}
-		if differ != 1 {
-			continue
-		}
-		hamming = append(hamming, int64(j))
-		key := side{at, by > 0}
-		if old, ok := nearest[key]; !ok || abs(choices[j][at]-choices[i][at]) < abs(choices[old][at]-choices[i][at]) {
-			nearest[key] = j
+		differ := lists.Where(lists.Places(len(choices[i])), func(k int) bool { return choices[j][k] != choices[i][k] })
+		if len(differ) == 1 {
+			want = append(want, int64(j))
 		}
 	}
-	for _, j := range nearest {
-		adjacent = append(adjacent, int64(j))
-	}
-	slices.Sort(adjacent)
-	for kind, want := range map[space.Neighbourhood][]int64{space.Hamming: hamming, space.Adjacent: adjacent} {
-		if got := s.Neighbours(int64(i), kind); !slices.Equal(got, want) {
-			t.Fatalf("%v neighbours of %v: %v, want %v", kind, s.At(int64(i)), got, want)
-		}
+	if got := s.Neighbours(int64(i)); !slices.Equal(got, want) {
+		t.Fatalf("neighbours of %v: %v, want %v", s.At(int64(i)), got, want)
 	}
 }
-
-func abs(i int) int { return max(i, -i) }
 
 func checkNearest(t *rapid.T, s *space.Space, choices [][]int, rng *rand.Rand, part int) {
 	tunables := s.Parts()[part].Tunables

@@ -23,6 +23,7 @@
 // end is a valid configuration. Two partial configurations end at the same node
 // when what remains of the constraints is the same for both: when the bound
 // subexpressions, such as the product block_x*rows above, have equal values.
+// Package expr computes these, with the program that also evaluates a single expression.
 // Every node knows how many configurations lie below it, so counting is free,
 // and numbering and its inverse take one step a tunable. Tunables that share no
 // constraint meet in a single node, which makes the space the product of

@@ -91,7 +91,7 @@ func TestExplicitOfSeveralTemplates(t *testing.T) {
 	if got := s.At(0).Key() + " " + s.At(3).Key(); s.Len() != 4 || got != "p|a=0|b=10 q|a=20" {
 		t.Errorf("%d configurations, %s", s.Len(), got)
 	}
-	if n := s.Neighbours(0, space.Hamming); len(n) != 1 || s.At(n[0]).Key() != "p|a=10|b=10" {
+	if n := s.Neighbours(0); len(n) != 1 || s.At(n[0]).Key() != "p|a=10|b=10" {
 		t.Errorf("neighbours %v", n)
 	}
 }

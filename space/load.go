@@ -79,41 +79,26 @@ type document struct {
 	PublishedCartesian any `json:"published_cartesian"`
 }
 
-func parsePublished(data []byte) (Published, error) {
-	var form struct{ Params json.RawMessage }
-	if err := json.Unmarshal(data, &form); err != nil {
-		return Published{}, malformed(data, err)
-	}
-	if form.Params == nil {
-		return Published{}, errors.New(`there is no "params": this is no tuning space`)
-	}
+func parsePublished(data []byte) (p Published, err error) {
 	var d document
 	if err := strict(data, &d); err != nil {
-		return Published{}, err
+		return p, err
 	}
-	p := Published{Name: d.Name, Valid: -1, Cartesian: d.Cartesian}
+	p = Published{Name: d.Name, Valid: -1, Cartesian: d.Cartesian}
 	if d.Valid != nil {
 		p.Valid = *d.Valid
 	}
-	var err error
 	if p.Part.Tunables, err = parseParams(d.Params); err != nil {
-		return Published{}, err
+		return p, err
 	}
-	p.Part.Constraints, err = ParseConstraints(d.Constraints)
-	return p, err
-}
-
-// ParseConstraints reads expressions; an error names the first that is wrong.
-func ParseConstraints(sources []string) ([]*expr.Expr, error) {
-	var constraints []*expr.Expr
-	for i, source := range sources {
+	for i, source := range d.Constraints {
 		e, err := expr.Parse(source)
 		if err != nil {
-			return nil, fmt.Errorf("constraint %d: %w", i+1, err)
+			return p, fmt.Errorf("constraint %d: %w", i+1, err)
 		}
-		constraints = append(constraints, e)
+		p.Part.Constraints = append(p.Part.Constraints, e)
 	}
-	return constraints, nil
+	return p, nil
 }
 
 // strict decodes data into a struct and refuses keys that it does not have.
@@ -136,7 +121,10 @@ func malformed(data []byte, err error) error {
 
 // parseParams reads an object of lists and keeps its order.
 func parseParams(data []byte) ([]Tunable, error) {
-	if data[0] != '{' {
+	switch {
+	case data == nil:
+		return nil, errors.New(`there is no "params": this is no tuning space`)
+	case data[0] != '{':
 		return nil, errors.New(`"params" is no object: write {"name": [values]}`)
 	}
 	var tunables []Tunable

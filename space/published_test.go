@@ -90,13 +90,13 @@ func BenchmarkPublished(b *testing.B) {
 
 func TestParsePublished(t *testing.T) {
 	for src, want := range map[string]string{
-		``:                          "malformed JSON",
-		"{\n\"params\": \n]":        "malformed JSON at line 3",
-		`{"x": 1}`:                  `there is no "params"`,
-		`{"params": [1]}`:           `"params" is no object`,
-		`{"params": {"a": 3}}`:      "tunable a: its values are no list",
-		`{"params": {"a": [[1]]}}`:  "tunable a: its values are no list",
-		`[{"params": {}}, {"y":1}]`: "space 2: there is no",
+		``:                         "malformed JSON",
+		"{\n\"params\": \n]":       "malformed JSON at line 3",
+		`{}`:                       `there is no "params"`,
+		`{"params": [1]}`:          `"params" is no object`,
+		`{"params": {"a": 3}}`:     "tunable a: its values are no list",
+		`{"params": {"a": [[1]]}}`: "tunable a: its values are no list",
+		`[{"params": {}}, {}]`:     "space 2: there is no",
 		`{"params": {"a": [1]}, "constraints": ["a < 2", "a +"]}`:  `constraint 2: "a +", column 4: expected a number, a name or '(', found the end`,
 		"{\"params\": {\"a\": [1]},\n\"constraint\": [\"a < 1\"]}": `line 2, column 1: unknown key "constraint"`,
 		`{"params": {"a": [1]}, "constraints": 3}`:                 "malformed JSON at line 1",

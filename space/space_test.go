@@ -159,7 +159,7 @@ func TestHugeSpace(t *testing.T) {
 		if j, ok := s.Index(c); !ok || j != i {
 			t.Fatalf("Index(At(%d)) = %d, %v", i, j, ok)
 		}
-		for _, n := range s.Neighbours(i, space.Hamming) {
+		for _, n := range s.Neighbours(i) {
 			d := 0
 			for k, v := range s.At(n).Values {
 				if v != c.Values[k] {
@@ -228,7 +228,7 @@ func BenchmarkWalk(b *testing.B) {
 	})
 	b.Run("Neighbours", func(b *testing.B) {
 		for b.Loop() {
-			s.Neighbours(rng.Int64N(s.Len()), space.Hamming)
+			s.Neighbours(rng.Int64N(s.Len()))
 		}
 	})
 	b.Run("Nearest", func(b *testing.B) {

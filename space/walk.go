@@ -6,53 +6,24 @@ import (
 	"slices"
 )
 
-// Neighbourhood says which configurations are close to each other. Neighbours
-// always belong to the same template.
-type Neighbourhood int
-
-const (
-	// Hamming: exactly one tunable differs, by any amount.
-	Hamming Neighbourhood = iota
-	// Adjacent: exactly one tunable differs, and no valid configuration lies
-	// between the two: its value is the next one up or down that is valid
-	// with all others unchanged.
-	Adjacent
-)
-
-// Neighbours returns the numbers of the neighbours of configuration i, in
-// increasing order.
-func (s *Space) Neighbours(i int64, kind Neighbourhood) []int64 {
+// Neighbours returns the numbers of the configurations of the same template that differ
+// from configuration i in exactly one tunable, in increasing order.
+func (s *Space) Neighbours(i int64) []int64 {
 	p := s.PartOf(i)
-	ranks := s.parts[p].diagram.neighbours(s.Choice(i), kind)
-	for k := range ranks {
-		ranks[k] += s.first[p]
-	}
-	slices.Sort(ranks)
-	return ranks
-}
-
-// neighbours walks the path of choice and leaves it at each layer in turn.
-func (d *diagram) neighbours(choice []int, kind Neighbourhood) []int64 {
+	d, choice := s.parts[p].diagram, s.Choice(i)
 	var found []int64
-	node, rank := d.root, int64(0)
-	for l, tunable := range d.order {
+	node, before := d.root, s.first[p]
+	for l, tunable := range d.order { // walk the path of choice and leave it at each layer in turn
 		own, _ := d.edge(node, choice[tunable])
-		lo, hi := int(d.edges[node]), int(d.edges[node+1])
-		for _, step := range []int{-1, 1} {
-			for e := int(own) + step; lo <= e && e < hi; e += step {
-				rest, ok := d.rankFrom(l+1, d.target[e], choice)
-				if !ok {
-					continue
-				}
-				found = append(found, rank+d.before[e]+rest)
-				if kind == Adjacent {
-					break
-				}
+		for e := d.edges[node]; e < d.edges[node+1]; e++ {
+			if rest, ok := d.rankFrom(l+1, d.target[e], choice); ok && e != own {
+				found = append(found, before+d.before[e]+rest)
 			}
 		}
-		rank += d.before[own]
+		before += d.before[own]
 		node = d.target[own]
 	}
+	slices.Sort(found)
 	return found
 }
 
@@ -119,18 +90,12 @@ func (d *diagram) cheapest(cost [][]float64) int64 {
 				}
 			}
 		}
-		layer = best(next)
+		if layer = next; len(layer) > beam {
+			slices.SortFunc(layer, reached.compare)
+			layer = layer[:beam]
+		}
 	}
 	return layer[0].rank
-}
-
-// best keeps the best of the reached nodes, if they are too many.
-func best(layer []reached) []reached {
-	if len(layer) <= beam {
-		return layer
-	}
-	slices.SortFunc(layer, reached.compare)
-	return layer[:beam]
 }
 
 // Sample draws n distinct configurations, each as likely as any other, in

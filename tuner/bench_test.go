@@ -26,9 +26,7 @@ func BenchmarkSearch(b *testing.B) {
 func BenchmarkEditedKernels(b *testing.B) {
 	p := toy.Problem(b, wideToy(64), 64)
 	s, err := store.Open(b.Context(), filepath.Join(b.TempDir(), "cache.db"), store.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	toy.Must(b, err)
 	defer s.Close()
 	search := func() {
 		if _, err := tuner.Search(b.Context(), p, &fakeDevice{Evaluate: bowl}, tuner.Options{Strategy: "random", Budget: 200, Store: s}); err != nil {
@@ -37,21 +35,15 @@ func BenchmarkEditedKernels(b *testing.B) {
 	}
 	search()
 	known, err := s.Problems()
-	if err != nil {
-		b.Fatal(err)
-	}
+	toy.Must(b, err)
 	entries, err := s.Entries(known[0].ProblemID)
-	if err != nil {
-		b.Fatal(err)
-	}
+	toy.Must(b, err)
 	for edit := range 100 {
 		for i := range entries {
 			digest := fmt.Sprintf("%064x", edit*len(entries)+i)
 			entries[i].Trial.KernelDigest, entries[i].Provenance.KernelDigest = digest, digest
 		}
-		if err := s.PutTrials(known[0].ProblemID, entries); err != nil {
-			b.Fatal(err)
-		}
+		toy.Must(b, s.PutTrials(known[0].ProblemID, entries))
 	}
 	for b.Loop() {
 		search()

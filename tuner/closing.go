@@ -12,8 +12,8 @@ import (
 	"autotune/tuner/final"
 )
 
-// closing is what a search does beside its loop to make sure of its winner: the math mode, the finals and the gates, the
-// rivals that it is compared with, and the winner that the cache keeps.
+// closing is what a search does beside its loop to make sure of its winner: the math mode, the finals and the gates,
+// the rivals that it is compared with, and the winner that the cache keeps.
 type closing struct{ *search }
 
 // settleMode takes note of who chose the problem's math mode. A search in another mode ends.
@@ -39,7 +39,8 @@ func (s closing) awaitMode(ctx context.Context) {
 	s.waited = time.Since(start)
 }
 
-// settleWinner has the judge run the finals and the gates, once the math mode is known; the field then names the winner.
+// settleWinner has the judge run the finals and the gates, once the math mode is known; the field then names the
+// winner.
 func (s closing) settleWinner(ctx context.Context) (err error) {
 	s.awaitMode(ctx)
 	leader := s.field.Best()
@@ -78,11 +79,13 @@ func (s closing) settleWinner(ctx context.Context) (err error) {
 }
 
 func (s closing) subject() final.Subject {
-	return final.Subject{Problem: s.problem, Device: s.device, Protocol: s.Protocol, Ceilings: s.out.Ceilings, Launches: s.Launches}
+	return final.Subject{
+		Problem: s.problem, Device: s.device, Protocol: s.Protocol, Ceilings: s.out.Ceilings, Launches: s.Launches,
+	}
 }
 
-// whileThere is a context that ends when the time is up and the pool has no worker, so that nothing
-// waits for one any longer.
+// whileThere is a context that ends when the time is up and the pool has no worker, so that nothing waits for one any
+// longer.
 func whileThere(ctx context.Context, pool device.Pool, began time.Time, limit time.Duration) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if pool == nil || limit <= 0 {
@@ -103,8 +106,8 @@ func whileThere(ctx context.Context, pool device.Pool, began time.Time, limit ti
 	return ctx, cancel
 }
 
-// recall finds what an earlier search of the same provenance measured beside its trials, so
-// that one with nothing left to evaluate needs no device.
+// recall finds what an earlier search of the same provenance measured beside its trials, so that one with nothing left
+// to evaluate needs no device.
 func (s closing) recall() bool {
 	var record Record
 	if found, err := s.course.ledger.Winner(&record); s.Recheck || err != nil || !found {

@@ -8,6 +8,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/tuner/final"
 	"autotune/tuner/ledger"
 	"autotune/tuner/store"
@@ -34,9 +35,7 @@ func courseOf(t *testing.T, s strategy.Strategy, l *ledger.Ledger, first ...int6
 	t.Helper()
 	p := measuredProblem(t)
 	sp, err := p.Space(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	warned = new([]string)
 	return &course{
 		kernel: p.Kernel, space: sp, field: final.NewField(ranking{metrics: p.Metrics}.scale(), -1, nil), ledger: l, strategy: s, first: first,
@@ -49,9 +48,7 @@ func walk(t *testing.T, c *course) (ids []int64) {
 	t.Helper()
 	for {
 		id, ok, err := c.next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		if !ok {
 			return ids
 		}
@@ -79,9 +76,7 @@ func TestCourseBesideAnother(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache.db")
 	book := func() *ledger.Ledger {
 		s, err := store.Open(t.Context(), path, store.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		t.Cleanup(func() { s.Close() })
 		return ledger.New(s, store.ProblemID{Problem: "m 1000", Device: "fake", Kind: device.CUDA}, store.Provenance{Device: "fake"}, false)
 	}
@@ -94,18 +89,12 @@ func TestCourseBesideAnother(t *testing.T) {
 		t.Errorf("beside it: tried %v", got)
 	}
 	k, err := other.kernel(other.space.At(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	found := trial.New(other.space.At(0), k)
 	found.Status = trial.OK
 	found.SetSamples([]float64{1}, 1)
-	if err := other.ledger.Keep(found); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.ledger.Close(); err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, other.ledger.Keep(found))
+	toy.Must(t, other.ledger.Close())
 	if got := walk(t, c); !slices.Equal(got, []int64{1}) || c.resumed != 1 || c.waits() || !slices.Equal(c.strategy.(*wishes).told, []int64{0}) {
 		t.Errorf("afterwards: tried %v, %d resumed, told of %v", got, c.resumed, c.strategy.(*wishes).told)
 	}

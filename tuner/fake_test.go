@@ -36,8 +36,6 @@ func wideToy(n int) string {
 func search(t testing.TB, p *operator.Problem, d device.Device, o tuner.Options) *tuner.Result {
 	t.Helper()
 	r, err := tuner.Search(t.Context(), p, d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	return r
 }

@@ -41,13 +41,9 @@ func TestWholeWindowsBeginAsRows(t *testing.T) {
 		"max_pool2d": {"kernel": "7", "stride": "1", "padding": "0"},
 	} {
 		o, err := operator.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		p, err := o.Bind(operator.Request{Shape: []int64{64, 2048, 7, 7}, Parameters: parameters}, limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		first := tuner.FirstCompilations(t.Context(), p.Whole(), &fakeDevice{}, 1)[1] // after the reference
 		if first.Configuration.Template != "rows" {
 			t.Errorf("%s begins with %s", p, first.Configuration)

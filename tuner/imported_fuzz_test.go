@@ -9,6 +9,7 @@ import (
 	"autotune/device/emulator"
 	"autotune/device/recording"
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
@@ -18,22 +19,14 @@ import (
 // exported is a recording as `cache export` writes it.
 func exported(f *testing.F) []byte {
 	op, err := operator.Find("max_pool2d")
-	if err != nil {
-		f.Fatal(err)
-	}
+	toy.Must(f, err)
 	d := &fakeDevice{Evaluate: func(space.Configuration) (trial.Outcome, error) { return took(1), nil }}
 	p, err := op.Bind(operator.Request{Shape: []int64{1, 1, 8, 8}}, emulator.Limits())
-	if err != nil {
-		f.Fatal(err)
-	}
+	toy.Must(f, err)
 	result, err := tuner.Search(f.Context(), p, d, tuner.Options{Budget: 3})
-	if err != nil {
-		f.Fatal(err)
-	}
+	toy.Must(f, err)
 	reference, err := p.ReferenceDigest()
-	if err != nil {
-		f.Fatal(err)
-	}
+	toy.Must(f, err)
 	r := result.Recording("test")
 	r.Metadata.ReferenceDigest, r.Metadata.Arch = reference, d.Arch()
 	r.Metadata.Device.Limits = emulator.Limits()
@@ -45,9 +38,7 @@ func exported(f *testing.F) []byte {
 		f.Fatalf("imported %d of 3 trials, %v", len(entries), err)
 	}
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
+	toy.Must(f, err)
 	return raw
 }
 

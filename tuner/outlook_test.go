@@ -29,9 +29,7 @@ func slowly(f func(space.Configuration) (trial.Outcome, error)) func(space.Confi
 func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 	d := &fakeDevice{Evaluate: slowly(bowl)}
 	kept, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "c.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	defer kept.Close()
 	o := tuner.Options{Store: kept, Target: strategy.Target}
 	r := search(t, hilly(t, 64), d, o)
@@ -46,12 +44,14 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 		tried[t.Configuration.String()] = true
 	}
 	sp, err := hilly(t, 64).Space(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	winner, _ := sp.Index(r.Winner.Configuration)
-	for _, id := range sp.Neighbours(winner, space.Adjacent) {
-		if c := sp.At(id); !tried[c.String()] {
+	for _, id := range sp.Neighbours(winner) {
+		steps := 0
+		for k, place := range sp.Choice(id) {
+			steps += max(place-sp.Choice(winner)[k], sp.Choice(winner)[k]-place)
+		}
+		if c := sp.At(id); steps == 1 && !tried[c.String()] {
 			t.Errorf("%s, next to the winner, was not tried", c)
 		}
 	}

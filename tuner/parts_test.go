@@ -7,6 +7,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
@@ -93,9 +94,7 @@ func TestResultNames(t *testing.T) {
 func TestNearestWinners(t *testing.T) {
 	p := measuredProblem(t)
 	sp, err := p.Space(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	record := func(n, threads int64) Record {
 		c := space.Configuration{Template: "k", Values: space.Values{{Name: "threads", Value: expr.Int(threads)}}}
 		return Record{Problem: operator.ProblemRecord{Text: "m", Shape: []int64{n}}, Winner: &trial.Trial{Configuration: c}}

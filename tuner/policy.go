@@ -30,8 +30,8 @@ var policy = struct {
 	aheadMargin  float64 // since no two compilations take as long
 	besideRivals int64   // times a problem's memory a GPU must have for a search while a rival prepares the problem, too
 
-	// A template is given up at this sum of harms if none of its variants has ended well, and other templates are there.
-	// Three crashes cost as much time as a hundred other variants, two that hang cost seconds (2026-11-23).
+	// A template is given up at this sum of harms if none of its variants has ended well, and other templates are
+	// there. Three crashes cost as much time as a hundred other variants, two that hang cost seconds (2026-11-23).
 	asideAfter, crash, hang int
 }{
 	likely: 8, warm: 3,

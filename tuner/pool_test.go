@@ -265,9 +265,7 @@ func TestPoolGrows(t *testing.T) {
 			p.come("b")
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	late := 0
 	for _, trial := range r.Trials[20:] {
 		if trial.Worker == "b" {

@@ -7,6 +7,7 @@ import (
 
 	"autotune/device/recording"
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
@@ -32,13 +33,9 @@ reference: k
 templates:
   - {name: k, source: k.cu, tunables: {threads: [32, 64, 128]}, default: {threads: 64}, launch: {block: [threads, 1, 1], grid: [1, 1, 1]}}
 `)}, "k.cu": {Data: []byte("__global__ void m_k(float* y) {}\n")}}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	p, err := o.Bind(operator.Request{Shape: []int64{1000}}, operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, WarpSize: 32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	return p
 }
 
@@ -62,9 +59,7 @@ func TestStanding(t *testing.T) {
 		{"min:area", 40 * 128, true}, {"twice", 6e-3, true},
 	} {
 		o, err := ParseObjective(p.Operator, c.objective)
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		got, ok := ranking{o, p.Metrics}.standing(x)
 		if ok != c.ok || ok && (got.Median < c.median*0.999999 || got.Median > c.median*1.000001) {
 			t.Errorf("%s: %v %v, want %v %v", c.objective, got.Median, ok, c.median, c.ok)
@@ -84,9 +79,7 @@ func TestBestByObjective(t *testing.T) {
 	trials := []trial.Trial{timed(32, 70, 10, 5), timed(64, 30, 90, 3), timed(128, 40, 20, 1)}
 	for objective, want := range map[string]int64{"time": 128, "energy": 64, "max:energy": 32, "registers": 32, "gflops": 128, "min:gflops": 32, "min:area": 32, "max:area": 64} {
 		o, err := ParseObjective(p.Operator, objective)
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		field := final.NewField(ranking{o, p.Metrics}.scale(), -1, nil)
 		for i, x := range trials {
 			field.Enter(int64(i), x)
@@ -106,9 +99,7 @@ func TestObjectiveNeeds(t *testing.T) {
 	p := measuredProblem(t)
 	for objective, want := range map[string]bool{"time": false, "energy": true, "min:joules": true, "gflops": false} {
 		o, err := ParseObjective(p.Operator, objective)
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		if slices.Contains(o.needs(p.Operator), "energy") != want {
 			t.Errorf("%s: energy is wanted: %v", objective, !want)
 		}

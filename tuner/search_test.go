@@ -126,9 +126,7 @@ func TestInterruptedSearchKeepsWhatWasDone(t *testing.T) {
 	}
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	r, err := tuner.Search(ctx, toyProblem(t), d, tuner.Options{Store: s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	if r.Stop != tuner.Interrupted || len(r.Trials) < 3 || r.Winner == nil {
 		t.Errorf("stop %q with %d trials; want interrupted with about 4", r.Stop, len(r.Trials))
 	}
@@ -253,9 +251,7 @@ const finalSamples = 3
 func openStore(t *testing.T, path string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -302,9 +298,7 @@ func TestWinnersNewestFirst(t *testing.T) {
 		}
 	}
 	records, err := winners.List(s, "toy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	var got []string
 	for _, r := range records {
 		got = append(got, r.Problem.Text)

@@ -33,8 +33,9 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	info := d.Info()
 	s := &search{
-		Options: o, problem: p, device: d, can: info.Kind.Properties(), space: sp, started: time.Now(), ranking: ranking{o.Objective, p.Metrics},
-		held: map[int64]device.Variant{}, near: map[int64]*final.Nearby{}, looking: looking{space: sp, target: o.Target, seed: o.Seed},
+		Options: o, problem: p, device: d, can: info.Kind.Properties(), space: sp, started: time.Now(),
+		ranking: ranking{o.Objective, p.Metrics}, looking: looking{space: sp, target: o.Target, seed: o.Seed},
+		held: map[int64]device.Variant{}, near: map[int64]*final.Nearby{},
 	}
 	if s.can.Compiles {
 		s.looking.began = s.started
@@ -44,16 +45,21 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s.out = Record{
 		Problem: p.Record(), Device: info, Protocol: o.Protocol, Valid: whole.Len(),
-		Evidence: Evidence{Objective: o.Objective.String()}, Extent: Extent{Part: o.Only.String()}, ReferenceDigest: reference, Warnings: append(part.Warnings(), foreign(d, whole)...),
+		Evidence: Evidence{Objective: o.Objective.String()}, Extent: Extent{Part: o.Only.String()},
+		ReferenceDigest: reference, Warnings: append(part.Warnings(), foreign(d, whole)...),
 	}
 	s.stages = &stages{
 		problem: p, space: sp, device: d, can: s.can, protocol: o.Protocol,
-		energy: slices.Contains(o.Objective.needs(p.Operator), "energy"), pace: pace{races: o.Objective.Name == ""}, begun: map[int64]bool{},
+		energy: slices.Contains(o.Objective.needs(p.Operator), "energy"), pace: pace{races: o.Objective.Name == ""},
+		begun: map[int64]bool{},
 	}
 	s.stages.pool, _ = d.(device.Pool)
-	id := store.ProblemID{Problem: p.String(), Device: info.Name, Kind: info.Kind, Conditions: o.Protocol.Conditions, Objective: s.out.Objective}
+	id := store.ProblemID{
+		Problem: p.String(), Device: info.Name, Kind: info.Kind, Conditions: o.Protocol.Conditions, Objective: s.out.Objective,
+	}
 	book := ledger.New(o.Store, id, store.Provenance{
-		ReferenceDigest: reference, Arch: d.Arch(), Compiler: info.Compiler, Driver: info.Driver, Device: info.Name, Protocol: o.Protocol,
+		ReferenceDigest: reference, Arch: d.Arch(), Compiler: info.Compiler, Driver: info.Driver, Device: info.Name,
+		Protocol: o.Protocol,
 	}, o.Fresh)
 	if err := s.chart(part.Defaults(ctx), book, id); err != nil {
 		return nil, err
@@ -114,7 +120,8 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 	}
 	s.field = final.NewField(s.ranking.scale(), baseline, defaults)
 	s.course = &course{
-		kernel: s.problem.Kernel, space: s.space, field: s.field, ledger: book, today: ledger.NewToday(s.problem.Kernel, s.space),
+		kernel: s.problem.Kernel, space: s.space, field: s.field, ledger: book,
+		today:   ledger.NewToday(s.problem.Kernel, s.space),
 		first:   afterLikely(s.looking.expected.Likely(s.space, policy.likely), untuned, start, s.looking.expected.Expects),
 		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}

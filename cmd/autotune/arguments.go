@@ -1,7 +1,7 @@
 package main
 
 import (
-	"flag"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -21,11 +21,9 @@ type commandLine struct {
 	arguments []string     // all other words
 	help      bool         // the command's help page is asked for
 	open      string       // the flag that the words end with, where it lacks its value
-	fault     error        // the first flag that cannot be right
 }
 
-// readArguments takes flags before and after arguments; urfave/cli would stop
-// at the first argument.
+// readArguments takes flags before and after arguments; urfave/cli would stop at the first argument.
 func readArguments(app *cli.App, words []string) *commandLine {
 	l := &commandLine{command: program(app)}
 	if len(words) > 0 && words[0] == "help" {
@@ -62,8 +60,8 @@ func program(app *cli.App) *cli.Command {
 	}
 }
 
-// readFlag reads a flag and its value, which may be the next word. It returns
-// the words after both.
+// readFlag reads a flag and its value, which may be the next word, and returns the words after both. A flag that is not
+// known, or lacks its value, is left for package flag to refuse.
 func (l *commandLine) readFlag(word string, rest []string) []string {
 	name, value, given := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	f := flagNamed(l.command.Flags, name)
@@ -73,42 +71,36 @@ func (l *commandLine) readFlag(word string, rest []string) []string {
 		l.help = true
 		return rest
 	case f == nil:
-		l.refuse(l.unknownFlag(name))
+		l.flags = append(l.flags, word)
 		return rest
 	case !given && isSwitch:
 		value = "true"
 	case !given && len(rest) == 0:
 		l.open = f.Names()[0]
-		l.refuse(fmt.Errorf("%s needs a value: %s %s; `%s --help` tells more", dashed(name), dashed(name), valueName(f), l.command.HelpName))
+		l.flags = append(l.flags, word)
 		return nil
 	case !given:
 		value, rest = rest[0], rest[1:]
-	}
-	if want := misfit(f, value); want != "" {
-		l.refuse(fmt.Errorf("%s %s: want %s", dashed(name), value, want))
 	}
 	l.flags = append(l.flags, "--"+f.Names()[0]+"="+value)
 	return rest
 }
 
-func (l *commandLine) refuse(err error) {
-	if l.fault == nil {
-		l.fault = err
-	}
-}
-
-// words are the command line as urfave/cli reads it.
 func (l *commandLine) words() []string {
+	if l.open != "" {
+		return slices.Concat(l.path, l.flags)
+	}
 	return slices.Concat(l.path, l.flags, []string{"--"}, l.arguments)
 }
 
-// misplaced says what is wrong with words that the command would ignore, and with
-// a line that ends where the name of a command belongs. Only --version needs none.
+// misplaced says what is wrong with words that the command would ignore, and with a line that ends where the name of a
+// command belongs. Only --version needs none.
 func (l *commandLine) misplaced() error {
 	c := l.command
 	switch {
-	case c.Action == nil && len(l.arguments) > 0:
+	case l.help && len(c.Subcommands) > 0 && len(l.arguments) > 0, c.Action == nil && len(l.arguments) > 0:
 		return unknownCommand(c, l.arguments[0])
+	case l.help:
 	case c.Action == nil && len(l.flags) == 0:
 		return fmt.Errorf("which command? `%s` has %s", c.HelpName, strings.Join(commandNames(c.Subcommands), ", "))
 	case c.ArgsUsage == "" && len(l.arguments) > 0 && len(c.Subcommands) == 0:
@@ -117,11 +109,38 @@ func (l *commandLine) misplaced() error {
 	return nil
 }
 
+// What package flag says of a flag that is not known, lacks its value, or has one that does not fit.
+var (
+	unknownForm = regexp.MustCompile(`^flag provided but not defined: -(.*)`)
+	bareForm    = regexp.MustCompile(`^flag needs an argument: -+(.*)`)
+	misfitForm  = regexp.MustCompile(`(?s)^invalid (?:boolean )?value "(.*)" for (?:flag )?-(\S+): `)
+)
+
+// refused says what is wrong with a flag, where package flag refused it.
+func (l *commandLine) refused(err error) error {
+	text := err.Error()
+	if match := unknownForm.FindStringSubmatch(text); match != nil {
+		name, _, _ := strings.Cut(strings.TrimLeft(match[1], "-"), "=")
+		return l.unknownFlag(name)
+	}
+	if match := bareForm.FindStringSubmatch(text); match != nil {
+		name := dashed(match[1])
+		return fmt.Errorf("%s needs a value: %s %s; `%s --help` tells more",
+			name, name, valueName(flagNamed(l.command.Flags, match[1])), l.command.HelpName)
+	}
+	if match := misfitForm.FindStringSubmatch(text); match != nil {
+		return fmt.Errorf("%s %s: want %s", dashed(match[2]), match[1],
+			fitting(flagNamed(l.command.Flags, match[2]), match[1]))
+	}
+	return err
+}
+
 func (l *commandLine) unknownFlag(name string) error {
 	names := lists.Of(flagNames(l.command.Flags), func(dashes string) string { return strings.TrimLeft(dashes, "-") })
 	switch near := spelling.Nearest(name, names); {
 	case l.command.Name == captureName && len(l.arguments) > 0:
-		return fmt.Errorf("unknown flag %s; write `%s -- %s ...`, so that flags after it are the program's", dashed(name), l.command.HelpName, l.arguments[0])
+		return fmt.Errorf("unknown flag %s; write `%s -- %s ...`, so that flags after it are the program's",
+			dashed(name), l.command.HelpName, l.arguments[0])
 	case len(names) == 0:
 		return fmt.Errorf("unknown flag %s; `%s` takes none", dashed(name), l.command.HelpName)
 	case near != "":
@@ -130,12 +149,11 @@ func (l *commandLine) unknownFlag(name string) error {
 	return fmt.Errorf("unknown flag %s; `%s --help` lists the flags", dashed(name), l.command.HelpName)
 }
 
-// unknownCommand is the error of a word where the name of one of parent's
-// commands belongs.
+// unknownCommand is the error of a word where the name of one of parent's commands belongs.
 func unknownCommand(parent *cli.Command, word string) error {
 	names := commandNames(parent.Subcommands)
-	if near := suggest(word, names); near != "" {
-		return fmt.Errorf("unknown command %q%s", word, near)
+	if near := spelling.Nearest(word, names); near != "" {
+		return fmt.Errorf("unknown command %q; did you mean %q?", word, near)
 	}
 	return fmt.Errorf("unknown command %q; `%s` has %s", word, parent.HelpName, strings.Join(names, ", "))
 }
@@ -143,12 +161,8 @@ func unknownCommand(parent *cli.Command, word string) error {
 // longForm is a time in one unit, however long.
 var longForm = regexp.MustCompile(`^[0-9]+(ns|us|ms|s|m|h)$`)
 
-// misfit says what a flag's value must be, where this one is something else.
-func misfit(f cli.Flag, value string) string {
-	values := flag.NewFlagSet("", flag.ContinueOnError)
-	if f.Apply(values) == nil && values.Set(f.Names()[0], value) == nil {
-		return ""
-	}
+// fitting says what a flag's value must be, where this one is something else.
+func fitting(f cli.Flag, value string) string {
 	switch f.(type) {
 	case *cli.IntFlag:
 		if strings.Trim(value, "-0123456789") == "" {
@@ -164,29 +178,19 @@ func misfit(f cli.Flag, value string) string {
 			return "a time of at most 2562047h, which is 292 years; 0 is no limit"
 		}
 		return "a time with its unit, as 90s or 5m"
-	case *cli.BoolFlag:
-		return "no value, or =false"
 	}
-	return "another value"
+	return "no value, or =false"
 }
 
-// oneOf says what is wrong with a word that is not among those of its kind.
 func oneOf(kind, word string, words []string) error {
 	if slices.Contains(words, word) {
 		return nil
 	}
-	if near := suggest(word, words); near != "" {
-		return fmt.Errorf("unknown %s %q%s There are %s", kind, word, near, strings.Join(words, ", "))
-	}
-	return fmt.Errorf("unknown %s %q; there are %s", kind, word, strings.Join(words, ", "))
-}
-
-// suggest names the word that was probably meant, or nothing.
-func suggest(word string, words []string) string {
+	text := fmt.Sprintf("unknown %s %q; there are", kind, word)
 	if near := spelling.Nearest(word, words); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
+		text = fmt.Sprintf("unknown %s %q; did you mean %q? There are", kind, word, near)
 	}
-	return ""
+	return errors.New(text + " " + strings.Join(words, ", "))
 }
 
 func commandNames(commands []*cli.Command) []string {
@@ -194,12 +198,8 @@ func commandNames(commands []*cli.Command) []string {
 }
 
 func flagNamed(flags []cli.Flag, name string) cli.Flag {
-	for _, f := range flags {
-		if slices.Contains(f.Names(), name) {
-			return f
-		}
-	}
-	return nil
+	f, _ := lists.First(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	return f
 }
 
 func flagNames(flags []cli.Flag) []string {

@@ -6,85 +6,69 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"autotune/device/trial"
-	"autotune/internal/lists"
 	"autotune/tuner"
 	"autotune/tuner/devices"
 	"autotune/tuner/torchtimes"
 )
 
-// baselineNames are the baselines whose times may be given.
-var baselineNames = torchtimes.Ways()
-
-// baselineWay is a word of --baseline, and in which ways it has PyTorch called.
-type baselineWay struct {
+// baselineWays are the words of --baseline, and in which ways each has PyTorch called. The untuned default and the
+// reference are measured in any case. none leaves out PyTorch, which takes part in a search otherwise.
+var baselineWays = []struct {
 	word string
 	ways []string
-}
-
-// baselineWays are all of them. The untuned default and the reference are measured in any case.
-var baselineWays = []baselineWay{
+}{
 	{"torch", []string{torchtimes.Eager, torchtimes.EagerFP32}},
 	{"torch-compile", []string{torchtimes.Compile}},
 	{"cudnn-benchmark", []string{torchtimes.CuDNNBenchmark}},
 	{"channels-last", []string{torchtimes.ChannelsLast}},
 	{"default", nil},
 	{"reference", nil},
-	{noBaseline, nil},
+	{"none", nil},
 }
 
-// noBaseline leaves out PyTorch, which takes part in a search otherwise.
-const noBaseline = "none"
-
-// usualWays are the ways in which PyTorch is called unless told otherwise: of one problem, and of each of several. Several
-// problems are a program's, and torch.compile takes seconds for each. What it makes of the program's own chains is
-// measured in the program, by a pack's replace.
-func usualWays(several bool) []string {
-	if several {
-		return []string{torchtimes.Eager, torchtimes.EagerFP32}
+func baselineWords() (words []string) {
+	for _, b := range baselineWays {
+		words = append(words, b.word)
 	}
-	return []string{torchtimes.Eager, torchtimes.EagerFP32, torchtimes.Compile}
+	return words
 }
 
-func baselineFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "baseline", Usage: "time PyTorch beside the winner, in turns: `WHAT` is torch, torch-compile, cudnn-benchmark or channels-last, or several with commas; " +
-		"none: PyTorch is left out; or a time measured elsewhere, as torch_eager=7.1"}
+func baselineFlag(to *words) cli.Flag {
+	return listFlag(to, "baseline", "time PyTorch beside the winner, in turns: `WHAT` is torch, torch-compile, "+
+		"cudnn-benchmark or channels-last, or several with commas; none: PyTorch is left out; or a time measured "+
+		"elsewhere, as torch_eager=7.1")
 }
 
 // baselinesOf are the times that --baseline gives, and the ways in which PyTorch is to be timed.
-func baselinesOf(c *cli.Context) (times map[string]float64, ways []string, err error) {
+func baselinesOf(given []string) (times map[string]float64, ways []string, err error) {
 	times = map[string]float64{}
-	for _, given := range strings.Split(strings.Join(c.StringSlice("baseline"), ","), ",") {
-		if given == "" {
+	for _, word := range strings.Split(strings.Join(given, ","), ",") {
+		if word == "" {
 			continue
 		}
-		if name, value, timed := strings.Cut(given, "="); timed {
-			ms, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return nil, nil, fmt.Errorf("--baseline %s: want a time in milliseconds, as torch_eager=7.1", given)
+		if name, value, timed := strings.Cut(word, "="); timed {
+			if times[name], err = strconv.ParseFloat(value, 64); err != nil {
+				return nil, nil, fmt.Errorf("--baseline %s: want a time in milliseconds, as torch_eager=7.1", word)
 			}
-			times[name] = ms
 			continue
 		}
-		at := slices.IndexFunc(baselineWays, func(b baselineWay) bool { return b.word == given })
+		at := slices.Index(baselineWords(), word)
 		if at < 0 {
-			return nil, nil, oneOf("baseline", given, baselineWords())
+			return nil, nil, oneOf("baseline", word, baselineWords())
 		}
 		ways = append(ways, baselineWays[at].ways...)
 	}
 	return times, ways, checkBaselines(times)
 }
 
-func baselineWords() (words []string) {
-	return lists.Of(baselineWays, func(b baselineWay) string { return b.word })
-}
-
 func checkBaselines(times map[string]float64) error {
 	for name, ms := range times {
-		if err := oneOf("baseline", name, baselineNames); err != nil {
+		if err := oneOf("baseline", name, torchtimes.Ways()); err != nil {
 			return err
 		}
 		if err := trial.CheckMS(ms); err != nil {
@@ -94,53 +78,50 @@ func checkBaselines(times map[string]float64) error {
 	return nil
 }
 
-// rivalsOf is PyTorch, to be timed in these ways; nil where there are none.
-func rivalsOf(c *cli.Context, ways []string) (*torchtimes.Torch, error) {
+// rivals is PyTorch, to be timed in these ways on the one GPU of this machine that the flags name; nil without ways.
+// one tells whether there is such a GPU.
+func rivals(d deviceFlags, wait time.Duration, ways []string) (torch *torchtimes.Torch, one bool, err error) {
 	if len(ways) == 0 {
-		return nil, nil
+		return nil, true, nil
 	}
-	gpu, one, err := oneGPU(c)
+	spec, err := devices.Parse(d.device)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if !one {
-		return nil, errors.New("--baseline times PyTorch on one GPU of this machine, as --device cuda:0 names one; or give times, as torch_eager=7.1")
+	gpu, one := spec.OneGPU()
+	if one = one && d.nats.login.URL == ""; !one {
+		return nil, false, nil
 	}
-	return torchtimes.New(gpu, 0, ways...), nil
+	return torchtimes.New(gpu, wait, ways...), true, nil
 }
 
-// oneGPU is the number of the GPU of this machine that a search has for itself, as far as --device tells.
-func oneGPU(c *cli.Context) (ordinal int, ok bool, err error) {
-	spec, err := devices.Parse(c.String("device"))
-	if err != nil {
-		return 0, false, err
-	}
-	ordinal, ok = spec.OneGPU()
-	return ordinal, ok && !c.IsSet("nats"), nil
-}
+var errOneGPU = errors.New("--baseline times PyTorch on one GPU of this machine, as --device cuda:0 names one; or " +
+	"give times, as torch_eager=7.1")
 
-// rivalsInto has PyTorch timed beside the winners of searches: as --baseline says, and else in the usual ways where it is.
-// What it gives ends PyTorch.
-func rivalsInto(c *cli.Context, o *tuner.Options) (end func(), err error) {
+// rivalsInto has PyTorch timed beside the winners of searches, as --baseline says, and otherwise in the usual ways
+// where there is one GPU. Several problems are a program's, and torch.compile takes seconds for each: a pack's
+// replace measures in the program what it makes of the program's own chains. What rivalsInto returns ends PyTorch.
+func rivalsInto(o *tuner.Options, given []string, d deviceFlags, several bool) (end func(), err error) {
 	end = func() {}
-	_, ways, err := baselinesOf(c)
+	_, ways, err := baselinesOf(given)
 	if err != nil {
 		return end, err
 	}
-	torch, err := rivalsOf(c, ways)
-	if err != nil {
-		return end, err
-	}
-	if len(c.StringSlice("baseline")) == 0 {
-		gpu, one, err := oneGPU(c)
-		if err != nil || !one {
-			return end, err
+	wait := time.Duration(0)
+	if o.Unasked = len(given) == 0; o.Unasked {
+		ways, wait = []string{torchtimes.Eager, torchtimes.EagerFP32}, torchtimes.CompileWait
+		if !several {
+			ways = append(ways, torchtimes.Compile)
 		}
-		torch, o.Unasked = torchtimes.New(gpu, torchtimes.CompileWait, usualWays(c.IsSet("problems"))...), true
 	}
-	if torch == nil {
-		return end, nil
+	torch, one, err := rivals(d, wait, ways)
+	switch {
+	case err != nil:
+	case !one && !o.Unasked:
+		err = errOneGPU
+	case torch != nil:
+		o.Rivals = torch
+		end = func() { _ = torch.Close() }
 	}
-	o.Rivals = torch
-	return func() { _ = torch.Close() }, nil
+	return end, err
 }

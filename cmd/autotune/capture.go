@@ -2,13 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,23 +19,24 @@ import (
 	"autotune/internal/output"
 	"autotune/operator"
 	"autotune/pack/capture"
-	"autotune/reports"
 )
 
 const captureName = "capture"
 
 func captureCommand() *cli.Command {
+	var path string
 	return &cli.Command{
 		Name:      captureName,
 		Usage:     "run a program with PyTorch, and write the problems that it has",
 		ArgsUsage: "COMMAND...",
 		UsageText: "autotune capture [FLAGS] -- COMMAND...",
-		Description: "Runs the command as it is, watches the functions of PyTorch's that it calls, and writes those that operators can serve as a " +
-			"problems file, which `search` and `tune` read. Its output, its exit code and signals are the command's own.",
+		Description: "Runs the command as it is, watches the functions of PyTorch's that it calls, and writes those that " +
+			"operators can serve as a problems file, which `search` and `tune` read. Its output, its exit code and signals " +
+			"are the command's own.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "problems.yaml", Usage: "write the problems to `FILE`"},
+			textFlag(&path, "output", "problems.yaml", "write the problems to `FILE`", "o"),
 		},
-		Action: captureAction,
+		Action: action(func(_ context.Context, l line) error { return captured(l.arguments, path) }),
 	}
 }
 
@@ -44,8 +45,7 @@ type endedError struct{ code int }
 
 func (e *endedError) Error() string { return fmt.Sprintf("the program ended with %d", e.code) }
 
-func captureAction(c *cli.Context) (err error) {
-	words, path := c.Args().Slice(), c.String("output")
+func captured(words []string, path string) (err error) {
 	if len(words) == 0 {
 		return badInput(errors.New("which program? `autotune capture -- python3 train.py` runs one"))
 	}
@@ -71,7 +71,7 @@ func captureAction(c *cli.Context) (err error) {
 	err = writeSeen(watcher, path)
 	if code != 0 { // the command's own code, whatever became of the file
 		if err != nil {
-			say(os.Stderr, "autotune: "+explain(err))
+			say("autotune: " + explain(err))
 		}
 		return &endedError{code}
 	}
@@ -84,14 +84,16 @@ func writeSeen(watcher *capture.Watcher, path string) error {
 	if err != nil {
 		return badInput(err)
 	}
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 && len(seen.Problems)+len(seen.Unserved) == 0 {
-		say(os.Stderr, "autotune: "+path+" is as it was, since no call of PyTorch's was seen: "+cmp.Or(strings.Join(seen.Notes, "; "), "the program made none"))
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 &&
+		len(seen.Problems)+len(seen.Unserved) == 0 {
+		say("autotune: " + path + " is as it was, since no call of PyTorch's was seen: " + cmp.Or(strings.Join(seen.Notes,
+			"; "), "the program made none"))
 		return nil
 	}
 	if err := output.To(path, func(w io.Writer) error { return seen.WriteProblems(w, time.Now()) }); err != nil {
 		return badInput(err)
 	}
-	return showSeen(os.Stderr, seen, path)
+	return seen.Show(os.Stderr, path)
 }
 
 // runProgram runs a program in this one's place, and gives its exit code. One that a signal ended
@@ -100,7 +102,8 @@ func runProgram(words, environment []string) (code int, err error) {
 	command := exec.Command(words[0], words[1:]...)
 	command.Env, command.Stdin, command.Stdout, command.Stderr = environment, os.Stdin, os.Stdout, os.Stderr
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1,
+		syscall.SIGUSR2)
 	defer signal.Stop(signals)
 	if err := command.Start(); err != nil {
 		return 0, fmt.Errorf("cannot run %s: %w", words[0], err)
@@ -138,57 +141,4 @@ func fromTerminal(s os.Signal) bool {
 	defer terminal.Close()
 	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
-}
-
-// shownCalls is how many lines of a kind are shown; the file has all.
-const shownCalls = 8
-
-// showSeen prints what a program did: briefly, as its own output stands above.
-func showSeen(w io.Writer, s *capture.Seen, path string) error {
-	var served float64
-	for _, p := range s.Problems {
-		served += p.Share
-	}
-	where := cmp.Or(s.GPU, "the CPU")
-	fmt.Fprintf(w, "autotune: wrote %s: %s", path, output.Count(len(s.Problems), "problem"))
-	if s.MS > 0 {
-		fmt.Fprintf(w, " with %.1f %% of %s on %s", 100*served, reports.FormatMS(s.MS), where)
-	}
-	fmt.Fprintln(w)
-	for _, note := range s.Notes {
-		fmt.Fprintln(w, "autotune: "+note)
-	}
-	if len(s.Problems)+len(s.Unserved) == 0 {
-		return nil
-	}
-	t := columns(w)
-	for i, p := range s.Problems {
-		if i == shownCalls {
-			fmt.Fprintf(t, "\t\tand %s\n", output.Count(len(s.Problems)-i, "other"))
-			break
-		}
-		io.WriteString(t, output.Row(fmt.Sprintf("%.1f %%", 100*p.Share), fmt.Sprintf("%d x", p.Calls), p.String()))
-	}
-	for i, u := range byFunction(s.Unserved) {
-		if i == shownCalls {
-			break
-		}
-		why := "not served: " + u.Function + ": " + strings.TrimPrefix(u.Why, u.Function+": ")
-		io.WriteString(t, output.Row(fmt.Sprintf("%.1f %%", 100*u.Share), fmt.Sprintf("%d x", u.Calls), why))
-	}
-	return t.Flush()
-}
-
-// byFunction adds calls of a function up that are not served for the same reason, largest first.
-func byFunction(list []capture.Unserved) (sums []capture.Unserved) {
-	for _, u := range list {
-		at := slices.IndexFunc(sums, func(s capture.Unserved) bool { return s.Function == u.Function && s.Why == u.Why })
-		if at < 0 {
-			sums = append(sums, u)
-			continue
-		}
-		sums[at].Calls, sums[at].Share = sums[at].Calls+u.Calls, sums[at].Share+u.Share
-	}
-	slices.SortStableFunc(sums, func(a, b capture.Unserved) int { return cmp.Compare(b.Share, a.Share) })
-	return sums
 }

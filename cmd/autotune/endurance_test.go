@@ -30,6 +30,7 @@ import (
 // and on damaged files. CACHE is a copy of a cache that searches have filled. Commands
 // take from OTHER and T4. NEW is a name without a file.
 var cacheUses = []cacheUse{
+	{name: "search", line: "search max_pool2d --shape 1x1x8x8 --device emulator --budget 4 --fresh --cache CACHE -q --json NEW.json --plot NEW --record NEW.t4", searches: true},
 	{name: "ls", line: "cache ls --cache CACHE"},
 	{name: "check", line: "cache check --cache CACHE"},
 	{name: "repair", line: "cache check --repair NEW.db --cache CACHE"},
@@ -42,7 +43,6 @@ var cacheUses = []cacheUse{
 	{name: "best", line: "best max_pool2d --shape 1x1x8x8 --device emulator --cache CACHE --json NEW.json"},
 	{name: "trials", line: "export max_pool2d --shape 1x1x8x8 --device emulator --cache CACHE --format csv --all -o NEW.csv"},
 	{name: "recheck", line: "recheck max_pool2d --device emulator --cache CACHE -q --json NEW.json", searches: true},
-	{name: "search", line: "search max_pool2d --shape 1x1x8x8 --device emulator --budget 4 --fresh --cache CACHE -q --json NEW.json --plot NEW --record NEW.t4", searches: true},
 }
 
 type cacheUse struct {
@@ -152,12 +152,18 @@ type ended struct {
 	hung      bool
 }
 
+// prepared is a program that can be started, with a user's memory.
+func prepared(t *testing.T, name string, arguments ...string) (c *exec.Cmd, complaint *bytes.Buffer) {
+	c, complaint = exec.CommandContext(t.Context(), name, arguments...), &bytes.Buffer{}
+	c.Env = append(os.Environ(), "GOGC=")
+	c.Stderr, c.WaitDelay = complaint, time.Second
+	return c, complaint
+}
+
 // command prepares a program. What it compiles is kept among the tests' own.
 func (s *seasoned) command(t *testing.T, name string, arguments ...string) (c *exec.Cmd, complaint *bytes.Buffer) {
-	c, complaint = exec.CommandContext(t.Context(), name, arguments...), &bytes.Buffer{}
-	c.Env = append(os.Environ(), "XDG_CACHE_HOME="+s.xdg, "GOGC=") // memory as a user's
-	c.Stderr = complaint
-	c.WaitDelay = time.Second
+	c, complaint = prepared(t, name, arguments...)
+	c.Env = append(c.Env, "XDG_CACHE_HOME="+s.xdg)
 	return c, complaint
 }
 

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/urfave/cli/v2"
@@ -13,139 +17,117 @@ import (
 	"autotune/device"
 	"autotune/device/remote/broker"
 	"autotune/operator"
-	"autotune/operator/tree"
+	"autotune/tuner"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 )
 
-// problemFlags name a problem: an operator bound to a shape, parameters and a
-// math mode.
-func problemFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "shape", Usage: shapeUsage},
-		setFlag(), mathFlag(), freeFlag(),
-	}
+// Each command reads its flags into variables of its own, once. Flags that several commands have are read into the
+// structs of this file.
+
+func textFlag(to *string, name, value, usage string, aliases ...string) *cli.StringFlag {
+	return &cli.StringFlag{Name: name, Aliases: aliases, Value: value, Usage: usage, Destination: to}
 }
+
+func boolFlag(to *bool, name, usage string, aliases ...string) *cli.BoolFlag {
+	return &cli.BoolFlag{Name: name, Aliases: aliases, Usage: usage, Destination: to}
+}
+
+func intFlag(to *int, name string, value int, usage string) *cli.IntFlag {
+	return &cli.IntFlag{Name: name, Value: value, Usage: usage, Destination: to}
+}
+
+func floatFlag(to *float64, name string, value float64, usage string) *cli.Float64Flag {
+	return &cli.Float64Flag{Name: name, Value: value, Usage: usage, Destination: to}
+}
+
+func timeFlag(to *time.Duration, name string, value time.Duration, usage string) *cli.DurationFlag {
+	return &cli.DurationFlag{Name: name, Value: value, Usage: usage, Destination: to}
+}
+
+func seedFlag(to *uint64, usage string) *cli.Uint64Flag {
+	return &cli.Uint64Flag{Name: "seed", Value: 1, Usage: usage, Destination: to}
+}
+
+func listFlag(to *words, name, usage string) *cli.GenericFlag {
+	return &cli.GenericFlag{Name: name, Value: to, Usage: usage}
+}
+
+// words are the values of a flag that may be repeated. A comma is part of a value.
+type words []string
+
+func (w *words) Set(value string) error { *w = append(*w, value); return nil }
+func (w *words) String() string         { return "" }
 
 const shapeUsage = "`SHAPE` of the input, as 16x16x1024x1024; `autotune ops show OP` names the dimensions"
 
-func setFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "set", Usage: "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"}
+// problemFlags name a problem: an operator bound to a shape, parameters and a math mode.
+type problemFlags struct {
+	shape      string
+	set        words
+	math, free string
+	only       partFlags // of commands that have them
 }
 
-func freeFlag() cli.Flag {
-	return &cli.StringFlag{Name: "free", Usage: "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for every size of them"}
+func (p *problemFlags) flags() []cli.Flag {
+	return append([]cli.Flag{textFlag(&p.shape, "shape", "", shapeUsage)}, p.unshaped()...)
 }
 
-func objectiveFlag() cli.Flag {
-	return &cli.StringFlag{Name: "objective", Value: "time", Usage: "what the winner is the best of: time, energy, another measurement, or a metric `NAME` of the operator; max:NAME, min:NAME"}
+func (p *problemFlags) unshaped() []cli.Flag {
+	return []cli.Flag{
+		listFlag(&p.set, "set", "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"),
+		textFlag(&p.math, "math", "auto",
+			"numeric contract: auto (what PyTorch does by default), fp32, tf32 (ties away from zero) or tf32_even"),
+		textFlag(&p.free, "free", "", "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for all sizes"),
+	}
 }
 
-func mathFlag() cli.Flag {
-	return &cli.StringFlag{Name: "math", Value: "auto", Usage: "numeric contract: auto (what PyTorch does by default), fp32, tf32 (ties away from zero) or tf32_even"}
+// given tells whether any of the flags names the problem.
+func (p *problemFlags) given() bool {
+	return p.shape != "" || p.set != nil || p.math != "auto" || p.free != ""
 }
 
-// operatorArgument loads the operator that the command's one argument names: a built-in
-// one, a folder with an op.yaml, or one .cu file.
-func operatorArgument(c *cli.Context) (*operator.Operator, error) {
-	if c.NArg() == 0 {
-		return nil, fmt.Errorf("which operator? `autotune ops` lists them; as in: %s", example(c.Command.HelpName))
+// request reads the flags as a request for the operator. Without --shape it is for the shape of example, if that is
+// set.
+func (p *problemFlags) request(op *operator.Operator, example []int64) (r operator.Request, err error) {
+	shape := p.shape
+	if shape == "" && example != nil {
+		shape = operator.FormatShape(example)
 	}
-	if second := c.Args().Get(1); c.NArg() == 2 && strings.ContainsAny(second, "0123456789") {
-		if _, err := operator.ParseShape(second); err == nil {
-			return nil, fmt.Errorf("a shape is given with its flag: %s --shape %s", c.Args().First(), second)
-		}
-	}
-	if c.NArg() > 1 {
-		return nil, fmt.Errorf("one operator at a time; got %s", strings.Join(c.Args().Slice(), " "))
-	}
-	op, err := findOperator(c.Args().First())
-	if err != nil {
-		return nil, err
-	}
-	return op.AsNamed(true), nil
-}
-
-// findOperator loads a built-in operator, or the one in a folder: any word with
-// a slash or dot in it names a folder, and a word that no operator has may.
-func findOperator(name string) (*operator.Operator, error) {
-	path := strings.ContainsAny(name, "/.")
-	if !path {
-		op, err := operator.Find(name)
-		if err == nil {
-			return op, nil
-		}
-		if info, statErr := os.Stat(filepath.Join(name, "op.yaml")); name == "" || statErr != nil || info.IsDir() {
-			return nil, err
-		}
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, fmt.Errorf("no operator at %s: %w", name, errors.Unwrap(err))
-	}
-	folder, file := name, ""
-	switch {
-	case info.IsDir():
-	case filepath.Ext(name) == ".cu":
-		if name, err = filepath.EvalSymlinks(name); err != nil {
-			return nil, fmt.Errorf("no operator at %s: %w", name, err)
-		}
-		folder, file = filepath.Dir(name), filepath.Base(name)
-	default:
-		return nil, fmt.Errorf("no operator at %s: it is a file; name the folder with the op.yaml, or a .cu file that describes itself", name)
-	}
-	fsys, err := operator.OpenFolder(folder)
-	if err != nil {
-		return nil, fmt.Errorf("no operator at %s: %w", name, err)
-	}
-	op, err := operator.LoadFile(fsys, ".", file)
-	var fault *tree.Error
-	if errors.As(err, &fault) {
-		fault.File = filepath.Join(folder, fault.File)
-	}
-	return op, err
-}
-
-// problemRequest reads the flags that name one problem.
-func problemRequest(c *cli.Context, op *operator.Operator) (operator.Request, error) {
-	return requestOf(c, op, c.String("shape"))
-}
-
-// exampleRequest is requestOf a shape, or else of the operator's example.
-func exampleRequest(c *cli.Context, op *operator.Operator, shape string) (operator.Request, error) {
-	if shape == "" && op.Example != nil {
-		shape = operator.FormatShape(op.Example)
-		say(os.Stderr, fmt.Sprintf("autotune: without --shape this is %s's example, --shape %s", op.Name, shape))
-	}
-	return requestOf(c, op, shape)
-}
-
-// requestOf is a request for a shape with the parameters that the flags set.
-func requestOf(c *cli.Context, op *operator.Operator, shape string) (operator.Request, error) {
 	if shape == "" {
-		return operator.Request{}, fmt.Errorf("%s needs --shape %s", op.Name, shapeForm(op))
+		return r, fmt.Errorf("%s needs --shape %s", op.Name, shapeForm(op))
 	}
-	dims, err := operator.ParseShape(shape)
-	if err != nil {
-		return operator.Request{}, fmt.Errorf("--shape: %w", err)
+	if r.Shape, err = operator.ParseShape(shape); err != nil {
+		return r, fmt.Errorf("--shape: %w", err)
 	}
-	parameters, err := assignments("set", c.StringSlice("set"))
-	if err != nil {
-		return operator.Request{}, err
-	}
-	only, err := restriction(c)
-	return operator.Request{Shape: dims, Parameters: parameters, Math: c.String("math"), Only: only, Free: freeOf(c)}, err
+	err = p.rest(&r)
+	return r, err
 }
 
-// freeOf are the dimensions that the flag leaves free.
-func freeOf(c *cli.Context) []string {
-	if !c.IsSet("free") {
+// exampleRequest is request with the operator's example, and says so.
+func (p *problemFlags) exampleRequest(op *operator.Operator) (operator.Request, error) {
+	if p.shape == "" && op.Example != nil {
+		tell(fmt.Sprintf("without --shape this is %s's example, --shape %s", op.Name, operator.FormatShape(op.Example)))
+	}
+	return p.request(op, op.Example)
+}
+
+func (p *problemFlags) rest(r *operator.Request) (err error) {
+	r.Math, r.Free = p.math, p.freeNames()
+	if r.Parameters, err = assignments("set", p.set); err != nil {
+		return err
+	}
+	r.Only, err = p.only.restriction()
+	return err
+}
+
+func (p *problemFlags) freeNames() []string {
+	if p.free == "" {
 		return nil
 	}
-	return strings.Split(c.String("free"), ",")
+	return strings.Split(p.free, ",")
 }
 
-// assignments reads the NAME=VALUE pairs of a flag.
 func assignments(flag string, pairs []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, pair := range pairs {
@@ -161,35 +143,37 @@ func assignments(flag string, pairs []string) (map[string]string, error) {
 	return values, nil
 }
 
-// partFlags ask for part of a problem's space.
-func partFlags() []cli.Flag {
+type partFlags struct{ templates, where, config words }
+
+func (p *partFlags) flags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "template", Usage: "only configurations of the template `NAME`; may be repeated"},
-		&cli.StringSliceFlag{Name: "where", Usage: "only configurations for which `EXPR` is true, as 'block_x <= 64'; may be repeated"},
+		listFlag(&p.templates, "template", "only configurations of the template `NAME`; may be repeated"),
+		listFlag(&p.where, "where", "only configurations for which `EXPR` is true, as 'block_x <= 64'; may be repeated"),
 	}
 }
 
-func configFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "config", Usage: "only this `CONFIGURATION`, as template=NAME,TUNABLE=VALUE,... or as autotune prints it; a second --config continues the first"}
+func (p *partFlags) configFlag() cli.Flag {
+	return listFlag(&p.config, "config", "only this `CONFIGURATION`, as template=NAME,TUNABLE=VALUE,... or as autotune "+
+		"prints it; a second --config continues the first")
 }
 
-// restriction reads the flags that ask for part of a space.
-func restriction(c *cli.Context) (operator.Restriction, error) {
-	only := operator.Restriction{Templates: c.StringSlice("template"), Where: c.StringSlice("where")}
-	if !c.IsSet("config") {
+func (p *partFlags) restriction() (operator.Restriction, error) {
+	only := operator.Restriction{Templates: p.templates, Where: p.where}
+	if p.config == nil {
 		return only, nil
 	}
-	pairs := configPairs(c.StringSlice("config"))
+	pairs := configPairs(p.config)
 	if len(pairs) == 0 {
-		return only, errors.New("--config is empty; want template=NAME and a value for each tunable, with commas between them")
+		return only, errors.New("--config is empty; want template=NAME and a value for each tunable, with commas between " +
+			"them")
 	}
 	var err error
 	only.Fixed, err = assignments("config", pairs)
 	return only, err
 }
 
-// configPairs takes a configuration apart: pairs with commas or spaces between
-// them. Where autotune prints one, the template's name stands first and alone.
+// configPairs splits a configuration into pairs, at commas or spaces. Where autotune prints one, the template's name
+// stands first and alone.
 func configPairs(given []string) []string {
 	pairs := strings.FieldsFunc(strings.Join(given, ","), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	if len(pairs) > 0 && !strings.Contains(pairs[0], "=") {
@@ -198,45 +182,28 @@ func configPairs(given []string) []string {
 	return pairs
 }
 
-// quietFlag is that of commands that tell what is awaited.
-func quietFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"}
+type conditionFlags struct{ l2, launch string }
+
+func (f *conditionFlags) flags() []cli.Flag {
+	l2 := textFlag(&f.l2, "l2", "",
+		"state of the L2 cache when a sample begins: cold (without the variant's data) or warm (as its last launch left it)")
+	launch := textFlag(&f.launch, "launch", "", "how launches are timed: direct, or graph (captured into a CUDA graph)")
+	l2.DefaultText, launch.DefaultText = device.L2Words[0], device.LaunchWords[0]
+	return []cli.Flag{l2, launch}
 }
 
-func deviceFlag() cli.Flag {
-	return &cli.StringFlag{Name: "device", Value: "auto", Usage: "`DEVICE` to run on: " + devices.FormsText()}
-}
+// asked tells whether any of the flags is given.
+func (f *conditionFlags) asked() bool { return f.l2 != "" || f.launch != "" }
 
-// devicesFlag is deviceFlag of a command that uses several at a time.
-func devicesFlag() cli.Flag {
-	return &cli.StringFlag{Name: "device", Value: "auto", Usage: "`DEVICE` to run on: " + devices.FormsText() + "; several of this host: cuda:0,1 or cuda:all"}
-}
-
-// conditionFlags say under which conditions launches are timed.
-func conditionFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "l2", Value: device.L2Words[0], Usage: "state of the L2 cache when a sample begins: cold (without the variant's data) or warm (as its last launch left it)"},
-		&cli.StringFlag{Name: "launch", Value: device.LaunchWords[0], Usage: "how launches are timed: direct, or graph (captured into a CUDA graph)"},
-	}
-}
-
-// conditionsOf reads them.
-func conditionsOf(c *cli.Context) (device.Conditions, error) {
-	l2, launch := c.String("l2"), c.String("launch")
-	err := oneOf("state of the L2", l2, device.L2Words)
-	if err == nil {
-		err = oneOf("form of launch", launch, device.LaunchWords)
-	}
+func (f *conditionFlags) conditions() (device.Conditions, error) {
+	l2, launch := cmp.Or(f.l2, device.L2Words[0]), cmp.Or(f.launch, device.LaunchWords[0])
+	err := cmp.Or(oneOf("state of the L2", l2, device.L2Words), oneOf("form of launch", launch, device.LaunchWords))
 	return device.ConditionsOf(l2, launch), err
 }
 
-// conditionsAsked tells whether any of them is given.
-func conditionsAsked(c *cli.Context) bool { return c.IsSet("l2") || c.IsSet("launch") }
-
-// conditionsHere refuses conditions other than those that a recording was made
-// under, and says where they mean nothing.
-func conditionsHere(c *cli.Context, d device.Device, asked device.Conditions) error {
-	if !conditionsAsked(c) {
+// check refuses conditions other than those that a recording was made under, and says where they mean nothing.
+func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
+	if !f.asked() {
 		return nil
 	}
 	kind := d.Info().Kind.Properties()
@@ -244,16 +211,89 @@ func conditionsHere(c *cli.Context, d device.Device, asked device.Conditions) er
 		if asked == r.Conditions() {
 			return nil
 		}
-		return fmt.Errorf("the recording was timed with %s; leave --l2 and --launch away, or measure on a GPU", r.Conditions())
+		return fmt.Errorf("the recording was timed with %s; leave --l2 and --launch away, or measure on a GPU",
+			r.Conditions())
 	}
 	if !kind.Measures && !asked.Usual() {
-		say(os.Stderr, fmt.Sprintf("autotune: --l2 and --launch mean nothing to %s, whose times say nothing about a GPU", kind.Label))
+		tell(fmt.Sprintf("--l2 and --launch mean nothing to %s, whose times say nothing about a GPU", kind.Label))
 	}
 	return nil
 }
 
-func cacheFlag() cli.Flag {
-	return &cli.StringFlag{Name: "cache", Usage: "cache `FILE` (default: autotune/cache.db in the user's cache directory)"}
+const objectiveUsage = "what the winner is the best of: time, energy, another measurement, or a metric `NAME` of the " +
+	"operator; max:NAME, min:NAME"
+
+func objectiveFlag(to *string) cli.Flag { return textFlag(to, "objective", "time", objectiveUsage) }
+
+func objectiveOf(op *operator.Operator, name string) (o tuner.Objective, err error) {
+	if name == "" {
+		return o, nil // a command without the flag means the time
+	}
+	return tuner.ParseObjective(op, name)
+}
+
+// deviceFlags name a device, or workers in its place.
+type deviceFlags struct {
+	device, gpu string
+	nats        natsFlags
+}
+
+const severalUsage = "; several of this host: cuda:0,1 or cuda:all"
+
+func (f *deviceFlags) flag(more string) cli.Flag {
+	return textFlag(&f.device, "device", "auto", "`DEVICE` to run on: "+devices.FormsText()+more)
+}
+
+func (f *deviceFlags) opener(v view, o devices.Options) (*devices.Opener, error) {
+	spec, err := devices.Parse(f.device)
+	if err != nil {
+		return nil, err
+	}
+	o.Say = tell
+	if o.Await == nil {
+		o.Await = func(what string) func() { return v.await(what).Done }
+	}
+	if o.Server = f.nats.login; o.Server.URL != "" && f.device != "auto" {
+		return nil, errors.New("--nats searches on the workers there, --device on this machine; give one of them")
+	}
+	if o.GPU = f.gpu; o.GPU != "" && o.Server.URL == "" {
+		return nil, errors.New("--gpu chooses among the workers at a server; name it with --nats URL")
+	}
+	o.CacheDir, _ = cacheDir() // a cache directory that cannot be had costs speed, not the search
+	return devices.NewOpener(spec, o), nil
+}
+
+// whoseFlag chooses among the devices that the cache has something of.
+func whoseFlag(to *string, what string) cli.Flag {
+	return textFlag(to, "device", "auto",
+		"whose "+what+": `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the "+
+			"emulator's")
+}
+
+type natsFlags struct{ login broker.Login }
+
+func (f *natsFlags) flags() []cli.Flag {
+	l := &f.login
+	return []cli.Flag{
+		textFlag(&l.URL, "nats", "", "the NATS server where workers are, as `URL`: tls://HOST:4222; several with commas"),
+		textFlag(&l.Credentials, "nats-creds", "", "`FILE` with a user's credentials for it, as nsc writes them"),
+		textFlag(&l.NKey, "nats-nkey", "", "`FILE` with an nkey's seed for it"),
+		textFlag(&l.CA, "nats-ca", "", "`FILE` with the authority of its certificate"),
+		textFlag(&l.Cert, "nats-cert", "", "`FILE` with a certificate to show it"),
+		textFlag(&l.Key, "nats-key", "", "`FILE` with that certificate's key"),
+	}
+}
+
+// connect connects a command that is of no use without a server. tell is called if the connection is lost later.
+func (f *natsFlags) connect(ctx context.Context, name string, tell func(text string)) (*broker.Broker, error) {
+	if f.login.URL == "" {
+		return nil, errors.New("which server? --nats URL names it, as --nats nats://localhost:4222")
+	}
+	return broker.Connect(ctx, f.login, name, broker.Options{Say: tell})
+}
+
+func cacheFlag(to *string) cli.Flag {
+	return textFlag(to, "cache", "", "cache `FILE` (default: autotune/cache.db in the user's cache directory)")
 }
 
 // cacheDir is where compiled binaries, and by default the cache file, live.
@@ -265,70 +305,49 @@ func cacheDir() (string, error) {
 	return filepath.Join(dir, "autotune"), nil
 }
 
-// cachePath is the file that --cache names, or the default one.
-func cachePath(c *cli.Context) (string, error) {
-	if path := c.String("cache"); path != "" {
-		return path, nil
+func cachePath(named string) (string, error) {
+	if named != "" {
+		return named, nil
 	}
 	dir, err := cacheDir()
 	return filepath.Join(dir, "cache.db"), err
 }
 
-func openStore(c *cli.Context, o store.Options) (*store.Store, error) {
-	path, err := cachePath(c)
+func openStore(ctx context.Context, named string, o store.Options) (*store.Store, error) {
+	path, err := cachePath(named)
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(c.Context, path, o)
+	return store.Open(ctx, path, o)
 }
 
-// deviceOpener reads --device, or what names workers in its place.
-func deviceOpener(c *cli.Context, o devices.Options) (*devices.Opener, error) {
-	spec, err := devices.Parse(c.String("device"))
-	if err != nil {
-		return nil, err
-	}
-	o.Say = func(text string) { say(os.Stderr, "autotune: "+text) }
-	if o.Await == nil {
-		o.Await = func(what string) func() { return await(c, what).done }
-	}
-	if o.Server = loginOf(c); o.Server.URL != "" && c.IsSet("device") {
-		return nil, errors.New("--nats searches on the workers there, --device on this machine; give one of them")
-	}
-	if o.GPU = c.String("gpu"); o.GPU != "" && o.Server.URL == "" {
-		return nil, errors.New("--gpu chooses among the workers at a server; name it with --nats URL")
-	}
-	// A cache directory that cannot be had costs speed, not the search.
-	o.CacheDir, _ = cacheDir()
-	return devices.NewOpener(spec, o), nil
+// readWait is how long a command that only reads a cache waits for others that write it.
+const readWait = 5 * time.Second
+
+func archs(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// natsFlags say which NATS server workers and searches meet at, and how to get in.
-func natsFlags() []cli.Flag {
+func jsonFlag(to *string) cli.Flag {
+	return textFlag(to, "json", "", "write it as JSON to `FILE`; - is standard output, in place of the text")
+}
+
+// ciFlags are of a gate for CI: whether there is one, and the reports that it writes.
+type ciFlags struct {
+	on              bool
+	junit, markdown string
+}
+
+// flags are for what of says is proved.
+func (f *ciFlags) flags(of string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "nats", Usage: "the NATS server where workers are, as `URL`: tls://HOST:4222; several with commas"},
-		&cli.StringFlag{Name: "nats-creds", Usage: "`FILE` with a user's credentials for it, as nsc writes them"},
-		&cli.StringFlag{Name: "nats-nkey", Usage: "`FILE` with an nkey's seed for it"},
-		&cli.StringFlag{Name: "nats-ca", Usage: "`FILE` with the authority of its certificate"},
-		&cli.StringFlag{Name: "nats-cert", Usage: "`FILE` with a certificate to show it"},
-		&cli.StringFlag{Name: "nats-key", Usage: "`FILE` with that certificate's key"},
+		boolFlag(&f.on, "ci", of+"fail what is wrong, or slower than recorded beyond this machine's noise"),
+		textFlag(&f.junit, "junit", "", of+"write what was found to `FILE` as a JUnit report, for CI"),
+		textFlag(&f.markdown, "markdown", "", of+"write what was found to `FILE` as a summary in Markdown, for CI"),
 	}
 }
 
-// loginOf reads them; of a command without them it is empty.
-func loginOf(c *cli.Context) broker.Login {
-	return broker.Login{
-		URL: c.String("nats"), Credentials: c.String("nats-creds"), NKey: c.String("nats-nkey"),
-		CA: c.String("nats-ca"), Cert: c.String("nats-cert"), Key: c.String("nats-key"),
-	}
-}
-
-// connectFor connects a command that is of no use without a server. A connection that is lost
-// later is told of.
-func connectFor(c *cli.Context, name string, tell func(text string)) (*broker.Broker, error) {
-	login := loginOf(c)
-	if login.URL == "" {
-		return nil, errors.New("which server? --nats URL names it, as --nats nats://localhost:4222")
-	}
-	return broker.Connect(c.Context, login, name, broker.Options{Say: tell})
+// allGiven names the flags of a list that are given.
+func (l line) allGiven(names ...string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !l.given(name) })
 }

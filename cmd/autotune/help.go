@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -25,9 +27,9 @@ const helpPage = `{{wrap (printf "%s: %s" .HelpName .Usage) 0}}
   {{if .UsageText}}{{.UsageText}}{{else}}{{.HelpName}}{{with .ArgsUsage}} {{.}}{{end}}{{if .Flags}} [FLAGS]{{end}}{{end}}
 {{with .Description}}
 {{wrap . 0}}
-{{end}}{{with .Subcommands}}
-Commands:
-{{range .}}  {{printf "%-10s" .Name}}  {{wrap .Usage 14}}
+{{end}}{{range groups .Subcommands}}
+{{.Name}}:
+{{range .Commands}}  {{printf "%-10s" .Name}}  {{wrap .Usage 14}}
 {{end}}{{end}}{{with .Flags}}
 Flags:
 {{range .}}  {{printf "%-22s" (term .)}}  {{wrap (meaning .) 26}}
@@ -36,24 +38,38 @@ Examples:
 {{range .}}  {{.}}
 {{end}}{{end}}`
 
-const programDescription = "`autotune help COMMAND` tells more about one. An operator is a name that `autotune ops` lists, a folder with an op.yaml, or one .cu file that `autotune init` begins.\n\n" +
-	"Exit codes: 0 found, 1 no valid variant, 2 bad input, 3 device trouble, 130 interrupted."
+const programDescription = "`autotune help COMMAND` tells more about one. An operator is a name that `autotune ops` " +
+	"lists, a folder with an op.yaml, or one .cu file that `autotune init` begins.\n\nExit codes: 0 found, 1 no valid " +
+	"variant, 2 bad input, 3 device trouble, 130 interrupted."
 
-// printHelp prints the page of the command that the line names. Words after a
-// command that has no commands of its own are its arguments.
+// printHelp prints the page of the command that the line names. Words after a command that has no commands of its own
+// are its arguments.
 func printHelp(w io.Writer, l *commandLine) error {
-	if len(l.command.Subcommands) > 0 && len(l.arguments) > 0 {
-		return unknownCommand(l.command, l.arguments[0])
-	}
 	var page bytes.Buffer
 	cli.HelpPrinterCustom(&page, helpPage, l.command, map[string]any{
 		"wrapAt":   func() int { return 80 },
+		"groups":   groups,
 		"term":     func(f cli.Flag) string { return cli.FlagNamePrefixer(f.Names(), valueName(f)) },
 		"meaning":  meaning,
 		"examples": func(command string) []string { return examples[command] },
 	})
 	_, err := w.Write(page.Bytes())
 	return err
+}
+
+type group struct {
+	Name     string
+	Commands []*cli.Command
+}
+
+func groups(commands []*cli.Command) (all []group) {
+	for _, c := range commands {
+		if len(all) == 0 || all[len(all)-1].Name != cmp.Or(c.Category, "Commands") {
+			all = append(all, group{Name: cmp.Or(c.Category, "Commands")})
+		}
+		all[len(all)-1].Commands = append(all[len(all)-1].Commands, c)
+	}
+	return all
 }
 
 // valueName is what a flag's value is called: what its usage has in backquotes
@@ -70,7 +86,6 @@ func valueName(f cli.Flag) string {
 	return strings.ToUpper(f.Names()[0])
 }
 
-// meaning is what a flag does, and its default.
 func meaning(f cli.Flag) string {
 	doc := f.(cli.DocGenerationFlag)
 	usage := strings.Replace(doc.GetUsage(), "`", "", 2)
@@ -126,19 +141,18 @@ func completionCommand() *cli.Command {
 		Name:      "completion",
 		Usage:     "print a shell's completion script",
 		ArgsUsage: strings.Join(shells, "|"),
-		Action: func(c *cli.Context) error {
+		Action: action(func(_ context.Context, l line) error {
 			const hint = "bash, zsh or fish, as in: source <(autotune completion bash)"
-			shell := c.Args().First()
-			if shell == "" {
+			if l.first() == "" {
 				return errors.New("which shell? " + hint)
 			}
-			script, err := completionScripts.ReadFile("completion/autotune." + shell)
+			script, err := completionScripts.ReadFile("completion/autotune." + l.first())
 			if err != nil {
-				return fmt.Errorf("no completion for shell %q; want %s", shell, hint)
+				return fmt.Errorf("no completion for shell %q; want %s", l.first(), hint)
 			}
-			_, err = c.App.Writer.Write(script)
+			_, err = stdout.Write(script)
 			return err
-		},
+		}),
 	}
 }
 
@@ -180,43 +194,35 @@ func candidates(before *commandLine, typed string) []string {
 	return nil
 }
 
-// flagValues are the words that a flag's value may be.
+// flagWords are the words that some flags' values may be.
+var flagWords = map[string]func() []string{
+	"device":   deviceWords,
+	"l2":       func() []string { return device.L2Words },
+	"launch":   func() []string { return device.LaunchWords },
+	"math":     func() []string { return []string{"auto", "fp32", "tf32", "tf32_even"} },
+	"color":    func() []string { return colorWords },
+	"strategy": strategy.Names,
+	"baseline": baselineWords,
+	"inputs":   operator.Distributions,
+	"format":   export.Names,
+}
+
 func flagValues(flag string, before []string) []string {
-	switch flag {
-	case "device":
-		return deviceWords()
-	case "l2":
-		return device.L2Words
-	case "launch":
-		return device.LaunchWords
-	case "math":
-		return []string{"auto", "fp32", "tf32", "tf32_even"}
-	case "color":
-		return colorWords
-	case "strategy":
-		return strategy.Names()
-	case "baseline":
-		return baselineWords()
-	case "inputs":
-		return operator.Distributions()
-	case "format":
-		return export.Names()
+	if words := flagWords[flag]; words != nil {
+		return words()
 	}
 	return operatorWords(flag, operatorIn(before))
 }
 
-// deviceWords are the values of --device, each up to what the user fills in.
 func deviceWords() []string {
-	words := devices.Forms()
-	for i, form := range words {
+	return lists.Of(devices.Forms(), func(form string) string {
 		if name, _, more := strings.Cut(form, ":"); more {
-			words[i] = name + ":"
+			return name + ":"
 		}
-	}
-	return words
+		return form
+	})
 }
 
-// operatorIn finds the operator among the words.
 func operatorIn(words []string) string {
 	for _, word := range words {
 		if slices.Contains(operator.OperatorNames(), word) {

@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/testneeds"
 )
 
@@ -125,10 +124,11 @@ func TestHostileFiles(t *testing.T) {
 			r.packed = false // it is already
 			mustRefuse(t, r, packedBomb, "%s")
 		})
-		for _, c := range contents {
-			for n, place := range r.places {
+		for _, c := range endurance.Some(contents, 4) {
+			// Bytes are counted, wherever they stand.
+			for n, place := range r.places[:endurance.Times(1, len(r.places))] {
 				if c.endless && n > 0 {
-					continue // bytes are counted, wherever they stand
+					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%d", r.kind, c.name, n), func(t *testing.T) {
 					t.Parallel()
@@ -189,66 +189,32 @@ func fill(w io.Writer, text io.Reader, packed bool) error {
 	return errors.Join(err, zip.Close())
 }
 
-// refused runs the program, which must end with one line and the code for bad
-// input, within the bounds.
+// refused runs the program, which must end with one line and the code for bad input, within the bounds.
 func refused(t *testing.T, arguments []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), refusalWait)
-	defer cancel()
 	limited := append([]string{"-c", fmt.Sprintf(`ulimit -v %d; exec autotune "$@"`, refusalMostMB<<10), "sh"}, arguments...)
-	command := exec.CommandContext(ctx, "sh", limited...)
-	var out, complaint bytes.Buffer
-	command.Stdout, command.Stderr = &out, &complaint
-	command.Env = append(os.Environ(), "GOGC=") // memory as a user's
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
+	command, complaint := prepared(t, "sh", limited...)
+	var out bytes.Buffer
+	command.Stdout = &out
+	e := end(t, command, complaint)
+	if e.code != exitBadInput || strings.Count(e.complaint, "\n") != 1 || out.Len() > 0 || len(e.complaint) > 2000 {
+		t.Errorf("exit code %d, %d bytes of output, want %d, and one line as its complaint, not:\n%.2000s", e.code, out.Len(), exitBadInput, e.complaint)
 	}
-	_ = command.Wait() // the state tells
-	state := command.ProcessState
-	seconds, mb := state.UserTime()+state.SystemTime(), state.SysUsage().(*syscall.Rusage).Maxrss>>10
-	t.Logf("exit code %d, %.2f s, %d MB: %.200s", state.ExitCode(), seconds.Seconds(), mb, complaint.String())
-	if state.ExitCode() != exitBadInput || strings.Count(complaint.String(), "\n") != 1 || out.Len() > 0 || complaint.Len() > 2000 {
-		t.Errorf("exit code %d, %d bytes of output, want %d, and one line as its complaint, not:\n%.2000s", state.ExitCode(), out.Len(), exitBadInput, complaint.String())
-	}
-	if seconds > refusalTime || mb > refusalMB {
-		t.Errorf("it took %s of processor time and %d MB; want %s and %d MB at most", seconds, mb, refusalTime, refusalMB)
+	if e.seconds > refusalTime.Seconds() || e.mb > refusalMB {
+		t.Errorf("it took %.2f s of processor time and %d MB; want %s and %d MB at most", e.seconds, e.mb, refusalTime, refusalMB)
 	}
 }
 
 // ownOperator writes an operator that is right, and includes a file of its own.
 func ownOperator(t *testing.T, folder string) {
 	t.Helper()
-	for name, text := range map[string]string{
-		"op.yaml": `operator: own
-summary: Copies a vector.
-shape: [n]
-example: 64
-tensors:
-  - {name: x, role: input, shape: [n]}
-  - {name: y, role: output, shape: [n]}
-cost: [8*n, 0]
-tolerance: [0, 0]
-reference: reference.cu
-templates:
-  - name: direct
-    summary: A thread an element.
-    source: direct.cu
-    tunables: {threads: [32]}
-    launch: {block: [threads, 1, 1], grid: ["ceil_div(n, threads)", 1, 1]}
-    default: {threads: 32}
-`,
-		"reference.cu": ownKernel("own_reference"),
-		"direct.cu":    "#include \"part.cuh\"\n#define N 1\n#define THREADS 1\n" + ownKernel("own_direct"),
-		"part.cuh":     "\n",
-	} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	err := os.CopyFS(folder, os.DirFS("../../internal/test/testoperators/testdata/affine"))
+	source, err2 := os.ReadFile(filepath.Join(folder, "direct.cu"))
+	err3 := os.WriteFile(filepath.Join(folder, "direct.cu"), append([]byte("#include \"part.cuh\"\n"), source...), 0o600)
+	err4 := os.WriteFile(filepath.Join(folder, "part.cuh"), []byte("\n"), 0o600)
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		t.Fatal(err)
 	}
-}
-
-func ownKernel(name string) string {
-	return `extern "C" __global__ void ` + name + "(const float* x, float* y) { y[0] = x[0]; }\n"
 }
 
 // The operator that hostile files are put into is right without them.
@@ -256,8 +222,9 @@ func TestHostileFilesInRightOperator(t *testing.T) {
 	testneeds.Nothing(t)
 	folder := t.TempDir()
 	ownOperator(t, folder)
-	if out, err := exec.Command("autotune", "ops", "show", folder).CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+	c, complaint := prepared(t, "autotune", "ops", "show", folder)
+	if e := end(t, c, complaint); e.code != exitFound {
+		t.Error(e.complaint)
 	}
 }
 

@@ -9,7 +9,11 @@ import (
 
 	"autotune/device/trial"
 	"autotune/operator"
+	"autotune/pack/prove"
+	"autotune/reports"
+	"autotune/reports/pages"
 	"autotune/space"
+	"autotune/tuner/lint"
 	"autotune/tuner/store"
 )
 
@@ -65,10 +69,10 @@ func TestDocumentedJSON(t *testing.T) {
 	types := map[string]reflect.Type{
 		"ops show": reflect.TypeFor[operator.Operator](),
 		"devices":  reflect.TypeFor[listing](),
-		"explain":  reflect.TypeFor[explained](),
-		"check":    reflect.TypeFor[checkDocument](),
-		"verify":   reflect.TypeFor[verdict](),
-		"recheck":  reflect.TypeFor[rechecked](),
+		"explain":  reflect.TypeFor[pages.Explained](),
+		"check":    reflect.TypeFor[lint.Report](),
+		"verify":   reflect.TypeFor[reports.Verification](),
+		"recheck":  reflect.TypeFor[prove.Verdict](),
 		"cache ls": reflect.TypeFor[store.Summary](),
 		"workers":  reflect.TypeFor[offered](),
 	}

@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -73,15 +74,15 @@ func dispatch(ctx context.Context, app *cli.App, args []string) error {
 		return printCandidates(os.Stdout, app, args[2:])
 	}
 	line := readArguments(app, args[1:])
-	switch {
-	case line.help || len(line.words()) == 1:
-		return printHelp(os.Stdout, line)
-	case line.fault != nil:
-		return line.fault
-	}
+	line.help = line.help || len(args) == 1
 	if err := line.misplaced(); err != nil {
 		return err
 	}
+	if line.help {
+		return printHelp(os.Stdout, line)
+	}
+	refused := func(_ *cli.Context, err error, _ bool) error { return line.refused(err) }
+	app.OnUsageError, line.command.OnUsageError = refused, refused
 	return app.RunContext(ctx, append(args[:1:1], line.words()...))
 }
 
@@ -92,20 +93,22 @@ func newApp() *cli.App {
 		UsageText:   "autotune search conv2d --shape 16x16x1024x1024",
 		Description: programDescription,
 		HideVersion: true,
-		// Names and messages of files, devices and compilers pass here.
-		Writer: output.Plain(os.Stdout),
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
-		Commands: []*cli.Command{
-			searchCommand(), tuneCommand(), bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(), captureCommand(), initCommand(), importCommand(), checkCommand(), opsCommand(), spaceCommand(),
-			devicesCommand(), workerCommand(), workersCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), recheckCommand(),
-			completionCommand(),
-			{Name: "version", Usage: "print the version", Action: versionAction},
-			{Name: "help", Usage: "show a command's page", ArgsUsage: "[COMMAND]"},
-		},
+		Writer:      stdout,
+		Flags:       []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
+		Commands: slices.Concat(
+			inCategory("Search", searchCommand(), tuneCommand(), captureCommand(), simulateCommand()),
+			inCategory("Winners", bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(),
+				reportCommand(),
+				recheckCommand(), cacheCommand()),
+			inCategory("Operators", opsCommand(), initCommand(), importCommand(), checkCommand(), verifyCommand(),
+				spaceCommand()),
+			inCategory("Machines", devicesCommand(), workerCommand(), workersCommand()),
+			inCategory("This program", completionCommand(),
+				&cli.Command{Name: "version", Usage: "print the version", Action: printVersion},
+				&cli.Command{Name: "help", Usage: "show a command's page", ArgsUsage: "[COMMAND]"}),
+		),
 		// Any other line names a command: see misplaced in arguments.go.
-		Action: versionAction,
-		// A comma in a value is part of it.
-		DisableSliceFlagSeparator: true,
+		Action: printVersion,
 		// Errors come back to run, which prints them once and sets the exit code.
 		ExitErrHandler: func(*cli.Context, error) {},
 		// Help is asked for in many ways, all of which arguments.go reads.
@@ -114,11 +117,40 @@ func newApp() *cli.App {
 	guardOutputs(app.Commands)
 	app.Setup()
 	for _, c := range app.Commands {
+		c.HideHelp = true
 		for _, sub := range c.Subcommands {
-			sub.HelpName = c.HelpName + " " + sub.Name
+			sub.HelpName, sub.HideHelp = c.HelpName+" "+sub.Name, true
 		}
 	}
 	return app
+}
+
+func inCategory(name string, commands ...*cli.Command) []*cli.Command {
+	for _, c := range commands {
+		c.Category = name
+	}
+	return commands
+}
+
+// line is what a command is given beside the flags that it reads into its own variables.
+type line struct {
+	arguments []string
+	command   string                 // its name, with those of the commands above it
+	given     func(flag string) bool // whether a flag is given, even with its default value
+}
+
+func (l line) first() string {
+	if len(l.arguments) == 0 {
+		return ""
+	}
+	return l.arguments[0]
+}
+
+// action is what urfave/cli calls once it has read a command's flags.
+func action(do func(ctx context.Context, l line) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		return do(c.Context, line{c.Args().Slice(), c.Command.HelpName, c.IsSet})
+	}
 }
 
 // Exit codes, part of the command line's contract (docs/cli.md).
@@ -188,13 +220,17 @@ func explain(err error) string {
 	return output.Line(strings.NewReplacer("?\n", "? ", "\n", "; ").Replace(strings.TrimSpace(device.Reason(err))))
 }
 
-func versionAction(c *cli.Context) error {
-	_, err := fmt.Fprintf(c.App.Writer, "autotune %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+func printVersion(*cli.Context) error {
+	_, err := fmt.Fprintf(stdout, "autotune %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }
 
-// version is the module's version, with the commit that it was built from.
 func version() string {
 	info, _ := debug.ReadBuildInfo() // a binary of a module has it
 	return info.Main.Version
 }
+
+func tool() string { return "autotune " + version() }
+
+// stdout is where results go. Names and messages of files, devices and compilers pass here.
+var stdout = output.Plain(os.Stdout)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"autotune/device/compile"
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/testneeds"
 	"autotune/tuner/devices"
 )
@@ -33,10 +33,6 @@ func TestMain(m *testing.M) {
 // the race detector has to see. It makes each command slower by much.
 var concurrent = []string{"search_emulator", "search_many", "simulate", "cache", "recheck"}
 
-// apart are the scripts whose answers of Python files must not be there already: they
-// see when such a file runs.
-var apart = []string{"fills_and_answers", "python_reference"}
-
 // Each file of testdata/script reads like a terminal session.
 func TestScripts(t *testing.T) {
 	p := testscript.Params{Dir: "testdata/script"}
@@ -49,14 +45,10 @@ func TestScripts(t *testing.T) {
 	if testneeds.Again() && !testing.Short() {
 		p.Files, p.Dir = scriptsWithTools(t, p.Dir), ""
 	}
-	copyTo, linkTo := compiledOnce(t), compiledTogether(t)
+	linkTo := compiledTogether(t)
 	p.Setup = func(e *testscript.Env) error {
 		e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/.cache")
-		fillCache := linkTo
-		if slices.Contains(apart, strings.TrimPrefix(filepath.Base(e.WorkDir), "script-")) {
-			fillCache = copyTo
-		}
-		if err := fillCache(e.WorkDir + "/.cache"); err != nil {
+		if err := linkTo(e.WorkDir + "/.cache"); err != nil {
 			return err
 		}
 		e.Setenv("HOME", e.WorkDir)
@@ -85,6 +77,9 @@ func TestScripts(t *testing.T) {
 		return err == nil && c.Close() == nil
 	})
 	p.Condition = func(name string) (bool, error) {
+		if name == "full" {
+			return endurance.Full(), nil
+		}
 		return testneeds.Condition(name, map[string]func() bool{"nvrtc": nvrtc})
 	}
 	p.Cmds = map[string]func(ts *testscript.TestScript, neg bool, args []string){"npy": writeNPY}
@@ -119,15 +114,13 @@ func writeNPY(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 5 {
 		ts.Fatalf("usage: npy FILE TYPE SHAPE FIRST STEP")
 	}
-	count := 1
+	count, first, step := 1, 0.0, 0.0
 	for _, side := range strings.Split(args[2], ",") {
 		n, err := strconv.Atoi(side)
 		ts.Check(err)
 		count *= n
 	}
-	first, err := strconv.ParseFloat(args[3], 64)
-	ts.Check(err)
-	step, err := strconv.ParseFloat(args[4], 64)
+	_, err := fmt.Sscan(args[3]+" "+args[4], &first, &step)
 	ts.Check(err)
 	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }", args[1], args[2])
 	head += strings.Repeat(" ", 128-10-1-len(head)) + "\n"

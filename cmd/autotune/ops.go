@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,51 +17,54 @@ import (
 
 	"autotune/internal/lists"
 	"autotune/operator"
+	"autotune/operator/tree"
 	"autotune/reports"
 	"autotune/space"
 )
 
 func opsCommand() *cli.Command {
+	var json string
+	var all bool
 	return &cli.Command{
 		Name:        "ops",
 		Usage:       "list the operators, or show one",
-		ArgsUsage:   "[WORD | show OPERATOR | editor FOLDER... | schema]",
+		ArgsUsage:   "[WORD | show OPERATOR | calls FILE | editor FOLDER... | schema]",
 		Description: "With a WORD, lists the operators that have it in their name or summary.",
-		Flags:       []cli.Flag{jsonFlag()},
-		Action:      opsAction,
+		Flags:       []cli.Flag{jsonFlag(&json)},
+		Action:      action(func(_ context.Context, l line) error { return listOps(l, json) }),
 		Subcommands: []*cli.Command{{
 			Name: "show", Usage: "an operator's shape, parameters and templates", ArgsUsage: "OPERATOR",
-			Flags: []cli.Flag{jsonFlag(),
-				&cli.BoolFlag{Name: "all", Usage: "all definitions, tunables and constraints, also where two screens do not hold them"}},
-			Action: opsShowAction,
-		}, opsEditorCommand(), {
+			Flags: []cli.Flag{jsonFlag(&json),
+				boolFlag(&all, "all", "all definitions, tunables and constraints, also where two screens do not hold them")},
+			Action: action(func(_ context.Context, l line) error { return showOp(l, json, all) }),
+		}, opsCallsCommand(), opsEditorCommand(), {
 			Name: "schema", Usage: "a JSON Schema that lets an editor complete and check op.yaml",
-			Description: "Prints the schema. An editor reads it where the first line of op.yaml names the file: " +
-				"# yaml-language-server: $schema=op.schema.json",
-			Action: func(c *cli.Context) error { return printJSON(c.App.Writer, operator.NewSchema()) },
+			Description: "Prints the schema. An editor reads it where the first line of op.yaml names the file: # " +
+				"yaml-language-server: $schema=op.schema.json",
+			Action: action(func(context.Context, line) error { return printJSON(stdout, operator.NewSchema()) }),
 		}},
 	}
 }
 
-func opsAction(c *cli.Context) error {
-	if c.NArg() > 1 {
-		return fmt.Errorf("one word at a time; got %s", strings.Join(c.Args().Slice(), " "))
+func listOps(l line, json string) error {
+	if len(l.arguments) > 1 {
+		return fmt.Errorf("one word at a time; got %s", strings.Join(l.arguments, " "))
 	}
 	all, err := operator.Operators()
 	if err != nil {
 		return err
 	}
-	word := strings.ToLower(c.Args().First())
+	word := strings.ToLower(l.first())
 	all = slices.DeleteFunc(all, func(op *operator.Operator) bool {
 		return !strings.Contains(strings.ToLower(op.Name+" "+op.Summary), word)
 	})
 	if len(all) == 0 {
-		return fmt.Errorf("no operator has %q in its name or summary; `autotune ops` lists all, `autotune ops show OPERATOR` shows one", word)
+		return fmt.Errorf("no operator has %q in its name or summary; `autotune ops` lists all, `autotune ops show "+
+			"OPERATOR` shows one", word)
 	}
-	return writeDocument(c, all, listOperators(all))
+	return writeDocument(json, all, listOperators(all))
 }
 
-// listOperators is a line an operator, or a few.
 func listOperators(all []*operator.Operator) string {
 	var text strings.Builder
 	for _, op := range all {
@@ -100,19 +105,90 @@ var operatorPage string
 // mostShown is how many lines of an operator two screens have. Of one with more, --all shows the rest.
 const mostShown = 80
 
-func opsShowAction(c *cli.Context) error {
-	op, err := operatorArgument(c)
+func showOp(l line, json string, all bool) error {
+	op, err := operatorArgument(l)
 	if err != nil {
 		return err
 	}
 	text, err := showOperator(op, true)
-	if err == nil && !c.Bool("all") && strings.Count(text, "\n") > mostShown {
+	if err == nil && !all && strings.Count(text, "\n") > mostShown {
 		text, err = showOperator(op, false)
 	}
 	if err != nil {
 		return err
 	}
-	return writeDocument(c, op, text)
+	return writeDocument(json, op, text)
+}
+
+func operatorArgument(l line) (*operator.Operator, error) {
+	if len(l.arguments) == 0 {
+		return nil, fmt.Errorf("which operator? `autotune ops` lists them; as in: %s", example(l.command))
+	}
+	if len(l.arguments) > 1 {
+		if second := l.arguments[1]; len(l.arguments) == 2 && strings.ContainsAny(second, "0123456789") {
+			if _, err := operator.ParseShape(second); err == nil {
+				return nil, fmt.Errorf("a shape is given with its flag: %s --shape %s", l.first(), second)
+			}
+		}
+		return nil, fmt.Errorf("one operator at a time; got %s", strings.Join(l.arguments, " "))
+	}
+	op, err := findOperator(l.first())
+	if err != nil {
+		return nil, err
+	}
+	return op.AsNamed(true), nil
+}
+
+func findOperators(names []string) (all []*operator.Operator, err error) {
+	for _, name := range names {
+		op, err := findOperator(name)
+		if err != nil {
+			return nil, badInput(err)
+		}
+		all = append(all, op)
+	}
+	return all, nil
+}
+
+// findOperator loads a built-in operator, the one in a folder, or the one of a .cu file. A word with a slash or dot
+// in it names a folder, and a word that no operator has may.
+func findOperator(name string) (*operator.Operator, error) {
+	path := strings.ContainsAny(name, "/.")
+	if !path {
+		op, err := operator.Find(name)
+		if err == nil {
+			return op, nil
+		}
+		if info, statErr := os.Stat(filepath.Join(name, "op.yaml")); name == "" || statErr != nil || info.IsDir() {
+			return nil, err
+		}
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("no operator at %s: %w", name, errors.Unwrap(err))
+	}
+	folder, file := name, ""
+	switch {
+	case info.IsDir():
+	case filepath.Ext(name) == ".cu":
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return nil, fmt.Errorf("no operator at %s: %w", name, err)
+		}
+		folder, file = filepath.Dir(name), filepath.Base(name)
+	default:
+		return nil, fmt.Errorf("no operator at %s: it is a file; name the folder with the op.yaml, or a .cu file that "+
+			"describes itself", name)
+	}
+	fsys, err := operator.OpenFolder(folder)
+	if err != nil {
+		return nil, fmt.Errorf("no operator at %s: %w", name, err)
+	}
+	op, err := operator.LoadFile(fsys, ".", file)
+	var fault *tree.Error
+	if errors.As(err, &fault) {
+		fault.File = filepath.Join(folder, fault.File)
+	}
+	return op, err
 }
 
 // showOperator tells all of an operator, or what its user must know.
@@ -135,7 +211,6 @@ func showOperator(op *operator.Operator, all bool) (string, error) {
 	return layout(text.String()), err
 }
 
-// join writes the items of any list with a separator between them.
 func join(list any, separator string) string {
 	items, words := reflect.ValueOf(list), []string(nil)
 	for i := range items.Len() {
@@ -156,33 +231,32 @@ func opsEditorCommand() *cli.Command {
 		Name:      "editor",
 		Usage:     "compile commands that let an editor read the kernels of operators",
 		ArgsUsage: "FOLDER...",
-		Description: "Prints a compile_commands.json: for each CUDA file the macros of its template's default, for the operator's example. " +
-			"Kernels take their sizes and tunables from macros, so an editor needs values to show one as a compiler sees it. " +
-			"Put the file into the folder, or into one above it.",
-		Action: opsEditorAction,
+		Description: "Prints a compile_commands.json: for each CUDA file the macros of its template's default, for the " +
+			"operator's example. Kernels take their sizes and tunables from macros, so an editor needs values to show one as " +
+			"a compiler sees it. Put the file into the folder, or into one above it.",
+		Action: action(editor),
 	}
 }
 
-// compileCommand is an item of a compile_commands.json.
 type compileCommand struct {
 	Directory string   `json:"directory"`
 	File      string   `json:"file"`
 	Arguments []string `json:"arguments"`
 }
 
-func opsEditorAction(c *cli.Context) error {
-	if c.NArg() == 0 {
-		return fmt.Errorf("which folder? Name one with an op.yaml, as in: %s", example(c.Command.HelpName))
+func editor(_ context.Context, l line) error {
+	if len(l.arguments) == 0 {
+		return fmt.Errorf("which folder? Name one with an op.yaml, as in: %s", example(l.command))
 	}
 	commands := []compileCommand{}
-	for _, name := range c.Args().Slice() {
+	for _, name := range l.arguments {
 		more, err := compileCommands(name)
 		if err != nil {
 			return err
 		}
 		commands = append(commands, more...)
 	}
-	return printJSON(c.App.Writer, commands)
+	return printJSON(stdout, commands)
 }
 
 // compileCommands are those of an operator's files, which lie in its folder or in a folder `include`
@@ -219,7 +293,6 @@ func compileCommands(name string) ([]compileCommand, error) {
 	return commands, nil
 }
 
-// arguments are clang's for one kernel.
 func arguments(k operator.Kernel, file string, folders ...string) []string {
 	all := []string{"clang++", "-xcuda", "--cuda-gpu-arch=sm_90a", "--cuda-device-only", "-std=c++17"}
 	all = append(all, lists.Of(folders, func(folder string) string { return "-I" + folder })...)

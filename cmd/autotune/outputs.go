@@ -1,15 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,53 +19,53 @@ import (
 	"autotune/internal/output"
 	"autotune/operator"
 	"autotune/reports"
+	"autotune/reports/pages"
 	"autotune/reports/webpage"
 	"autotune/tuner"
 	"autotune/tuner/batch"
 	"autotune/tuner/bestconfig"
 )
 
-// outputs prints results and writes the files that the flags ask for. One
-// problem's files have plain names; of many, each has the problem's in front.
+// outputFlags name the files that a search writes.
+type outputFlags struct{ json, plot, record string }
+
+// outputs prints results and writes the files that the flags ask for. The files of one problem have plain names; of
+// many, each has the problem's in front.
 type outputs struct {
-	json, plot, record string
-	many, verbose      bool
-	device             string    // as --device names it
-	out                io.Writer // for people; standard error when a file takes standard output
-	all                []bestconfig.Document
-	plots              []func() error // drawn when all else is written
-	pages              []func(context.Context) webpage.Search
-	unsolved           unsolved
+	outputFlags
+	many, verbose bool
+	device        string    // as --device names it
+	out           io.Writer // for people; standard error when a file takes standard output
+	all           []bestconfig.Document
+	plots         []func() error // drawn when all else is written
+	pages         []func(context.Context) webpage.Search
+	unsolved      unsolved
 }
 
-func newOutputs(c *cli.Context, problems int) *outputs {
-	o := &outputs{
-		json: c.String("json"), plot: c.String("plot"), record: c.String("record"),
-		many: problems > 1, verbose: c.Bool("verbose"), device: c.String("device"), out: painted(c, os.Stdout),
-	}
+func newOutputs(f outputFlags, v view, device string, problems int) *outputs {
+	o := &outputs{outputFlags: f, many: problems > 1, verbose: v.verbose, device: device, out: v.painted(os.Stdout)}
 	if o.json == output.Standard || o.record == output.Standard {
-		o.out = painted(c, os.Stderr)
+		o.out = v.painted(os.Stderr)
 	}
 	return o
 }
 
-// deliver prints the result of one problem and writes the files that are its own.
 func (o *outputs) deliver(w batch.Request, r *tuner.Result, best bestconfig.Document) error {
-	details := reports.Details{Lead: r.Lead, Failures: reports.FailuresOf(r.Trials, o.verifyLine(w, r.Device.Kind))}
-	details.Verbose = o.verbose
+	details := reports.Details{
+		Lead: r.Lead, Failures: reports.FailuresOf(r.Trials, o.verifyLine(w, r.Device.Kind)), Verbose: o.verbose,
+	}
 	if err := o.show(best, details); err != nil {
 		return err
 	}
 	o.plotLater(best, "progress.png", func(w io.Writer) error { return reports.ProgressPlot(w, best, r.Trials) })
 	o.pages = append(o.pages, func(ctx context.Context) webpage.Search {
-		s := pageOf(ctx, best, r.Trials, r.Problem, details)
-		s.Commands = goesOn(best, namedByFlags(w.Name, w.Request))
+		s := known.Search(ctx, best, r.Trials, r.Problem, details)
+		s.Commands = pages.Commands(best, pages.Named(w.Name, w.Request))
 		return s
 	})
 	return o.writeRecording(r, best)
 }
 
-// show prints what there is to say of one problem, and keeps its winner.
 func (o *outputs) show(best bestconfig.Document, d reports.Details) error {
 	if len(o.all) > 0 {
 		fmt.Fprintln(o.out)
@@ -78,13 +77,13 @@ func (o *outputs) show(best bestconfig.Document, d reports.Details) error {
 	return reports.SearchTable(o.out, best, d)
 }
 
-// verifyLine is the command that checks a variant of the problem, without the variant's name;
-// "" if the device runs no kernels.
+// verifyLine is the command that checks a variant of the problem, without the variant's name; "" if the device runs no
+// kernels.
 func (o *outputs) verifyLine(w batch.Request, kind device.Kind) string {
 	if !kind.Properties().Compiles {
 		return ""
 	}
-	words := []string{"autotune", "verify", namedByFlags(w.Name, w.Request)}
+	words := []string{"autotune", "verify", pages.Named(w.Name, w.Request)}
 	if !kind.Properties().Measures {
 		words = append(words, "--device", string(kind))
 	} else if o.device != "auto" {
@@ -93,19 +92,7 @@ func (o *outputs) verifyLine(w batch.Request, kind device.Kind) string {
 	return strings.Join(words, " ")
 }
 
-// plain is a word that every shell takes as it stands.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./=,:+-]+$`)
-
-// quoted writes a word as a shell reads it.
-func quoted(word string) string {
-	if plain.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// plotLater keeps a problem's plot for the end, so that one that cannot be drawn
-// costs nothing else.
+// plotLater keeps a problem's plot for the end, so that one that cannot be drawn costs nothing else.
 func (o *outputs) plotLater(best bestconfig.Document, name string, draw func(io.Writer) error) {
 	if o.many {
 		name = fmt.Sprintf("%s-%s-%s-%s", best.Operator, operator.FormatShape(best.Problem.Shape), best.Problem.Math, name)
@@ -124,8 +111,7 @@ func (o *outputs) writePlot(name string, draw func(io.Writer) error) error {
 	return o.wrote(path, output.To(path, draw))
 }
 
-// writeRecording records a search; of one interrupted before its first trial there
-// is nothing to record.
+// writeRecording records a search; of one interrupted before its first trial there is nothing to record.
 func (o *outputs) writeRecording(r *tuner.Result, best bestconfig.Document) error {
 	if o.record == "" || len(r.Trials) == 0 {
 		return nil
@@ -147,7 +133,7 @@ func (o *outputs) finish(ctx context.Context) error {
 	}
 	if o.many && len(o.unsolved.rows) > 0 {
 		fmt.Fprintln(o.out)
-		err = errors.Join(err, o.unsolved.write(o.out))
+		err = errors.Join(err, reports.UnsolvedTable(o.out, o.unsolved.rows))
 	}
 	if o.json != "" && len(o.all) > 0 {
 		err = errors.Join(err, o.wrote(o.json, output.To(o.json, o.writeJSON)))
@@ -161,12 +147,11 @@ func (o *outputs) finish(ctx context.Context) error {
 	return badInput(errors.Join(err, o.writePage(ctx)))
 }
 
-// writePage writes the page of all searches into the folder of plots.
 func (o *outputs) writePage(ctx context.Context) error {
 	if o.plot == "" || len(o.pages) == 0 {
 		return nil
 	}
-	path, err := plotFile(o.plot, pageName)
+	path, err := plotFile(o.plot, "report.html")
 	if err != nil {
 		return err
 	}
@@ -174,10 +159,9 @@ func (o *outputs) writePage(ctx context.Context) error {
 	for _, page := range o.pages {
 		searches = append(searches, page(context.WithoutCancel(ctx))) // also of a search that was interrupted
 	}
-	return o.wrote(path, writePage(path, webpage.Page{Searches: searches}))
+	return o.wrote(path, pages.Write(path, webpage.Page{Searches: searches}))
 }
 
-// writeJSON writes the best configuration, or a list of them.
 func (o *outputs) writeJSON(w io.Writer) error {
 	if !o.many {
 		return o.all[0].WriteJSON(w)
@@ -185,7 +169,6 @@ func (o *outputs) writeJSON(w io.Writer) error {
 	return bestconfig.WriteJSONList(w, o.all)
 }
 
-// wrote tells of a file, unless it could not be written.
 func (o *outputs) wrote(path string, err error) error {
 	if err == nil && path != output.Standard {
 		fmt.Fprintln(o.out, "wrote", path)
@@ -193,39 +176,29 @@ func (o *outputs) wrote(path string, err error) error {
 	return err
 }
 
-// checkOutputs finds out before the search, not after it, that an output cannot
-// be written.
-func checkOutputs(c *cli.Context, problems int) error {
-	err := cmp.Or(distinctOutputs(c, "json", "record"), distinctOutputs(c, "json", "plot"))
-	if err != nil {
-		return err
+// check finds out before the search, not after it, that an output cannot be written.
+func (f outputFlags) check(problems int) error {
+	checkRecord := func(path string) error {
+		switch {
+		case isFolder(path):
+			return output.CheckFolder(path)
+		case problems > 1:
+			return errors.New("with several problems, name an existing folder")
+		}
+		return output.Check(path)
 	}
+	err := distinct("json", f.json, "record", f.record, "plot", f.plot)
 	for _, flag := range []struct {
-		name  string
-		check func(path string) error
-	}{
-		{"json", output.Check},
-		{"record", func(path string) error { return checkRecord(path, problems) }},
-		{"plot", checkPlotFolder},
-	} {
-		if path := c.String(flag.name); path != "" {
-			if err := flag.check(path); err != nil {
-				return fmt.Errorf("--%s %s: %w", flag.name, path, err)
+		name, path string
+		check      func(path string) error
+	}{{"json", f.json, output.Check}, {"record", f.record, checkRecord}, {"plot", f.plot, checkPlotFolder}} {
+		if err == nil && flag.path != "" {
+			if err = flag.check(flag.path); err != nil {
+				err = fmt.Errorf("--%s %s: %w", flag.name, flag.path, err)
 			}
 		}
 	}
-	return nil
-}
-
-// checkRecord checks where recordings go: a folder, or a file for that of one problem.
-func checkRecord(path string, problems int) error {
-	switch {
-	case isFolder(path):
-		return output.CheckFolder(path)
-	case problems > 1:
-		return errors.New("with several problems, name an existing folder")
-	}
-	return output.Check(path)
+	return err
 }
 
 func isFolder(path string) bool {
@@ -233,49 +206,52 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// distinctOutputs refuses two flags that name one file.
-func distinctOutputs(c *cli.Context, one, other string) error {
-	a, b := c.String(one), c.String(other)
-	if a != "" && b != "" && output.Same(a, b) {
-		return fmt.Errorf("--%s and --%s both write %s; name another file for one of them", one, other, a)
+// distinct refuses two flags that name one file. Each flag stands before the path that it names.
+func distinct(flags ...string) error {
+	for i := 0; i < len(flags); i += 2 {
+		for j := 0; j < i; j += 2 {
+			if a, b := flags[j+1], flags[i+1]; a != "" && b != "" && output.Same(a, b) {
+				return fmt.Errorf("--%s and --%s both write %s; name another file for one of them", flags[j], flags[i], a)
+			}
+		}
 	}
 	return nil
 }
 
-// Nothing of the user's is overwritten. Before a command works, checkNothingLost looks at
-// all that it is asked to write: a file that the command reads is refused, and so is
-// one that autotune did not write.
+// Nothing of the user's is overwritten. Before a command works, checkNothingLost looks at all that it is asked to
+// write: a file that the command reads is refused, and so is one that autotune did not write.
 
 // Flags whose values are files that a command writes, and files that it reads.
 var (
-	outputFlags = []string{"json", "output", "record", "plot", "html", "junit", "markdown"}
-	inputFlags  = []string{"from", "problems", "file", "config", "cache"}
+	written = []string{"json", "output", "record", "plot", "html", "junit", "markdown"}
+	read    = []string{"from", "problems", "file", "cache"}
 )
 
-// forceFlag lets an output replace any file that the command does not read.
-func forceFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "force", Usage: "let an output replace a file that autotune did not write"}
+func forceFlag(to *bool) cli.Flag {
+	return boolFlag(to, "force", "let an output replace a file that autotune did not write")
 }
 
-// guardOutputs has a command, and those under it, look at its outputs first.
+// guardOutputs has a command, and its subcommands, look at its outputs first.
 func guardOutputs(commands []*cli.Command) {
 	for _, c := range commands {
 		guardOutputs(c.Subcommands)
-		if slices.ContainsFunc(outputFlags, func(name string) bool { return flagNamed(c.Flags, name) != nil }) {
-			c.Flags = append(c.Flags, forceFlag())
+		if slices.ContainsFunc(written, func(name string) bool { return flagNamed(c.Flags, name) != nil }) {
+			if flagNamed(c.Flags, "force") == nil {
+				c.Flags = append(c.Flags, forceFlag(nil))
+			}
 			c.Before = checkNothingLost
 		}
 	}
 }
 
 func checkNothingLost(c *cli.Context) error {
-	read := filesRead(c)
-	for _, flag := range outputFlags {
+	inputs := filesRead(c)
+	for _, flag := range written {
 		path := c.String(flag)
 		if path == "" || path == output.Standard || isFolder(path) {
 			continue
 		}
-		for _, input := range read {
+		for _, input := range inputs {
 			if output.Same(path, input) {
 				return fmt.Errorf("--%s %s would replace a file that this command reads; name another file", flag, path)
 			}
@@ -287,15 +263,15 @@ func checkNothingLost(c *cli.Context) error {
 	return nil
 }
 
-// filesRead are the files that a command may read: its arguments, with all that an
-// operator's folder holds, and the values of flags.
+// filesRead are the files that a command may read: its arguments, with all that an operator's folder holds, and the
+// values of flags.
 func filesRead(c *cli.Context) []string {
 	var all []string
 	arguments := c.Args().Slice()
 	if c.Command.Name == captureName { // they are another program's
 		arguments = nil
 	}
-	for _, argument := range append(arguments, c.StringSlice("recording")...) {
+	for _, argument := range arguments {
 		if !isFolder(argument) {
 			all = append(all, argument)
 			continue
@@ -307,28 +283,25 @@ func filesRead(c *cli.Context) []string {
 			return nil
 		})
 	}
-	for _, flag := range inputFlags {
-		if value := c.String(flag); value != "" {
-			all = append(all, value)
-		}
+	for _, flag := range read {
+		all = append(all, c.String(flag))
 	}
 	if _, recording, ok := strings.Cut(c.String("device"), "replay:"); ok {
 		all = append(all, recording)
 	}
-	return all
+	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 
-// plotFlag is --plot. plotsIntoFolder is its rule, for all commands.
-func plotFlag(more string) cli.Flag {
-	return &cli.StringFlag{Name: "plot", Usage: "write PNG plots to the folder `PATH`; one plot alone may also go to a file, as plot.png" + more}
+func plotFlag(to *string, more string) cli.Flag {
+	return textFlag(to, "plot", "", "write PNG plots to the folder `PATH`; one plot alone may also go to a file, as "+
+		"plot.png"+more)
 }
 
 // imageEndings are those of paths that name one picture.
 var imageEndings = []string{".png", ".svg", ".pdf", ".jpg", ".jpeg"}
 
-// plotsIntoFolder tells whether a path of --plot names a folder, rather than one file. It
-// does if it is a folder, ends as one, or is not there and does not end as a picture does.
-// Plots in a folder have their usual names.
+// plotsIntoFolder tells whether a path of --plot names a folder, rather than one file. It does if it is a folder,
+// ends as one, or is not there and does not end as a picture does. Plots in a folder have their usual names.
 func plotsIntoFolder(path string) bool {
 	if path == output.Standard {
 		return false
@@ -339,13 +312,16 @@ func plotsIntoFolder(path string) bool {
 	return strings.HasSuffix(path, "/") || !slices.Contains(imageEndings, strings.ToLower(filepath.Ext(path)))
 }
 
-// plotFile is where a command's only plot goes: the path, or into the folder that
-// it names, which is made.
+// plotFile is where a command's only plot goes: the path, or into the folder that it names, which is made.
 func plotFile(path, name string) (string, error) {
-	if !plotsIntoFolder(path) {
-		return path, checkPicture(path)
+	if plotsIntoFolder(path) {
+		return filepath.Join(path, name), os.MkdirAll(path, 0o755)
 	}
-	return filepath.Join(path, name), os.MkdirAll(path, 0o755)
+	_, err := os.Lstat(path)
+	if ending := strings.ToLower(filepath.Ext(path)); err != nil && path != output.Standard && ending != ".png" {
+		return path, fmt.Errorf("plots are PNG; name a file that ends in .png in place of %s, or a folder", ending)
+	}
+	return path, nil
 }
 
 // checkPlotFolder checks where a command's plots go that draws several.
@@ -362,24 +338,59 @@ func checkPlotFolder(path string) error {
 	return output.CheckFolder(path)
 }
 
-// checkPicture refuses a new file that would not be what its name says.
-func checkPicture(path string) error {
-	_, err := os.Lstat(path)
-	if ending := strings.ToLower(filepath.Ext(path)); err != nil && path != output.Standard && ending != ".png" {
-		return fmt.Errorf("plots are PNG; name a file that ends in .png in place of %s, or a folder", ending)
+// shown is something in each form that it can be shown in.
+type shown struct {
+	table, json, plot func(io.Writer) error
+	name              string // of the plot in a folder
+}
+
+// write writes the files that --json and --plot name, and prints the table, unless a file takes standard output.
+func (s shown) write(json, plot string) error {
+	if json != "" {
+		if err := output.To(json, s.json); err != nil {
+			return err
+		}
+	}
+	if json != output.Standard && plot != output.Standard {
+		if err := s.table(stdout); err != nil {
+			return err
+		}
+	}
+	if plot == "" {
+		return nil
+	}
+	path, err := plotFile(plot, s.name)
+	if err != nil {
+		return fmt.Errorf("--plot %s: %w", plot, err)
+	}
+	return output.To(path, s.plot)
+}
+
+func writeDocument(path string, document any, text string) error {
+	return shown{
+		table: func(w io.Writer) error { _, err := io.WriteString(w, text); return err },
+		json:  func(w io.Writer) error { return printJSON(w, document) },
+	}.write(path, "")
+}
+
+func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
+
+func (f *ciFlags) write(title string, proofs []reports.Proof) error {
+	for _, report := range []struct {
+		file  string
+		write func(io.Writer, string, []reports.Proof) error
+	}{{f.junit, reports.WriteJUnit}, {f.markdown, reports.WriteProofs}} {
+		if report.file == "" {
+			continue
+		}
+		if err := output.To(report.file, func(w io.Writer) error { return report.write(w, title, proofs) }); err != nil {
+			return badInput(err)
+		}
 	}
 	return nil
 }
 
-// jsonFlag is --json of a command that prints what it knows.
-func jsonFlag() cli.Flag {
-	return &cli.StringFlag{Name: "json", Usage: "write it as JSON to `FILE`; - is standard output, in place of the text"}
-}
-
-// writeDocument writes the document as --json asks, and else the text.
-func writeDocument(c *cli.Context, document any, text string) error {
-	return writeShown(c, shown{
-		table: func(w io.Writer) error { _, err := io.WriteString(w, text); return err },
-		json:  func(w io.Writer) error { return printJSON(w, document) },
-	})
+// distinct refuses two reports that go to one file; json is where --json writes.
+func (f *ciFlags) distinct(json string) error {
+	return distinct("json", json, "junit", f.junit, "markdown", f.markdown)
 }

@@ -1,74 +1,89 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/device"
 	"autotune/device/compile"
 	"autotune/internal/output"
+	"autotune/operator"
+	"autotune/pack"
 	"autotune/pack/packer"
+	"autotune/pack/prove"
+	"autotune/tuner/devices"
 )
 
+type packFlags struct {
+	from                      words
+	arch, name, device, cache string
+	stableABI, force          bool
+}
+
 func packCommand() *cli.Command {
+	var f packFlags
 	return &cli.Command{
 		Name:      "pack",
 		Usage:     "write winners and families as a pack, for programs in Python, C and Go that have no compiler; needs no GPU",
 		ArgsUsage: "OUT [OPERATOR...]",
-		Description: "OUT is a folder, or a file that ends with .zip. Packed are the winners and families that the cache keeps of the operators, or of all; " +
-			"--from takes them from documents.",
+		Description: "OUT is a folder, or a file that ends with .zip. Packed are the winners and families that the cache " +
+			"keeps of the operators, or of all; --from takes them from documents.",
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "from", Usage: "instead of the cache take a `FILE` with best-config documents or families; may be repeated"},
-			&cli.StringFlag{Name: "arch", Usage: "architectures to compile for, `LIST` with commas, as sm_80,sm_90a; \"\": those that the winners were compiled for"},
-			&cli.StringFlag{Name: "name", Usage: "of the Python package and of C's tables; \"\": that of OUT"},
-			&cli.BoolFlag{Name: "torch-stable-abi", Usage: "also build a library that makes calls from PyTorch cheaper, by g++ and the PyTorch (2.10 or newer) of python3"},
-			whoseFlag("winners"), cacheFlag(), forceFlag(),
+			listFlag(&f.from, "from", "take a `FILE` with best-config documents or families, not the cache; may be repeated"),
+			textFlag(&f.arch, "arch", "", "architectures, `LIST` with commas, as sm_80,sm_90a; \"\": the winners' own"),
+			textFlag(&f.name, "name", "", "of the Python package and of C's tables; \"\": that of OUT"),
+			boolFlag(&f.stableABI, "torch-stable-abi",
+				"also build a library that makes calls from PyTorch cheaper, by g++ and the PyTorch (2.10 or newer) of python3"),
+			whoseFlag(&f.device, "winners"), cacheFlag(&f.cache), forceFlag(&f.force),
 		},
-		Action: packAction,
+		Action: action(f.pack),
 	}
 }
 
-func packAction(c *cli.Context) error {
-	out := c.Args().First()
+func (f *packFlags) pack(ctx context.Context, l line) error {
+	out := l.first()
 	if out == "" {
-		return badInput(errors.New("where to? `autotune pack OUT` writes a folder, or a file that ends with .zip"))
+		return errors.New("where to? `autotune pack OUT` writes a folder, or a file that ends with .zip")
 	}
-	for _, path := range c.StringSlice("from") {
+	for _, path := range f.from {
 		if within(path, out) {
-			return badInput(fmt.Errorf("%s would replace %s, which this command reads; name another", out, path))
+			return fmt.Errorf("%s would replace %s, which this command reads; name another", out, path)
 		}
 	}
-	o := packer.Options{Name: c.String("name"), Tool: tool(), Archs: archsOf(c)}
+	o := packer.Options{Name: f.name, Tool: tool(), Archs: archs(f.arch)}
 	if o.Name == "" {
 		o.Name = packer.NameOf(out)
 	}
-	if err := packer.Check(out, c.Bool("force")); err != nil {
+	if err := packer.Check(out, f.force); err != nil {
 		return badInput(err)
 	}
-	found, err := packInputs(c)
+	in, err := f.inputs(ctx, l.arguments[1:])
 	if err != nil {
 		return err
 	}
-	if c.Bool("torch-stable-abi") {
-		if o.Native, err = packer.BuildNative(c.Context); err != nil {
+	if f.stableABI {
+		if o.Native, err = packer.BuildNative(ctx); err != nil {
 			return badInput(fmt.Errorf("--torch-stable-abi: %w", err))
 		}
 	}
-	compiler, err := compile.NVRTC(c.Context)
+	compiler, err := compile.NVRTC(ctx)
 	if err != nil {
 		return err
 	}
 	defer compiler.Close()
-	said := await(c, "compiling a pack's kernels")
-	p, err := packer.Make(c.Context, &counted{Compiler: compiler, said: said}, found.winners, found.families, o)
-	said.done()
+	said := view{}.await("compiling a pack's kernels")
+	p, err := packer.Make(ctx, &counted{Compiler: compiler, said: said}, in.Winners, in.Families, o)
+	said.Done()
 	if err != nil {
 		return badInput(err)
 	}
-	tell(p.Notices)
+	tellAll(p.Notices)
 	if err := p.Write(out); err != nil {
 		return badInput(err)
 	}
@@ -76,8 +91,33 @@ func packAction(c *cli.Context) error {
 	if len(p.Families) > 0 {
 		families = ", " + output.Count(len(p.Families), "family")
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "wrote %s: %s%s and %s\n", out, output.Count(len(p.Entries), "tuned kernel"), families, output.Count(len(p.General), "general one"))
+	_, err = fmt.Fprintf(stdout, "wrote %s: %s%s and %s\n", out, output.Count(len(p.Entries), "tuned kernel"), families,
+		output.Count(len(p.General), "general one"))
 	return err
+}
+
+func (f *packFlags) inputs(ctx context.Context, operators []string) (in prove.Inputs, err error) {
+	find := func(name string) (*operator.Operator, error) {
+		op, err := findOperator(name)
+		return op, badInput(err)
+	}
+	in = prove.Inputs{Device: f.device, Emulated: f.arch != "", Tool: tool(), Find: find, Tell: tell}
+	if in.Operators, err = findOperators(operators); err != nil {
+		return in, err
+	}
+	if f.from == nil {
+		cache, err := cachePath(f.cache)
+		if err != nil {
+			return in, err
+		}
+		return in, in.FromCache(ctx, cache)
+	}
+	for _, path := range f.from {
+		if err := in.FromFile(ctx, path); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
 }
 
 // within tells whether a path is that of a file or folder, or of something in it.
@@ -87,6 +127,58 @@ func within(path, folder string) bool {
 	return err == nil && err2 == nil && (path == folder || strings.HasPrefix(path, folder+string(filepath.Separator)))
 }
 
-func archsOf(c *cli.Context) []string {
-	return strings.FieldsFunc(c.String("arch"), func(r rune) bool { return r == ',' || r == ' ' })
+// isPack tells whether `check` is asked about a pack.
+func isPack(path string) bool {
+	info, err := os.Stat(filepath.Join(path, pack.ManifestFile))
+	return path != "" && err == nil && info.Mode().IsRegular() || strings.EqualFold(filepath.Ext(path), ".zip")
+}
+
+// checkPack verifies a pack's files. Where there is a GPU, it verifies and times its entries again, too.
+func (f *checkFlags) checkPack(ctx context.Context, l line) error {
+	path := l.first()
+	if err := f.ci.distinct(f.json); err != nil {
+		return err
+	}
+	p, err := pack.Open(path)
+	if err != nil {
+		return badInput(err)
+	}
+	o := prove.Options{
+		CI: f.ci.on, Emulated: f.device.device == string(device.Emulator), Tool: tool(), Say: f.view.say, Tell: tell,
+		Search: f.view.search, Trouble: deviceTrouble,
+	}
+	if o.Operators, err = findOperators(l.arguments[1:]); err != nil {
+		return err
+	}
+	if o.Opener, err = f.device.opener(f.view, devices.Options{Runs: true}); err != nil {
+		return badInput(err)
+	}
+	defer o.Opener.Close()
+	checked, err := prove.Open(p, o)
+	if err != nil {
+		return badInput(err)
+	}
+	switch err := checked.Prove(ctx); {
+	case (errors.Is(err, device.ErrNone) || errors.Is(err, compile.ErrMissing)) && len(l.allGiven("device", "update", "ci",
+		"junit", "markdown")) == 0:
+		tell("the entries are listed and not proven again: " + explain(err))
+		return writeDocument(f.json, checked, checked.Text())
+	case err != nil:
+		return err
+	}
+	if err := writeDocument(f.json, checked, checked.Text()); err != nil {
+		return err
+	}
+	if err := f.ci.write("autotune check "+path, checked.Proofs()); err != nil {
+		return err
+	}
+	fault := checked.Fault()
+	if fault == nil || !f.update {
+		return withCode(exitNoVariant, fault)
+	}
+	if err := checked.Update(ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "wrote %s: %s\n", path, checked.Updated())
+	return err
 }

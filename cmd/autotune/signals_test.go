@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -103,13 +102,11 @@ func interrupted(t *testing.T, arguments []string, sent syscall.Signal, isAtWork
 	}
 	defer log.Close()
 	var out bytes.Buffer
-	command := exec.Command("autotune", arguments...)
+	command, _ := prepared(t, "autotune", arguments...)
 	command.Stdout, command.Stderr = &out, log
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
 	for deadline := time.Now().Add(20 * time.Second); !isAtWork(command.Process.Pid, complaints); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			said, _ := os.ReadFile(complaints)
@@ -123,17 +120,10 @@ func interrupted(t *testing.T, arguments []string, sent syscall.Signal, isAtWork
 	at := time.Now()
 	time.Sleep(time.Millisecond)
 	_ = command.Process.Signal(sent)
-	select {
-	case <-ended:
-	case <-time.After(5 * signalWait):
-		_ = command.Process.Kill()
-		<-ended
-	}
-	took := time.Since(at)
+	e, took := waited(command, &bytes.Buffer{}), time.Since(at)
 	said, _ := os.ReadFile(complaints)
-	t.Logf("%s after the signal: code %d", took, command.ProcessState.ExitCode())
-	if code := command.ProcessState.ExitCode(); code != exitInterrupted || took > signalWait || !bytes.Contains(said, []byte("autotune: interrupted")) {
-		t.Errorf("exit code %d, %s after the signal; want %d in %s, and word of it in:\n%s", code, took, exitInterrupted, signalWait, said)
+	if e.code != exitInterrupted || took > signalWait || !bytes.Contains(said, []byte("autotune: interrupted")) {
+		t.Errorf("exit code %d, %s after the signal; want %d in %s, and word of it in:\n%s", e.code, took, exitInterrupted, signalWait, said)
 	}
 	return out.String()
 }

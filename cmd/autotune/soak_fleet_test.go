@@ -26,11 +26,6 @@ const (
 	mostHeld   = fleetWorkers * 9
 	fewestHeld = fleetWorkers
 	sweptAfter = 60 * time.Second
-	// What a member may grow by while it lives, from its second look on: before, it has not
-	// done all kinds of work.
-	mostMemberFiles = 2
-	mostServerMB    = 32
-	mostWorkerMB    = 32 + 134 // a worker keeps so many bytes of binaries at hand
 )
 
 // fleet is a NATS server and workers that offer the emulator there. Each is killed at
@@ -49,14 +44,6 @@ type member struct {
 	said   *bytes.Buffer
 	ended  chan struct{}
 	killed bool
-	looks  int
-	warm   usage // at the second look
-}
-
-// usage is what a process takes.
-type usage struct {
-	files int
-	mb    float64
 }
 
 func newFleet(t *testing.T, s *soak) *fleet {
@@ -111,7 +98,7 @@ func (f *fleet) restart(t *testing.T) {
 		m.c, m.said = f.command(t, words[0], words[1:]...)
 		m.c.Dir, m.c.SysProcAttr = f.dir, worker.ChildAttributes()
 		m.c.Env = append(m.c.Env, "TMPDIR="+filepath.Join(f.dir, "tmp"))
-		m.killed, m.looks, m.ended = false, 0, make(chan struct{})
+		m.killed, m.ended = false, make(chan struct{})
 		if err := m.c.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -154,55 +141,24 @@ func (f *fleet) trouble(t *testing.T, until time.Time) {
 	}
 }
 
-// left tells what there is of the fleet: processes, temporary folders, and the problems
-// that workers hold for searches.
-func (f *fleet) left() (processes, scratch, open int) {
-	folders, _ := filepath.Glob(filepath.Join(f.dir, "tmp", "*[0-9]"))
-	sessions, _ := filepath.Glob(filepath.Join(f.dir, "tmp", "*", "session-*"))
-	return processesOf(f.dir), len(folders), len(sessions)
-}
-
-// look waits until the fleet is whole and idle. Then it is the server and its workers,
-// with a temporary folder each, and none of them takes more than it took before. The
-// workers hold that many problems at most.
-func (f *fleet) look(t *testing.T, held int, within time.Duration) (server, busiest usage) {
+// look waits until the fleet is whole and idle: the server and its workers, with a temporary folder each, and with that
+// many problems open for searches at most.
+func (f *fleet) look(t *testing.T, held int, within time.Duration) {
 	t.Helper()
 	for calm := time.Now().Add(within); ; time.Sleep(100 * time.Millisecond) {
 		f.restart(t)
 		all, _ := f.command(t, "autotune", "workers", "--nats", f.url, "--json", "-")
 		text, err := all.Output()
-		processes, scratch, open := f.left()
-		there := bytes.Count(text, []byte(`"worker":"w`))
-		if there == fleetWorkers && processes == len(f.members) && scratch <= fleetWorkers && open <= held {
-			break
+		scratch, _ := filepath.Glob(filepath.Join(f.dir, "tmp", "*[0-9]"))
+		open, _ := filepath.Glob(filepath.Join(f.dir, "tmp", "*", "session-*"))
+		processes, there := processesOf(f.dir), bytes.Count(text, []byte(`"worker":"w`))
+		if there == fleetWorkers && processes == len(f.members) && len(scratch) <= fleetWorkers && len(open) <= held {
+			return
 		} else if time.Now().After(calm) {
-			listing, _ := exec.Command("find", f.dir, "-type", "d").CombinedOutput()
-			t.Fatalf("the fleet has %d workers (%v), %d processes, %d temporary folders and %d problems open:\n%s\n%s", there, err, processes, scratch, open, text, listing)
+			t.Fatalf("the fleet has %d workers (%v), %d processes, the temporary folders %v and the problems %v open:\n%s",
+				there, err, processes, scratch, open, text)
 		}
 	}
-	for i, m := range f.members {
-		now, most := used(m.c.Process.Pid), float64(mostWorkerMB)
-		if i == 0 {
-			most = mostServerMB
-		}
-		if m.looks++; m.looks <= 2 {
-			m.warm = now
-		}
-		if now.files > m.warm.files+mostMemberFiles || now.mb > m.warm.mb+most {
-			t.Errorf("%s grows: %+v became %+v", m.line, m.warm, now)
-		}
-		if i == 0 {
-			server = now
-		} else {
-			busiest = usage{max(busiest.files, now.files), max(busiest.mb, now.mb)}
-		}
-	}
-	return server, busiest
-}
-
-func used(pid int) usage {
-	files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	return usage{len(files), resident(fmt.Sprint(pid))}
 }
 
 // mayEnd tells whether a search through the server ended as one may whose server or

@@ -3,14 +3,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -90,7 +94,7 @@ func TestSoak(t *testing.T) {
 		levels = append(levels, s.look(t))
 	}
 	s.fleet.look(t, fewestHeld, sweptAfter)
-	s.table(t, time.Since(begin), levels)
+	s.sum(t, time.Since(begin), levels)
 }
 
 func (s *soak) count(what string) {
@@ -153,7 +157,7 @@ func (s *soak) act(t *testing.T, name string) {
 
 // look1 runs another command on the cache, and kills it now and then.
 func (s *soak) look1(t *testing.T, dir string) {
-	use := cacheUses[s.rng(len(cacheUses)-1)]
+	use := cacheUses[1+s.rng(len(cacheUses)-1)] // but for the search
 	if use.name == "gc" || use.name == "rm" {
 		crafted(t, s.cache, removable, 300)
 	}
@@ -290,7 +294,7 @@ func (s *soak) look(t *testing.T) level {
 		t.Errorf("code %d: %s", e.code, e.complaint)
 	}
 	l := measured(t, s.dir, s.cache)
-	l.server, l.workers = s.fleet.look(t, mostHeld, fleetCalm)
+	s.fleet.look(t, mostHeld, fleetCalm)
 	if l.processes > 0 || l.scratch > 0 {
 		listing, _ := exec.Command("sh", "-c", `ls -laR "$TMPDIR"; ps -ef`).CombinedOutput()
 		t.Errorf("%d processes and %d temporary folders are left:\n%s", l.processes, l.scratch, listing)
@@ -303,4 +307,64 @@ func (s *soak) look(t *testing.T) level {
 		t.Errorf("trials are lost: %v", gone)
 	}
 	return l
+}
+
+// What may grow in a process that searches again and again, from the second
+// look to the last: the first searches make what stays.
+const (
+	mostGoroutines = 2
+	mostFiles      = 2
+	mostHeapMB     = 16
+)
+
+// level is what there is when all is still.
+type level struct {
+	processes, scratch int // of commands that have ended
+	goroutines, files  int // of this process, which searches too
+	heapMB             float64
+}
+
+func measured(t *testing.T, dir, cache string) level {
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	files, _ := os.ReadDir("/proc/self/fd")
+	l := level{
+		processes: processesOf(dir), goroutines: runtime.NumGoroutine(), files: len(files),
+		heapMB: float64(memory.HeapAlloc) / 1e6,
+	}
+	_ = filepath.WalkDir(filepath.Dir(filepath.Dir(cache)), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(d.Name(), "autotune-emulator-") {
+			if l.scratch++; d.IsDir() {
+				return fs.SkipDir
+			}
+		}
+		return nil
+	})
+	return l
+}
+
+// processesOf counts other processes whose temporary files go to a folder.
+func processesOf(dir string) (n int) {
+	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range environments {
+		text, _ := os.ReadFile(path)
+		if pid, _ := strconv.Atoi(strings.Split(path, "/")[2]); pid != os.Getpid() && bytes.Contains(text, []byte("TMPDIR="+dir)) {
+			n++
+		}
+	}
+	return n
+}
+
+// sum prints what docs/reliability.md tells, and sees that nothing grew.
+func (s *soak) sum(t *testing.T, took time.Duration, levels []level) {
+	if len(levels) == 0 {
+		t.Fatal("nothing was looked at")
+	}
+	first, last := levels[min(1, len(levels)-1)], levels[len(levels)-1]
+	fmt.Printf("%v: %v\n%d trials that finished searches reported, all of them in the cache at each of %d looks\nfirst %+v\nlast %+v\n",
+		took.Round(time.Second), s.counts, len(s.seen), len(levels), first, last)
+	if last.goroutines > first.goroutines+mostGoroutines || last.files > first.files+mostFiles || last.heapMB > first.heapMB+mostHeapMB {
+		t.Errorf("the process that searches on grows: %+v became %+v", first, last)
+	}
 }

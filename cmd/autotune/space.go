@@ -1,13 +1,12 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -18,20 +17,29 @@ import (
 	"autotune/tuner/devices"
 )
 
+type spaceFlags struct {
+	problem      problemFlags
+	device       deviceFlags
+	file         string
+	list, asJSON bool
+	sample       int
+	seed         uint64
+}
+
 func spaceCommand() *cli.Command {
+	var f spaceFlags
 	return &cli.Command{
 		Name:      "space",
 		Usage:     "count, list or sample the valid configurations of a problem or of a space file",
 		ArgsUsage: "OPERATOR",
-		Flags: slices.Concat(problemFlags(), partFlags(), []cli.Flag{deviceFlag(),
-			&cli.StringFlag{Name: "file", Usage: "a space `FILE` (JSON of params and constraints) in place of an operator"},
-			&cli.BoolFlag{Name: "count", Usage: "print the counts (the default)"},
-			&cli.BoolFlag{Name: "list", Usage: "print every valid configuration"},
-			&cli.IntFlag{Name: "sample", Usage: "print `N` configurations drawn uniformly, without replacement"},
-			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of --sample"},
-			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+		Flags: slices.Concat(f.problem.flags(), f.problem.only.flags(), []cli.Flag{f.device.flag(""),
+			textFlag(&f.file, "file", "", "a space `FILE` (JSON of params and constraints) in place of an operator"),
+			boolFlag(&f.list, "list", "in place of the counts, print every valid configuration"),
+			intFlag(&f.sample, "sample", 0, "in place of the counts, print `N` drawn uniformly, without replacement"),
+			seedFlag(&f.seed, "`SEED` of --sample"),
+			boolFlag(&f.asJSON, "json", "print JSON"),
 		}),
-		Action: spaceAction,
+		Action: action(f.space),
 	}
 }
 
@@ -45,84 +53,77 @@ type namedSpace struct {
 	space     *space.Space
 }
 
-func spaceAction(c *cli.Context) error {
-	if c.IsSet("sample") && c.Int("sample") < 1 {
-		return fmt.Errorf("--sample %d: want a positive number", c.Int("sample"))
-	}
-	forms := slices.DeleteFunc([]string{"count", "list", "sample"}, func(name string) bool { return !c.IsSet(name) })
-	if len(forms) > 1 {
-		return fmt.Errorf("--%s: one at a time", strings.Join(forms, " and --"))
+func (f *spaceFlags) space(ctx context.Context, l line) (err error) {
+	if sampled := l.given("sample"); sampled && f.sample < 1 {
+		return fmt.Errorf("--sample %d: want a positive number", f.sample)
+	} else if sampled && f.list {
+		return errors.New("--list and --sample: one at a time")
 	}
 	var spaces []namedSpace
-	var err error
-	if c.IsSet("file") {
-		spaces, err = spacesOfFile(c)
+	if f.file != "" {
+		spaces, err = f.ofFile(ctx, l)
 	} else {
-		spaces, err = spaceOfOperator(c)
+		spaces, err = f.ofOperator(ctx, l)
 	}
 	if err != nil {
 		return err
 	}
+	if !f.list && f.sample == 0 {
+		return f.printCounts(spaces)
+	}
 	for _, s := range spaces {
-		switch {
-		case c.Bool("list"):
-			err = printConfigurations(c, s.space, s.Valid, func(i int64) int64 { return i })
-		case c.IsSet("sample"):
-			rng := rand.New(rand.NewPCG(c.Uint64("seed"), 0))
-			drawn := s.space.Sample(rng, c.Int("sample"))
-			err = printConfigurations(c, s.space, int64(len(drawn)), func(i int64) int64 { return drawn[i] })
-		default:
-			return printCounts(c, spaces)
+		n, at := s.Valid, func(i int64) int64 { return i }
+		if f.sample > 0 {
+			drawn := s.space.Sample(rand.New(rand.NewPCG(f.seed, 0)), f.sample)
+			n, at = int64(len(drawn)), func(i int64) int64 { return drawn[i] }
 		}
-		if err != nil {
+		if err := f.printConfigurations(ctx, s.space, n, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func spacesOfFile(c *cli.Context) ([]namedSpace, error) {
-	path := c.String("file")
-	if c.Args().Present() {
+func (f *spaceFlags) ofFile(ctx context.Context, l line) ([]namedSpace, error) {
+	switch {
+	case len(l.arguments) > 0:
 		return nil, errors.New("give an operator or --file, not both")
-	}
-	if c.IsSet("template") || c.IsSet("where") {
+	case f.problem.only.templates != nil || f.problem.only.where != nil:
 		return nil, errors.New("--template and --where are for an operator's space; a file has its own constraints")
-	}
-	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") || c.IsSet("free") || c.IsSet("device") {
+	case f.problem.given() || f.device.device != "auto":
 		return nil, errors.New("--file is a space of its own; leave --shape, --set, --math and --device away")
 	}
-	published, err := input.File(c.Context, path, space.ReadPublished)
+	published, err := input.File(ctx, f.file, space.ReadPublished)
 	if err != nil {
 		return nil, err
 	}
 	var spaces []namedSpace
 	for _, p := range published {
-		said := await(c, "building the space "+p.Name)
-		s, err := built(p.Name, func() (*space.Space, error) { return space.New(c.Context, p.Part) })
-		said.done()
+		said := view{}.await("building the space " + p.Name)
+		s, err := built(p.Name, func() (*space.Space, error) { return space.New(ctx, p.Part) })
+		said.Done()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", f.file, err)
 		}
 		spaces = append(spaces, s)
 	}
 	return spaces, nil
 }
 
-func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
-	op, err := operatorArgument(c)
+func (f *spaceFlags) ofOperator(ctx context.Context, l line) ([]namedSpace, error) {
+	op, err := operatorArgument(l)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := devices.Parse(c.String("device"))
+	spec, err := devices.Parse(f.device.device)
 	if err != nil {
 		return nil, err
 	}
-	request, err := exampleRequest(c, op, c.String("shape"))
+	request, err := f.problem.exampleRequest(op)
 	if err != nil {
 		return nil, err
 	}
-	problem, limits, err := devices.Bind(c.Context, spec, op, request)
+	problem, limits, err := devices.Bind(ctx, spec, op, request)
 	if err != nil {
 		return nil, err
 	}
@@ -130,9 +131,9 @@ func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
 	if err != nil {
 		return nil, err
 	}
-	said := await(c, "building the space of "+problem.String())
-	defer said.done()
-	s, err := built(problem.String(), func() (*space.Space, error) { return part.Space(c.Context) })
+	said := view{}.await("building the space of " + problem.String())
+	defer said.Done()
+	s, err := built(problem.String(), func() (*space.Space, error) { return part.Space(ctx) })
 	s.Limits = limits
 	return []namedSpace{s}, err
 }
@@ -143,17 +144,18 @@ func built(name string, build func() (*space.Space, error)) (namedSpace, error) 
 	if err != nil {
 		return namedSpace{}, err
 	}
-	return namedSpace{Name: name, Cartesian: s.Cartesian(), Valid: s.Len(), Seconds: time.Since(start).Seconds(), space: s}, nil
+	return namedSpace{Name: name, Cartesian: s.Cartesian(), Valid: s.Len(), Seconds: time.Since(start).Seconds(),
+		space: s}, nil
 }
 
-func printCounts(c *cli.Context, spaces []namedSpace) error {
-	if c.Bool("json") {
-		if len(spaces) == 1 {
-			return printJSON(c.App.Writer, spaces[0])
-		}
-		return printJSON(c.App.Writer, spaces)
+func (f *spaceFlags) printCounts(spaces []namedSpace) error {
+	switch {
+	case f.asJSON && len(spaces) == 1:
+		return printJSON(stdout, spaces[0])
+	case f.asJSON:
+		return printJSON(stdout, spaces)
 	}
-	w := columns(c.App.Writer)
+	w := columns(stdout)
 	for _, s := range spaces {
 		if s.Name != "" {
 			fmt.Fprintln(w, s.Name)
@@ -166,18 +168,14 @@ func printCounts(c *cli.Context, spaces []namedSpace) error {
 	return w.Flush()
 }
 
-// printConfigurations prints so many configurations, one a line, until it is interrupted. at
-// gives their indexes.
-func printConfigurations(c *cli.Context, s *space.Space, n int64, at func(int64) int64) error {
+// printConfigurations prints n configurations, one a line, until it is interrupted. at gives their indexes.
+func (f *spaceFlags) printConfigurations(ctx context.Context, s *space.Space, n int64, at func(int64) int64) error {
 	for i := range n {
-		if err := c.Context.Err(); err != nil {
-			return err
-		}
-		var err error
-		if configuration := s.At(at(i)); c.Bool("json") {
-			err = printJSON(c.App.Writer, configuration.Flat())
-		} else {
-			_, err = fmt.Fprintln(c.App.Writer, configuration)
+		err := ctx.Err()
+		if configuration := s.At(at(i)); err == nil && f.asJSON {
+			err = printJSON(stdout, configuration.Flat())
+		} else if err == nil {
+			_, err = fmt.Fprintln(stdout, configuration)
 		}
 		if err != nil {
 			return err
@@ -188,5 +186,3 @@ func printConfigurations(c *cli.Context, s *space.Space, n int64, at func(int64)
 
 // columns aligns the cells of lines, which tabs separate.
 func columns(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
-
-func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

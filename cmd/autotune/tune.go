@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,175 +11,144 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/lists"
 	"autotune/internal/output"
+	"autotune/pack/prove"
+	"autotune/reports"
+	"autotune/reports/progress"
 	"autotune/tuner"
 	"autotune/tuner/batch"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/family"
-	"autotune/tuner/store"
 	"autotune/tuner/strategy"
 )
 
+type tuneFlags struct {
+	problem               problemFlags
+	problems, cache, json string
+	conditions            conditionFlags
+	device                deviceFlags
+	samples, heldOut      int
+	maxSlowdown           float64
+	budget, time          time.Duration
+	baselines             words
+	view                  view
+}
+
 func tuneCommand() *cli.Command {
+	var f tuneFlags
 	return &cli.Command{
 		Name:      "tune",
 		Usage:     "find a few kernels for many shapes, and the tree that chooses among them",
 		ArgsUsage: "OPERATOR",
-		Description: "Draws samples from the shapes, searches each, times every winner on every sample, and keeps the fewest that are nowhere much " +
-			"slower than the shape's own best. Shapes that are held out tell what is lost. With --problems each problem of a file gets a kernel of its own, and " +
-			"only shapes with ranges make families. The same command goes on where it was interrupted.",
-		Flags: slices.Concat([]cli.Flag{
-			&cli.StringFlag{Name: "shape", Usage: "`SHAPES` with ranges, as {1,8,32}x64x{14..112}x{14..112}; `autotune ops show OP` names the dimensions"},
-			setFlag(), mathFlag(),
-			&cli.StringFlag{Name: "problems", Usage: "instead, search each problem of a YAML or JSON `FILE`, the largest share first, and then tune those whose shape has ranges"},
-			&cli.IntFlag{Name: "samples", Value: 20, Usage: "search `N` shapes, 64 at most"},
-			&cli.IntFlag{Name: "held-out", Value: 10, Usage: "try what was found at `N` other shapes, 64 at most"},
-			freeFlag(),
-			&cli.Float64Flag{Name: "max-slowdown", Value: 1.1, Usage: "allow a kernel this `FACTOR` against a sample's own best"},
-			&cli.DurationFlag{Name: "budget", Usage: "take about this `LONG` for a family, or with --problems for the whole run, as 10m; 0: no limit"},
-			&cli.DurationFlag{Name: "time", Value: 3 * time.Second, Usage: "of one search, at most this `LONG`"},
-		}, partFlags(), conditionFlags(), []cli.Flag{
-			devicesFlag(), cacheFlag(), baselineFlag(),
-			&cli.StringFlag{Name: "json", Aliases: []string{"o"}, Usage: "write the family to `FILE`, several as a list; - is standard output"},
-			quietFlag(),
-		}),
-		Action: tuneAction,
+		Description: "Draws samples from the shapes, searches each, times every winner on every sample, and keeps the " +
+			"fewest that are nowhere much slower than the shape's own best. Shapes that are held out tell what is lost. With " +
+			"--problems each problem of a file gets a kernel of its own, and only shapes with ranges make families. The same " +
+			"command goes on where it was interrupted.",
+		Flags:  f.flags(),
+		Action: action(f.tune),
 	}
 }
 
-func tuneAction(c *cli.Context) (err error) {
-	asked, err := tuneAsked(c)
-	if err != nil {
-		return err
-	}
-	o, err := tuneOptions(c)
-	if err != nil {
-		return err
-	}
-	if path := c.String("json"); path != "" {
-		if err := output.Check(path); err != nil {
-			return fmt.Errorf("--json %s: %w", path, err)
-		}
-	}
-	opener, err := deviceOpener(c, devices.Options{Runs: true, Await: func(string) func() { return func() {} }}) // a family's line is there
-	if err != nil {
-		return err
-	}
-	var kept *store.Store
-	defer func() {
-		err = errors.Join(err, opener.Close())
-		if kept != nil {
-			err = errors.Join(err, kept.Close())
-		}
-	}()
-	o.Store = sync.OnceValues(func() (*store.Store, error) {
-		s, err := openStore(c, store.Options{})
-		kept = s
-		return s, err
+func (f *tuneFlags) flags() []cli.Flag {
+	return slices.Concat([]cli.Flag{
+		textFlag(&f.problem.shape, "shape", "",
+			"`SHAPES` with ranges, as {1,8,32}x64x{14..112}x{14..112}; `autotune ops show OP` names the dimensions"),
+	}, f.problem.unshaped(), []cli.Flag{
+		textFlag(&f.problems, "problems", "",
+			"instead, search each problem of a YAML or JSON `FILE`, and then tune those whose shape has ranges"),
+		intFlag(&f.samples, "samples", 20, "search `N` shapes, 64 at most"),
+		intFlag(&f.heldOut, "held-out", 10, "try what was found at `N` other shapes, 64 at most"),
+		floatFlag(&f.maxSlowdown, "max-slowdown", 1.1, "accept a kernel up to `FACTOR` times slower than the best"),
+		timeFlag(&f.budget, "budget", 0, "take about this `LONG` for a family, or for --problems in all, as 10m; 0: no limit"),
+		timeFlag(&f.time, "time", 3*time.Second, "of one search, at most this `LONG`"),
+	}, f.problem.only.flags(), f.conditions.flags(), []cli.Flag{
+		f.device.flag(severalUsage), cacheFlag(&f.cache), baselineFlag(&f.baselines),
+		textFlag(&f.json, "json", "", "write the family to `FILE`, several as a list; - is standard output", "o"),
+		f.view.quietFlag(),
 	})
-	found := &tuned{c: c, opener: opener, o: o}
-	if err = found.all(asked); err != nil && len(found.families)+len(found.winners)+len(found.unsolved.rows) == 0 {
+}
+
+func (f *tuneFlags) tune(ctx context.Context, l line) (err error) {
+	asked, err := f.asked(ctx, l)
+	if err != nil {
 		return err
 	}
-	return errors.Join(err, found.unsolved.fault(err), badInput(writeShown(c, shown{
-		json:  func(w io.Writer) error { return family.WriteJSON(w, append([]*family.Family{}, found.families...)) },
-		table: found.write,
-	})))
-}
-
-// tunePlan tunes one family, keeps it beside the cache, and forgets the way there.
-func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Options) (*family.Family, error) {
-	dir, err := cacheDir()
+	o, err := f.options()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	cache, err := cachePath(c)
-	if err != nil {
-		return nil, err
-	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %v %v %v", p, p.Request, p.Samples, p.HeldOut, c.String("device"), o.Search.Conditions))
-	if o.Run, err = batch.OpenRun(filepath.Join(dir, "runs"), fmt.Sprintf("tune-%s-%x", p.Operator.Name, key[:8])); err != nil {
-		return nil, err
-	}
-	said := await(c, p.String())
-	defer said.done()
-	o.Progress = tuneProgress(c, p, said)
-	f, err := family.Tune(c.Context, opener, p, o)
-	if err != nil {
-		return nil, deviceTrouble(err)
-	}
-	path := filepath.Join(familiesFolder(cache), fmt.Sprintf("%s-%x.json", p.Operator.Name, key[:8]))
-	err = os.MkdirAll(filepath.Dir(path), 0o755)
-	if err == nil {
-		err = output.To(path, func(w io.Writer) error { return family.WriteJSON(w, []*family.Family{f}) })
-	}
-	if err != nil {
-		return nil, batch.Keeping(err)
-	}
-	return f, o.Run.Forget()
-}
-
-// familiesFolder is where the families of a cache are.
-func familiesFolder(cache string) string { return cache + ".families" }
-
-// tuneAsked reads what to tune: --problems, or an operator and shapes.
-func tuneAsked(c *cli.Context) (l listed, err error) {
-	planned := func(r batch.Request, shapes family.Shapes) ([]family.Plan, error) {
-		w := tuneWish(c, r)
-		w.Shapes = shapes
-		plans, notice, err := w.Plans()
-		if notice != "" {
-			tell([]string{w.Operator.Name + ": " + notice})
+	if f.json != "" {
+		if err := output.Check(f.json); err != nil {
+			return fmt.Errorf("--json %s: %w", f.json, err)
 		}
-		return plans, err
 	}
-	if c.IsSet("problems") {
-		if c.NArg() > 0 || c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") {
-			return l, errors.New("--problems names operators, shapes and parameters itself; leave OPERATOR, --shape, --set and --math away")
+	noLine := func(string) func() { return func() {} } // a family has a line of its own
+	opener, err := f.device.opener(f.view, devices.Options{Runs: true, Await: noLine})
+	if err != nil {
+		return err
+	}
+	open, closeStore := lazily(ctx, f.cache)
+	defer func() { err = errors.Join(err, opener.Close(), closeStore()) }()
+	o.Store = open
+	t := &tuning{tuneFlags: f, opener: opener, o: o}
+	if err = t.all(ctx, asked); err != nil && len(t.families)+len(t.winners)+len(t.unsolved.rows) == 0 {
+		return err
+	}
+	return errors.Join(err, t.unsolved.fault(err), badInput(shown{
+		json:  func(w io.Writer) error { return family.WriteJSON(w, append([]*family.Family{}, t.families...)) },
+		table: t.write,
+	}.write(f.json, "")))
+}
+
+// asked reads what to tune: --problems, or an operator and shapes with ranges.
+func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error) {
+	if f.problems != "" {
+		if len(l.arguments) > 0 || f.problem.shape != "" || f.problem.set != nil || f.problem.math != "auto" {
+			return asked, errors.New("--problems names operators, shapes and parameters itself; leave OPERATOR, --shape, " +
+				"--set and --math away")
 		}
-		return readProblems(c, c.String("problems"), planned)
+		return readProblems(ctx, f.problems, f.problem.only, "", f.plans)
 	}
-	r, shapes, err := tuneShapes(c)
-	if err == nil {
-		l.plans, err = planned(r, shapes)
+	op, err := operatorArgument(l)
+	if err != nil {
+		return asked, err
 	}
-	return l, err
+	if f.problem.shape == "" {
+		return asked, fmt.Errorf("%s needs --shape with ranges, as %s", op.Name, rangesOf(op.Example))
+	}
+	shapes, err := family.ParseShapes(f.problem.shape)
+	if err != nil {
+		return asked, fmt.Errorf("--shape: %w", err)
+	}
+	r := batch.Request{Name: l.first(), Operator: op}
+	if err := f.problem.rest(&r.Request); err != nil {
+		return asked, err
+	}
+	r.Free = nil // plans reads the flag
+	asked.plans, err = f.plans(r, shapes)
+	return asked, err
 }
 
-// tuneShapes reads an operator, and shapes with ranges.
-func tuneShapes(c *cli.Context) (r batch.Request, shapes family.Shapes, err error) {
-	op, err := operatorArgument(c)
-	if err != nil {
-		return r, nil, err
+// plans plans the families of shapes with ranges.
+func (f *tuneFlags) plans(r batch.Request, shapes family.Shapes) ([]family.Plan, error) {
+	w := family.Wish{
+		Name: r.Name, Operator: r.Operator, Request: r.Request, Shapes: shapes, Samples: f.samples, HeldOut: f.heldOut,
+		Share: r.Share,
 	}
-	text := c.String("shape")
-	if text == "" {
-		return r, nil, fmt.Errorf("%s needs --shape with ranges, as %s", op.Name, rangesOf(op.Example))
-	}
-	if shapes, err = family.ParseShapes(text); err != nil {
-		return r, nil, fmt.Errorf("--shape: %w", err)
-	}
-	parameters, err := assignments("set", c.StringSlice("set"))
-	if err != nil {
-		return r, nil, err
-	}
-	r = batch.Request{Name: c.Args().First(), Operator: op}
-	r.Parameters, r.Math = parameters, c.String("math")
-	r.Only, err = restriction(c)
-	return r, shapes, err
-}
-
-func tuneWish(c *cli.Context, r batch.Request) family.Wish {
-	w := family.Wish{Name: r.Name, Operator: r.Operator, Request: r.Request, Samples: c.Int("samples"), HeldOut: c.Int("held-out"), Share: r.Share}
-	if w.Free = freeOf(c); w.Free == nil {
+	if w.Free = f.problem.freeNames(); w.Free == nil {
 		w.Free = r.Request.Free
 	}
-	return w
+	plans, notice, err := w.Plans()
+	if notice != "" {
+		tell(w.Operator.Name + ": " + notice)
+	}
+	return plans, err
 }
 
 // rangesOf is an example of shapes around one.
@@ -197,47 +167,211 @@ func rangesOf(shape []int64) string {
 	return all.String()
 }
 
-func tuneOptions(c *cli.Context) (family.Options, error) {
-	o := family.Options{MaxSlowdown: c.Float64("max-slowdown"), Budget: c.Duration("budget"), Tool: tool()}
-	o.Search = tuner.Options{Strategy: strategy.Default, Seed: 1, Budget: defaultBudget, Time: c.Duration("time"), Target: strategy.Target}
-	o.Notice = func(text string) { tell([]string{text}) }
+func (f *tuneFlags) options() (o family.Options, err error) {
+	o = family.Options{MaxSlowdown: f.maxSlowdown, Budget: f.budget, Tool: tool(), Notice: tell}
+	o.Search = tuner.Options{Strategy: strategy.Default, Seed: 1, Budget: defaultBudget, Time: f.time,
+		Target: strategy.Target}
 	switch {
 	case !(o.MaxSlowdown >= 1 && o.MaxSlowdown <= 100) || math.IsNaN(o.MaxSlowdown):
 		return o, fmt.Errorf("--max-slowdown %v: want a factor from 1 to 100, as 1.1", o.MaxSlowdown)
 	case o.Budget < 0 || o.Search.Time <= 0:
 		return o, errors.New("--budget takes a time that is not negative, and --time one above 0")
 	}
-	var err error
-	o.Search.Conditions, err = conditionsOf(c)
+	o.Search.Conditions, err = f.conditions.conditions()
 	return o, err
 }
 
-// tuneProgress prints a line every few steps.
-func tuneProgress(c *cli.Context, p family.Plan, said *awaited) func(family.Progress) {
-	if c.Bool("quiet") {
+// tuning is a run of `tune`, and what it found so far.
+type tuning struct {
+	*tuneFlags
+	opener   *devices.Opener
+	o        family.Options
+	families []*family.Family
+	winners  []bestconfig.Document
+	unsolved unsolved
+	last     error // why the last of these has none
+}
+
+// all searches problems and then tunes families, each in the order of its share. A failure ends none of the others.
+// With --problems the budget is that of all of them.
+func (t *tuning) all(ctx context.Context, asked listed) error {
+	problems := len(asked.problems)
+	shares := lists.Of(asked.problems, func(r batch.Request) float64 { return r.Share })
+	weights := batch.Weights(append(shares, lists.Of(asked.plans, func(p family.Plan) float64 { return p.Share })...))
+	var whole *batch.Budget
+	if t.problems != "" {
+		whole = batch.NewBudget(t.budget, 1, weights)
+	}
+	if problems > 0 {
+		searching := 0.0
+		for _, w := range weights[:problems] {
+			searching += w
+		}
+		part, _ := whole.Next(searching)
+		if err := t.search(ctx, asked.problems, part); err != nil {
+			return err
+		}
+		whole.Done(part)
+	}
+	for i, p := range asked.plans {
+		if err := t.family(ctx, p, whole, weights[problems+i]); err != nil {
+			return err
+		}
+	}
+	if t.last != nil {
+		return &batch.NotAllError{Last: t.last, Some: len(t.winners)+len(t.families) > 0}
+	}
+	return nil
+}
+
+// search searches each problem for a kernel of its own.
+func (t *tuning) search(ctx context.Context, problems []batch.Request, part batch.Part) error {
+	o := batch.Options{
+		Search: t.o.Search, AnyTarget: true, Budget: part.Limit, Store: t.o.Store, Tool: t.o.Tool, Notice: tell,
+		Failed: t.failed,
+		Found: func(r batch.Request, found *tuner.Result, best bestconfig.Document) error {
+			t.unsolved.uncompared(r, found)
+			if best.Found() {
+				t.winners = append(t.winners, best)
+			}
+			return nil
+		},
+	}
+	end, err := rivalsInto(&o.Search, t.baselines, t.device, true)
+	if err != nil {
+		return err
+	}
+	defer end()
+	show := newShown(t.view, t.conditions, "", len(problems))
+	o.With, o.Stands = show.search, show.all.Print
+	err = batch.Search(ctx, t.opener, problems, o)
+	var some *batch.NotAllError
+	var interrupted *batch.InterruptedError
+	switch {
+	case err == nil || errors.As(err, &some): // each was told of
+		return nil
+	case batch.Ends(ctx, err) || errors.As(err, &interrupted) || len(problems) > 1:
+		return deviceTrouble(err)
+	}
+	t.failed(problems[0], err)
+	return nil
+}
+
+func (t *tuning) failed(r batch.Request, err error) {
+	if !errors.Is(err, batch.ErrNoTime) {
+		t.last = deviceTrouble(err)
+	}
+	t.unsolved.failed(r, err)
+}
+
+// family tunes one family, in its part of a budget.
+func (t *tuning) family(ctx context.Context, p family.Plan, whole *batch.Budget, weight float64) error {
+	o := t.o
+	part, ok := whole.Next(weight)
+	if !ok {
+		t.unsolved.add(p.String(), notSearched, batch.ErrNoTime)
 		return nil
 	}
-	say(os.Stderr, fmt.Sprintf("%s: %s and %d held out", p, output.Count(len(p.Samples), "sample"), len(p.HeldOut)))
+	defer whole.Done(part)
+	if whole != nil {
+		o.Budget = part.Limit
+	}
+	found, err := t.plan(ctx, p, o)
+	switch {
+	case batch.Ends(ctx, err) || err != nil && t.problems == "":
+		return err
+	case err != nil:
+		t.last = err
+		t.unsolved.add(p.String(), statusOf(err), err)
+	default:
+		t.families = append(t.families, found)
+	}
+	return nil
+}
+
+// plan tunes one family, keeps it beside the cache, and forgets the steps that led there.
+func (t *tuning) plan(ctx context.Context, p family.Plan, o family.Options) (*family.Family, error) {
+	cache, err := cachePath(t.cache)
+	if err != nil {
+		return nil, err
+	}
+	key := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %v %v %v", p, p.Request, p.Samples, p.HeldOut, t.device.device,
+		o.Search.Conditions))
+	name := fmt.Sprintf("%s-%x", p.Operator.Name, key[:8])
+	if o.Run, err = namedRun("tune-" + name); err != nil {
+		return nil, err
+	}
+	said := t.view.await(p.String())
+	defer said.Done()
+	o.Progress = t.progress(p, said)
+	f, err := family.Tune(ctx, t.opener, p, o)
+	if err != nil {
+		return nil, deviceTrouble(err)
+	}
+	folder := prove.FamiliesFolder(cache)
+	if err = os.MkdirAll(folder, 0o755); err == nil {
+		write := func(w io.Writer) error { return family.WriteJSON(w, []*family.Family{f}) }
+		err = output.To(filepath.Join(folder, name+".json"), write)
+	}
+	if err != nil {
+		return nil, batch.Keeping(err)
+	}
+	return f, o.Run.Forget()
+}
+
+// progress prints a line every few steps.
+func (t *tuning) progress(p family.Plan, said *progress.Wait) func(family.Progress) {
+	if t.view.quiet {
+		return nil
+	}
+	say(fmt.Sprintf("%s: %s and %d held out", p, output.Count(len(p.Samples), "sample"), len(p.HeldOut)))
 	last, known := time.Now(), 0
 	return func(now family.Progress) {
+		parts := []string{fmt.Sprintf("%d/%d", now.Done, now.Of)}
 		if now.Known {
 			known++
 		}
-		parts := []string{fmt.Sprintf("%d/%d", now.Done, now.Of), now.Step}
 		if known > 0 {
-			parts = slices.Insert(parts, 1, fmt.Sprintf("(%d known from before)", known))
+			parts = append(parts, fmt.Sprintf("(%d known from before)", known))
 		}
+		parts = append(parts, now.Step)
 		if now.Left > 0 {
 			parts = append(parts, "ETA "+now.Left.Round(time.Second).String())
 		}
 		text := strings.Join(parts, "  ")
-		said.now(p.String() + ": " + text)
-		if said.out != nil {
-			return
-		}
-		if now.Done == now.Of || time.Since(last) >= plainInterval {
+		said.Now(p.String() + ": " + text)
+		if !said.Shown() && (now.Done == now.Of || time.Since(last) >= progress.Every) {
 			last = time.Now()
-			say(os.Stderr, text)
+			say(text)
 		}
 	}
+}
+
+// write writes the families, the winners of problems, and what went wrong.
+func (t *tuning) write(w io.Writer) error {
+	var err error
+	for _, f := range t.families {
+		err = errors.Join(err, f.WriteText(w))
+	}
+	some := len(t.families) > 0
+	for _, part := range []struct {
+		any   bool
+		write func() error
+	}{
+		{len(t.winners) > 0, func() error {
+			return reports.SummaryTable(w, t.winners,
+				max(tableColumns, columnsOf(os.Stdout)))
+		}},
+		{len(t.unsolved.rows) > 0, func() error { return reports.UnsolvedTable(w, t.unsolved.rows) }},
+	} {
+		if !part.any {
+			continue
+		}
+		if some {
+			fmt.Fprintln(w)
+		}
+		some = true
+		err = errors.Join(err, part.write())
+	}
+	return err
 }

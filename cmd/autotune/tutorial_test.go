@@ -31,37 +31,6 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// The tutorial's kernel without its guard is right at 65536, and fails a gate: a neighbour
-// has as many elements as its loads allow.
-func TestTutorialWithoutGuard(t *testing.T) {
-	testneeds.Nothing(t)
-	needEmulator(t)
-	blocks := blockForm.FindAllStringSubmatch(page(t, "docs/tutorial.md"), -1)
-	var last string
-	for _, block := range blocks {
-		if block[2] == "smooth.cu" {
-			last = block[3]
-		}
-	}
-	const guard = "    if (first >= n) return;\n"
-	if strings.Count(last, guard) != 1 {
-		t.Fatalf("the page's kernel has not one guard:\n%s", last)
-	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "smooth.cu"), []byte(strings.Replace(last, guard, "", 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := compiledTogether(t)(filepath.Join(dir, ".cache")); err != nil {
-		t.Fatal(err)
-	}
-	const line = "autotune verify ./smooth.cu --shape 65536 --device emulator --quiet --gates --template vectors --where threads==256 --where vec==4"
-	out, err := commandIn(dir, line).Output()
-	var failed *exec.ExitError
-	if !errors.As(err, &failed) || !strings.Contains(string(out), "gate neighbour smooth 65532") || !strings.Contains(string(out), "0 of 1 variants agree") {
-		t.Errorf("%s: %v\n%s", line, err, out)
-	}
-}
-
 // README.md shows what `make demo` prints on a machine without a GPU.
 func TestReadmeShowsTheDemo(t *testing.T) {
 	const command = "autotune search conv2d --shape 16x16x1024x1024"

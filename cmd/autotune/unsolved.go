@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"autotune/device"
@@ -29,9 +27,10 @@ func (u *unsolved) failed(r batch.Request, err error) {
 func (u *unsolved) add(problem, status string, err error) {
 	text := explain(err)
 	if status != notSearched {
-		fmt.Fprintln(os.Stderr, "autotune: "+text)
+		tell(text)
 	}
-	u.rows = append(u.rows, reports.Unsolved{Problem: problem, Status: status, Reason: strings.TrimPrefix(text, problem+": ")})
+	u.rows = append(u.rows, reports.Unsolved{Problem: problem, Status: status,
+		Reason: strings.TrimPrefix(text, problem+": ")})
 }
 
 // uncompared notes a problem beside whose winner PyTorch died.
@@ -39,7 +38,8 @@ func (u *unsolved) uncompared(r batch.Request, t *tuner.Result) {
 	var ended *python.EndedError
 	if errors.As(t.Uncompared, &ended) {
 		u.died = ended
-		u.rows = append(u.rows, reports.Unsolved{Problem: problemText(r), Status: "not compared", Reason: explain(fmt.Errorf("PyTorch %w", t.Uncompared))})
+		u.rows = append(u.rows, reports.Unsolved{Problem: problemText(r), Status: "not compared",
+			Reason: explain(fmt.Errorf("PyTorch %w", t.Uncompared))})
 	}
 }
 
@@ -49,11 +49,6 @@ func (u *unsolved) fault(err error) error {
 		return nil
 	}
 	return withCode(exitNoVariant, errors.New("PyTorch was not timed beside every winner"))
-}
-
-// write writes a line for each.
-func (u *unsolved) write(w io.Writer) error {
-	return reports.UnsolvedTable(w, u.rows)
 }
 
 // notSearched is the status of what a budget did not reach.

@@ -9,6 +9,7 @@ import (
 	"autotune/device"
 	"autotune/internal/python"
 	"autotune/operator"
+	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/batch"
 )
@@ -40,7 +41,7 @@ func TestUnsolved(t *testing.T) {
 		t.Error(err)
 	}
 	var out strings.Builder
-	if err := u.write(&out); err != nil {
+	if err := reports.UnsolvedTable(&out, u.rows); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

@@ -62,7 +62,7 @@ func (rows *cacheRows) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// recording reads the cache's rows. cut tells that some may be missing.
+// recording reads the cache's rows. cut: some may be missing.
 func (c *cache) recording(cut bool) (*Recording, error) {
 	r := &Recording{Interrupted: cut}
 	r.Metadata.Device.Name, r.Metadata.Problem.Operator = c.Device, c.Kernel

@@ -271,7 +271,7 @@ func mend(data []byte) ([]byte, bool) {
 	return append(bytes.Clone(data[:end]), closing...), end > 0
 }
 
-// Is tells whether a regular file begins as recordings do: packed, or with one of
+// Is reports whether a regular file begins as recordings do: packed, or with one of
 // their keys.
 func Is(path string) bool {
 	info, err := os.Stat(path)

@@ -41,8 +41,8 @@ type Recording struct {
 	Trials   []trial.Trial // in the order of the search
 	// Tunables are declared by Kernel Tuner's caches only.
 	Tunables []space.Tunable
-	// Untaken are the names, sorted, of those of a foreign file's data about trials that a
-	// Recording does not have.
+	// Untaken are the sorted names of data about trials that a foreign file has and a
+	// Recording does not.
 	Untaken []string
 	// Interrupted says that the file ends in the middle: the search did.
 	Interrupted bool

@@ -207,7 +207,8 @@ type measurement struct {
 }
 
 // quantity is something that is measured of a variant besides its time. Its field is a pointer to a float64, an int64
-// or an int. Zero tells where zero is what was measured; nil: it is not known.
+// or an int. If zero is nil, a value of zero is unknown;
+// otherwise zero reports whether it was measured.
 type quantity struct {
 	name, unit string
 	field      func(*trial.Outcome) any

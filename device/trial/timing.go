@@ -68,7 +68,7 @@ func Median(values []float64) float64 {
 // timed under ten names differs by up to half as much.
 const Resolution = 0.002
 
-// Reaches tells whether the interval of this median comes down to that of a
+// Reaches reports whether the interval of this median comes down to that of a
 // faster one, so that the samples cannot tell the two apart.
 func (t Timing) Reaches(faster Timing) bool {
 	return t.CI95[0] <= faster.CI95[1]*(1+Resolution)

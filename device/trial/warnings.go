@@ -120,7 +120,7 @@ func (t Timing) Warnings() []Warning {
 	return all
 }
 
-// same tells whether two warnings are one, but for the extent.
+// same reports whether two warnings are one, but for the extent.
 func (w Warning) same(other Warning) bool {
 	return w.Kind == other.Kind && w.Reason == other.Reason && w.PID == other.PID
 }

@@ -230,7 +230,7 @@ func Count[N int | int64 | uint64](n N, what string) string {
 		return "1 " + what
 	}
 	switch stem, isY := strings.CutSuffix(what, "y"); {
-	case strings.HasSuffix(what, "ch"):
+	case strings.HasSuffix(what, "ch"), strings.HasSuffix(what, "ss"):
 		what += "e"
 	case isY && stem != "" && !strings.ContainsRune("aeou", rune(stem[len(stem)-1])):
 		what = stem + "ie"

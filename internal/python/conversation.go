@@ -40,7 +40,7 @@ func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	command, said := exec.CommandContext(ctx, interpreter, "-c", p.Code), &worker.Output{}
+	command, said := exec.CommandContext(ctx, interpreter, "-c", p.text()), &worker.Output{}
 	command.Dir, command.Stdout, command.Stderr = p.Dir, said, said
 	worker.OwnGroup(command)
 	c := &Conversation{command: command, answers: answers, said: said, ended: make(chan error, 1)}

@@ -5,11 +5,15 @@ package python
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
 	"autotune/internal/output"
+	"autotune/internal/quote"
 )
 
 // ErrMissing: there is no python3.
@@ -34,9 +38,21 @@ func (e *EndedError) Error() string {
 
 // Program is what runs.
 type Program struct {
-	Code  string
-	Dir   string        // where it runs
-	Limit time.Duration // of a Run
+	Code    string
+	Modules map[string]string // by name, that the code may import
+	Dir     string            // where it runs
+	Limit   time.Duration     // of a Run
+}
+
+// text is the code behind its modules.
+func (p Program) text() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.Modules)) {
+		const module = "import sys, types\nsys.modules[%[1]s] = types.ModuleType(%[1]s)\n" +
+			"exec(compile(%[2]s, %[3]s, 'exec'), vars(sys.modules[%[1]s]))\n"
+		fmt.Fprintf(&b, module, quote.Python(name), quote.Python(p.Modules[name]), quote.Python(name+".py"))
+	}
+	return b.String() + p.Code
 }
 
 // Run hands one job to the program and reads its answer. What it prints disturbs nobody.

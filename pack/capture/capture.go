@@ -52,9 +52,12 @@ func Open(tool string, operators []*operator.Operator) (*Watcher, error) {
 	for _, o := range operators {
 		w.operators[o.Name] = o
 	}
-	files, err := packer.Described(packageName, tool, operators)
+	files, err := Package(tool, operators)
 	if err == nil {
-		err = w.write(files)
+		err = write(w.folder.Dir, files)
+	}
+	if err == nil {
+		err = os.Mkdir(filepath.Join(w.folder.Dir, recordsFolder), 0o700)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("prepare to watch: %w", err)
@@ -62,10 +65,15 @@ func Open(tool string, operators []*operator.Operator) (*Watcher, error) {
 	return w, nil
 }
 
-func (w *Watcher) write(files map[string][]byte) error {
+// Package has the files of the Python package that tells which problem of an operator a call of PyTorch is.
+func Package(tool string, operators []*operator.Operator) (map[string][]byte, error) {
+	files, err := packer.Described(packageName, tool, operators)
+	if err != nil {
+		return nil, err
+	}
 	entries, err := modules.ReadDir("python")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, e := range entries {
 		folder := packageFolder
@@ -73,11 +81,24 @@ func (w *Watcher) write(files map[string][]byte) error {
 			folder = siteFolder
 		}
 		if files[folder+"/"+e.Name()], err = modules.ReadFile("python/" + e.Name()); err != nil {
-			return err
+			return nil, err
 		}
 	}
+	return files, nil
+}
+
+// WritePackage writes that package into a folder, for scripts, and tells the folder that Python imports it from.
+func WritePackage(folder, tool string, operators []*operator.Operator) (path string, err error) {
+	files, err := Package(tool, operators)
+	if err == nil {
+		err = write(folder, files)
+	}
+	return filepath.Join(folder, filepath.Dir(packageFolder)), err
+}
+
+func write(folder string, files map[string][]byte) error {
 	for name, data := range files {
-		path := filepath.Join(w.folder.Dir, filepath.FromSlash(name))
+		path := filepath.Join(folder, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
@@ -85,7 +106,7 @@ func (w *Watcher) write(files map[string][]byte) error {
 			return err
 		}
 	}
-	return os.Mkdir(filepath.Join(w.folder.Dir, recordsFolder), 0o700)
+	return nil
 }
 
 // Close removes the watcher's folder.

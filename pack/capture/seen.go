@@ -235,7 +235,7 @@ func notes(records []*record, fault string, elsewhere int64, device string) (all
 		all = append(all, "no process imported PyTorch where it can be seen; Python with -I, -E or -S is not")
 	}
 	if cut > 0 {
-		all = append(all, output.Count(cut, "process")+" did not end in order: its last seconds are missing")
+		all = append(all, output.Count(cut, "process")+" did not end in order: the last seconds are missing")
 	}
 	if compiled > 0 {
 		all = append(all, "torch.compile made "+output.Count(compiled, "graph")+", not seen from inside; with TORCHDYNAMO_DISABLE=1 in the environment all calls are seen")

@@ -14,19 +14,21 @@ import (
 // name comes last, since it serves all calls.
 type torchFunctions map[string][]torchFunction
 
-// torchFunction is an operator that computes a function, with the function's arguments as op.yaml
-// writes them.
+// functionsFile has them, for Python.
+const functionsFile = "functions.json"
+
+// torchFunction is an operator that computes a function, and what op.yaml says of that.
 type torchFunction struct {
-	Operator  string   `json:"operator"`
-	Arguments []string `json:"arguments"`
+	Operator string `json:"operator"`
+	operator.TorchCall
 }
 
 func (f torchFunctions) add(o *operator.Operator, call operator.TorchCall) {
 	at := 0
-	if call.Name == o.Name {
-		at = len(f[call.Name])
+	if call.Function == o.Name {
+		at = len(f[call.Function])
 	}
-	f[call.Name] = slices.Insert(f[call.Name], at, torchFunction{o.Name, call.Texts()})
+	f[call.Function] = slices.Insert(f[call.Function], at, torchFunction{o.Name, call})
 }
 
 // Described makes the files of a Python package that describes operators and has no kernels. Its modules
@@ -63,7 +65,7 @@ func Described(name, tool string, operators []*operator.Operator) (map[string][]
 		return nil, err
 	}
 	p.files[pack.ManifestFile] = text
-	if p.files[folder+"functions.json"], err = json.Marshal(functions); err != nil {
+	if p.files[folder+functionsFile], err = json.Marshal(functions); err != nil {
 		return nil, err
 	}
 	p.files[folder+"metadata.json"], err = json.Marshal(map[string]string{"id": name})

@@ -113,7 +113,8 @@ func expressionDigests(p *operator.Problem) (digests []string) {
 func (p *Packed) leftOut(o *operator.Operator) error {
 	for _, s := range o.Parameters {
 		if s.Type == operator.ExpressionParameter && s.Later {
-			if err := p.meant(o, operator.TorchCall{Arguments: []operator.TorchArgument{{Name: s.Name, Default: s.Default.Text}}}); err != nil {
+			means := map[string]operator.TorchValue{s.Name: operator.TorchValue(s.Default.Text)}
+			if err := p.meant(o, operator.TorchCall{Means: means}); err != nil {
 				return err
 			}
 		}
@@ -123,18 +124,17 @@ func (p *Packed) leftOut(o *operator.Operator) error {
 
 // meant adds the expression that a function of PyTorch's means.
 func (p *Packed) meant(o *operator.Operator, call operator.TorchCall) error {
-	for _, a := range call.Arguments {
-		for _, s := range o.Parameters {
-			if s.Name != a.Name || s.Type != operator.ExpressionParameter {
-				continue
+	for _, s := range o.Parameters {
+		if s.Type != operator.ExpressionParameter {
+			continue
+		}
+		for _, word := range call.Meant(s.Name) {
+			request := operator.Request{Shape: o.Example, Parameters: map[string]string{s.Name: word}}
+			bound, err := o.Bind(request, operator.TypicalLimits())
+			if err != nil {
+				return err
 			}
-			for _, word := range a.Meant() {
-				bound, err := o.Bind(operator.Request{Shape: o.Example, Parameters: map[string]string{s.Name: word}}, operator.TypicalLimits())
-				if err != nil {
-					return err
-				}
-				p.addWord(bound, s)
-			}
+			p.addWord(bound, s)
 		}
 	}
 	return nil

@@ -75,7 +75,7 @@ func TestForeignLoaders(t *testing.T) {
 		kept := maps.Clone(operators)
 		clear(operators)
 		_, unknown := found(add("build/torch-cuda/layers/functions.py", "\n"))
-		if want := "build/torch-cuda/layers/functions.py build/torch-cuda/layers/max_pool2d_gradients.py"; strings.Join(unknown, " ") != want {
+		if want := "build/torch-cuda/layers/functions.json build/torch-cuda/layers/functions.py build/torch-cuda/layers/max_pool2d_gradients.py"; strings.Join(unknown, " ") != want {
 			t.Errorf("without the operator: %s", unknown)
 		}
 		operators = kept

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -84,6 +83,10 @@ func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 		functions.add(operators[name])
 	}
 	p.files[folder+"functions.py"] = []byte(functions.text())
+	var err error
+	if p.files[folder+functionsFile], err = json.Marshal(functions.calls); err != nil {
+		return err
+	}
 	p.files[variant+"__init__.py"] = fmt.Appendf(nil, "from .%s import *\nfrom .%[1]s import __all__\n", p.Name)
 	return nil
 }
@@ -102,7 +105,7 @@ func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, un
 	for _, o := range p.Operators {
 		untold[folder+o.Name+"_gradients.py"] = operators[o.Name] == nil
 	}
-	untold[folder+"functions.py"] = !whole
+	untold[folder+"functions.py"], untold[folder+functionsFile] = !whole, !whole
 	for name, data := range w.files {
 		if p.Files[name] != fileOf(data) && !untold[name] {
 			foreign = append(foreign, name)
@@ -186,7 +189,7 @@ func (f *pythonFunctions) add(o *operator.Operator) {
 		if !f.means(o, call) {
 			continue
 		}
-		if _, ok := f.calls[call.Name]; !ok || call.Name == o.Name {
+		if _, ok := f.calls[call.Function]; !ok || call.Function == o.Name {
 			f.define(o, call)
 		}
 		f.calls.add(o, call)
@@ -195,7 +198,7 @@ func (f *pythonFunctions) add(o *operator.Operator) {
 
 // inPlace tells whether a function may write its output over its first tensor.
 func inPlace(call operator.TorchCall) bool {
-	return slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool { return a.Torch == "inplace" })
+	return slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool { return a.Name == "inplace" })
 }
 
 // expressions are the functions that a parameter may be, in Python, for gradients.
@@ -218,10 +221,14 @@ func (f *pythonFunctions) expressions(o *operator.Operator) string {
 
 // means tells whether the pack has kernels for what a function means: an expression is one of its words.
 func (f *pythonFunctions) means(o *operator.Operator, call operator.TorchCall) bool {
-	return !slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool {
-		words := f.p.words(o.Name, a.Name)
-		return a.Torch == "" && words != nil && !slices.ContainsFunc(a.Meant(), func(word string) bool { return slices.Contains(words, word) })
-	})
+	for _, spec := range o.Parameters {
+		words, meant := f.p.words(o.Name, spec.Name), call.Meant(spec.Name)
+		known := func(word string) bool { return slices.Contains(words, word) }
+		if words != nil && meant != nil && !slices.ContainsFunc(meant, known) {
+			return false
+		}
+	}
+	return true
 }
 
 // differentiable tells whether an operator can have gradients: it has one output, and not of integers.
@@ -235,22 +242,15 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 	var parts, tensors, values []string
 	given := map[string]string{}
 	for _, a := range call.Arguments {
-		if a.Torch == "" {
-			continue
-		}
-		part := a.Torch
-		if a.Optional {
-			fallback := a.Default
-			if !torchConstant.MatchString(fallback) {
-				fallback = "None"
-			}
-			part += "=" + fallback
+		part := a.Name
+		if a.Optional() {
+			part += "=" + cmp.Or(a.Default, operator.None).Python()
 		}
 		parts = append(parts, part)
-		if slices.ContainsFunc(o.Arguments, func(t operator.ArgumentSpec) bool { return t.Name == a.Name && t.Role.Filled() }) {
-			given[a.Name] = a.Torch
+		if slices.ContainsFunc(o.Arguments, func(t operator.ArgumentSpec) bool { return t.Name == a.Is && t.Role.Filled() }) {
+			given[a.Is] = a.Name
 		} else {
-			values = append(values, a.Torch)
+			values = append(values, a.Name)
 		}
 	}
 	for _, t := range o.Arguments { // whatever PyTorch's order
@@ -262,14 +262,12 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 	if len(values) > 0 {
 		values[len(values)-1] += ","
 	}
-	f.own = append(f.own, fmt.Sprintf(form, call.Name, strings.Join(parts, ", "), quote.PythonDoc(o.Summary), strings.Join(tensors, ", "), strings.Join(values, ", "), quote.Python(call.Name)))
-	if !slices.Contains(f.defined, call.Name) {
-		f.defined = append(f.defined, call.Name)
+	f.own = append(f.own, fmt.Sprintf(form, call.Function, strings.Join(parts, ", "), quote.PythonDoc(o.Summary),
+		strings.Join(tensors, ", "), strings.Join(values, ", "), quote.Python(call.Function)))
+	if !slices.Contains(f.defined, call.Function) {
+		f.defined = append(f.defined, call.Function)
 	}
 }
-
-// torchConstant is a default that a function's head can have: a word, a text or a number.
-var torchConstant = regexp.MustCompile(`^(True|False|None|'\w*'|-?[\d.]+(e-?\d+)?)$`)
 
 // pythonCalls are the functions that an operator computes. One that names none of PyTorch's
 // is a function of its tensors and parameters.
@@ -277,11 +275,11 @@ func pythonCalls(o *operator.Operator) []operator.TorchCall {
 	if o.PyTorch != nil && len(o.PyTorch.Calls) > 0 {
 		return o.PyTorch.Calls
 	}
-	c := operator.TorchCall{Name: o.Name}
+	c := operator.TorchCall{Function: o.Name}
 	add := func(name string, optional bool) {
-		a := operator.TorchArgument{Text: name, Torch: name, Name: name, Optional: optional}
+		a := operator.TorchArgument{Name: name, Is: name}
 		if optional {
-			a.Text, a.Default = name+"=None", "None"
+			a.Default = operator.None
 		}
 		c.Arguments = append(c.Arguments, a)
 	}
@@ -306,14 +304,8 @@ func (f *pythonFunctions) text() string {
 	if len(f.imports) > 0 {
 		fmt.Fprintf(&b, "from . import %s\n", strings.Join(f.imports, ", "))
 	}
-	fmt.Fprintf(&b, "from .calls import Call, Kernels\n\n__all__ = %s\n\n%s\nCALLS = {\n", quote.PythonList(f.defined), strings.Join(f.kernels, ""))
-	for _, name := range slices.Sorted(maps.Keys(f.calls)) {
-		fmt.Fprintf(&b, "    %s: [\n", quote.Python(name))
-		for _, c := range f.calls[name] {
-			fmt.Fprintf(&b, "        Call(_%s, %s, %s),\n", c.Operator, quote.Python(name), quote.PythonList(c.Arguments))
-		}
-		b.WriteString("    ],\n")
-	}
-	b.WriteString("}\n" + strings.Join(f.own, ""))
+	fmt.Fprintf(&b, "from .calls import Kernels, calls\n\n__all__ = %s\n\n%s\nCALLS = calls(globals())\n",
+		quote.PythonList(f.defined), strings.Join(f.kernels, ""))
+	b.WriteString(strings.Join(f.own, ""))
 	return b.String()
 }

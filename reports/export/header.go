@@ -83,7 +83,7 @@ func (v headerView) Constants() []operator.Argument {
 	return lists.Where(v.Arguments(), func(a operator.Argument) bool { return a.Symbol != "" && a.Elements > 0 })
 }
 
-// cTypes are the types of C of those of operators that CUDA alone has.
+// cTypes are C's types for the operators' types that only CUDA has.
 var cTypes = map[operator.Type]string{
 	operator.F16: "unsigned short", operator.BF16: "unsigned short", operator.F8E4M3: "unsigned char",
 	operator.F8E5M2: "unsigned char", operator.Bool: "unsigned char",

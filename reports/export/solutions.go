@@ -84,7 +84,7 @@ const torchHeaders = `#include <torch/extension.h>
 
 `
 
-// torchTypes are the types of PyTorch's tensors by those of operators.
+// torchTypes are the types of PyTorch's tensors by operators' types.
 var torchTypes = map[operator.Type]string{
 	operator.F64: "at::kDouble", operator.F32: "at::kFloat", operator.F16: "at::kHalf", operator.BF16: "at::kBFloat16",
 	operator.F8E4M3: "at::kFloat8_e4m3fn", operator.F8E5M2: "at::kFloat8_e5m2", operator.I64: "at::kLong",

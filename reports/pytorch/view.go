@@ -47,8 +47,6 @@ func (v *view) plan(p *operator.Problem) {
 	v.Shapes = append(v.Shapes, output)
 	all := strings.Join(append(formulas, v.Shapes...), "\n")
 	v.Plan = slices.Concat(v.Element.python(all), v.expressions(p), v.Plan)
-	v.MathUsed = v.MathUsed || regexp.MustCompile(`\bmath\b`).MatchString(all)
-	v.calls(all)
 }
 
 // expressions notes the parameters that are functions, and writes lines of Python that set their names: a
@@ -62,12 +60,6 @@ func (v *view) expressions(p *operator.Problem) (lines []string) {
 		lines = append(lines, lists.Of(spec.Names[1:], func(name string) string { return name + " = " + p.Values[name].Source() })...)
 	}
 	return lines
-}
-
-// calls notes which functions formulas call that Python lacks or must import.
-func (v *view) calls(formulas string) {
-	v.CeilDiv = v.CeilDiv || strings.Contains(formulas, "ceil_div")
-	v.GCD = v.GCD || strings.Contains(formulas, "gcd(")
 }
 
 // bounds are the checks of a parameter's values.
@@ -141,8 +133,7 @@ func (v *view) serves(w cudasource.Winner) error {
 		return err
 	}
 	for _, name := range e.Names() {
-		if name == "math" {
-			v.MathUsed = true
+		if name == "math" { // which the module has
 			continue
 		}
 		if i := slices.IndexFunc(limits, func(l struct{ name, python string }) bool { return l.name == name }); i >= 0 {
@@ -155,7 +146,6 @@ func (v *view) serves(w cudasource.Winner) error {
 		}
 		v.Serves = append(v.Serves, name+" = "+value.Source())
 	}
-	v.calls(t.When.Text)
 	v.Serves = append(v.Serves, "return bool("+t.When.Text+")")
 	return nil
 }
@@ -164,10 +154,7 @@ func (v *view) serves(w cudasource.Winner) error {
 // know besides.
 type view struct {
 	cudasource.Winner
-	Element  element // of all tensors
-	MathUsed bool    // an expression calls Python's module math
-	CeilDiv  bool    // an expression calls ceil_div
-	GCD      bool    // an expression calls gcd
+	Element element // of all tensors
 
 	Arguments   []argument               // of plan: dimensions, then parameters' components
 	Parameters  []operator.ParameterSpec // of numbers, or of the tensors' order in memory

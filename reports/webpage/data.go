@@ -79,20 +79,19 @@ type peak struct {
 	Flat bool    `json:"flat"` // of operations
 }
 
-// Of so many trials a page shows all. Of more it shows the fastest, a quarter, and others
-// evenly. A page of many searches shows fewer of each.
+// A page shows all of up to mostShown trials. Of more it shows the fastest, a quarter, and others evenly. A page of many searches shows fewer of each.
 const (
 	mostShown  = 4000
 	leastShown = 200
 	mostInPage = 5 * mostShown
 )
 
-// shownOf is how many trials a page of so many searches shows of each.
+// shownOf is how many trials a page of several searches shows of each.
 func shownOf(searches int) int {
 	return min(mostShown, max(leastShown, mostInPage/max(1, searches)))
 }
 
-// dataOf lays out a search, with so many trials at most, or few more.
+// dataOf lays out a search, with about most trials.
 func dataOf(s Search, most int) data {
 	b := s.Best
 	texts := reports.TextsOf(b, s.Details)
@@ -219,7 +218,7 @@ func (p *parameters) add(values space.Values) {
 	}
 }
 
-// places are those of a trial's values among the template's, -1 where it has none.
+// places says where a trial's values stand among the template's; -1: the trial has none.
 func (p *parameters) places(values space.Values) []int {
 	return lists.Of(p.Tunables, func(t tunable) int {
 		v, has := values.Get(t.Name)

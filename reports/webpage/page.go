@@ -1,5 +1,5 @@
 // Package webpage writes searches and families as one HTML page that is whole by itself: it
-// loads nothing and tells nobody. Without scripts it is text, tables and pictures; with them its
+// loads nothing and sends nothing. Without scripts it is text, tables and pictures; with them its
 // charts answer to what is selected.
 //
 // page.html.tmpl has the page's text, page.css its looks, and search.js and family.js its charts,
@@ -53,11 +53,11 @@ var scriptText = func() string {
 //go:embed echarts.js
 var chartsText string
 
-// Search is what a page tells of one search.
+// Search is what a page says about one search.
 type Search struct {
 	Best     bestconfig.Document
 	Details  reports.Details
-	Trials   []trial.Trial       // none: a document alone is told of
+	Trials   []trial.Trial       // empty: there is only the document
 	Why      explain.Explanation // without a template: it is not known
 	Commands []string            // that go on from here
 }
@@ -90,7 +90,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"line": output.Line,
 }).Parse(pageText))
 
-// Page is what a page tells.
+// Page is what a page shows.
 type Page struct {
 	Title    string
 	Searches []Search

@@ -2,7 +2,11 @@
 import datetime
 import json
 import os
+import pathlib
 import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from kept import configuration, table  # noqa: E402
 
 
 def read(folder, name):
@@ -14,11 +18,6 @@ def read(folder, name):
             return d if isinstance(d, list) else [d], float(file.read())
     except FileNotFoundError:
         return [], 0
-
-
-def configuration(d):
-    """A configuration as autotune prints it."""
-    return " ".join([d["template"], *(f"{k}={json.dumps(v).strip(chr(34))}" for k, v in d["configuration"].items())])
 
 
 def tied(d):
@@ -37,10 +36,8 @@ def ended(d):
     return datetime.datetime.strptime(whole, "%Y-%m-%dT%H:%M:%S").timestamp() + float("0." + (part or "0"))
 
 
-def table(head, rows):
-    for row in [head, ["---"] * len(head), *rows]:
-        print("| " + " | ".join(str(cell) for cell in row) + " |")
-    print()
+def show(head, rows):
+    print(table(head, rows) + "\n")
 
 
 def searches(folder):
@@ -85,12 +82,12 @@ def main(folder, gpu):
     print(f"{gpu}, {driver + ', ' if driver else ''}{datetime.date.today()}, by scripts/bench-distributed.sh.\n")
     if rows:
         print("Trials a second are those from the search's start until its finals; the seconds are of the whole process.\n")
-        table(["problem", "trials, one GPU", "two", "a second, one GPU", "two", "ratio", "seconds"], rows)
-        table(["search", "GPUs", "winner", "ms", "tied", "tied in both", "a winner of one ties with the other's"], winners)
+        show(["problem", "trials, one GPU", "two", "a second, one GPU", "two", "ratio", "seconds"], rows)
+        show(["search", "GPUs", "winner", "ms", "tied", "tied in both", "a winner of one ties with the other's"], winners)
     many = problems(folder)
     if many:
         print("Problems side by side, one on each GPU, from the start of the first search to the end of the last:\n")
-        table(["GPUs", "problems", "trials", "seconds", "seconds of the process", "trials a second", "of one GPU's"], many)
+        show(["GPUs", "problems", "trials", "seconds", "seconds of the process", "trials a second", "of one GPU's"], many)
 
 
 main(*sys.argv[1:])

@@ -3,12 +3,11 @@ line (its name, place and shape) on standard input."""
 import datetime
 import json
 import os
+import pathlib
 import sys
 
-
-def configuration(d):
-    """The winner as autotune prints it."""
-    return " ".join([d["template"], *(f"{k}={json.dumps(v).strip(chr(34))}" for k, v in d["configuration"].items())])
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from kept import configuration, table  # noqa: E402
 
 
 def cells(name, shape, d):
@@ -43,8 +42,7 @@ def main(folder, gpu):
         print(f"{gpu}, driver {first['device'].get('driver', 'unknown')}, {first['device'].get('compiler', '')}, {datetime.date.today()}, "
               f"by scripts/bench-examples.sh{between}.\n")
     head = ["example", "shape", "winner", "ms", "over its default", "of copy bandwidth", "TFLOP/s", "PyTorch, ms", "over PyTorch"]
-    for row in [head, ["---"] * len(head), *rows]:
-        print("| " + " | ".join(row) + " |")
+    print(table(head, rows))
 
 
 main(*sys.argv[1:])

@@ -6,28 +6,14 @@ Reads an example a line: its name, place and shape. Prints for each that PyTorch
 its name and the time in milliseconds, as `autotune search --baseline` takes it: the median
 over samples of CUDA events around one call, with the L2 cache overwritten before each.
 """
-import statistics
+import pathlib
 import sys
 
 import torch
 import torch.nn.functional as F
 
-SAMPLES, WARM_UP = 30, 5
-
-
-def median_ms(call, x, flush):
-    for _ in range(WARM_UP):
-        call(x)
-    times = []
-    for _ in range(SAMPLES):
-        flush.zero_()
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        call(x)
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end))
-    return statistics.median(times)
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from holes_composed import milliseconds  # noqa: E402
 
 
 def layer_norm(x):
@@ -56,7 +42,7 @@ def main(lines):
                 continue
             dtype, make = CALLS[name]
             x = torch.randint(-100, 100, [int(d) for d in shape.split("x")], dtype=torch.int32, device="cuda").to(dtype)
-            print(f"{name} torch_eager={median_ms(make(x), x, flush):.6g}", flush=True)
+            print(f"{name} torch_eager={milliseconds(make(x), x, flush):.6g}", flush=True)
             del x
             torch.cuda.empty_cache()
 

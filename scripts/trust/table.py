@@ -5,11 +5,17 @@ import glob
 import gzip
 import json
 import os
+import pathlib
 import re
 import statistics
 import sys
 
-from documents import ms, name
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from kept import configuration as name, table  # noqa: E402
+
+
+def ms(document):
+    return document["time_ms"]["median"]
 
 
 def read(folder):
@@ -27,12 +33,8 @@ def tied(a, b):
     return name(a) == name(b) or name(b) in [name(t) for t in a.get("ties", [])]
 
 
-def table(head, rows):
-    print("| " + " | ".join(head) + " |")
-    print("| " + " | ".join("---" for _ in head) + " |")
-    for row in rows:
-        print("| " + " | ".join(str(cell) for cell in row) + " |")
-    print()
+def show(head, rows):
+    print(table(head, rows) + "\n")
 
 
 def behind(slow, fast):
@@ -62,14 +64,14 @@ def seeds(operators):
             ", ".join(f"{stop} {n}" for stop, n in collections.Counter(d["search"]["stop"] for d in runs).most_common()),
         ])
     print("Searches without a flag, with one seed after another:\n")
-    table(["operator", "searches", "winners", "medians apart", "another winner than the run before", "winner in the other's tie set",
+    show(["operator", "searches", "winners", "medians apart", "another winner than the run before", "winner in the other's tie set",
            "trials", "seconds", "ended by"], rows)
     print(f"One search of each takes {total:.1f} s together.\n")
 
 
 def long(operators, searched):
     print("Their medians beside that of a long search:\n")
-    table(["operator", "seconds", "trials", "long search, ms", "the searches are behind by"], [
+    show(["operator", "seconds", "trials", "long search, ms", "the searches are behind by"], [
         [operator, f"{run['search']['seconds']:.0f}", run["trials"]["total"], f"{ms(run):.4g}",
          f"{behind(min(map(ms, searched[operator])), ms(run))} to {behind(max(map(ms, searched[operator])), ms(run))}"]
         for operator, (run,) in operators.items() if searched.get(operator)])
@@ -90,12 +92,12 @@ def oracle(operators, searched, folder):
             rows.append([operator, len(known), f"{run['search']['seconds']:.0f}", f"{best:.4g}",
                          behind(min(winners), best), behind(statistics.mean(winners), best), behind(max(winners), best)])
     print("Spaces searched whole: where the winners of the searches stand there.\n")
-    table(["operator", "configurations", "seconds", "best, ms", "regret at least", "mean", "at most"], rows)
+    show(["operator", "configurations", "seconds", "best, ms", "regret at least", "mean", "at most"], rows)
 
 
 def l2(cold, warm):
     print("The last winner with a cold and with a warm L2:\n")
-    table(["operator", "cold, ms", "warm, ms", "cold over warm"], [
+    show(["operator", "cold, ms", "warm, ms", "cold over warm"], [
         [operator, f"{ms(run):.4g}", f"{ms(warm[operator][0]):.4g}", f"{ms(run) / ms(warm[operator][0]):.3f}"]
         for operator, (run,) in cold.items() if operator in warm])
 

@@ -124,7 +124,7 @@ func gcdInts(a, b int64) (int64, bool) {
 
 func gcd(a, b Value) Value {
 	if !a.integral() || !b.integral() {
-		return fail("gcd() takes integers, not " + a.kind.String() + " and " + b.kind.String())
+		return failed("gcd() takes integers, not " + a.kind.String() + " and " + b.kind.String())
 	}
 	return checked(gcdInts(a.int(), b.int()))
 }
@@ -147,14 +147,14 @@ func power(a, b Value) Value {
 	case a.integral() && b.integral() && y >= 0:
 		return checked(powInts(a.int(), b.int()))
 	case x == 0 && y < 0:
-		return fail("zero cannot be raised to a negative power")
+		return failed("zero cannot be raised to a negative power")
 	}
 	f := math.Pow(x, y)
 	switch {
 	case math.IsNaN(f) && !math.IsNaN(x) && !math.IsNaN(y):
-		return fail("a negative number has no real fractional power")
+		return failed("a negative number has no real fractional power")
 	case math.IsInf(f, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0):
-		return fail("the power is too large for a float")
+		return failed("the power is too large for a float")
 	}
 	return Float(f)
 }
@@ -163,9 +163,9 @@ func power(a, b Value) Value {
 func truncate(f float64) Value {
 	switch {
 	case math.IsNaN(f), math.IsInf(f, 0):
-		return fail("int() cannot hold " + strings.ToLower(strings.TrimPrefix(formatFloat(f), "+")))
+		return failed("int() cannot hold " + strings.ToLower(strings.TrimPrefix(formatFloat(f), "+")))
 	case f >= math.MaxInt64, f < math.MinInt64:
-		return fail(overflow)
+		return failed(overflow)
 	}
 	return Int(int64(f))
 }
@@ -174,11 +174,11 @@ func truncate(f float64) Value {
 func roundTo(v, digits Value) Value {
 	switch {
 	case !digits.integral() || digits.int() < 0 || digits.int() > 300:
-		return fail("round() takes 0 to 300 digits")
+		return failed("round() takes 0 to 300 digits")
 	case v.integral():
 		return Int(v.int())
 	case v.kind != KindFloat:
-		return fail("round() takes a number, not " + v.kind.String())
+		return failed("round() takes a number, not " + v.kind.String())
 	}
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v.float(), 'f', int(digits.int()), 64), 64)
 	if err != nil {

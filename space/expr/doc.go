@@ -13,10 +13,14 @@
 //	v, err := e.Eval(map[string]expr.Value{"block_x": expr.Int(32), "block_y": expr.Int(4)})
 //
 // Parse is strict and says in which column something is wrong and what would
-// be right there. Eval takes names from a map. Compile fixes where names live,
-// folds what is constant, and gives a tree that evaluates without allocating. Substitute
-// puts expressions in place of names, in the tree: an error still names the text
-// that it stands in.
+// be right there. Eval takes names from a map. Substitute puts expressions in
+// place of names, in the tree: an error still names the text that it stands in.
+//
+// There is one evaluator. A tree is compiled to a Program, whose instructions
+// are computed one after another. Eval binds the names and runs it; package space
+// puts all constraints of a template into one Program and runs the parts of it that
+// each tunable settles. The table in operators.go has all that the language knows of an
+// operation, bounds of its result included: a function is added there alone.
 //
 // The functions are abs, bool, ceil_div, float, gcd, int, max, min and round.
 // Tuples and lists stand only on the right of `in` and `not in`.

@@ -5,38 +5,41 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
-// Expr is a parsed and compiled expression. It is safe for concurrent use.
+// Expr is a parsed expression. It is safe for concurrent use.
 type Expr struct {
-	source  string
-	root    *Node
-	names   []string
+	source string
+	root   *Node
+	names  []string
+
+	once    sync.Once // the first Eval compiles
 	program *Program
 	code    []instruction
 	result  Term
 }
 
-// New compiles a tree, such as one that a Folder made.
-func New(root *Node) *Expr { return compiled(root, root.source) }
+// New makes an expression of a tree, such as one that a Folder made.
+func New(root *Node) *Expr { return &Expr{source: root.source, root: root, names: root.Names()} }
 
-func compiled(root *Node, source string) *Expr {
-	e := &Expr{source: source, root: root, names: root.Names(), program: NewProgram()}
-	for _, n := range root.nameNodes() { // an error names the first
+func (e *Expr) compile() {
+	e.program = NewProgram()
+	for _, n := range e.root.nameNodes() { // an error names the first
 		if _, ok := e.program.names[n.Name]; !ok {
 			e.program.names[n.Name] = e.program.unset(n)
 		}
 	}
-	e.result = e.program.lower(root, false)
+	e.result = e.program.lower(e.root, false)
 	c := e.program.Code()
 	c.Compile(e.result, func(Term) bool { return true })
 	e.code = c.once
-	return e
 }
 
 // Eval evaluates e with names taken from env. An error is an *EvalError.
 func (e *Expr) Eval(env map[string]Value) (Value, error) {
+	e.once.Do(e.compile)
 	slots := slices.Clone(e.program.slots)
 	for _, name := range e.names {
 		if v := env[name]; v.kind != KindNone {
@@ -70,7 +73,8 @@ func (e *Expr) Check(known map[string]bool) error {
 
 // Substitute returns e with definitions in place of the names they define.
 func (e *Expr) Substitute(definitions map[string]*Expr) *Expr {
-	return compiled((&Folder{Definitions: definitions}).Fold(e.root), e.source)
+	root := (&Folder{Definitions: definitions}).Fold(e.root)
+	return &Expr{source: e.source, root: root, names: root.Names()}
 }
 
 // Column says where a name first stands in the source: 1-based, in characters.

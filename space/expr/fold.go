@@ -10,7 +10,8 @@ type Folder struct {
 	Constants   map[string]Value
 	Definitions map[string]*Expr // they may name each other, but not in a circle
 
-	folded map[*Node]*Node
+	folded  map[*Node]*Node
+	program *Program // computes constants
 }
 
 // Fold returns n folded. It leaves n as it is.
@@ -19,7 +20,7 @@ func (f *Folder) Fold(n *Node) *Node {
 		return n
 	}
 	if f.folded == nil {
-		f.folded = map[*Node]*Node{}
+		f.folded, f.program = map[*Node]*Node{}, NewProgram()
 	}
 	m, ok := f.folded[n]
 	if !ok {
@@ -47,9 +48,8 @@ func (f *Folder) fold(n *Node) *Node {
 		all = all && isConst(folded.Args[i])
 	}
 	if all {
-		p := NewProgram()
-		if x := p.lower(&folded, false); p.Constant(x) {
-			return constNode(n, p.slots[x])
+		if x := f.program.lower(&folded, false); f.program.Constant(x) {
+			return constNode(n, f.program.slots[x])
 		}
 	}
 	return shortCircuit(&folded)

@@ -20,7 +20,7 @@ type operator struct {
 	bounds      func(kind Kind, a, b Range) Range   // of the result; nil where nothing is proved of it
 }
 
-// Operations of one operand get it twice. The reason why one fails stands in its result (fail).
+// Operations of one operand get it twice. The reason why one fails stands in its result (failed).
 var operators = [...]operator{
 	OpAdd: {name: "+", ints: addInts, floats: func(a, b float64) float64 { return a + b },
 		bounds: func(_ Kind, a, b Range) Range { return Range{a.Lo + b.Lo, a.Hi + b.Hi} }},
@@ -86,8 +86,8 @@ func (o Op) commutes() bool {
 	return o == OpAdd || o == OpMul || o == OpMin || o == OpMax || o == OpAnd || o == OpOr
 }
 
-// fail is the result of an operation that fails: a value of no kind. The machine adds where.
-func fail(reason string) Value { return Value{text: reason} }
+// failed is the result of an operation that fails: a value of no kind. The machine adds where.
+func failed(reason string) Value { return Value{text: reason} }
 
 const overflow = "the result does not fit an int of 64 bits"
 
@@ -111,11 +111,11 @@ func apply(op Op, left, right, third *Value) Value {
 	y, okY := b.AsFloat()
 	switch {
 	case !okX || !okY:
-		return fail(row.takes(op, a, b))
+		return failed(row.takes(op, a, b))
 	case row.divides && y == 0 && op == OpMod:
-		return fail("modulo by zero")
+		return failed("modulo by zero")
 	case row.divides && y == 0:
-		return fail("division by zero")
+		return failed("division by zero")
 	case row.numbers != nil:
 		return row.numbers(a, b)
 	case row.ints != nil && a.integral() && b.integral():
@@ -139,7 +139,7 @@ func (o *operator) takes(op Op, a, b Value) string {
 
 func checked(i int64, ok bool) Value {
 	if !ok {
-		return fail(overflow)
+		return failed(overflow)
 	}
 	return Int(i)
 }
@@ -212,7 +212,7 @@ func extreme(name string, sign int, pick func(a, b float64) float64) operator {
 	values := func(a, b Value) Value {
 		switch order, ok := compare(b, a); {
 		case !ok:
-			return fail(name + "() cannot compare " + b.kind.String() + " and " + a.kind.String())
+			return failed(name + "() cannot compare " + b.kind.String() + " and " + a.kind.String())
 		case order == sign:
 			return b
 		}
@@ -232,7 +232,7 @@ func ordering(name string, holds func(order int) bool) operator {
 	return operator{name: name, values: func(a, b Value) Value {
 		order, ok := compare(a, b)
 		if !ok {
-			return fail("'" + name + "' cannot compare " + a.kind.String() + " and " + b.kind.String())
+			return failed("'" + name + "' cannot compare " + a.kind.String() + " and " + b.kind.String())
 		}
 		return Bool(holds(order))
 	}}
@@ -241,7 +241,7 @@ func ordering(name string, holds func(order int) bool) operator {
 func substring(name string, wanted bool) operator {
 	return operator{name: name, values: func(a, b Value) Value {
 		if a.kind != KindString || b.kind != KindString {
-			return fail("'" + name + "' takes a tuple, a list or two strings, not " + a.kind.String() + " and " + b.kind.String())
+			return failed("'" + name + "' takes a tuple, a list or two strings, not " + a.kind.String() + " and " + b.kind.String())
 		}
 		return Bool(strings.Contains(b.text, a.text) == wanted)
 	}}

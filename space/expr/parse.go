@@ -18,7 +18,7 @@ func Parse(src string) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compiled(root, src), nil
+	return New(root), nil
 }
 
 // MustParse is Parse for expressions that are part of a program; it panics

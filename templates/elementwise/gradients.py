@@ -1,8 +1,10 @@
 class Functions:
-    """The functions of expressions, by PyTorch's methods of tensors."""
+    """The functions of expressions: PyTorch's methods of tensors, and its operators, but for a few."""
 
     def __getattr__(self, name):
-        return lambda x, *given: getattr(torch.as_tensor(x), name)(*given)  # exp, log, tanh, ...
+        if hasattr(torch.Tensor, name):  # exp, log, tanh, ...
+            return lambda x, *given: getattr(torch.as_tensor(x), name)(*given)
+        return lambda x, *given: getattr(torch.ops.aten, name)(x, *given)
 
     def max(self, x, y):
         return torch.maximum(*self.both(x, y))
@@ -13,60 +15,27 @@ class Functions:
     def both(self, x, y):
         return [t if isinstance(t, torch.Tensor) else torch.full((), t, dtype=other.dtype, device=other.device) for t, other in ((x, y), (y, x))]
 
-    def activation(self, name, x, *given):
-        return getattr(torch.ops.aten, name)(x, *given)
-
-    def relu6(self, x):
-        return x.clamp(0, 6)
-
-    def leaky_relu(self, x, slope=0.01):
-        return self.activation("leaky_relu", x, slope)
-
     def silu(self, x):
         return x * x.sigmoid()
 
     swish = silu
-
-    def gelu(self, x):
-        return self.activation("gelu", x)
 
     def gelu_tanh(self, x):
         return torch.ops.aten.gelu(x, approximate="tanh")
 
     min_gpt_new_gelu = gelu_tanh
 
-    def elu(self, x, alpha=1):
-        return self.activation("elu", x, alpha)
-
-    def selu(self, x):
-        return self.activation("selu", x)
-
-    def hardsigmoid(self, x):
-        return self.activation("hardsigmoid", x)
-
-    def hardswish(self, x):
-        return self.activation("hardswish", x)
-
-    def hardtanh(self, x, low=-1, high=1):
-        return self.activation("hardtanh", x, low, high)
-
-    def softplus(self, x, beta=1, threshold=20):
-        return self.activation("softplus", x, beta, threshold)
-
     def logsigmoid(self, x):
-        return -self.softplus(-x)
+        return -torch.ops.aten.softplus(-x)
 
     def softsign(self, x):
         return x / (1 + x.abs())
 
     def smooth_l1(self, x, beta=1):
-        return self.activation("smooth_l1_loss", x, torch.zeros_like(x), 0, beta)
+        return torch.ops.aten.smooth_l1_loss(x, torch.zeros_like(x), 0, beta)
 
     def huber(self, x, delta=1):
-        return self.activation("huber_loss", x, torch.zeros_like(x), 0, delta)
-
-    def mish(self, x):
-        return self.activation("mish", x)
+        return torch.ops.aten.huber_loss(x, torch.zeros_like(x), 0, delta)
 
 
 def gradients(s, wanted, gradient, x, w, b):

@@ -1,5 +1,5 @@
 // Package batch searches many problems with one device, or with the workers of a pool,
-// and tells its caller of each as it ends. A Run remembers what was found, so that a
+// and reports each to its caller as it ends. A Run remembers what was found, so that a
 // later process goes on where this one ended.
 //
 // Search calls the functions in its Options; it prints nothing.
@@ -30,7 +30,7 @@ type Request struct {
 	Operator *operator.Operator
 	operator.Request
 	Baselines map[string]float64 // tuner.Options has them
-	Share     float64            // of a program's time; 0: not told
+	Share     float64            // of a program's time; 0: unknown
 
 	weight float64       // in a budget
 	limit  time.Duration // of its search, in a budget; 0: no limit
@@ -54,7 +54,7 @@ type Options struct {
 	Store  func() (*store.Store, error) // opens the cache, when it is first needed; nil: nothing is kept
 	Run    *Run                         // nil: no run remembers what is found
 	Tool   string                       // the program that searches, for the documents
-	// With searches one problem, with tuner.Search unless told otherwise. Beside: others
+	// With searches one problem, with tuner.Search if it is nil. Beside: others
 	// are searched at the same time.
 	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
 	Known  func(bestconfig.Document) error                               // the run had found it
@@ -96,7 +96,7 @@ func Keeping(err error) error {
 	return &KeepError{err}
 }
 
-// Ends tells whether an error of one problem ends the searches of all: the caller cancelled them, or nothing can be kept.
+// Ends reports whether an error of one problem ends the searches of all: the caller cancelled them, or nothing can be kept.
 func Ends(ctx context.Context, err error) bool {
 	var kept *KeepError
 	return err != nil && (ctx.Err() != nil || errors.As(err, &kept))
@@ -145,7 +145,7 @@ func (b *batch) oneByOne(ctx context.Context, problems []Request) error {
 	return b.notAll()
 }
 
-// divide begins the budget of problems, so many of which are searched at the same time, and weighs them.
+// divide begins the budget of problems, and weighs them. Several may be searched at the same time.
 func (b *batch) divide(problems []Request, beside int) []Request {
 	weights := Weights(lists.Of(problems, func(r Request) float64 { return r.Share }))
 	b.budget = NewBudget(b.Budget, beside, weights)
@@ -167,7 +167,7 @@ func (b *batch) within(r Request, search func(Request) error) error {
 	return search(r)
 }
 
-// tally counts a problem that was searched, and tells of one without a winner.
+// tally counts a problem that was searched, and reports one without a winner.
 func (b *batch) tally(r Request, err error) {
 	if err == nil {
 		b.some = true
@@ -284,7 +284,7 @@ func (b *batch) open(ctx context.Context, r Request, by func(context.Context, *o
 	return by(ctx, r.Operator, r.Request)
 }
 
-// again tells of what the run has found of a problem; not known: nothing yet.
+// again reports what the run has already found for a problem; not known: nothing yet.
 func (b *batch) again(ctx context.Context, opened *devices.Opened, o tuner.Options) (known bool, err error) {
 	b.telling.Lock()
 	defer b.telling.Unlock()
@@ -295,7 +295,7 @@ func (b *batch) again(ctx context.Context, opened *devices.Opened, o tuner.Optio
 	return known, err
 }
 
-// deliver tells of what a search has found, and has the run remember it.
+// deliver reports what a search has found, and has the run remember it.
 func (b *batch) deliver(r Request, opened *devices.Opened, o tuner.Options, result *tuner.Result) error {
 	b.telling.Lock()
 	defer b.telling.Unlock()

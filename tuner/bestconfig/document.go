@@ -98,7 +98,7 @@ type Recording struct {
 	Device     string    `json:"device"`
 }
 
-// Found tells whether the search has a winner.
+// Found reports whether the search has a winner.
 func (d Document) Found() bool { return d.Template != "" }
 
 // Compare fills in a baseline; a time of zero is not known and left out. The winner's time must be set before.
@@ -165,13 +165,13 @@ func (d Document) WinningTrial() trial.Trial {
 	}
 }
 
-// Comparable tells whether both are winners of one problem on one device, timed alike.
+// Comparable reports whether both are winners of one problem on one device, timed alike.
 func (d Document) Comparable(other Document) bool {
 	return d.Found() && other.Found() && d.Problem.Text == other.Problem.Text && d.Device.Name == other.Device.Name &&
 		d.Conditions == other.Conditions
 }
 
-// Names of baselines. PyTorch's are those of package torchtimes; a recording may bring others, in lower case.
+// Names of baselines. Package torchtimes names PyTorch's; a recording may bring others, in lower case.
 const (
 	Default   = "default"   // the untuned default configuration
 	Reference = "reference" // the operator's plain reference kernel
@@ -198,7 +198,7 @@ func place(name string) int {
 	return len(usual)
 }
 
-// Usual tells whether people know the baseline.
+// Usual reports whether people know the baseline.
 func Usual(name string) bool { return place(name) < len(usual) }
 
 // Titles name a baseline for people, and at the head of a narrow column.
@@ -224,12 +224,12 @@ func Names(list ...Document) []string {
 	})
 }
 
-// InTurns tells whether a baseline took turns with the winner.
+// InTurns reports whether a baseline took turns with the winner.
 func InTurns(b tuner.Baseline) bool { return b.CI95[1] > 0 }
 
 var ownLayout = []string{torchtimes.Eager, torchtimes.Compile, torchtimes.EagerFP32, torchtimes.CuDNNBenchmark}
 
-// OwnLayout tells whether a baseline is PyTorch, called with tensors that lie as the winner's do.
+// OwnLayout reports whether a baseline is PyTorch, called with tensors that lie as the winner's do.
 func OwnLayout(name string) bool { return slices.Contains(ownLayout, name) }
 
 // PyTorch is the fastest of the wanted ways to call PyTorch with tensors that lie as the winner's do; without a name:

@@ -184,7 +184,7 @@ func without(words, others []string) []string {
 // macroForm is what templates give as values; a document may hold anything.
 var macroForm = regexp.MustCompile(`^[-+\w.]+$`)
 
-// Story tells in a few lines of plain text what the kernel was tuned for and how
+// Story says in a few lines of plain text what the kernel was tuned for and how
 // well it did. A document may hold any text, so who writes it quotes it.
 func (w Winner) Story() []string {
 	b := w.Best

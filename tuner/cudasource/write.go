@@ -43,7 +43,7 @@ func (w Winner) building() ([]string, error) {
 	return []string{fmt.Sprintf("Build with nvcc %s %s (%s).", flags, targetFlag(target), why)}, err
 }
 
-// targetFlag is how nvcc is told what to compile for. Of an architecture with its own
+// targetFlag is nvcc's option for an architecture. Of an architecture with its own
 // features -arch may make code without them, too, for which the kernel does not compile.
 func targetFlag(target string) string {
 	if number, own := strings.CutPrefix(target, "sm_"); own && strings.TrimRight(number, "0123456789") != "" {
@@ -92,7 +92,7 @@ func (w Winner) Target() (string, error) {
 	return target, err
 }
 
-// ServedBy tells whether the configuration is valid for an architecture.
+// ServedBy reports whether the configuration is valid for an architecture.
 func (w Winner) ServedBy(target string) (bool, error) {
 	limits := w.Problem.Limits
 	limits.Target = target
@@ -108,7 +108,7 @@ func (w Winner) ServedBy(target string) (bool, error) {
 	return found, nil
 }
 
-// headers are those of CUDA that declare the arguments' types, and CUB's. They come first, so
+// headers are CUDA's headers that declare the arguments' types, and CUB's. They come first, so
 // that they never meet a kernel's macros.
 func (w Winner) headers() string {
 	var names []string
@@ -251,7 +251,7 @@ type Attribute struct {
 	Values          []string
 }
 
-// Attributes are those of a launch.
+// Attributes are the attributes of a launch.
 func Attributes(l operator.Launch) (all []Attribute) {
 	if l.Clustered() {
 		all = append(all, Attribute{"ClusterDimension", "CLUSTER_DIMENSION", []string{

@@ -16,6 +16,7 @@ import (
 	"autotune/device/cuda"
 	"autotune/device/emulator"
 	"autotune/internal/test/testneeds"
+	"autotune/internal/test/toy"
 	"autotune/internal/worker"
 	"autotune/operator"
 )
@@ -116,13 +117,9 @@ func TestAutoWithoutGPU(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			op, err := operator.Find(test.operator)
-			if err != nil {
-				t.Fatal(err)
-			}
+			toy.Must(t, err)
 			shape, err := operator.ParseShape(test.shape)
-			if err != nil {
-				t.Fatal(err)
-			}
+			toy.Must(t, err)
 			var awaited []string
 			opener := NewOpener(Spec{}, Options{CacheDir: t.TempDir(), Await: func(what string) func() {
 				awaited = append(awaited, what)
@@ -136,9 +133,7 @@ func TestAutoWithoutGPU(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			toy.Must(t, err)
 			if want := []string{"opening the device", "there"}; !slices.Equal(awaited, want) {
 				t.Errorf("awaited %q, want %q", awaited, want)
 			}
@@ -151,9 +146,7 @@ func TestAutoWithoutGPU(t *testing.T) {
 
 func TestTooLargeForTheDevice(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	opener := NewOpener(Spec{Kind: device.Emulator}, Options{})
 	defer opener.Close()
 	_, err = opener.Open(t.Context(), op, operator.Request{Shape: []int64{1 << 20, 1 << 10, 64, 64}})
@@ -175,9 +168,7 @@ func (d described) Info() device.Info { return d.about }
 func TestAutoMath(t *testing.T) {
 	testneeds.NumPy.Need(t)
 	fake, err := filepath.Abs("../torchmath/testdata/fake")
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	log := filepath.Join(t.TempDir(), "log")
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	t.Setenv("FAKE_LOG", log)
@@ -205,19 +196,13 @@ func TestAutoMath(t *testing.T) {
 				}
 			}
 			op, err := operator.Find(test.operator)
-			if err != nil {
-				t.Fatal(err)
-			}
+			toy.Must(t, err)
 			shape := []int64{1, 4, 9, 8}
 			a, err := ask(op, operator.Request{Shape: shape, Math: test.math})
-			if err != nil {
-				t.Fatal(err)
-			}
+			toy.Must(t, err)
 			limits := emulator.Limits()
 			p, err := a.bind(limits)
-			if err != nil {
-				t.Fatal(err)
-			}
+			toy.Must(t, err)
 			for _, way := range []struct {
 				unsettled bool
 				memory    int64 // a problem that leaves PyTorch little of it waits for the answer
@@ -227,9 +212,7 @@ func TestAutoMath(t *testing.T) {
 				limits.MemoryBytes = way.memory
 				d := described{about: device.Info{Name: "a GPU", Kind: test.kind, Limits: limits}}
 				opened, err := NewOpener(Spec{}, Options{}).bind(t.Context(), a, d, way.unsettled)
-				if err != nil {
-					t.Fatal(err)
-				}
+				toy.Must(t, err)
 				mode, by := opened.Problem.Math, opened.Problem.MathBy
 				if later := opened.Mode != nil; later != (way.later && test.asked) {
 					t.Errorf("the answer comes later: %v", later)

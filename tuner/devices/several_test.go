@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"autotune/device"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 )
 
@@ -41,19 +42,13 @@ func TestSeveral(t *testing.T) {
 // One device is that device, however it is named: no worker, no server.
 func TestOneIsNotSeveral(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	for _, name := range []string{"emulator", "emulator*1"} {
 		spec, err := Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		opener := NewOpener(spec, Options{CacheDir: t.TempDir()})
 		opened, err := opener.Open(t.Context(), op, operator.Request{Shape: []int64{1, 1, 8, 8}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		if d, ok := opened.Device.(device.Pool); ok {
 			t.Errorf("%s is a pool: %v", name, d.Workers())
 		}

@@ -214,7 +214,11 @@ func (b *bench) time(ctx context.Context, e entered) (err error) {
 		most := policy.nearFastest * e.dynamic.Protocol.DropRatio * e.ownBest()
 		for i, v := range e.variants {
 			if v.Binary != nil && (far > 0 || e.Results[i].ms() <= most) {
-				running, runners = append(running, i), append(runners, final.Runner{Side: i / len(e.Candidates), Variant: v})
+				one := final.Runner{Variant: v}
+				if i == len(e.Candidates) { // the winner made for the shape
+					one.Side = 1
+				}
+				running, runners = append(running, i), append(runners, one)
 			}
 		}
 		outcomes, err := match.Round(ctx, runners, far)

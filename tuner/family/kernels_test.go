@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"autotune/device"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/tuner/cudasource"
 )
@@ -13,21 +14,15 @@ import (
 // Kernels of an operator that was edited are not the family's.
 func TestKernels(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	limits := operator.TypicalLimits()
 	f := &Family{Operator: "max_pool2d", Shapes: "{1..8}x3x8x8", Dimensions: op.Shape, Free: []string{"n"}, Math: "fp32", Device: device.Info{Limits: limits}}
 	shape := []int64{2, 3, 8, 8}
 	p, err := op.Bind(f.Request(shape), limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	c := p.Defaults(t.Context())[0]
 	k, err := p.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	if f.Reference, err = p.ReferenceDigest(); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,8 @@ func (w Wish) Plans() (plans []Plan, notice string, err error) {
 		notice = w.split(apart, len(plans))
 	}
 	if single > 0 {
-		notice += fmt.Sprintf("; %s left out, since a family has %d shapes at least", output.Count(single, "single shape"), policy.leastSamples)
+		notice += fmt.Sprintf("; %s left out, since a family has %d shapes at least",
+			output.Count(single, "single shape"), policy.leastSamples)
 	}
 	return plans, notice, nil
 }
@@ -82,7 +83,8 @@ func (w Wish) split(apart []string, families int) string {
 func (w Wish) check() error {
 	switch dims := w.Operator.Shape; {
 	case len(w.Shapes) != len(dims):
-		return fmt.Errorf("a shape has %d dimensions, %s; got %d in %s", len(dims), strings.Join(dims, ", "), len(w.Shapes), w.Shapes)
+		return fmt.Errorf("a shape has %d dimensions, %s; got %d in %s",
+			len(dims), strings.Join(dims, ", "), len(w.Shapes), w.Shapes)
 	case len(w.varying()) == 0:
 		return fmt.Errorf("%s is one shape, which `autotune search` takes; a family needs ranges, as {14..112} or {1,8,32}", w.Shapes)
 	case w.Samples < policy.leastSamples || w.Samples > policy.mostSamples:
@@ -129,8 +131,9 @@ func (w Wish) choose(varying []string) ([]string, error) {
 		names := lists.Where(varying, func(name string) bool {
 			return slices.Contains(t.Free, name) && (w.Free == nil || slices.Contains(w.Free, name))
 		})
-		counts[strings.Join(names, " ")]++
-		longer := cmp.Or(cmp.Compare(len(names), len(best)), cmp.Compare(counts[strings.Join(names, " ")], counts[strings.Join(best, " ")]))
+		own, other := strings.Join(names, " "), strings.Join(best, " ")
+		counts[own]++
+		longer := cmp.Or(cmp.Compare(len(names), len(best)), cmp.Compare(counts[own], counts[other]))
 		if longer > 0 && (w.Free == nil || len(names) == len(w.Free)) {
 			best = names
 		}
@@ -146,8 +149,9 @@ func (w Wish) choose(varying []string) ([]string, error) {
 	if w.Free != nil {
 		names = w.Free
 	}
-	return nil, fmt.Errorf("no kernel takes %s when it runs; those that take dimensions are %s", strings.Join(names, ", "),
-		strings.Join(lists.Of(can, func(t *operator.Template) string { return t.Name + ": " + strings.Join(t.Free, ", ") }), "; "))
+	taking := lists.Of(can, func(t *operator.Template) string { return t.Name + ": " + strings.Join(t.Free, ", ") })
+	return nil, fmt.Errorf("no kernel takes %s when it runs; those that take dimensions are %s",
+		strings.Join(names, ", "), strings.Join(taking, "; "))
 }
 
 func containsAll(list, names []string) bool {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/toy"
 	"autotune/operator"
 )
 
@@ -11,13 +12,9 @@ import (
 func wish(t *testing.T, name, shapes string, free ...string) Wish {
 	t.Helper()
 	op, err := operator.Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	s, err := ParseShapes(shapes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	w := Wish{Name: name, Operator: op, Shapes: s, Free: free, Samples: 8, HeldOut: 4}
 	w.Parameters = map[string]string{}
 	return w

@@ -67,7 +67,8 @@ func balanced(kinds [][]string, n, corners int) (taken []int) {
 
 // HeldOut are n other shapes of the same extents, or all that there are.
 func (s Shapes) HeldOut(n int, samples [][]int64, allowed func(shape []int64) bool) [][]int64 {
-	d := drawing{Shapes: s, most: n, wanted: n, allowed: func(shape []int64) bool { return !has(samples, shape) && allowed(shape) }}
+	other := func(shape []int64) bool { return !has(samples, shape) && allowed(shape) }
+	d := drawing{Shapes: s, most: n, wanted: n, allowed: other}
 	d.draw(policy.heldOutFrom)
 	return d.drawn
 }

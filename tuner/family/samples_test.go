@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"autotune/internal/test/toy"
 )
 
 func every([]int64) bool { return true }
@@ -74,9 +76,7 @@ func FuzzParseShapes(f *testing.F) {
 func TestSamples(t *testing.T) {
 	for _, text := range []string{"{1..4096}x64", "{1,8,32}x64x{14..112}x{14..112}", "{1..3}x{1,2}", "{1..1000000}x{1..1000000}"} {
 		s, err := ParseShapes(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		count := 1.0
 		for _, e := range s {
 			count *= float64(e.Count())

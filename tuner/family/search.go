@@ -229,7 +229,8 @@ func shortlist(plan Plan, found searched, samples []*operator.Problem, most int)
 			}
 		}
 	}
-	slices.SortStableFunc(others, func(a, b space.Configuration) int { return cmp.Compare(worth[b.Key()], worth[a.Key()]) })
+	byWorth := func(a, b space.Configuration) int { return cmp.Compare(worth[b.Key()], worth[a.Key()]) }
+	slices.SortStableFunc(others, byWorth)
 	seen := map[string]bool{}
 	all := lists.Where(append(winners, others...), func(c space.Configuration) bool {
 		known := seen[c.Key()]

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
@@ -41,15 +42,11 @@ func poolWith(t *testing.T, shapes ...[]int64) (Plan, []*operator.Problem, []spa
 	var problems []*operator.Problem
 	for _, shape := range shapes {
 		p, err := w.Operator.Bind(w.at(shape, true), operator.TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		problems = append(problems, p)
 	}
 	sp, err := problems[0].Space(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	var all []space.Configuration
 	for id := int64(0); len(all) < 6; id++ {
 		c := sp.At(id)
@@ -90,9 +87,7 @@ func TestKernelsOf(t *testing.T) {
 	_, problems, all := poolWith(t, []int64{1, 2, 16, 16}, []int64{1, 2, 16, 17}, []int64{4, 2, 16, 18}, []int64{9, 2, 64, 64})
 	for _, c := range all {
 		kernels, err := kernelsOf(problems, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		for _, p := range problems {
 			n := 0
 			for i := range kernels {

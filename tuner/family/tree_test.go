@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"autotune/internal/lists"
+	"autotune/internal/test/toy"
 	"autotune/space/expr"
 )
 
@@ -44,9 +45,7 @@ func (f field) taken(t *testing.T, n *Node) (all []float64) {
 	t.Helper()
 	for i, shape := range f.shapes {
 		leaf, err := n.Leaf(map[string]expr.Value{"n": expr.Int(shape[0]), "h": expr.Int(shape[1])})
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		x := f.general[i]
 		for _, e := range leaf.Entries {
 			if !math.IsInf(f.slow[i][e], 1) {
@@ -154,9 +153,7 @@ func TestTreeBeatsGeneral(t *testing.T) {
 			var own, general []float64
 			for i, shape := range f.shapes {
 				got, err := tree.Leaf(map[string]expr.Value{"n": expr.Int(shape[0]), "h": expr.Int(shape[1])})
-				if err != nil {
-					t.Fatal(err)
-				}
+				toy.Must(t, err)
 				if got == leaf {
 					own, general = append(own, taken[i]), append(general, f.general[i])
 				}
@@ -207,9 +204,7 @@ func leaves(n *Node) []*Node {
 func text(t *testing.T, n *Node) string {
 	t.Helper()
 	data, err := json.Marshal(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	return string(data)
 }
 

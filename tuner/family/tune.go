@@ -61,7 +61,8 @@ func newTuning(opener opener, p Plan, o Options) *tuning {
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
-	return &tuning{Options: o, plan: p, opener: opener, clock: clock{started: time.Now(), budget: o.Budget, say: o.Progress}}
+	c := clock{started: time.Now(), budget: o.Budget, say: o.Progress}
+	return &tuning{Options: o, plan: p, opener: opener, clock: c}
 }
 
 // Tune finds the kernels of a family and what chooses among them. A tune that ended early goes on where it was, with

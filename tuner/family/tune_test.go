@@ -62,23 +62,15 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, searched, *Family) {
 	t.Helper()
 	op := toy.Operator(t, tilesOperator)
 	plans, _, err := Wish{Operator: op, Shapes: Shapes{{{132, 4224}}}, Samples: 16, HeldOut: 20}.Plans()
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	f := newTuning(slab(wrong), plans[0], Options{MaxSlowdown: 1.03})
 	found := searched{own: map[string]space.Configuration{}, tried: map[string][]tried{}}
-	if err := f.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, f.begin(t.Context()))
 	fastest := func(shape []int64) []tried {
 		p, err := op.Bind(plans[0].at(shape, true), toy.Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		s, err := p.Space(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		var r tuner.Result
 		for id := range s.Len() {
 			one := trial.Trial{Configuration: s.At(id)}
@@ -94,9 +86,7 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, searched, *Family) {
 		found.own[operator.FormatShape(shape)] = fastest(shape)[0].Configuration
 	}
 	family, err := f.settle(t.Context(), found)
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	return f, found, family
 }
 
@@ -149,9 +139,7 @@ func TestLeftOut(t *testing.T) {
 	const most = 2000
 	whole := f.opener
 	f.opener = limited{opener: whole, most: most}
-	if err := f.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, f.begin(t.Context()))
 	if len(f.plan.Samples) != within(samples, most) || len(f.plan.HeldOut) != within(heldOut, most) {
 		t.Errorf("%d samples, %d held out", len(f.plan.Samples), len(f.plan.HeldOut))
 	}
@@ -183,9 +171,7 @@ func TestRounds(t *testing.T) {
 	device := slab(nil)
 	f.opener = device
 	list, err := b.timeAll(t.Context(), f.plan.Samples[:1], lists.Places(len(b.candidates)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	all, n := device.Raced, len(b.candidates)
 	for i, best := range all {
 		if i > 0 && i < n && best < policy.farBehind*list[0].ownBest() || (i == 0 || i >= n) && best != 0 {

@@ -155,9 +155,7 @@ func TestSettle(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := &bench{takes: c.takes, wrong: c.wrong}
 			f, verdict, amended, err := settled(t, b, c.gating)
-			if err != nil {
-				t.Fatal(err)
-			}
+			toy.Must(t, err)
 			var got string
 			if winner, _ := f.Decide(); winner != nil {
 				got = winner.Configuration.String()
@@ -201,9 +199,7 @@ func TestSettleLooksForRaces(t *testing.T) {
 	for gating, checks := range map[Gating]bool{GateWinner: true, GateAll: true, GateRaces: false} {
 		b := &bench{takes: takes, races: 1}
 		f, verdict, _, err := settled(t, b, gating)
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		winner, _ := f.Decide()
 		if got := f.Trials[0]; winner == nil || winner.Configuration.String() != "plain a=2" || got.Status != trial.WrongResult || got.Message != "gate races: race: plain.cu:1" {
 			t.Errorf("%s: winner %v; %s, %s", gating, winner, got.Status, got.Message)
@@ -281,18 +277,12 @@ func TestNeighbours(t *testing.T) {
 // configurations are.
 func TestBuiltinNeighbours(t *testing.T) {
 	operators, err := operator.Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	for _, o := range operators {
 		p, err := o.Bind(operator.Request{Shape: o.Example}, operator.TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		sp, err := p.Space(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, err)
 		choices, random := p.Defaults(t.Context()), rand.New(rand.NewPCG(1, 2))
 		for part := range sp.Parts() {
 			first, end := sp.Range(part)

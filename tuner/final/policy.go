@@ -4,8 +4,8 @@ import "time"
 
 // policy is what the finals, the gates and later comparisons go by. docs/gates.md and docs/measuring.md describe them.
 var policy = struct {
-	// Time. The finals and the gates take shares of the search's time, one in so many, and at least these times: a search
-	// of some seconds keeps most of its time for trials.
+	// Time. The finals and the gates take shares of the search's time, one in so many, and at least these times: a
+	// search of some seconds keeps most of its time for trials.
 	finalsShare, gatesShare time.Duration
 	leastFinals, leastGates time.Duration
 	patientGates            time.Duration // if the user asked for every variant to go through them

@@ -8,6 +8,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/tuner/ledger"
 	"autotune/tuner/store"
@@ -18,9 +19,7 @@ var id = store.ProblemID{Problem: "toy 64", Device: "fake", Kind: device.CUDA}
 func open(t *testing.T, path string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -37,9 +36,7 @@ func driver(name string) store.Provenance { return store.Provenance{Device: "fak
 func kernels(t *testing.T, l *ledger.Ledger) (all []string) {
 	t.Helper()
 	news, err := l.News(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	for _, one := range news {
 		all = append(all, one.KernelDigest)
 	}
@@ -49,13 +46,9 @@ func kernels(t *testing.T, l *ledger.Ledger) (all []string) {
 func keep(t *testing.T, l *ledger.Ledger, trials ...trial.Trial) {
 	t.Helper()
 	for _, one := range trials {
-		if err := l.Keep(one); err != nil {
-			t.Fatal(err)
-		}
+		toy.Must(t, l.Keep(one))
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, l.Close())
 }
 
 // A search hears of others' trials once, in the order of their evaluation, and not of those that were measured
@@ -111,9 +104,7 @@ func TestCrown(t *testing.T) {
 	if found, err := mine.Winner(&record{}); found || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
-	if err := mine.Crown(made("k", 1), "sources", record{"first"}); err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, mine.Crown(made("k", 1), "sources", record{"first"}))
 	for name, want := range map[string]bool{"1": true, "2": false} {
 		var r record
 		if found, err := ledger.New(open(t, path), id, driver(name), true).Winner(&r); err != nil || found != want || found && r.Note != "first" {
@@ -157,21 +148,13 @@ func TestDifference(t *testing.T) {
 // Trials of kernels that were edited since are no news, and are not asked for again.
 func TestNewsOfToday(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	p, err := op.Bind(operator.Request{Shape: []int64{1, 2, 8, 8}}, operator.TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	sp, err := p.Space(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	k, err := p.Kernel(sp.At(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	path := filepath.Join(t.TempDir(), "cache.db")
 	current, edited, elsewhere := made(k.Digest(), 1), made("0123456789abcdef", 2), made(k.Digest()[:10], 3)
 	current.Configuration, edited.Configuration = sp.At(0), sp.At(0)

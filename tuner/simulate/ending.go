@@ -16,7 +16,7 @@ import (
 
 const (
 	endingEvery  = 15  // outcomes between two looks: half a second of a search
-	endingBudget = 400 // outcomes at which a run is given up, unless told otherwise
+	endingBudget = 400 // outcomes at which a run is given up by default
 )
 
 // asRecorded is the name of the walk of the recorded search itself.

@@ -13,7 +13,7 @@
 // methodology for comparing optimization algorithms for auto-tuning", 2024):
 // how far a strategy is from random search (0) to the optimum (1). It is an
 // average over the time that random search takes from near the median to close
-// to the optimum. docs/simulation.md tells it in full.
+// to the optimum. docs/simulation.md describes it in full.
 package simulate
 
 import (
@@ -42,7 +42,7 @@ type Recording struct {
 	Rows  []Row // by the number of the configuration in Space
 }
 
-// Partial tells whether the search left some of its space out.
+// Partial reports whether the search left some of its space out.
 func (r *Recording) Partial() bool { return r.Space.Len() < r.Metadata.Valid }
 
 // Row is what the recording knows of one configuration.
@@ -52,7 +52,7 @@ type Row struct {
 	CostMS float64 // what it took to find out: compile, verify and benchmark
 }
 
-// outcome is what a strategy is told.
+// outcome is what a strategy learns.
 func (r Row) outcome() strategy.Outcome { return strategy.Outcome{OK: r.OK, Score: r.Value} }
 
 // Valid returns the values of the configurations that work, best first.
@@ -164,7 +164,7 @@ func occurring(name string, trials []trial.Trial, indexes []int) (space.Tunable,
 	return tunable, nil
 }
 
-// rowOf is what a strategy is told of a trial, and what the trial cost.
+// rowOf is what a strategy learns from a trial, and what the trial cost.
 func rowOf(t trial.Trial) Row {
 	row := Row{CostMS: t.Phases.CompileMS + t.Phases.VerifyMS + t.Phases.MeasureMS}
 	if row.OK = t.Status == trial.OK && t.Time.Median > 0 && !math.IsInf(t.Time.Median, 1); row.OK {

@@ -18,9 +18,7 @@ func TestConditionsAreApart(t *testing.T) {
 	}
 	for i, id := range ids {
 		fill(t, s, id, i+1)
-		if err := s.PutWinner(id, Winner{TimeMS: float64(i + 1)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.PutWinner(id, Winner{TimeMS: float64(i + 1)}))
 	}
 	for i, id := range ids {
 		w, found, err := s.Winner(id)

@@ -18,9 +18,7 @@ func filled(t *testing.T) []byte {
 	t.Helper()
 	return bytesOf(t, func(s *Store) {
 		fill(t, s, pool, 200)
-		if err := s.PutWinner(pool, Winner{TimeMS: 1}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.PutWinner(pool, Winner{TimeMS: 1}))
 	})
 }
 
@@ -30,13 +28,9 @@ func bytesOf(t *testing.T, write func(s *Store)) []byte {
 	path := newPath(t)
 	s := open(t, path)
 	write(s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return raw
 }
 
@@ -61,9 +55,7 @@ func use(t *testing.T, path string) error {
 func damagedCopy(t *testing.T, raw []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cache.db")
-	if err := os.WriteFile(path, raw, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, raw, 0o644))
 	return path
 }
 
@@ -85,9 +77,7 @@ func mended(t *testing.T, raw []byte) (n int, issues []Issue) {
 	s := open(t, to)
 	mustBeSound(t, s)
 	problems, err := s.Problems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	total := 0
 	for _, p := range problems {
 		for key, got := range mustTrials(t, s, p.ProblemID) {
@@ -214,13 +204,9 @@ func TestAFlippedBitIsNeverAnotherTime(t *testing.T) {
 	path := newPath(t)
 	s := open(t, path)
 	fill(t, s, pool, 1)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bad := strings.ReplaceAll(string(raw), `"median":0.25`, `"median":0.15`)
 	if bad == string(raw) {
 		t.Fatal("the time is not in the file as this test expects it")
@@ -243,20 +229,14 @@ func TestCheckFindsMisplacedValues(t *testing.T) {
 	other := pool
 	other.Device = "NVIDIA A100"
 	raw, err := encode(Winner{Problem: other})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	misplaced, err := encode(sample(7))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	err = s.update(func(tx *bbolt.Tx) error {
 		problem := bucketOf(tx, pool)
 		return errors.Join(problem.Put(winnerKey, raw), problem.Bucket(trialsBucket).Put([]byte("here"), misplaced))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	issues, err := s.Check(t.Context())
 	if err != nil || len(issues) != 2 {
 		t.Errorf("got %v, %v; want two issues", issues, err)
@@ -267,9 +247,7 @@ func TestCheckFindsMisplacedValues(t *testing.T) {
 // value with a flipped bit.
 func TestCheckFindsMisplacedBuckets(t *testing.T) {
 	id, err := pool.key()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tests := map[string]func(tx *bbolt.Tx) error{
 		"at the top": func(tx *bbolt.Tx) error {
 			_, err := tx.CreateBucket([]byte("stray"))
@@ -295,9 +273,7 @@ func TestCheckFindsMisplacedBuckets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, newPath(t))
 			fill(t, s, pool, 2)
-			if err := s.update(change); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.update(change))
 			if issues, err := s.Check(t.Context()); err != nil || len(issues) != 1 {
 				t.Errorf("got %v, %v; want one issue", issues, err)
 			}

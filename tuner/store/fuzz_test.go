@@ -10,18 +10,14 @@ import (
 func FuzzFile(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "seed.db")
 	s, err := Open(f.Context(), path, Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	for i := range 3 {
 		if err := s.PutTrials(pool, []Entry{sample(i)}); err != nil {
 			f.Fatal(err)
 		}
 	}
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(raw, uint32(4096), []byte{1, 2, 3})
 	f.Add(raw[:9000], uint32(8192), []byte{})
 	f.Fuzz(func(t *testing.T, raw []byte, at uint32, bytes []byte) {

@@ -24,9 +24,7 @@ func TestHead(t *testing.T) {
 		e := sample(3)
 		change(&e)
 		raw, err := encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		h := headOf([]byte("key"), raw)
 		var c space.Configuration
 		if err := json.Unmarshal([]byte(h.Configuration), &c); err != nil || c.Key() != e.Trial.Configuration.Key() || h.KernelDigest != "kernel 3" || h.Key != "key" {
@@ -43,9 +41,7 @@ func TestHead(t *testing.T) {
 
 func FuzzHead(f *testing.F) {
 	raw, err := encode(sample(1))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(raw)
 	f.Add([]byte(`0000{"provenance":{"kernel_digest":"a"},"trial":{"template":"x","launch":`))
 	f.Add([]byte("12"))
@@ -75,9 +71,7 @@ func TestTimesThatCannotBe(t *testing.T) {
 	fill(t, s, pool, 1)
 	bad := sample(2)
 	bad.Trial.Time.Median = -1
-	if err := s.PutTrials(pool, []Entry{bad}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.PutTrials(pool, []Entry{bad}))
 	const want = "a trial of max_pool2d 1x2x20x20 kernel=4x4 on NVIDIA H100 (cuda): -1 is no time of a launch: want milliseconds from 1e-06 to 1e+09"
 	var damaged *DamagedError
 	if _, err := s.Trials(pool, nil); !errors.As(err, &damaged) || damaged.Detail != want {
@@ -99,9 +93,7 @@ func TestTimesThatCannotBe(t *testing.T) {
 		"a sample":       {TimeMS: 1, Result: json.RawMessage(`{"winner": {"status": "ok", "time_ms": {"median": 1}, "samples_ms": [1, 0]}}`)},
 	} {
 		raw, err := encode(w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := decoded[Winner](problem{id: other}, winnerKey, raw); !errors.As(err, &damaged) {
 			t.Errorf("%s: %v", name, err)
 		}

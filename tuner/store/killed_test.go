@@ -70,13 +70,9 @@ func TestKilledCommands(t *testing.T) {
 			old := pool
 			old.Device = "NVIDIA A100"
 			fill(t, other, old, pieceBatch+20)
-			if err := os.WriteFile(from+".edge", nil, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(from+".edge", nil, 0o644))
 			before, err := os.ReadFile(from)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			time.Sleep(20 * time.Millisecond) // a file's time is coarser than ours
 			fill(t, open(t, path), pool, 40)
 			rng := rand.New(rand.NewPCG(9, 10))

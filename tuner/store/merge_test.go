@@ -18,9 +18,7 @@ func wonAt(sources string, day int) Winner {
 func mustMerge(t *testing.T, into, from *Store) Tally {
 	t.Helper()
 	tally, err := into.Merge(t.Context(), from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mustBeSound(t, into)
 	return tally
 }
@@ -30,9 +28,7 @@ func TestMergeKeepsKnownTrials(t *testing.T) {
 	fill(t, from, pool, 600) // more than a batch
 	known := sample(3)
 	known.Trial.Message = "known"
-	if err := into.PutTrials(pool, []Entry{known, sample(1000)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, into.PutTrials(pool, []Entry{known, sample(1000)}))
 	other := pool
 	other.Device = "NVIDIA A100"
 	fill(t, from, other, 5)
@@ -64,9 +60,7 @@ func TestMergeKeepsTheNewestWinners(t *testing.T) {
 			day++
 			sources := string("abc"[rng.IntN(3)])
 			newest[sources], last = day, day
-			if err := stores[rng.IntN(3)].PutWinner(pool, wonAt(sources, day)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, stores[rng.IntN(3)].PutWinner(pool, wonAt(sources, day)))
 		}
 		into := stores[rng.IntN(3)]
 		for _, from := range stores {
@@ -101,12 +95,8 @@ func TestMergeOfDamagedTrials(t *testing.T) {
 	into, from := open(t, newPath(t)), open(t, newPath(t))
 	fill(t, from, pool, 3)
 	raw, err := encode(sample(7))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := from.take([]piece{{pool, string(trialsBucket), "here", raw}}, false, new(Tally)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, from.take([]piece{{pool, string(trialsBucket), "here", raw}}, false, new(Tally)))
 	var damaged *DamagedError
 	if _, err := into.Merge(t.Context(), from); !errors.As(err, &damaged) || damaged.Path != from.path {
 		t.Errorf("got %v, want a DamagedError of the other cache", err)
@@ -121,9 +111,7 @@ func TestMergeBesideAWriter(t *testing.T) {
 	fill(t, from, pool, 2000)
 	writer, lines := second(t, "write", path, "5000")
 	into, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer into.Close()
 	if _, err := into.Merge(t.Context(), from); err != nil {
 		t.Fatal(err)

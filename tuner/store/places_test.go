@@ -30,13 +30,9 @@ func grown(t *testing.T) []byte {
 	t.Helper()
 	return bytesOf(t, func(s *Store) {
 		for i := range 60 {
-			if err := s.PutTrials(pool, []Entry{sample(2 * i), sample(2*i + 1)}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.PutTrials(pool, []Entry{sample(2 * i), sample(2*i + 1)}))
 		}
-		if err := s.PutWinner(pool, Winner{TimeMS: 1, Problem: pool}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.PutWinner(pool, Winner{TimeMS: 1, Problem: pool}))
 	})
 }
 

@@ -71,18 +71,12 @@ func play(role []string) error {
 func second(t *testing.T, role ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	command := exec.Command(executable)
 	command.Env = append(os.Environ(), roleVariable+"="+strings.Join(role, " "))
 	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Kill()
 		_ = command.Wait()
@@ -124,12 +118,8 @@ func TestWaitsForAnotherProcess(t *testing.T) {
 	other, _ := second(t, "hold", path)
 	time.AfterFunc(200*time.Millisecond, func() { _ = other.Process.Kill() })
 	s, err := Open(t.Context(), path, Options{Wait: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.Close())
 }
 
 func TestKilledWriters(t *testing.T) {
@@ -157,9 +147,7 @@ func TestKilledWriters(t *testing.T) {
 func checkAcknowledged(t *testing.T, path string, n int) {
 	t.Helper()
 	s, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	found := mustTrials(t, s, pool)
 	for i := range n {
 		if _, ok := found[sample(i).Provenance.Key()]; !ok {
@@ -167,9 +155,7 @@ func checkAcknowledged(t *testing.T, path string, n int) {
 		}
 	}
 	mustBeSound(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 }
 
 // Writers in several processes share the file: none waits for another to end, and nothing that any of them acknowledged
@@ -194,9 +180,7 @@ func TestWritersSideBySide(t *testing.T) {
 		}
 	}
 	s, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	found := mustTrials(t, s, pool)
 	for w := range writers {
@@ -213,9 +197,7 @@ func TestClaims(t *testing.T) {
 	path := newPath(t)
 	open := func() *Store {
 		s, err := Open(t.Context(), path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
@@ -234,9 +216,7 @@ func TestClaims(t *testing.T) {
 	a.Release(one)
 	claim(b, one, true)
 	claim(a, other, false)
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	claim(a, other, true)
 	process, _ := second(t, "claim", path, sample(3).Provenance.Key())
 	claim(a, sample(3).Provenance.Key(), false)

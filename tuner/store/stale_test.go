@@ -53,14 +53,10 @@ func TestRemoveStale(t *testing.T) {
 		}
 		return bucketOf(tx, old).Put(updatedKey, raw)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fill(t, s, pool, 3)
 	before, err := s.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rule := Stale{Before: time.Now().Add(-24 * time.Hour), Bytes: math.MaxInt64}
 	all, err := s.Problems()
 	dry := rule.Choose(all)

@@ -28,15 +28,20 @@ var pool = ProblemID{Problem: "max_pool2d 1x2x20x20 kernel=4x4", Device: "NVIDIA
 func open(t *testing.T, path string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), path, Options{Wait: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return s
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "new", "cache.db") }
@@ -64,9 +69,7 @@ func fill(t *testing.T, s *Store, id ProblemID, n int) {
 	for i := range n {
 		entries = append(entries, sample(i))
 	}
-	if err := s.PutTrials(id, entries); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.PutTrials(id, entries))
 }
 
 // bucketOf is a problem's bucket, which is there.
@@ -78,9 +81,7 @@ func bucketOf(tx *bbolt.Tx, id ProblemID) *bbolt.Bucket {
 func mustTrials(t *testing.T, s *Store, id ProblemID) map[string]trial.Trial {
 	t.Helper()
 	found, err := s.Trials(id, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 
@@ -99,9 +100,7 @@ func TestTrialsComeBack(t *testing.T) {
 		t.Errorf("a new store holds %v", got)
 	}
 	fill(t, s, pool, 3)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	s = open(t, path)
 	got := mustTrials(t, s, pool)
 	if len(got) != 3 {
@@ -135,9 +134,7 @@ func TestTrialWithUnboundedError(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 		e := sample(1)
 		e.Trial.Status, e.Trial.MaxAbsError = trial.WrongResult, bad
-		if err := s.PutTrials(pool, []Entry{e}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.PutTrials(pool, []Entry{e}))
 		if got := mustTrials(t, s, pool)[e.Provenance.Key()].MaxAbsError; got != math.MaxFloat64 {
 			t.Errorf("%v came back as %v", bad, got)
 		}
@@ -178,9 +175,7 @@ func TestWinners(t *testing.T) {
 		w := Winner{
 			TimeMS: float64(i + 1), Result: json.RawMessage(`{"schema":1}`), Provenance: sample(i).Provenance,
 		}
-		if err := s.PutWinner(id, w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.PutWinner(id, w))
 		got, ok, err := s.Winner(id)
 		w.Problem = id
 		if !ok || err != nil || !reflect.DeepEqual(got, w) {
@@ -204,9 +199,7 @@ func TestProblemsAndRemove(t *testing.T) {
 	conv := ProblemID{Problem: "conv2d 1x1x8x8", Device: "NVIDIA H100", Kind: device.CUDA}
 	fill(t, s, pool, 5)
 	fill(t, s, conv, 2)
-	if err := s.PutWinner(conv, Winner{TimeMS: 1.5}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.PutWinner(conv, Winner{TimeMS: 1.5}))
 	all, err := s.Problems()
 	if err != nil || len(all) != 2 {
 		t.Fatalf("got %v, %v", all, err)
@@ -248,9 +241,7 @@ func TestWriter(t *testing.T) {
 	}
 	group.Wait()
 	for range 3 {
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Close())
 	}
 	if got := mustTrials(t, s, pool); len(got) != n {
 		t.Errorf("got %d trials, want %d", len(got), n)
@@ -264,9 +255,7 @@ func TestWriterWritesWithoutBeingFull(t *testing.T) {
 	s := open(t, newPath(t))
 	w := s.Writer(pool)
 	defer w.Close()
-	if err := w.Put(sample(0)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Put(sample(0)))
 	for range 50 {
 		if len(mustTrials(t, s, pool)) == 1 {
 			return
@@ -279,9 +268,7 @@ func TestWriterWritesWithoutBeingFull(t *testing.T) {
 func TestWriterReportsFailure(t *testing.T) {
 	s := open(t, newPath(t))
 	w := s.Writer(ProblemID{Problem: "bad\x00name"})
-	if err := w.Put(sample(0)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Put(sample(0)))
 	if err := w.Close(); err == nil {
 		t.Error("a failure to write is not told")
 	}
@@ -294,14 +281,10 @@ func TestReadOnly(t *testing.T) {
 	}
 	s := open(t, path)
 	fill(t, s, pool, 1)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	for range 2 { // readers do not keep each other out
 		reader, err := Open(t.Context(), path, Options{ReadOnly: true, Wait: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer reader.Close()
 		if len(mustTrials(t, reader, pool)) != 1 {
 			t.Error("the reader does not find the trial")
@@ -321,9 +304,7 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 	for path, content := range map[string]string{
 		text: "buy milk\nand bread\n", long: strings.Repeat("a line\n", 10000), zeros: strings.Repeat("\x00", 40000),
 	} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(content), 0o644))
 	}
 	other := filepath.Join(dir, "other.db")
 	writeBolt(t, other, func(tx *bbolt.Tx) error {
@@ -397,19 +378,13 @@ func setSchema(t *testing.T, path, schema string) {
 func writeBolt(t *testing.T, path string, f func(tx *bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o644, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(db.Update(f), db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(db.Update(f), db.Close()))
 }
 
 func TestEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache.db")
-	if err := os.WriteFile(path, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, nil, 0o644))
 	fill(t, open(t, path), pool, 1)
 }
 

@@ -15,9 +15,7 @@ func TestWinnersOfOtherSourcesAreKept(t *testing.T) {
 	last := map[string]float64{}
 	for i, sources := range []string{"", "a", "b", "a", "a", "b", "", "c", "b"} {
 		w := Winner{Sources: sources, TimeMS: float64(i + 1)}
-		if err := s.PutWinner(pool, w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.PutWinner(pool, w))
 		last[sources] = w.TimeMS
 		if got, found, err := s.Winner(pool); err != nil || !found || got.TimeMS != w.TimeMS {
 			t.Fatalf("the problem's winner is %+v, %v", got, err)
@@ -42,17 +40,13 @@ func TestWinnersOfOtherSourcesAreKept(t *testing.T) {
 func TestCheckLooksAtWinnersSetAside(t *testing.T) {
 	s := open(t, newPath(t))
 	for _, sources := range []string{"a", "b"} {
-		if err := s.PutWinner(pool, Winner{Sources: sources, TimeMS: 1}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.PutWinner(pool, Winner{Sources: sources, TimeMS: 1}))
 	}
 	err := s.update(func(tx *bbolt.Tx) error {
 		aside := bucketOf(tx, pool).Bucket(asideBucket)
 		return cmp.Or(aside.Put([]byte("c"), slices.Clone(aside.Get([]byte("a")))), aside.Put([]byte("d"), []byte("damage")))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	issues, err := s.Check(t.Context())
 	if err != nil || len(issues) != 2 || issues[0].Key != "aside c" || issues[1].Key != "aside d" {
 		t.Errorf("got %v, %v", fmt.Sprint(issues), err)

@@ -123,7 +123,7 @@ func (a *archive) exchanges(id int64) (found []int64) {
 
 // vicinity lists all that is close to a configuration: one tunable changed by any amount, or two exchanged.
 func (a *archive) vicinity(id int64) []int64 {
-	return append(a.space.Neighbours(id, space.Hamming), a.exchanges(id)...)
+	return append(a.space.Neighbours(id), a.exchanges(id)...)
 }
 
 // maximin draws n configurations that lie far from each other: of a few random ones, each is the one whose nearest

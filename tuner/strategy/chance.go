@@ -71,7 +71,7 @@ func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed 
 
 // beside lists the unseen neighbours of the best that may well be faster.
 func (m *lossModel) beside() (ids []int64) {
-	for _, id := range m.space.Neighbours(m.best, space.Hamming) {
+	for _, id := range m.space.Neighbours(m.best) {
 		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= policy.beside {
 			ids = append(ids, id)
 		}
@@ -100,7 +100,7 @@ func (a *archive) since(factor float64) int {
 func (m *lossModel) hopeful(factor float64) []*probe {
 	ids := m.expected.candidates(m.archive, policy.sample)
 	for _, id := range m.bestOf(policy.nearest) {
-		ids = append(ids, m.space.Neighbours(id, space.Hamming)...)
+		ids = append(ids, m.space.Neighbours(id)...)
 	}
 	slices.Sort(ids)
 	var list []*probe

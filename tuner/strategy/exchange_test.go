@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"autotune/internal/test/toy"
 	"autotune/space"
 	"autotune/space/expr"
 )
@@ -26,9 +27,7 @@ func blocks(t *testing.T) *space.Space {
 		}},
 		space.Part{Template: "b", Tunables: []space.Tunable{{Name: "y", Values: numbers(1, 2, 4)}}},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy.Must(t, err)
 	return s
 }
 

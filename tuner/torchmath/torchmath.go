@@ -105,6 +105,16 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 	return modeOf(said, p.Operator.MathModes)
 }
 
+// Question is what the driver is asked of a problem, for scripts that ask it themselves; nil: PyTorch is not asked.
+func Question(p *operator.Problem) any {
+	if !Asks(p) {
+		return nil
+	}
+	j := jobOf(p, GPU{})
+	j.Ask = true
+	return j
+}
+
 func jobOf(p *operator.Problem, on GPU) job {
 	j := job{
 		Operator: p.Operator.Name, Source: p.Operator.MathAsk.Text, File: p.Operator.MathAsk.File, Ordinal: on.Ordinal,

@@ -11,6 +11,8 @@ import statistics
 import sys
 import threading
 
+from torch_calls import alone, channels_last, dtype, found, lying, standing, values
+
 JOBS = queue.Queue()  # None: there are no more
 
 
@@ -61,10 +63,6 @@ except ImportError:
 
 ANSWERS = os.fdopen(3, "w")
 WARM_UP = 3  # calls before a turn's samples
-# To these a batch of one would be a batch.
-OF_MATRICES = ("matmul", "mm", "linear")
-TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",
-         "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}
 PART = 1 << 26  # elements that are compared at a time
 
 
@@ -72,40 +70,14 @@ def answer(**fields):
     print(json.dumps(fields), file=ANSWERS, flush=True)
 
 
-def lying(t):
-    """The extents of a tensor in the order in which its axes lie in memory."""
-    return [t["shape"][axis] for axis in t["order"]]
-
-
 def read(t):
     """What a tensor's file holds, as it lies."""
-    return torch.from_file(t["file"], size=math.prod(t["shape"]), dtype=getattr(torch, TYPES[t["type"]])).to("cuda").reshape(lying(t))
+    return torch.from_file(t["file"], size=math.prod(t["shape"]), dtype=dtype(t["type"])).to("cuda").reshape(lying(t))
 
 
 def uniform(t):
     """Uniform numbers for a tensor, as it lies."""
-    return torch.empty(lying(t), device="cuda").uniform_(t["low"], t["high"]).to(getattr(torch, TYPES[t["type"]]))
-
-
-def standing(t, made):
-    """A tensor with its axes in PyTorch's order, over what lies in memory."""
-    return made.permute([t["order"].index(axis) for axis in range(len(t["order"]))])
-
-
-def channels_last(t):
-    return t.movedim(1, -1).contiguous().movedim(-1, 1) if t.dim() > 2 else t
-
-
-def found(calls):
-    """The first function that PyTorch has, and its call. An op.yaml from elsewhere may name any, and torch.load runs what is in a
-    file. So of the package torch itself only functions of tensors count."""
-    for call in calls:
-        name = call["function"]
-        if hasattr(torch.nn.functional, name):
-            return getattr(torch.nn.functional, name), call
-        if hasattr(torch, name) and any(getattr(torch, name) in known for known in torch.overrides.get_overridable_functions().values()):
-            return getattr(torch, name), call
-    raise AttributeError("PyTorch has no function of tensors called " + " or ".join(c["function"] for c in calls))
+    return torch.empty(lying(t), device="cuda").uniform_(t["low"], t["high"]).to(dtype(t["type"]))
 
 
 class Problem:
@@ -116,10 +88,8 @@ class Problem:
         self.function, call = found(job["calls"])
         self.lie = {argument: uniform(t) for argument, t in call["tensors"].items()}
         made = {argument: standing(t, self.lie[argument]) for argument, t in call["tensors"].items()}
-        if call["function"] in OF_MATRICES and all(t.shape[0] == 1 for t in made.values() if t.dim() == 3):
-            made = {argument: t[0] if t.dim() == 3 else t for argument, t in made.items()}
-        self.values = {name: tuple(v) if isinstance(v, list) else v for name, v in call["values"].items()}
-        self.tensors = {False: made}
+        self.values = values(call)
+        self.tensors = {False: alone(call, made)}
         self.flush = torch.empty(job["flush"], dtype=torch.uint8, device="cuda") if job["flush"] else None
         self.made = {}
 

@@ -16,15 +16,23 @@ import (
 
 	"autotune/device"
 	"autotune/device/answers"
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/internal/python"
 	"autotune/operator"
+	"autotune/pack/loaders"
 	"autotune/space/expr"
 	"autotune/tuner/final"
 )
 
 //go:embed times.py
 var driver string
+
+// program is what times PyTorch.
+var program = sync.OnceValue(func() python.Program {
+	calls, _ := loaders.FS.ReadFile("python/torch_calls.py") // embedded
+	return python.Program{Code: driver, Modules: map[string]string{"torch_calls": string(calls)}}
+})
 
 // The ways to call PyTorch's function.
 const (
@@ -100,7 +108,7 @@ func (t *Torch) Close() error {
 type job struct {
 	Ordinal int      `json:"ordinal"`
 	Names   []string `json:"names"`
-	Calls   []call   `json:"calls"`
+	Calls   []Call   `json:"calls"`
 	Flush   int64    `json:"flush"` // bytes to write before each sample
 	TF32    bool     `json:"tf32"`  // of products of matrices, which PyTorch computes in fp32 unless told otherwise
 }
@@ -108,21 +116,22 @@ type job struct {
 // comparison is what the winner reads and gives, for a problem that is prepared.
 type comparison struct {
 	Names  []string `json:"names"` // to be compared
-	Fill   []call   `json:"fill"`
-	Output *tensor  `json:"output"` // nil: it is not compared
+	Fill   []Call   `json:"fill"`
+	Output *Tensor  `json:"output"` // nil: it is not compared
 	ATol   float64  `json:"atol"`
 	RTol   float64  `json:"rtol"`
 }
 
-// call is a function with its arguments by PyTorch's names.
-type call struct {
+// Call is a function with its arguments by PyTorch's names.
+type Call struct {
 	Function string            `json:"function"`
-	Tensors  map[string]tensor `json:"tensors"`
+	Tensors  map[string]Tensor `json:"tensors"`
 	Values   map[string]any    `json:"values"` // a value, or a list of a parameter's components
 }
 
-// tensor is in a file; without one, of uniform numbers.
-type tensor struct {
+// Tensor is in a file; without one, of uniform numbers.
+type Tensor struct {
+	Is    string        `json:"is"` // the operator's name
 	Shape []int64       `json:"shape"`
 	Type  operator.Type `json:"type"`
 	Order []int         `json:"order"` // its axes from the outermost in memory to the innermost
@@ -196,7 +205,7 @@ func (t *Torch) begin(ctx context.Context, p *preparation) (said answer, err err
 	if t.closed {
 		err = errEnded
 	} else if t.talk == nil {
-		t.talk, err = (python.Program{Code: driver}).Begin(ctx)
+		t.talk, err = program().Begin(ctx)
 	}
 	if err == nil && p.hurried {
 		err = t.talk.Tell(hurry{true})
@@ -280,7 +289,7 @@ func (s *session) compare(p *operator.Problem, left string) error {
 	}
 	for _, a := range p.Arguments {
 		if c.Output == nil && a.Role.Compared() && a.Elements > 0 {
-			c.Output = &tensor{Shape: a.Shape, Type: a.Type, Order: a.Axes(), File: filepath.Join(left, answers.OutputName(a))}
+			c.Output = &Tensor{Shape: a.Shape, Type: a.Type, Order: a.Axes(), File: filepath.Join(left, answers.OutputName(a))}
 			c.ATol, c.RTol = a.ATol, a.RTol
 		}
 	}
@@ -324,16 +333,35 @@ func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol) job {
 			j.Names = append(j.Names, name)
 		}
 	}
-	for _, known := range p.Torch() {
-		j.Calls = append(j.Calls, callOf(known, ""))
-	}
+	j.Calls = CallsOf(p)
 	return j
 }
 
-func callOf(p operator.TorchProblem, left string) call {
-	c := call{Function: p.Function, Tensors: map[string]tensor{}, Values: map[string]any{}}
+// CallsOf are the calls that compute a problem, of uniform numbers.
+func CallsOf(p *operator.Problem) (calls []Call) {
+	for _, known := range p.Torch() {
+		calls = append(calls, callOf(known, ""))
+	}
+	return calls
+}
+
+// Parameters are a problem's: a value, or a list of a parameter's components.
+func Parameters(p *operator.Problem) map[string]any {
+	all := map[string]any{}
+	for _, s := range p.Operator.Parameters {
+		names := s.Names
+		if s.Type == operator.ExpressionParameter { // behind it stands which tensors it names
+			names = names[:1]
+		}
+		all[s.Name] = plain(lists.Of(names, func(name string) expr.Value { return p.Values[name] }))
+	}
+	return all
+}
+
+func callOf(p operator.TorchProblem, left string) Call {
+	c := Call{Function: p.Function, Tensors: map[string]Tensor{}, Values: map[string]any{}}
 	for name, a := range p.Tensors {
-		t := tensor{Shape: a.Shape, Type: a.Type, Order: a.Axes(), High: 1}
+		t := Tensor{Is: a.Name, Shape: a.Shape, Type: a.Type, Order: a.Axes(), High: 1}
 		if left != "" {
 			t.File = filepath.Join(left, answers.InputName(a))
 		}

@@ -178,7 +178,7 @@ func TestMissing(t *testing.T) {
 	}
 	hostile := bind(t, "max_pool2d", []int64{2, 3, 9, 9}, nil)
 	own, renamed := *hostile.Operator, *hostile.Operator.PyTorch
-	renamed.Calls = []operator.TorchCall{{Name: "load", Arguments: renamed.Calls[0].Arguments}} // runs what is in a file
+	renamed.Calls = []operator.TorchCall{{Function: "load", Arguments: renamed.Calls[0].Arguments}} // runs what is in a file
 	own.PyTorch, hostile.Operator = &renamed, &own
 	if got := start(hostile); got != "AttributeError: PyTorch has no function of tensors called load" {
 		t.Error(got)

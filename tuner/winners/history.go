@@ -44,7 +44,7 @@ func (r Request) History(s *store.Store) ([]Era, error) {
 	return eras, nil
 }
 
-// eras are those of a winner's problem on its device.
+// eras lists the eras of a winner's problem on its device.
 func (w Kept) eras(entries []store.Entry) (list []Era) {
 	by := map[store.Provenance][]trial.Trial{}
 	for _, e := range entries {
@@ -72,7 +72,7 @@ func (w Kept) eras(entries []store.Entry) (list []Era) {
 	return list
 }
 
-// fastest is the right trial that was timed most carefully, and of those the fastest.
+// fastest is the fastest of the correct trials that were timed most carefully.
 func fastest(trials []trial.Trial) (best *trial.Trial) {
 	finals := func(t trial.Trial) int {
 		if t.FinalRounds > 0 {

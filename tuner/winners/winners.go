@@ -68,7 +68,7 @@ func (r Request) String() string {
 	return p.String()
 }
 
-// names tells whether a problem is the one asked for. What the math mode auto means is
+// names reports whether a problem is the one asked for. What the math mode auto means is
 // up to the device that the problem was solved on, or to the PyTorch that was there.
 func (r Request) names(p operator.ProblemRecord, d device.Info) bool {
 	if operator.AutoMath(r.Math) && p.MathBy != "" {
@@ -78,7 +78,7 @@ func (r Request) names(p operator.ProblemRecord, d device.Info) bool {
 	return err == nil && bound.String() == p.Text
 }
 
-// Means tells whether the request is for winners of a device. A GPU's number, which may follow the
+// Means reports whether the request is for winners of a device. A GPU's number, which may follow the
 // kind, is ignored: the cache does not keep it.
 func (r Request) Means(d device.Info) bool {
 	kind, _, _ := strings.Cut(r.Device, ":")
@@ -137,22 +137,26 @@ func (r Request) fastest(ctx context.Context, recorded *recording.Recording, p *
 	if err != nil {
 		return w, fmt.Errorf("%s: %w", recorded.File, err)
 	}
-	return w, w.take(ctx, r, p, trials, 0)
+	return w, w.take(ctx, r, p, trials)
 }
 
-// take adds the trials whose kernels are what they were, if they are asked for. Of others, edited were left out before.
-func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trials []trial.Trial, edited int) (err error) {
+// take adds the trials whose kernels are what they were, if they are asked for.
+func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trials []trial.Trial) (err error) {
 	if !r.Trials {
 		return nil
 	}
-	w.Trials, err = current(ctx, p, trials)
-	if err == nil && slices.ContainsFunc(w.Trials, func(t trial.Trial) bool { return t.KernelDigest == "" }) {
-		w.Notices = append(w.Notices, "the recording does not tell which kernels its times are of: they may not be the operator's of today")
+	if w.Trials, err = current(ctx, p, trials); err != nil {
+		return err
 	}
-	if gone := edited + len(trials) - len(w.Trials); err == nil && gone > 0 {
-		w.Notices = append(w.Notices, fmt.Sprintf("left out %s of kernels that were edited since, or are not valid any more", output.Count(gone, "trial")))
+	if slices.ContainsFunc(w.Trials, func(t trial.Trial) bool { return t.KernelDigest == "" }) {
+		w.Notices = append(w.Notices, "the recording does not tell which kernels its times are of: "+
+			"they may not be the operator's of today")
 	}
-	return err
+	if gone := len(trials) - len(w.Trials); gone > 0 {
+		w.Notices = append(w.Notices, fmt.Sprintf("left out %s of kernels that were edited since, or are not valid any more",
+			output.Count(gone, "trial")))
+	}
+	return nil
 }
 
 // InCache takes a GPU's winner before the emulator's, and of those the newest that is
@@ -173,15 +177,11 @@ func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err err
 	if !r.Trials {
 		return w, nil
 	}
-	sp, err := w.Problem.Space(ctx)
+	trials, err := w.Kept.trials(s)
 	if err != nil {
 		return w, err
 	}
-	trials, edited, err := w.Kept.trials(s, ledger.NewToday(w.Problem.Kernel, sp))
-	if err != nil {
-		return w, err
-	}
-	return w, w.take(ctx, r, w.Problem, trials, edited)
+	return w, w.take(ctx, r, w.Problem, trials)
 }
 
 // among picks the winners that are asked for, a GPU's before the emulator's and else as
@@ -313,33 +313,24 @@ func List(s *store.Store, operator string) ([]Kept, error) {
 }
 
 // trials lists the trials that were made as the winner was: on the same device,
-// with the same compiler, reference and protocol. Those of kernels that were edited since are counted.
-func (w Kept) trials(s *store.Store, today *ledger.Today) (trials []trial.Trial, edited int, err error) {
+// with the same compiler, reference and protocol.
+func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 	keyOf := w.kept.Provenance.Keys()
 	known, err := s.Trials(w.kept.Problem, func(h store.Head) bool {
-		switch {
-		case h.KernelDigest == "":
-			return true
-		case keyOf(h.KernelDigest) != h.Key:
-			return false
-		case !today.Has(h):
-			edited++
-			return false
-		}
-		return true
+		return h.KernelDigest == "" || keyOf(h.KernelDigest) == h.Key
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for _, key := range ledger.InOrder(known) {
 		if keyOf(known[key].KernelDigest) == key {
 			trials = append(trials, known[key])
 		}
 	}
-	return trials, edited, nil
+	return trials, nil
 }
 
-// current lists those of a problem's trials, remembered or recorded, whose
+// current lists the trials of a problem, remembered or recorded, whose
 // kernels and launches are today what they were then. Those of other tools do not tell
 // their kernels, and all count. The problem must be bound with the limits of their device.
 func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
@@ -386,8 +377,8 @@ func Imported(ctx context.Context, r *recording.Recording, op *operator.Operator
 	if err := provenanceKnown(m, reference); err != nil {
 		return id, nil, err
 	}
-	told := slices.DeleteFunc(slices.Clone(r.Trials), func(t trial.Trial) bool { return t.KernelDigest == "" })
-	trials, err := current(ctx, p, told)
+	known := slices.DeleteFunc(slices.Clone(r.Trials), func(t trial.Trial) bool { return t.KernelDigest == "" })
+	trials, err := current(ctx, p, known)
 	if err != nil {
 		return id, nil, err
 	}
@@ -406,7 +397,7 @@ func Imported(ctx context.Context, r *recording.Recording, op *operator.Operator
 	return id, entries, nil
 }
 
-// provenanceKnown tells what a recording lacks for its trials to be remembered.
+// provenanceKnown says what a recording lacks for its trials to be kept.
 func provenanceKnown(m recording.Metadata, reference string) error {
 	switch {
 	case !m.Device.Kind.Properties().Persists:

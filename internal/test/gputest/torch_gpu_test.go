@@ -27,6 +27,7 @@ type torchCases struct {
 type torchCase struct {
 	Operator      string              `json:"operator"`
 	Problem       string              `json:"problem"`
+	Shape         []int64             `json:"shape"`
 	Parameters    map[string]string   `json:"parameters"`
 	Math          string              `json:"math"`
 	Tensors       []operator.Argument `json:"tensors"`
@@ -59,7 +60,7 @@ func (c *torchCases) add(p *operator.Problem, k operator.Kernel, reference *comp
 		return nil
 	}
 	about := torchCase{
-		Operator: p.Operator.Name, Problem: p.String(), Parameters: map[string]string{}, Math: p.Math, Tensors: p.Arguments,
+		Operator: p.Operator.Name, Problem: p.String(), Shape: p.Shape, Parameters: map[string]string{}, Math: p.Math, Tensors: p.Arguments,
 		ATol: p.Output().ATol, RTol: p.Output().RTol, Entry: reference.Symbol(k.Launches[0].Entry), Launches: k.Launches,
 		Seed: device.DefaultProtocol().Seed, Distributions: map[string]int{}, Weights: c.numbers["symmetric"],
 	}

@@ -19,6 +19,17 @@ import (
 	"autotune/space"
 )
 
+// Must ends a test at an error.
+func Must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Limits are of the toy's device.
 var Limits = operator.Limits{
 	Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, SharedPerSM: 233472, RegistersPerSM: 65536,
@@ -53,7 +64,8 @@ func Operator(t testing.TB, text string) *operator.Operator {
 	t.Helper()
 	fsys := fstest.MapFS{"op.yaml": {Data: []byte(text)}}
 	for _, kernel := range []string{"reference", "plain", "other"} {
-		source := fmt.Sprintf("extern \"C\" __global__ void %s_%s(const float* x, float* y) {}\n", nameForm.FindStringSubmatch(text)[1], kernel)
+		name := nameForm.FindStringSubmatch(text)[1]
+		source := fmt.Sprintf("extern \"C\" __global__ void %s_%s(const float* x, float* y) {}\n", name, kernel)
 		fsys[kernel+".cu"] = &fstest.MapFile{Data: []byte(source)}
 	}
 	op, err := operator.Load(fsys, ".")

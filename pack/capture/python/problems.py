@@ -37,7 +37,7 @@ class Functions:
     def __init__(self):
         listed = json.loads((pathlib.Path(__file__).parent / "functions.json").read_text())
         operators = {name: Operator(spec) for name, spec in OPERATORS.items()}
-        self.calls = {function: [Function(operators[c["operator"]], function, c["arguments"]) for c in calls] for function, calls in listed.items()}
+        self.calls = {function: [Function(operators[c["operator"]], function, c) for c in calls] for function, calls in listed.items()}
 
     def __contains__(self, name):
         return plain(name) in self.calls
@@ -88,7 +88,7 @@ def wanted(t, order):
 def problem(call, args, keywords):
     """The operator's problem that a call is. It raises what says why it is none."""
     operator = call.operator
-    names = [name for name, _, _ in call.given]
+    names = [name for name, *_ in call.given]
     operator.need(len(args) <= len(names), f"{call.function} takes more than {', '.join(names)}")
     given = {**dict(zip(names, args)), **keywords}
     for name in keywords:
@@ -100,7 +100,7 @@ def problem(call, args, keywords):
     for i, (t, place, kind) in enumerate(zip(tensors, call.places, operator.types([operator.read[i] for i in call.places], dtype))):
         truths = i == call.added and t and t[1] == torch.bool
         operator.need(t is None or t[1] == kind or truths, f"{operator.read[place]['name']} is {t and word(t)}; it must be {WORDS.get(kind, kind)}")
-    values = [None if given.get(name) == () else given.get(name) for name, _, _ in call.parameters]
+    values = [None if given.get(name) == () else given.get(name) for name, *_ in call.parameters]
     shapes = [None if t is None else t[0] for t in tensors]
     call.fits(shapes[0], values)
     settings = call.of(shapes, values)

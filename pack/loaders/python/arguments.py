@@ -1,68 +1,53 @@
 """What a call of PyTorch's function means: its arguments as an operator's parameters and shapes."""
-import ast
-import re
+import collections
 
 import torch
 
-from .folds import ROWS, Folds
+from .folds import Folds
 
 IN_PLACE = "inplace"  # PyTorch's argument: the output takes the place of the first tensor
-ARGUMENT = re.compile(r"(\w+)(?: as (rows of |added )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?")
-MEANING = re.compile(r"(\w+) is (.+)")
-CHOICE = re.compile(r"(?:'(\S+)' if )?(\w+) == '(\w+)'(?: else '(\S+)')?")
 
 
-class Name(str):
-    """A default that is another argument, or an expression."""
-
-
-def word(text):
-    """A constant, or a name."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return Name(text)
+# An argument of PyTorch's, as op.yaml has it (the field `pytorch` of `autotune ops show --json`): PyTorch's name and the
+# operator's, the value where a call gives none or None, the parameter whose value that is, and the parameters that each of
+# the argument's words sets.
+Argument = collections.namedtuple("Argument", ("name", "own", "default", "same", "words"))
 
 
 class Function:
     """A function of PyTorch's that an operator computes, by the arguments that op.yaml gives it."""
 
-    def __init__(self, operator, function, arguments):
+    def __init__(self, operator, function, spec):
         self.operator, self.function = operator, function
-        self.given = []  # (PyTorch's name, the operator's, default)
-        self.meant = {}  # the operator's parameters that no argument gives
-        self.chosen = {}  # by the word of an argument: (the argument, its word, what that means, what others mean)
-        self.dim = added = None  # the argument that says which dimensions are one; the tensor that is added, if truths say where nothing is
-        kinds = {}  # of folds, by the operator's tensors
-        for text in arguments:
-            meaning = MEANING.fullmatch(text)
-            choice = meaning and CHOICE.fullmatch(meaning[2])
-            if choice:
-                yes, argument, wanted, no = choice.groups()
-                self.chosen[meaning[1]] = argument, wanted, yes or True, no or False
-                continue
-            if meaning:
-                self.meant[meaning[1]] = word(meaning[2])
-                continue
-            name, what, own, how, dim, flat, behind, default = ARGUMENT.fullmatch(text).groups()
-            self.given.append((name, own := own or name, word(default) if default else ...))
-            self.dim, added = self.dim or dim, own if what == "added " else added
-            if flat:
-                shape = next(t["shape"] for t in operator.read if t["name"] == own)
-                kinds[own] = shape.index(behind) + 1 if behind else 0
-            elif how or what == "rows of ":
-                kinds[own] = how or ROWS
+        self.meant = spec.get("means", {})  # the operator's parameters that no argument gives
+        self.given, kinds = [], {}  # the arguments, and how the operator's tensors are folded
+        self.dim = added = None  # the argument that says which dimensions are one; the tensor that is added
+        for a in spec["arguments"]:
+            default = None if "same" in a else a.get("default", ...)
+            self.given.append(Argument(a["name"], a["is"], default, a.get("same"), a.get("words")))
+            fold, by = a.get("fold"), a.get("by")
+            if fold in ("along", "over"):
+                self.dim = by
+            if fold == "added":
+                added = a["name"]
+            elif fold == "flat":
+                shape = next(t["shape"] for t in operator.read if t["name"] == a["is"])
+                kinds[a["is"]] = shape.index(by) + 1 if by else 0
+            elif fold:
+                kinds[a["is"]] = fold
         names = [t["name"] for t in operator.read]
-        by_own = {own: name for name, own, _ in self.given}
+        by_own = {a.own: a.name for a in self.given}
         self.places = [i for i, name in enumerate(names) if name in by_own]  # of the tensors given, in the operator's order
         self.tensors = [by_own[names[i]] for i in self.places]  # by PyTorch's names
-        self.parameters = [given for given in self.given if given[0] not in self.tensors]
+        self.parameters = [a for a in self.given if a.name not in self.tensors]
         self.weights = self.tensors[1:]
-        self.added = self.tensors.index(by_own[added]) if added else None
+        self.added = self.tensors.index(added) if added else None
         # Parameters that are dimensions, which the first tensor tells.
-        self.asks = [(name, dim) for name, dim in self.meant.items() if isinstance(dim, Name) and dim in operator.spec["shape"]]
-        # Where one of these is set the answer is a number.
-        reducing = [operator.components.index(name) for name, choice in self.chosen.items() if choice[2] is True]
+        self.asks = [(name, dim) for name, dim in self.meant.items() if dim in operator.spec["shape"]]
+        # Where a word sets one of these to True, the answer is a number.
+        words = [settings for a in self.given for settings in (a.words or {}).values()]
+        true = [name for settings in words for name, value in settings.items() if value is True]
+        reducing = [operator.components.index(name) for name in true]
         self.folds = Folds(operator, function, self.places, kinds, self.dim, reducing)
         self.known, self.number = {}, len(operator.calls)
         operator.calls.append(self.folds)
@@ -70,23 +55,22 @@ class Function:
     def settings(self, shapes, values):
         """The operator's parameters of PyTorch's values, of which None means the default."""
         operator, given = self.operator, dict(self.meant)
-        passed = {own: value for (_, own, _), value in zip(self.parameters, values)}
+        passed = {a.own: value for a, value in zip(self.parameters, values)}
         for name, dim in self.asks:
             given[name] = shapes[0][operator.read[0]["shape"].index(dim)]
-        for (name, own, default), value in zip(self.parameters, values):
+        for a, value in zip(self.parameters, values):
             if value is None:
-                value = passed.get(default) if isinstance(default, Name) else default
-            if name == IN_PLACE or self.dim and name in (self.dim, "keepdim"):
+                value = passed.get(a.same) if a.same else a.default
+            if a.name == IN_PLACE or self.dim and a.name in (self.dim, "keepdim"):
                 continue
-            choices = {meant: choice for meant, choice in self.chosen.items() if choice[0] == name}
-            if choices:
-                operator.need(value in ("none", *(choice[1] for choice in choices.values())), f"{name}={value!r} is not what the kernels compute")
-                given.update({meant: yes if value == wanted else no for meant, (_, wanted, yes, no) in choices.items()})
-            elif own in operator.parameters:
-                given[own] = value
-            elif not isinstance(default, Name):  # what shapes tell is no question
+            if a.words:
+                operator.need(value in a.words, f"{a.name}={value!r} is not what the kernels compute")
+                given.update({name: False for settings in a.words.values() for name in settings} | a.words[value])
+            elif a.own in operator.parameters:
+                given[a.own] = value
+            elif not a.same:  # what shapes tell is no question
                 shown = "a tensor" if isinstance(value, torch.Tensor) else value
-                operator.need(shown == default, f"{name}={shown} is not what the kernels compute")
+                operator.need(shown == a.default, f"{a.name}={shown} is not what the kernels compute")
         if isinstance(given.get("padding"), str):
             given["padding"] = self.padding(given, shapes[1:])
         given = {name: value for name, value in given.items() if value is not None}
@@ -120,12 +104,12 @@ class Function:
         """Which dimensions are one, as Folds has it; it stands behind the operator's settings."""
         if not self.dim:
             return []
-        given = {name: default if value is None else value for (name, _, default), value in zip(self.parameters, values)}
+        given = {a.name: a.default if value is None else value for a, value in zip(self.parameters, values)}
         self.operator.need(given[self.dim] is not ..., f"{self.dim} must be given")
         return self.folds.along(given[self.dim], given.get("keepdim"))
 
     def fits(self, shape, values):
         """Refuses a first tensor whose last dimensions are not those that a call names."""
-        for (name, _, _), value in zip(self.parameters, values):
-            if name == self.dim:
+        for a, value in zip(self.parameters, values):
+            if a.name == self.dim:
                 self.folds.fits(shape, value)

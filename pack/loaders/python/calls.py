@@ -287,11 +287,11 @@ def each(found, change):
 class Call(Function):
     """Runs a function of PyTorch's, of tensors as PyTorch has them."""
 
-    def __init__(self, kernels, function, arguments):
-        super().__init__(kernels.operator, function, arguments)
+    def __init__(self, kernels, function, spec):
+        super().__init__(kernels.operator, function, spec)
         self.kernels, self.foldings, self.ready = kernels, {}, {}
         self.order = [self.places.index(i) if i in self.places else None for i in range(len(kernels.operator.read))]
-        self.in_place = next((i for i, given in enumerate(self.parameters) if given[0] == IN_PLACE), None)
+        self.in_place = next((i for i, given in enumerate(self.parameters) if given.name == IN_PLACE), None)
         self.missing = [None] * (len(kernels.operator.read) - len(self.places))  # behind those that are given, or in between
         self.follow = self.places == list(range(len(self.places)))
         self.constant = constant(lambda shapes, values: self.of(shapes, values))
@@ -363,3 +363,9 @@ class Call(Function):
         settings = self.constant(shapes, values) if is_compiling() else self.of(shapes, values)
         renews = self.in_place is not None and values[self.in_place]
         return (self.renew if renews else self.run)(settings, tensors, mode)
+
+
+def calls(kernels):
+    """All functions that the pack's operators compute, by PyTorch's names; kernels are named as their operator, behind a _."""
+    listed = json.loads((FOLDER / "functions.json").read_text())
+    return {function: [Call(kernels["_" + c["operator"]], function, c) for c in of] for function, of in listed.items()}

@@ -30,7 +30,7 @@ def arguments(call, module, **known):
     """A module's tensors beside its input, as far as they are its own, and the other arguments of PyTorch's function."""
     if getattr(module, "running_mean", 0) is None:
         known["training"] = True  # by the batch's statistics, in training or not
-    values = [known.get(name, getattr(module, name, None)) for name, _, _ in call.parameters]
+    values = [known.get(name, getattr(module, name, None)) for name, *_ in call.parameters]
     return [getattr(module, name, None) for name in call.weights], tuple(values)
 
 
@@ -188,7 +188,7 @@ def swapped(function):
     calls = functions.CALLS[function]
     names = calls[0].tensors
     given = [[names.index(name) for name in call.tensors] if set(call.tensors) <= set(names) else None for call in calls]
-    settings = dict.fromkeys([name for call in calls for name, _, _ in call.parameters] + ["training", "inplace", "autotune_run", "autotune_measured"])
+    settings = dict.fromkeys([name for call in calls for name, *_ in call.parameters] + ["training", "inplace", "autotune_run", "autotune_measured"])
     for base in filter(None, (CLASSES.get(name + end) for end in ends)):
         own = base.forward
         beside = own.__code__.co_argcount - len(own.__defaults__ or ()) - 2  # tensors, with the module and the first one

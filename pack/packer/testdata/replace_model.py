@@ -125,7 +125,7 @@ check("the rest is left, with why", whys(done) == {
     "layers.2": "it is not faster in the model", "layers.3": "it is not faster in the model", "unused": "these inputs do not reach it"})
 check("times of the group and of the model", (done.kept[0].before_ms, done.kept[0].after_ms, done.before_ms, done.after_ms) == (2.0, 1.0, 4.0, 3.0))
 print(done)
-check("the table", "| layers.0, layers.1 | linear | 2 | 1 | 2x [2, 2] |\n" in str(done) and str(done).endswith("\nmodel: 4 ms before, 3 ms after (plain), 1.33x [1.33, 1.33]"))
+check("the table", "| layers.0, layers.1 | linear | 2 | 1 | 2.000x [2.000, 2.000] |\n" in str(done) and str(done).endswith("\nmodel: 4 ms before, 3 ms after (plain), 1.333x [1.333, 1.333]"))
 check("data", done.replaced == {"layers.0": "linear", "layers.1": "linear"} and done.interval == (4 / 3, 4 / 3))
 
 for run in ("plain", "graph"):

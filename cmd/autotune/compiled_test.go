@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"autotune/device/compile"
+	"autotune/device/emulator"
+	"autotune/internal/test/testcache"
+	"autotune/operator"
+)
+
+// compiledTogether makes a user's cache folder whose compiled kernels are those of the
+// tests, of all of them and of the next run's: commands search the same small problems
+// again and again. Its trials are its own.
+func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
+	t.Helper()
+	shared := testcache.Dir()
+	for i := range 256 { // the folders that entries lie in
+		if err := os.MkdirAll(filepath.Join(shared, fmt.Sprintf("%02x", i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, sanitize := range []bool{false, true} { // what the emulator compiles once for all variants
+		c, err := emulator.NewCompiler(emulator.Options{Sanitize: sanitize, CacheDir: shared})
+		if errors.Is(err, emulator.ErrNoCompiler) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		k := operator.Kernel{File: "k.cu", Source: `extern "C" __global__ void k(float*) {}`, Launches: operator.Launches{{Entry: "k"}}}
+		_, err = c.Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
+		if err := errors.Join(err, c.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func(xdg string) error {
+		own := filepath.Join(xdg, "autotune")
+		err := os.MkdirAll(own, 0o755)
+		for i := 0; i < 256 && err == nil; i++ {
+			folder := fmt.Sprintf("%02x", i)
+			err = os.Symlink(filepath.Join(shared, folder), filepath.Join(own, folder))
+		}
+		return err
+	}
+}

@@ -1,0 +1,197 @@
+package prove
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"autotune/device"
+	"autotune/internal/input"
+	"autotune/internal/lists"
+	"autotune/operator"
+	"autotune/pack/packer"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
+	"autotune/tuner/family"
+	"autotune/tuner/store"
+	"autotune/tuner/winners"
+)
+
+// Inputs are what a pack is made of.
+type Inputs struct {
+	Winners  []cudasource.Winner
+	Families []packer.Family
+
+	Operators []*operator.Operator // pack these alone; none: all that are known
+	Device    string               // pack what was found on it, as --device names it
+	Emulated  bool                 // also what the emulator found
+	Tool      string
+	Find      func(name string) (*operator.Operator, error)
+	Tell      func(text string)
+}
+
+// FromCache adds the winners of a cache, and the families beside it.
+func (p *Inputs) FromCache(ctx context.Context, cache string) error {
+	if err := errors.Join(p.keptWinners(ctx, cache), p.keptFamilies(ctx, cache)); err != nil {
+		return err
+	}
+	if len(p.Winners)+len(p.Families) == 0 {
+		return &winners.NoneError{Message: "the cache holds no winner to pack; run `autotune search` first, or name " +
+			"architectures with --arch for those of the emulator"}
+	}
+	return nil
+}
+
+// operator finds a document's operator; nil: it is not to be packed.
+func (p *Inputs) operator(name string) (*operator.Operator, error) {
+	op, found := lists.First(p.Operators, func(op *operator.Operator) bool { return op.Name == name })
+	if found || len(p.Operators) > 0 {
+		return op, nil
+	}
+	return p.Find(name)
+}
+
+func (p *Inputs) keptWinners(ctx context.Context, cache string) (err error) {
+	operators := p.Operators
+	if len(operators) == 0 {
+		if operators, err = operator.Operators(); err != nil {
+			return err
+		}
+	}
+	s, err := store.Open(ctx, cache, store.Options{ReadOnly: true, Wait: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for _, op := range operators {
+		kept, err := winners.List(s, op.Name)
+		if err != nil {
+			return err
+		}
+		for _, k := range kept {
+			if !p.takes(k.Device, k.Protocol.Conditions) || k.Objective != "" {
+				continue
+			}
+			w, err := cudasource.Of(bestconfig.FromRecord(k.Record), op, winners.LimitsOf(k.Device), p.Tool)
+			switch {
+			case errors.Is(err, cudasource.ErrSearchAgain):
+				p.Tell(fmt.Sprintf("left out %s: %v", k.Problem.Text, err))
+			case err != nil:
+				return err
+			default:
+				p.Winners = append(p.Winners, w)
+			}
+		}
+	}
+	return nil
+}
+
+// takes tells whether a cache's winner or family is packed: one of the device that is meant, of a GPU unless what was
+// emulated is asked for, and timed under the usual conditions.
+func (p *Inputs) takes(d device.Info, timed device.Conditions) bool {
+	return winners.Request{Device: p.Device}.Means(d) && (p.Emulated || d.Kind.Properties().Caveat == "") &&
+		timed == (device.Conditions{})
+}
+
+// FamiliesFolder is where the families of a cache are.
+func FamiliesFolder(cache string) string { return cache + ".families" }
+
+// keptFamilies adds the families of a cache, the newest first: packer takes the first of each range.
+func (p *Inputs) keptFamilies(ctx context.Context, cache string) error {
+	files, err := filepath.Glob(filepath.Join(FamiliesFolder(cache), "*.json"))
+	if err != nil {
+		return err
+	}
+	var all []*family.Family
+	for _, file := range files {
+		list, err := input.File(ctx, file, family.Read)
+		if err != nil {
+			return err
+		}
+		all = append(all, list...)
+	}
+	slices.SortStableFunc(all, func(a, b *family.Family) int { return b.At.Compare(a.At) })
+	for _, f := range all {
+		if !p.takes(f.Device, f.Conditions) {
+			continue
+		}
+		op, err := p.operator(f.Operator)
+		if err != nil {
+			p.Tell(fmt.Sprintf("left out %s: %v; name its folder to pack it", f, err))
+		}
+		if err != nil || op == nil {
+			continue
+		}
+		one, err := packer.FamilyOf(f, op)
+		switch {
+		case errors.Is(err, cudasource.ErrSearchAgain):
+			p.Tell(fmt.Sprintf("left out: %v", err))
+		case err != nil:
+			return err
+		default:
+			p.Families = append(p.Families, one)
+		}
+	}
+	return nil
+}
+
+// FromFile adds the winners or the families of a document.
+func (p *Inputs) FromFile(ctx context.Context, path string) error {
+	bests, families, err := ReadDocuments(ctx, path)
+	if err != nil {
+		return err
+	}
+	for _, best := range bests {
+		op, err := p.operator(best.Operator)
+		if err != nil {
+			return err
+		}
+		if op == nil {
+			continue
+		}
+		w, err := cudasource.Of(best, op, operator.TypicalLimits(), p.Tool)
+		if err != nil {
+			return err
+		}
+		p.Winners = append(p.Winners, w)
+	}
+	for _, f := range families {
+		op, err := p.operator(f.Operator)
+		if err != nil {
+			return err
+		}
+		if op == nil {
+			continue
+		}
+		one, err := packer.FamilyOf(f, op)
+		if err != nil {
+			return err
+		}
+		p.Families = append(p.Families, one)
+	}
+	return nil
+}
+
+// familyHead is how the document of a family begins, or a list of them.
+var familyHead = regexp.MustCompile(`^\s*\[?\s*{\s*"schema":\s*"autotune/family/`)
+
+// ReadDocuments reads a file of best-config documents or of families.
+func ReadDocuments(ctx context.Context, path string) (bests []bestconfig.Document, families []*family.Family,
+	err error) {
+	_, err = input.File(ctx, path, func(r io.Reader) (_ any, err error) {
+		buffered := bufio.NewReader(r)
+		if head, _ := buffered.Peek(200); familyHead.Match(head) {
+			families, err = family.Read(buffered)
+		} else {
+			bests, err = bestconfig.ReadAll(buffered)
+		}
+		return nil, err
+	})
+	return bests, families, err
+}

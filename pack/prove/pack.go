@@ -1,0 +1,431 @@
+package prove
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/internal/lists"
+	"autotune/internal/output"
+	"autotune/operator"
+	"autotune/pack"
+	"autotune/pack/packer"
+	"autotune/reports"
+	"autotune/space"
+	"autotune/tuner"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
+	"autotune/tuner/devices"
+	"autotune/tuner/final"
+	"autotune/tuner/strategy"
+	"autotune/tuner/winners"
+)
+
+// Checked is a pack's manifest, and what became of its entries where they were proved.
+type Checked struct {
+	pack.Manifest
+	Entries []*Entry `json:"checked,omitempty"`
+
+	pack *pack.Pack
+	o    Options
+}
+
+// Entry is what became of an entry or a family of a pack.
+type Entry struct {
+	Verdict
+	Target    string  `json:"target"`
+	GeneralMS float64 `json:"general_ms,omitempty"`
+
+	winner *cudasource.Winner // of an entry; nil: its evidence cannot be followed
+	family *packer.Family     // of a family, likewise
+	fault  bool               // it is wrong, slower than the general kernel, or with CI slower than it was
+}
+
+// unproven is the verdict on entries that cannot be tried on this device.
+const unproven = "unproven"
+
+// Open opens a pack to be proved, and refuses one that would run something else than its manifest says.
+func Open(p *pack.Pack, o Options) (*Checked, error) {
+	c := &Checked{Manifest: p.Manifest, pack: p, o: o}
+	if err := p.Unlisted(); err != nil {
+		return nil, err
+	}
+	if p.Tool != o.Tool {
+		o.Tell(fmt.Sprintf("the loaders in %s are those of %s, and this is %s, which can say of its own alone whether they "+
+			"do what the manifest says",
+			p.Path, p.Tool, o.Tool))
+		return c, nil
+	}
+	operators := map[string]*operator.Operator{}
+	for _, known := range p.Operators {
+		if op, err := c.operator(known.Name); err == nil {
+			operators[known.Name] = op
+		}
+	}
+	foreign, unknown, err := packer.Foreign(p, operators)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the pack %s: its loaders: %w", p.Path, err)
+	case len(foreign) > 0:
+		return nil, fmt.Errorf("the pack %s: %s is not what %s writes for the manifest: it may run something else than "+
+			"what is checked; pack it again",
+			p.Path, foreign[0], o.Tool)
+	case len(unknown) > 0:
+		o.Tell("not compared with the manifest: " + strings.Join(unknown, ", "))
+	}
+	return c, nil
+}
+
+// Prove verifies and times each entry and each family again.
+func (c *Checked) Prove(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			c.Entries = nil
+		}
+	}()
+	for _, packed := range c.pack.Entries {
+		e := &Entry{Target: packed.Target, Verdict: Verdict{Problem: packed.Problem, Device: packed.Device,
+			Verdict: unproven}}
+		if packed.Time != nil {
+			e.WasMS = packed.Time.Median
+		}
+		if err := c.proveEntry(ctx, e, packed); err != nil {
+			return err
+		}
+		c.Entries = append(c.Entries, e)
+	}
+	for _, packed := range c.pack.Families {
+		e := &Entry{Target: packed.Target, Verdict: Verdict{Problem: packed.Problem, Device: packed.Device,
+			Verdict: unproven}}
+		if err := c.proveFamily(ctx, e, packed); err != nil {
+			return err
+		}
+		c.Entries = append(c.Entries, e)
+	}
+	return nil
+}
+
+// proveEntry proves an entry by its evidence: the operator's kernel as the document has it, beside the general
+// kernel, the untuned defaults and the configurations that the winner tied with.
+func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) error {
+	w, op, err := c.winner(packed)
+	if err != nil {
+		e.Message = reason(err)
+		return nil
+	}
+	e.winner = &w
+	if c.proved(e, func(o *Entry) bool { return o.winner != nil && o.winner.Kernel.Digest() == w.Kernel.Digest() }) {
+		return nil
+	}
+	general, why, err := packer.WithGeneral(w.Problem)
+	if err != nil {
+		return err
+	}
+	if why == "" {
+		op = general
+	}
+	on, err := c.o.Opener.Open(ctx, op, w.Best.Problem.Request())
+	if err != nil || e.elsewhere(on) {
+		return err
+	}
+	first := append([]space.Configuration{w.Best.Configuration},
+		lists.Of(w.Best.Ties, func(tie final.Contender) space.Configuration { return tie.Configuration })...)
+	v, result, err := c.o.beside(ctx, on, winners.OfDocument(w), tuner.Options{First: first})
+	if err != nil {
+		return err
+	}
+	if e.Verdict = v; on.Device.Info().Name != w.Best.Device.Name {
+		e.WasMS = 0 // times of two devices are not compared
+	}
+	if v.Verdict == "ties" || v.Verdict == "lost" { // the gates checked the faster one, not this
+		if err := c.gate(ctx, e, op); err != nil {
+			return err
+		}
+	}
+	e.compare(result, on.Device.Info().Kind.Properties().Measures)
+	if !c.o.CI || e.fault {
+		return nil
+	}
+	v = e.Verdict
+	if err := v.alone(ctx, c.o, on, winners.OfDocument(w)); err != nil {
+		return err
+	}
+	if e.fault = v.Lost(); e.fault {
+		e.Verdict = v
+	}
+	e.Noise = v.Noise
+	return nil
+}
+
+// proved takes over what became of the same kernel, where the device runs kernels of all architectures alike.
+func (c *Checked) proved(e *Entry, same func(*Entry) bool) bool {
+	if !c.o.Emulated {
+		return false
+	}
+	of, found := lists.First(c.Entries, func(o *Entry) bool { return o.Problem == e.Problem && same(o) })
+	if found {
+		e.Verdict, e.GeneralMS, e.fault = of.Verdict, of.GeneralMS, of.fault
+	}
+	return found
+}
+
+// elsewhere tells whether the entry is for another architecture than the device's.
+func (e *Entry) elsewhere(on *devices.Opened) bool {
+	here := on.Device.Info()
+	if !here.Kind.Properties().Measures || archOf(e.Target) == here.Limits.Arch {
+		return false
+	}
+	e.Message = fmt.Sprintf("it is for %s; %s has sm_%d", e.Target, here.Name, here.Limits.Arch)
+	return true
+}
+
+// archOf is the number in sm_90a; 0 without one.
+func archOf(target string) int {
+	n, _ := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(target))
+	return n
+}
+
+// gate runs the gates on an entry's own variant.
+func (c *Checked) gate(ctx context.Context, e *Entry, op *operator.Operator) error {
+	on, err := c.o.Opener.Open(ctx, op, e.winner.Best.Problem.Request())
+	if err != nil {
+		return err
+	}
+	s := tuner.Options{
+		First: []space.Configuration{e.winner.Best.Configuration}, Gating: final.GateAll,
+		Only: operator.Restriction{Templates: []string{e.winner.Best.Template}},
+	}
+	v, _, err := c.o.beside(ctx, on, winners.OfDocument(*e.winner), s)
+	if err == nil && v.failed() {
+		e.Verdict.Verdict, e.Message = v.Verdict, v.Message
+	}
+	return err
+}
+
+// compare compares the entry with the general kernel.
+func (e *Entry) compare(result *tuner.Result, measured bool) {
+	e.fault = e.failed()
+	general := result.Default
+	if general == nil || general.Template != packer.GeneralTemplate || general.Status != trial.OK {
+		return
+	}
+	e.GeneralMS = general.Time.Median
+	key := e.winner.Best.Configuration.Key()
+	own, found := lists.First(result.Trials, func(t trial.Trial) bool { return t.Key() == key })
+	if !e.fault && measured && found && general.Time.Median < own.Time.Median && !own.Time.Reaches(general.Time) {
+		e.fault, e.Verdict.Verdict, e.Message = true, "lost", "to the general kernel"
+	}
+}
+
+func (c *Checked) winner(e *pack.Entry) (w cudasource.Winner, op *operator.Operator, err error) {
+	if len(e.Evidence) == 0 {
+		return w, nil, errors.New("the entry has no evidence")
+	}
+	best, err := bestconfig.Read(bytes.NewReader(e.Evidence))
+	if err != nil {
+		return w, nil, fmt.Errorf("its evidence: %w", err)
+	}
+	if op, err = c.operator(best.Operator); err != nil {
+		return w, nil, err
+	}
+	w, err = cudasource.Of(best, op, operator.TypicalLimits(), c.o.Tool)
+	return w, op, err
+}
+
+// operator is one that the user names, or one that is built in: a name in a pack opens no folder.
+func (c *Checked) operator(name string) (*operator.Operator, error) {
+	if op, found := lists.First(c.o.Operators, func(o *operator.Operator) bool { return o.Name == name }); found {
+		return op, nil
+	}
+	return operator.Find(name)
+}
+
+func (c *Checked) faults() []*Entry {
+	return lists.Where(c.Entries, func(e *Entry) bool { return e.fault })
+}
+
+// Fault says how many entries are wrong or too slow; nil: none is.
+func (c *Checked) Fault() error {
+	faults := len(c.faults())
+	if faults == 0 {
+		return nil
+	}
+	than := "the general kernel"
+	if c.o.CI {
+		than += " or than it was"
+	}
+	return fmt.Errorf("%s of %s wrong or slower than %s", output.Count(faults, "entry"), c.pack.Path, than)
+}
+
+// Proofs are the entries as reports for CI have them.
+func (c *Checked) Proofs() []reports.Proof {
+	return lists.Of(c.Entries, func(e *Entry) reports.Proof {
+		p := e.Proof(c.pack.Name)
+		p.Target, p.Failed, p.Skipped = e.Target, e.fault, e.Verdict.Verdict == unproven
+		return p
+	})
+}
+
+// Text is a table of what holds, and what moved and by how much; without proofs it lists the entries as they were
+// packed.
+func (c *Checked) Text() string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	if len(c.Entries) > 0 {
+		c.proven(w)
+	} else {
+		c.packed(w)
+	}
+	w.Flush()
+	return text.String() + fmt.Sprintf("%s: all %s are as they were packed\n", c.pack.Path,
+		output.Count(len(c.pack.Files), "file"))
+}
+
+func (c *Checked) packed(w io.Writer) {
+	fmt.Fprintln(w, "problem\ttarget\tms\t95 %\tdevice")
+	for _, e := range c.pack.Entries {
+		median, interval := "-", "-"
+		if e.Time != nil {
+			median, interval = fmt.Sprintf("%.4g", e.Time.Median), fmt.Sprintf("%.4g to %.4g", e.Time.CI95[0], e.Time.CI95[1])
+		}
+		io.WriteString(w, output.Row(e.Problem, e.Target, median, interval, cmp.Or(e.Device, "-")))
+	}
+	for _, f := range c.pack.Families {
+		about := []string{cmp.Or(f.Device, "-"), output.Count(len(f.Variants), "kernel"), packedRegret(f.Regret)}
+		io.WriteString(w, output.Row(f.Problem, f.Target, "-", "-", strings.Join(about, ", ")))
+	}
+	for _, g := range c.pack.General {
+		io.WriteString(w, output.Row(fmt.Sprintf("%s, any problem, math=%s type=%s", g.Operator, g.Math, g.Type), "PTX", "-",
+			"-", "-"))
+	}
+}
+
+func (c *Checked) proven(w io.Writer) {
+	fmt.Fprintln(w, "verdict\tproblem\ttarget\twas ms\tnow ms\tchange\tgeneral ms\tgeneral/now\t")
+	ms := func(x float64) string {
+		if x == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.4g", x)
+	}
+	for _, e := range c.Entries {
+		change, ratio := "-", "-"
+		if e.WasMS > 0 && e.NowMS > 0 {
+			change = e.change()
+		}
+		if e.GeneralMS > 0 && e.NowMS > 0 {
+			ratio = fmt.Sprintf("%.2fx", e.GeneralMS/e.NowMS)
+		}
+		io.WriteString(w, output.Row(e.Verdict.Verdict, e.Problem, e.Target, ms(e.WasMS), ms(e.NowMS), change,
+			ms(e.GeneralMS), ratio, e.Message))
+	}
+}
+
+// Update searches the entries at fault again, as `autotune search` does, and writes the pack anew.
+func (c *Checked) Update(ctx context.Context) error {
+	if err := c.writable(); err != nil {
+		return err
+	}
+	var all []cudasource.Winner
+	var families []packer.Family
+	var archs []string
+	elsewhere := false // some entry was compiled for another architecture than its search's
+	for _, e := range c.Entries {
+		if !slices.Contains(archs, e.Target) {
+			archs = append(archs, e.Target)
+		}
+		if e.family != nil {
+			elsewhere = elsewhere || e.Target != e.family.Target
+			families = append(families, *e.family)
+			continue
+		}
+		elsewhere = elsewhere || e.Target != e.winner.Best.Target
+		w := *e.winner
+		if e.fault {
+			var err error
+			if w, err = c.again(ctx, w); err != nil {
+				return err
+			}
+		}
+		all = append(all, w)
+	}
+	if !elsewhere {
+		archs = nil
+	}
+	compiler, err := compile.NVRTC(ctx)
+	if err != nil {
+		return err
+	}
+	defer compiler.Close()
+	native, err := packer.NativeIn(c.pack)
+	if err != nil {
+		return err
+	}
+	p, err := packer.Make(ctx, compiler, all, families, packer.Options{Name: c.pack.Name, Tool: c.o.Tool, Archs: archs,
+		Native: native})
+	if err != nil {
+		return err
+	}
+	for _, notice := range p.Notices {
+		c.o.Tell(notice)
+	}
+	return p.Write(c.pack.Path)
+}
+
+// Updated says how many entries Update searches again.
+func (c *Checked) Updated() string { return output.Count(len(c.faults()), "entry") + " searched again" }
+
+// writable says why a pack cannot be written again from its contents.
+func (c *Checked) writable() error {
+	for _, e := range c.Entries {
+		switch {
+		case e.family != nil && e.fault:
+			return fmt.Errorf("%s cannot be updated, since `autotune tune` finds families, as %s: %s", c.pack.Path, e.Problem,
+				e.Message)
+		case e.winner == nil && e.family == nil:
+			return fmt.Errorf("%s cannot be updated, since %s for %s could not be packed again: %s", c.pack.Path, e.Problem,
+				e.Target, e.Message)
+		}
+	}
+	for _, o := range c.pack.Operators {
+		for _, step := range o.Dispatch {
+			if !slices.Contains([]string{"exact", "family", "general"}, step.By) {
+				return fmt.Errorf("%s cannot be updated, since its dispatch of %s has the step %q; pack it again", c.pack.Path,
+					o.Name, step.By)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Checked) again(ctx context.Context, w cudasource.Winner) (cudasource.Winner, error) {
+	op := w.Problem.Operator
+	on, err := c.o.Opener.Open(ctx, op, w.Best.Problem.Request())
+	if err != nil {
+		return w, err
+	}
+	result, err := c.o.Search(ctx, on, tuner.Options{Target: strategy.Target})
+	if err != nil {
+		return w, err
+	}
+	if result.Stop == tuner.Interrupted {
+		return w, context.Canceled
+	}
+	return cudasource.Of(bestconfig.FromRecord(result.Record), op, on.Problem.Limits, c.o.Tool)
+}
+
+// reason is an error in one line.
+func reason(err error) string {
+	return output.Line(strings.ReplaceAll(strings.TrimSpace(device.Reason(err)), "\n", "; "))
+}

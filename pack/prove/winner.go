@@ -1,0 +1,315 @@
+// Package prove proves kernels again where they will run: the winners of a cache, and the entries and families of a
+// pack. It also chooses which winners and families a pack is made of.
+package prove
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/internal/lists"
+	"autotune/operator"
+	"autotune/reports"
+	"autotune/space"
+	"autotune/tuner"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/devices"
+	"autotune/tuner/final"
+	"autotune/tuner/store"
+	"autotune/tuner/winners"
+)
+
+// Options say how winners are proved.
+type Options struct {
+	Opener *devices.Opener
+	// Operators are those that are not built in. Of a cache, they are all whose winners are proved.
+	Operators []*operator.Operator
+	// Conditions, if any, leave out a cache's winners that were timed under others.
+	Conditions *device.Conditions
+	// CI times each winner against itself, and compares it with its recorded time beyond that noise.
+	CI bool
+	// Emulated is for the emulator, which runs kernels of all architectures alike.
+	Emulated bool
+	Tool     string
+	// Say shows what is done, and Tell what a user may not expect.
+	Say, Tell func(text string)
+	// Trouble marks an error of the device.
+	Trouble func(error) error
+	// Search searches, and shows how far it is.
+	Search func(ctx context.Context, on *devices.Opened, o tuner.Options) (*tuner.Result, error)
+}
+
+// Verdict is what became of a winner.
+type Verdict struct {
+	Problem    string               `json:"problem"`
+	Device     string               `json:"device"`
+	Conditions device.Conditions    `json:"conditions,omitzero"`
+	Verdict    string               `json:"verdict"` // holds, ties, lost, slower, or a status
+	Message    string               `json:"message,omitempty"`
+	WasMS      float64              `json:"was_ms"`
+	NowMS      float64              `json:"now_ms,omitempty"` // the old winner's
+	Noise      float64              `json:"noise,omitempty"`  // relative, of a time beside an earlier one; with CI
+	Winner     *bestconfig.Document `json:"winner,omitempty"` // the fastest now
+}
+
+// edited says why a winner is lost whose kernel was edited since.
+const edited = "its kernel was edited, or is no longer in the space"
+
+// Lost tells whether the winner is no longer what it was.
+func (v Verdict) Lost() bool { return v.Verdict != "holds" && v.Verdict != "ties" }
+
+// failed tells whether the winner did not run, or computed something wrong.
+func (v Verdict) failed() bool { return slices.Contains(trial.Statuses, trial.Status(v.Verdict)) }
+
+func (v Verdict) change() string { return fmt.Sprintf("%+.1f %%", 100*(v.NowMS/v.WasMS-1)) }
+
+// Proof is the verdict as reports for CI have it.
+func (v Verdict) Proof(class string) reports.Proof {
+	return reports.Proof{
+		Name: v.Problem, Class: class, Verdict: v.Verdict, Message: v.Message, WasMS: v.WasMS, NowMS: v.NowMS, Noise: v.Noise,
+		Failed: v.Lost(),
+	}
+}
+
+// Text lists verdicts, a line or two each.
+func Text(list []Verdict) string {
+	text := ""
+	for _, v := range list {
+		timed, now := "", ""
+		if unusual := v.Conditions.Unusual(); unusual != "" {
+			timed = " (" + unusual + ")"
+		}
+		if v.NowMS > 0 {
+			now = fmt.Sprintf(", now %.4g ms (%s)", v.NowMS, v.change())
+		}
+		text += fmt.Sprintf("%-6s %s%s: was %.4g ms%s\n", v.Verdict, v.Problem, timed, v.WasMS, now)
+		if v.Message != "" {
+			text += "       " + v.Message + "\n"
+		}
+	}
+	return cmp.Or(text, "the cache has no winner to check on this device\n")
+}
+
+// Cache proves the newest winner of each problem that a cache has for the device at hand.
+func Cache(ctx context.Context, s *store.Store, o Options) ([]Verdict, error) {
+	list := []Verdict{}
+	for _, op := range o.Operators {
+		kept, err := winners.List(s, op.Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range newestOfEach(kept) {
+			if o.Conditions != nil && w.Protocol.Conditions != *o.Conditions {
+				continue
+			}
+			v, err := o.kept(ctx, op, w, s)
+			if err != nil {
+				return nil, err
+			}
+			if v != nil {
+				list = append(list, *v)
+			}
+		}
+	}
+	return list, nil
+}
+
+func newestOfEach(kept []winners.Kept) []winners.Kept {
+	seen := map[[4]string]bool{}
+	return slices.DeleteFunc(kept, func(w winners.Kept) bool {
+		key := [4]string{w.Problem.Text, w.Device.Name, w.Protocol.Conditions.Flags(), w.Objective}
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
+}
+
+// kept proves a winner of a cache; nil: it was found on another device, or not by its time.
+func (o Options) kept(ctx context.Context, op *operator.Operator, w winners.Kept, s *store.Store) (*Verdict, error) {
+	if w.Objective != "" {
+		o.Tell(fmt.Sprintf("%s was found by %s, not by the time: left out", w.Problem.Text, w.Objective))
+		return nil, nil
+	}
+	opened, err := o.Opener.Open(ctx, op, w.Problem.Request())
+	if err != nil {
+		return nil, err
+	}
+	if here := opened.Device.Info(); here.Name != w.Device.Name || here.Kind != w.Device.Kind {
+		o.Tell(fmt.Sprintf("%s was found on %s: left out", w.Problem.Text, w.Device.Name))
+		return nil, nil
+	}
+	if o.CI {
+		v := verdictOn(w)
+		return &v, v.alone(ctx, o, opened, w)
+	}
+	v, _, err := o.beside(ctx, opened, w, tuner.Options{Store: s})
+	return &v, err
+}
+
+// verdictOn is what is known of a winner before it is proved.
+func verdictOn(w winners.Kept) Verdict {
+	return Verdict{Problem: w.Problem.Text, Device: w.Device.Name, Conditions: w.Protocol.Conditions,
+		WasMS: w.Winner.Time.Median}
+}
+
+// beside verifies and times a winner again, beside others: its ties, its runners-up and the default. The fastest of
+// them passes the gates. The others are a cache's, whose store the options name, or those that the options name
+// first.
+func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict,
+	*tuner.Result, error) {
+	v := verdictOn(w)
+	s.Recheck, s.Conditions = true, w.Protocol.Conditions
+	result, err := o.Search(ctx, on, s)
+	if result == nil || err != nil && !errors.Is(err, tuner.ErrNoVariant) {
+		return v, nil, err
+	}
+	if result.Stop == tuner.Interrupted {
+		return v, nil, context.Canceled
+	}
+	v.judge(w, result)
+	return v, result, nil
+}
+
+// judge compares the winner with the fastest now.
+func (v *Verdict) judge(w winners.Kept, result *tuner.Result) {
+	if result.Winner != nil {
+		best := bestconfig.FromRecord(result.Record)
+		v.Winner = &best
+	}
+	key := w.Winner.Key()
+	old, found := lists.First(result.Trials, func(t trial.Trial) bool { return t.Key() == key })
+	if !found || old.KernelDigest != w.Winner.KernelDigest {
+		v.Verdict, v.Message = "lost", edited
+		return
+	}
+	v.NowMS = old.Time.Median
+	switch {
+	case old.Status != trial.OK:
+		v.Verdict, v.Message = string(old.Status), old.Reason()
+	case result.Winner.Key() == key:
+		v.Verdict = "holds"
+	case old.Time.Reaches(result.Winner.Time):
+		v.Verdict, v.Message = "ties", "with "+result.Winner.Configuration.String()
+	default:
+		v.Verdict, v.Message = "lost", "to "+result.Winner.Configuration.String()
+	}
+}
+
+// alone verifies a winner, times it against itself and runs the gates. The time is compared with the recorded one,
+// unless that is 0 or the device measures none.
+func (v *Verdict) alone(ctx context.Context, o Options, on *devices.Opened, w winners.Kept) error {
+	p := on.Problem
+	kernel, err := p.Kernel(w.Winner.Configuration)
+	if err != nil || !p.Admits(w.Winner.Configuration) || kernel.Digest() != w.Winner.KernelDigest {
+		v.Verdict, v.Message = "lost", edited
+		return nil
+	}
+	o.Say("proving " + p.String())
+	protocol := device.ProtocolFor(p.Operator)
+	protocol.Conditions = w.Protocol.Conditions
+	subject := final.Subject{Problem: p, Device: on.Device, Protocol: protocol, Launches: final.Launches}
+	proof, err := final.Prove(ctx, subject, w.Winner.Configuration, w.Winner.FinalRounds)
+	if err != nil {
+		return o.Trouble(err)
+	}
+	v.compare(proof, w, on.Device.Info())
+	return nil
+}
+
+// compare compares a proof with the recorded time.
+func (v *Verdict) compare(p final.Proof, w winners.Kept, here device.Info) {
+	v.NowMS, v.Noise = p.NowMS, p.Noise
+	switch {
+	case p.Status != trial.OK:
+		v.Verdict, v.Message, v.NowMS, v.Noise = string(p.Status), p.Reason(), 0, 0
+	case v.WasMS > 0 && v.NowMS > v.WasMS*(1+v.Noise):
+		text := fmt.Sprintf("%.2g %% slower, the noise here is %.2g %%", 100*(v.NowMS/v.WasMS-1), 100*v.Noise)
+		v.Verdict, v.Message = "slower", strings.Join(append([]string{text}, moved(p, w, here)...), "; ")
+	default:
+		v.Verdict, v.Message = "holds", ""
+	}
+}
+
+// copyMoved is the relative change of the copy bandwidth that is worth a sentence.
+const copyMoved = 0.01
+
+// moved says what else has changed since the winner was found.
+func moved(p final.Proof, w winners.Kept, here device.Info) (all []string) {
+	if then, now := w.Ceilings.CopyBytesPerMS, p.Ceilings.CopyBytesPerMS; then > 0 && now > 0 &&
+		math.Abs(now/then-1) > copyMoved {
+		all = append(all, fmt.Sprintf("a copy now has %.3g %% of the bandwidth that it had", 100*now/then))
+	}
+	for _, version := range []struct{ what, then, now string }{
+		{"driver", w.Device.Driver, here.Driver}, {"compiler", w.Device.Compiler, here.Compiler},
+	} {
+		if version.then != version.now && version.then != "" && version.now != "" {
+			all = append(all, fmt.Sprintf("the %s was %s and is %s", version.what, version.then, version.now))
+		}
+	}
+	return append(all, lists.Of(p.Warnings, trial.Warning.String)...)
+}
+
+// BenchOptions say what a winner is timed beside.
+type BenchOptions struct {
+	Others   bool         // also beside PyTorch
+	Rivals   final.Rivals // PyTorch; nil on a device without a GPU
+	NoRivals error        // why it cannot be timed
+	// Await shows what is done, and gives what changes that and what ends it.
+	Await func(what string) (now func(string), done func())
+}
+
+// Bench times a winner in turns with its default, and then with PyTorch.
+func Bench(ctx context.Context, s final.Subject, best bestconfig.Document, o BenchOptions) (r tuner.Record, err error) {
+	now, done := o.Await("timing the winner beside the default")
+	defer done()
+	var untuned []space.Configuration
+	if defaults := s.Problem.Defaults(ctx); len(defaults) > 0 && defaults[0].Key() != best.Key() {
+		untuned = defaults[:1]
+	}
+	found, err := final.Around(ctx, s, best.Configuration, untuned, time.Minute, func(int, int) {})
+	if err != nil {
+		return r, err
+	}
+	info := s.Device.Info()
+	r = tuner.Record{
+		Problem: s.Problem.Record(), Device: info, Protocol: s.Protocol, Winner: &found.Centre, Ceilings: found.Ceilings,
+		At:       time.Now().UTC(),
+		Evidence: tuner.Evidence{Objective: best.Objective}, ReferenceDigest: best.ReferenceDigest,
+		Warnings: trial.Lines(found.Centre.Warnings),
+	}
+	if info.Kind.Properties().Caveat == "" {
+		r.Warnings = append(r.Warnings, trial.Lines(found.Centre.Time.Warnings())...)
+	}
+	for _, t := range found.Others {
+		if t.Status != trial.OK {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("the default ended as %s: %s", t.Status, t.Reason()))
+			continue
+		}
+		r.Baselines = append(r.Baselines, tuner.Baseline{Name: "default", TimeMS: t.Time.Median, Speedup: t.Ratio,
+			CI95: t.CI95})
+	}
+	if ms := found.Ceilings.ReferenceMS; ms > 0 {
+		r.Baselines = append(r.Baselines, tuner.Baseline{Name: "reference", TimeMS: ms})
+	}
+	if !o.Others {
+		return r, ctx.Err()
+	}
+	now("timing PyTorch beside the winner")
+	var beside []tuner.Baseline
+	var notes []string
+	if err = o.NoRivals; err == nil {
+		beside, notes, err = final.Beside(ctx, s, best.Configuration, o.Rivals)
+	}
+	r.Baselines, r.Warnings = append(r.Baselines, beside...), append(r.Warnings, notes...)
+	if err != nil {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("others were not timed beside the winner: %v", err))
+	}
+	return r, ctx.Err()
+}

@@ -1,0 +1,172 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"autotune/device"
+	"autotune/device/trial"
+	"autotune/internal/lists"
+	"autotune/operator"
+	"autotune/tuner"
+	"autotune/tuner/final"
+)
+
+// Verification is what became of variants that were compared with the reference.
+type Verification struct {
+	Problem             operator.ProblemRecord `json:"problem"`
+	Device              string                 `json:"device"`
+	Kind                device.Kind            `json:"kind"`
+	ValidConfigurations int64                  `json:"valid_configurations"` // of the whole problem
+	Part                string                 `json:"part,omitempty"`
+	Conditions          device.Conditions      `json:"conditions,omitzero"` // of times
+	Agree               int                    `json:"agree"`
+	MaxAbsError         float64                `json:"max_abs_error"`
+	Gates               *final.Gates           `json:"gates,omitempty"`    // which those that agree passed
+	Warnings            []string               `json:"warnings,omitempty"` // about the operator
+	Variants            []trial.Trial          `json:"variants"`
+}
+
+// VerificationOf is what a search without times found.
+func VerificationOf(r *tuner.Result, warnings []string) Verification {
+	v := Verification{
+		Problem: r.Record.Problem, Device: r.Device.Name, Kind: r.Device.Kind, ValidConfigurations: r.Valid, Part: r.Part,
+		Conditions: r.Protocol.Conditions, Agree: r.ByStatus[trial.OK], Gates: r.Gates, Warnings: warnings, Variants: r.Trials,
+	}
+	for _, t := range r.Trials {
+		if t.Status == trial.OK {
+			v.MaxAbsError = max(v.MaxAbsError, t.MaxAbsError)
+		}
+	}
+	if alone := r.Gates.Warning(); alone != "" {
+		v.Warnings = append(v.Warnings, alone)
+	}
+	return v
+}
+
+// Failed tells whether a variant failed.
+func Failed(t trial.Trial) bool { return t.Status != trial.OK && t.Status != trial.Pruned }
+
+// Text says of one variant all that is known, and of many what failed.
+func (v Verification) Text(one bool) string {
+	text, part := "", ""
+	for _, t := range v.Variants {
+		if one {
+			text += TrialText(t, v.Kind.Properties())
+		} else if Failed(t) {
+			text += fmt.Sprintf("%s  %s: %s\n", t.Status, t.Configuration, t.Reason())
+		}
+	}
+	if v.Part != "" && !one { // of one, the line above says which
+		part = "; only " + v.Part
+	}
+	if v.Gates != nil {
+		text += fmt.Sprintf("gates passed: %s\n", v.Gates)
+	}
+	if unusual := v.Conditions.Unusual(); one && unusual != "" {
+		text += "timed: " + unusual + "\n"
+	}
+	for _, warning := range v.Warnings {
+		text += "warning: " + warning + "\n"
+	}
+	return text + fmt.Sprintf("%d of %d variants agree with the reference (%d valid configurations%s); largest error "+
+		"%.3g\n",
+		v.Agree, len(v.Variants), v.ValidConfigurations, part, v.MaxAbsError)
+}
+
+// TrialText is all that is known of a trial, as a block of lines.
+func TrialText(t trial.Trial, kind device.Properties) string {
+	lines := append(t.Launches.Lines(), resourcesText(t.Resources))
+	if t.Status == trial.OK { // else its message says more
+		lines = append(lines, trialTime(t, kind), fmt.Sprintf("largest error %.3g", t.MaxAbsError))
+	}
+	lines = append(lines, phasesText(t.Phases))
+	lines = append(lines, lists.Of(t.Warnings, func(warning trial.Warning) string {
+		return "warning: " +
+			warning.String()
+	})...)
+	lines = append(lines, strings.Split(compilerWords(t), "\n")...)
+	text := fmt.Sprintf("%-14s%s\n", t.Status, t.Configuration)
+	for _, line := range lines {
+		if line = strings.TrimRight(line, " \r"); line != "" {
+			text += "    " + line + "\n"
+		}
+	}
+	return text
+}
+
+// compilerWords is why a trial failed, and what the compiler said. What the log says as
+// well, behind the place, is not said twice.
+func compilerWords(t trial.Trial) string {
+	message, log := strings.TrimSpace(t.Message), strings.TrimSpace(t.Log)
+	_, said, _ := strings.Cut(t.Reason(), ": ")
+	if message == "" || t.Status == trial.CompileError && said != "" && strings.Contains(log, said) {
+		return log
+	}
+	return message + "\n" + log
+}
+
+// resourcesText is "" where the device does not tell.
+func resourcesText(r trial.Resources) string {
+	if r.Registers == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d registers, %d bytes of spills and stack, %d bytes shared, occupancy %.0f %%",
+		r.Registers, r.LocalBytes, r.SharedBytes, 100*r.Occupancy)
+}
+
+func trialTime(t trial.Trial, kind device.Properties) string {
+	text := FormatMS(t.Time.Median)
+	if t.Time.Samples > 1 {
+		text += fmt.Sprintf(", 95 %% interval %s to %s, %d samples", FormatMS(t.Time.CI95[0]), FormatMS(t.Time.CI95[1]),
+			t.Time.Samples)
+	}
+	if t.Dropped {
+		text += ", dropped early"
+	}
+	if kind.Caveat != "" {
+		text += ", " + kind.Caveat
+	}
+	return text
+}
+
+func phasesText(p trial.Phases) string {
+	var parts []string
+	for _, phase := range []struct {
+		what string
+		ms   float64
+	}{{"compiled", p.CompileMS}, {"verified", p.VerifyMS}, {"timed", p.MeasureMS}} {
+		if phase.ms > 0 {
+			parts = append(parts, fmt.Sprintf("%s in %.3g s", phase.what, phase.ms/1000))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// The look of the finished text decides what is coloured, so its writers need not know of colours, nor count their
+// bytes.
+var paints = []struct {
+	text  *regexp.Regexp
+	color string // as the terminal takes it, between ESC [ and m
+}{
+	{regexp.MustCompile(`(?m)^winner .*(?:\n {12}.*)*`), "1"},
+	{regexp.MustCompile(`(?m)^ok\b`), "32"},
+	{regexp.MustCompile(`(?m)(?:^|\b[0-9]+ )(?:compile_error|launch_error|wrong_result|timeout|crashed)\b`), "31"},
+	{regexp.MustCompile(`(?m)^ *warnings?\b`), "33"},
+}
+
+// Painter colours the text of reports and trials. A write must hold whole lines.
+type Painter struct{ Out io.Writer }
+
+func (p Painter) Write(text []byte) (int, error) {
+	colored := text
+	for _, paint := range paints {
+		colored = paint.text.ReplaceAll(colored, []byte("\x1b["+paint.color+"m$0\x1b[0m"))
+	}
+	if _, err := p.Out.Write(colored); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}

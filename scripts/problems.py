@@ -1,0 +1,288 @@
+"""Operators' problems for the scripts beside this file: as autotune binds them, and what PyTorch answers to them.
+
+Which function of PyTorch's computes a problem, and with which arguments, op.yaml says; `autotune ops calls` evaluates it.
+Here stands only what PyTorch has no single function for (COMPOSED), and the functions of expressions.
+"""
+import atexit
+import functools
+import importlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+AUTOTUNE = os.environ.get("AUTOTUNE", str(ROOT / "bin/autotune"))
+MOST = 1000  # problems of one list
+sys.path.append(str(ROOT / "pack/loaders/python"))
+import torch_calls  # noqa: E402
+
+
+def listed(lines):
+    """Name and request of each line that holds a problem, as scripts/layers.txt."""
+    for line in lines:
+        if line.strip() and not line.startswith("#"):
+            name, operator, shape, math, *settings = line.split()
+            parameters = dict(s.split("=", 1) for s in settings)
+            yield name, {"operator": operator, "shape": shape, "math": math, "parameters": parameters}
+
+
+def as_set(value):
+    """The text that --set takes for a value."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "x".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
+
+
+def request(operator, shape, parameters, math="auto"):
+    """A problem as a list of problems has it."""
+    given = {name: as_set(v) for name, v in parameters.items()}
+    return {"operator": operator, "shape": as_set(shape), "math": math, "parameters": given}
+
+
+def autotune(*words):
+    """What a command of autotune's writes."""
+    return subprocess.run([AUTOTUNE, *words], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def bound(requests):
+    """The problems that autotune makes of requests."""
+    made = []
+    for first in range(0, len(requests), MOST):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump([{**r, "math": "fp32"} for r in requests[first:first + MOST]], file)
+            file.flush()
+            made += [Problem(about) for about in json.loads(autotune("ops", "calls", file.name))]
+    return made
+
+
+@functools.cache
+def described(operator):
+    """What `autotune ops show` says of an operator."""
+    return json.loads(autotune("ops", "show", operator, "--json", "-"))
+
+
+@functools.cache
+def watching():
+    """The modules `problems` and `watch` of the package that tells which problem a call is, as in `autotune capture`."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, True)
+    sys.path.insert(0, autotune("ops", "calls", "--python", folder).strip())
+    return importlib.import_module("autotune_capture.problems"), importlib.import_module("autotune_capture.watch")
+
+
+def function(name):
+    """How an operator computes PyTorch's function (Function of pack/loaders/python/arguments.py); None: none does."""
+    return next(iter(watching()[0].FUNCTIONS.calls.get(name, ())), None)
+
+
+class NotCovered(Exception):
+    """A call is no operator's; it says why."""
+
+
+def recognised(name, args, keywords):
+    """Operator, shape and parameters of a call of PyTorch's function, of tensors that may be without memory."""
+    of, watch = watching()
+    given = tuple(map(watch.outline, args)), tuple((k, watch.outline(v)) for k, v in keywords.items())
+    found = of.FUNCTIONS.found(name, given, None)
+    if "operator" not in found:
+        raise NotCovered(found.get("why") or f"no operator is {name}")
+    kinds = {p["name"]: p["type"] for p in described(found["operator"])["parameters"]}
+    made = {p: tuple(map(bool, v)) if kinds[p] == "bool" else tuple(v) for p, v in found["parameters"].items()}
+    return found["operator"], found["shape"], {p: v[0] if len(v) == 1 else v for p, v in made.items()}
+
+
+def exact(operator):
+    """Whether the answer is one of the inputs, and so the same in any precision."""
+    return operator.startswith(("max", "min", "argm"))
+
+
+class Problem:
+    """A problem with its parameters, its tensors and the calls of PyTorch that compute it."""
+
+    def __init__(self, about):
+        self.about, self.operator, self.shape = about, about["operator"], about["shape"]
+        self.calls = about["calls"] or []
+        self.parameters = {name: tuple(v) if isinstance(v, list) else v for name, v in about["parameters"].items()}
+        self.arguments = {a["Name"]: a for a in about["arguments"]}
+        self.output = next(a for a in about["arguments"] if a["Role"] == "output")
+        filled = [a for a in about["arguments"] if a["Role"] in ("input", "weight", "inout") and a["Elements"]]
+        self.read = {a["Name"]: a for a in filled}
+
+    def call(self):
+        """The first call whose function PyTorch has; None if it has none."""
+        return next((c for c in self.calls if torch_calls.function(c["function"])), None)
+
+    def drawn(self, device="cuda"):
+        """Tensors by name: labels, truths, or normal numbers; variances are positive."""
+        import torch
+
+        made = {}
+        for name, a in self.read.items():
+            kind = torch_calls.dtype(a["Type"])
+            if kind.is_floating_point:
+                t = torch.randn(a["Shape"], device=device, dtype=kind)
+                made[name] = t.abs() + 0.5 if name == "running_var" else t * (a["Scale"] or 1)
+            else:
+                most = 2 if kind == torch.bool else self.shape[1]
+                made[name] = torch.randint(most, a["Shape"], device=device).to(kind)
+        return made
+
+    def answer(self, tensors):
+        """PyTorch's answer, of tensors by the operator's names, which may be those of a part of the batch."""
+        call = self.call()
+        if call is None:
+            y = COMPOSED[self.operator](self.parameters, {name: t for name, t in tensors.items() if t.numel()})
+        else:
+            given = {name: self.given(t, tensors[t["is"]]) for name, t in call["tensors"].items()}
+            y = torch_calls.function(call["function"])(**torch_calls.alone(call, given), **torch_calls.values(call))
+        return y.reshape(-1, *self.output["Shape"][1:])
+
+    def given(self, wanted, t):
+        """A tensor as the call takes it: in its shape, or swapped. What PyTorch renews is copied first."""
+        own = self.arguments[wanted["is"]]
+        rank = len(own["Shape"])
+        if len(wanted["order"]) == rank and wanted["order"] != (own["Order"] or list(range(rank))):
+            return t.mT
+        t = t.clone() if own["Role"] == "inout" else t.long() if own["Type"] == "i64" else t
+        if len(wanted["shape"]) == t.dim():
+            return t
+        return t.reshape(-1, *wanted["shape"][1:])
+
+    def batched(self):
+        """The names of the inputs that are a batch, of one or more."""
+        inputs = [name for name, a in self.read.items() if a["Role"] == "input"]
+        return [name for name in inputs if self.read[name]["Shape"][0] == self.output["Shape"][0] > 1]
+
+    def part(self, tensors, first, last):
+        """The tensors of a part of the batch."""
+        return {name: t[first:last] if name in self.batched() else t for name, t in tensors.items()}
+
+
+def tolerance(dtype, usual=1e-4):
+    """How far apart, absolutely and relatively, answers may be that are rounded to a type: one
+    of 16 bits to the one or the other neighbour of a sum."""
+    import torch
+
+    return {"atol": usual, "rtol": max(usual, torch.finfo(dtype).eps)}
+
+
+def sums_in_float():
+    """PyTorch adds products of 16 bits up in float32 throughout, not only within a part of a sum."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+
+
+def rounded(x, math):
+    """As a math mode rounds factors: to 10 bits after the leading one, nearest, ties away from
+    zero in tf32 (as cvt.rna does), to even in tf32_even (as cvt.rn does); not at all in fp32."""
+    import torch
+
+    if math == "fp32":
+        return x
+    bits = x.contiguous().view(torch.int32)
+    half = 0x1000 if math == "tf32" else 0xFFF + (bits >> 13 & 1)
+    return ((bits + half) & ~0x1FFF).view(torch.float32)
+
+
+def ties(shape):
+    """Numbers on the GPU of which each lies half way between two of TF32."""
+    import torch
+
+    few = {"device": "cuda", "dtype": torch.int16}  # bytes, for shapes that nearly fill the GPU
+    odd = torch.randint(1024, 2048, shape, **few) * 2 + 1
+    return (odd * (torch.randint(0, 2, shape, **few) * 2 - 1) / 4096).float()
+
+
+class Functions(dict):
+    """The functions of expressions (templates/include/activations.yaml) by their names: PyTorch's, but for a few."""
+
+    def __missing__(self, name):
+        import torch
+        import torch.nn.functional as F
+
+        own = {
+            "swish": F.silu,
+            "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+            "min_gpt_new_gelu": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3))),
+            "smooth_l1": lambda x, beta=1: F.smooth_l1_loss(x, torch.zeros_like(x), reduction="none", beta=beta),
+            "huber": lambda x, delta=1: F.huber_loss(x, torch.zeros_like(x), reduction="none", delta=delta),
+            "max": lambda x, y: torch.maximum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
+            "min": lambda x, y: torch.minimum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
+        }
+        return own.get(name) or (getattr(torch, name) if hasattr(torch, name) else getattr(F, name))
+
+
+def expression(text, **tensors):
+    """What an expression of autotune's is, of tensors by name."""
+    return eval(compile(text, "f", "eval"), {"__builtins__": {}}, Functions(tensors))
+
+
+def elementwise(p, t):
+    y = expression(p["f"], **{name: v if name == "x" else v.reshape(1, -1, 1) for name, v in t.items()})
+    return y.sum() if p["sum"] else y.mean() if p["mean"] else y
+
+
+def product(p, t):
+    def triangle(t, which):
+        return t.triu() if which > 0 else t.tril() if which < 0 else t
+
+    a, b = (triangle(t[name].mT if p[f"transpose_{name}"] else t[name], p[f"triangular_{name}"]) for name in ("a", "b"))
+    y = triangle(a @ b, p["triangular_output"])
+    return expression(p["activation"], x=y + t["bias"] if "bias" in t else y)
+
+
+def separable(p, t):
+    """A depthwise convolution, and one of 1 x 1 over its channels."""
+    import torch.nn.functional as F
+
+    window, channels = (p["stride"], p["padding"], p["dilation"]), t["x"].shape[1]
+    between = F.conv2d(t["x"], t["depthwise"], t.get("depthwise_bias"), *window, channels)
+    if p["type"] != "f32":  # also where it is added up in double
+        between = between.to(torch_calls.dtype(p["type"])).to(between.dtype)
+    return F.conv2d(between, t["pointwise"], t.get("pointwise_bias"))
+
+
+def row_norm(p, t):
+    """A norm along the dimension 1: layer_norm where there is a bias or might be, else rms_norm."""
+    import torch.nn.functional as F
+
+    last, weight = t["x"].movedim(1, -1), t.get("weight")
+    if "bias" in p:
+        return F.layer_norm(last, last.shape[-1:], weight, t.get("bias"), p["eps"]).movedim(-1, 1)
+    return F.rms_norm(last, last.shape[-1:], weight, p["eps"]).movedim(-1, 1)
+
+
+def p_norm(p, t):
+    """The p-norm along the dimension 1; where there is an eps, the elements over it."""
+    import torch
+
+    size = torch.linalg.vector_norm(t["x"], p["p"] or float("inf"), 1, "eps" in p)
+    if "eps" not in p:
+        return size
+    return t["x"] / (size / t["x"].shape[1] ** (1 / p["p"]) if p["mean"] and p["p"] else size).clamp(min=p["eps"])
+
+
+def scan(name, p, t):
+    """A scan along the dimension 1: cumulative, backwards, or without each element itself."""
+    import torch
+
+    x = t["x"] * t["mask"] if "mask" in t else t["x"]
+    x = x.flip(1) if p["reverse"] else x
+    if p["exclusive"]:
+        x = torch.cat([torch.full_like(x[:, :1], name == "cumprod"), x[:, :-1]], 1)
+    y = getattr(torch, name)(x, 1)
+    return y.flip(1) if p["reverse"] else y
+
+
+# What PyTorch has no single function for, by operators: of parameters and tensors.
+COMPOSED = {
+    "elementwise": elementwise, "matmul": product, "conv_separable2d": separable, "layer_norm": row_norm,
+    "rms_norm": row_norm, "norm": p_norm, "normalize": p_norm, "cumsum": functools.partial(scan, "cumsum"),
+    "masked_cumsum": functools.partial(scan, "cumsum"), "cumprod": functools.partial(scan, "cumprod"),
+}

@@ -1,0 +1,76 @@
+package devices
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"autotune/device"
+	"autotune/device/remote"
+	"autotune/device/remote/broker"
+	"autotune/device/remote/poolworker"
+)
+
+// Offer offers devices to every search that uses the same NATS server.
+type Offer struct {
+	Login    broker.Login
+	Name     string // of the worker, or what the names of several begin with; "": a name that nobody else has
+	Worker   poolworker.Options
+	CacheDir string // of compiled binaries
+	Say      func(text string)
+}
+
+// Serve offers the devices that the spec names, a worker each, until the context ends.
+func (o Offer) Serve(ctx context.Context, spec Spec) (err error) {
+	defer func() { err = errors.Join(err, o.Worker.Spool.Close()) }()
+	all, err := OpenAll(ctx, spec, Options{CacheDir: o.CacheDir})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, CloseAll(all)) }()
+	arguments, err := spec.Arguments(ctx)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for i, d := range all {
+		w := o.Worker
+		w.Name = o.nameOf(WorkerName(spec, arguments[i], i), len(all) > 1)
+		w.Compilers = cmp.Or(w.Compilers, max(1, d.Compiler().Workers()/len(all)))
+		group.Go(func() error { return o.serve(ctx, d, w) })
+	}
+	return group.Wait()
+}
+
+func (o Offer) nameOf(device string, several bool) string {
+	switch {
+	case o.Name != "" && several:
+		return remote.Name(o.Name + "-" + device)
+	case o.Name != "":
+		return o.Name
+	}
+	host, _ := os.Hostname()
+	host, _, _ = strings.Cut(host, ".")
+	return remote.Name(host[:min(len(host), 32)] + "-" + device + "-" + strings.ToLower(rand.Text()[:4]))
+}
+
+// serve is one worker, from its connection to its end.
+func (o Offer) serve(ctx context.Context, d device.Device, w poolworker.Options) error {
+	w.Say = func(text string) { o.Say("worker " + w.Name + ": " + text) }
+	b, err := broker.Connect(ctx, o.Login, w.Name, broker.Options{Say: w.Say})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	o.Say(fmt.Sprintf("worker %s offers %s, and times its control", w.Name, d.Info().Name))
+	if walls := Walls(ctx, d); walls != "" {
+		w.Say(walls)
+	}
+	return poolworker.Serve(ctx, b, d, w)
+}
