@@ -4,14 +4,16 @@ summary: Counts integers by their value, on top of what was counted before.
 shape: [n]
 example: 268435456
 parameters:
-  bins: {type: int, default: 256, min: 1, max: 4096, summary: "the integers are 0 to bins - 1"}
+  bins: {type: int, default: 256, min: 1, summary: "the integers are 0 to bins - 1"}
+requires:
+  bins <= 4096: "{bins} bins are too many; 4096 are the most"
 tensors:
   - {name: x, role: input, type: i32, shape: [n], fill: "integers(0, bins - 1)"}
   - {name: n, type: i64, value: n}
   - {name: counts, role: inout, type: u32, shape: [bins], fill: "range(7, 3)"}
 inputs: [uniform01]  # all have fills of their own
-cost: {bytes: 4*n + 8*bins}
-reference: {template: plain}
+cost: [4*n + 8*bins]
+reference: plain
 templates:
   - name: shared
     summary: Each block counts in shared memory, in several copies of the counts, and adds them up at the end.
@@ -24,15 +26,15 @@ templates:
       - threads*blocks_per_sm <= 2048
       - 4*bins*copies*blocks_per_sm <= max_shared
     launch:
-      block: [threads, 1, 1]
-      grid: ["min(ceil_div(n, 4*threads), sm_count*blocks_per_sm)", 1, 1]
+      block: [threads]
+      grid: ["min(ceil_div(n, 4*threads), sm_count*blocks_per_sm)"]
       shared: 4*bins*copies
     default: {threads: 256, copies: 1, unroll: 1, blocks_per_sm: 4}
   - name: plain
     summary: A thread an integer adds 1 to its count in memory.
     launch:
-      block: [256, 1, 1]
-      grid: ["ceil_div(n, 256)", 1, 1]
+      block: [256]
+      grid: ["ceil_div(n, 256)"]
 */
 
 // The right answer, and what a first draft would be: all threads add to the same few

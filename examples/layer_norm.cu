@@ -5,14 +5,14 @@ shape: [rows, cols]
 example: 65536x4096
 tensors:
   - {name: x, role: input, type: f16, shape: [rows, cols]}
-  - {name: gain, role: weight, type: f16, shape: [cols], scale: 2}
+  - {name: gain, role: weight, type: f16, shape: [cols], fill: within(2)}
   - {name: bias, role: weight, type: f16, shape: [cols]}
   - {name: epsilon, type: f32, value: 1e-5}
-  - {name: y, role: output, type: f16, shape: [rows, cols], atol: 0.01}
+  - {name: y, role: output, type: f16, shape: [rows, cols], tolerance: [0.01]}
   - {name: mean, role: output, shape: [rows]}
-  - {name: scale, role: output, shape: [rows], rtol: 1e-3}
+  - {name: scale, role: output, shape: [rows], tolerance: [1e-4, 1e-3]}
 inputs: [normal, uniform01, negative]
-cost: {bytes: 4*rows*cols + 4*cols + 8*rows, flops: 8*rows*cols}
+cost: [4*rows*cols + 4*cols + 8*rows, 8*rows*cols]
 templates:
   - name: row
     summary: The threads of a row keep it in registers between its mean, its deviation and the result.
@@ -26,8 +26,8 @@ templates:
       - cols % vec == 0
       - items*vec <= 64
     launch:
-      block: [threads, rows_a_block, 1]
-      grid: ["ceil_div(rows, rows_a_block)", 1, 1]
+      block: [threads, rows_a_block]
+      grid: ["ceil_div(rows, rows_a_block)"]
     default: {threads: 128, rows_a_block: 1, vec: 1}
 */
 

@@ -11,8 +11,8 @@ tensors:
   - {name: partial, role: workspace, type: f64, shape: [2*most_blocks]}
   - {name: y, role: output, shape: [n]}
 inputs: [normal, uniform01, negative]
-cost: {bytes: 12*n, flops: 5*n}  # x passes twice: it is too large to stay on the chip
-reference: {template: two_launches}
+cost: [12*n, 5*n]  # x passes twice: it is too large to stay on the chip
+reference: two_launches
 templates:
   - name: one_launch
     summary: Blocks that run all at once add up their parts, wait for each other, and scale them.
@@ -27,15 +27,15 @@ templates:
     constraints:
       - threads*blocks_per_sm <= 2048
     launch:
-      block: [threads, 1, 1]
-      grid: [blocks, 1, 1]
+      block: [threads]
+      grid: [blocks]
       cooperative: true
     default: {threads: 256, blocks_per_sm: 4, vec: 1, unroll: 1, backwards: false}
   - name: two_launches
     summary: One block adds up everything; a thread an element scales it.
-    launches:
-      - {entry: add_up, block: [1024, 1, 1], grid: [1, 1, 1], arguments: [x, n, partial]}
-      - {entry: scale, block: [256, 1, 1], grid: ["ceil_div(n, 256)", 1, 1]}
+    launch:
+      - {entry: add_up, block: [1024], grid: [1], arguments: [x, n, partial]}
+      - {entry: scale, block: [256], grid: ["ceil_div(n, 256)"]}
 */
 
 #include <cooperative_groups.h>

@@ -9,10 +9,10 @@ tensors:
   - {name: x, role: input, shape: [n]}
   - {name: n, type: i64, value: n}
   - {name: partial, role: workspace, shape: [most_blocks]}
-  - {name: y, role: output, shape: [1], atol: 1e-6 + 1e-9*n, rtol: 1e-5}
+  - {name: y, role: output, shape: [1], tolerance: [1e-6 + 1e-9*n, 1e-5]}
 inputs: [uniform01, normal, negative]
-cost: {bytes: 4*n, flops: n}
-reference: {template: one_block}
+cost: [4*n, n]
+reference: one_block
 templates:
   - name: two_launches
     summary: Blocks stride over the elements and leave a sum each; a second launch adds these up.
@@ -25,15 +25,15 @@ templates:
       blocks: min(ceil_div(n, threads*vec*unroll), sm_count*blocks_per_sm, most_blocks)
     constraints:
       - threads*blocks_per_sm <= 2048
-    launches:
-      - {entry: partial_sums, block: [threads, 1, 1], grid: [blocks, 1, 1], arguments: [x, n, partial]}
-      - {entry: total, block: [256, 1, 1], grid: [1, 1, 1], arguments: [partial, y]}
+    launch:
+      - {entry: partial_sums, block: [threads], grid: [blocks], arguments: [x, n, partial]}
+      - {entry: total, block: [256], grid: [1], arguments: [partial, y]}
     default: {threads: 256, vec: 1, unroll: 1, blocks_per_sm: 8}
   - name: one_block
     summary: One block adds up all elements in double precision.
     launch:
-      block: [1024, 1, 1]
-      grid: [1, 1, 1]
+      block: [1024]
+      grid: [1]
 */
 
 #include "vector_access.cuh"

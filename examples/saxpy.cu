@@ -8,11 +8,10 @@ tensors:
   - {name: a, type: f32, value: 2.5}
   - {name: x, role: input, shape: [n]}
   - {name: y, role: inout, shape: [n]}
-cost: {bytes: 12*n, flops: 2*n}
+cost: [12*n, 2*n]
 templates:
   - name: strided
     summary: A thread strides over runs of vec elements.
-    entry: saxpy
     tunables:
       threads: [128, 256, 512, 1024]
       vec: [1, 2, 4]
@@ -21,8 +20,9 @@ templates:
       - n % vec == 0
       - threads*blocks_per_sm <= 2048
     launch:
-      block: [threads, 1, 1]
-      grid: ["min(ceil_div(n, threads*vec), sm_count*blocks_per_sm)", 1, 1]
+      entry: saxpy
+      block: [threads]
+      grid: ["min(ceil_div(n, threads*vec), sm_count*blocks_per_sm)"]
     default: {threads: 256, vec: 1, blocks_per_sm: 8}
 */
 

@@ -11,8 +11,8 @@ tensors:
   - {name: states, role: workspace, type: u64, shape: ["1 + ceil_div(n, least_tile)"]}
   - {name: y, role: output, type: i32, shape: [n]}
 inputs: [uniform01]  # integers have a fill of their own
-cost: {bytes: 8*n, flops: n}
-reference: {template: three_loops}
+cost: [8*n, n]
+reference: three_loops
 templates:
   - name: look_back
     summary: One walk through memory; a tile learns what lies before it from the tiles before it, while they run.
@@ -25,18 +25,18 @@ templates:
       tiles: ceil_div(n, tile)
     constraints:
       - tile >= least_tile and threads*items <= 8192
-    launches:
-      - {entry: reset, block: [256, 1, 1], grid: ["ceil_div(tiles + 1, 256)", 1, 1], arguments: [states]}
-      - {entry: "look_back<{threads}, {items}>", block: [threads, 1, 1], grid: [tiles, 1, 1]}
+    launch:
+      - {entry: reset, block: [256], grid: ["ceil_div(tiles + 1, 256)"], arguments: [states]}
+      - {entry: "look_back<{threads}, {items}>", block: [threads], grid: [tiles]}
     default: {threads: 256, items: 1, pause: 0}
   - name: three_loops
     summary: Sums of chunks, their starts, the chunks again; a thread a chunk.
     derived:
       chunks: ceil_div(n, 4*least_tile)
-    launches:
-      - {entry: chunk_sums, block: [256, 1, 1], grid: ["ceil_div(chunks, 256)", 1, 1], arguments: [x, n, states]}
-      - {entry: chunk_starts, block: [1, 1, 1], grid: [1, 1, 1], arguments: [states]}
-      - {entry: chunk_scans, block: [256, 1, 1], grid: ["ceil_div(chunks, 256)", 1, 1]}
+    launch:
+      - {entry: chunk_sums, block: [256], grid: ["ceil_div(chunks, 256)"], arguments: [x, n, states]}
+      - {entry: chunk_starts, block: [1], grid: [1], arguments: [states]}
+      - {entry: chunk_scans, block: [256], grid: ["ceil_div(chunks, 256)"]}
 */
 
 typedef unsigned long long State;  // of a tile or a chunk

@@ -7,9 +7,9 @@ parameters:
   result: {type: word, choices: [quotient, logarithm], default: quotient, summary: what the elements become}
 tensors:
   - {name: x, role: input, type: bf16, shape: [rows, cols]}
-  - {name: y, role: output, type: bf16, shape: [rows, cols], atol: 0.0001}
+  - {name: y, role: output, type: bf16, shape: [rows, cols], tolerance: [0.0001]}
 inputs: [normal, uniform01, negative]
-cost: {bytes: 4*rows*cols, flops: 4*rows*cols}
+cost: [4*rows*cols, 4*rows*cols]
 templates:
   - name: row
     summary: The threads of a row keep it in registers between its maximum, its sum and the quotients.
@@ -23,8 +23,8 @@ templates:
       - cols % vec == 0
       - items*vec <= 64
     launch:
-      block: [threads, rows_a_block, 1]
-      grid: ["ceil_div(rows, rows_a_block)", 1, 1]
+      block: [threads, rows_a_block]
+      grid: ["ceil_div(rows, rows_a_block)"]
     default: {threads: 128, rows_a_block: 1, vec: 1}
 */
 

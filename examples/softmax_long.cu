@@ -5,9 +5,9 @@ shape: [rows, cols]
 example: 4096x131072
 tensors:
   - {name: x, role: input, type: bf16, shape: [rows, cols]}
-  - {name: y, role: output, type: bf16, shape: [rows, cols], atol: 1e-6}
+  - {name: y, role: output, type: bf16, shape: [rows, cols], tolerance: [1e-6]}
 inputs: [normal, uniform01, negative]
-cost: {bytes: 4*rows*cols, flops: 4*rows*cols}
+cost: [4*rows*cols, 4*rows*cols]
 templates:
   - name: clustered
     summary: The blocks of a cluster share a row, which stays in their registers, and read of each other's shared memory.
@@ -24,9 +24,9 @@ templates:
       - items*vec <= 64
       - threads*blocks_per_sm <= 2048
     launch:
-      block: [threads, 1, 1]
-      grid: [cluster, rows, 1]
-      cluster: [cluster, 1, 1]
+      block: [threads]
+      grid: [cluster, rows]
+      cluster: [cluster]
     default: {cluster: 8, threads: 512, vec: 1, blocks_per_sm: 1}
 */
 

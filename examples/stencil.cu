@@ -4,14 +4,16 @@ summary: Each point of a plane becomes a weighted sum of the points around it; b
 shape: [rows, cols]
 example: 16384x16384
 parameters:
-  radius: {type: int, default: 2, min: 0, max: 4, summary: "points to each side: the weights are a square of 2*radius + 1"}
+  radius: {type: int, default: 2, min: 0, summary: "points to each side: the weights are a square of 2*radius + 1"}
+requires:
+  radius <= 4: "a radius of {radius} is too large; 4 is the most"
 derived:
   side: 2*radius + 1
 tensors:
   - {name: x, role: input, shape: [rows, cols]}
   - {name: weights, role: weight, shape: [side, side], symbol: taps}  # in constant memory
   - {name: y, role: output, shape: [rows, cols]}
-cost: {bytes: 8*rows*cols, flops: 2*side*side*rows*cols}
+cost: [8*rows*cols, 2*side*side*rows*cols]
 templates:
   - name: columns
     summary: A thread walks down height rows of vec adjacent columns.
@@ -24,8 +26,8 @@ templates:
       - cols % vec == 0
       - vec*height <= 32
     launch:
-      block: [threads_x, threads_y, 1]
-      grid: ["ceil_div(cols, threads_x*vec)", "ceil_div(rows, threads_y*height)", 1]
+      block: [threads_x, threads_y]
+      grid: ["ceil_div(cols, threads_x*vec)", "ceil_div(rows, threads_y*height)"]
     default: {threads_x: 32, threads_y: 8, vec: 1, height: 1}
 */
 

@@ -5,8 +5,8 @@ shape: [rows, cols]
 example: 16384x16384
 tensors:
   - {name: x, role: input, type: f16, shape: [rows, cols]}
-  - {name: y, role: output, type: f16, shape: [cols, rows], atol: 0, rtol: 0}
-cost: {bytes: 4*rows*cols}
+  - {name: y, role: output, type: f16, shape: [cols, rows], tolerance: [0, 0]}
+cost: [4*rows*cols]
 templates:
   - name: tiled
     summary: A block turns a square tile around in shared memory, element by element.
@@ -15,8 +15,8 @@ templates:
       height: [4, 8, 16]
       pad: [0, 1, 2]
     launch:
-      block: [tile, height, 1]
-      grid: ["ceil_div(cols, tile)", "ceil_div(rows, tile)", 1]
+      block: [tile, height]
+      grid: ["ceil_div(cols, tile)", "ceil_div(rows, tile)"]
     default: {tile: 32, height: 8, pad: 0}
   - name: turned
     summary: A thread turns a square of vec by vec elements around in its registers.
@@ -33,7 +33,7 @@ templates:
       blocks_y: ceil_div(rows, warps_y*(32//across)*vec)
     launch:
       block: [32, warps_x, warps_y]
-      grid: [blocks_y if down_first else blocks_x, blocks_x if down_first else blocks_y, 1]
+      grid: [blocks_y if down_first else blocks_x, blocks_x if down_first else blocks_y]
     default: {vec: 4, across: 4, warps_x: 2, warps_y: 2, down_first: false}
 */
 

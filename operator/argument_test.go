@@ -29,9 +29,9 @@ func TestArguments(t *testing.T) {
   - {name: least, type: i8, value: -128}
   - {name: sums, role: inout, type: u32, shape: [n]}
   - {name: spare, role: workspace, type: u8, shape: [3*w]}
-  - {name: y, role: output, type: f16, shape: [n, w], rtol: 1/n}
+  - {name: y, role: output, type: f16, shape: [n, w], tolerance: [0.001, 1/n]}
   - {name: z, role: output, type: f64, shape: [n]}
-  - {name: code, role: output, type: i64, shape: [n], atol: 2}
+  - {name: code, role: output, type: i64, shape: [n], tolerance: [2]}
 `)
 	must(t, err)
 	want := []string{
@@ -65,7 +65,7 @@ func TestArguments(t *testing.T) {
 // A type's own tolerance holds where the operator says nothing.
 func TestDefaultTolerances(t *testing.T) {
 	for kind, want := range map[Type]float64{F64: 1e-10, F32: 1e-4, F16: 5e-3, BF16: 2e-2, F8E4M3: 0.1, F8E5M2: 0.2, I8: 0, U64: 0, Bool: 0} {
-		text := strings.Replace(goodOperator, "tolerance: {atol: 0.001, rtol: \"1e-5 if math == 'tf32' else 1e-4\"}\n", "", 1)
+		text := strings.Replace(goodOperator, "tolerance: [0.001, \"1e-5 if math == 'tf32' else 1e-4\"]\n", "", 1)
 		o := loaded(t, operatorFiles(strings.Replace(text, "role: output", "role: output, type: "+string(kind), 1)))
 		p := bound(t, o, Request{Shape: []int64{4, 100}})
 		if out := p.Output(); out.ATol != want || out.RTol != want {
@@ -89,13 +89,13 @@ func TestArgumentsThatCannotBe(t *testing.T) {
 		{"{name: k, type: i32, value: n // (n - 4)}", "k = n // (n - 4) cannot be computed for this problem: "},
 		{"{name: k, role: workspace, shape: [n - 5]}", "dimension 1 of `k`, n - 5, would be -1"},
 		{"{name: k, role: inout, shape: [n - 4]}", "dimension 1 of `k`, n - 4, would be 0"},
-		{"{name: k, role: output, shape: [n], atol: -n}", "atol of `k`, -n, is -4 and not a tolerance"},
-		{"{name: k, role: output, shape: [n], rtol: math}", "rtol of `k`, math, is "},
+		{"{name: k, role: output, shape: [n], tolerance: [-n]}", "atol of `k`, -n, is -4 and not a tolerance"},
+		{"{name: k, role: output, shape: [n], tolerance: [0, math]}", "rtol of `k`, math, is "},
 		{"{name: k, role: input, shape: [n], fill: \"uniform(w, n)\"}", "`k` would be filled with uniform from 100 to 4"},
 		{"{name: k, role: input, shape: [n], fill: \"normal(0, math)\"}", "the deviation of `k`, math, is "},
-		{"{name: k, role: input, shape: [n], fill: \"constant(1e301)\"}", "the value of `k`, 1e301, is 1e+301 and not a number"},
+		{"{name: k, role: input, shape: [n], fill: \"constant(1e301)\"}", "the value of `k`, 1e+301, is 1e+301 and not a number"},
 	} {
-		text := strings.Replace(goodOperator, "example: 4x100\n", "", 1)
+		text := strings.Replace(goodOperator, "example: 4x100 kernel=3x5 twice=true\n", "", 1)
 		o, err := Load(operatorFiles(strings.Replace(text, "inputs:", "  - "+test.tensor+"\ninputs:", 1)), ".")
 		if err != nil {
 			t.Error(err)

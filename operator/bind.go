@@ -66,7 +66,7 @@ func FormatShape(shape []int64) string {
 func (o *Operator) Bind(r Request, limits Limits) (*Problem, error) {
 	p := &Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: limits, MathBy: r.MathBy}
 	b := &binder{p: p, values: p.Values}
-	for _, step := range []func(Request){b.shape, b.free, b.parameters, b.math, b.derived, b.requirements, b.arguments, b.bounds, b.part} {
+	for _, step := range []func(Request){b.shape, b.free, b.parameters, b.math, b.derived, b.requirements, b.arguments, b.cost, b.part} {
 		if step(r); b.err != nil {
 			return nil, b.err
 		}
@@ -348,13 +348,9 @@ func (b *binder) scalar(spec ArgumentSpec) Argument {
 	return Argument{Name: spec.Name, Role: Scalar, Type: spec.Type, Value: v}
 }
 
-// bounds computes what the operator's own comparison may give, and the cost.
-func (b *binder) bounds(Request) {
-	o := b.p.Operator
-	if c := o.Compare; c != nil {
-		_, b.p.Bound = b.number("the bound of `compare`", c.Bound, "bound", 0, math.MaxFloat64)
-	}
-	b.p.Bytes, b.p.Flops = b.count("cost.bytes", o.Bytes), b.count("cost.flops", o.Flops)
+// cost computes how many bytes a launch moves, and how many operations it computes.
+func (b *binder) cost(Request) {
+	b.p.Bytes, b.p.Flops = b.count("the bytes of `cost`", b.p.Operator.Bytes), b.count("the operations of `cost`", b.p.Operator.Flops)
 }
 
 // part sees that the part of the space that the request wants can be understood.

@@ -127,12 +127,12 @@ func TestBadRequests(t *testing.T) {
 
 func TestParametersWithoutDefault(t *testing.T) {
 	for _, test := range []struct{ preset, set, want string }{
-		{"preset: {kernel: 3x5, twice: true}\n", "", "scale 4x100 kernel=3x5 stride=3x5 times=100 twice=true math=tf32"},
-		{"preset: {kernel: 3x5, twice: true}\n", "twice", "scale: `kernel` must be set too, as kernel=3x3: the preset kernel=3x5 twice=true is used only when nothing is set"},
+		{" kernel=3x5 twice=true", "", "scale 4x100 kernel=3x5 stride=3x5 times=100 twice=true math=tf32"},
+		{" kernel=3x5 twice=true", "twice", "scale: `kernel` must be set too, as kernel=3x3: the preset kernel=3x5 twice=true is used only when nothing is set"},
 		{"", "", "scale: `kernel` must be set, as kernel=3x3"},
 	} {
 		text := strings.Replace(goodOperator, "default: 3, ", "", 1)
-		text = strings.Replace(text, "preset: {kernel: 3x5, twice: true}\n", test.preset, 1)
+		text = strings.Replace(text, " kernel=3x5 twice=true", test.preset, 1)
 		o := loaded(t, operatorFiles(text))
 		set := map[string]string{}
 		if test.set != "" {

@@ -51,8 +51,8 @@ func TestBundle(t *testing.T) {
 	begin, err := LoadFile(os.DirFS("../cmd/autotune/begin"), ".", "operator.cu")
 	must(t, err)
 	files := outsideFiles()
-	answered := outsideFiles("{python: ref.py, seconds: 5}", "{npy: {y: y.npy, column: column.npy}}", "fill: fill.cu", "fill: constant(1)",
-		"{kernel: fill.cu}", "{npy: column.npy}", "fill: {kernel: fill.cu, entry: other}", "fill: {npy: x.npy}")
+	answered := outsideFiles("reference: ref.py", "reference: {y: y.npy, column: column.npy}", "fill: fill.cu", "fill: constant(1)",
+		"fill: fill.cu", "fill: column.npy", "fill: other.cu", "fill: x.npy")
 	all = append(append(all, begin, outside(t, files).Operator, outside(t, answered).Operator), exampleOperators(t)...)
 	tried := map[string]bool{}
 	for _, o := range all {
@@ -94,7 +94,7 @@ func TestBundle(t *testing.T) {
 func FuzzLoadBundle(f *testing.F) {
 	small := fstest.MapFS{
 		"op.yaml": {Data: []byte("operator: copy\nsummary: copies\nshape: [n]\ntensors:\n  - {name: x, role: input, shape: [n]}\n  - {name: y, role: output, shape: [n]}\n" +
-			"inputs: [uniform01]\ncost: {bytes: 8*n, flops: n}\nreference: k.cu\ntemplates:\n  - name: plain\n    source: k.cu\n    tunables: {a: [1, 2]}\n" +
+			"inputs: [uniform01]\ncost: [8*n, n]\nreference: k.cu\ntemplates:\n  - name: plain\n    source: k.cu\n    tunables: {a: [1, 2]}\n" +
 			"    launch: {block: [32, 1, 1], grid: [1, 1, 1], shared: 0}\n    default: {a: 1}\n")},
 		"k.cu": {Data: []byte("extern \"C\" __global__ void copy_reference(const float* x, float* y) {}\nextern \"C\" __global__ void copy_plain(const float* x, float* y) {}\n")},
 	}

@@ -117,13 +117,13 @@ func (s *ParameterSpec) written(value string, in expr.Dialect) string {
 
 // chains reads what a parameter of that type has in op.yaml.
 func (l *loader) chains(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
-	f.None("an expression has names and functions", "pair", "triple", "axes", "min", "max", "choices")
-	for _, key := range []string{"of", "functions"} {
+	f.None("an expression has names and functions", "axes", "min")
+	for _, key := range []string{"choices", "functions"} {
 		if f[key] == nil {
-			whole.RefuseHint("as of: [x], functions: {relu: [1]}", "`%s` has no `%s`, which a parameter of expressions needs", s.Name, key)
+			whole.RefuseHint("as choices: [x], functions: {relu: [1]}", "`%s` has no `%s`, which a parameter of expressions needs", s.Name, key)
 		}
 	}
-	s.Of, s.Functions = l.names(f["of"], "of"), map[string]expr.Arity{}
+	s.Of, s.Functions = l.names(f["choices"], "choices"), map[string]expr.Arity{}
 	for _, e := range l.named(f["functions"], "functions must be a mapping of names to numbers of arguments") {
 		counts := list(l.language, e.Value, "functions", (*tree.Node).Int)
 		least, most := slices.Min(append(counts, math.MaxInt32)), slices.Max(append(counts, 0))

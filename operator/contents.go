@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"autotune/internal/input"
@@ -38,28 +37,19 @@ func (d *DataFile) Open() (fs.File, error) { return d.open() }
 // Digest identifies the contents. The first call reads them.
 func (d *DataFile) Digest() (string, error) { return d.digest() }
 
-// outsideFill reads `FILE.cu`, {kernel: FILE.cu, entry: NAME} or {npy: FILE.npy}; not ok
-// if it is a distribution.
+// outsideFill reads `FILE.cu` or `FILE.npy`; not ok if it is a distribution.
 func (l *loader) outsideFill(n *tree.Node, a ArgumentSpec) (f FillSpec, ok bool) {
-	keys := tree.Fields{"kernel": n}
-	if n.Kind == tree.Mapping {
-		keys = fields(n, "fill")
-	} else if strings.HasSuffix(n.Value, ".npy") {
-		n.RefuseHint("as fill: {npy: "+n.Value+"}", "`%s` is no distribution", n.Value)
-	} else if !strings.HasSuffix(n.Value, ".cu") {
-		return f, false
+	switch path.Ext(n.Written) {
+	case ".npy":
+		return FillSpec{File: l.data(n, a)}, true
+	case ".cu":
+		entry := l.o.Name + "_fill"
+		s := l.kernelFile(n, n, entry)
+		f.Kernel = s.File + " " + entry
+		l.o.FillKernels[f.Kernel] = FillKernel{s, entry}
+		return f, true
 	}
-	switch {
-	case (keys["kernel"] == nil) == (keys["npy"] == nil) || keys["npy"] != nil && keys["entry"] != nil:
-		n.RefuseHint("as {kernel: fill.cu} or {npy: x.npy}", "a fill is a kernel or a file")
-	case keys["npy"] != nil:
-		return FillSpec{File: l.data(keys["npy"], a)}, true
-	}
-	entry := tree.Optional(keys["entry"], (*tree.Node).Name, l.o.Name+"_fill")
-	s := l.kernelFile(keys["kernel"], n, entry)
-	f.Kernel = s.File + " " + entry
-	l.o.FillKernels[f.Kernel] = FillKernel{s, entry}
-	return f, true
+	return f, false
 }
 
 // data reads the head of the file with a tensor's contents, and gives its name.

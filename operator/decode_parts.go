@@ -1,15 +1,15 @@
 package operator
 
 import (
-	"cmp"
 	"maps"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/operator/tree"
 	"autotune/space/expr"
 )
 
-// The parts of an operator that are mappings of their own: parameters, preset and tensors.
+// The parts of an operator that are mappings of their own: parameters and tensors.
 
 // parameters reads the parameters and declares their components. Their defaults
 // may name dimensions and each other, so they are checked at the end.
@@ -68,7 +68,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 		l.chains(&s, f, whole)
 		return s
 	}
-	f.None("it is for expressions", "of", "functions")
+	f.None("it is for expressions", "functions")
 	number := func(n *tree.Node) expr.Value {
 		if s.Type != FloatParameter {
 			return expr.Int(n.Int())
@@ -80,38 +80,24 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 		return v
 	}
 	s.Default = tree.Pointer(f["default"], l.formula)
-	s.Min, s.Max = tree.Pointer(f["min"], number), tree.Pointer(f["max"], number)
+	s.Min = tree.Pointer(f["min"], number)
 	s.Choices = list(l.language, f["choices"], "choices", number)
-	pair, triple := truth("pair"), truth("triple")
-	several := func(suffixes ...string) {
-		s.Names = nil
-		for _, suffix := range suffixes {
-			s.Names = append(s.Names, s.Name+"_"+suffix)
-		}
-	}
 	switch {
-	case pair && triple:
-		whole.Refuse("`%s` cannot be a pair and a triple", s.Name)
-	case (pair || triple) && s.Type != IntParameter, truth("axes") && s.Type == FloatParameter:
-		whole.Refuse("`%s`: pairs and triples hold integers", s.Name)
-	case s.Min != nil && s.Max != nil && below(*s.Max, *s.Min):
-		whole.Refuse("`%s`: min %v is above max %v", s.Name, *s.Min, *s.Max)
-	case truth("axes") && len(l.along) == 0:
+	case !truth("axes"):
+	case s.Type != IntParameter:
+		whole.Refuse("`%s`: only integers have a component for each of `axes`", s.Name)
+	case len(l.Axes) == 0:
 		f["axes"].Refuse("`axes: true` needs the operator's `axes`")
-	case truth("axes") && len(l.along) > 1: // that of a single axis has one component
-		several(l.along...)
-	case triple:
-		several("d", "h", "w")
-	case pair:
-		several("h", "w")
+	case len(l.Axes) > 1: // that of a single axis has one component
+		s.Names = lists.Of(l.Axes, func(axis string) string { return s.Name + "_" + axis })
 	}
 	return s
 }
 
 // words reads a parameter whose values are words.
 func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
-	f.None("it is for numbers", "pair", "triple", "min", "max")
-	f.None("it is for expressions", "of", "functions")
+	f.None("it is for numbers", "axes", "min")
+	f.None("it is for expressions", "functions")
 	if f["choices"] == nil {
 		whole.RefuseHint("as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", s.Name)
 	}
@@ -125,31 +111,13 @@ func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	})
 }
 
-// preset reads values for parameters; with it, none may be left open.
-func (l *loader) preset(n *tree.Node) map[string]string {
-	preset := map[string]string{}
-	for _, e := range n.Mapped("preset must be a mapping of parameters to values") {
-		spec := l.o.parameter(e.Key)
-		if spec == nil {
-			e.RefuseHint(tree.NearestOrAll(e.Key, "there are", l.o.parameterNames()), "unknown parameter `%s`", e.Key)
-		}
-		written := e.Value.MustBe("a value as --set takes it, as 3, 3x5 or true").Written
-		if _, err := spec.parse(written); err != nil {
-			e.Value.Refuse("%v", err)
-		}
-		preset[e.Key] = written
-	}
-	for _, spec := range l.o.Parameters {
-		if _, set := preset[spec.Name]; spec.Default == nil && !set {
-			n.Refuse("the preset leaves `%s` open, which has no default", spec.Name)
-		}
-	}
-	return preset
-}
-
 // arguments reads the list of tensors and scalars. tolerance is what the operator
-// says of all that is compared.
-func (l *loader) arguments(n *tree.Node, s scope, tolerance tree.Fields) {
+// says of all that is compared, or its own way to compare.
+func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
+	if tolerance != nil && tolerance.Kind != tree.List {
+		l.compare(tolerance)
+		tolerance = nil
+	}
 	compared := false
 	l.o.Arguments = list(l.language, n, "tensors", func(n *tree.Node) ArgumentSpec {
 		f := fields(n, "a tensor")
@@ -170,13 +138,13 @@ func (l *loader) arguments(n *tree.Node, s scope, tolerance tree.Fields) {
 }
 
 // argument reads a tensor, or, where a value is given, a scalar.
-func (l *loader) argument(f tree.Fields, s scope, tolerance tree.Fields) ArgumentSpec {
+func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) ArgumentSpec {
 	formula := l.over(s)
 	a := ArgumentSpec{Name: f["name"].Name(), Value: tree.Pointer(f["value"], formula)}
 	l.elementType(f["type"], &a)
 	if a.Value != nil {
 		a.Role = Scalar
-		f.None("a scalar is passed by value", "role", "shape", "order", "scale", "fill", "symbol", "atol", "rtol")
+		f.None("a scalar is passed by value", "role", "shape", "order", "fill", "symbol", "tolerance")
 		return a
 	}
 	for _, key := range []string{"role", "shape"} {
@@ -187,33 +155,32 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance tree.Fields) Argumen
 	a.Role = Role(f["role"].OneOf("role", tensorRoles...))
 	a.Shape = list(l.language, f["shape"], "shape", formula)
 	l.order(f["order"], &a)
-	a.Scale = tree.Pointer(f["scale"], formula)
-	switch scale := f["scale"]; {
-	case scale == nil:
-	case a.Role != Weight:
-		scale.Refuse("only a weight has a scale; `%s` is %s", a.Name, a.Role.noun())
-	case a.Type.Kind() != Floating:
-		scale.RefuseHint("say it as fill: \"integers(-5, 5)\"", "only a floating type has a scale; `%s` is of type %s", a.Name, a.Type)
-	case f["fill"] != nil:
-		scale.Refuse("`%s` has a fill already, which a scale has no part in", a.Name)
-	}
-	a.Fill = tree.Pointer(f["fill"], func(n *tree.Node) FillSpec { return l.fill(n, s, a) })
-	if a.Fill != nil && !a.Role.Filled() {
-		f["fill"].Refuse("only what is read is filled; `%s` is %s", a.Name, a.Role.noun())
+	if f["fill"] != nil {
+		if !a.Role.Filled() {
+			f["fill"].Refuse("only what is read is filled; `%s` is %s", a.Name, a.Role.noun())
+		}
+		l.fill(f["fill"], s, &a)
 	}
 	a.Symbol = tree.Optional(f["symbol"], (*tree.Node).Name, "")
 	if a.Symbol != "" && a.Role != Input && a.Role != Weight {
 		f["symbol"].Refuse("only what is read can be in constant memory; `%s` is %s", a.Name, a.Role.noun())
 	}
 	if !a.Role.Compared() {
-		f.None("only what is compared has a tolerance", "atol", "rtol")
+		f.None("only what is compared has a tolerance", "tolerance")
 		return a
 	}
-	if a.Type.Kind() != Floating {
-		tolerance = nil // integers are exact, unless they say otherwise themselves
+	if own := f["tolerance"]; own != nil || a.Type.Kind() != Floating {
+		tolerance = own // integers are exact, unless they say otherwise themselves
 	}
-	a.ATol = tree.Optional(cmp.Or(f["atol"], tolerance["atol"]), formula, a.tolerance())
-	a.RTol = tree.Optional(cmp.Or(f["rtol"], tolerance["rtol"]), formula, a.tolerance())
+	a.ATol, a.RTol = a.tolerance(), a.tolerance()
+	if tolerance == nil {
+		return a
+	}
+	bounds := append(list(l.language, tolerance, "tolerance", formula), a.tolerance())
+	if len(bounds) < 2 || len(bounds) > 3 {
+		tolerance.RefuseHint("as [1e-5, 1e-4]", "a tolerance is one number or two: absolute and relative")
+	}
+	a.ATol, a.RTol = bounds[0], bounds[1]
 	return a
 }
 

@@ -13,7 +13,7 @@ example: 4x100
 tensors:
   - {name: x, role: input, shape: [n, w]}
   - {name: y, role: output, shape: [n, w]}
-cost: {bytes: 8*n*w}
+cost: [8*n*w]
 reference: reference.cu
 templates:
   - include: rows.yaml
@@ -32,8 +32,8 @@ const sharedTemplates = `# Rows.
   tunables: {threads: [32, 64]}
   derived:
     blocks: depth*w // 8
-  launches:
-    - {suffix: first, block: [threads, 1, 1], grid: [blocks, 1, 1]}
+  launch:
+    - {entry: _first, block: [threads, 1, 1], grid: [blocks, 1, 1]}
     - {block: [threads, 1, 1], grid: [deeper, 1, 1]}
   default: {threads: 32}
 `

@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 
 	"autotune/internal/lists"
 	"autotune/operator/tree"
@@ -18,9 +19,10 @@ import (
 func (l *loader) templates(n *tree.Node, problem scope) {
 	for _, item := range n.List("templates") {
 		r := &templateReader{loader: l, known: problem.with("device limit", limitNames...), f: fields(item, "a template")}
-		along, lets := l.along, maps.Clone(l.lets)
+		macros := expr.Macros{Axes: l.Axes, Named: maps.Clone(l.Named)}
+		l.Axes = l.all
 		l.o.Templates = append(l.o.Templates, r.read(item))
-		l.along, l.lets = along, lets
+		l.Macros = macros
 	}
 	if len(l.o.Templates) == 0 {
 		n.Refuse("an operator needs at least one template")
@@ -40,7 +42,7 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	t := &Template{
 		With: r.definitions(r.named(n.With, "with must be a mapping of names to expressions"), s),
 		Name: f["name"].Name(), Summary: tree.Optional(f["summary"], (*tree.Node).Text, ""),
-		naming: r.o.Macros, Tunables: []space.Tunable{}, at: n.Position, launchAt: cmp.Or(f["launch"], f["launches"]).Where(),
+		naming: r.o.Macros, Tunables: []space.Tunable{}, at: n.Position, launchAt: f["launch"].Where(),
 	}
 	r.Template = t
 	if _, twice := r.o.Template(t.Name); twice {
@@ -49,11 +51,13 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	if t.Name == "reference" {
 		f["name"].Refuse("a template cannot be called `reference`: its entry point would be the reference's")
 	}
+	if file := t.Name + ".cu"; f["source"] == nil && r.own == nil && slices.Contains(fileNames(r.fsys, path.Join(r.dir, "*.cu")), file) {
+		f["source"] = f["name"].Named(file)
+	}
 	t.kernel = r.kernelName(f["source"], r.o.Name+"_"+t.Name)
 	if model, ok := r.o.Template(n.Model); ok {
 		r.likeAnother(model, n)
 	}
-	r.along = tree.Optional(f["axes"], r.axes, r.along)
 	r.define(f["let"], s)
 	t.When = tree.Pointer(f["when"], r.over(s))
 	for _, e := range r.named(f["tunables"], "tunables must be a mapping of names to lists of values") {
@@ -69,7 +73,7 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	t.Estimate = tree.Pointer(f["estimate"], r.over(s))
 	t.Flags = list(r.language, f["flags"], "flags", func(n *tree.Node) Interpolated { return r.interpolated(n, s) })
 	r.tensorMaps()
-	r.launches(n)
+	r.launches(f["launch"])
 	r.launchLimits = launchLimits(r.Launches, r.TensorMaps)
 	r.free()
 	r.defaults()
@@ -139,11 +143,12 @@ func (r *templateReader) defaults() {
 	for _, tunable := range t.Tunables {
 		names[tunable.Name] = true
 	}
-	if n == nil && len(names) > 0 {
-		t.at.Refuse("template `%s` lacks the key `default`: one value for each tunable", t.Name)
-	}
 	given := n.Fields("default", names)
 	for _, tunable := range t.Tunables {
+		if given == nil {
+			t.Default.Values = append(t.Default.Values, space.Value{Name: tunable.Name, Value: tunable.Values[0]})
+			continue
+		}
 		n := given[tunable.Name]
 		v := value(n)
 		if isFloat(tunable.Values[0]) {
@@ -156,52 +161,39 @@ func (r *templateReader) defaults() {
 	}
 }
 
-// launches reads a template's `launch`, or its list of `launches`.
-func (r *templateReader) launches(node *tree.Node) {
-	one, several, entry := r.f["launch"], r.f["launches"], r.f["entry"]
-	switch {
-	case one != nil && several != nil:
-		several.Refuse("a template has `launch` or `launches`, not both")
-	case one != nil:
-		r.Launches = []LaunchSpec{r.launch(one, fields(one, "a launch"), entry, r.kernel)}
-		return
-	case several == nil:
-		node.Refuse("a template lacks the key `launch`")
-	case entry != nil:
-		entry.RefuseHint("each of the launches has its own", "`entry` has no place beside `launches`")
+// launches reads a template's launch, or the list of them.
+func (r *templateReader) launches(n *tree.Node) {
+	items := []*tree.Node{n}
+	if n.Kind == tree.List {
+		items = n.Items
 	}
-	r.Launches = list(r.language, several, "launches", func(n *tree.Node) LaunchSpec {
-		f, kernel := fields(n, "a listed launch"), r.kernel
-		if f["suffix"] != nil {
-			kernel += "_" + f["suffix"].Name()
-			f.None("it is the kernel's name and the suffix", "entry")
-		}
-		return r.launch(n, f, f["entry"], kernel)
-	})
+	r.Launches = lists.Of(items, r.launch)
 	if len(r.Launches) == 0 {
-		several.Refuse("a template needs at least one launch")
+		n.Refuse("a template needs at least one launch")
 	}
 }
 
-// launch reads a launch of a kernel from its keys; the entry, if there is one, says which.
-func (r *templateReader) launch(n *tree.Node, f tree.Fields, entry *tree.Node, kernel string) LaunchSpec {
-	formula := r.over(r.known)
-	extents := func(what string) [3]Formula {
+func (r *templateReader) launch(n *tree.Node) LaunchSpec {
+	f, formula := fields(n, "a launch"), r.over(r.known)
+	extents := func(what string) (all [3]Formula) {
 		formulas := list(r.language, f[what], what, formula)
-		if len(formulas) != 3 {
-			f[what].Refuse("%s has %d entries; it needs three: x, y, z", what, len(formulas))
+		if len(formulas) < 1 || len(formulas) > 3 {
+			f[what].Refuse("%s has %d entries; it has one to three: x, y, z", what, len(formulas))
 		}
-		return [3]Formula(formulas)
+		copy(all[:], append(formulas, constant("1"), constant("1")))
+		return all
 	}
 	spec := LaunchSpec{
-		Entry: plainText(kernel), at: n.Position, Block: extents("block"), Grid: extents("grid"),
+		Entry: plainText(r.kernel), at: n.Position, Block: extents("block"), Grid: extents("grid"),
 		When:        tree.Pointer(f["when"], formula),
 		Shared:      tree.Optional(f["shared"], formula, constant("0")),
 		Cooperative: tree.Optional(f["cooperative"], formula, constant("False")),
 		Dependent:   tree.Optional(f["dependent"], formula, constant("False")),
 		Cluster:     tree.Pointer(f["cluster"], func(*tree.Node) [3]Formula { return extents("cluster") }),
 	}
-	if entry != nil {
+	if entry := f["entry"]; entry != nil && strings.HasPrefix(entry.Written, "_") {
+		spec.Entry = plainText(r.kernel + entry.Name())
+	} else if entry != nil {
 		spec.Entry = r.interpolated(entry, r.known)
 		if !entryForm.MatchString(spec.Entry.Text) {
 			entry.RefuseHint("as scale, or as \"scan<float, {threads}>\"", "`%s` does not name a kernel", spec.Entry.Text)
@@ -293,12 +285,16 @@ func (r *templateReader) workspaces() {
 		}
 	}
 	for _, item := range r.f["workspaces"].List("workspaces") {
-		f := fields(item, "a workspace")
+		f := fields(item, "a tensor")
+		f.None("a workspace has a name, a type and a shape", "role", "order", "fill", "value", "symbol", "tolerance")
 		a := ArgumentSpec{Name: f["name"].Name(), Role: Workspace, Type: F32, Owner: r.Name}
 		if f["type"] != nil {
 			a.Type = Type(f["type"].OneOf("type", Types()...))
 		}
 		a.Types = []Type{a.Type}
+		if f["shape"] == nil {
+			f["name"].Refuse("the workspace `%s` has no shape", a.Name)
+		}
 		if r.o.argument(a.Name) >= 0 {
 			f["name"].Refuse("two tensors are called `%s`", a.Name)
 		}
@@ -322,7 +318,7 @@ func (r *templateReader) workspaces() {
 func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
 	r.like = model
 	r.sameWorkspaces(model, r.named(n.Own("derived"), derivedForm))
-	if n.Own("launch") == nil && n.Own("launches") == nil {
+	if n.Own("launch") == nil {
 		r.kernel = model.kernel
 	}
 	for _, d := range model.With {

@@ -160,7 +160,7 @@ func (p *Problem) ReferenceDigest() (string, error) {
 		parts = append(parts, "fill", f.Kernel.Digest())
 	}
 	if k, ok := p.Comparing(); ok {
-		parts = append(parts, "compare", k.Digest(), exactly(p.Bound))
+		parts = append(parts, "compare", k.Digest())
 	}
 	if a := p.Operator.Answers; a != nil {
 		if a.Python != nil {

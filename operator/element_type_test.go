@@ -9,10 +9,10 @@ import (
 // typedOperator is goodOperator with tensors whose type a parameter names.
 func typedOperator() string {
 	return strings.NewReplacer(
-		"\npreset:", "\n  element: {type: word, choices: [bf16, f32, f16], default: f32}\npreset:",
+		"\naxes:", "\n  element: {type: word, choices: [bf16, f32, f16], default: f32}\naxes:",
 		"{name: x,", "{name: x, type: element,",
 		"{name: y,", "{name: y, type: element,",
-		"tolerance: {atol: 0.001, rtol: \"1e-5 if math == 'tf32' else 1e-4\"}\n", "tolerance: {atol: 0.001}\n",
+		"tolerance: [0.001, \"1e-5 if math == 'tf32' else 1e-4\"]\n", "tolerance: [0.001]\n",
 	).Replace(goodOperator)
 }
 
@@ -55,7 +55,7 @@ func TestParameterNamesTypesWrongly(t *testing.T) {
 		{words, "[bf16, fast, f32]", "op.yaml:18:21: `element` is a parameter of words, and its word `fast` is no such type; a parameter that names a tensor's type must have floating types as choices"},
 		{words, "[f32, i32]", "op.yaml:18:21: `element` is a parameter of words, and its word `i32` is no such type; a parameter that names a tensor's type must have floating types as choices"},
 		{"  - {name: y,", "  - {name: size, type: element, value: w}\n  - {name: y,", "op.yaml:20:24: the scalar `size` has one type, as f32; a parameter cannot name it"},
-		{"role: input, shape: [n, w]}", "role: input, shape: [n, w], fill: {npy: x.npy}}", "op.yaml:18:70: a file holds elements of one type; those of `x` are bf16, f32 or f16, by element; give the tensor one type, as f32"},
+		{"role: input, shape: [n, w]}", "role: input, shape: [n, w], fill: x.npy}", "op.yaml:18:64: a file holds elements of one type; those of `x` are bf16, f32 or f16, by element; give the tensor one type, as f32"},
 	} {
 		if _, err := Load(operatorFiles(strings.Replace(typedOperator(), test.from, test.to, 1)), "."); err == nil || err.Error() != test.want {
 			t.Errorf("%s: got %v, want %s", test.to, err, test.want)

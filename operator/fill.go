@@ -8,6 +8,7 @@ import (
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/operator/tree"
+	"autotune/space/expr"
 )
 
 // Fill is how a tensor is filled that op.yaml gives a `fill`: from a distribution with its numbers,
@@ -55,7 +56,11 @@ var fillForms = map[string][]string{
 	"range":       {"first", "step"}, // first + step*i
 	"permutation": {},                // of 0 to its elements less one
 	"sorted":      {"least", "most"}, // ascending, uniform
+	scaled:        {"most"},          // of a weight: uniform from -most to most
 }
+
+// scaled is the distribution of a weight's Scale.
+const scaled = "within"
 
 // FillForms lists how a tensor may be filled, as "uniform(least, most)".
 func FillForms() []string {
@@ -71,34 +76,35 @@ func fillForm(name string) string {
 
 // fill reads "uniform(-1, 1)": a distribution and expressions for its numbers; or what else an
 // argument may be filled with.
-func (l *loader) fill(n *tree.Node, s scope, a ArgumentSpec) FillSpec {
-	if outside, ok := l.outsideFill(n, a); ok {
-		return outside
+func (l *loader) fill(n *tree.Node, s scope, a *ArgumentSpec) {
+	if outside, ok := l.outsideFill(n, *a); ok {
+		a.Fill = &outside
+		return
 	}
-	text := strings.TrimSpace(n.Text())
-	name, _, found := strings.Cut(text, "(")
-	f := FillSpec{Distribution: strings.TrimSpace(name)}
+	call := syntax(n.Text(), n.Position, "")
+	if call.Op != expr.OpName && call.Op != expr.OpCall {
+		n.RefuseHint("as fill: \"uniform(-1, 1)\"", "`%s` is no distribution", n.Text())
+	}
+	f := FillSpec{Distribution: call.Name}
 	wanted, known := fillForms[f.Distribution]
 	if !known {
 		n.RefuseHint(tree.NearestOrAll(f.Distribution, "there are", sorted(fillForms)), "there is no distribution `%s`", f.Distribution)
 	}
-	form := "as " + fillForm(f.Distribution)
-	parts, after, closed := argumentsOf(text[len(name):])
-	if found && (!closed || after != "") {
-		n.RefuseHint(form, "`%s` does not end with a bracket", text)
+	if len(call.Args) != len(wanted) {
+		n.RefuseHint("as "+fillForm(f.Distribution), "`%s` takes %s, not %d", f.Distribution, output.Count(int64(len(wanted)), "number"), len(call.Args))
 	}
-	where := n.Right(len(name) + 1)
-	for _, part := range parts {
-		written := strings.TrimLeft(part, " ")
-		if written != "" {
-			f.Numbers = append(f.Numbers, l.uses(parsed(strings.TrimSpace(written), where.Right(len(part)-len(written)), ""), s))
-		}
-		where = where.Right(len(part) + 1)
+	for _, number := range call.Args {
+		formula, _ := l.expanded(number, number.Source(), "", n.Position)
+		f.Numbers = append(f.Numbers, l.uses(formula, s))
 	}
-	if len(f.Numbers) != len(wanted) {
-		n.RefuseHint(form, "`%s` takes %s, not %d", f.Distribution, output.Count(int64(len(wanted)), "number"), len(f.Numbers))
+	if f.Distribution != scaled {
+		a.Fill = &f
+		return
 	}
-	return f
+	if a.Role != Weight || a.Type.Kind() != Floating {
+		n.RefuseHint("as fill: \"uniform(-5, 5)\"", "only a weight of a floating type is filled `within`; `%s` is %s of type %s", a.Name, a.Role.noun(), a.Type)
+	}
+	a.Scale = &f.Numbers[0]
 }
 
 // bind gives the numbers of a problem.

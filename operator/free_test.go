@@ -23,7 +23,7 @@ derived: {rows: n + by, cells: rows*m, whole: "n % 4 == 0", half: n/2}
 tensors:
   - {name: x, role: input, shape: [n, m]}
   - {name: y, role: output, shape: [n, m]}
-cost: {bytes: 8*n*m}
+cost: [8*n*m]
 reference: reference.cu
 templates:
   - name: open

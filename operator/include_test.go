@@ -45,12 +45,12 @@ parameters:
 derived:
   $_out: $ - kernel_$ + 1
 requires:
-  - {that: "all($ >= max(kernel_$, min(1, product(kernel_$))) - 9)", because: never}
-  - {that: all($_out >= 1), because: "the kernel {kernel_$} is larger than {$}"}
+  all($ >= max(kernel_$, min(1, product(kernel_$))) - 9): never
+  all($_out >= 1): "the kernel {kernel_$} is larger than {$}"
 tensors:
   - {name: x, role: input, shape: [n, $]}
   - {name: y, role: output, shape: [n, $_out]}
-cost: {bytes: 4*n*(product($) + outputs), flops: max(kernel_$)}
+cost: [4*n*(product($) + outputs), max(kernel_$)]
 reference: reference.cu
 `
 
@@ -58,18 +58,19 @@ const plainOperator = `operator: scale
 summary: Scales.
 shape: [n, h, w]
 example: 4x10x100
+axes: [h, w]
 parameters:
-  kernel: {pair: true, default: 2, min: 1}
+  kernel: {axes: true, default: 2, min: 1}
 derived:
   twice: ceil_div(n, 2)*2
   h_out: h - kernel_h + 1
   w_out: w - kernel_w + 1
 requires:
-  - {that: h_out >= 1 and w_out >= 1, because: "the kernel {kernel_h}x{kernel_w} is larger than {h}x{w}"}
+  h_out >= 1 and w_out >= 1: "the kernel {kernel_h}x{kernel_w} is larger than {h}x{w}"
 tensors:
   - {name: x, role: input, shape: [n, h, w]}
   - {name: y, role: output, shape: [n, h_out, w_out]}
-cost: {bytes: 4*n*(h*w + h_out*w_out), flops: "max(kernel_h, kernel_w)"}
+cost: [4*n*(h*w + h_out*w_out), "max(kernel_h, kernel_w)"]
 reference: reference.cu
 templates:
   - name: direct
@@ -115,7 +116,7 @@ func TestTemplateIncludesAnother(t *testing.T) {
 	for _, f := range o.Templates[1].Constraints {
 		texts = append(texts, f.Text)
 	}
-	if want := []string{"h > 1", "w > 1", "(threads*2) <= 128", "(threads*2) == 64"}; !slices.Equal(texts, want) {
+	if want := []string{"h > 1", "w > 1", "threads * 2 <= 128", "threads * 2 == 64"}; !slices.Equal(texts, want) {
 		t.Errorf("its constraints are %q, want %q", texts, want)
 	}
 	if again := o.Templates[1]; again.kernel != "scale_direct" || again.like != o.Templates[0] {
@@ -130,14 +131,14 @@ func TestIncludesThatCannotBe(t *testing.T) {
 		{"min: 1}", "least: 1}", "family.yaml:7:36: unknown key `least`"},
 		{"include: family.yaml", "include: families.yaml", "op.yaml:5:10: there is no file `families.yaml`"},
 		{"include: direct", "include: again", "op.yaml:18:14: unknown earlier template `again`; there are direct"},
-		{"rounded(n, 2)", "rounded(n)", "op.yaml:8:10: `rounded` takes 2 arguments in brackets"},
-		{"rounded(n, 2)", "rounded", "op.yaml:8:10: `rounded` takes 2 arguments in brackets"},
+		{"rounded(n, 2)", "rounded(n)", "op.yaml:8:10: bad expression `rounded(n)`: `rounded` takes 2 arguments in brackets"},
+		{"rounded(n, 2)", "rounded", "op.yaml:8:10: bad expression `rounded`: `rounded` takes 2 arguments in brackets"},
 		{"both(x): rounded(x, 2)", "n: h", "family.yaml:5:3: `n` of `let` has the name of something else"},
 		{"both(x): rounded(x, 2)", "2x: h", "family.yaml:5:3: `2x` is neither a name nor a function as `rounded(x, to)`"},
 		{"twice: rounded", "outputs: rounded", "op.yaml:8:3: the derived value `outputs` has the name of a value of `let`"},
 		{"outputs: product($_out)", "outputs: outputs + 1", "the values of `let` need each other"},
 		{"axes: [h, w]\n", "", "`axes: true` needs the operator's `axes`"},
-		{"flops: max(kernel_$)", "flops: 2*kernel_$", "family.yaml:16:50: `$` has no place here"},
+		{"max(kernel_$)]", "2 + kernel_$ + m]", "family.yaml:16:51: `m` is not defined here"},
 	} {
 		_, err := loadFamily(strings.Replace(axesOperator, test.old, test.new, 1), strings.Replace(family, test.old, test.new, 1))
 		if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -9,10 +9,14 @@ import (
 )
 
 // keys.txt is the table of op.yaml's mappings and their keys. The loader checks keys by it; the
-// JSON Schema and the tables of docs/writing-an-operator.md are made from it.
+// JSON Schema and the tables of docs/writing-an-operator.md are made from it. problem_keys.txt is that of lists of
+// problems.
 
 //go:embed keys.txt
 var keysText string
+
+//go:embed problem_keys.txt
+var problemKeysText string
 
 // key is a key of a mapping.
 type key struct {
@@ -25,7 +29,7 @@ type key struct {
 // mappings are the keys of each mapping, by what messages call it, as "a template".
 var mappings = sync.OnceValue(func() map[string][]key {
 	all, what := map[string][]key{}, ""
-	for line := range strings.Lines(keysText) {
+	for line := range strings.Lines(keysText + problemKeysText) {
 		line = strings.TrimSpace(line)
 		title, isTitle := strings.CutPrefix(line, "# ")
 		other, isOther := strings.CutPrefix(line, "... ")

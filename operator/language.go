@@ -3,9 +3,7 @@ package operator
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,13 +13,11 @@ import (
 )
 
 // language is how an op.yaml writes formulas. Two things make them short: `$` stands for each of the
-// operator's `axes`, and `let` names values and functions. Both are spelled out here, before a formula
-// is parsed.
+// operator's `axes`, and `let` names values and functions. What a formula's tree has of them is expanded
+// when it is read.
 type language struct {
-	o      *Operator
-	along  []string       // what `$` stands for; nil: nothing
-	lets   map[string]let // what `let` names
-	within int            // how many functions over axes are being spelled out
+	o *Operator
+	expr.Macros
 }
 
 // scope holds the names that an expression may use, and what each is.
@@ -56,7 +52,7 @@ func (l *language) declare(s scope, where tree.Position, name, what string) {
 	if mode, ok := strings.CutPrefix(lower, "math_"); IsReserved(name) || ok && slices.Contains(l.o.MathModes, mode) {
 		where.Refuse("the %s `%s` has a reserved name", what, name)
 	}
-	if _, named := l.lets[name]; named {
+	if _, named := l.Named[name]; named {
 		where.Refuse("the %s `%s` has the name of a value of `let`", what, name)
 	}
 	for other, otherWhat := range s {
@@ -72,24 +68,42 @@ func (l *language) declare(s scope, where tree.Position, name, what string) {
 
 // formula reads an expression without checking its names.
 func (l *language) formula(n *tree.Node) Formula {
-	text := strings.ReplaceAll(n.MustBe("an expression").Value, "\n", " ")
-	long := l.spell(text, n.Position, 0)
-	if strings.Contains(long, "$") {
+	text := n.Expression()
+	f, open := l.expanded(syntax(text, n.Position, n.CutHint()), text, n.Axis, n.Position)
+	if open {
 		n.RefuseHint("all($ > 0), say, is of all of them", "`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
 	}
-	f := parsed(long, n.Position, n.CutHint())
-	f.spelled = long != text
 	return f
 }
 
-// parsed is an expression whose text starts at a place of the file.
-func parsed(text string, where tree.Position, hint string) Formula {
-	code, err := expr.Parse(text)
+// syntax is the tree of an expression whose text starts at a place of the file, with its macros.
+func syntax(text string, where tree.Position, hint string) *expr.Node {
+	root, err := expr.ParseOpen(text)
 	var fault *expr.SyntaxError
 	if errors.As(err, &fault) {
 		where.Right(max(0, fault.Column-1)).RefuseHint(hint, "bad expression `%s`: %s", text, fault.Message)
 	}
-	return Formula{Text: text, Position: where, code: code}
+	return root
+}
+
+// expanded is the formula of a tree. It is open if `$` still has to stand for an axis.
+func (l *language) expanded(root *expr.Node, text, axis string, where tree.Position) (f Formula, open bool) {
+	node, err := l.Expand(root, axis)
+	if err == nil && node.Open() {
+		return Formula{}, true
+	}
+	f = Formula{Text: text, Position: where, written: root, axis: axis}
+	if err == nil && node != root {
+		f.Text = node.Source()
+	}
+	if err == nil {
+		f.code, err = expr.Parse(f.Text)
+	}
+	var fault *expr.SyntaxError
+	if errors.As(err, &fault) {
+		where.Refuse("bad expression `%s`: %s", text, fault.Message)
+	}
+	return f, false
 }
 
 func constant(text string) Formula { return Formula{Text: text, code: expr.MustParse(text)} }
@@ -105,11 +119,9 @@ func (l *language) uses(f Formula, s scope) Formula {
 	if len(unknown) == 0 {
 		return f
 	}
-	name := slices.MinFunc(unknown, func(a, b string) int { return f.code.Column(a) - f.code.Column(b) })
-	where := f.Position
-	if !f.spelled {
-		where = where.Right(f.code.Column(name) - 1)
-	}
+	column := func(name string) int { return f.written.ColumnOf(name, f.axis) }
+	name := slices.MinFunc(unknown, func(a, b string) int { return column(a) - column(b) })
+	where := f.Position.Right(max(0, column(name)-1))
 	where.RefuseHint(cmp.Or(l.o.componentsHint(name), tree.DidYouMean(name, slices.Collect(maps.Keys(s)))), "`%s` is not defined here", name)
 	return f
 }
@@ -124,7 +136,7 @@ func (o *Operator) componentsHint(name string) string {
 
 // interpolated reads text as "a {kernel_h}x{kernel_w} kernel".
 func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
-	t := Interpolated{Text: l.byAxes(n.Text()), Position: n.Position}
+	t := Interpolated{Text: n.Text(), Position: n.Position}
 	rest, where := t.Text, t.Position
 	for {
 		plain, after, found := strings.Cut(rest, "{")
@@ -138,9 +150,27 @@ func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
 			where.Refuse("`{` without `}`")
 		}
 		where = where.Right(1)
-		t.parts = append(t.parts, l.uses(parsed(l.spell(text, where, 0), where, ""), s))
+		for i, f := range l.forAxes(text, where) {
+			if i > 0 {
+				t.parts = append(t.parts, "x")
+			}
+			t.parts = append(t.parts, l.uses(f, s))
+		}
 		rest, where = tail, where.Right(len([]rune(text))+1)
 	}
+}
+
+// forAxes are an expression of a text: one formula, or, if it has a `$`, one for each axis.
+func (l *language) forAxes(text string, where tree.Position) []Formula {
+	root := syntax(text, where, "")
+	f, open := l.expanded(root, text, "", where)
+	if !open {
+		return []Formula{f}
+	}
+	return lists.Of(l.Axes, func(axis string) Formula {
+		f, _ := l.expanded(root, text, axis, where)
+		return f
+	})
 }
 
 // list reads a list whose items are alike. An item whose text has a `$` becomes one for each axis.
@@ -169,23 +199,27 @@ func (l *language) names(n *tree.Node, what string) []string {
 	return names
 }
 
-// named are the entries of a mapping whose keys are names of the author's. One whose key has a `$`
-// becomes one for each axis.
+// named are the entries of a mapping whose keys are names of the author's.
 func (l *language) named(n *tree.Node, form string) []tree.Entry {
-	var entries []tree.Entry
-	for _, e := range n.Mapped(form) {
-		if !strings.Contains(e.Key, "$") || len(l.along) == 0 {
-			entries = append(entries, e)
-			continue
-		}
-		for _, axis := range l.along {
-			entries = append(entries, tree.Entry{Position: e.Position, Key: forAxis(e.Key, axis), Value: nodeFor(e.Value, axis)})
-		}
-	}
+	entries := l.eachKey(n.Mapped(form))
 	for _, e := range entries {
 		e.MustBeName(e.Key)
 	}
 	return entries
+}
+
+// eachKey are entries, one whose key has a `$` once for each axis.
+func (l *language) eachKey(entries []tree.Entry) (all []tree.Entry) {
+	for _, e := range entries {
+		if !strings.Contains(e.Key, "$") {
+			all = append(all, e)
+			continue
+		}
+		for _, axis := range l.Axes {
+			all = append(all, tree.Entry{Position: e.Position, Key: strings.ReplaceAll(e.Key, "$", axis), Value: e.Value.For(axis)})
+		}
+	}
+	return all
 }
 
 const derivedForm = "derived must be a mapping of names to expressions"
@@ -211,188 +245,39 @@ func (l *language) definitions(entries []tree.Entry, s scope) []Definition {
 	return definitions
 }
 
-// let is a named value, or a function of its parameters. It is no macro.
-type let struct {
-	parameters []string
-	body       string
-}
-
-var letForm = regexp.MustCompile(`^([A-Za-z_]\w*)(?:\(([A-Za-z_]\w*(?:, *[A-Za-z_]\w*)*)\))?$`)
-
-// define reads named values and functions.
+// define reads named values and functions. They are no macros of kernels.
 func (l *language) define(n *tree.Node, s scope) {
-	for _, e := range n.Mapped("let must be a mapping of names, or of functions as `rounded(x, to)`, to expressions") {
-		parts := letForm.FindStringSubmatch(e.Key)
-		if parts == nil {
-			e.Refuse("`%s` is neither a name nor a function as `rounded(x, to)`", e.Key)
+	const form = "`%s` is neither a name nor a function as `rounded(x, to)`"
+	for _, e := range l.eachKey(n.Mapped("let must be a mapping of names, or of functions as `rounded(x, to)`, to expressions")) {
+		head, err := expr.ParseOpen(e.Key)
+		if err != nil || head.Op != expr.OpName && head.Op != expr.OpCall || head.Open() {
+			e.Refuse(form, e.Key)
 		}
-		name := parts[1]
-		if what := s[name]; what != "" || slices.Contains(reserved, name) {
-			e.Refuse("`%s` of `let` has the name of something else", name)
+		if what := s[head.Name]; what != "" || slices.Contains(reserved, head.Name) {
+			e.Refuse("`%s` of `let` has the name of something else", head.Name)
 		}
-		one := let{body: e.Value.MustBe("an expression").Value}
-		if parts[2] != "" {
-			one.parameters = regexp.MustCompile(`, *`).Split(parts[2], -1)
+		macro := expr.Macro{Body: syntax(e.Value.Expression(), e.Value.Position, e.Value.CutHint()).For(e.Value.Axis)}
+		for _, p := range head.Args {
+			if p.Op != expr.OpName {
+				e.Refuse(form, e.Key)
+			}
+			macro.Parameters = append(macro.Parameters, p.Name)
 		}
-		l.lets[name] = one
+		l.Named[head.Name] = macro
 	}
 }
 
-// overAxes are the functions that take one value an axis, and how their values are put together.
-var overAxes = map[string]string{"all": " and ", "any": " or ", "product": "*", "max": ", ", "min": ", "}
-
-// forAxis writes a text for one axis.
-func forAxis(text, axis string) string { return strings.ReplaceAll(text, "$", axis) }
-
-// nodeFor writes a text of the file for one axis.
-func nodeFor(n *tree.Node, axis string) *tree.Node {
-	one := *n
-	if n.Kind == tree.Text {
-		one.Value, one.Written = forAxis(n.Value, axis), forAxis(n.Written, axis)
-	}
-	return &one
-}
-
-// eachAxis gives an item of a list for each axis, if its text has a `$`.
+// eachAxis gives an item of a list for each axis, if it is an expression with a `$`.
 func (l *language) eachAxis(n *tree.Node) []*tree.Node {
-	if !n.Scalar() || len(l.along) == 0 || !strings.Contains(l.spell(n.Value, n.Position, 0), "$") || strings.Contains(n.Value, "{") {
+	if !n.Scalar() || n.Axis != "" || len(l.Axes) == 0 {
 		return []*tree.Node{n}
 	}
-	return lists.Of(l.along, func(axis string) *tree.Node { return nodeFor(n, axis) })
+	root, err := expr.ParseOpen(n.Expression())
+	if err == nil {
+		root, err = l.Expand(root, "")
+	}
+	if err != nil || !root.Open() { // what is wrong is said where the item is read
+		return []*tree.Node{n}
+	}
+	return lists.Of(l.Axes, n.For)
 }
-
-var wordForm = regexp.MustCompile(`'[^']*'|"[^"]*"|[A-Za-z_$][\w$]*|\d[\w.]*`)
-
-const (
-	mostSpelled = 1 << 14 // characters of an expression that is spelled out
-	mostNested  = 32      // values of `let` within each other
-)
-
-// spell writes an expression out: what `let` names, and functions over all axes.
-func (l *language) spell(text string, where tree.Position, nested int) string {
-	if nested > mostNested {
-		where.Refuse("`%s`: the values of `let` need each other", text)
-	}
-	var b strings.Builder
-	for text != "" {
-		span := wordForm.FindStringIndex(text)
-		if span == nil {
-			b.WriteString(text)
-			break
-		}
-		word, rest := text[span[0]:span[1]], text[span[1]:]
-		b.WriteString(text[:span[0]])
-		one, named := l.lets[word]
-		joint, over := overAxes[word]
-		over = over && (l.within == 0 || joint != ", ")
-		switch {
-		case named && one.parameters == nil:
-			b.WriteString(bracketed(l.spell(one.body, where, nested+1)))
-		case named || over && strings.HasPrefix(rest, "("):
-			arguments, after, ok := argumentsOf(rest)
-			if !ok || named && len(arguments) != len(one.parameters) {
-				where.Refuse("`%s` takes %d arguments in brackets", word, len(one.parameters))
-			}
-			if named {
-				b.WriteString("(" + l.spell(substituted(one, arguments), where, nested+1) + ")")
-			} else {
-				b.WriteString(folded(word, joint, l.forAxes(arguments, where, nested), b.Len() == 0 && after == ""))
-			}
-			rest = after
-		default:
-			b.WriteString(word)
-		}
-		if text = rest; b.Len() > mostSpelled {
-			where.Refuse("an expression of more than %d characters, spelled out", mostSpelled)
-		}
-	}
-	return b.String()
-}
-
-// bracketed puts an expression into brackets, unless it is one word.
-func bracketed(text string) string {
-	if wordForm.FindString(text) == text {
-		return text
-	}
-	return "(" + text + ")"
-}
-
-// substituted is a function's body with arguments in place of its parameters.
-func substituted(f let, arguments []string) string {
-	return wordForm.ReplaceAllStringFunc(f.body, func(word string) string {
-		if i := slices.Index(f.parameters, word); i >= 0 {
-			return bracketed(strings.TrimSpace(arguments[i]))
-		}
-		return word
-	})
-}
-
-// forAxes spells out arguments: one with a `$` becomes one for each axis. An all, any or product
-// within it has its own axes; a max or min within it has the same.
-func (l *language) forAxes(arguments []string, where tree.Position, nested int) []string {
-	var all []string
-	for _, a := range arguments {
-		l.within++
-		a = l.spell(strings.TrimSpace(a), where, nested+1)
-		l.within--
-		if !strings.Contains(a, "$") {
-			all = append(all, a)
-			continue
-		}
-		all = append(all, lists.Of(l.along, func(axis string) string { return l.spell(forAxis(a, axis), where, nested+1) })...)
-	}
-	return all
-}
-
-// folded puts a function's arguments together. Alone it needs no brackets.
-func folded(name, joint string, all []string, alone bool) string {
-	if joint == ", " && len(all) > 1 {
-		return fmt.Sprintf("%s(%s)", name, strings.Join(all, joint))
-	}
-	for i, one := range all {
-		if joint == "*" && strings.ContainsAny(one, " +-/%") || strings.Contains(one, " or ") || strings.Contains(one, " if ") {
-			all[i] = "(" + one + ")"
-		}
-	}
-	if alone || len(all) == 1 && !strings.ContainsAny(all[0], " +-*/%") {
-		return strings.Join(all, joint)
-	}
-	return "(" + strings.Join(all, joint) + ")"
-}
-
-// argumentsOf takes the arguments in brackets, as written, from the beginning of a text.
-func argumentsOf(text string) (arguments []string, after string, ok bool) {
-	if !strings.HasPrefix(text, "(") {
-		return nil, "", false
-	}
-	depth, start := 0, 1
-	for i := range len(text) {
-		switch text[i] {
-		case '(', '[':
-			depth++
-		case ')', ']':
-			depth--
-		case ',':
-			if depth == 1 {
-				arguments, start = append(arguments, text[start:i]), i+1
-			}
-		}
-		if depth == 0 {
-			return append(arguments, text[start:i]), text[i+1:], true
-		}
-	}
-	return nil, "", false
-}
-
-// byAxes writes out {expressions} of a text that have a `$`, as 3x5.
-func (l *language) byAxes(text string) string {
-	return bracesForm.ReplaceAllStringFunc(text, func(braced string) string {
-		if !strings.Contains(braced, "$") || !strings.Contains(l.spell(braced[1:len(braced)-1], tree.Position{}, 0), "$") {
-			return braced
-		}
-		all := lists.Of(l.along, func(axis string) string { return forAxis(braced, axis) })
-		return strings.Join(all, "x")
-	})
-}
-
-var bracesForm = regexp.MustCompile(`\{[^{}]*\}`)

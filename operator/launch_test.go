@@ -23,14 +23,14 @@ tensors:
   - {name: taps, role: input, shape: [3], symbol: c_taps}
   - {name: part, role: workspace, shape: [n]}
   - {name: y, role: output, shape: [n]}
-cost: {bytes: 8*n}
+cost: [8*n]
 reference: steps.cu
 templates:
   - name: direct
     source: steps.cu
     flags: ["-maxrregcount={32*regs}", "{'--use_fast_math' if act == 'relu' else ''}", "-DA=1 -DB=2"]
     tunables: {threads: [64, 256], regs: [1, 2], tree: [false, true]}
-    launches:
+    launch:
       - {entry: clear, block: [1, 1, 1], grid: [1, 1, 1], arguments: [part], when: not tree}
       - {entry: "steps::sum<float, {threads//2}>", block: [threads, 1, 1], grid: ["ceil_div(n, threads)", 1, 1], arguments: [y, x, part], shared: 4*threads, dependent: true}
       - {entry: spread, block: [threads, 1, 1], grid: [8, 1, 1], cluster: [regs, 1, 1], cooperative: tree}
@@ -127,17 +127,14 @@ func spaceSize(s *space.Space) int64 {
 
 func TestLaunchesThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
-		{"both", "    launches:", "    launch: {block: [1, 1, 1], grid: [1, 1, 1]}\n    launches:", "a template has `launch` or `launches`, not both"},
-		{"an entry beside", "    launches:", "    entry: spread\n    launches:", "`entry` has no place beside `launches`; each of the launches has its own"},
 		{"an unknown argument", "arguments: [part]", "arguments: [parts]", "no tensor or scalar that can be passed is called `parts`; did you mean `part`?"},
 		{"one in constant memory", "arguments: [part]", "arguments: [taps]", "no tensor or scalar that can be passed is called `taps`"},
 		{"an entry that is none", "entry: clear", "entry: clear it", "`clear it` does not name a kernel; as scale, or as"},
 		{"an entry that is nowhere", "entry: clear", "entry: clean", "`steps.cu` does not define `clean`"},
-		{"a suffix that is nowhere", "{entry: clear, ", "{suffix: clear, ", "`steps.cu` does not define `steps_direct_clear`"},
-		{"a suffix beside an entry", "{entry: clear, ", "{entry: clear, suffix: clear, ", "`entry` has no place here: it is the kernel's name and the suffix"},
+		{"a suffix that is nowhere", "{entry: clear, ", "{entry: _clear, ", "`steps.cu` does not define `steps_direct_clear`"},
 		{"an open brace", "{threads//2}>", "{threads//2>", "`{` without `}`"},
 		{"an unknown name in a flag", "{32*regs}", "{32*reg}", "`reg` is not defined here; did you mean `regs`?"},
-		{"nothing", stepsOperator[strings.Index(stepsOperator, "    launches:"):strings.Index(stepsOperator, "    default: {threads")], "    launches: []\n", "a template needs at least one launch"},
+		{"nothing", stepsOperator[strings.Index(stepsOperator, "    launch:"):strings.Index(stepsOperator, "    default: {threads")], "    launch: []\n", "a template needs at least one launch"},
 		{"an output in constant memory", "{name: y, role: output,", "{name: y, role: output, symbol: c_y,", "only what is read can be in constant memory; `y` is an output"},
 		{"a word that is none", "default: gelu", "default: gulu", "unknown choice `gulu`; did you mean `gelu`?"},
 		{"words without choices", "choices: [relu, gelu], ", "", "`act` has no choices, which a parameter of words needs; as choices: [relu, gelu]"},

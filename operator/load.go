@@ -3,13 +3,17 @@ package operator
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"autotune/internal/cudafile"
+	"autotune/internal/lists"
 	"autotune/operator/tree"
+	"autotune/space/expr"
 	"autotune/templates"
 )
 
@@ -55,7 +59,7 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
 	in.Expand(root, "")
 	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]FillKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
-	l.language = &language{o: o, lets: map[string]let{}}
+	l.language = &language{o, expr.Macros{Named: map[string]expr.Macro{}}}
 	l.operator(root)
 	o.checkExample()
 	return o, nil
@@ -66,6 +70,7 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 type loader struct {
 	*language
 	folder
+	all         []string   // axes, those of templates too
 	own         *Source    // the kernels of an operator that is one file; nil: it is a folder
 	referenceAt *tree.Node // the name of the template whose default is the reference; nil: none is
 }
@@ -75,42 +80,38 @@ type loader struct {
 func (l *loader) operator(root *tree.Node) {
 	f := fields(root, "an operator")
 	o, names := l.o, scope{}
-	o.Name, o.Summary = f["operator"].Name(), f["summary"].Text()
+	o.Name, o.Summary = f["operator"].Name(), tree.Optional(f["summary"], (*tree.Node).Text, "")
 	if f["macros"] != nil && f["macros"].OneOf("naming of macros", "upper", "same") == "same" {
 		o.Macros = SameMacros
 	}
 	o.MathModes = l.modes(f["math"])
-	l.along = l.axes(f["axes"])
 	o.Shape = l.names(f["shape"], "shape")
+	l.axes(f["axes"], f["derived"])
 	for _, n := range f["shape"].Items {
 		l.declare(names, n.Position, n.Name(), "dimension")
 	}
-	o.Example, o.exampleAt = tree.Optional(f["example"], l.example, nil), f["example"].Where()
 	l.parameters(f["parameters"], names)
 	l.define(f["let"], names)
-	o.Preset = tree.Optional(f["preset"], l.preset, nil)
+	l.example(f["example"])
 	l.math(f["math"], names)
 
 	names["math"] = "math mode"
 	o.Derived = l.definitions(l.named(f["derived"], derivedForm), names)
 	formula := l.over(names)
-	o.Requires = list(l.language, f["requires"], "requires", func(n *tree.Node) Requirement {
-		f := fields(n, "a requirement")
-		return Requirement{That: formula(f["that"]), Because: l.interpolated(f["because"], names)}
-	})
-	l.arguments(f["tensors"], names, fields(f["tolerance"], "tolerance"))
+	for _, e := range f["requires"].Mapped("requires must be a mapping of conditions to what to say where they are false") {
+		o.Requires = append(o.Requires, Requirement{That: formula(e.Name()), Because: l.interpolated(e.Value, names)})
+	}
+	l.arguments(f["tensors"], names, f["tolerance"])
 	o.Inputs = tree.Optional(f["inputs"], l.inputs, Distributions())
 	o.Deterministic = tree.Optional(f["deterministic"], (*tree.Node).Bool, true)
-	cost := fields(f["cost"], "cost")
-	o.Bytes, o.Flops = formula(cost["bytes"]), tree.Optional(cost["flops"], formula, constant("0"))
+	o.Bytes, o.Flops = l.cost(f["cost"], formula)
 	if f["reference"] == nil && l.own == nil {
 		root.Refuse("an operator lacks the key `reference`")
 	}
-	l.compare(f["compare"], f["tolerance"], formula)
 	l.reference(f["reference"], root)
 	l.templates(f["templates"], names)
 	if l.referenceAt != nil {
-		l.referenceAt.OneOf("template", templateNames(o.Templates)...)
+		l.referenceAt.OneOf("reference: no file and no template", templateNames(o.Templates)...)
 	}
 	l.metrics(f["metrics"], names)
 	switch {
@@ -125,20 +126,64 @@ func (l *loader) operator(root *tree.Node) {
 	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
 }
 
-// axes reads what `$` stands for.
-func (l *loader) axes(n *tree.Node) []string {
-	return tree.Optional(n, func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
+// cost reads how many bytes a launch moves, and how many operations it computes. The usual bytes are those of all
+// tensors, which are read once, or written once.
+func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, flops Formula) {
+	cost := list(l.language, n, "cost", formula)
+	if n != nil && (len(cost) < 1 || len(cost) > 2) {
+		n.RefuseHint("as [8*n, 2*n]", "cost has one number or two: bytes, and operations")
+	}
+	if n == nil {
+		moved := lists.Of(lists.Where(l.o.Arguments, func(a ArgumentSpec) bool { return len(a.Shape) > 0 }), ArgumentSpec.moved)
+		cost = []Formula{constant(strings.Join(moved, " + "))}
+	}
+	cost = append(cost, constant("0"))
+	return cost[0], cost[1]
 }
 
-func (l *loader) example(n *tree.Node) []int64 {
-	if n.Kind == tree.List {
-		return list(l.language, n, "example", (*tree.Node).Int)
+// moved is an expression of how many bytes of a tensor a launch moves.
+func (a ArgumentSpec) moved() string {
+	bytes := fmt.Sprint(a.Types[len(a.Types)-1].Bytes())
+	for _, t := range a.Types[:len(a.Types)-1] {
+		bytes = fmt.Sprintf("%d if %s == '%s' else %s", t.Bytes(), a.TypeBy, t, bytes)
 	}
-	shape, err := ParseShape(n.Text())
+	sizes := lists.Of(a.Shape, func(f Formula) string { return "(" + f.Text + ")" })
+	times := map[Role]string{InOut: "2*", Workspace: "0*"}[a.Role]
+	return times + "(" + bytes + ")*" + strings.Join(sizes, "*")
+}
+
+// axes reads what `$` stands for. Those that are derived values are of templates alone, which kernels of more
+// axes serve.
+func (l *loader) axes(n, derived *tree.Node) {
+	l.all = tree.Optional(n, func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
+	l.Axes = lists.Where(l.all, func(axis string) bool { return derived == nil || derived.Get(axis) == nil })
+}
+
+// example reads a usual problem, whose parameters leave none open.
+func (l *loader) example(n *tree.Node) {
+	if n == nil {
+		return
+	}
+	words := strings.Fields(n.Text())
+	shape, err := ParseShape(words[0])
 	if err != nil {
 		n.Refuse("%v", err)
 	}
-	return shape
+	l.o.Example, l.o.exampleAt = shape, n.Position
+	for _, word := range words[1:] {
+		name, value, _ := strings.Cut(word, "=")
+		spec := l.o.parameter(name)
+		if spec == nil {
+			n.RefuseHint(tree.NearestOrAll(name, "there are", l.o.parameterNames()), "unknown parameter `%s`", name)
+		}
+		if _, err := spec.parse(value); err != nil {
+			n.Refuse("%v", err)
+		}
+		if l.o.Preset == nil {
+			l.o.Preset = map[string]string{}
+		}
+		l.o.Preset[name] = value
+	}
 }
 
 // distributions are the input distributions that devices can fill a tensor with.

@@ -21,26 +21,26 @@ import (
 const goodOperator = `operator: scale
 summary: Multiplies rows of a matrix.
 shape: [n, w]
-example: 4x100
+example: 4x100 kernel=3x5 twice=true
 parameters:
-  kernel: {pair: true, default: 3, min: 1}
-  stride: {pair: true, default: kernel}
-  times:  {default: w, max: 1000}
+  kernel: {axes: true, default: 3, min: 1}
+  stride: {axes: true, default: kernel}
+  times:  {default: w, min: -9}
   twice:  {type: bool, default: False}
-preset: {kernel: 3x5, twice: true}
+axes: [h, w]
 derived:
   area: kernel_h*kernel_w
   total: area*times
 requires:
-  - {that: area <= 900, because: "the area {area} is too large"}
+  area <= 900: "the area {area} is too large"
 tensors:
   - {name: x, role: input, shape: [n, w]}
-  - {name: weight, role: weight, shape: ["w if twice else 0"], scale: 0.5}
+  - {name: weight, role: weight, shape: ["w if twice else 0"], fill: within(0.5)}
   - {name: y, role: output, shape: [n, w]}
 inputs: [normal, uniform01]
-cost: {bytes: 8*n*w, flops: n*w}
+cost: [8*n*w, n*w]
 math: {modes: [fp32, tf32], auto: "'tf32' if arch >= 80 else 'fp32'"}
-tolerance: {atol: 0.001, rtol: "1e-5 if math == 'tf32' else 1e-4"}
+tolerance: [0.001, "1e-5 if math == 'tf32' else 1e-4"]
 reference: reference.cu
 templates:
   - name: direct
@@ -91,32 +91,32 @@ func TestLoadFindsFaults(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
 		{"unknown key", "tunables: {", "tunable: {", "op.yaml:29:5: unknown key `tunable`; did you mean `tunables`?"},
 		{"unknown key at the top", "reference: ref", "referense: ref", "op.yaml:24:1: unknown key `referense`; did you mean `reference`?"},
-		{"unknown key of a parameter", "pair: true, default: 3,", "pair: true, defualt: 3,", "op.yaml:6:24: unknown key `defualt`; did you mean `default`?"},
-		{"missing key", "cost: {bytes: 8*n*w, flops: n*w}\n", "", "op.yaml:1:1: an operator lacks the key `cost`"},
+		{"unknown key of a parameter", "axes: true, default: 3,", "axes: true, defualt: 3,", "op.yaml:6:24: unknown key `defualt`; did you mean `default`?"},
+		{"missing key", "shape: [n, w]\n", "", "op.yaml:1:1: an operator lacks the key `shape`"},
+		{"three costs", "cost: [8*n*w, n*w]", "cost: [8*n*w, n*w, n]", "op.yaml:21:7: cost has one number or two: bytes, and operations; as [8*n, 2*n]"},
 		{"empty value", "summary: Multiplies rows of a matrix.", "summary:", "op.yaml:2:1: `summary` has no value"},
-		{"list for a mapping", "preset: {kernel: 3x5, twice: true}", "preset: [1, 2]", "op.yaml:10:9: preset must be a mapping of parameters to values; this is a list"},
+		{"list for a mapping", "requires:\n  area <= 900: \"the area {area} is too large\"", "requires: [1, 2]", "op.yaml:14:11: requires must be a mapping of conditions to what to say where they are false; this is a list"},
 		{"mapping for a list", "shape: [n, w]\n", "shape: {n: w}\n", "op.yaml:3:8: shape must be a list; this is a mapping"},
 		{"text for an integer", "min: 1", "min: one", "op.yaml:6:41: this must be an integer; it is text `one`"},
-		{"text for a boolean", "pair: true, default: 3", "pair: yes, default: 3", "op.yaml:6:18: this must be true or false; it is text"},
+		{"text for a boolean", "axes: true, default: 3", "axes: yes, default: 3", "op.yaml:6:18: this must be true or false; it is text"},
 		{"unknown type", "type: bool", "type: boolean", "op.yaml:9:18: unknown type `boolean`; did you mean `bool`?"},
 		{"unknown role", "role: output", "role: outptu", "op.yaml:19:21: unknown role `outptu`; did you mean `output`?"},
-		{"two outputs", "role: weight", "role: output", "op.yaml:18:71: only a weight has a scale; `weight` is an output"},
+		{"two outputs", "role: weight", "role: output", "op.yaml:18:70: only what is read is filled; `weight` is an output"},
 		{"unknown type of a tensor", "role: weight,", "role: weight, type: f23,", "op.yaml:18:40: unknown type `f23`; there are f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u64, u32, u16, u8, bool"},
 		{"type that is C++'s word", "role: weight,", "role: weight, type: float,", "op.yaml:18:40: unknown type `float`; there are f64"},
-		{"scale of an input", "{name: x, role: input,", "{name: x, role: input, scale: 1,", "op.yaml:17:35: only a weight has a scale; `x` is an input"},
-		{"scale of integers", "role: weight,", "role: weight, type: i8,", "op.yaml:18:81: only a floating type has a scale; `weight` is of type i8; say it as fill: \"integers(-5, 5)\""},
-		{"scale and fill", "scale: 0.5", "scale: 0.5, fill: permutation", "op.yaml:18:71: `weight` has a fill already, which a scale has no part in"},
+		{"scale of an input", "{name: x, role: input,", "{name: x, role: input, fill: within(1),", "op.yaml:17:34: only a weight of a floating type is filled `within`; `x` is an input of type f32; as fill: \"uniform(-5, 5)\""},
+		{"scale of integers", "role: weight,", "role: weight, type: i8,", "op.yaml:18:80: only a weight of a floating type is filled `within`; `weight` is a weight of type i8; as fill: \"uniform(-5, 5)\""},
 		{"fill of an output", "role: output,", "role: output, fill: permutation,", "op.yaml:19:35: only what is read is filled; `y` is an output"},
-		{"fill of a workspace", "role: weight, shape: [\"w if twice else 0\"], scale: 0.5", "role: workspace, shape: [w], fill: permutation", "op.yaml:18:55: only what is read is filled; `weight` is a workspace"},
-		{"unknown fill", "scale: 0.5", "fill: \"unifrom(0, 1)\"", "op.yaml:18:71: there is no distribution `unifrom`; did you mean `uniform`?"},
-		{"fill without numbers", "scale: 0.5", "fill: uniform", "op.yaml:18:70: `uniform` takes 2 numbers, not 0; as uniform(least, most)"},
-		{"fill with a number too many", "scale: 0.5", "fill: \"constant(1, 2)\"", "op.yaml:18:71: `constant` takes 1 number, not 2; as constant(value)"},
-		{"fill without an end", "scale: 0.5", "fill: \"range(0, max(1, 2)\"", "op.yaml:18:71: `range(0, max(1, 2)` does not end with a bracket; as range(first, step)"},
-		{"fill with words behind", "scale: 0.5", "fill: \"range(0, 1) up\"", "op.yaml:18:71: `range(0, 1) up` does not end with a bracket; as range(first, step)"},
-		{"undefined name in a fill", "scale: 0.5", "fill: \"normal(0, times + tims)\"", "op.yaml:18:89: `tims` is not defined here; did you mean `times`?"},
-		{"bad expression in a fill", "scale: 0.5", "fill: \"normal(0, 1 1)\"", "op.yaml:18:"},
-		{"tolerance of an input", "{name: x, role: input,", "{name: x, role: input, rtol: 0,", "op.yaml:17:34: `rtol` has no place here: only what is compared has a tolerance"},
-		{"undefined name in a tolerance", "role: output,", "role: output, atol: 1/q,", "op.yaml:19:37: `q` is not defined here"},
+		{"fill of a workspace", "role: weight, shape: [\"w if twice else 0\"], fill: within(0.5)", "role: workspace, shape: [w], fill: permutation", "op.yaml:18:55: only what is read is filled; `weight` is a workspace"},
+		{"unknown fill", "fill: within(0.5)", "fill: \"unifrom(0, 1)\"", "op.yaml:18:71: there is no distribution `unifrom`; did you mean `uniform`?"},
+		{"fill without numbers", "fill: within(0.5)", "fill: uniform", "op.yaml:18:70: `uniform` takes 2 numbers, not 0; as uniform(least, most)"},
+		{"fill with a number too many", "fill: within(0.5)", "fill: \"constant(1, 2)\"", "op.yaml:18:71: `constant` takes 1 number, not 2; as constant(value)"},
+		{"fill without an end", "fill: within(0.5)", "fill: \"range(0, max(1, 2)\"", "op.yaml:18:89: bad expression `range(0, max(1, 2)`: expected ')' or an operator, found the end"},
+		{"fill with words behind", "fill: within(0.5)", "fill: \"range(0, 1) up\"", "op.yaml:18:83: bad expression `range(0, 1) up`: expected an operator or the end, found 'up'"},
+		{"undefined name in a fill", "fill: within(0.5)", "fill: \"normal(0, times + tims)\"", "op.yaml:18:89: `tims` is not defined here; did you mean `times`?"},
+		{"bad expression in a fill", "fill: within(0.5)", "fill: \"normal(0, 1 1)\"", "op.yaml:18:"},
+		{"tolerance of an input", "{name: x, role: input,", "{name: x, role: input, tolerance: [0],", "op.yaml:17:39: `tolerance` has no place here: only what is compared has a tolerance"},
+		{"undefined name in a tolerance", "role: output,", "role: output, tolerance: [1/q],", "op.yaml:19:43: `q` is not defined here"},
 		{"scalar with a role", "{name: x, role: input,", "{name: x, role: input, value: n,", "op.yaml:17:21: `role` has no place here: a scalar is passed by value"},
 		{"scalar with a shape", "role: input, shape: [n, w]", "value: n, shape: [n, w]", "op.yaml:17:32: `shape` has no place here: a scalar is passed by value"},
 		{"undefined name in a scalar", "role: input, shape: [n, w]", "type: i32, value: n*v", "op.yaml:17:35: `v` is not defined here"},
@@ -135,16 +135,15 @@ func TestLoadFindsFaults(t *testing.T) {
 		{"name of a template in a problem", "total: area*times", "total: area*block_x", "op.yaml:13:15: `block_x` is not defined here"},
 		{"limit in a problem", "total: area*times", "total: area*arch", "op.yaml:13:15: `arch` is not defined here"},
 		{"undefined name in a launch", "grid: [tiles, n, 1]", "grid: [tile, n, 1]", "op.yaml:34:45: `tile` is not defined here; did you mean `tiles`?"},
-		{"undefined name in an explanation", "{area} is too", "{aria} is too", "op.yaml:15:45: `aria` is not defined here; did you mean `area`?"},
+		{"undefined name in an explanation", "{area} is too", "{aria} is too", "op.yaml:15:27: `aria` is not defined here; did you mean `area`?"},
 		{"cyclic derived values", "area: kernel_h*kernel_w", "area: total + 1", "op.yaml:12:9: the derived values need each other: area -> total -> area"},
 		{"cyclic derived values of a template", "chunk: block_x*vec", "chunk: tiles", "op.yaml:31:14: the derived values need each other: tiles -> chunk -> tiles"},
 		{"cyclic defaults", "default: 3, min", "default: stride, min", "op.yaml:6:33: the parameters' defaults need each other: kernel -> stride -> kernel"},
 		{"bad expression", "area: kernel_h*kernel_w", "area: kernel_h*", "op.yaml:12:"},
-		{"bad expression in quotes", `rtol: "1e-5 if`, `rtol: "1e-5 ) if`, "op.yaml:23:"},
+		{"bad expression in quotes", `"1e-5 if`, `"1e-5 ) if`, "op.yaml:23:"},
 		{"default not among the values", "default: {block_x: 64,", "default: {block_x: 65,", "op.yaml:35:24: the default block_x=65 is not among its values; they are [32 64 128]"},
 		{"default lacks a tunable", "vec: 1, wide: false}", "vec: 1}", "op.yaml:35:14: default lacks the key `wide`"},
 		{"default of an unknown tunable", "vec: 1, wide: false}", "vek: 1, wide: false}", "op.yaml:35:28: unknown key `vek`; did you mean `vec`?"},
-		{"no default", "    default: {block_x: 64, vec: 1, wide: false}\n", "", "op.yaml:26:5: template `direct` lacks the key `default`: one value for each tunable"},
 		{"default violates a constraint", "chunk <= 256", "chunk < 64", "op.yaml:35:14: the default violates the constraint `chunk < 64` of line 33; here chunk=64"},
 		{"estimate of a word", "    launch:", "    estimate: \"'low'\"\n    launch:", "op.yaml:34:16: estimate `'low'` for scale 4x100"},
 		{"estimate that cannot be computed", "    launch:", "    estimate: tiles/(vec - 1)\n    launch:", "op.yaml:34:15: estimate `tiles/(vec - 1)` for scale 4x100"},
@@ -160,10 +159,10 @@ func TestLoadFindsFaults(t *testing.T) {
 		{"parameter with a pair's component", "times:  {", "kernel_h:  {", "op.yaml:8:3: the parameter `kernel_h` has the name of a parameter"},
 		{"reserved name", "times:  {", "arch:  {", "op.yaml:8:3: the parameter `arch` has a reserved name"},
 		{"not a name", "shape: [n, w]\n", "shape: [n, 2w]\n", "op.yaml:3:12: `2w` is not a name"},
-		{"preset of an unknown parameter", "preset: {kernel", "preset: {kernal", "op.yaml:10:10: unknown parameter `kernal`; did you mean `kernel`?"},
-		{"bad preset", "kernel: 3x5", "kernel: 3x5x7", "op.yaml:10:18: `kernel` is an integer or a pair as 3x5; got `3x5x7`"},
-		{"pair of booleans", "type: bool, default: False", "type: bool, pair: true, default: False", "op.yaml:9:11: `twice`: pairs and triples hold integers"},
-		{"launch of two axes", "block: [block_x, 1, 1]", "block: [block_x, 1]", "op.yaml:34:21: block has 2 entries; it needs three: x, y, z"},
+		{"example of an unknown parameter", "100 kernel", "100 kernal", "op.yaml:4:10: unknown parameter `kernal`; did you mean `kernel`?"},
+		{"bad value in an example", "kernel=3x5", "kernel=3x5x7", "op.yaml:4:10: `kernel` is an integer or a pair as 3x5; got `3x5x7`"},
+		{"pair of booleans", "type: bool, default: False", "type: bool, axes: true, default: False", "op.yaml:9:11: `twice`: only integers have a component for each of `axes`"},
+		{"launch of four axes", "block: [block_x, 1, 1]", "block: [block_x, 1, 1, 1]", "op.yaml:34:21: block has 4 entries; it has one to three: x, y, z"},
 		{"duplicate template", "templates:\n", "templates:\n  - {name: direct, source: direct.cu, launch: {block: [1, 1, 1], grid: [1, 1, 1]}}\n", "op.yaml:27:11: two templates are called `direct`"},
 		{"anchor", "summary: Mult", "summary: &a Mult", "op.yaml:2:10: anchors and aliases have no place in an operator's description"},
 		{"tag", "summary: Mult", "summary: !x Mult", "op.yaml:2:10: tags have no place in an operator's description"},

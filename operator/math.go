@@ -9,8 +9,8 @@ import (
 	"autotune/space/expr"
 )
 
-// MathVariant is a math mode whose kernels are those of another mode with other headers. So kernels
-// and macros of the other mode do not change.
+// MathVariant is a math mode whose kernels are those of another mode with other headers, as tf32_even is of
+// tf32: what they include as tf32.cuh is tf32_even.cuh. So kernels and macros of the other mode do not change.
 type MathVariant struct {
 	Of      string
 	Headers map[string]Source // by the name that kernels include
@@ -40,21 +40,11 @@ func (l *loader) math(n *tree.Node, names scope) {
 		n.Refuse("math needs `auto`: an expression that gives one of %s", strings.Join(modes, ", "))
 	}
 	l.o.MathVariants = map[string]MathVariant{}
-	for _, e := range f["variants"].Mapped("variants must be a mapping of modes to descriptions") {
-		if !slices.Contains(modes, e.Key) {
-			e.RefuseHint(tree.NearestOrAll(e.Key, "there are", modes), "there is no math mode `%s`", e.Key)
-		}
-		f := fields(e.Value, "a variant")
-		v := MathVariant{Of: f["of"].OneOf("math mode", modes...), Headers: map[string]Source{}}
-		for _, header := range f["headers"].Mapped(headersForm) {
-			v.Headers[header.Key] = l.header(header.Value)
-		}
-		l.o.MathVariants[e.Key] = v
-	}
-	for _, e := range f["variants"].Mapped("") {
-		of := l.o.MathVariants[e.Key].Of
-		if _, too := l.o.MathVariants[of]; too {
-			e.Refuse("`%s` is a variant of `%s`, which is one itself", e.Key, of)
+	for _, mode := range modes {
+		for _, of := range modes {
+			if strings.HasPrefix(mode, of+"_") {
+				l.o.MathVariants[mode] = MathVariant{of, map[string]Source{of + ".cuh": l.header(n.Named(mode + ".cuh"))}}
+			}
 		}
 	}
 	l.o.MathAsk = tree.Pointer(f["ask"], func(n *tree.Node) Source {

@@ -6,13 +6,14 @@ import (
 	"testing/fstest"
 )
 
-const variants = "math: {modes: [fp32, tf32, other], auto: \"'fp32'\", variants: {other: {of: tf32, headers: {deeper.cuh: other.cuh}}}, ask: ask.py}"
+const variants = "math: {modes: [fp32, tf32, tf32_other], auto: \"'fp32'\", ask: ask.py}"
 
 // mathFiles are a good operator's with another key `math`.
 func mathFiles(math string) fstest.MapFS {
 	files := operatorFiles(strings.Replace(goodOperator, "math: {modes: [fp32, tf32], auto: \"'tf32' if arch >= 80 else 'fp32'\"}", math, 1))
 	files["other.cuh"] = &fstest.MapFile{Data: []byte("#include \"more.cuh\"\n// other\n")}
 	files["more.cuh"] = &fstest.MapFile{Data: []byte("// more\n")}
+	files["tf32.cuh"], files["tf32_other.cuh"] = files["deeper.cuh"], files["other.cuh"]
 	files["ask.py"] = &fstest.MapFile{Data: []byte("FACTORS = ()\ndef ask(o, t, p):\n    pass\ndef part(o, t, p):\n    pass\n")}
 	return files
 }
@@ -21,7 +22,9 @@ func mathFiles(math string) fstest.MapFS {
 // what they are without it.
 func TestMathVariant(t *testing.T) {
 	kernel := func(math, mode string) Kernel {
-		o := loaded(t, mathFiles(math))
+		files := mathFiles(math)
+		files["own.cuh"] = &fstest.MapFile{Data: []byte("#include \"tf32.cuh\"\n")}
+		o := loaded(t, files)
 		p := bound(t, o, Request{Shape: []int64{4, 100}, Math: mode})
 		return kernelAt(t, p, p.Defaults(t.Context())[0])
 	}
@@ -31,7 +34,7 @@ func TestMathVariant(t *testing.T) {
 			t.Errorf("the kernel of %s is another where there is a variant", mode)
 		}
 	}
-	tf32, other := kernel(variants, "tf32"), kernel(variants, "other")
+	tf32, other := kernel(variants, "tf32"), kernel(variants, "tf32_other")
 	if macros := len(tf32.Macros); len(other.Macros) != macros {
 		t.Errorf("%d and %d macros", macros, len(other.Macros))
 	}
@@ -40,22 +43,16 @@ func TestMathVariant(t *testing.T) {
 			t.Errorf("%v and %v", m, other.Macros[i])
 		}
 	}
-	if !strings.Contains(other.Includes["deeper.cuh"], "// other") || other.Includes["more.cuh"] == "" || len(tf32.Includes) != 2 {
+	if !strings.Contains(other.Includes["tf32.cuh"], "// other") || other.Includes["more.cuh"] == "" || len(tf32.Includes) != 2 {
 		t.Errorf("%v and %v", tf32.Includes, other.Includes)
 	}
 }
 
 func TestMathFaults(t *testing.T) {
 	for old, fault := range map[string][2]string{
-		"{other: {of":        {"{others: {of", "there is no math mode `others`; did you mean `other`?"},
-		"of: tf32":           {"of: tf16", "unknown math mode `tf16`; there are fp32, tf32, other"},
-		"of: tf32,":          {"of: other,", "`other` is a variant of `other`, which is one itself"},
-		"of: tf32, ":         {"", "a variant lacks the key `of`"},
-		"other.cuh":          {"none.cuh", "the file `none.cuh` is neither in the operator's folder nor a shared one"},
-		"deeper.cuh: other":  {"deeper.cuh: ../other", "this must name a file in the operator's folder or the shared one"},
-		"ask.py":             {"own.cuh", "`own.cuh` does not define `def ask`"},
-		"ask: ask.py":        {"asks: ask.py", "unknown key `asks`; did you mean `ask`?"},
-		"{deeper.cuh: other": {"[deeper.cuh, other", ""},
+		"tf32_other":  {"tf32_others", "the file `tf32_others.cuh` is neither in the operator's folder nor a shared one"},
+		"ask.py":      {"own.cuh", "`own.cuh` does not define `def ask`"},
+		"ask: ask.py": {"asks: ask.py", "unknown key `asks`; did you mean `ask`?"},
 	} {
 		_, err := Load(mathFiles(strings.Replace(variants, old, fault[0], 1)), ".")
 		if err == nil || !strings.Contains(err.Error(), fault[1]) || !strings.HasPrefix(err.Error(), "op.yaml:") {

@@ -12,7 +12,6 @@ import (
 type Metric struct {
 	Name    string  `json:"name"`
 	Formula Formula `json:"expression"`
-	Best    string  `json:"best,omitempty"` // "max" or "min"; "": it is not said
 }
 
 // measured are the names by which metrics know what is measured of a variant, and the
@@ -54,15 +53,7 @@ func (l *loader) metrics(n *tree.Node, problem scope) {
 		if what := names[e.Key]; what != "" {
 			e.Refuse("the metric `%s` has the name of a %s", e.Key, what)
 		}
-		m, f := Metric{Name: e.Key}, tree.Fields{"value": e.Value}
-		if e.Value.Kind == tree.Mapping {
-			f = fields(e.Value, "a metric")
-		}
-		if f["best"] != nil {
-			m.Best = f["best"].OneOf("direction", Directions()...)
-		}
-		m.Formula = l.over(names)(f["value"])
-		l.o.Metrics = append(l.o.Metrics, m)
+		l.o.Metrics = append(l.o.Metrics, Metric{e.Key, l.over(names)(e.Value)})
 	}
 }
 

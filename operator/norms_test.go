@@ -30,7 +30,7 @@ func TestNormsOfUnusualRows(t *testing.T) {
 		{"normalize", tiny, "2x40001x1 p=0 eps=0 normal"},
 	} {
 		t.Run(test.operator, func(t *testing.T) {
-			o := withFills(t, test.operator, test.fill, "role: input,  shape: [outer, length, inner]", "role: input,  shape: [outer, length, inner], fill: {kernel: fill.cu}")
+			o := withFills(t, test.operator, test.fill, "role: input,  shape: [outer, length, inner]", "role: input,  shape: [outer, length, inner], fill: fill.cu")
 			proven := proveSome(t, o, test.problem, "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
 			for _, name := range []string{"rows", "rows_apart", "rows_in_turn"} {
 				if !slices.Contains(proven, name) {

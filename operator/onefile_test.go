@@ -23,8 +23,8 @@ func TestLoadFile(t *testing.T) {
 		{"stars", stars, ""},
 		{"slashes", slashes, ""},
 		{"no comment", kernels, "saxpy.cu:1:1: the file begins with no comment that describes an operator; it starts with `/*` and `operator: NAME`"},
-		{"an unknown name", strings.Replace(stars, "flops: 2*n", "flops: 2*m", 1), "saxpy.cu:11:30: `m` is not defined here"},
-		{"an unknown name after slashes", strings.Replace(slashes, "flops: 2*n", "flops: 2*m", 1), "saxpy.cu:10:33: `m` is not defined here"},
+		{"an unknown name", strings.Replace(stars, "[12*n, 2*n]", "[12*n, 2*m]", 1), "saxpy.cu:11:16: `m` is not defined here"},
+		{"an unknown name after slashes", strings.Replace(slashes, "[12*n, 2*n]", "[12*n, 2*m]", 1), "saxpy.cu:10:19: `m` is not defined here"},
 		{"another entry", strings.Replace(stars, "entry: saxpy", "entry: axpy", 1), "saxpy.cu:13:5: `saxpy.cu` does not define `axpy`"},
 		{"no reference", strings.Replace(stars, "saxpy_reference", "other", 1), "saxpy.cu:2:1: `saxpy.cu` does not define `saxpy_reference`"},
 	} {
@@ -67,7 +67,7 @@ func TestOneFileGrows(t *testing.T) {
 // tensors:
 //   - {name: x, role: input, shape: [n]}
 //   - {name: y, role: output, shape: [n]}
-// cost: {bytes: 8*n}
+// cost: [8*n]
 // templates:
 //   - name: plain
 //     tunables: {threads: [32, 64]}
@@ -131,14 +131,14 @@ func TestReferenceTemplate(t *testing.T) {
 		changed := strings.Replace(string(text), "cost:", reference+"\ncost:", 1)
 		return LoadFile(fstest.MapFS{"saxpy.cu": {Data: []byte(changed)}}, ".", "saxpy.cu")
 	}
-	o, err := load("reference: {template: strided}")
+	o, err := load("reference: strided")
 	must(t, err)
 	p := bound(t, o, Request{Shape: []int64{1024}})
 	reference, err := p.Reference()
 	if err != nil || reference.Launches[0].Entry != "saxpy" || reference.Launches[0].Block[0] != 256 || reference.Launches[0].Grid[0] != 4 {
 		t.Errorf("the reference is %s with %+v (%v)", reference.Launches[0].Entry, reference.Launches, err)
 	}
-	if _, err := load("reference: {template: stridden}"); err == nil || !strings.Contains(err.Error(), "unknown template `stridden`; did you mean `strided`?") {
+	if _, err := load("reference: stridden"); err == nil || !strings.Contains(err.Error(), "no template `stridden`; did you mean `strided`?") {
 		t.Errorf("a template that is not there: %v", err)
 	}
 }

@@ -77,7 +77,8 @@ type Formula struct {
 	Text string
 	tree.Position
 	code    *expr.Expr
-	spelled bool // the file has it in other words
+	written *expr.Node // as the file has it, with its macros
+	axis    string     // what `$` stands for there
 }
 
 func (f Formula) String() string { return f.Text }
@@ -126,7 +127,6 @@ type ParameterSpec struct {
 	Names     []string              `json:"names"`             // by which expressions know its components
 	Default   *Formula              `json:"default,omitempty"` // nil: must be given
 	Min       *expr.Value           `json:"min,omitempty"`
-	Max       *expr.Value           `json:"max,omitempty"`
 	Choices   []expr.Value          `json:"choices,omitempty"`
 	Of        []string              `json:"of,omitempty"`        // what an expression may name
 	Functions map[string]expr.Arity `json:"functions,omitempty"` // of an expression

@@ -19,7 +19,7 @@ parameters:
 tensors:
   - {name: x, order: layout, role: input, shape: [n, c, h, w]}
   - {name: y, role: output, shape: [n, c, h, w]}
-cost: {bytes: 8*n*c*h*w}
+cost: [8*n*c*h*w]
 reference: reference.cu
 templates:
   - name: direct
@@ -78,7 +78,7 @@ func TestParameterNamesOrderWrongly(t *testing.T) {
 	for _, test := range []struct{ from, to, want string }{
 		{"order: layout", "order: layouts", "op.yaml:8:22: unknown order `layouts`; did you mean `layout`?"},
 		{"[nchw, nhwc]", "[nchw, chwn]", "op.yaml:8:22: `layout` is a parameter of words, and its word `chwn` is no order of a tensor in memory; write choices: [nchw, nhwc]"},
-		{"role: input,", "role: input, fill: {npy: x.npy},", "op.yaml:8:55: a file holds elements in one order; that of `x` is named by `layout`; fill it by a kernel, or from a distribution"},
+		{"role: input,", "role: input, fill: x.npy,", "op.yaml:8:49: a file holds elements in one order; that of `x` is named by `layout`; fill it by a kernel, or from a distribution"},
 		{"role: input, shape: [n, c, h, w]", "value: 1", "op.yaml:8:22: `order` has no place here: a scalar is passed by value"},
 	} {
 		_, err := Load(operatorFiles(strings.Replace(orderedOperator, test.from, test.to, 1)), ".")

@@ -54,7 +54,9 @@ func withFills(t *testing.T, name, fill string, edits ...string) *operator.Opera
 	folder, err := fs.Sub(templates.FS, name)
 	must(t, err)
 	must(t, os.CopyFS(dir, folder))
-	files := map[string]string{"fill.cu": fill}
+	// In weights.cu the kernel `other` is the one that fills.
+	names := strings.NewReplacer(name+"_fill(", "other(", "other(", name+"_fill(")
+	files := map[string]string{"fill.cu": fill, "weights.cu": names.Replace(fill)}
 	for _, file := range []string{name + "/op.yaml", "include/forward_convolution.yaml", "include/products.yaml", "include/row_maps.yaml"} {
 		yaml, err := fs.ReadFile(templates.FS, file)
 		must(t, err)
@@ -84,8 +86,8 @@ func withFills(t *testing.T, name, fill string, edits ...string) *operator.Opera
 // filledProducts is matmul of factors whose lines are far apart, right within a millionth in fp32.
 func filledProducts(t *testing.T) *operator.Operator {
 	return withFills(t, "matmul", farApart,
-		"k if transpose_a else m, m if transpose_a else k]", "k if transpose_a else m, m if transpose_a else k], fill: {kernel: fill.cu}",
-		"k if transpose_b else n], scale: k ** -0.5", "k if transpose_b else n], fill: {kernel: fill.cu, entry: other}",
+		"k if transpose_a else m, m if transpose_a else k]", "k if transpose_a else m, m if transpose_a else k], fill: fill.cu",
+		"k if transpose_b else n], fill: within(k ** -0.5)", "k if transpose_b else n], fill: weights.cu",
 		"'f32' else (4e-6", "'f32' else 0*(4e-6", "'f16' else 4e-6", "'f16' else 1e-6")
 }
 
@@ -152,8 +154,8 @@ func proveGuesses(t *testing.T, o *operator.Operator, text string) {
 // filledConvolution is a convolution of such an input and such weights; it is right within its own magnitude.
 func filledConvolution(t *testing.T, name, fill string) *operator.Operator {
 	return withFills(t, name, strings.ReplaceAll(fill, "conv1d", name),
-		"shape: [n, c, $]}", "shape: [n, c, $], fill: {kernel: fill.cu}}",
-		"scale: fan_in ** -0.5 #", "fill: {kernel: fill.cu, entry: other} #",
+		"shape: [n, c, $]}", "shape: [n, c, $], fill: fill.cu}",
+		"fill: within(fan_in ** -0.5) #", "fill: weights.cu #",
 		"'f32' else (4e-6", "'f32' else 0*(4e-6")
 }
 

@@ -21,7 +21,6 @@ type Problem struct {
 	Arguments  []Argument            // of the kernels, in order
 	Bytes      int64                 // least bytes moved
 	Flops      int64
-	Bound      float64 // of what the operator's own comparison gives
 	Limits     Limits
 	Free       []string // dimensions that kernels take when they run, in the shape's order
 }

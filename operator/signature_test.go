@@ -17,7 +17,7 @@ tensors:
   - {name: a, role: input, type: f16, shape: [n]}
   - {name: n, type: i64, value: n}
   - {name: y, role: output, shape: [n]}
-cost: {bytes: n}
+cost: [n]
 reference: r.cu
 templates:
   - {name: t, source: t.cu, launch: {block: [1, 1, 1], grid: [1, 1, 1]}}
@@ -68,12 +68,12 @@ tensors:
   - {name: x, role: input, shape: [n]}
   - {name: part, role: workspace, shape: [n]}
   - {name: y, role: output, shape: [n]}
-cost: {bytes: n}
+cost: [n]
 reference: r.cu
 templates:
   - name: t
     source: t.cu
-    launches:
+    launch:
       - {entry: first, block: [1, 1, 1], grid: [1, 1, 1], arguments: [x, part]}
       - {entry: second, block: [1, 1, 1], grid: [1, 1, 1], dependent: ` + dependent + `, arguments: [part, y]}
 `)}, "r.cu": {Data: []byte("extern \"C\" __global__ void late_reference(const float* x, float* part, float* y) {}\n")}, "t.cu": {Data: []byte(`
@@ -117,8 +117,8 @@ macros: same
 shape: [n]
 tensors:
   - {name: y, role: output, shape: [n]}
-cost: {bytes: n}
-reference: {template: t}
+cost: [n]
+reference: t
 templates:
   - name: t
     source: t.cu

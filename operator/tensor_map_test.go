@@ -103,7 +103,7 @@ example: 64x64
 tensors:
   - {name: x, role: input, shape: [n, w]}
   - {name: y, role: output, shape: [n, w]}
-cost: {bytes: 8*n*w}
+cost: [8*n*w]
 reference: mapped.cu
 templates:
   - name: direct
@@ -116,7 +116,7 @@ templates:
       - {name: boxes, of: x, when: wide, bytes: 4, swizzle: 128, extents: [w, n], strides: [w], box: [32, rows]}
       - {name: boxes, of: x, bytes: 4, rounded: 1, swizzle: 0, extents: [w, 1, n], strides: [w, w], box: [4, 1, rows], steps: [1, 1, 2]}
       - {name: copied, of: copy, bytes: 4, swizzle: 0, extents: [w, n], strides: [w], box: [8, 8]}
-    launches:
+    launch:
       - {entry: fill, block: [32, 1, 1], grid: [1, 1, 1], arguments: [boxes, copy]}
       - {entry: move, block: [32, 1, 1], grid: [1, 1, 1], arguments: [copied, y, boxes]}
     default: {rows: 16, wide: 0}

@@ -36,7 +36,7 @@ func (o *Operator) Warnings() []string {
 	}
 	sources := []Source{o.Reference}
 	if o.Compare != nil {
-		formulas, sources = append(formulas, o.Compare.Bound), append(sources, o.Compare.Source)
+		sources = append(sources, o.Compare.Source)
 	}
 	for _, k := range o.FillKernels {
 		sources = append(sources, k.Source)

@@ -15,13 +15,12 @@ shape: [n]
 tensors:
   - {name: x, role: input, shape: [n]}
   - {name: y, role: output, shape: [n]}
-cost: {bytes: 8*n}
+cost: [8*n]
 reference: steps.cu
 templates:
   - name: plain
     source: steps.cu
-    entry: clear
-    launch: {block: [32, 1, 1], grid: [1, 1, 1]}
+    launch: {entry: clear, block: [32, 1, 1], grid: [1, 1, 1]}
   - name: direct
     source: steps.cu
     when: n > 10
@@ -30,7 +29,7 @@ templates:
     workspaces:
       - {name: packed, shape: [2, twice]}
       - {name: counts, type: i32, shape: [1]}
-    launches:
+    launch:
       - {entry: clear, block: [1, 1, 1], grid: [1, 1, 1], arguments: [counts]}
       - {entry: spread, block: [threads, 1, 1], grid: [blocks, 1, 1], arguments: [x, packed, y]}
       - {entry: steps::sum, block: [threads, 1, 1], grid: [blocks, 1, 1]}
@@ -72,8 +71,8 @@ func TestBadWorkspaces(t *testing.T) {
 		{"[2, twice]", "[blocks]", "the shape of `packed` depends on a tunable, by `blocks`"},
 		{"[2, twice]", "[threads]", "the shape of `packed` depends on a tunable, by `threads`"},
 		{"name: packed", "name: x", "two tensors are called `x`"},
-		{"type: i32", "role: input", "unknown key `role`; a workspace has the keys name, shape, type"},
-		{"entry: clear\n    launch: {", "entry: clear\n    launch: {arguments: [packed], ", "no tensor or scalar that can be passed is called `packed`"},
+		{"type: i32", "role: input", "`role` has no place here: a workspace has a name, a type and a shape"},
+		{"launch: {entry: clear,", "launch: {entry: clear, arguments: [packed],", "no tensor or scalar that can be passed is called `packed`"},
 	} {
 		_, err := loadSteps(t, strings.Replace(packingOperator, test.was, test.is, 1))
 		if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -1,7 +1,6 @@
 package tuner
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -48,15 +47,13 @@ func ParseObjective(o *operator.Operator, text string) (Objective, error) {
 		}
 		return objective, nil
 	}
-	m, ok := o.Metric(name)
-	if !ok {
+	if _, ok := o.Metric(name); !ok {
 		names := operator.MeasuredNames()
 		names = append(names, lists.Of(o.Metrics, func(m operator.Metric) string { return m.Name })...)
 		return Objective{}, fmt.Errorf("%s has no objective %q; there are %s", o.Name, name, strings.Join(names, ", "))
 	}
-	direction = cmp.Or(direction, m.Best)
 	if direction == "" {
-		return Objective{}, fmt.Errorf("is the most or the least of %s the best? say --objective max:%[1]s or min:%[1]s, or `best: max` in its metrics", name)
+		return Objective{}, fmt.Errorf("is the most or the least of %s the best? say --objective max:%[1]s or min:%[1]s", name)
 	}
 	return Objective{name, direction == "max"}, nil
 }

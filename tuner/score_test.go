@@ -22,14 +22,14 @@ operator: m
 summary: metrics
 shape: [n]
 tensors: [{name: y, role: output, shape: [n]}]
-cost: {bytes: 4*n, flops: 3*n}
+cost: [4*n, 3*n]
 metrics:
   gflops: {value: flops/time/1e9, best: max}
   joules: energy
   signed: threads - 64
   area: registers*threads
   twice: {value: time*2, best: min}
-reference: {template: k}
+reference: k
 templates:
   - {name: k, source: k.cu, tunables: {threads: [32, 64, 128]}, default: {threads: 64}, launch: {block: [threads, 1, 1], grid: [1, 1, 1]}}
 `)}, "k.cu": {Data: []byte("__global__ void m_k(float* y) {}\n")}}, ".")

@@ -135,7 +135,7 @@ func (j pythonJob) run(ctx context.Context, q Question, dir string) error {
 	case errors.Is(err, python.ErrMissing):
 		return fault(q, "is a Python file, and %v: install it, with NumPy", err)
 	case errors.Is(err, python.ErrTime):
-		return fault(q, "did not end: %s was killed after %v; `seconds` beside `python` gives it more", j.File, limit)
+		return fault(q, "did not end: %s was killed after %v; a line `SECONDS = 600` in it gives it more", j.File, limit)
 	case errors.As(err, &ended):
 		return fault(q, "fails: %s %v", j.File, ended)
 	case err != nil:

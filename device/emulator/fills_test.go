@@ -39,7 +39,7 @@ func copying(t *testing.T, n int64, fills []string) *operator.Problem {
 			"const int i = blockIdx.x * blockDim.x + threadIdx.x;\nif (i >= n) return;\n" + body.String() + "}\n")}
 	}
 	yaml := "operator: copying\nsummary: Copies.\nshape: [n]\ntensors:\n" + inputs.String() + outputs.String() +
-		"  - {name: size, type: i32, value: n}\ncost: {bytes: n}\nreference: reference.cu\ntemplates:\n" + simpleTemplate("same")
+		"  - {name: size, type: i32, value: n}\ncost: [n]\nreference: reference.cu\ntemplates:\n" + simpleTemplate("same")
 	o, err := operator.Load(fstest.MapFS{"op.yaml": {Data: []byte(yaml)}, "reference.cu": kernel("reference"), "same.cu": kernel("same")}, ".")
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ tensors:
   - {name: count, type: i32, value: n}
   - {name: y, role: output, type: i32, shape: [n]}
 inputs: [uniform01]
-cost: {bytes: 8*n}
+cost: [8*n]
 reference: reference.cu
 templates:
 `
@@ -226,7 +226,7 @@ func totalsProblem(t *testing.T, cases []launchCase) *operator.Problem {
 	t.Helper()
 	yaml := totals
 	for _, c := range cases {
-		yaml += fmt.Sprintf("  - name: %s\n    source: kernels.cu\n    tunables: {mode: [%d]}\n    flags: [\"-DFLAG=1\", --use_fast_math]\n    default: {mode: %d}\n    launches:\n", c.name, c.mode, c.mode)
+		yaml += fmt.Sprintf("  - name: %s\n    source: kernels.cu\n    tunables: {mode: [%d]}\n    flags: [\"-DFLAG=1\", --use_fast_math]\n    default: {mode: %d}\n    launch:\n", c.name, c.mode, c.mode)
 		for _, l := range c.launches {
 			yaml += "      - " + l + "\n"
 		}

@@ -21,7 +21,7 @@ tensors:
   - {name: sums, role: workspace, type: i32, shape: [n]}
   - {name: y, role: output, type: i32, shape: [n]}
 inputs: [uniform01]
-cost: {bytes: 8*n}
+cost: [8*n]
 reference: reference.cu
 templates:
 `

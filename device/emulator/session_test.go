@@ -25,7 +25,7 @@ tensors:
   - {name: bias, role: weight, shape: [0]}
   - {name: y, role: output, shape: [n]}
 inputs: [uniform01, normal, negative]
-cost: {bytes: 8*n, flops: n}
+cost: [8*n, n]
 reference: reference.cu
 templates:
 `

@@ -21,7 +21,7 @@ tensors:
   - {name: a, role: input, type: f16, shape: [n]}
   - {name: k, role: input, type: i32, shape: [n], fill: "integers(-5, 5)"}
   - {name: flags, role: input, type: bool, shape: [n]}
-  - {name: w, role: weight, type: f64, shape: [n], scale: 2}
+  - {name: w, role: weight, type: f64, shape: [n], fill: within(2)}
   - {name: count, type: i64, value: n}
   - {name: gain, type: f32, value: 2.5}
   - {name: small, type: i8, value: -3}
@@ -29,9 +29,9 @@ tensors:
   - {name: spare, role: workspace, type: u8, shape: [n]}
   - {name: y, role: output, type: bf16, shape: [n]}
   - {name: code, role: output, type: u8, shape: [n]}
-  - {name: exact, role: output, type: f64, shape: [n], atol: 0, rtol: 0}
-  - {name: far, role: output, type: i64, shape: [n], atol: 1}
-cost: {bytes: 30*n}
+  - {name: exact, role: output, type: f64, shape: [n], tolerance: [0, 0]}
+  - {name: far, role: output, type: i64, shape: [n], tolerance: [1]}
+cost: [30*n]
 reference: reference.cu
 templates:
 `

@@ -289,7 +289,7 @@ func TestOwn(t *testing.T) {
 		{"a reference kernel", nil, byElement},
 		{"files", testoperators.Fixed, byElement},
 		{"a comparison", []string{testoperators.OwnReference, testoperators.OwnComparison}, [3]string{
-			"compare.cu gives 1024 for how far it is from the reference; 0.001 is allowed", "compare.cu gives 1e+06 for", "compare.cu gives 1e+09 for"}},
+			"compare.cu gives 1024 for how far it is from the reference; it must be 0", "compare.cu gives 1e+06 for", "compare.cu gives 1e+09 for"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())

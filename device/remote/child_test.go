@@ -210,10 +210,10 @@ operator: toy
 summary: copies its input
 shape: [n]
 tensors:
-  - {name: x, role: input,  shape: [n], fill: {npy: x.npy}}
+  - {name: x, role: input,  shape: [n], fill: x.npy}
   - {name: y, role: output, shape: [n]}
 inputs: [uniform01, normal]
-cost: {bytes: 8*n, flops: n}
+cost: [8*n, n]
 reference: reference.cu
 templates:
   - name: plain

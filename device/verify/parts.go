@@ -30,7 +30,6 @@ type Filling struct {
 // Comparison is the part that compares.
 type Comparison struct {
 	Part
-	Bound float64 // the number that it gives may not be above this
 }
 
 // Parts are all that an operator has. A nil Comparison means that outputs are compared
@@ -60,7 +59,7 @@ func Compile(ctx context.Context, c compile.Compiler, arch string, p *operator.P
 		parts.Fillings = append(parts.Fillings, Filling{part(device.FillKernel, f.Kernel), f})
 	}
 	if k, there := p.Comparing(); there {
-		parts.Comparison = &Comparison{part(device.Comparison, k), p.Bound}
+		parts.Comparison = &Comparison{part(device.Comparison, k)}
 	}
 	return parts, errors.Join(failures...)
 }
@@ -73,18 +72,18 @@ func (p Part) Blame(format string, values ...any) *device.ReferenceError {
 // Accept refuses what a variant made if the comparison finds it too far from the
 // reference; "" accepts it. A NaN is too far.
 func (c *Comparison) Accept(apart float64) (fault string) {
-	if apart <= c.Bound {
+	if apart <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s gives %.6g for how far it is from the reference; %.6g is allowed", c.File, apart, c.Bound)
+	return fmt.Sprintf("%s gives %.6g for how far it is from the reference; it must be 0", c.File, apart)
 }
 
 // AcceptItself is an error if the comparison finds the reference different from itself.
 func (c *Comparison) AcceptItself(apart float64) error {
-	if apart <= c.Bound {
+	if apart <= 0 {
 		return nil
 	}
-	return c.Blame("cannot be right: %s gives %.6g for the reference against itself; %.6g is allowed", c.File, apart, c.Bound)
+	return c.Blame("cannot be right: %s gives %.6g for the reference against itself; it must be 0", c.File, apart)
 }
 
 // Content is what a comparison is passed of an argument.

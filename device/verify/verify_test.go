@@ -26,11 +26,11 @@ func TestComparisonArguments(t *testing.T) {
 	}
 }
 
-// A number at the bound is accepted, one above it and a NaN are not.
+// 0 is accepted, a number above it and a NaN are not.
 func TestComparison(t *testing.T) {
-	c := &Comparison{Part{Kernel: operator.Kernel{File: "compare.cu"}, Operator: "own", Name: device.Comparison}, 0.5}
+	c := &Comparison{Part{Kernel: operator.Kernel{File: "compare.cu"}, Operator: "own", Name: device.Comparison}}
 	for apart, want := range map[float64]string{
-		0.5: "", 0.75: "compare.cu gives 0.75 for how far it is from the reference; 0.5 is allowed", math.Inf(1): "compare.cu gives +Inf for how far it is from the reference; 0.5 is allowed",
+		0: "", 0.75: "compare.cu gives 0.75 for how far it is from the reference; it must be 0", math.Inf(1): "compare.cu gives +Inf for how far it is from the reference; it must be 0",
 	} {
 		if got := c.Accept(apart); got != want {
 			t.Errorf("%v: %q, want %q", apart, got, want)
@@ -41,7 +41,7 @@ func TestComparison(t *testing.T) {
 	}
 	var failed *device.ReferenceError
 	if err := c.AcceptItself(0.75); !errors.As(err, &failed) ||
-		err.Error() != "the comparison of own cannot be right: compare.cu gives 0.75 for the reference against itself; 0.5 is allowed" {
+		err.Error() != "the comparison of own cannot be right: compare.cu gives 0.75 for the reference against itself; it must be 0" {
 		t.Error(err)
 	}
 	if err := c.AcceptItself(0); err != nil {
@@ -148,10 +148,10 @@ func TestJudge(t *testing.T) {
 			t.Errorf("word %d is %d: %+v, %v; want %q", tt.at, tt.value, f, err, tt.want)
 		}
 	}
-	j.Comparison = &Comparison{Part{Kernel: operator.Kernel{File: "compare.cu"}}, 0.5}
+	j.Comparison = &Comparison{Part{Kernel: operator.Kernel{File: "compare.cu"}}}
 	words := slices.Clone(right)
-	words[outcomeY], words[j.Apart] = 4, math.Float64bits(0.25)
-	if f, err := j.Findings(words, read); err != nil || f.Any() || f.LargestError != 0.25 {
+	words[outcomeY], words[j.Apart] = 4, math.Float64bits(0)
+	if f, err := j.Findings(words, read); err != nil || f.Any() || f.LargestError != 0 {
 		t.Errorf("the operator's own comparison decides: %+v, %v", f, err)
 	}
 	j.Forget()

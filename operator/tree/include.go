@@ -19,9 +19,6 @@ var adding = []string{"derived", "parameters", "let", "requires", "constraints"}
 // ofOne are the keys of a template that a template which includes it does not take over.
 var ofOne = []string{"name", "summary", "tunables", "workspaces", "default"}
 
-// ofLaunches are keys that a template gives itself, or takes over together.
-var ofLaunches = []string{"entry", "launch", "launches"}
-
 const mostDeep = 8 // fragments that include each other
 
 var listForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\.yaml$`)
@@ -70,33 +67,58 @@ func (in *Includer) Expand(n *Node, key string) {
 	n.Items = items
 }
 
-// merge adds to a mapping what it includes.
+// merge puts what a mapping includes in the place of the key `include`. An own value of a key stands in
+// the place of the fragment's.
 func (in *Includer) merge(n *Node, include Entry) {
-	name := include.Value.Text()
-	var model *Node
-	var left []string
+	at := slices.Index(n.Entries, include)
+	n.own = slices.Delete(slices.Clone(n.Entries), at, at+1)
+	n.Entries = slices.Clone(n.own[:at])
+	names := []*Node{include.Value}
+	if include.Value.Kind == List {
+		names = include.Value.Items
+	}
+	for _, name := range names {
+		model, left := in.model(n, name)
+		for _, other := range model.Entries {
+			if !slices.Contains(left, other.Key) {
+				n.add(other)
+			}
+		}
+	}
+	for _, own := range n.own[at:] {
+		n.add(own)
+	}
+}
+
+// model is what a mapping includes by a name, and the keys of it that it leaves.
+func (in *Includer) model(n, include *Node) (model *Node, left []string) {
+	name := include.Text()
 	if listForm.MatchString(name) {
-		model = in.open(include.Value, name, "")
+		model = in.open(include, name, "")
 	} else {
-		model, left, n.Model = in.earlier(include.Value, name), ofOne, name
+		model, left, n.Model = in.earlier(include, name), ofOne, name
 	}
 	if model.Kind != Mapping {
-		include.Value.Refuse("`%s` is %s, which a mapping cannot include", name, model.Kind)
+		include.Refuse("`%s` is %s, which a mapping cannot include", name, model.Kind)
 	}
-	n.own = slices.DeleteFunc(slices.Clone(n.Entries), func(e Entry) bool { return e == include })
-	n.Entries = slices.Clone(n.own)
-	if n.Own("launch") != nil || n.Own("launches") != nil {
-		left = slices.Concat(left, ofLaunches)
-	}
-	for _, other := range model.Entries {
-		i := slices.IndexFunc(n.own, func(e Entry) bool { return e.Key == other.Key })
-		switch {
-		case slices.Contains(left, other.Key):
-		case i < 0:
-			n.Entries = append(n.Entries, other)
-		case slices.Contains(adding, other.Key):
-			n.Entries[i].Value = sum(n.Entries[i].Value, other.Value)
-		}
+	return model, left
+}
+
+// add gives a mapping an entry of a fragment or of its own.
+func (n *Node) add(e Entry) {
+	own, there := n.Own(e.Key), n.Get(e.Key)
+	i := slices.IndexFunc(n.Entries, func(other Entry) bool { return other.Key == e.Key })
+	switch {
+	case i < 0 && own != nil && slices.Contains(adding, e.Key) && own != e.Value:
+		e.Value = sum(own, e.Value)
+		n.Entries = append(n.Entries, e)
+	case i < 0 && own != nil:
+		e.Value = own
+		n.Entries = append(n.Entries, e)
+	case i < 0:
+		n.Entries = append(n.Entries, e)
+	case own != e.Value && slices.Contains(adding, e.Key):
+		n.Entries[i].Value = sum(there, e.Value)
 	}
 }
 

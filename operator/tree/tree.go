@@ -50,6 +50,8 @@ type Node struct {
 	Entries []Entry
 	Cut     bool // a comma follows it, which may have been meant as part of it
 
+	Axis string // what `$` stands for in it; "": nothing yet
+
 	Model string // the earlier template whose keys it has too; "": none's
 	own   []Entry
 	With  *Node // what the items of a file are read with
@@ -60,6 +62,14 @@ type Entry struct {
 	Position
 	Key   string
 	Value *Node
+}
+
+// Name is the key as a node.
+func (e Entry) Name() *Node { return (&Node{Position: e.Position}).Named(e.Key) }
+
+// Named is a text that something at the node stands for.
+func (n *Node) Named(text string) *Node {
+	return &Node{Position: n.Position, Kind: Text, Written: text, Value: text}
 }
 
 // File is a file to be parsed.
@@ -256,6 +266,13 @@ func (f File) entry(pair *ast.MappingValueNode) Entry {
 	return Entry{key.Position, key.Written, f.node(pair.Value)} // as written: y stays y, 0x5 stays 0x5
 }
 
+// For is the node with an axis that `$` stands for.
+func (n *Node) For(axis string) *Node {
+	one := *n
+	one.Axis, one.Written = axis, strings.ReplaceAll(n.Written, "$", axis)
+	return &one
+}
+
 // Scalar tells whether a node is a value without parts.
 func (n *Node) Scalar() bool { return slices.Contains([]Kind{Truth, Integer, Number, Text}, n.Kind) }
 
@@ -285,6 +302,11 @@ func (n *Node) Must(want string, kinds ...Kind) *Node {
 
 // MustBe is a value without parts.
 func (n *Node) MustBe(want string) *Node { return n.Must(want, Truth, Integer, Number, Text) }
+
+// Expression is the text of an expression, in one line.
+func (n *Node) Expression() string {
+	return strings.ReplaceAll(n.MustBe("an expression").Value, "\n", " ")
+}
 
 // Text is a line of text, which is shown as it stands.
 func (n *Node) Text() string { return output.Line(n.MustBe("text").Written) }

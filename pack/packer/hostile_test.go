@@ -72,7 +72,7 @@ assert len(functions[0].body) == 2 and ast.get_docstring(functions[0], clean=Fal
 func TestExplanationsInC(t *testing.T) {
 	testneeds.CXX.Need(t)
 	op := scaledWith(t, "cost:", `requires:
-  - {that: n % 2 == 0, because: "100%n of \"{n % 2}\" ??/ is %s left"}
+  n % 2 == 0: "100%n of \"{n % 2}\" ??/ is %s left"
 cost:`)
 	path := packed(t, "layers", []cudasource.Winner{winnerOf(t, op, operator.Request{Shape: []int64{64}})})
 	text, err := os.ReadFile(filepath.Join(path, "c", "layers.c"))

@@ -162,7 +162,7 @@ shape: [m, n]
 tensors:
   - {name: x, role: input, shape: [m, n]}
   - {name: y, role: output, shape: [m, n]}
-cost: {bytes: 8*m*n}
+cost: [8*m*n]
 reference: reference.cu
 templates:
   - name: plain

@@ -45,14 +45,14 @@ tensors:
   - {name: sums, role: inout, type: i64, shape: [n]}
   - {name: space, role: workspace, type: f64, shape: [n]}
   - {name: weights, role: weight, shape: [4], symbol: table}
-cost: {bytes: 30*n}
+cost: [30*n]
 reference: k.cu
 templates:
   - name: k
     source: k.cu
     flags: [--use_fast_math]
     tunables: {threads: [64]}
-    launches:
+    launch:
       - {entry: every_first, block: [threads, 1, 1], grid: ["ceil_div(n, threads)", 1, 1], shared: 100000}
       - {entry: every_then, block: [threads, 1, 1], grid: [4, 1, 1], cluster: [2, 1, 1], dependent: true, arguments: [space, sums]}
     default: {threads: 64}

@@ -40,8 +40,9 @@ func (t token) String() string {
 // lexer cuts an expression into tokens, one at a time.
 type lexer struct {
 	source string
-	pos    int // byte offset of what follows
-	column int // the same in characters, 1-based
+	pos    int  // byte offset of what follows
+	column int  // the same in characters, 1-based
+	open   bool // names may have a `$`, and functions any name
 }
 
 // symbols lists the operators, and what other languages write for them. Longer
@@ -95,8 +96,8 @@ func (l *lexer) next() token {
 		t.text, t.value = l.number()
 	case rest[0] == '\'' || rest[0] == '"':
 		t.kind, t.text = tokString, l.quoted()
-	case nameLength(rest) > 0:
-		t.kind, t.text = tokName, l.advance(nameLength(rest))
+	case l.nameLength(rest) > 0:
+		t.kind, t.text = tokName, l.advance(l.nameLength(rest))
 		if words[t.text] {
 			t.kind = tokSymbol
 		}
@@ -122,9 +123,9 @@ func (l *lexer) symbol() string {
 	return ""
 }
 
-func nameLength(s string) int {
+func (l *lexer) nameLength(s string) int {
 	for i, r := range s {
-		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+		if r != '_' && (r != '$' || !l.open) && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
 			return i
 		}
 	}
@@ -139,7 +140,7 @@ var numeral = regexp.MustCompile(`^(0[xXbBoO][0-9a-fA-F_]+|[0-9_]*(\.[0-9_]*)?([
 func (l *lexer) number() (string, Value) {
 	column := l.column
 	text := l.advance(len(numeral.FindString(l.source[l.pos:])))
-	if k := nameLength(l.source[l.pos:]); k > 0 {
+	if k := l.nameLength(l.source[l.pos:]); k > 0 {
 		l.fail(l.column, "%q follows the number %s: put an operator between them", l.source[l.pos:l.pos+k], text)
 	}
 	v, err := parseNumber(text)

@@ -14,7 +14,7 @@ const (
 
 // Parse reads an expression; its error is a *SyntaxError.
 func Parse(src string) (*Expr, error) {
-	root, err := parse(src, func(*parser) {})
+	root, err := ParseCalls(src, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -40,15 +40,13 @@ type Arity struct {
 // ParseCalls reads an expression of the given functions in the place of Parse's. Such an expression is written
 // by Source, in other languages too, and has no value. Its error is a *SyntaxError.
 func ParseCalls(src string, functions map[string]Arity) (*Node, error) {
-	return parse(src, func(p *parser) { p.calls = functions })
+	return (&parser{lexer: lexer{source: src, column: 1}, calls: functions}).whole()
 }
 
-// parse reads an expression by a parser that is set for its kind.
-func parse(src string, set func(*parser)) (root *Node, err error) {
+// whole reads all of the source as one expression.
+func (p *parser) whole() (root *Node, err error) {
 	defer catch(&err)
-	p := &parser{lexer: lexer{source: src, column: 1}}
-	set(p)
-	if len(src) > maxSource {
+	if len(p.source) > maxSource {
 		p.fail(1, "longer than %d characters", maxSource)
 	}
 	if p.shift(); p.tok.kind == tokEnd {
@@ -239,10 +237,16 @@ func (p *parser) call(name token) *Node {
 	arity := Arity{operators[op].least, operators[op].most}
 	made := &Node{Op: op, Column: name.column}
 	there := known(functions)
-	if p.calls != nil {
+	switch {
+	case p.calls != nil:
 		arity, ok = p.calls[name.text]
 		there = known(p.calls)
 		made.Op, made.Name = OpCall, name.text
+	case p.open && !ok:
+		arity, ok = Arity{0, 1 << 10}, true
+		made.Op, made.Name = OpCall, name.text
+	case p.open && (op == OpMin || op == OpMax):
+		arity.Least = 1
 	}
 	if !ok {
 		p.fail(name.column, "unknown function '%s': there are %s", name.text, strings.Join(there, ", "))

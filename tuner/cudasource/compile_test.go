@@ -237,7 +237,7 @@ tensors:
   - {name: sums, role: inout, type: i64, shape: [n]}
   - {name: scratch, role: workspace, type: f64, shape: [n]}
   - {name: up, type: bool, value: "n > 1"}
-cost: {bytes: 30*n, flops: n}
+cost: [30*n, n]
 reference: reference.cu
 templates:
   - name: k

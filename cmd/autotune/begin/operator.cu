@@ -19,7 +19,7 @@ tensors:
   - {name: y, role: output, shape: [n]}
 
 # For the roofline: each input read once and each output written once, in bytes.
-cost: {bytes: 8*n, flops: n}
+cost: [8*n, n]
 
 # What is searched: all values of all tunables together, less what a constraint
 # forbids. Kernels know them as macros in upper case.

@@ -64,7 +64,7 @@ tensors:
   - {name: sign, role: output, shape: [rows, 32]}
   - {name: at, role: output, type: i32, shape: [rows]}
 inputs: [normal, uniform01]
-cost: {bytes: 12*32*rows}
+cost: [12*32*rows]
 reference: reference.cu
 templates:
 `

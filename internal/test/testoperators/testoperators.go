@@ -109,14 +109,14 @@ var Fixed = []string{
 	"type: i32, shape: [n], fill: fill.cu", "type: i32, shape: [n], fill: constant(3)",
 	"type: i64, shape: [n], fill: fill.cu", `type: i64, shape: [n], fill: "range(0, 10)"`,
 	"type: bf16, shape: [n]", "type: bf16, shape: [n], fill: constant(0.5)",
-	"reference: reference.cu", "reference: {npy: {y: y.npy, total: total.npy}}",
+	"reference: reference.cu", "reference: {y: y.npy, total: total.npy}",
 }
 
 // More edits: what says what is right, and what compares.
 const (
 	OwnReference  = "reference: reference.cu"
-	OwnPython     = "reference: {python: ref.py}"
-	OwnComparison = "reference: reference.cu\ncompare: {kernel: compare.cu, bound: 1e-3}\ndeterministic: false"
+	OwnPython     = "reference: ref.py"
+	OwnComparison = "reference: reference.cu\ntolerance: compare.cu\ndeterministic: false"
 )
 
 func writeNPY(t *testing.T, path, descr string, n int64, bits func(i int64) uint64) {

@@ -47,7 +47,7 @@ tensors:
   - {name: x, role: input,  shape: [n]}
   - {name: y, role: output, shape: [n]}
 inputs: [uniform01]
-cost: {bytes: 8*n, flops: n}
+cost: [8*n, n]
 reference: reference.cu
 templates:
   - name: plain

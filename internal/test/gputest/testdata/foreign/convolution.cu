@@ -3,14 +3,15 @@ operator: convolution
 summary: A 2-D filter over an image, the filter in constant memory; after the description of Kernel Tuner's example.
 shape: [height, width]
 example: 4096x4096
+axes: [h, w]
 parameters:
-  filter: {pair: true, default: 17, min: 1}
+  filter: {axes: true, default: 17, min: 1}
 derived: {input_width: width + filter_w - 1, input_height: height + filter_h - 1}
 tensors:
   - {name: output, role: output, shape: [height, width]}
   - {name: input, role: input, shape: [input_height, input_width]}
-  - {name: taps, role: weight, shape: [filter_h, filter_w], scale: 1/(filter_h*filter_w), symbol: d_filter}
-cost: {bytes: 4*(height*width + input_height*input_width), flops: 2*height*width*filter_h*filter_w}
+  - {name: taps, role: weight, shape: [filter_h, filter_w], fill: within(1/(filter_h*filter_w)), symbol: d_filter}
+cost: [4*(height*width + input_height*input_width), 2*height*width*filter_h*filter_w]
 templates:
   - name: shared
     flags: ["{'--use_fast_math' if fast else ''}"]
@@ -29,8 +30,8 @@ templates:
       - use_padding == 0 or block_size_x % 32 != 0 # else there are no conflicts to pad against
       - 4*(staged_width + use_padding)*staged_height <= 49152
     launch:
-      block: [block_size_x, block_size_y, 1]
-      grid: ["ceil_div(width, block_size_x*tile_size_x)", "ceil_div(height, block_size_y*tile_size_y)", 1]
+      block: [block_size_x, block_size_y]
+      grid: ["ceil_div(width, block_size_x*tile_size_x)", "ceil_div(height, block_size_y*tile_size_y)"]
     default: {block_size_x: 16, block_size_y: 16, tile_size_x: 1, tile_size_y: 1, use_padding: 0, fast: false}
 */
 __constant__ float d_filter[FILTER_H * FILTER_W];

@@ -10,9 +10,9 @@ tensors:
   - {name: size_b, type: i32, value: size_b}
   - {name: scale_a, role: input, type: f64, shape: [size_a], fill: "uniform(0.01, 0.1)"}
   - {name: scale_b, role: input, type: f64, shape: [size_b], fill: "uniform(0.01, 0.1)"}
-  - {name: distance, role: output, type: f64, shape: [1], rtol: 1e-9}
+  - {name: distance, role: output, type: f64, shape: [1], tolerance: [1e-10, 1e-9]}
   - {name: partial, role: workspace, type: f64, shape: ["ceil_div(size_a, 32)*size_b"]}
-cost: {bytes: 24*(size_a + size_b), flops: 10*size_a*size_b}
+cost: [24*(size_a + size_b), 10*size_a*size_b]
 templates:
   - name: tiled
     tunables:
@@ -26,9 +26,9 @@ templates:
       blocks_y: ceil_div(size_b, block_size_y*tile_size_y)
       blocks: blocks_x*blocks_y
     constraints: [64 <= block_size_x*block_size_y <= 1024]
-    launches:
-      - {entry: cross_terms, block: [block_size_x, block_size_y, 1], grid: [blocks_x, blocks_y, 1], arguments: [a, b, size_a, size_b, scale_a, scale_b, partial]}
-      - {entry: reduce_cross_terms, block: [reducers, 1, 1], grid: [1, 1, 1], arguments: [distance, partial]}
+    launch:
+      - {entry: cross_terms, block: [block_size_x, block_size_y], grid: [blocks_x, blocks_y], arguments: [a, b, size_a, size_b, scale_a, scale_b, partial]}
+      - {entry: reduce_cross_terms, block: [reducers], grid: [1], arguments: [distance, partial]}
     default: {block_size_x: 32, block_size_y: 2, tile_size_x: 1, tile_size_y: 1, reducers: 256}
 */
 __device__ __forceinline__ double term(double2 a, double2 b, double scale_a, double scale_b) {

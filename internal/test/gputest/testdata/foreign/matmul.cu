@@ -4,10 +4,10 @@ summary: The product of two square matrices, staged in shared memory; after the 
 shape: [width]
 example: "4096"
 tensors:
-  - {name: c, role: output, shape: [width, width], atol: 1e-3, rtol: 1e-4}
+  - {name: c, role: output, shape: [width, width], tolerance: [1e-3, 1e-4]}
   - {name: a, role: input, shape: [width, width]}
   - {name: b, role: input, shape: [width, width]}
-cost: {bytes: 12*width**2, flops: 2*width**3}
+cost: [12*width**2, 2*width**3]
 templates:
   - name: tiled
     tunables:
@@ -19,8 +19,8 @@ templates:
       - block_size_x == block_size_y*tile_size_y # as many rows as columns of a factor are staged
       - width % (block_size_x*tile_size_x) == 0 and width % (block_size_y*tile_size_y) == 0
     launch:
-      block: [block_size_x, block_size_y, 1]
-      grid: ["width // (block_size_x*tile_size_x)", "width // (block_size_y*tile_size_y)", 1]
+      block: [block_size_x, block_size_y]
+      grid: ["width // (block_size_x*tile_size_x)", "width // (block_size_y*tile_size_y)"]
     default: {block_size_x: 32, block_size_y: 32, tile_size_x: 1, tile_size_y: 1}
 */
 extern "C" __global__ void matmul_reference(float* c, const float* a, const float* b) {

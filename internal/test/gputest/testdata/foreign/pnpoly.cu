@@ -10,7 +10,7 @@ tensors:
   - {name: points, role: input, shape: [n, 2], fill: "normal(0, 1)"}
   - {name: polygon, role: input, shape: [corners, 2], fill: "normal(0, 1)", symbol: d_corners}
   - {name: n, type: i32, value: n}
-cost: {bytes: 12*n, flops: 8*n*corners}
+cost: [12*n, 8*n*corners]
 templates:
   - name: tiled
     tunables:
@@ -18,7 +18,7 @@ templates:
       tile_size: [1, 2, 4, 8]
       between: [compare_both, compare_signs, multiply]
       toggle: [branch, exclusive_or, parity]
-    launch: {block: [block_size_x, 1, 1], grid: ["ceil_div(n, block_size_x*tile_size)", 1, 1]}
+    launch: {block: [block_size_x], grid: ["ceil_div(n, block_size_x*tile_size)"]}
     default: {block_size_x: 256, tile_size: 1, between: compare_both, toggle: branch}
 */
 enum Between { compare_both, compare_signs, multiply };

@@ -10,8 +10,8 @@ tensors:
   - {name: output, role: output, shape: [height, width]}
   - {name: input, role: input, shape: [height, width]}
   - {name: between, role: workspace, shape: [height, width]}
-  - {name: filter, role: weight, shape: [taps], scale: 1/taps, symbol: d_filter}
-cost: {bytes: 8*height*width, flops: 4*height*width*taps}
+  - {name: filter, role: weight, shape: [taps], fill: within(1/taps), symbol: d_filter}
+cost: [8*height*width, 4*height*width*taps]
 templates:
   - name: staged
     tunables:
@@ -20,9 +20,9 @@ templates:
       tile_size_x: [1, 2, 4]
       tile_size_y: [1, 2, 4]
     constraints: [64 <= block_size_x*block_size_y <= 1024, "4*(block_size_x*tile_size_x + 2*radius)*(block_size_y*tile_size_y + 2*radius) <= 49152"]
-    launches:
-      - {entry: "separable<rows>", block: [block_size_x, block_size_y, 1], grid: ["ceil_div(width, block_size_x*tile_size_x)", "ceil_div(height, block_size_y*tile_size_y)", 1], arguments: [between, input]}
-      - {entry: "separable<columns>", block: [block_size_x, block_size_y, 1], grid: ["ceil_div(width, block_size_x*tile_size_x)", "ceil_div(height, block_size_y*tile_size_y)", 1], arguments: [output, between]}
+    launch:
+      - {entry: "separable<rows>", block: [block_size_x, block_size_y], grid: ["ceil_div(width, block_size_x*tile_size_x)", "ceil_div(height, block_size_y*tile_size_y)"], arguments: [between, input]}
+      - {entry: "separable<columns>", block: [block_size_x, block_size_y], grid: ["ceil_div(width, block_size_x*tile_size_x)", "ceil_div(height, block_size_y*tile_size_y)"], arguments: [output, between]}
     default: {block_size_x: 32, block_size_y: 8, tile_size_x: 1, tile_size_y: 1}
 */
 enum Direction { rows, columns };

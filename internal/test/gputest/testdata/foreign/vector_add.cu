@@ -8,13 +8,12 @@ tensors:
   - {name: a, role: input, shape: [n]}
   - {name: b, role: input, shape: [n]}
   - {name: n, type: i32, value: n}
-cost: {bytes: 12*n, flops: n}
-reference: {template: simple}
+cost: [12*n, n]
+reference: simple
 templates:
   - name: simple
-    entry: vector_add
     tunables: {block_size_x: [32, 64, 96, 128, 192, 256, 512, 1024]}
-    launch: {block: [block_size_x, 1, 1], grid: ["ceil_div(n, block_size_x)", 1, 1]}
+    launch: {entry: vector_add, block: [block_size_x], grid: ["ceil_div(n, block_size_x)"]}
     default: {block_size_x: 128}
 */
 __global__ void vector_add(float* c, const float* a, const float* b, int n) {

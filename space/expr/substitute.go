@@ -1,0 +1,195 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"autotune/internal/lists"
+)
+
+// Macros are short names for expressions: values, functions, and `$` in a name, which stands for each of some axes.
+// Expand replaces them in the tree of an expression that ParseOpen read.
+type Macros struct {
+	Axes  []string
+	Named map[string]Macro
+}
+
+// Macro is a named value, or a function of parameters.
+type Macro struct {
+	Parameters []string // nil: a value
+	Body       *Node
+}
+
+const (
+	mostMade   = 1 << 12 // nodes of an expression whose macros are expanded
+	mostNested = 32      // macros within each other
+)
+
+// ParseOpen reads an expression whose names may have a `$`, and which may call functions of any name. Its error is
+// a *SyntaxError.
+func ParseOpen(src string) (*Node, error) {
+	return (&parser{lexer: lexer{source: src, column: 1, open: true}}).whole()
+}
+
+// Open tells whether a name in n has a `$`.
+func (n *Node) Open() bool {
+	return slices.ContainsFunc(n.nameNodes(), func(m *Node) bool { return strings.Contains(m.Name, "$") })
+}
+
+// ColumnOf says where in its source n first has a name, or one with a `$` that is the name for an axis; 0: nowhere.
+func (n *Node) ColumnOf(name, axis string) int {
+	for _, m := range n.nameNodes() {
+		if strings.ReplaceAll(m.Name, "$", axis) == name {
+			return m.Column
+		}
+	}
+	return 0
+}
+
+// For returns n with an axis in the place of each `$`; n itself if the axis is "".
+func (n *Node) For(axis string) *Node {
+	if axis == "" {
+		return n
+	}
+	made := *n
+	made.Name, made.Args = strings.ReplaceAll(n.Name, "$", axis), lists.Of(n.Args, func(a *Node) *Node { return a.For(axis) })
+	return &made
+}
+
+// Expand returns n with what its macros stand for, or n itself if it has none. `$` stands for the axis; if that is
+// "", it stays, except in arguments of all, any, product, max and min, which take one value for each axis. Its error
+// is a *SyntaxError.
+func (m *Macros) Expand(n *Node, axis string) (expanded *Node, err error) {
+	defer catch(&err)
+	return (&expansion{Macros: m, axis: axis}).node(n), nil
+}
+
+// expansion is the state of Expand at a place of the tree.
+type expansion struct {
+	*Macros
+	axis       string
+	within     bool             // an argument of all, any or product: there max and min take the same axis
+	parameters map[string]*Node // of the function whose body it is
+	nested     int
+	made       *int // nodes, in the whole tree
+}
+
+func refuse(n *Node, format string, args ...any) {
+	panic(&SyntaxError{fault{n.source, n.Column, fmt.Sprintf(format, args...)}})
+}
+
+// overAxes are the functions that join one value for each axis by an operator.
+var overAxes = map[string]Op{"all": OpAnd, "any": OpOr, "product": OpMul}
+
+func (e *expansion) node(n *Node) *Node {
+	if e.made == nil {
+		e.made = new(int)
+	}
+	if *e.made++; *e.made > mostMade {
+		refuse(n, "it has more than %d operations, with all that its names stand for", mostMade)
+	}
+	switch n.Op {
+	case OpConst:
+		return n
+	case OpName:
+		return e.name(n)
+	case OpCall:
+		return e.call(n)
+	case OpMin, OpMax:
+		if e.axis == "" && !e.within {
+			return e.extreme(n)
+		}
+	}
+	return e.with(n, lists.Of(n.Args, e.node))
+}
+
+// with is n with other operands; n itself if they are the same.
+func (e *expansion) with(n *Node, args []*Node) *Node {
+	if slices.Equal(args, n.Args) {
+		return n
+	}
+	made := *n
+	made.Args = args
+	return &made
+}
+
+func (e *expansion) name(n *Node) *Node {
+	if argument, ok := e.parameters[n.Name]; ok {
+		inner := *e
+		inner.parameters = nil
+		return inner.node(argument)
+	}
+	if e.axis != "" && strings.Contains(n.Name, "$") {
+		made := *n
+		made.Name, n = strings.ReplaceAll(n.Name, "$", e.axis), &made
+	}
+	if macro, ok := e.Named[n.Name]; ok {
+		return e.body(n, macro)
+	}
+	return n
+}
+
+// body is what a macro stands for where n names it.
+func (e *expansion) body(n *Node, macro Macro) *Node {
+	if len(n.Args) != len(macro.Parameters) || (n.Op == OpCall) != (macro.Parameters != nil) {
+		refuse(n, "`%s` takes %d arguments in brackets", n.Name, len(macro.Parameters))
+	}
+	inner := *e
+	if inner.nested++; inner.nested > mostNested {
+		refuse(n, "the values of `let` need each other")
+	}
+	inner.parameters = map[string]*Node{}
+	for i, name := range macro.Parameters {
+		outer := *e
+		outer.axis, outer.within = "", true // `$` stays, for the body's functions over axes
+		inner.parameters[name] = outer.node(n.Args[i])
+	}
+	return inner.node(macro.Body)
+}
+
+func (e *expansion) call(n *Node) *Node {
+	if macro, ok := e.Named[n.Name]; ok {
+		return e.body(n, macro)
+	}
+	op, ok := overAxes[n.Name]
+	if !ok {
+		known := append(known(functions), known(overAxes)...)
+		refuse(n, "unknown function '%s': there are %s", n.Name, strings.Join(known, ", "))
+	}
+	all := e.eachAxis(n)
+	joined := all[0]
+	for _, one := range all[1:] {
+		joined = &Node{Op: op, Column: n.Column, Args: []*Node{joined, one}, source: n.source}
+	}
+	return joined
+}
+
+// extreme is a max or min, of one argument for each axis where one has a `$`.
+func (e *expansion) extreme(n *Node) *Node {
+	args := e.eachAxis(n)
+	if len(args) == 1 {
+		return args[0]
+	}
+	return e.with(n, args)
+}
+
+// eachAxis are the arguments of n, those that have a `$` once for each axis.
+func (e *expansion) eachAxis(n *Node) (all []*Node) {
+	inner := *e
+	inner.within = true
+	for _, argument := range n.Args {
+		inner.axis = ""
+		if one := inner.node(argument); !one.Open() {
+			all = append(all, one)
+			continue
+		}
+		for _, inner.axis = range e.Axes {
+			all = append(all, inner.node(argument))
+		}
+	}
+	if len(all) == 0 {
+		refuse(n, "%s takes at least one argument", n.Name)
+	}
+	return all
+}
