@@ -1,4 +1,4 @@
-package quote
+package quote_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"autotune/internal/python"
+	"autotune/internal/quote"
 	"autotune/internal/test/testneeds"
 )
 
@@ -34,13 +35,13 @@ func TestPythonReads(t *testing.T) {
 	for _, text := range corpus {
 		want = append(want, strings.ToValidUTF8(text, "\uFFFD"))
 		wantDocs = append(wantDocs, strings.ReplaceAll(want[len(want)-1], `"`, "'"))
-		literals, docs = append(literals, Python(text)), append(docs, PythonDoc(text))
-		formats = append(formats, `f"`+PythonFormat(text)+`"`)
+		literals, docs = append(literals, quote.Python(text)), append(docs, quote.PythonDoc(text))
+		formats = append(formats, `f"`+quote.PythonFormat(text)+`"`)
 	}
 	var got struct{ Literals, Docs, Formats, Comments, List []string }
 	comments := make([]string, len(corpus))
 	for i, text := range corpus {
-		comments[i] = "# " + PythonComment(text) + "\nx = 1\n"
+		comments[i] = "# " + quote.PythonComment(text) + "\nx = 1\n"
 	}
 	err := runPython(t, `import ast, json, os
 given = json.loads(input())
@@ -55,7 +56,7 @@ def fixed(text):
     return "".join(p.value for p in parts)
 os.fdopen(3, "w").write(json.dumps({"literals": [ast.literal_eval(t) for t in given[0]], "docs": [ast.literal_eval(t) for t in given[1]],
     "formats": [fixed(t) for t in given[2]], "comments": [comment(t) for t in given[3]], "list": ast.literal_eval(given[4][0])}) + "\n")
-`, [][]string{literals, docs, formats, comments, {PythonList(corpus)}}, &got)
+`, [][]string{literals, docs, formats, comments, {quote.PythonList(corpus)}}, &got)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +88,13 @@ func TestCompilersRead(t *testing.T) {
 	b.WriteString("#include <stdio.h>\n#include <string.h>\nint main(void) {\n    int bad = 0;\n")
 	for i, text := range corpus {
 		bytes := strconv.Itoa(len(text))
-		b.WriteString("    { /* " + CComment(text) + " */ // " + CLine(text) + "\n        static const unsigned char want[] = {")
+		b.WriteString("    { /* " + quote.CComment(text) + " */ // " + quote.CLine(text) + "\n        static const unsigned char want[] = {")
 		for _, c := range []byte(text) {
 			b.WriteString(strconv.Itoa(int(c)) + ",")
 		}
-		b.WriteString("0};\n        const char* got = " + C(text) + ";\n        if (sizeof " + C(text) + " != " + bytes + " + 1 || memcmp(got, want, " + bytes + ")) bad++, printf(\"" + strconv.Itoa(i) + "\\n\");\n")
+		b.WriteString("0};\n        const char* got = " + quote.C(text) + ";\n        if (sizeof " + quote.C(text) + " != " + bytes + " + 1 || memcmp(got, want, " + bytes + ")) bad++, printf(\"" + strconv.Itoa(i) + "\\n\");\n")
 		if !strings.ContainsRune(text, 0) {
-			b.WriteString("        char said[256]; snprintf(said, sizeof said, " + C(Format(text)) + ", 1);\n        if (strcmp(said, got)) bad++, printf(\"format " + strconv.Itoa(i) + "\\n\");\n")
+			b.WriteString("        char said[256]; snprintf(said, sizeof said, " + quote.C(quote.Format(text)) + ", 1);\n        if (strcmp(said, got)) bad++, printf(\"format " + strconv.Itoa(i) + "\\n\");\n")
 		}
 		b.WriteString("    }\n")
 	}
@@ -117,9 +118,9 @@ func TestCompilersRead(t *testing.T) {
 
 func TestKeepsPlainText(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{C("NVIDIA H200"), `"NVIDIA H200"`}, {C("41 µs"), `"41 µs"`}, {C("a\nb\t"), `"a\nb\t"`}, {Python("relu(x)"), `"relu(x)"`},
-		{PythonDoc(`the "same" padding`), `"""the 'same' padding"""`}, {CComment("a / b * c"), "a / b * c"}, {PythonComment("Tuned on a"), "Tuned on a"},
-		{YAML("3x5"), "3x5"}, {YAML("-1"), "-1"}, {YAML("a, b"), `"a, b"`}, {YAML("a: b"), `"a: b"`}, {YAMLString("n*4"), `"n*4"`},
+		{quote.C("NVIDIA H200"), `"NVIDIA H200"`}, {quote.C("41 µs"), `"41 µs"`}, {quote.C("a\nb\t"), `"a\nb\t"`}, {quote.Python("relu(x)"), `"relu(x)"`},
+		{quote.PythonDoc(`the "same" padding`), `"""the 'same' padding"""`}, {quote.CComment("a / b * c"), "a / b * c"}, {quote.PythonComment("Tuned on a"), "Tuned on a"},
+		{quote.YAML("3x5"), "3x5"}, {quote.YAML("-1"), "-1"}, {quote.YAML("a, b"), `"a, b"`}, {quote.YAML("a: b"), `"a: b"`}, {quote.YAMLString("n*4"), `"n*4"`},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s, want %s", c.got, c.want)
@@ -129,13 +130,13 @@ func TestKeepsPlainText(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for name, want := range map[string][2]bool{"conv2d": {true, true}, "_": {true, true}, "lambda": {true, false}, "None": {true, false}, "": {}, "2d": {}, "a b": {}, "é": {}, "a\n": {}, "a-b": {}} {
-		if IsName(name) != want[0] || IsPythonName(name) != want[1] {
-			t.Errorf("%q: %t, %t", name, IsName(name), IsPythonName(name))
+		if quote.IsName(name) != want[0] || quote.IsPythonName(name) != want[1] {
+			t.Errorf("%q: %t, %t", name, quote.IsName(name), quote.IsPythonName(name))
 		}
 	}
 }
 
-// lexed reads a string literal in double quotes by rules that Python and C have in common, and gives its bytes and
+// lexed reads a string literal in double quotes by rules that quote.Python and quote.C have in common, and gives its bytes and
 // what follows it.
 func lexed(t *testing.T, literal string) (text, rest string) {
 	t.Helper()
@@ -201,7 +202,7 @@ func fuzz(f *testing.F, check func(t *testing.T, text string)) {
 
 func FuzzPython(f *testing.F) {
 	fuzz(f, func(t *testing.T, text string) {
-		literal, want := Python(text), strings.ToValidUTF8(text, "\uFFFD")
+		literal, want := quote.Python(text), strings.ToValidUTF8(text, "\uFFFD")
 		isOneLine(t, literal)
 		if got, rest := lexed(t, literal); got != want || rest != "" {
 			t.Errorf("%s is %q and %q", literal, got, rest)
@@ -214,7 +215,7 @@ func FuzzPython(f *testing.F) {
 
 func FuzzPythonDoc(f *testing.F) {
 	fuzz(f, func(t *testing.T, text string) {
-		doc := PythonDoc(text)
+		doc := quote.PythonDoc(text)
 		isOneLine(t, doc)
 		inside, begins := strings.CutPrefix(doc, `"""`)
 		inside, ends := strings.CutSuffix(inside, `"""`)
@@ -229,7 +230,7 @@ func FuzzPythonDoc(f *testing.F) {
 
 func FuzzPythonFormat(f *testing.F) {
 	fuzz(f, func(t *testing.T, text string) {
-		got, rest := lexed(t, `"`+PythonFormat(text)+`"`)
+		got, rest := lexed(t, `"`+quote.PythonFormat(text)+`"`)
 		if plain := strings.NewReplacer("{{", "", "}}", "").Replace(got); strings.ContainsAny(plain, "{}") || rest != "" {
 			t.Errorf("%q has a field", got)
 		}
@@ -241,9 +242,9 @@ func FuzzPythonFormat(f *testing.F) {
 
 func FuzzPythonComment(f *testing.F) {
 	fuzz(f, func(t *testing.T, text string) {
-		comment := PythonComment(text)
+		comment := quote.PythonComment(text)
 		isOneLine(t, comment)
-		if codingForm.MatchString("# " + comment) {
+		if strings.Contains(comment, "coding:") || strings.Contains(comment, "coding=") {
 			t.Errorf("%q names an encoding", comment)
 		}
 	})
@@ -251,12 +252,12 @@ func FuzzPythonComment(f *testing.F) {
 
 func FuzzC(f *testing.F) {
 	fuzz(f, func(t *testing.T, text string) {
-		literal := C(text)
+		literal := quote.C(text)
 		isOneLine(t, literal)
 		if got, rest := lexed(t, literal); got != text || rest != "" || strings.Contains(literal, "??") {
 			t.Errorf("%s is %q and %q", literal, got, rest)
 		}
-		if format, _ := lexed(t, C(Format(text))); strings.ReplaceAll(format, "%%", "") != strings.ReplaceAll(text, "%", "") {
+		if format, _ := lexed(t, quote.C(quote.Format(text))); strings.ReplaceAll(format, "%%", "") != strings.ReplaceAll(text, "%", "") {
 			t.Errorf("%q is the format %q", text, format)
 		}
 	})
@@ -264,7 +265,7 @@ func FuzzC(f *testing.F) {
 
 func FuzzCComment(f *testing.F) {
 	fuzz(f, func(t *testing.T, text string) {
-		comment, line := CComment(text), CLine(text)
+		comment, line := quote.CComment(text), quote.CLine(text)
 		isOneLine(t, comment)
 		isOneLine(t, line)
 		if whole := "/* " + comment + " */"; strings.Index(whole, "*/") != len(whole)-2 || strings.Contains(comment, "/*") {
@@ -279,13 +280,13 @@ func FuzzCComment(f *testing.F) {
 func FuzzYAML(f *testing.F) {
 	fuzz(f, func(t *testing.T, text string) {
 		var got map[string]any
-		document := "{a: " + YAML(text) + ", b: " + YAMLString(text) + ", c: 1} # " + YAMLComment(text) + "\n"
+		document := "{a: " + quote.YAML(text) + ", b: " + quote.YAMLString(text) + ", c: 1} # " + quote.YAMLComment(text) + "\n"
 		err := yaml.Unmarshal([]byte(document), &got)
 		if err != nil || len(got) != 3 {
 			t.Fatalf("%q: %v, %v", document, got, err)
 		}
 		want := strings.ToValidUTF8(text, "\uFFFD")
-		if plain := YAML(text); plain[0] == '"' && got["a"] != want || got["b"] != want || plain[0] != '"' && plain != want {
+		if plain := quote.YAML(text); plain[0] == '"' && got["a"] != want || got["b"] != want || plain[0] != '"' && plain != want {
 			t.Errorf("%q is %q and %q", document, got["a"], got["b"])
 		}
 	})
