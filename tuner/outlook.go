@@ -92,7 +92,7 @@ func (s prospecting) consider(p strategy.Prospect) {
 	}
 	s.out.Outlook = outlook
 	if leader, ok := s.field.Leader(); ok && s.began && outlook.Near() && s.can.Compiles && s.Gating == final.GateWinner && s.near[leader] == nil {
-		s.near[leader] = final.Ahead(s.stages.underway, closing{s.search}.subject(), s.field.Best().Configuration)
+		s.near[leader] = final.Ahead(s.stages.underway, closing(s).subject(), s.field.Best().Configuration)
 	}
 	switch {
 	case outlook.Over() && s.field.BestMS() < s.looking.askedMS: // its neighbours were not tried yet

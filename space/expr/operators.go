@@ -81,11 +81,6 @@ func functionsByName() map[string]Op {
 // String shows the operator or function as it is written.
 func (o Op) String() string { return operators[o].name }
 
-// commutes tells whether an operation takes any number of operands in any order.
-func (o Op) commutes() bool {
-	return o == OpAdd || o == OpMul || o == OpMin || o == OpMax || o == OpAnd || o == OpOr
-}
-
 // failed is the result of an operation that fails: a value of no kind. The machine adds where.
 func failed(reason string) Value { return Value{text: reason} }
 
