@@ -80,8 +80,11 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 		return v
 	}
 	s.Default = tree.Pointer(f["default"], l.formula)
-	s.Min = tree.Pointer(f["min"], number)
+	s.Min, s.Max = tree.Pointer(f["min"], number), tree.Pointer(f["max"], number)
 	s.Choices = list(l.language, f["choices"], "choices", number)
+	if s.Min != nil && s.Max != nil && below(*s.Max, *s.Min) {
+		whole.Refuse("`%s`: min %v is above max %v", s.Name, *s.Min, *s.Max)
+	}
 	switch {
 	case !truth("axes"):
 	case s.Type != IntParameter:
@@ -96,7 +99,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 
 // words reads a parameter whose values are words.
 func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
-	f.None("it is for numbers", "axes", "min")
+	f.None("it is for numbers", "axes", "min", "max")
 	f.None("it is for expressions", "functions")
 	if f["choices"] == nil {
 		whole.RefuseHint("as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", s.Name)

@@ -136,11 +136,11 @@ func (o *Operator) componentsHint(name string) string {
 
 // interpolated reads text as "a {kernel_h}x{kernel_w} kernel".
 func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
-	t := Interpolated{Text: n.Text(), Position: n.Position}
-	rest, where := t.Text, t.Position
+	t := Interpolated{Position: n.Position}
+	rest, where := n.Text(), t.Position
 	for {
 		plain, after, found := strings.Cut(rest, "{")
-		t.parts = append(t.parts, plain)
+		t.parts, t.Text = append(t.parts, plain), t.Text+plain
 		if !found {
 			return t
 		}
@@ -152,9 +152,9 @@ func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
 		where = where.Right(1)
 		for i, f := range l.forAxes(text, where) {
 			if i > 0 {
-				t.parts = append(t.parts, "x")
+				t.parts, t.Text = append(t.parts, "x"), t.Text+"x"
 			}
-			t.parts = append(t.parts, l.uses(f, s))
+			t.parts, t.Text = append(t.parts, l.uses(f, s)), t.Text+"{"+f.Text+"}"
 		}
 		rest, where = tail, where.Right(len([]rune(text))+1)
 	}

@@ -127,6 +127,7 @@ type ParameterSpec struct {
 	Names     []string              `json:"names"`             // by which expressions know its components
 	Default   *Formula              `json:"default,omitempty"` // nil: must be given
 	Min       *expr.Value           `json:"min,omitempty"`
+	Max       *expr.Value           `json:"max,omitempty"`
 	Choices   []expr.Value          `json:"choices,omitempty"`
 	Of        []string              `json:"of,omitempty"`        // what an expression may name
 	Functions map[string]expr.Arity `json:"functions,omitempty"` // of an expression

@@ -100,6 +100,8 @@ func (s *ParameterSpec) admits(values []expr.Value) error {
 		switch {
 		case s.Min != nil && below(v, *s.Min):
 			return fmt.Errorf("`%s` must be at least %v; got %s", s.Name, *s.Min, format(values))
+		case s.Max != nil && below(*s.Max, v):
+			return fmt.Errorf("`%s` must be at most %v; got %s", s.Name, *s.Max, format(values))
 		case len(s.Choices) > 0 && !slices.ContainsFunc(s.Choices, v.Equal):
 			return fmt.Errorf("`%s` must be one of %s; got %s", s.Name, listed(s.Choices), format(values))
 		}

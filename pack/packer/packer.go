@@ -318,7 +318,7 @@ func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code
 // describeParameter gives each component its default. One that names another parameter of
 // as many components means the same component of it.
 func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Parameter, error) {
-	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: s.Min}
+	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: s.Min, Max: s.Max}
 	if s.Type == operator.ExpressionParameter {
 		return expressionWord(s), nil
 	}

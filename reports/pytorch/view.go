@@ -72,6 +72,9 @@ func bounds(spec operator.ParameterSpec) []string {
 		if spec.Min != nil {
 			check(name, fmt.Sprintf("%s >= %v", name, *spec.Min), fmt.Sprintf("at least %v", *spec.Min))
 		}
+		if spec.Max != nil {
+			check(name, fmt.Sprintf("%s <= %v", name, *spec.Max), fmt.Sprintf("at most %v", *spec.Max))
+		}
 		if len(spec.Choices) > 0 {
 			var choices, words []string
 			for _, c := range spec.Choices {
