@@ -60,6 +60,7 @@ var harmless = map[string]edit{
 	"an operator/requires": {"n > 0:", "n > 1:"}, "an operator/metrics": {"n / time", "2*n / time"},
 	"a parameter/summary": {"type: int, summary: of nothing", "type: int, summary: other"},
 	"a parameter/min":     {"min: 1", "min: 2"},
+	"a parameter/max":     {"min: 1", "min: 1, max: 9"},
 	"a parameter/choices": {"min: 1", "choices: [3, 4]"},
 	"a template/summary":  {"    summary: of nothing", "    summary: other"}, "a template/when": {"when: n > 1", "when: n > 2"},
 	"a template/constraints": {"[vec <= 4]", "[vec <= 2]"}, "a template/estimate": {"estimate: vec", "estimate: 2*vec"},
