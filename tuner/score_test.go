@@ -24,11 +24,11 @@ shape: [n]
 tensors: [{name: y, role: output, shape: [n]}]
 cost: [4*n, 3*n]
 metrics:
-  gflops: {value: flops/time/1e9, best: max}
+  gflops: flops/time/1e9
   joules: energy
   signed: threads - 64
   area: registers*threads
-  twice: {value: time*2, best: min}
+  twice: time*2
 reference: k
 templates:
   - {name: k, source: k.cu, tunables: {threads: [32, 64, 128]}, default: {threads: 64}, launch: {block: [threads, 1, 1], grid: [1, 1, 1]}}
@@ -55,8 +55,8 @@ func TestStanding(t *testing.T) {
 		ok        bool
 	}{
 		{"time", 3, true}, {"min:time", 3, true}, {"max:time", 1 / 3e-3, true}, {"energy", 0.05, true}, {"max:energy", 20, true}, {"registers", 40, true},
-		{"occupancy", 0, false}, {"gflops", 1 / (3000 / 3e-3 / 1e9), true}, {"min:joules", 0.05, true}, {"max:signed", 1.0 / 64, true},
-		{"min:area", 40 * 128, true}, {"twice", 6e-3, true},
+		{"occupancy", 0, false}, {"max:gflops", 1 / (3000 / 3e-3 / 1e9), true}, {"min:joules", 0.05, true}, {"max:signed", 1.0 / 64, true},
+		{"min:area", 40 * 128, true}, {"min:twice", 6e-3, true},
 	} {
 		o, err := ParseObjective(p.Operator, c.objective)
 		toy.Must(t, err)
@@ -77,7 +77,7 @@ func TestStanding(t *testing.T) {
 func TestBestByObjective(t *testing.T) {
 	p := measuredProblem(t)
 	trials := []trial.Trial{timed(32, 70, 10, 5), timed(64, 30, 90, 3), timed(128, 40, 20, 1)}
-	for objective, want := range map[string]int64{"time": 128, "energy": 64, "max:energy": 32, "registers": 32, "gflops": 128, "min:gflops": 32, "min:area": 32, "max:area": 64} {
+	for objective, want := range map[string]int64{"time": 128, "energy": 64, "max:energy": 32, "registers": 32, "max:gflops": 128, "min:gflops": 32, "min:area": 32, "max:area": 64} {
 		o, err := ParseObjective(p.Operator, objective)
 		toy.Must(t, err)
 		field := final.NewField(ranking{o, p.Metrics}.scale(), -1, nil)
@@ -97,7 +97,7 @@ func TestBestByObjective(t *testing.T) {
 // Energy is measured of every variant where the objective is made of it.
 func TestObjectiveNeeds(t *testing.T) {
 	p := measuredProblem(t)
-	for objective, want := range map[string]bool{"time": false, "energy": true, "min:joules": true, "gflops": false} {
+	for objective, want := range map[string]bool{"time": false, "energy": true, "min:joules": true, "max:gflops": false} {
 		o, err := ParseObjective(p.Operator, objective)
 		toy.Must(t, err)
 		if slices.Contains(o.needs(p.Operator), "energy") != want {
