@@ -1,0 +1,92 @@
+package docs_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	packageForm  = regexp.MustCompile("(?m)^(?:    (?:  \\+-- )?([a-z][a-z0-9_/]*) +|\\| `((?:internal|docs)[a-z0-9/]*)` \\| )([\\d,]+)(?:  | \\|)")
+	languageForm = regexp.MustCompile(`(?m)^\| (Go tests|Python|CUDA under templates|YAML under templates) \| ([\d,]+) \|`)
+)
+
+// language is the row of docs/architecture.md that counts a file; "" is none.
+func language(name string) string {
+	under := strings.HasPrefix(name, "templates/")
+	switch ext := path.Ext(name); {
+	case strings.HasSuffix(name, "_test.go"):
+		return "Go tests"
+	case ext == ".py":
+		return "Python"
+	case under && (ext == ".cu" || ext == ".cuh"):
+		return "CUDA under templates"
+	case under && ext == ".yaml":
+		return "YAML under templates"
+	}
+	return ""
+}
+
+// lineCounts counts the repository's lines: of Go without tests by folder, and of the languages that
+// docs/architecture.md counts.
+func lineCounts(t *testing.T) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || name == "build" || name == "bin" || name == "bench-out"):
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		row := language(name)
+		if row == "" && path.Ext(name) == ".go" && !strings.Contains(name, "testdata/") {
+			row = path.Dir(name)
+		}
+		if row == "" {
+			return nil
+		}
+		text, err := os.ReadFile(filepath.Join("..", name))
+		counts[row] += bytes.Count(text, []byte("\n"))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return counts
+}
+
+// Each package, and each language beside Go, has a budget of lines in docs/architecture.md, so that growth is a line of a
+// commit. A budget far above what is there would let a package grow unseen.
+func TestBudgets(t *testing.T) {
+	text, err := os.ReadFile("architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	budgets := map[string]string{}
+	for _, m := range packageForm.FindAllStringSubmatch(string(text), -1) {
+		budgets[m[1]+m[2]] = m[3]
+	}
+	for _, m := range languageForm.FindAllStringSubmatch(string(text), -1) {
+		budgets[m[1]] = m[2]
+	}
+	for row, lines := range lineCounts(t) {
+		budget, err := strconv.Atoi(strings.ReplaceAll(budgets[row], ",", ""))
+		switch {
+		case err != nil:
+			t.Errorf("%s has no budget in docs/architecture.md; it has %d lines", row, lines)
+		case lines > budget:
+			t.Errorf("%s has %d lines, and docs/architecture.md allows %d: remove some, or raise it and say why in the commit", row, lines, budget)
+		case budget > lines+lines/10+100:
+			t.Errorf("%s has %d lines, and docs/architecture.md allows %d: lower it", row, lines, budget)
+		}
+	}
+}
