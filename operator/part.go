@@ -60,9 +60,7 @@ type Part struct {
 
 // Whole is the part that leaves nothing out.
 func (p *Problem) Whole() *Part {
-	whole := &Part{Problem: p}
-	whole.uses = lists.Of(p.Operator.Templates, func(t *Template) use { return useOf(p, t) })
-	whole.serve()
+	whole, _ := p.Part(Restriction{}) // which asks for nothing that could be misunderstood
 	return whole
 }
 

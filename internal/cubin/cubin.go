@@ -5,10 +5,8 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"fmt"
 	"iter"
 	"slices"
-	"strings"
 )
 
 // versionAt is where ELF's header has its version, and a cubin that of its toolkit.
@@ -27,17 +25,12 @@ func Open(code []byte) (*elf.File, error) {
 // kernel's own. Each has a format, a number and 16 bits, which are the value, or the size of
 // the value that follows.
 const (
-	textSection = ".text."
 	infoSection = ".nv.info."
 	sizedFormat = 4
 )
 
-// The numbers of attributes.
-const (
-	ParameterSize = 0x19 // of 16 bits
-	exits         = 0x1c // where the kernel ends, 4 bytes each
-	together      = 0x28 // where the lanes of a warp act together, 4 bytes each
-)
+// ParameterSize is the number of the attribute with a kernel's bytes of parameters, of 16 bits.
+const ParameterSize = 0x19
 
 // Attributes are a kernel's, with their values; of those that have 16 bits alone these.
 func Attributes(file *elf.File, kernel string) iter.Seq2[byte, []byte] {
@@ -63,62 +56,4 @@ func Attributes(file *elf.File, kernel string) iter.Seq2[byte, []byte] {
 			}
 		}
 	}
-}
-
-// Notes are what a cubin tells of its kernels without a disassembler.
-type Notes struct {
-	Instructions int // without those that fill up at the end
-	Exits        int
-	Together     int // that the lanes of a warp execute together: shuffles, votes, barriers of a warp
-}
-
-// Since Volta an instruction has 16 bytes, and one that does nothing is known by its first bits.
-const (
-	instructionBytes = 16
-	opcodeMask       = 0xfff
-	nop              = 0x918
-)
-
-// ReadNotes adds up the notes of all kernels in a cubin.
-func ReadNotes(code []byte) (n Notes, err error) {
-	file, err := Open(code)
-	if err != nil {
-		return n, fmt.Errorf("the compiler's file is no cubin: %w", err)
-	}
-	if file.Machine != elf.EM_CUDA {
-		return n, fmt.Errorf("the compiler's file is for %s, not for a GPU", file.Machine)
-	}
-	for _, s := range file.Sections {
-		kernel, is := strings.CutPrefix(s.Name, textSection)
-		if !is || s.Type == elf.SHT_NOBITS {
-			continue
-		}
-		text, err := s.Data()
-		if err != nil {
-			return n, fmt.Errorf("the code of %s: %w", kernel, err)
-		}
-		n.Instructions += instructions(text)
-		for attribute, value := range Attributes(file, kernel) {
-			switch attribute {
-			case exits:
-				n.Exits += len(value) / 4
-			case together:
-				n.Together += len(value) / 4
-			}
-		}
-	}
-	return n, nil
-}
-
-// instructions counts those of a kernel, but for the jump to itself and the nothing that follow its end.
-func instructions(text []byte) int {
-	count := len(text) / instructionBytes
-	filled := false
-	for ; count > 0 && binary.LittleEndian.Uint16(text[(count-1)*instructionBytes:])&opcodeMask == nop; count-- {
-		filled = true
-	}
-	if filled && count > 0 {
-		count--
-	}
-	return count
 }

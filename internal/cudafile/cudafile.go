@@ -189,24 +189,6 @@ func Macros(text string) []Macro {
 	return macros
 }
 
-// Constant is a variable in constant memory.
-type Constant struct {
-	Name, Type string
-	Place
-}
-
-var constantForm = regexp.MustCompile(`\b__constant__\s+((?:\w+\s+)*?\w+)\s+(\w+)\s*(?:\[|;|=)`)
-
-// Constants lists the variables of a file that lie in constant memory.
-func Constants(text string) []Constant {
-	var constants []Constant
-	blank := Code(text)
-	for _, m := range constantForm.FindAllStringSubmatchIndex(blank, -1) {
-		constants = append(constants, Constant{blank[m[4]:m[5]], blank[m[2]:m[3]], placeOf(text, m[4])})
-	}
-	return constants
-}
-
 var wordForm = regexp.MustCompile(`[A-Za-z_]\w*`)
 
 // Words are the names in a file's code, including the preprocessor's lines.

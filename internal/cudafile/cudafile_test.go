@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,6 +25,16 @@ func shown(p Parameter) string {
 		text += "?"
 	}
 	return strings.TrimSpace(text + " " + p.Name)
+}
+
+// kernelNamed is the kernel with a name; false if the file has none, or several of
+// which conditions choose one.
+func kernelNamed(text, name string) (k Kernel, ok bool) {
+	kernels := slices.DeleteFunc(Kernels(text), func(k Kernel) bool { return k.Name != name })
+	if len(kernels) != 1 {
+		return Kernel{}, false
+	}
+	return kernels[0], true
 }
 
 func shownAll(list []Parameter) string {
@@ -77,11 +88,11 @@ func TestKernels(t *testing.T) {
 }
 
 func TestPlaces(t *testing.T) {
-	k, ok := KernelNamed("// a kernel\n\n__global__ void k(\n    float* x,\n    int n) {}\n", "k")
+	k, ok := kernelNamed("// a kernel\n\n__global__ void k(\n    float* x,\n    int n) {}\n", "k")
 	if !ok || k.Place != (Place{3, 17}) || k.Parameters[0].Place != (Place{4, 12}) || k.Parameters[1].Place != (Place{5, 9}) {
 		t.Errorf("%v %+v", ok, k)
 	}
-	if _, ok := KernelNamed("#if A\n__global__ void k(int* a) {}\n#else\n__global__ void k(float* a) {}\n#endif\n", "k"); ok {
+	if _, ok := kernelNamed("#if A\n__global__ void k(int* a) {}\n#else\n__global__ void k(float* a) {}\n#endif\n", "k"); ok {
 		t.Error("one of two was taken for the kernel")
 	}
 }
@@ -158,7 +169,7 @@ m
 }
 
 func TestUse(t *testing.T) {
-	k, ok := KernelNamed(`__global__ void k(float* w, float* r, float* both, float* atom, float* star, float* passed, float* cmp) {
+	k, ok := kernelNamed(`__global__ void k(float* w, float* r, float* both, float* atom, float* star, float* passed, float* cmp) {
     w[i[2] + 1] = r[0]; // r[0] = 1;
     both[1] += 2; both[0]++;
     atomicAdd(&atom[3], 1.0f);
@@ -175,13 +186,6 @@ func TestUse(t *testing.T) {
 		if got := k.Use(name); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
-	}
-}
-
-func TestConstants(t *testing.T) {
-	got := Constants("__constant__ float weights[33*33]; // many\n__constant__ unsigned int n;\n// __constant__ int no;\n")
-	if len(got) != 2 || got[0].Name != "weights" || got[0].Type != "float" || got[1].Name != "n" || got[1].Type != "unsigned int" {
-		t.Errorf("%+v", got)
 	}
 }
 
@@ -211,7 +215,6 @@ func FuzzKernels(f *testing.F) {
 			}
 		}
 		Macros(text)
-		Constants(text)
 		if len(Blank(text)) != len(text) {
 			t.Fatal("blanks are not in place")
 		}

@@ -49,16 +49,6 @@ func Kernels(text string) []Kernel {
 	return kernels
 }
 
-// KernelNamed is the kernel with a name; false if the file has none, or several of
-// which conditions choose one.
-func KernelNamed(text, name string) (k Kernel, ok bool) {
-	kernels := slices.DeleteFunc(Kernels(text), func(k Kernel) bool { return k.Name != name })
-	if len(kernels) != 1 {
-		return Kernel{}, false
-	}
-	return kernels[0], true
-}
-
 var (
 	callForm     = regexp.MustCompile(`([A-Za-z_]\w*)\s*\(`)
 	templateForm = regexp.MustCompile(`(?s)\btemplate\s*<(.*)>[^<>]*$`)

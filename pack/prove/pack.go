@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -55,6 +53,11 @@ type Entry struct {
 // unproven is the verdict on entries that cannot be tried on this device.
 const unproven = "unproven"
 
+// newEntry is an entry that nobody has tried yet.
+func newEntry(problem, device, target string) *Entry {
+	return &Entry{Target: target, Verdict: Verdict{Problem: problem, Device: device, Verdict: unproven}}
+}
+
 // Open opens a pack to be proved, and refuses one that would run something else than its manifest says.
 func Open(p *pack.Pack, o Options) (*Checked, error) {
 	c := &Checked{Manifest: p.Manifest, pack: p, o: o}
@@ -95,8 +98,7 @@ func (c *Checked) Prove(ctx context.Context) (err error) {
 		}
 	}()
 	for _, packed := range c.pack.Entries {
-		e := &Entry{Target: packed.Target, Verdict: Verdict{Problem: packed.Problem, Device: packed.Device,
-			Verdict: unproven}}
+		e := newEntry(packed.Problem, packed.Device, packed.Target)
 		if packed.Time != nil {
 			e.WasMS = packed.Time.Median
 		}
@@ -106,8 +108,7 @@ func (c *Checked) Prove(ctx context.Context) (err error) {
 		c.Entries = append(c.Entries, e)
 	}
 	for _, packed := range c.pack.Families {
-		e := &Entry{Target: packed.Target, Verdict: Verdict{Problem: packed.Problem, Device: packed.Device,
-			Verdict: unproven}}
+		e := newEntry(packed.Problem, packed.Device, packed.Target)
 		if err := c.proveFamily(ctx, e, packed); err != nil {
 			return err
 		}
@@ -183,17 +184,12 @@ func (c *Checked) proved(e *Entry, same func(*Entry) bool) bool {
 // elsewhere tells whether the entry is for another architecture than the device's.
 func (e *Entry) elsewhere(on *devices.Opened) bool {
 	here := on.Device.Info()
-	if !here.Kind.Properties().Measures || archOf(e.Target) == here.Limits.Arch {
+	arch, _, _ := pack.Target(e.Target)
+	if !here.Kind.Properties().Measures || arch == here.Limits.Arch {
 		return false
 	}
 	e.Message = fmt.Sprintf("it is for %s; %s has sm_%d", e.Target, here.Name, here.Limits.Arch)
 	return true
-}
-
-// archOf is the number in sm_90a; 0 without one.
-func archOf(target string) int {
-	n, _ := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(target))
-	return n
 }
 
 // gate runs the gates on an entry's own variant.

@@ -166,11 +166,6 @@ var unrollForm = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*pragma[ \t]+unroll[ \t(]+
 
 var anyDefine = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)`)
 
-// Defines tells whether a file defines a macro, whatever the conditions.
-func Defines(text, name string) bool {
-	return slices.ContainsFunc(anyDefine.FindAllStringSubmatch(cudafile.Blank(text), -1), func(m []string) bool { return m[1] == name })
-}
-
 // Undefined lists the names that the files' code uses as numbers and that nothing
 // defines: macros that a tuner is to define. What may be a type, a function or a member
 // is not among them.
