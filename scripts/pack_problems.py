@@ -27,7 +27,7 @@ class Pack:
     def problem(self, name, values, math):
         """An operator's problem of values of dimensions and components; None if the operator does not allow them."""
         operator = self.pack.Operator(self.pack.OPERATORS[name])
-        parameters = {p: [values[c] for c in parts] for p, parts in operator.parameters.items()}
+        parameters = {p["name"]: [values[c["name"]] for c in p["components"]] for p in operator.spec["parameters"]}
         try:
             bound, = problems.bound([problems.request(name, [values[n] for n in operator.spec["shape"]], parameters)])
         except subprocess.CalledProcessError:
