@@ -23,8 +23,7 @@ const (
 	Warm L2State = "warm" // what the variant's own launch before left there
 )
 
-// LaunchForm is how the launches of a sample come to the GPU. The usual form is
-// stored as "".
+// LaunchForm is how the launches of a sample come to the GPU. The usual form is stored as "".
 type LaunchForm string
 
 // The forms of launches.
@@ -67,8 +66,7 @@ func (c Conditions) Check() error {
 	return nil
 }
 
-// Usual tells whether these are the conditions that hold unless others are asked
-// for.
+// Usual tells whether these are the conditions that hold unless others are asked for.
 func (c Conditions) Usual() bool { return c == Conditions{} }
 
 // String names both, as in "warm L2, direct launches".

@@ -1,9 +1,8 @@
 // Package device says what a device must do for a search: compile a variant,
 // verify it against the operator's reference and time it.
 //
-// A Device is opened once; Open on it prepares one problem (tensors, the
-// reference's output, the ceilings to compare with) as a Session, and Evaluate
-// is called once a variant. What goes wrong with one variant is a status in its
+// A Device is opened once; Open on it prepares one problem (tensors, the reference's output, the ceilings to compare
+// with) as a Session, and Evaluate is called once a variant. What goes wrong with one variant is a status in its
 // Outcome; an error from Evaluate means that the device cannot go on.
 package device
 
@@ -43,8 +42,7 @@ func (i *Info) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Protocol is how variants are verified and timed. It is part of a trial's
-// provenance: other protocol, other trial.
+// Protocol is how variants are verified and timed. It is part of a trial's provenance: other protocol, other trial.
 type Protocol struct {
 	Version        int           `json:"version"` // raised when measuring changes its meaning
 	Samples        int           `json:"samples"` // at most, a variant
@@ -96,8 +94,7 @@ type Device interface {
 	Close() error
 }
 
-// Recorded is a Device that can answer for some configurations only, those of an
-// earlier search.
+// Recorded is a Device that can answer for some configurations only, those of an earlier search.
 type Recorded interface {
 	// Configurations lists them in the order of that search.
 	Configurations() []space.Configuration
@@ -138,8 +135,7 @@ type Ceilings struct {
 	Peaks     Peaks              `json:"peaks,omitempty"` // of the device
 }
 
-// FloorMS is what a copy takes that moves so many bytes, in milliseconds; 0 if that
-// is unknown.
+// FloorMS is what a copy takes that moves so many bytes, in milliseconds; 0 if that is unknown.
 func (c Ceilings) FloorMS(bytes int64) float64 {
 	if c.CopyBytesPerMS <= 0 {
 		return 0

@@ -18,8 +18,7 @@ const (
 	Replay   Kind = "replay"
 )
 
-// Properties are what devices of one kind can do, and what their numbers are
-// worth.
+// Properties are what devices of one kind can do, and what their numbers are worth.
 type Properties struct {
 	Kind     Kind
 	Label    string // what messages call such a device
@@ -35,8 +34,7 @@ type Properties struct {
 	Caveat string
 }
 
-// kinds is the one place that says what the kinds can do. Package devices says
-// how each is opened.
+// kinds is the one place that says what the kinds can do. Package devices says how each is opened.
 var kinds = []Properties{
 	{Kind: CUDA, Label: "a GPU", Argument: "N", Compiles: true, Measures: true, Persists: true},
 	{Kind: Emulator, Label: "the CPU emulator", Compiles: true, Persists: true, Caveat: "emulated on the CPU"},

@@ -9,13 +9,11 @@ import (
 	"autotune/operator"
 )
 
-// ErrLost means that this process can no longer use a device: its context is gone, with all of its
-// memory. Another process may open it anew. An Outcome beside such an error counts if it has a
-// Status.
+// ErrLost means that this process can no longer use a device: its context is gone, with all of its memory. Another
+// process may open it anew. An Outcome beside such an error counts if it has a Status.
 var ErrLost = errors.New("the device's context is lost")
 
-// Reopener is a Device that can open a problem whose ceilings are known, without
-// measuring them again.
+// Reopener is a Device that can open a problem whose ceilings are known, without measuring them again.
 type Reopener interface {
 	Reopen(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto Protocol, known Ceilings) (Session, error)
 }

@@ -111,8 +111,7 @@ func TestPythonFaultsWithoutNumPy(t *testing.T) {
 	}
 }
 
-// One that hangs is killed with what it started, when its time is up and when nobody
-// waits for it any more.
+// One that hangs is killed with what it started, when its time is up and when nobody waits for it any more.
 func TestPythonHangs(t *testing.T) {
 	needPython(t, false)
 	source := "import subprocess\nsubprocess.run(['sleep', '1000'])\ndef reference():\n    pass\n"
@@ -171,8 +170,7 @@ func TestPythonFaults(t *testing.T) {
 	}
 }
 
-// The function is given what it names, or all in order; what it prints disturbs nobody,
-// and what it gives is rounded.
+// The function is given what it names, or all in order; what it prints disturbs nobody, and what it gives is rounded.
 func TestPythonAnswers(t *testing.T) {
 	needPython(t, true)
 	const half = "import numpy as np\nimport sys\n"
@@ -226,8 +224,7 @@ func TestPythonAnswersInOrder(t *testing.T) {
 	}
 }
 
-// A kept answer is used again without Python, and only for the same question. A
-// damaged one is asked for again.
+// A kept answer is used again without Python, and only for the same question. A damaged one is asked for again.
 func TestAnswersAreKept(t *testing.T) {
 	needPython(t, true)
 	cache, counter := t.TempDir(), filepath.Join(t.TempDir(), "asked")

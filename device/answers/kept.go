@@ -23,8 +23,7 @@ const keptVersion = 1
 // mostKept is the size of the largest tensor that is kept, so that answers do not fill the cache.
 const mostKept = 256 << 20
 
-// kept are earlier answers, beside the compiled kernels. If one cannot be read or written, Python
-// is asked again.
+// kept are earlier answers, beside the compiled kernels. If one cannot be read or written, Python is asked again.
 type kept struct {
 	files *cache.Cache // nil: nothing is kept
 	key   string       // of the question

@@ -39,10 +39,9 @@ type cached struct {
 	problem     atomic.Pointer[error] // the first
 }
 
-// Cached wraps a compiler with a cache on disk. It keeps binaries and compile
-// errors, but no timeouts and crashes, which may not happen again, nor what misses headers. Requests that
-// are the same at the same time are compiled once. The cache is a convenience: a
-// directory that cannot be used, or a damaged entry, only costs compiling again.
+// Cached wraps a compiler with a cache on disk. It keeps binaries and compile errors, but no timeouts and crashes,
+// which may not happen again, nor what misses headers. Requests that are the same at the same time are compiled once.
+// The cache is a convenience: a directory that cannot be used, or a damaged entry, only costs compiling again.
 // CacheProblem says when the directory could not be used.
 func Cached(dir string, c Compiler) Compiler {
 	k := &cached{Compiler: c, dir: dir}
@@ -157,8 +156,7 @@ type entry struct {
 	Error  *Error
 }
 
-// read returns an entry. One that is damaged counts as absent and is written
-// anew after the compilation that follows.
+// read returns an entry. One that is damaged counts as absent and is written anew after the compilation that follows.
 func (k *cached) read(key cache.ActionID) (entry, bool) {
 	raw, _, err := k.files.GetBytes(key)
 	var system *fs.PathError
@@ -197,9 +195,8 @@ func encodeEntry(e entry) ([]byte, error) {
 	return raw.Bytes(), err
 }
 
-// The bounds of the cache. The library's own Trim knows only ages: a week of
-// searches would fill the disk, and what a search of last week compiled would
-// go although there is room.
+// The bounds of the cache. The library's own Trim knows only ages: a week of searches would fill the disk, and what a
+// search of last week compiled would go although there is room.
 const (
 	maxBytes   = 1 << 30
 	pruneEvery = 24 * time.Hour
@@ -207,8 +204,7 @@ const (
 	prunedFile = "pruned"
 )
 
-// pruneIfDue bounds the directory's size, at most once a day: the walk over all
-// entries is short but not free.
+// pruneIfDue bounds the directory's size, at most once a day: the walk over all entries is short but not free.
 func pruneIfDue(dir string, now time.Time) error {
 	stamp := filepath.Join(dir, prunedFile)
 	if info, err := os.Stat(stamp); err == nil && now.Sub(info.ModTime()) < pruneEvery {

@@ -115,8 +115,7 @@ func TestCacheKeepsErrorsThatLast(t *testing.T) {
 	}
 }
 
-// entryFiles returns the two files of a cache's one entry: what leads to the
-// content, and the content.
+// entryFiles returns the two files of a cache's one entry: what leads to the content, and the content.
 func entryFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
@@ -217,8 +216,7 @@ func TestAnotherCallersCancellationIsNotOurs(t *testing.T) {
 	group.Wait()
 }
 
-// Pruning leaves the entries used last. Whatever else is in the folders goes
-// like any entry, other files stay.
+// Pruning leaves the entries used last. Whatever else is in the folders goes like any entry, other files stay.
 func TestPrune(t *testing.T) {
 	dir := t.TempDir()
 	c := Cached(dir, &counting{})

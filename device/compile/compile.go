@@ -1,8 +1,7 @@
 // Package compile turns a kernel's source and macros into a binary.
 //
-// A Compiler is one way to do that: NVRTC in worker processes for CUDA, the
-// host's C++ compiler for the emulator. Cached wraps any of them with a cache
-// on disk. A compile that fails returns *Error with the compiler's own log; any
+// A Compiler is one way to do that: NVRTC in worker processes for CUDA, the host's C++ compiler for the emulator.
+// Cached wraps any of them with a cache on disk. A compile that fails returns *Error with the compiler's own log; any
 // other error means that the compiler itself could not work.
 package compile
 
@@ -25,9 +24,8 @@ type Request struct {
 	// Timeout stops a compilation that takes longer; 0: the compiler's own
 	// limit. The wait for a free compiler does not count.
 	Timeout time.Duration
-	// Problem and Configuration are what the kernel is made from, for a compiler
-	// elsewhere that makes it anew. Without a template it is the problem's reference;
-	// without a problem it is known to nobody else.
+	// Problem and Configuration are what the kernel is made from, for a compiler elsewhere that makes it anew.
+	// Without a template it is the problem's reference; without a problem it is known to nobody else.
 	Problem       *operator.Problem
 	Configuration space.Configuration
 }
@@ -74,8 +72,7 @@ func (e *Error) Error() string {
 // textBytes bounds Text: a trial keeps it.
 const textBytes = 4 << 10
 
-// Text is the error's line and, below it, the compiler's own words, the first of
-// them if they are many.
+// Text is the error's line and, below it, the compiler's own words, the first of them if they are many.
 func (e *Error) Text() string {
 	log := strings.TrimSpace(e.Log)
 	if len(log) > textBytes {
@@ -94,9 +91,8 @@ type Compiler interface {
 	Close() error
 }
 
-// Target is the architecture to compile for on a GPU of this compute capability
-// (90 for 9.0). Hopper's warpgroup instructions belong to sm_90a alone, which
-// NVRTC knows from version 12 on; everywhere else the plain name serves.
+// Target is the architecture to compile for on a GPU of this compute capability (90 for 9.0). Hopper's warpgroup
+// instructions belong to sm_90a alone, which NVRTC knows from version 12 on; everywhere else the plain name serves.
 func Target(compiler string, capability int) string {
 	var version int
 	// Of another compiler than NVRTC, version stays 0.

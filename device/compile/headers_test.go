@@ -12,8 +12,7 @@ import (
 	"autotune/operator"
 )
 
-// A kernel may include the CUDA toolkit's headers where they are; where not, the
-// message says what to do.
+// A kernel may include the CUDA toolkit's headers where they are; where not, the message says what to do.
 func TestToolkitHeaders(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "include"), 0o755); err != nil {

@@ -29,8 +29,7 @@ var gpus = []operator.Limits{
 		RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30},
 }
 
-// largeShapes are the problems that the operators are made for; an operator
-// without one is compiled at its example.
+// largeShapes are the problems that the operators are made for; an operator without one is compiled at its example.
 var largeShapes = map[string][]int64{
 	"avg_pool1d":       {64, 128, 65536},
 	"avg_pool2d":       {16, 64, 2048, 2048},
@@ -255,8 +254,7 @@ func compileAll(t *testing.T, c Compiler, all []variant) {
 	group.Wait()
 }
 
-// compileTogether tells whether variants compile as one source, which has the kernels
-// of all of them.
+// compileTogether tells whether variants compile as one source, which has the kernels of all of them.
 func compileTogether(t *testing.T, c Compiler, some []variant) bool {
 	t.Helper()
 	var kernels []operator.Kernel

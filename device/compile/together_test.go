@@ -13,8 +13,7 @@ import (
 	"autotune/operator/tree"
 )
 
-// NVRTC takes a tenth of a second to begin, longer than most kernels take. So several
-// variants are one source.
+// NVRTC takes a tenth of a second to begin, longer than most kernels take. So several variants are one source.
 
 // mostTogether bounds the variants of a source.
 const mostTogether = 24

@@ -24,8 +24,7 @@ import (
 // workerName is the name under which the program's main dispatches Worker.
 const workerName = "compile"
 
-// workerRequest asks a compile worker to introduce itself (no source), or to
-// compile one program.
+// workerRequest asks a compile worker to introduce itself (no source), or to compile one program.
 type workerRequest struct {
 	File     string
 	Source   string
@@ -34,8 +33,7 @@ type workerRequest struct {
 	Names    []string // name expressions of kernels, whose names in the code are wanted
 }
 
-// workerResponse answers it. A worker's error (worker.RemoteError) means that
-// NVRTC itself failed, not the source.
+// workerResponse answers it. A worker's error (worker.RemoteError) means that NVRTC itself failed, not the source.
 type workerResponse struct {
 	Code    []byte
 	Symbols map[string]string // names in the code, by expression
@@ -56,9 +54,8 @@ type introduction struct {
 // Version names the compiler, as "NVRTC 13.0".
 func (i introduction) Version() string { return fmt.Sprintf("NVRTC %d.%d", i.Major, i.Minor) }
 
-// Worker is the child process in which NVRTC runs: a compilation that hangs or
-// crashes takes only this process with it. main registers it with
-// worker.Dispatch under the name "compile".
+// Worker is the child process in which NVRTC runs: a compilation that hangs or crashes takes only this process with
+// it. main registers it with worker.Dispatch under the name "compile".
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	preferToDie()
 	giveWay()
@@ -128,8 +125,7 @@ func preferToDie() {
 // search. There are as many compilers as processors.
 const niceness = 5
 
-// giveWay lowers the priority of this process's threads, from which all others
-// have theirs.
+// giveWay lowers the priority of this process's threads, from which all others have theirs.
 func giveWay() {
 	// Where it is not possible, nothing is lost.
 	threads, _ := os.ReadDir("/proc/self/task")
@@ -223,8 +219,7 @@ func (l *library) check(call string, result int32) error {
 	return fmt.Errorf("%s of %s: %s", call, l.Version(), l.errorString(result))
 }
 
-// build compiles one program to a cubin, or says why the source does not compile.
-// An error is NVRTC's own.
+// build compiles one program to a cubin, or says why the source does not compile. An error is NVRTC's own.
 func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	names, texts := make([]string, 0, len(o.Includes)), make([]string, 0, len(o.Includes))
 	for name, text := range o.Includes {

@@ -102,8 +102,7 @@ func (b *bench) evaluate(v device.Variant, best float64) trial.Outcome {
 	return e
 }
 
-// childPID is the process that uses the GPU: the only child of this one that is such a
-// worker; 0 if there is none.
+// childPID is the process that uses the GPU: the only child of this one that is such a worker; 0 if there is none.
 func childPID(t *testing.T) int {
 	t.Helper()
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -254,8 +253,7 @@ func TestGPUSessions(t *testing.T) {
 	}
 }
 
-// The energy of a launch that moves twice the bytes is about twice as much, and
-// a GPU takes between 50 and 1500 W.
+// The energy of a launch that moves twice the bytes is about twice as much, and a GPU takes between 50 and 1500 W.
 func TestGPUEnergy(t *testing.T) {
 	var costs [2]float64
 	for i, n := range []int64{1 << 26, 1 << 27} {

@@ -16,8 +16,7 @@ import (
 	"autotune/operator"
 )
 
-// fakeWorker stands in for the child that has a GPU. What it does with a variant is said by
-// the variant's mode.
+// fakeWorker stands in for the child that has a GPU. What it does with a variant is said by the variant's mode.
 const fakeWorker = "fake-cuda"
 
 // acts are what the modes of the tests' operator stand for there.

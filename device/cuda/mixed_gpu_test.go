@@ -91,8 +91,7 @@ func TestGPUMixedNotices(t *testing.T) {
 	}
 }
 
-// A reference that leaves an integer unwritten is found out, though what was there
-// before is an integer too.
+// A reference that leaves an integer unwritten is found out, though what was there before is an integer too.
 func TestGPUReferenceLeavesIntegers(t *testing.T) {
 	b := openMixed(t, 1000, testoperators.Protocol())
 	k, err := b.problem.Reference()

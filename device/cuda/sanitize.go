@@ -21,8 +21,7 @@ import (
 	"autotune/operator"
 )
 
-// A watched launch takes many times as long as an unwatched one. One that timed out unwatched gets
-// less time.
+// A watched launch takes many times as long as an unwatched one. One that timed out unwatched gets less time.
 const (
 	watchedFactor = 30
 	endlessFactor = 3
@@ -154,9 +153,8 @@ type sanitizerTool struct {
 	options []string
 }
 
-// sanitizerTools are run one after another, until one finds something. Invalid accesses and
-// barriers are faults. With a race, or a read of memory that nobody wrote, a result is right only
-// by chance.
+// sanitizerTools are run one after another, until one finds something. Invalid accesses and barriers are faults. With
+// a race, or a read of memory that nobody wrote, a result is right only by chance.
 var sanitizerTools = []sanitizerTool{
 	// Small tensors lie side by side. Without space between them an access past the end of one
 	// would be inside the next.
@@ -172,8 +170,7 @@ func (t sanitizerTool) command(program, log string) []string {
 	return slices.Concat([]string{program, "--tool", t.name, "--report-api-errors", "no", "--log-file", log}, t.options)
 }
 
-// Lines of a report begin with a mark. What belongs to the finding above is
-// indented, or goes on with "and".
+// Lines of a report begin with a mark. What belongs to the finding above is indented, or goes on with "and".
 const (
 	reportMark     = "========="
 	reportIndented = "    "

@@ -51,8 +51,7 @@ func TestReadReport(t *testing.T) {
 	}
 }
 
-// A report may hold anything: a finding is one line, and a report that is cut
-// before its end is never a complete one.
+// A report may hold anything: a finding is one line, and a report that is cut before its end is never a complete one.
 func TestReadAnyReport(t *testing.T) {
 	files, err := testdata.ReadDir("testdata/sanitizer")
 	if err != nil {
@@ -159,8 +158,7 @@ func evaluateSanitized(t *testing.T, act string) (trial.Outcome, error) {
 	return s.Evaluate(t.Context(), v, 0)
 }
 
-// A tool that does not come to a verdict is no proof of anything: the device is in
-// trouble, and says why.
+// A tool that does not come to a verdict is no proof of anything: the device is in trouble, and says why.
 func TestSanitizerWithoutVerdict(t *testing.T) {
 	for _, test := range []struct {
 		name, act string

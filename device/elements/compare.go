@@ -58,8 +58,7 @@ func comparePart(t operator.Type, atol, rtol float64, got, want []byte) (d Diffe
 	return d
 }
 
-// close tells how far two elements are from each other, -1 where one is not finite, and whether
-// that is near enough.
+// close tells how far two elements are from each other, -1 where one is not finite, and whether that is near enough.
 func close(t operator.Type, atol, rtol float64, got, want uint64) (apart float64, right bool) {
 	if t.Kind() != operator.Floating {
 		if got == want {

@@ -27,8 +27,7 @@ var distributions = []string{
 	"tiny", "large", "repeated",
 }
 
-// extreme is how elements.h draws one of operator.Extremes: the distribution, and its number for
-// elements of a type.
+// extreme is how elements.h draws one of operator.Extremes: the distribution, and its number for elements of a type.
 func extreme(name string, t operator.Type) (distribution string, scale float64) {
 	least, ok := map[operator.Type]float64{operator.F16: 0x1p-14, operator.F8E4M3: 0x1p-6, operator.F8E5M2: 0x1p-14}[t]
 	if !ok {
@@ -90,8 +89,7 @@ const (
 	mostInteger  = 100
 )
 
-// FillOf says what an input, weight or inout tensor is filled with if a search's inputs have that
-// distribution.
+// FillOf says what an input, weight or inout tensor is filled with if a search's inputs have that distribution.
 func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error) {
 	f := Fill{Seed: seed}
 	switch {
@@ -186,8 +184,7 @@ func (f Fill) Independent(a operator.Argument) bool {
 	return a.Role.Filled() && a.Fill.Drawn()
 }
 
-// Typed tells whether an argument needs more than a device's code for f32 tensors with a search's
-// inputs.
+// Typed tells whether an argument needs more than a device's code for f32 tensors with a search's inputs.
 func Typed(a operator.Argument) bool {
 	return a.Role != operator.Scalar && (a.Type != operator.F32 || a.Fill != nil && a.Fill.Drawn())
 }

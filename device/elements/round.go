@@ -9,8 +9,7 @@ import (
 	"autotune/operator"
 )
 
-// Round is element_encode there for a type of 16 bits or fewer: the bits of the nearest
-// number, ties to even.
+// Round is element_encode there for a type of 16 bits or fewer: the bits of the nearest number, ties to even.
 func Round(t operator.Type, value float32) uint16 {
 	mantissa, exponent := format(t)
 	bias := 1<<(exponent-1) - 1

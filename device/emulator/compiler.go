@@ -25,8 +25,7 @@ import (
 // ErrNoCompiler means that there is no C++ compiler on this machine.
 var ErrNoCompiler = errors.New("no C++ compiler found")
 
-// defaultTimeout is how long a compilation may take when its Request says
-// nothing.
+// defaultTimeout is how long a compilation may take when its Request says nothing.
 const defaultTimeout = 30 * time.Second
 
 // hostCompiler compiles variants with the host's C++ compiler.
@@ -79,8 +78,7 @@ func (c *hostCompiler) Close() error { return c.scratch.Close() }
 func (c *hostCompiler) baseFlags() []string {
 	flags := []string{
 		"-std=c++17", "-w", "-pipe", "-fno-exceptions", "-fno-rtti", "-fno-pie", "-fno-stack-protector",
-		// No errno, as on a GPU, and no fused multiplications and additions beside those of the
-		// source.
+		// No errno, as on a GPU, and no fused multiplications and additions beside those of the source.
 		"-fno-math-errno", "-ffp-contract=off",
 	}
 	if c.gnu {
@@ -262,8 +260,7 @@ func (c *hostCompiler) linker() []string {
 	return flags
 }
 
-// notFound is what a linker says of a function that no library has, and a compiler of a linker
-// that it does not find.
+// notFound is what a linker says of a function that no library has, and a compiler of a linker that it does not find.
 var notFound = regexp.MustCompile(`undefined (?:reference|symbol)|cannot find 'ld'`)
 
 // findCompiler takes what CXX names, else the first of the usual names.
@@ -337,8 +334,7 @@ const (
 	compilerTime   = 120
 )
 
-// shellLimits has a shell set them and become the compiler: a process cannot set those
-// of another that has begun.
+// shellLimits has a shell set them and become the compiler: a process cannot set those of another that has begun.
 var shellLimits = fmt.Sprintf(`ulimit -c 0; ulimit -v %d; ulimit -f %d; ulimit -t %d; exec "$@"`, compilerMemory>>10, compilerFile>>9, compilerTime)
 
 // compilerVariables are those by which compilers find themselves, headers and libraries. A

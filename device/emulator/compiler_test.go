@@ -183,8 +183,7 @@ func TestCompilerLinksWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// The words are taken as they were compiled ahead, unless headers of the C++ library
-// stand before them.
+// The words are taken as they were compiled ahead, unless headers of the C++ library stand before them.
 func TestWordsAreCompiledAhead(t *testing.T) {
 	needCompiler(t)
 	for _, sanitize := range []bool{false, true} {

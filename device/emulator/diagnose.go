@@ -25,8 +25,7 @@ var linkTrouble = regexp.MustCompile(`(?m)(?:undefined reference to|Error:) .*$`
 // exhausted is what compilers, assemblers and linkers print when they reach a limit.
 var exhausted = regexp.MustCompile(`(?mi)^.*(?:out of memory|memory exhausted|cannot allocate memory|bad_alloc|file size limit|file too large|CPU time limit|final link failed: file truncated).*$`)
 
-// judge turns the log of a failed compilation into an error that blames the
-// right line.
+// judge turns the log of a failed compilation into an error that blames the right line.
 func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) error {
 	for path, name := range map[string]string{
 		filepath.Join(dir, "include") + "/": "", filepath.Join(dir, "kernel.cpp"): r.Kernel.File, c.support.shim + "/": "emulator/",
@@ -97,8 +96,7 @@ func blame(k operator.Kernel, diagnosis []string, log string) (file string, line
 	return k.File, 0
 }
 
-// mentioned is any place that a log names at the beginning of a line, with the rest
-// of the line.
+// mentioned is any place that a log names at the beginning of a line, with the rest of the line.
 var mentioned = regexp.MustCompile(`(?m)^\s*(?:In file included from |from )?([^\s:][^:\n]*):(\d+)[:,](?:\d+[:,])? ?(.*)$`)
 
 // sourceNames are the names that messages give the kernel's files.

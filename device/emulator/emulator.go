@@ -1,19 +1,15 @@
-// Package emulator is a device that runs kernels on the CPU, for machines
-// without a GPU.
+// Package emulator is a device that runs kernels on the CPU, for machines without a GPU.
 //
-// A variant is the kernel's own .cu file as a program. The host's C++ compiler
-// compiles it against a small shim (folder shim) that gives it CUDA's words. A
-// runtime (folder runtime) is linked to it. The program takes a job and runs the
-// grid's blocks over the machine's cores. It runs each block's threads by
-// switching between their stacks. It checks and times the result, and answers
-// with a line of JSON. Each variant has a program of its own, so no fault of a
-// kernel reaches the search: it may crash, hang or overwrite all it likes.
+// A variant is the kernel's own .cu file as a program. The host's C++ compiler compiles it against a small shim
+// (folder shim) that gives it CUDA's words. A runtime (folder runtime) is linked to it. The program takes a job and
+// runs the grid's blocks over the machine's cores. It runs each block's threads by switching between their stacks. It
+// checks and times the result, and answers with a line of JSON. Each variant has a program of its own, so no fault of
+// a kernel reaches the search: it may crash, hang or overwrite all it likes.
 //
-// The emulator is stricter than a GPU where that shows mistakes. Shared memory
-// starts as NaN. A missing wait for an asynchronous copy reads NaN. Guard zones
-// surround the tensors. Threads that wait for ever are named. With
-// Options.Sanitize the compiler's sanitizers watch every access. Data races are
-// looked for by the order that barriers and atomics give (race.go).
+// The emulator is stricter than a GPU where that shows mistakes. Shared memory starts as NaN. A missing wait for an
+// asynchronous copy reads NaN. Guard zones surround the tensors. Threads that wait for ever are named. With
+// Options.Sanitize the compiler's sanitizers watch every access. Data races are looked for by the order that barriers
+// and atomics give (race.go).
 //
 // Its times are those of a CPU: they rank nothing that matters on a GPU.
 package emulator
@@ -118,8 +114,7 @@ type session struct {
 	parts verify.Parts // the operator's own kernels
 }
 
-// maxSamples bounds the samples of a variant: more of a CPU's times would say
-// nothing new about a GPU.
+// maxSamples bounds the samples of a variant: more of a CPU's times would say nothing new about a GPU.
 const maxSamples = 10
 
 func openSession(ctx context.Context, e *emulated, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
@@ -225,8 +220,7 @@ func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	return err
 }
 
-// referenceFault says what is wrong with a reference, judged by its outputs alone; "" if nothing
-// is.
+// referenceFault says what is wrong with a reference, judged by its outputs alone; "" if nothing is.
 func (s *session) referenceFault(a response) string {
 	if a.Status != trial.OK {
 		return fmt.Sprintf("ends as %s: %s", gpuStatus(a.Status), a.Message)
@@ -340,8 +334,7 @@ func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o tr
 	return s.compared(ctx, dir, v, j)
 }
 
-// gpuStatus is what a program's status would be on a GPU, which would never come
-// back from a deadlock either.
+// gpuStatus is what a program's status would be on a GPU, which would never come back from a deadlock either.
 func gpuStatus(s trial.Status) trial.Status {
 	if s == deadlock {
 		return trial.Timeout

@@ -18,8 +18,7 @@ import (
 	"autotune/operator"
 )
 
-// openEscapes is a session on the kernels of testdata/escapes, each of which once got out of
-// the emulator.
+// openEscapes is a session on the kernels of testdata/escapes, each of which once got out of the emulator.
 func openEscapes(t *testing.T, o Options) *bench {
 	t.Helper()
 	op, err := operator.Load(os.DirFS("testdata"), "escapes")

@@ -14,8 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// copying is an operator whose reference copies its inputs, in the given "type fill"
-// each, to its outputs.
+// copying is an operator whose reference copies its inputs, in the given "type fill" each, to its outputs.
 func copying(t *testing.T, n int64, fills []string) *operator.Problem {
 	t.Helper()
 	var inputs, outputs, parameters, body strings.Builder

@@ -53,10 +53,9 @@ func mayWait(text string) bool {
 	return spins.MatchString(given.ReplaceAllString(text, "$1"))
 }
 
-// spinningFlags let a thread that spins be interrupted where the threads that it waits
-// for may share its thread of the machine: the compiler puts a call into each basic
-// block, and the runtime lets others run after some thousand of them. Most kernels wait
-// only at barriers, and stay as fast as they are.
+// spinningFlags let a thread that spins be interrupted where the threads that it waits for may share its thread of
+// the machine: the compiler puts a call into each basic block, and the runtime lets others run after some thousand of
+// them. Most kernels wait only at barriers, and stay as fast as they are.
 func spinningFlags(k operator.Kernel) []string {
 	for _, text := range append(textsOf(k.Includes), k.Source) {
 		if mayWait(text) {

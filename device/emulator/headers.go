@@ -31,18 +31,16 @@ var cudaHeaders = []string{
 // standardInclude is the inclusion of a header by <>.
 var standardInclude = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
 
-// These files are included before a kernel's first line, in this order. The words, a
-// file of the shim, are compiled ahead (program.go). That helps where nothing stands
-// before them.
+// These files are included before a kernel's first line, in this order. The words, a file of the shim, are compiled
+// ahead (program.go). That helps where nothing stands before them.
 const (
 	standardHeaders = "standard.h"      // those of the C++ library that the kernel wants
 	words           = "cuda_emulator.h" // CUDA's
 	moreWords       = "cuda.h"          // those of CUDA's headers that the kernel wants
 )
 
-// headersOf are the texts of the files around the words; "" where a kernel wants none. The C++
-// library's must come before CUDA's words, with which they would not compile. CUDA's must be
-// outside of all namespaces.
+// headersOf are the texts of the files around the words; "" where a kernel wants none. The C++ library's must come
+// before CUDA's words, with which they would not compile. CUDA's must be outside of all namespaces.
 func headersOf(k operator.Kernel) map[string]string {
 	standard := included(k, libraryHeaders)
 	if standard != "" {

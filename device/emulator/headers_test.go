@@ -38,8 +38,7 @@ func headerAnswers() []float32 {
 	return []float32{3, 4, 2 + 3 + 2 + 3 + 5, 3 + 3 + 4 + 1 + 2, 2, 3 + 1.5 + 8 + 4 + 2 + 1, 3 + 31 + 1 + 10 + 3 + 1 + 4, 0.5 + 2}
 }
 
-// The C++ library's headers and CUDA's words stand beside each other, whichever
-// comes first.
+// The C++ library's headers and CUDA's words stand beside each other, whichever comes first.
 func TestStandardHeaders(t *testing.T) {
 	var all strings.Builder
 	for _, name := range commonHeaders {

@@ -51,8 +51,7 @@ var hostile = map[string]string{
 	"prints_always":  `for (;;) printf("%d\n", (int)i);`,
 }
 
-// Whatever a kernel does costs its own trial, within the time of a launch, and
-// leaves no process.
+// Whatever a kernel does costs its own trial, within the time of a launch, and leaves no process.
 func TestHostileKernels(t *testing.T) {
 	const limit = 500 * time.Millisecond
 	proto := device.DefaultProtocol()
@@ -143,9 +142,8 @@ func processesIn(dir string) []string {
 	return found
 }
 
-// early is code of a kernel's file that would run before the launch, outside of the
-// filter: none of it may run. The trial says what it is, or is ok where the code stands in
-// nobody's place.
+// early is code of a kernel's file that would run before the launch, outside of the filter: none of it may run. The
+// trial says what it is, or is ok where the code stands in nobody's place.
 var early = map[string]struct{ source, message string }{
 	"constructor":      {`__attribute__((constructor)) static void begin() { ESCAPE; }`, "a static constructor"},
 	"first_of_all":     {`__attribute__((constructor(101))) static void begin() { ESCAPE; }`, "a static constructor"},

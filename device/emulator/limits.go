@@ -122,12 +122,10 @@ const (
 	sharedOfSystem    = 1 << 10 // that a block takes beside its own
 )
 
-// stackBytes is the memory of a thread that waits for others: the pages of its stack that it
-// touches, and its state.
+// stackBytes is the memory of a thread that waits for others: the pages of its stack that it touches, and its state.
 const stackBytes = 12 << 10
 
-// cooperativeProblem says that a cooperative grid is too large to run at once; "" if it
-// is not.
+// cooperativeProblem says that a cooperative grid is too large to run at once; "" if it is not.
 func cooperativeProblem(l operator.Launch, lim operator.Limits) string {
 	if !l.Cooperative {
 		return ""

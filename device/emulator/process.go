@@ -52,9 +52,8 @@ const (
 	unable   trial.Status = "unable"   // the program cannot do its job
 )
 
-// The program itself ends a launch that takes too long, and says when one begins
-// and ends; these are for one that cannot any more, because the kernel stopped it
-// or overwrote what it needs for that.
+// The program itself ends a launch that takes too long, and says when one begins and ends; these are for one that
+// cannot any more, because the kernel stopped it or overwrote what it needs for that.
 const (
 	launchGrace = time.Second     // beyond a launch's time
 	restLimit   = 2 * time.Minute // between launches: tensors are filled and compared
@@ -63,9 +62,8 @@ const (
 // maxAnswer bounds a line that a program writes.
 const maxAnswer = 64 << 10
 
-// runProgram puts a variant's program into the folder, gives it a job and returns
-// its response. Nothing that it started outlives it. names are the kernel's source
-// files, for finding the guilty line in a sanitizer's report.
+// runProgram puts a variant's program into the folder, gives it a job and returns its response. Nothing that it
+// started outlives it. names are the kernel's source files, for finding the guilty line in a sanitizer's report.
 func runProgram(ctx context.Context, dir string, code []byte, j job, names []string) (response, error) {
 	program := filepath.Join(dir, "program")
 	if err := writeProgram(program, code); err != nil {
@@ -132,8 +130,7 @@ type answer struct {
 	late     bool      // it was silent for too long, and killed
 }
 
-// listen reads what a program says until it ends, and has it killed when it does
-// not come back from a launch.
+// listen reads what a program says until it ends, and has it killed when it does not come back from a launch.
 func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answer {
 	said := make(chan answer, 1)
 	go func() {
@@ -153,8 +150,7 @@ func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answe
 			}
 		}
 		a.garbled = a.garbled || errors.Is(lines.Err(), bufio.ErrTooLong)
-		// Read what the program goes on writing, so that it does not block. Its end or a deadline
-		// ends this.
+		// Read what the program goes on writing, so that it does not block. Its end or a deadline ends this.
 		_, _ = io.Copy(io.Discard, from)
 		watch.Stop()
 		a.late = late.Load()
@@ -175,10 +171,9 @@ func (a *answer) read(line string) bool {
 	return true
 }
 
-// writeProgram writes a file to run, a new one: the kernel may hold the one before
-// busy for a moment after its last process has ended. While it is open for writing no other
-// process may be started: it would inherit the open file, and the program could
-// not be run ("text file busy").
+// writeProgram writes a file to run, a new one: the kernel may hold the one before busy for a moment after its last
+// process has ended. While it is open for writing no other process may be started: it would inherit the open file,
+// and the program could not be run ("text file busy").
 func writeProgram(path string, code []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -232,9 +227,8 @@ type job struct {
 	arguments   []jobArgument
 }
 
-// jobArgument is a scalar or a tensor. A tensor has a fill, or a file in the
-// program's folder that its contents come from instead. Another file there is
-// that its contents go to; "" is none.
+// jobArgument is a scalar or a tensor. A tensor has a fill, or a file in the program's folder that its contents come
+// from instead. Another file there is that its contents go to; "" is none.
 type jobArgument struct {
 	operator.Argument
 	symbol        uint64 // address of the variable that it is copied to; 0: none

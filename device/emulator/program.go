@@ -91,9 +91,8 @@ func (r *runtimeObject) unpack(c *hostCompiler) (string, error) {
 	return dir, nil
 }
 
-// precompile puts the compiled words beside their header, where GCC looks for them. It
-// takes them only where all flags are the same, as they are for most variants, and the
-// header where they are not.
+// precompile puts the compiled words beside their header, where GCC looks for them. It takes them only where all
+// flags are the same, as they are for most variants, and the header where they are not.
 func (c *hostCompiler) precompile(ctx context.Context, dir, shim string) error {
 	if !c.gnu {
 		return nil // clang refuses a precompiled header that was made with other flags
@@ -103,8 +102,7 @@ func (c *hostCompiler) precompile(ctx context.Context, dir, shim string) error {
 	return c.makeOnce(ctx, dir, "words", header+".gch", arguments)
 }
 
-// makeOnce takes what the compiler makes of a part of the support from the cache, or has
-// it made.
+// makeOnce takes what the compiler makes of a part of the support from the cache, or has it made.
 func (c *hostCompiler) makeOnce(ctx context.Context, dir, part, path string, arguments []string) error {
 	// The cache is a convenience: without it the part is made again.
 	var kept *cache.Cache

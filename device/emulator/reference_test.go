@@ -9,8 +9,7 @@ import (
 	"autotune/device"
 )
 
-// A reference that cannot say what is right is the operator's fault, and is found
-// out within the time of a launch.
+// A reference that cannot say what is right is the operator's fault, and is found out within the time of a launch.
 func TestBadReference(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})

@@ -19,9 +19,8 @@ import (
 	"autotune/space/expr"
 )
 
-// HostTensor is one of a kernel's arguments. Raw are a tensor's contents; of one that the
-// kernel writes they give its size, and hold the result after a run. A tensor without
-// elements is passed as a null pointer. A scalar has a Value.
+// HostTensor is one of a kernel's arguments. Raw are a tensor's contents; of one that the kernel writes they give its
+// size, and hold the result after a run. A tensor without elements is passed as a null pointer. A scalar has a Value.
 type HostTensor struct {
 	Role  operator.Role
 	Type  operator.Type

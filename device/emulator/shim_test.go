@@ -10,8 +10,7 @@ import (
 	"autotune/operator"
 )
 
-// Each case is a kernel of one input (0, 1, 2, ...) and one output, with what
-// the output must be.
+// Each case is a kernel of one input (0, 1, 2, ...) and one output, with what the output must be.
 var shimCases = []struct {
 	name   string
 	source string

@@ -47,8 +47,7 @@ func (f smallFormat) value(code int) float64 {
 	return sign * math.Ldexp(float64(m+1<<f.mantissa), e-bias-f.mantissa)
 }
 
-// nearest is the code of the nearest number, ties to even codes, where nothing is
-// too large for it.
+// nearest is the code of the nearest number, ties to even codes, where nothing is too large for it.
 func (f smallFormat) nearest(x *big.Float) int {
 	if x.Signbit() {
 		return f.codes()/2 + f.nearest(new(big.Float).Neg(x))

@@ -11,9 +11,8 @@ import (
 	"autotune/operator"
 )
 
-// prepare makes the file that the C++ compiler gets of a kernel: its source,
-// line for line, with the declarations that C++ cannot be taught rewritten, and
-// what the runtime calls at the end.
+// prepare makes the file that the C++ compiler gets of a kernel: its source, line for line, with the declarations
+// that C++ cannot be taught rewritten, and what the runtime calls at the end.
 func prepare(k operator.Kernel, sanitize bool) string {
 	var b strings.Builder
 	// The macros are defined here, not on the compiler's command line, since the runtime's own
@@ -22,8 +21,7 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	for _, m := range k.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}
-	// Sections of variables must not mix templates' and others', which they do
-	// unless all names are the file's own.
+	// Sections of variables must not mix templates' and others', which they do unless all names are the file's own.
 	if sanitize {
 		b.WriteString("namespace {\n")
 	}
@@ -78,8 +76,7 @@ func rewriteDynamicShared(source, file string) string {
 	return b.String()
 }
 
-// atFileScope tells whether a blanked-out text ends outside of all braces but
-// those of namespaces and linkage.
+// atFileScope tells whether a blanked-out text ends outside of all braces but those of namespaces and linkage.
 func atFileScope(text string) bool {
 	var open []bool // of each open brace: whether it is another one
 	head := 0       // where what an open brace belongs to begins at the earliest

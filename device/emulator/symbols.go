@@ -15,8 +15,7 @@ type variable struct {
 	address, bytes uint64
 }
 
-// mangled begins the name of a variable that is the file's own; its length follows, and
-// the name, and perhaps an E.
+// mangled begins the name of a variable that is the file's own; its length follows, and the name, and perhaps an E.
 var mangled = regexp.MustCompile(`^(?:_ZL|_ZN12_GLOBAL__N_1L?)(\d+)(\w+)$`)
 
 // plainName is the name that a variable has in the source.
@@ -29,8 +28,7 @@ func plainName(symbol string) string {
 	return symbol
 }
 
-// variablesOf are the variables of a program's kernel outside of functions and namespaces, by
-// their names.
+// variablesOf are the variables of a program's kernel outside of functions and namespaces, by their names.
 func variablesOf(code []byte) (map[string]variable, error) {
 	file, err := elf.NewFile(bytes.NewReader(code))
 	if err != nil {

@@ -40,8 +40,7 @@ templates:
 const mixedParameters = "const __half* a, const int* k, const bool* flags, const double* w, long long count, float gain, signed char small, " +
 	"unsigned* total, unsigned char* spare, __nv_bfloat16* y, unsigned char* code, double* exact, long long* far"
 
-// mixedRight is a right body, given index i < count. It may use the workspace, once
-// it has written it.
+// mixedRight is a right body, given index i < count. It may use the workspace, once it has written it.
 const mixedRight = `spare[i] = flags[i] ? 7 : 9;
 	total[i] += spare[i] + small;
 	y[i] = __float2bfloat16(__half2float(a[i]) * gain);
@@ -50,8 +49,7 @@ const mixedRight = `spare[i] = flags[i] ? 7 : 9;
 	far[i] = (1ll << 40) + k[i];
 `
 
-// mixedKernel is a kernel with what is appended to the right body, and with other
-// parameters where some are given.
+// mixedKernel is a kernel with what is appended to the right body, and with other parameters where some are given.
 func mixedKernel(name, more string, replaced ...string) string {
 	return "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\nextern \"C\" __global__ void mixed_" + name + "(" +
 		strings.NewReplacer(replaced...).Replace(mixedParameters) + ") {\n" +
@@ -189,8 +187,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// A tensor that is read and written is what it was before each launch, whatever
-// the outputs hold.
+// A tensor that is read and written is what it was before each launch, whatever the outputs hold.
 func TestRestores(t *testing.T) {
 	needCompiler(t)
 	kernels := map[string]string{"right": mixedKernel("right", "")}

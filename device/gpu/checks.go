@@ -32,8 +32,7 @@ type checks struct {
 	sizes        []float64 // by argument, of large inputs: the reference's largest number
 }
 
-// prepare readies all that a variant writes, and all that it should not depend on,
-// for a launch.
+// prepare readies all that a variant writes, and all that it should not depend on, for a launch.
 func (c *checks) prepare(how preparation) {
 	guard := uint64(guardNaN)
 	if how == zeroed {

@@ -18,8 +18,7 @@ type Driver interface {
 	List() ([]device.Info, error)
 	// Open makes a context on a GPU, with so many events.
 	Open(ordinal, events int) (GPU, error)
-	// ParameterBytes is what a kernel of a binary takes as its parameters; not every
-	// binary tells.
+	// ParameterBytes is what a kernel of a binary takes as its parameters; not every binary tells.
 	ParameterBytes(code []byte, symbol string) (size int, known bool)
 }
 
@@ -52,8 +51,7 @@ type Queue interface {
 	Copy(to, from Address, bytes int64)
 	// Set sets count elements of 1, 2 or 4 bytes to a pattern.
 	Set(to Address, size int, pattern uint32, count int64)
-	// Bind prepares what a kernel is passed, each in words of eight bytes, in the driver's memory,
-	// until it is freed.
+	// Bind prepares what a kernel is passed, each in words of eight bytes, in the driver's memory, until it is freed.
 	Bind(values [][]uint64) (p Parameters, free func())
 	// Launch launches a kernel count times in a row.
 	Launch(f Function, l operator.Launch, p Parameters, count int)
@@ -136,8 +134,7 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Text }
 
-// errLate says that the GPU did not come to an event in time. Nothing can stop a kernel
-// but the end of its process.
+// errLate says that the GPU did not come to an event in time. Nothing can stop a kernel but the end of its process.
 var errLate = errors.New("the GPU did not finish in time")
 
 // isLost tells whether an error has ended the context.

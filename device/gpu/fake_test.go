@@ -365,8 +365,7 @@ func numberOf(distribution string) int {
 	return f.Distribution
 }
 
-// fakeKernels do what they must and tell how many milliseconds that takes. Their
-// arguments are those of the kernels.
+// fakeKernels do what they must and tell how many milliseconds that takes. Their arguments are those of the kernels.
 var fakeKernels map[string]func(g *fakeGPU, mode string, a []uint64) float64
 
 func init() {

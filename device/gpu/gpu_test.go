@@ -392,8 +392,7 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// Before a program that watches, only the variant and what fills run, and nothing lies
-// around the tensors.
+// Before a program that watches, only the variant and what fills run, and nothing lies around the tensors.
 func TestLaunch(t *testing.T) {
 	for mode, want := range map[int64]trial.Status{0: trial.OK, 1: trial.OK, 3: trial.Timeout, 4: trial.Crashed} {
 		d := newFake()

@@ -130,8 +130,7 @@ func (h *helpers) sum(a operator.Argument, buffer, sum Address) {
 	}
 }
 
-// soilShared fills the shared memory of every multiprocessor with NaNs: each block takes all of
-// one's.
+// soilShared fills the shared memory of every multiprocessor with NaNs: each block takes all of one's.
 func (h *helpers) soilShared() {
 	bounds := h.gpu.Bounds()
 	bytes := int64(bounds.MaxSharedPerBlock)
@@ -140,8 +139,7 @@ func (h *helpers) soilShared() {
 	}, []uint64{uint64(bytes / 4)})
 }
 
-// The device's own kernels. Those of typed.cu are compiled when a problem first
-// needs them.
+// The device's own kernels. Those of typed.cu are compiled when a problem first needs them.
 var (
 	//go:embed kernels.cu
 	kernels string

@@ -47,9 +47,8 @@ func openEmulator(t *testing.T) device.Device {
 	return d
 }
 
-// helper compiles one of them for inputs of so many elements. A zone spares some
-// bytes of them. The function that it returns runs the kernel on one block, and
-// returns the words that the kernel added to.
+// helper compiles one of them for inputs of so many elements. A zone spares some bytes of them. The function that it
+// returns runs the kernel on one block, and returns the words that the kernel added to.
 func helper(t *testing.T, entry string, words, count, spared int) func(inputs ...[]float32) []uint64 {
 	t.Helper()
 	d := openEmulator(t)
@@ -82,8 +81,7 @@ func runHelper(t *testing.T, b *compile.Binary, words int, inputs [][]float32) [
 	return joined
 }
 
-// compare counts what differs and sums both sides up: equal contents have equal
-// sums, any other bit another one.
+// compare counts what differs and sums both sides up: equal contents have equal sums, any other bit another one.
 func TestCompareHelper(t *testing.T) {
 	ref := make([]float32, 1003)
 	for i := range ref {

@@ -116,8 +116,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// A counter of 300 W that moves every 100 ms, under launches of 1 ms in bursts
-// of five.
+// A counter of 300 W that moves every 100 ms, under launches of 1 ms in bursts of five.
 func TestEnergyWindow(t *testing.T) {
 	const watts, tick, burst = 300, 100, 5
 	w := energyWindow{}

@@ -114,9 +114,8 @@ const (
 	referenceSamples = 5
 )
 
-// measureCopy finds the bandwidth of copies on this GPU, the ceiling for whatever only
-// moves data. Its buffers are far larger than the cache. One measurement serves all problems: it
-// takes as long as ten short variants.
+// measureCopy finds the bandwidth of copies on this GPU, the ceiling for whatever only moves data. Its buffers are
+// far larger than the cache. One measurement serves all problems: it takes as long as ten short variants.
 func (p *prepared) measureCopy() error {
 	if p.measured {
 		return nil
@@ -196,8 +195,7 @@ func (p *prepared) runReference() error {
 	return nil
 }
 
-// launchReference has the reference write some buffers, which are prepared for it,
-// and times it.
+// launchReference has the reference write some buffers, which are prepared for it, and times it.
 func (p *prepared) launchReference(v variant, buffers []Address, with func(operator.Type) uint64, count int) ([]float64, error) {
 	t := &p.tensors
 	// The workspaces are the variants'.

@@ -86,8 +86,7 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 	return o, launches, err
 }
 
-// checkChanged launches the variant once more after a few of the inputs changed, and gives them back
-// what they held.
+// checkChanged launches the variant once more after a few of the inputs changed, and gives them back what they held.
 func (s *session) checkChanged(ctx context.Context, v variant, able trial.Outcome) (o trial.Outcome, err error) {
 	s.changes = rand.Uint32() | 1 // no kernel knows it
 	if err = s.refresh(ctx, v); err == nil {

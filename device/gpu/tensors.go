@@ -179,14 +179,12 @@ func (t *tensors) passed() []uint64 {
 // start is where an argument's values for before a launch are kept.
 func (t *tensors) start(argument int) Address { return cmp.Or(t.pristine[argument], t.data[argument]) }
 
-// restores tells whether a launch changes tensors that it reads. They must be restored before the
-// next.
+// restores tells whether a launch changes tensors that it reads. They must be restored before the next.
 func (t *tensors) restores() bool {
 	return slices.ContainsFunc(t.pristine, func(a Address) bool { return a != 0 })
 }
 
-// restore gives the tensors that are read and written, among buffers, what they hold
-// before a launch.
+// restore gives the tensors that are read and written, among buffers, what they hold before a launch.
 func (t *tensors) restore(buffers []Address) {
 	for i, pristine := range t.pristine {
 		if pristine != 0 {

@@ -13,9 +13,8 @@ import (
 	"autotune/operator"
 )
 
-// The kernels of typed.cu, and what they are made of, behind one entry whose
-// parameters are pointers to f32, as the emulator can pass them. What they add to is
-// zeroed first.
+// The kernels of typed.cu, and what they are made of, behind one entry whose parameters are pointers to f32, as the
+// emulator can pass them. What they add to is zeroed first.
 const typedEntry = `
 struct Task {
     u64 what, words, count, type, seed, distribution;
@@ -60,8 +59,7 @@ type task struct {
 	A, B                                         float64
 }
 
-// typedRunner does a task with the contents of two tensors and returns the bytes that
-// it wrote.
+// typedRunner does a task with the contents of two tensors and returns the bytes that it wrote.
 type typedRunner func(t *testing.T, do task, x, y []byte) []byte
 
 func TestTyped(t *testing.T) {
@@ -499,8 +497,7 @@ func typedCompare(t *testing.T, run typedRunner) {
 	}
 }
 
-// A NaN equals a NaN, but not the poison; an infinity equals itself; integers are
-// compared as integers.
+// A NaN equals a NaN, but not the poison; an infinity equals itself; integers are compared as integers.
 func typedCompareEdges(t *testing.T, run typedRunner) {
 	for _, edge := range []struct {
 		at       operator.Type

@@ -105,8 +105,7 @@ func (v variant) unbind() {
 	}
 }
 
-// unload frees the kernel. A failure costs a little memory, which goes with the
-// process at the latest.
+// unload frees the kernel. A failure costs a little memory, which goes with the process at the latest.
 func (v variant) unload() {
 	v.unbind()
 	_ = v.module.Unload()
@@ -171,8 +170,7 @@ func (l launch) fit(bounds Bounds) (r trial.Resources, status trial.Status, mess
 
 func blocksOf(l operator.Launch) int64 { return l.Grid[0] * l.Grid[1] * l.Grid[2] }
 
-// unfit says why a launch cannot work on this GPU before it is tried; the
-// status is "" if nothing speaks against it.
+// unfit says why a launch cannot work on this GPU before it is tried; the status is "" if nothing speaks against it.
 func unfit(n Needs, launch operator.Launch, d Bounds) (trial.Status, string) {
 	threads := int64(1)
 	for i, axis := range []string{"x", "y", "z"} {

@@ -31,8 +31,7 @@ type cache struct {
 // cacheRows are the rows in the file's order.
 type cacheRows []cacheRow
 
-// cacheRow is one configuration. Its fields beside the times are only read if
-// its key does not tell the values.
+// cacheRow is one configuration. Its fields beside the times are only read if its key does not tell the values.
 type cacheRow struct {
 	key    string
 	fields json.RawMessage
@@ -195,11 +194,10 @@ func foreignTime(text string) time.Time {
 	return time.Time{}
 }
 
-// Adopt makes a recording that can be replayed of one that another tool made: it is
-// of this problem and this template then, whose space it must fit. A name that
-// kernels know a tunable by, and a value that equals one of its values, will do.
-// Without a template, problem and template bear the kernel's name, and nothing is
-// compared. at is when it was recorded, for trials that do not say.
+// Adopt makes a recording that can be replayed of one that another tool made: it is of this problem and this template
+// then, whose space it must fit. A name that kernels know a tunable by, and a value that equals one of its values,
+// will do. Without a template, problem and template bear the kernel's name, and nothing is compared. at is when it
+// was recorded, for trials that do not say.
 func (r *Recording) Adopt(problem operator.ProblemRecord, o *operator.Operator, t *operator.Template, limits operator.Limits, at time.Time) error {
 	if r.Metadata.Format == Format {
 		return errors.New("it is a recording already: --device replay:FILE answers from it")

@@ -203,15 +203,13 @@ func readMetadata(r io.Reader) (Metadata, error) {
 	return Metadata{}, checkHeader(version, nil)
 }
 
-// What a recording may have at most: above what a search writes, and above the
-// exhaustive ones that others publish.
+// What a recording may have at most: above what a search writes, and above the exhaustive ones that others publish.
 var recordingBound = input.Bound{Kind: "a recording", Bytes: 32 << 20, Values: 3_000_000, Depth: 32, Items: 100_000}
 
 // maxMetadata is how far into a file its metadata may reach.
 const maxMetadata = 256 << 10
 
-// unpack reads a file to its end. What comes before an early end is returned
-// together with the error.
+// unpack reads a file to its end. What comes before an early end is returned together with the error.
 func unpack(r io.Reader) ([]byte, error) {
 	data, err := recordingBound.Unpack(r)
 	if err == nil {
@@ -271,8 +269,7 @@ func mend(data []byte) ([]byte, bool) {
 	return append(bytes.Clone(data[:end]), closing...), end > 0
 }
 
-// Is reports whether a regular file begins as recordings do: packed, or with one of
-// their keys.
+// Is reports whether a regular file begins as recordings do: packed, or with one of their keys.
 func Is(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -71,9 +71,8 @@ const objective = "time"
 // as many of its launch are enough to notice an edit.
 const digestLength = 2 * operator.CodeDigits
 
-// newResult writes down one trial. Samples and other measured numbers are kept
-// to six significant digits: a nanosecond of a millisecond, finer than the
-// GPU's event timer.
+// newResult writes down one trial. Samples and other measured numbers are kept to six significant digits: a
+// nanosecond of a millisecond, finer than the GPU's event timer.
 func newResult(t trial.Trial) (result, error) {
 	configuration, err := json.Marshal(t.Flat())
 	if err != nil {
@@ -102,8 +101,7 @@ func newResult(t trial.Trial) (result, error) {
 	return r, nil
 }
 
-// mostTunables is far above what any kernel has. Configurations are searched for
-// their values one after another.
+// mostTunables is far above what any kernel has. Configurations are searched for their values one after another.
 const mostTunables = 64
 
 func (r result) trial() (trial.Trial, error) {
@@ -173,8 +171,7 @@ func round(x float64) float64 {
 	return rounded
 }
 
-// number is a float64 whose JSON can also be "NaN", "Infinity" or "-Infinity",
-// which a wrong kernel's error often is.
+// number is a float64 whose JSON can also be "NaN", "Infinity" or "-Infinity", which a wrong kernel's error often is.
 type number float64
 
 // MarshalJSON writes what JSON has no number for as a string.
@@ -207,8 +204,7 @@ type measurement struct {
 }
 
 // quantity is something that is measured of a variant besides its time. Its field is a pointer to a float64, an int64
-// or an int. If zero is nil, a value of zero is unknown;
-// otherwise zero reports whether it was measured.
+// or an int. If zero is nil, a value of zero is unknown; otherwise zero reports whether it was measured.
 type quantity struct {
 	name, unit string
 	field      func(*trial.Outcome) any

@@ -1,9 +1,7 @@
-// Package replay is a device that answers from a recording of an earlier search
-// instead of running anything.
+// Package replay is a device that answers from a recording of an earlier search instead of running anything.
 //
-// A replay is exact and never pretends. It answers for the recorded problem
-// only, and its Info names the recorded GPU and the day. A configuration that
-// was never recorded is pruned rather than estimated. A kernel whose source has
+// A replay is exact and never pretends. It answers for the recorded problem only, and its Info names the recorded GPU
+// and the day. A configuration that was never recorded is pruned rather than estimated. A kernel whose source has
 // changed since brings a warning along with its recorded times.
 package replay
 

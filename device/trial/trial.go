@@ -1,6 +1,5 @@
-// Package trial holds the record of one variant evaluated: what was run, how
-// it ended, what it took and where that is known from. A device answers with an
-// Outcome; together with the configuration that it is of, it is a Trial, which
+// Package trial holds the record of one variant evaluated: what was run, how it ended, what it took and where that is
+// known from. A device answers with an Outcome; together with the configuration that it is of, it is a Trial, which
 // the store keeps, a recording writes, strategies learn from and reports show.
 //
 // A quantity that devices newly measure is a field of Measured.
@@ -44,8 +43,7 @@ type Trial struct {
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	At      time.Time          `json:"at"` // when its evaluation ended
 	Log     string             `json:"-"`  // the compiler's words, known while the search runs
-	// FinalRounds is how often the finals timed it; its samples are from there
-	// then. 0: it was in no finals.
+	// FinalRounds is how often the finals timed it; its samples are from there then. 0: it was in no finals.
 	FinalRounds int `json:"final_rounds,omitempty"`
 }
 
@@ -87,8 +85,7 @@ type Outcome struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 	Dropped  bool      `json:"dropped,omitempty"` // racing stopped its samples early
 	Notice   string    `json:"-"`                 // about the whole search, told once
-	// Worker evaluated it, and ControlMS is what it last took for its control; of one of
-	// several workers.
+	// Worker evaluated it, and ControlMS is what it last took for its control; of one of several workers.
 	Worker    string  `json:"worker,omitempty"`
 	ControlMS float64 `json:"control_ms,omitempty"`
 	// Digest is of the kernel that ran, where that is another than the trial's: of
@@ -96,8 +93,7 @@ type Outcome struct {
 	Digest string `json:"-"`
 }
 
-// Measured is what was measured of a variant besides its time. Best-config
-// documents hold it as it is.
+// Measured is what was measured of a variant besides its time. Best-config documents hold it as it is.
 type Measured struct {
 	MaxAbsError float64   `json:"max_abs_error"`
 	Resources   Resources `json:"resources"`
@@ -122,8 +118,7 @@ func (o *Outcome) Fail(status Status, message string) {
 	o.SetSamples(nil, 0)
 }
 
-// Join adds what a device says of the same variant another time. One that fails
-// now has failed.
+// Join adds what a device says of the same variant another time. One that fails now has failed.
 func (o *Outcome) Join(again Outcome) {
 	if again.Status != OK {
 		o.Fail(again.Status, again.Message)
@@ -165,8 +160,7 @@ type Resources struct {
 	Occupancy   float64 `json:"occupancy,omitempty"`   // resident threads over the multiprocessor's maximum
 }
 
-// Beside is what two launches of one variant take: the more of the two, and the lower
-// occupancy.
+// Beside is what two launches of one variant take: the more of the two, and the lower occupancy.
 func (r Resources) Beside(other Resources) Resources {
 	return Resources{
 		Registers: max(r.Registers, other.Registers), SharedBytes: max(r.SharedBytes, other.SharedBytes),

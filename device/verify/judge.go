@@ -1,7 +1,6 @@
-// Package verify is the plan by which every device verifies a variant. The plan
-// says what tensors hold and which of the operator's own kernels run. It says where
-// a device looks after a launch, how often a check launches, and how many samples
-// are taken.
+// Package verify is the plan by which every device verifies a variant. The plan says what tensors hold and which of
+// the operator's own kernels run. It says where a device looks after a launch, how often a check launches, and how
+// many samples are taken.
 //
 // The plan and the verdicts are values. A device carries them out: the emulator by
 // files and programs, a GPU through its driver.
@@ -105,8 +104,7 @@ func (j *Judge) Learn(words []uint64) error {
 	return nil
 }
 
-// leastSquared is the least number whose square is a normal number of f32. A kernel may square its
-// inputs.
+// leastSquared is the least number whose square is a normal number of f32. A kernel may square its inputs.
 const leastSquared = 0x1p-63
 
 // ToleranceOf is the absolute tolerance of an output whose largest number is given. An operator says
@@ -265,8 +263,7 @@ func outcomeFrom(a operator.Argument, words []uint64) outcome {
 	}
 }
 
-// mismatchMessage describes a wrong output; got and want are its first wrong
-// element and the reference's.
+// mismatchMessage describes a wrong output; got and want are its first wrong element and the reference's.
 func mismatchMessage(a operator.Argument, o outcome, got, want string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %s of %s %s from the reference", o.Mismatches, output.Count(a.Elements, "element"), a.Name, verb(o.Mismatches, "differs", "differ"))

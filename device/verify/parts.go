@@ -32,8 +32,7 @@ type Comparison struct {
 	Part
 }
 
-// Parts are all that an operator has. A nil Comparison means that outputs are compared
-// element by element.
+// Parts are all that an operator has. A nil Comparison means that outputs are compared element by element.
 type Parts struct {
 	Fillings   []Filling
 	Comparison *Comparison
@@ -103,8 +102,7 @@ type Passed struct {
 	Content  Content
 }
 
-// ComparisonArguments are what a comparison takes, in order. The address of the number
-// that it gives follows them.
+// ComparisonArguments are what a comparison takes, in order. The address of the number that it gives follows them.
 func ComparisonArguments(arguments []operator.Argument) []Passed {
 	var all []Passed
 	for i, a := range arguments {
@@ -123,9 +121,8 @@ func ComparisonArguments(arguments []operator.Argument) []Passed {
 // NotExact is what is wrong with a launch that gives other bits than the first.
 const NotExact = "its output is not, bit for bit, that of the first launch"
 
-// Repeat launches a variant as often as a check asks, and ends at the first launch that
-// is wrong. launch gets the number of the launches before, and gives sums that identify
-// the outputs. nil sums are not compared.
+// Repeat launches a variant as often as a check asks, and ends at the first launch that is wrong. launch gets the
+// number of the launches before, and gives sums that identify the outputs. nil sums are not compared.
 func Repeat[S comparable](c device.Check, launch func(before int) (trial.Outcome, []S, error)) (o trial.Outcome, launches int, err error) {
 	var first []S
 	wanted, worst, begin := max(c.Launches, 1), 0.0, time.Now()

@@ -14,8 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// A comparison is passed what a variant made beside what is right, and of inout tensors
-// what they held before.
+// A comparison is passed what a variant made beside what is right, and of inout tensors what they held before.
 func TestComparisonArguments(t *testing.T) {
 	got := ComparisonArguments([]operator.Argument{
 		{Role: operator.Input}, {Role: operator.Workspace}, {Role: operator.InOut}, {Role: operator.Scalar}, {Role: operator.Output}, {Role: operator.Weight},

@@ -21,9 +21,8 @@ func Open(code []byte) (*elf.File, error) {
 	return elf.NewFile(bytes.NewReader(plain))
 }
 
-// A cubin says of each kernel what it needs, as a list of attributes in a section of the
-// kernel's own. Each has a format, a number and 16 bits, which are the value, or the size of
-// the value that follows.
+// A cubin says of each kernel what it needs, as a list of attributes in a section of the kernel's own. Each has a
+// format, a number and 16 bits, which are the value, or the size of the value that follows.
 const (
 	infoSection = ".nv.info."
 	sizedFormat = 4

@@ -87,8 +87,7 @@ func (s *Folder) unlock() error {
 	return err
 }
 
-// sweep removes the folders that dead processes of this user left. What cannot be
-// removed is left for another time.
+// sweep removes the folders that dead processes of this user left. What cannot be removed is left for another time.
 func sweep(within, prefix string) {
 	entries, _ := os.ReadDir(within)
 	for _, e := range entries {

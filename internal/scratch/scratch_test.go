@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// helperVariable makes the test's executable a process that has a scratch folder
-// until it is killed.
+// helperVariable makes the test's executable a process that has a scratch folder until it is killed.
 const helperVariable = "TEST_SCRATCH_HELPER"
 
 func TestMain(m *testing.M) {

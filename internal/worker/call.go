@@ -15,8 +15,7 @@ type DiedError struct {
 	Stderr    string // what it had written on standard error: beginning and end
 }
 
-// Error tells how the worker died and the line of its standard error that says
-// most about why.
+// Error tells how the worker died and the line of its standard error that says most about why.
 func (e *DiedError) Error() string {
 	if line := tellingLine(e.Stderr); line != "" {
 		return fmt.Sprintf("worker %s died (%s): %s", e.Worker, e.ExitState, line)
@@ -26,9 +25,8 @@ func (e *DiedError) Error() string {
 
 // Call sends a request to the worker and waits for its response.
 //
-// When ctx ends first, the worker is killed and the error wraps ctx.Err(); a
-// call that was still waiting for its turn leaves the worker alone. When the
-// worker dies, the error is a *DiedError. When the worker's handler returned an
+// When ctx ends first, the worker is killed and the error wraps ctx.Err(); a call that was still waiting for its turn
+// leaves the worker alone. When the worker dies, the error is a *DiedError. When the worker's handler returned an
 // error, it is a *RemoteError and the worker stays usable.
 func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error) {
 	var none Resp
@@ -66,8 +64,7 @@ func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error)
 // of no use afterwards, so neither is the worker.
 func (p *Process) lost(cause error) error {
 	if !p.ended(pipeGrace) && !p.killed.Load() {
-		// It lives: a value could not be encoded, or something else wrote
-		// into the stream.
+		// It lives: a value could not be encoded, or something else wrote into the stream.
 		p.Kill()
 		p.ended(killGrace)
 		return fmt.Errorf("talk with worker %s: %w", p.name, cause)
@@ -79,8 +76,7 @@ func (p *Process) lost(cause error) error {
 	return &DiedError{Worker: p.name, ExitState: state, Stderr: p.stderr.String()}
 }
 
-// request and response frame what travels, so that a body may be of any type
-// that gob knows, empty structs included.
+// request and response frame what travels, so that a body may be of any type that gob knows, empty structs included.
 type request[T any] struct {
 	Body T
 }
@@ -91,15 +87,13 @@ type response[T any] struct {
 	Body   T
 }
 
-// RemoteError is an error that a worker's handler returned. The worker is in
-// good health and takes further calls.
+// RemoteError is an error that a worker's handler returned. The worker is in good health and takes further calls.
 type RemoteError struct{ Message string }
 
 func (e *RemoteError) Error() string { return e.Message }
 
-// Serve answers requests with handle, one after the other, until in ends. An
-// error of handle travels back as *RemoteError and the worker goes on; a panic
-// ends the worker, which its caller sees as *DiedError.
+// Serve answers requests with handle, one after the other, until in ends. An error of handle travels back as
+// *RemoteError and the worker goes on; a panic ends the worker, which its caller sees as *DiedError.
 func Serve[Req, Resp any](ctx context.Context, in io.Reader, out io.Writer, handle func(context.Context, Req) (Resp, error)) error {
 	decoder, encoder := gob.NewDecoder(in), gob.NewEncoder(out)
 	for ctx.Err() == nil {

@@ -8,8 +8,7 @@ import (
 	"autotune/internal/output"
 )
 
-// How much of a process's output is kept: a crash says why in its first lines, a
-// program that gives up in its last.
+// How much of a process's output is kept: a crash says why in its first lines, a program that gives up in its last.
 const (
 	headBytes = 4 << 10
 	tailBytes = 8 << 10

@@ -140,8 +140,7 @@ func (p *Process) supervise(command *exec.Cmd, started chan<- error) {
 // PID returns the worker's process id.
 func (p *Process) PID() int { return p.process.Pid }
 
-// Alive tells whether the worker still runs. One that a Call's context killed
-// does not.
+// Alive tells whether the worker still runs. One that a Call's context killed does not.
 func (p *Process) Alive() bool {
 	select {
 	case <-p.done:
@@ -172,9 +171,8 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// Kill ends the worker and what it started at once; a call under way fails.
-// The pipes are closed too, so that the call returns even when the kernel holds
-// the process in a driver and cannot end it yet.
+// Kill ends the worker and what it started at once; a call under way fails. The pipes are closed too, so that the
+// call returns even when the kernel holds the process in a driver and cannot end it yet.
 func (p *Process) Kill() {
 	p.killOnce.Do(func() {
 		if p.Alive() {

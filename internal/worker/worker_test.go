@@ -338,8 +338,7 @@ func TestWorkerDiesWithItsParent(t *testing.T) {
 	t.Errorf("worker %d outlives its parent", pid)
 }
 
-// gone tells whether a process has ended; one that nobody has waited for yet
-// (a zombie) counts as ended.
+// gone tells whether a process has ended; one that nobody has waited for yet (a zombie) counts as ended.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -349,8 +348,7 @@ func gone(pid int) bool {
 	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
 }
 
-// A program that runs the worker may write its report after it: Close waits for
-// both.
+// A program that runs the worker may write its report after it: Close waits for both.
 func TestUnderAnotherProgram(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "report")
 	p, err := worker.StartUnder(t.Context(), []string{"sh", "-c", `"$@"; sleep 2.5; echo "it ended with $?" >` + report, "sh"}, "test")

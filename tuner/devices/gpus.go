@@ -12,8 +12,7 @@ import (
 	"autotune/operator"
 )
 
-// gpus are the GPUs of one vendor, which are numbered from 0: as KIND:0, as KIND:0,1 for
-// two, and as KIND:all.
+// gpus are the GPUs of one vendor, which are numbered from 0: as KIND:0, as KIND:0,1 for two, and as KIND:all.
 type gpus struct {
 	kind      device.Kind
 	list      func(ctx context.Context) ([]device.Info, error)
@@ -50,8 +49,7 @@ func (g gpus) check(argument string) error {
 	return nil
 }
 
-// ordinal is the number that a checked argument gives, the first of several; 0 without
-// one.
+// ordinal is the number that a checked argument gives, the first of several; 0 without one.
 func ordinal(argument string) int {
 	first, _, _ := strings.Cut(argument, ",")
 	n, _ := strconv.Atoi(first)

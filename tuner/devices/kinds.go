@@ -23,16 +23,13 @@ type kind struct {
 	check func(argument string) error
 	// open opens a device. notice tells the user what it is, when it is not a GPU.
 	open func(ctx context.Context, argument string, a asked, o Options) (d device.Device, notice string, err error)
-	// limits are those of the device that open would open. from says whose they
-	// are.
+	// limits are those of the device that open would open. from says whose they are.
 	limits func(ctx context.Context, argument string, a asked) (l operator.Limits, from string, err error)
 	// list describes the devices of this kind that are here.
 	list func(ctx context.Context) []Listing
-	// several gives the arguments of the devices that one argument names together; nil: it
-	// names one.
+	// several gives the arguments of the devices that one argument names together; nil: it names one.
 	several func(ctx context.Context, argument string) ([]string, error)
-	// sanitizes tells whether accesses on such a device can be watched here; nil: as a last
-	// resort.
+	// sanitizes tells whether accesses on such a device can be watched here; nil: as a last resort.
 	sanitizes func(ctx context.Context) bool
 	troubles  []error // that are about such a device, or about what it needs
 }
@@ -118,8 +115,7 @@ func limitsOfRecording(ctx context.Context, file string, a asked) (operator.Limi
 	return found.Metadata.Device.Limits, "the recorded " + found.Metadata.Device.Name, nil
 }
 
-// findRecording reads a file, or finds the recording of exactly this problem in
-// the binary.
+// findRecording reads a file, or finds the recording of exactly this problem in the binary.
 func findRecording(ctx context.Context, file string, a asked) (*recording.Recording, error) {
 	if file != "" {
 		return recording.Load(ctx, file)

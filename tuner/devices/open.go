@@ -1,6 +1,5 @@
-// Package devices opens the device that `--device` names, and binds the problem
-// to it: what a GPU can do decides what `--math auto` means and which
-// configurations are valid.
+// Package devices opens the device that `--device` names, and binds the problem to it: what a GPU can do decides what
+// `--math auto` means and which configurations are valid.
 package devices
 
 import (
@@ -75,9 +74,8 @@ func (a asked) bind(l operator.Limits) (*operator.Problem, error) {
 	return a.operator.Bind(a.request, l)
 }
 
-// Bind binds a problem as the device would that --device names, without running
-// anything there: to know a space it takes a device's limits, not the device.
-// from says whose limits they are.
+// Bind binds a problem as the device would that --device names, without running anything there: to know a space it
+// takes a device's limits, not the device. from says whose limits they are.
 func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Request) (p *operator.Problem, from string, err error) {
 	a, err := ask(op, r)
 	if err != nil {
@@ -108,8 +106,7 @@ func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string
 	return operator.TypicalLimits(), "an sm_90 GPU, as there is none here", nil
 }
 
-// Opener opens devices for one problem after another; a GPU, its compilers and
-// the emulator serve them all.
+// Opener opens devices for one problem after another; a GPU, its compilers and the emulator serve them all.
 type Opener struct {
 	spec    Spec
 	options Options
@@ -125,8 +122,7 @@ func (o *Opener) Several() bool {
 	return o.options.Server.URL != "" || o.spec.Kind.Properties().Compiles && (strings.ContainsAny(o.spec.Argument, ","+times) || o.spec.Argument == everyGPU)
 }
 
-// Open opens the device, unless it is open, and binds the problem to it. The
-// device is the Opener's to close.
+// Open opens the device, unless it is open, and binds the problem to it. The device is the Opener's to close.
 func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*Opened, error) {
 	return o.open(ctx, op, r, false)
 }
@@ -255,8 +251,7 @@ func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice s
 	return d, severalNotice(o.spec, len(arguments)), err
 }
 
-// auto takes a GPU; else a shipped recording of exactly this problem; else the
-// emulator, if that will not take long.
+// auto takes a GPU; else a shipped recording of exactly this problem; else the emulator, if that will not take long.
 func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, error) {
 	if o.noGPU == nil {
 		d, notice, err := o.firstGPU(ctx, a)

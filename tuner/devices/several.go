@@ -71,8 +71,7 @@ func (s Spec) CheckRuns() error {
 	return nil
 }
 
-// OpenAll opens the devices that a spec names, as they are: no problem is bound to
-// them. auto is the first GPU.
+// OpenAll opens the devices that a spec names, as they are: no problem is bound to them. auto is the first GPU.
 func OpenAll(ctx context.Context, s Spec, o Options) ([]device.Device, error) {
 	s.Kind = cmp.Or(s.Kind, measuring())
 	if err := s.CheckRuns(); err != nil {

@@ -70,8 +70,7 @@ func (s Spec) OneGPU() (ordinal int, ok bool) {
 	return n, err == nil && (s.Kind == "" || s.Kind == device.CUDA)
 }
 
-// IsTrouble tells whether an error is about a device, or about what it needs,
-// rather than about what was asked of it.
+// IsTrouble tells whether an error is about a device, or about what it needs, rather than about what was asked of it.
 func IsTrouble(err error) bool {
 	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, device.ErrGone, broker.ErrServer}
 	for _, k := range kindsByName {

@@ -1,7 +1,6 @@
-// Package torchmath asks PyTorch on this machine which math mode it computes a problem
-// in. Which way cuDNN rounds the factors of a convolution depends on the kernel that it
-// picks for the problem. So PyTorch answers the problem itself, with factors that lie on
-// ties. A part of its answer is compared with what each way of rounding gives.
+// Package torchmath asks PyTorch on this machine which math mode it computes a problem in. Which way cuDNN rounds the
+// factors of a convolution depends on the kernel that it picks for the problem. So PyTorch answers the problem
+// itself, with factors that lie on ties. A part of its answer is compared with what each way of rounding gives.
 package torchmath
 
 import (

@@ -140,8 +140,7 @@ func TestExamplesSanitized(t *testing.T) {
 	}
 }
 
-// Nothing about an example is doubtful: its constraints and tunables all matter, and its
-// defaults compile.
+// Nothing about an example is doubtful: its constraints and tunables all matter, and its defaults compile.
 func TestExamplesAreSound(t *testing.T) {
 	limits := emulator.Limits()
 	limits.Target = "sm_90"

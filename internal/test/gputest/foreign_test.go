@@ -19,8 +19,7 @@ import (
 //go:embed testdata/foreign/*.cu
 var foreign embed.FS
 
-// foreignRows are the problems that they are proven on: one for the emulator, one for
-// a GPU.
+// foreignRows are the problems that they are proven on: one for the emulator, one for a GPU.
 var foreignRows = map[string][2]string{
 	"vector_add":  {"1000", "10000019"},
 	"matmul":      {"64", "512"},

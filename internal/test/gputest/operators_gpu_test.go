@@ -20,8 +20,7 @@ import (
 	"autotune/operator"
 )
 
-// drawnByDefault is how many configurations are drawn at random for each
-// template and row.
+// drawnByDefault is how many configurations are drawn at random for each template and row.
 const drawnByDefault = 6
 
 func TestMain(m *testing.M) {

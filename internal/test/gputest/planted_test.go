@@ -32,8 +32,7 @@ reference: reference.cu
 templates:
 `
 
-// fault is a kernel that is right on the searched inputs, once, and faster than
-// the right one.
+// fault is a kernel that is right on the searched inputs, once, and faster than the right one.
 type fault struct {
 	name string
 	// body is the kernel, given the index i of this thread's element, where

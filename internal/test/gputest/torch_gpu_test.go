@@ -84,10 +84,9 @@ func (c *torchCases) write(name string, data []byte) error {
 	return os.WriteFile(filepath.Join(c.folder, name), data, 0o644)
 }
 
-// generatorOfInputs is the kernel that fills tensors of f32, for PyTorch to have the same
-// numbers. It also gives the number that stands for each distribution in the kernel's
-// arguments; weights are "symmetric". It is launched on any number of blocks of one
-// dimension, on aligned memory:
+// generatorOfInputs is the kernel that fills tensors of f32, for PyTorch to have the same numbers. It also gives the
+// number that stands for each distribution in the kernel's arguments; weights are "symmetric". It is launched on any
+// number of blocks of one dimension, on aligned memory:
 //
 //	fill(float* data, unsigned long long count, unsigned seed, int distribution, float scale)
 //

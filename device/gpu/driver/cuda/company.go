@@ -11,8 +11,7 @@ import (
 	"autotune/device/trial"
 )
 
-// Company are the other processes on the GPU when it was last looked, as warnings
-// for what is measured from then on.
+// Company are the other processes on the GPU when it was last looked, as warnings for what is measured from then on.
 func (m *monitor) Company() []trial.Warning {
 	if others := m.others.Load(); others != nil {
 		return *others
@@ -49,9 +48,8 @@ func (m *monitor) LookAround() {
 
 const unknownMemory = ^uint64(0) // NVML_VALUE_NOT_AVAILABLE
 
-// strangers are the processes that are none of this program's: not the worker
-// self, and no other child of its parent, as a worker that is about to go. In a
-// container, NVML's numbers are not the system's. There self is one of the list
+// strangers are the processes that are none of this program's: not the worker self, and no other child of its parent,
+// as a worker that is about to go. In a container, NVML's numbers are not the system's. There self is one of the list
 // if it uses the GPU already, and nothing is known of the others.
 func strangers(list []nvmlProcess, self int, alike, inUse bool, parentOf func(pid int) (int, bool)) []trial.Warning {
 	warnings := []trial.Warning{}

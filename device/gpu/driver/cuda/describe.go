@@ -20,8 +20,7 @@ const driverFile = "/proc/driver/nvidia/version"
 
 var driverVersion = regexp.MustCompile(`\b\d{3,}\.\d+(?:\.\d+)?\b`)
 
-// kernelDriver finds the version in the text in which the kernel's driver tells
-// it, "" if there is none.
+// kernelDriver finds the version in the text in which the kernel's driver tells it, "" if there is none.
 func kernelDriver(text string) string { return driverVersion.FindString(text) }
 
 // driverText names a driver as device.Info shows it.

@@ -2,10 +2,9 @@
 
 package cuda
 
-// This file has what gorgonia.org/cu does not offer. One part is the attribute
-// that allows more than 48 KB of dynamic shared memory. Others are launches in a
-// row without leaving C between them, graphs of launches, and the driver's own
-// words for an error.
+// This file has what gorgonia.org/cu does not offer. One part is the attribute that allows more than 48 KB of dynamic
+// shared memory. Others are launches in a row without leaving C between them, graphs of launches, and the driver's
+// own words for an error.
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/../../../../internal/libcuda

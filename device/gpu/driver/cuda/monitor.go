@@ -45,8 +45,7 @@ const (
 	sensorGPU = 0 // NVML_TEMPERATURE_GPU
 )
 
-// startMonitor starts NVML beside the caller's own work: it takes a while, and
-// nobody waits for it.
+// startMonitor starts NVML beside the caller's own work: it takes a while, and nobody waits for it.
 func startMonitor(d cu.Device) *monitor {
 	m := &monitor{started: make(chan struct{})}
 	id, err := pciID(d)
