@@ -4,9 +4,28 @@
 // It needs the build tag cuda, which make sets. Built without the tag its driver finds no GPU, and advises to set it.
 package cuda
 
-import "autotune/device/gpu"
+import (
+	"encoding/binary"
+
+	"autotune/device/gpu"
+	"autotune/internal/cubin"
+)
 
 // Driver is NVIDIA's driver.
 func Driver() gpu.Driver { return driver{} }
 
 type driver struct{}
+
+// ParameterBytes is how many bytes the kernel's parameters take.
+func (driver) ParameterBytes(code []byte, symbol string) (size int, known bool) {
+	file, err := cubin.Open(code)
+	if err != nil {
+		return 0, false
+	}
+	for attribute, value := range cubin.Attributes(file, symbol) {
+		if attribute == cubin.ParameterSize && len(value) == 2 {
+			return int(binary.LittleEndian.Uint16(value)), true
+		}
+	}
+	return 0, false
+}
