@@ -51,17 +51,14 @@ func Open(o Options) (device.Device, error) {
 	if o.CacheDir != "" {
 		c = compile.Cached(o.CacheDir, host)
 	}
-	return &emulated{options: o, host: host, sanitize: o.Sanitize, compiler: c, dir: host.scratch.Dir, cacheDir: o.CacheDir}, nil
+	return &emulated{options: o, host: host, compiler: c}, nil
 }
 
 // emulated is the emulator as a device.
 type emulated struct {
 	options  Options
 	host     *hostCompiler
-	sanitize bool
 	compiler compile.Compiler
-	dir      string // the compiler's folder, for the sessions' folders too
-	cacheDir string // where answers are kept; "": nowhere
 	watching watching
 }
 
@@ -122,12 +119,12 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 	if err != nil {
 		return nil, err
 	}
-	dir, err := temporary(e.dir, "session-")
+	dir, err := temporary(e.host.scratch.Dir, "session-")
 	if err != nil {
 		return nil, err
 	}
 	proto.Samples = min(proto.Samples, maxSamples)
-	if e.sanitize {
+	if e.options.Sanitize {
 		// Under a sanitizer times mean nothing, and everything takes longer.
 		proto.Samples, proto.WarmUp = 1, 0
 		proto.LaunchTimeout *= 10
@@ -153,7 +150,7 @@ func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, 
 	if s.problem.Operator.Answers == nil {
 		ms, err = s.runReference(ctx, samples)
 	} else {
-		kept := s.device.cacheDir
+		kept := s.device.options.CacheDir
 		if s.changes != 0 {
 			kept = "" // nobody asks for the same changes again
 		}
@@ -191,7 +188,7 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	for i, a := range j.arguments {
 		j.arguments[i].output = answers.Name(a.Argument)
 	}
-	a, err := runProgram(ctx, s.dir, s.reference.Code, j, sourceNames(kernel.File, kernel.Includes))
+	a, err := runProgram(ctx, s.dir, s.reference.Code, j, sourceNames(kernel))
 	if err != nil {
 		return 0, err
 	}
@@ -255,7 +252,7 @@ func (s *session) tensor(name string) operator.Argument {
 }
 
 func (s *session) workers() int {
-	if s.device.sanitize {
+	if s.device.options.Sanitize {
 		return 1 // blocks share the machine's one set of shared variables
 	}
 	return s.cores
@@ -288,7 +285,7 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 		j.dropAboveMS = best * s.proto.DropRatio
 	}
 	o, _, err := s.runVariant(ctx, v, j)
-	if err == nil && s.device.sanitize && o.Status == trial.OK {
+	if err == nil && s.device.options.Sanitize && o.Status == trial.OK {
 		var races trial.Outcome
 		if races, _, err = s.Races(ctx, v); races.Status != trial.OK {
 			o.Fail(races.Status, races.Message)
@@ -325,10 +322,8 @@ func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o tr
 		return o, 0, err
 	}
 	defer os.RemoveAll(dir)
+	j.placeInputs("../")
 	for i, a := range j.arguments {
-		if a.input != "" {
-			j.arguments[i].input = "../" + a.input
-		}
 		j.arguments[i].output = madeFile(a.Argument)
 	}
 	return s.compared(ctx, dir, v, j)

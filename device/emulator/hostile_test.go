@@ -68,7 +68,7 @@ func TestHostileKernels(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		for _, b := range benches {
-			if left := processesIn(b.device.(*emulated).dir); len(left) > 0 {
+			if left := processesIn(b.device.(*emulated).host.scratch.Dir); len(left) > 0 {
 				t.Errorf("processes are left: %v", left)
 			}
 		}
@@ -206,7 +206,7 @@ func TestNothingRunsBeforeTheFilter(t *testing.T) {
 // noEscape fails where a kernel has made the file that tells that it ran.
 func (b *bench) noEscape(t *testing.T) {
 	t.Helper()
-	for _, dir := range []string{b.device.(*emulated).dir, b.session.(*session).dir} {
+	for _, dir := range []string{b.device.(*emulated).host.scratch.Dir, b.session.(*session).dir} {
 		found, _ := filepath.Glob(filepath.Join(dir, "escaped"))
 		more, _ := filepath.Glob(filepath.Join(dir, "*", "escaped"))
 		for _, file := range append(found, more...) {

@@ -236,6 +236,15 @@ type jobArgument struct {
 	input, output string
 }
 
+// placeInputs says where the inputs' files are from the program's folder.
+func (j *job) placeInputs(up string) {
+	for i, a := range j.arguments {
+		if a.input != "" {
+			j.arguments[i].input = up + a.input
+		}
+	}
+}
+
 func (j job) text() string {
 	var b strings.Builder
 	line := func(word string, values ...any) {

@@ -286,7 +286,7 @@ func TestCancel(t *testing.T) {
 	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	dir := b.device.(*emulated).dir
+	dir := b.device.(*emulated).host.scratch.Dir
 	if err := b.device.Close(); err != nil {
 		t.Fatal(err)
 	}
