@@ -178,7 +178,7 @@ func TestGPUNotices(t *testing.T) {
 		{"stray write", b.variant(4), trial.WrongResult, "1 word after y"},
 		{"changed input", b.variant(5), trial.WrongResult, "it changed x"},
 		{"shared", tooMuchShared, trial.Pruned, "shared memory"},
-		{"threads", tooManyThreads, trial.Pruned, "block x is 2048"},
+		{"threads", tooManyThreads, trial.Pruned, "block.x is 2048"},
 		{"no binary", broken, trial.LaunchError, "refuses the binary"},
 		{"no entry", nameless, trial.LaunchError, "find affine_direct in the binary"},
 		{"fault", b.variant(2), trial.Crashed, "CUDA_ERROR_ILLEGAL_ADDRESS"},

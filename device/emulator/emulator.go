@@ -180,8 +180,8 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if err != nil {
 		return 0, err
 	}
-	if refused.message != "" {
-		return 0, device.Blame(s.problem.Operator.Name, "", "cannot be launched: %s", refused.message)
+	if refused.Status != "" {
+		return 0, device.Blame(s.problem.Operator.Name, "", "cannot be launched: %s", refused.Message)
 	}
 	j.patience = 10 // the plainest kernel is not the fastest
 	j.protocol.Samples, j.gaps = samples, true
@@ -198,16 +198,18 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	return trial.Median(a.SamplesMS), nil
 }
 
-// ready looks whether a kernel can be launched, and places the symbols of its job.
-func (s *session) ready(j *job, k operator.Kernel, b *compile.Binary) (refusal, error) {
-	if r := refuseLaunches(k.Launches, s.problem.Limits); r.message != "" {
-		return r, nil
+// ready looks whether a kernel can be launched, and places the symbols of its job. An outcome with a status is why not.
+func (s *session) ready(j *job, k operator.Kernel, b *compile.Binary) (o trial.Outcome, err error) {
+	if message := refused(k.Launches, s.problem.Limits); message != "" {
+		return trial.Outcome{Status: trial.Pruned, Message: message}, nil
 	}
 	if b == nil {
-		return refusal{}, errors.New("emulator: the variant was not compiled")
+		return o, errors.New("emulator: the variant was not compiled")
 	}
-	problem, err := j.placeSymbols(b.Code)
-	return refusal{trial.LaunchError, problem}, err
+	if o.Message, err = j.placeSymbols(b.Code); o.Message != "" {
+		o.Status = trial.LaunchError
+	}
+	return o, err
 }
 
 // Refill draws the inputs anew.
@@ -310,12 +312,8 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 
 // runVariant runs one variant's program and tells how many launches it verified.
 func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
-	refused, err := s.ready(&j, v.Kernel, v.Binary)
-	if err != nil {
+	if o, err = s.ready(&j, v.Kernel, v.Binary); err != nil || o.Status != "" {
 		return o, 0, err
-	}
-	if refused.message != "" {
-		return trial.Outcome{Status: refused.status, Message: refused.message}, 0, nil
 	}
 	dir, err := temporary(s.dir, "variant-")
 	if err != nil {

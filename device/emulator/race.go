@@ -165,8 +165,8 @@ func (s *session) watch(ctx context.Context, k operator.Kernel, b *compile.Binar
 	if err != nil {
 		return a, "", err
 	}
-	if refused.message != "" {
-		return ended(refused.status, refused.message), "", nil
+	if refused.Status != "" {
+		return response{Outcome: refused}, "", nil
 	}
 	dir, err := temporary(s.dir, "races-")
 	if err != nil {

@@ -72,8 +72,8 @@ const runTimeout = time.Minute
 // the contents given as its arguments, and fills the outputs: for proving a kernel
 // against values known from elsewhere. What the kernel does wrong is an error that begins with its status.
 func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, tensors []HostTensor) error {
-	if r := refuseLaunches(operator.Launches{launch}, Limits()); r.message != "" {
-		return errors.New(r.message)
+	if message := refused(operator.Launches{launch}, Limits()); message != "" {
+		return errors.New(message)
 	}
 	folder, err := scratch.New("emulator")
 	if err != nil {

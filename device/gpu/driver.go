@@ -112,8 +112,6 @@ type Reading struct {
 // Bounds are what limits a launch on a GPU.
 type Bounds struct {
 	operator.Limits
-	MaxGrid   [3]int64
-	MaxBlock  [3]int64
 	SMThreads int // resident threads a multiprocessor
 }
 

@@ -77,7 +77,7 @@ func (g *fakeGPU) called(format string, values ...any) {
 func (g *fakeGPU) Enter() error { return nil }
 
 func (g *fakeGPU) Bounds() Bounds {
-	return Bounds{Limits: fakeLimits, MaxGrid: [3]int64{1 << 31, 65535, 65535}, MaxBlock: [3]int64{1024, 1024, 64}, SMThreads: 2048}
+	return Bounds{Limits: fakeLimits, SMThreads: 2048}
 }
 
 func (g *fakeGPU) Free() (free, total int64, err error) {

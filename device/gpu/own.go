@@ -72,7 +72,7 @@ func (o *own) loadPart(p verify.Part) (launch, error) {
 		return launch{}, blame(p.Operator, p.Name, "cannot be loaded", err)
 	}
 	o.gpu.modules = append(o.gpu.modules, v.module)
-	if status, message := unfit(v.launches[0].needs, v.launches[0].Launch, o.gpu.Bounds()); status != "" {
+	if message := unfit(v.launches[0].needs, v.launches[0].Launch, o.gpu.Bounds().Limits); message != "" {
 		return launch{}, blame(p.Operator, p.Name, "cannot run on this GPU", errors.New(message))
 	}
 	return v.launches[0], nil

@@ -50,31 +50,25 @@ func TestZonesAround(t *testing.T) {
 }
 
 func TestUnfit(t *testing.T) {
-	d := Bounds{
-		Limits:    operator.Limits{MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448},
-		MaxGrid:   [3]int64{1<<31 - 1, 65535, 65535},
-		MaxBlock:  [3]int64{1024, 1024, 64},
-		SMThreads: 2048,
-	}
+	d := Bounds{Limits: operator.Limits{MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}, SMThreads: 2048}
 	n := Needs{Registers: 40, StaticShared: 1024, MaxThreads: 512}
 	for _, tt := range []struct {
 		name        string
 		grid, block [3]int64
 		shared      int64
-		status      trial.Status
 		message     string
 	}{
-		{"fits", [3]int64{1 << 30, 1, 1}, [3]int64{512, 1, 1}, 232448 - 1024, "", ""},
-		{"empty grid", [3]int64{0, 1, 1}, [3]int64{32, 1, 1}, 0, trial.LaunchError, "at least 1"},
-		{"grid", [3]int64{1, 1, 65536}, [3]int64{32, 1, 1}, 0, trial.Pruned, "grid z is 65536"},
-		{"block", [3]int64{1, 1, 1}, [3]int64{1, 1, 128}, 0, trial.Pruned, "block z is 128"},
-		{"threads", [3]int64{1, 1, 1}, [3]int64{1024, 2, 1}, 0, trial.Pruned, "2048 threads"},
-		{"registers", [3]int64{1, 1, 1}, [3]int64{1024, 1, 1}, 0, trial.Pruned, "40 registers a thread leave room for 512"},
-		{"shared", [3]int64{1, 1, 1}, [3]int64{32, 1, 1}, 232448, trial.Pruned, "233472 bytes of shared memory"},
+		{"fits", [3]int64{1 << 30, 1, 1}, [3]int64{512, 1, 1}, 232448 - 1024, ""},
+		{"empty grid", [3]int64{0, 1, 1}, [3]int64{32, 1, 1}, 0, "grid.x is 0"},
+		{"grid", [3]int64{1, 1, 65536}, [3]int64{32, 1, 1}, 0, "grid.z is 65536"},
+		{"block", [3]int64{1, 1, 1}, [3]int64{1, 1, 128}, 0, "block.z is 128"},
+		{"threads", [3]int64{1, 1, 1}, [3]int64{1024, 2, 1}, 0, "2048 threads"},
+		{"registers", [3]int64{1, 1, 1}, [3]int64{1024, 1, 1}, 0, "40 registers a thread leave room for 512"},
+		{"shared", [3]int64{1, 1, 1}, [3]int64{32, 1, 1}, 232448, "233472 bytes of shared memory"},
 	} {
-		status, message := unfit(n, operator.Launch{Grid: tt.grid, Block: tt.block, SharedBytes: tt.shared}, d)
-		if status != tt.status || !strings.Contains(message, tt.message) || (message == "") != (tt.message == "") {
-			t.Errorf("%s: %q %q, want %q %q", tt.name, status, message, tt.status, tt.message)
+		message := unfit(n, operator.Launch{Grid: tt.grid, Block: tt.block, SharedBytes: tt.shared}, d.Limits)
+		if !strings.Contains(message, tt.message) || (message == "") != (tt.message == "") {
+			t.Errorf("%s: %q, want %q", tt.name, message, tt.message)
 		}
 	}
 	got := n.resources(operator.Launch{Block: [3]int64{256, 1, 1}, SharedBytes: 24}, 4, d)

@@ -153,3 +153,39 @@ func Repeat[S comparable](c device.Check, launch func(before int) (trial.Outcome
 	}
 	return o, launches, nil
 }
+
+// How far blocks, grids and clusters reach on every GPU.
+var (
+	mostBlock   = [3]int64{1024, 1024, 64}
+	mostGrid    = [3]int64{1<<31 - 1, 65535, 65535}
+	allClusters = int64(8)
+)
+
+// Refused says why no GPU with these limits runs a launch; "" if one may.
+func Refused(l operator.Launch, lim operator.Limits) string {
+	cluster := int64(1)
+	for i, axis := range []string{"x", "y", "z"} {
+		switch {
+		case l.Block[i] < 1 || l.Block[i] > mostBlock[i]:
+			return fmt.Sprintf("block.%s is %d; it must be 1 to %d", axis, l.Block[i], mostBlock[i])
+		case l.Grid[i] < 1 || l.Grid[i] > mostGrid[i]:
+			return fmt.Sprintf("grid.%s is %d; it must be 1 to %d", axis, l.Grid[i], mostGrid[i])
+		case l.Clustered() && (l.Cluster[i] < 1 || l.Grid[i]%l.Cluster[i] != 0):
+			return fmt.Sprintf("cluster.%s is %d; it must divide grid.%[1]s, which is %[3]d", axis, l.Cluster[i], l.Grid[i])
+		case l.Clustered():
+			cluster *= l.Cluster[i]
+		}
+	}
+	switch n := Volume(l.Block); {
+	case n > int64(lim.MaxThreadsPerBlock):
+		return fmt.Sprintf("a block has %d threads; at most %d are possible", n, lim.MaxThreadsPerBlock)
+	case l.SharedBytes < 0 || l.SharedBytes > int64(lim.MaxSharedPerBlock):
+		return fmt.Sprintf("a block asks for %d bytes of shared memory; at most %d are possible", l.SharedBytes, lim.MaxSharedPerBlock)
+	case cluster > allClusters:
+		return fmt.Sprintf("a cluster has %d blocks; at most %d are possible", cluster, allClusters)
+	}
+	return ""
+}
+
+// Volume is how many blocks a grid has, or threads a block.
+func Volume(d [3]int64) int64 { return d[0] * d[1] * d[2] }

@@ -259,8 +259,6 @@ func boundsOf(d cu.Device, l operator.Limits) (gpu.Bounds, error) {
 	read := reader{device: d}
 	b := gpu.Bounds{
 		Limits:    l,
-		MaxGrid:   read.triple(cu.MaxGridDimX, cu.MaxGridDimY, cu.MaxGridDimZ),
-		MaxBlock:  read.triple(cu.MaxBlockDimX, cu.MaxBlockDimY, cu.MaxBlockDimZ),
 		SMThreads: read.int(cu.MaxThreadsPerMultiprocessor),
 	}
 	return b, read.err
@@ -281,8 +279,4 @@ func (r *reader) int(a cu.DeviceAttribute) int {
 		r.err = fmt.Errorf("attribute %d: %w", a, failure(err))
 	}
 	return value
-}
-
-func (r *reader) triple(x, y, z cu.DeviceAttribute) [3]int64 {
-	return [3]int64{int64(r.int(x)), int64(r.int(y)), int64(r.int(z))}
 }
