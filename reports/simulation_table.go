@@ -58,11 +58,6 @@ func simulationWarnings(r *simulate.Report) []string {
 			"chose. Random search does well on such a part: scores on it do not tell how good a strategy is.",
 			partial, len(r.Recordings)))
 	}
-	for _, a := range r.Recordings {
-		if a.Interrupted {
-			list = append(list, fmt.Sprintf("%s was interrupted: only its %d configurations count", a.Name, a.Configurations))
-		}
-	}
 	return list
 }
 

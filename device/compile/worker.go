@@ -57,7 +57,6 @@ func (i introduction) Version() string { return fmt.Sprintf("NVRTC %d.%d", i.Maj
 // Worker is the child process in which NVRTC runs: a compilation that hangs or crashes takes only this process with
 // it. main registers it with worker.Dispatch under the name "compile".
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
-	preferToDie()
 	giveWay()
 	limitMemory()
 	var lib *library
@@ -112,13 +111,6 @@ func limitMemory() {
 	most := pages*uint64(os.Getpagesize()) + memoryLimit
 	// Where it is not possible, nothing is lost.
 	_ = syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: most, Max: most})
-}
-
-// preferToDie offers this process first when the machine runs out of memory: a
-// source that unrolls without end should cost its own compile, not the search.
-func preferToDie() {
-	// Where it is not possible, nothing is lost.
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 }
 
 // niceness lowers the priority of compilers below that of the process that measures, and of the

@@ -178,10 +178,8 @@ const (
 
 var (
 	summaryForm = regexp.MustCompile(`^(?:ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: .*\((\d+) errors?)`)
-	// Where something was done: in which function, how far into it and, where the
-	// binary tells, in which line. Older versions begin with the distance.
-	placeForm    = regexp.MustCompile(`\bat (\S.*?)\+(0x[0-9a-f]+)(?: in (.+?):(\d+))?(\s+\[\d+ hazards?\])?$`)
-	oldPlaceForm = regexp.MustCompile(`\bat (0x[0-9a-f]+) in (?:(\S+?):(\d+):)?(.+?)(\s+\[\d+ hazards?\])?$`)
+	// Where something was done: in which function, how far into it and, where the binary tells, in which line.
+	placeForm = regexp.MustCompile(`\bat (\S.*?)\+(0x[0-9a-f]+)(?: in (.+?):(\d+))?(\s+\[\d+ hazards?\])?$`)
 )
 
 // sanitizerReport is what a run of a tool has to say.
@@ -238,10 +236,10 @@ func findingOf(block string) string {
 	if strings.HasPrefix(head, "Warning:") || strings.HasPrefix(head, "Info:") {
 		return ""
 	}
-	parts, placed := []string{strings.TrimSuffix(head, ".")}, placedIn(head)
+	parts, placed := []string{strings.TrimSuffix(head, ".")}, placeForm.MatchString(head)
 	for _, line := range lines[1:] {
 		switch {
-		case strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "and ") && placedIn(line):
+		case strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "and ") && placeForm.MatchString(line):
 			placed = true
 			parts = append(parts, line)
 		case strings.HasPrefix(line, "by thread"):
@@ -257,18 +255,10 @@ func findingOf(block string) string {
 	return strings.Join(parts, " ")
 }
 
-func placedIn(line string) bool { return placeForm.MatchString(line) || oldPlaceForm.MatchString(line) }
-
 // shortPlace names a place by its line, or where that is not known by its function.
 func shortPlace(line string) string {
-	if placeForm.MatchString(line) {
-		if m := placeForm.FindStringSubmatch(line); m[3] != "" {
-			return placeForm.ReplaceAllString(line, "at $3:$4$5")
-		}
-		return placeForm.ReplaceAllString(line, "at $1+$2$5")
+	if m := placeForm.FindStringSubmatch(line); m != nil && m[3] != "" {
+		return placeForm.ReplaceAllString(line, "at $3:$4$5")
 	}
-	if m := oldPlaceForm.FindStringSubmatch(line); m != nil && m[2] != "" {
-		return oldPlaceForm.ReplaceAllString(line, "at $2:$3$5")
-	}
-	return oldPlaceForm.ReplaceAllString(line, "at $4+$1$5")
+	return placeForm.ReplaceAllString(line, "at $1+$2$5")
 }

@@ -29,9 +29,6 @@ func TestReadReport(t *testing.T) {
 			"Invalid __global__ read of size 4 bytes at direct.cu:27 by thread (255,0,0) in block (3,0,0)",
 			"Invalid __global__ read of size 4 bytes at direct.cu:27 by thread (254,0,0) in block (3,0,0)"}, true},
 		{"memcheck_inlined", []string{"Misaligned Shared or Local Address at tiles/my tile.cuh:12 by thread (0,0,0) in block (0,0,0)"}, true},
-		{"memcheck_old", []string{
-			"Invalid __global__ write of size 4 bytes at /home/me/memcheck_demo.cu:6 by thread (0,0,0) in block (0,0,0)",
-			"Invalid __global__ write of size 4 bytes at out_of_bounds_function(float const *)+0x90 by thread (0,0,0) in block (0,0,0)"}, true},
 		{"racecheck", []string{"Race reported between Write access at direct.cu:28 and Read access at direct.cu:30 [508 hazards]"}, true},
 		{"initcheck", []string{"Uninitialized __global__ memory read of size 4 bytes at direct.cu:31 by thread (0,0,0) in block (0,0,0)"}, true},
 		{"synccheck", []string{"Barrier error detected. Divergent thread(s) in block at direct.cu:33 by thread (32,0,0) in block (0,0,0)"}, true},

@@ -3,8 +3,6 @@ package elements
 import (
 	"encoding/binary"
 	"math"
-	"runtime"
-	"sync"
 
 	"autotune/operator"
 )
@@ -17,31 +15,7 @@ type Difference struct {
 }
 
 // Compare does what element_close of elements.h does, for all elements of a tensor.
-func Compare(t operator.Type, atol, rtol float64, got, want []byte) Difference {
-	size := int(t.Bytes())
-	count := min(len(got), len(want)) / size
-	parts := make([]Difference, runtime.GOMAXPROCS(0))
-	var group sync.WaitGroup
-	for i := range parts {
-		first, last := count*i/len(parts), count*(i+1)/len(parts)
-		group.Go(func() {
-			parts[i] = comparePart(t, atol, rtol, got[first*size:last*size], want[first*size:last*size])
-			parts[i].First += int64(first)
-		})
-	}
-	group.Wait()
-	var all Difference
-	for _, d := range parts {
-		if all.Wrong == 0 {
-			all.First = d.First
-		}
-		all.Wrong += d.Wrong
-		all.Largest = max(all.Largest, d.Largest)
-	}
-	return all
-}
-
-func comparePart(t operator.Type, atol, rtol float64, got, want []byte) (d Difference) {
+func Compare(t operator.Type, atol, rtol float64, got, want []byte) (d Difference) {
 	size := int(t.Bytes())
 	for at := 0; at < len(got); at += size {
 		a, b := bitsAt(got, at, size), bitsAt(want, at, size)

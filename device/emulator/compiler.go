@@ -40,12 +40,6 @@ type hostCompiler struct {
 	slots       chan struct{}
 }
 
-// NewCompiler returns the emulator's compiler alone, for proving kernels with
-// Run; without a C++ compiler the error wraps ErrNoCompiler.
-func NewCompiler(o Options) (compile.Compiler, error) {
-	return newHostCompiler(o)
-}
-
 func newHostCompiler(o Options) (*hostCompiler, error) {
 	command, err := findCompiler()
 	if err != nil {

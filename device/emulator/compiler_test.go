@@ -220,7 +220,7 @@ func TestWordsAreCompiledAhead(t *testing.T) {
 func TestClang(t *testing.T) {
 	testneeds.Clang.Need(t)
 	t.Setenv("CXX", "clang++")
-	c, err := NewCompiler(Options{})
+	c, err := newHostCompiler(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 			}
 		}()
 		for _, sanitize := range []bool{false, true} {
-			if c, err := NewCompiler(Options{Sanitize: sanitize, CacheDir: testCache}); err == nil {
+			if c, err := newHostCompiler(Options{Sanitize: sanitize, CacheDir: testCache}); err == nil {
 				compilers[sanitize] = compile.Cached(testCache, c)
 			}
 		}

@@ -63,6 +63,7 @@ func Example() {
 		}
 	}
 	// Output:
-	// add 1024 - recording of 2026-11-21 on NVIDIA H100 80GB HBM3 direct threads=128: ok [1.25 1.5 1.75] direct
-	// threads=256: timeout, it did not come back within 10 s
+	// add 1024 - recording of 2026-11-21 on NVIDIA H100 80GB HBM3
+	// direct threads=128: ok [1.25 1.5 1.75]
+	// direct threads=256: timeout, it did not come back within 10 s
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,9 +61,9 @@ func (rows *cacheRows) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// recording reads the cache's rows. cut: some may be missing.
-func (c *cache) recording(cut bool) (*Recording, error) {
-	r := &Recording{Interrupted: cut}
+// recording reads the cache's rows.
+func (c *cache) recording() (*Recording, error) {
+	r := new(Recording)
 	r.Metadata.Device.Name, r.Metadata.Problem.Operator = c.Device, c.Kernel
 	r.Metadata.Problem.Shape = c.shape()
 	if len(c.Tunables) == 0 {
@@ -91,7 +90,6 @@ func (c *cache) recording(cut bool) (*Recording, error) {
 			return nil, fmt.Errorf("configuration %q: %w", row.key, err)
 		}
 		r.Trials = append(r.Trials, trial.Trial{Configuration: space.Configuration{Values: values}, Outcome: row.outcome(), At: foreignTime(row.At)})
-		r.note(row)
 	}
 	return r, nil
 }
@@ -166,23 +164,6 @@ func (r cacheRow) outcome() trial.Outcome {
 		o.Status = trial.LaunchError
 	}
 	return o
-}
-
-// rowKeys are the fields of a cache's row that are read, or that follow from them.
-var rowKeys = []string{"time", "times", "timestamp", "__error__", "compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time"}
-
-// note remembers which fields of a row have no place in a Recording.
-func (r *Recording) note(row cacheRow) {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(row.fields, &fields) != nil {
-		return
-	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		tunable := slices.ContainsFunc(r.Tunables, func(t space.Tunable) bool { return t.Name == key })
-		if at, known := slices.BinarySearch(r.Untaken, key); !known && !tunable && !slices.Contains(rowKeys, key) {
-			r.Untaken = slices.Insert(r.Untaken, at, key)
-		}
-	}
 }
 
 // foreignTime is when something happened, as Python writes it; zero if it does not tell.

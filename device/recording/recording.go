@@ -38,10 +38,6 @@ type Recording struct {
 	Trials   []trial.Trial // in the order of the search
 	// Tunables are declared by Kernel Tuner's caches only.
 	Tunables []space.Tunable
-	// Untaken are the sorted names of data about trials that a foreign file has and a Recording does not.
-	Untaken []string
-	// Interrupted says that the file ends in the middle: the search did.
-	Interrupted bool
 }
 
 // Metadata says what was searched, where and how. Only Tool, Valid and the

@@ -31,5 +31,7 @@ func ExampleCall() {
 	var died *worker.DiedError
 	fmt.Println(errors.As(err, &died), err)
 	// Output:
-	// hello <nil> no such kernel true worker test died (exit status 7): the driver gave up
+	// hello <nil>
+	// no such kernel true
+	// worker test died (exit status 7): the driver gave up
 }

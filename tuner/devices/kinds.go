@@ -14,7 +14,6 @@ import (
 	"autotune/device/cuda"
 	"autotune/device/emulator"
 	"autotune/device/recording"
-	"autotune/device/replay"
 	"autotune/internal/worker"
 	"autotune/operator"
 )
@@ -105,9 +104,9 @@ func openRecording(ctx context.Context, file string, a asked, _ Options) (device
 	if p, err := a.bind(found.Metadata.Device.Limits); err != nil {
 		return nil, "", err
 	} else if want := found.Metadata.Problem.Text; p.String() != want {
-		return nil, "", fmt.Errorf("%w: it holds %s, not %s", replay.ErrProblem, want, p)
+		return nil, "", fmt.Errorf("%w: it holds %s, not %s", recording.ErrProblem, want, p)
 	}
-	return replay.Open(found), "replay of " + found.Metadata.Origin() + "; nothing is measured here", nil
+	return recording.Replay(found), "replay of " + found.Metadata.Origin() + "; nothing is measured here", nil
 }
 
 func limitsOfRecording(ctx context.Context, file string, a asked) (operator.Limits, string, error) {

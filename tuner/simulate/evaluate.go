@@ -57,7 +57,6 @@ type About struct {
 	Configurations int64   `json:"configurations"`
 	Valid          int     `json:"valid"`
 	OfValid        int64   `json:"of_valid_configurations,omitempty"` // where Configurations are a part of these
-	Interrupted    bool    `json:"interrupted,omitempty"`
 	Best           float64 `json:"best"`
 	Median         float64 `json:"median"`
 	Window         Window  `json:"window"`
@@ -244,7 +243,7 @@ func standing(matches []*match) Standing {
 func (g *game) about() About {
 	a := About{
 		Name: g.Name, File: g.File, Kernel: g.Metadata.Problem.Operator, Device: g.Metadata.Device.Name,
-		Configurations: g.Space.Len(), Valid: len(g.valid), Interrupted: g.Interrupted,
+		Configurations: g.Space.Len(), Valid: len(g.valid),
 		Best: g.valid[0], Median: trial.Median(g.valid), Window: g.window,
 	}
 	if g.Partial() {

@@ -27,7 +27,6 @@ import (
 	"strings"
 
 	"autotune/device/recording"
-	"autotune/device/replay"
 	"autotune/device/trial"
 	"autotune/space"
 	"autotune/space/expr"
@@ -86,7 +85,7 @@ func Load(ctx context.Context, path string) (*Recording, error) {
 func newRecording(recorded *recording.Recording) (*Recording, error) {
 	// Configurations that were pruned because a replay lacked them are not recorded.
 	recorded.Trials = slices.DeleteFunc(recorded.Trials, func(t trial.Trial) bool {
-		return t.Status == trial.Pruned && t.Message == replay.NotRecorded
+		return t.Status == trial.Pruned && t.Message == recording.NotRecorded
 	})
 	templates := map[string][]int{}
 	for i, t := range recorded.Trials {
