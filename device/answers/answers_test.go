@@ -14,6 +14,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/elements"
 	"autotune/internal/test/testneeds"
@@ -42,14 +44,10 @@ func question(t *testing.T, source string, at operator.Type, seconds int) Questi
 		"op.yaml": {Data: []byte(strings.Replace(description, "TYPE", string(at), -1))},
 		"ref.py":  {Data: []byte(source + fmt.Sprintf("\nSECONDS = %d\n", seconds))}, "t.cu": {Data: []byte("extern \"C\" __global__ void op_t(void* x) {}")},
 	}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	o.Named = true
 	p, err := o.Bind(operator.Request{Shape: []int64{5}}, operator.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return Question{Problem: p, Inputs: device.Inputs{Distribution: "uniform01", Seed: 1}, Drawn: "by a test", Write: func(_ context.Context, dir string) ([]string, error) {
 		files := make([]string, len(p.Arguments))
 		for i, a := range p.Arguments {
@@ -212,9 +210,7 @@ func TestPythonAnswersInOrder(t *testing.T) {
 	at := slices.IndexFunc(q.Problem.Arguments, func(a operator.Argument) bool { return a.Name == "z" })
 	q.Problem.Arguments[at].Order = []int{1, 0}
 	dir := t.TempDir()
-	if err := q.Answer(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, q.Answer(t.Context(), dir))
 	var want []byte
 	for i := range 10 {
 		want = append(want, bits(operator.I16, float64(2*i))...)
@@ -234,9 +230,7 @@ func TestAnswersAreKept(t *testing.T) {
 		t.Helper()
 		dir := t.TempDir()
 		q.CacheDir = cache
-		if err := q.Answer(t.Context(), dir); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, q.Answer(t.Context(), dir))
 		if info, err := os.Stat(filepath.Join(dir, "y.reference")); err != nil || info.Size() != 20 {
 			t.Errorf("%v, %v", info, err)
 		}
@@ -260,13 +254,9 @@ func TestAnswersAreKept(t *testing.T) {
 	}
 	for _, file := range kept {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		text[0] ^= 1
-		if err := errors.Join(os.Remove(file), os.WriteFile(file, text, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.Remove(file), os.WriteFile(file, text, 0o600)))
 	}
 	ask(q, false)
 	ask(q, true)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"autotune/operator"
 )
 
@@ -38,9 +40,7 @@ func (c *counting) Compile(ctx context.Context, r Request) (*Binary, error) {
 func compileOK(t *testing.T, c Compiler, r Request) *Binary {
 	t.Helper()
 	b, err := c.Compile(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return b
 }
 
@@ -140,12 +140,8 @@ func TestCacheSurvivesDamage(t *testing.T) {
 				compileOK(t, Cached(dir, c), good())
 				path := entryFiles(t, dir)[which]
 				raw, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, damage(raw), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
+				must.OK(t, os.WriteFile(path, damage(raw), 0o644))
 				if b := compileOK(t, Cached(dir, c), good()); b.Cached || c.calls.Load() != 2 {
 					t.Errorf("a damaged entry was used")
 				}
@@ -159,9 +155,7 @@ func TestCacheSurvivesDamage(t *testing.T) {
 
 func TestCacheDirectoryThatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, nil, 0o644))
 	c := Cached(filepath.Join(file, "cache"), &counting{})
 	for range 2 {
 		compileOK(t, c, good())
@@ -228,15 +222,11 @@ func TestPrune(t *testing.T) {
 		r.Kernel.Source = fmt.Sprintf("%0100d", i)
 		compileOK(t, c, r)
 		found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, path := range found {
 			if at := now.Add(time.Duration(i) * time.Minute); !used[path] {
 				used[path] = true
-				if err := os.Chtimes(path, at, at); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.Chtimes(path, at, at))
 			}
 		}
 		requests = append(requests, r)
@@ -244,21 +234,15 @@ func TestPrune(t *testing.T) {
 	var size int64
 	for path := range used {
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		size += info.Size()
 	}
 	foreign := filepath.Join(dir, "notes.txt")
 	old := filepath.Join(dir, "ab", strings.Repeat("ab", 32))
 	for _, path := range []string{foreign, old, old + ".part"} {
-		if err := os.WriteFile(path, make([]byte, 10_000), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, make([]byte, 10_000), 0o644))
 		before := now.Add(-time.Hour)
-		if err := os.Chtimes(path, before, before); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chtimes(path, before, before))
 	}
 	prune(dir, size/2+100)
 	for i, r := range requests {

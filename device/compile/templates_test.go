@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"autotune/internal/test/endurance"
 	"autotune/internal/test/testcache"
 	"autotune/operator"
@@ -103,9 +105,7 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 	requests := requestsOf(o)
 	for n, r := range requests {
 		p, err := o.Bind(r, gpu)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		kind := fmt.Sprint(p.Math, " ", r.Parameters)
 		if n == 0 && (gpu.Arch == newest || turn == 0) || n == len(requests)-1 && gpu.Arch == newest {
 			k, err := p.Reference()
@@ -197,9 +197,7 @@ func TestEveryTemplateCompiles(t *testing.T) {
 	c := Cached(testcache.Dir(), openNVRTC(t, runtime.NumCPU()))
 	flags := hastyFlags(t, c)
 	operators, err := operator.Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	older := map[*operator.Operator]map[string]bool{}
 	for i, gpu := range gpus {
 		if (testing.Short() || !endurance.Full()) && gpu.Arch != newest {

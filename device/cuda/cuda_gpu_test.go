@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
@@ -32,9 +34,7 @@ type bench struct {
 func openGPU(t *testing.T) device.Device {
 	t.Helper()
 	d, err := Open(t.Context(), 0, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -106,9 +106,7 @@ func (b *bench) evaluate(v device.Variant, best float64) trial.Outcome {
 func childPID(t *testing.T) int {
 	t.Helper()
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, path := range environments {
 		text, err := os.ReadFile(path)
 		words := strings.Split(string(text), "\x00")
@@ -122,9 +120,7 @@ func childPID(t *testing.T) int {
 
 func TestGPUDescribes(t *testing.T) {
 	infos, err := List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, i := range infos {
 		t.Logf("%+v", i)
 	}
@@ -286,9 +282,7 @@ func TestGPUMemory(t *testing.T) {
 	p := testoperators.Problem(t, "affine", d.Info().Limits.MemoryBytes/8, d.Info().Limits)
 	b := &bench{t: t, device: d, problem: p}
 	k, err := p.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, err = d.Open(t.Context(), p, b.compile(k), testoperators.Protocol())
 	if err == nil || !strings.Contains(err.Error(), "GiB free of") {
 		t.Errorf("a problem that is too large: %v", err)

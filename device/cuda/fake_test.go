@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/remote"
@@ -89,9 +91,7 @@ func openFake(t *testing.T) *remote.Child {
 	d, err := remote.OpenChild(t.Context(), remote.ChildOptions{
 		Worker: fakeWorker, Target: compile.Target, Compiler: func(context.Context) (compile.Compiler, error) { return fakeCompiler{}, nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)

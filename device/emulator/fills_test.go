@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/operator"
 )
@@ -40,13 +42,9 @@ func copying(t *testing.T, n int64, fills []string) *operator.Problem {
 	yaml := "operator: copying\nsummary: Copies.\nshape: [n]\ntensors:\n" + inputs.String() + outputs.String() +
 		"  - {name: size, type: i32, value: n}\ncost: [n]\nreference: reference.cu\ntemplates:\n" + simpleTemplate("same")
 	o, err := operator.Load(fstest.MapFS{"op.yaml": {Data: []byte(yaml)}, "reference.cu": kernel("reference"), "same.cu": kernel("same")}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: []int64{n}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
@@ -72,9 +70,7 @@ func TestFills(t *testing.T) {
 	}
 	read := func(i int) []byte {
 		contents, err := os.ReadFile(filepath.Join(b.session.(*session).dir, fmt.Sprintf("y%d.reference", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return contents
 	}
 	uniform := numbers[float32](t, read(0))

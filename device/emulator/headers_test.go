@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"autotune/internal/test/must"
 )
 
 // commonHeaders are those that people include in kernels out of habit.
@@ -65,9 +67,7 @@ static __device__ float largest() { return std::numeric_limits<float>::infinity(
 				k := tinyKernel(t, headerKernel)
 				k.Source = source
 				got, err := runTiny(t.Context(), mustCompile(t, k, sanitize), threads(1, 64), counting(8), 9)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				for i, want := range headerAnswers() {
 					if math.Abs(float64(got[i]-want)) > 1e-5 && i != 7 {
 						t.Errorf("y[%d] is %v, not %v", i, got[i], want)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
@@ -222,9 +224,7 @@ func (b *bench) result(t *testing.T, template string) string {
 	all := b.problem.Defaults(t.Context())
 	at := slices.IndexFunc(all, func(c space.Configuration) bool { return c.Template == template })
 	kernel, err := b.problem.Kernel(all[at])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := b.device.Compiler().Compile(t.Context(), compile.Request{Kernel: kernel, Arch: b.device.Arch()}); err != nil {
 		return err.Error()
 	}

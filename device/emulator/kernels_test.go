@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"autotune/device/compile"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
@@ -33,9 +35,7 @@ func tinyKernel(t *testing.T, source string) operator.Kernel {
 		}
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			k.Includes[filepath.Base(file)] = string(text)
 		}
 	}
@@ -73,9 +73,7 @@ func mustCompile(t *testing.T, k operator.Kernel, sanitize bool) *compile.Binary
 	if errors.As(err, &failed) {
 		t.Fatalf("%v\n%s", err, failed.Log)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return b
 }
 

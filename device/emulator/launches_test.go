@@ -8,6 +8,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/trial"
 	"autotune/operator"
@@ -233,13 +235,9 @@ func totalsProblem(t *testing.T, cases []launchCase) *operator.Problem {
 	}
 	files := fstest.MapFS{"op.yaml": {Data: []byte(yaml)}, "reference.cu": {Data: []byte(totalsReference)}, "kernels.cu": {Data: []byte(totalsKernels)}}
 	o, err := operator.Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: []int64{1000}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/trial"
 	"autotune/operator"
@@ -287,13 +289,9 @@ func TestRaces(t *testing.T) {
 	}
 	files["op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
 	o, err := operator.Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: []int64{256}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b := openBench(t, Options{CacheDir: testCache}, p, device.DefaultProtocol())
 	for _, c := range raceCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -331,13 +329,9 @@ func (b *bench) races(t *testing.T, template string) (trial.Outcome, string) {
 			continue
 		}
 		kernel, err := b.problem.Kernel(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		o, looked, err := b.session.(device.RaceFinder).Races(t.Context(), device.Variant{Configuration: c, Kernel: kernel})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return o, looked
 	}
 	t.Fatalf("no template %s", template)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 )
 
@@ -13,9 +15,7 @@ import (
 func TestBadReference(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { d.Close() })
 	const limit = 500 * time.Millisecond
 	right := doublingKernel("right", doublingBodies["right"])

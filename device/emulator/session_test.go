@@ -10,6 +10,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
@@ -86,9 +88,7 @@ func doublingOf(t *testing.T, reference string, kernels map[string]string) *oper
 	files["doubling/reference.cu"] = &fstest.MapFile{Data: []byte(reference)}
 	files["doubling/op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
 	op, err := operator.Load(files, "doubling")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return op
 }
 
@@ -103,18 +103,14 @@ func openBench(t *testing.T, o Options, p *operator.Problem, proto device.Protoc
 	t.Helper()
 	needCompiler(t)
 	d, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	b := &bench{problem: p, device: d}
-	if err := b.open(t, proto); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.open(t, proto))
 	return b
 }
 
@@ -122,9 +118,7 @@ func openBench(t *testing.T, o Options, p *operator.Problem, proto device.Protoc
 func (b *bench) open(t *testing.T, proto device.Protocol) error {
 	t.Helper()
 	kernel, err := b.problem.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b.session, err = b.device.Open(t.Context(), b.problem, b.compile(t, kernel), proto)
 	return err
 }
@@ -132,9 +126,7 @@ func (b *bench) open(t *testing.T, proto device.Protocol) error {
 func (b *bench) compile(t *testing.T, k operator.Kernel) *compile.Binary {
 	t.Helper()
 	binary, err := b.device.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: b.device.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return binary
 }
 
@@ -146,13 +138,9 @@ func (b *bench) evaluate(t *testing.T, template string) trial.Outcome {
 			continue
 		}
 		kernel, err := b.problem.Kernel(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		e, err := b.session.Evaluate(t.Context(), device.Variant{Configuration: c, Kernel: kernel, Binary: b.compile(t, kernel)}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return e
 	}
 	t.Fatalf("no template %s", template)
@@ -167,9 +155,7 @@ func doublingProblem(t *testing.T) *operator.Problem {
 func bindDoubling(t *testing.T, o *operator.Operator, n int64) *operator.Problem {
 	t.Helper()
 	p, err := o.Bind(operator.Request{Shape: []int64{n}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
@@ -247,15 +233,11 @@ func TestDistributionsAndSeeds(t *testing.T) {
 		}
 	}
 	d, err := Open(Options{CacheDir: testCache})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	kernel, _ := p.Reference()
 	reference, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: kernel, Arch: d.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	proto := device.DefaultProtocol()
 	proto.Distribution = "cauchy"
 	if _, err := d.Open(t.Context(), p, reference, proto); err == nil || !strings.Contains(err.Error(), "unknown input distribution \"cauchy\"") {
@@ -271,9 +253,7 @@ func TestCancel(t *testing.T) {
 	for _, c := range p.Defaults(t.Context()) {
 		if c.Template == "endless" {
 			kernel, err := p.Kernel(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			variant = device.Variant{Configuration: c, Kernel: kernel, Binary: b.compile(t, kernel)}
 		}
 	}
@@ -287,9 +267,7 @@ func TestCancel(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	dir := b.device.(*emulated).host.scratch.Dir
-	if err := b.device.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.device.Close())
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s is still there: %v", dir, err)
 	}
@@ -323,9 +301,7 @@ func TestLaunchErrors(t *testing.T) {
 func TestInfo(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	info := d.Info()
 	if info.Kind != device.Emulator || !strings.HasPrefix(info.Name, "CPU emulator (") || info.Limits.MaxSharedPerBlock != 232448 || info.Limits.MemoryBytes <= 0 {

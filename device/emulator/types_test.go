@@ -7,6 +7,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/trial"
 	"autotune/operator"
@@ -73,9 +75,7 @@ func mixedOperator(t *testing.T, reference string, kernels map[string]string) *o
 	}
 	files["op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
 	o, err := operator.Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return o
 }
 
@@ -87,13 +87,9 @@ func (b *bench) check(t *testing.T, template string, c device.Check) trial.Outco
 			continue
 		}
 		kernel, err := b.problem.Kernel(configuration)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		o, _, err := b.session.Check(t.Context(), device.Variant{Configuration: configuration, Kernel: kernel, Binary: b.compile(t, kernel)}, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return o
 	}
 	t.Fatalf("no template %s", template)
@@ -154,9 +150,7 @@ func TestTypes(t *testing.T) {
 
 	o := mixedOperator(t, mixedKernel("reference", ""), kernels)
 	p, err := o.Bind(operator.Request{Shape: []int64{133}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, sanitize := range []bool{false, true} {
 		b := openBench(t, Options{Sanitize: sanitize, CacheDir: testCache}, p, device.DefaultProtocol())
 		for _, c := range cases {
@@ -192,16 +186,12 @@ func TestRestores(t *testing.T) {
 	needCompiler(t)
 	kernels := map[string]string{"right": mixedKernel("right", "")}
 	p, err := mixedOperator(t, mixedKernel("reference", ""), kernels).Bind(operator.Request{Shape: []int64{133}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b := openBench(t, Options{CacheDir: testCache}, p, device.DefaultProtocol())
 	if o := b.check(t, "right", device.Check{Launches: 5, Exact: true}); o.Status != trial.OK {
 		t.Errorf("%s: %s", o.Status, o.Message)
 	}
-	if err := b.session.Refill(t.Context(), device.Inputs{Distribution: "special", Seed: 3}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.session.Refill(t.Context(), device.Inputs{Distribution: "special", Seed: 3}))
 	if o := b.check(t, "right", device.Check{Launches: 3, Exact: true}); o.Status != trial.OK {
 		t.Errorf("on special inputs: %s: %s", o.Status, o.Message)
 	}
@@ -212,9 +202,7 @@ func TestRestores(t *testing.T) {
 func TestReferenceLeavesIntegers(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { d.Close() })
 	const code = "code[i] = (unsigned char)(k[i] + 107);"
 	for _, c := range []struct{ body, want string }{
@@ -225,9 +213,7 @@ func TestReferenceLeavesIntegers(t *testing.T) {
 	} {
 		source := strings.Replace(mixedKernel("reference", c.body), code, "", 1)
 		p, err := mixedOperator(t, source, map[string]string{"right": mixedKernel("right", "")}).Bind(operator.Request{Shape: []int64{133}}, Limits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		proto := device.DefaultProtocol()
 		proto.LaunchTimeout = 5 * time.Second
 		err = (&bench{problem: p, device: d}).open(t, proto)

@@ -3,6 +3,8 @@ package gpu
 import (
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"autotune/device/elements"
 	"autotune/internal/test/testoperators"
 	"autotune/operator"
@@ -12,9 +14,7 @@ import (
 func TestFills(t *testing.T) {
 	p := testoperators.Problem(t, "mixed", 1000, operator.Limits{})
 	filled, err := elements.FillsOf(p.Arguments, "normal", 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i, a := range p.Arguments {
 		want := uint32(0)
 		if a.Role.Filled() {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/emulator"
@@ -56,9 +58,7 @@ func helper(t *testing.T, entry string, words, count, spared int) func(inputs ..
 	k.Launches, k.Source = operator.Launches{{Entry: entry}}, k.Source+wrapped
 	k.Macros = []operator.Macro{{Name: "ELEMENTS", Value: fmt.Sprint(count)}, {Name: "WORDS", Value: fmt.Sprint(2 * words)}, {Name: "SPARED", Value: fmt.Sprint(spared)}}
 	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return func(inputs ...[]float32) []uint64 { return runHelper(t, b, words, inputs) }
 }
 
@@ -70,9 +70,7 @@ func runHelper(t *testing.T, b *compile.Binary, words int, inputs [][]float32) [
 		tensors = append(tensors, emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, in))
 	}
 	tensors = append(tensors, emulator.HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, found))
-	if err := emulator.Run(t.Context(), b, operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{64, 1, 1}}, tensors); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, emulator.Run(t.Context(), b, operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{64, 1, 1}}, tensors))
 	found = tensors[len(tensors)-1].Floats()
 	joined := make([]uint64, words)
 	for i := range joined {

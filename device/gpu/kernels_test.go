@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/gpu"
@@ -36,9 +38,7 @@ func TestKernelsCompile(t *testing.T) {
 		p := testoperators.Problem(t, name, 1000, limits)
 		problems[name] = p
 		reference, err := p.Reference()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		kernels = append(kernels, reference)
 		for mode := range modes {
 			kernels = append(kernels, testoperators.Variant(t, p, mode).Kernel)

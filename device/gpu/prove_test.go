@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
@@ -71,9 +73,7 @@ func TestChangedInputs(t *testing.T) {
 // Where inputs are large, an output may be as inexact as the largest one is.
 func TestLargeInputs(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
-	if err := b.session.Refill(t.Context(), device.Inputs{Distribution: "large", Seed: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.session.Refill(t.Context(), device.Inputs{Distribution: "large", Seed: 1}))
 	checks := &b.session.(*session).checks
 	if y := checks.sizes[len(checks.sizes)-1]; y <= 1 || y > 3 {
 		t.Errorf("the largest output is %v", y)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"autotune/device/compile"
 	"autotune/device/elements"
 	"autotune/device/emulator"
@@ -78,15 +80,11 @@ func compileTyped(t *testing.T) typedRunner {
 	k := Kernels([]operator.Argument{{Type: operator.F64}})[1]
 	k.Launches, k.Source = operator.Launches{{Entry: "helpers_typed"}}, k.Source+typedEntry
 	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return func(t *testing.T, do task, x, y []byte) []byte {
 		t.Helper()
 		head, err := binary.Append(nil, binary.LittleEndian, do)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		tensors := []emulator.HostTensor{
 			emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, floatsOf(head)), emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, floatsOf(x)),
 			emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, floatsOf(y)), emulator.HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, make([]float32, 2*do.Words)),
@@ -175,9 +173,7 @@ func (s smallType) values(t *testing.T) []float64 {
 	all := make([]float64, s.codes)
 	for code := range all {
 		single, err := strconv.ParseFloat(elements.Text(s.Type, uint64(code)), 32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		all[code] = single
 	}
 	return all
@@ -338,9 +334,7 @@ func fillOf(t *testing.T, at operator.Type, seed uint32, distribution string, nu
 	f, err := elements.FillOf(operator.Argument{
 		Role: operator.Input, Type: at, Fill: &operator.Fill{Distribution: distribution, Numbers: numbers},
 	}, "uniform01", seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return task{What: doFill, Type: number(at), Seed: uint64(f.Seed), Distribution: uint64(f.Distribution), A: f.A, B: f.B}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/trial"
 )
@@ -19,9 +21,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func encoded(t testing.TB, r Recording, compressed bool) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := encode(&b, r, compressed); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, encode(&b, r, compressed))
 	return b.Bytes()
 }
 
@@ -29,21 +29,15 @@ func TestGolden(t *testing.T) {
 	got := encoded(t, recorded(oneOfEach()), false)
 	golden := filepath.Join("testdata", "recording.json")
 	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(golden, got, 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("the format changed; if meant so, run go test -update\n got %s\nwant %s", got, want)
 	}
 	loaded, err := Load(t.Context(), golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if loaded.File != golden {
 		t.Errorf("File = %q", loaded.File)
 	}
@@ -58,9 +52,7 @@ func TestQuantitiesSurvive(t *testing.T) {
 		r := recorded(oneOfEach()[:1])
 		q.set(&r.Trials[0].Outcome, 7)
 		back, err := decode(bytes.NewReader(encoded(t, r, true)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got := q.get(&back.Trials[0].Outcome); got != 7 {
 			t.Errorf("%s came back as %v", q.name, got)
 		}
@@ -123,9 +115,7 @@ func TestLoadErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "r.json")
-			if err := os.WriteFile(path, []byte(c.file), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, []byte(c.file), 0o644))
 			_, err := Load(t.Context(), path)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), path+": ") {
 				t.Errorf("got %v\nwant %s: ...%s...", err, path, c.want)
@@ -150,9 +140,7 @@ func TestRoundKeepsSixDigits(t *testing.T) {
 func TestStatusFromInvalidityAlone(t *testing.T) {
 	plain := string(encoded(t, recorded(oneOfEach()), false))
 	r, err := decode(strings.NewReader(strings.ReplaceAll(plain, `"status":"crashed",`, "")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got := r.Trials[6].Status; got != "launch_error" {
 		t.Errorf("status = %q, want launch_error for runtime", got)
 	}
@@ -161,9 +149,7 @@ func TestStatusFromInvalidityAlone(t *testing.T) {
 func TestCacheTimesThatNoLaunchTakesAreFailures(t *testing.T) {
 	r, err := ReadAny(strings.NewReader(`{"tune_params_keys": ["n"], "tune_params": {"n": [1, 2, 3, 4]}, "cache": {
 		"1": {"time": 0.5}, "2": {"time": 1e20}, "3": {"time": 0}, "4": {"time": Infinity}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i, want := range []trial.Status{trial.OK, trial.LaunchError, trial.LaunchError, trial.LaunchError} {
 		if got := r.Trials[i].Status; got != want {
 			t.Errorf("configuration %d: %s, want %s", i+1, got, want)
@@ -177,9 +163,7 @@ func TestDecompressionIsBounded(t *testing.T) {
 	if _, err := zip.Write(bytes.Repeat([]byte(" "), maxMetadata+1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := zip.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, zip.Close())
 	if _, err := readMetadata(bytes.NewReader(bomb.Bytes())); err == nil {
 		t.Error("a file of spaces passed as a recording")
 	}

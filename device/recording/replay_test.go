@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"pgregory.net/rapid"
 
 	"autotune/device"
@@ -25,18 +27,12 @@ import (
 func opened(t *testing.T, r Recording, name string) (device.Device, device.Session) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := Write(path, r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(path, r))
 	loaded, err := Load(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	d := Replay(loaded)
 	s, err := d.Open(t.Context(), problem(), nil, device.DefaultProtocol())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return d, s
 }
 
@@ -59,9 +55,7 @@ func TestReplayAnswersAsRecorded(t *testing.T) {
 		_, s := opened(t, recorded(ofSource("v1")), name)
 		for _, x := range ofSource("v1") {
 			got, err := s.Evaluate(t.Context(), variantOf(x.Configuration, "v1"), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if want := x.Outcome; !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: %s:\n got %+v\nwant %+v", name, x.Configuration.Key(), got, want)
 			}
@@ -104,9 +98,7 @@ func TestEditedKernelIsToldOnce(t *testing.T) {
 	warnings := map[string][]string{}
 	for _, e := range ofSource("v1") {
 		got, err := s.Evaluate(t.Context(), variantOf(e.Configuration, "v2"), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got.Status != e.Outcome.Status || !reflect.DeepEqual(got.SamplesMS, e.Outcome.SamplesMS) {
 			t.Errorf("%s: the recorded data changed: %+v", e.Configuration.Key(), got)
 		}
@@ -168,13 +160,9 @@ func TestSize(t *testing.T) {
 		list[i].At = recordedAt.Add(time.Duration(i) * time.Second)
 	}
 	path := filepath.Join(t.TempDir(), "r.json.gz")
-	if err := Write(path, recorded(list)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(path, recorded(list)))
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if t.Logf("%d bytes", info.Size()); info.Size() > 300_000 {
 		t.Errorf("2000 trials of 30 samples take %d bytes", info.Size())
 	}

@@ -32,6 +32,6 @@ func ExampleCall() {
 	fmt.Println(errors.As(err, &died), err)
 	// Output:
 	// hello <nil>
-	// no such kernel true
-	// worker test died (exit status 7): the driver gave up
+	// no such kernel
+	// true worker test died (exit status 7): the driver gave up
 }

@@ -3,6 +3,8 @@ package gputest
 import (
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"autotune/device/emulator"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
@@ -14,9 +16,7 @@ const fewest = 25
 func operators(t *testing.T) []*operator.Operator {
 	t.Helper()
 	all, err := operator.Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return all
 }
 
@@ -52,9 +52,7 @@ func TestEmulator(t *testing.T) {
 			continue
 		}
 		p, err := bind(o, casesOf(o)[9], o.MathModes[0], d.Info().Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		v.proveAlone(t, p.Whole())
 	}
 	t.Log("\n" + v.tally.String())

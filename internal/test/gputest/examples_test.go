@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/emulator"
@@ -39,13 +41,9 @@ var exampleRows = map[string][]string{
 func loadExamples(t *testing.T) []*operator.Operator {
 	t.Helper()
 	folders, err := fs.Glob(examples.FS, "*/op.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	files, err := fs.Glob(examples.FS, "*.cu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all []*operator.Operator
 	for _, name := range slices.Concat(folders, files) {
 		load := func() (*operator.Operator, error) { return operator.LoadFile(examples.FS, ".", name) }
@@ -53,9 +51,7 @@ func loadExamples(t *testing.T) []*operator.Operator {
 			load = func() (*operator.Operator, error) { return operator.Load(examples.FS, path.Dir(name)) }
 		}
 		o, err := load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if named, _, _ := strings.Cut(name, "."); strings.TrimSuffix(named, "/op") != o.Name {
 			t.Errorf("%s is of the operator %s; let them have one name", name, o.Name)
 		}
@@ -79,9 +75,7 @@ func exampleProblems(t *testing.T, o *operator.Operator, limits operator.Limits)
 	}
 	for _, row := range exampleRows[o.Name] {
 		p, err := bind(o, row, o.MathModes[0], limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		problems = append(problems, p)
 	}
 	return problems
@@ -153,13 +147,9 @@ func TestExamplesAreSound(t *testing.T) {
 		t.Run(o.Name, func(t *testing.T) {
 			t.Parallel()
 			p, err := o.Bind(operator.Request{Shape: o.Example}, limits)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			found, err := lint.Constraints(t.Context(), o, append(exampleProblems(t, o, limits), p))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if nvrtc != nil && !testing.Short() {
 				more, err := lint.Compiled(t.Context(), p, nvrtc, limits.Target)
 				testneeds.Headers.Found(t, err, compile.ErrHeaders)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/emulator"
@@ -34,24 +36,16 @@ func proveForeign(t *testing.T, d device.Device, row, drawn int) {
 	v := &prover{device: d, drawn: drawn}
 	for name, rows := range foreignRows {
 		o, err := operator.LoadFile(foreign, "testdata/foreign", name+".cu")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p, err := bind(o, rows[row], "", d.Info().Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if found := p.Whole().Warnings(); len(found) > 0 {
 			t.Errorf("%s: %s", p, strings.Join(found, "; "))
 		}
 		k, err := p.Reference()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		reference, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		v.prove(t, p.Whole(), reference)
 	}
 	t.Log("\n" + v.tally.String())

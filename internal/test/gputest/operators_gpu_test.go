@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"golang.org/x/sync/semaphore"
 
 	"autotune/device/compile"
@@ -40,18 +42,14 @@ type gpuSuite struct {
 func openSuite(t *testing.T) *gpuSuite {
 	t.Helper()
 	d, err := cuda.Open(t.Context(), 0, cuda.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	winners, err := recordedWinners(recording.Shipped())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := &gpuSuite{prover: prover{device: d, drawn: drawnByDefault, winners: winners}}
 	if text := os.Getenv("AUTOTUNE_TEST_VARIANTS"); text != "" {
 		if s.drawn, err = strconv.Atoi(text); err != nil {
@@ -76,9 +74,7 @@ func TestGPUOperators(t *testing.T) {
 			for i := len(casesOf(o)) - 1; i >= 0; i-- {
 				for _, math := range modes(o, casesOf(o)[i]) {
 					p, err := bind(o, casesOf(o)[i], math, s.device.Info().Limits)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					t.Run(p.String(), func(t *testing.T) {
 						t.Parallel()
 						s.run(t, p, fmt.Sprintf("%s-%02d-%s", o.Name, i, p.Math))
@@ -97,9 +93,7 @@ func TestGPUExamples(t *testing.T) {
 	for _, o := range loadExamples(t) {
 		problems := exampleProblems(t, o, s.device.Info().Limits)
 		large, err := o.Bind(operator.Request{Shape: o.Example}, s.device.Info().Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, p := range append(problems, large) {
 			t.Run(p.String(), func(t *testing.T) { s.run(t, p, "") })
 		}
@@ -113,25 +107,17 @@ func (s *gpuSuite) run(t *testing.T, p *operator.Problem, name string) {
 	if need > s.capacity {
 		t.Skipf("needs %d MiB of the GPU's memory", need>>20)
 	}
-	if err := s.memory.Acquire(t.Context(), need); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.memory.Acquire(t.Context(), need))
 	defer s.memory.Release(need)
 	if s.torch == nil {
 		s.proveAlone(t, p.Whole())
 		return
 	}
 	reference, err := p.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b, err := s.device.Compiler().Compile(t.Context(), compile.Request{Kernel: reference, Arch: s.device.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.torch.add(p, reference, b, name); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, s.torch.add(p, reference, b, name))
 	s.prove(t, p.Whole(), b)
 }
 

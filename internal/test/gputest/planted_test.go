@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"autotune/device"
 	"autotune/device/emulator"
 	"autotune/device/trial"
@@ -91,13 +93,9 @@ func plantedProblem(t *testing.T, limits operator.Limits) *operator.Problem {
 	}
 	files["op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
 	o, err := operator.Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: []int64{4096}}, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
