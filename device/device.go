@@ -21,7 +21,6 @@ import (
 	"autotune/space"
 )
 
-// Info describes a device.
 type Info struct {
 	Name       string          `json:"name"` // "NVIDIA H100 80GB HBM3"
 	Kind       Kind            `json:"kind"`
@@ -154,7 +153,6 @@ type RaceFinder interface {
 	Races(ctx context.Context, v Variant) (o trial.Outcome, looked string, err error)
 }
 
-// Inputs say what a session's input tensors hold.
 type Inputs struct {
 	Distribution string
 	Seed         uint32
@@ -186,7 +184,6 @@ func Reason(err error) string {
 	return strings.TrimSuffix(err.Error(), ": "+ErrNone.Error())
 }
 
-// ErrMemory means that a problem's tensors do not fit into the device.
 var ErrMemory = errors.New("not enough device memory")
 
 // GiB writes an amount of memory as messages give it.

@@ -11,7 +11,6 @@ import (
 // recordings hold it as text; Properties tells what it stands for.
 type Kind string
 
-// The kinds of devices.
 const (
 	CUDA     Kind = "cuda"
 	Emulator Kind = "emulator"
@@ -47,7 +46,6 @@ func KindNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Kinds are the properties of all kinds, in the order in which they are listed.
 func Kinds() []Properties { return slices.Clone(kinds) }
 
 // Properties returns what devices of this kind can do; the zero value, without a

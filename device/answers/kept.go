@@ -82,7 +82,6 @@ func (k kept) take(q Question, dir string) bool {
 	return k.files != nil
 }
 
-// put keeps the answers in the folder.
 func (k kept) put(q Question, dir string) {
 	for _, a := range q.Problem.Arguments {
 		name := Name(a)
@@ -155,7 +154,6 @@ func convertFile(path, from string, bytes int64, t operator.Type, c conversion) 
 	return errors.Join(convert(to, f, t, c), to.Close())
 }
 
-// remove makes room for a new file.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -32,7 +32,6 @@ type Request struct {
 	Configuration space.Configuration
 }
 
-// Binary is a compiled variant.
 type Binary struct {
 	// Symbols are the names that the entries have in Code, where they differ.
 	Symbols  map[string]string
@@ -42,7 +41,6 @@ type Binary struct {
 	Cached   bool // answered from the cache on disk
 }
 
-// Symbol is the name that an entry has in Code.
 func (b *Binary) Symbol(entry string) string { return cmp.Or(b.Symbols[entry], entry) }
 
 // Error is a compilation that failed because of the source, its macros or the
@@ -61,7 +59,6 @@ type Error struct {
 // ErrHeaders is of an Error for want of headers of CUDA's toolkit.
 var ErrHeaders = errors.New("CUDA's headers are missing")
 
-// Is lets errors.Is find ErrHeaders.
 func (e *Error) Is(target error) bool { return target == ErrHeaders && e.NoHeaders }
 
 func (e *Error) Error() string {

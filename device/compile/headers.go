@@ -20,15 +20,12 @@ func textsOf(k operator.Kernel) []string {
 	return append(slices.Collect(maps.Values(k.Includes)), k.Source)
 }
 
-// needsHeaders tells whether a kernel includes headers of the CUDA toolkit.
 func needsHeaders(r Request) bool {
 	return slices.ContainsFunc(textsOf(r.Kernel), toolkitInclude.MatchString)
 }
 
-// missingHeaders is the advice if they are needed and missing.
 const missingHeaders = "CUDA's headers are not on this machine; install cuda-cudart-dev (NVIDIA's repository), nvidia-cuda-dev (Debian) or pip's nvidia-cuda-runtime, or point CUDA_HOME at a CUDA toolkit"
 
-// missingCUB is the same for those of CUB.
 const missingCUB = "CUB is not on this machine; install cuda-cccl (NVIDIA's repository) or pip's nvidia-cuda-cccl, or point CUDA_HOME at a CUDA toolkit"
 
 // headerDirs are the folders of the CUDA toolkit's headers; none if it is not there. Those of libcu++ and CUB, which

@@ -34,7 +34,6 @@ const defaultTimeout = 30 * time.Second
 // LineInfo adds source lines of instructions to binaries. It changes no instruction.
 const LineInfo = "-lineinfo"
 
-// standardOptions are given to NVRTC with every kernel.
 var standardOptions = []string{"--std=c++17", "-default-device"}
 
 // nvrtc compiles in worker processes. A worker is started when a compilation finds none idle, and stays for the next.
@@ -121,7 +120,6 @@ func (n *nvrtc) missing(r Request) string {
 	return ""
 }
 
-// Compile compiles a kernel in an idle worker.
 func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
 	if err := n.checkArch(r.Arch); err != nil {
 		return nil, err
@@ -172,7 +170,6 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 	return &Binary{Symbols: made.Symbols, Code: made.Code, Log: made.Log, Duration: took}, nil
 }
 
-// requestOf translates a request into NVRTC's terms.
 func (n *nvrtc) requestOf(r Request) workerRequest {
 	options := append([]string{"--gpu-architecture=" + r.Arch}, n.options...)
 	if needsHeaders(r) {
@@ -195,7 +192,6 @@ func mangled(k operator.Kernel) []string {
 	return k.Launches.Entries()
 }
 
-// take returns an idle worker or starts one.
 func (n *nvrtc) take(ctx context.Context) (*worker.Process, error) {
 	select {
 	case p := <-n.idle:

@@ -44,14 +44,12 @@ type workerResponse struct {
 	About   introduction
 }
 
-// introduction says which NVRTC a worker has loaded.
 type introduction struct {
 	From         string // the file, or the name that the dynamic linker knows
 	Major, Minor int
 	Archs        []int32 // supported architectures, as 90 for sm_90; empty if it cannot tell
 }
 
-// Version names the compiler, as "NVRTC 13.0".
 func (i introduction) Version() string { return fmt.Sprintf("NVRTC %d.%d", i.Major, i.Minor) }
 
 // Worker is the child process in which NVRTC runs: a compilation that hangs or crashes takes only this process with
@@ -128,7 +126,6 @@ func giveWay() {
 	}
 }
 
-// library is NVRTC, loaded at run time.
 type library struct {
 	introduction
 
@@ -211,7 +208,6 @@ func (l *library) check(call string, result int32) error {
 	return fmt.Errorf("%s of %s: %s", call, l.Version(), l.errorString(result))
 }
 
-// build compiles one program to a cubin, or says why the source does not compile. An error is NVRTC's own.
 func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	names, texts := make([]string, 0, len(o.Includes)), make([]string, 0, len(o.Includes))
 	for name, text := range o.Includes {

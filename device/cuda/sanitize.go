@@ -43,7 +43,6 @@ func (g *sanitized) Open(ctx context.Context, p *operator.Problem, reference *co
 	return &sanitizedSession{s.(*remote.ChildSession), g.program}, nil
 }
 
-// sanitizedSession evaluates variants plainly and then under the tools.
 type sanitizedSession struct {
 	*remote.ChildSession
 	program string
@@ -78,7 +77,6 @@ func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best 
 	return o, nil
 }
 
-// watched is what came of a run under a tool.
 type watched struct {
 	status  trial.Status
 	message string
@@ -146,7 +144,6 @@ func FindSanitizer() (path string, err error) {
 		"install cuda-sanitizer-13-0 (NVIDIA's repository) or a CUDA toolkit, or use the emulator's sanitizers: --device emulator", ErrNoSanitizer)
 }
 
-// sanitizerTool is one of its tools.
 type sanitizerTool struct {
 	name    string
 	status  trial.Status // of a variant in which it finds something
@@ -182,14 +179,12 @@ var (
 	placeForm = regexp.MustCompile(`\bat (\S.*?)\+(0x[0-9a-f]+)(?: in (.+?):(\d+))?(\s+\[\d+ hazards?\])?$`)
 )
 
-// sanitizerReport is what a run of a tool has to say.
 type sanitizerReport struct {
 	complete bool     // it came to its end
 	findings []string // each in one line
 	trouble  string   // the first line that is no finding, where it has no end
 }
 
-// readReport reads what a tool wrote.
 func readReport(text string) sanitizerReport {
 	var r sanitizerReport
 	errorCount := 0

@@ -79,7 +79,6 @@ func integer(t operator.Type, bits uint64) int64 {
 	return int64(bits)
 }
 
-// Bits are those of an element of a tensor.
 func Bits(t operator.Type, contents []byte, element int64) uint64 {
 	size := int(t.Bytes())
 	return bitsAt(contents, int(element)*size, size)
@@ -97,7 +96,6 @@ func bitsAt(contents []byte, at, size int) uint64 {
 	return uint64(contents[at])
 }
 
-// Largest is the largest finite number of a tensor of a floating type, without its sign.
 func Largest(t operator.Type, contents []byte) (largest float64) {
 	size := int(t.Bytes())
 	for at := 0; at < len(contents); at += size {

@@ -16,7 +16,6 @@ import (
 //go:embed elements.h
 var Source string
 
-// TypeNumber is a type's number there.
 func TypeNumber(t operator.Type) int { return slices.Index(operator.Types(), string(t)) }
 
 // distributions that devices fill tensors with, in the order of elements.h: those
@@ -166,7 +165,6 @@ func Changes(a operator.Argument, f Fill, seed uint32) []Run {
 	return all
 }
 
-// hash is that of elements.h.
 func hash(i uint64, seed uint32) uint32 {
 	x := i*0x9e3779b97f4a7c15 + uint64(seed)*0xd1b54a32d192ed03
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -44,7 +44,6 @@ func format(t operator.Type) (mantissa, exponent int) {
 	return 2, 5
 }
 
-// Narrow makes elements of a small floating type from as many of f32.
 func Narrow(t operator.Type, from []byte) []byte {
 	size := int(t.Bytes())
 	to := make([]byte, 0, len(from)/4*size)
@@ -58,7 +57,6 @@ func Narrow(t operator.Type, from []byte) []byte {
 	return to
 }
 
-// Widen makes elements of f32 from as many of a small floating type.
 func Widen(t operator.Type, from []byte) []byte {
 	size := int(t.Bytes())
 	to := make([]byte, 0, 4*len(from)/size)

@@ -37,7 +37,6 @@ func madeFile(a operator.Argument) string {
 	return a.Name + ".made"
 }
 
-// errorFile is where the number lies that the comparison gives.
 const errorFile = "error.made"
 
 // acceptReference checks that the operator's own comparison finds the reference equal to itself.

@@ -22,7 +22,6 @@ import (
 	"autotune/internal/worker"
 )
 
-// ErrNoCompiler means that there is no C++ compiler on this machine.
 var ErrNoCompiler = errors.New("no C++ compiler found")
 
 // defaultTimeout is how long a compilation may take when its Request says nothing.
@@ -62,10 +61,7 @@ func (c *hostCompiler) Version() string { return c.version }
 
 // Fingerprint covers the shim and the runtime, which are part of every program.
 func (c *hostCompiler) Fingerprint() string { return c.fingerprint }
-
 func (c *hostCompiler) Workers() int { return runtime.NumCPU() }
-
-// Close removes every temporary file.
 func (c *hostCompiler) Close() error { return c.scratch.Close() }
 
 // baseFlags are for the runtime and the variants.
@@ -112,7 +108,6 @@ func (c *hostCompiler) variantFlags(arch string) []string {
 	return flags
 }
 
-// Compile makes the program of a variant.
 func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
 	select {
 	case c.slots <- struct{}{}:
@@ -157,7 +152,6 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	return &compile.Binary{Code: code, Log: log, Duration: took}, nil
 }
 
-// writeSources puts the kernel and its includes into the folder.
 func (c *hostCompiler) writeSources(dir string, r compile.Request) error {
 	if err := os.WriteFile(filepath.Join(dir, "kernel.cpp"), []byte(prepare(r.Kernel, c.options.Sanitize)), 0o644); err != nil {
 		return err
@@ -213,7 +207,6 @@ func (c *hostCompiler) link(ctx context.Context, r compile.Request, dir, runtime
 	return "", log, err
 }
 
-// arguments compile a kernel's file.
 func (c *hostCompiler) arguments(r compile.Request, dir, shim string) []string {
 	arguments := slices.Concat(c.baseFlags(), c.variantFlags(r.Arch), spinningFlags(r.Kernel), hostFlags(r.Kernel.Flags))
 	headers := headersOf(r.Kernel)
@@ -281,12 +274,10 @@ func reason(err error) error {
 	return err
 }
 
-// versionLimit is how long a compiler may think about its version.
 const versionLimit = 5 * time.Second
 
 var versionNumber = regexp.MustCompile(`\b\d+\.\d+(\.\d+)?\b`)
 
-// askVersion gives what a compiler says of its version.
 func askVersion(command []string, limit time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -19,13 +19,11 @@ import (
 // of the command line brought has no line, what the compiler itself met no file.
 var diagnostic = regexp.MustCompile(`(?m)^(?:In file included from )?([^\s:][^:\n]*):(?:(\d+):(?:\d+:)?)? (?:fatal |internal compiler )?error: (.*)$`)
 
-// linkTrouble is an error of the linker or assembler.
 var linkTrouble = regexp.MustCompile(`(?m)(?:undefined reference to|Error:) .*$`)
 
 // exhausted is what compilers, assemblers and linkers print when they reach a limit.
 var exhausted = regexp.MustCompile(`(?mi)^.*(?:out of memory|memory exhausted|cannot allocate memory|bad_alloc|file size limit|file too large|CPU time limit|final link failed: file truncated).*$`)
 
-// judge turns the log of a failed compilation into an error that blames the right line.
 func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) error {
 	for path, name := range map[string]string{
 		filepath.Join(dir, "include") + "/": "", filepath.Join(dir, "kernel.cpp"): r.Kernel.File, c.support.shim + "/": "emulator/",
@@ -104,7 +102,6 @@ func sourceNames(k operator.Kernel) []string {
 	return append([]string{k.File}, slices.Sorted(maps.Keys(k.Includes))...)
 }
 
-// sanitizerSettings are the environment of a sanitized program.
 var sanitizerSettings = []string{
 	"ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1:color=never:print_legend=0",
 	"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:color=never",
@@ -170,7 +167,6 @@ func asanWhat(kind, report string) string {
 	return strings.ReplaceAll(kind, "-", " ") + " by a " + access + size
 }
 
-// guiltyLine is the innermost place of the report that lies in the kernel's own files.
 func guiltyLine(report string, names []string) string {
 	places := append(ubsanError.FindAllStringSubmatch(report, 1), stackFrame.FindAllStringSubmatch(report, -1)...)
 	for _, place := range places {

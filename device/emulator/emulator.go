@@ -54,7 +54,6 @@ func Open(o Options) (device.Device, error) {
 	return &emulated{options: o, host: host, compiler: c}, nil
 }
 
-// emulated is the emulator as a device.
 type emulated struct {
 	options  Options
 	host     *hostCompiler
@@ -72,7 +71,6 @@ func (e *emulated) Info() device.Info {
 }
 
 func (e *emulated) Compiler() compile.Compiler { return e.compiler }
-
 func (e *emulated) Arch() string { return hostArch() }
 
 // Open runs the reference once and keeps its output for all that follows.
@@ -84,10 +82,8 @@ func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *com
 	return openSession(ctx, e, p, reference, proto)
 }
 
-// Close ends the compiler and removes every temporary file.
 func (e *emulated) Close() error { return errors.Join(e.compiler.Close(), e.watching.close()) }
 
-// temporary makes a new folder within dir; "" is the system's.
 func temporary(dir, pattern string) (string, error) {
 	made, err := os.MkdirTemp(dir, pattern)
 	if err != nil {
@@ -212,7 +208,6 @@ func (s *session) ready(j *job, k operator.Kernel, b *compile.Binary) (o trial.O
 	return o, err
 }
 
-// Refill draws the inputs anew.
 func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	s.proto.Distribution, s.proto.Seed = in.Distribution, in.Seed
 	_, err := s.prepareAnswers(ctx, 0)
@@ -244,7 +239,6 @@ func (s *session) referenceFault(a response) string {
 	return ""
 }
 
-// tensor is the problem's tensor of that name; the zero value if there is none.
 func (s *session) tensor(name string) operator.Argument {
 	i := slices.IndexFunc(s.problem.Arguments, func(t operator.Argument) bool { return t.Name == name })
 	if i < 0 {
@@ -274,10 +268,8 @@ func (s *session) job(launches operator.Launches) (job, error) {
 }
 
 func (s *session) Ceilings() device.Ceilings { return s.ceilings }
-
 func (s *session) Close() error { return os.RemoveAll(s.dir) }
 
-// Evaluate runs one variant's program.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	j, err := s.job(v.Kernel.Launches)
 	if err != nil {
@@ -335,7 +327,6 @@ func gpuStatus(s trial.Status) trial.Status {
 	return s
 }
 
-// outcome says what a program's response means for its variant.
 func (s *session) outcome(a response) trial.Outcome {
 	o := a.Outcome
 	o.Status = gpuStatus(o.Status)

@@ -106,7 +106,6 @@ func cooperativeProblem(l operator.Launch, lim operator.Limits) string {
 	return ""
 }
 
-// clusterOf is a launch's cluster, one block where it has none.
 func clusterOf(l operator.Launch) [3]int64 {
 	if !l.Clustered() {
 		return [3]int64{1, 1, 1}

@@ -37,7 +37,6 @@ var plainTypes = []elf.SectionType{
 	0x6fff4c03, // SHT_LLVM_ADDRSIG
 }
 
-// constructors are the sections of functions that run before main.
 var constructors = regexp.MustCompile(`^\.(?:preinit_array|init_array|ctors|init)(?:\..*)?$`)
 
 // initialArray is the section in which a compiler has its own, too.
@@ -179,7 +178,6 @@ type variable struct {
 // mangled begins the name of a variable that is the file's own; its length follows, and the name, and perhaps an E.
 var mangled = regexp.MustCompile(`^(?:_ZL|_ZN12_GLOBAL__N_1L?)(\d+)(\w+)$`)
 
-// plainName is the name that a variable has in the source.
 func plainName(symbol string) string {
 	if m := mangled.FindStringSubmatch(symbol); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil && n <= len(m[2]) {

@@ -59,7 +59,6 @@ const (
 	restLimit   = 2 * time.Minute // between launches: tensors are filled and compared
 )
 
-// maxAnswer bounds a line that a program writes.
 const maxAnswer = 64 << 10
 
 // runProgram puts a variant's program into the folder, gives it a job and returns its response. Nothing that it
@@ -123,7 +122,6 @@ func programVariables() []string {
 	return append(worker.Environment("LD_LIBRARY_PATH"), sanitizerSettings...)
 }
 
-// answer is what a program said.
 type answer struct {
 	response *response // nil: nothing
 	garbled  bool      // something else wrote there too

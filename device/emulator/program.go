@@ -23,7 +23,6 @@ import (
 //go:embed shim runtime
 var support embed.FS
 
-// supportDigest identifies the shim and the runtime.
 func supportDigest() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "elements.h %s\n", elements.Source)
@@ -72,7 +71,6 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	return shim, object, nil
 }
 
-// unpack writes the shim and the runtime into a folder, once.
 func (r *runtimeObject) unpack(c *hostCompiler) (string, error) {
 	if r.dir != "" {
 		return r.dir, nil

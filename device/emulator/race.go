@@ -45,7 +45,6 @@ func (c *hostCompiler) initialisers() uint64 {
 	return 0
 }
 
-// raceLibraries leave the sanitizer's own out.
 func (c *hostCompiler) raceLibraries() [][]string {
 	return [][]string{
 		append(c.linker(), "-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc"),
@@ -117,7 +116,6 @@ const raceLaunches = 2
 // raceSlowdown is how much more time a launch is given for that.
 const raceSlowdown = 10
 
-// Races launches a variant with its accesses watched.
 func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome, looked string, err error) {
 	o.Status = trial.OK
 	unlooked := func(why string) (trial.Outcome, string, error) { return o, "races: not looked for, " + why, nil }
@@ -212,7 +210,6 @@ type race struct {
 	With    raceSide `json:"with"` // earlier
 }
 
-// raceSide is one of the two accesses.
 type raceSide struct {
 	Writes bool      `json:"writes"`
 	Atomic bool      `json:"atomic"`
@@ -276,7 +273,6 @@ func (r *race) memory(code []byte, tensor func(string) operator.Argument) (what,
 	return "the block's memory", "dynamic shared memory"
 }
 
-// localName is the name of a variable of a function.
 var localName = regexp.MustCompile(`^_ZZ.*E(\d+)(\w+?)(?:_\d+)?$`)
 
 // variableAt is the name of the variable at an address; "" if there is none.

@@ -57,7 +57,6 @@ func (t HostTensor) Floats() []float32 {
 	return numbers
 }
 
-// runTimeout is how long a kernel may take in Run.
 const runTimeout = time.Minute
 
 // Run launches the first kernel of a program that the emulator's compiler made, with

@@ -113,7 +113,6 @@ func entryPoints(k operator.Kernel) string {
 	return b.String() + "AUTOTUNE_ENTRIES(" + strings.TrimSpace(rows.String()) + ")\n"
 }
 
-// templateEntry is a kernel that is named with template arguments.
 var templateEntry = regexp.MustCompile(`^(?:.*::)?(\w+)\s*<.*>$`)
 
 // globalCheck refuses a function that is not __global__. Compilers do not tell whether
@@ -162,12 +161,10 @@ var libraryHeaders = strings.Fields(`
 	assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h iso646.h limits.h locale.h math.h setjmp.h signal.h stdalign.h
 	stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h tgmath.h time.h uchar.h wchar.h wctype.h`)
 
-// cudaHeaders are those of CUDA that the shim has.
 var cudaHeaders = []string{
 	"cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h",
 }
 
-// standardInclude is the inclusion of a header by <>.
 var standardInclude = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
 
 // These files are included before a kernel's first line, in this order. The words, a file of the shim, are compiled
@@ -188,7 +185,6 @@ func headersOf(k operator.Kernel) map[string]string {
 	return map[string]string{standardHeaders: standard, moreWords: included(k, cudaHeaders)}
 }
 
-// included includes those of the headers that a kernel includes.
 func included(k operator.Kernel, headers []string) string {
 	names := map[string]bool{}
 	for _, text := range append(textsOf(k.Includes), k.Source) {

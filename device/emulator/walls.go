@@ -123,7 +123,6 @@ func (c *hostCompiler) wallsOf(ctx context.Context) (*walls, error) {
 	return made, nil
 }
 
-// Walls says in one line which walls stand between the kernels of an emulator and the system; "" for another device.
 func Walls(ctx context.Context, d device.Device) string {
 	e, ok := d.(*emulated)
 	if !ok {

@@ -65,12 +65,8 @@ type processor struct {
 }
 
 func (p *processor) Info() device.Info { return p.about }
-
 func (p *processor) Compiler() compile.Compiler { return p.Options.Compiler }
-
 func (p *processor) Arch() string { return p.Target }
-
-// Close ends the compiler. The driver frees the context with the process.
 func (p *processor) Close() error { return p.Options.Compiler.Close() }
 
 // do has some work done on the GPU by one thread, to which the context belongs.
@@ -97,7 +93,6 @@ func (p *processor) do(work func() error) (err error) {
 	return err
 }
 
-// Open prepares a problem on the GPU.
 func (p *processor) Open(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
 	return p.open(ctx, problem, reference, proto, nil)
 }

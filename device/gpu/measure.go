@@ -19,7 +19,6 @@ const (
 	longMS     = 50 // a launch this long needs no warm-up
 )
 
-// measuring takes the times of variants on some tensors.
 type measuring struct {
 	timer
 	tensors  *tensors
@@ -206,7 +205,6 @@ func (c *clocks) add(r Reading) {
 	c.highest = max(c.highest, r.MHz)
 }
 
-// warnings are what makes the samples doubtful.
 func (c *clocks) warnings() []trial.Warning {
 	all := lists.Of(c.throttled, func(reason string) trial.Warning { return trial.Warning{Kind: trial.Throttled, Reason: reason} })
 	if float64(c.highest-c.lowest) > movedBound*float64(c.highest) {

@@ -51,7 +51,6 @@ func checkParts(d Driver, parts verify.Parts, arguments []operator.Argument) err
 	return check(parts.Comparison.Part, append(takes, apart))
 }
 
-// load loads the operator's own kernels.
 func (o *own) load() (err error) {
 	for _, f := range o.parts.Fillings {
 		l, err := o.loadPart(f.Part)

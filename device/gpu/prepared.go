@@ -39,7 +39,6 @@ type prepared struct {
 	checks  checks
 }
 
-// takeReference remembers the reference kernel.
 func (p *prepared) takeReference(b *compile.Binary) error {
 	k, err := p.problem.Reference()
 	if err != nil {
@@ -80,7 +79,6 @@ func (p *prepared) attach(m memory) {
 	}}
 }
 
-// loadKernels loads the device's own kernels and the operator's.
 func (p *prepared) loadKernels() error {
 	if err := p.helpers.load(Kernels(p.problem.Arguments), p.device.own); err != nil {
 		return err
@@ -145,7 +143,6 @@ func (p *prepared) measureCopy() error {
 	return nil
 }
 
-// learnAnswers computes or reads the right answers for the present inputs.
 func (p *prepared) learnAnswers(ctx context.Context) error {
 	p.checks.judge.Forget()
 	if p.reference.Binary == nil {
@@ -218,7 +215,6 @@ func (p *prepared) launchReference(v variant, buffers []Address, with func(opera
 	return ms, nil
 }
 
-// hasIntegers tells whether an output holds integers.
 func (p *prepared) hasIntegers() bool {
 	return slices.ContainsFunc(p.tensors.arguments, func(a operator.Argument) bool {
 		return a.Role == operator.Output && a.Type.Kind() != operator.Floating

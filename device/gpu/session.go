@@ -18,7 +18,6 @@ import (
 	"autotune/operator"
 )
 
-// session is a problem on the GPU.
 type session struct {
 	prepared
 	proto  device.Protocol
@@ -198,7 +197,6 @@ func (s *session) evaluate(v variant, energy bool, best float64, begin time.Time
 	return s.judged(o, verify.Timed, found, err)
 }
 
-// checkOnce is one launch of a check.
 func (s *session) checkOnce(v variant, before preparation, o trial.Outcome) (trial.Outcome, []uint64, error) {
 	_, found, err := s.verify(v, before)
 	if o, err = s.judged(o, "", found, err); err != nil && o.Status == "" {
@@ -257,7 +255,6 @@ func failed(o trial.Outcome, err error, limit time.Duration) (trial.Outcome, err
 	return o, err
 }
 
-// Refill draws the inputs anew and computes the reference's answer to them.
 func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	fills, err := elements.FillsOf(s.problem.Arguments, in.Distribution, in.Seed)
 	if err != nil {
@@ -275,7 +272,6 @@ func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	})
 }
 
-// Close frees the problem's memory.
 func (s *session) Close() error {
 	if s.closed {
 		return nil

@@ -18,7 +18,6 @@ type variant struct {
 	launches []launch
 }
 
-// launch is a launch with all that it takes.
 type launch struct {
 	operator.Launch
 	function   Function
@@ -48,7 +47,6 @@ func load(g GPU, b *compile.Binary, k operator.Kernel) (v variant, err error) {
 	return v, nil
 }
 
-// loadVariant loads a compiled kernel for the tensors.
 func (t *tensors) loadVariant(b *compile.Binary, k operator.Kernel) (variant, error) {
 	v, err := load(t.gpu.GPU, b, k)
 	if err != nil {
@@ -112,7 +110,6 @@ func (v variant) unload() {
 	_ = v.module.Unload()
 }
 
-// launch queues the variant's launches count times.
 func (v variant) launch(count int) {
 	each := 1
 	if len(v.launches) == 1 {
@@ -181,7 +178,6 @@ func unfit(n Needs, l operator.Launch, limits operator.Limits) string {
 	return ""
 }
 
-// resources are the needs as a trial records them.
 func (n Needs) resources(launch operator.Launch, blocksPerSM int, d Bounds) trial.Resources {
 	r := trial.Resources{Registers: n.Registers, SharedBytes: n.StaticShared + launch.SharedBytes, LocalBytes: n.Local}
 	if d.SMThreads > 0 {

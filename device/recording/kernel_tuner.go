@@ -28,7 +28,6 @@ type cache struct {
 	Rows     *cacheRows              `json:"cache"`
 }
 
-// cacheRows are the rows in the file's order.
 type cacheRows []cacheRow
 
 // cacheRow is one configuration. Its fields beside the times are only read if its key does not tell the values.
@@ -45,7 +44,6 @@ type cacheRow struct {
 	Benchmark float64 `json:"benchmark_time"`
 }
 
-// UnmarshalJSON reads an object of rows.
 func (rows *cacheRows) UnmarshalJSON(data []byte) error {
 	err := jsonobject.Read(data, func(key string, fields json.RawMessage) error {
 		row := cacheRow{key: key, fields: fields}
@@ -61,7 +59,6 @@ func (rows *cacheRows) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// recording reads the cache's rows.
 func (c *cache) recording() (*Recording, error) {
 	r := new(Recording)
 	r.Metadata.Device.Name, r.Metadata.Problem.Operator = c.Device, c.Kernel
@@ -260,7 +257,6 @@ func (r *Recording) TemplateOf(op *operator.Operator, name string) (*operator.Te
 	return fitting[0], nil
 }
 
-// Untold are the tunables of a trial that a template lacks.
 func Untold(op *operator.Operator, t *operator.Template, x trial.Trial) []string {
 	_, more := tunablesBeside(op, t, x)
 	return more

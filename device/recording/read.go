@@ -15,10 +15,7 @@ import (
 	"autotune/internal/jsonerror"
 )
 
-// Load reads a recording of ours, compressed or not.
 func Load(ctx context.Context, path string) (*Recording, error) { return open(ctx, path, decode) }
-
-// LoadAny reads what ReadAny reads.
 func LoadAny(ctx context.Context, path string) (*Recording, error) { return open(ctx, path, ReadAny) }
 
 // LoadFS reads a recording of ours from a file system, as the shipped ones are.
@@ -44,7 +41,6 @@ func open(ctx context.Context, path string, decode func(io.Reader) (*Recording, 
 	return r.named(path), err
 }
 
-// named notes the file of a recording that could be read.
 func (r *Recording) named(file string) *Recording {
 	if r != nil {
 		r.File = file

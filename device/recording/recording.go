@@ -68,7 +68,6 @@ type problemFields struct {
 	Free       []string            `json:"free,omitempty"`
 }
 
-// MarshalJSON writes the file's metadata.
 func (m Metadata) MarshalJSON() ([]byte, error) {
 	type plain Metadata
 	p := m.Problem
@@ -76,7 +75,6 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(m))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
 func (m *Metadata) UnmarshalJSON(data []byte) error {
 	type plain Metadata
 	if err := json.Unmarshal(data, (*plain)(m)); err != nil {

@@ -40,7 +40,6 @@ type replayed struct {
 	trials    map[string]trial.Trial // by Key
 }
 
-// Info is the recorded device's, marked as a replay.
 func (d *replayed) Info() device.Info {
 	info := d.recording.Metadata.Device
 	info.Kind = device.Replay
@@ -75,7 +74,6 @@ type session struct {
 	noticed []string // templates
 }
 
-// Ceilings are the recorded ones.
 func (s *session) Ceilings() device.Ceilings { return s.device.recording.Metadata.Ceilings }
 
 // Evaluate answers as recorded. Racing has been decided by the recorded search:
@@ -122,20 +120,14 @@ func (s *session) notice(of trial.Trial) string {
 
 var errRecorded = errors.New("a recording launches nothing")
 
-// Check has no kernel to launch.
 func (s *session) Check(context.Context, device.Variant, device.Check) (trial.Outcome, int, error) {
 	return trial.Outcome{}, 0, errRecorded
 }
 
-// Refill has no tensors to fill.
 func (s *session) Refill(context.Context, device.Inputs) error { return errRecorded }
-
 func (s *session) Close() error { return nil }
-
-// Conditions are the recorded ones.
 func (d *replayed) Conditions() device.Conditions { return d.recording.Metadata.Protocol.Conditions }
 
-// Configurations lists what the recording can answer for, in its order.
 func (d *replayed) Configurations() []space.Configuration {
 	return lists.Of(d.recording.Trials, func(t trial.Trial) space.Configuration { return t.Configuration })
 }

@@ -60,7 +60,6 @@ type extra struct {
 // invalidity is T4's word for how a trial ended.
 type invalidity string
 
-// invalidities translates our statuses. T4 has fewer.
 var invalidities = map[trial.Status]invalidity{
 	trial.OK:           "correct",
 	trial.CompileError: "compile",
@@ -169,7 +168,6 @@ func spent(list ...float64) float64 {
 // largest is above all integers that a number of JSON holds for certain.
 const largest = 1 << 53
 
-// round keeps six significant digits.
 func round(x float64) float64 {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
 	if err != nil {
@@ -203,7 +201,6 @@ func (n *number) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// measurement is one measured quantity in T4's form.
 type measurement struct {
 	Name  string `json:"name"`
 	Value number `json:"value"`
@@ -231,7 +228,6 @@ var quantities = []quantity{
 
 func compared(o *trial.Outcome) bool { return o.Status == trial.OK }
 func compiled(o *trial.Outcome) bool { return o.Resources.Registers > 0 }
-
 func (q quantity) value(o *trial.Outcome) reflect.Value { return reflect.ValueOf(q.field(o)).Elem() }
 
 func (q quantity) get(o *trial.Outcome) float64 {
@@ -260,7 +256,6 @@ func Measured(o trial.Outcome, name string) (float64, bool) {
 	return x, x != 0 || q.zero != nil && q.zero(&o)
 }
 
-// measurements lists what was measured; a quantity that is zero is left out.
 func measurements(o trial.Outcome, samples []float64) []measurement {
 	list := []measurement{}
 	if o.Status == trial.OK {
@@ -278,7 +273,6 @@ func measurements(o trial.Outcome, samples []float64) []measurement {
 	return list
 }
 
-// measured is the value of a measurement; false if it was not made.
 func (r result) measured(name string) (float64, bool) {
 	for _, m := range r.Measurements {
 		if m.Name == name {

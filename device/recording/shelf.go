@@ -20,7 +20,6 @@ type Entry struct {
 	Metadata Metadata
 }
 
-// Shipped are the recordings in this binary.
 func Shipped() fs.FS { return recordings.FS }
 
 // FileName is the name under which a recording belongs among the shipped ones:

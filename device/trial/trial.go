@@ -15,7 +15,6 @@ import (
 	"autotune/space"
 )
 
-// Status says how an evaluation ended.
 type Status string
 
 // The ways an evaluation ends. Only OK has a time.
@@ -32,7 +31,6 @@ const (
 // Statuses lists every status, in the order reports show them.
 var Statuses = []Status{OK, CompileError, LaunchError, WrongResult, Timeout, Crashed, Pruned}
 
-// Trial is the record of one variant evaluated.
 type Trial struct {
 	space.Configuration
 	Macros       map[string]string `json:"macros,omitempty"`
@@ -47,7 +45,6 @@ type Trial struct {
 	FinalRounds int `json:"final_rounds,omitempty"`
 }
 
-// New starts the trial of a configuration.
 func New(c space.Configuration, k operator.Kernel) Trial {
 	macros := make(map[string]string, len(k.Macros))
 	for _, m := range k.Macros {
@@ -100,7 +97,6 @@ type Measured struct {
 	EnergyMJ    float64   `json:"energy_mj,omitempty"` // of a launch, in millijoules, 0 if unknown
 }
 
-// Reason is the first line of the message.
 func (o Outcome) Reason() string {
 	line, _, _ := strings.Cut(strings.TrimSpace(o.Message), "\n")
 	return line
@@ -142,7 +138,6 @@ func Finite(x float64) float64 {
 	return x
 }
 
-// Timing summarises the samples of one variant, in milliseconds.
 type Timing struct {
 	Median    float64    `json:"median"`
 	CI95      [2]float64 `json:"ci95"` // of the median, by order statistics
@@ -168,7 +163,6 @@ func (r Resources) Beside(other Resources) Resources {
 	}
 }
 
-// Phases says where the evaluation's wall time went, in milliseconds.
 type Phases struct {
 	CompileMS float64 `json:"compile_ms"`
 	VerifyMS  float64 `json:"verify_ms"`

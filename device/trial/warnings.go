@@ -19,7 +19,6 @@ const (
 // WarningKind says what is doubtful about a measurement.
 type WarningKind string
 
-// The kinds of warnings.
 const (
 	Throttled    WarningKind = "throttled"     // the GPU ran below the clock that it could have
 	ClockMoved   WarningKind = "clock_moved"   // between the samples
@@ -47,7 +46,6 @@ type Warning struct {
 	Trials  int         `json:"trials,omitempty"`        // of a search, that it is about; 0: it is about one
 }
 
-// String is a line for people.
 func (w Warning) String() string {
 	line, _ := w.words()
 	return line
@@ -101,7 +99,6 @@ func (w Warning) process() string {
 	return text
 }
 
-// Lines are the warnings in words.
 func Lines(warnings []Warning) []string {
 	return lists.Of(warnings, Warning.String)
 }

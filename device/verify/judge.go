@@ -55,7 +55,6 @@ func LayoutOf(arguments []operator.Argument, zones int) Layout {
 // Looked tells whether an argument is checked after a launch.
 func Looked(a operator.Argument) bool { return a.Elements > 0 && a.Role != operator.Workspace }
 
-// Judge reads such words. It knows what the memory looked like before any variant ran.
 type Judge struct {
 	Operator   string // its name
 	Arguments  []operator.Argument
@@ -72,10 +71,7 @@ type sums struct {
 	pristine  uint64
 }
 
-// Known tells whether the right answers are known.
 func (j *Judge) Known() bool { return j.sums != nil }
-
-// Forget makes it unknown.
 func (j *Judge) Forget() { j.sums = nil }
 
 // Learn keeps the checksums of inputs and references from the words. A reference that left an
@@ -152,15 +148,12 @@ type Findings struct {
 	Sums []uint64 // of the outputs
 }
 
-// Any tells whether something is wrong.
 func (f Findings) Any() bool { return len(f.Complaints) > 0 }
-
 func (f *Findings) complain(text string) { f.Complaints = append(f.Complaints, text) }
 
 // Element reads an element of what a variant made of an argument, and of the reference.
 type Element func(argument int, element int64) (got, want string, err error)
 
-// Findings reads the words after a launch.
 func (j *Judge) Findings(words []uint64, read Element) (f Findings, err error) {
 	for i, a := range j.Arguments {
 		switch found := words[j.Layout.Arguments[i]:]; {
@@ -188,7 +181,6 @@ func (j *Judge) Findings(words []uint64, read Element) (f Findings, err error) {
 	return f, nil
 }
 
-// judgeOutput reads what was found of an argument that is compared.
 func (j *Judge) judgeOutput(argument int, found []uint64, read Element, f *Findings) error {
 	a := j.Arguments[argument]
 	o := outcomeFrom(a, found)

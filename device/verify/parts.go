@@ -21,13 +21,11 @@ type Part struct {
 	Binary   *compile.Binary
 }
 
-// Filling is a part that fills tensors.
 type Filling struct {
 	Part
 	operator.Filling
 }
 
-// Comparison is the part that compares.
 type Comparison struct {
 	Part
 }
@@ -63,7 +61,6 @@ func Compile(ctx context.Context, c compile.Compiler, arch string, p *operator.P
 	return parts, errors.Join(failures...)
 }
 
-// Blame says what the part does wrong.
 func (p Part) Blame(format string, values ...any) *device.ReferenceError {
 	return device.Blame(p.Operator, p.Name, format, values...)
 }
@@ -85,7 +82,6 @@ func (c *Comparison) AcceptItself(apart float64) error {
 	return c.Blame("cannot be right: %s gives %.6g for the reference against itself; it must be 0", c.File, apart)
 }
 
-// Content is what a comparison is passed of an argument.
 type Content int
 
 // The contents. Tensors that a variant only reads have one, those that it writes have two or three.

@@ -13,7 +13,6 @@ import (
 	"autotune/internal/lists"
 )
 
-// What sampling goes by beside the protocol.
 const (
 	hopeless      = 2.0  // racing drops a variant whose samples all exceed the best time this many times,
 	behindBy      = 1.01 // one that surely exceeds it this many times,

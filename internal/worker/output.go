@@ -116,7 +116,6 @@ func EndGroup(command *exec.Cmd) bool {
 	return command.Process != nil && syscall.Kill(-command.Process.Pid, syscall.SIGKILL) == nil
 }
 
-// killGroup kills a worker and what it started.
 func killGroup(p *os.Process) {
 	if syscall.Kill(-p.Pid, syscall.SIGKILL) != nil {
 		_ = p.Kill()

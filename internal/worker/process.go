@@ -16,7 +16,6 @@ import (
 	"time"
 )
 
-// How long a worker may take to go.
 const (
 	exitGrace  = 2 * time.Second // by itself, once its input has ended
 	underGrace = time.Minute     // likewise under another program, which may have a report to write
@@ -138,7 +137,6 @@ func (p *Process) supervise(command *exec.Cmd, started chan<- error) {
 	close(p.done)
 }
 
-// PID returns the worker's process id.
 func (p *Process) PID() int { return p.process.Pid }
 
 // Alive tells whether the worker still runs. One that a Call's context killed does not.

@@ -23,7 +23,6 @@ import (
 	"time"
 )
 
-// The environment that makes an executable run as a worker.
 const (
 	nameVariable   = "AUTOTUNE_WORKER"
 	parentVariable = "AUTOTUNE_WORKER_PARENT"

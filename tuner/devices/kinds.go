@@ -58,7 +58,6 @@ type Listing struct {
 	Problems []string
 }
 
-// List describes the devices of this machine.
 func List(ctx context.Context) []Listing {
 	var all []Listing
 	for _, p := range device.Kinds() {

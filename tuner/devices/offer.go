@@ -26,7 +26,6 @@ type Offer struct {
 	Say      func(text string)
 }
 
-// Serve offers the devices that the spec names, a worker each, until the context ends.
 func (o Offer) Serve(ctx context.Context, spec Spec) (err error) {
 	defer func() { err = errors.Join(err, o.Worker.Spool.Close()) }()
 	all, err := OpenAll(ctx, spec, Options{CacheDir: o.CacheDir})
@@ -60,7 +59,6 @@ func (o Offer) nameOf(device string, several bool) string {
 	return remote.Name(host[:min(len(host), 32)] + "-" + device + "-" + strings.ToLower(rand.Text()[:4]))
 }
 
-// serve is one worker, from its connection to its end.
 func (o Offer) serve(ctx context.Context, d device.Device, w poolworker.Options) error {
 	w.Say = func(text string) { o.Say("worker " + w.Name + ": " + text) }
 	b, err := broker.Connect(ctx, o.Login, w.Name, broker.Options{Say: w.Say})

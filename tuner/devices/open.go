@@ -122,7 +122,6 @@ type Opener struct {
 	noGPU   error         // why auto found none, once it has looked
 }
 
-// NewOpener returns an Opener of the device that spec names.
 func NewOpener(spec Spec, o Options) *Opener { return &Opener{spec: spec, options: o} }
 
 // Several tells whether it may be that more than one device is opened.
@@ -230,7 +229,6 @@ type OtherMode struct{ torchmath.Mode }
 
 func (e *OtherMode) Error() string { return "the math mode is " + e.Name + ", " + e.By }
 
-// Close closes the device.
 func (o *Opener) Close() error {
 	if o.shared == nil {
 		return nil
@@ -405,7 +403,6 @@ func OpenAll(ctx context.Context, s Spec, o Options) ([]device.Device, error) {
 	return all, nil
 }
 
-// CloseAll closes those that are open.
 func CloseAll(all []device.Device) error {
 	var errs []error
 	for _, d := range all {
@@ -449,7 +446,6 @@ func openSeveral(ctx context.Context, s Spec, o Options) (device.Device, error) 
 	return &local{joined, all}, nil
 }
 
-// Close closes the devices.
 func (l *local) Close() error { return errors.Join(l.Joined.Close(), CloseAll(l.devices)) }
 
 func openWorkers(ctx context.Context, o Options) (device.Device, string, error) {
@@ -477,7 +473,6 @@ func severalNotice(s Spec, n int) string {
 	return fmt.Sprintf("kernels run on the CPU emulator, in %d workers; times say nothing about a GPU", n)
 }
 
-// Spec is a parsed --device.
 type Spec struct {
 	Kind     device.Kind // empty: auto
 	Argument string      // what follows the kind and a colon, as a GPU's number or a recording's file
@@ -502,7 +497,6 @@ func FormsText() string {
 	return strings.Join(forms[:last], ", ") + " or " + forms[last]
 }
 
-// Parse reads a value of --device.
 func Parse(s string) (Spec, error) {
 	if s == "auto" || s == "" {
 		return Spec{}, nil

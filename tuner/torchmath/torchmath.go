@@ -47,13 +47,11 @@ type Mode struct {
 	By   string // who says so, as "as PyTorch 2.11.0 with cuDNN 91002 does on this GPU"
 }
 
-// Asker asks.
 type Asker struct {
 	CacheDir string // where answers are kept; "": nowhere
 	Unknown  func() // is called, if not nil, before PyTorch is imported, which takes seconds
 }
 
-// job is what the driver is asked to do.
 type job struct {
 	Ask        bool                    `json:"ask"` // else only what is installed
 	Operator   string                  `json:"operator"`
@@ -135,7 +133,6 @@ func jobOf(p *operator.Problem, on GPU) job {
 	return j
 }
 
-// run runs the driver.
 func (j job) run(ctx context.Context, limit time.Duration) (said answer, err error) {
 	folder, err := scratch.New("torch")
 	if err != nil {
@@ -189,7 +186,6 @@ func (a Asker) openKept(torch string) *cache.Cache {
 	return kept
 }
 
-// identify is all that an answer depends on.
 func identify(j job, p *operator.Problem, on GPU, installed answer) cache.ActionID {
 	key, _ := json.Marshal([]any{keptVersion, driver, j, p.Shape, on.Name, installed}) // of texts and integers
 	return sha256.Sum256(key)

@@ -27,7 +27,6 @@ type context struct {
 	queued  error // the first of what was queued since Err was asked
 }
 
-// Open makes the GPU's context current on this thread.
 func (d driver) Open(ordinal, events int) (gpu.GPU, error) {
 	all, err := d.List()
 	if err != nil {
@@ -60,7 +59,6 @@ func (d driver) Open(ordinal, events int) (gpu.GPU, error) {
 }
 
 func (c *context) Enter() error { return failure(cu.SetCurrentContext(c.current)) }
-
 func (c *context) Bounds() gpu.Bounds { return c.bounds }
 
 func (c *context) Free() (free, total int64, err error) {
@@ -106,7 +104,6 @@ func (c *context) Set(to gpu.Address, size int, pattern uint32, count int64) {
 
 func (c *context) Record(event int) { c.keep(c.events[event].Record(c.stream)) }
 
-// keep keeps the first error of what is queued.
 func (c *context) keep(err error) {
 	if c.queued == nil {
 		c.queued = failure(err)
@@ -132,7 +129,6 @@ func (c *context) Elapsed(from, to int) (float64, error) {
 	return ms, failure(err)
 }
 
-// module is a binary on the GPU.
 type module struct{ cu.Module }
 
 func (c *context) Load(code []byte) (gpu.Module, error) {
@@ -158,7 +154,6 @@ func (m module) Global(name string) (gpu.Address, int64, error) {
 
 func (m module) Unload() error { return failure(m.Module.Unload()) }
 
-// function is one of its kernels.
 type function struct{ cu.Function }
 
 func (f function) Needs() (n gpu.Needs, err error) {
@@ -200,7 +195,6 @@ func driverText(kernel string, cuda int) string {
 	return fmt.Sprintf("%s (%s)", kernel, supported)
 }
 
-// List describes every GPU, or says why there is none.
 func (driver) List() ([]device.Info, error) {
 	if err := libcuda.Error(); err != nil {
 		return nil, fmt.Errorf("no NVIDIA driver: %w: %w", err, device.ErrNone)

@@ -11,12 +11,10 @@ import (
 	"autotune/internal/cubin"
 )
 
-// Driver is NVIDIA's driver.
 func Driver() gpu.Driver { return driver{} }
 
 type driver struct{}
 
-// ParameterBytes is how many bytes the kernel's parameters take.
 func (driver) ParameterBytes(code []byte, symbol string) (size int, known bool) {
 	file, err := cubin.Open(code)
 	if err != nil {

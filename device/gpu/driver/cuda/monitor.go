@@ -250,7 +250,6 @@ func numberedAlike() bool {
 	return err == nil && space == "pid:[4026531836]" // PROC_PID_INIT_INO
 }
 
-// parentProcess is a process's parent; false if there is no such process here.
 func parentProcess(pid int) (parent int, here bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
