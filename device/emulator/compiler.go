@@ -61,8 +61,8 @@ func (c *hostCompiler) Version() string { return c.version }
 
 // Fingerprint covers the shim and the runtime, which are part of every program.
 func (c *hostCompiler) Fingerprint() string { return c.fingerprint }
-func (c *hostCompiler) Workers() int { return runtime.NumCPU() }
-func (c *hostCompiler) Close() error { return c.scratch.Close() }
+func (c *hostCompiler) Workers() int        { return runtime.NumCPU() }
+func (c *hostCompiler) Close() error        { return c.scratch.Close() }
 
 // baseFlags are for the runtime and the variants.
 func (c *hostCompiler) baseFlags() []string {

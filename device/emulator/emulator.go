@@ -71,7 +71,7 @@ func (e *emulated) Info() device.Info {
 }
 
 func (e *emulated) Compiler() compile.Compiler { return e.compiler }
-func (e *emulated) Arch() string { return hostArch() }
+func (e *emulated) Arch() string               { return hostArch() }
 
 // Open runs the reference once and keeps its output for all that follows.
 func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
@@ -268,7 +268,7 @@ func (s *session) job(launches operator.Launches) (job, error) {
 }
 
 func (s *session) Ceilings() device.Ceilings { return s.ceilings }
-func (s *session) Close() error { return os.RemoveAll(s.dir) }
+func (s *session) Close() error              { return os.RemoveAll(s.dir) }
 
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	j, err := s.job(v.Kernel.Launches)

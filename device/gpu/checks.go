@@ -94,8 +94,8 @@ func (c *checks) queueChecks(outputs []Address) {
 
 // at is where a word of what is found lies.
 func (c *checks) at(word int) Address { return c.tensors.found + Address(8*word) }
-func (c *checks) clear() { c.gpu.Set(c.tensors.found, 4, 0, int64(2*c.judge.Words)) }
-func (c *checks) queueGuards() { c.guards("guard_check", uint64(c.at(c.judge.Hits))) }
+func (c *checks) clear()              { c.gpu.Set(c.tensors.found, 4, 0, int64(2*c.judge.Words)) }
+func (c *checks) queueGuards()        { c.guards("guard_check", uint64(c.at(c.judge.Hits))) }
 
 func (c *checks) results() ([]uint64, error) {
 	const done = 2 // an event that the queue has passed

@@ -64,10 +64,10 @@ type processor struct {
 	copies float64 // bytes a millisecond, as the first problem measured it; 0: none did
 }
 
-func (p *processor) Info() device.Info { return p.about }
+func (p *processor) Info() device.Info          { return p.about }
 func (p *processor) Compiler() compile.Compiler { return p.Options.Compiler }
-func (p *processor) Arch() string { return p.Target }
-func (p *processor) Close() error { return p.Options.Compiler.Close() }
+func (p *processor) Arch() string               { return p.Target }
+func (p *processor) Close() error               { return p.Options.Compiler.Close() }
 
 // do has some work done on the GPU by one thread, to which the context belongs.
 func (p *processor) do(work func() error) (err error) {

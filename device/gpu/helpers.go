@@ -94,7 +94,7 @@ func (h *helpers) walk(name string, a operator.Argument, values ...uint64) {
 }
 
 func typeNumber(a operator.Argument) uint64 { return uint64(elements.TypeNumber(a.Type)) }
-func floatBits(x float64) uint64 { return uint64(math.Float32bits(float32(x))) }
+func floatBits(x float64) uint64            { return uint64(math.Float32bits(float32(x))) }
 
 func (h *helpers) draw(address Address, a operator.Argument, f elements.Fill) {
 	if elements.Typed(a) {

@@ -15,7 +15,7 @@ import (
 	"autotune/internal/jsonerror"
 )
 
-func Load(ctx context.Context, path string) (*Recording, error) { return open(ctx, path, decode) }
+func Load(ctx context.Context, path string) (*Recording, error)    { return open(ctx, path, decode) }
 func LoadAny(ctx context.Context, path string) (*Recording, error) { return open(ctx, path, ReadAny) }
 
 // LoadFS reads a recording of ours from a file system, as the shipped ones are.

@@ -125,8 +125,8 @@ func (s *session) Check(context.Context, device.Variant, device.Check) (trial.Ou
 }
 
 func (s *session) Refill(context.Context, device.Inputs) error { return errRecorded }
-func (s *session) Close() error { return nil }
-func (d *replayed) Conditions() device.Conditions { return d.recording.Metadata.Protocol.Conditions }
+func (s *session) Close() error                                { return nil }
+func (d *replayed) Conditions() device.Conditions              { return d.recording.Metadata.Protocol.Conditions }
 
 func (d *replayed) Configurations() []space.Configuration {
 	return lists.Of(d.recording.Trials, func(t trial.Trial) space.Configuration { return t.Configuration })

@@ -226,8 +226,8 @@ var quantities = []quantity{
 	{"celsius", "°C", func(o *trial.Outcome) any { return &o.Celsius }, nil},
 }
 
-func compared(o *trial.Outcome) bool { return o.Status == trial.OK }
-func compiled(o *trial.Outcome) bool { return o.Resources.Registers > 0 }
+func compared(o *trial.Outcome) bool                    { return o.Status == trial.OK }
+func compiled(o *trial.Outcome) bool                    { return o.Resources.Registers > 0 }
 func (q quantity) value(o *trial.Outcome) reflect.Value { return reflect.ValueOf(q.field(o)).Elem() }
 
 func (q quantity) get(o *trial.Outcome) float64 {

@@ -72,7 +72,7 @@ type sums struct {
 }
 
 func (j *Judge) Known() bool { return j.sums != nil }
-func (j *Judge) Forget() { j.sums = nil }
+func (j *Judge) Forget()     { j.sums = nil }
 
 // Learn keeps the checksums of inputs and references from the words. A reference that left an
 // output unwritten is a *device.ReferenceError.
@@ -148,7 +148,7 @@ type Findings struct {
 	Sums []uint64 // of the outputs
 }
 
-func (f Findings) Any() bool { return len(f.Complaints) > 0 }
+func (f Findings) Any() bool             { return len(f.Complaints) > 0 }
 func (f *Findings) complain(text string) { f.Complaints = append(f.Complaints, text) }
 
 // Element reads an element of what a variant made of an argument, and of the reference.

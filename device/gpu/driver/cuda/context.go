@@ -58,7 +58,7 @@ func (d driver) Open(ordinal, events int) (gpu.GPU, error) {
 	return c, nil
 }
 
-func (c *context) Enter() error { return failure(cu.SetCurrentContext(c.current)) }
+func (c *context) Enter() error       { return failure(cu.SetCurrentContext(c.current)) }
 func (c *context) Bounds() gpu.Bounds { return c.bounds }
 
 func (c *context) Free() (free, total int64, err error) {
