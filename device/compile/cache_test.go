@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"autotune/internal/test/must"
-
 	"autotune/operator"
 )
 

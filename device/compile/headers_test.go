@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"autotune/internal/test/must"
-
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )

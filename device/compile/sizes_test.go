@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"autotune/internal/test/must"
-
 	"autotune/operator"
 )
 

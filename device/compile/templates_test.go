@@ -10,9 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/operator"
 	"autotune/space"

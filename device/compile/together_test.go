@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"autotune/internal/test/must"
-
 	"autotune/internal/test/testtogether"
 	"autotune/operator"
 	"autotune/operator/tree"

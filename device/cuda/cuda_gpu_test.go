@@ -14,11 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testoperators"
 	"autotune/operator"
 )

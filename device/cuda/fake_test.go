@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/remote"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/worker"
 	"autotune/operator"
 )

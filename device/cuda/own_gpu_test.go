@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testoperators"
 )

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testoperators"
 )

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device/compile"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )

@@ -13,10 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 

@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/space"
 )
 

@@ -8,10 +8,9 @@ import (
 	"testing/fstest"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 

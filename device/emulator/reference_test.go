@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
+	"autotune/internal/test/must"
 )
 
 // A reference that cannot say what is right is the operator's fault, and is found out within the time of a launch.

@@ -10,11 +10,10 @@ import (
 	"testing/fstest"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -296,6 +295,15 @@ func TestLaunchErrors(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", c.launch, got, c.want)
 		}
 	}
+	fine := operator.Launch{Entry: "first", Grid: [3]int64{132, 1, 1}, Block: [3]int64{1024, 1, 1}, Cooperative: true}
+	large, poor := fine, Limits()
+	large.Entry, large.SharedBytes, poor.MemoryBytes = "second", 300000, 1<<30
+	if got := refused(operator.Launches{fine, large}, Limits()); !strings.HasPrefix(got, "second: a block asks for 300000 bytes") {
+		t.Error(got)
+	}
+	if got := refused(operator.Launches{fine}, poor); !strings.HasSuffix(got, "the emulator needs 1584 MiB for their stacks and has 512") {
+		t.Error(got)
+	}
 }
 
 func TestInfo(t *testing.T) {
@@ -309,21 +317,5 @@ func TestInfo(t *testing.T) {
 	}
 	if !regexp.MustCompile(`^(g|clang)\+\+ \d+\.\d+(\.\d+)?$`).MatchString(info.Compiler) {
 		t.Errorf("compiler %q", info.Compiler)
-	}
-}
-
-// A launch of several is named; so is what the machine lacks.
-func TestLaunchesErrors(t *testing.T) {
-	fine := operator.Launch{Entry: "first", Grid: [3]int64{132, 1, 1}, Block: [3]int64{1024, 1, 1}, Cooperative: true}
-	large := fine
-	large.Entry, large.SharedBytes = "second", 300000
-	if got := refused(operator.Launches{fine, large}, Limits()); !strings.HasPrefix(got, "second: a block asks for 300000 bytes") {
-		t.Error(got)
-	}
-	poor := Limits()
-	poor.MemoryBytes = 1 << 30
-	want := "a cooperative launch of 135168 threads, all of which wait for each other: the emulator needs 1584 MiB for their stacks and has 512"
-	if got := refused(operator.Launches{fine}, poor); got != want {
-		t.Errorf("%s, not %s", got, want)
 	}
 }

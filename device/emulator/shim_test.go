@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"autotune/internal/test/must"
-
 	"autotune/operator"
 )
 

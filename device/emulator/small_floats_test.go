@@ -8,9 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device/elements"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 

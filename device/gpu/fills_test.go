@@ -3,9 +3,8 @@ package gpu
 import (
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device/elements"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testoperators"
 	"autotune/operator"
 )

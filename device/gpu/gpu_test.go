@@ -13,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/answers"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testoperators"
 	"autotune/operator"

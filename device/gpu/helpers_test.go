@@ -6,11 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"

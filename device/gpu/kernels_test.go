@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/gpu"
 	"autotune/device/gpu/driver/cuda"
 	"autotune/device/verify"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testoperators"

@@ -3,11 +3,10 @@ package gpu_test
 import (
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device/compile"
 	"autotune/device/gpu"
 	"autotune/device/gpu/driver/cuda"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )

@@ -59,9 +59,6 @@ func TestUnfit(t *testing.T) {
 		message     string
 	}{
 		{"fits", [3]int64{1 << 30, 1, 1}, [3]int64{512, 1, 1}, 232448 - 1024, ""},
-		{"empty grid", [3]int64{0, 1, 1}, [3]int64{32, 1, 1}, 0, "grid.x is 0"},
-		{"grid", [3]int64{1, 1, 65536}, [3]int64{32, 1, 1}, 0, "grid.z is 65536"},
-		{"block", [3]int64{1, 1, 1}, [3]int64{1, 1, 128}, 0, "block.z is 128"},
 		{"threads", [3]int64{1, 1, 1}, [3]int64{1024, 2, 1}, 0, "2048 threads"},
 		{"registers", [3]int64{1, 1, 1}, [3]int64{1024, 1, 1}, 0, "40 registers a thread leave room for 512"},
 		{"shared", [3]int64{1, 1, 1}, [3]int64{32, 1, 1}, 232448, "233472 bytes of shared memory"},
@@ -128,30 +125,23 @@ func TestEnergyWindow(t *testing.T) {
 	}
 }
 
-func TestEnergyWindowOfSlowLaunches(t *testing.T) {
-	w := energyWindow{}
-	for i := 1; i <= 3; i++ {
-		if complete := w.add(energyReading{uint64(i) * 900, i, time.Duration(i) * 3 * time.Second}); complete != (i == 3) {
-			t.Errorf("complete %v after %d launches", complete, i)
+// Slow launches need no more than three readings, and a counter that stands still is given up.
+func TestEnergyWindowEnds(t *testing.T) {
+	for _, c := range []struct {
+		every    time.Duration
+		used     func(i int) uint64
+		readings int
+		want     float64
+	}{
+		{3 * time.Second, func(i int) uint64 { return 900 * uint64(i) }, 3, 900},
+		{10 * time.Millisecond, func(int) uint64 { return 7 }, int(energyGiveUp/(10*time.Millisecond)) + 2, 0},
+	} {
+		w, i := energyWindow{}, 1
+		for !w.add(energyReading{c.used(i), i, time.Duration(i) * c.every}) && i < 1000 {
+			i++
 		}
-	}
-	if got := w.perLaunch(); got != 900 {
-		t.Errorf("%g mJ a launch, want 900", got)
-	}
-}
-
-func TestEnergyWindowGivesUp(t *testing.T) {
-	w := energyWindow{}
-	for i := 1; ; i++ {
-		at := time.Duration(i) * 10 * time.Millisecond
-		if w.add(energyReading{7, i, at}) {
-			break
+		if got := w.perLaunch(); i != c.readings || got != c.want {
+			t.Errorf("%g mJ a launch after %d readings, want %g after %d", got, i, c.want, c.readings)
 		}
-		if at > 2*energyGiveUp {
-			t.Fatal("waits for a counter that stands still")
-		}
-	}
-	if got := w.perLaunch(); got != 0 {
-		t.Errorf("%g mJ from a counter that stands still", got)
 	}
 }

@@ -5,11 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 )
 
 // lazy is a variant that leaves out work.

@@ -7,11 +7,10 @@ import (
 	"strconv"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device/compile"
 	"autotune/device/elements"
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 

@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

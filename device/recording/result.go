@@ -147,7 +147,7 @@ func (r result) trial() (trial.Trial, error) {
 		t.Time.Median = ms
 	}
 	for _, q := range quantities {
-		if x, ok := r.measured(q.name); ok && !math.IsNaN(x) {
+		if x, ok := r.measured(q.name); ok && trial.Finite(x) == x {
 			q.set(&t.Outcome, x)
 		}
 	}
@@ -176,22 +176,10 @@ func round(x float64) float64 {
 	return rounded
 }
 
-// number is a float64 whose JSON can also be "NaN", "Infinity" or "-Infinity", which a wrong kernel's error often is.
+// number is a float64 in whose place other tools may write a string, as "NaN".
 type number float64
 
-// MarshalJSON writes what JSON has no number for as a string.
-func (n number) MarshalJSON() ([]byte, error) {
-	switch x := float64(n); {
-	case math.IsNaN(x):
-		return []byte(`"NaN"`), nil
-	case math.IsInf(x, 0):
-		return json.Marshal(map[bool]string{true: "Infinity", false: "-Infinity"}[x > 0])
-	default:
-		return json.Marshal(x)
-	}
-}
-
-// UnmarshalJSON reads what MarshalJSON writes. Anything else in place of a number is NaN.
+// UnmarshalJSON takes anything else in place of a number for NaN.
 func (n *number) UnmarshalJSON(data []byte) error {
 	x, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
 	if err != nil {

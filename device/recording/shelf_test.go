@@ -7,7 +7,6 @@ import (
 	"testing/fstest"
 
 	"autotune/internal/test/must"
-
 	"autotune/operator"
 )
 

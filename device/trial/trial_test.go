@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"autotune/internal/test/must"
-
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"autotune/internal/test/must"
-
 	"autotune/internal/worker"
 )
 

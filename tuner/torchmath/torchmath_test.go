@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device/emulator"
 	"autotune/internal/python"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )

@@ -3,10 +3,9 @@ package gputest
 import (
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device/emulator"
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 

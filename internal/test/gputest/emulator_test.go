@@ -3,9 +3,8 @@ package gputest
 import (
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )

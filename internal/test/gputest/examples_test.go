@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/emulator"
 	"autotune/examples"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"

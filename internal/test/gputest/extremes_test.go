@@ -6,12 +6,11 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )

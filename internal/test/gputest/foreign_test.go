@@ -5,11 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"

@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device/emulator"
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space"
 )

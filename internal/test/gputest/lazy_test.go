@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"

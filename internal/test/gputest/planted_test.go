@@ -9,11 +9,10 @@ import (
 	"testing/fstest"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"

@@ -4,12 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 

@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"autotune/internal/test/must"
-
 	"autotune/device"
 	"autotune/device/recording"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
