@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/cache"
 
+	"autotune/device/compile"
 	"autotune/device/elements"
 	"autotune/operator"
 )
@@ -30,11 +31,8 @@ type kept struct {
 }
 
 func (q Question) openKept() (k kept, err error) {
-	if q.CacheDir == "" {
-		return k, nil
-	}
-	if k.key, err = key(q); err == nil && os.MkdirAll(q.CacheDir, 0o755) == nil {
-		k.files, _ = cache.Open(q.CacheDir)
+	if k.files = compile.Kept(q.CacheDir); k.files != nil {
+		k.key, err = key(q)
 	}
 	return k, err
 }

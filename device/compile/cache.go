@@ -72,6 +72,15 @@ func CacheProblem(c Compiler) error {
 	return nil
 }
 
+// Kept opens a folder of compiled kernels for what else is kept there; nil where that is nowhere, or not possible.
+func Kept(dir string) *cache.Cache {
+	if dir == "" || os.MkdirAll(dir, 0o755) != nil {
+		return nil
+	}
+	kept, _ := cache.Open(dir)
+	return kept
+}
+
 func (k *cached) note(err error) {
 	if err != nil {
 		err = fmt.Errorf("compiled kernels are not kept in %s and must be compiled again next time: %w", k.dir, err)

@@ -99,7 +99,8 @@ func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error)
 			name = own
 		}
 		f.Distribution = slices.Index(distributions, name)
-		f.A, f.B = number(a.Fill.Numbers, 0), number(a.Fill.Numbers, 1)
+		numbers := append(slices.Clone(a.Fill.Numbers), 0, 0)
+		f.A, f.B = numbers[0], numbers[1]
 	case a.Role == operator.Weight && a.Type.Kind() == operator.Floating:
 		f.Distribution, f.A = slices.Index(distributions, symmetric), a.Scale
 	case a.Type == operator.Bool:
@@ -185,11 +186,4 @@ func (f Fill) Independent(a operator.Argument) bool {
 // Typed tells whether an argument needs more than a device's code for f32 tensors with a search's inputs.
 func Typed(a operator.Argument) bool {
 	return a.Role != operator.Scalar && (a.Type != operator.F32 || a.Fill != nil && a.Fill.Drawn())
-}
-
-func number(all []float64, i int) float64 {
-	if i < len(all) {
-		return all[i]
-	}
-	return 0
 }

@@ -57,6 +57,13 @@ func newHostCompiler(o Options) (*hostCompiler, error) {
 	return c, nil
 }
 
+func (c *hostCompiler) cached() compile.Compiler {
+	if c.options.CacheDir == "" {
+		return c
+	}
+	return compile.Cached(c.options.CacheDir, c)
+}
+
 func (c *hostCompiler) Version() string { return c.version }
 
 // Fingerprint covers the shim and the runtime, which are part of every program.

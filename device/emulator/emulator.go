@@ -47,11 +47,7 @@ func Open(o Options) (device.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	var c compile.Compiler = host
-	if o.CacheDir != "" {
-		c = compile.Cached(o.CacheDir, host)
-	}
-	return &emulated{options: o, host: host, compiler: c}, nil
+	return &emulated{options: o, host: host, compiler: host.cached()}, nil
 }
 
 type emulated struct {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/cache"
 
+	"autotune/device/compile"
 	"autotune/device/elements"
 )
 
@@ -103,10 +104,7 @@ func (c *hostCompiler) precompile(ctx context.Context, dir, shim string) error {
 // makeOnce takes what the compiler makes of a part of the support from the cache, or has it made.
 func (c *hostCompiler) makeOnce(ctx context.Context, dir, part, path string, arguments []string) error {
 	// The cache is a convenience: without it the part is made again.
-	var kept *cache.Cache
-	if c.options.CacheDir != "" {
-		kept, _ = cache.Open(c.options.CacheDir)
-	}
+	kept := compile.Kept(c.options.CacheDir)
 	key := cache.ActionID(sha256.Sum256([]byte("emulator's " + part + " " + hostArch() + " " + c.fingerprint)))
 	if kept != nil {
 		if code, _, err := kept.GetBytes(key); err == nil {

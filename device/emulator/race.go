@@ -72,19 +72,13 @@ func (w *watching) get(ctx context.Context, o Options) (c compile.Compiler, miss
 			return nil, "", err
 		}
 	}
-	if w.missing, err = w.host.lacksRaces(ctx); err != nil {
-		return nil, "", err
+	if w.missing, err = w.host.lacksRaces(ctx); err == nil {
+		w.compiler = w.host.cached()
 	}
-	w.compiler = w.host
-	if o.CacheDir != "" {
-		w.compiler = compile.Cached(o.CacheDir, w.host)
-	}
-	return w.compiler, w.missing, nil
+	return w.compiler, w.missing, err
 }
 
 func (w *watching) close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.host == nil {
 		return nil
 	}

@@ -147,7 +147,7 @@ func Walls(ctx context.Context, d device.Device) string {
 		stand = append(stand, "namespaces ("+strings.Join(namespaces, ", ")+")")
 	}
 	if len(stand) == 0 {
-		return "none: kernels may do what this user may"
+		stand = append(stand, "none: kernels may do what this user may")
 	}
-	return strings.Join(stand, ", ")
+	return "emulator walls: " + strings.Join(stand, ", ")
 }

@@ -97,7 +97,6 @@ func (p *processor) Open(ctx context.Context, problem *operator.Problem, referen
 	return p.open(ctx, problem, reference, proto, nil)
 }
 
-// Reopen prepares a problem whose ceilings are known.
 func (p *processor) Reopen(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol, known device.Ceilings) (device.Session, error) {
 	return p.open(ctx, problem, reference, proto, &known)
 }

@@ -90,7 +90,9 @@ func (s *session) checkChanged(ctx context.Context, v variant, able trial.Outcom
 	s.changes = rand.Uint32() | 1 // no kernel knows it
 	if err = s.refresh(ctx, v); err == nil {
 		o, _, err = s.checkOnce(v, poisoned, able)
-		o.Message = prefixed(verify.Changed, o.Message)
+		if o.Message != "" {
+			o.Message = verify.Changed + o.Message
+		}
 	}
 	s.changes = 0
 	if isLost(err) {
@@ -112,14 +114,6 @@ func (s *session) refresh(ctx context.Context, v variant) error {
 		err = s.learnAnswers(ctx)
 	}
 	return err
-}
-
-// prefixed puts words before a message, if there is one.
-func prefixed(words, message string) string {
-	if message == "" {
-		return ""
-	}
-	return words + message
 }
 
 // leave writes what a launch read, and what it wrote, into files of a folder.

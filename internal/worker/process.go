@@ -47,24 +47,22 @@ func Start(ctx context.Context, name string) (*Process, error) { return StartUnd
 
 // StartWith starts it with these variables as its environment; see Environment.
 func StartWith(ctx context.Context, variables []string, name string) (*Process, error) {
-	return named(name)(start(ctx, nil, variables, name))
+	return startNamed(ctx, nil, variables, name)
 }
 
 // StartUnder starts the worker of that name under another program: the words of
 // its command line, to which this executable is added. That program must hand its
 // own standard input, output and error on to the worker, and end when it does.
 func StartUnder(ctx context.Context, program []string, name string) (*Process, error) {
-	return named(name)(start(ctx, program, os.Environ(), name))
+	return startNamed(ctx, program, os.Environ(), name)
 }
 
-// named adds to an error which worker it is about.
-func named(name string) func(*Process, error) (*Process, error) {
-	return func(p *Process, err error) (*Process, error) {
-		if err != nil {
-			return nil, fmt.Errorf("start worker %s: %w", name, err)
-		}
-		return p, nil
+func startNamed(ctx context.Context, program, variables []string, name string) (*Process, error) {
+	p, err := start(ctx, program, variables, name)
+	if err != nil {
+		return nil, fmt.Errorf("start worker %s: %w", name, err)
 	}
+	return p, nil
 }
 
 func start(ctx context.Context, program, variables []string, name string) (*Process, error) {

@@ -79,17 +79,7 @@ func listEmulator(ctx context.Context) []Listing {
 	}
 	defer e.Close()
 	about := fmt.Sprintf("%s, compiler: %s", e.Info().Name, e.Info().Compiler)
-	return []Listing{{Device: "emulator", About: about}, {About: Walls(ctx, e)}}
-}
-
-// Walls says in one line what stands between kernels and this machine, where kernels run on
-// its processor; "" for other devices.
-func Walls(ctx context.Context, d device.Device) string {
-	stand := emulator.Walls(ctx, d)
-	if stand == "" {
-		return ""
-	}
-	return "emulator walls: " + stand
+	return []Listing{{Device: "emulator", About: about}, {About: emulator.Walls(ctx, e)}}
 }
 
 func openRecording(ctx context.Context, file string, a asked, _ Options) (device.Device, string, error) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"autotune/device"
+	"autotune/device/emulator"
 	"autotune/device/remote"
 	"autotune/device/remote/broker"
 	"autotune/device/remote/poolworker"
@@ -67,7 +68,7 @@ func (o Offer) serve(ctx context.Context, d device.Device, w poolworker.Options)
 	}
 	defer b.Close()
 	o.Say(fmt.Sprintf("worker %s offers %s, and times its control", w.Name, d.Info().Name))
-	if walls := Walls(ctx, d); walls != "" {
+	if walls := emulator.Walls(ctx, d); walls != "" {
 		w.Say(walls)
 	}
 	return poolworker.Serve(ctx, b, d, w)

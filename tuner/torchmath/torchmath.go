@@ -11,12 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/rogpeppe/go-internal/cache"
 
+	"autotune/device/compile"
 	"autotune/internal/output"
 	"autotune/internal/python"
 	"autotune/internal/scratch"
@@ -86,7 +86,11 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 	if err != nil {
 		return Mode{}, err
 	}
-	kept := a.openKept(installed.Torch)
+	dir := a.CacheDir
+	if installed.Torch == "" {
+		dir = "" // nothing is kept of an unknown version
+	}
+	kept := compile.Kept(dir)
 	id := identify(j, p, on, installed)
 	said, known := take(kept, id)
 	if !known {
@@ -175,16 +179,6 @@ func modeOf(said answer, modes []string) (Mode, error) {
 
 // keptVersion is raised when kept answers get another meaning.
 const keptVersion = 1
-
-// openKept opens the kept answers, beside the compiled kernels; nil if there is no such folder.
-// Nothing is kept if PyTorch's version is not known.
-func (a Asker) openKept(torch string) *cache.Cache {
-	if a.CacheDir == "" || torch == "" || os.MkdirAll(a.CacheDir, 0o755) != nil {
-		return nil
-	}
-	kept, _ := cache.Open(a.CacheDir)
-	return kept
-}
 
 func identify(j job, p *operator.Problem, on GPU, installed answer) cache.ActionID {
 	key, _ := json.Marshal([]any{keptVersion, driver, j, p.Shape, on.Name, installed}) // of texts and integers
