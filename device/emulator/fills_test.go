@@ -40,11 +40,7 @@ func copying(t *testing.T, n int64, fills []string) *operator.Problem {
 	}
 	yaml := "operator: copying\nsummary: Copies.\nshape: [n]\ntensors:\n" + inputs.String() + outputs.String() +
 		"  - {name: size, type: i32, value: n}\ncost: [n]\nreference: reference.cu\ntemplates:\n" + simpleTemplate("same")
-	o, err := operator.Load(fstest.MapFS{"op.yaml": {Data: []byte(yaml)}, "reference.cu": kernel("reference"), "same.cu": kernel("same")}, ".")
-	must.OK(t, err)
-	p, err := o.Bind(operator.Request{Shape: []int64{n}}, Limits())
-	must.OK(t, err)
-	return p
+	return loaded(t, fstest.MapFS{"op.yaml": {Data: []byte(yaml)}, "reference.cu": kernel("reference"), "same.cu": kernel("same")}, n)
 }
 
 // hashed is the generator's number for an element, by its definition.

@@ -10,7 +10,6 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
-	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -233,11 +232,7 @@ func totalsProblem(t *testing.T, cases []launchCase) *operator.Problem {
 		}
 	}
 	files := fstest.MapFS{"op.yaml": {Data: []byte(yaml)}, "reference.cu": {Data: []byte(totalsReference)}, "kernels.cu": {Data: []byte(totalsKernels)}}
-	o, err := operator.Load(files, ".")
-	must.OK(t, err)
-	p, err := o.Bind(operator.Request{Shape: []int64{1000}}, Limits())
-	must.OK(t, err)
-	return p
+	return loaded(t, files, 1000)
 }
 
 func TestLaunches(t *testing.T) {

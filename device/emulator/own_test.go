@@ -73,11 +73,7 @@ func ownProblem(t *testing.T, n int64) *operator.Problem {
 		yaml += simpleTemplate(name)
 	}
 	files["op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
-	o, err := operator.Load(files, ".")
-	must.OK(t, err)
-	p, err := o.Bind(operator.Request{Shape: []int64{n}}, Limits())
-	must.OK(t, err)
-	return p
+	return loaded(t, files, n)
 }
 
 // An operator's own kernels fill and compare. A right variant is found right,

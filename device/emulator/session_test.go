@@ -129,21 +129,48 @@ func (b *bench) compile(t *testing.T, k operator.Kernel) *compile.Binary {
 	return binary
 }
 
-// evaluate runs the default configuration of a template.
-func (b *bench) evaluate(t *testing.T, template string) trial.Outcome {
+// variant is the default configuration of a template, compiled.
+func (b *bench) variant(t *testing.T, template string) device.Variant {
 	t.Helper()
 	for _, c := range b.problem.Defaults(t.Context()) {
-		if c.Template != template {
-			continue
+		if c.Template == template {
+			kernel, err := b.problem.Kernel(c)
+			must.OK(t, err)
+			return device.Variant{Configuration: c, Kernel: kernel, Binary: b.compile(t, kernel)}
 		}
-		kernel, err := b.problem.Kernel(c)
-		must.OK(t, err)
-		e, err := b.session.Evaluate(t.Context(), device.Variant{Configuration: c, Kernel: kernel, Binary: b.compile(t, kernel)}, 0)
-		must.OK(t, err)
-		return e
 	}
 	t.Fatalf("no template %s", template)
-	return trial.Outcome{}
+	return device.Variant{}
+}
+
+func (b *bench) evaluate(t *testing.T, template string) trial.Outcome {
+	t.Helper()
+	o, err := b.session.Evaluate(t.Context(), b.variant(t, template), 0)
+	must.OK(t, err)
+	return o
+}
+
+// check launches a template several times.
+func (b *bench) check(t *testing.T, template string, c device.Check) trial.Outcome {
+	t.Helper()
+	o, _, err := b.session.Check(t.Context(), b.variant(t, template), c)
+	must.OK(t, err)
+	return o
+}
+
+func (b *bench) races(t *testing.T, template string) (trial.Outcome, string) {
+	t.Helper()
+	o, looked, err := b.session.(device.RaceFinder).Races(t.Context(), b.variant(t, template))
+	must.OK(t, err)
+	return o, looked
+}
+
+// loaded is a problem of an operator in files, of one size.
+func loaded(t *testing.T, files fstest.MapFS, n int64) *operator.Problem {
+	t.Helper()
+	o, err := operator.Load(files, ".")
+	must.OK(t, err)
+	return bindDoubling(t, o, n)
 }
 
 func doublingProblem(t *testing.T) *operator.Problem {
@@ -248,14 +275,7 @@ func TestDistributionsAndSeeds(t *testing.T) {
 func TestCancel(t *testing.T) {
 	p := doublingProblem(t)
 	b := openBench(t, Options{CacheDir: testCache}, p, device.DefaultProtocol())
-	var variant device.Variant
-	for _, c := range p.Defaults(t.Context()) {
-		if c.Template == "endless" {
-			kernel, err := p.Kernel(c)
-			must.OK(t, err)
-			variant = device.Variant{Configuration: c, Kernel: kernel, Binary: b.compile(t, kernel)}
-		}
-	}
+	variant := b.variant(t, "endless")
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	begin := time.Now()

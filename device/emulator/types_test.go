@@ -78,23 +78,6 @@ func mixedOperator(t *testing.T, reference string, kernels map[string]string) *o
 	return o
 }
 
-// check launches the default configuration of a template several times.
-func (b *bench) check(t *testing.T, template string, c device.Check) trial.Outcome {
-	t.Helper()
-	for _, configuration := range b.problem.Defaults(t.Context()) {
-		if configuration.Template != template {
-			continue
-		}
-		kernel, err := b.problem.Kernel(configuration)
-		must.OK(t, err)
-		o, _, err := b.session.Check(t.Context(), device.Variant{Configuration: configuration, Kernel: kernel, Binary: b.compile(t, kernel)}, c)
-		must.OK(t, err)
-		return o
-	}
-	t.Fatalf("no template %s", template)
-	return trial.Outcome{}
-}
-
 func TestTypes(t *testing.T) {
 	needCompiler(t)
 	cases := []struct {
