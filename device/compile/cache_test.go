@@ -54,9 +54,7 @@ func TestCacheAnswersAgain(t *testing.T) {
 	if first.Cached || !again.Cached || !bytes.Equal(first.Code, again.Code) || again.Log != first.Log || again.Symbol("scale") != "_scale" || again.Symbol("other") != "other" {
 		t.Errorf("first %+v, again %+v", first, again)
 	}
-	if err := CacheProblem(Cached(dir, c)); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, CacheProblem(Cached(dir, c)))
 }
 
 func TestCacheKeyDependsOnEverything(t *testing.T) {

@@ -31,11 +31,7 @@ func openNVRTC(t *testing.T, workers int) *nvrtc {
 	testneeds.NVRTC.Opened(t, err, ErrMissing)
 	c, err := newNVRTC(t.Context(), workers)
 	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, c.Close()) })
 	return c.(*nvrtc)
 }
 

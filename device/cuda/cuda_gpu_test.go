@@ -34,11 +34,7 @@ func openGPU(t *testing.T) device.Device {
 	t.Helper()
 	d, err := Open(t.Context(), 0, Options{})
 	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, d.Close()) })
 	return d
 }
 
@@ -63,22 +59,16 @@ func openBench(t *testing.T, n int64, proto device.Protocol) *bench {
 func (b *bench) open(proto device.Protocol) device.Session {
 	b.t.Helper()
 	k, err := b.problem.Reference()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	s, err := b.device.Open(b.t.Context(), b.problem, b.compile(k), proto)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	return s
 }
 
 func (b *bench) compile(k operator.Kernel) *compile.Binary {
 	b.t.Helper()
 	binary, err := b.device.Compiler().Compile(b.t.Context(), compile.Request{Kernel: k, Arch: b.device.Arch()})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	return binary
 }
 
@@ -92,9 +82,7 @@ func (b *bench) evaluate(v device.Variant, best float64) trial.Outcome {
 	b.t.Helper()
 	begin := time.Now()
 	e, err := b.session.Evaluate(b.t.Context(), v, best)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	b.t.Logf("%v: %s %s %d samples of %d, median %.4f ms, error %.2g, %+v, verify %.2f ms, measure %.2f ms, %d MHz %v",
 		time.Since(begin).Round(10*time.Microsecond), e.Status, e.Message, len(e.SamplesMS), e.Time.Batch, e.Time.Median,
 		e.MaxAbsError, e.Resources, e.Phases.VerifyMS, e.Phases.MeasureMS, e.ClockMHz, e.Warnings)
@@ -236,9 +224,7 @@ func TestGPUSessions(t *testing.T) {
 		if err != nil || e.Status != trial.OK {
 			t.Errorf("%s: %+v, %v", distribution, e, err)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, s.Close())
 	}
 	if e := b.evaluate(b.variant(0), 0); e.Status != trial.OK {
 		t.Errorf("the first session afterwards: %+v", e)

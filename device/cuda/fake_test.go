@@ -91,11 +91,7 @@ func openFake(t *testing.T) *remote.Child {
 		Worker: fakeWorker, Target: compile.Target, Compiler: func(context.Context) (compile.Compiler, error) { return fakeCompiler{}, nil },
 	})
 	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, d.Close()) })
 	return d
 }
 

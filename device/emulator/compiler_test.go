@@ -156,9 +156,7 @@ func TestCompilerFlagsAreInTheKey(t *testing.T) {
 			t.Skip(err)
 		}
 		keys[c.Fingerprint()] = true
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, c.Close())
 	}
 	if len(keys) != 2 {
 		t.Errorf("%d keys, want one with the flag and one without", len(keys))

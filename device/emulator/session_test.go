@@ -103,11 +103,7 @@ func openBench(t *testing.T, o Options, p *operator.Problem, proto device.Protoc
 	needCompiler(t)
 	d, err := Open(o)
 	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, d.Close()) })
 	b := &bench{problem: p, device: d}
 	must.OK(t, b.open(t, proto))
 	return b

@@ -75,9 +75,7 @@ func (b *bench) variant(mode int64) device.Variant {
 // closed sees that a session leaves nothing behind.
 func (b *bench) closed() {
 	b.t.Helper()
-	if err := b.session.Close(); err != nil {
-		b.t.Error(err)
-	}
+	must.OK(b.t, b.session.Close())
 	if g := b.driver; len(g.blocks) > 0 || g.bindsOf > 0 || g.modules > 0 {
 		b.t.Errorf("left %d blocks, %d arguments, %d modules", len(g.blocks), g.bindsOf, g.modules)
 	}
@@ -142,9 +140,7 @@ func TestLost(t *testing.T) {
 		if o, err := b.session.Evaluate(t.Context(), b.variant(0), 0); !errors.Is(err, device.ErrLost) || o.Status != "" {
 			t.Errorf("after mode %d: %+v, %v", mode, o, err)
 		}
-		if err := b.session.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, b.session.Close())
 	}
 }
 
@@ -354,9 +350,7 @@ func TestReopen(t *testing.T) {
 	if o, err := s.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, s.Close())
 	b.driver.calls, b.driver.now = nil, 1e6
 	if s, err = b.device.Open(t.Context(), b.problem, &compile.Binary{Code: []byte("0")}, fakeProtocol()); err != nil {
 		t.Fatal(err)
@@ -364,9 +358,7 @@ func TestReopen(t *testing.T) {
 	if first, again := b.session.Ceilings(), s.Ceilings(); first.ReferenceMS != again.ReferenceMS || first.CopyBytesPerMS != again.CopyBytesPerMS || slices.Contains(b.driver.calls, "copy") {
 		t.Errorf("%+v, then %+v, by %v", first, again, b.driver.calls)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, s.Close())
 	b.closed()
 	if want := []string{"kernels.cu"}; !slices.Equal(files, want) {
 		t.Errorf("compiled %v, want %v", files, want)

@@ -138,9 +138,7 @@ func TestDeviceNeverPretends(t *testing.T) {
 	if _, err := s.Evaluate(stopped, variantOf(oneOfEach()[0].Configuration, "v1"), 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if err := errors.Join(s.Close(), d.Close()); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, errors.Join(s.Close(), d.Close()))
 }
 
 // A search of two thousand trials must fit among the shipped recordings.

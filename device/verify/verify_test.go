@@ -11,6 +11,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -43,9 +44,7 @@ func TestComparison(t *testing.T) {
 		err.Error() != "the comparison of own cannot be right: compare.cu gives 0.75 for the reference against itself; it must be 0" {
 		t.Error(err)
 	}
-	if err := c.AcceptItself(0); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, c.AcceptItself(0))
 }
 
 // A check ends at the first launch that is wrong, differs where it must not, or fails.

@@ -67,9 +67,7 @@ func TestSweep(t *testing.T) {
 	if len(after) != 8 || !slices.Contains(after, "another") || !slices.Contains(after, "autotune-emulator-young") || !slices.Contains(after, "autotune-emulator-link.lock") {
 		t.Errorf("folders after the sweep: %v, before: %v", after, before)
 	}
-	if err := own.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, own.Close())
 	live.Process.Kill()
 	live.Wait()
 	sweep(dir, "autotune-emulator-")

@@ -86,11 +86,7 @@ func start(t *testing.T, name string) *worker.Process {
 	t.Helper()
 	p, err := worker.Start(t.Context(), name)
 	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, p.Close()) })
 	return p
 }
 
@@ -342,9 +338,7 @@ func TestUnderAnotherProgram(t *testing.T) {
 	if err != nil || got.Text != "hello" || got.PID == p.PID() {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, p.Close())
 	if text, err := os.ReadFile(report); err != nil || string(text) != "it ended with 0\n" {
 		t.Errorf("%q, %v", text, err)
 	}

@@ -43,11 +43,7 @@ func openSuite(t *testing.T) *gpuSuite {
 	t.Helper()
 	d, err := cuda.Open(t.Context(), 0, cuda.Options{})
 	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, d.Close()) })
 	winners, err := recordedWinners(recording.Shipped())
 	must.OK(t, err)
 	s := &gpuSuite{prover: prover{device: d, drawn: drawnByDefault, winners: winners}}
