@@ -97,21 +97,6 @@ func columnWidths(rows [][]string) []int {
 	return widths
 }
 
-// parts splits a grid into grids that a width holds, each with the first column.
-func parts(rows [][]string, width int) (list [][][]string) {
-	widths := columnWidths(rows)
-	for first := 1; first < len(widths); {
-		last := first + 1
-		used := widths[0] + 2 + widths[first]
-		for ; last < len(widths) && used+2+widths[last] <= width; last++ {
-			used += 2 + widths[last]
-		}
-		part := lists.Of(rows, func(row []string) []string { return append(row[:1:1], row[first:last]...) })
-		list, first = append(list, part), last
-	}
-	return list
-}
-
 // column is a column of a table with a row for each T.
 type column[T any] struct {
 	head string
