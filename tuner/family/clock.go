@@ -18,7 +18,7 @@ type clock struct {
 	say     func(Progress)
 	left    [kinds]int // steps
 	done    int
-	made    [kinds]int // of those done, what no earlier process had done
+	made    [kinds]int // steps that no earlier process had done
 }
 
 func (c *clock) remaining() time.Duration { return max(0, c.budget-time.Since(c.started)) }
@@ -27,9 +27,8 @@ func (c *clock) searching() time.Duration {
 	return max(0, c.remaining()-time.Duration(policy.forTimings*float64(c.budget)))
 }
 
-// affords tells whether there is time for another search. Searches take more than their share at times: to open a
-// shape, to compile, to make sure of the winner. Then the last ones are left out; the first samples are spread over the
-// range as well.
+// affords tells whether there is time for another search. Searches may take more than their share, to open a shape or
+// to compile. Then the last ones are left out; the first samples are spread over the range as well.
 func (c *clock) affords() bool {
 	return c.budget <= 0 || c.made[searches]+c.made[owns] == 0 || c.searching() > 0
 }
