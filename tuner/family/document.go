@@ -117,18 +117,18 @@ func Read(r io.Reader) (list []*Family, err error) {
 		target = &list[0]
 	}
 	if err == nil {
-		if err = jsonobject.Exact(data, target); err != nil {
-			return nil, fmt.Errorf("family: %w", err)
+		err = jsonobject.Exact(data, target)
+	}
+	if err == nil {
+		if err = json.Unmarshal(data, target); err != nil {
+			err = jsonerror.Describe(err, data, 0)
 		}
-		err = json.Unmarshal(data, target)
+	}
+	for i := 0; err == nil && i < len(list); i++ {
+		err = list[i].check()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("family: %w", jsonerror.Describe(err, data, 0))
-	}
-	for _, f := range list {
-		if err := f.check(); err != nil {
-			return nil, fmt.Errorf("family: %w", err)
-		}
+		return nil, fmt.Errorf("family: %w", err)
 	}
 	return list, nil
 }

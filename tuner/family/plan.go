@@ -54,30 +54,27 @@ func (w Wish) Plans() (plans []Plan, notice string, err error) {
 			single++
 		}
 	}
+	why := "no kernel takes them when it runs together with " + strings.Join(free, ", ")
+	if w.Free != nil {
+		why = "--free leaves them out"
+	}
+	if len(apart) > 0 {
+		notice = fmt.Sprintf("each value of %s is a family of its own, %d in all, since %s",
+			strings.Join(apart, ", "), len(plans), why)
+	}
 	switch {
 	case len(plans) > policy.mostFamilies:
 		return nil, "", fmt.Errorf("%s: %s; %d are the most. Name fewer values of %s, as {14,28,56}",
-			w.Operator.Name, w.split(apart, len(plans)), policy.mostFamilies, strings.Join(apart, ", "))
+			w.Operator.Name, notice, policy.mostFamilies, strings.Join(apart, ", "))
 	case len(plans) == 0:
-		return nil, "", fmt.Errorf("%s: fewer than %d shapes of %s can be searched as a family; `autotune search` takes single shapes",
-			w.Operator.Name, policy.leastSamples, w.Shapes)
-	case len(apart) > 0:
-		notice = w.split(apart, len(plans))
+		return nil, "", fmt.Errorf("%s: fewer than %d shapes of %s can be searched as a family; `autotune search` takes "+
+			"single shapes", w.Operator.Name, policy.leastSamples, w.Shapes)
 	}
 	if single > 0 {
 		notice += fmt.Sprintf("; %s left out, since a family has %d shapes at least",
 			output.Count(single, "single shape"), policy.leastSamples)
 	}
 	return plans, notice, nil
-}
-
-// split says why there are several families.
-func (w Wish) split(apart []string, families int) string {
-	why := "no kernel takes them when it runs together with " + strings.Join(w.Request.Free, ", ")
-	if w.Free != nil {
-		why = "--free leaves them out"
-	}
-	return fmt.Sprintf("each value of %s is a family of its own, %d in all, since %s", strings.Join(apart, ", "), families, why)
 }
 
 func (w Wish) check() error {
@@ -159,28 +156,30 @@ func containsAll(list, names []string) bool {
 }
 
 // apart are wishes with one value of each of the dimensions named. Hardly more are made than there may be.
-func (w Wish) apart(names []string) []Wish {
-	list := []Wish{w}
-	for _, name := range names {
-		at := slices.Index(w.Operator.Shape, name)
-		var longer []Wish
-		for _, one := range list {
-			for _, v := range w.Shapes[at].Values(policy.mostFamilies + 1) {
-				next := one
-				next.Shapes = slices.Clone(one.Shapes)
-				next.Shapes[at] = One(v)
-				longer = append(longer, next)
+func (w Wish) apart(names []string) (list []Wish) {
+	ranges := slices.Clone(w.Shapes)
+	for i, name := range w.Operator.Shape {
+		if !slices.Contains(names, name) {
+			ranges[i] = One(ranges[i].Low())
+		}
+	}
+	for _, values := range ranges.all(4 * policy.mostFamilies) {
+		next := w
+		next.Shapes = slices.Clone(w.Shapes)
+		for i, name := range w.Operator.Shape {
+			if slices.Contains(names, name) {
+				next.Shapes[i] = One(values[i])
 			}
 		}
-		list = longer[:min(len(longer), 4*policy.mostFamilies)]
+		list = append(list, next)
 	}
 	return list
 }
 
 func (w Wish) plan() Plan {
-	p := Plan{Wish: w, Samples: w.Shapes.Samples(w.Samples, w.kinds)}
-	p.HeldOut = w.Shapes.HeldOut(w.HeldOut, p.Samples, func(shape []int64) bool { return len(w.kinds(shape)) > 0 })
-	return p
+	samples := w.Shapes.Samples(w.Samples, w.kinds)
+	possible := func(shape []int64) bool { return len(w.kinds(shape)) > 0 }
+	return Plan{Wish: w, Samples: samples, HeldOut: w.Shapes.HeldOut(w.HeldOut, samples, possible)}
 }
 
 // kinds tell shapes apart that no kernel serves together; none: the operator has no problem of it.
@@ -196,15 +195,10 @@ func (w Wish) kinds(shape []int64) []string {
 	return append(part.Kinds(), "")
 }
 
-func (p Plan) in(r operator.ProblemRecord) Plan {
-	p.Request.Math, p.Request.MathBy = r.Math, r.MathBy
-	return p
-}
-
-// at is the request for a shape: of kernels that take the free dimensions, or of those made for the shape.
-func (w Wish) at(shape []int64, free bool) operator.Request {
+// at is the request for a shape: of kernels that take the dynamic dimensions, or of those made for the shape.
+func (w Wish) at(shape []int64, dynamic bool) operator.Request {
 	r := w.Request
-	if r.Shape = shape; !free {
+	if r.Shape = shape; !dynamic {
 		r.Free = nil
 	}
 	return r

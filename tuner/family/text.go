@@ -3,6 +3,7 @@ package family
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -36,12 +37,11 @@ func (f *Family) TreeText() string {
 // write writes a tree with a line a condition and a line a leaf.
 func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	if n.If == "" {
-		if len(n.Entries) == 0 {
-			fmt.Fprintf(b, "%sthe general kernel\n", indent)
-			return
+		names := lists.Of(n.Entries, func(e int) string { return fmt.Sprintf("entry %d (%s)", e, f.Entries[e].Template) })
+		if names == nil {
+			names = []string{"the general kernel"}
 		}
-		names := lists.Of(n.Entries, func(e int) string { return fmt.Sprintf("%d (%s)", e, f.Entries[e].Template) })
-		fmt.Fprintf(b, "%sentry %s\n", indent, strings.Join(names, ", else "))
+		fmt.Fprintf(b, "%s%s\n", indent, strings.Join(names, ", else "))
 		return
 	}
 	fmt.Fprintf(b, "%sif %s\n", indent, n.If)
@@ -53,34 +53,28 @@ func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 // writeShapes writes a row a shape: its own best, each entry against that, and the choice.
 func (f *Family) writeShapes(b *strings.Builder) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "shape\town best, ms\tmade for it")
+	fmt.Fprint(w, "shape\town best, ms")
 	for i := range f.Entries {
 		fmt.Fprintf(w, "\tentry %d", i)
 	}
 	fmt.Fprintln(w, "\tgeneral\tchosen\tslowdown")
-	row := func(s Sample, mark string) {
-		fmt.Fprintf(w, "%s%s\t%.4g\t%s", operator.FormatShape(s.Shape), mark, s.OwnBest.Median, map[bool]string{true: "yes", false: "no"}[s.OwnFixed])
-		for _, t := range s.Times {
-			if t == nil {
-				fmt.Fprint(w, "\t-")
-				continue
+	for i, s := range slices.Concat(f.Samples, f.HeldOut) {
+		row := []string{operator.FormatShape(s.Shape), fmt.Sprintf("%.4g", s.OwnBest.Median)}
+		if i >= len(f.Samples) {
+			row[0] += " *"
+		}
+		for _, t := range append(slices.Clip(s.Times), s.General) {
+			cell := "-"
+			if t != nil {
+				cell = fmt.Sprintf("%.2fx", t.Median/s.OwnBest.Median)
 			}
-			fmt.Fprintf(w, "\t%.2fx", t.Median/s.OwnBest.Median)
+			row = append(row, cell)
 		}
-		general, chosen := "-", "general"
-		if s.General != nil {
-			general = fmt.Sprintf("%.2fx", s.General.Median/s.OwnBest.Median)
-		}
+		chosen := "general"
 		if s.Chosen >= 0 {
 			chosen = fmt.Sprint("entry ", s.Chosen)
 		}
-		fmt.Fprintf(w, "\t%s\t%s\t%.3f\n", general, chosen, s.Slowdown)
-	}
-	for _, s := range f.Samples {
-		row(s, "")
-	}
-	for _, s := range f.HeldOut {
-		row(s, " *")
+		fmt.Fprintf(w, "%s\t%s\t%.3f\n", strings.Join(row, "\t"), chosen, s.Slowdown)
 	}
 	w.Flush()
 	if len(f.HeldOut) > 0 {
