@@ -8,12 +8,12 @@ import (
 	"unsafe"
 )
 
-const seed = `{"schema":"autotune/pack/4","name":"layers","operators":[{"name":"scale","shape":["n"],
+const seed = `{"schema":"autotune/pack/5","name":"layers","operators":[{"name":"scale","shape":["n"],
 "parameters":[{"name":"by","type":"int","components":[{"name":"by","default":"n // 2"}],"min":1},
 {"name":"type","type":"word","components":[{"name":"type","default":"'f32'"}],"words":["f32","bf16"]}],
 "derived":[{"name":"m","value":"n*by if n > 1 else 1"}],"requires":[{"that":"m >= 1","because":"{m} is too few"}],
 "tensors":[{"name":"x","role":"input","type_by":"type","shape":["n"]},{"name":"y","role":"output","type_by":"type","shape":["m"]}],
-"math":["fp32"],"math_auto":"'fp32' if arch < 80 else 'fp32'","dispatch":[{"by":"exact"},{"by":"family"},{"by":"general"}]}],
+"math":["fp32"],"math_auto":"'fp32' if arch < 80 else 'fp32'"}],
 "entries":[{"operator":"scale","problem":"scale 4","values":{"n":4,"by":2,"type":"f32"},"math":"fp32","target":"sm_90","file":"a.cubin",
 "launches":[{"entry":"scale","grid":[1,1,1],"block":[32,1,1],"shared_bytes":0,"arguments":["x","w","y"]}],"workspaces":[{"name":"w","value":16}]}],
 "families":[{"operator":"scale","problem":"scale {4..9}","values":{"by":3,"type":"f32"},"range":[[[4,4],[6,9]]],"math":"fp32","target":"sm_90",

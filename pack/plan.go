@@ -90,11 +90,8 @@ func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, 
 		return nil, err
 	}
 	p := &Plan{loader: l, Math: q.values["math"].String(), Tensors: q.tensors}
-	for _, s := range o.Dispatch {
-		switch {
-		case s.By == "exact" && p.exact(q, mode == ""), s.By == "family" && p.family(q, mode == ""), s.By == "general" && p.general(q):
-			return p, nil
-		}
+	if p.exact(q, mode == "") || p.family(q, mode == "") || p.general(q) {
+		return p, nil
 	}
 	return nil, fmt.Errorf("no kernel of the pack is for this problem in math mode %s on %s", p.Math, l.gpu)
 }

@@ -1,13 +1,8 @@
 package packer
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -71,8 +66,8 @@ func TestPython(t *testing.T) {
 	if out := run(); !strings.Contains(out, "manifest.json is damaged: KeyError('parameters')\n") {
 		t.Errorf("a manifest without parameters: %s", out)
 	}
-	edit(t, path, func(m map[string]any) { m["schema"] = "autotune/pack/5" })
-	if out := run(); !strings.Contains(out, "has the schema 'autotune/pack/5'") {
+	edit(t, path, func(m map[string]any) { m["schema"] = "autotune/pack/6" })
+	if out := run(); !strings.Contains(out, "has the schema 'autotune/pack/6'") {
 		t.Errorf("a newer schema: %s", out)
 	}
 }
@@ -110,73 +105,6 @@ func TestPythonTensors(t *testing.T) {
 	if t.Failed() || err != nil {
 		t.Errorf("%v; the output:\n%s", err, out)
 	}
-}
-
-// The layout that Hugging Face's kernels asks for.
-func TestKernelsLayout(t *testing.T) {
-	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")
-	path := filepath.Join(packed(t, "layers", []cudasource.Winner{w}), "build", "torch-cuda")
-	text, err := os.ReadFile(filepath.Join(path, "metadata.json"))
-	must(t, err)
-	var m struct {
-		Name, ID, License string
-		Version           *int
-		Depends           *[]string `json:"python-depends"`
-		Backend           struct {
-			Type  string
-			Archs []string
-		}
-		Digest struct {
-			Algorithm string
-			Files     map[string]string
-		}
-	}
-	must(t, json.Unmarshal(text, &m))
-	if !regexp.MustCompile(`^[a-z][-a-z0-9]*[a-z0-9]$`).MatchString(m.Name) || m.Name != "layers" {
-		t.Errorf("the name is %q", m.Name)
-	}
-	if !regexp.MustCompile(`^[A-Za-z_]\w*$`).MatchString(m.ID) || m.Version == nil || m.License == "" || m.Depends == nil || len(*m.Depends) != 0 {
-		t.Errorf("metadata.json: %s", text)
-	}
-	if m.Backend.Type != "cuda" || len(m.Backend.Archs) == 0 || m.Digest.Algorithm != "sha256" {
-		t.Errorf("metadata.json: %s", text)
-	}
-	folders := 0
-	must(t, filepath.WalkDir(path, func(file string, d os.DirEntry, err error) error {
-		name, _ := filepath.Rel(path, file)
-		name = filepath.ToSlash(name)
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && name != ".":
-			folders++
-		case d.IsDir() || name == "metadata.json":
-			return nil
-		}
-		if d.IsDir() {
-			return nil
-		}
-		data, err := os.ReadFile(file)
-		digest := sha256.Sum256(data)
-		if m.Digest.Files[name] != base64.StdEncoding.EncodeToString(digest[:]) {
-			t.Errorf("metadata.json has another digest of %s", name)
-		}
-		for _, found := range regexp.MustCompile(`(?m)^(?:import (\w+)|from (\w+)[\w.]* import)`).FindAllStringSubmatch(string(data), -1) {
-			if strings.HasSuffix(name, ".py") && !slices.Contains(standard, found[1]+found[2]) {
-				t.Errorf("%s imports %s; it may import itself by relative names, the standard library and torch", name, found[1]+found[2])
-			}
-		}
-		return err
-	}))
-	if folders != 1 || m.Digest.Files["layers/__init__.py"] == "" || m.Digest.Files["__init__.py"] == "" {
-		t.Errorf("the variant has %d folders and the files %v", folders, m.Digest.Files)
-	}
-}
-
-// standard is what a kernel may import: a part of the standard library, and torch.
-var standard = []string{
-	"ast", "collections", "contextlib", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "operator", "os", "pathlib", "random", "re", "stat", "statistics", "struct",
-	"sysconfig", "threading", "time", "torch", "warnings",
 }
 
 // The Python package refuses what is no pack, or one that another reader would take for another, in one line.
@@ -245,7 +173,7 @@ func TestPythonDamage(t *testing.T) {
 			path := copyOf(t, whole)
 			test.damage(t, path)
 			out, _ := underDriver(t.TempDir(), "timeout", "60", "python3", "-c", "import sys; sys.path[:0] = sys.argv[1:]; import stand_in, layers; print('imported')",
-				"testdata", "../../reports/pytorch/testdata", filepath.Join(path, "build", "torch-cuda")).CombinedOutput()
+				"testdata", "../../reports/pytorch/testdata", filepath.Join(path, "python")).CombinedOutput()
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 			last := lines[len(lines)-1]
 			if refused := strings.HasPrefix(last, "layers.manifest.PackError: the pack "); !strings.Contains(last, test.want) || !refused && test.want != "imported" {

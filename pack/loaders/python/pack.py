@@ -242,22 +242,16 @@ class Operator:
             ranges = zip(self.spec["shape"], f["range"])
             return may(f, parameters) and all(any(first <= values[name] <= last for first, last in spans) for name, spans in ranges)
 
-        for step in self.spec["dispatch"]:
-            if step["by"] == "exact":
-                serving = (e for e in self.entries if may(e, self.spec["shape"] + parameters))
-                entry = max(serving, key=gpu.rank, default=None)
-                if entry:
-                    return entry
-            if step["by"] == "family":
-                family = max(filter(has, self.families), key=gpu.rank, default=None)
-                kernel = family and by_tree(family, values, gpu)
-                if kernel:
-                    return kernel
-            word = values.get(self.word, self.read[0].get("type"))
-            general = (g for g in self.general if (g["math"], g["type"]) == (values["math"], word))
-            general = next((g for g in general if all(values[name] == value for name, value in g.get("values", {}).items())), None)
-            if step["by"] == "general" and general:
-                return general
+        entry = max((e for e in self.entries if may(e, self.spec["shape"] + parameters)), key=gpu.rank, default=None)
+        if entry:
+            return entry
+        family = max(filter(has, self.families), key=gpu.rank, default=None)
+        if kernel := family and by_tree(family, values, gpu):
+            return kernel
+        wanted = values["math"], values.get(self.word, self.read[0].get("type"))
+        for g in self.general:
+            if (g["math"], g["type"]) == wanted and all(values[name] == value for name, value in g.get("values", {}).items()):
+                return g
         raise PackError(f"{self.name}: no kernel of the pack is for this problem in math mode {values['math']} on {gpu.name}")
 
 
@@ -495,12 +489,6 @@ class Step:
         wanted = {2: [launch.get("cooperative", 0)], 4: launch.get("cluster", [0]), 6: [launch.get("dependent", 0)]}
         self.attributes = {number: [*map(int, value), 0, 0][:3] for number, value in wanted.items() if any(value) and value != [1] * 3}
 
-    def numbers(self):
-        """All of it, as the library over PyTorch's stable ABI reads it."""
-        attributes = [n for number, value in self.attributes.items() for n in (number, *value)]
-        counted = [len(self.attributes), *attributes, len(self.places), *self.places, len(self.last), *self.last]
-        return [self.function.value, *self.sizes, *counted]
-
 
 class Frame:
     """What one call of a plan passes to the driver, packed once: pointers, and of each launch what points to them."""
@@ -571,18 +559,6 @@ class Plan:
             self.behind += [0, *m["words"], *[0] * 8]
             taken[m["at"]] = place
         return taken
-
-    def numbers(self, number):
-        """All of it, as the library over PyTorch's stable ABI reads it. A function gives the number of a type."""
-        places = [-1 if place is None else place for place in self.places]
-        steps = [n for step in self.steps for n in step.numbers()]
-        kinds = [n for kind, last in zip(self.types, self.lasts) for n in (number(kind), int(last))]
-        outputs = [n for shape, kind, strides in self.outputs for n in (number(kind), int(strides is not None), len(shape), *shape)]
-        head = [self.gpu.context.value or 0, *kinds, len(self.outputs), *outputs]
-        fills = [n for fill in self.fills for n in fill]
-        maps = [n for of in self.maps for n in of]
-        behind = [len(self.behind), *self.behind, len(maps), *maps, len(fills), *fills, self.done.value if self.done else 0]
-        return [*head, self.room, len(places), *places, *behind, len(self.steps), *steps]
 
     def frame(self):
         """What a call fills in; no other has it until it is launched."""

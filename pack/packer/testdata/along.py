@@ -2,7 +2,7 @@
 import sys
 import types
 
-sys.path[:0] = [sys.argv[1], sys.argv[2] + "/build/torch-cuda"]
+sys.path[:0] = [sys.argv[1], sys.argv[2] + "/python"]
 import stand_in  # noqa: E402, F401
 import torch  # noqa: E402
 from layers import calls, functions  # noqa: E402

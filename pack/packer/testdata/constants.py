@@ -2,7 +2,7 @@
 import ctypes
 import sys
 
-sys.path[:0] = [sys.argv[1], sys.argv[2] + "/build/torch-cuda"]
+sys.path[:0] = [sys.argv[1], sys.argv[2] + "/python"]
 import stand_in  # noqa: E402
 from stand_in import torch  # noqa: E402
 import layers  # noqa: E402

@@ -2,7 +2,7 @@
 import ctypes
 import sys
 
-sys.path[:0] = [sys.argv[1], sys.argv[2] + "/build/torch-cuda"]
+sys.path[:0] = [sys.argv[1], sys.argv[2] + "/python"]
 from stand_in import fakes, torch  # noqa: E402
 import layers  # noqa: E402
 

@@ -8,7 +8,7 @@ sys.path[:0] = [sys.argv[1]]
 import stand_in  # noqa: E402, F401
 
 sys.modules["layers"] = types.ModuleType("layers")  # without modules, whose classes are PyTorch's
-sys.modules["layers"].__path__ = [sys.argv[2] + "/build/torch-cuda/layers"]
+sys.modules["layers"].__path__ = [sys.argv[2] + "/python/layers"]
 from layers import pack  # noqa: E402
 
 operators = {name: pack.Operator(spec) for name, spec in pack.OPERATORS.items()}

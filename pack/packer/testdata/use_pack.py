@@ -3,7 +3,7 @@ import sys
 import types
 import warnings
 
-sys.path[:0] = [sys.argv[1], sys.argv[2] + "/build/torch-cuda"]
+sys.path[:0] = [sys.argv[1], sys.argv[2] + "/python"]
 from stand_in import Conv2d, fakes, torch  # noqa: E402
 import layers  # noqa: E402
 from layers import arithmetic, functions, pack  # noqa: E402
