@@ -52,7 +52,7 @@ func Described(name, tool string, operators []*operator.Operator) (map[string][]
 			}
 		}
 	}
-	for _, module := range []string{"arguments.py", "arithmetic.py", "folds.py", "manifest.py", "pack.py"} {
+	for _, module := range []string{"arguments.py", "folds.py", "manifest.py", "pack.py"} {
 		text, err := loaders.FS.ReadFile("python/" + module)
 		if err != nil {
 			return nil, err

@@ -68,7 +68,7 @@ def each(settings, name):
 
 func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 	folder := pythonFolder + p.Name + "/"
-	for _, name := range []string{"__init__.py", "arguments.py", "arithmetic.py", "calls.py", "folds.py", "manifest.py", "measure.py", "modules.py", "pack.py", "ready.py"} {
+	for _, name := range []string{"__init__.py", "arguments.py", "calls.py", "folds.py", "manifest.py", "measure.py", "modules.py", "pack.py", "ready.py"} {
 		text, err := loaders.FS.ReadFile("python/" + name)
 		if err != nil {
 			return err

@@ -2,14 +2,14 @@
 import ctypes
 import functools
 import math
+import re
 import struct
 import threading
 import warnings
 
 import torch
 
-from .arithmetic import Beyond, ceil_div
-from .formulas import CHOICES, FORMULAS, QUOTIENTS
+from .formulas import FORMULAS, ceil_div
 from .manifest import BYTES, IMAGES, MANIFEST, OPERATORS, ROOT, PackError
 
 TYPES = {
@@ -57,6 +57,21 @@ def resolved(answer, own):
 def bits(number):
     """A number of floating point among integers."""
     return int.from_bytes(struct.pack("<d", number + 0.0), "little", signed=True)
+
+
+class Beyond(PackError, ArithmeticError):
+    """A formula that cannot be computed."""
+
+
+CHOICE, QUOTIENT = re.compile(r"((?:(?! if ).)+) if (\w+) else (.+)"), re.compile(r"(\w+) // (\w+)")
+ATOM = re.compile(r"[A-Za-z_]\w*|0")
+
+
+def chosen(text):
+    """A formula that is a name, or one of two by a condition: the condition's name, and the name or 0 that stands for true and for false."""
+    choice = CHOICE.fullmatch(text or "")
+    yes, flag, no = choice.groups() if choice else (text or "", None, "")
+    return flag, yes if ATOM.fullmatch(yes) and (flag or yes != "0") else None, no if ATOM.fullmatch(no) else None
 
 
 def evaluate(text, values):
@@ -135,7 +150,7 @@ class Operator:
         """All parameters, coded: as given, as the tensors that are there tell them, or their defaults."""
         values = dict(given)
         for t, shape in zip(self.read, shapes):
-            flag, _, other = CHOICES.get((t["shape"] or ["0"])[0], (None, None, None))  # as `length if affine else 0`
+            flag, _, other = chosen((t["shape"] or ["0"])[0])  # as `length if affine else 0`
             if flag in self.specs and other == "0":
                 values.setdefault(flag, int(shape is not None))
         values = self.with_dimensions(values, shapes)
@@ -153,7 +168,7 @@ class Operator:
                 continue
             self.need(len(shape) == len(t["shape"]), f"{t['name']} has the shape {tuple(shape)}; it should have {len(t['shape'])} dimensions")
             for text, extent in zip(t["shape"], shape):
-                flag, name, other = CHOICES.get(text, (None, None, None))
+                flag, name, other = chosen(text)
                 if flag:
                     default = self.defaults.get(flag)
                     name = name if values.get(flag, default and evaluate(default, values)) else other
@@ -166,12 +181,12 @@ class Operator:
         """Adds the parameter that an extent is another name of, as kernel_w of a convolution's only axis, or a part of: `c_out`, where one
         is c_out_group = c_out // groups."""
         text = next((d["value"] for d in self.spec["derived"] if d["name"] == name), None)
-        flag, other, _ = CHOICES.get(text, (None, None, None))
+        flag, other, _ = chosen(text)
         if other and not flag:
             values.setdefault(other, extent)
-        whole, part = QUOTIENTS.get(text, (None, None))
-        if part in values:
-            values.setdefault(whole, extent * values[part])
+        quotient = QUOTIENT.fullmatch(text or "")
+        if quotient and quotient[2] in values:
+            values.setdefault(quotient[1], extent * values[quotient[2]])
 
     def bind(self, settings, shapes, dtype, mode, arch, order=SHAPED):
         """All that formulas say of a problem, with the math mode. It is checked on the way."""

@@ -6,7 +6,7 @@ import warnings
 sys.path[:0] = [sys.argv[1], sys.argv[2] + "/python"]
 from stand_in import Conv2d, fakes, torch  # noqa: E402
 import layers  # noqa: E402
-from layers import arithmetic, functions, pack  # noqa: E402
+from layers import functions, pack  # noqa: E402
 
 
 def attempt(what, call):
@@ -65,12 +65,6 @@ for text in ("().__class__", "[x for x in ()]", "open('a')", "(lambda: 1)()", "1
     try:
         print("TAKEN", text, pack.evaluate(text, {"a": 1}))  # no text of a manifest is code
     except pack.PackError:
-        pass
-for function, *of in (("power", 9, 9**9), ("power", 2, 63), ("mul", 1 << 62, 2), ("mul", "a", 9), ("mod", "%d", 1), ("absolute", "a"), ("rounded", 1.5, 10**9), ("integer", 1e300),
-                      ("floor_div", 1, 0), ("power", -8, 0.5), ("most", 1, "a"), ("power", 10.0, 400)):
-    try:
-        print("TAKEN", function, of, getattr(arithmetic, function)(*of))
-    except (ArithmeticError, TypeError, ValueError):
         pass
 about = types.SimpleNamespace(name="NVIDIA A100", major=8, minor=0, shared_memory_per_block_optin=163 << 10)
 torch.cuda.get_device_properties = lambda index: about
