@@ -91,9 +91,6 @@ type TensorSpec struct {
 	Shape  []Formula `json:"shape"`
 	// OrderBy is the parameter that names the order in memory: nhwc has the second dimension last.
 	OrderBy string `json:"order_by,omitempty"`
-	// Symbol is the variable in constant memory that the tensor is copied to before tuned kernels run. They are
-	// not passed its pointer; the general kernel is.
-	Symbol string `json:"symbol,omitempty"`
 }
 
 // Tuned is what a search found for an architecture, and what it found it for.

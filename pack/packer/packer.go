@@ -289,7 +289,10 @@ func (p *Packed) describe(o *operator.Operator) error {
 		if a.Role == operator.Workspace || a.Role == operator.Scalar { // entries list these
 			continue
 		}
-		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), OrderBy: a.OrderBy, Symbol: a.Symbol, Shape: []pack.Formula{}}
+		if a.Symbol != "" {
+			return fmt.Errorf("`%s` lies in constant memory, which packs do not fill; pass it as an argument", a.Name)
+		}
+		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), OrderBy: a.OrderBy, Shape: []pack.Formula{}}
 		names := []string{t.Type}
 		if a.TypeBy != "" {
 			t.TypeBy = a.TypeBy

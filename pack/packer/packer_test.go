@@ -1,7 +1,6 @@
 package packer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -129,7 +128,6 @@ type recorder struct {
 	values   [][]uint64 // of the arguments, their first 8 bytes
 	known    int        // how many sizes a general kernel takes
 	sizes    []int64    // that it was given last
-	room     int64      // bytes of each variable in constant memory; 0: as many as there can be
 }
 
 func (r *recorder) GPU() pack.GPU { return r.gpu }
@@ -154,15 +152,6 @@ func (r *recorder) Launch(k pack.Kernel, l pack.Launch, s pack.Stream, arguments
 	r.launches = append(r.launches, fmt.Sprintf("%d %s %v %v %d on %d", k, l.Entry, l.Grid, l.Block, l.SharedBytes, s))
 	r.values = append(r.values, values)
 	return nil
-}
-
-func (r *recorder) Variable(image []byte, name string) (pack.Pointer, int64, error) {
-	return 0xc0, cmp.Or(r.room, 1<<16), nil
-}
-
-func (r *recorder) Fill(image []byte, copies []pack.Copy, s pack.Stream, launch func() error) error {
-	r.launches = append(r.launches, fmt.Sprintf("fill %x on %d", copies, s))
-	return launch()
 }
 
 func h100() *recorder {

@@ -4,7 +4,6 @@ import functools
 import math
 import re
 import struct
-import threading
 import warnings
 
 import torch
@@ -398,16 +397,9 @@ def target(name):
     return int(digits.rstrip("abcdefghijklmnopqrstuvwxyz")), not digits.isdigit()
 
 
-LOCK = threading.Lock()  # one thread at a time opens files, or fills constant memory and launches what reads it
-
-
 @functools.cache
 def libcuda():
-    lib = ctypes.CDLL("libcuda.so.1")
-    lib.cuMemcpyDtoDAsync_v2.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p]
-    lib.cuStreamIsCapturing.argtypes = lib.cuEventRecord.argtypes = [ctypes.c_void_p] * 2
-    lib.cuStreamWaitEvent.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint]
-    return lib  # cuLaunchKernelEx is passed ctypes' own objects alone: to convert what a call passes takes as long as to launch
+    return ctypes.CDLL("libcuda.so.1")  # without types of arguments: to convert what a call passes takes as long as to launch
 
 
 def check(call, code):
@@ -452,14 +444,9 @@ class GPU:
         check("cuDevicePrimaryCtxRetain", libcuda().cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
         check("cuCtxSetCurrent", libcuda().cuCtxSetCurrent(context))
 
-    def module(self, file, patch):
-        """What opened gives, which is one for all threads: constant memory is that of the kernels."""
-        with LOCK:
-            return self.opened(file, patch)
-
     @functools.cache
     def opened(self, file, patch):
-        """A file, or a copy with other bytes at a place: the sizes that a family's kernel reads. Behind it stands an event for its constant memory."""
+        """A file, or a copy with other bytes at a place: the sizes that a family's kernel reads."""
         self.current()
         at, sizes = patch
         module, image = ctypes.c_void_p(), IMAGES[file]
@@ -467,20 +454,10 @@ class GPU:
             raise PackError(f"the pack {ROOT}: {file} has no {len(sizes)} bytes at {at}")
         image = image[:at] + sizes + image[at + len(sizes):]
         check(f"load {file}", libcuda().cuModuleLoadData(ctypes.byref(module), image))
-        done = ctypes.c_void_p()
-        check("cuEventCreate", libcuda().cuEventCreate(ctypes.byref(done), 2))
-        return module, done, image  # kept as long as the module
-
-    def constant(self, file, patch, name, wanted):
-        """Where a variable in constant memory lies, which must have so many bytes."""
-        (module, *_), at, room = self.module(file, patch), ctypes.c_uint64(), ctypes.c_size_t()
-        check(f"find {name}", libcuda().cuModuleGetGlobal_v2(ctypes.byref(at), ctypes.byref(room), module, name.encode()))
-        if room.value < wanted:
-            raise PackError(f"the pack {ROOT}: the constant variable {name} of {file} has {room.value} bytes, and its tensor takes {wanted}")
-        return at.value
+        return module, image  # kept as long as the module
 
     def load(self, file, patch, name, shared):
-        cuda, (module, *_), function = libcuda(), self.module(file, patch), ctypes.c_void_p()
+        cuda, (module, _), function = libcuda(), self.opened(file, patch), ctypes.c_void_p()
         check(f"find {name}", cuda.cuModuleGetFunction(ctypes.byref(function), module, name.encode()))
         if shared:  # more than 48 KB must be allowed; the kernel's static memory counts, too
             check(f"give {name} {shared} bytes", cuda.cuFuncSetAttribute(function, 8, shared))
@@ -549,15 +526,7 @@ class Plan:
             self.places.append(self.room if w["value"] else None)
             self.room += ceil_div(w["value"], 256) * 256
         self.frames = []
-        self.fills, self.done = [], None  # (place, address, bytes) of what is copied to constant memory; what stands behind its readers
-        self.start = self.launch
         if "launches" in self.kernel:
-            of = self.kernel["file"], self.kernel.get("patch", (0, b""))
-            for t in operator.read:
-                count = MANIFEST["types"][t.get("type") or values[operator.word]] * math.prod(operator.shape(t, values)) if t.get("symbol") else 0
-                if count:
-                    self.fills.append((places[t["name"]], self.gpu.constant(*of, t["symbol"], count), count))
-                    self.done, self.start = self.gpu.module(*of)[1], self.fill
             self.steps = [Step(self.gpu, self.kernel, l, self.taken(l, places)) for l in self.kernel["launches"]]
             return
         elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
@@ -586,23 +555,7 @@ class Plan:
         """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces."""
         frame = self.frame()
         frame.pointers[:self.count] = pointers
-        self.start(frame, stream)
-
-    def fill(self, frame, stream):
-        """Copies tensors to constant memory, and launches what reads them."""
-        cuda, captured = libcuda(), ctypes.c_int()
-        check("cuCtxSetCurrent", cuda.cuCtxSetCurrent(self.gpu.context))
-        with LOCK:
-            check("cuStreamIsCapturing", cuda.cuStreamIsCapturing(stream, ctypes.byref(captured)))
-            if not captured.value:  # a captured graph cannot wait for an event outside of it
-                check("cuStreamWaitEvent", cuda.cuStreamWaitEvent(stream, self.done, 0))
-            try:
-                for place, address, count in self.fills:
-                    check("cuMemcpyDtoDAsync", cuda.cuMemcpyDtoDAsync_v2(address, frame.pointers[place], count, stream))
-                self.launch(frame, stream)
-            finally:
-                if not captured.value:
-                    check("cuEventRecord", cuda.cuEventRecord(self.done, stream))
+        self.launch(frame, stream)
 
     def launch(self, frame, stream):
         """Launches what a frame has been filled with, and gives the frame back."""
