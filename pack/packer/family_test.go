@@ -350,7 +350,7 @@ func answers(out string) (all []string) {
 
 func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 	testneeds.CXX.Need(t)
-	testneeds.Python.Need(t)
+	testneeds.Torch.Need(t)
 	type problem struct {
 		Operator string       `json:"operator"`
 		Settings []expr.Value `json:"settings"`
@@ -391,7 +391,7 @@ func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 	}
 	text, err := json.Marshal(list)
 	must(t, err)
-	return withDriver(t, text, "python3", "testdata/plan_all.py", "../../reports/pytorch/testdata", path)
+	return withDriver(t, text, "python3", "testdata/plan_all.py", path)
 }
 
 func printedByC(t *testing.T, path string, cases []chosenCase) string {
