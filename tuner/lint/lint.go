@@ -24,7 +24,9 @@ type Finding struct {
 
 // Signatures finds kernels whose parameters cannot be the operator's arguments.
 func Signatures(o *operator.Operator) []Finding {
-	return lists.Of(o.SignatureFaults(), func(f operator.TemplateFault) Finding { return Finding{f.Template, f.Fault.Error(), true} })
+	return lists.Of(o.SignatureFaults(), func(f operator.TemplateFault) Finding {
+		return Finding{f.Template, f.Fault.Error(), true}
+	})
 }
 
 // looseAbsolute and looseRelative are tolerances that accept wrong results: with the latter zeros
@@ -34,86 +36,25 @@ const (
 	looseRelative = 1
 )
 
-// Tolerances finds outputs whose tolerance accepts almost any result, and parameters that nothing
-// mentions.
-func Tolerances(p *operator.Problem) []Finding {
+// Described finds outputs whose tolerance accepts almost any result, and what op.yaml defines and nothing mentions.
+func Described(p *operator.Problem) []Finding {
 	var found []Finding
+	doubt := func(template, text string) { found = append(found, Finding{Template: template, Text: text}) }
 	for _, a := range p.Arguments {
 		if a.Type.Kind() == operator.Floating && (a.ATol >= looseAbsolute || a.RTol >= looseRelative) {
-			found = append(found, Finding{p.Operator.Name, fmt.Sprintf("the tolerance of `%s`, atol %g and rtol %g, holds results that are wrong", a.Name, a.ATol, a.RTol), false})
+			doubt(p.Operator.Name, fmt.Sprintf("the tolerance of `%s`, atol %g and rtol %g, holds results that are wrong",
+				a.Name, a.ATol, a.RTol))
 		}
 	}
 	for _, warning := range p.Operator.Warnings() {
-		found = append(found, Finding{p.Operator.Name, warning, false})
+		doubt(p.Operator.Name, warning)
+	}
+	for _, t := range p.Operator.Templates {
+		for _, warning := range t.Warnings() {
+			doubt(t.Name, warning)
+		}
 	}
 	return found
-}
-
-// Constraints finds those that forbid nothing in any of the spaces of some problems
-// of an operator, and tunables that nothing mentions.
-func Constraints(ctx context.Context, o *operator.Operator, problems []*operator.Problem) ([]Finding, error) {
-	var found []Finding
-	for _, t := range o.Templates {
-		for i, f := range t.Constraints {
-			idle, err := idleConstraint(ctx, t, i, problems)
-			if err != nil {
-				return nil, err
-			}
-			if idle {
-				found = append(found, Finding{t.Name, fmt.Sprintf("the constraint `%s` forbids nothing that the others allow, in any problem tried", f), false})
-			}
-		}
-		found = append(found, lists.Of(t.Warnings(), func(warning string) Finding { return Finding{t.Name, warning, false} })...)
-	}
-	return found, nil
-}
-
-// idleConstraint tells whether a template has as many configurations without a
-// constraint, for all problems that it serves, if there are any.
-func idleConstraint(ctx context.Context, t *operator.Template, i int, problems []*operator.Problem) (bool, error) {
-	less, served := *t, false
-	less.Constraints = slices.Delete(slices.Clone(t.Constraints), i, i+1)
-	for _, p := range problems {
-		with, err := lengthOf(ctx, p, t)
-		if err != nil {
-			return false, err
-		}
-		if with < 0 {
-			continue
-		}
-		without, err := lengthOf(ctx, p, &less)
-		if err != nil || without != with {
-			return false, err
-		}
-		served = true
-	}
-	return served, nil
-}
-
-// lengthOf counts the configurations of a problem if the template replaces the operator's own of
-// that name; -1 if it does not serve the problem.
-func lengthOf(ctx context.Context, p *operator.Problem, t *operator.Template) (int64, error) {
-	changed := *p.Operator
-	changed.Templates = slices.Clone(changed.Templates)
-	at := slices.IndexFunc(changed.Templates, func(own *operator.Template) bool { return own.Name == t.Name })
-	changed.Templates[at] = t
-	bound, err := changed.Bind(p.Record().Request(), p.Limits)
-	var part *operator.Part
-	if err == nil {
-		part, err = bound.Part(operator.Restriction{Templates: []string{t.Name}})
-	}
-	var sp *space.Space
-	if err == nil {
-		sp, err = part.Space(ctx)
-	}
-	var refused *operator.RequestError
-	if errors.As(err, &refused) {
-		return -1, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return sp.Len(), nil
 }
 
 // Compiled compiles the default of each template that serves the problem, and finds
@@ -129,7 +70,8 @@ func Compiled(ctx context.Context, p *operator.Problem, c compile.Compiler, arch
 			return nil, err
 		}
 		if fault != "" {
-			found = append(found, Finding{d.Template, fmt.Sprintf("the default does not compile for %s: %s", arch, fault), true})
+			text := fmt.Sprintf("the default does not compile for %s: %s", arch, fault)
+			found = append(found, Finding{d.Template, text, true})
 			continue
 		}
 		idle, err := l.idle(ctx, d, base)
@@ -200,7 +142,9 @@ func (l looker) idle(ctx context.Context, d space.Configuration, base made) ([]F
 			}
 		}
 		if tried > 0 && !works {
-			found = append(found, Finding{d.Template, fmt.Sprintf("`%s` has no effect while the others have their defaults: all its values make the same code and launch on %s", tunable.Name, l.arch), false})
+			text := fmt.Sprintf("`%s` has no effect while the others have their defaults: all its values make the same code "+
+				"and launch on %s", tunable.Name, l.arch)
+			found = append(found, Finding{Template: d.Template, Text: text})
 		}
 	}
 	return found, nil
