@@ -108,8 +108,7 @@ func writePTX(ctx context.Context, out io.Writer, k cudasource.Winner) ([]string
 	return writeBinary(ctx, out, k, "compute_")
 }
 
-// writeBinary writes what NVRTC makes of the kernel. The notes say how it is launched, which a
-// binary does not say.
+// writeBinary writes what NVRTC makes of the kernel. The notes say how it is launched, which a binary does not say.
 func writeBinary(ctx context.Context, out io.Writer, k cudasource.Winner, prefix string) ([]string, error) {
 	b, target, err := compiled(ctx, k, prefix)
 	if err != nil {

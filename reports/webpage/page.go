@@ -1,11 +1,9 @@
-// Package webpage writes searches and families as one HTML page that is whole by itself: it
-// loads nothing and sends nothing. Without scripts it is text and tables; with them its
-// charts answer to what is selected.
+// Package webpage writes searches and families as one HTML page that is whole by itself: it loads nothing and sends
+// nothing. Without scripts it is text and tables; with them its charts answer to what is selected.
 //
-// page.html.tmpl has the page's text, page.css its looks, and search.js and family.js its charts,
-// which echarts.js draws (docs/dependencies.md). The trials stand in the page as JSON (data.go). A
-// content security policy names the two scripts and the style by their digests, so nothing
-// that a recording holds can become a script.
+// page.html.tmpl has the page's text, page.css its looks, and search.js and family.js its charts, which echarts.js
+// draws (docs/dependencies.md). The trials stand in the page as JSON (data.go). A content security policy names the two
+// scripts and the style by their digests, so nothing that a recording holds can become a script.
 package webpage
 
 import (

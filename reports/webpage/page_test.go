@@ -341,8 +341,7 @@ func timedTrials(s Search) (n int) {
 	return n
 }
 
-// In a browser the verdict is there, a selection in one chart shows in another, and nothing is
-// said in the console.
+// In a browser the verdict is there, a selection in one chart shows in another, and nothing is said in the console.
 func TestInABrowser(t *testing.T) {
 	b := browse(t)
 	search := recorded(t, "h100*depthwise_conv2d*")

@@ -15,8 +15,7 @@ import (
 	"autotune/space/expr"
 )
 
-// Choose finds the kernel of a file that is meant: the only one, or the one of the
-// operator's name.
+// Choose finds the kernel of a file that is meant: the only one, or the one of the operator's name.
 func Choose(text, name string) (cudafile.Kernel, error) {
 	kernels := cudafile.Kernels(text)
 	if len(kernels) == 1 {
@@ -35,9 +34,8 @@ func Choose(text, name string) (cudafile.Kernel, error) {
 	return cudafile.Kernel{}, fmt.Errorf("it has several kernels, %s; name the operator after the one that you mean, as in: autotune init %s --from FILE", strings.Join(names, ", "), names[0])
 }
 
-// FromKernel is the operator of a kernel, as far as the kernel's own file tells: its
-// arguments, its macros and template parameters, the threads of its blocks. What it
-// does not tell is a guess with a comment.
+// FromKernel is the operator of a kernel, as far as the kernel's own file tells: its arguments, its macros and template
+// parameters, the threads of its blocks. What it does not tell is a guess with a comment.
 func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
 	f := fromKernel{text: text, kernel: k, words: cudafile.Words(text), source: SourceOf(text), body: k.Body}
 	if !strings.Contains(k.Body, "blockIdx") {

@@ -106,8 +106,7 @@ var (
 	lanesForm   = regexp.MustCompile(`^(?:u?(?:char|short|int|longlong|float|double)|(?:__)?half|(?:__)?nv_bfloat16)([1-4])$`)
 )
 
-// Type is the type of the elements that a name of the file is made of, and how many of
-// them: a float4 is four.
+// Type is the type of the elements that a name of the file is made of, and how many of them: a float4 is four.
 func (s Source) Type(name string) (t operator.Type, lanes int64, ok bool) {
 	for range mostAliases {
 		if element := cudafile.Element(name); element != "" {

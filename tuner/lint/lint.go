@@ -1,5 +1,4 @@
-// Package lint looks for what is doubtful or wrong in an operator before anybody
-// searches it.
+// Package lint looks for what is doubtful or wrong in an operator before anybody searches it.
 package lint
 
 import (
@@ -29,8 +28,7 @@ func Signatures(o *operator.Operator) []Finding {
 	})
 }
 
-// looseAbsolute and looseRelative are tolerances that accept wrong results: with the latter zeros
-// pass.
+// looseAbsolute and looseRelative are tolerances that accept wrong results: with the latter zeros pass.
 const (
 	looseAbsolute = 1e3
 	looseRelative = 1
@@ -57,10 +55,9 @@ func Described(p *operator.Problem) []Finding {
 	return found
 }
 
-// Compiled compiles the default of each template that serves the problem, and finds
-// those that do not compile; and tunables of which every value makes the same code
-// and launch as the default's. p must be bound to the limits of the architecture. Without the
-// headers that a kernel includes the error is compile.ErrHeaders.
+// Compiled compiles the default of each template that serves the problem, and finds those that do not compile; and
+// tunables of which every value makes the same code and launch as the default's. p must be bound to the limits of the
+// architecture. Without the headers that a kernel includes the error is compile.ErrHeaders.
 func Compiled(ctx context.Context, p *operator.Problem, c compile.Compiler, arch string) ([]Finding, error) {
 	var found []Finding
 	for _, d := range p.Defaults(ctx) {
