@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"autotune/device/compile"
 	"autotune/internal/lists"
 	"autotune/operator"
-	"autotune/space"
 )
 
 // Finding is one thing that was found. A fault keeps the operator from being
@@ -55,93 +53,23 @@ func Described(p *operator.Problem) []Finding {
 	return found
 }
 
-// Compiled compiles the default of each template that serves the problem, and finds those that do not compile; and
-// tunables of which every value makes the same code and launch as the default's. p must be bound to the limits of the
-// architecture. Without the headers that a kernel includes the error is compile.ErrHeaders.
-func Compiled(ctx context.Context, p *operator.Problem, c compile.Compiler, arch string) ([]Finding, error) {
-	var found []Finding
+// Compiled compiles the default of each template that serves the problem, and finds those that do not compile. p must
+// be bound to the limits of the architecture. Without the headers that a kernel includes the error is
+// compile.ErrHeaders.
+func Compiled(ctx context.Context, p *operator.Problem, c compile.Compiler, arch string) (found []Finding, err error) {
 	for _, d := range p.Defaults(ctx) {
-		l := looker{p, c, arch}
-		base, fault, err := l.compile(ctx, d)
+		k, err := p.Kernel(d)
 		if err != nil {
 			return nil, err
 		}
-		if fault != "" {
-			text := fmt.Sprintf("the default does not compile for %s: %s", arch, fault)
+		_, err = c.Compile(ctx, compile.Request{Kernel: k, Arch: arch})
+		var refused *compile.Error
+		switch {
+		case errors.As(err, &refused) && !errors.Is(err, compile.ErrHeaders):
+			text := fmt.Sprintf("the default does not compile for %s: %s", arch, refused)
 			found = append(found, Finding{d.Template, text, true})
-			continue
-		}
-		idle, err := l.idle(ctx, d, base)
-		if err != nil {
+		case err != nil:
 			return nil, err
-		}
-		found = append(found, idle...)
-	}
-	return found, nil
-}
-
-type looker struct {
-	*operator.Problem
-	compiler compile.Compiler
-	arch     string
-}
-
-// made is the code and the launches of a configuration.
-type made struct {
-	code     string
-	launches string
-}
-
-func (l looker) compile(ctx context.Context, c space.Configuration) (m made, fault string, err error) {
-	k, err := l.Kernel(c)
-	if err != nil {
-		return m, "", err
-	}
-	b, err := l.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: l.arch})
-	var refused *compile.Error
-	if errors.As(err, &refused) && !errors.Is(err, compile.ErrHeaders) {
-		return m, refused.Error(), nil
-	}
-	if err != nil {
-		return m, "", err
-	}
-	return made{string(b.Code), fmt.Sprintf("%#v", k.Launches)}, "", nil
-}
-
-// idle finds the tunables without effect: every valid configuration that differs
-// from the default in one of them alone is the same kernel, launched the same way.
-func (l looker) idle(ctx context.Context, d space.Configuration, base made) ([]Finding, error) {
-	sp, err := l.Space(ctx)
-	if err != nil {
-		return nil, err
-	}
-	t, _ := l.Operator.Template(d.Template)
-	var found []Finding
-	for _, tunable := range t.Tunables {
-		tried, works := 0, false
-		for _, v := range tunable.Values {
-			other := space.Configuration{Template: d.Template, Values: slices.Clone(d.Values)}
-			at := slices.IndexFunc(other.Values, func(x space.Value) bool { return x.Name == tunable.Name })
-			if own := other.Values[at].Value; own.Equal(v) {
-				continue
-			}
-			other.Values[at].Value = v
-			if _, valid := sp.Index(other); !valid {
-				continue
-			}
-			m, fault, err := l.compile(ctx, other)
-			if err != nil {
-				return nil, err
-			}
-			tried++
-			if works = fault != "" || m != base; works {
-				break
-			}
-		}
-		if tried > 0 && !works {
-			text := fmt.Sprintf("`%s` has no effect while the others have their defaults: all its values make the same code "+
-				"and launch on %s", tunable.Name, l.arch)
-			found = append(found, Finding{Template: d.Template, Text: text})
 		}
 	}
 	return found, nil
