@@ -26,6 +26,9 @@ type builder struct {
 	failed expr.Term // item 0 if some check may fail: 0, or the number of the check that did + 1
 }
 
+// mostRoom is the most edges that a layer has room for before its edges are known.
+const mostRoom = 1 << 18
+
 // stride is how many values are tried between two looks at the context.
 const stride = 4096
 
@@ -128,7 +131,8 @@ func (b *builder) grow(ctx context.Context, l int) error {
 	state := make([]uint64, len(next))
 	below := newNumbers(b.nodes)
 	var states []uint64
-	out := layer{edges: make([]uint32, 1, b.nodes+1)}
+	room := min(b.nodes*len(b.allowed[tunable]), mostRoom)
+	out := layer{make([]uint32, 1, b.nodes+1), make([]uint32, 0, room), make([]uint32, 0, room)}
 	for n := range b.nodes {
 		node := b.states[n*width : (n+1)*width]
 		for i, word := range node {

@@ -113,6 +113,8 @@ func (a *assembler) add(ctx context.Context, in *layer) error {
 	first := uint32(len(a.counts))
 	unique := newNumbers(nodes)
 	mapped := make([]uint32, nodes)
+	a.value, a.target = slices.Grow(a.value, len(in.value)), slices.Grow(a.target, len(in.value))
+	a.before = slices.Grow(a.before, len(in.value))
 	for n := range mapped {
 		if n%stride == 0 && ctx.Err() != nil {
 			return ctx.Err()
