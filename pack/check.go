@@ -221,6 +221,32 @@ func (o *Operator) checkValues(values map[string]expr.Value, mode string, shape,
 	return f.error
 }
 
+// admits checks the bounds.
+func (s Parameter) admits(v expr.Value) error {
+	n, isInt := v.AsInt()
+	x, isNumber := v.AsFloat()
+	switch {
+	case s.Type == "word" && !slices.Contains(s.Words, v.String()):
+		return fmt.Errorf("it is one of %s; got %s", strings.Join(s.Words, ", "), v)
+	case s.Type == "float" && (!isNumber || math.IsNaN(x) || math.IsInf(x, 0)):
+		return fmt.Errorf("it is a number; got %s", v)
+	case s.Type != "word" && s.Type != "float" && !isInt:
+		return fmt.Errorf("it is an integer; got %s", v)
+	case s.Min != nil && below(v, *s.Min):
+		return fmt.Errorf("it must be at least %s; got %s", s.Min, v)
+	case s.Max != nil && below(*s.Max, v):
+		return fmt.Errorf("it must be at most %s; got %s", s.Max, v)
+	case len(s.Choices) > 0 && !slices.Contains(s.Choices, n):
+		return fmt.Errorf("it must be one of %v; got %d", s.Choices, n)
+	}
+	return nil
+}
+
+func below(a, b expr.Value) bool {
+	order, _ := a.Compare(b)
+	return order < 0
+}
+
 func (m *Manifest) checkGeneral(o *Operator, g *General) error {
 	var f fault
 	for _, name := range g.Sizes {
