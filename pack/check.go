@@ -65,12 +65,10 @@ func (m *Manifest) check() error {
 		f.within(m.checkOperator(o), "operator %.80q", o.Name)
 	}
 	for i, e := range m.Entries {
-		f.within(m.of(e.Operator, func(o *Operator) error { return m.checkEntry(o, e) }),
-			"entry %d, %.80q", i+1, e.Problem)
+		f.within(m.of(e.Operator, func(o *Operator) error { return m.checkEntry(o, e) }), "entry %d, %.80q", i+1, e.Problem)
 	}
 	for i, of := range m.Families {
-		f.within(m.of(of.Operator, func(o *Operator) error { return m.checkFamily(o, of) }),
-			"family %d, %.80q", i+1, of.Problem)
+		f.within(m.of(of.Operator, func(o *Operator) error { return m.checkFamily(o, of) }), "family %d, %.80q", i+1, of.Problem)
 	}
 	for i, g := range m.General {
 		f.within(m.of(g.Operator, func(o *Operator) error { return m.checkGeneral(o, g) }), "general kernel %d", i+1)
@@ -201,7 +199,7 @@ func (m *Manifest) checkTensors(o *Operator) error {
 	return f.error
 }
 
-// checkValues refuses what is no value of a problem: numbers of dimensions, what parameters may be, and math modes.
+// checkValues refuses what is no value of a problem: numbers of dimensions, words of parameters, and math modes.
 func (o *Operator) checkValues(values map[string]expr.Value, mode string, shape, whole bool) error {
 	var f fault
 	for _, name := range o.Shape {
@@ -210,41 +208,13 @@ func (o *Operator) checkValues(values map[string]expr.Value, mode string, shape,
 	}
 	for _, s := range o.Parameters {
 		for _, c := range s.Components {
-			if v, given := values[c.Name]; given {
-				f.within(s.admits(v), "%s", c.Name)
-			} else {
-				f.need(!whole, "it does not say what %s is", c.Name)
-			}
+			v, given := values[c.Name]
+			f.need(given || !whole, "it does not say what %s is", c.Name)
+			f.need(!given || s.Type != "word" || slices.Contains(s.Words, v.String()), "%s is %.80q, which is none of its words", c.Name, v)
 		}
 	}
 	f.need(slices.Contains(o.Math, mode), "it is in the math mode %.80q, which the operator has not", mode)
 	return f.error
-}
-
-// admits checks the bounds.
-func (s Parameter) admits(v expr.Value) error {
-	n, isInt := v.AsInt()
-	x, isNumber := v.AsFloat()
-	switch {
-	case s.Type == "word" && !slices.Contains(s.Words, v.String()):
-		return fmt.Errorf("it is one of %s; got %s", strings.Join(s.Words, ", "), v)
-	case s.Type == "float" && (!isNumber || math.IsNaN(x) || math.IsInf(x, 0)):
-		return fmt.Errorf("it is a number; got %s", v)
-	case s.Type != "word" && s.Type != "float" && !isInt:
-		return fmt.Errorf("it is an integer; got %s", v)
-	case s.Min != nil && below(v, *s.Min):
-		return fmt.Errorf("it must be at least %s; got %s", s.Min, v)
-	case s.Max != nil && below(*s.Max, v):
-		return fmt.Errorf("it must be at most %s; got %s", s.Max, v)
-	case len(s.Choices) > 0 && !slices.Contains(s.Choices, n):
-		return fmt.Errorf("it must be one of %v; got %d", s.Choices, n)
-	}
-	return nil
-}
-
-func below(a, b expr.Value) bool {
-	order, _ := a.Compare(b)
-	return order < 0
 }
 
 func (m *Manifest) checkGeneral(o *Operator, g *General) error {
