@@ -14,6 +14,7 @@ import (
 	"autotune/device/trial"
 	"autotune/operator"
 	"autotune/space"
+	"autotune/tuner/final"
 )
 
 // job is a configuration on its way through the stages. Each adds what it found out. An
@@ -37,14 +38,12 @@ type opening struct {
 // stages are the goroutines beside the search's loop: compilers and the device. No channel
 // ever blocks one of them: each has room for all that can be on the way to the loop.
 type stages struct {
-	problem  *operator.Problem
-	space    *space.Space
-	device   device.Device
-	pool     device.Pool // the device, if it is several; nil: it is one
-	can      device.Properties
-	protocol device.Protocol
-	energy   bool // is measured for every variant
-	pace     pace
+	subject *final.Subject // the problem and the device
+	space   *space.Space
+	pool    device.Pool // the device, if it is several; nil: it is one
+	can     device.Properties
+	energy  bool // is measured for every variant
+	pace    pace
 
 	toCompile chan job
 	compiled  chan job
@@ -91,7 +90,7 @@ func (st *stages) workers() int {
 	if !st.can.Compiles {
 		return 1
 	}
-	return min(max(1, st.device.Compiler().Workers()), policy.compilations)
+	return min(max(1, st.subject.Device.Compiler().Workers()), policy.compilations)
 }
 
 func (st *stages) devices() int {
@@ -220,7 +219,7 @@ func (st *stages) staff() {
 // that status.
 func (st *stages) prepare(ctx context.Context, j job) job {
 	c := st.space.At(j.id)
-	k, err := st.problem.Kernel(c)
+	k, err := st.subject.Problem.Kernel(c)
 	if err != nil {
 		j.err = fmt.Errorf("prepare %s: %w", c, err)
 		return j
@@ -240,12 +239,12 @@ func (st *stages) compile(ctx context.Context, k operator.Kernel, t *trial.Trial
 	// The compiler keeps to the time, from when it begins: the first compilation may have
 	// to wait until the compiler itself is ready. The limit here is for one that does not
 	// come back.
-	limit := policy.compilerPatience * st.protocol.CompileTimeout
+	limit := policy.compilerPatience * st.subject.Protocol.CompileTimeout
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	start := time.Now()
-	b, err := st.device.Compiler().Compile(limited, compile.Request{
-		Kernel: k, Arch: st.device.Arch(), Timeout: st.protocol.CompileTimeout, Problem: st.problem, Configuration: t.Configuration,
+	b, err := st.subject.Device.Compiler().Compile(limited, compile.Request{
+		Kernel: k, Arch: st.subject.Device.Arch(), Timeout: st.subject.Protocol.CompileTimeout, Problem: st.subject.Problem, Configuration: t.Configuration,
 	})
 	t.Phases.CompileMS = trial.MS(time.Since(start))
 	var refused *compile.Error
@@ -331,13 +330,13 @@ func (st *stages) evaluate(ctx context.Context, session device.Session) {
 func (st *stages) prepareDevice(ctx context.Context) (o opening) {
 	start := time.Now()
 	defer func() { o.took = time.Since(start) }()
-	reference, err := device.CompileReference(ctx, st.device, st.problem, 0)
+	reference, err := device.CompileReference(ctx, st.subject.Device, st.subject.Problem, 0)
 	if err != nil {
 		o.err = err
 		return o
 	}
 	from := time.Now()
-	o.session, o.err = st.device.Open(ctx, st.problem, reference, st.protocol)
+	o.session, o.err = st.subject.Device.Open(ctx, st.subject.Problem, reference, st.subject.Protocol)
 	st.log.evaluated(from)
 	return o
 }

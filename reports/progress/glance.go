@@ -56,7 +56,7 @@ func (g *glance) next(p tuner.Progress) *glance {
 			n.best = append(slices.Clip(n.best), moment{p.Elapsed, ms})
 		}
 	}
-	for name, t := range trial.Bests(p.SoFar().Trials) {
+	for name, t := range trial.Bests(p.Trials) {
 		n.templates = append(n.templates, standing{name, t.Time.Median})
 	}
 	slices.SortFunc(n.templates, func(a, b standing) int {

@@ -30,7 +30,7 @@ func TestGlance(t *testing.T) {
 			}
 		}
 		g = g.next(tuner.Progress{
-			Best: &best, Elapsed: time.Duration(i+1) * time.Second, SoFar: func() *tuner.Result { return &tuner.Result{Trials: trials[:i+1]} },
+			Best: &best, Elapsed: time.Duration(i+1) * time.Second, Trials: trials[:i+1],
 		})
 	}
 	lines := g.lines()

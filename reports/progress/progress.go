@@ -88,9 +88,7 @@ func Bar(out io.Writer) Progress {
 
 func (b *bar) Update(p tuner.Progress) {
 	b.latest.Store(&p)
-	if p.SoFar != nil {
-		b.glances.do(glanceEvery, func() { b.glance.Store(b.glance.Load().next(p)) })
-	}
+	b.glances.do(glanceEvery, func() { b.glance.Store(b.glance.Load().next(p)) })
 	b.bar.SetTotal(p.Planned, false)
 	b.bar.SetCurrent(int64(p.Done))
 }
