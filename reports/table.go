@@ -12,6 +12,7 @@ import (
 
 	"autotune/internal/lists"
 	"autotune/internal/output"
+	"autotune/tuner"
 	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
@@ -291,7 +292,7 @@ func (t *table) comparison(texts Texts) {
 }
 
 // spent says where the search's time went, and what may be concluded.
-func (t *table) spent(s *bestconfig.Spent) {
+func (t *table) spent(s *tuner.Spent) {
 	if s == nil {
 		return
 	}
@@ -299,14 +300,12 @@ func (t *table) spent(s *bestconfig.Spent) {
 	conclusion := "more processor cores to compile on would make the search faster"
 	if device := s.Open + s.Verify + s.Measure + s.Finals; s.Wait < device/10 {
 		conclusion = "the device was hardly ever without work: more compilers would not help"
-	} else if s.Busy < 0.9 {
-		conclusion = "neither was the limit all the time: a longer search uses both better"
 	}
 	t.list("spent", []string{
 		fmt.Sprintf("by the device: opening %s, verifying %s, timing %s, finals %s, waiting %s",
 			seconds(s.Open), seconds(s.Verify), seconds(s.Measure), seconds(s.Finals), seconds(s.Wait)),
 		"by the compilers, which work side by side: " + seconds(s.Compile),
-		fmt.Sprintf("the device or all compilers were busy %s of the time; %s", formatPercent(s.Busy), conclusion),
+		conclusion,
 	})
 }
 

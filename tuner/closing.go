@@ -64,10 +64,9 @@ func (s *search) settleWinner(ctx context.Context) (err error) {
 		},
 		Amended: func(t trial.Trial) { s.lose(s.course.ledger.keep(t)) },
 		Gate:    func() { s.show(Gate) },
-		Worked:  s.stages.log.evaluated,
 	})
 	s.out.Gates, s.out.Confirmation = verdict.Gates, verdict.Confirmation
-	s.out.Breakdown.Finals = time.Since(start)
+	s.out.Spent.Finals = time.Since(start).Seconds()
 	if timed {
 		s.out.Lead.FinalMS = leader.Time.Median
 	}

@@ -161,7 +161,10 @@ func (s *search) run(ctx context.Context) error {
 		}
 	}
 	s.compare(ctx)
-	s.out.Breakdown.close(start, &s.stages.log, s.stages.workers(), s.stages.devices())
+	spent := &s.out.Spent
+	s.out.Seconds = time.Since(start).Seconds()
+	evaluating := (spent.Verify + spent.Measure) / float64(s.stages.devices())
+	spent.Wait = max(0, s.out.Seconds-spent.Open-evaluating-spent.Finals)
 	if ctx.Err() != nil && isCancel(s.err) {
 		s.end(Interrupted)
 		return nil
@@ -191,7 +194,7 @@ func (s *search) feed() bool {
 	st := s.stages
 	st.staff()
 	st.leaveOut(s.course.setAside)
-	for !s.ended() && st.room(s.out.Breakdown) {
+	for !s.ended() && st.room(s.out.Spent) {
 		id, ok, err := s.course.next()
 		s.lose(err)
 		if !ok {
@@ -269,7 +272,7 @@ func (s *search) lose(err error) {
 
 func (s *search) open(o opening) {
 	s.stages.open, s.phase = true, Searching
-	s.out.Breakdown.Open = o.took
+	s.out.Spent.Open = o.took.Seconds()
 	s.fail(o.err)
 	if o.err == nil {
 		s.stages.session, s.out.Ceilings = o.session, o.session.Ceilings()
@@ -311,7 +314,7 @@ func (s *search) finish(j job) {
 func (s *search) record(j job) {
 	j.trial.At = time.Now().UTC()
 	delete(s.stages.begun, j.id)
-	s.out.Breakdown.add(j.trial.Phases)
+	s.out.Spent.add(j.trial.Phases)
 	s.course.tell(j.id, j.trial)
 	s.course.watch(j.id, j.trial)
 	s.lose(s.course.ledger.keep(j.trial))

@@ -69,7 +69,6 @@ type stages struct {
 	drop         context.CancelFunc // ends the compilations
 	cancel       context.CancelFunc // ends everything under way
 	group        sync.WaitGroup
-	log          workLog
 }
 
 func (st *stages) start(ctx context.Context) {
@@ -105,7 +104,7 @@ func (st *stages) share() int { return policy.deviceShare * st.devices() }
 // lookahead is how many configurations may be under way: enough that the devices never wait
 // for a compiler. When nothing is compiled it is one, which makes a replayed search
 // repeatable to the last trial.
-func (st *stages) lookahead(b Breakdown) int {
+func (st *stages) lookahead(spent Spent) int {
 	if !st.can.Compiles {
 		return 1
 	}
@@ -113,13 +112,13 @@ func (st *stages) lookahead(b Breakdown) int {
 	if st.pool == nil {
 		return most
 	}
-	return min(most, st.share()+st.devices()*(1+b.compilationsAnEvaluation()))
+	return min(most, st.share()+st.devices()*(1+spent.compilationsAnEvaluation()))
 }
 
 func (st *stages) cancelled() bool { return st.underway.Err() != nil }
 
-func (st *stages) room(b Breakdown) bool {
-	return st.compiling < st.workers() && st.underWay() < st.lookahead(b)
+func (st *stages) room(spent Spent) bool {
+	return st.compiling < st.workers() && st.underWay() < st.lookahead(spent)
 }
 
 // underWay is how many configurations were begun and have no trial yet, without those that are not
@@ -226,9 +225,7 @@ func (st *stages) prepare(ctx context.Context, j job) job {
 	}
 	j.trial, j.variant = trial.New(c, k), device.Variant{Configuration: c, Kernel: k, Energy: st.energy}
 	if st.can.Compiles {
-		start := time.Now()
 		j.variant.Binary, j.err = st.compile(ctx, k, &j.trial)
-		st.log.compiled(start)
 	}
 	return j
 }
@@ -315,10 +312,8 @@ func (p *pace) keep(o trial.Outcome) {
 func (st *stages) evaluate(ctx context.Context, session device.Session) {
 	for j := range st.toDevice {
 		if j.err = ctx.Err(); j.err == nil {
-			start := time.Now()
 			j.outcome, j.err = session.Evaluate(ctx, j.variant, st.pace.beside(j.best))
 			st.pace.keep(j.outcome)
-			st.log.evaluated(start)
 		}
 		if j.err != nil {
 			j.err = fmt.Errorf("evaluate %s: %w", j.variant.Configuration, j.err)
@@ -335,8 +330,6 @@ func (st *stages) prepareDevice(ctx context.Context) (o opening) {
 		o.err = err
 		return o
 	}
-	from := time.Now()
 	o.session, o.err = st.subject.Device.Open(ctx, st.subject.Problem, reference, st.subject.Protocol)
-	st.log.evaluated(from)
 	return o
 }

@@ -146,7 +146,8 @@ type Record struct {
 	Resumed   int             `json:"resumed"` // trials remembered from earlier searches, or taken in from others
 	Ceilings  device.Ceilings `json:"ceilings"`
 	Baselines []Baseline      `json:"baselines"`
-	Breakdown Breakdown       `json:"breakdown"`
+	Seconds   float64         `json:"seconds"` // of wall time
+	Spent     Spent           `json:"spent"`
 	Lead      Lead            `json:"lead,omitzero"`
 	Extent
 	Warnings []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too
