@@ -12,7 +12,6 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
-	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner/final"
 )
@@ -214,51 +213,35 @@ func (st *stages) staff() {
 	}
 }
 
-// prepare turns a configuration into a variant. One that does not compile comes back with
-// that status.
+// prepare turns a configuration into a variant. One that the compiler refuses comes back with that status.
 func (st *stages) prepare(ctx context.Context, j job) job {
-	c := st.space.At(j.id)
-	k, err := st.subject.Problem.Kernel(c)
+	p, c := st.subject.Problem, st.space.At(j.id)
+	k, err := p.Kernel(c)
 	if err != nil {
 		j.err = fmt.Errorf("prepare %s: %w", c, err)
 		return j
 	}
 	j.trial, j.variant = trial.New(c, k), device.Variant{Configuration: c, Kernel: k, Energy: st.energy}
-	if st.can.Compiles {
-		j.variant.Binary, j.err = st.compile(ctx, k, &j.trial)
+	if !st.can.Compiles {
+		return j
 	}
-	return j
-}
-
-// compile turns a kernel into a binary. No binary and no error: the source was refused, and
-// t says so.
-func (st *stages) compile(ctx context.Context, k operator.Kernel, t *trial.Trial) (*compile.Binary, error) {
-	// The compiler keeps to the time, from when it begins: the first compilation may have
-	// to wait until the compiler itself is ready. The limit here is for one that does not
-	// come back.
-	limit := policy.compilerPatience * st.subject.Protocol.CompileTimeout
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	start := time.Now()
-	b, err := st.subject.Device.Compiler().Compile(limited, compile.Request{
-		Kernel: k, Arch: st.subject.Device.Arch(), Timeout: st.subject.Protocol.CompileTimeout, Problem: st.subject.Problem, Configuration: t.Configuration,
+	binary, err := st.subject.Device.Compiler().Compile(ctx, compile.Request{
+		Kernel: k, Arch: st.subject.Device.Arch(), Timeout: st.subject.Protocol.CompileTimeout, Problem: p, Configuration: c,
 	})
-	t.Phases.CompileMS = trial.MS(time.Since(start))
+	j.trial.Phases.CompileMS = trial.MS(time.Since(start))
 	var refused *compile.Error
 	switch {
 	case err == nil:
-		t.Log = b.Log
-		return b, nil
+		j.variant.Binary, j.trial.Log = binary, binary.Log
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		j.err = ctx.Err()
 	case errors.As(err, &refused):
-		t.Status, t.Message, t.Log = trial.CompileError, refused.Text(), refused.Log
-		return nil, nil
-	case limited.Err() != nil:
-		t.Status, t.Message = trial.CompileError, fmt.Sprintf("the compiler did not come back within %s", limit)
-		return nil, nil
+		j.trial.Status, j.trial.Message, j.trial.Log = trial.CompileError, refused.Text(), refused.Log
+	default:
+		j.err = fmt.Errorf("compile %s: %w", k.File, err)
 	}
-	return nil, fmt.Errorf("compile %s: %w", k.File, err)
+	return j
 }
 
 // serve opens the device's session, in which each of the goroutines that staff asks for
