@@ -120,8 +120,6 @@ type Progress struct {
 	Elapsed  time.Duration
 	Limit    time.Duration     // wall time at most, 0: no limit
 	Outlook  *strategy.Outlook // what may be left to gain; nil: not known
-	// Trials may be read until Observe returns.
-	Trials []trial.Trial
 }
 
 // Record is the outcome of a search without its trials. It is kept beside a
