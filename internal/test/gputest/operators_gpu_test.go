@@ -4,7 +4,6 @@ package gputest
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -35,7 +34,6 @@ type gpuSuite struct {
 	prover
 	memory   *semaphore.Weighted // bytes of the GPU's memory
 	capacity int64
-	torch    *torchCases // nil: nobody asked for them
 }
 
 func openSuite(t *testing.T) *gpuSuite {
@@ -61,9 +59,6 @@ func openSuite(t *testing.T) *gpuSuite {
 	}
 	s.capacity = d.Info().Limits.MemoryBytes / 10 * 8
 	s.memory = semaphore.NewWeighted(s.capacity)
-	if s.torch, err = newTorchCases(t.Context(), d, os.Getenv("AUTOTUNE_TORCH_CASES")); err != nil {
-		t.Fatal(err)
-	}
 	return s
 }
 
@@ -82,7 +77,7 @@ func TestGPUOperators(t *testing.T) {
 					}
 					t.Run(p.String(), func(t *testing.T) {
 						t.Parallel()
-						s.run(t, p, fmt.Sprintf("%s-%02d-%s", o.Name, i, p.Math))
+						s.run(t, p)
 					})
 				}
 			}
@@ -94,7 +89,7 @@ func TestGPUOperators(t *testing.T) {
 // The examples: their small problems, and the ones that they are measured on.
 func TestGPUExamples(t *testing.T) {
 	s := openSuite(t)
-	s.torch, s.launches = nil, 3
+	s.launches = 3
 	for _, o := range loadExamples(t) {
 		problems := exampleProblems(t, o, s.device.Info().Limits)
 		large, err := o.Bind(operator.Request{Shape: o.Example}, s.device.Info().Limits)
@@ -102,14 +97,14 @@ func TestGPUExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range append(problems, large) {
-			t.Run(p.String(), func(t *testing.T) { s.run(t, p, "") })
+			t.Run(p.String(), func(t *testing.T) { s.run(t, p) })
 		}
 	}
 	t.Log("\n" + s.tally.String())
 }
 
 // run proves one problem once there is memory for it.
-func (s *gpuSuite) run(t *testing.T, p *operator.Problem, name string) {
+func (s *gpuSuite) run(t *testing.T, p *operator.Problem) {
 	need := memoryOf(p)
 	if need > s.capacity {
 		t.Skipf("needs %d MiB of the GPU's memory", need>>20)
@@ -118,22 +113,7 @@ func (s *gpuSuite) run(t *testing.T, p *operator.Problem, name string) {
 		t.Fatal(err)
 	}
 	defer s.memory.Release(need)
-	if s.torch == nil {
-		s.proveAlone(t, p.Whole())
-		return
-	}
-	reference, err := p.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := s.device.Compiler().Compile(t.Context(), compile.Request{Kernel: reference, Arch: s.device.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.torch.add(p, reference, b, name); err != nil {
-		t.Fatal(err)
-	}
-	s.prove(t, p.Whole(), b)
+	s.proveAlone(t, p.Whole())
 }
 
 // memoryOf is what the sessions of a problem take together: tensors, the
