@@ -5,8 +5,9 @@
 
 Each FILE is what `autotune export --format pytorch` wrote. Beyond the tuned problem it tries other shapes and
 parameters, views, streams, gradients and inputs that must be refused. With --opinfo, a convolution, a pool or a matmul
-in float32 and math mode fp32 also gets every sample of PyTorch's own tests of its function (OpInfo): its output, and gradients where a sample asks for them.
-What a module refuses with a message of its own is counted. Prints a line a check; the exit code is 1 if one failed.
+in float32 and math mode fp32 also gets every sample of PyTorch's own tests of its function (OpInfo): its output is
+compared, and gradients where a sample asks for them. What a module refuses with a message of its own is counted.
+Prints a line a check; the exit code is 1 if one failed.
 
 The tuned problem is compared with PyTorch's answer in FILE's math mode and type of tensors. All others are compared
 with PyTorch's answer in double precision, from factors rounded to TF32 where FILE's kernels do that: whether PyTorch's
