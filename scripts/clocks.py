@@ -30,13 +30,13 @@ def milliseconds(call, flush):
     return statistics.median(start.elapsed_time(end) for start, end in events)
 
 
-def microseconds(*calls):
+def microseconds(*calls, rounds=ROUNDS):
     """For each call the medians of its rounds: microseconds on the host, and those until the GPU is done."""
     import torch
 
     times = [[] for _ in calls]
     with torch.no_grad():
-        for _ in range(ROUNDS + 3):
+        for _ in range(rounds + 3):
             for kept, call in zip(times, calls):
                 torch.cuda.synchronize()
                 begin = time.perf_counter()
