@@ -23,9 +23,7 @@ from pack_problems import Pack
 def of_pack(root):
     """The names of calls, ours and PyTorch's."""
     opened = Pack(root)
-    library = "with" if opened.calls.native() else "without"
-    print(f"{root}: imported in {opened.seconds:.3f} s beyond torch, {library} the library over the stable ABI; "
-          f"allowed are {1e3 * opened.pack.HOST_MS:.0f} us")
+    print(f"{root}: imported in {opened.seconds:.3f} s beyond torch; allowed are {1e3 * opened.pack.HOST_MS:.0f} us")
     for entry in opened.manifest["entries"]:
         values, problem = entry["values"], opened.problem(entry["operator"], entry["values"], entry["math"])
         yield entry["problem"], function(opened, entry, values, problem), problem.theirs

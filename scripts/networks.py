@@ -55,7 +55,6 @@ def arguments():
     add("--budget", type=float, default=25, metavar="SECONDS", help="of the tuning of a network")
     add("--time", default="400ms", help="of one search of a problem")
     add("--search", action="store_true", help="search each problem by itself; do not tune families")
-    add("--stable-abi", action="store_true", help="pack with --torch-stable-abi")
     add("--limit", type=float, metavar="SECONDS", help="begin no network after so long; the rest is for the next time")
     add("--again", action="store_true", help="tune, pack and time again what is there")
     add("--until", choices=("capture", "pack"), help="do no more than this")
@@ -120,8 +119,7 @@ class Network:
     def packed(self):
         shutil.rmtree(self.pack, ignore_errors=True)
         try:
-            stable = ["--torch-stable-abi"] if self.options.stable_abi else []
-            self.run("pack", [AUTOTUNE, "pack", self.pack, *stable])
+            self.run("pack", [AUTOTUNE, "pack", self.pack])
         except Failed as why:  # also where no problem has a winner
             raise Failed(f"{why}{self.tuned.read_text()}") from None
 
@@ -189,8 +187,8 @@ def one(network, kept, options):
 
 def command_of(options):
     """The command, as far as it changes what is measured."""
-    flags = [flag for flag, given in (("--search", options.search), ("--stable-abi", options.stable_abi)) if given]
-    return " ".join(["scripts/networks.py", *flags, f"--budget {options.budget:g} --time {options.time}"])
+    search = " --search" if options.search else ""
+    return f"scripts/networks.py{search} --budget {options.budget:g} --time {options.time}"
 
 
 def cells(row):

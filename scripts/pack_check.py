@@ -169,7 +169,6 @@ class Layers(torch.nn.Module):
 def main():
     opened = pack_problems.Pack(pathlib.Path(sys.argv[1]))
     print(f"import torch {imported - begun:.2f} s, the pack {opened.seconds:.3f} s")
-    print("the library over the stable ABI:", "used" if opened.calls.native() else "not there")
     check, draw = Check(opened), random.Random(1)
     if sys.argv[2:]:
         check.replace(sys.argv[3:])

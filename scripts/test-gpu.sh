@@ -22,7 +22,7 @@ case " $* " in
 esac
 bin/cuda_gpu.test "$@" || failed="$failed cuda_gpu.test"
 bin/gputest.test -test.timeout 60m "$@" || failed="$failed gputest.test"
-bin/library "$folder/layers.zip" || failed="$failed library"
+bin/library "$folder/layers" || failed="$failed library"
 
 if [ -n "$failed" ]; then
 	echo "failed:$failed"

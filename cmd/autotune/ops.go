@@ -28,7 +28,7 @@ func opsCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "ops",
 		Usage:       "list the operators, or show one",
-		ArgsUsage:   "[WORD | show OPERATOR | calls FILE | editor FOLDER... | schema]",
+		ArgsUsage:   "[WORD | show OPERATOR | calls FILE | editor FOLDER...]",
 		Description: "With a WORD, lists the operators that have it in their name or summary.",
 		Flags:       []cli.Flag{jsonFlag(&json)},
 		Action:      action(func(_ context.Context, l line) error { return listOps(l, json) }),
@@ -37,12 +37,7 @@ func opsCommand() *cli.Command {
 			Flags: []cli.Flag{jsonFlag(&json),
 				boolFlag(&all, "all", "all definitions, tunables and constraints, also where two screens do not hold them")},
 			Action: action(func(_ context.Context, l line) error { return showOp(l, json, all) }),
-		}, opsCallsCommand(), opsEditorCommand(), {
-			Name: "schema", Usage: "a JSON Schema that lets an editor complete and check op.yaml",
-			Description: "Prints the schema. An editor reads it where the first line of op.yaml names the file: # " +
-				"yaml-language-server: $schema=op.schema.json",
-			Action: action(func(context.Context, line) error { return printJSON(stdout, operator.NewSchema()) }),
-		}},
+		}, opsCallsCommand(), opsEditorCommand()},
 	}
 }
 
