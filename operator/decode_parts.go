@@ -81,10 +81,10 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 	}
 	s.Default = tree.Pointer(f["default"], l.formula)
 	s.Min, s.Max = tree.Pointer(f["min"], number), tree.Pointer(f["max"], number)
-	s.Choices = list(l.language, f["choices"], "choices", number)
 	if s.Min != nil && s.Max != nil && below(*s.Max, *s.Min) {
 		whole.Refuse("`%s`: min %v is above max %v", s.Name, *s.Min, *s.Max)
 	}
+	s.Choices = list(l.language, f["choices"], "choices", number)
 	switch {
 	case !truth("axes"):
 	case s.Type != IntParameter:

@@ -8,7 +8,7 @@ import (
 
 // moduleFiles is goodOperator with a PyTorch module.
 func moduleFiles() fstest.MapFS {
-	files := operatorFiles(strings.Replace(goodOperator, "templates:\n", "pytorch: {module: module.py, gradients: gradients.py, general: general.cuh, arguments: {input: {is: x}, weight: {}}}\ntemplates:\n", 1))
+	files := operatorFiles(strings.Replace(goodOperator, "templates:\n", "pytorch: {files: [module.py, gradients.py, general.cuh], arguments: {input: {is: x}, weight: {}}}\ntemplates:\n", 1))
 	files["module.py"] = &fstest.MapFile{Data: []byte("class ModelNew(nn.Module):\n    x = 1\ndef get_inputs():\n    x\ndef get_init_inputs():\n    x\n")}
 	files["gradients.py"] = &fstest.MapFile{Data: []byte("def gradients(s):\n    x\n")}
 	files["general.cuh"] = &fstest.MapFile{Data: []byte("#include \"own.cuh\"\n__device__ float scale_general(const float* x) { return 1; }\n")}
@@ -37,26 +37,26 @@ func TestLoadPyTorchFindsFaults(t *testing.T) {
 		change func(fstest.MapFS)
 		want   string
 	}{
-		{"unknown key", replace("op.yaml", "general: gen", "generel: gen"), "op.yaml:25:55: unknown key `generel`; did you mean `general`?"},
-		{"missing key", func(files fstest.MapFS) {
-			replace("op.yaml", ", general: general.cuh", "")(files)
+		{"unknown key", replace("op.yaml", "files: [", "filez: ["), "op.yaml:25:11: unknown key `filez`; did you mean `files`?"},
+		{"no general kernel", func(files fstest.MapFS) {
+			replace("op.yaml", ", general.cuh", "")(files)
 			delete(files, "general.cuh")
-		}, "op.yaml:25:10: pytorch lacks the key `general`"},
-		{"not a mapping", replace("op.yaml", "{module: module.py, gradients: gradients.py, general: general.cuh, arguments: {input: {is: x}, weight: {}}}", "module.py"), "op.yaml:25:10: pytorch must be a mapping"},
+		}, "op.yaml:25:10: pytorch lacks the general kernel"},
+		{"not a mapping", replace("op.yaml", "{files: [module.py, gradients.py, general.cuh], arguments: {input: {is: x}, weight: {}}}", "module.py"), "op.yaml:25:10: pytorch must be a mapping"},
 		{"no such module", replace("op.yaml", "module.py", "modul.py"), "op.yaml:25:19: there is no source file `modul.py`; did you mean `module.py`?"},
-		{"no such general kernel", replace("op.yaml", "general.cuh", "genera.cuh"), "op.yaml:25:64: there is no source file `genera.cuh`; did you mean `general.cuh`?"},
+		{"no such general kernel", replace("op.yaml", "general.cuh", "genera.cuh"), "op.yaml:25:44: there is no source file `genera.cuh`; did you mean `general.cuh`?"},
 		{"outside the folder", replace("op.yaml", "module.py", "../module.py"), "op.yaml:25:19: this must name a file in the operator's folder"},
 		{"module without a class", replace("module.py", "ModelNew", "Model"), "op.yaml:25:19: `module.py` does not define `class ModelNew`"},
-		{"module without gradients", replace("gradients.py", "def gradients", "def gradient"), "op.yaml:25:41: `gradients.py` does not define `def gradients`"},
-		{"another function", replace("general.cuh", "scale_general", "general"), "op.yaml:25:64: `general.cuh` does not define `scale_general`"},
-		{"a list of arguments", replace("op.yaml", "{input: {is: x}, weight: {}}}", "[x]}"), "op.yaml:25:88: arguments must be a mapping of PyTorch's names; this is a list"},
+		{"gradients without a function", replace("gradients.py", "def gradients", "def gradient"), "op.yaml:25:30: `gradients.py` does not define `class ModelNew`"},
+		{"another function", replace("general.cuh", "scale_general", "general"), "op.yaml:25:44: `general.cuh` does not define `scale_general`"},
+		{"a list of arguments", replace("op.yaml", "{input: {is: x}, weight: {}}}", "[x]}"), "op.yaml:25:69: arguments must be a mapping of PyTorch's names; this is a list"},
 		{"an unknown fold", replace("op.yaml", "is: x", "is: x, fold: flatt"), "unknown fold `flatt`; did you mean `flat`?"},
 		{"an argument of nothing", replace("op.yaml", "is: x", "is: z"), "the operator has no tensor, parameter or dimension `z`"},
 		{"a default of nothing", replace("op.yaml", "weight: {}", "weight: {}, size: sizes"), "the operator has no tensor, parameter or dimension `sizes`"},
 		{"an argument twice", replace("op.yaml", "weight: {}", "weight: {}, x: {}"), "`x` is given twice"},
-		{"along nothing", replace("op.yaml", "is: x", "is: x, fold: along, by: dim"), "`input` is folded by `dim`, which is no argument of the function"},
-		{"along what is not said", replace("op.yaml", "is: x", "is: x, fold: along"), "`input` is folded along an argument of the function; `by` must name it"},
-		{"rows by something", replace("op.yaml", "is: x", "is: x, fold: rows, by: n"), "`by` has no place here"},
+		{"along nothing", replace("op.yaml", "is: x", "is: x, fold: [along, dim]"), "`input` is folded by `dim`, which is no argument of the function"},
+		{"along what is not said", replace("op.yaml", "is: x", "is: x, fold: along"), "`input` is folded along an argument of the function, which must be named; as [along, dim]"},
+		{"rows by something", replace("op.yaml", "is: x", "is: x, fold: [rows, n]"), "`input` is folded rows, which depends on nothing"},
 		{"a word of nothing", replace("op.yaml", "weight: {}", "weight: {}, reduction: {default: sum, words: {sum: {total: true}}}"), "the operator has no tensor, parameter or dimension `total`"},
 		{"no word", replace("op.yaml", "weight: {}", "weight: {}, reduction: {default: mean, words: {sum: {n: 1}}}"), "unknown word `mean`"},
 		{"no argument for a tensor", replace("op.yaml", "{input: {is: x}, weight: {}}}", "{size: 1}}"), "no argument is the tensor `x`"},
