@@ -179,9 +179,6 @@ func (b *binder) isDefault(spec *ParameterSpec, values []expr.Value) bool {
 // given is a parameter's value of each component: as given, or else the default.
 func (b *binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Value, error) {
 	if text, ok := given[spec.Name]; ok {
-		if slices.Contains(b.p.Operator.Orders(), spec.Name) {
-			text = orderWord(text, len(b.p.Operator.Shape))
-		}
 		return spec.parse(text)
 	}
 	if spec.Default == nil {

@@ -20,9 +20,11 @@ func (l *loader) templates(n *tree.Node, problem scope) {
 	for _, item := range n.List("templates") {
 		r := &templateReader{loader: l, known: problem.with("device limit", limitNames...), f: fields(item, "a template")}
 		macros := expr.Macros{Axes: l.Axes, Named: maps.Clone(l.Named)}
-		l.Axes = l.all
-		l.o.Templates = append(l.o.Templates, r.read(item))
-		l.Macros = macros
+		l.Axes, l.seen = l.all, map[string]bool{}
+		t := r.read(item)
+		maps.Copy(l.o.mentioned, l.seen)
+		l.o.Templates = append(l.o.Templates, t)
+		l.Macros, l.seen = macros, l.o.mentioned
 	}
 	if len(l.o.Templates) == 0 {
 		n.Refuse("an operator needs at least one template")
@@ -70,13 +72,14 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	t.Derived = r.definitions(r.named(f["derived"], derivedForm), s)
 	r.workspaces()
 	t.Constraints = list(r.language, f["constraints"], "constraints", r.over(s))
-	t.Estimate = tree.Pointer(f["estimate"], r.over(s))
 	t.Flags = list(r.language, f["flags"], "flags", func(n *tree.Node) Interpolated { return r.interpolated(n, s) })
 	r.tensorMaps()
 	r.launches(f["launch"])
 	r.launchLimits = launchLimits(r.Launches, r.TensorMaps)
 	r.free()
 	r.defaults()
+	t.mentioned = maps.Clone(r.seen)
+	t.Estimate = tree.Pointer(f["estimate"], r.over(s))
 	t.Source = r.kernelFile(f["source"], n, t.entries()...)
 	if f["headers"] != nil {
 		t.Source = r.exchange(f["headers"], t.Source)

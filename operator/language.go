@@ -18,6 +18,7 @@ import (
 type language struct {
 	o *Operator
 	expr.Macros
+	seen map[string]bool // the names in formulas that were read so far, of the operator or of a template
 }
 
 // scope holds the names that an expression may use, and what each is.
@@ -115,6 +116,9 @@ func (l *language) over(s scope) func(*tree.Node) Formula {
 
 // uses checks that an expression holds only names of a scope, and returns it.
 func (l *language) uses(f Formula, s scope) Formula {
+	for _, name := range f.code.Names() {
+		l.seen[name] = true
+	}
 	unknown := slices.DeleteFunc(f.code.Names(), func(name string) bool { return s[name] != "" })
 	if len(unknown) == 0 {
 		return f
@@ -281,3 +285,44 @@ func (l *language) eachAxis(n *tree.Node) []*tree.Node {
 	}
 	return lists.Of(l.Axes, n.For)
 }
+
+// Interpolated is text that may hold {expressions}, which stand for their values.
+type Interpolated struct {
+	Text string
+	tree.Position
+	parts []any // strings and Formulas
+}
+
+func (t Interpolated) String() string { return t.Text }
+
+// formulas are the text's expressions.
+func (t Interpolated) formulas() []Formula {
+	var formulas []Formula
+	for _, part := range t.parts {
+		if f, ok := part.(Formula); ok {
+			formulas = append(formulas, f)
+		}
+	}
+	return formulas
+}
+
+// fill puts the expressions' values in their places.
+func (t Interpolated) fill(value func(Formula) (expr.Value, error)) (string, error) {
+	var b strings.Builder
+	for _, part := range t.parts {
+		f, ok := part.(Formula)
+		if !ok {
+			b.WriteString(part.(string))
+			continue
+		}
+		v, err := value(f)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(v.String())
+	}
+	return b.String(), nil
+}
+
+// plainText is text without expressions.
+func plainText(text string) Interpolated { return Interpolated{Text: text, parts: []any{text}} }

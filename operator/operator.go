@@ -56,6 +56,7 @@ type Operator struct {
 	File      string      `json:"-"` // op.yaml, for messages
 	exampleAt tree.Position
 	files     map[string]string // all that it was read from, by name in its folder
+	mentioned map[string]bool   // by its formulas
 }
 
 // Naming is how kernels know the names of an op.yaml.
@@ -224,6 +225,8 @@ type Template struct {
 	naming                  Naming    // the operator's
 	at, launchAt, defaultAt tree.Position
 
+	mentioned map[string]bool // by its formulas, except the estimate
+
 	launchLimits func() []Formula
 }
 
@@ -322,3 +325,16 @@ func (o *Operator) AsNamed(named bool) *Operator {
 	same.Named = named
 	return &same
 }
+
+// Expressions and the like stand in JSON as op.yaml has them.
+
+func (f Formula) MarshalText() ([]byte, error) { return []byte(f.Text), nil }
+
+// IsZero tells whether op.yaml leaves it out.
+func (f Formula) IsZero() bool { return f.Text == "" || f.Never() }
+
+func (t Interpolated) MarshalText() ([]byte, error) { return []byte(t.Text), nil }
+
+func (c *CompareSpec) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+func (f FillSpec) MarshalText() ([]byte, error) { return []byte(f.String()), nil }

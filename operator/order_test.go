@@ -59,21 +59,6 @@ func TestParameterNamesOrder(t *testing.T) {
 	}
 }
 
-func TestOrderWords(t *testing.T) {
-	for _, test := range []struct {
-		word string
-		rank int
-		want string
-	}{
-		{"ncw", 3, "nchw"}, {"nwc", 3, "nhwc"}, {"nchw", 4, "nchw"}, {"nhwc", 4, "nhwc"}, {"ncdhw", 5, "nchw"}, {"ndhwc", 5, "nhwc"},
-		{"nhwc", 3, "nhwc"}, {"nhwc", 5, "nhwc"}, {"nwc", 4, "nwc"}, {"ndhwc", 4, "ndhwc"}, {"nc", 2, "nc"},
-	} {
-		if got := orderWord(test.word, test.rank); got != test.want {
-			t.Errorf("%s of %d dimensions is %s, want %s", test.word, test.rank, got, test.want)
-		}
-	}
-}
-
 func TestParameterNamesOrderWrongly(t *testing.T) {
 	for _, test := range []struct{ from, to, want string }{
 		{"order: layout", "order: layouts", "op.yaml:8:22: unknown order `layouts`; did you mean `layout`?"},
