@@ -97,7 +97,6 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 	return s
 }
 
-// words reads a parameter whose values are words.
 func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	f.None("it is for numbers", "axes", "min", "max")
 	f.None("it is for expressions", "functions")

@@ -15,7 +15,6 @@ import (
 	"autotune/space/expr"
 )
 
-// templates reads the list of templates over the names of a problem.
 func (l *loader) templates(n *tree.Node, problem scope) {
 	for _, item := range n.List("templates") {
 		r := &templateReader{loader: l, known: problem.with("device limit", limitNames...), f: fields(item, "a template")}
@@ -31,7 +30,6 @@ func (l *loader) templates(n *tree.Node, problem scope) {
 	}
 }
 
-// templateReader reads one template.
 type templateReader struct {
 	*loader
 	*Template
@@ -87,7 +85,6 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	return t
 }
 
-// tunable reads a tunable's values. Integers among floats count as floats.
 func tunable(e tree.Entry) space.Tunable {
 	t := space.Tunable{Name: e.Key}
 	items := e.Value.List("a tunable's values")
@@ -138,7 +135,6 @@ func value(n *tree.Node) expr.Value {
 	return expr.String(n.Value)
 }
 
-// defaults reads the default configuration: one of its values for each tunable.
 func (r *templateReader) defaults() {
 	n, t := r.f["default"], r.Template
 	t.Default, t.defaultAt = space.Configuration{Template: t.Name}, cmp.Or(n, &tree.Node{Position: t.at}).Position
@@ -164,7 +160,6 @@ func (r *templateReader) defaults() {
 	}
 }
 
-// launches reads a template's launch, or the list of them.
 func (r *templateReader) launches(n *tree.Node) {
 	items := []*tree.Node{n}
 	if n.Kind == tree.List {
@@ -247,12 +242,10 @@ func (r *templateReader) free() {
 // template arguments.
 var entryForm = regexp.MustCompile(`^(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)\s*(?:<.*>)?$`)
 
-// passable are the arguments that a launch can pass.
 func (r *templateReader) passable() []ArgumentSpec {
 	return lists.Where(r.o.Arguments, func(a ArgumentSpec) bool { return a.Symbol == "" && (a.Owner == "" || r.has(a.Owner)) })
 }
 
-// passed reads the names of the arguments that a launch passes.
 func (r *templateReader) passed(n *tree.Node) []string {
 	names := lists.Of(r.passable(), func(a ArgumentSpec) string { return a.Name })
 	for _, m := range r.TensorMaps {

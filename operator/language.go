@@ -24,7 +24,6 @@ type language struct {
 // scope holds the names that an expression may use, and what each is.
 type scope map[string]string
 
-// with is the scope together with more names of one kind.
 func (s scope) with(what string, names ...string) scope {
 	s = maps.Clone(s)
 	for _, name := range names {
@@ -67,7 +66,6 @@ func (l *language) declare(s scope, where tree.Position, name, what string) {
 	s[name] = what
 }
 
-// formula reads an expression without checking its names.
 func (l *language) formula(n *tree.Node) Formula {
 	text := n.Expression()
 	f, open := l.expanded(syntax(text, n.Position, n.CutHint()), text, n.Axis, n.Position)
@@ -109,7 +107,6 @@ func (l *language) expanded(root *expr.Node, text, axis string, where tree.Posit
 
 func constant(text string) Formula { return Formula{Text: text, code: expr.MustParse(text)} }
 
-// over makes a reader of expressions over a scope.
 func (l *language) over(s scope) func(*tree.Node) Formula {
 	return func(n *tree.Node) Formula { return l.uses(l.formula(n), s) }
 }
@@ -186,7 +183,6 @@ func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T
 	return values
 }
 
-// names reads a list of different names.
 func (l *language) names(n *tree.Node, what string) []string {
 	seen := map[string]bool{}
 	names := list(l, n, what, func(n *tree.Node) string {
@@ -295,7 +291,6 @@ type Interpolated struct {
 
 func (t Interpolated) String() string { return t.Text }
 
-// formulas are the text's expressions.
 func (t Interpolated) formulas() []Formula {
 	var formulas []Formula
 	for _, part := range t.parts {
@@ -306,7 +301,6 @@ func (t Interpolated) formulas() []Formula {
 	return formulas
 }
 
-// fill puts the expressions' values in their places.
 func (t Interpolated) fill(value func(Formula) (expr.Value, error)) (string, error) {
 	var b strings.Builder
 	for _, part := range t.parts {
@@ -324,5 +318,4 @@ func (t Interpolated) fill(value func(Formula) (expr.Value, error)) (string, err
 	return b.String(), nil
 }
 
-// plainText is text without expressions.
 func plainText(text string) Interpolated { return Interpolated{Text: text, parts: []any{text}} }

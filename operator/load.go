@@ -193,7 +193,6 @@ func (l *loader) example(n *tree.Node) {
 // distributions are the input distributions that devices can fill a tensor with.
 var distributions = []string{"uniform01", "normal", "negative", "special"}
 
-// Distributions lists the input distributions that there are.
 func Distributions() []string { return slices.Clone(distributions) }
 
 // Extremes lists the distributions of inputs that only gates try: all zeros, numbers near the

@@ -65,7 +65,6 @@ func (l *loader) math(n *tree.Node, names scope) {
 
 const headersForm = "headers must be a mapping of names that kernels include to files"
 
-// math settles the math mode.
 func (b *binder) math(r Request) {
 	o, mode := b.p.Operator, r.Math
 	if AutoMath(mode) {

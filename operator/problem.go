@@ -181,7 +181,6 @@ func ordered(text string) []string {
 	return words
 }
 
-// Request is what binds to the problem again.
 func (r ProblemRecord) Request() Request {
 	parameters := make(map[string]string, len(r.Parameters))
 	for _, p := range r.Parameters {

@@ -82,7 +82,6 @@ func (a TorchArgument) meaning(word, parameter string) TorchValue {
 // TorchFold says how the dimensions of PyTorch's tensor become the operator's.
 type TorchFold string
 
-// The folds.
 const (
 	FoldRows  TorchFold = "rows"  // all dimensions but the last are rows of one matrix
 	FoldAlong TorchFold = "along" // an argument says which dimensions are one, between those before and behind
@@ -94,7 +93,6 @@ const (
 // TorchValue is a constant as Python writes it, None, True or 1e-5, or a word without quotes. "": there is none.
 type TorchValue string
 
-// None is Python's.
 const None TorchValue = "None"
 
 // constants are Python's words, as JSON has them.
@@ -111,7 +109,6 @@ func (v TorchValue) MarshalJSON() ([]byte, error) {
 // isConstant tells it from a word. YAML takes 1e-5 for a text.
 func (v TorchValue) isConstant() bool { return constants[v] != "" || json.Valid([]byte(v)) }
 
-// Python writes it as an argument's default.
 func (v TorchValue) Python() string {
 	if v.isConstant() {
 		return string(v)
@@ -119,7 +116,6 @@ func (v TorchValue) Python() string {
 	return quote.Python(string(v))
 }
 
-// pytorch reads the key of that name and its files.
 func (l *loader) pytorch(n *tree.Node) PyTorch {
 	f, files := fields(n, "pytorch"), map[string]*tree.Node{}
 	for _, file := range f["files"].List("files") {
@@ -274,7 +270,6 @@ func (l *loader) torchDefault(a *TorchArgument, n *tree.Node) {
 	}
 }
 
-// torchValue reads a constant or a word.
 func torchValue(n *tree.Node) TorchValue {
 	if n.Kind == tree.Truth {
 		return TorchValue(n.Value)

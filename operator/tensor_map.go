@@ -88,7 +88,6 @@ type MapAxis struct {
 // they are.
 var mapTypes = []string{string(F32), "tf32", string(F16), string(BF16)}
 
-// tensorMaps reads the maps that launches can pass.
 func (r *templateReader) tensorMaps() {
 	formula := r.over(r.known)
 	for _, item := range r.f["tensor_maps"].List("tensor_maps") {
@@ -198,7 +197,6 @@ func (s *TensorMapSpec) standIns() (in standIns) {
 	return in
 }
 
-// limits are the copy engine's on a map's boxes.
 func (s *TensorMapSpec) limits() []Formula {
 	all := []string{
 		"__type in ['" + strings.Join(mapTypes, "', '") + "']", "__swizzle in [0, 32, 64, 128]", "__box0*__bytes % 16 == 0",
@@ -232,7 +230,6 @@ func (s *TensorMapSpec) inForce(limits []string) []Formula {
 	return lists.Of(limits, func(limit string) Formula { return in.formula(guard+limit, s.at) })
 }
 
-// asWords are the formulas of a map's words.
 func (s *TensorMapSpec) asWords() (words [7]Formula) {
 	rank := len(s.Axes)
 	var sums [7][]string

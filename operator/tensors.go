@@ -32,7 +32,6 @@ func orderOf(word string, rank int) []int {
 	return append(order, 1)
 }
 
-// order reads the parameter that names a tensor's order in memory.
 func (l *loader) order(n *tree.Node, a *ArgumentSpec) {
 	if n == nil {
 		return
@@ -130,7 +129,6 @@ type FillSpec struct {
 	File         string
 }
 
-// String writes it as op.yaml does.
 func (f FillSpec) String() string {
 	switch {
 	case f.Kernel != "":
@@ -205,7 +203,6 @@ func (l *loader) fill(n *tree.Node, s scope, a *ArgumentSpec) {
 	a.Scale = &f.Numbers[0]
 }
 
-// bind gives the numbers of a problem.
 func (f FillSpec) bind(b *binder, tensor string) Fill {
 	bound := Fill{Distribution: f.Distribution, Kernel: f.Kernel, File: f.File}
 	for i, number := range f.Numbers {

@@ -81,7 +81,6 @@ type torchCalling struct {
 	flat    map[string]Argument // tensors of which only the number of elements counts
 }
 
-// tensor gives the call a tensor, if PyTorch can have it folded so.
 func (c *torchCalling) tensor(a TorchArgument, t Argument) bool {
 	t, view := transposedView(c.problem, t, c.given)
 	c.made.view = c.made.view || view
