@@ -117,7 +117,9 @@ func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 // says of all that is compared, or its own way to compare.
 func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	if tolerance != nil && tolerance.Kind != tree.List {
-		l.compare(tolerance)
+		c := &CompareSpec{Entry: l.o.Name + "_compare"}
+		c.Source = l.kernelFile(tolerance, tolerance, c.Entry)
+		l.o.Compare = c
 		tolerance = nil
 	}
 	compared := false

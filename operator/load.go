@@ -88,7 +88,10 @@ func (l *loader) operator(root *tree.Node) {
 	}
 	o.MathModes = l.modes(f["math"])
 	o.Shape = l.names(f["shape"], "shape")
-	l.axes(f["axes"], f["derived"])
+	l.all = tree.Optional(f["axes"], func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
+	l.Axes = lists.Where(l.all, func(axis string) bool { // derived ones are of templates alone
+		return f["derived"] == nil || f["derived"].Get(axis) == nil
+	})
 	for _, n := range f["shape"].Items {
 		l.declare(names, n.Position, n.Name(), "dimension")
 	}
@@ -104,7 +107,13 @@ func (l *loader) operator(root *tree.Node) {
 		o.Requires = append(o.Requires, Requirement{That: formula(e.Name()), Because: l.interpolated(e.Value, names)})
 	}
 	l.arguments(f["tensors"], names, f["tolerance"])
-	o.Inputs = tree.Optional(f["inputs"], l.inputs, Distributions())
+	o.Inputs = Distributions()
+	if n := f["inputs"]; n != nil {
+		o.Inputs = l.names(n, "inputs")
+		for _, item := range n.Items {
+			item.OneOf("distribution", distributions...)
+		}
+	}
 	o.Deterministic = tree.Optional(f["deterministic"], (*tree.Node).Bool, true)
 	o.Bytes, o.Flops = l.cost(f["cost"], formula)
 	if l.own == nil {
@@ -154,13 +163,6 @@ func (a ArgumentSpec) moved() string {
 	sizes := lists.Of(a.Shape, func(f Formula) string { return "(" + f.Text + ")" })
 	times := map[Role]string{InOut: "2*", Workspace: "0*"}[a.Role]
 	return times + "(" + bytes + ")*" + strings.Join(sizes, "*")
-}
-
-// axes reads what `$` stands for. Those that are derived values are of templates alone, which kernels of more
-// axes serve.
-func (l *loader) axes(n, derived *tree.Node) {
-	l.all = tree.Optional(n, func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
-	l.Axes = lists.Where(l.all, func(axis string) bool { return derived == nil || derived.Get(axis) == nil })
 }
 
 // example reads a usual problem, whose parameters leave none open.
@@ -236,14 +238,6 @@ func (o *Operator) Extremes() []string {
 		return slices.DeleteFunc(all, func(name string) bool { return name == Large })
 	}
 	return nil
-}
-
-func (l *loader) inputs(n *tree.Node) []string {
-	names := l.names(n, "inputs")
-	for _, item := range n.Items {
-		item.OneOf("distribution", distributions...)
-	}
-	return names
 }
 
 // kernelFile reads a kernel with all that it includes, and checks that it has the entry points. A
