@@ -27,7 +27,6 @@ import pack_problems  # noqa: E402
 opened = pack_problems.Pack(pathlib.Path(sys.argv[1]))
 manifest = opened.manifest
 print(f"import torch {imported - begun:.2f} s, the pack {opened.seconds:.3f} s")
-print("the library over the stable ABI:", "used" if opened.calls.native() else "not there")
 
 
 def host_us(call):

@@ -364,12 +364,7 @@ func (c *Checked) Update(ctx context.Context) error {
 		return err
 	}
 	defer compiler.Close()
-	native, err := packer.NativeIn(c.pack)
-	if err != nil {
-		return err
-	}
-	p, err := packer.Make(ctx, compiler, all, families, packer.Options{Name: c.pack.Name, Tool: c.o.Tool, Archs: archs,
-		Native: native})
+	p, err := packer.Make(ctx, compiler, all, families, packer.Options{Name: c.pack.Name, Tool: c.o.Tool, Archs: archs})
 	if err != nil {
 		return err
 	}
@@ -392,14 +387,6 @@ func (c *Checked) writable() error {
 		case e.winner == nil && e.family == nil:
 			return fmt.Errorf("%s cannot be updated, since %s for %s could not be packed again: %s", c.pack.Path, e.Problem,
 				e.Target, e.Message)
-		}
-	}
-	for _, o := range c.pack.Operators {
-		for _, step := range o.Dispatch {
-			if !slices.Contains([]string{"exact", "family", "general"}, step.By) {
-				return fmt.Errorf("%s cannot be updated, since its dispatch of %s has the step %q; pack it again", c.pack.Path,
-					o.Name, step.By)
-			}
 		}
 	}
 	return nil
