@@ -97,10 +97,3 @@ type CompareSpec struct {
 
 // String is as in "op_compare of compare.cu".
 func (c *CompareSpec) String() string { return fmt.Sprintf("%s of %s", c.Entry, c.Source.File) }
-
-// compare reads the file of a kernel that compares.
-func (l *loader) compare(n *tree.Node) {
-	c := &CompareSpec{Entry: l.o.Name + "_compare"}
-	c.Source = l.kernelFile(n, n, c.Entry)
-	l.o.Compare = c
-}

@@ -1,11 +1,18 @@
 package operator
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"pgregory.net/rapid"
+
+	"autotune/space/expr"
 )
 
 // withTensors is goodOperator with other tensors, bound to 4x100.
@@ -121,5 +128,300 @@ func TestScalarBits(t *testing.T) {
 		if got := p.Arguments[0].Bits(); got != want {
 			t.Errorf("%s is passed as %#x, want %#x", text, got, want)
 		}
+	}
+}
+
+// typedOperator is goodOperator with tensors whose type a parameter names.
+func typedOperator() string {
+	return strings.NewReplacer(
+		"\naxes:", "\n  element: {type: word, choices: [bf16, f32, f16], default: f32}\naxes:",
+		"{name: x,", "{name: x, type: element,",
+		"{name: y,", "{name: y, type: element,",
+		"tolerance: [0.001, \"1e-5 if math == 'tf32' else 1e-4\"]\n", "tolerance: [0.001]\n",
+	).Replace(goodOperator)
+}
+
+func TestParameterNamesTypes(t *testing.T) {
+	o := loaded(t, operatorFiles(typedOperator()))
+	if got := o.Arguments[0].TypeText(); got != "bf16, f32 or f16, by element" {
+		t.Errorf("x is of %s", got)
+	}
+	for element, want := range map[string]string{
+		"":     "f32 1600 f32 f32 0.0001",
+		"f32":  "f32 1600 f32 f32 0.0001",
+		"bf16": "bf16 800 f32 bf16 0.02",
+		"f16":  "f16 800 f32 f16 0.005",
+	} {
+		parameters := map[string]string{"element": element}
+		if element == "" {
+			parameters = nil
+		}
+		p, err := o.Bind(Request{Shape: []int64{4, 100}, Parameters: parameters}, Limits{Arch: 90})
+		must(t, err)
+		x, weight, y := p.Arguments[0], p.Arguments[1], p.Arguments[2]
+		if got := fmt.Sprint(x.Type, " ", x.Bytes(), " ", weight.Type, " ", y.Type, " ", y.RTol); got != want {
+			t.Errorf("element=%s: %s, want %s", element, got, want)
+		}
+		k := referenceOf(t, p)
+		if name := "f32"; element != "" {
+			name = element
+			if !strings.Contains(macrosText(k), "ELEMENT="+name) {
+				t.Errorf("element=%s: the reference's macros are %s", element, macrosText(k))
+			}
+		}
+	}
+}
+
+func TestParameterNamesTypesWrongly(t *testing.T) {
+	const words, fixed = "[bf16, f32, f16]", "{name: weight,"
+	for _, test := range []struct{ from, to, want string }{
+		{fixed, fixed + " type: elements,", "op.yaml:19:26: unknown type `elements`; did you mean `element`?"},
+		{fixed, fixed + " type: kernel,", "op.yaml:19:26: unknown type `kernel`; there are f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u64, u32, u16, u8, bool, element"},
+		{words, "[bf16, fast, f32]", "op.yaml:18:21: `element` is a parameter of words, and its word `fast` is no such type; a parameter that names a tensor's type must have floating types as choices"},
+		{words, "[f32, i32]", "op.yaml:18:21: `element` is a parameter of words, and its word `i32` is no such type; a parameter that names a tensor's type must have floating types as choices"},
+		{"  - {name: y,", "  - {name: size, type: element, value: w}\n  - {name: y,", "op.yaml:20:24: the scalar `size` has one type, as f32; a parameter cannot name it"},
+		{"role: input, shape: [n, w]}", "role: input, shape: [n, w], fill: x.npy}", "op.yaml:18:64: a file holds elements of one type; those of `x` are bf16, f32 or f16, by element; give the tensor one type, as f32"},
+	} {
+		if _, err := Load(operatorFiles(strings.Replace(typedOperator(), test.from, test.to, 1)), "."); err == nil || err.Error() != test.want {
+			t.Errorf("%s: got %v, want %s", test.to, err, test.want)
+		}
+	}
+}
+
+// Kernels spell a type that a parameter names in a way of their own, or serve one of its types.
+func TestSignaturesOfNamedTypes(t *testing.T) {
+	for takes, want := range map[string]string{
+		"const Element* x, const float* weight, Element* y":        "",
+		"const float* x, const float* weight, float* y":            "",
+		"const __half* x, const float* weight, __nv_bfloat16* y":   "",
+		"const double* x, const float* weight, float* y":           "argument 1, x: the kernel `scale_direct` takes const double*, the operator has a tensor of bf16, f32 or f16, by element, which is __nv_bfloat16*, float* or __half*",
+		"const Element* x, const __half* weight, const Element* y": "argument 2, weight: the kernel `scale_direct` takes const __half*, the operator has a tensor of f32",
+	} {
+		files := operatorFiles(typedOperator())
+		files["reference.cu"].Data = []byte("extern \"C\" __global__ void scale_reference(const Element* x, const float* weight, Element* y) {}\n")
+		files["direct.cu"].Data = []byte("extern \"C\" __global__ void scale_direct(" + takes + ") {}\n")
+		o := loaded(t, files)
+		if err := o.CheckSignatures(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", takes, err, want)
+		}
+	}
+}
+
+// A parameter that came later changes neither the name nor the kernels of a problem that has its default.
+func TestLaterParameters(t *testing.T) {
+	load := func(text string) *Operator {
+		t.Helper()
+		return loaded(t, operatorFiles(text))
+	}
+	bind := func(o *Operator, parameters map[string]string) (string, string) {
+		t.Helper()
+		p, err := o.Bind(Request{Shape: []int64{4, 100}, Parameters: parameters}, Limits{Arch: 90})
+		must(t, err)
+		k := referenceOf(t, p)
+		if again := p.Record(); again.Contradiction() != "" {
+			t.Errorf("%s: its record contradicts itself: %s", p, again.Contradiction())
+		}
+		return p.String(), macrosText(k)
+	}
+	before, macros := bind(load(goodOperator), map[string]string{"times": "7"})
+	later := load(strings.Replace(typedOperator(), "default: f32}", "default: f32, later: true}", 1))
+	for _, parameters := range []map[string]string{{"times": "7"}, {"times": "7", "element": "f32"}} {
+		if text, of := bind(later, parameters); text != before || of != macros {
+			t.Errorf("%v: %s with %s, want %s with %s", parameters, text, of, before, macros)
+		}
+	}
+	text, of := bind(later, map[string]string{"element": "bf16"})
+	if !strings.Contains(text, " element=bf16") || !strings.Contains(of, "ELEMENT=bf16") {
+		t.Errorf("%s with %s names no element", text, of)
+	}
+	_, err := Load(operatorFiles(strings.Replace(typedOperator(), ", default: f32}", ", later: true}", 1)), ".")
+	if want := "op.yaml:10:12: `element` has `later: true` and no default: results from before have no value for it"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// orderedOperator has a tensor of four axes whose order in memory a parameter names.
+const orderedOperator = `
+operator: scale
+summary: Doubles.
+shape: [n, c, h, w]
+parameters:
+  layout: {type: word, choices: [nchw, nhwc], default: nchw, later: true}
+tensors:
+  - {name: x, order: layout, role: input, shape: [n, c, h, w]}
+  - {name: y, role: output, shape: [n, c, h, w]}
+cost: [8*n*c*h*w]
+reference: reference.cu
+templates:
+  - name: direct
+    source: direct.cu
+    tunables: {threads: [64]}
+    launch: {block: [threads, 1, 1], grid: [1, 1, 1]}
+    default: {threads: 64}
+`
+
+func orderedProblem(t *testing.T, layout string) *Problem {
+	t.Helper()
+	o := loaded(t, operatorFiles(orderedOperator))
+	p, err := o.Bind(Request{Shape: []int64{2, 3, 4, 5}, Parameters: map[string]string{"layout": layout}}, Limits{Arch: 90})
+	must(t, err)
+	return p
+}
+
+func TestParameterNamesOrder(t *testing.T) {
+	for layout, want := range map[string]string{
+		"nchw": "scale 2x3x4x5: 2x3x4x5 [0 1 2 3] [0 0 1 2]",
+		"nhwc": "scale 2x3x4x5 layout=nhwc: 2x3x4x5, in memory 2x4x5x3 [0 2 3 1] [0 1 0 2]",
+	} {
+		p := orderedProblem(t, layout)
+		x := p.Arguments[0]
+		if got := fmt.Sprintf("%s: %s %v %v", p, x.ShapeText(), x.Axes(), x.Coordinates(7)); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if y := p.Arguments[1]; y.Order != nil {
+			t.Errorf("y, which no parameter orders, has the order %v", y.Order)
+		}
+		if got := p.Operator.Orders(); !slices.Equal(got, []string{"layout"}) {
+			t.Errorf("the parameters that name orders are %v", got)
+		}
+	}
+	if canonical(statements(orderedProblem(t, "nchw").Arguments)) == canonical(statements(orderedProblem(t, "nhwc").Arguments)) {
+		t.Error("problems of two orders are one by their digest")
+	}
+}
+
+func TestParameterNamesOrderWrongly(t *testing.T) {
+	for _, test := range []struct{ from, to, want string }{
+		{"order: layout", "order: layouts", "op.yaml:8:22: unknown order `layouts`; did you mean `layout`?"},
+		{"[nchw, nhwc]", "[nchw, chwn]", "op.yaml:8:22: `layout` is a parameter of words, and its word `chwn` is no order of a tensor in memory; write choices: [nchw, nhwc]"},
+		{"role: input,", "role: input, fill: x.npy,", "op.yaml:8:49: a file holds elements in one order; that of `x` is named by `layout`; fill it by a kernel, or from a distribution"},
+		{"role: input, shape: [n, c, h, w]", "value: 1", "op.yaml:8:22: `order` has no place here: a scalar is passed by value"},
+	} {
+		_, err := Load(operatorFiles(strings.Replace(orderedOperator, test.from, test.to, 1)), ".")
+		refused(t, test.to, err, test.want)
+	}
+}
+
+// Coordinates lead back to the place in memory, by strides that the order gives.
+func TestCoordinatesInvert(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shape := rapid.SliceOfN(rapid.Int64Range(1, 300), 1, 5).Draw(t, "shape")
+		a := Argument{Shape: shape, Order: orderOf(rapid.SampledFrom([]string{channelsSecond, channelsLast}).Draw(t, "layout"), len(shape))}
+		size := int64(1)
+		for _, n := range shape {
+			size *= n
+		}
+		index, back := rapid.Int64Range(0, size-1).Draw(t, "index"), int64(0)
+		at := a.Coordinates(index)
+		for _, axis := range a.Axes() {
+			back = back*shape[axis] + at[axis]
+		}
+		if back != index || a.Order != nil && a.Order[len(shape)-1] != 1 {
+			t.Fatalf("element %d of %v in the order %v is %v, which leads back to %d", index, shape, a.Order, at, back)
+		}
+	})
+}
+
+const floatOperator = `operator: shift
+summary: Adds a number.
+shape: [n]
+example: 64
+parameters:
+  epsilon: {type: float, default: 1e-5, min: 0}
+  factor: {type: float, default: epsilon*2}
+  mode: {type: float, default: 1, choices: [0.5, 1]}
+tensors:
+  - {name: x, role: input, shape: [n]}
+  - {name: eps, type: f32, value: epsilon}
+  - {name: y, role: output, shape: [n]}
+cost: [8*n]
+reference: shift.cu
+templates:
+  - name: plain
+    source: shift.cu
+    launch: {block: [64, 1, 1], grid: ["ceil_div(n, 64)", 1, 1]}
+`
+
+func floatFiles(edits ...string) fstest.MapFS {
+	return fstest.MapFS{
+		"op.yaml":  {Data: []byte(strings.NewReplacer(edits...).Replace(floatOperator))},
+		"shift.cu": {Data: []byte("extern \"C\" __global__ void shift_reference(const float* x, float eps, float* y) {}\nextern \"C\" __global__ void shift_plain(const float* x, float eps, float* y) {}\n")},
+	}
+}
+
+func TestFloatParameters(t *testing.T) {
+	o := loaded(t, floatFiles())
+	bind := func(epsilon string) (*Problem, error) {
+		set := map[string]string{"epsilon": epsilon}
+		if epsilon == "" {
+			set = nil
+		}
+		return o.Bind(Request{Shape: []int64{64}, Parameters: set}, TypicalLimits())
+	}
+	usual, err := bind("")
+	if err != nil || usual.String() != "shift 64 epsilon=1e-05 factor=2e-05 mode=1.0" {
+		t.Fatalf("got %v, %v", usual, err)
+	}
+	for _, same := range []string{"1e-5", "0.00001", "1E-05", "+1e-5", "0.01e-3"} {
+		if p, err := bind(same); err != nil || p.String() != usual.String() {
+			t.Errorf("%s: got %v, %v; want %v", same, p, err, usual)
+		}
+	}
+	for text, want := range map[string]string{"-0": "0.0", "0": "0.0", "0.5": "0.5", "1e-300": "1e-300"} {
+		if p, err := bind(text); err != nil || p.Parameters[0].Value != want {
+			t.Errorf("%s: got %v, %v; want %s", text, p, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"nan": "`epsilon` is a number; got `nan`", "Inf": "`epsilon` is a number; got `Inf`", "-inf": "`epsilon` is a number", "1e999": "`epsilon` is a number",
+		"1x2": "`epsilon` is a number; got `1x2`", "": "", "true": "`epsilon` is a number", "-1e-9": "`epsilon` must be at least 0.0; got -1e-09",
+	} {
+		if p, err := bind(text); want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, %v; want %s", text, p, err, want)
+		}
+	}
+	if _, err := o.Bind(Request{Shape: []int64{64}, Parameters: map[string]string{"mode": "2"}}, TypicalLimits()); err == nil || !strings.Contains(err.Error(), "must be one of 0.5, 1.0; got 2.0") {
+		t.Errorf("got %v", err)
+	}
+	k, err := usual.Kernel(o.Templates[0].Default)
+	if err != nil || !slices.Contains(k.Macros, Macro{"EPSILON", "1e-05"}) {
+		t.Errorf("macros are %v, %v", k.Macros, err)
+	}
+	if bits := usual.Arguments[1].Bits(); bits != uint64(math.Float32bits(1e-5)) {
+		t.Errorf("the scalar is passed as %x", bits)
+	}
+	document, err := json.Marshal(o.Parameters[0])
+	if err != nil || string(document) != `{"name":"epsilon","type":"float","names":["epsilon"],"default":"1e-5","min":0.0}` {
+		t.Errorf("got %s, %v", document, err)
+	}
+	again, err := o.Bind(usual.Record().Request(), TypicalLimits())
+	if err != nil || again.String() != usual.String() {
+		t.Errorf("the record gives %v, %v", again, err)
+	}
+}
+
+// A number's text stays the same through parse and format, and numbers that differ have names that do.
+func TestFloatNamesRoundTrip(t *testing.T) {
+	s := ParameterSpec{Name: "p", Names: []string{"p"}, Type: FloatParameter}
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.Float64().Filter(func(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }).Draw(t, "x")
+		name := format([]expr.Value{expr.Float(x)})
+		values, err := s.parse(name)
+		if err != nil || values[0] != expr.Float(x+0) {
+			t.Errorf("%v became %v, %v", name, values, err)
+		}
+	})
+}
+
+func TestFloatParametersThatCannotBe(t *testing.T) {
+	for _, test := range []struct{ old, new, want string }{
+		{"default: 1e-5", "axes: true, default: 1", "op.yaml:6:12: `epsilon`: only integers have a component for each of `axes`"},
+		{"min: 0}", "min: .inf}", "op.yaml:6:46: this must be a number"},
+		{"min: 0}", "min: much}", "op.yaml:6:46: this must be a number; it is text `much`"},
+		{"default: 1e-5", "default: \"'x'\"", "the default of `epsilon`, 'x', is x and not a number"},
+		{"default: 1e-5", "default: 1e300*1e300", "is +Inf and not a number"},
+	} {
+		_, err := Load(floatFiles(test.old, test.new), ".")
+		refused(t, test.new, err, test.want)
 	}
 }

@@ -34,7 +34,6 @@ type RequestError struct {
 
 func (e *RequestError) Error() string { return tree.Sentence(e.Operator, e.Message, e.Hint) }
 
-// ParseShape reads a shape as 16x16x1024x1024.
 func ParseShape(s string) ([]int64, error) {
 	var shape []int64
 	for _, part := range strings.Split(s, "x") {
@@ -56,7 +55,6 @@ func ParseShape(s string) ([]int64, error) {
 	return shape, nil
 }
 
-// FormatShape writes a shape as ParseShape reads it.
 func FormatShape(shape []int64) string {
 	parts := lists.Of(shape, func(v int64) string { return strconv.FormatInt(v, 10) })
 	return strings.Join(parts, "x")
@@ -179,9 +177,6 @@ func (b *binder) isDefault(spec *ParameterSpec, values []expr.Value) bool {
 // given is a parameter's value of each component: as given, or else the default.
 func (b *binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Value, error) {
 	if text, ok := given[spec.Name]; ok {
-		if slices.Contains(b.p.Operator.Orders(), spec.Name) {
-			text = orderWord(text, len(b.p.Operator.Shape))
-		}
 		return spec.parse(text)
 	}
 	if spec.Default == nil {
@@ -348,7 +343,6 @@ func (b *binder) scalar(spec ArgumentSpec) Argument {
 	return Argument{Name: spec.Name, Role: Scalar, Type: spec.Type, Value: v}
 }
 
-// cost computes how many bytes a launch moves, and how many operations it computes.
 func (b *binder) cost(Request) {
 	b.p.Bytes, b.p.Flops = b.count("the bytes of `cost`", b.p.Operator.Bytes), b.count("the operations of `cost`", b.p.Operator.Flops)
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -788,4 +789,87 @@ func prove(t *testing.T, d device.Device, c check) {
 			t.Errorf("%s: on %s inputs: %s: %s", choice, special.Distribution, e.Status, e.Message)
 		}
 	}
+}
+
+// rowProblems are those that all operators of rows are proven on: rows that begin aligned and
+// that do not, columns, and few that are long.
+var rowProblems = []string{
+	"5x1003x1 normal", // no two rows begin alike
+	"3x2048x1 type=bf16 negative",
+	"19x24x1 uniform01",
+	"2x65x40 normal",
+	"3x31x7 special",
+	"2x12301x1 type=f16 normal",
+	"1x196601x1 negative",
+	"1x1536x264 type=bf16 normal",
+}
+
+// problemsOf are the problems that an operator's templates are proven on.
+func problemsOf(o *operator.Operator) []string {
+	if ofRows(o) {
+		return rowProblems
+	}
+	return problems[o.Name]
+}
+
+// ofRows tells whether an operator takes the elements along a dimension together.
+func ofRows(o *operator.Operator) bool {
+	return slices.Equal(o.Shape, []string{"outer", "length", "inner"}) && problems[o.Name] == nil
+}
+
+// meetings are the traits of problems that templates' files were proven on. Where a file has met all traits
+// of a problem, little is left to find: they decide how it packs, rounds, and reads over edges.
+type meetings map[string]bool
+
+// more tells whether a problem has a trait that a file has not met, and has it meet all.
+func (m meetings) more(file string, traits []string) bool {
+	before := len(m)
+	for _, trait := range traits {
+		m[file+" "+trait] = true
+	}
+	return len(m) > before
+}
+
+// traitsOf are those of a problem that is written as text. Operators of rows share kernels, and what
+// inputs they bear is each one's own.
+func traitsOf(o *operator.Operator, p *operator.Problem, text string) []string {
+	all := append(extents(p), words(p, text)...)
+	for i, trait := range all {
+		if trait == "negative" || trait == "special" {
+			all[i] = o.Name + " " + trait
+		}
+	}
+	return all
+}
+
+// extents are the traits of a problem's shape: into which vectors its dimensions go, and which are long.
+func extents(p *operator.Problem) []string {
+	var all []string
+	for i, size := range p.Shape {
+		vector := int64(8)
+		for size%vector != 0 {
+			vector /= 2
+		}
+		all = append(all, fmt.Sprint("dimension ", i, " by ", vector), fmt.Sprint("dimension ", i, " long ", size > 1024))
+	}
+	return all
+}
+
+var sizes = regexp.MustCompile(`^\d+(x\d+)*$`)
+
+// words are the traits of what is said beside the shape: the math mode, the elements, and the sizes of
+// windows by kind: one, even, odd, and different ones for each axis.
+func words(p *operator.Problem, text string) []string {
+	all := []string{"math " + p.Math}
+	for _, field := range strings.Fields(text)[1:] {
+		if field == "normal" || field == "uniform01" {
+			continue // inputs that every kernel sees
+		}
+		name, value, _ := strings.Cut(field, "=")
+		if first, _, more := strings.Cut(value, "x"); value != "1" && sizes.MatchString(value) {
+			field = fmt.Sprint(name, " by axis ", more, ", even ", strings.ContainsAny(first[len(first)-1:], "02468"))
+		}
+		all = append(all, field)
+	}
+	return all
 }

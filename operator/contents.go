@@ -122,7 +122,6 @@ func (d *DataFile) hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// holds sees that a file has a tensor's shape.
 func (b *binder) holds(file string, a Argument) {
 	d := b.p.Operator.Data[file]
 	if !slices.Equal(d.Shape, a.Shape) && !(d.Bytes == 0 && a.Elements == 0) {
@@ -146,7 +145,6 @@ type Filling struct {
 	Arguments []int
 }
 
-// Fillings are the kernels that fill the problem's tensors.
 func (p *Problem) Fillings() []Filling {
 	var all []Filling
 	for _, name := range sorted(p.Operator.FillKernels) {
@@ -170,7 +168,6 @@ func (p *Problem) Fillings() []Filling {
 	return all
 }
 
-// Comparing is the kernel that compares, if there is one.
 func (p *Problem) Comparing() (Kernel, bool) {
 	c := p.Operator.Compare
 	if c == nil {

@@ -81,10 +81,10 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 	}
 	s.Default = tree.Pointer(f["default"], l.formula)
 	s.Min, s.Max = tree.Pointer(f["min"], number), tree.Pointer(f["max"], number)
-	s.Choices = list(l.language, f["choices"], "choices", number)
 	if s.Min != nil && s.Max != nil && below(*s.Max, *s.Min) {
 		whole.Refuse("`%s`: min %v is above max %v", s.Name, *s.Min, *s.Max)
 	}
+	s.Choices = list(l.language, f["choices"], "choices", number)
 	switch {
 	case !truth("axes"):
 	case s.Type != IntParameter:
@@ -97,7 +97,6 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 	return s
 }
 
-// words reads a parameter whose values are words.
 func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	f.None("it is for numbers", "axes", "min", "max")
 	f.None("it is for expressions", "functions")
@@ -118,7 +117,9 @@ func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 // says of all that is compared, or its own way to compare.
 func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	if tolerance != nil && tolerance.Kind != tree.List {
-		l.compare(tolerance)
+		c := &CompareSpec{Entry: l.o.Name + "_compare"}
+		c.Source = l.kernelFile(tolerance, tolerance, c.Entry)
+		l.o.Compare = c
 		tolerance = nil
 	}
 	compared := false

@@ -15,21 +15,21 @@ import (
 	"autotune/space/expr"
 )
 
-// templates reads the list of templates over the names of a problem.
 func (l *loader) templates(n *tree.Node, problem scope) {
 	for _, item := range n.List("templates") {
 		r := &templateReader{loader: l, known: problem.with("device limit", limitNames...), f: fields(item, "a template")}
 		macros := expr.Macros{Axes: l.Axes, Named: maps.Clone(l.Named)}
-		l.Axes = l.all
-		l.o.Templates = append(l.o.Templates, r.read(item))
-		l.Macros = macros
+		l.Axes, l.seen = l.all, map[string]bool{}
+		t := r.read(item)
+		maps.Copy(l.o.mentioned, l.seen)
+		l.o.Templates = append(l.o.Templates, t)
+		l.Macros, l.seen = macros, l.o.mentioned
 	}
 	if len(l.o.Templates) == 0 {
 		n.Refuse("an operator needs at least one template")
 	}
 }
 
-// templateReader reads one template.
 type templateReader struct {
 	*loader
 	*Template
@@ -70,13 +70,14 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	t.Derived = r.definitions(r.named(f["derived"], derivedForm), s)
 	r.workspaces()
 	t.Constraints = list(r.language, f["constraints"], "constraints", r.over(s))
-	t.Estimate = tree.Pointer(f["estimate"], r.over(s))
 	t.Flags = list(r.language, f["flags"], "flags", func(n *tree.Node) Interpolated { return r.interpolated(n, s) })
 	r.tensorMaps()
 	r.launches(f["launch"])
 	r.launchLimits = launchLimits(r.Launches, r.TensorMaps)
 	r.free()
 	r.defaults()
+	t.mentioned = maps.Clone(r.seen)
+	t.Estimate = tree.Pointer(f["estimate"], r.over(s))
 	t.Source = r.kernelFile(f["source"], n, t.entries()...)
 	if f["headers"] != nil {
 		t.Source = r.exchange(f["headers"], t.Source)
@@ -84,7 +85,6 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	return t
 }
 
-// tunable reads a tunable's values. Integers among floats count as floats.
 func tunable(e tree.Entry) space.Tunable {
 	t := space.Tunable{Name: e.Key}
 	items := e.Value.List("a tunable's values")
@@ -135,7 +135,6 @@ func value(n *tree.Node) expr.Value {
 	return expr.String(n.Value)
 }
 
-// defaults reads the default configuration: one of its values for each tunable.
 func (r *templateReader) defaults() {
 	n, t := r.f["default"], r.Template
 	t.Default, t.defaultAt = space.Configuration{Template: t.Name}, cmp.Or(n, &tree.Node{Position: t.at}).Position
@@ -161,7 +160,6 @@ func (r *templateReader) defaults() {
 	}
 }
 
-// launches reads a template's launch, or the list of them.
 func (r *templateReader) launches(n *tree.Node) {
 	items := []*tree.Node{n}
 	if n.Kind == tree.List {
@@ -244,12 +242,10 @@ func (r *templateReader) free() {
 // template arguments.
 var entryForm = regexp.MustCompile(`^(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)\s*(?:<.*>)?$`)
 
-// passable are the arguments that a launch can pass.
 func (r *templateReader) passable() []ArgumentSpec {
 	return lists.Where(r.o.Arguments, func(a ArgumentSpec) bool { return a.Symbol == "" && (a.Owner == "" || r.has(a.Owner)) })
 }
 
-// passed reads the names of the arguments that a launch passes.
 func (r *templateReader) passed(n *tree.Node) []string {
 	names := lists.Of(r.passable(), func(a ArgumentSpec) string { return a.Name })
 	for _, m := range r.TensorMaps {

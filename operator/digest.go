@@ -46,7 +46,6 @@ func (k Kernel) codeDigest() string {
 	return digestOf(parts...)
 }
 
-// digestOf is the SHA-256 of parts, each with its length.
 func digestOf(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {

@@ -106,7 +106,6 @@ var decisive = map[string]edit{
 // elsewhere are keys whose effect other tests hold.
 var elsewhere = map[string]string{
 	"an operator/pytorch":    "harmless: a baseline, and what `export --format pytorch` wraps",
-	"math/ask":               "chooses the mode, which math/auto changes",
 	"a tensor/order":         "of tensors of three dimensions and more: TestParameterNamesOrder",
 	"a parameter/functions":  "what a value may be: TestExpressions",
 	"a launch/dependent":     "only of a later launch: TestDigest",
@@ -123,9 +122,7 @@ var elsewhere = map[string]string{
 	"a tensor map/type":      "words, which belong to a launch: TestTensorMaps",
 	"a tensor map/swizzle":   "words, which belong to a launch: TestTensorMaps",
 	"a tensor map/axes":      "words, which belong to a launch: TestTensorMaps",
-	"pytorch/module":         "harmless, as is an operator/pytorch",
-	"pytorch/general":        "harmless, as is an operator/pytorch",
-	"pytorch/gradients":      "harmless, as is an operator/pytorch",
+	"pytorch/files":          "harmless, as is an operator/pytorch",
 	"pytorch/arguments":      "harmless, as is an operator/pytorch",
 	"pytorch/calls":          "harmless, as is an operator/pytorch",
 	"a launch/when":          "which launches there are",
@@ -134,7 +131,6 @@ var elsewhere = map[string]string{
 	"a call/means":           "harmless, as is an operator/pytorch",
 	"an argument/is":         "harmless, as is an operator/pytorch",
 	"an argument/fold":       "harmless, as is an operator/pytorch",
-	"an argument/by":         "harmless, as is an operator/pytorch",
 	"an argument/default":    "harmless, as is an operator/pytorch",
 	"an argument/words":      "harmless, as is an operator/pytorch",
 }

@@ -64,7 +64,6 @@ func ReadText(fsys fs.FS, name string) (string, error) {
 	return string(text), nil
 }
 
-// ReadSource reads what may be a file of an operator.
 func ReadSource(r io.Reader) (string, error) {
 	text, err := fileBound.Read(r)
 	return string(text), err

@@ -88,7 +88,6 @@ func (r *reducer) fail(f Formula, format string, args ...any) {
 
 func (r *reducer) reduce(f Formula) Formula { return r.formula(f, r.short.Fold(f.code.Root())) }
 
-// formula writes a tree that was made of a formula.
 func (r *reducer) formula(of Formula, n *expr.Node) Formula {
 	code, err := expr.Parse(n.Source())
 	if err != nil {

@@ -21,7 +21,6 @@ import (
 
 const SizesSymbol = "autotune_sizes"
 
-// IntSize is the type of sizes that are integers.
 const IntSize = "int"
 
 // Size is a value that depends on a free dimension: a member of the struct in constant memory.

@@ -1,12 +1,15 @@
 package operator
 
 import (
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
+	"autotune/space"
 	"autotune/templates"
 )
 
@@ -141,9 +144,7 @@ func TestIncludesThatCannotBe(t *testing.T) {
 		{"max(kernel_$)]", "2 + kernel_$ + m]", "family.yaml:16:51: `m` is not defined here"},
 	} {
 		_, err := loadFamily(strings.Replace(axesOperator, test.old, test.new, 1), strings.Replace(family, test.old, test.new, 1))
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v\nwant %s", test.new, err, test.want)
-		}
+		refused(t, test.new, err, test.want)
 	}
 }
 
@@ -163,5 +164,231 @@ func TestTemplatesFitAPage(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// sharedOperator has a template from a file, which knows a name that the operator has not.
+const sharedOperator = `operator: scale
+summary: Scales.
+shape: [n, w]
+example: 4x100
+tensors:
+  - {name: x, role: input, shape: [n, w]}
+  - {name: y, role: output, shape: [n, w]}
+cost: [8*n*w]
+reference: reference.cu
+templates:
+  - include: rows.yaml
+    with: {depth: 2*n, deeper: depth + 1}
+  - name: again
+    include: rows
+    source: again.cu
+    tunables: {threads: [32]}
+    default: {threads: 32}
+`
+
+const sharedTemplates = `# Rows.
+- name: rows
+  source: rows.cu
+  when: deeper < 100
+  tunables: {threads: [32, 64]}
+  derived:
+    blocks: depth*w // 8
+  launch:
+    - {entry: _first, block: [threads, 1, 1], grid: [blocks, 1, 1]}
+    - {block: [threads, 1, 1], grid: [deeper, 1, 1]}
+  default: {threads: 32}
+`
+
+func loadShared(operator, templates string) (*Operator, error) {
+	files := operatorFiles(operator)
+	for name, text := range map[string]string{
+		"rows.yaml": templates,
+		"rows.cu":   "void scale_rows_first() {} void scale_rows() {}",
+		"again.cu":  "void scale_rows_first() {} void scale_rows() {}",
+	} {
+		file := *files["direct.cu"]
+		file.Data = []byte(text)
+		files[name] = &file
+	}
+	return Load(files, ".")
+}
+
+// Templates of a file know the operator's values and those of `with`, which are no macros.
+func TestSharedTemplates(t *testing.T) {
+	o, err := loadShared(sharedOperator, sharedTemplates)
+	must(t, err)
+	p := bound(t, o, Request{Shape: []int64{4, 100}})
+	for i, want := range []string{
+		"scale_rows_first with grid 100x1x1, block 32x1x1; then scale_rows with grid 9x1x1, block 32x1x1",
+		"scale_rows_first with grid 100x1x1, block 32x1x1; then scale_rows with grid 9x1x1, block 32x1x1",
+	} {
+		k := kernelAt(t, p, o.Templates[i].Default)
+		var launches []string
+		for _, l := range k.Launches {
+			launches = append(launches, l.Entry+" with "+l.String())
+		}
+		if got := strings.Join(launches, "; then "); got != want {
+			t.Errorf("%s launches %s, want %s", k.Template, got, want)
+		}
+		if got := macrosText(k); got != " BLOCKS=100 N=4 THREADS=32 W=100 " {
+			t.Errorf("%s has the macros %s", k.Template, got)
+		}
+	}
+	far := bound(t, o, Request{Shape: []int64{50, 100}})
+	if _, err := far.Space(t.Context()); err == nil || !strings.Contains(err.Error(), "no template serves scale 50x100 on this device; there are rows (when deeper < 100), again (when deeper < 100)") {
+		t.Errorf("of a problem that they do not serve: %v", err)
+	}
+}
+
+// A fault is told where it stands, in the one file or the other, now or when a problem is known.
+func TestSharedTemplatesThatCannotBe(t *testing.T) {
+	for _, test := range []struct{ name, old, new, want string }{
+		{"no such file", "include: rows.yaml", "include: row.yaml", "op.yaml:11:14: there is no file `row.yaml` of templates, in the operator's folder or shared"},
+		{"no name of a list", "include: rows.yaml", "include: ../rows.yaml", "op.yaml:11:14: this must name a file with a list of templates"},
+		{"a kernel", "include: rows.yaml", "include: rows.cu", "op.yaml:11:14: this must name a file with a list of templates"},
+		{"another key", "    with:", "    name: rows\n    with:", "op.yaml:11:14: `rows.yaml` is a list, which a mapping cannot include"},
+		{"a value of the operator's", "{depth: 2*n", "{depth: 2*n, w: 3", "op.yaml:12:24: the derived value `w` has the name of a dimension"},
+		{"an unknown name", "depth: 2*n", "depth: 2*m", "op.yaml:12:21: `m` is not defined here"},
+		{"a missing value", "{depth: 2*n, deeper: depth + 1}", "{deeper: 2*n}", "rows.yaml:7:13: `depth` is not defined here"},
+		{"a name that is none there", "depth*w // 8", "depth*v // 8", "rows.yaml:7:19: `v` is not defined here"},
+		{"no list", sharedTemplates, "name: rows\n", "rows.yaml:1:1: a file of templates must be a list; this is a mapping"},
+		{"nothing", sharedTemplates, "# Rows.\n", "rows.yaml:1:1: the file is empty (included at op.yaml:11:14); it holds keys, or a list of templates"},
+		{"a file in itself", "- name: rows\n", "- include: rows.yaml\n- name: rows\n", "rows.yaml:2:12: files include each other, or 9 deep (included at rows.yaml:2:12)"},
+		{"a default that is no value", "default: {threads: 32}\n", "default: {threads: 16}\n", "rows.yaml:11:22: the default threads=16 is not among its values"},
+		{"a value that cannot be", "depth*w // 8", "depth*w // (n - 4)", "rows.yaml:7:13: derived value blocks `depth*w // (n - 4)` for scale 4x100: "},
+	} {
+		_, err := loadShared(strings.Replace(sharedOperator, test.old, test.new, 1), strings.Replace(sharedTemplates, test.old, test.new, 1))
+		refused(t, test.name, err, test.want)
+	}
+}
+
+func FuzzSharedTemplates(f *testing.F) {
+	f.Add(sharedTemplates)
+	for _, text := range []string{"", "a", "- a", "- name: rows\n", "[{name: rows, source: rows.cu}]", "- include: rows.yaml\n", strings.Replace(sharedTemplates, "depth*w", "depth*v", 1)} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		o, err := loadShared(sharedOperator, text)
+		if (o == nil) == (err == nil) {
+			t.Fatalf("got %v and %v", o, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("the message has several lines: %q", err)
+		}
+	})
+}
+
+// likeDirect is a template beside goodOperator's.
+const likeDirect = goodOperator + `  - name: again
+    include: direct
+    headers: {deeper.cuh: other.cuh}
+    tunables: {block_x: [32, 64], rows: [1, 2]}
+    derived: {chunk: block_x*rows}
+    constraints: [chunk != 64 or rows == 2]
+    default: {block_x: 32, rows: 1}
+`
+
+func likeFiles(yaml string) (*Operator, error) {
+	files := mathFiles("")
+	files["op.yaml"].Data = []byte(yaml)
+	return Load(files, ".")
+}
+
+// A template that is like another is the same kernel of other tunables and headers, and
+// leaves the other as it is.
+func TestTemplateLikeAnother(t *testing.T) {
+	o, err := likeFiles(likeDirect)
+	must(t, err)
+	p := bound(t, o, Request{Shape: []int64{4, 100}})
+	again := kernelAt(t, p, o.Templates[1].Default)
+	if again.File != "direct.cu" || again.Launches[0].Entry != "scale_direct" || again.Launches[0].Grid != [3]int64{4, 4, 1} || again.Launches[0].SharedBytes != 128 {
+		t.Errorf("%s, %+v", again.File, again.Launches)
+	}
+	if !strings.Contains(again.Includes["deeper.cuh"], "// other") || again.Includes["more.cuh"] == "" || len(again.Includes) != 3 {
+		t.Errorf("it includes %v", again.Includes)
+	}
+	for _, m := range again.Macros {
+		if m.Name == "VEC" || m.Name == "WIDE" {
+			t.Errorf("it has the other's %s", m.Name)
+		}
+	}
+	if o.Templates[1].When == nil || len(o.Templates[1].Constraints) != 2 {
+		t.Errorf("when %v, where %v", o.Templates[1].When, o.Templates[1].Constraints)
+	}
+	s := spaceOf(t, p)
+	count := 0
+	for i := range s.Len() {
+		if s.At(i).Template == "again" {
+			count++
+		}
+	}
+	if count != 3 { // of four, 64 x 1 is not valid
+		t.Errorf("%d configurations", count)
+	}
+
+	alone, err := likeFiles(goodOperator)
+	must(t, err)
+	q := bound(t, alone, Request{Shape: []int64{4, 100}})
+	want, _ := q.Kernel(alone.Templates[0].Default)
+	if got, err := p.Kernel(o.Templates[0].Default); err != nil || got.Digest() != want.Digest() {
+		t.Errorf("direct is another kernel where there is one like it: %v", err)
+	}
+}
+
+func TestBadLikes(t *testing.T) {
+	for old, fault := range map[string][2]string{
+		"include: direct":         {"include: again", "op.yaml:37:14: unknown earlier template `again`; there are direct"},
+		"deeper.cuh: other":       {"deep.cuh: other", "op.yaml:38:15: `direct.cu` does not include `deep.cuh`; did you mean `deeper.cuh`?"},
+		"other.cuh":               {"none.cuh", "op.yaml:38:27: the file `none.cuh` is neither in the operator's folder nor a shared one"},
+		"{deeper.cuh: other.cuh}": {"[other.cuh]", "headers must be a mapping of names that kernels include to files"},
+		"chunk: block_x*rows":     {"more: block_x", "op.yaml:32:22: `vec` is not defined here"}, // of the one that it is like
+		"rows: [1":                {"area: [1", "the tunable `area` has the name of a derived value"},
+	} {
+		_, err := likeFiles(strings.Replace(likeDirect, old, fault[0], 1))
+		refused(t, fault[0], err, fault[1])
+	}
+}
+
+const likeSteps = packingOperator + `  - name: again
+    include: direct
+    when: n <= 10 and n > 1
+    tunables: {threads: [32]}
+    derived: {blocks: "2*ceil_div(padded, threads)"}
+    default: {threads: 32}
+`
+
+// A template that is like another has its workspaces. They are there where either of the two
+// serves.
+func TestWorkspacesOfBoth(t *testing.T) {
+	o, err := loadSteps(t, likeSteps)
+	must(t, err)
+	for n, elements := range map[int64]int64{100: 2 * 2 * 128, 5: 2 * 2 * 64, 1: 0} {
+		p := bound(t, o, Request{Shape: []int64{n}})
+		if got := p.Arguments[2].Elements; got != elements || len(p.Arguments) != 4 {
+			t.Errorf("n = %d: %d elements, %d arguments", n, got, len(p.Arguments))
+		}
+		k := kernelAt(t, p, space.Configuration{Template: "again", Values: o.Templates[2].Default.Values})
+		if got := Passed(p.Arguments, k.Launches[1]); !slices.Equal(got, []int{0, 2, 1}) || k.Launches[1].Grid[0] != 4*((n+63)/64) {
+			t.Errorf("n = %d: passed %v, %+v", n, got, k.Launches[1])
+		}
+	}
+	_, err = loadSteps(t, strings.Replace(likeSteps, "{blocks: \"2*ceil_div(padded, threads)\"}", "{padded: \"ceil_div(n, 32)*32\"}", 1))
+	if want := "the shapes of workspaces that are template `direct`'s too depend on `padded`"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A file of many templates that are like each other is refused in a moment.
+func TestManyLikes(t *testing.T) {
+	var long strings.Builder
+	long.WriteString(strings.Replace(goodOperator, "constraints: [chunk <= 256]", "constraints: [chunk <= 256"+strings.Repeat(", vec > 0", 8000)+"]", 1))
+	for i := range 1200 {
+		fmt.Fprintf(&long, "  - {name: t%d, include: direct, tunables: {block_x: [1], vec: [1], wide: [false]}, default: {block_x: 1, vec: 1, wide: false}}\n", i)
+	}
+	start := time.Now()
+	_, err := likeFiles(long.String())
+	if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "is more than 60000 values") || took > 30*time.Second {
+		t.Errorf("%v after %v", err, took)
 	}
 }

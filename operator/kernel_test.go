@@ -1,7 +1,10 @@
 package operator
 
 import (
+	"encoding/json"
 	"fmt"
+	"io/fs"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +12,7 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/templates"
 )
 
 // scale loads goodOperator with other text in places.
@@ -191,5 +195,86 @@ func TestBuiltinSpaces(t *testing.T) {
 		if defaults[0].Template != "direct" {
 			t.Errorf("%s: the untuned baseline is %s, not direct", p, defaults[0])
 		}
+	}
+}
+
+// Every built-in CUDA file can be read in an editor as a kernel of its operator's example: with the
+// macros that its template's default has there.
+func TestEditorKernels(t *testing.T) {
+	oneAtATime(t)
+	read := map[string]bool{}
+	for _, name := range OperatorNames() {
+		o := find(t, name)
+		kernels, err := o.EditorKernels()
+		must(t, err)
+		p := bound(t, o, Request{Shape: o.Example})
+		for _, k := range kernels {
+			if read[path.Join(name, k.File)] {
+				t.Errorf("%s: %s comes twice", name, k.File)
+			}
+			read[path.Join(name, k.File)], read[path.Join("include", k.File)] = true, true
+		}
+		for _, c := range p.Defaults(t.Context()) {
+			want := kernelAt(t, p, c)
+			first := slices.IndexFunc(o.Templates, func(t *Template) bool { return t.Source.File == want.File })
+			if o.Templates[first].Name != c.Template {
+				continue
+			}
+			at := slices.IndexFunc(kernels, func(k Kernel) bool { return k.File == want.File })
+			if at < 0 || !slices.Equal(kernels[at].Macros, want.Macros) {
+				t.Errorf("%s: an editor does not read %s with the macros of %s", name, want.File, c)
+			}
+		}
+	}
+	files, err := fs.Glob(templates.FS, "*/*.cu")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if !read[file] {
+			t.Errorf("no editor can read %s: no operator has it", file)
+		}
+	}
+}
+
+// An operator without an example says what an editor lacks.
+func TestEditorNeedsExample(t *testing.T) {
+	o := find(t, "conv2d")
+	o.Example = nil
+	if _, err := o.EditorKernels(); err == nil {
+		t.Error("there are kernels for no problem")
+	}
+}
+
+func TestProblemRecordJSON(t *testing.T) {
+	p := scale(t)
+	r := p.Record()
+	text, err := json.Marshal(r)
+	must(t, err)
+	var back ProblemRecord
+	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, r) {
+		t.Errorf("%s came back as %+v, %v", text, back, err)
+	}
+	again, err := p.Operator.Bind(back.Request(), p.Limits)
+	if err != nil || again.String() != p.String() {
+		t.Errorf("bound again to %v, %v, want %v", again, err, p)
+	}
+}
+
+func TestParametersJSON(t *testing.T) {
+	want := Parameters{{"stride", "1x1"}, {"kernel", "3x3"}}
+	const text = `{"stride":"1x1","kernel":"3x3"}`
+	var got Parameters
+	if err := json.Unmarshal([]byte(text), &got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: %+v, %v", text, got, err)
+	}
+	if written, err := json.Marshal(want); err != nil || string(written) != text {
+		t.Errorf("written as %s, %v", written, err)
+	}
+	if err := json.Unmarshal([]byte(`[{"name":"stride","value":"1x1"}]`), &got); err == nil {
+		t.Errorf("a list is read as %+v", got)
+	}
+	if err := json.Unmarshal([]byte(`{"stride":1}`), &got); err == nil || !strings.Contains(err.Error(), "parameters.stride: a value is a string, not 1") {
+		t.Errorf("a number: %v", err)
 	}
 }

@@ -48,7 +48,6 @@ var mappings = sync.OnceValue(func() map[string][]key {
 	return all
 })
 
-// fields are the values of a mapping of keys.txt, by key.
 func fields(n *tree.Node, what string) tree.Fields {
 	known := map[string]bool{}
 	for _, key := range mappings()[what] {

@@ -18,12 +18,12 @@ import (
 type language struct {
 	o *Operator
 	expr.Macros
+	seen map[string]bool // the names in formulas that were read so far, of the operator or of a template
 }
 
 // scope holds the names that an expression may use, and what each is.
 type scope map[string]string
 
-// with is the scope together with more names of one kind.
 func (s scope) with(what string, names ...string) scope {
 	s = maps.Clone(s)
 	for _, name := range names {
@@ -66,7 +66,6 @@ func (l *language) declare(s scope, where tree.Position, name, what string) {
 	s[name] = what
 }
 
-// formula reads an expression without checking its names.
 func (l *language) formula(n *tree.Node) Formula {
 	text := n.Expression()
 	f, open := l.expanded(syntax(text, n.Position, n.CutHint()), text, n.Axis, n.Position)
@@ -108,13 +107,15 @@ func (l *language) expanded(root *expr.Node, text, axis string, where tree.Posit
 
 func constant(text string) Formula { return Formula{Text: text, code: expr.MustParse(text)} }
 
-// over makes a reader of expressions over a scope.
 func (l *language) over(s scope) func(*tree.Node) Formula {
 	return func(n *tree.Node) Formula { return l.uses(l.formula(n), s) }
 }
 
 // uses checks that an expression holds only names of a scope, and returns it.
 func (l *language) uses(f Formula, s scope) Formula {
+	for _, name := range f.code.Names() {
+		l.seen[name] = true
+	}
 	unknown := slices.DeleteFunc(f.code.Names(), func(name string) bool { return s[name] != "" })
 	if len(unknown) == 0 {
 		return f
@@ -182,7 +183,6 @@ func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T
 	return values
 }
 
-// names reads a list of different names.
 func (l *language) names(n *tree.Node, what string) []string {
 	seen := map[string]bool{}
 	names := list(l, n, what, func(n *tree.Node) string {
@@ -281,3 +281,41 @@ func (l *language) eachAxis(n *tree.Node) []*tree.Node {
 	}
 	return lists.Of(l.Axes, n.For)
 }
+
+// Interpolated is text that may hold {expressions}, which stand for their values.
+type Interpolated struct {
+	Text string
+	tree.Position
+	parts []any // strings and Formulas
+}
+
+func (t Interpolated) String() string { return t.Text }
+
+func (t Interpolated) formulas() []Formula {
+	var formulas []Formula
+	for _, part := range t.parts {
+		if f, ok := part.(Formula); ok {
+			formulas = append(formulas, f)
+		}
+	}
+	return formulas
+}
+
+func (t Interpolated) fill(value func(Formula) (expr.Value, error)) (string, error) {
+	var b strings.Builder
+	for _, part := range t.parts {
+		f, ok := part.(Formula)
+		if !ok {
+			b.WriteString(part.(string))
+			continue
+		}
+		v, err := value(f)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(v.String())
+	}
+	return b.String(), nil
+}
+
+func plainText(text string) Interpolated { return Interpolated{Text: text, parts: []any{text}} }

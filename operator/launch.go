@@ -77,17 +77,6 @@ type LaunchSpec struct {
 	at tree.Position
 }
 
-func (s *LaunchSpec) formulas() []Formula {
-	all := slices.Concat(s.Block[:], s.Grid[:], []Formula{s.Shared, s.Cooperative, s.Dependent}, s.Entry.formulas())
-	if s.When != nil {
-		all = append(all, *s.When)
-	}
-	if s.Cluster != nil {
-		all = append(all, s.Cluster[:]...)
-	}
-	return all
-}
-
 // cudaLimits are CUDA's limits on a launch. The names that begin with __, which no operator can
 // declare, stand for the template's own expressions.
 var cudaLimits = []string{

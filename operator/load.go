@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -59,7 +60,8 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
 	in.Expand(root, "")
 	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]FillKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
-	l.language = &language{o, expr.Macros{Named: map[string]expr.Macro{}}}
+	l.language = &language{o, expr.Macros{Named: map[string]expr.Macro{}}, map[string]bool{}}
+	o.mentioned = l.seen
 	l.operator(root)
 	o.checkExample()
 	return o, nil
@@ -86,7 +88,10 @@ func (l *loader) operator(root *tree.Node) {
 	}
 	o.MathModes = l.modes(f["math"])
 	o.Shape = l.names(f["shape"], "shape")
-	l.axes(f["axes"], f["derived"])
+	l.all = tree.Optional(f["axes"], func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
+	l.Axes = lists.Where(l.all, func(axis string) bool { // derived ones are of templates alone
+		return f["derived"] == nil || f["derived"].Get(axis) == nil
+	})
 	for _, n := range f["shape"].Items {
 		l.declare(names, n.Position, n.Name(), "dimension")
 	}
@@ -102,7 +107,13 @@ func (l *loader) operator(root *tree.Node) {
 		o.Requires = append(o.Requires, Requirement{That: formula(e.Name()), Because: l.interpolated(e.Value, names)})
 	}
 	l.arguments(f["tensors"], names, f["tolerance"])
-	o.Inputs = tree.Optional(f["inputs"], l.inputs, Distributions())
+	o.Inputs = Distributions()
+	if n := f["inputs"]; n != nil {
+		o.Inputs = l.names(n, "inputs")
+		for _, item := range n.Items {
+			item.OneOf("distribution", distributions...)
+		}
+	}
 	o.Deterministic = tree.Optional(f["deterministic"], (*tree.Node).Bool, true)
 	o.Bytes, o.Flops = l.cost(f["cost"], formula)
 	if l.own == nil {
@@ -154,13 +165,6 @@ func (a ArgumentSpec) moved() string {
 	return times + "(" + bytes + ")*" + strings.Join(sizes, "*")
 }
 
-// axes reads what `$` stands for. Those that are derived values are of templates alone, which kernels of more
-// axes serve.
-func (l *loader) axes(n, derived *tree.Node) {
-	l.all = tree.Optional(n, func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
-	l.Axes = lists.Where(l.all, func(axis string) bool { return derived == nil || derived.Get(axis) == nil })
-}
-
 // example reads a usual problem, whose parameters leave none open.
 func (l *loader) example(n *tree.Node) {
 	if n == nil {
@@ -191,7 +195,6 @@ func (l *loader) example(n *tree.Node) {
 // distributions are the input distributions that devices can fill a tensor with.
 var distributions = []string{"uniform01", "normal", "negative", "special"}
 
-// Distributions lists the input distributions that there are.
 func Distributions() []string { return slices.Clone(distributions) }
 
 // Extremes lists the distributions of inputs that only gates try: all zeros, numbers near the
@@ -235,14 +238,6 @@ func (o *Operator) Extremes() []string {
 		return slices.DeleteFunc(all, func(name string) bool { return name == Large })
 	}
 	return nil
-}
-
-func (l *loader) inputs(n *tree.Node) []string {
-	names := l.names(n, "inputs")
-	for _, item := range n.Items {
-		item.OneOf("distribution", distributions...)
-	}
-	return names
 }
 
 // kernelFile reads a kernel with all that it includes, and checks that it has the entry points. A
@@ -318,3 +313,109 @@ func (l *loader) separate() {
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// An operator may be a single CUDA file: its first comment describes it, as op.yaml
+// would, and its kernels follow.
+
+// firstComment is what a file begins with: a comment in stars, or lines of slashes.
+var firstComment = regexp.MustCompile(`\A\s*(?:/\*(?s:.*?)\*/|(?:[ \t]*//[^\n]*(?:\n|\z))+)`)
+
+var slashes = regexp.MustCompile(`(?m)^([ \t]*)//`)
+
+// partFile takes a file apart, so that each part keeps the lines and columns that it
+// has there: the description, and the kernels. Not ok if it begins with no comment.
+func partFile(text string) (description, kernels string, ok bool) {
+	comment := firstComment.FindString(text)
+	if comment == "" {
+		return "", text, false
+	}
+	description = slashes.ReplaceAllString(comment, "$1  ")
+	if start := strings.Index(comment, "/*"); start >= 0 && strings.TrimSpace(comment[:start]) == "" {
+		description = comment[:start] + "  " + strings.TrimSuffix(comment[start+2:], "*/")
+	}
+	return description, strings.Repeat("\n", strings.Count(comment, "\n")) + text[len(comment):], true
+}
+
+// TypicalLimits are those of a recent GPU. They are used where no device is known yet: examples are
+// bound with them, and a request that is wrong with them is refused before any device is opened.
+func TypicalLimits() Limits {
+	return Limits{
+		Arch: 90, Target: "sm_90a", SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 227 << 10, SharedPerSM: 228 << 10,
+		RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30,
+	}
+}
+
+// checkExample binds a freshly loaded operator to its example and sees that the
+// templates' defaults are valid there. Without an example that can be bound, it
+// checks the constraints that need nothing but tunables and limits.
+func (o *Operator) checkExample() {
+	if o.Example == nil || !o.needsNothingSet() {
+		for _, t := range o.Templates {
+			o.checkConstraints(t, withValues(TypicalLimits().beside(nil), t.Default.Values))
+		}
+		return
+	}
+	for _, mode := range o.MathModes {
+		p, err := o.Bind(Request{Shape: o.Example, Math: mode}, TypicalLimits())
+		var request *RequestError
+		if errors.As(err, &request) {
+			o.exampleAt.Refuse("the example cannot be bound: %s", request.Message)
+		}
+		for _, t := range o.Templates {
+			o.checkDefault(p, t)
+		}
+	}
+}
+
+// needsNothingSet tells whether the operator can be bound with no parameter set.
+func (o *Operator) needsNothingSet() bool {
+	return !slices.ContainsFunc(o.Parameters, func(spec ParameterSpec) bool {
+		_, preset := o.Preset[spec.Name]
+		return spec.Default == nil && !preset
+	})
+}
+
+// checkDefault checks a template's default for a problem, if the template serves it.
+func (o *Operator) checkDefault(p *Problem, t *Template) {
+	u := useOf(p, t)
+	if served, err := u.serves(); err != nil || !served {
+		return
+	}
+	c, err := u.at(t.Default.Values)
+	refuse(err)
+	o.checkConstraints(t, c.env)
+	if t.Estimate != nil {
+		_, err := p.Estimate(t.Default)
+		refuse(err)
+	}
+	for _, limit := range t.launchLimits() {
+		if v, err := limit.code.Eval(c.env); err != nil || !v.Truth() {
+			t.launchAt.Refuse("the default of template `%s` cannot be launched: %s does not hold", t.Name, limit)
+		}
+	}
+}
+
+// refuse refuses an operator for an error that has its place in op.yaml.
+func refuse(err error) {
+	var fault *tree.Error
+	if errors.As(err, &fault) {
+		fault.RefuseHint(fault.Hint, "%s", fault.Message)
+	}
+}
+
+// checkConstraints checks those of a template's constraints that name nothing
+// beyond env.
+func (o *Operator) checkConstraints(t *Template, env map[string]expr.Value) {
+	for _, f := range t.Constraints {
+		if slices.ContainsFunc(f.code.Names(), func(name string) bool { return env[name] == expr.Value{} }) {
+			continue
+		}
+		v, err := f.code.Eval(env)
+		if err != nil {
+			f.Refuse("the constraint `%s` cannot be computed for the default: %v", f.Text, err)
+		}
+		if !v.Truth() {
+			t.defaultAt.RefuseHint("here "+valuesOf(f, env), "the default violates the constraint `%s` of line %d", f.Text, f.Line)
+		}
+	}
+}

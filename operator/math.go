@@ -35,7 +35,14 @@ func (l *loader) modes(n *tree.Node) []string {
 // derived values are known.
 func (l *loader) math(n *tree.Node, names scope) {
 	f, modes := fields(n, "math"), l.o.MathModes
-	l.o.MathAuto = tree.Optional(f["auto"], l.over(names.with("device limit", limitNames...)), constant("'"+usualMath+"'"))
+	auto, asks := f["auto"], []*tree.Node(nil)
+	if auto != nil && auto.Kind == tree.List {
+		if len(auto.Items) != 2 {
+			auto.RefuseHint("as [\"'tf32'\", ask.py]", "auto is an expression, or a list of one and of a Python file")
+		}
+		auto, asks = auto.Items[0], auto.Items[1:]
+	}
+	l.o.MathAuto = tree.Optional(auto, l.over(names.with("device limit", limitNames...)), constant("'"+usualMath+"'"))
 	if f["auto"] == nil && !slices.Contains(modes, usualMath) {
 		n.Refuse("math needs `auto`: an expression that gives one of %s", strings.Join(modes, ", "))
 	}
@@ -47,18 +54,17 @@ func (l *loader) math(n *tree.Node, names scope) {
 			}
 		}
 	}
-	l.o.MathAsk = tree.Pointer(f["ask"], func(n *tree.Node) Source {
+	for _, n := range asks {
 		s := l.file(n, "*.py")
 		for _, part := range []string{"def ask", "def part", "FACTORS"} {
 			s.mustDefine(n, part, `(?m)^`+part+`\b`, "docs/writing-an-operator.md says what such a file defines")
 		}
-		return s
-	})
+		l.o.MathAsk = &s
+	}
 }
 
 const headersForm = "headers must be a mapping of names that kernels include to files"
 
-// math settles the math mode.
 func (b *binder) math(r Request) {
 	o, mode := b.p.Operator, r.Math
 	if AutoMath(mode) {

@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-const variants = "math: {modes: [fp32, tf32, tf32_other], auto: \"'fp32'\", ask: ask.py}"
+const variants = "math: {modes: [fp32, tf32, tf32_other], auto: [\"'fp32'\", ask.py]}"
 
 // mathFiles are a good operator's with another key `math`.
 func mathFiles(math string) fstest.MapFS {
@@ -50,9 +50,9 @@ func TestMathVariant(t *testing.T) {
 
 func TestMathFaults(t *testing.T) {
 	for old, fault := range map[string][2]string{
-		"tf32_other":  {"tf32_others", "the file `tf32_others.cuh` is neither in the operator's folder nor a shared one"},
-		"ask.py":      {"own.cuh", "`own.cuh` does not define `def ask`"},
-		"ask: ask.py": {"asks: ask.py", "unknown key `asks`; did you mean `ask`?"},
+		"tf32_other": {"tf32_others", "the file `tf32_others.cuh` is neither in the operator's folder nor a shared one"},
+		"ask.py":     {"own.cuh", "`own.cuh` does not define `def ask`"},
+		", ask.py]":  {", ask.py, ask.py]", "auto is an expression, or a list of one and of a Python file"},
 	} {
 		_, err := Load(mathFiles(strings.Replace(variants, old, fault[0], 1)), ".")
 		if err == nil || !strings.Contains(err.Error(), fault[1]) || !strings.HasPrefix(err.Error(), "op.yaml:") {

@@ -57,7 +57,6 @@ func (l *loader) metrics(n *tree.Node, problem scope) {
 	}
 }
 
-// Metric is the metric with that name.
 func (o *Operator) Metric(name string) (Metric, bool) {
 	at := slices.IndexFunc(o.Metrics, func(m Metric) bool { return m.Name == name })
 	if at < 0 {

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -16,6 +17,14 @@ func must(t rapid.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// refused sees that an error is one line with a text.
+func refused(t rapid.TB, what string, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%s: got %v\nwant %s", what, err, want)
 	}
 }
 

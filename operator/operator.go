@@ -56,6 +56,7 @@ type Operator struct {
 	File      string      `json:"-"` // op.yaml, for messages
 	exampleAt tree.Position
 	files     map[string]string // all that it was read from, by name in its folder
+	mentioned map[string]bool   // by its formulas
 }
 
 // Naming is how kernels know the names of an op.yaml.
@@ -64,7 +65,6 @@ type Naming string
 // SameMacros are named as op.yaml has their names; others are in upper case.
 const SameMacros Naming = "same"
 
-// Macro is the macro that kernels know a name by.
 func (n Naming) Macro(name string) string {
 	if n == SameMacros {
 		return name
@@ -89,7 +89,6 @@ func (f Formula) Never() bool {
 	return root.Op == expr.OpConst && !root.Value.Truth()
 }
 
-// Code is the expression, parsed.
 func (f Formula) Code() *expr.Expr { return f.code }
 
 // Definition is a name and the formula that gives its value.
@@ -107,7 +106,6 @@ type Requirement struct {
 // ParameterType is the type of a parameter's value.
 type ParameterType string
 
-// The types of parameters.
 const (
 	IntParameter   ParameterType = "int"
 	FloatParameter ParameterType = "float"
@@ -137,7 +135,6 @@ type ParameterSpec struct {
 // Role says what a kernel does with an argument.
 type Role string
 
-// The roles of arguments. All but a scalar are tensors.
 const (
 	Input     Role = "input"     // read; filled with the searched distribution, or its own
 	Weight    Role = "weight"    // read; filled uniformly in [-scale, scale], or as its own fill says
@@ -160,7 +157,6 @@ var tensorRoles = []string{string(Input), string(Weight), string(Output), string
 // Filled tells whether a tensor holds what a problem's inputs are drawn from.
 func (r Role) Filled() bool { return r == Input || r == Weight || r == InOut }
 
-// Written tells whether a kernel may write a tensor.
 func (r Role) Written() bool { return r == Output || r == InOut || r == Workspace }
 
 // Compared tells whether a tensor must be what the reference makes it.
@@ -197,7 +193,6 @@ type Source struct {
 	alone    map[string]bool   // macros of other templates of its file that it needs; nil: all
 }
 
-// MarshalText gives the file's name.
 func (s Source) MarshalText() ([]byte, error) { return []byte(s.File), nil }
 
 // Template is one parameterised kernel that can serve some problems of an operator.
@@ -224,6 +219,8 @@ type Template struct {
 	naming                  Naming    // the operator's
 	at, launchAt, defaultAt tree.Position
 
+	mentioned map[string]bool // by its formulas, except the estimate
+
 	launchLimits func() []Formula
 }
 
@@ -236,17 +233,14 @@ type TemplateDocument struct {
 
 type plainTemplate Template
 
-// MarshalJSON writes the template's document.
 func (t *Template) MarshalJSON() ([]byte, error) {
 	return json.Marshal(TemplateDocument{(*plainTemplate)(t), t.Default.Values, t.Warnings()})
 }
 
-// Template gives the template with that name.
 func (o *Operator) Template(name string) (*Template, bool) {
 	return lists.First(o.Templates, func(t *Template) bool { return t.Name == name })
 }
 
-// parameter gives the parameter with that name, or nil.
 func (o *Operator) parameter(name string) *ParameterSpec {
 	for i := range o.Parameters {
 		if o.Parameters[i].Name == name {
@@ -282,7 +276,6 @@ func (o *Operator) argument(name string) int {
 	return slices.IndexFunc(o.Arguments, func(a ArgumentSpec) bool { return a.Name == name })
 }
 
-// OperatorNames lists the built-in operators by name.
 func OperatorNames() []string {
 	files, _ := fs.Glob(templates.FS, "*/op.yaml") // the pattern is well-formed: no error
 	names := lists.Of(files, path.Dir)
@@ -290,7 +283,6 @@ func OperatorNames() []string {
 	return names
 }
 
-// Operators loads the built-in operators, by name.
 func Operators() ([]*Operator, error) {
 	var operators []*Operator
 	for _, name := range OperatorNames() {
@@ -303,7 +295,6 @@ func Operators() ([]*Operator, error) {
 	return operators, nil
 }
 
-// Find loads the built-in operator with that name.
 func Find(name string) (*Operator, error) {
 	names := OperatorNames()
 	if !slices.Contains(names, name) {
@@ -322,3 +313,16 @@ func (o *Operator) AsNamed(named bool) *Operator {
 	same.Named = named
 	return &same
 }
+
+// Expressions and the like stand in JSON as op.yaml has them.
+
+func (f Formula) MarshalText() ([]byte, error) { return []byte(f.Text), nil }
+
+// IsZero tells whether op.yaml leaves it out.
+func (f Formula) IsZero() bool { return f.Text == "" || f.Never() }
+
+func (t Interpolated) MarshalText() ([]byte, error) { return []byte(t.Text), nil }
+
+func (c *CompareSpec) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+func (f FillSpec) MarshalText() ([]byte, error) { return []byte(f.String()), nil }

@@ -17,7 +17,6 @@ type Parameter struct {
 	Value string `json:"value"`
 }
 
-// form is what a value must be.
 func (s *ParameterSpec) form() string {
 	switch s.Type {
 	case WordParameter:
@@ -32,7 +31,6 @@ func (s *ParameterSpec) form() string {
 	return [...]string{"", "an integer", "an integer or a pair as 3x5", "an integer or a triple as 3x5x7"}[len(s.Names)]
 }
 
-// listed are values as a message lists them.
 func listed(values []expr.Value) string {
 	words := lists.Of(values, expr.Value.String)
 	return strings.Join(words, ", ")
@@ -61,7 +59,6 @@ func (s *ParameterSpec) parse(text string) ([]expr.Value, error) {
 	return values, nil
 }
 
-// read reads the value of a component.
 func (s *ParameterSpec) read(text string) (v expr.Value, ok bool) {
 	switch s.Type {
 	case WordParameter:
@@ -94,7 +91,6 @@ func (s *ParameterSpec) typed(v expr.Value) (expr.Value, bool) {
 	return expr.Int(n), ok
 }
 
-// admits checks the bounds.
 func (s *ParameterSpec) admits(values []expr.Value) error {
 	for _, v := range values {
 		switch {

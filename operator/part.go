@@ -58,7 +58,6 @@ type Part struct {
 	fixed       space.Values // of the only template; nil: not fixed
 }
 
-// Whole is the part that leaves nothing out.
 func (p *Problem) Whole() *Part {
 	whole, _ := p.Part(Restriction{}) // which asks for nothing that could be misunderstood
 	return whole
@@ -96,7 +95,6 @@ func (part *Part) names() []string {
 	return lists.Of(part.uses, func(u use) string { return u.t.Name })
 }
 
-// only leaves the templates of some names.
 func (part *Part) only(names ...string) error {
 	all := templateNames(part.Problem.Operator.Templates)
 	for _, name := range names {

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -9,8 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/torchvectors"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
@@ -155,7 +159,7 @@ func proveGuesses(t *testing.T, o *operator.Operator, text string) {
 func filledConvolution(t *testing.T, name, fill string) *operator.Operator {
 	return withFills(t, name, strings.ReplaceAll(fill, "conv1d", name),
 		"shape: [n, c, $]}", "shape: [n, c, $], fill: fill.cu}",
-		"fill: within(fan_in ** -0.5) #", "fill: weights.cu #",
+		"fill: within(fan_in ** -0.5)} #", "fill: weights.cu} #",
 		"'f32' else (4e-6", "'f32' else 0*(4e-6")
 }
 
@@ -180,5 +184,247 @@ func TestScaledFactors(t *testing.T) {
 				t.Errorf("%s in %s: proven are %v", test.operator.Name, mode, proven)
 			}
 		}
+	}
+}
+
+// ofCuDNN is the largest error of cuDNN's convolutions in fp32 that add up 48 products of inputs in [0, 1).
+const ofCuDNN = 7.1e-7
+
+// In math mode fp32 a convolution is as precise as one that adds up in fp32: at most twice cuDNN's error, which
+// grows with the root of the products' number. The largest error is what counts, so that many outputs are
+// looked at.
+func TestConvolutionsInFp32(t *testing.T) {
+	inFull(t)
+	for _, test := range endurance.Some([]struct {
+		operator, problem string
+		terms             float64
+	}{
+		{"conv2d", "2x12x16x64 c_out=64 kernel=2 stride=2 uniform01", 48}, // which nobody needs to pack
+		{"conv2d", "1x16x8x40 c_out=66 kernel=3 bias=true uniform01", 144},
+		{"conv1d", "1x40x60 c_out=70 kernel=7 uniform01", 280}, // sums move to others
+		{"conv_transpose2d", "1x12x8x12 c_out=40 kernel=4 stride=2 padding=1 uniform01", 48},
+	}, 1) {
+		t.Run(test.operator+" "+test.problem, func(t *testing.T) {
+			o := find(t, test.operator)
+			d := openEmulator(t)
+			for _, limits := range []operator.Limits{d.Info().Limits, smaller(d.Info().Limits, 0)} {
+				p, distribution := problem(t, o, test.problem, "fp32", limits)
+				errorsOf(t, d, check{problem: p, distribution: distribution, choices: p.Defaults(t.Context())}, 2*ofCuDNN*math.Sqrt(test.terms/48))
+			}
+		})
+	}
+}
+
+// imagesApart fills the second image with a millionth of the first's numbers, and weights with numbers of one sign.
+const imagesApart = `__device__ float near_one(int i) { return 1.0f + (i * 2654435761u >> 9) * 0x1p-23f; }
+extern "C" __global__ void conv1d_fill(float* x, unsigned) {
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < N * C * H * W) x[i] = near_one(i) * (i < C * H * W ? 1.0f : 1e-6f);
+}
+extern "C" __global__ void other(float* weight, unsigned) {
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < C_OUT * C_GROUP * KERNEL_H * KERNEL_W) weight[i] = near_one(i);
+}
+`
+
+// Of two images, one a millionth of the other, each is right within its own magnitude.
+func TestImagesFarApart(t *testing.T) {
+	inFull(t)
+	o := filledConvolution(t, "conv1d", imagesApart)
+	proveSome(t, o, "2x20x70 c_out=70 kernel=3 normal", "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
+	proveSome(t, o, "2x20x70 c_out=70 kernel=3 normal", "tf32", func(p *operator.Problem) []space.Configuration { return scaledOnes(t, p) })
+	proveGuesses(t, filledConvolution(t, "conv2d", imagesApart), "2x13x6x70 c_out=70 kernel=3 normal")
+}
+
+func errorsOf(t *testing.T, d device.Device, c check, most float64) {
+	t.Helper()
+	kernels := c.kernels(t)
+	binaries := compileTogether(t, d, kernels, mostTogether)
+	for i := range kernels {
+		if binaries[i] == nil {
+			binaries[i] = compileFor(t, d, kernels[i])
+		}
+	}
+	protocol := device.DefaultProtocol()
+	protocol.Samples, protocol.MinSamples, protocol.WarmUp, protocol.Distribution = 1, 1, 0, c.distribution
+	session, err := d.Open(t.Context(), c.problem, binaries[0], protocol)
+	must(t, err)
+	defer session.Close()
+	for i, choice := range c.choices {
+		o, err := session.Evaluate(t.Context(), device.Variant{Configuration: choice, Kernel: kernels[1+i], Binary: binaries[1+i]}, 0)
+		must(t, err)
+		if o.Status != trial.OK || o.MaxAbsError > most {
+			t.Errorf("%s: %s %s, an error of %.3g, at most %.3g is right", choice, o.Status, o.Message, o.MaxAbsError, most)
+		} else {
+			t.Logf("%s: %.3g", choice.Template, o.MaxAbsError)
+		}
+	}
+}
+
+// outlying fills rows with numbers about 20, some of them far from it, the first of each row and thread too.
+const outlying = `extern "C" __global__ void layer_norm_fill(float* x, unsigned) {
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < OUTER * LENGTH) x[i] = 20.0f + (i * 2654435761u >> 9) * 0x1p-23f + (i % LENGTH < 40 || i % 4099 == 0 ? 5000.0f : 0.0f);
+}
+`
+
+// tiny fills rows with numbers whose reciprocal is more than a float holds.
+const tiny = `extern "C" __global__ void normalize_fill(float* x, unsigned) {
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < OUTER * LENGTH) x[i] = (1 + i % 7) * 1e-40f;
+}
+`
+
+// Threads take distances to the first element that they meet, which may be far from the others. A norm may be so small
+// that its reciprocal is infinite.
+func TestNormsOfUnusualRows(t *testing.T) {
+	for _, test := range []struct{ operator, fill, problem string }{
+		{"layer_norm", outlying, "2x40001x1 normal"},
+		{"normalize", tiny, "2x40001x1 p=0 eps=0 normal"},
+	} {
+		t.Run(test.operator, func(t *testing.T) {
+			o := withFills(t, test.operator, test.fill, "role: input,  shape: [outer, length, inner]", "role: input,  shape: [outer, length, inner], fill: fill.cu")
+			proven := proveSome(t, o, test.problem, "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
+			for _, name := range []string{"rows", "rows_apart", "rows_in_turn"} {
+				if !slices.Contains(proven, name) {
+					t.Errorf("%s does not serve it", name)
+				}
+			}
+		})
+	}
+}
+
+// tied are problems that are one product of matrices, 16 deep: y[o][p] is the sum over c
+// of w[o][c] * x[c][p].
+var tied = map[string]string{
+	"conv1d":           "1x16x32 c_out=40 kernel=1 normal",
+	"conv2d":           "1x16x1x32 c_out=40 kernel=1 normal",
+	"conv3d":           "1x16x1x2x16 c_out=40 kernel=1 normal",
+	"conv_separable2d": "1x16x1x32 c_out=40 kernel=1 normal", // of inputs times one
+	"conv_transpose1d": "1x16x32 c_out=40 kernel=1 normal",
+	"conv_transpose2d": "1x16x1x32 c_out=40 kernel=1 normal",
+	"conv_transpose3d": "1x16x1x2x16 c_out=40 kernel=1 normal",
+	"matmul":           "1x40x16x32 normal",
+}
+
+const tiedDepth, tiedRows, tiedColumns = 16, 40, 32
+
+// roundings round integers from 2048 to 4095 and their negatives to TF32, which has the
+// even ones among them: every odd one lies half way between two.
+var roundings = map[string]func(float64) float64{
+	"tf32":      func(v float64) float64 { return math.Copysign(2*math.Floor((math.Abs(v)+1)/2), v) },
+	"tf32_even": func(v float64) float64 { return 2 * math.RoundToEven(v/2) },
+}
+
+// Both roundings take ties where they should: references against float64 sums of factors
+// rounded here, templates' defaults against those references. The convolutions' templates
+// are of the same headers; conv2d and a transposed one prove them, in tf32, which
+// PyTorch's vectors hold too, those that pack factors, as they are and scaled.
+func TestTiesAreRounded(t *testing.T) {
+	inFull(t)
+	for _, name := range operator.OperatorNames() {
+		o := find(t, name)
+		if (tied[name] == "") != (o.MathVariants["tf32_even"].Of != "tf32") {
+			t.Fatalf("%s: the modes are %v, the problem is %q", name, o.MathModes, tied[name])
+		}
+		d := openEmulator(t)
+		t.Run(name, func(t *testing.T) {
+			for mode := range roundings {
+				if tied[name] == "" || mode == "tf32" && name != "conv2d" || !endurance.Full() && name != "matmul" {
+					continue
+				}
+				t.Run(mode, func(t *testing.T) {
+					t.Parallel()
+					p, distribution := problem(t, o, tied[name], mode, d.Info().Limits)
+					k, err := p.Reference()
+					must(t, err)
+					inputs, want := ties(name, mode)
+					compareWithPyTorch(t, k.Launches[0].Entry, runKernel(t, d, p, k, nil, inputs), want)
+					if name != "conv2d" && name != "conv_transpose2d" && name != "matmul" {
+						return
+					}
+					for i, a := range p.Arguments {
+						if a.Role.Filled() {
+							p.Arguments[i].Fill = &operator.Fill{Distribution: "integers", Numbers: []float64{2048, 4095}}
+						}
+					}
+					choices := slices.DeleteFunc(p.Defaults(t.Context()), func(c space.Configuration) bool {
+						return c.Template != "pipelined_gemm" && c.Template != "tma_conv" && (mode == "tf32" || name == "conv_transpose2d")
+					})
+					prove(t, d, check{problem: p, distribution: distribution, choices: append(choices, scaledOnes(t, p)...)})
+					other, _ := problem(t, o, tied[name], mode, smaller(d.Info().Limits, 0))
+					other.Arguments = p.Arguments
+					choices = slices.DeleteFunc(other.Defaults(t.Context()), func(c space.Configuration) bool { return c.Template != "mma_gemm" })
+					if len(choices) == 0 {
+						t.Error("mma_gemm does not serve it")
+					}
+					prove(t, d, check{problem: other, distribution: distribution, choices: append(choices, scaledOnes(t, other)...)})
+					if name == "conv2d" {
+						proveBoxes(t, d, o, mode)
+					}
+				})
+			}
+		})
+	}
+}
+
+// proveBoxes proves what takes channels-last pixels by boxes: they round, or the copy engine or a launch before does.
+func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string) {
+	p, distribution := problem(t, o, "1x16x1x32 c_out=40 kernel=1 layout=nhwc normal", mode, d.Info().Limits)
+	for i, a := range p.Arguments {
+		if a.Role.Filled() {
+			p.Arguments[i].Fill = &operator.Fill{Distribution: "integers", Numbers: []float64{2048, 4095}}
+		}
+	}
+	prove(t, d, check{problem: p, distribution: distribution, choices: slices.DeleteFunc(p.Defaults(t.Context()), func(c space.Configuration) bool {
+		return !strings.HasPrefix(c.Template, "tma_channels")
+	})})
+}
+
+// ties are inputs, half of which lie on ties, and what the rounded ones give.
+func ties(name, mode string) (inputs map[string]torchvectors.Floats, want []float32) {
+	x, w := make(torchvectors.Floats, tiedDepth*tiedColumns), make(torchvectors.Floats, tiedRows*tiedDepth)
+	draw := func(i int) float32 { return float32(2048+i*7919%2048) * float32(1-i%3/2*2) }
+	for i := range x {
+		x[i] = draw(i)
+	}
+	at := func(o, c int) int { return o*tiedDepth + c }
+	if strings.Contains(name, "transpose") {
+		at = func(o, c int) int { return c*tiedRows + o }
+	}
+	for i := range w {
+		w[i] = draw(len(x) + i)
+	}
+	round := roundings[mode]
+	for o := range tiedRows {
+		for p := range tiedColumns {
+			sum := 0.0
+			for c := range tiedDepth {
+				sum += round(float64(w[at(o, c)])) * round(float64(x[c*tiedColumns+p]))
+			}
+			want = append(want, float32(sum))
+		}
+	}
+	if name == "matmul" {
+		return map[string]torchvectors.Floats{"a": w, "b": x}, want
+	}
+	if name == "conv_separable2d" {
+		return map[string]torchvectors.Floats{"x": x, "depthwise": slices.Repeat(torchvectors.Floats{1}, tiedDepth), "pointwise": w}, want
+	}
+	return map[string]torchvectors.Floats{"x": x, "weight": w}, want
+}
+
+// The two rules differ by far more than kernels are let off with.
+func TestTiesTellTheRulesApart(t *testing.T) {
+	_, away := ties("conv2d", "tf32")
+	_, even := ties("conv2d", "tf32_even")
+	apart := 0
+	for i := range away {
+		if math.Abs(float64(away[i]-even[i])) > 1e-4*math.Abs(float64(even[i])) {
+			apart++
+		}
+	}
+	if apart < len(away)*3/4 {
+		t.Errorf("%d of %d answers tell which rule it was", apart, len(away))
 	}
 }

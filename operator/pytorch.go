@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -81,7 +82,6 @@ func (a TorchArgument) meaning(word, parameter string) TorchValue {
 // TorchFold says how the dimensions of PyTorch's tensor become the operator's.
 type TorchFold string
 
-// The folds.
 const (
 	FoldRows  TorchFold = "rows"  // all dimensions but the last are rows of one matrix
 	FoldAlong TorchFold = "along" // an argument says which dimensions are one, between those before and behind
@@ -93,7 +93,6 @@ const (
 // TorchValue is a constant as Python writes it, None, True or 1e-5, or a word without quotes. "": there is none.
 type TorchValue string
 
-// None is Python's.
 const None TorchValue = "None"
 
 // constants are Python's words, as JSON has them.
@@ -110,7 +109,6 @@ func (v TorchValue) MarshalJSON() ([]byte, error) {
 // isConstant tells it from a word. YAML takes 1e-5 for a text.
 func (v TorchValue) isConstant() bool { return constants[v] != "" || json.Valid([]byte(v)) }
 
-// Python writes it as an argument's default.
 func (v TorchValue) Python() string {
 	if v.isConstant() {
 		return string(v)
@@ -118,44 +116,57 @@ func (v TorchValue) Python() string {
 	return quote.Python(string(v))
 }
 
-// pytorch reads the key of that name and its files.
 func (l *loader) pytorch(n *tree.Node) PyTorch {
-	f := fields(n, "pytorch")
-	for key, name := range map[string]string{"module": "module.py", "gradients": "gradients.py", "general": "general.cuh"} {
-		f[key] = l.usual(f[key], n, name)
+	f, files := fields(n, "pytorch"), map[string]*tree.Node{}
+	for _, file := range f["files"].List("files") {
+		kind := "module"
+		if strings.HasPrefix(path.Ext(file.Written), ".cu") {
+			kind = "general"
+		} else if gradientsForm.MatchString(l.file(file, "*.py").Text) {
+			kind = "gradients"
+		}
+		files[kind] = file
 	}
-	if f["general"] == nil {
-		n.RefuseHint("or the folder a general.cuh", "pytorch lacks the key `general`")
-	}
-	source := func(key string, parts ...string) (file Source) {
-		if f[key] == nil {
+	source := func(kind, usual string, parts ...string) (file Source) {
+		n := l.usual(files[kind], n, usual)
+		if n == nil {
 			return file
 		}
-		file = l.file(f[key], "*.py")
+		file = l.file(n, "*.py")
 		for _, part := range parts {
-			file.mustDefine(f[key], part, `(?m)^`+part+`\b`, "docs/pytorch-export.md lists what it defines")
+			file.mustDefine(n, part, `(?m)^`+part+`\b`, "docs/pytorch-export.md lists what it defines")
 		}
 		return file
 	}
 	p := PyTorch{
-		Module:    source("module", "class ModelNew", "def get_inputs", "def get_init_inputs"),
-		Gradients: source("gradients", "def gradients"),
+		Module:    source("module", "module.py", "class ModelNew", "def get_inputs", "def get_init_inputs"),
+		Gradients: source("gradients", "gradients.py", "def gradients"),
 	}
-	general, function := l.file(f["general"], "*.cu*"), l.kernelName(f["general"], l.o.Name+"_general")
-	general.mustDefine(f["general"], function, `\b(float|Element|Answer)\s+`+regexp.QuoteMeta(function)+`\s*\(`,
-		"it is a __device__ function, of float, of element.cuh's Element or of row_state.cuh's Answer, of the tensors read, the sizes and the output element's index")
+	at := l.usual(files["general"], n, "general.cuh")
+	if at == nil {
+		n.RefuseHint("name it among `files`, or call it general.cuh", "pytorch lacks the general kernel")
+	}
+	general, function := l.file(at, "*.cu*"), l.kernelName(at, l.o.Name+"_general")
+	general.mustDefine(at, function, `\b(float|Element|Answer)\s+`+regexp.QuoteMeta(function)+`\s*\(`,
+		"it is a __device__ function, of float, of element.cuh's Element or of row_state.cuh's Answer, of the tensors "+
+			"read, the sizes and the output element's index")
 	p.General, p.Function = l.withIncludes(general, path.Join(l.dir, general.File), nil), function
 	if f["arguments"] != nil {
-		p.Calls = append(p.Calls, l.torchCall(l.o.Name, n, f))
+		p.Calls = append(p.Calls, torchReader{l}.torchCall(l.o.Name, n, f))
 	}
 	for _, e := range f["calls"].Mapped("calls must be a mapping of PyTorch's functions") {
-		p.Calls = append(p.Calls, l.torchCall(e.Key, e.Value, fields(e.Value, "a call")))
+		p.Calls = append(p.Calls, torchReader{l}.torchCall(e.Key, e.Value, fields(e.Value, "a call")))
 	}
 	return p
 }
 
+var gradientsForm = regexp.MustCompile(`(?m)^def gradients\b`)
+
+// torchReader reads functions of PyTorch's.
+type torchReader struct{ *loader }
+
 // torchCall reads a function's arguments, which must give every input and weight, and what it means.
-func (l *loader) torchCall(function string, n *tree.Node, f tree.Fields) TorchCall {
+func (l torchReader) torchCall(function string, n *tree.Node, f tree.Fields) TorchCall {
 	if !quote.IsPythonName(function) {
 		n.Refuse("`%s` is no name of a function in Python", function)
 	}
@@ -195,7 +206,7 @@ func (l *loader) torchCall(function string, n *tree.Node, f tree.Fields) TorchCa
 }
 
 // torchArgument reads an argument: its default, or a mapping.
-func (l *loader) torchArgument(e tree.Entry) TorchArgument {
+func (l torchReader) torchArgument(e tree.Entry) TorchArgument {
 	a := TorchArgument{Name: e.Key, Is: e.Key}
 	if !quote.IsPythonName(a.Name) || a.Name == "mode" {
 		e.Refuse("`%s` cannot be the name of an argument in Python", a.Name)
@@ -210,18 +221,7 @@ func (l *loader) torchArgument(e tree.Entry) TorchArgument {
 		l.mustBeTorch(f["is"], a.Is)
 	}
 	if f["fold"] != nil {
-		a.Fold = TorchFold(f["fold"].OneOf("fold", "rows", "along", "over", "flat", "added"))
-	}
-	if f["by"] != nil {
-		a.By = f["by"].Name()
-	}
-	switch by := a.Fold == FoldAlong || a.Fold == FoldOver; {
-	case by && a.By == "":
-		e.Value.Refuse("`%s` is folded %s an argument of the function; `by` must name it", a.Name, a.Fold)
-	case !by && a.Fold != FoldFlat:
-		f.None("only a tensor that is folded along, over or flat has it", "by")
-	case a.Fold == FoldFlat && a.By != "":
-		l.mustBeTorch(f["by"], a.By)
+		l.torchFold(&a, f["fold"])
 	}
 	for _, word := range f["words"].Mapped("words must be a mapping of an argument's words") {
 		if a.Words == nil {
@@ -235,8 +235,32 @@ func (l *loader) torchArgument(e tree.Entry) TorchArgument {
 	return a
 }
 
+// torchFold reads a fold, or a list of one and what it depends on.
+func (l torchReader) torchFold(a *TorchArgument, n *tree.Node) {
+	words := []*tree.Node{n}
+	if n.Kind == tree.List {
+		words = n.Items
+	}
+	if len(words) < 1 || len(words) > 2 {
+		n.RefuseHint("as flat or [along, dim]", "a fold is a name, or a list of two")
+	}
+	a.Fold = TorchFold(words[0].OneOf("fold", "rows", "along", "over", "flat", "added"))
+	if len(words) == 2 {
+		a.By = words[1].Name()
+	}
+	switch by := a.Fold == FoldAlong || a.Fold == FoldOver; {
+	case by && a.By == "":
+		hint := fmt.Sprintf("as [%s, dim]", a.Fold)
+		n.RefuseHint(hint, "`%s` is folded %s an argument of the function, which must be named", a.Name, a.Fold)
+	case !by && a.Fold != FoldFlat && a.By != "":
+		n.Refuse("`%s` is folded %s, which depends on nothing", a.Name, a.Fold)
+	case a.Fold == FoldFlat && a.By != "":
+		l.mustBeTorch(words[1], a.By)
+	}
+}
+
 // torchDefault reads an argument's default: a constant, one of its words, another parameter or a dimension.
-func (l *loader) torchDefault(a *TorchArgument, n *tree.Node) {
+func (l torchReader) torchDefault(a *TorchArgument, n *tree.Node) {
 	v := torchValue(n)
 	switch {
 	case v.isConstant():
@@ -249,7 +273,6 @@ func (l *loader) torchDefault(a *TorchArgument, n *tree.Node) {
 	}
 }
 
-// torchValue reads a constant or a word.
 func torchValue(n *tree.Node) TorchValue {
 	if n.Kind == tree.Truth {
 		return TorchValue(n.Value)
@@ -258,7 +281,7 @@ func torchValue(n *tree.Node) TorchValue {
 }
 
 // torchSettings reads values of parameters. An expression must be written as problems have it.
-func (l *loader) torchSettings(n *tree.Node) map[string]TorchValue {
+func (l torchReader) torchSettings(n *tree.Node) map[string]TorchValue {
 	all := map[string]TorchValue{}
 	for _, e := range n.Mapped("this must be a mapping of the operator's parameters to their values") {
 		l.mustBeTorch(e.Value, e.Key)
@@ -279,7 +302,7 @@ func (l *loader) torchSettings(n *tree.Node) map[string]TorchValue {
 }
 
 // mustBeTorch refuses what is no tensor, parameter or dimension of the operator.
-func (l *loader) mustBeTorch(n *tree.Node, name string) {
+func (l torchReader) mustBeTorch(n *tree.Node, name string) {
 	is := func(t ArgumentSpec) bool { return t.Name == name }
 	if l.o.parameter(name) == nil && !slices.Contains(l.o.Shape, name) && !slices.ContainsFunc(l.o.Arguments, is) {
 		n.Refuse("the operator has no tensor, parameter or dimension `%s`", name)

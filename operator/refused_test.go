@@ -1,6 +1,7 @@
 package operator_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -213,4 +214,95 @@ func operators(t *testing.T) []*operator.Operator {
 	all, err := operator.Operators()
 	must(t, err)
 	return all
+}
+
+// The tolerance of an expression lets pass neither zeros nor the input nor the answer to other
+// numbers, whatever the magnitude of outputs.
+func TestWrongAnswersOfExpressionsAreRefused(t *testing.T) {
+	o := find(t, "elementwise")
+	d := openEmulator(t)
+	for _, word := range []string{"f32", "bf16", "f16"} {
+		for _, f := range []string{"gelu(x)", "tanh(x)*1e-3", "sigmoid(x)", "(x+3)*2"} {
+			r := operator.Request{Shape: []int64{1, 1, 256}, Parameters: map[string]string{"f": f, "type": word}}
+			p, err := o.Bind(r, d.Info().Limits)
+			must(t, err)
+			k, err := p.Reference()
+			must(t, err)
+			b := compileFor(t, d, k)
+			answer := func(first int) (x, y []float32) {
+				for i := range 256 {
+					x = append(x, float32((i*37+first)%256)/64-2) // a number of each type
+				}
+				return x, runKernel(t, d, p, k, b, map[string]torchvectors.Floats{"x": x})
+			}
+			x, want := answer(1)
+			_, other := answer(77)
+			for what, wrong := range map[string][]float32{"zeros": make([]float32, len(want)), "the input": x, "the answer to other numbers": other} {
+				right := 0
+				for i := range want {
+					if closeTo(p.Output(), float64(wrong[i]), float64(want[i])) {
+						right++
+					}
+				}
+				if right > len(want)/8 {
+					t.Errorf("%s: %s are right in %d of %d elements", p, what, right, len(want))
+				}
+			}
+		}
+	}
+}
+
+// attended are averages of values by the softmax of a query's products with keys, times scale; one of
+// query, keys and values lies behind the other in numbers.
+func attended(numbers []float64, keys, width int, scale float64) []float64 {
+	query, key, value := numbers[:width], numbers[width:width*(1+keys)], numbers[width*(1+keys):]
+	weights, sum := make([]float64, keys), 0.0
+	for j := range weights {
+		product := 0.0
+		for i := range query {
+			product += query[i] * key[j*width+i]
+		}
+		weights[j] = math.Exp(product * scale)
+		sum += weights[j]
+	}
+	averages := make([]float64, width)
+	for j, weight := range weights {
+		for i := range averages {
+			averages[i] += weight / sum * value[j*width+i]
+		}
+	}
+	return averages
+}
+
+// The tolerance of attention lets pass neither zeros nor the answer to other numbers. Nor does it let pass
+// values that are not weighed, or by products that are not scaled. Averages of many values are small.
+func TestWrongAttentionIsRefused(t *testing.T) {
+	o := find(t, "scaled_dot_product_attention")
+	const width = 64
+	for _, keys := range []int{37, 4096, 16384} {
+		drawn := func(seed uint64) []float64 {
+			random, numbers := rand.New(rand.NewPCG(seed, 5)), make([]float64, width*(1+2*keys))
+			for i := range numbers {
+				numbers[i] = random.NormFloat64()
+			}
+			return numbers
+		}
+		numbers := drawn(1)
+		want := attended(numbers, keys, width, 0.125)
+		for _, word := range []string{"f32", "bf16", "f16"} {
+			p, err := o.Bind(operator.Request{Shape: []int64{1, 1, 1, int64(keys), width}, Parameters: map[string]string{"type": word}}, operator.Limits{Arch: 90})
+			must(t, err)
+			for what, wrong := range map[string][]float64{"zeros": make([]float64, width), "no weights": attended(numbers, keys, width, 0), "no scale": attended(numbers, keys, width, 1), "other numbers": attended(drawn(2), keys, width, 0.125)} {
+				right := 0
+				for i := range want {
+					if closeTo(p.Output(), wrong[i], want[i]) {
+						right++
+					}
+				}
+				if right > width/4 {
+					t.Error(fmt.Sprint(p), what, "are right in", right, "of", width, "elements")
+				}
+			}
+		}
+	}
 }

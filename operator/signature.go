@@ -115,7 +115,6 @@ func readEarly(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Place
 	return at, ""
 }
 
-// fits tells whether a parameter can be an argument.
 func fits(p cudafile.Parameter, a ArgumentSpec) bool {
 	element := cudafile.Element(p.Type)
 	known := slices.ContainsFunc(types, func(f typeFacts) bool { return f.cuda == element })

@@ -1,6 +1,15 @@
 package operator
 
-import "autotune/internal/lists"
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"autotune/internal/lists"
+	"autotune/space/expr"
+)
 
 // Type is the type of a tensor's elements, or of a scalar.
 type Type string
@@ -93,3 +102,109 @@ func (t Type) NumPy() string { return t.facts().numpy }
 
 // InNumPy tells whether the elements have the same bytes there.
 func (t Type) InNumPy() bool { return t.Bytes() > 2 || t == F16 || t.Kind() != Floating }
+
+// The type of a tensor's elements is written down, or a parameter of words names it:
+// then one operator has tensors of several types.
+
+// TypeText says of what type the elements are, as "bf16", or "f32, bf16 or f16, by type".
+func (a ArgumentSpec) TypeText() string {
+	if a.TypeBy == "" {
+		return string(a.Type)
+	}
+	return fmt.Sprintf("%s, by %s", alternatives(a.Types), a.TypeBy)
+}
+
+// alternatives are words as a sentence has them: "a, b or c".
+func alternatives[T ~string](words []T) string {
+	text := string(words[0])
+	for i, word := range words[1:] {
+		text += map[bool]string{true: " or ", false: ", "}[i == len(words)-2] + string(word)
+	}
+	return text
+}
+
+func (a ArgumentSpec) typeIn(values map[string]expr.Value) Type {
+	return cmp.Or(a.Type, Type(values[a.TypeBy].String()))
+}
+
+// tolerance is what a tensor is compared within unless the operator says otherwise.
+func (a ArgumentSpec) tolerance() Formula {
+	text := ""
+	for i, t := range slices.Backward(a.Types) {
+		number := strconv.FormatFloat(t.Tolerance(), 'g', -1, 64)
+		if i == len(a.Types)-1 {
+			text = number
+			continue
+		}
+		text = fmt.Sprintf("%s if %s == '%s' else %s", number, a.TypeBy, t, text)
+	}
+	return constant(text)
+}
+
+// TypeParameter is the parameter that names the type of tensors; "": none does.
+func (o *Operator) TypeParameter() string {
+	for _, a := range o.Arguments {
+		if a.TypeBy != "" {
+			return a.TypeBy
+		}
+	}
+	return ""
+}
+
+// holds says why a scalar of the type cannot have a value.
+func (t Type) holds(v expr.Value) error {
+	f := t.facts()
+	if f.kind == Floating && f.bytes < 4 {
+		return fmt.Errorf("a scalar of type %s cannot be passed; use f32", t)
+	}
+	if f.kind == Floating {
+		x, ok := v.AsFloat()
+		switch {
+		case !ok:
+			return fmt.Errorf("%s takes a number", t)
+		case f.bytes == 4 && math.IsInf(float64(float32(x)), 0) && !math.IsInf(x, 0):
+			return fmt.Errorf("%s holds numbers up to %.3g", t, math.MaxFloat32)
+		}
+		return nil
+	}
+	n, ok := v.AsInt()
+	if !ok {
+		return fmt.Errorf("%s takes an integer", t)
+	}
+	least, most := f.bounds()
+	if n < least || n > most {
+		return fmt.Errorf("%s holds %d to %d", t, least, most)
+	}
+	return nil
+}
+
+// bounds are the integers that a type holds, as far as expressions know them.
+func (f typeFacts) bounds() (least, most int64) {
+	switch {
+	case f.name == Bool:
+		return 0, 1
+	case f.kind == Unsigned && f.bytes == 8:
+		return 0, math.MaxInt64
+	case f.kind == Unsigned:
+		return 0, 1<<(8*f.bytes) - 1
+	}
+	return -1 << (8*f.bytes - 1), 1<<(8*f.bytes-1) - 1
+}
+
+// Bits are a scalar's bytes as a kernel is passed them, the lowest first; those
+// beyond its type's are zeros.
+func (a Argument) Bits() uint64 {
+	f := a.Type.facts()
+	if f.kind == Floating {
+		x, _ := a.Value.AsFloat()
+		if f.bytes == 4 {
+			return uint64(math.Float32bits(float32(x)))
+		}
+		return math.Float64bits(x)
+	}
+	n, _ := a.Value.AsInt()
+	if f.bytes == 8 {
+		return uint64(n)
+	}
+	return uint64(n) & (1<<(8*f.bytes) - 1)
+}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"autotune/internal/lists"
-	"autotune/space"
 )
 
 // A tunable that nothing mentions gives the same kernel under several names: it
@@ -19,7 +18,7 @@ func (t *Template) Warnings() []string {
 	var warnings []string
 	for _, tunable := range t.Tunables {
 		macro := t.naming.Macro(tunable.Name)
-		if n := len(tunable.Values); n > 1 && !t.computesWith(tunable) && !t.Source.mentions(macro) {
+		if n := len(tunable.Values); n > 1 && !t.mentioned[tunable.Name] && !t.Source.mentions(macro) {
 			warnings = append(warnings, fmt.Sprintf("nothing mentions `%s` of template %s: no kernel (as %s), constraint, derived value or launch; its %d values multiply the space for nothing",
 				tunable.Name, t.Name, macro, n))
 		}
@@ -29,11 +28,7 @@ func (t *Template) Warnings() []string {
 
 // Warnings are doubts about the operator's parameters: one that nothing mentions gives the same problem
 // several names.
-func (o *Operator) Warnings() []string {
-	formulas := []Formula{o.Bytes, o.Flops, o.MathAuto}
-	for _, r := range o.Requires {
-		formulas = append(append(formulas, r.That), r.Because.formulas()...)
-	}
+func (o *Operator) Warnings() (warnings []string) {
 	sources := []Source{o.Reference}
 	if o.Compare != nil {
 		sources = append(sources, o.Compare.Source)
@@ -41,76 +36,19 @@ func (o *Operator) Warnings() []string {
 	for _, k := range o.FillKernels {
 		sources = append(sources, k.Source)
 	}
-	formulas = append(formulas, lists.Of(o.Metrics, func(m Metric) Formula { return m.Formula })...)
-	named := map[string]bool{}
-	for _, a := range o.Arguments {
-		named[a.TypeBy], named[a.OrderBy] = true, true
-		formulas = append(append(formulas, a.Shape...), a.ATol, a.RTol)
-		for _, f := range []*Formula{a.Scale, a.Value} {
-			if f != nil {
-				formulas = append(formulas, *f)
-			}
-		}
-		if a.Fill != nil {
-			formulas = append(formulas, a.Fill.Numbers...)
-		}
-	}
-	for _, t := range o.Templates {
-		formulas, sources = append(formulas, t.formulas()...), append(sources, t.Source)
-	}
-	formulas = append(formulas, lists.Of(o.Derived, func(d Definition) Formula { return d.Formula })...)
+	sources = append(sources, lists.Of(o.Templates, func(t *Template) Source { return t.Source })...)
 	for _, p := range o.Parameters {
-		if p.Default != nil {
-			formulas = append(formulas, *p.Default)
-		}
-	}
-	for _, f := range formulas {
-		for _, name := range namesIn(f) {
-			named[name] = true
-		}
-	}
-	var warnings []string
-	for _, p := range o.Parameters {
+		decides := func(a ArgumentSpec) bool { return a.TypeBy == p.Name || a.OrderBy == p.Name }
 		mentioned := func(name string) bool {
-			return named[name] || slices.ContainsFunc(sources, func(s Source) bool { return s.mentions(o.Macros.Macro(name)) })
+			macro := o.Macros.Macro(name)
+			return o.mentioned[name] || slices.ContainsFunc(sources, func(s Source) bool { return s.mentions(macro) })
 		}
-		if !named[p.Name] && !slices.ContainsFunc(p.Names, mentioned) && o.Answers == nil {
-			warnings = append(warnings, fmt.Sprintf("nothing mentions the parameter `%s`: no kernel, tensor, derived value or condition", p.Name))
+		if o.Answers == nil && !slices.ContainsFunc(o.Arguments, decides) && !slices.ContainsFunc(p.Names, mentioned) {
+			warnings = append(warnings, fmt.Sprintf(
+				"nothing mentions the parameter `%s`: no kernel, tensor, derived value or condition", p.Name))
 		}
 	}
 	return warnings
-}
-
-// namesIn are the names of a formula, which may be absent.
-func namesIn(f Formula) []string {
-	if f.code == nil {
-		return nil
-	}
-	return f.code.Names()
-}
-
-// computesWith tells whether an expression of the template names a tunable.
-func (t *Template) computesWith(tunable space.Tunable) bool {
-	return slices.ContainsFunc(t.formulas(), func(f Formula) bool { return slices.Contains(f.code.Names(), tunable.Name) })
-}
-
-// formulas are all that the template computes, except its estimate.
-func (t *Template) formulas() []Formula {
-	formulas := slices.Clone(t.Constraints)
-	if t.When != nil {
-		formulas = append(formulas, *t.When)
-	}
-	for i := range t.Launches {
-		formulas = append(formulas, t.Launches[i].formulas()...)
-	}
-	for _, m := range t.TensorMaps {
-		formulas = append(formulas, m.formulas()...)
-	}
-	for _, flag := range t.Flags {
-		formulas = append(formulas, flag.formulas()...)
-	}
-	formulas = append(formulas, lists.Of(slices.Concat(t.With, t.Derived), func(d Definition) Formula { return d.Formula })...)
-	return formulas
 }
 
 var (

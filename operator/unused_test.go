@@ -1,8 +1,13 @@
 package operator
 
 import (
+	"io/fs"
+	"path"
 	"strings"
 	"testing"
+
+	"autotune/operator/tree"
+	"autotune/templates"
 )
 
 func TestWarningsOfWhatNothingMentions(t *testing.T) {
@@ -48,5 +53,41 @@ func TestBuiltInOperatorsMentionEveryTunable(t *testing.T) {
 				t.Errorf("%s: %s", o.Name, warning)
 			}
 		}
+	}
+}
+
+// An expression of a built-in operator fits one glance: what is longer names its parts with `let`. A fragment that no
+// operator includes is left over.
+func TestBuiltInExpressionsAreShort(t *testing.T) {
+	all, err := Operators()
+	must(t, err)
+	read := map[string]bool{}
+	for _, o := range all {
+		for name := range o.files {
+			read[name] = true
+		}
+	}
+	files, err := fs.Glob(templates.FS, "*/*.yaml")
+	must(t, err)
+	for _, name := range files {
+		text, err := fs.ReadFile(templates.FS, name)
+		must(t, err)
+		if !read[path.Base(name)] {
+			t.Errorf("nothing includes %s", name)
+		}
+		longest(t, tree.File{Name: name}.Parse(string(text)))
+	}
+}
+
+func longest(t *testing.T, n *tree.Node) {
+	t.Helper()
+	if most := 160; len(n.Value) > most {
+		t.Errorf("%s has %d characters, and %d are the most: %s", n.Position, len(n.Value), most, n.Value)
+	}
+	for _, e := range n.Entries {
+		longest(t, e.Value)
+	}
+	for _, item := range n.Items {
+		longest(t, item)
 	}
 }

@@ -33,10 +33,8 @@ func useOf(p *Problem, t *Template) use {
 	return use{p, t, env}
 }
 
-// Constants are what a template's expressions know before any tunable has a value.
 func (p *Problem) Constants(t *Template) map[string]expr.Value { return useOf(p, t).env }
 
-// at is the template for the values of its tunables.
 func (u use) at(values space.Values) (use, error) {
 	u.env = withValues(maps.Clone(u.env), values)
 	for _, d := range u.t.Derived {
@@ -109,12 +107,10 @@ func (u use) refusal() string {
 	return "it leaves only " + strings.Join(u.t.Free, ", ") + " free"
 }
 
-// constraints are all that a configuration must satisfy.
 func (u use) constraints() []Formula {
 	return slices.Concat(u.t.Constraints, u.t.launchLimits(), u.sizeLimits())
 }
 
-// violated is the first constraint, or further condition, that is not satisfied; nil: all are.
 func (u use) violated(further []Formula) *Formula {
 	for _, f := range slices.Concat(u.constraints(), further) {
 		if v, err := f.code.Eval(u.env); err != nil || !v.Truth() {
@@ -124,7 +120,6 @@ func (u use) violated(further []Formula) *Formula {
 	return nil
 }
 
-// names are those that the template's constraints may use.
 func (u use) names() []string {
 	own := lists.Of(u.t.Derived, func(d Definition) string { return d.Name })
 	return slices.Concat(sorted(u.env), tunableNames(u.t), own)

@@ -33,7 +33,6 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Right is the place some columns further.
 func (p Position) Right(columns int) Position {
 	p.Column += columns
 	return p
@@ -42,7 +41,6 @@ func (p Position) Right(columns int) Position {
 // Refuse ends the reading with a fault at the place, which Catch makes an error.
 func (p Position) Refuse(format string, args ...any) { p.RefuseHint("", format, args...) }
 
-// RefuseHint is Refuse with what would be right.
 func (p Position) RefuseHint(hint, format string, args ...any) {
 	panic(&Error{Position: p, Message: fmt.Sprintf(format, args...), Hint: hint})
 }

@@ -177,7 +177,6 @@ func (in *Includer) earlier(at *Node, name string) *Node {
 	return nil
 }
 
-// size is how many nodes a tree has.
 func (n *Node) size() int {
 	size := 1
 	for _, item := range n.Items {

@@ -19,10 +19,8 @@ import (
 	"autotune/internal/quote"
 )
 
-// Kind is what a node is, as messages call it.
 type Kind string
 
-// The kinds of nodes that have a use.
 const (
 	Nothing Kind = "nothing"
 	Truth   Kind = "true or false"
@@ -64,7 +62,6 @@ type Entry struct {
 	Value *Node
 }
 
-// Name is the key as a node.
 func (e Entry) Name() *Node { return (&Node{Position: e.Position}).Named(e.Key) }
 
 // Named is a text that something at the node stands for.
@@ -80,7 +77,6 @@ type File struct {
 	Second   string // what to say of a second document in it
 }
 
-// Parse reads the text of the file.
 func (f File) Parse(text string) *Node {
 	f.checkEncoding(text)
 	f.checkSize(text)
@@ -300,21 +296,16 @@ func (n *Node) Must(want string, kinds ...Kind) *Node {
 	return n
 }
 
-// MustBe is a value without parts.
 func (n *Node) MustBe(want string) *Node { return n.Must(want, Truth, Integer, Number, Text) }
 
-// Expression is the text of an expression, in one line.
 func (n *Node) Expression() string {
 	return strings.ReplaceAll(n.MustBe("an expression").Value, "\n", " ")
 }
 
-// Text is a line of text, which is shown as it stands.
 func (n *Node) Text() string { return output.Line(n.MustBe("text").Written) }
 
-// Bool is a truth.
 func (n *Node) Bool() bool { return n.Must("true or false", Truth).Value == "True" }
 
-// Int is an integer.
 func (n *Node) Int() int64 {
 	v, err := strconv.ParseInt(n.Value, 10, 64)
 	if n.Kind != Integer || err != nil {
@@ -323,7 +314,6 @@ func (n *Node) Int() int64 {
 	return v
 }
 
-// Float is a number.
 func (n *Node) Float() float64 {
 	x, err := strconv.ParseFloat(n.Written, 64)
 	if err != nil {
@@ -338,21 +328,18 @@ func (n *Node) Float() float64 {
 // IsName tells whether an operator, a tunable and the like may be called so.
 func IsName(name string) bool { return quote.IsName(name) }
 
-// Name is a name.
 func (n *Node) Name() string {
 	name := n.MustBe("a name").Written
 	n.MustBeName(name)
 	return name
 }
 
-// MustBeName sees that a name at the place is one.
 func (p Position) MustBeName(name string) {
 	if !IsName(name) {
 		p.Refuse("`%s` is not a name: letters, digits and _, not starting with a digit", name)
 	}
 }
 
-// OneOf is one of a few words.
 func (n *Node) OneOf(what string, words ...string) string {
 	word := n.Text()
 	if !slices.Contains(words, word) {
@@ -412,7 +399,6 @@ func (n *Node) Fields(what string, keys map[string]bool) Fields {
 	return values
 }
 
-// None refuses keys that have no place here.
 func (f Fields) None(because string, keys ...string) {
 	for _, key := range keys {
 		if f[key] != nil {
@@ -421,7 +407,6 @@ func (f Fields) None(because string, keys ...string) {
 	}
 }
 
-// Optional reads a value that may be absent.
 func Optional[T any](n *Node, read func(*Node) T, otherwise T) T {
 	if n == nil {
 		return otherwise
@@ -429,7 +414,6 @@ func Optional[T any](n *Node, read func(*Node) T, otherwise T) T {
 	return read(n)
 }
 
-// Pointer reads a value that may be absent: nil.
 func Pointer[T any](n *Node, read func(*Node) T) *T {
 	if n == nil {
 		return nil

@@ -86,7 +86,7 @@ func refused(w cudasource.Winner) string {
 	case o.PyTorch == nil:
 		return "its op.yaml has no key `pytorch`"
 	case o.PyTorch.Module.Text == "" || o.PyTorch.Gradients.Text == "":
-		return "the key `pytorch` of its op.yaml lacks `module` or `gradients`"
+		return "the `files` of `pytorch` in its op.yaml lack a module or gradients"
 	}
 	return ""
 }

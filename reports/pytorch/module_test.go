@@ -564,7 +564,7 @@ func TestWriteRefuses(t *testing.T) {
 		"an operator without gradients": {func(o *operator.Operator, _ *operator.Kernel) {
 			general := *o.PyTorch
 			o.PyTorch, general.Gradients = &general, operator.Source{}
-		}, "max_pool2d cannot be a PyTorch module: the key `pytorch` of its op.yaml lacks `module` or `gradients`"},
+		}, "max_pool2d cannot be a PyTorch module: the `files` of `pytorch` in its op.yaml lack a module or gradients"},
 		"a type of its own":        {firstArgument(func(a *operator.ArgumentSpec) { a.Type, a.TypeBy = operator.F16, "" }), "max_pool2d cannot be a PyTorch module: `x` is of type f16; a module takes tensors of the type that `type` names and gives one"},
 		"a workspace":              {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Workspace }), "cannot be a PyTorch module: `x` is of role workspace; "},
 		"a scalar":                 {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Scalar }), "cannot be a PyTorch module: `x` is of role scalar; "},
