@@ -79,8 +79,7 @@ func TestFinalsAreTold(t *testing.T) {
 	}
 }
 
-// Whatever the times are, all of a table are in one unit, and no line ends between
-// a number and its unit.
+// Whatever the times are, all of a table are in one unit, and no line ends between a number and its unit.
 func TestOneUnit(t *testing.T) {
 	units := regexp.MustCompile(`[0-9] (µs|ms|s)\b`)
 	for _, untuned := range []float64{2e-6, 0.004, 0.0999, 0.1001, 7, 99999, 1e5, 1e8} {

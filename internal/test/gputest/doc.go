@@ -8,9 +8,8 @@
 //
 //	make test-gpu
 //
-// The variable AUTOTUNE_TEST_VARIANTS sets how many configurations are drawn for each template and row.
-// AUTOTUNE_TORCH_CASES names a folder to leave the references in, compiled, for scripts/torch_check.py, which holds
-// them against PyTorch on the same inputs.
+// The variable AUTOTUNE_TEST_VARIANTS sets how many configurations are drawn for
+// each template and row.
 //
 // Six kernels of another tuner's examples, which are data of the tests, are proven alike.
 //

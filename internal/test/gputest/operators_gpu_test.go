@@ -4,7 +4,6 @@ package gputest
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -36,7 +35,6 @@ type gpuSuite struct {
 	prover
 	memory   *semaphore.Weighted // bytes of the GPU's memory
 	capacity int64
-	torch    *torchCases // nil: nobody asked for them
 }
 
 func openSuite(t *testing.T) *gpuSuite {
@@ -54,9 +52,6 @@ func openSuite(t *testing.T) *gpuSuite {
 	}
 	s.capacity = d.Info().Limits.MemoryBytes / 10 * 8
 	s.memory = semaphore.NewWeighted(s.capacity)
-	if s.torch, err = newTorchCases(t.Context(), d, os.Getenv("AUTOTUNE_TORCH_CASES")); err != nil {
-		t.Fatal(err)
-	}
 	return s
 }
 
@@ -73,7 +68,7 @@ func TestGPUOperators(t *testing.T) {
 					must.OK(t, err)
 					t.Run(p.String(), func(t *testing.T) {
 						t.Parallel()
-						s.run(t, p, fmt.Sprintf("%s-%02d-%s", o.Name, i, p.Math))
+						s.run(t, p)
 					})
 				}
 			}
@@ -85,36 +80,27 @@ func TestGPUOperators(t *testing.T) {
 // The examples: their small problems, and the ones that they are measured on.
 func TestGPUExamples(t *testing.T) {
 	s := openSuite(t)
-	s.torch, s.launches = nil, 3
+	s.launches = 3
 	for _, o := range loadExamples(t) {
 		problems := exampleProblems(t, o, s.device.Info().Limits)
 		large, err := o.Bind(operator.Request{Shape: o.Example}, s.device.Info().Limits)
 		must.OK(t, err)
 		for _, p := range append(problems, large) {
-			t.Run(p.String(), func(t *testing.T) { s.run(t, p, "") })
+			t.Run(p.String(), func(t *testing.T) { s.run(t, p) })
 		}
 	}
 	t.Log("\n" + s.tally.String())
 }
 
 // run proves one problem once there is memory for it.
-func (s *gpuSuite) run(t *testing.T, p *operator.Problem, name string) {
+func (s *gpuSuite) run(t *testing.T, p *operator.Problem) {
 	need := memoryOf(p)
 	if need > s.capacity {
 		t.Skipf("needs %d MiB of the GPU's memory", need>>20)
 	}
 	must.OK(t, s.memory.Acquire(t.Context(), need))
 	defer s.memory.Release(need)
-	if s.torch == nil {
-		s.proveAlone(t, p.Whole())
-		return
-	}
-	reference, err := p.Reference()
-	must.OK(t, err)
-	b, err := s.device.Compiler().Compile(t.Context(), compile.Request{Kernel: reference, Arch: s.device.Arch()})
-	must.OK(t, err)
-	must.OK(t, s.torch.add(p, reference, b, name))
-	s.prove(t, p.Whole(), b)
+	s.proveAlone(t, p.Whole())
 }
 
 // memoryOf is what the sessions of a problem take together: tensors, the
