@@ -31,7 +31,7 @@ func importCommand() *cli.Command {
 		Description: "A Kernel Tuner cache or T4 results become a recording, of OPERATOR if one is named. What has no " +
 			"equivalent is named on standard error.",
 		Flags: append(f.problem.flags(),
-			textFlag(&f.template, "template", "", "the trials' template, by `NAME` (default: the one with their tunables)"),
+			textFlag(&f.template, "template", "", "the trials' template, by `NAME` (default: the only one)"),
 			textFlag(&f.output, "output", "", "`FILE` or folder to write the recording to", "o")),
 		Action: action(f.importFile),
 	}
@@ -106,6 +106,6 @@ func (f *importFlags) recordedProblem(l line, r *recording.Recording) (problem o
 	if err != nil {
 		return problem, nil, nil, err
 	}
-	template, err = r.TemplateOf(op, f.template)
+	template, err = recording.TemplateOf(op, f.template)
 	return p.Record(), op, template, err
 }

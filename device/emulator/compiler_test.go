@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"path/filepath"
@@ -217,21 +218,8 @@ func TestClang(t *testing.T) {
 	}
 	for _, s := range shimCases {
 		b, err := c.Compile(t.Context(), compile.Request{Kernel: tinyKernel(t, s.source), Arch: hostArch()})
-		if err != nil {
-			t.Errorf("%s: %v", s.name, err)
-			continue
-		}
-		got, err := runTiny(t.Context(), b, s.launch, counting(s.in), s.out)
-		if err != nil {
-			t.Errorf("%s: %v", s.name, err)
-			continue
-		}
-		for i, v := range got {
-			if want := s.want(i); v != want {
-				t.Errorf("%s: element %d is %v, not %v", s.name, i, v, want)
-				break
-			}
-		}
+		must.OK(t, err)
+		s.prove(t, b)
 	}
 }
 
@@ -285,4 +273,21 @@ func TestPlainName(t *testing.T) {
 			t.Errorf("%s is %s, not %s", symbol, got, want)
 		}
 	}
+}
+
+// Whatever a kernel's program says, it is an answer or none, soon.
+func FuzzAnswer(f *testing.F) {
+	f.Add([]byte("launch\nrest\n{\"status\":\"ok\",\"time\":{\"median\":1,\"samples\":3}}\n"))
+	f.Add([]byte("{\"status\":\"deadlock\",\"message\":\"block 3\"}\n{\"status\":\"ok\"}\nrest"))
+	f.Add([]byte("\x00\xff\n{\"status\":\"ok\",\"launches\":-1,\"max_abs_error\":\"NaN\"}"))
+	f.Fuzz(func(t *testing.T, said []byte) {
+		select {
+		case a := <-listen(bytes.NewReader(said), time.Minute, func() { t.Error("killed") }):
+			if a.response == nil && !a.garbled && bytes.Contains(said, []byte("status")) && bytes.Count(said, []byte("\n")) == 0 {
+				t.Errorf("%q is neither an answer nor garbled", said)
+			}
+		case <-time.After(10 * time.Second):
+			t.Error("no end")
+		}
+	})
 }

@@ -1,11 +1,15 @@
 package emulator
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"autotune/device"
 	"autotune/internal/test/must"
 )
 
@@ -85,5 +89,106 @@ func TestStandardAssert(t *testing.T) {
 	_, err := runTiny(t.Context(), mustCompile(t, k, false), threads(1, 64), counting(8), 9)
 	if err == nil || !strings.Contains(err.Error(), "crashed: test/k.cu:17: assertion failed: i == 1, block (0,0,0), thread (0,0,0)") {
 		t.Error(err)
+	}
+}
+
+// A reference that cannot say what is right is the operator's fault, and is found out within the time of a launch.
+func TestBadReference(t *testing.T) {
+	needCompiler(t)
+	d, err := Open(Options{CacheDir: testCache})
+	must.OK(t, err)
+	t.Cleanup(func() { d.Close() })
+	const limit = 500 * time.Millisecond
+	right := doublingKernel("right", doublingBodies["right"])
+	for _, c := range []struct {
+		name, body   string
+		distribution string
+		message      string // a regular expression; "": the reference is right
+	}{
+		{"loops", doublingBodies["endless"], "uniform01", `^the reference of doubling ends as timeout: no block of the launch ended within 500 ms$`},
+		{"loops in one block", `y[i] = 2.0f * x[i]; if (i == 256) for (;;) y[i] += *(volatile const float*)x;`, "uniform01", `timeout: no block of the launch ended`},
+		{"crashes", doublingBodies["wild"], "uniform01", `^the reference of doubling ends as crashed: illegal address`},
+		{"deadlock", doublingBodies["deadlock"], "uniform01", `ends as timeout: deadlock: block`},
+		{"writes an input", doublingBodies["scribble"], "uniform01", `ends as wrong_result: wrote to x, which is an input`},
+		{"forks", `for (;;) fork();`, "uniform01", `called the operating system|started a process|no block`},
+		{"not all written", doublingBodies["lazy"], "uniform01", `^the reference of doubling leaves 1 of 20480 elements of y unwritten, the first at \[3\]$`},
+		{"NaN everywhere", `y[i] = 0.0f / (x[i] * 0.0f);`, "normal", `^the reference of doubling gives NaN everywhere, on normal inputs, which hold none$`},
+		{"NaN where it may be", `y[i] = i ? x[i] * 2.0f : 0.0f / (x[i] * 0.0f);`, "normal", ""},
+		{"slow", `if (threadIdx.x == 0) usleep(50000); y[i] = x[i];`, "uniform01", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := bindDoubling(t, doublingOf(t, systemCalls+doublingKernel("reference", c.body), map[string]string{"right": right}), 20480)
+			proto := device.DefaultProtocol()
+			proto.Distribution, proto.LaunchTimeout = c.distribution, limit
+			began := time.Now()
+			err := (&bench{problem: p, device: d}).open(t, proto)
+			var failed *device.ReferenceError
+			switch {
+			case c.message == "":
+				if err != nil {
+					t.Error(err)
+				}
+			case !errors.As(err, &failed) || !regexp.MustCompile(c.message).MatchString(err.Error()):
+				t.Errorf("%v; want a ReferenceError, %s", err, c.message)
+			}
+			t.Logf("%v: %v", time.Since(began).Round(time.Millisecond), err)
+		})
+	}
+}
+
+// productsKernel multiplies ones by ones, 16 deep. A warp writes zeros over them when it is told that it may.
+func productsKernel(body string) string {
+	return `#include "async_proxy.cuh"
+		#include "fp16.cuh"
+		#include "mbarrier.cuh"
+		#include "wgmma_shared.cuh"
+		extern "C" __global__ void k(const float*, float* y) {
+			__shared__ __align__(128) unsigned ones[512];
+			__shared__ Mbarrier given;
+			for (int i = threadIdx.x; i < 512; i += blockDim.x) ones[i] = pack_fp16x2(1.0f, 1.0f);
+			if (threadIdx.x == 0) mbarrier_init(&given, 128);
+			publish_to_async_proxy();
+			__syncthreads();
+			if (threadIdx.x >= 128) {
+				mbarrier_wait(&given, 0);
+				for (int i = threadIdx.x - 128; i < 512; i += 32) ones[i] = 0;
+				return;
+			}
+			const unsigned one = pack_fp16x2(1.0f, 1.0f), a[4] = {one, one, one, one};
+			float d[32] = {};
+			const auto multiply = [&] {
+				wgmma_fence();
+				wgmma_fp16<64>(d, a, Slabs{reinterpret_cast<const char*>(ones), 1024}, true);
+				wgmma_commit();
+			};
+			` + body + `
+			y[threadIdx.x] = d[0] + d[31];
+		}`
+}
+
+// Products read shared memory, and their sums are there, when they are waited for and not before.
+func TestProductsEndLate(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		want       float32
+	}{
+		{"given back in time", "multiply(); wgmma_wait(d); mbarrier_arrive(&given);", 32},
+		{"given back early", "multiply(); mbarrier_arrive(&given); wgmma_wait(d);", 0},
+		{"a product left under way", "multiply(); multiply(); wgmma_wait<1>(d); const float had = d[0]; wgmma_wait(d); d[0] = had; mbarrier_arrive(&given);", 16 + 32},
+		{"given back while one is under way", "multiply(); multiply(); wgmma_wait_groups<1>(); mbarrier_arrive(&given); wgmma_wait(d);", 32},
+		{"no wait", "multiply(); mbarrier_arrive(&given);", 0},
+		{"no commit", "wgmma_fp16<64>(d, a, Slabs{reinterpret_cast<const char*>(ones), 1024}, true); wgmma_wait(d); mbarrier_arrive(&given);", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := runTiny(t.Context(), mustCompile(t, tinyKernel(t, productsKernel(c.body)), false), threads(1, 160), counting(1), 128)
+			must.OK(t, err)
+			for i, v := range got {
+				if v != c.want {
+					t.Fatalf("element %d is %v, not %v", i, v, c.want)
+				}
+			}
+		})
 	}
 }

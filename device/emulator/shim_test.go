@@ -7,19 +7,33 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device/compile"
 	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
 // Each case is a kernel of one input (0, 1, 2, ...) and one output, with what the output must be.
-var shimCases = []struct {
+type shimCase struct {
 	name   string
 	source string
 	launch operator.Launch
 	in     int
 	out    int
 	want   func(i int) float32
-}{
+}
+
+func (c shimCase) prove(t *testing.T, b *compile.Binary) {
+	t.Helper()
+	got, err := runTiny(t.Context(), b, c.launch, counting(c.in), c.out)
+	must.OK(t, err)
+	for i, v := range got {
+		if want := c.want(i); v != want {
+			t.Fatalf("%s: element %d is %v, not %v", c.name, i, v, want)
+		}
+	}
+}
+
+var shimCases = []shimCase{
 	{
 		name:   "one thread an element",
 		source: `extern "C" __global__ void k(const float* x, float* y) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < 1000) y[i] = 2.0f * x[i]; }`,
@@ -493,14 +507,7 @@ func TestShim(t *testing.T) {
 		for _, c := range shimCases {
 			t.Run(fmt.Sprintf("%s/sanitize=%v", c.name, sanitize), func(t *testing.T) {
 				t.Parallel()
-				b := mustCompile(t, tinyKernel(t, c.source), sanitize)
-				got, err := runTiny(t.Context(), b, c.launch, counting(c.in), c.out)
-				must.OK(t, err)
-				for i, v := range got {
-					if want := c.want(i); v != want {
-						t.Fatalf("element %d is %v, not %v", i, v, want)
-					}
-				}
+				c.prove(t, mustCompile(t, tinyKernel(t, c.source), sanitize))
 			})
 		}
 	}

@@ -2,7 +2,9 @@ package trial
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 
@@ -74,6 +76,117 @@ func TestMedian(t *testing.T) {
 	}{{nil, 0}, {[]float64{4}, 4}, {[]float64{3, 1, 2}, 2}, {[]float64{4, 1, 3, 2}, 2.5}} {
 		if got := Median(c.values); got != c.want {
 			t.Errorf("of %v: %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+func TestBests(t *testing.T) {
+	of := func(template string, status Status, ms float64) (t Trial) {
+		t.Configuration, t.Status, t.Time = space.Configuration{Template: template}, status, Timing{Median: ms}
+		return t
+	}
+	best := Bests([]Trial{of("a", OK, 3), of("a", OK, 2), of("a", WrongResult, 1), of("b", CompileError, 0), of("c", OK, 5), of("c", OK, 6)})
+	got := map[string]float64{}
+	for name, one := range best {
+		got[name] = one.Time.Median
+	}
+	if !maps.Equal(got, map[string]float64{"a": 2, "c": 5}) {
+		t.Error(got)
+	}
+}
+
+func TestSummarise(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		samples []float64
+		want    Timing
+	}{
+		{"none", nil, Timing{}},
+		{"one", []float64{2}, Timing{Median: 2, CI95: [2]float64{2, 2}, Quartiles: [2]float64{2, 2}, Min: 2, Samples: 1}},
+		{"five are bounded by their range", []float64{5, 1, 4, 2, 3}, Timing{Median: 3, CI95: [2]float64{1, 5}, Quartiles: [2]float64{2, 4}, Min: 1, Samples: 5}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := Summarise(test.samples, 0)
+			if got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// The ranks of the standard tables: Hahn and Meeker, table A.15.
+func TestMedianRanks(t *testing.T) {
+	for _, test := range []struct{ n, low, high int }{
+		{6, 0, 5}, {10, 1, 8}, {20, 5, 14}, {30, 9, 20}, {100, 39, 60},
+	} {
+		low, high := medianRanks(test.n)
+		if low != test.low || high != test.high {
+			t.Errorf("%d samples: ranks %d and %d, want %d and %d", test.n, low, high, test.low, test.high)
+		}
+	}
+}
+
+// turnsOf draws a run: a variant's medians on both sides of each turn, around ms.
+func turnsOf(r *rand.Rand, n int, ms, drift, noise float64) (first, second []float64) {
+	for range n {
+		level := ms * math.Exp(drift*r.NormFloat64())
+		first = append(first, level*math.Exp(noise*r.NormFloat64()))
+		second = append(second, level*math.Exp(noise*r.NormFloat64()))
+	}
+	return first, second
+}
+
+// A variant that did not change is taken for slower in one run of 1000 or less. So it is on
+// quiet machines, on noisy ones and on those that drift. A clear change is seen.
+func TestNoise(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		name         string
+		drift, noise float64
+		slower       float64 // a change that must be seen
+	}{
+		{"quiet", 0, 0.0005, 1.01},
+		{"noisy", 0, 0.01, 1.15},
+		{"drifts", 0.01, 0.002, 1.15},
+	} {
+		const runs = 6000
+		for _, recorded := range []int{0, 3, 6} {
+			alarms, seen := 0, 0
+			for range runs {
+				was, _ := turnsOf(r, max(1, recorded), 2, c.drift, c.noise)
+				before := Median(was)
+				first, second := turnsOf(r, 6, 2, c.drift, c.noise)
+				now, noise := Noise(first, second, recorded)
+				if now > before*(1+noise) {
+					alarms++
+				}
+				if now*c.slower > before*(1+noise) {
+					seen++
+				}
+			}
+			if alarms > runs/500 {
+				t.Errorf("%s, %d turns recorded: %d false alarms in %d runs", c.name, recorded, alarms, runs)
+			}
+			if recorded > 0 && seen < runs*9/10 {
+				t.Errorf("%s, %d turns recorded: %.3gx seen in %d of %d runs", c.name, recorded, c.slower, seen, runs)
+			}
+		}
+	}
+}
+
+func TestNoiseBounds(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		first, second []float64
+		now, least    float64
+	}{
+		{"no noise at all", []float64{2, 2, 2}, []float64{2, 2, 2}, 2, Resolution},
+		{"one turn", []float64{1.1}, []float64{1}, math.Sqrt(1.1), 0.1},
+		{"the sides differ", []float64{1.1, 1.1}, []float64{1, 1}, math.Sqrt(1.1), 0.1},
+	} {
+		now, noise := Noise(c.first, c.second, 1)
+		if math.Abs(now-c.now) > 1e-9 || math.Abs(noise-c.least) > 1e-9 {
+			t.Errorf("%s: %v ms, noise %v; want %v ms, %v", c.name, now, noise, c.now, c.least)
 		}
 	}
 }

@@ -10,7 +10,80 @@ import (
 	"pgregory.net/rapid"
 
 	"autotune/device"
+	"autotune/operator"
 )
+
+func TestMismatchMessage(t *testing.T) {
+	y := operator.Argument{Name: "y", Type: operator.F32, Shape: []int64{2, 3, 4}, Elements: 24, ATol: 1e-4, RTol: 1e-4}
+	words := []uint64{3, ^uint64(17), 2, 2, uint64(math.Float32bits(0.5)), 99, 98}
+	o := outcomeFrom(y, words)
+	if want := (outcome{Mismatches: 3, First: 17, Unwritten: 2, NotFinite: 2, LargestError: 0.5, ReferenceSum: 99, OutputSum: 98}); o != want {
+		t.Fatalf("outcomeFrom = %+v, want %+v", o, want)
+	}
+	got := mismatchMessage(y, o, "NaN", "1.5")
+	want := "3 of 24 elements of y differ from the reference, 2 were never written; the first at [1 1 1]: NaN instead of 1.5 (largest error 0.5, allowed 0.0001 + 0.0001*|reference|)"
+	if got != want {
+		t.Errorf("message\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestMismatchMessageOfOne(t *testing.T) {
+	y := operator.Argument{Name: "y", Type: operator.F32, Shape: []int64{1}, Elements: 1}
+	o := outcome{Mismatches: 1, Unwritten: 1, NotFinite: 2}
+	got := mismatchMessage(y, o, "NaN", "1.5")
+	want := "1 of 1 element of y differs from the reference, 1 was never written, 1 is NaN or infinite where the other is not; the first at [0]: NaN instead of 1.5 (largest error 0, allowed 0 + 0*|reference|)"
+	if got != want {
+		t.Errorf("message\n%s\nwant\n%s", got, want)
+	}
+	if got, want := zoneMessage([]uint64{7, 1}, []operator.Argument{y}), "it wrote outside its tensors: 1 word before y"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Integers are told as integers, whatever they hold.
+func TestMismatchMessageOfIntegers(t *testing.T) {
+	c := operator.Argument{Name: "c", Type: operator.U64, Shape: []int64{3}, Elements: 3}
+	o := outcomeFrom(c, []uint64{2, ^uint64(1), 1, 0, math.Float64bits(1 << 40), 0, 0})
+	got := mismatchMessage(c, o, "18446744073709551615", "7")
+	want := "2 of 3 elements of c differ from the reference, 1 is what was there before; the first at [1]: 18446744073709551615 instead of 7 (largest error 1099511627776, allowed 0 + 0*|reference|)"
+	if got != want {
+		t.Errorf("message\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestZoneMessage(t *testing.T) {
+	got := zoneMessage([]uint64{7, 0, 0, 3, 4}, []operator.Argument{{Name: "x"}, {Name: "y"}})
+	if want := "it wrote outside its tensors: 3 words before y, 4 words after y"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A mean of large numbers is smaller than they are, and as inexact. A softmax does not grow with its inputs.
+func TestToleranceOf(t *testing.T) {
+	of := func(at operator.Type, atol float64) (a operator.Argument) {
+		a.Type, a.ATol = at, atol
+		return a
+	}
+	for _, tt := range []struct {
+		name, distribution string
+		argument           operator.Argument
+		largest, want      float64
+	}{
+		{"as the operator says", "normal", of(operator.F32, 1e-6), 1e9, 1e-6},
+		{"mean", operator.Large, of(operator.F32, 1e-6), 0x1p47, 1e-6 * 0x1p50},
+		{"sum", operator.Large, of(operator.F32, 1e-6), 0x1p55, 1e-6 * 0x1p55},
+		{"softmax", operator.Large, of(operator.F32, 1e-6), 1, 1e-6},
+		{"norm of rows", operator.Large, of(operator.F32, 0x1p-20), 32, 0x1p-15},
+		{"f16", operator.Large, of(operator.F16, 1e-3), 0x1p6, 1e-3 * 0x1p9},
+		{"squares that vanish", operator.Tiny, of(operator.F32, 1e-30), 0, leastSquared},
+		{"exact", operator.Tiny, of(operator.F32, 0), 0, 0},
+		{"integers", operator.Large, of(operator.I32, 0), 0x1p50, 0},
+	} {
+		if got := ToleranceOf(tt.argument, tt.distribution, tt.largest); got != tt.want {
+			t.Errorf("%s: %g, want %g", tt.name, got, tt.want)
+		}
+	}
+}
 
 // simulate takes the samples that sampling asks for from a variant that always
 // takes ms, and tells the lengths of the spells.
