@@ -68,7 +68,8 @@ func (m *Manifest) check() error {
 		f.within(m.of(e.Operator, func(o *Operator) error { return m.checkEntry(o, e) }), "entry %d, %.80q", i+1, e.Problem)
 	}
 	for i, of := range m.Families {
-		f.within(m.of(of.Operator, func(o *Operator) error { return m.checkFamily(o, of) }), "family %d, %.80q", i+1, of.Problem)
+		err := m.of(of.Operator, func(o *Operator) error { return m.checkFamily(o, of) })
+		f.within(err, "family %d, %.80q", i+1, of.Problem)
 	}
 	for i, g := range m.General {
 		f.within(m.of(g.Operator, func(o *Operator) error { return m.checkGeneral(o, g) }), "general kernel %d", i+1)
@@ -210,7 +211,8 @@ func (o *Operator) checkValues(values map[string]expr.Value, mode string, shape,
 		for _, c := range s.Components {
 			v, given := values[c.Name]
 			f.need(given || !whole, "it does not say what %s is", c.Name)
-			f.need(!given || s.Type != "word" || slices.Contains(s.Words, v.String()), "%s is %.80q, which is none of its words", c.Name, v)
+			f.need(!given || s.Type != "word" || slices.Contains(s.Words, v.String()),
+				"%s is %.80q, which is not among its words", c.Name, v)
 		}
 	}
 	f.need(slices.Contains(o.Math, mode), "it is in the math mode %.80q, which the operator has not", mode)

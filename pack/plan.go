@@ -41,8 +41,8 @@ type passedMap struct {
 	behind [mapWords - 1]Pointer // the words behind its address
 }
 
-// Plan finds the kernel that was packed for a problem, of several the one that suits the GPU best. Parameters are written as
-// for --set, as "3x5"; a math mode of "" is the one that PyTorch would take.
+// Plan finds the kernel that was packed for a problem, of several the one that suits the GPU best. Parameters are
+// written as for --set, as "3x5"; a math mode of "" is the one that PyTorch would take.
 func (l *Loader) Plan(operator string, shape []int64, parameters map[string]string, math string) (*Plan, error) {
 	o := l.pack.operator(operator)
 	if o == nil {
@@ -71,7 +71,8 @@ func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, 
 	highest := -1
 	for _, e := range l.pack.Entries {
 		differs := func(name string) bool { return !e.Values[name].Equal(values[name]) }
-		is := e.Operator == o.Name && (e.Math == wanted.String() || mode == "" && e.Auto) && !slices.ContainsFunc(o.determining(), differs)
+		inMode := e.Math == wanted.String() || mode == "" && e.Auto
+		is := e.Operator == o.Name && inMode && !slices.ContainsFunc(o.determining(), differs)
 		if rank := l.gpu.rank(e); is && l.gpu.runs(e) && rank > highest {
 			found, highest = e, rank
 		}
@@ -191,7 +192,8 @@ func (o *Operator) tensors(values map[string]expr.Value, types map[string]int64)
 		}
 	}
 	for _, s := range o.Tensors {
-		t := Tensor{Name: s.Name, Role: s.Role, Type: s.Type, Last: s.OrderBy != "" && len(s.Shape) > 2 && values[s.OrderBy].Equal(expr.String("nhwc"))}
+		t := Tensor{Name: s.Name, Role: s.Role, Type: s.Type}
+		t.Last = s.OrderBy != "" && len(s.Shape) > 2 && values[s.OrderBy].Equal(expr.String("nhwc"))
 		if s.TypeBy != "" {
 			t.Type = values[s.TypeBy].String()
 		}

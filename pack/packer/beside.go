@@ -1,15 +1,9 @@
 package packer
 
 import (
-	"archive/zip"
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"autotune/internal/lists"
@@ -32,63 +26,20 @@ func WithGeneral(p *operator.Problem) (o *operator.Operator, why string, err err
 	if why != "" {
 		return nil, why, nil
 	}
-	files, err := filesOf(p.Operator)
-	if err != nil {
-		return nil, "", err
-	}
-	description := path.Base(p.Operator.File)
-	text := files[description]
+	description, text := path.Base(p.Operator.File), p.Operator.Description()
 	at := templatesKey.FindStringSubmatchIndex(text)
 	if _, taken := p.Operator.Template(GeneralTemplate); at == nil || taken {
 		return nil, "its " + description + " has no plain list of templates", nil
 	}
 	kernel, indent := generalOf(p, element), text[at[2]:at[3]]
-	files[description] = text[:at[2]] + indent + string(write("general.yaml.tmpl", kernel)) + text[at[2]:]
-	files[GeneralTemplate+".cu"] = string(write("general.cu.tmpl", kernel))
-	var archive bytes.Buffer
-	w := zip.NewWriter(&archive)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		f, err := w.Create(name)
-		if err == nil {
-			_, err = io.WriteString(f, files[name])
-		}
-		if err != nil {
-			return nil, "", err
-		}
-	}
-	if err := errors.Join(w.SetComment(description), w.Close()); err != nil {
-		return nil, "", err
-	}
-	o, err = operator.LoadBundle(archive.Bytes(), nil)
+	o, err = p.Operator.With(map[string]string{
+		description:             text[:at[2]] + indent + string(write("general.yaml.tmpl", kernel)) + text[at[2]:],
+		GeneralTemplate + ".cu": string(write("general.cu.tmpl", kernel)),
+	})
 	if err != nil {
 		return nil, "", fmt.Errorf("the general kernel of %s as a template: %w", p.Operator.Name, err)
 	}
 	return o.AsNamed(p.Operator.Named), "", nil
-}
-
-// filesOf are all files that an operator was read from.
-func filesOf(o *operator.Operator) (map[string]string, error) {
-	bundle, err := o.Bundle()
-	if err != nil {
-		return nil, err
-	}
-	r, err := zip.NewReader(bytes.NewReader(bundle), int64(len(bundle)))
-	if err != nil {
-		return nil, err
-	}
-	files := map[string]string{}
-	for _, f := range r.File {
-		open, err := f.Open()
-		if err != nil {
-			return nil, err
-		}
-		text, err := io.ReadAll(open)
-		if err != nil {
-			return nil, err
-		}
-		files[f.Name] = string(text)
-	}
-	return files, nil
 }
 
 // generalKernel is the general kernel of a problem, as its templates see it.

@@ -128,13 +128,13 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 			return nil, nil, err
 		}
 		d.Variants = append(d.Variants, v)
-		request := compile.Request{Kernel: k.Kernel, Arch: arch, Problem: k.Problem, Configuration: f.Entries[i].Configuration}
-		tasks = append(tasks, &task{what: k.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary, by string) (err error) {
+		take := func(b *compile.Binary, by string) (err error) {
 			name(v.Launches, b)
 			d.Compiler, p.files[v.File] = by, b.Code
 			v.Sizes.At, err = sizesAt(b.Code, k.Sizes)
 			return err
-		}})
+		}
+		tasks = append(tasks, taskOf(k.Kernel, k.Problem, f.Entries[i].Configuration, arch, take))
 	}
 	return d, tasks, nil
 }

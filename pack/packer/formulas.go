@@ -10,8 +10,8 @@ import (
 	"autotune/space/expr"
 )
 
-// pyFormula is a formula of a manifest in Python. The loader looks it up by its text, so that it runs only what was written
-// here.
+// pyFormula is a formula of a manifest in Python. The loader looks it up by its text, so that it runs only what was
+// written here.
 type pyFormula struct{ Text, Code string }
 
 // addFormulas adds the formulas in Python. A notice tells of one that has no form there.

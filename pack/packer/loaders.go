@@ -50,7 +50,9 @@ const pythonFolder = "python/"
 
 func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 	folder := pythonFolder + p.Name + "/"
-	for _, name := range []string{"__init__.py", "arguments.py", "calls.py", "folds.py", "manifest.py", "measure.py", "modules.py", "pack.py", "ready.py"} {
+	for _, name := range []string{
+		"__init__.py", "arguments.py", "calls.py", "folds.py", "manifest.py", "measure.py", "modules.py", "pack.py", "ready.py",
+	} {
 		text, err := loaders.FS.ReadFile("python/" + name)
 		if err != nil {
 			return err
@@ -136,7 +138,8 @@ func (f *pyFunctions) add(p *Packed, folder string, o *operator.Operator) {
 		p.files[folder+o.Name+"_gradients.py"] = write("gradients.py.tmpl", of)
 	}
 	for _, call := range pythonCalls(o) {
-		of.InPlace = of.InPlace || slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool { return a.Name == "inplace" })
+		inPlace := func(a operator.TorchArgument) bool { return a.Name == "inplace" }
+		of.InPlace = of.InPlace || slices.ContainsFunc(call.Arguments, inPlace)
 		if !p.means(o, call) {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"autotune/internal/quote"
 )
 
-// names are words that can be a Python package, a table in C and a kernel of Hugging Face's.
+// names are words that can be a Python package and a table in C.
 var names = regexp.MustCompile(`^[a-z][a-z0-9_]*[a-z0-9]$`)
 
 func checkName(name string) error {

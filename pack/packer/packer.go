@@ -23,6 +23,7 @@ import (
 	"autotune/device/compile"
 	"autotune/operator"
 	"autotune/pack"
+	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/cudasource"
 )
@@ -123,6 +124,11 @@ type task struct {
 	binary  *compile.Binary
 }
 
+func taskOf(k operator.Kernel, p *operator.Problem, c space.Configuration, arch string, take func(*compile.Binary, string) error) *task {
+	request := compile.Request{Kernel: k, Arch: arch, Problem: p, Configuration: c}
+	return &task{what: p.String(), request: request, archs: []string{arch}, take: take}
+}
+
 func compileAll(ctx context.Context, compiler compile.Compiler, tasks []*task) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, compiler.Workers()))
@@ -156,7 +162,8 @@ type found struct {
 	what, problem string // as notices name it; and what two that serve the same problems have in common
 	target        string // that it was tuned for
 	device        device.Info
-	unserved      func(arch string) (template string, err error) // a template that an architecture cannot run; "": it can run all
+	// unserved is a template that an architecture cannot run; "": it can run all.
+	unserved func(arch string) (template string, err error)
 }
 
 // measured tells whether times of the search are those of an architecture.
@@ -164,12 +171,13 @@ func (f found) measured(arch string) bool {
 	return f.device.Kind.Properties().Caveat == "" && arch == f.target
 }
 
-// targets are the architectures to compile for: those named, or that of the search. Those that are done are left out, and
-// those that cannot run it, too.
+// targets are the architectures to compile for: those named, or that of the search, without those that are done and
+// those that cannot run it.
 func (p *Packed) targets(f found, named []string, seen map[string]bool) (archs []string, err error) {
 	if len(named) == 0 {
 		if f.target == "" || !f.measured(f.target) {
-			return nil, fmt.Errorf("it was chosen on %s, which has no architecture to compile for; name one with --arch", f.device.Name)
+			return nil, fmt.Errorf("it was chosen on %s, which has no architecture to compile for; name one with --arch",
+				f.device.Name)
 		}
 		named = []string{f.target}
 	}
@@ -193,7 +201,9 @@ func (p *Packed) targets(f found, named []string, seen map[string]bool) (archs [
 // entries describes a winner once for each architecture.
 func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bool) (tasks []*task, err error) {
 	text, _, _ := strings.Cut(w.Problem.String(), " free=")
-	f := found{what: w.Problem.String(), problem: text + "|" + w.Problem.Math, target: w.Best.Target, device: w.Best.Device}
+	f := found{
+		what: w.Problem.String(), problem: text + "|" + w.Problem.Math, target: w.Best.Target, device: w.Best.Device,
+	}
 	f.unserved = func(arch string) (string, error) {
 		served, err := w.ServedBy(arch)
 		if served {
@@ -213,12 +223,12 @@ func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bo
 			t := w.Best.Time
 			e.Time = &pack.Time{Median: t.Median, CI95: t.CI95, Samples: t.Samples}
 		}
-		request := compile.Request{Kernel: w.Kernel, Arch: arch, Problem: w.Problem, Configuration: w.Best.Configuration}
-		tasks = append(tasks, &task{what: f.what, request: request, archs: []string{arch}, take: func(b *compile.Binary, by string) error {
+		take := func(b *compile.Binary, by string) error {
 			name(e.Launches, b)
 			e.Compiler, p.files[e.File] = by, b.Code
 			return nil
-		}})
+		}
+		tasks = append(tasks, taskOf(w.Kernel, w.Problem, w.Best.Configuration, arch, take))
 	}
 	return tasks, nil
 }

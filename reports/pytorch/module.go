@@ -145,7 +145,9 @@ type element struct {
 
 // moduleTypes are those that a module's tensors may have.
 var moduleTypes = []element{
-	{Type: operator.F32, Torch: "float32"}, {Type: operator.BF16, Torch: "bfloat16"}, {Type: operator.F16, Torch: "float16"},
+	{Type: operator.F32, Torch: "float32"},
+	{Type: operator.BF16, Torch: "bfloat16"},
+	{Type: operator.F16, Torch: "float16"},
 }
 
 // elementOf is the type of a problem's tensors, if a module can have it.

@@ -15,7 +15,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// plan turns what op.yaml says of every problem into Python: bounds of parameters, derived values, requirements, shapes.
+// plan turns what op.yaml says of every problem into Python: bounds, derived values, requirements, shapes.
 func (v *view) plan(p *operator.Problem) {
 	op := p.Operator
 	var formulas []string
@@ -241,8 +241,8 @@ func pythonValue(v expr.Value) string {
 	return v.Source()
 }
 
-// Orders are the parameters that name the order of tensors, that of the output last, as Python has them: None where there
-// is no such parameter.
+// Orders are the parameters that name the order of tensors, that of the output last, as Python has them: None where
+// there is no such parameter.
 func (v view) Orders() string {
 	written, names := "None", []string{}
 	for _, a := range v.Problem.Operator.Arguments {
@@ -308,8 +308,8 @@ func (v *view) launches(w cudasource.Winner) {
 // choice is an extent that a parameter chooses between two.
 var choice = regexp.MustCompile(`^(\w+) if (\w+) else (\w+)$`)
 
-// findDimension gives the Python expression for a dimension, "" if there is none. A parameter may say which axis it is, as
-// where a matrix may be stored transposed, or which tensors have it, as where they are broadcast along it.
+// findDimension gives the Python expression for a dimension, "" if there is none. A parameter may say which axis it is,
+// as where a matrix may be stored transposed, or which tensors have it, as where they are broadcast along it.
 func (v *view) findDimension(dim string) string {
 	var places []string // each but the last with a condition
 	for i, t := range v.Read {

@@ -140,15 +140,12 @@ type Tensor struct {
 	High  float64       `json:"high"`
 }
 
-// look asks whether PyTorch and a GPU are there.
-type look struct {
-	Look bool `json:"look"`
-}
-
-// hurry ends what torch.compile does.
-type hurry struct {
-	Hurry bool `json:"hurry"`
-}
+// The other jobs: whether PyTorch and a GPU are there, an end to what torch.compile does, and the end of the problem.
+var (
+	look  = map[string]bool{"look": true}
+	hurry = map[string]bool{"hurry": true}
+	end   = struct{}{}
+)
 
 // turn asks for samples.
 type turn struct {
@@ -191,7 +188,7 @@ func (t *Torch) prepare(ctx context.Context, j job) *preparation {
 			t.hurry(before)
 			<-before.done
 			if before.err == nil {
-				_, _ = t.ask(struct{}{}, turnLimit) // a process that fails is started again
+				_, _ = t.ask(end, turnLimit) // a process that fails is started again
 			}
 		}
 		now.said, now.err = t.begin(ctx, now)
@@ -208,7 +205,7 @@ func (t *Torch) begin(ctx context.Context, p *preparation) (said answer, err err
 		t.talk, err = program().Begin(ctx)
 	}
 	if err == nil && p.hurried {
-		err = t.talk.Tell(hurry{true})
+		err = t.talk.Tell(hurry)
 	}
 	t.lock.Unlock()
 	if errors.Is(err, python.ErrMissing) {
@@ -217,7 +214,7 @@ func (t *Torch) begin(ctx context.Context, p *preparation) (said answer, err err
 	if err != nil {
 		return said, err
 	}
-	if said, err = t.ask(look{true}, beginLimit); err != nil {
+	if said, err = t.ask(look, beginLimit); err != nil {
 		if said.Fault != "" {
 			err = &final.AbsentError{Err: err}
 		}
@@ -231,7 +228,7 @@ func (t *Torch) hurry(p *preparation) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	if p.hurried = true; t.talk != nil {
-		_ = t.talk.Tell(hurry{true})
+		_ = t.talk.Tell(hurry)
 	}
 }
 
@@ -435,6 +432,6 @@ func (s *session) Time(_ context.Context, name string) (float64, error) {
 // Close frees the problem's tensors.
 func (s *session) Close() error {
 	s.torch.forget()
-	_, err := s.torch.ask(struct{}{}, turnLimit)
+	_, err := s.torch.ask(end, turnLimit)
 	return err
 }

@@ -73,7 +73,7 @@ def check_maps(launch, scalars):
 
 
 def verified():
-    """The manifest, the kernels' binaries, and a name for the operators that no other pack has. All files are as they were packed."""
+    """The manifest, the kernels' binaries as they were packed, and a name for the operators that no other pack has."""
     text = read("manifest.json", 64 << 20)
     manifest = dict(json.loads(text, object_pairs_hook=once))
     check_names(manifest)

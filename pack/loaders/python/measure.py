@@ -87,6 +87,13 @@ class Group:
     after_ms: float = None
     faster: float = None
     interval: tuple = None
+    candidates: list = None  # while it is measured
+    gain_ms: float = 0.0  # by which its kernels were faster alone, in all calls of a pass, or are in the model
+
+    def times(self, pairs):
+        self.before_ms, self.after_ms = (statistics.median(column) for column in zip(*pairs))
+        self.faster, self.interval = between([before / after for before, after in pairs])
+        self.gain_ms = self.before_ms - self.after_ms
 
     def row(self):
         named = ", ".join(self.modules[:2]) + (f" and {len(self.modules) - 2} more" if len(self.modules) > 2 else "")
@@ -280,22 +287,6 @@ class Program:
         return pairs
 
 
-@dataclasses.dataclass
-class Measured(Group):
-    """A group while it is measured, with its candidates and how much faster its kernels were alone, in all calls of a pass."""
-
-    candidates: list = None
-    gain_ms: float = 0.0
-
-    def times(self, pairs):
-        self.before_ms, self.after_ms = (statistics.median(column) for column in zip(*pairs))
-        self.faster, self.interval = between([before / after for before, after in pairs])
-        self.gain_ms = self.before_ms - self.after_ms
-
-    def plain(self):
-        return Group(self.modules, self.kernel, self.why, self.before_ms, self.after_ms, self.faster, self.interval)
-
-
 def form(t):
     return (t.shape, t.stride(), t.dtype, t.requires_grad) if isinstance(t, torch.Tensor) else t
 
@@ -322,7 +313,7 @@ def grouped(program, candidates):
         if any(served for served, _, _ in calls):
             own = tuple(map(form, (*c.module._parameters.values(), *c.module._buffers.values())))
             key = c.kind, c.settings, own, tuple(forms for _, _, forms in calls)
-            group = groups.setdefault(repr(key), Measured([], c.kernel, candidates=[]))
+            group = groups.setdefault(repr(key), Group([], c.kernel, candidates=[]))
             group.modules.append(c.name)
             group.candidates.append(c)
             group.gain_ms += sum(gain for _, gain, _ in calls)
@@ -429,7 +420,7 @@ def settled(program, answers, groups, done):
             why = "the whole model is not faster with it"
         for group in groups[len(groups) // 2:]:
             group.why = why
-            done.left.append(group.plain())
+            done.left.append(group)
         groups = groups[:len(groups) // 2]
     return []
 
@@ -442,7 +433,7 @@ def decided(program, state, candidates):
     answers, right = Answers(program, state), []
     for group in groups:
         group.why = answers.why_not([group], program.uncompiled)
-        (done.left if group.why else right).append(group.plain() if group.why else group)
+        (done.left if group.why else right).append(group)
     if program.run != COMPILE and right:
         (graphs_times if program.run == GRAPH else modules_times)(program, right)
     pays = []
@@ -451,10 +442,10 @@ def decided(program, state, candidates):
             pays.append(group)
         else:
             group.why = "it is not faster in the model"
-            done.left.append(group.plain())
+            done.left.append(group)
     pays = settled(program, answers, pays, done)
     program.put(pays, True)
-    done.kept = [group.plain() for group in pays]
+    done.kept = pays
     return done
 
 
@@ -475,7 +466,7 @@ def compilations(run):
 def measure(model, inputs, run, candidates, clock):
     """Leaves the model with the kernels that pay, and tells what it measured. All else of the model is as it was."""
     program = Program(model, inputs, run, clock)
-    everything = [Measured([c.name], c.kernel, candidates=[c]) for c in candidates]
+    everything = [Group([c.name], c.kernel, candidates=[c]) for c in candidates]
     with State(model, inputs) as state, compilations(run):
         try:
             return decided(program, state, candidates)

@@ -67,7 +67,10 @@ ATOM = re.compile(r"[A-Za-z_]\w*|0")
 
 
 def chosen(text):
-    """A formula that is a name, or one of two by a condition: the condition's name, and the name or 0 that stands for true and for false."""
+    """Of a formula that chooses by a parameter: its name, and the names, or 0, for true and for false.
+
+    Of a plain name: that name stands for true, and there is no parameter.
+    """
     choice = CHOICE.fullmatch(text or "")
     yes, flag, no = choice.groups() if choice else (text or "", None, "")
     return flag, yes if ATOM.fullmatch(yes) and (flag or yes != "0") else None, no if ATOM.fullmatch(no) else None
@@ -264,7 +267,8 @@ class Operator:
             return kernel
         wanted = values["math"], values.get(self.word, self.read[0].get("type"))
         for g in self.general:
-            if (g["math"], g["type"]) == wanted and all(values[name] == value for name, value in g.get("values", {}).items()):
+            made = g.get("values", {}).items()
+            if (g["math"], g["type"]) == wanted and all(values[name] == value for name, value in made):
                 return g
         raise PackError(f"{self.name}: no kernel of the pack is for this problem in math mode {values['math']} on {gpu.name}")
 
@@ -399,7 +403,7 @@ def target(name):
 
 @functools.cache
 def libcuda():
-    return ctypes.CDLL("libcuda.so.1")  # without types of arguments: to convert what a call passes takes as long as to launch
+    return ctypes.CDLL("libcuda.so.1")  # without types of arguments, whose conversion takes as long as a launch
 
 
 def check(call, code):
