@@ -49,25 +49,22 @@ type About struct {
 
 // Standing is how one strategy did.
 type Standing struct {
-	Strategy string   `json:"strategy"`
-	Mean     float64  `json:"mean"` // of the scores
-	CI95     Interval `json:"ci95"`
-	Scores   []Score  `json:"scores"` // by recording
+	Strategy string     `json:"strategy"`
+	Mean     float64    `json:"mean"` // of the scores
+	CI95     [2]float64 `json:"ci95"`
+	Scores   []Score    `json:"scores"` // by recording
 }
 
 // Score is how one strategy did on one recording.
 type Score struct {
-	Recording string   `json:"recording"`
-	Strategy  string   `json:"strategy"`
-	Score     float64  `json:"score"`
-	CI95      Interval `json:"ci95"`
-	Repeats   int      `json:"repeats"`
+	Recording string     `json:"recording"`
+	Strategy  string     `json:"strategy"`
+	Score     float64    `json:"score"`
+	CI95      [2]float64 `json:"ci95"`
+	Repeats   int        `json:"repeats"`
 
 	resampled []float64
 }
-
-// Interval is a confidence interval: its low and its high end.
-type Interval [2]float64
 
 // Evaluate plays every strategy on every recording and scores it.
 func Evaluate(ctx context.Context, recordings []*Recording, o Options) (*Report, error) {
@@ -179,7 +176,7 @@ func standing(scores []Score) Standing {
 }
 
 // interval95 is where the middle 95 % of the scores are.
-func interval95(scores []float64) Interval {
+func interval95(scores []float64) [2]float64 {
 	s := slices.Sorted(slices.Values(scores))
-	return Interval{trial.Quantile(s, 0.025), trial.Quantile(s, 0.975)}
+	return [2]float64{trial.Quantile(s, 0.025), trial.Quantile(s, 0.975)}
 }
