@@ -21,7 +21,7 @@ import (
 
 // Formats are all formats.
 var Formats = []Format{
-	{"cu", "the kernel as one CUDA file, with -DAUTOTUNE_MAIN a program that verifies and times it", false,
+	{"cu", "the kernel as one CUDA file", false,
 		ofKernel(writeCU)},
 	{"cubin", "the kernel compiled for the GPU of the search", false, writeCubin},
 	{"ptx", "the kernel compiled to PTX, which the driver compiles for later GPUs too", false, ofKernel(writePTX)},
@@ -86,11 +86,7 @@ func writePyTorch(_ context.Context, out io.Writer, k cudasource.Winner) ([]stri
 }
 
 func writeCU(_ context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
-	err := k.WriteProgram(out)
-	if errors.Is(err, cudasource.ErrNoProgram) {
-		return []string{err.Error()}, nil
-	}
-	return nil, err
+	return nil, k.WriteCUDA(out)
 }
 
 func writeCubin(ctx context.Context, out io.Writer, w Winner) ([]string, error) {
