@@ -40,7 +40,8 @@ func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) erro
 	}
 	p := newPlot("evaluations", "")
 	p.X.Min, p.X.Max = 0, float64(max(len(trials), 1))+1
-	run := progress{Plot: p, unit: unitOf(b), legend: newLegend(), size: vg.Points(max(1.5, 2.8-float64(len(trials))/500))}
+	size := vg.Points(max(1.5, 2.8-float64(len(trials))/500))
+	run := progress{Plot: p, unit: unitOf(b), legend: newLegend(), size: size}
 	if valid := times[len(levels):]; len(valid) > 0 {
 		low, high := slices.Min(times), min(slices.Max(times), mostSlower*slices.Min(valid))
 		pad := cmp.Or((high-low)*0.16, high*0.05)

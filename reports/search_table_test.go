@@ -107,21 +107,6 @@ func TestOneUnit(t *testing.T) {
 	}
 }
 
-// A problem that a search started from is named without its parameters.
-func TestStartTakesOneLine(t *testing.T) {
-	b := convolution()
-	long := b.Problem.Text
-	for want, from := range map[string][]string{
-		"start       from the winners of conv2d 16x16x1024x1024\n":            {long},
-		"start       from the winners of conv2d 16x16x1024x1024 and 2 more\n": {long, long, long},
-	} {
-		b.Search.StartedFrom = from
-		if got := shown(t, b, Details{}); !strings.Contains(got, want) {
-			t.Errorf("want %q in\n%s", want, got)
-		}
-	}
-}
-
 // What a replay does not know is not counted as evaluated.
 func TestReplayCountsWhatItAnswered(t *testing.T) {
 	r := tuner.Record{

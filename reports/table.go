@@ -163,7 +163,6 @@ func SearchTable(w io.Writer, b bestconfig.Document, d Details) error {
 	t.blank()
 	t.text("trials", texts.Trials)
 	t.text("search", texts.Search)
-	t.text("start", texts.Start)
 	t.failures(d.Failures)
 	t.warnings(texts)
 	return t.write(w)

@@ -29,7 +29,6 @@ type Texts struct {
 	Finals     string // what they changed
 	Trials     string
 	Search     string // how it went, and why it ended
-	Start      string // the problems whose winners were tried first
 	Roofline   string
 	Peaks      string     // what the device reached in other kinds of work
 	Compared   []Compared // the winner first, the roofline last
@@ -42,7 +41,7 @@ type Texts struct {
 func TextsOf(b bestconfig.Document, d Details) Texts {
 	t := Texts{
 		Title: titleOf(b), Parameters: strings.Join(parametersOf(b), " "), Setting: settingOf(b), Device: deviceText(b),
-		Trials: trialsText(b), Search: searchText(b), Start: startText(b.Search.StartedFrom), Unit: unitOf(b),
+		Trials: trialsText(b), Search: searchText(b), Unit: unitOf(b),
 		Warnings: slices.Clone(b.Warnings), Peaks: peaksText(b.Roofline.Peaks),
 	}
 	if doubts := trial.Sum(b.Doubts, b.Trials.Total); doubts != "" {
@@ -56,7 +55,7 @@ func TextsOf(b bestconfig.Document, d Details) Texts {
 		}
 	}
 	for _, text := range []*string{
-		&t.Title, &t.Parameters, &t.Setting, &t.Device, &t.Finals, &t.Trials, &t.Search, &t.Start,
+		&t.Title, &t.Parameters, &t.Setting, &t.Device, &t.Finals, &t.Trials, &t.Search,
 	} {
 		*text = output.Line(*text)
 	}
@@ -200,23 +199,6 @@ func searchText(b bestconfig.Document) string {
 		text += fmt.Sprintf("; the recording lacks %d others that the strategy asked for", unknown)
 	}
 	return joined(", ", s.Strategy, text+endText(b))
-}
-
-// startText names the problem whose winner was tried first.
-func startText(from []string) string {
-	if len(from) == 0 {
-		return ""
-	}
-	operator, rest, _ := strings.Cut(from[0], " ")
-	shape, _, _ := strings.Cut(rest, " ")
-	text := fmt.Sprintf("from the winners of %s %s", operator, shape)
-	if _, conditions, other := strings.Cut(rest, " ("); other {
-		text += " (" + conditions
-	}
-	if len(from) > 1 {
-		text += fmt.Sprintf(" and %d more", len(from)-1)
-	}
-	return text
 }
 
 // movedBy is by how much a median must move in the finals to get a line.

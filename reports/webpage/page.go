@@ -164,7 +164,7 @@ func provenance(b bestconfig.Document, t reports.Texts) [][2]string {
 		{"problem", t.Title + " " + t.Parameters}, {"device", t.Setting}, {"driver", b.Device.Driver},
 		{"compiler", b.Device.Compiler}, {"compiled for", b.Target}, {"conditions", b.Conditions.String()},
 		{"tool", b.Tool}, {"kernel", digest(b.KernelDigest)}, {"reference", digest(b.ReferenceDigest)},
-		{"trials", t.Trials}, {"search", t.Search}, {"start", t.Start}, {"finals", t.Finals},
+		{"trials", t.Trials}, {"search", t.Search}, {"finals", t.Finals},
 	}
 	if b.Problem.MathBy != "" {
 		rows = append(rows, [2]string{"math", b.Problem.Math + ", " + b.Problem.MathBy})

@@ -3,8 +3,6 @@ package expr
 import (
 	"cmp"
 	"math"
-	"math/big"
-	"strconv"
 	"strings"
 )
 
@@ -128,17 +126,6 @@ func gcd(a, b Value) Value {
 	return checked(gcdInts(a.int(), b.int()))
 }
 
-// divide divides truly, and ints exactly.
-func divide(a, b Value) Value {
-	x, _ := a.AsFloat()
-	y, _ := b.AsFloat()
-	if a.integral() && b.integral() && (math.Abs(x) >= exact || math.Abs(y) >= exact) {
-		x, _ = new(big.Rat).SetFrac(big.NewInt(a.int()), big.NewInt(b.int())).Float64()
-		return Float(x)
-	}
-	return Float(x / y)
-}
-
 func power(a, b Value) Value {
 	x, _ := a.AsFloat()
 	y, _ := b.AsFloat()
@@ -167,23 +154,6 @@ func truncate(f float64) Value {
 		return failed(overflow)
 	}
 	return Int(int64(f))
-}
-
-// roundTo rounds to digits after the point, exactly half to even.
-func roundTo(v, digits Value) Value {
-	switch {
-	case !digits.integral() || digits.int() < 0 || digits.int() > 300:
-		return failed("round() takes 0 to 300 digits")
-	case v.integral():
-		return Int(v.int())
-	case v.kind != KindFloat:
-		return failed("round() takes a number, not " + v.kind.String())
-	}
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v.float(), 'f', int(digits.int()), 64), 64)
-	if err != nil {
-		return v
-	}
-	return Float(rounded)
 }
 
 func sameFloat(a, _ float64) float64 { return a }

@@ -77,17 +77,6 @@ func (e *Expr) Substitute(definitions map[string]*Expr) *Expr {
 	return &Expr{source: e.source, root: root, names: root.Names()}
 }
 
-// Column says where a name first stands in the source: 1-based, in characters. It is 0 for a name that does not occur.
-func (e *Expr) Column(name string) int {
-	column := 0
-	for _, n := range e.root.nameNodes() {
-		if n.Name == name && (column == 0 || n.Column < column) {
-			column = n.Column
-		}
-	}
-	return column
-}
-
 // Names returns the free names, sorted, without functions.
 func (e *Expr) Names() []string { return slices.Clone(e.names) }
 

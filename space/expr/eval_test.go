@@ -59,8 +59,8 @@ func TestPython(t *testing.T) {
 		// functions
 		{"min(3, 1, 2)", i(1)}, {"max(1, 2.5)", f(2.5)}, {"max(1, 1.0)", i(1)}, {"max(1.0, 1)", f(1)}, {"min('b', 'a')", s("a")},
 		{"abs(-3)", i(3)}, {"abs(-2.5)", f(2.5)}, {"abs(True)", i(1)}, {"int(2.9)", i(2)}, {"int(-2.9)", i(-2)}, {"int(True)", i(1)},
-		{"float(3)", f(3)}, {"round(2.5)", i(2)}, {"round(3.5)", i(4)}, {"round(-0.5)", i(0)}, {"round(2.675, 2)", f(2.67)},
-		{"round(7, 1)", i(7)}, {"bool(0.0)", b(false)}, {"bool('a')", b(true)},
+		{"float(3)", f(3)}, {"round(2.5)", i(2)}, {"round(3.5)", i(4)}, {"round(-0.5)", i(0)},
+		{"bool(0.0)", b(false)}, {"bool('a')", b(true)},
 		// names
 		{"x + y", i(4)}, {"f * 2", f(5)}, {"t + 1", i(2)}, {" x\n", i(7)}, {"'it\\'s'", s("it's")},
 	} {
@@ -100,7 +100,7 @@ func TestEvalErrors(t *testing.T) {
 		{"0 ** -1", 3, "negative power"}, {"(-8) ** 0.5", 6, "fractional power"}, {"10.0 ** 400", 6, "too large"}, {"int(1e300)", 1, "64 bits"},
 		{"int(1e999)", 1, "int() cannot hold inf"}, {"s + 1", 3, "'+' takes numbers, not str and int"}, {"-s", 1, "takes a number, not str"},
 		{"s < 1", 3, "'<' cannot compare str and int"}, {"max(x, s)", 1, "cannot compare"}, {"int(s)", 1, "takes a number"},
-		{"x in 3", 3, "takes a tuple, a list or two strings, not int and int"}, {"round(f, -1)", 1, "0 to 300 digits"},
+		{"x in 3", 3, "takes a tuple, a list or two strings, not int and int"},
 		{"x + nowhere", 5, "unknown name 'nowhere'"}, {"abs(s)", 1, "takes a number"}, {"1 < 2 < 1 // z", 11, "division by zero"},
 	} {
 		e, err := expr.Parse(c.src)
@@ -176,9 +176,6 @@ func TestSubstitute(t *testing.T) {
 	e := expr.MustParse("a > 2").Substitute(definitions)
 	if _, err := e.Eval(map[string]expr.Value{"x": expr.Int(1), "y": expr.Int(0)}); err == nil || err.Error() != `"1 // y", column 3: division by zero` {
 		t.Errorf("evaluating %s: %v", e, err)
-	}
-	if e := expr.MustParse("b + 'a' * a - a"); e.Column("a") != 11 || e.Column("x") != 0 {
-		t.Errorf("a stands in column %d, x in %d", e.Column("a"), e.Column("x"))
 	}
 }
 

@@ -54,9 +54,8 @@ const (
 	opGe
 	opIn
 	opNotIn
-	opEither  // `or` that evaluates both operands
-	opRoundTo // round with a number of digits
-	opPick    // the value that stands at a place of a list
+	opEither // `or` that evaluates both operands
+	opPick   // the value that stands at a place of a list
 )
 
 // Cmp is one comparison operator.

@@ -26,7 +26,7 @@ var operators = [...]operator{
 		bounds: func(_ Kind, a, b Range) Range { return Range{a.Lo + b.Lo, a.Hi + b.Hi} }},
 	OpSub:      {name: "-", ints: subInts, floats: func(a, b float64) float64 { return a - b }},
 	OpMul:      {name: "*", ints: mulInts, floats: mulFloats, bounds: corners(mulFloats)},
-	OpDiv:      {name: "/", kind: KindFloat, divides: true, numbers: divide, floats: divFloats, bounds: corners(divFloats)},
+	OpDiv:      {name: "/", kind: KindFloat, divides: true, floats: divFloats, bounds: corners(divFloats)},
 	OpFloorDiv: {name: "//", divides: true, ints: floorDivInts, floats: floorDiv, bounds: floorDivBounds},
 	OpMod: {name: "%", divides: true, ints: modInts, floats: floorMod,
 		bounds: func(_ Kind, _, b Range) Range { return Range{min(b.Lo, 0), max(b.Hi, 0)} }},
@@ -46,8 +46,8 @@ var operators = [...]operator{
 		floats: func(a, b float64) float64 { return -floorDiv(-a, b) }, bounds: ceilDivBounds},
 	OpFloat: {name: "float", least: 1, most: 1, kind: KindFloat, floats: sameFloat, bounds: sameBounds},
 	OpGcd:   {name: "gcd", least: 2, most: 2, ints: gcdInts, values: gcd, bounds: gcdBounds},
-	OpInt:   whole("int", 1, math.Trunc),
-	OpRound: whole("round", 2, math.RoundToEven),
+	OpInt:   whole("int", math.Trunc),
+	OpRound: whole("round", math.RoundToEven),
 	OpMax:   extreme("max", 1, math.Max),
 	OpMin:   extreme("min", -1, math.Min),
 
@@ -61,8 +61,7 @@ var operators = [...]operator{
 	opNotIn:  substring("not in", false),
 	opEither: {values: either},
 
-	opRoundTo: {values: roundTo},
-	opPick:    {},
+	opPick: {},
 }
 
 // functions are the operations that are called by name.
@@ -195,8 +194,8 @@ func sameBounds(_ Kind, a, _ Range) Range { return a }
 func negBounds(_ Kind, a, _ Range) Range  { return Range{-a.Hi, -a.Lo} }
 
 // whole makes an int of a number.
-func whole(name string, most int, toInt func(float64) float64) operator {
-	return operator{name: name, least: 1, most: most, kind: KindInt, ints: sameInt,
+func whole(name string, toInt func(float64) float64) operator {
+	return operator{name: name, least: 1, most: 1, kind: KindInt, ints: sameInt,
 		floats: func(a, _ float64) float64 { return toInt(a) },
 		bounds: func(_ Kind, a, _ Range) Range { return Range{toInt(a.Lo), toInt(a.Hi)} }}
 }

@@ -181,12 +181,9 @@ func (p *Program) term(n *Node, truth bool) Term {
 	if len(args) == 1 {
 		return p.compute(n, n.Op, args[0], args[0])
 	}
-	x, op := args[0], n.Op
-	if op == OpRound {
-		op = opRoundTo
-	}
+	x := args[0]
 	for _, b := range args[1:] {
-		x = p.compute(n, op, x, b)
+		x = p.compute(n, n.Op, x, b)
 	}
 	return x
 }
@@ -380,9 +377,6 @@ func (p *Program) make(n *Node, op Op, f fact, a, b, c Term) Term {
 	}
 	return x
 }
-
-// Terms is how many terms there are.
-func (p *Program) Terms() int { return len(p.code) }
 
 // Constant tells whether x is a constant.
 func (p *Program) Constant(x Term) bool { return p.code[x].op == OpConst }

@@ -22,7 +22,6 @@ type Operator struct {
 	Summary    string
 	Shape      []Dimension
 	Parameters []string // their lines
-	Requires   []Requirement
 	Arguments  []Argument
 	Bytes      string
 	Template   Template
@@ -35,9 +34,6 @@ type Dimension struct {
 	Name    string
 	Example int64
 }
-
-// Requirement is what a problem must meet, and why.
-type Requirement struct{ That, Because string }
 
 // Argument is a tensor, or a scalar where it has a value.
 type Argument struct {

@@ -106,8 +106,8 @@ func TestFromKernelRefuses(t *testing.T) {
 // Whatever text stands in a draft, YAML gives it back.
 func TestScalar(t *testing.T) {
 	for _, text := range []string{"a", "a: b", "yes", "N", "[1]", "a, b", "a # b", `"q"`, "'", "{x}", "%", "a\tb", "é", "- a", "1 if a else 2", "*p", "null", "a < b", "-std", "!x"} {
-		o := Operator{Name: "o", Summary: "s", Shape: []Dimension{{"n", 1}}, Bytes: "1", Arguments: []Argument{{Name: "y", Role: "output", Type: "f32", Size: "1"}},
-			Requires: []Requirement{{"1", text}}, Template: Template{Name: "k", Entry: "k", Block: [3]string{"1", "1", "1"}, Grid: [3]string{"1", "1", "1"}}}
+		o := Operator{Name: "o", Summary: text, Shape: []Dimension{{"n", 1}}, Bytes: "1", Arguments: []Argument{{Name: "y", Role: "output", Type: "f32", Size: "1"}},
+			Template: Template{Name: "k", Entry: "k", Block: [3]string{"1", "1", "1"}, Grid: [3]string{"1", "1", "1"}}}
 		op, err := load(o, "__global__ void k(float* y) {}")
 		if err != nil {
 			if !strings.Contains(err.Error(), "not defined") { // of what stands in braces
@@ -115,7 +115,7 @@ func TestScalar(t *testing.T) {
 			}
 			continue
 		}
-		if got := op.Requires[0].Because.Text; got != strings.ReplaceAll(text, "\t", " ") {
+		if got := op.Summary; got != strings.ReplaceAll(text, "\t", " ") {
 			t.Errorf("%q came back as %q", text, got)
 		}
 	}

@@ -3,7 +3,6 @@ package draft
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -80,7 +79,6 @@ type fromKernel struct {
 	o      Operator
 	size   string            // elements of the problem
 	sizeOf map[string]string // of the integers that the kernel takes
-	side   int64             // of a problem whose size is a macro; 0: it is none
 	types  map[string]string // of the template's type parameters
 	// renamed are the template's other parameters by the names of their tunables: a
 	// macro of the parameter's own name would take its place in the kernel.
@@ -191,10 +189,6 @@ func (f *fromKernel) sizes() {
 	}
 	if len(f.o.Shape) == 0 {
 		f.o.Shape = []Dimension{{Name: f.unused("size")}}
-		if fixed := f.fixedSize(); fixed > 1 {
-			example = fixed
-			f.o.Requires = []Requirement{{fmt.Sprintf("%s == %d", f.o.Shape[0].Name, fixed), "the kernel's file has its sizes as macros"}}
-		}
 	}
 	var names []string
 	for i := range f.o.Shape {
@@ -203,30 +197,6 @@ func (f *fromKernel) sizes() {
 	}
 	f.size = strings.Join(names, "*")
 }
-
-// fixedSize is how many elements a problem has whose sizes are macros of the kernel's
-// file; 0 if there are none. A plane of one size is a square.
-func (f *fromKernel) fixedSize() int64 {
-	product, sizes := int64(1), 0
-	words := cudafile.Words(f.kernel.Body)
-	for _, name := range slices.Sorted(maps.Keys(f.source.Macros)) {
-		if n := f.source.Number(name); n >= leastSize && words[name] && !f.has(name) && sizes < 3 && n < 1<<20 {
-			product *= n
-			f.side = n
-			sizes++
-		}
-	}
-	switch {
-	case sizes == 0:
-		return 0
-	case sizes == 1 && blockIdxForm("y").MatchString(f.kernel.Body):
-		return product * product
-	}
-	return product
-}
-
-// leastSize is the least number that is taken for a size.
-const leastSize = 256
 
 func blockIdxForm(axis string) *regexp.Regexp {
 	return regexp.MustCompile(`\bblockIdx\s*\.\s*` + axis + `\b`)
@@ -414,9 +384,6 @@ func (f *fromKernel) along(axis string) (extent string, perThread []string, foun
 		}
 	}
 	f.o.Unguarded = f.o.Unguarded || len(follows) > 0
-	if f.side > 0 && index.MatchString(f.body) {
-		return strconv.FormatInt(f.side, 10), perThread, true
-	}
 	return "", perThread, false
 }
 

@@ -3,7 +3,7 @@ package simulate
 import (
 	"context"
 	"math"
-	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/interp"
 
@@ -48,7 +48,8 @@ func newGame(r *Recording) *game {
 	}
 	g.window = windowOf(r.Rows, g.valid)
 	g.untilMS = g.window.ToMS * overrun
-	g.times = g.window.times(points)
+	from, length := g.window.FromMS, g.window.ToMS-g.window.FromMS
+	g.times = lists.Of(lists.Places(points), func(i int) float64 { return from + length*float64(i)/(points-1) })
 	g.baseline = lists.Of(g.times, newBaseline(r.Rows, g.valid, g.untilMS))
 	return g
 }
@@ -201,22 +202,7 @@ func evaluationsTo(valid []float64, share float64) int {
 
 // sorted is how many of the values, which are in order, are at most x.
 func sorted(values []float64, x float64) int {
-	n, _ := slices.BinarySearchFunc(values, x, func(v, x float64) int {
-		if v <= x {
-			return -1
-		}
-		return 1
-	})
-	return n
-}
-
-// times are the points of the window at which curves are compared.
-func (w Window) times(n int) []float64 {
-	t := make([]float64, n)
-	for i := range t {
-		t[i] = w.FromMS + (w.ToMS-w.FromMS)*float64(i)/float64(max(n-1, 1))
-	}
-	return t
+	return sort.Search(len(values), func(i int) bool { return values[i] > x })
 }
 
 // step is a point of a sum: a place, a height and how much it weighs.

@@ -38,9 +38,6 @@ func TestWindow(t *testing.T) {
 	if got := windowOf(rows, valid); got != (Window{50, 200, 4}) {
 		t.Errorf("window %+v", got)
 	}
-	if got := (Window{FromMS: 1, ToMS: 3}).times(5); !slices.Equal(got, []float64{1, 1.5, 2, 2.5, 3}) {
-		t.Errorf("times %v", got)
-	}
 	// All equal: the window still has a length.
 	if got := windowOf(rows[:2], []float64{4, 4}); !(got.ToMS > got.FromMS) {
 		t.Errorf("window %+v", got)

@@ -37,8 +37,6 @@ type Report struct {
 type About struct {
 	Name           string  `json:"recording"`
 	File           string  `json:"file"`
-	Kernel         string  `json:"kernel,omitempty"`
-	Device         string  `json:"device,omitempty"`
 	Configurations int64   `json:"configurations"`
 	Valid          int     `json:"valid"`
 	Best           float64 `json:"best"`
@@ -48,25 +46,20 @@ type About struct {
 
 // Standing is how one strategy did.
 type Standing struct {
-	Strategy string   `json:"strategy"`
-	Mean     float64  `json:"mean"` // of the scores
-	CI95     Interval `json:"ci95"`
-	Scores   []Score  `json:"scores"` // by recording
+	Strategy string     `json:"strategy"`
+	Mean     float64    `json:"mean"` // of the scores
+	CI95     [2]float64 `json:"ci95"`
+	Scores   []Score    `json:"scores"` // by recording
 }
 
 // Score is how one strategy did on one recording.
 type Score struct {
-	Recording string   `json:"recording"`
-	Strategy  string   `json:"strategy"`
-	Score     float64  `json:"score"`
-	CI95      Interval `json:"ci95"`
-	Repeats   int      `json:"repeats"`
+	Recording string     `json:"recording"`
+	Score     float64    `json:"score"`
+	CI95      [2]float64 `json:"ci95"`
 
 	resampled []float64
 }
-
-// Interval is a confidence interval: its low and its high end.
-type Interval [2]float64
 
 // Evaluate plays every strategy on every recording and scores it.
 func Evaluate(ctx context.Context, recordings []*Recording, o Options) (*Report, error) {
@@ -83,7 +76,7 @@ func Evaluate(ctx context.Context, recordings []*Recording, o Options) (*Report,
 		g := newGame(r)
 		games = append(games, g)
 		report.Recordings = append(report.Recordings, About{
-			Name: r.Name, File: r.File, Kernel: r.Metadata.Problem.Operator, Device: r.Metadata.Device.Name,
+			Name: r.Name, File: r.File,
 			Configurations: r.Space.Len(), Valid: len(g.valid),
 			Best: g.valid[0], Median: trial.Median(g.valid), Window: g.window,
 		})
@@ -102,8 +95,8 @@ func Evaluate(ctx context.Context, recordings []*Recording, o Options) (*Report,
 	if err := work.Wait(); err != nil {
 		return nil, err
 	}
-	for ofOne := range slices.Chunk(scores, len(games)) {
-		report.Strategies = append(report.Strategies, standing(ofOne))
+	for i, name := range o.Strategies {
+		report.Strategies = append(report.Strategies, standing(name, scores[i*len(games):][:len(games)]))
 	}
 	return report, nil
 }
@@ -121,17 +114,12 @@ func (o *Options) check(recordings []*Recording) error {
 				"random search does well there, and a score would say little", r.File, r.Space.Len(), r.Metadata.Valid)
 		}
 	}
-	for _, name := range o.Strategies {
-		if err := strategy.Check(name); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
 // score plays a strategy's repeats, and scores them and their resamples.
 func (g *game) score(ctx context.Context, name string, o Options) (Score, error) {
-	score := Score{Recording: g.Name, Strategy: name, Repeats: o.Repeats}
+	score := Score{Recording: g.Name}
 	var samples []sample
 	for repeat := range o.Repeats {
 		s, err := strategy.New(name, g.Space, strategy.Options{Seed: o.Seed + uint64(repeat)})
@@ -164,8 +152,8 @@ func (g *game) score(ctx context.Context, name string, o Options) (Score, error)
 const resamples = 200
 
 // standing averages the scores of one strategy, and their resamples one by one.
-func standing(scores []Score) Standing {
-	s := Standing{Strategy: scores[0].Strategy, Scores: scores}
+func standing(name string, scores []Score) Standing {
+	s := Standing{Strategy: name, Scores: scores}
 	resampled := make([]float64, resamples)
 	for _, one := range scores {
 		s.Mean += one.Score / float64(len(scores))
@@ -178,7 +166,7 @@ func standing(scores []Score) Standing {
 }
 
 // interval95 is where the middle 95 % of the scores are.
-func interval95(scores []float64) Interval {
+func interval95(scores []float64) [2]float64 {
 	s := slices.Sorted(slices.Values(scores))
-	return Interval{trial.Quantile(s, 0.025), trial.Quantile(s, 0.975)}
+	return [2]float64{trial.Quantile(s, 0.025), trial.Quantile(s, 0.975)}
 }

@@ -50,7 +50,7 @@ func (r *Recording) Valid() []float64 {
 	return values
 }
 
-// Load reads a recording, compressed or not: a Kernel Tuner cache or T4 results, also of an interrupted search.
+// Load reads a recording, compressed or not: a Kernel Tuner cache or T4 results.
 func Load(ctx context.Context, path string) (*Recording, error) {
 	recorded, err := recording.LoadAny(ctx, path)
 	if err != nil {
