@@ -39,7 +39,7 @@ func TestChoicesBeyondDefaults(t *testing.T) {
 		{"masked_cumsum", "2x16384x24", "fp32", "columns", "unroll == 8"},
 		{"sum", "1x65536x40", "fp32", "columns", "team == 8 and unroll == 2"},
 		{"mean", "1x65536x40", "fp32", "columns", "team == 8 and unroll == 2"},
-	}, 5) {
+	}, 3) {
 		o, err := operator.Find(c.operator)
 		if err != nil {
 			t.Fatal(err)
