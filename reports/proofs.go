@@ -66,8 +66,7 @@ func WriteJUnit(w io.Writer, suite string, proofs []Proof) error {
 	return err
 }
 
-// WriteProofs writes proofs as a page in Markdown: one sentence, and a table. Those that
-// failed come first.
+// WriteProofs writes proofs as a page in Markdown: one sentence, and a table. Those that failed come first.
 func WriteProofs(w io.Writer, title string, proofs []Proof) error {
 	failed, skipped := count(proofs)
 	sentence := fmt.Sprintf("%d of %d hold", len(proofs)-failed-skipped, len(proofs))

@@ -12,19 +12,18 @@ import (
 	"autotune/tuner/final"
 )
 
-// closing is what a search does beside its loop to make sure of its winner: the math mode, the finals and the gates,
-// the rivals that it is compared with, and the winner that the cache keeps.
-type closing struct{ *search }
+// What a search does beside its loop to make sure of its winner: the math mode, the finals and the gates, the rivals that
+// it is compared with, and the winner that the cache keeps.
 
 // settleMode takes note of who chose the problem's math mode. A search in another mode ends.
-func (s closing) settleMode(c device.ModeChoice) {
+func (s *search) settleMode(c device.ModeChoice) {
 	s.Mode = nil
 	s.out.Problem.MathBy = c.By
 	s.fail(c.Err)
 }
 
 // awaitMode waits until it is known who chose the mode. The judge has as much time as if that had taken none.
-func (s closing) awaitMode(ctx context.Context) {
+func (s *search) awaitMode(ctx context.Context) {
 	if s.Mode == nil {
 		return
 	}
@@ -41,7 +40,7 @@ func (s closing) awaitMode(ctx context.Context) {
 
 // settleWinner has the judge run the finals and the gates, once the math mode is known; the field then names the
 // winner.
-func (s closing) settleWinner(ctx context.Context) (err error) {
+func (s *search) settleWinner(ctx context.Context) (err error) {
 	s.awaitMode(ctx)
 	leader := s.field.Best()
 	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || leader == nil || s.stages.session == nil {
@@ -56,19 +55,18 @@ func (s closing) settleWinner(ctx context.Context) (err error) {
 		s.out.Lead = Lead{Leader: leader.Configuration, SearchMS: leader.Time.Median}
 	}
 	verdict, err := final.Settle(ctx, s.field, final.Case{
-		Subject: s.subject(), Nearby: s.near,
+		Subject: *s.subject, Nearby: s.near,
 		Gating: s.Gating, Energy: s.Energy, Seed: s.Seed, Started: began, Limit: s.Time,
 		Session: s.stages.session, Variants: s.held, Compilers: s.stages.workers(),
 		Compile: func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error) {
 			j := s.stages.prepare(ctx, job{id: id})
 			return j.variant, j.trial.Outcome, j.err
 		},
-		Amended: func(t trial.Trial) { s.lose(s.course.ledger.Keep(t)) },
+		Amended: func(t trial.Trial) { s.lose(s.course.ledger.keep(t)) },
 		Gate:    func() { s.show(Gate) },
-		Worked:  s.stages.log.evaluated,
 	})
 	s.out.Gates, s.out.Confirmation = verdict.Gates, verdict.Confirmation
-	s.out.Breakdown.Finals = time.Since(start)
+	s.out.Spent.Finals = time.Since(start).Seconds()
 	if timed {
 		s.out.Lead.FinalMS = leader.Time.Median
 	}
@@ -78,15 +76,11 @@ func (s closing) settleWinner(ctx context.Context) (err error) {
 	return err
 }
 
-func (s closing) subject() final.Subject {
-	return final.Subject{
-		Problem: s.problem, Device: s.device, Protocol: s.Protocol, Ceilings: s.out.Ceilings, Launches: s.Launches,
-	}
-}
-
 // whileThere is a context that ends when the time is up and the pool has no worker, so that nothing waits for one any
 // longer.
-func whileThere(ctx context.Context, pool device.Pool, began time.Time, limit time.Duration) (context.Context, context.CancelCauseFunc) {
+func whileThere(
+	ctx context.Context, pool device.Pool, began time.Time, limit time.Duration,
+) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if pool == nil || limit <= 0 {
 		return ctx, cancel
@@ -108,13 +102,14 @@ func whileThere(ctx context.Context, pool device.Pool, began time.Time, limit ti
 
 // recall finds what an earlier search of the same provenance measured beside its trials, so that one with nothing left
 // to evaluate needs no device.
-func (s closing) recall() bool {
-	var record Record
-	if found, err := s.course.ledger.Winner(&record); s.Recheck || err != nil || !found {
+func (s *search) recall() bool {
+	record, err := s.course.ledger.winner()
+	if s.Recheck || err != nil || record == nil {
 		return false
 	}
 	winner, _ := s.field.Decide()
-	if s.can.Compiles && (record.Gates == nil || winner == nil || record.Winner == nil || record.Winner.KernelDigest != winner.KernelDigest) {
+	same := winner != nil && record.Winner.KernelDigest == winner.KernelDigest
+	if s.can.Compiles && (record.Gates == nil || !same) {
 		return false // this winner has not been through the gates
 	}
 	s.out.Gates, s.out.Ceilings = record.Gates, withBaselines(record.Ceilings, s.Baselines)
@@ -123,7 +118,7 @@ func (s closing) recall() bool {
 
 // crown keeps the winner and the record around it. The winner of a part of the space does not take the place of a
 // faster one.
-func (s closing) crown(r *Result) error {
+func (s *search) crown(r *Result) error {
 	kept, better, err := s.keptBetter(*r.Winner)
 	switch {
 	case err != nil:
@@ -135,21 +130,20 @@ func (s closing) crown(r *Result) error {
 		r.warn(fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept.Median))
 		return nil
 	}
-	return s.course.ledger.Crown(*r.Winner, s.problem.Operator.SourceDigest(), r.Record)
+	return s.course.ledger.crown(r.Record)
 }
 
 // keptBetter compares the winner of a part with the one that is kept, unless that is of another driver, compiler,
 // protocol or kernel than this search's would be.
-func (s closing) keptBetter(winner trial.Trial) (kept trial.Timing, better bool, err error) {
-	var record Record
+func (s *search) keptBetter(winner trial.Trial) (kept trial.Timing, better bool, err error) {
 	if s.Only.IsZero() {
 		return kept, false, nil
 	}
-	found, err := s.course.ledger.Winner(&record)
-	if err != nil || !found || record.Winner == nil {
+	record, err := s.course.ledger.winner()
+	if err != nil || record == nil {
 		return kept, false, err
 	}
-	k, err := s.problem.Kernel(record.Winner.Configuration)
+	k, err := s.subject.Problem.Kernel(record.Winner.Configuration)
 	if err != nil || k.Digest() != record.Winner.KernelDigest {
 		return kept, false, nil // edited since
 	}
@@ -158,16 +152,16 @@ func (s closing) keptBetter(winner trial.Trial) (kept trial.Timing, better bool,
 	return kept, 0 < kept.Median && kept.Median < stands.Median, nil
 }
 
-// prepare has the rivals begin what takes long, while the search goes on.
-func (s closing) prepare(ctx context.Context) {
-	has := s.device.Info().Limits.MemoryBytes // 0: not known
-	if s.Rivals != nil && s.can.Measures && (has == 0 || policy.besideRivals*s.problem.MemoryBytes() < has) {
-		s.Rivals.Prepare(ctx, s.problem, s.Protocol)
+// prepareRivals has the rivals begin what takes long, while the search goes on.
+func (s *search) prepareRivals(ctx context.Context) {
+	p, has := s.subject.Problem, s.subject.Device.Info().Limits.MemoryBytes // 0: not known
+	if s.Rivals != nil && s.can.Measures && (has == 0 || policy.besideRivals*p.MemoryBytes() < has) {
+		s.Rivals.Prepare(ctx, p, s.Protocol)
 	}
 }
 
 // compare times the rivals beside the winner. One that is not there, or fails, costs a warning.
-func (s closing) compare(ctx context.Context) {
+func (s *search) compare(ctx context.Context) {
 	if s.Rivals == nil || s.err != nil || ctx.Err() != nil || s.field.Best() == nil {
 		return
 	}
@@ -175,7 +169,7 @@ func (s closing) compare(ctx context.Context) {
 		return
 	}
 	s.show(Beside)
-	all, notes, err := final.Beside(ctx, s.subject(), s.field.Best().Configuration, s.Rivals)
+	all, notes, err := final.Beside(ctx, *s.subject, s.field.Best().Configuration, s.Rivals)
 	for _, text := range notes {
 		s.warn(text)
 	}
@@ -187,7 +181,7 @@ func (s closing) compare(ctx context.Context) {
 	s.addBaselines(all)
 }
 
-func (s closing) addBaselines(all []Baseline) {
+func (s *search) addBaselines(all []Baseline) {
 	times := map[string]float64{}
 	for _, b := range all {
 		times[b.Name] = b.TimeMS
@@ -198,13 +192,12 @@ func (s closing) addBaselines(all []Baseline) {
 
 // compared tells whether an earlier search has timed rivals beside this winner, and takes what it found. A search that
 // evaluates anything compares anew.
-func (s closing) compared() bool {
+func (s *search) compared() bool {
 	if s.began {
 		return false
 	}
-	var record Record
-	found, err := s.course.ledger.Winner(&record)
-	if err != nil || !found || record.Winner == nil || record.Winner.KernelDigest != s.field.Best().KernelDigest {
+	record, err := s.course.ledger.winner()
+	if err != nil || record == nil || record.Winner.KernelDigest != s.field.Best().KernelDigest {
 		return false
 	}
 	before := lists.Where(record.Baselines, func(b Baseline) bool { return b.Speedup > 0 })

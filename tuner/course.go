@@ -9,7 +9,6 @@ import (
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner/final"
-	"autotune/tuner/ledger"
 	"autotune/tuner/strategy"
 )
 
@@ -20,8 +19,8 @@ type course struct {
 	kernel   func(space.Configuration) (operator.Kernel, error)
 	space    *space.Space
 	field    *final.Field
-	ledger   *ledger.Ledger
-	today    *ledger.Today
+	ledger   *ledger
+	digests  map[int64]string // of kernels whose trials the cache has
 	strategy strategy.Strategy
 	recheck  bool              // only first is tried
 	first    []int64           // configurations that come before anything the strategy wants
@@ -80,14 +79,14 @@ func (c *course) tell(id int64, t trial.Trial) {
 // claim decides whether a configuration is this search's to evaluate. If another search
 // evaluates it now, or has done so meanwhile, it is not.
 func (c *course) claim(id int64) (mine bool, err error) {
-	if !c.ledger.Shared() {
+	if !c.ledger.shared {
 		return true, nil
 	}
 	k, err := c.kernel(c.space.At(id))
 	if err != nil {
 		return true, nil // preparing it says why
 	}
-	if mine, err = c.ledger.Claim(k.Digest()); err != nil {
+	if mine, err = c.ledger.claim(k.Digest()); err != nil {
 		return false, err
 	}
 	if !mine {
@@ -96,20 +95,20 @@ func (c *course) claim(id int64) (mine bool, err error) {
 		return false, nil
 	}
 	err = c.catchUp()
-	return err == nil && !c.ledger.Knows(k.Digest()), err
+	return err == nil && !c.ledger.knows(k.Digest()), err
 }
 
 // catchUp takes in the trials that other searches have added to the store, those whose
 // kernels are today what they were.
 func (c *course) catchUp() error {
-	trials, err := c.ledger.News(c.today)
+	trials, err := c.ledger.news()
 	for _, t := range trials {
 		id, ok := c.space.Index(t.Configuration)
 		if !ok {
 			continue
 		}
 		t.Configuration = c.space.At(id) // with today's order and types
-		if k, err := c.kernel(t.Configuration); err != nil || k.Digest() != t.KernelDigest || !c.free(id) {
+		if c.digest(id) != t.KernelDigest || !c.free(id) {
 			continue
 		}
 		c.begin(id)
@@ -118,6 +117,17 @@ func (c *course) catchUp() error {
 		c.tell(id, t)
 	}
 	return err
+}
+
+// digest is of a configuration's kernel as it is today; "": it has none. A cache may hold many trials of one
+// configuration whose kernels were edited since.
+func (c *course) digest(id int64) string {
+	if _, known := c.digests[id]; !known {
+		if k, err := c.kernel(c.space.At(id)); err == nil {
+			c.digests[id] = k.Digest()
+		}
+	}
+	return c.digests[id]
 }
 
 // free tells whether a configuration is not this search's own: it was not begun, or was

@@ -1,17 +1,13 @@
 package tuner
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"autotune/device"
 	"autotune/device/trial"
 	"autotune/internal/test/toy"
 	"autotune/tuner/final"
-	"autotune/tuner/ledger"
-	"autotune/tuner/store"
 	"autotune/tuner/strategy"
 )
 
@@ -31,7 +27,7 @@ func (w *wishes) Ask() (id int64, ok bool) {
 func (w *wishes) Tell(id int64, _ strategy.Outcome) { w.told = append(w.told, id) }
 
 // courseOf is a course through the three configurations of the measured problem.
-func courseOf(t *testing.T, s strategy.Strategy, l *ledger.Ledger, first ...int64) (c *course, warned *[]string) {
+func courseOf(t *testing.T, s strategy.Strategy, l *ledger, first ...int64) (c *course, warned *[]string) {
 	t.Helper()
 	p := measuredProblem(t)
 	sp, err := p.Space(t.Context())
@@ -39,7 +35,7 @@ func courseOf(t *testing.T, s strategy.Strategy, l *ledger.Ledger, first ...int6
 	warned = new([]string)
 	return &course{
 		kernel: p.Kernel, space: sp, field: final.NewField(ranking{metrics: p.Metrics}.scale(), -1, nil), ledger: l, strategy: s, first: first,
-		warn: func(text string) { *warned = append(*warned, text) }, begun: map[int64]int{}, conducts: map[int]*conduct{},
+		warn: func(text string) { *warned = append(*warned, text) }, begun: map[int64]int{}, digests: map[int64]string{}, conducts: map[int]*conduct{},
 	}, warned
 }
 
@@ -59,11 +55,11 @@ func walk(t *testing.T, c *course) (ids []int64) {
 
 // What comes first comes first, nothing comes twice, and in a recheck nothing follows.
 func TestCourse(t *testing.T) {
-	c, _ := courseOf(t, &wishes{ids: []int64{1, 0, 2, 0}}, &ledger.Ledger{}, 2, 2)
+	c, _ := courseOf(t, &wishes{ids: []int64{1, 0, 2, 0}}, &ledger{}, 2, 2)
 	if got := walk(t, c); !slices.Equal(got, []int64{2, 1, 0}) {
 		t.Errorf("tried %v", got)
 	}
-	c, _ = courseOf(t, &wishes{ids: []int64{0}}, &ledger.Ledger{}, 1)
+	c, _ = courseOf(t, &wishes{ids: []int64{0}}, &ledger{}, 1)
 	c.recheck = true
 	if got := walk(t, c); !slices.Equal(got, []int64{1}) || c.waits() {
 		t.Errorf("a recheck tried %v", got)
@@ -73,18 +69,12 @@ func TestCourse(t *testing.T) {
 // A course leaves what another search claims, takes in what that one finds, and takes over
 // what it leaves.
 func TestCourseBesideAnother(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "cache.db")
-	book := func() *ledger.Ledger {
-		s, err := store.Open(t.Context(), path, store.Options{})
-		toy.Must(t, err)
-		t.Cleanup(func() { s.Close() })
-		return ledger.New(s, store.ProblemID{Problem: "m 1000", Device: "fake", Kind: device.CUDA}, store.Provenance{Device: "fake"}, false)
-	}
-	other, _ := courseOf(t, &wishes{}, book(), 0, 1)
+	book := books(t)
+	other, _ := courseOf(t, &wishes{}, book("1", false), 0, 1)
 	if got := walk(t, other); len(got) != 2 {
 		t.Fatalf("the other has %v", got)
 	}
-	c, _ := courseOf(t, &wishes{ids: []int64{0, 1, 2}}, book())
+	c, _ := courseOf(t, &wishes{ids: []int64{0, 1, 2}}, book("1", false))
 	if got := walk(t, c); !slices.Equal(got, []int64{2}) || !c.waits() {
 		t.Errorf("beside it: tried %v", got)
 	}
@@ -93,8 +83,8 @@ func TestCourseBesideAnother(t *testing.T) {
 	found := trial.New(other.space.At(0), k)
 	found.Status = trial.OK
 	found.SetSamples([]float64{1}, 1)
-	toy.Must(t, other.ledger.Keep(found))
-	toy.Must(t, other.ledger.Close())
+	toy.Must(t, other.ledger.keep(found))
+	toy.Must(t, other.ledger.close())
 	if got := walk(t, c); !slices.Equal(got, []int64{1}) || c.resumed != 1 || c.waits() || !slices.Equal(c.strategy.(*wishes).told, []int64{0}) {
 		t.Errorf("afterwards: tried %v, %d resumed, told of %v", got, c.resumed, c.strategy.(*wishes).told)
 	}
@@ -114,7 +104,7 @@ func TestCourseSetsAside(t *testing.T) {
 		{[]trial.Status{trial.Crashed, trial.Crashed, trial.Crashed}, false, false},
 		{[]trial.Status{trial.Crashed, trial.WrongResult, trial.Crashed, trial.Crashed}, true, false},
 	} {
-		c, warned := courseOf(t, &wishes{}, &ledger.Ledger{})
+		c, warned := courseOf(t, &wishes{}, &ledger{})
 		if test.best {
 			c.field.Enter(0, timed(32, 0, 0, 1))
 		}

@@ -44,20 +44,16 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 	return o
 }
 
-// prospecting ends a search that has little left to gain.
-type prospecting struct{ *search }
-
 // considerKnown asks what is left to gain before anything is evaluated, if a search with this
 // strategy has ended by itself before. Trials from elsewhere may not have been chosen well enough
 // for that.
-func (s prospecting) considerKnown() {
+func (s *search) considerKnown() {
 	untried := slices.ContainsFunc(s.course.first, func(id int64) bool { return s.course.begun[id] == 0 })
 	if s.Target == 0 || s.course.resumed == 0 || s.Recheck || untried {
 		return
 	}
-	var record Record
-	found, err := s.course.ledger.Winner(&record)
-	if err != nil || !found || record.Outlook == nil || !record.Outlook.Over() || record.Strategy != s.out.Strategy {
+	record, err := s.course.ledger.winner()
+	if err != nil || record == nil || record.Outlook == nil || !record.Outlook.Over() || record.Strategy != s.out.Strategy {
 		return
 	}
 	s.out.Ceilings = record.Ceilings
@@ -65,34 +61,18 @@ func (s prospecting) considerKnown() {
 	s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 }
 
-// considerReplayed asks what is left to gain in a replay, after fixed numbers of trials, so that a
-// replay is repeatable.
-func (s prospecting) considerReplayed() {
-	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), policy.replayedNews) {
-		s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
-	}
-}
-
-// estimate computes beside the search the chance that something much faster is left, unless that is
-// under way or too few outcomes are new.
-func (s prospecting) estimate(prospects chan<- strategy.Prospect) {
-	if !s.looking.due(len(s.course.outcomes), policy.outlookNews) {
-		return
-	}
-	work := s.looking.ask(slices.Clone(s.course.outcomes), s.field.BestMS())
-	s.stages.group.Go(func() { prospects <- work() })
-}
-
 // consider ends the search if an estimate leaves nothing to gain.
-func (s prospecting) consider(p strategy.Prospect) {
-	floor := s.out.Ceilings.FloorMS(s.problem.Bytes)
+func (s *search) consider(p strategy.Prospect) {
+	floor := s.out.Ceilings.FloorMS(s.subject.Problem.Bytes)
 	outlook := s.looking.answered(p.Chance, s.field.BestMS(), atRoofline(s.field.Best(), floor))
 	if outlook == nil {
 		return
 	}
 	s.out.Outlook = outlook
-	if leader, ok := s.field.Leader(); ok && s.began && outlook.Near() && s.can.Compiles && s.Gating == final.GateWinner && s.near[leader] == nil {
-		s.near[leader] = final.Ahead(s.stages.underway, closing(s).subject(), s.field.Best().Configuration)
+	leader, ok := s.field.Leader()
+	gated := s.began && s.can.Compiles && s.Gating == final.GateWinner
+	if ok && gated && outlook.Near() && s.near[leader] == nil {
+		s.near[leader] = final.Ahead(s.stages.underway, *s.subject, s.field.Best().Configuration)
 	}
 	switch {
 	case outlook.Over() && s.field.BestMS() < s.looking.askedMS: // its neighbours were not tried yet

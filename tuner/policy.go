@@ -20,7 +20,6 @@ var policy = struct {
 	replayedNews     int           // outcomes, in a replay, whose clock means nothing
 	lookInterval     time.Duration // from one look for other searches' trials to the next
 	mostWaiting      time.Duration // for other searches' trials, without news; then the search ends without them
-	compilerPatience time.Duration // times a compilation's limit that a search waits for the compiler's answer
 
 	// Work under way. The strategy knows fewer outcomes the more is under way, so there is only as much as keeps all
 	// devices busy (docs/distributed.md, 2026-11-22).
@@ -37,7 +36,7 @@ var policy = struct {
 	likely: 8, warm: 3,
 	leastGrace: 2 * time.Second, progressInterval: time.Second,
 	outlookInterval: 200 * time.Millisecond, outlookNews: 5, replayedNews: 15,
-	lookInterval: 50 * time.Millisecond, mostWaiting: 20 * time.Second, compilerPatience: 10,
+	lookInterval: 50 * time.Millisecond, mostWaiting: 20 * time.Second,
 	deviceShare: 2, compilations: 8 * device.MostWorkers, aheadAtFirst: 8, aheadMargin: 1.5, besideRivals: 3,
 	asideAfter: 3, crash: 1, hang: 2,
 }

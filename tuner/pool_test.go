@@ -145,8 +145,7 @@ func (p *fakePool) take(ctx context.Context, only string) (string, error) {
 
 func searchPool(t *testing.T, p *fakePool, o tuner.Options) *tuner.Result {
 	t.Helper()
-	r := search(t, toyProblem(t), p, o)
-	return r
+	return search(t, toyProblem(t), p, o)
 }
 
 // However many workers there are, every configuration has one trial, and the winner and
@@ -315,15 +314,4 @@ func TestPoolGoes(t *testing.T) {
 	if r.Winner == nil || r.Winner.FinalRounds == 0 {
 		t.Errorf("the winner is %+v", r.Winner)
 	}
-}
-
-// BenchmarkSearchPool is what the engine takes a trial where it keeps eight workers busy.
-func BenchmarkSearchPool(b *testing.B) {
-	problem := toy.Problem(b, wideToy(64), 64)
-	trials := 0
-	for b.Loop() {
-		r := search(b, problem, newFakePool("a", "b", "c", "d", "e", "f", "g", "h"), tuner.Options{Strategy: "random"})
-		trials += len(r.Trials)
-	}
-	b.ReportMetric(float64(trials)/b.Elapsed().Seconds(), "trials/s")
 }

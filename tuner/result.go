@@ -14,22 +14,17 @@ import (
 )
 
 func (s *search) result() *Result {
-	r := s.outline()
+	r := &Result{Record: s.out, Problem: s.subject.Problem, Uncompared: s.uncompared}
+	r.Total, r.Resumed, r.At = len(s.field.Trials), s.course.resumed, time.Now().UTC()
 	if r.Part != "" {
 		r.warn(fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), r.Valid, r.Part))
 	}
 	r.name(s.field, s.can, s.Gating == final.GateWinner)
 	if s.can.Compiles {
-		if err := compile.CacheProblem(s.device.Compiler()); err != nil {
+		if err := compile.CacheProblem(s.subject.Device.Compiler()); err != nil {
 			r.warn(err.Error())
 		}
 	}
-	return r
-}
-
-func (s *search) outline() *Result {
-	r := &Result{Record: s.out, Problem: s.problem, Uncompared: s.uncompared}
-	r.Total, r.Resumed, r.At = len(s.field.Trials), s.course.resumed, time.Now().UTC()
 	return r
 }
 
@@ -61,13 +56,7 @@ func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	if can.Caveat == "" && final.Timed(r.Protocol) {
 		r.Doubts = trial.Gather(f.Trials)
 	}
-	r.compareWith(f.Untuned())
-}
-
-// compareWith fills in the times that the winner is compared with: the untuned default's, if it is
-// right, and all others that are known.
-func (r *Result) compareWith(untuned *trial.Trial) {
-	if untuned != nil && untuned.Status == trial.OK {
+	if untuned := f.Untuned(); untuned != nil && untuned.Status == trial.OK {
 		r.Default = untuned
 	}
 	r.Baselines = baselines(r.Default, r.Ceilings, r.Baselines)

@@ -23,8 +23,7 @@ var ErrNoVariant = errors.New("no valid variant")
 // trials and the one reason to stop, out.Stop.
 type search struct {
 	Options
-	problem *operator.Problem
-	device  device.Device
+	subject *final.Subject // the problem and the device
 	can     device.Properties
 	space   *space.Space
 	ranking ranking
@@ -63,7 +62,7 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 		return nil, err
 	}
 	err = s.run(ctx)
-	s.lose(s.course.ledger.Close())
+	s.lose(s.course.ledger.close())
 	gone := errors.Is(err, device.ErrGone) && s.field.Best() != nil
 	if err != nil && !gone {
 		return nil, err
@@ -79,7 +78,7 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	case s.lost != nil:
 		return r, s.lost
 	case r.Winner != nil:
-		return r, closing{s}.crown(r)
+		return r, s.crown(r)
 	case r.Stop == Interrupted:
 		return r, nil
 	}
@@ -90,15 +89,15 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 // way. Then the judge runs the finals and the gates. The stages around it compile and evaluate. A
 // device or compiler that cannot go on ends it with that error.
 func (s *search) run(ctx context.Context) error {
-	start, ends, prospecting := time.Now(), closing{s}, prospecting{s}
-	prospecting.considerKnown()
-	if s.ended() && ends.recall() {
-		ends.awaitMode(ctx)
-		ends.compare(ctx)
+	start := time.Now()
+	s.considerKnown()
+	if s.ended() && s.recall() {
+		s.awaitMode(ctx)
+		s.compare(ctx)
 		return s.err
 	}
 	s.began = true
-	ends.prepare(ctx)
+	s.prepareRivals(ctx)
 	s.stages.start(ctx)
 	deadline, look := timers(s.Options, start, !s.can.Compiles)
 	prospects := make(chan strategy.Prospect, 1)
@@ -134,26 +133,38 @@ func (s *search) run(ctx context.Context) error {
 			s.hoped = true
 			s.cutShort()
 		case <-last:
-			s.giveUp()
+			if s.late = s.field.Best() == nil; s.late {
+				s.stages.cancel()
+			}
 		case <-idle.C:
 			s.show(s.phase)
 		case <-look:
-			prospecting.estimate(prospects)
+			if s.looking.due(len(s.course.outcomes), policy.outlookNews) {
+				work := s.looking.ask(slices.Clone(s.course.outcomes), s.field.BestMS())
+				s.stages.group.Go(func() { prospects <- work() })
+			}
 		case p := <-prospects:
-			prospecting.consider(p)
+			s.consider(p)
 		case c := <-s.Mode:
-			ends.settleMode(c)
+			s.settleMode(c)
 		case <-ctx.Done():
 			s.end(Interrupted)
 		}
 	}
 	if s.err == nil && s.out.Stop != Interrupted && s.out.Stop != CacheFailed && !s.late {
-		s.err = ends.settleWinner(ctx)
+		s.err = s.settleWinner(ctx)
 	}
 	s.stages.close()
-	s.collect()
-	ends.compare(ctx)
-	s.out.Breakdown.close(start, &s.stages.log, s.stages.workers(), s.stages.devices())
+	for j := range s.stages.evaluated { // what the device still finished when the search was cut short
+		if j.err == nil {
+			s.finish(j)
+		}
+	}
+	s.compare(ctx)
+	spent := &s.out.Spent
+	s.out.Seconds = time.Since(start).Seconds()
+	evaluating := (spent.Verify + spent.Measure) / float64(s.stages.devices())
+	spent.Wait = max(0, s.out.Seconds-spent.Open-evaluating-spent.Finals)
 	if ctx.Err() != nil && isCancel(s.err) {
 		s.end(Interrupted)
 		return nil
@@ -183,7 +194,7 @@ func (s *search) feed() bool {
 	st := s.stages
 	st.staff()
 	st.leaveOut(s.course.setAside)
-	for !s.ended() && st.room(s.out.Breakdown) {
+	for !s.ended() && st.room(s.out.Spent) {
 		id, ok, err := s.course.next()
 		s.lose(err)
 		if !ok {
@@ -243,16 +254,7 @@ func (s *search) waits(id int64) bool {
 	return early && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), []int64{id})
 }
 
-// giveUp ends a search that is far beyond its time and has no winner.
-func (s *search) giveUp() {
-	if s.field.Best() == nil {
-		s.late = true
-		s.stages.cancel()
-	}
-}
-
-// fail ends the search with an error, if there is one. A failure because the whole search was given
-// up is none.
+// fail ends the search with an error, if there is one that giving up the whole search has not caused.
 func (s *search) fail(err error) {
 	if s.err == nil && !(s.stages.cancelled() && isCancel(err)) {
 		s.err = err
@@ -270,12 +272,13 @@ func (s *search) lose(err error) {
 
 func (s *search) open(o opening) {
 	s.stages.open, s.phase = true, Searching
-	s.out.Breakdown.Open = o.took
+	s.out.Spent.Open = o.took.Seconds()
 	s.fail(o.err)
 	if o.err == nil {
 		s.stages.session, s.out.Ceilings = o.session, o.session.Ceilings()
 	}
 	s.out.Ceilings = withBaselines(s.out.Ceilings, s.Baselines)
+	s.subject.Ceilings = s.out.Ceilings
 }
 
 // take accepts what a compiler finished. A configuration that does not compile is a
@@ -311,12 +314,15 @@ func (s *search) finish(j job) {
 func (s *search) record(j job) {
 	j.trial.At = time.Now().UTC()
 	delete(s.stages.begun, j.id)
-	s.out.Breakdown.add(j.trial.Phases)
+	s.out.Spent.add(j.trial.Phases)
 	s.course.tell(j.id, j.trial)
 	s.course.watch(j.id, j.trial)
-	s.lose(s.course.ledger.Keep(j.trial))
+	s.lose(s.course.ledger.keep(j.trial))
 	s.cutShort()
-	prospecting{s}.considerReplayed()
+	// A replay is asked after fixed numbers of trials, so that it is repeatable.
+	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), policy.replayedNews) {
+		s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
+	}
 	s.Evaluated(j.trial)
 	s.show(s.phase)
 }
@@ -330,15 +336,6 @@ func hold(held map[int64]device.Variant, f *final.Field, j job) {
 	held[j.id] = j.variant
 	if leader == j.id { // only then may others be behind now
 		maps.DeleteFunc(held, func(id int64, _ device.Variant) bool { return f.Behind(id) })
-	}
-}
-
-// collect records what the device still finished when the search was cut short.
-func (s *search) collect() {
-	for j := range s.stages.evaluated {
-		if j.err == nil {
-			s.finish(j)
-		}
 	}
 }
 

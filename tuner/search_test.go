@@ -233,8 +233,8 @@ func TestFinals(t *testing.T) {
 			if lead := r.Lead; number(lead.Leader, "a") != 2 || lead.SearchMS != 0.5 || (lead.FinalMS == 0) != (test.again.Status != trial.OK) {
 				t.Errorf("led before the finals: %+v", lead)
 			}
-			if total := r.ByStatus[trial.OK] + r.ByStatus[trial.WrongResult]; total != 14 || r.Breakdown.Finals == 0 {
-				t.Errorf("%v after %v of finals; want 14 trials", r.ByStatus, r.Breakdown.Finals)
+			if total := r.ByStatus[trial.OK] + r.ByStatus[trial.WrongResult]; total != 14 || r.Spent.Finals == 0 {
+				t.Errorf("%v after %v of finals; want 14 trials", r.ByStatus, r.Spent.Finals)
 			}
 			// What the finals found out is remembered.
 			again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})

@@ -11,7 +11,6 @@ import (
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner/final"
-	"autotune/tuner/ledger"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
 )
@@ -33,7 +32,8 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	info := d.Info()
 	s := &search{
-		Options: o, problem: p, device: d, can: info.Kind.Properties(), space: sp, started: time.Now(),
+		Options: o, can: info.Kind.Properties(), space: sp, started: time.Now(),
+		subject: &final.Subject{Problem: p, Device: d, Protocol: o.Protocol, Launches: o.Launches},
 		ranking: ranking{o.Objective, p.Metrics}, looking: looking{space: sp, target: o.Target, seed: o.Seed},
 		held: map[int64]device.Variant{}, near: map[int64]*final.Nearby{},
 	}
@@ -49,7 +49,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 		ReferenceDigest: reference, Warnings: append(part.Warnings(), foreign(d, whole)...),
 	}
 	s.stages = &stages{
-		problem: p, space: sp, device: d, can: s.can, protocol: o.Protocol,
+		subject: s.subject, space: sp, can: s.can,
 		energy: slices.Contains(o.Objective.needs(p.Operator), "energy"), pace: pace{races: o.Objective.Name == ""},
 		begun: map[int64]bool{},
 	}
@@ -57,11 +57,11 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	id := store.ProblemID{
 		Problem: p.String(), Device: info.Name, Kind: info.Kind, Conditions: o.Protocol.Conditions, Objective: s.out.Objective,
 	}
-	book := ledger.New(o.Store, id, store.Provenance{
+	book := newLedger(o.Store, id, store.Provenance{
 		ReferenceDigest: reference, Arch: d.Arch(), Compiler: info.Compiler, Driver: info.Driver, Device: info.Name,
 		Protocol: o.Protocol,
 	}, o.Fresh)
-	if err := s.chart(part.Defaults(ctx), book, id); err != nil {
+	if err := s.chart(part.Defaults(ctx), book); err != nil {
 		return nil, err
 	}
 	if s.course.strategy, err = s.chooseStrategy(); err != nil {
@@ -96,10 +96,10 @@ func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, e
 
 // chart makes the course, with the configurations to try before the strategy is asked: those with
 // the lowest estimates, untuned defaults, and winners of similar problems.
-func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id store.ProblemID) error {
+func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	var start []int64
-	if book.Shared() {
-		records, warnings, err := similar(s.Store, book, id, s.Recheck)
+	if book.shared {
+		records, warnings, err := similar(book, s.Recheck)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 	untuned := indices(s.space, defaults)
 	if s.can.Compiles && s.can.Caveat == "" && !s.Recheck { // estimates are of a GPU
 		var err error
-		if s.looking.expected, err = expectedOf(s.problem, s.space, s.Seed); err != nil {
+		if s.looking.expected, err = expectedOf(s.subject.Problem, s.space, s.Seed); err != nil {
 			return err
 		}
 	}
@@ -120,10 +120,9 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 	}
 	s.field = final.NewField(s.ranking.scale(), baseline, defaults)
 	s.course = &course{
-		kernel: s.problem.Kernel, space: s.space, field: s.field, ledger: book,
-		today:   ledger.NewToday(s.problem.Kernel, s.space),
+		kernel: s.subject.Problem.Kernel, space: s.space, field: s.field, ledger: book,
 		first:   afterLikely(s.looking.expected.Likely(s.space, policy.likely), untuned, start, s.looking.expected.Expects),
-		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
+		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, digests: map[int64]string{}, conducts: map[int]*conduct{},
 	}
 	return nil
 }
@@ -132,7 +131,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 // it was recorded: its own search found its own best.
 func (s *search) chooseStrategy() (strategy.Strategy, error) {
 	s.out.Strategy = s.Strategy
-	if r, ok := s.device.(device.Recorded); ok && s.Strategy == strategy.Default {
+	if r, ok := s.subject.Device.(device.Recorded); ok && s.Strategy == strategy.Default {
 		walk := newRecorded(s.space, r.Configurations())
 		s.out.Strategy = recordedOrder
 		if s.Budget == 0 || s.Budget > len(walk.left) {

@@ -12,8 +12,8 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
-	"autotune/operator"
 	"autotune/space"
+	"autotune/tuner/final"
 )
 
 // job is a configuration on its way through the stages. Each adds what it found out. An
@@ -37,14 +37,12 @@ type opening struct {
 // stages are the goroutines beside the search's loop: compilers and the device. No channel
 // ever blocks one of them: each has room for all that can be on the way to the loop.
 type stages struct {
-	problem  *operator.Problem
-	space    *space.Space
-	device   device.Device
-	pool     device.Pool // the device, if it is several; nil: it is one
-	can      device.Properties
-	protocol device.Protocol
-	energy   bool // is measured for every variant
-	pace     pace
+	subject *final.Subject // the problem and the device
+	space   *space.Space
+	pool    device.Pool // the device, if it is several; nil: it is one
+	can     device.Properties
+	energy  bool // is measured for every variant
+	pace    pace
 
 	toCompile chan job
 	compiled  chan job
@@ -70,7 +68,6 @@ type stages struct {
 	drop         context.CancelFunc // ends the compilations
 	cancel       context.CancelFunc // ends everything under way
 	group        sync.WaitGroup
-	log          workLog
 }
 
 func (st *stages) start(ctx context.Context) {
@@ -91,7 +88,7 @@ func (st *stages) workers() int {
 	if !st.can.Compiles {
 		return 1
 	}
-	return min(max(1, st.device.Compiler().Workers()), policy.compilations)
+	return min(max(1, st.subject.Device.Compiler().Workers()), policy.compilations)
 }
 
 func (st *stages) devices() int {
@@ -106,7 +103,7 @@ func (st *stages) share() int { return policy.deviceShare * st.devices() }
 // lookahead is how many configurations may be under way: enough that the devices never wait
 // for a compiler. When nothing is compiled it is one, which makes a replayed search
 // repeatable to the last trial.
-func (st *stages) lookahead(b Breakdown) int {
+func (st *stages) lookahead(spent Spent) int {
 	if !st.can.Compiles {
 		return 1
 	}
@@ -114,13 +111,13 @@ func (st *stages) lookahead(b Breakdown) int {
 	if st.pool == nil {
 		return most
 	}
-	return min(most, st.share()+st.devices()*(1+b.compilationsAnEvaluation()))
+	return min(most, st.share()+st.devices()*(1+spent.compilationsAnEvaluation()))
 }
 
 func (st *stages) cancelled() bool { return st.underway.Err() != nil }
 
-func (st *stages) room(b Breakdown) bool {
-	return st.compiling < st.workers() && st.underWay() < st.lookahead(b)
+func (st *stages) room(spent Spent) bool {
+	return st.compiling < st.workers() && st.underWay() < st.lookahead(spent)
 }
 
 // underWay is how many configurations were begun and have no trial yet, without those that are not
@@ -216,53 +213,35 @@ func (st *stages) staff() {
 	}
 }
 
-// prepare turns a configuration into a variant. One that does not compile comes back with
-// that status.
+// prepare turns a configuration into a variant. One that the compiler refuses comes back with that status.
 func (st *stages) prepare(ctx context.Context, j job) job {
-	c := st.space.At(j.id)
-	k, err := st.problem.Kernel(c)
+	p, c := st.subject.Problem, st.space.At(j.id)
+	k, err := p.Kernel(c)
 	if err != nil {
 		j.err = fmt.Errorf("prepare %s: %w", c, err)
 		return j
 	}
 	j.trial, j.variant = trial.New(c, k), device.Variant{Configuration: c, Kernel: k, Energy: st.energy}
-	if st.can.Compiles {
-		start := time.Now()
-		j.variant.Binary, j.err = st.compile(ctx, k, &j.trial)
-		st.log.compiled(start)
+	if !st.can.Compiles {
+		return j
 	}
-	return j
-}
-
-// compile turns a kernel into a binary. No binary and no error: the source was refused, and
-// t says so.
-func (st *stages) compile(ctx context.Context, k operator.Kernel, t *trial.Trial) (*compile.Binary, error) {
-	// The compiler keeps to the time, from when it begins: the first compilation may have
-	// to wait until the compiler itself is ready. The limit here is for one that does not
-	// come back.
-	limit := policy.compilerPatience * st.protocol.CompileTimeout
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	start := time.Now()
-	b, err := st.device.Compiler().Compile(limited, compile.Request{
-		Kernel: k, Arch: st.device.Arch(), Timeout: st.protocol.CompileTimeout, Problem: st.problem, Configuration: t.Configuration,
+	binary, err := st.subject.Device.Compiler().Compile(ctx, compile.Request{
+		Kernel: k, Arch: st.subject.Device.Arch(), Timeout: st.subject.Protocol.CompileTimeout, Problem: p, Configuration: c,
 	})
-	t.Phases.CompileMS = trial.MS(time.Since(start))
+	j.trial.Phases.CompileMS = trial.MS(time.Since(start))
 	var refused *compile.Error
 	switch {
 	case err == nil:
-		t.Log = b.Log
-		return b, nil
+		j.variant.Binary, j.trial.Log = binary, binary.Log
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		j.err = ctx.Err()
 	case errors.As(err, &refused):
-		t.Status, t.Message, t.Log = trial.CompileError, refused.Text(), refused.Log
-		return nil, nil
-	case limited.Err() != nil:
-		t.Status, t.Message = trial.CompileError, fmt.Sprintf("the compiler did not come back within %s", limit)
-		return nil, nil
+		j.trial.Status, j.trial.Message, j.trial.Log = trial.CompileError, refused.Text(), refused.Log
+	default:
+		j.err = fmt.Errorf("compile %s: %w", k.File, err)
 	}
-	return nil, fmt.Errorf("compile %s: %w", k.File, err)
+	return j
 }
 
 // serve opens the device's session, in which each of the goroutines that staff asks for
@@ -316,10 +295,8 @@ func (p *pace) keep(o trial.Outcome) {
 func (st *stages) evaluate(ctx context.Context, session device.Session) {
 	for j := range st.toDevice {
 		if j.err = ctx.Err(); j.err == nil {
-			start := time.Now()
 			j.outcome, j.err = session.Evaluate(ctx, j.variant, st.pace.beside(j.best))
 			st.pace.keep(j.outcome)
-			st.log.evaluated(start)
 		}
 		if j.err != nil {
 			j.err = fmt.Errorf("evaluate %s: %w", j.variant.Configuration, j.err)
@@ -331,13 +308,11 @@ func (st *stages) evaluate(ctx context.Context, session device.Session) {
 func (st *stages) prepareDevice(ctx context.Context) (o opening) {
 	start := time.Now()
 	defer func() { o.took = time.Since(start) }()
-	reference, err := device.CompileReference(ctx, st.device, st.problem, 0)
+	reference, err := device.CompileReference(ctx, st.subject.Device, st.subject.Problem, 0)
 	if err != nil {
 		o.err = err
 		return o
 	}
-	from := time.Now()
-	o.session, o.err = st.device.Open(ctx, st.problem, reference, st.protocol)
-	st.log.evaluated(from)
+	o.session, o.err = st.subject.Device.Open(ctx, st.subject.Problem, reference, st.subject.Protocol)
 	return o
 }

@@ -7,21 +7,14 @@
 //
 //	result, err := tuner.Search(ctx, problem, device, tuner.Options{Time: time.Minute})
 //
-// A search walks the problem's space, all configurations that satisfy the constraints. Some
-// come first: those with the lowest estimates, the untuned default, what won at similar
-// problems. Then a strategy proposes. Compilers turn proposals into binaries ahead of the
-// device, and the device verifies and times them. Each outcome is a trial. It is told to
-// the strategy and kept in the store as it arrives. So a search that is interrupted, or run
-// again, goes on where it was. Searches that share a store share their trials. A variant
-// that does not compile, faults, hangs or answers wrongly is one trial with that status,
-// and never the end of a search.
+// A search walks the space of configurations that satisfy the problem's constraints: first those with the lowest
+// estimates, the untuned default and what won at similar problems, then what a strategy proposes. Compilers work ahead
+// of the device, which verifies and times the variants. Each outcome is a trial, which the strategy learns and the store
+// keeps as it arrives, so that a search that is interrupted or run again goes on where it was. A variant that does not
+// compile, faults, hangs or answers wrongly is one trial with that status, and never the end of a search. At the end
+// package final times the fastest again, side by side, and tries the winner on other inputs and shapes.
 //
-// A search ends for one reason, its Stop: nothing is left to try, a budget or a time is
-// spent, or little is left to gain. Then package final makes sure. The finals time the
-// fastest again, side by side, and the gates try the winner on other inputs and shapes.
-//
-// A Result is data: the Record that is kept beside a winner, and all trials. Its fields keep
-// their names in JSON. Printing, plotting and exporting a Result is the work of package reports.
+// A Result is data: the Record that is kept beside a winner, and all trials. Its fields keep their names in JSON.
 package tuner
 
 import (
@@ -144,7 +137,8 @@ type Record struct {
 	Resumed   int             `json:"resumed"` // trials remembered from earlier searches, or taken in from others
 	Ceilings  device.Ceilings `json:"ceilings"`
 	Baselines []Baseline      `json:"baselines"`
-	Breakdown Breakdown       `json:"breakdown"`
+	Seconds   float64         `json:"seconds"` // of wall time
+	Spent     Spent           `json:"spent"`
 	Lead      Lead            `json:"lead,omitzero"`
 	Extent
 	Warnings []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too

@@ -13,27 +13,26 @@ import (
 	"autotune/internal/lists"
 	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner/ledger"
-	"autotune/tuner/store"
 	"autotune/tuner/strategy"
 )
 
 // similar are the records beside the winners of the same operator on the same device. This
 // problem's own is left out if it was measured as it would be now, since its trials count then. A
 // recheck takes only this problem's.
-func similar(kept *store.Store, book *ledger.Ledger, id store.ProblemID, recheck bool) (records []Record, warnings []string, err error) {
-	winners, err := kept.Winners(id.Operator(), id.Device, false)
+func similar(book *ledger, recheck bool) (records []Record, warnings []string, err error) {
+	winners, err := book.store.Winners(book.id.Operator(), book.id.Device)
 	if err != nil {
 		return nil, nil, fmt.Errorf("start from the cache's winners: %w", err)
 	}
 	for _, w := range winners {
 		var r Record
-		same := w.Problem == id
-		if json.Unmarshal(w.Result, &r) != nil || r.Winner == nil || recheck && !same || same && book.Same(w.Provenance) {
+		same := w.Problem == book.id
+		if json.Unmarshal(w.Result, &r) != nil || r.Winner == nil || recheck && !same || same && book.same(w.Provenance) {
 			continue
 		}
 		if same {
-			warnings = append(warnings, fmt.Sprintf("the cached winner was measured %s: it is tried first", book.Difference(w.Provenance)))
+			how := book.difference(w.Provenance)
+			warnings = append(warnings, fmt.Sprintf("the cached winner was measured %s: it is tried first", how))
 		}
 		records = append(records, r)
 	}

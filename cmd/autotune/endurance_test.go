@@ -230,12 +230,12 @@ func trialKeys(t *testing.T, path string) (map[string]bool, error) {
 		if p.ProblemID == removable {
 			continue
 		}
-		trials, err := s.Trials(p.ProblemID, nil)
+		entries, err := s.Entries(p.ProblemID, nil)
 		if err != nil {
 			return nil, err
 		}
-		for key := range trials {
-			all[key] = true
+		for _, e := range entries {
+			all[e.Provenance.Key()] = true
 		}
 	}
 	return all, err

@@ -21,12 +21,10 @@ import (
 
 // Formats are all formats.
 var Formats = []Format{
-	{"cu", "the kernel as one CUDA file, with -DAUTOTUNE_MAIN a program that verifies and times it", false,
+	{"cu", "the kernel as one CUDA file", false,
 		ofKernel(writeCU)},
 	{"cubin", "the kernel compiled for the GPU of the search", false, writeCubin},
 	{"ptx", "the kernel compiled to PTX, which the driver compiles for later GPUs too", false, ofKernel(writePTX)},
-	{"header", "a header for C and C++ with the compiled kernel and its launch through CUDA's driver", false,
-		ofKernel(writeHeader)},
 	{"json", "the best configuration with its evidence", false, writeDocument},
 	{"pytorch", "a Python file with a module that takes the place of PyTorch's own", false, ofKernel(writePyTorch)},
 	{"csv", "a table of the winner or, with --all, of every trial", true, writeTrials},
@@ -88,11 +86,7 @@ func writePyTorch(_ context.Context, out io.Writer, k cudasource.Winner) ([]stri
 }
 
 func writeCU(_ context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
-	err := k.WriteProgram(out)
-	if errors.Is(err, cudasource.ErrNoProgram) {
-		return []string{err.Error()}, nil
-	}
-	return nil, err
+	return nil, k.WriteCUDA(out)
 }
 
 func writeCubin(ctx context.Context, out io.Writer, w Winner) ([]string, error) {
@@ -108,8 +102,7 @@ func writePTX(ctx context.Context, out io.Writer, k cudasource.Winner) ([]string
 	return writeBinary(ctx, out, k, "compute_")
 }
 
-// writeBinary writes what NVRTC makes of the kernel. The notes say how it is launched, which a
-// binary does not say.
+// writeBinary writes what NVRTC makes of the kernel. The notes say how it is launched, which a binary does not say.
 func writeBinary(ctx context.Context, out io.Writer, k cudasource.Winner, prefix string) ([]string, error) {
 	b, target, err := compiled(ctx, k, prefix)
 	if err != nil {

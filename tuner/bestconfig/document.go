@@ -77,18 +77,7 @@ type Search struct {
 	Resumed             int     `json:"resumed,omitempty"`              // trials answered from the cache
 	ValidConfigurations int64   `json:"valid_configurations,omitempty"` // in the whole space
 	tuner.Extent
-	Spent *Spent `json:"spent,omitempty"`
-}
-
-// Spent is a tuner.Breakdown in seconds.
-type Spent struct {
-	Open    float64 `json:"open"`
-	Compile float64 `json:"compile"`
-	Verify  float64 `json:"verify"`
-	Measure float64 `json:"measure"`
-	Finals  float64 `json:"finals"`
-	Wait    float64 `json:"wait"`
-	Busy    float64 `json:"busy"` // the share of the search in which the device or every compiler was at work
+	Spent *tuner.Spent `json:"spent,omitempty"`
 }
 
 // Recording is what a replay answered from.

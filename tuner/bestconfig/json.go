@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
-	"strings"
 
 	"autotune/device"
 	"autotune/device/trial"
@@ -114,13 +112,11 @@ func ReadAll(r io.Reader) ([]Document, error) {
 	if err := json.Unmarshal(data, &parts); err != nil {
 		return nil, fmt.Errorf("best-config: %w", jsonerror.Describe(err, data, 0))
 	}
-	var list []Document
+	list := make([]Document, len(parts))
 	for i, part := range parts {
-		d, err := parse(part)
-		if err != nil {
+		if list[i], err = parse(part); err != nil {
 			return nil, fmt.Errorf("document %d of the list: %w", i+1, err)
 		}
-		list = append(list, d)
 	}
 	return list, nil
 }
@@ -147,8 +143,7 @@ func parse(data []byte) (d Document, err error) {
 			err = fmt.Errorf("%s: there is more after the end of the document", place)
 		}
 	}
-	if err == nil {
-		d = d.complete()
+	if d = d.complete(); err == nil {
 		err = d.check()
 	}
 	if err != nil {
@@ -250,8 +245,7 @@ func (d Document) checkBaselines() error {
 			return fmt.Errorf("baselines: %q is no name; want lower case, as torch_eager", name)
 		}
 		if !positive(b.TimeMS) || !positive(b.Speedup) {
-			return fmt.Errorf("baselines.%s: time_ms and speedup are %v and %v, want numbers above 0",
-				name, b.TimeMS, b.Speedup)
+			return fmt.Errorf("baselines.%s: time_ms and speedup are %v and %v, want numbers above 0", name, b.TimeMS, b.Speedup)
 		}
 		if err := checkInterval("baselines."+name+".speedup_ci95", b.CI95); err != nil {
 			return err
@@ -269,16 +263,10 @@ func checkInterval(name string, x [2]float64) error {
 
 func checkTrials(counts tuner.Counts) error {
 	sum := 0
-	for _, status := range slices.Sorted(maps.Keys(counts.ByStatus)) {
-		n := counts.ByStatus[status]
-		if !slices.Contains(trial.Statuses, status) {
-			known := strings.Trim(fmt.Sprint(trial.Statuses), "[]")
-			return fmt.Errorf("trials.by_status.%s: want one of %s", status, known)
+	for status, n := range counts.ByStatus {
+		if sum += n; n < 0 || !slices.Contains(trial.Statuses, status) {
+			return fmt.Errorf("trials.by_status.%s is %d, want 0 or more of one of %s", status, n, trial.Statuses)
 		}
-		if n < 0 {
-			return fmt.Errorf("trials.by_status.%s is %d, want 0 or more", status, n)
-		}
-		sum += n
 	}
 	if sum != counts.Total {
 		return fmt.Errorf("trials.total is %d, but by_status adds up to %d", counts.Total, sum)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"autotune/device/recording"
-	"autotune/device/replay"
 	"autotune/device/trial"
 	"autotune/operator"
 	"autotune/tuner"
@@ -21,17 +20,14 @@ func FromRecord(r tuner.Record) Document {
 		Target: r.Device.Limits.Target, ReferenceDigest: r.ReferenceDigest, Conditions: r.Protocol.Conditions,
 		Trials: r.Counts, Warnings: r.Warnings, Doubts: r.Doubts, RecordedAt: r.At,
 		Search: Search{
-			Strategy: r.Strategy, Seconds: r.Breakdown.Wall.Seconds(), Evaluations: r.Total - r.Resumed,
+			Strategy: r.Strategy, Seconds: r.Seconds, Evaluations: r.Total - r.Resumed,
 			Resumed: r.Resumed, ValidConfigurations: r.Valid, Extent: r.Extent,
 		},
 	}
 	if measured {
 		d.Protocol = r.Protocol.Unconditioned() // of a replay, the recording has it
-		if b := r.Breakdown; d.Search.Evaluations > 0 {
-			d.Search.Spent = &Spent{
-				Open: b.Open.Seconds(), Compile: b.Compile.Seconds(), Verify: b.Verify.Seconds(),
-				Measure: b.Measure.Seconds(), Finals: b.Finals.Seconds(), Wait: b.Wait.Seconds(), Busy: b.Busy,
-			}
+		if d.Search.Evaluations > 0 {
+			d.Search.Spent = &r.Spent
 		}
 	} else {
 		d.Recording = &Recording{File: r.Device.Recording, RecordedAt: r.Device.RecordedAt, Device: r.Device.Name}
@@ -88,7 +84,7 @@ func FromRecording(r *recording.Recording, p *operator.Problem) (Document, []tri
 	}
 	ceilings := r.Metadata.Ceilings
 	d := FromRecord(tuner.Record{
-		Problem: p.Record(), Device: replay.Open(r).Info(), Protocol: r.Metadata.Protocol, Winner: best, Counts: counts,
+		Problem: p.Record(), Device: recording.Replay(r).Info(), Protocol: r.Metadata.Protocol, Winner: best, Counts: counts,
 		Ceilings: ceilings, Warnings: trial.Lines(slices.Concat(best.Warnings, best.Time.Warnings())),
 		Doubts: trial.Gather(trials),
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -301,3 +302,32 @@ var reserved = strings.Fields(`alignas alignof and and_eq asm auto bitand bitor 
 
 // Dim3 writes an extent as CUDA C++ reads it.
 func Dim3(e [3]int64) string { return fmt.Sprintf("dim3(%d, %d, %d)", e[0], e[1], e[2]) }
+
+func double(v float64) string {
+	text := strconv.FormatFloat(v, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
+	}
+	return text
+}
+
+// Literal is a scalar's value for this problem as CUDA C++ writes it.
+func Literal(a operator.Argument) string {
+	text := a.Value.Source()
+	switch n, whole := a.Value.AsInt(); {
+	case a.Type == operator.Bool:
+		return strconv.FormatBool(a.Value.Truth())
+	case a.Type.Kind() == operator.Floating:
+		if v, ok := a.Value.AsFloat(); ok {
+			text = double(v)
+		}
+		if a.Type.Bytes() < 4 {
+			text += "f"
+		}
+	case whole && n == -1<<63:
+		text = "(-9223372036854775807ll - 1)"
+	case whole:
+		text = strconv.FormatInt(n, 10) + "ll"
+	}
+	return fmt.Sprintf("static_cast<%s>(%s)", a.Type.CUDA(), text)
+}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"autotune/device"
+	"autotune/device/emulator"
 	"autotune/device/remote"
 	"autotune/device/remote/broker"
 	"autotune/device/remote/poolworker"
@@ -26,7 +27,6 @@ type Offer struct {
 	Say      func(text string)
 }
 
-// Serve offers the devices that the spec names, a worker each, until the context ends.
 func (o Offer) Serve(ctx context.Context, spec Spec) (err error) {
 	defer func() { err = errors.Join(err, o.Worker.Spool.Close()) }()
 	all, err := OpenAll(ctx, spec, Options{CacheDir: o.CacheDir})
@@ -60,7 +60,6 @@ func (o Offer) nameOf(device string, several bool) string {
 	return remote.Name(host[:min(len(host), 32)] + "-" + device + "-" + strings.ToLower(rand.Text()[:4]))
 }
 
-// serve is one worker, from its connection to its end.
 func (o Offer) serve(ctx context.Context, d device.Device, w poolworker.Options) error {
 	w.Say = func(text string) { o.Say("worker " + w.Name + ": " + text) }
 	b, err := broker.Connect(ctx, o.Login, w.Name, broker.Options{Say: w.Say})
@@ -69,7 +68,7 @@ func (o Offer) serve(ctx context.Context, d device.Device, w poolworker.Options)
 	}
 	defer b.Close()
 	o.Say(fmt.Sprintf("worker %s offers %s, and times its control", w.Name, d.Info().Name))
-	if walls := Walls(ctx, d); walls != "" {
+	if walls := emulator.Walls(ctx, d); walls != "" {
 		w.Say(walls)
 	}
 	return poolworker.Serve(ctx, b, d, w)

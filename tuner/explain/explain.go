@@ -1,9 +1,5 @@
 // Package explain says why a winner wins, from trials that a search has made. It needs no
 // device. Where there is one, Changes says which trials beside the winner are worth making.
-//
-// Of takes a Subject: the winner and the trials beside it. Its Explanation has how near the winner
-// is to the device's limits, for each tunable the trials that differ in that tunable alone, and
-// sentences that say it.
 package explain
 
 import (
@@ -33,7 +29,8 @@ type Subject struct {
 	PeakOf string
 }
 
-// Explanation is why a winner wins.
+// Explanation is why a winner wins: how near it is to the device's limits, for each tunable the trials that differ in
+// that tunable alone, and sentences that say it.
 type Explanation struct {
 	space.Configuration
 	TimeMS    float64         `json:"time_ms"`
@@ -45,6 +42,13 @@ type Explanation struct {
 	Block     Block           `json:"block,omitzero"`
 	Tunables  []Tunable       `json:"tunables"`
 	Sentences []string        `json:"sentences"`
+}
+
+// Block is what a block takes of a multiprocessor, and how many fit. A limit of 0 is not known.
+type Block struct {
+	Threads     int64 `json:"threads,omitempty"`
+	ByRegisters int64 `json:"by_registers,omitempty"` // blocks for which there are registers
+	ByShared    int64 `json:"by_shared,omitempty"`    // blocks for which there is shared memory
 }
 
 // Tunable is one of the winner's, and what its value means for the time.
@@ -72,7 +76,7 @@ type Cost struct {
 	Reason   string       `json:"reason,omitempty"`
 }
 
-// Tied tells whether the intervals cannot tell the change from the winner.
+// Tied reports whether the intervals cannot tell the change from the winner.
 func (c Cost) Tied() bool {
 	return c.Status == trial.OK && c.CI95[0] <= 1+trial.Resolution && c.CI95[1] >= 1-trial.Resolution
 }
@@ -100,11 +104,27 @@ func Of(ctx context.Context, s Subject) Explanation {
 	return e
 }
 
-func ratio(a, b float64) float64 {
-	if b <= 0 {
-		return 0
+// How the hardware hands out registers and shared memory, since Volta.
+const (
+	registersStep  = 8    // a thread's registers come in steps of
+	reservedShared = 1024 // bytes that the driver takes of each block's, since Ampere
+)
+
+// blockOf is that of the winner's largest launch.
+func blockOf(w trial.Trial, l operator.Limits) (b Block) {
+	shared := w.Resources.SharedBytes
+	for _, launch := range w.Launches {
+		b.Threads = max(b.Threads, launch.Block[0]*launch.Block[1]*launch.Block[2])
+		shared = max(shared, launch.SharedBytes)
 	}
-	return a / b
+	if registers := int64(w.Resources.Registers); registers > 0 && b.Threads > 0 && l.RegistersPerSM > 0 {
+		steps := (registers + registersStep - 1) / registersStep
+		b.ByRegisters = int64(l.RegistersPerSM) / (steps * registersStep * b.Threads)
+	}
+	if shared > 0 && l.SharedPerSM > 0 {
+		b.ByShared = int64(l.SharedPerSM) / (shared + reservedShared)
+	}
+	return b
 }
 
 // tunables are the winner's, each with its neighbours in the order of its values.
@@ -120,22 +140,31 @@ func (s Subject) tunables(ctx context.Context) []Tunable {
 		list = append(list, one)
 	}
 	measured := map[string]bool{}
-	for _, t := range s.Measured {
-		measured[t.Key()] = true
+	add := func(t trial.Trial, c Cost) {
 		if at, ok := alone(w.Configuration, t.Configuration); ok {
-			list[at].Neighbours = append(list[at].Neighbours, Neighbour{valueOf(w, t.Trial, at), turned(t, w)})
+			value, _ := t.Get(w.Values[at].Name)
+			list[at].Neighbours = append(list[at].Neighbours, Neighbour{value.String(), c})
 		}
 	}
+	for _, t := range s.Measured {
+		measured[t.Key()] = true
+		c := cost(w, t.Trial)
+		if t.Ratio > 0 && t.CI95[0] > 0 {
+			c.Ratio, c.CI95, c.Measured = t.Ratio, t.CI95, true
+		}
+		add(t.Trial, c)
+	}
 	for _, t := range s.Trials {
-		if at, ok := alone(w.Configuration, t.Configuration); ok && !measured[t.Key()] {
-			list[at].Neighbours = append(list[at].Neighbours, Neighbour{valueOf(w, t, at), cost(w, t)})
+		if !measured[t.Key()] {
+			add(t, cost(w, t))
 		}
 	}
 	for i := range list {
+		values := declared[list[i].Name]
 		slices.SortStableFunc(list[i].Neighbours, func(a, b Neighbour) int {
-			return cmp.Or(cmp.Compare(place(declared[list[i].Name], a.Value), place(declared[list[i].Name], b.Value)), cmp.Compare(a.TimeMS, b.TimeMS))
+			return cmp.Or(cmp.Compare(place(values, a.Value), place(values, b.Value)), cmp.Compare(a.TimeMS, b.TimeMS))
 		})
-		list[i].Untried = s.untried(i, declared[list[i].Name], list[i].Neighbours)
+		list[i].Untried = s.untried(i, values, list[i].Neighbours)
 	}
 	return list
 }
@@ -185,18 +214,18 @@ func alone(a, b space.Configuration) (at int, ok bool) {
 	return at, different == 1
 }
 
-// valueOf is a trial's value of one of the winner's tunables.
-func valueOf(w, t trial.Trial, at int) string {
-	value, _ := t.Get(w.Values[at].Name)
-	return value.String()
-}
-
 // cost compares a trial with the winner.
 func cost(w, t trial.Trial) Cost {
 	c := Cost{Status: t.Status}
 	if t.Status != trial.OK {
 		c.Reason = t.Reason()
 		return c
+	}
+	ratio := func(a, b float64) float64 {
+		if b <= 0 {
+			return 0
+		}
+		return a / b
 	}
 	c.TimeMS, c.Ratio = t.Time.Median, ratio(t.Time.Median, w.Time.Median)
 	c.CI95 = [2]float64{ratio(t.Time.CI95[0], w.Time.CI95[1]), ratio(t.Time.CI95[1], w.Time.CI95[0])}
@@ -206,10 +235,10 @@ func cost(w, t trial.Trial) Cost {
 // untried are the values of a tunable that are valid with the winner's others, and that no trial
 // has with them.
 func (s Subject) untried(at int, declared []space.Value, known []Neighbour) (list []string) {
-	w := s.Winner.Configuration
 	for _, v := range declared {
 		text := v.Value.String()
-		if v.Value.Equal(w.Values[at].Value) || slices.ContainsFunc(known, func(n Neighbour) bool { return n.Value == text }) {
+		has := func(n Neighbour) bool { return n.Value == text }
+		if v.Value.Equal(s.Winner.Values[at].Value) || slices.ContainsFunc(known, has) {
 			continue
 		}
 		if s.Problem.Admits(s.changed(at, v)) {
@@ -217,4 +246,42 @@ func (s Subject) untried(at int, declared []space.Value, known []Neighbour) (lis
 		}
 	}
 	return list
+}
+
+// mostChanges is how many changes --measure times at most.
+const mostChanges = 48
+
+// Changes are the configurations to be timed beside the winner: each tunable at its default and at
+// its neighbours.
+func (s Subject) Changes(ctx context.Context) (list []space.Configuration) {
+	if s.Problem == nil {
+		return nil
+	}
+	declared, defaults := s.template(ctx)
+	known := map[string]bool{s.Winner.Key(): true}
+	for i, v := range s.Winner.Values {
+		var steps []space.Value
+		values := declared[v.Name]
+		if at := place(values, v.Value.String()); at >= 0 {
+			steps = slices.Concat(values[max(0, at-1):at], values[at+1:min(at+2, len(values))])
+		}
+		if value, ok := defaults.Get(v.Name); ok {
+			steps = append(steps, space.Value{Name: v.Name, Value: value})
+		}
+		for _, step := range steps {
+			other := s.changed(i, step)
+			if key := other.Key(); !known[key] && s.Problem.Admits(other) {
+				known[key] = true
+				list = append(list, other)
+			}
+		}
+	}
+	return list[:min(len(list), mostChanges)]
+}
+
+// changed is the winner with another value of one tunable.
+func (s Subject) changed(at int, v space.Value) space.Configuration {
+	other := space.Configuration{Template: s.Winner.Template, Values: slices.Clone(s.Winner.Values)}
+	other.Values[at] = v
+	return other
 }

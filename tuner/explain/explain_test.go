@@ -147,7 +147,11 @@ func TestChanges(t *testing.T) {
 			}
 			declared, _ := s.template(t.Context())
 			v := winner.Values[place]
-			step := slices.ContainsFunc(nearest(declared[v.Name], v), func(n space.Value) bool { return n.Value.Equal(c.Values[place].Value) })
+			at := func(v space.Value) int {
+				return slices.IndexFunc(declared[v.Name], func(d space.Value) bool { return d.Value.Equal(v.Value) })
+			}
+			apart := at(v) - at(space.Value{Name: v.Name, Value: c.Values[place].Value})
+			step := apart == 1 || apart == -1
 			untuned := slices.ContainsFunc(defaults, func(d space.Configuration) bool {
 				value, has := d.Get(v.Name)
 				return d.Template == c.Template && has && value.Equal(c.Values[place].Value)

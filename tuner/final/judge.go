@@ -75,8 +75,6 @@ type Case struct {
 	Amended func(trial.Trial)
 	// Gate is called before a variant goes through the gates.
 	Gate func()
-	// Worked is told of each stretch of the device's work.
-	Worked func(from time.Time)
 }
 
 // Verdict is what the judge says of the winner, which Field.Decide names.

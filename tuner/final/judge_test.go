@@ -115,7 +115,7 @@ func settled(t *testing.T, b *bench, gating Gating) (*Field, Verdict, []string, 
 			return device.Variant{Configuration: c, Kernel: k, Binary: &compile.Binary{}}, trial.Outcome{}, err
 		},
 		Amended: func(t trial.Trial) { amended = append(amended, t.Configuration.String()) },
-		Gate:    func() {}, Worked: func(time.Time) {},
+		Gate:    func() {},
 	})
 	return f, verdict, amended, err
 }

@@ -34,7 +34,7 @@ type Runner struct {
 func Meet(ctx context.Context, seed uint64, subjects ...Subject) (*Match, error) {
 	m := &Match{random: rand.New(rand.NewPCG(seed, 1))}
 	for _, s := range subjects {
-		c := Case{Subject: s, Started: time.Now(), Worked: func(time.Time) {}}
+		c := Case{Subject: s, Started: time.Now()}
 		place, err := c.takePlace(ctx)
 		if err != nil {
 			return nil, errors.Join(err, m.Close())

@@ -20,7 +20,6 @@ type place struct {
 	session device.Session
 	own     bool          // the session was opened for it
 	inputs  device.Inputs // what the session's tensors hold
-	worked  func(from time.Time)
 }
 
 // errNobody means that a pool has no worker that the finals could be on.
@@ -29,7 +28,7 @@ var errNobody = fmt.Errorf("the finals: no worker is there: %w", device.ErrGone)
 // takePlace opens the problem on one of a pool's workers. It avoids the worker of that name if there is another. A
 // single device is the place itself, with the search's session if there is one.
 func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
-	p := &place{device: c.Device, session: c.Session, inputs: c.Protocol.Inputs(), worked: c.Worked}
+	p := &place{device: c.Device, session: c.Session, inputs: c.Protocol.Inputs()}
 	if pool, several := c.Device.(device.Pool); several {
 		names := pool.Workers()
 		for until := c.patience(); len(names) == 0 && time.Now().Before(until) && ctx.Err() == nil; names = pool.Workers() {
@@ -71,9 +70,7 @@ func (p *place) close() error {
 func (p *place) do(ctx context.Context, v device.Variant, work func() error) error {
 	err := ctx.Err()
 	if err == nil {
-		from := time.Now()
 		err = work()
-		p.worked(from)
 	}
 	if err != nil {
 		return fmt.Errorf("evaluate %s: %w", v.Configuration, err)

@@ -1,12 +1,17 @@
 package store
 
 import (
+	"cmp"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
+	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -14,11 +19,17 @@ import (
 	"autotune/device/trial"
 )
 
+// The buckets at the top of the file and what they hold.
+var (
+	aboutBucket    = []byte("autotune") // schemaKey
+	problemsBucket = []byte("problems") // a bucket a problem
+	schemaKey      = []byte("schema")
+)
+
 // Inside a problem's bucket.
 var (
 	trialsBucket = []byte("trials")  // Provenance.Key() -> Entry
 	winnerKey    = []byte("winner")  // Winner
-	asideBucket  = []byte("aside")   // Winner.asideKey() -> Winner, of other sources than the winner
 	updatedKey   = []byte("updated") // time of the last write
 )
 
@@ -32,19 +43,11 @@ type Entry struct {
 type Winner struct {
 	Problem    ProblemID       `json:"problem"` // filled in by PutWinner
 	Provenance Provenance      `json:"provenance"`
-	Sources    string          `json:"sources,omitempty"` // digest of the operator's kernels
-	TimeMS     float64         `json:"time_ms"`           // median
-	Result     json.RawMessage `json:"result"`            // the whole result, as its writer wants it back
+	TimeMS     float64         `json:"time_ms"` // median
+	Result     json.RawMessage `json:"result"`  // the whole result, as its writer wants it back
 }
 
-func (w Winner) asideKey() []byte {
-	if w.Sources == "" {
-		return []byte("unknown")
-	}
-	return []byte(w.Sources)
-}
-
-// at is when the search ended that chose the winner, which every result tells; zero if it does not.
+// at is when the search ended that chose the winner, which every result says; zero if it does not.
 func (w Winner) at() time.Time {
 	var result struct {
 		At time.Time `json:"at"`
@@ -67,8 +70,6 @@ const sumSize = 4
 
 var sumTable = crc32.MakeTable(crc32.Castagnoli)
 
-var errChecksum = errors.New("its checksum does not match: bytes have changed on the disk")
-
 func encode(v any) ([]byte, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -84,7 +85,7 @@ func decode(raw []byte, v any) error {
 	}
 	body := raw[sumSize:]
 	if crc32.Checksum(body, sumTable) != binary.BigEndian.Uint32(raw) {
-		return errChecksum
+		return errors.New("its checksum does not match: bytes have changed on the disk")
 	}
 	if err := json.Unmarshal(body, v); err != nil {
 		return err
@@ -117,36 +118,24 @@ func checkTimes(t *trial.Trial) error {
 	return trial.CheckMS(append(slices.Clone(t.SamplesMS), t.Time.Median)...)
 }
 
+// problem is a problem's bucket in a transaction.
 type problem struct {
 	*bbolt.Bucket
 	id   ProblemID
 	path string // of the file
 }
 
-// decoded is a value of a problem; what says in an error which it is.
-func decoded[T any](p problem, what, raw []byte) (v T, err error) {
+// lookup decodes the value under a key of the problem's own bucket.
+func lookup[T any](p problem, key []byte) (v T, found bool, err error) {
+	raw := p.Get(key)
+	if raw == nil {
+		return v, false, nil
+	}
 	if err := decode(raw, &v); err != nil {
-		return v, &DamagedError{p.path, fmt.Sprintf("%s of %s: %v", what, p.id, err)}
+		return v, false, &DamagedError{p.path, fmt.Sprintf("%s of %s: %v", key, p.id, err)}
 	}
-	return v, nil
+	return v, true, nil
 }
-
-func lookup[T any](p problem, in *bbolt.Bucket, key []byte) (v T, found bool, err error) {
-	if raw := in.Get(key); raw != nil {
-		v, err = decoded[T](p, key, raw)
-		return v, err == nil, err
-	}
-	return v, false, nil
-}
-
-func (p problem) each(bucket []byte, f func(key, raw []byte) error) error {
-	if b := p.Bucket.Bucket(bucket); b != nil {
-		return b.ForEach(f)
-	}
-	return nil
-}
-
-func (p problem) winner() (Winner, bool, error) { return lookup[Winner](p, p.Bucket, winnerKey) }
 
 func (p problem) summary() (Summary, error) {
 	pages := p.Stats()
@@ -154,12 +143,12 @@ func (p problem) summary() (Summary, error) {
 	if trials := p.Bucket.Bucket(trialsBucket); trials != nil {
 		s.Trials = trials.Stats().KeyN
 	}
-	w, _, err := p.winner()
+	w, _, err := lookup[Winner](p, winnerKey)
 	if err != nil {
 		return s, err
 	}
 	s.WinnerMS = w.TimeMS
-	s.UpdatedAt, _, err = lookup[time.Time](p, p.Bucket, updatedKey)
+	s.UpdatedAt, _, err = lookup[time.Time](p, updatedKey)
 	return s, err
 }
 
@@ -188,6 +177,7 @@ func (s *Store) each(tx *bbolt.Tx, f func(problem) error) error {
 	})
 }
 
+// read runs f on a problem, if it is there.
 func (s *Store) read(id ProblemID, f func(problem) error) error {
 	key, err := id.key()
 	if err != nil {
@@ -201,64 +191,52 @@ func (s *Store) read(id ProblemID, f func(problem) error) error {
 	})
 }
 
-// Trials returns a problem's trials by the keys of their provenances, those that are wanted by their heads (nil: all);
-// none is no error. The others are not decoded.
-func (s *Store) Trials(id ProblemID, wanted func(Head) bool) (map[string]trial.Trial, error) {
-	found := map[string]trial.Trial{}
-	err := s.read(id, func(p problem) error {
-		return p.each(trialsBucket, func(key, raw []byte) error {
-			if wanted != nil && !wanted(headOf(key, raw)) {
+// Entries returns a problem's trials in the order in which they were evaluated, so that a resumed search is as
+// repeatable as any other. Those whose keys are not wanted are not read; nil: all are wanted.
+func (s *Store) Entries(id ProblemID, wanted func(key string) bool) (all []Entry, err error) {
+	err = s.read(id, func(p problem) error {
+		trials := p.Bucket.Bucket(trialsBucket)
+		if trials == nil {
+			return nil
+		}
+		return trials.ForEach(func(key, raw []byte) error {
+			if wanted != nil && !wanted(string(key)) {
 				return nil
 			}
-			e, err := decoded[Entry](p, []byte("a trial"), raw)
-			found[string(key)] = e.Trial
-			return err
-		})
-	})
-	return found, err
-}
-
-// Entries returns a problem's trials with what each depends on.
-func (s *Store) Entries(id ProblemID) (all []Entry, err error) {
-	err = s.read(id, func(p problem) error {
-		return p.each(trialsBucket, func(_, raw []byte) error {
-			e, err := decoded[Entry](p, []byte("a trial"), raw)
+			var e Entry
+			if err := decode(raw, &e); err != nil {
+				return &DamagedError{s.path, fmt.Sprintf("a trial of %s: %v", id, err)}
+			}
 			all = append(all, e)
-			return err
+			return nil
 		})
 	})
+	// Trials of one moment stay in the order of their keys.
+	slices.SortStableFunc(all, func(a, b Entry) int { return a.Trial.At.Compare(b.Trial.At) })
 	return all, err
 }
 
 // Winner returns a problem's winner; false if it has none.
 func (s *Store) Winner(id ProblemID) (w Winner, found bool, err error) {
 	err = s.read(id, func(p problem) error {
-		w, found, err = p.winner()
+		w, found, err = lookup[Winner](p, winnerKey)
 		return err
 	})
 	return w, found, err
 }
 
-// Winners returns the winners of all problems of an operator on a device (any, if empty). Where it is wanted, those
-// that were set aside for one follow it.
-func (s *Store) Winners(operator, device string, aside bool) (all []Winner, err error) {
+// Winners returns the winners of all problems of an operator on a device (any, if empty).
+func (s *Store) Winners(operator, device string) (all []Winner, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		return s.each(tx, func(p problem) error {
 			if p.id.Operator() != operator || device != "" && p.id.Device != device {
 				return nil
 			}
-			w, found, err := p.winner()
+			w, found, err := lookup[Winner](p, winnerKey)
 			if found {
 				all = append(all, w)
 			}
-			if err != nil || !aside {
-				return err
-			}
-			return p.each(asideBucket, func(_, raw []byte) error {
-				w, err := decoded[Winner](p, asideBucket, raw)
-				all = append(all, w)
-				return err
-			})
+			return err
 		})
 	})
 	return all, err
@@ -288,10 +266,7 @@ func (s *Store) Remove(choose func([]Summary) []Summary) (gone []Summary, err er
 		gone = choose(all)
 		for _, summary := range gone {
 			key, err := summary.key()
-			if err != nil {
-				return err
-			}
-			if err := tx.Bucket(problemsBucket).DeleteBucket(key); err != nil {
+			if err := cmp.Or(err, tx.Bucket(problemsBucket).DeleteBucket(key)); err != nil {
 				return err
 			}
 		}
@@ -321,4 +296,196 @@ func (rule Stale) Choose(all []Summary) []Summary {
 		left -= p.Bytes
 	}
 	return all
+}
+
+// contents is what is kept of a problem, or a part of it.
+type contents struct {
+	id      ProblemID
+	entries []Entry
+	winner  *Winner
+	updated time.Time
+}
+
+// PutTrials keeps trials of a problem, in one transaction: when it returns nil, all of them are on the disk. A trial of
+// a known provenance takes the place of the one before.
+func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	return s.put(contents{id: id, entries: entries, updated: time.Now().UTC()}, true, new(Tally))
+}
+
+// PutWinner keeps a problem's winner in place of the one before.
+func (s *Store) PutWinner(id ProblemID, w Winner) error {
+	w.Problem = id
+	return s.put(contents{id: id, winner: &w, updated: time.Now().UTC()}, true, new(Tally))
+}
+
+// Tally counts what was new to a cache.
+type Tally struct{ Problems, Trials, Winners int }
+
+// mergeBatch is how many trials are added in one transaction: few enough that others get the file in between.
+const mergeBatch = 256
+
+// Add keeps trials of a problem that are not known yet, in batches.
+func (s *Store) Add(ctx context.Context, id ProblemID, entries []Entry) (tally Tally, err error) {
+	err = s.add(ctx, contents{id: id, entries: entries, updated: time.Now().UTC()}, &tally)
+	return tally, err
+}
+
+func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
+	before := *tally
+	for batch := range slices.Chunk(c.entries, mergeBatch) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.put(contents{id: c.id, entries: batch, updated: c.updated}, false, tally); err != nil {
+			return err
+		}
+	}
+	c.entries = nil // a winner never comes before its trials
+	if err := cmp.Or(ctx.Err(), s.put(c, false, tally)); err != nil {
+		return err
+	}
+	if *tally != before {
+		tally.Problems++
+	}
+	return nil
+}
+
+// Merge takes over what another cache holds and this one does not. Of two winners of a problem the newer one stays.
+// What is damaged in the other cache is left out, and is the error in the end. Both may be in use meanwhile: each is
+// held for one problem or batch at a time, and a merge that is killed can be repeated.
+func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
+	var tally Tally
+	if here, err := s.Stat(); err != nil {
+		return tally, unusable(s.path, err)
+	} else if there, err := from.Stat(); err != nil || os.SameFile(here, there) {
+		return tally, cmp.Or(err, fmt.Errorf("%s and %s are one file", s.path, from.path))
+	}
+	left, err := s.merge(ctx, from, &tally)
+	if err == nil && len(left) > 0 {
+		err = &DamagedError{from.path, left[0].String()}
+	}
+	return tally, err
+}
+
+func (s *Store) merge(ctx context.Context, from *Store, tally *Tally) (left []Issue, err error) {
+	var ids []ProblemID
+	left, err = from.look(ctx, func(id ProblemID) bool { ids = append(ids, id); return false }, nil)
+	for _, id := range ids {
+		if err != nil {
+			break
+		}
+		c := contents{id: id}
+		var issues []Issue
+		issues, err = from.look(ctx, func(other ProblemID) bool { return other == id }, c.take)
+		left = append(left, issues...)
+		err = cmp.Or(err, s.add(ctx, c, tally))
+	}
+	return left, err
+}
+
+// Repair merges what is whole of a file that may be damaged into a new one, and says what was left out. The new one
+// appears complete or not at all; a file that is there is not replaced.
+func Repair(ctx context.Context, path, to string) (tally Tally, left []Issue, err error) {
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return tally, nil, fmt.Errorf("%s is there already; name a new file", to)
+	}
+	from, err := openStore(ctx, path, Options{ReadOnly: true}, true)
+	if err != nil {
+		return tally, nil, err
+	}
+	defer from.Close()
+	err = assemble(to, func(part string) error {
+		into, err := Open(ctx, part, Options{})
+		if err != nil {
+			return err
+		}
+		left, err = into.merge(ctx, from, &tally)
+		return errors.Join(err, into.Close())
+	})
+	var system syscall.Errno
+	if errors.As(err, &system) { // users do not know the temporary file
+		err = fmt.Errorf("cannot make %s: %w", to, system)
+	}
+	return tally, left, err
+}
+
+func (c *contents) take(_ ProblemID, value any) {
+	switch v := value.(type) {
+	case *Entry:
+		c.entries = append(c.entries, *v)
+	case *Winner:
+		c.winner = v
+	case *time.Time:
+		c.updated = *v
+	}
+}
+
+// put stores contents in one transaction, and counts what is new. Written anew, they replace what is known.
+func (s *Store) put(c contents, anew bool, tally *Tally) error {
+	key, err := c.id.key()
+	if err != nil {
+		return err
+	}
+	counted := *tally // a transaction that fails does not count
+	err = s.update(func(tx *bbolt.Tx) error {
+		bucket, err := tx.Bucket(problemsBucket).CreateBucketIfNotExists(key)
+		if err != nil {
+			return err
+		}
+		return problem{bucket, c.id, s.path}.put(c, anew, &counted)
+	})
+	var damaged *DamagedError
+	if err != nil && !errors.As(err, &damaged) {
+		return fmt.Errorf("write to the cache %s: %w", s.path, err)
+	}
+	if err == nil {
+		*tally = counted
+	}
+	return err
+}
+
+func (p problem) put(c contents, anew bool, tally *Tally) error {
+	trials, err := p.CreateBucketIfNotExists(trialsBucket)
+	if err != nil {
+		return err
+	}
+	for _, e := range c.entries {
+		key := []byte(e.Provenance.Key())
+		if !anew && trials.Get(key) != nil {
+			continue
+		}
+		e.Trial.MaxAbsError = trial.Finite(e.Trial.MaxAbsError)
+		if err := keep(trials, key, e); err != nil {
+			return fmt.Errorf("trial of %s: %w", e.Trial.Template, err)
+		}
+		tally.Trials++
+	}
+	if c.winner != nil {
+		last, found, err := lookup[Winner](p, winnerKey)
+		if err != nil {
+			return err
+		}
+		if anew || !found || c.winner.at().After(last.at()) {
+			tally.Winners++
+			if err := keep(p.Bucket, winnerKey, c.winner); err != nil {
+				return err
+			}
+		}
+	}
+	last, _, err := lookup[time.Time](p, updatedKey)
+	if err != nil || !anew && !c.updated.After(last) {
+		return err
+	}
+	return keep(p.Bucket, updatedKey, c.updated)
+}
+
+func keep(in *bbolt.Bucket, key []byte, v any) error {
+	raw, err := encode(v)
+	if err != nil {
+		return err
+	}
+	return in.Put(key, raw)
 }

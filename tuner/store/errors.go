@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"autotune/internal/lists"
 )
 
 // AbsentError is a cache that is only to be read and is not there.
@@ -59,7 +57,7 @@ func (e *SchemaError) Error() string {
 // LockedError is a cache that another process holds.
 type LockedError struct {
 	Path    string
-	Holders []string // as "process 12 (its command line)"; empty if they cannot be found out
+	Holders []string // as "process 12"; empty if they cannot be found out
 	Waited  time.Duration
 }
 
@@ -68,41 +66,21 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("cache %s is in use by %s (waited %v); let it finish or use --cache OTHER", e.Path, who, e.Waited)
 }
 
-// lockedBy says who holds the file, as far as /proc tells.
+// lockedBy says who holds the file, as far as the kernel's list of locks shows it. Its lines look like "1: FLOCK
+// ADVISORY  WRITE 20102 fe:00:9977947 0 EOF". Only the inode is compared: some file systems show another device there
+// than to stat. A process that cannot be seen has the number 0 or less.
 func lockedBy(path string, waited time.Duration) *LockedError {
 	e := &LockedError{Path: path, Waited: waited}
-	for _, pid := range lockHolders(path) {
-		e.Holders = append(e.Holders, "process "+pid+commandLine(pid))
-	}
-	return e
-}
-
-// lockHolders reads the kernel's list of locks, whose lines look like "1: FLOCK  ADVISORY  WRITE 20102 fe:00:9977947 0
-// EOF". Only the inode is compared: some file systems show another device there than to stat. A process that cannot be
-// seen has the number 0 or less.
-func lockHolders(path string) (pids []string) {
 	var file syscall.Stat_t
 	list, err := os.ReadFile("/proc/locks")
 	if err != nil || syscall.Stat(path, &file) != nil {
-		return nil
+		return e
 	}
 	form := regexp.MustCompile(fmt.Sprintf(`(?m)^\S+ FLOCK +\S+ +\S+ +([1-9]\d*) \S+:%d `, file.Ino))
-	pids = lists.Of(form.FindAllStringSubmatch(string(list), -1), func(m []string) string { return m[1] })
-	return slices.Compact(slices.Sorted(slices.Values(pids)))
-}
-
-// commandLength bounds the command line that a message shows.
-const commandLength = 120
-
-// commandLine is a process's, in brackets; "" if it cannot be read.
-func commandLine(pid string) string {
-	raw, _ := os.ReadFile("/proc/" + pid + "/cmdline")
-	line := strings.TrimSpace(strings.ReplaceAll(string(raw), "\x00", " "))
-	if len(line) > commandLength {
-		line = strings.ToValidUTF8(line[:commandLength], "") + "..."
+	for _, m := range form.FindAllStringSubmatch(string(list), -1) {
+		e.Holders = append(e.Holders, "process "+m[1])
 	}
-	if line == "" {
-		return ""
-	}
-	return " (" + line + ")"
+	slices.Sort(e.Holders)
+	e.Holders = slices.Compact(e.Holders)
+	return e
 }

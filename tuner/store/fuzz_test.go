@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever is in a file, it is repaired or refused, and so is it opened, checked and written.
+// Whatever is in a file, it is merged or refused, and so is it opened, checked and written.
 func FuzzFile(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "seed.db")
 	s, err := Open(f.Context(), path, Options{})
@@ -29,10 +29,7 @@ func FuzzFile(f *testing.F) {
 			copy(raw[int(at)%n:], bytes)
 		}
 		path := damagedCopy(t, raw)
-		if _, _, err := Repair(t.Context(), path, path+".new"); err == nil {
-			s := open(t, path+".new")
-			mustBeSound(t, s)
-		}
+		saved(t, path)
 		_ = use(t, path)
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"autotune/internal/test/endurance"
@@ -82,28 +81,6 @@ func TestEntriesOutsideOfTheirPage(t *testing.T) {
 	}
 }
 
-// whole are the keys of the trials that can be read from a file, by whatever way, and under whatever name: the
-// problem's own may be damaged.
-func whole(t *testing.T, path string) map[string]bool {
-	t.Helper()
-	keys := map[string]bool{}
-	to := filepath.Join(t.TempDir(), "whole.db")
-	if _, _, err := Repair(t.Context(), path, to); err != nil {
-		return keys
-	}
-	s := open(t, to)
-	problems, err := s.Problems()
-	if err != nil {
-		t.Error(err)
-	}
-	for _, p := range problems {
-		for key := range mustTrials(t, s, p.ProblemID) {
-			keys[key] = true
-		}
-	}
-	return keys
-}
-
 // Wherever a file is damaged, to write into it costs no trial that was whole. A file that was cut or has flipped bytes
 // comes back with an error, or works.
 func TestWritingIntoADamagedFile(t *testing.T) {
@@ -112,14 +89,14 @@ func TestWritingIntoADamagedFile(t *testing.T) {
 	for n := range endurance.Times(8, 500) {
 		bad, what := damage(raw, rng, n)
 		path := damagedCopy(t, bad)
-		before := whole(t, path)
+		before, _ := saved(t, path)
 		err := errors.Join(use(t, path), write(t, path))
 		var damaged *DamagedError
 		var foreign *ForeignError
 		if err != nil && !errors.As(err, &damaged) && !errors.As(err, &foreign) {
 			t.Errorf("%s: got %v, want a DamagedError", what, err)
 		}
-		after := whole(t, path)
+		after, _ := saved(t, path)
 		for key := range before {
 			if !after[key] {
 				t.Errorf("%s: the trial %s is lost by writing: %v", what, key, err)

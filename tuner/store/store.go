@@ -11,7 +11,7 @@
 // about to evaluate (Claim), so that nothing is evaluated twice. Trials and winners are on the disk when PutTrials and
 // PutWinner return. A process that is killed at any moment leaves a file that opens and holds them. Every value carries
 // a checksum: bbolt guards only its own page headers, and a flipped bit must not become a faster kernel. A damaged file
-// is reported (DamagedError) and never changed or removed; Check tells the details, and Repair copies what is whole
+// is reported (DamagedError) and never changed or removed; Check has the details, and Repair copies what is whole
 // into another file.
 package store
 
@@ -20,13 +20,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -53,34 +51,37 @@ type Options struct {
 	ReadOnly bool          // the file must exist
 }
 
-// Store is a file. Its methods may be used by many goroutines at once.
+// Store is a file, which is opened for one transaction after another. Its methods may be used by many goroutines at
+// once.
 type Store struct {
-	file
 	claims
-	checked bool // the file's pages, before the first write
-}
-
-// file is opened for one transaction after another.
-type file struct {
 	path    string
 	options Options
 
 	mu      sync.Mutex    // held in a transaction
 	damaged *DamagedError // once set, the file is not opened again
 	closed  bool
-	// damagedList: the list of free pages is not read, since it may be damaged.
-	damagedList bool
+	checked bool // the file's pages, before the first write
+	salvage bool // reads what it can: neither the list of free pages nor the end need be there
 }
 
 // Open checks that the file is a cache, and makes it with its folder if it does not exist. Its errors are *AbsentError,
 // *LockedError, *DamagedError, *ForeignError, *SchemaError, or wrap what the operating system said.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
+	return openStore(ctx, path, opt, false)
+}
+
+func openStore(ctx context.Context, path string, opt Options, salvage bool) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
 	}
 	opt.Wait = cmp.Or(opt.Wait, defaultWait)
-	s := &Store{file: file{path: path, options: opt}, claims: claims{lockFile: path + ".claims"}}
-	if err := s.recognise(ctx); err != nil {
+	s := &Store{path: path, options: opt, salvage: salvage, claims: claims{lockFile: path + ".claims"}}
+	err := s.recognise(ctx)
+	if salvage && errors.As(err, new(*DamagedError)) {
+		s.damaged, err = nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -98,7 +99,7 @@ func prepare(path string, opt Options) error {
 	case info.IsDir():
 		err = errors.New("it is a directory")
 	case opt.ReadOnly && info.Size() == 0:
-		return foreign(path) // else bbolt fills it
+		return &ForeignError{path, "it is empty"} // else bbolt fills it
 	case !opt.ReadOnly: // one that may not be written is refused before any work
 		var f *os.File
 		if f, err = os.OpenFile(path, os.O_RDWR, 0); err == nil {
@@ -156,7 +157,7 @@ type opened struct {
 }
 
 // transact opens the file, runs f on it and lets it go. Once the file proved damaged, it is not opened any more.
-func (s *file) transact(ctx context.Context, readOnly bool, f func(opened) error) error {
+func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -170,7 +171,7 @@ func (s *file) transact(ctx context.Context, readOnly bool, f func(opened) error
 		return err
 	}
 	err = s.guard(func() error {
-		if err := o.whole(s.path); err != nil {
+		if err := o.whole(s.path); err != nil && !s.salvage {
 			return err
 		}
 		return f(o)
@@ -182,7 +183,7 @@ func (s *file) transact(ctx context.Context, readOnly bool, f func(opened) error
 	return errors.Join(err, o.db.Close())
 }
 
-func (s *file) openWaiting(ctx context.Context, readOnly bool) (opened, error) {
+func (s *Store) openWaiting(ctx context.Context, readOnly bool) (opened, error) {
 	begin := time.Now()
 	for {
 		o, err := s.open(readOnly)
@@ -200,11 +201,11 @@ func (s *file) openWaiting(ctx context.Context, readOnly bool) (opened, error) {
 	}
 }
 
-func (s *file) open(readOnly bool) (o opened, err error) {
+func (s *Store) open(readOnly bool) (o opened, err error) {
 	options := *bbolt.DefaultOptions
 	options.ReadOnly = readOnly
-	options.Timeout = time.Nanosecond        // one try; the waiting is done by openWaiting
-	options.PreLoadFreelist = !s.damagedList // read here, where a fault of a damaged one can be caught
+	options.Timeout = time.Nanosecond    // one try; the waiting is done by openWaiting
+	options.PreLoadFreelist = !s.salvage // read here, where a fault of a damaged one can be caught
 	options.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
 		f, err := os.OpenFile(name, flag, mode)
 		o.file = f
@@ -222,7 +223,7 @@ func (s *file) open(readOnly bool) (o opened, err error) {
 		// bbolt could not close the file.
 		return o, errors.Join(err, o.letGo())
 	case errors.Is(err, bolterrors.ErrInvalid):
-		return o, foreign(s.path)
+		return o, &ForeignError{s.path, "it is no database"}
 	case errors.As(err, &path):
 		return o, unusable(s.path, err)
 	case errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.EINVAL):
@@ -241,8 +242,8 @@ func (s *Store) Stat() (fs.FileInfo, error) { return os.Stat(s.path) }
 
 // Close ends the use of the file and gives up what is claimed.
 func (s *Store) Close() error {
-	s.file.mu.Lock()
-	defer s.file.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.closed = true
 	return s.claims.end()
 }
@@ -255,7 +256,7 @@ func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 	return s.transact(context.Background(), false, func(o opened) error {
 		if !s.checked {
 			// bbolt would trust a damaged list of free pages, and write over sound trials.
-			issues, err := check(context.Background(), o, func([]string, []byte) error { return nil })
+			issues, err := check(context.Background(), o, false)
 			if err == nil && len(issues) > 0 {
 				err = &DamagedError{s.path, issues[0].String()}
 			}
@@ -276,7 +277,7 @@ func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 }
 
 // guard runs f. A fault that a damaged file causes becomes a *DamagedError, which is remembered.
-func (s *file) guard(f func() error) error {
+func (s *Store) guard(f func() error) error {
 	fault, err := caught(f)
 	if fault != "" {
 		s.damaged = &DamagedError{Path: s.path, Detail: fault}
@@ -295,34 +296,6 @@ func caught(f func() error) (fault string, err error) {
 		}
 	}()
 	return "", f()
-}
-
-// The buckets at the top of the file and what they hold.
-var (
-	aboutBucket    = []byte("autotune") // schemaKey
-	problemsBucket = []byte("problems") // a bucket a problem
-	schemaKey      = []byte("schema")
-)
-
-// foreign describes a file that bbolt does not know as one of its own by how it begins.
-func foreign(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return unusable(path, err)
-	}
-	defer f.Close()
-	head := make([]byte, 24)
-	n, err := f.Read(head)
-	line, _, _ := strings.Cut(string(head[:n]), "\n")
-	switch {
-	case n == 0 && err != io.EOF:
-		return unusable(path, err)
-	case n == 0:
-		return &ForeignError{Path: path, Detail: "it is empty"}
-	case strconv.CanBackquote(strings.TrimRight(line, "\r")):
-		return &ForeignError{Path: path, Detail: fmt.Sprintf("it begins with %q", line)}
-	}
-	return &ForeignError{Path: path, Detail: "it is some other binary file"}
 }
 
 // recognise checks that the file is ours, of today's schema, and puts the buckets into an empty one.

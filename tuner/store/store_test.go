@@ -80,8 +80,12 @@ func bucketOf(tx *bbolt.Tx, id ProblemID) *bbolt.Bucket {
 
 func mustTrials(t *testing.T, s *Store, id ProblemID) map[string]trial.Trial {
 	t.Helper()
-	found, err := s.Trials(id, nil)
+	entries, err := s.Entries(id, nil)
 	must(t, err)
+	found := map[string]trial.Trial{}
+	for _, e := range entries {
+		found[e.Provenance.Key()] = e.Trial
+	}
 	return found
 }
 
@@ -186,7 +190,7 @@ func TestWinners(t *testing.T) {
 		operator, device string
 		want             int
 	}{{"max_pool2d", "", 2}, {"max_pool2d", "NVIDIA H100", 2}, {"max_pool2d", "NVIDIA A100", 0}, {"conv2d", "", 1}, {"conv", "", 0}} {
-		got, err := s.Winners(tt.operator, tt.device, false)
+		got, err := s.Winners(tt.operator, tt.device)
 		if err != nil || len(got) != tt.want {
 			t.Errorf("%s on %q: %d winners, %v; want %d", tt.operator, tt.device, len(got), err, tt.want)
 		}
@@ -299,10 +303,9 @@ func TestReadOnly(t *testing.T) {
 func TestFilesThatCannotBeOpened(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "notes.txt")
-	long := filepath.Join(dir, "long.txt")
 	zeros := filepath.Join(dir, "zeros")
 	for path, content := range map[string]string{
-		text: "buy milk\nand bread\n", long: strings.Repeat("a line\n", 10000), zeros: strings.Repeat("\x00", 40000),
+		text: "buy milk\nand bread\n", zeros: strings.Repeat("\x00", 40000),
 	} {
 		must(t, os.WriteFile(path, []byte(content), 0o644))
 	}
@@ -320,9 +323,8 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		name, path, message string
 		kind                any
 	}{
-		{"text", text, `begins with "buy milk"`, new(*ForeignError)},
-		{"long text", long, `begins with "a line"`, new(*ForeignError)},
-		{"zeros", zeros, "some other binary file", new(*ForeignError)},
+		{"text", text, "is not an autotune cache (it is no database)", new(*ForeignError)},
+		{"zeros", zeros, "is not an autotune cache", new(*ForeignError)},
 		{"other program's", other, "another program's", new(*ForeignError)},
 		{"older", older, "has schema 1, this autotune reads schema 2; it is left as it is: export", new(*SchemaError)},
 		{"newer", newer, "has schema 3, this autotune reads schema 2", new(*SchemaError)},
@@ -347,23 +349,16 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// A cache that gets another schema while it is in use is written to no more, and no copy is made of it.
+// A cache that gets another schema while it is in use is written to no more.
 func TestSchemaIsLookedAtAgain(t *testing.T) {
 	path := newPath(t)
 	s := open(t, path)
 	fill(t, s, pool, 1)
 	setSchema(t, path, "3")
 	before, _ := os.ReadFile(path)
-	to := path + ".repaired"
 	var schema *SchemaError
 	if err := s.PutTrials(pool, []Entry{sample(2)}); !errors.As(err, &schema) {
 		t.Errorf("it is written to: %v", err)
-	}
-	if _, _, err := Repair(t.Context(), path, to); !errors.As(err, &schema) {
-		t.Errorf("it is copied: %v", err)
-	}
-	if _, err := os.Stat(to); err == nil {
-		t.Error("there is a copy")
 	}
 	if after, _ := os.ReadFile(path); string(after) != string(before) {
 		t.Error("the file was changed")
@@ -394,5 +389,71 @@ func TestNothingElseIsLeftBesideTheFile(t *testing.T) {
 	left, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(left) != 1 {
 		t.Errorf("the folder holds %v, %v", left, err)
+	}
+}
+
+// A trial or winner with a time that no launch takes is refused, whoever reads it.
+func TestTimesThatCannotBe(t *testing.T) {
+	s := open(t, newPath(t))
+	bad := sample(2)
+	bad.Trial.Time.Median = -1
+	must(t, s.PutTrials(pool, []Entry{bad}))
+	const want = "a trial of max_pool2d 1x2x20x20 kernel=4x4 on NVIDIA H100 (cuda): -1 is no time of a launch: want milliseconds from 1e-06 to 1e+09"
+	var damaged *DamagedError
+	if _, err := s.Entries(pool, nil); !errors.As(err, &damaged) || damaged.Detail != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if issues, err := s.Check(t.Context()); err != nil || len(issues) != 1 {
+		t.Errorf("check gives %v, %v", issues, err)
+	}
+	for name, w := range map[string]Winner{
+		"its own time":   {TimeMS: -1, Result: json.RawMessage(`{}`)},
+		"that of a copy": {TimeMS: 1, Result: json.RawMessage(`{"winner": {"status": "ok", "time_ms": {"median": -1}}}`)},
+		"a sample":       {TimeMS: 1, Result: json.RawMessage(`{"winner": {"status": "ok", "time_ms": {"median": 1}, "samples_ms": [1, 0]}}`)},
+	} {
+		must(t, s.PutWinner(pool, w))
+		if _, _, err := s.Winner(pool); !errors.As(err, &damaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+		_, err := s.Remove(func(all []Summary) []Summary { return all })
+		if err == nil {
+			t.Error("a damaged winner was removed unread")
+		}
+		must(t, s.update(func(tx *bbolt.Tx) error { return bucketOf(tx, pool).Delete(winnerKey) }))
+	}
+}
+
+// Each conditions have trials and a winner of their own.
+func TestConditionsAreApart(t *testing.T) {
+	path := newPath(t)
+	s := open(t, path)
+	ids := []ProblemID{pool}
+	for _, c := range []device.Conditions{{L2: device.Warm}, {Launch: device.Graph}, {L2: device.Warm, Launch: device.Graph}} {
+		id := pool
+		id.Conditions = c
+		ids = append(ids, id)
+	}
+	for i, id := range ids {
+		fill(t, s, id, i+1)
+		must(t, s.PutWinner(id, Winner{TimeMS: float64(i + 1)}))
+	}
+	for i, id := range ids {
+		w, found, err := s.Winner(id)
+		if n := len(mustTrials(t, s, id)); n != i+1 || !found || err != nil || w.TimeMS != float64(i+1) || w.Problem != id {
+			t.Errorf("%s: %d trials, winner %+v, %v", id, n, w, err)
+		}
+	}
+	all, err := s.Problems()
+	if err != nil || len(all) != len(ids) {
+		t.Errorf("problems %+v, %v", all, err)
+	}
+	mustBeSound(t, s)
+}
+
+func TestKeyNamesConditions(t *testing.T) {
+	for _, key := range []string{"cuda\x00H100\x00p\x00\x00", "cuda\x00H100\x00p\x00tepid\x00", "cuda\x00H100\x00p\x00warm", "cuda\x00H100"} {
+		if id, err := parseKey([]byte(key)); err == nil {
+			t.Errorf("%q is read as %+v", key, id)
+		}
 	}
 }

@@ -31,7 +31,7 @@ func (r Request) History(s *store.Store) ([]Era, error) {
 	for _, w := range kept {
 		if id := w.kept.Problem; !seen[id] {
 			seen[id] = true
-			entries, err := s.Entries(id)
+			entries, err := s.Entries(id, nil)
 			if err != nil {
 				return nil, err
 			}

@@ -23,7 +23,6 @@ import (
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
 	"autotune/tuner/cudasource"
-	"autotune/tuner/ledger"
 	"autotune/tuner/store"
 )
 
@@ -293,7 +292,7 @@ func OfDocument(w cudasource.Winner) Kept {
 // first. Not all need be of the operator as it is today, nor of the same folder:
 // Record.Winner and Record.ReferenceDigest tell what was measured.
 func List(s *store.Store, operator string) ([]Kept, error) {
-	kept, err := s.Winners(operator, "", true)
+	kept, err := s.Winners(operator, "")
 	if err != nil {
 		return nil, err
 	}
@@ -315,19 +314,14 @@ func List(s *store.Store, operator string) ([]Kept, error) {
 // trials lists the trials that were made as the winner was: on the same device,
 // with the same compiler, reference and protocol.
 func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
-	keyOf := w.kept.Provenance.Keys()
-	known, err := s.Trials(w.kept.Problem, func(h store.Head) bool {
-		return h.KernelDigest == "" || keyOf(h.KernelDigest) == h.Key
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range ledger.InOrder(known) {
-		if keyOf(known[key].KernelDigest) == key {
-			trials = append(trials, known[key])
+	entries, err := s.Entries(w.kept.Problem, nil)
+	own := w.kept.Provenance
+	for _, e := range entries {
+		if own.KernelDigest = e.Provenance.KernelDigest; e.Provenance == own {
+			trials = append(trials, e.Trial)
 		}
 	}
-	return trials, nil
+	return trials, err
 }
 
 // current lists the trials of a problem, remembered or recorded, whose

@@ -150,7 +150,7 @@ func BenchmarkWorkers(b *testing.B) {
 					b.Fatal(err)
 				}
 				trials += len(r.Trials)
-				searching += r.Breakdown.Wall - r.Breakdown.Finals
+				searching += time.Duration((r.Seconds - r.Spent.Finals) * float64(time.Second))
 				for _, one := range r.Trials {
 					slept += pick(evaluating, one.Configuration.Key())
 				}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"golang.org/x/sync/semaphore"
 
 	"autotune/device/compile"
@@ -19,8 +21,7 @@ import (
 	"autotune/operator"
 )
 
-// drawnByDefault is how many configurations are drawn at random for each
-// template and row.
+// drawnByDefault is how many configurations are drawn at random for each template and row.
 const drawnByDefault = 6
 
 func TestMain(m *testing.M) {
@@ -39,18 +40,10 @@ type gpuSuite struct {
 func openSuite(t *testing.T) *gpuSuite {
 	t.Helper()
 	d, err := cuda.Open(t.Context(), 0, cuda.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, d.Close()) })
 	winners, err := recordedWinners(recording.Shipped())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := &gpuSuite{prover: prover{device: d, drawn: drawnByDefault, winners: winners}}
 	if text := os.Getenv("AUTOTUNE_TEST_VARIANTS"); text != "" {
 		if s.drawn, err = strconv.Atoi(text); err != nil {
@@ -72,9 +65,7 @@ func TestGPUOperators(t *testing.T) {
 			for i := len(casesOf(o)) - 1; i >= 0; i-- {
 				for _, math := range modes(o, casesOf(o)[i]) {
 					p, err := bind(o, casesOf(o)[i], math, s.device.Info().Limits)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					t.Run(p.String(), func(t *testing.T) {
 						t.Parallel()
 						s.run(t, p)
@@ -93,9 +84,7 @@ func TestGPUExamples(t *testing.T) {
 	for _, o := range loadExamples(t) {
 		problems := exampleProblems(t, o, s.device.Info().Limits)
 		large, err := o.Bind(operator.Request{Shape: o.Example}, s.device.Info().Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, p := range append(problems, large) {
 			t.Run(p.String(), func(t *testing.T) { s.run(t, p) })
 		}
@@ -109,9 +98,7 @@ func (s *gpuSuite) run(t *testing.T, p *operator.Problem) {
 	if need > s.capacity {
 		t.Skipf("needs %d MiB of the GPU's memory", need>>20)
 	}
-	if err := s.memory.Acquire(t.Context(), need); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.memory.Acquire(t.Context(), need))
 	defer s.memory.Release(need)
 	s.proveAlone(t, p.Whole())
 }
