@@ -155,7 +155,7 @@ func proveGuesses(t *testing.T, o *operator.Operator, text string) {
 func filledConvolution(t *testing.T, name, fill string) *operator.Operator {
 	return withFills(t, name, strings.ReplaceAll(fill, "conv1d", name),
 		"shape: [n, c, $]}", "shape: [n, c, $], fill: fill.cu}",
-		"fill: within(fan_in ** -0.5) #", "fill: weights.cu #",
+		"fill: within(fan_in ** -0.5)} #", "fill: weights.cu} #",
 		"'f32' else (4e-6", "'f32' else 0*(4e-6")
 }
 
