@@ -178,7 +178,7 @@ func TestScaledFactors(t *testing.T) {
 		{filledProducts(t), "1x70x16x90 normal", []string{"mma_gemm", "pipelined_gemm"}}, {convolution, ofConvolution, []string{"mma_gemm", "pipelined_gemm"}},
 		{convolution, channelsLast, []string{"mma_gemm", "pipelined_gemm", "tma_channels_scaled"}},
 	}, 1) {
-		for _, mode := range []string{"tf32", "tf32_even"} {
+		for _, mode := range endurance.Some([]string{"tf32", "tf32_even"}, 1) {
 			proven := proveSome(t, test.operator, test.problem, mode, func(p *operator.Problem) []space.Configuration { return scaledOnes(t, p) })
 			if !slices.Equal(proven, test.scale) {
 				t.Errorf("%s in %s: proven are %v", test.operator.Name, mode, proven)

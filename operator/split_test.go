@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"autotune/device/emulator"
+	"autotune/internal/test/endurance"
 	"autotune/operator"
 )
 
@@ -15,7 +16,7 @@ import (
 // makes the outputs of them.
 func TestSplitK(t *testing.T) {
 	limits := emulator.Limits()
-	for _, test := range []struct {
+	for _, test := range endurance.Some([]struct {
 		operator, problem, sums string // the workspaces' elements
 		splits                  bool
 	}{
@@ -36,7 +37,7 @@ func TestSplitK(t *testing.T) {
 		{"conv_transpose2d", "64x512x8x8 c_out=256 kernel=4 stride=2 padding=1 tf32", "12582912 12582912 0 0", true},
 		{"conv_transpose3d", "1x40x4x5x6 c_out=20 kernel=3 stride=2 padding=1 tf32", "221760 0 0 0", true},
 		{"conv_transpose2d", "1x512x8x8 c_out=64 kernel=4 stride=2 padding=1 type=f16 layout=nhwc fp32", "262144 0 262144 262144", true},
-	} {
+	}, 6) {
 		t.Run(test.operator+" "+test.problem, func(t *testing.T) {
 			o := find(t, test.operator)
 			last := strings.LastIndex(test.problem, " ")

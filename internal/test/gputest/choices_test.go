@@ -40,7 +40,7 @@ func TestChoicesBeyondDefaults(t *testing.T) {
 		{"masked_cumsum", "2x16384x24", "fp32", "columns", "unroll == 8"},
 		{"sum", "1x65536x40", "fp32", "columns", "team == 8 and unroll == 2"},
 		{"mean", "1x65536x40", "fp32", "columns", "team == 8 and unroll == 2"},
-	}, 5) {
+	}, 3) {
 		o, err := operator.Find(c.operator)
 		must.OK(t, err)
 		p, err := bind(o, c.row, c.math, d.Info().Limits)

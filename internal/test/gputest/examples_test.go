@@ -11,6 +11,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/emulator"
 	"autotune/examples"
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
@@ -98,7 +99,7 @@ func openEmulator(t *testing.T, o emulator.Options) device.Device {
 func TestExamplesOnTheEmulator(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, launches: 3}
-	for _, o := range examplesToProve(t) {
+	for _, o := range endurance.Some(examplesToProve(t), 8) {
 		problems := exampleProblems(t, o, d.Info().Limits)
 		for i, p := range problems {
 			v.drawn = 0
@@ -126,7 +127,7 @@ func lastOf(problems []*operator.Problem) []*operator.Problem {
 func TestExamplesSanitized(t *testing.T) {
 	d := openEmulator(t, emulator.Options{Sanitize: true})
 	v := &prover{device: d}
-	for _, o := range examplesToProve(t) {
+	for _, o := range endurance.Some(examplesToProve(t), 3) {
 		for _, p := range lastOf(exampleProblems(t, o, d.Info().Limits)) {
 			t.Run(p.String(), func(t *testing.T) { v.proveAlone(t, p.Whole()) })
 		}

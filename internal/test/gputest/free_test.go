@@ -71,7 +71,7 @@ func TestFreeDimensions(t *testing.T) {
 				})
 				for i, template := range o.Templates {
 					for n := range all { // one of those that it serves, in turn
-						run := endurance.Full() || (i+len(o.Name))%4 == 0
+						run := endurance.Full() || (i+len(o.Name))%8 == 0
 						served, same := proveFree(t, v, o, rows, all[(i+n)%len(all)], template, run)
 						shared += same
 						if served {
