@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/device"
 	"autotune/device/compile"
@@ -18,15 +18,11 @@ import (
 	"autotune/tuner/devices"
 )
 
-func devicesCommand() *cli.Command {
+func devicesCommand() *cobra.Command {
 	var json string
-	return &cli.Command{
-		Name:        "devices",
-		Usage:       "list the GPUs, compilers, emulator and recordings of this machine",
-		Description: "Works on any machine. Where something is missing, it says what to install.",
-		Flags:       []cli.Flag{jsonFlag(&json)},
-		Action:      action(func(ctx context.Context, _ line) error { return listDevices(ctx, json) }),
-	}
+	return command("devices", "list the GPUs, compilers, emulator and recordings of this machine",
+		"Works on any machine. Where something is missing, it says what to install.",
+		func(ctx context.Context, _ line) error { return listDevices(ctx, json) }, jsonFlag(&json))
 }
 
 // listing is what `devices --json` writes of a device that is here, or of what
@@ -69,23 +65,19 @@ type workerFlags struct {
 	python                     bool
 }
 
-func workerCommand() *cli.Command {
+func workerCommand() *cobra.Command {
 	var f workerFlags
-	return &cli.Command{
-		Name:  "worker",
-		Usage: "offer a device to every search that uses the same NATS server",
-		Description: "Compiles, verifies and times what searches ask for, until it is interrupted. `autotune search " +
+	return command("worker", "offer a device to every search that uses the same NATS server",
+		"Compiles, verifies and times what searches ask for, until it is interrupted. `autotune search "+
 			"OPERATOR --nats URL` uses it. It runs the kernels of whoever the server lets in.",
-		Flags: append(f.nats.flags(),
+		func(ctx context.Context, _ line) error { return f.work(ctx) }, append(f.nats.flags(),
 			textFlag(&f.device, "device", "cuda", "`DEVICE` to offer: cuda:N or emulator; cuda:0,1 and cuda:all are several"),
 			textFlag(&f.name, "name", "", "what it is called, as `NAME` (default: the host's, the device's and a random part)"),
 			intFlag(&f.compilers, "compilers", 0, "compile `N` kernels at once for all workers of this process; 0: one a core"),
 			textFlag(&f.disk, "disk", "", "let operators' data files take at most this `SIZE` of disk (default: 4GB)"),
 			boolFlag(&f.python, "python", "run operators' Python references, which may do all that this user may"),
 			textFlag(&f.memory, "memory", "", "let tensors take at most this `SIZE` of memory, as 40GB (default: four fifths)"),
-		),
-		Action: action(func(ctx context.Context, _ line) error { return f.work(ctx) }),
-	}
+		)...)
 }
 
 func (f *workerFlags) options() (o poolworker.Options, err error) {
@@ -127,17 +119,14 @@ func (f *workerFlags) work(ctx context.Context) error {
 	return withCode(exitDevice, offer.Serve(ctx, spec))
 }
 
-func workersCommand() *cli.Command {
+func workersCommand() *cobra.Command {
 	var nats natsFlags
 	var json string
-	return &cli.Command{
-		Name:  "workers",
-		Usage: "list the workers at a NATS server",
-		Description: "Shows of each worker its device, whether it takes jobs, how many it does a second, and how many wait " +
+	return command("workers", "list the workers at a NATS server",
+		"Shows of each worker its device, whether it takes jobs, how many it does a second, and how many wait "+
 			"for it. Its control, a fixed kernel, is shown with its first and its last time.",
-		Flags:  append(nats.flags(), jsonFlag(&json)),
-		Action: action(func(ctx context.Context, _ line) error { return listWorkers(ctx, nats, json) }),
-	}
+		func(ctx context.Context, _ line) error { return listWorkers(ctx, nats, json) },
+		append(nats.flags(), jsonFlag(&json))...)
 }
 
 // offered is what `workers --json` writes of a worker.

@@ -12,7 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"autotune/device"
 	"autotune/device/recording"
@@ -43,9 +44,9 @@ type outputs struct {
 }
 
 func newOutputs(f outputFlags, v view, device string, problems int) *outputs {
-	o := &outputs{outputFlags: f, many: problems > 1, verbose: v.verbose, device: device, out: v.painted(os.Stdout)}
+	o := &outputs{outputFlags: f, many: problems > 1, verbose: v.verbose, device: device, out: painted(os.Stdout)}
 	if o.json == output.Standard || o.record == output.Standard {
-		o.out = v.painted(os.Stderr)
+		o.out = painted(os.Stderr)
 	}
 	return o
 }
@@ -223,31 +224,32 @@ func distinct(flags ...string) error {
 
 // Flags whose values are files that a command writes, and files that it reads.
 var (
-	written = []string{"json", "output", "record", "plot", "html", "junit", "markdown"}
+	written = []string{"json", "output", "record", "plot", "html"}
 	read    = []string{"from", "problems", "file", "cache"}
 )
 
-func forceFlag(to *bool) cli.Flag {
+func forceFlag(to *bool) flag {
 	return boolFlag(to, "force", "let an output replace a file that autotune did not write")
 }
 
-// guardOutputs has a command, and its subcommands, look at its outputs first.
-func guardOutputs(commands []*cli.Command) {
-	for _, c := range commands {
-		guardOutputs(c.Subcommands)
-		if slices.ContainsFunc(written, func(name string) bool { return flagNamed(c.Flags, name) != nil }) {
-			if flagNamed(c.Flags, "force") == nil {
-				c.Flags = append(c.Flags, forceFlag(nil))
-			}
-			c.Before = checkNothingLost
-		}
+// guardOutputs adds --force to the flags of a command that writes files.
+func guardOutputs(flags *pflag.FlagSet) {
+	named := func(name string) bool { return flags.Lookup(name) != nil }
+	if slices.ContainsFunc(written, named) && !named("force") {
+		forceFlag(new(bool))(flags)
 	}
 }
 
-func checkNothingLost(c *cli.Context) error {
-	inputs := filesRead(c)
+func checkNothingLost(c *cobra.Command, arguments []string) error {
+	value := func(name string) string {
+		if f := c.Flags().Lookup(name); f != nil {
+			return f.Value.String()
+		}
+		return ""
+	}
+	inputs := filesRead(c.Name(), arguments, value)
 	for _, flag := range written {
-		path := c.String(flag)
+		path := value(flag)
 		if path == "" || path == output.Standard || isFolder(path) {
 			continue
 		}
@@ -256,7 +258,7 @@ func checkNothingLost(c *cli.Context) error {
 				return fmt.Errorf("--%s %s would replace a file that this command reads; name another file", flag, path)
 			}
 		}
-		if err := output.Foreign(path); err != nil && !c.Bool("force") {
+		if err := output.Foreign(path); err != nil && value("force") != "true" {
 			return fmt.Errorf("--%s %s: %w; name another file, or add --force", flag, path, err)
 		}
 	}
@@ -265,10 +267,9 @@ func checkNothingLost(c *cli.Context) error {
 
 // filesRead are the files that a command may read: its arguments, with all that an operator's folder holds, and the
 // values of flags.
-func filesRead(c *cli.Context) []string {
+func filesRead(command string, arguments []string, value func(flag string) string) []string {
 	var all []string
-	arguments := c.Args().Slice()
-	if c.Command.Name == captureName { // they are another program's
+	if command == captureName { // they are another program's
 		arguments = nil
 	}
 	for _, argument := range arguments {
@@ -284,15 +285,15 @@ func filesRead(c *cli.Context) []string {
 		})
 	}
 	for _, flag := range read {
-		all = append(all, c.String(flag))
+		all = append(all, value(flag))
 	}
-	if _, recording, ok := strings.Cut(c.String("device"), "replay:"); ok {
+	if _, recording, ok := strings.Cut(value("device"), "replay:"); ok {
 		all = append(all, recording)
 	}
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 
-func plotFlag(to *string, more string) cli.Flag {
+func plotFlag(to *string, more string) flag {
 	return textFlag(to, "plot", "", "write PNG plots to the folder `PATH`; one plot alone may also go to a file, as "+
 		"plot.png"+more)
 }
@@ -374,23 +375,3 @@ func writeDocument(path string, document any, text string) error {
 }
 
 func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
-
-func (f *ciFlags) write(title string, proofs []reports.Proof) error {
-	for _, report := range []struct {
-		file  string
-		write func(io.Writer, string, []reports.Proof) error
-	}{{f.junit, reports.WriteJUnit}, {f.markdown, reports.WriteProofs}} {
-		if report.file == "" {
-			continue
-		}
-		if err := output.To(report.file, func(w io.Writer) error { return report.write(w, title, proofs) }); err != nil {
-			return badInput(err)
-		}
-	}
-	return nil
-}
-
-// distinct refuses two reports that go to one file; json is where --json writes.
-func (f *ciFlags) distinct(json string) error {
-	return distinct("json", json, "junit", f.junit, "markdown", f.markdown)
-}

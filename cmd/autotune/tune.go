@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/internal/lists"
 	"autotune/internal/output"
@@ -36,38 +36,34 @@ type tuneFlags struct {
 	samples, heldOut      int
 	maxSlowdown           float64
 	budget, time          time.Duration
-	baselines             words
+	baselines             []string
 	view                  view
 }
 
-func tuneCommand() *cli.Command {
+func tuneCommand() *cobra.Command {
 	var f tuneFlags
-	return &cli.Command{
-		Name:      "tune",
-		Usage:     "find a few kernels for many shapes, and the tree that chooses among them",
-		ArgsUsage: "OPERATOR",
-		Description: "Draws samples from the shapes, searches each, times every winner on every sample, and keeps the " +
-			"fewest that are nowhere much slower than the shape's own best. Shapes that are held out tell what is lost. With " +
-			"--problems each problem of a file gets a kernel of its own, and only shapes with ranges make families. The same " +
+	return command("tune OPERATOR", "find a few kernels for many shapes, and the tree that chooses among them",
+		"Draws samples from the shapes, searches each, times every winner on every sample, and keeps the "+
+			"fewest that are nowhere much slower than the shape's own best. Shapes that are held out tell what is lost. With "+
+			"--problems each problem of a file gets a kernel of its own, and only shapes with ranges make families. The same "+
 			"command goes on where it was interrupted.",
-		Flags:  f.flags(),
-		Action: action(f.tune),
-	}
+		f.tune, f.flags()...)
 }
 
-func (f *tuneFlags) flags() []cli.Flag {
-	return slices.Concat([]cli.Flag{
+func (f *tuneFlags) flags() []flag {
+	return slices.Concat([]flag{
 		textFlag(&f.problem.shape, "shape", "",
 			"`SHAPES` with ranges, as {1,8,32}x64x{14..112}x{14..112}; `autotune ops show OP` names the dimensions"),
-	}, f.problem.unshaped(), []cli.Flag{
+	}, f.problem.unshaped(), []flag{
 		textFlag(&f.problems, "problems", "",
 			"instead, search each problem of a YAML or JSON `FILE`, and then tune those whose shape has ranges"),
 		intFlag(&f.samples, "samples", 20, "search `N` shapes, 64 at most"),
 		intFlag(&f.heldOut, "held-out", 10, "try what was found at `N` other shapes, 64 at most"),
 		floatFlag(&f.maxSlowdown, "max-slowdown", 1.1, "accept a kernel up to `FACTOR` times slower than the best"),
-		timeFlag(&f.budget, "budget", 0, "take about this `LONG` for a family, or for --problems in all, as 10m; 0: no limit"),
+		timeFlag(&f.budget, "budget", 0,
+			"take about this `LONG` for a family, or for --problems in all, as 10m; 0: no limit"),
 		timeFlag(&f.time, "time", 3*time.Second, "of one search, at most this `LONG`"),
-	}, f.problem.only.flags(), f.conditions.flags(), []cli.Flag{
+	}, f.problem.only.flags(), f.conditions.flags(), []flag{
 		f.device.flag(severalUsage), cacheFlag(&f.cache), baselineFlag(&f.baselines),
 		textFlag(&f.json, "json", "", "write the family to `FILE`, several as a list; - is standard output", "o"),
 		f.view.quietFlag(),

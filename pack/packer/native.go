@@ -14,7 +14,6 @@ import (
 
 	"autotune/internal/output"
 	"autotune/internal/python"
-	"autotune/pack"
 	"autotune/pack/loaders"
 )
 
@@ -86,15 +85,6 @@ func compileNative(ctx context.Context, work string, source []byte, torch string
 		return nil, fmt.Errorf("%s cannot compile the library for PyTorch: %s", compiler[0], firstFault(said.String(), err))
 	}
 	return os.ReadFile(filepath.Join(work, nativeFile))
-}
-
-// NativeIn reads the library of a pack, to keep it when the pack is written anew. nil: it has none.
-func NativeIn(p *pack.Pack) ([]byte, error) {
-	name := variant + p.Name + "/" + nativeFile
-	if _, has := p.Files[name]; !has {
-		return nil, nil
-	}
-	return p.Contents(name)
 }
 
 // firstFault is the first line of a compiler's output that names an error.

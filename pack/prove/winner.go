@@ -16,7 +16,6 @@ import (
 	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
@@ -69,14 +68,6 @@ func (v Verdict) Lost() bool { return v.Verdict != "holds" && v.Verdict != "ties
 func (v Verdict) failed() bool { return slices.Contains(trial.Statuses, trial.Status(v.Verdict)) }
 
 func (v Verdict) change() string { return fmt.Sprintf("%+.1f %%", 100*(v.NowMS/v.WasMS-1)) }
-
-// Proof is the verdict as reports for CI have it.
-func (v Verdict) Proof(class string) reports.Proof {
-	return reports.Proof{
-		Name: v.Problem, Class: class, Verdict: v.Verdict, Message: v.Message, WasMS: v.WasMS, NowMS: v.NowMS, Noise: v.Noise,
-		Failed: v.Lost(),
-	}
-}
 
 // Text lists verdicts, a line or two each.
 func Text(list []Verdict) string {

@@ -81,21 +81,6 @@ func (s *Store) PutWinner(id ProblemID, w Winner) error {
 	return s.take(append(pieces, piece{id: id, key: string(winnerKey), raw: raw}), true, new(Tally))
 }
 
-// Add keeps trials of a problem that are not known yet, in batches as Merge does.
-func (s *Store) Add(ctx context.Context, id ProblemID, entries []Entry) (Tally, error) {
-	var tally Tally
-	for batch := range slices.Chunk(entries, pieceBatch) {
-		pieces, err := entryPieces(id, batch)
-		if err := errors.Join(err, ctx.Err()); err != nil {
-			return tally, err
-		}
-		if err := s.take(pieces, false, &tally); err != nil {
-			return tally, err
-		}
-	}
-	return tally, nil
-}
-
 // Merge takes over what another cache holds. A trial of a provenance that is known stays as it is. Of the winners of
 // the same sources the newest is kept, and the newest of all is the problem's. Both caches may be in use meanwhile:
 // each is held for one batch at a time, and one that is killed can be repeated.
