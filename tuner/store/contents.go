@@ -299,26 +299,3 @@ func (s *Store) Remove(choose func([]Summary) []Summary) (gone []Summary, err er
 	})
 	return gone, err
 }
-
-// Stale says which problems are to go, by the time of their last write.
-type Stale struct {
-	Before time.Time // those written before; zero: none for their age
-	Bytes  int64     // that the others may take; what was written longest ago goes until they do
-}
-
-// Choose picks those that go, what was written longest ago first.
-func (rule Stale) Choose(all []Summary) []Summary {
-	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b Summary) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
-	left := int64(0)
-	for _, p := range all {
-		left += p.Bytes
-	}
-	for i, p := range all {
-		if !p.UpdatedAt.Before(rule.Before) && left <= rule.Bytes {
-			return all[:i]
-		}
-		left -= p.Bytes
-	}
-	return all
-}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -20,29 +19,11 @@ import (
 // writing are the commands that write, each as a round that a process repeats until it is killed. from is a cache with
 // more than a batch, all of it older than what s holds.
 var writing = map[string]func(s *Store, from string, round int) error{
-	"merge-and-gc": func(s *Store, from string, _ int) error {
-		edge, err := os.Stat(from + ".edge")
-		if err != nil {
-			return err
-		}
-		_, err = s.Remove(Stale{Before: edge.ModTime(), Bytes: math.MaxInt64}.Choose)
-		return errors.Join(merged(s, from), err)
-	},
 	"merge-and-rm": func(s *Store, from string, _ int) error {
 		_, err := s.Remove(func(all []Summary) []Summary {
 			return slices.DeleteFunc(all, func(p Summary) bool { return p.Device == pool.Device })
 		})
 		return errors.Join(merged(s, from), err)
-	},
-	"import": func(s *Store, _ string, round int) error {
-		device := pool
-		device.Device = fmt.Sprint("NVIDIA A100, copy ", round)
-		var entries []Entry
-		for i := range pieceBatch + 20 {
-			entries = append(entries, sample(i))
-		}
-		_, err := s.Add(context.Background(), device, entries)
-		return err
 	},
 	"repair": func(s *Store, _ string, round int) error {
 		_, _, err := Repair(context.Background(), s.path, fmt.Sprintf("%s.%d.%d", s.path, os.Getpid(), round))
@@ -70,10 +51,8 @@ func TestKilledCommands(t *testing.T) {
 			old := pool
 			old.Device = "NVIDIA A100"
 			fill(t, other, old, pieceBatch+20)
-			must(t, os.WriteFile(from+".edge", nil, 0o644))
 			before, err := os.ReadFile(from)
 			must(t, err)
-			time.Sleep(20 * time.Millisecond) // a file's time is coarser than ours
 			fill(t, open(t, path), pool, 40)
 			rng := rand.New(rand.NewPCG(9, 10))
 			for range kills {
