@@ -44,7 +44,7 @@ demo: bin/autotune
 # third of the time that linking takes. The dearest packages begin first, so that small ones
 # fill the end. -p: one package more than there are processors, since
 # some wait for a time limit to pass. -timeout: a busy machine may take long.
-DEAREST = ./operator ./cmd/autotune ./device/compile ./reports/pytorch ./internal/test/gputest ./pack/packer ./device/remote/pool ./device/emulator
+DEAREST = ./operator ./cmd/autotune ./device/compile ./reports/pytorch ./internal/test/gputest ./pack/packer ./device/remote/fleet ./device/emulator
 test: $(LIBCUDA)
 	@$(CUDA_ENV) $(GO) run ./internal/test/summary -p $$(($$(nproc) + 1)) -timeout 40m -vet=off -ldflags "-s -w" -tags cuda $(DEAREST) ./...
 
@@ -67,7 +67,7 @@ fuzz: $(LIBCUDA)
 	$(CUDA_ENV) scripts/fuzz.sh $(FUZZTIME) $(FUZZFOLDER)
 
 endure:
-	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged|Partition' ./cmd/autotune ./tuner/store ./device/remote/pool
+	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged|Partition' ./cmd/autotune ./tuner/store ./device/remote/fleet
 	AUTOTUNE_ENDURE=1 $(GO) test -timeout 2h -run TestTemplatesMatchReferences ./operator
 
 cover: $(LIBCUDA)

@@ -5,15 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/remote"
-	"autotune/device/remote/pool"
-	"autotune/device/remote/poolworker"
+	"autotune/device/remote/fleet"
 	"autotune/reports"
 	"autotune/tuner/devices"
 )
@@ -80,8 +78,8 @@ func workerCommand() *cobra.Command {
 		)...)
 }
 
-func (f *workerFlags) options() (o poolworker.Options, err error) {
-	o = poolworker.Options{Compilers: f.compilers, Python: f.python, Spool: &poolworker.Spool{}}
+func (f *workerFlags) options() (o fleet.WorkerOptions, err error) {
+	o = fleet.WorkerOptions{Compilers: f.compilers, Python: f.python, Spool: &fleet.Spool{}}
 	if o.Compilers < 0 {
 		return o, errors.New("--compilers takes a number that is not negative")
 	}
@@ -123,29 +121,10 @@ func workersCommand() *cobra.Command {
 	var nats natsFlags
 	var json string
 	return command("workers", "list the workers at a NATS server",
-		"Shows of each worker its device, whether it takes jobs, how many it does a second, and how many wait "+
+		"Shows of each worker its device, whether it takes jobs, how many it has done, and how many wait "+
 			"for it. Its control, a fixed kernel, is shown with its first and its last time.",
 		func(ctx context.Context, _ line) error { return listWorkers(ctx, nats, json) },
 		append(nats.flags(), jsonFlag(&json))...)
-}
-
-// offered is what `workers --json` writes of a worker.
-type offered struct {
-	Worker    string    `json:"worker"`
-	Device    string    `json:"device"`
-	Driver    string    `json:"driver,omitempty"`
-	Compiler  string    `json:"compiler,omitempty"`
-	State     string    `json:"state"`
-	Why       string    `json:"why,omitempty"`
-	Rate      float64   `json:"rate"` // jobs a second
-	Done      int       `json:"done"`
-	Compilers int       `json:"compilers"`
-	FirstMS   float64   `json:"control_first_ms"`
-	LastMS    float64   `json:"control_last_ms"`
-	ControlAt time.Time `json:"control_at"`
-	Started   time.Time `json:"started_at"`
-	Queued    int       `json:"queued"`  // jobs that wait for its device
-	Running   int       `json:"running"` // that it is at
 }
 
 func listWorkers(ctx context.Context, nats natsFlags, json string) error {
@@ -155,34 +134,24 @@ func listWorkers(ctx context.Context, nats natsFlags, json string) error {
 	}
 	defer b.Close()
 	said := view{}.await("listening to workers")
-	beats, err := pool.Look(ctx, b)
+	beats, err := b.Look(ctx)
 	said.Done()
 	if err != nil {
 		return err
 	}
-	all := []offered{}
-	for _, w := range beats {
-		all = append(all, offered{
-			Worker: w.Worker, Device: w.Device.Name, Driver: w.Device.Driver, Compiler: w.Device.Compiler,
-			State: string(w.State), Why: w.Why,
-			Rate: w.Rate, Done: w.Done, Compilers: w.Compilers, FirstMS: w.Control.FirstMS, LastMS: w.Control.LastMS,
-			ControlAt: w.Control.At, Started: w.Started,
-			Queued: w.Waiting, Running: w.Running,
-		})
-	}
-	return writeDocument(json, all, workersText(all))
+	return writeDocument(json, append([]remote.Beat{}, beats...), workersText(beats))
 }
 
-func workersText(all []offered) string {
+func workersText(all []remote.Beat) string {
 	lines := ""
 	for _, w := range all {
-		state := w.State
+		state := string(w.State)
 		if w.Why != "" {
 			state += ": " + w.Why
 		}
-		text := fmt.Sprintf("%s: %s, %s; %.1f jobs/s, %d done; control %s, at its start %s; %d queued, %d running",
-			w.Worker, w.Device, state, w.Rate, w.Done, reports.FormatMS(w.LastMS), reports.FormatMS(w.FirstMS),
-			w.Queued, w.Running)
+		text := fmt.Sprintf("%s: %s, %s; %d jobs done; control %s, at its start %s; %d queued, %d running",
+			w.Worker, w.Device.Name, state, w.Done, reports.FormatMS(w.Control.LastMS), reports.FormatMS(w.Control.FirstMS),
+			w.Waiting, w.Running)
 		lines += reports.Wrap(text, tableColumns) + "\n"
 	}
 	return cmp.Or(lines, "no workers; `autotune worker --nats URL` is one\n")

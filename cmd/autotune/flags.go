@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"autotune/device"
-	"autotune/device/remote/broker"
+	"autotune/device/remote/fleet"
 	"autotune/operator"
 	"autotune/tuner"
 	"autotune/tuner/devices"
@@ -269,7 +269,7 @@ func whoseFlag(to *string, what string) flag {
 			"emulator's")
 }
 
-type natsFlags struct{ login broker.Login }
+type natsFlags struct{ login fleet.Login }
 
 func (f *natsFlags) flags() []flag {
 	l := &f.login
@@ -284,11 +284,11 @@ func (f *natsFlags) flags() []flag {
 }
 
 // connect connects a command that is of no use without a server. tell is called if the connection is lost later.
-func (f *natsFlags) connect(ctx context.Context, name string, tell func(text string)) (*broker.Broker, error) {
+func (f *natsFlags) connect(ctx context.Context, name string, tell func(text string)) (*fleet.Broker, error) {
 	if f.login.URL == "" {
 		return nil, errors.New("which server? --nats URL names it, as --nats nats://localhost:4222")
 	}
-	return broker.Connect(ctx, f.login, name, broker.Options{Say: tell})
+	return fleet.Connect(ctx, f.login, name, fleet.ConnectOptions{Say: tell})
 }
 
 func cacheFlag(to *string) flag {

@@ -30,7 +30,6 @@ type Beat struct {
 	State     State       `json:"state"`
 	Why       string      `json:"why,omitempty"` // it is set aside, or has left
 	Done      int         `json:"done"`          // jobs but for compilations
-	Rate      float64     `json:"rate"`          // of them a second, in the last half minute
 	Waiting   int         `json:"waiting"`       // jobs for its device, without the one that it is at
 	Running   int         `json:"running"`       // jobs that its device is at
 	Control   Control     `json:"control"`

@@ -183,6 +183,6 @@ func (b *Beat) check() error {
 		oneOf("state", b.State, []State{Ready, Aside, Left}),
 		within("compilers", b.Compilers, mostCompilers),
 		rule{min(b.Done, b.Waiting, b.Running) >= 0, "jobs", b.Done, "a number of jobs"},
-		finite("control", b.Rate, b.Control.FirstMS, b.Control.LastMS),
+		finite("control", b.Control.FirstMS, b.Control.LastMS),
 	)
 }

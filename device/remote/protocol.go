@@ -4,7 +4,7 @@
 // serves any device.Device, opens problems on it, and evaluates what it is asked
 // to. Two transports carry the messages. A child process on this machine reads
 // them from its standard input (Child, Serve). Workers on other machines take
-// them from a NATS server (packages pool and poolworker). Joined makes one
+// them from a NATS server (package fleet). Joined makes one
 // device.Pool of several devices of this process, without any server.
 //
 // Decode is the one way in: it reads a message whole, with all parts that its

@@ -26,7 +26,6 @@ type Roster struct {
 	all   map[string]seen
 	told  map[string]string // what was said of a worker last
 	blind time.Time         // when there was last no connection
-	present
 }
 
 // seen is a worker's last sign of life, and when it came.
@@ -37,15 +36,11 @@ type seen struct {
 
 // present are the workers of the model that are there.
 type present struct {
-	at    time.Time
 	there map[string]int // how many compilations each is good for at once
 	names []string       // of those that take jobs, in order
 	blind bool           // there is no connection to any
 	lost  error          // and never will be: why
 }
-
-// presentFor is how long a list of the workers is used again, since many jobs wait and ask for it.
-const presentFor = 20 * time.Millisecond
 
 // mostNamed is how many workers a message names.
 const mostNamed = 8
@@ -57,22 +52,18 @@ func (r *Roster) Meet(b Beat) {
 	if r.all == nil {
 		r.all, r.told = map[string]seen{}, map[string]string{}
 	}
-	if r.all[b.Worker].State != b.State {
-		r.present.at = time.Time{}
-	}
 	r.all[b.Worker] = seen{b, time.Now()}
 	if r.model.Group != "" {
 		r.tell(b)
 	}
 }
 
-// Choose takes the first usable worker, by name, as the model, unless there is one. It
-// tells how many have been met.
-func (r *Roster) Choose() (met int) {
+// Choose takes the first usable worker, by name, as the model, unless there is one.
+func (r *Roster) Choose() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.model.Group != "" {
-		return len(r.all)
+		return
 	}
 	names := slices.Sorted(maps.Keys(r.all))
 	at := slices.IndexFunc(names, func(name string) bool {
@@ -80,12 +71,11 @@ func (r *Roster) Choose() (met int) {
 		return s.State == Ready && strings.Contains(strings.ToLower(s.Device.Name), strings.ToLower(r.GPU))
 	})
 	if at >= 0 {
-		r.model, r.present.at = r.all[names[at]].Beat, time.Time{}
+		r.model = r.all[names[at]].Beat
 		for _, name := range names {
 			r.tell(r.all[name].Beat)
 		}
 	}
-	return len(r.all)
 }
 
 // Model is the worker that all must be like.
@@ -147,10 +137,7 @@ func (r *Roster) tell(b Beat) {
 func (r *Roster) now() present {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if time.Since(r.present.at) < presentFor {
-		return r.present
-	}
-	p := present{at: time.Now(), there: map[string]int{}}
+	p := present{there: map[string]int{}}
 	if r.Connection != nil {
 		var up bool
 		up, p.lost = r.Connection()
@@ -171,7 +158,6 @@ func (r *Roster) now() present {
 	}
 	slices.Sort(p.names)
 	p.names = p.names[:min(len(p.names), device.MostWorkers)]
-	r.present = p
 	return p
 }
 

@@ -1,11 +1,4 @@
-// Package pool is a device that is many: the workers at a NATS server that have one
-// model of GPU, one driver and one compiler, or as many emulators.
-//
-// The search asks one worker to do one job, and waits for its answer. It asks again and
-// again, so that a lost message costs no more than a moment; the worker does the job once.
-// A job whose worker dies, or is not heard of for too long, goes to another worker. What the
-// first may answer then is heard by nobody, so a search has one trial a configuration.
-package pool
+package fleet
 
 import (
 	"bytes"
@@ -15,16 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"autotune/device"
+	"autotune/device/compile"
 	"autotune/device/remote"
-	"autotune/device/remote/broker"
 	"autotune/internal/lists"
 	"autotune/operator"
 )
@@ -32,8 +23,6 @@ import (
 // Options adjust a pool; the zero value takes what is there.
 type Options struct {
 	GPU string // part of the name that the workers' devices have; "": as the first worker's
-	// All is how many workers to wait for before the first is used, as long as for one; 0: one.
-	All int
 	// Wait is how long to wait for the first worker, and Patience for another when the last
 	// has gone; 0: 20 s.
 	Wait, Patience time.Duration
@@ -44,7 +33,7 @@ type Options struct {
 // Pool is the device. It implements device.Pool.
 type Pool struct {
 	*remote.Pool
-	broker        *broker.Broker
+	broker        *Broker
 	search        string
 	subscriptions []*nats.Subscription
 
@@ -68,7 +57,7 @@ type opener func() (io.ReaderAt, error)
 const share = 2
 
 // Open finds the workers; there must be one soon. The broker is then the pool's to close.
-func Open(ctx context.Context, b *broker.Broker, o Options) (*Pool, error) {
+func Open(ctx context.Context, b *Broker, o Options) (*Pool, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
@@ -77,7 +66,7 @@ func Open(ctx context.Context, b *broker.Broker, o Options) (*Pool, error) {
 	p.Pool = &remote.Pool{Crew: p, Roster: roster, Share: share, Patience: cmp.Or(o.Patience, remote.UsualPatience)}
 	err := p.listen()
 	if err == nil {
-		err = p.meet(ctx, cmp.Or(o.Wait, remote.UsualPatience), o.All)
+		err = p.meet(ctx, cmp.Or(o.Wait, remote.UsualPatience))
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.silence())
@@ -87,7 +76,7 @@ func Open(ctx context.Context, b *broker.Broker, o Options) (*Pool, error) {
 
 // listen hears the workers' signs of life, and answers those who fetch.
 func (p *Pool) listen() error {
-	beats, err := p.broker.Conn.Subscribe(broker.BeatSubject, func(msg *nats.Msg) {
+	beats, err := p.broker.Conn.Subscribe(BeatSubject, func(msg *nats.Msg) {
 		if beat, err := remote.Decode[remote.Beat](msg.Data); err == nil {
 			p.Roster.Meet(beat)
 		}
@@ -104,19 +93,12 @@ func (p *Pool) listen() error {
 	return nil
 }
 
-// Look lists the workers at a server, by name.
-func Look(ctx context.Context, b *broker.Broker) ([]remote.Beat, error) {
-	all, err := b.Look(ctx, mostListed)
-	slices.SortFunc(all, func(a, b remote.Beat) int { return strings.Compare(a.Worker, b.Worker) })
-	return all, err
-}
-
 // mostListed is how many workers are looked at.
 const mostListed = 8 * device.MostWorkers
 
 // meet waits for the first worker.
-func (p *Pool) meet(ctx context.Context, wait time.Duration, all int) error {
-	there, err := p.broker.Look(ctx, mostListed)
+func (p *Pool) meet(ctx context.Context, wait time.Duration) error {
+	there, err := p.broker.Look(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,10 +106,7 @@ func (p *Pool) meet(ctx context.Context, wait time.Duration, all int) error {
 		p.Roster.Meet(beat)
 	}
 	late := time.After(wait)
-	for met := p.Roster.Choose(); len(p.Workers()) == 0 || met < all; met = p.Roster.Choose() {
-		if 0 < all && all <= met { // all are here, and none takes jobs
-			return p.Roster.None()
-		}
+	for p.Roster.Choose(); len(p.Workers()) == 0; p.Roster.Choose() {
 		select {
 		case <-time.After(lookEvery):
 		case <-late:
@@ -220,7 +199,7 @@ func (p *Pool) Answer(ctx context.Context, worker string, j remote.Job) (none re
 	if err != nil {
 		return none, err
 	}
-	subject := broker.WorkerSubject(worker)
+	subject := WorkerSubject(worker)
 	if q.Kind == remote.Close { // nobody waits for it
 		return remote.Response{Kind: q.Kind}, p.broker.Conn.Publish(subject, data)
 	}
@@ -289,3 +268,52 @@ func (p *Pool) Close() error {
 	p.broker.Close()
 	return err
 }
+
+// compiler compiles on the workers, whose binaries stay with them.
+type compiler struct{ pool *Pool }
+
+// Compiler compiles on the workers.
+func (p *Pool) Compiler() compile.Compiler { return compiler{p} }
+
+func (c compiler) Version() string { return c.pool.Info().Compiler }
+
+// Bounds on compilations: how far they are ahead of a worker, and how long one may take.
+const (
+	compilersAWorker = 16
+	mostCompiling    = 10 * time.Minute
+)
+
+// Workers is how many compilations are worth running at once.
+func (c compiler) Workers() (total int) {
+	for _, compilers := range c.pool.Roster.Compilers() {
+		total += min(compilers, compilersAWorker)
+	}
+	return max(1, total)
+}
+
+// Compile has a worker make the kernel and compile it. The binary has no code: where it
+// runs, it is known by its kernel.
+func (c compiler) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
+	if r.Problem == nil {
+		return nil, errors.New("the workers of a pool compile kernels of problems only")
+	}
+	proto := device.ProtocolFor(r.Problem.Operator)
+	key, err := c.pool.Announce(r.Problem, proto)
+	if err != nil {
+		return nil, err
+	}
+	q := remote.Request{
+		Kind: remote.Compile, Problem: key, Configuration: r.Configuration, Digest: r.Kernel.Digest(), Limit: min(r.Timeout, mostCompiling), Inputs: proto.Inputs(),
+	}
+	a, err := c.pool.Do(ctx, "", remote.Job{Request: q, Problem: r.Problem, Kernel: r.Kernel})
+	if errors.Is(err, remote.ErrDeadly) {
+		return nil, &compile.Error{File: r.Kernel.File, Message: err.Error(), Crashed: true}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.Compiled, nil
+}
+
+// Close does nothing: the compilers are the workers'.
+func (c compiler) Close() error { return nil }

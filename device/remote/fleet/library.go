@@ -1,4 +1,4 @@
-package poolworker
+package fleet
 
 import (
 	"bytes"
@@ -16,14 +16,13 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/remote"
-	"autotune/device/remote/broker"
 	"autotune/operator"
 )
 
 // library is what a worker knows of searches and their problems, and what it has compiled
 // for them.
 type library struct {
-	broker   *broker.Broker
+	broker   *Broker
 	device   device.Device
 	spool    *Spool
 	binaries binaries
