@@ -24,7 +24,6 @@ const programDescription = "`autotune help COMMAND` tells more about one. An ope
 	"lists, a folder with an op.yaml, or one .cu file that `autotune init` begins.\n\nExit codes: 0 found, 1 no valid " +
 	"variant, 2 bad input, 3 device trouble, 130 interrupted."
 
-// pageColumns is the width of help pages.
 const pageColumns = 80
 
 func newApp() *cobra.Command {
@@ -87,7 +86,6 @@ func (l line) first() string {
 	return l.arguments[0]
 }
 
-// allGiven names the flags of a list that are given.
 func (l line) allGiven(names ...string) []string { return lists.Where(names, l.given) }
 
 // command is a command with its flags. use has its name, and what its arguments are called.
@@ -173,7 +171,6 @@ func wrapped(text string) string {
 	}), "\n")
 }
 
-// examples are command lines that a help page shows, by command.
 var examples = map[string][]string{
 	"autotune search": {
 		"autotune search conv2d --shape 16x16x1024x1024",
@@ -206,7 +203,6 @@ func addExamples(c *cobra.Command) {
 	}
 }
 
-// example is a command line that shows how a command is used.
 func example(command string) string {
 	if lines := examples[command]; len(lines) > 0 {
 		return lines[0]
@@ -214,7 +210,6 @@ func example(command string) string {
 	return command + " conv2d"
 }
 
-// flagWords are the words that some flags' values may be.
 var flagWords = map[string]func() []string{
 	"device":   deviceWords,
 	"l2":       func() []string { return device.L2Words },

@@ -48,7 +48,6 @@ func listDevices(ctx context.Context, json string) error {
 	return writeDocument(json, all, reports.DevicesTable(list))
 }
 
-// missing says why something is not there, without the general part.
 func missing(err error) string {
 	if errors.Is(err, device.ErrNone) || errors.Is(err, compile.ErrMissing) {
 		return "none: " + explain(err)

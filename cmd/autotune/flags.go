@@ -60,7 +60,6 @@ func listFlag(to *[]string, name, usage string) flag {
 
 const shapeUsage = "`SHAPE` of the input, as 16x16x1024x1024; `autotune ops show OP` names the dimensions"
 
-// problemFlags name a problem: an operator bound to a shape, parameters and a math mode.
 type problemFlags struct {
 	shape      string
 	set        []string
@@ -81,7 +80,6 @@ func (p *problemFlags) unshaped() []flag {
 	}
 }
 
-// given tells whether any of the flags names the problem.
 func (p *problemFlags) given() bool {
 	return p.shape != "" || p.set != nil || p.math != "auto" || p.free != ""
 }
@@ -191,7 +189,6 @@ func (f *conditionFlags) flags() []flag {
 	}
 }
 
-// asked tells whether any of the flags is given.
 func (f *conditionFlags) asked() bool { return f.l2 != "" || f.launch != "" }
 
 func (f *conditionFlags) conditions() (device.Conditions, error) {
@@ -231,7 +228,6 @@ func objectiveOf(op *operator.Operator, name string) (o tuner.Objective, err err
 	return tuner.ParseObjective(op, name)
 }
 
-// deviceFlags name a device, or workers in its place.
 type deviceFlags struct {
 	device, gpu string
 	nats        natsFlags
@@ -295,7 +291,6 @@ func cacheFlag(to *string) flag {
 	return textFlag(to, "cache", "", "cache `FILE` (default: autotune/cache.db in the user's cache directory)")
 }
 
-// cacheDir is where compiled binaries, and by default the cache file, live.
 func cacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {

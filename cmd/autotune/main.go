@@ -76,7 +76,6 @@ const (
 	exitInterrupted = 130
 )
 
-// coded is an error that knows its exit code.
 type coded struct {
 	code int
 	err  error

@@ -22,7 +22,6 @@ func opsCallsCommand() *cobra.Command {
 			"without FILE: write the Python package that tells which problem a call is into this `FOLDER`"))
 }
 
-// problemCalls is a problem with the calls of PyTorch that compute it.
 type problemCalls struct {
 	Operator   string              `json:"operator"`
 	Shape      []int64             `json:"shape"`

@@ -27,7 +27,6 @@ import (
 	"autotune/tuner/bestconfig"
 )
 
-// outputFlags name the files that a search writes.
 type outputFlags struct{ json, plot, record string }
 
 // outputs prints results and writes the files that the flags ask for. The files of one problem have plain names; of

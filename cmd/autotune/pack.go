@@ -124,7 +124,6 @@ func within(path, folder string) bool {
 	return err == nil && err2 == nil && (path == folder || strings.HasPrefix(path, folder+string(filepath.Separator)))
 }
 
-// isPack tells whether `check` is asked about a pack.
 func isPack(path string) bool {
 	info, err := os.Stat(filepath.Join(path, pack.ManifestFile))
 	return path != "" && err == nil && info.Mode().IsRegular() || strings.EqualFold(filepath.Ext(path), ".zip")

@@ -94,7 +94,6 @@ func (f *searchFlags) flags() []flag {
 		}, []flag{f.view.verboseFlag()})
 }
 
-// check reads and checks what the flags say of the search.
 func (f *searchFlags) check(l line) (err error) {
 	o := &f.options
 	switch f.anyTarget = l.given("target"); {
@@ -191,7 +190,6 @@ func namedRun(name string) (*batch.Run, error) {
 	return batch.OpenRun(filepath.Join(dir, "runs"), name)
 }
 
-// shownSearches shows how the searches of a batch go.
 type shownSearches struct {
 	view       view
 	conditions conditionFlags
@@ -327,7 +325,6 @@ type listed struct {
 	again  int            // problems that were listed before
 }
 
-// planner plans families for shapes with ranges.
 type planner func(batch.Request, family.Shapes) ([]family.Plan, error)
 
 // readProblems reads a list of problems, in YAML or JSON. Flags may ask for part of each one's space. The list is

@@ -62,7 +62,6 @@ func (f *simulateFlags) simulate(ctx context.Context, l line) error {
 
 const mostRepeats = 10000 // far more than an interval can need
 
-// check reads and checks what the flags say of the simulation.
 func (f *simulateFlags) check() error {
 	o := &f.options
 	switch {

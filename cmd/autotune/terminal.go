@@ -15,7 +15,6 @@ import (
 	"autotune/reports/progress"
 )
 
-// view says how a command shows what it does.
 type view struct {
 	quiet, verbose bool
 }
@@ -85,7 +84,6 @@ func (v view) progress(title string) progress.Progress {
 	return progress.Lines(os.Stderr)
 }
 
-// many is the progress of several searches side by side.
 func (v view) many(problems int) *progress.Many {
 	if v.quiet || problems == 1 {
 		return progress.NewMany(nil, problems)

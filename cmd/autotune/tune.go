@@ -131,7 +131,6 @@ func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error)
 	return asked, err
 }
 
-// plans plans the families of shapes with ranges.
 func (f *tuneFlags) plans(r batch.Request, shapes family.Shapes) ([]family.Plan, error) {
 	w := family.Wish{
 		Name: r.Name, Operator: r.Operator, Request: r.Request, Shapes: shapes, Samples: f.samples, HeldOut: f.heldOut,
@@ -177,7 +176,6 @@ func (f *tuneFlags) options() (o family.Options, err error) {
 	return o, err
 }
 
-// tuning is a run of `tune`, and what it found so far.
 type tuning struct {
 	*tuneFlags
 	opener   *devices.Opener
@@ -220,7 +218,6 @@ func (t *tuning) all(ctx context.Context, asked listed) error {
 	return nil
 }
 
-// search searches each problem for a kernel of its own.
 func (t *tuning) search(ctx context.Context, problems []batch.Request, part batch.Part) error {
 	o := batch.Options{
 		Search: t.o.Search, AnyTarget: true, Budget: part.Limit, Store: t.o.Store, Tool: t.o.Tool, Notice: tell,
@@ -260,7 +257,6 @@ func (t *tuning) failed(r batch.Request, err error) {
 	t.unsolved.failed(r, err)
 }
 
-// family tunes one family, in its part of a budget.
 func (t *tuning) family(ctx context.Context, p family.Plan, whole *batch.Budget, weight float64) error {
 	o := t.o
 	part, ok := whole.Next(weight)
@@ -315,7 +311,6 @@ func (t *tuning) plan(ctx context.Context, p family.Plan, o family.Options) (*fa
 	return f, o.Run.Forget()
 }
 
-// progress prints a line every few steps.
 func (t *tuning) progress(p family.Plan, said *progress.Wait) func(family.Progress) {
 	if t.view.quiet {
 		return nil
@@ -343,7 +338,6 @@ func (t *tuning) progress(p family.Plan, said *progress.Wait) func(family.Progre
 	}
 }
 
-// write writes the families, the winners of problems, and what went wrong.
 func (t *tuning) write(w io.Writer) error {
 	var err error
 	for _, f := range t.families {

@@ -21,10 +21,8 @@ import (
 	"autotune/tuner/final"
 )
 
-// mostSchedules bounds --schedules.
 const mostSchedules = 1_000_000
 
-// verifyBudget is how many variants `verify` checks unless told otherwise.
 const verifyBudget = 50
 
 type verifyFlags struct {

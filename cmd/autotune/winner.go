@@ -26,7 +26,6 @@ import (
 	"autotune/tuner/winners"
 )
 
-// winnerFlags say which winner of which problem is meant.
 type winnerFlags struct {
 	problem                        problemFlags
 	conditions                     conditionFlags
@@ -191,7 +190,6 @@ func (f *winnerFlags) askCache(ctx context.Context, l line, r *winners.Request) 
 	return r.InCache(ctx, s)
 }
 
-// shipped answers from the recordings in this binary.
 func (f *winnerFlags) shipped(ctx context.Context, l line, r winners.Request) (w winners.Chosen, err error) {
 	if err := f.read(l, &r); err != nil {
 		return w, err

@@ -10,17 +10,14 @@ import (
 	"autotune/device"
 )
 
-// State is what a worker is up to.
 type State string
 
-// The states of a worker.
 const (
 	Ready State = "ready" // it takes jobs
 	Aside State = "aside" // it takes none until its control is as it was
 	Left  State = "left"  // it has ended
 )
 
-// Beat is a worker's sign of life.
 type Beat struct {
 	Worker    string      `json:"worker"`
 	Group     string      `json:"group"` // of the workers that are like it
@@ -36,7 +33,6 @@ type Beat struct {
 	Started   time.Time   `json:"started"`
 }
 
-// Control says how long a worker's control took.
 type Control struct {
 	FirstMS float64   `json:"first_ms"`
 	LastMS  float64   `json:"last_ms"`
@@ -53,7 +49,6 @@ func Group(info device.Info, arch string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// unlike says in what a worker differs from the model.
 func unlike(b, model Beat) string {
 	for _, one := range []struct{ what, own, want string }{
 		{"it is", b.Device.Name, model.Device.Name}, {"its driver is", b.Device.Driver, model.Device.Driver},

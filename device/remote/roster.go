@@ -45,7 +45,6 @@ type present struct {
 // mostNamed is how many workers a message names.
 const mostNamed = 8
 
-// Meet takes note of a sign of life.
 func (r *Roster) Meet(b Beat) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,14 +77,12 @@ func (r *Roster) Choose() {
 	}
 }
 
-// Model is the worker that all must be like.
 func (r *Roster) Model() Beat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.model
 }
 
-// None says why there is no worker to use.
 func (r *Roster) None() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,7 +158,6 @@ func (r *Roster) now() present {
 	return p
 }
 
-// Names are of the workers that take jobs.
 func (r *Roster) Names() []string { return slices.Clone(r.now().names) }
 
 // Compilers is how many compilations are worth having at once at each worker.
@@ -190,7 +186,6 @@ func (r *Roster) Watch(only string, patience time.Duration) func() error {
 	}
 }
 
-// lastWords says why workers are not there, as far as they said so.
 func (r *Roster) lastWords() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,7 +197,6 @@ func (r *Roster) lastWords() string {
 	return ""
 }
 
-// Summary says in a line what was found.
 func (r *Roster) Summary() string {
 	names := r.Names()
 	text := fmt.Sprintf("%d workers with %s", len(names), r.Model().Device.Name)

@@ -23,7 +23,6 @@ import (
 	"autotune/tuner/winners"
 )
 
-// Inputs are what a pack is made of.
 type Inputs struct {
 	Winners  []cudasource.Winner
 	Families []packer.Family
@@ -181,7 +180,6 @@ func (p *Inputs) FromFile(ctx context.Context, path string) error {
 // familyHead is how the document of a family begins, or a list of them.
 var familyHead = regexp.MustCompile(`^\s*\[?\s*{\s*"schema":\s*"autotune/family/`)
 
-// ReadDocuments reads a file of best-config documents or of families.
 func ReadDocuments(ctx context.Context, path string) (bests []bestconfig.Document, families []*family.Family,
 	err error) {
 	_, err = input.File(ctx, path, func(r io.Reader) (_ any, err error) {

@@ -49,7 +49,6 @@ type Entry struct {
 // unproven is the verdict on entries that cannot be tried on this device.
 const unproven = "unproven"
 
-// newEntry is an entry that nobody has tried yet.
 func newEntry(problem, device, target string) *Entry {
 	return &Entry{Target: target, Verdict: Verdict{Problem: problem, Device: device, Verdict: unproven}}
 }
@@ -205,7 +204,6 @@ func (c *Checked) gate(ctx context.Context, e *Entry, op *operator.Operator) err
 	return err
 }
 
-// compare compares the entry with the general kernel.
 func (e *Entry) compare(result *tuner.Result, measured bool) {
 	e.fault = e.failed()
 	general := result.Default
@@ -315,7 +313,6 @@ func (c *Checked) proven(w io.Writer) {
 	}
 }
 
-// reason is an error in one line.
 func reason(err error) string {
 	return output.Line(strings.ReplaceAll(strings.TrimSpace(device.Reason(err)), "\n", "; "))
 }

@@ -23,16 +23,13 @@ import (
 	"autotune/device/remote"
 )
 
-// Subjects of messages.
 const (
 	WhoSubject  = "autotune.who"  // all workers answer with a sign of life
 	BeatSubject = "autotune.beat" // signs of life
 )
 
-// WorkerSubject is where a worker is asked.
 func WorkerSubject(worker string) string { return "autotune.worker." + worker }
 
-// fetchSubject is where a search or a worker is asked for what it keeps.
 func fetchSubject(peer string) string { return "autotune.fetch." + peer }
 
 // ConnectOptions adjust a Broker. The zero value is right but for tests.
@@ -47,13 +44,11 @@ type ConnectOptions struct {
 	Say func(text string)
 }
 
-// Usual values.
 const (
 	usualBeat   = 2 * time.Second
 	missedBeats = 4 // that a worker may miss and still be there
 )
 
-// Broker is a connection to the server.
 type Broker struct {
 	ConnectOptions
 	Conn   *nats.Conn
@@ -106,7 +101,6 @@ func (b *Broker) reconnected(*nats.Conn) {
 	b.since = time.Time{}
 }
 
-// end gives the connection up.
 func (b *Broker) end() {
 	b.mu.Lock()
 	b.lost = fmt.Errorf("%s: %w: it was not to be reached for %s", b.server, ErrServer, b.Limit)
@@ -236,5 +230,4 @@ func (b *Broker) IsGone(ctx context.Context, peer string) bool {
 	return errors.Is(err, nats.ErrNoResponders)
 }
 
-// Close ends the connection.
 func (b *Broker) Close() { b.Conn.Close() }

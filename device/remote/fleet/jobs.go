@@ -69,7 +69,6 @@ func (w *worker) forget(name string) {
 	delete(w.tasks, name)
 }
 
-// tell answers a job.
 func (w *worker) tell(t *task, r remote.Response) {
 	r.ID, r.Kind, r.Worker = t.ID, t.Kind, w.Name
 	data, err := remote.Encode(r)
@@ -130,7 +129,6 @@ func (w *worker) do(ctx context.Context, t *task) (r remote.Response) {
 	return w.onDevice(ctx, j)
 }
 
-// onDevice has the device do a job when it is its turn.
 func (w *worker) onDevice(ctx context.Context, j remote.Job) remote.Response {
 	r, err := w.Do(ctx, j)
 	switch {

@@ -33,7 +33,6 @@ type library struct {
 	problems  map[string]*problem           // by key
 }
 
-// mostKnown is how many operators and problems a worker remembers.
 const mostKnown = 64
 
 // problem is one of a search, bound as the search has it.
@@ -43,7 +42,6 @@ type problem struct {
 	spec   remote.Problem
 }
 
-// searchOf is the search that a key is of.
 func searchOf(key string) string {
 	search, _, _ := strings.Cut(key, ".")
 	return search
@@ -56,7 +54,6 @@ type fetcher func(ctx context.Context, object string, most int64, to io.Writer) 
 // anew a moment after the worker's.
 const awayWait = time.Second
 
-// from fetches from a search.
 func (l *library) from(search string) fetcher {
 	return func(ctx context.Context, object string, most int64, to io.Writer) error {
 		return l.broker.Fetch(ctx, search, awayWait, object, most, to)
@@ -78,7 +75,6 @@ func (l *library) problem(ctx context.Context, key string) (*problem, error) {
 	return found.(*problem), nil
 }
 
-// find asks a search for a problem.
 func (l *library) find(ctx context.Context, key string) (*problem, error) {
 	search := searchOf(key)
 	var text bytes.Buffer
@@ -151,7 +147,6 @@ const (
 	mostBinary = 64 << 20
 )
 
-// binaries are those at hand, by their names.
 type binaries struct {
 	mu    sync.Mutex
 	kept  map[string]kept
@@ -179,7 +174,6 @@ func (k *binaries) put(name string, b *compile.Binary) {
 	k.kept[name] = kept{b, sync.OnceValues(func() ([]byte, error) { return json.Marshal(b) })}
 }
 
-// open opens what another worker fetches.
 func (k *binaries) open(name string) (io.ReaderAt, error) {
 	one := k.get(name)
 	if one.Binary == nil {
@@ -209,7 +203,6 @@ func (l *library) binary(ctx context.Context, k operator.Kernel, q remote.Reques
 	return b, nil
 }
 
-// fetchLimit is how long another worker's binary may be on its way.
 const fetchLimit = 20 * time.Second
 
 // fetchBinary gets what another worker compiled; nil: it cannot be had, or not be read.

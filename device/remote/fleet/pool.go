@@ -30,7 +30,6 @@ type Options struct {
 	Say func(text string)
 }
 
-// Pool is the device. It implements device.Pool.
 type Pool struct {
 	*remote.Pool
 	broker        *Broker
@@ -50,7 +49,6 @@ type bound struct {
 	proto   device.Protocol
 }
 
-// opener opens what a worker fetches.
 type opener func() (io.ReaderAt, error)
 
 // share is how many jobs a worker's device has: one that it does, and the next.
@@ -96,7 +94,6 @@ func (p *Pool) listen() error {
 // mostListed is how many workers are looked at.
 const mostListed = 8 * device.MostWorkers
 
-// meet waits for the first worker.
 func (p *Pool) meet(ctx context.Context, wait time.Duration) error {
 	there, err := p.broker.Look(ctx)
 	if err != nil {
@@ -118,7 +115,6 @@ func (p *Pool) meet(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
-// lookEvery is how often to look whether the first worker has come.
 const lookEvery = 50 * time.Millisecond
 
 // Announce makes a problem known: its operator's files are there for workers to fetch.
@@ -161,7 +157,6 @@ func (p *Pool) Announce(problem *operator.Problem, proto device.Protocol) (strin
 	return key, nil
 }
 
-// openFile opens a data file where it lies.
 func openFile(d *operator.DataFile) (io.ReaderAt, error) {
 	f, err := d.Open()
 	if err != nil {
@@ -173,7 +168,6 @@ func openFile(d *operator.DataFile) (io.ReaderAt, error) {
 	return nil, errors.Join(fmt.Errorf("%s cannot be read in parts", d.Name), f.Close())
 }
 
-// open opens what a worker fetches.
 func (p *Pool) open(name string) (io.ReaderAt, error) {
 	p.mu.Lock()
 	open := p.kept[name]
@@ -184,7 +178,6 @@ func (p *Pool) open(name string) (io.ReaderAt, error) {
 	return open()
 }
 
-// mostSenseless is how many answers to a job may make no sense.
 const mostSenseless = 3
 
 // Answer has a worker do a job. It asks until there is an answer, or nobody to give it.
@@ -253,7 +246,6 @@ func (p *Pool) read(data []byte, q remote.Request, worker string) (remote.Respon
 	return r, nil
 }
 
-// silence ends what listen began.
 func (p *Pool) silence() error {
 	all := lists.Of(p.subscriptions, (*nats.Subscription).Unsubscribe)
 	return errors.Join(all...)
@@ -269,21 +261,17 @@ func (p *Pool) Close() error {
 	return err
 }
 
-// compiler compiles on the workers, whose binaries stay with them.
 type compiler struct{ pool *Pool }
 
-// Compiler compiles on the workers.
 func (p *Pool) Compiler() compile.Compiler { return compiler{p} }
 
 func (c compiler) Version() string { return c.pool.Info().Compiler }
 
-// Bounds on compilations: how far they are ahead of a worker, and how long one may take.
 const (
 	compilersAWorker = 16
 	mostCompiling    = 10 * time.Minute
 )
 
-// Workers is how many compilations are worth running at once.
 func (c compiler) Workers() (total int) {
 	for _, compilers := range c.pool.Roster.Compilers() {
 		total += min(compilers, compilersAWorker)
@@ -315,5 +303,4 @@ func (c compiler) Compile(ctx context.Context, r compile.Request) (*compile.Bina
 	return a.Compiled, nil
 }
 
-// Close does nothing: the compilers are the workers'.
 func (c compiler) Close() error { return nil }

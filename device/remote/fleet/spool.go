@@ -31,7 +31,6 @@ type Spool struct {
 	taken  int64
 }
 
-// spooled is a file that is there.
 type spooled struct {
 	bytes int64
 	held  int // by how many
@@ -67,7 +66,6 @@ func (s *Spool) letGo(names []string) {
 	}
 }
 
-// have fetches a file, unless it is there.
 func (s *Spool) have(ctx context.Context, fetch fetcher, d remote.Data) (err error) {
 	if s.files[d.Object] != nil {
 		return nil
@@ -128,7 +126,6 @@ func (s *Spool) makeRoom(bytes int64) error {
 
 func (s *Spool) path(object string) string { return filepath.Join(s.folder.Dir, object) }
 
-// Close removes all of them.
 func (s *Spool) Close() error {
 	if s.folder == nil {
 		return nil

@@ -68,7 +68,6 @@ func Serve(ctx context.Context, b *Broker, d device.Device, o WorkerOptions) (er
 	return err
 }
 
-// worker is one that serves.
 type worker struct {
 	*Broker
 	*remote.Owner
@@ -102,10 +101,8 @@ func newWorker(b *Broker, d device.Device, o WorkerOptions) *worker {
 	}
 }
 
-// enterWait is how long to wait for another worker of the name.
 const enterWait = time.Second
 
-// enter makes sure that the name is free, and makes the worker known.
 func (w *worker) enter(ctx context.Context) error {
 	question, err := remote.Encode(remote.Request{Kind: remote.Describe})
 	if err != nil {
@@ -130,7 +127,6 @@ func (w *worker) enter(ctx context.Context) error {
 	return nil
 }
 
-// live gives signs of life, and times the control every now and then.
 func (w *worker) live(ctx context.Context) {
 	w.working.Go(func() {
 		for w.show(BeatSubject, w.beat()); remote.Pause(ctx, w.ConnectOptions.Beat); w.show(BeatSubject, w.beat()) {
@@ -150,7 +146,6 @@ func (w *worker) live(ctx context.Context) {
 	})
 }
 
-// beat is the sign of life of the moment.
 func (w *worker) beat() remote.Beat {
 	b := w.Beat()
 	b.Compilers, b.Started = w.options.Compilers, w.started
@@ -167,7 +162,6 @@ func (w *worker) show(subject string, b remote.Beat) {
 	}
 }
 
-// others are the controls of workers that are like this one and take jobs.
 func (w *worker) others(ctx context.Context) (times []float64) {
 	all, err := w.Look(ctx)
 	if err != nil {

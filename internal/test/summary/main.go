@@ -56,7 +56,6 @@ type event struct {
 	Action, Package, Test, Output string
 }
 
-// summarize prints packages as they end, with the output of tests that failed.
 func summarize(events io.Reader, out io.Writer, left *testneeds.Summary) error {
 	said := map[string]*strings.Builder{} // by package and test, until it ends
 	lines := bufio.NewReader(events)
@@ -96,7 +95,6 @@ func summarize(events io.Reader, out io.Writer, left *testneeds.Summary) error {
 	}
 }
 
-// shown is what is printed of the output of a test or package that ended.
 func shown(e event, text string) string {
 	switch {
 	case e.Action == "fail":

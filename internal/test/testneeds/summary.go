@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// Summary counts what a run of tests left out.
 type Summary struct {
 	tests   map[string]map[string]bool // by tool, by package and name
 	scripts map[string][]string        // by tool: packages
@@ -38,7 +37,6 @@ func (s *Summary) Line(pkg, test, line string) {
 	}
 }
 
-// Print says what was left out, and how to have it.
 func (s *Summary) Print(w io.Writer) {
 	for _, tool := range tools {
 		var parts []string
