@@ -31,7 +31,7 @@ type Job struct {
 	// Prepare is called before the problem is opened. It gives the reference's binary, nil
 	// where no kernel says what is right, and what lets the operator's data files go.
 	Prepare func(ctx context.Context) (reference *compile.Binary, release func(), err error)
-	Known *device.Ceilings
+	Known   *device.Ceilings
 }
 
 // hosted is a problem on the device, with the inputs of the moment.

@@ -183,10 +183,8 @@ func Condition(name string, found map[string]func() bool) (bool, error) {
 	}
 	tool.asked()
 	if !here() {
-		fmt.Println(tool.leftOut() + inScripts) // a condition does not know its script
+		fmt.Println(tool.leftOut()) // a condition does not know its script
 		return false, nil
 	}
 	return true, nil
 }
-
-const inScripts = ": what scripts need it for"
