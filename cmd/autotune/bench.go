@@ -75,8 +75,5 @@ func (f *benchFlags) bench(ctx context.Context, l line) error {
 	}
 	best := bestconfig.FromRecord(record)
 	best.Tool = tool()
-	return shown{
-		table: func(out io.Writer) error { return reports.BenchTable(out, best) },
-		json:  best.WriteJSON,
-	}.write(f.json, "")
+	return write(f.json, func(out io.Writer) error { return reports.BenchTable(out, best) }, best.WriteJSON)
 }

@@ -104,11 +104,8 @@ func (o *outputs) writePlot(name string, draw func(io.Writer) error) error {
 	if o.plot == "" {
 		return nil
 	}
-	path, err := plotFile(o.plot, name)
-	if err != nil {
-		return err
-	}
-	return o.wrote(path, output.To(path, draw))
+	path, err := plotInto(o.plot, name, draw)
+	return o.wrote(path, err)
 }
 
 // writeRecording records a search; of one interrupted before its first trial there is nothing to record.
@@ -151,15 +148,12 @@ func (o *outputs) writePage(ctx context.Context) error {
 	if o.plot == "" || len(o.pages) == 0 {
 		return nil
 	}
-	path, err := plotFile(o.plot, "report.html")
-	if err != nil {
-		return err
-	}
 	var searches []webpage.Search
 	for _, page := range o.pages {
 		searches = append(searches, page(context.WithoutCancel(ctx))) // also of a search that was interrupted
 	}
-	return o.wrote(path, pages.Write(path, webpage.Page{Searches: searches}))
+	path := filepath.Join(o.plot, "report.html")
+	return o.wrote(path, errors.Join(os.MkdirAll(o.plot, 0o755), pages.Write(path, webpage.Page{Searches: searches})))
 }
 
 func (o *outputs) writeJSON(w io.Writer) error {
@@ -187,11 +181,11 @@ func (f outputFlags) check(problems int) error {
 		}
 		return output.Check(path)
 	}
-	err := distinct("json", f.json, "record", f.record, "plot", f.plot)
+	err := distinct("json", f.json, "record", f.record)
 	for _, flag := range []struct {
 		name, path string
 		check      func(path string) error
-	}{{"json", f.json, output.Check}, {"record", f.record, checkRecord}, {"plot", f.plot, checkPlotFolder}} {
+	}{{"json", f.json, output.Check}, {"record", f.record, checkRecord}, {"plot", f.plot, checkPlots}} {
 		if err == nil && flag.path != "" {
 			if err = flag.check(flag.path); err != nil {
 				err = fmt.Errorf("--%s %s: %w", flag.name, flag.path, err)
@@ -223,7 +217,7 @@ func distinct(flags ...string) error {
 
 // Flags whose values are files that a command writes, and files that it reads.
 var (
-	written = []string{"json", "output", "record", "plot", "html"}
+	written = []string{"json", "output", "record", "html"}
 	read    = []string{"from", "problems", "file", "cache"}
 )
 
@@ -292,44 +286,17 @@ func filesRead(command string, arguments []string, value func(flag string) strin
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 
-func plotFlag(to *string, more string) flag {
-	return textFlag(to, "plot", "", "write PNG plots to the folder `PATH`; one plot alone may also go to a file, as "+
-		"plot.png"+more)
+func plotFlag(to *string) flag {
+	return textFlag(to, "plot", "", "write PNG plots into the folder `FOLDER`")
 }
 
-// imageEndings are those of paths that name one picture.
-var imageEndings = []string{".png", ".svg", ".pdf", ".jpg", ".jpeg"}
-
-// plotsIntoFolder tells whether a path of --plot names a folder, rather than one file. It does if it is a folder,
-// ends as one, or is not there and does not end as a picture does. Plots in a folder have their usual names.
-func plotsIntoFolder(path string) bool {
-	if path == output.Standard {
-		return false
+// checkPlots finds out whether plots can be written into a folder. It is made with the first plot: a search that fails
+// leaves no empty folder.
+func checkPlots(path string) error {
+	_, err := os.Stat(path)
+	if err == nil && !isFolder(path) || err != nil && strings.EqualFold(filepath.Ext(path), ".png") || path == output.Standard {
+		return errors.New("plots have names of their own; name a folder")
 	}
-	if _, err := os.Lstat(path); err == nil {
-		return isFolder(path)
-	}
-	return strings.HasSuffix(path, "/") || !slices.Contains(imageEndings, strings.ToLower(filepath.Ext(path)))
-}
-
-// plotFile is where a command's only plot goes: the path, or into the folder that it names, which is made.
-func plotFile(path, name string) (string, error) {
-	if plotsIntoFolder(path) {
-		return filepath.Join(path, name), os.MkdirAll(path, 0o755)
-	}
-	_, err := os.Lstat(path)
-	if ending := strings.ToLower(filepath.Ext(path)); err != nil && path != output.Standard && ending != ".png" {
-		return path, fmt.Errorf("plots are PNG; name a file that ends in .png in place of %s, or a folder", ending)
-	}
-	return path, nil
-}
-
-// checkPlotFolder checks where a command's plots go that draws several.
-func checkPlotFolder(path string) error {
-	if !plotsIntoFolder(path) {
-		return errors.New("a search draws several plots; name a folder")
-	}
-	// It is made with the first plot: a search that fails leaves no empty folder.
 	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -338,39 +305,31 @@ func checkPlotFolder(path string) error {
 	return output.CheckFolder(path)
 }
 
-// shown is something in each form that it can be shown in.
-type shown struct {
-	table, json, plot func(io.Writer) error
-	name              string // of the plot in a folder
+// plotInto draws a plot into a folder, and gives the file's name.
+func plotInto(folder, name string, draw func(io.Writer) error) (path string, err error) {
+	path = filepath.Join(folder, name)
+	if err = os.MkdirAll(folder, 0o755); err == nil {
+		err = output.To(path, draw)
+	}
+	return path, err
 }
 
-// write writes the files that --json and --plot name, and prints the table, unless a file takes standard output.
-func (s shown) write(json, plot string) error {
-	if json != "" {
-		if err := output.To(json, s.json); err != nil {
+// write writes the JSON that --json names a file for, and prints the table, unless JSON takes standard output.
+func write(path string, table, document func(io.Writer) error) error {
+	if path != "" {
+		if err := output.To(path, document); err != nil || path == output.Standard {
 			return err
 		}
 	}
-	if json != output.Standard && plot != output.Standard {
-		if err := s.table(stdout); err != nil {
-			return err
-		}
-	}
-	if plot == "" {
-		return nil
-	}
-	path, err := plotFile(plot, s.name)
-	if err != nil {
-		return fmt.Errorf("--plot %s: %w", plot, err)
-	}
-	return output.To(path, s.plot)
+	return table(stdout)
 }
 
 func writeDocument(path string, document any, text string) error {
-	return shown{
-		table: func(w io.Writer) error { _, err := io.WriteString(w, text); return err },
-		json:  func(w io.Writer) error { return printJSON(w, document) },
-	}.write(path, "")
+	return write(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }, asJSON(document))
+}
+
+func asJSON(document any) func(io.Writer) error {
+	return func(w io.Writer) error { return printJSON(w, document) }
 }
 
 func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -32,15 +33,20 @@ func reportCommand() *cobra.Command {
 		f.report, append(f.flags(),
 			textFlag(&f.html, "html", "", "write one web page, which needs no network, to `FILE`"),
 			textFlag(&f.json, "json", "", "write the list to `FILE`; - is standard output, in place of the table"),
-			plotFlag(&f.plot, "; - is standard output, in place of the table"))...)
+			plotFlag(&f.plot))...)
 }
 
 func (f *reportFlags) report(ctx context.Context, l line) error {
-	switch err := distinct("json", f.json, "plot", f.plot, "html", f.html); {
+	switch err := distinct("json", f.json, "html", f.html); {
 	case err != nil:
 		return err
 	case len(l.arguments) == 0 && f.from == "":
 		return errors.New("which files? As in: autotune report a.json b.json.gz --html report.html")
+	}
+	if f.plot != "" {
+		if err := checkPlots(f.plot); err != nil {
+			return fmt.Errorf("--plot %s: %w", f.plot, err)
+		}
 	}
 	said := view{}.await("putting searches together")
 	defer said.Done()
@@ -61,14 +67,12 @@ func (f *reportFlags) report(ctx context.Context, l line) error {
 	if f.html == output.Standard || len(list) == 0 {
 		return nil
 	}
-	return shown{
-		table: func(w io.Writer) error {
-			return reports.SummaryTable(w, list, columnsOf(os.Stdout))
-		},
-		json: func(w io.Writer) error { return bestconfig.WriteJSONList(w, list) },
-		plot: func(w io.Writer) error { return reports.SummaryPlot(w, list) },
-		name: "summary.png",
-	}.write(f.json, f.plot)
+	err = write(f.json, func(w io.Writer) error { return reports.SummaryTable(w, list, columnsOf(os.Stdout)) },
+		func(w io.Writer) error { return bestconfig.WriteJSONList(w, list) })
+	if err == nil && f.plot != "" {
+		_, err = plotInto(f.plot, "summary.png", func(w io.Writer) error { return reports.SummaryPlot(w, list) })
+	}
+	return err
 }
 
 // page is what the report is about: files, or the winner that the flags mean.

@@ -88,7 +88,7 @@ func (f *searchFlags) flags() []flag {
 			boolFlag(&o.Fresh, "fresh", "do not use what the cache remembers"),
 			boolFlag(&o.Energy, "energy", "measure the winner's energy per launch even if the search takes less than 6 s"),
 			textFlag(&f.outputs.json, "json", "", "write the best configuration to `FILE`; - is standard output"),
-			plotFlag(&f.outputs.plot, "; a search draws several"),
+			plotFlag(&f.outputs.plot),
 			textFlag(&f.outputs.record, "record", "", "write a recording (T4 JSON, gzip) to `FILE`, or into a folder"),
 			baselineFlag(&f.baselines), f.view.quietFlag(),
 		}, []flag{f.view.verboseFlag()})

@@ -54,10 +54,7 @@ func (f *simulateFlags) simulate(ctx context.Context, l line) error {
 	if err != nil {
 		return err
 	}
-	return shown{
-		table: func(w io.Writer) error { return reports.SimulationTable(w, report) },
-		json:  func(w io.Writer) error { return printJSON(w, report) },
-	}.write(f.json, "")
+	return write(f.json, func(w io.Writer) error { return reports.SimulationTable(w, report) }, asJSON(report))
 }
 
 const mostRepeats = 10000 // far more than an interval can need

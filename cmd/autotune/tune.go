@@ -96,10 +96,9 @@ func (f *tuneFlags) tune(ctx context.Context, l line) (err error) {
 	if err = t.all(ctx, asked); err != nil && len(t.families)+len(t.winners)+len(t.unsolved.rows) == 0 {
 		return err
 	}
-	return errors.Join(err, t.unsolved.fault(err), badInput(shown{
-		json:  func(w io.Writer) error { return family.WriteJSON(w, append([]*family.Family{}, t.families...)) },
-		table: t.write,
-	}.write(f.json, "")))
+	return errors.Join(err, t.unsolved.fault(err), badInput(write(f.json, t.write, func(w io.Writer) error {
+		return family.WriteJSON(w, append([]*family.Family{}, t.families...))
+	})))
 }
 
 // asked reads what to tune: --problems, or an operator and shapes with ranges.

@@ -141,13 +141,10 @@ func (f *verifyFlags) write(r *tuner.Result, only operator.Restriction) error {
 		return err
 	}
 	v := reports.VerificationOf(r, part.Warnings())
-	return shown{
-		table: func(io.Writer) error {
-			_, err := io.WriteString(painted(os.Stdout), v.Text(only.Fixed != nil))
-			return err
-		},
-		json: func(w io.Writer) error { return printJSON(w, v) },
-	}.write(f.json, "")
+	return write(f.json, func(io.Writer) error {
+		_, err := io.WriteString(painted(os.Stdout), v.Text(only.Fixed != nil))
+		return err
+	}, asJSON(v))
 }
 
 // verdictOf is the error of a check that found a wrong variant, or was interrupted.
