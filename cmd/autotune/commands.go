@@ -107,17 +107,17 @@ func command(use, short, long string, run func(context.Context, line) error, fla
 		return run(c.Context(), line{words, c.CommandPath(), c.Flags().Changed})
 	}
 	c.ValidArgsFunction = func(_ *cobra.Command, before []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if strings.Contains(use, "OPERATOR") && operatorIn(before) == "" {
+		if strings.Contains(use, "OPERATOR") && len(before) == 0 {
 			return operator.OperatorNames(), cobra.ShellCompDirectiveDefault
 		}
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		_ = c.RegisterFlagCompletionFunc(f.Name, // it fails only if there is no such flag
-			func(_ *cobra.Command, before []string, _ string) ([]string, cobra.ShellCompDirective) {
-				return flagValues(f.Name, before), cobra.ShellCompDirectiveDefault
+	for flag, words := range flagWords {
+		_ = c.RegisterFlagCompletionFunc(flag, // it fails where the command has no such flag
+			func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				return words(), cobra.ShellCompDirectiveNoFileComp
 			})
-	})
+	}
 	return c
 }
 
@@ -221,25 +221,6 @@ var flagWords = map[string]func() []string{
 	"format":   export.Names,
 }
 
-// flagValues are words that a flag's value may be, as far as completion knows them. Those of an operator are its
-// parameters and templates.
-func flagValues(flag string, before []string) []string {
-	if words := flagWords[flag]; words != nil {
-		return words()
-	}
-	op, err := operator.Find(operatorIn(before))
-	if err != nil {
-		return nil
-	}
-	switch flag {
-	case "set":
-		return lists.Of(op.Parameters, func(p operator.ParameterSpec) string { return p.Name + "=" })
-	case "template":
-		return lists.Of(op.Templates, func(t *operator.Template) string { return t.Name })
-	}
-	return nil
-}
-
 func deviceWords() []string {
 	return lists.Of(devices.Forms(), func(form string) string {
 		if name, _, more := strings.Cut(form, ":"); more {
@@ -247,9 +228,4 @@ func deviceWords() []string {
 		}
 		return form
 	})
-}
-
-func operatorIn(words []string) string {
-	name, _ := lists.First(words, func(word string) bool { return slices.Contains(operator.OperatorNames(), word) })
-	return name
 }

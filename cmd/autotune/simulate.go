@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -78,16 +77,7 @@ func (f *simulateFlags) check() error {
 	return nil
 }
 
-// loadRecordings reads recordings. Their names may be patterns, for shells that do not expand them.
-func loadRecordings(ctx context.Context, named []string) ([]*simulate.Recording, error) {
-	var files []string
-	for _, name := range named {
-		matches, err := filepath.Glob(name)
-		if err != nil || len(matches) == 0 {
-			matches = []string{name} // reading it will tell what is wrong
-		}
-		files = append(files, matches...)
-	}
+func loadRecordings(ctx context.Context, files []string) ([]*simulate.Recording, error) {
 	if len(files) == 0 {
 		return nil, errors.New("which recordings? Name their files, as in: autotune simulate a.json.gz b.json.gz")
 	}

@@ -149,17 +149,11 @@ const (
 
 type binaries struct {
 	mu    sync.Mutex
-	kept  map[string]kept
+	kept  map[string]*compile.Binary
 	bytes int
 }
 
-// kept is a binary, and what other workers fetch of it.
-type kept struct {
-	*compile.Binary
-	text func() ([]byte, error)
-}
-
-func (k *binaries) get(name string) kept {
+func (k *binaries) get(name string) *compile.Binary {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.kept[name]
@@ -169,24 +163,24 @@ func (k *binaries) put(name string, b *compile.Binary) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.bytes += len(b.Code); k.kept == nil || k.bytes > keptBytes {
-		k.kept, k.bytes = map[string]kept{}, len(b.Code)
+		k.kept, k.bytes = map[string]*compile.Binary{}, len(b.Code)
 	}
-	k.kept[name] = kept{b, sync.OnceValues(func() ([]byte, error) { return json.Marshal(b) })}
+	k.kept[name] = b
 }
 
 func (k *binaries) open(name string) (io.ReaderAt, error) {
-	one := k.get(name)
-	if one.Binary == nil {
+	b := k.get(name)
+	if b == nil {
 		return nil, errors.New("the worker has no such binary")
 	}
-	text, err := one.text()
+	text, err := json.Marshal(b)
 	return bytes.NewReader(text), err
 }
 
 // binary is a kernel compiled: by the worker that a request says, or here.
 func (l *library) binary(ctx context.Context, k operator.Kernel, q remote.Request) (*compile.Binary, error) {
 	name := remote.BinaryName(k.File, k.Digest())
-	b := l.binaries.get(name).Binary
+	b := l.binaries.get(name)
 	if b != nil {
 		return b, nil
 	}
