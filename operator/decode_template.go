@@ -51,8 +51,8 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	if t.Name == "reference" {
 		f["name"].Refuse("a template cannot be called `reference`: its entry point would be the reference's")
 	}
-	if file := t.Name + ".cu"; f["source"] == nil && r.own == nil && slices.Contains(fileNames(r.fsys, path.Join(r.dir, "*.cu")), file) {
-		f["source"] = f["name"].Named(file)
+	if r.own == nil {
+		f["source"] = r.usual(f["source"], f["name"], t.Name+".cu")
 	}
 	t.kernel = r.kernelName(f["source"], r.o.Name+"_"+t.Name)
 	if model, ok := r.o.Template(n.Model); ok {

@@ -133,6 +133,14 @@ func (f *folder) file(n *tree.Node, pattern string) Source {
 	return Source{File: name, Text: text}
 }
 
+// usual is the file that a key names, or without the key one of that name, if the folder has it.
+func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
+	if _, err := fs.Stat(f.fsys, path.Join(f.dir, name)); given != nil || err != nil {
+		return given
+	}
+	return parent.Named(name)
+}
+
 // header reads a file that kernels include by another name, with all that it includes.
 func (f *folder) header(n *tree.Node) Source {
 	name := n.Text()

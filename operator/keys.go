@@ -9,7 +9,7 @@ import (
 )
 
 // keys.txt is the table of op.yaml's mappings and their keys. The loader checks keys by it; the
-// JSON Schema and the tables of docs/writing-an-operator.md are made from it. problem_keys.txt is that of lists of
+// tables of docs/writing-an-operator.md are made from it. problem_keys.txt is that of lists of
 // problems.
 
 //go:embed keys.txt

@@ -105,8 +105,10 @@ func (l *loader) operator(root *tree.Node) {
 	o.Inputs = tree.Optional(f["inputs"], l.inputs, Distributions())
 	o.Deterministic = tree.Optional(f["deterministic"], (*tree.Node).Bool, true)
 	o.Bytes, o.Flops = l.cost(f["cost"], formula)
-	if f["reference"] == nil && l.own == nil {
-		root.Refuse("an operator lacks the key `reference`")
+	if l.own == nil {
+		if f["reference"] = l.usual(f["reference"], root, "reference.cu"); f["reference"] == nil {
+			root.RefuseHint("or the folder a reference.cu", "an operator lacks the key `reference`")
+		}
 	}
 	l.reference(f["reference"], root)
 	l.templates(f["templates"], names)

@@ -121,6 +121,12 @@ func (v TorchValue) Python() string {
 // pytorch reads the key of that name and its files.
 func (l *loader) pytorch(n *tree.Node) PyTorch {
 	f := fields(n, "pytorch")
+	for key, name := range map[string]string{"module": "module.py", "gradients": "gradients.py", "general": "general.cuh"} {
+		f[key] = l.usual(f[key], n, name)
+	}
+	if f["general"] == nil {
+		n.RefuseHint("or the folder a general.cuh", "pytorch lacks the key `general`")
+	}
 	source := func(key string, parts ...string) (file Source) {
 		if f[key] == nil {
 			return file

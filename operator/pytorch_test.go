@@ -38,7 +38,10 @@ func TestLoadPyTorchFindsFaults(t *testing.T) {
 		want   string
 	}{
 		{"unknown key", replace("op.yaml", "general: gen", "generel: gen"), "op.yaml:25:55: unknown key `generel`; did you mean `general`?"},
-		{"missing key", replace("op.yaml", ", general: general.cuh", ""), "op.yaml:25:10: pytorch lacks the key `general`"},
+		{"missing key", func(files fstest.MapFS) {
+			replace("op.yaml", ", general: general.cuh", "")(files)
+			delete(files, "general.cuh")
+		}, "op.yaml:25:10: pytorch lacks the key `general`"},
 		{"not a mapping", replace("op.yaml", "{module: module.py, gradients: gradients.py, general: general.cuh, arguments: {input: {is: x}, weight: {}}}", "module.py"), "op.yaml:25:10: pytorch must be a mapping"},
 		{"no such module", replace("op.yaml", "module.py", "modul.py"), "op.yaml:25:19: there is no source file `modul.py`; did you mean `module.py`?"},
 		{"no such general kernel", replace("op.yaml", "general.cuh", "genera.cuh"), "op.yaml:25:64: there is no source file `genera.cuh`; did you mean `general.cuh`?"},

@@ -18,13 +18,9 @@ type TensorMapSpec struct {
 	Name    string    `json:"name"`
 	Of      string    `json:"of"`             // tensor or workspace
 	When    *Formula  `json:"when,omitempty"` // nil: always. The first of a name that holds counts
-	Bytes   Formula   `json:"bytes"`          // of an element
-	Rounded Formula   `json:"rounded"`        // to TF32
+	Type    Formula   `json:"type"`           // one of mapTypes
 	Swizzle Formula   `json:"swizzle"`        // bytes of a line; 0: none
-	Extents []Formula `json:"extents"`
-	Strides []Formula `json:"strides"` // elements between neighbours, from axis 1 on
-	Box     []Formula `json:"box"`     // its extents
-	Steps   []Formula `json:"steps,omitempty"`
+	Axes    []MapAxis `json:"axes"`           // the fastest first
 
 	at     tree.Position
 	counts *Formula         // When, and no earlier one of the name counts; nil: always
@@ -32,34 +28,40 @@ type TensorMapSpec struct {
 	words  func() [7]Formula
 }
 
+// MapAxis is an axis of a tensor map: elements of the tensor, those between neighbours, and the elements and the step of
+// a box along it.
+type MapAxis struct {
+	Extent Formula `json:"extent"`
+	Stride Formula `json:"stride"`
+	Box    Formula `json:"box"`
+	Step   Formula `json:"step"`
+}
+
+// mapTypes are the types of a map's elements. The copy engine rounds tf32, ties to even; it takes those of 16 bits as
+// they are.
+var mapTypes = []string{string(F32), "tf32", string(F16), string(BF16)}
+
 // tensorMaps reads the maps that launches can pass.
 func (r *templateReader) tensorMaps() {
 	formula := r.over(r.known)
 	for _, item := range r.f["tensor_maps"].List("tensor_maps") {
 		f := fields(item, "a tensor map")
-		several := func(what string, count int) []Formula {
-			all := list(r.language, f[what], what, formula)
-			if len(all) != count {
-				f[what].Refuse("%s has %d entries; with as many extents as here it needs %d", what, len(all), count)
-			}
-			return all
-		}
 		s := &TensorMapSpec{
 			Name: f["name"].Name(), Of: f["of"].Name(), When: tree.Pointer(f["when"], formula), at: item.Position,
-			Bytes: formula(f["bytes"]), Rounded: tree.Optional(f["rounded"], formula, constant("False")), Swizzle: formula(f["swizzle"]),
-			Extents: list(r.language, f["extents"], "extents", formula),
+			Swizzle: formula(f["swizzle"]), Axes: list(r.language, f["axes"], "axes", r.mapAxis),
 		}
-		rank := len(s.Extents)
-		if rank < 1 || rank > 5 {
-			f["extents"].Refuse("extents has %d entries; a tensor map has 1 to 5 axes", rank)
+		if n := f["type"]; slices.Contains(mapTypes, n.Written) {
+			s.Type = Formula{Text: n.Written, Position: n.Position, code: expr.MustParse("'" + n.Written + "'")}
+		} else {
+			s.Type = formula(n)
 		}
-		s.Strides, s.Box = several("strides", rank-1), several("box", rank)
-		if f["steps"] != nil {
-			s.Steps = several("steps", rank)
+		if rank := len(s.Axes); rank < 1 || rank > 5 {
+			f["axes"].Refuse("axes has %d entries; a tensor map has 1 to 5", rank)
 		}
 		tensors := lists.Of(r.passable(), func(a ArgumentSpec) string { return a.Name })
 		if i := r.o.argument(s.Of); !slices.Contains(tensors, s.Of) || r.o.Arguments[i].Role == Scalar {
-			f["of"].RefuseHint(tree.NearestOrAll(s.Of, "there are", tensors), "no tensor or workspace that can be passed is called `%s`", s.Of)
+			hint := tree.NearestOrAll(s.Of, "there are", tensors)
+			f["of"].RefuseHint(hint, "no tensor or workspace that can be passed is called `%s`", s.Of)
 		}
 		if r.o.argument(s.Name) >= 0 {
 			f["name"].Refuse("the tensor map `%s` has the name of a tensor or scalar", s.Name)
@@ -79,6 +81,16 @@ func (r *templateReader) tensorMaps() {
 	}
 }
 
+// mapAxis reads [extent, stride, box] or [extent, stride, box, step].
+func (r *templateReader) mapAxis(n *tree.Node) MapAxis {
+	numbers := list(r.language, n, "an axis", r.over(r.known))
+	if len(numbers) < 3 || len(numbers) > 4 {
+		n.RefuseHint("as [extent, stride, box] or [extent, stride, box, step]", "an axis has %d numbers", len(numbers))
+	}
+	numbers = append(numbers, constant("1"))
+	return MapAxis{numbers[0], numbers[1], numbers[2], numbers[3]}
+}
+
 // butNot is a condition, nil for one that always holds, where another does not hold.
 func (f *Formula) butNot(other Formula) *Formula {
 	var in standIns
@@ -92,24 +104,27 @@ func (f *Formula) butNot(other Formula) *Formula {
 	return &both
 }
 
-// refuseNumbers refuses numbers that no problem and no configuration makes right.
+// refuseNumbers refuses numbers that no problem and no configuration makes correct.
 func (s *TensorMapSpec) refuseNumbers() {
-	check := func(what, want string, fits func(n int64) bool, formulas ...Formula) {
-		for _, f := range formulas {
-			if root := f.code.Root(); root.Op == expr.OpConst {
-				if n, ok := root.Value.AsInt(); !ok || !fits(n) {
-					f.Refuse("%s %s: it must be %s", what, f.Text, want)
-				}
+	check := func(what, want string, f Formula, fits func(n int64) bool) {
+		if root := f.code.Root(); root.Op == expr.OpConst {
+			if n, ok := root.Value.AsInt(); !ok || !fits(n) {
+				f.Refuse("%s %s: it must be %s", what, f.Text, want)
 			}
 		}
 	}
 	from1 := func(most int64) func(int64) bool { return func(n int64) bool { return 1 <= n && n <= most } }
-	among := func(of ...int64) func(int64) bool { return func(n int64) bool { return slices.Contains(of, n) } }
-	check("the extent", "1 to 2147483647", from1(mostExtent), s.Extents...)
-	check("the box's extent", "1 to 256", from1(256), s.Box...)
-	check("the step", "1 to 8", from1(8), s.Steps...)
-	check("bytes", "2 or 4", among(2, 4), s.Bytes)
-	check("swizzle", "32, 64 or 128 bytes, or 0 for none", among(0, 32, 64, 128), s.Swizzle)
+	for i, axis := range s.Axes {
+		check("the extent", "1 to 2147483647", axis.Extent, from1(mostExtent))
+		check("the box's extent", "1 to 256", axis.Box, from1(256))
+		check("the step", "1 to 8", axis.Step, from1(8))
+		if i == 0 {
+			check("the stride of the first axis", "1", axis.Stride, from1(1))
+		}
+	}
+	check("swizzle", "32, 64 or 128 bytes, or 0 for none", s.Swizzle, func(n int64) bool {
+		return slices.Contains([]int64{0, 32, 64, 128}, n)
+	})
 }
 
 // floatElement is the number of floats among the types of elements. That of 16 bits is 1.
@@ -119,60 +134,53 @@ const floatElement = 7
 const mostExtent = 1<<31 - 1
 
 func (s *TensorMapSpec) formulas() []Formula {
-	all := slices.Concat([]Formula{s.Bytes, s.Rounded, s.Swizzle}, s.Extents, s.Strides, s.Box, s.Steps)
+	all := []Formula{s.Type, s.Swizzle}
+	for _, axis := range s.Axes {
+		all = append(all, axis.Extent, axis.Stride, axis.Box, axis.Step)
+	}
 	if s.When != nil {
 		all = append(all, *s.When)
 	}
 	return all
 }
 
+// mapBytes are the bytes of an element.
+const mapBytes = "4 if __type in ['f32', 'tf32'] else 2"
+
 // standIns are a map's formulas under the names that its words and limits know them by.
 func (s *TensorMapSpec) standIns() (in standIns) {
-	in.add("__bytes", s.Bytes)
-	in.add("__rounded", s.Rounded)
+	bytes := expr.MustParse(mapBytes).Substitute(map[string]*expr.Expr{"__type": s.Type.code})
+	in.add("__bytes", Formula{Text: (&expr.Folder{}).Fold(bytes.Root()).Source(), code: bytes})
+	in.add("__type", s.Type)
 	in.add("__swizzle", s.Swizzle)
-	for i, f := range s.Extents {
-		in.add(fmt.Sprint("__extent", i), f)
-		in.add(fmt.Sprint("__box", i), s.Box[i])
-		if i > 0 {
-			in.add(fmt.Sprint("__stride", i), s.Strides[i-1])
-		}
-		if s.Steps != nil {
-			in.add(fmt.Sprint("__step", i), s.Steps[i])
-		}
+	for i, axis := range s.Axes {
+		in.add(fmt.Sprint("__extent", i), axis.Extent)
+		in.add(fmt.Sprint("__stride", i), axis.Stride)
+		in.add(fmt.Sprint("__box", i), axis.Box)
+		in.add(fmt.Sprint("__step", i), axis.Step)
 	}
 	return in
-}
-
-// reach is how far a box goes along an axis.
-func (s *TensorMapSpec) reach(axis int) string {
-	if s.Steps == nil {
-		return fmt.Sprint("__box", axis)
-	}
-	return fmt.Sprintf("__box%d*__step%d", axis, axis)
 }
 
 // limits are the copy engine's on a map's boxes.
 func (s *TensorMapSpec) limits() []Formula {
 	all := []string{
-		"__bytes in [2, 4]", "__swizzle in [0, 32, 64, 128]", "not __rounded or __bytes == 4",
-		"__box0*__bytes % 16 == 0", "__swizzle == 0 or __box0*__bytes <= __swizzle",
+		"__type in ['" + strings.Join(mapTypes, "', '") + "']", "__swizzle in [0, 32, 64, 128]", "__box0*__bytes % 16 == 0",
+		"__swizzle == 0 or __box0*__bytes <= __swizzle", "__stride0 == 1 and __step0 == 1",
 	}
-	for i := range s.Extents {
-		all = append(all, fmt.Sprintf("1 <= __box%d and %s <= 256", i, s.reach(i)))
-		if s.Steps != nil {
-			all = append(all, fmt.Sprintf("1 <= __step%d <= %d", i, []int{1, 8}[min(i, 1)])) // along the first axis neighbours alone
-		}
+	for i := range s.Axes {
+		all = append(all, fmt.Sprintf("1 <= __box%d and __box%d*__step%d <= 256 and 1 <= __step%d <= 8", i, i, i, i))
 	}
 	return s.inForce(all)
 }
 
 func (s *TensorMapSpec) layoutLimits() []Formula {
 	var all []string
-	for i := range s.Extents {
+	for i := range s.Axes {
 		all = append(all, fmt.Sprintf("1 <= __extent%d <= %d", i, mostExtent))
 		if i > 0 {
-			all = append(all, fmt.Sprintf("__stride%d*__bytes %% 16 == 0", i), fmt.Sprintf("1 <= __stride%d*__bytes//16 <= %d", i, mostExtent))
+			all = append(all, fmt.Sprintf("__stride%d*__bytes %% 16 == 0", i))
+			all = append(all, fmt.Sprintf("1 <= __stride%d*__bytes//16 <= %d", i, mostExtent))
 		}
 	}
 	return s.inForce(all)
@@ -190,33 +198,23 @@ func (s *TensorMapSpec) inForce(limits []string) []Formula {
 
 // asWords are the formulas of a map's words.
 func (s *TensorMapSpec) asWords() (words [7]Formula) {
-	rank := len(s.Extents)
-	stride := func(axis int) string { return fmt.Sprintf("__stride%d*__bytes//16", axis) }
-	extent := func(axis int) string { return fmt.Sprintf("__extent%d - 1", axis) }
+	rank := len(s.Axes)
 	var sums [7][]string
 	add := func(word, bit int, number string) {
 		sums[word] = append(sums[word], fmt.Sprintf("(%s)*%d", number, int64(1)<<bit))
 	}
-	along := func(word, bit, axis int, number func(axis int) string) {
-		if axis < rank {
-			add(word, bit, number(axis))
+	kind := fmt.Sprintf("(%d if __bytes == 4 else 1)*128", floatElement)
+	sums[0] = []string{fmt.Sprint((rank - 1) * 16), kind, "min(__swizzle//32, 3)*8192", "(65536 if __type == 'tf32' else 0)"}
+	strides := [][2]int{1: {0, 32}, 2: {1, 0}, 3: {1, 32}, 4: {2, 0}} // word and bit of each axis
+	for axis := range rank {
+		if axis > 0 {
+			add(strides[axis][0], strides[axis][1], fmt.Sprintf("__stride%d*__bytes//16", axis))
+			add(6, 8*(axis-1), fmt.Sprintf("__box%d*__step%d - 1", axis, axis))
 		}
-	}
-	sums[0] = []string{fmt.Sprintf("%d + (%d if __bytes == 4 else 1)*128 + min(__swizzle//32, 3)*8192 + (65536 if __rounded else 0)", (rank-1)*16, floatElement)}
-	along(0, 32, 1, stride)
-	along(1, 0, 2, stride)
-	along(1, 32, 3, stride)
-	along(2, 0, 4, stride)
-	for axis := range 5 {
-		along(3+axis/2, axis%2*32, axis, extent)
-	}
-	for axis := range s.Steps {
+		add(3+axis/2, axis%2*32, fmt.Sprintf("__extent%d - 1", axis))
 		add(5, 32+3*axis, fmt.Sprintf("__step%d - 1", axis))
 	}
-	add(5, 56, "("+s.reach(0)+" + 127) % 256 - 128") // the highest byte, of a number with a sign
-	for axis := 1; axis < rank; axis++ {
-		add(6, 8*(axis-1), s.reach(axis)+" - 1")
-	}
+	add(5, 56, "(__box0*__step0 + 127) % 256 - 128") // the highest byte, of a number with a sign
 	in := s.standIns()
 	for i, sum := range sums {
 		words[i] = in.formula(strings.Join(append(sum, "0"), " + "), s.at)
@@ -274,7 +272,8 @@ func (u use) passes(s *LaunchSpec) (tensors []string, made []TensorMap, err erro
 		}
 		of := u.p.Arguments[u.p.Operator.argument(spec.Of)]
 		if has := of.Bytes(); served && one.reach() > has {
-			return nil, nil, u.fault(spec.Extents[0], what, fmt.Errorf("its extents and strides reach %d bytes, and %s has %d", one.reach(), of.Name, has))
+			err := fmt.Errorf("its extents and strides reach %d bytes, and %s has %d", one.reach(), of.Name, has)
+			return nil, nil, u.fault(spec.Axes[0].Extent, what, err)
 		}
 		made = append(made, one)
 	}

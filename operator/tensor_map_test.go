@@ -11,11 +11,12 @@ import (
 
 // The words are those that an H200 wrote by tensormap.replace for the same maps.
 func TestWordsAreTheDriversOwn(t *testing.T) {
-	numbers := func(all []int64) (formulas []Formula) {
-		for _, n := range all {
-			formulas = append(formulas, constant(expr.Int(n).Source()))
+	number := func(of []int64, i int) Formula {
+		n := int64(1)
+		if i >= 0 && i < len(of) {
+			n = of[i]
 		}
-		return formulas
+		return constant(expr.Int(n).Source())
 	}
 	extents, strides := []int64{0x1111, 0x2222, 0x3333, 0x4444, 0x5555}, []int64{8, 16, 32, 64}
 	ones := []int64{64, 1, 1, 1, 1}
@@ -38,47 +39,43 @@ func TestWordsAreTheDriversOwn(t *testing.T) {
 	for _, test := range []struct {
 		name                         string
 		extents, strides, box, steps []int64
-		bytes, swizzle               string
-		rounded                      bool
+		kind, swizzle                string
 		want                         [7]uint64
 	}{
-		{"base", extents, strides, ones, nil, "2", "128", false, base},
-		{"extent 0", with(extents, 0, 0x7edcba98), strides, ones, nil, "2", "128", false, word(3, 0x22217edcba97)},
-		{"extent 1", with(extents, 1, 0x7edcba98), strides, ones, nil, "2", "128", false, word(3, 0x7edcba9700001110)},
-		{"extent 2", with(extents, 2, 0x7edcba98), strides, ones, nil, "2", "128", false, word(4, 0x44437edcba97)},
-		{"extent 3", with(extents, 3, 0x7edcba98), strides, ones, nil, "2", "128", false, word(4, 0x7edcba9700003332)},
-		{"extent 4", with(extents, 4, 0x7edcba98), strides, ones, nil, "2", "128", false, word(5, 0x3f0000007edcba97)},
-		{"stride 1", extents, with(strides, 0, 8*0x3fffffff), ones, nil, "2", "128", false, word(0, 0x3fffffff000060c0)},
-		{"stride 2", extents, with(strides, 1, 8*0x3fffffff), ones, nil, "2", "128", false, word(1, 0x43fffffff)},
-		{"stride 3", extents, with(strides, 2, 8*0x3fffffff), ones, nil, "2", "128", false, word(1, 0x3fffffff00000002)},
-		{"stride 4", extents, with(strides, 3, 8*0x3fffffff), ones, nil, "2", "128", false, word(2, 0x3fffffff)},
-		{"box 0", extents, strides, with(ones, 0, 256), nil, "2", "128", false, word(5, 0xff00000000005554)},
-		{"box 1", extents, strides, with(ones, 1, 256), nil, "2", "128", false, word(6, 0xff)},
-		{"box 2", extents, strides, with(ones, 2, 256), nil, "2", "128", false, word(6, 0xff00)},
-		{"box 3", extents, strides, with(ones, 3, 256), nil, "2", "128", false, word(6, 0xff0000)},
-		{"box 4", extents, strides, with(ones, 4, 256), nil, "2", "128", false, word(6, 0xff000000)},
-		{"step 0", extents, strides, with(ones, 0, 16), []int64{8, 1, 1, 1, 1}, "2", "128", false, steps(0x7f00000700005554, 0)},
-		{"step 1", extents, strides, with(ones, 1, 16), []int64{1, 8, 1, 1, 1}, "2", "128", false, steps(0x3f00003800005554, 0x7f)},
-		{"step 2", extents, strides, with(ones, 2, 16), []int64{1, 1, 8, 1, 1}, "2", "128", false, steps(0x3f0001c000005554, 0x7f00)},
-		{"step 3", extents, strides, with(ones, 3, 16), []int64{1, 1, 1, 8, 1}, "2", "128", false, steps(0x3f000e0000005554, 0x7f0000)},
-		{"step 4", extents, strides, with(ones, 4, 16), []int64{1, 1, 1, 1, 8}, "2", "128", false, steps(0x3f00700000005554, 0x7f000000)},
-		{"three axes", extents[:3], strides[:2], ones[:3], nil, "2", "128", false, [7]uint64{0x1000060a0, 2, 0, 0x222100001110, 0x3332, 0x3f00000000000000}},
-		{"rounded", extents[:3], []int64{4, 16}, []int64{32, 1, 1}, nil, "4", "128", true, [7]uint64{0x1000163a0, 4, 0, 0x222100001110, 0x3332, 0x1f00000000000000}},
-		{"exact", extents[:3], []int64{4, 16}, []int64{32, 1, 1}, nil, "4", "128", false, [7]uint64{0x1000063a0, 4, 0, 0x222100001110, 0x3332, 0x1f00000000000000}},
-		{"plain", extents[:3], []int64{4, 16}, []int64{32, 1, 1}, nil, "4", "0", false, [7]uint64{0x1000003a0, 4, 0, 0x222100001110, 0x3332, 0x1f00000000000000}},
-		{"two axes", extents[:2], []int64{4}, []int64{32, 1}, nil, "4", "128", true, [7]uint64{0x100016390, 0, 0, 0x222100001110, 0, 0x1f00000000000000}},
+		{"base", extents, strides, ones, nil, "f16", "128", base},
+		{"extent 0", with(extents, 0, 0x7edcba98), strides, ones, nil, "f16", "128", word(3, 0x22217edcba97)},
+		{"extent 1", with(extents, 1, 0x7edcba98), strides, ones, nil, "f16", "128", word(3, 0x7edcba9700001110)},
+		{"extent 2", with(extents, 2, 0x7edcba98), strides, ones, nil, "f16", "128", word(4, 0x44437edcba97)},
+		{"extent 3", with(extents, 3, 0x7edcba98), strides, ones, nil, "f16", "128", word(4, 0x7edcba9700003332)},
+		{"extent 4", with(extents, 4, 0x7edcba98), strides, ones, nil, "f16", "128", word(5, 0x3f0000007edcba97)},
+		{"stride 1", extents, with(strides, 0, 8*0x3fffffff), ones, nil, "f16", "128", word(0, 0x3fffffff000060c0)},
+		{"stride 2", extents, with(strides, 1, 8*0x3fffffff), ones, nil, "f16", "128", word(1, 0x43fffffff)},
+		{"stride 3", extents, with(strides, 2, 8*0x3fffffff), ones, nil, "f16", "128", word(1, 0x3fffffff00000002)},
+		{"stride 4", extents, with(strides, 3, 8*0x3fffffff), ones, nil, "f16", "128", word(2, 0x3fffffff)},
+		{"box 0", extents, strides, with(ones, 0, 256), nil, "f16", "128", word(5, 0xff00000000005554)},
+		{"box 1", extents, strides, with(ones, 1, 256), nil, "f16", "128", word(6, 0xff)},
+		{"box 2", extents, strides, with(ones, 2, 256), nil, "f16", "128", word(6, 0xff00)},
+		{"box 3", extents, strides, with(ones, 3, 256), nil, "f16", "128", word(6, 0xff0000)},
+		{"box 4", extents, strides, with(ones, 4, 256), nil, "f16", "128", word(6, 0xff000000)},
+		{"step 0", extents, strides, with(ones, 0, 16), []int64{8, 1, 1, 1, 1}, "f16", "128", steps(0x7f00000700005554, 0)},
+		{"step 1", extents, strides, with(ones, 1, 16), []int64{1, 8, 1, 1, 1}, "f16", "128", steps(0x3f00003800005554, 0x7f)},
+		{"step 2", extents, strides, with(ones, 2, 16), []int64{1, 1, 8, 1, 1}, "f16", "128", steps(0x3f0001c000005554, 0x7f00)},
+		{"step 3", extents, strides, with(ones, 3, 16), []int64{1, 1, 1, 8, 1}, "f16", "128", steps(0x3f000e0000005554, 0x7f0000)},
+		{"step 4", extents, strides, with(ones, 4, 16), []int64{1, 1, 1, 1, 8}, "f16", "128", steps(0x3f00700000005554, 0x7f000000)},
+		{"three axes", extents[:3], strides[:2], ones[:3], nil, "f16", "128", [7]uint64{0x1000060a0, 2, 0, 0x222100001110, 0x3332, 0x3f00000000000000}},
+		{"rounded", extents[:3], []int64{4, 16}, []int64{32, 1, 1}, nil, "tf32", "128", [7]uint64{0x1000163a0, 4, 0, 0x222100001110, 0x3332, 0x1f00000000000000}},
+		{"exact", extents[:3], []int64{4, 16}, []int64{32, 1, 1}, nil, "f32", "128", [7]uint64{0x1000063a0, 4, 0, 0x222100001110, 0x3332, 0x1f00000000000000}},
+		{"plain", extents[:3], []int64{4, 16}, []int64{32, 1, 1}, nil, "f32", "0", [7]uint64{0x1000003a0, 4, 0, 0x222100001110, 0x3332, 0x1f00000000000000}},
+		{"two axes", extents[:2], []int64{4}, []int64{32, 1}, nil, "tf32", "128", [7]uint64{0x100016390, 0, 0, 0x222100001110, 0, 0x1f00000000000000}},
 		{
-			"four axes", []int64{0x1111, 0x2222, 0x33, 0x44}, []int64{4, 8, 12}, []int64{32, 1, 1, 1}, nil, "4", "128", true,
+			"four axes", []int64{0x1111, 0x2222, 0x33, 0x44}, []int64{4, 8, 12}, []int64{32, 1, 1, 1}, nil, "tf32", "128",
 			[7]uint64{0x1000163b0, 0x300000002, 0, 0x222100001110, 0x4300000032, 0x1f00000000000000},
 		},
 	} {
-		rounded := "False"
-		if test.rounded {
-			rounded = "True"
-		}
-		s := TensorMapSpec{
-			Bytes: constant(test.bytes), Swizzle: constant(test.swizzle), Rounded: constant(rounded),
-			Extents: numbers(test.extents), Strides: numbers(test.strides), Box: numbers(test.box), Steps: numbers(test.steps),
+		s := TensorMapSpec{Type: constant("'" + test.kind + "'"), Swizzle: constant(test.swizzle)}
+		for i := range test.extents {
+			axis := MapAxis{number(test.extents, i), number(test.strides, i-1), number(test.box, i), number(test.steps, i)}
+			s.Axes = append(s.Axes, axis)
 		}
 		var got [7]uint64
 		for i, f := range s.asWords() {
@@ -113,9 +110,9 @@ templates:
     workspaces:
       - {name: copy, shape: [n, w]}
     tensor_maps:
-      - {name: boxes, of: x, when: wide, bytes: 4, swizzle: 128, extents: [w, n], strides: [w], box: [32, rows]}
-      - {name: boxes, of: x, bytes: 4, rounded: 1, swizzle: 0, extents: [w, 1, n], strides: [w, w], box: [4, 1, rows], steps: [1, 1, 2]}
-      - {name: copied, of: copy, bytes: 4, swizzle: 0, extents: [w, n], strides: [w], box: [8, 8]}
+      - {name: boxes, of: x, when: wide, type: f32, swizzle: 128, axes: [[w, 1, 32], [n, w, rows]]}
+      - {name: boxes, of: x, type: tf32, swizzle: 0, axes: [[w, 1, 4], [1, w, 1], [n, w, rows, 2]]}
+      - {name: copied, of: copy, type: f32, swizzle: 0, axes: [[w, 1, 8], [n, w, 8]]}
     launch:
       - {entry: fill, block: [32, 1, 1], grid: [1, 1, 1], arguments: [boxes, copy]}
       - {entry: move, block: [32, 1, 1], grid: [1, 1, 1], arguments: [copied, y, boxes]}
@@ -191,22 +188,24 @@ func TestTensorMapsOfFreeDimensions(t *testing.T) {
 	}
 }
 
+const copiedAxes = "axes: [[w, 1, 8], [n, w, 8]]"
+
 // A fault of a map is told in one line.
 func TestTensorMapFaults(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
 		{"unknown tensor", "of: copy,", "of: kopy,", "op.yaml:20:28: no tensor or workspace that can be passed is called `kopy`; did you mean `copy`?"},
 		{"name of a tensor", "{name: copied,", "{name: y,", "op.yaml:20:16: the tensor map `y` has the name of a tensor or scalar"},
 		{"unknown map", "arguments: [copied,", "arguments: [copid,", "op.yaml:23:71: no tensor or scalar that can be passed is called `copid`; did you mean `copied`?"},
-		{"no axes", "extents: [w, n], strides: [w], box: [8, 8]", "extents: [], strides: [], box: []", "op.yaml:20:65: extents has 0 entries; a tensor map has 1 to 5 axes"},
-		{"six axes", "extents: [w, n], strides: [w], box: [8, 8]", "extents: [w, 1, 1, 1, 1, n], strides: [w], box: [8, 8]", "extents has 6 entries; a tensor map has 1 to 5 axes"},
-		{"strides", "strides: [w], box: [8, 8]", "strides: [w, w], box: [8, 8]", "strides has 2 entries; with as many extents as here it needs 1"},
-		{"box", "box: [8, 8]", "box: [8]", "box has 1 entries; with as many extents as here it needs 2"},
-		{"large box", "box: [8, 8]", "box: [8, 257]", "op.yaml:20:96: the box's extent 257: it must be 1 to 256"},
-		{"steps", "steps: [1, 1, 2]", "steps: [1, 1, 9]", "the step 9: it must be 1 to 8"},
-		{"bytes", "of: copy, bytes: 4", "of: copy, bytes: 8", "op.yaml:20:41: bytes 8: it must be 2 or 4"},
-		{"swizzle", "bytes: 4, swizzle: 0, extents: [w, n]", "bytes: 4, swizzle: 16, extents: [w, n]", "swizzle 16: it must be 32, 64 or 128 bytes, or 0 for none"},
+		{"no axes", copiedAxes, "axes: []", "op.yaml:20:63: axes has 0 entries; a tensor map has 1 to 5"},
+		{"six axes", copiedAxes, "axes: [[w, 1, 8]" + strings.Repeat(", [n, w, 8]", 5) + "]", "axes has 6 entries; a tensor map has 1 to 5"},
+		{"an axis without a box", copiedAxes, "axes: [[w, 1, 8], [n, w]]", "op.yaml:20:75: an axis has 2 numbers; as [extent, stride, box] or [extent, stride, box, step]"},
+		{"large box", copiedAxes, "axes: [[w, 1, 8], [n, w, 257]]", "op.yaml:20:82: the box's extent 257: it must be 1 to 256"},
+		{"neighbours apart", copiedAxes, "axes: [[w, 2, 8], [n, w, 8]]", "op.yaml:20:68: the stride of the first axis 2: it must be 1"},
+		{"steps", "rows, 2]", "rows, 9]", "the step 9: it must be 1 to 8"},
+		{"type", "of: copy, type: f32", "of: copy, type: f64", "op.yaml:20:40: `f64` is not defined here"},
+		{"swizzle", "swizzle: 0, axes: [[w, 1, 8]", "swizzle: 16, axes: [[w, 1, 8]", "swizzle 16: it must be 32, 64 or 128 bytes, or 0 for none"},
 		{"second without when", "when: wide, ", "", "op.yaml:19:9: the tensor map `boxes` never counts: one before it has no `when`"},
-		{"unknown name", "extents: [w, n], strides: [w], box: [8, 8]", "extents: [v, n], strides: [w], box: [8, 8]", "`v` is not defined here"},
+		{"unknown name", copiedAxes, "axes: [[v, 1, 8], [n, w, 8]]", "`v` is not defined here"},
 	} {
 		yaml := strings.Replace(mappedOperator, test.old, test.new, 1)
 		if yaml == mappedOperator {
@@ -217,9 +216,9 @@ func TestTensorMapFaults(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ name, old, new, want string }{
-		{"stride", "extents: [w, n], strides: [w], box: [8, 8]", "extents: [w, n], strides: [w + 1], box: [8, 8]", "tensor map copied `(w + 1)*(4) % 16 == 0` for mapped 128x64: this must hold"},
-		{"beyond the tensor", "extents: [w, n], strides: [w], box: [8, 8]", "extents: [w, n + 1], strides: [w], box: [8, 8]", "its extents and strides reach 33024 bytes, and copy has 32768"},
-		{"none counts", "bytes: 4, rounded: 1", "when: wide > 1, bytes: 4, rounded: 1", "template `direct` passes the tensor map `boxes`, and the `when` of none holds"},
+		{"stride", copiedAxes, "axes: [[w, 1, 8], [n, w + 1, 8]]", "tensor map copied `(w + 1)*(4) % 16 == 0` for mapped 128x64: this must hold"},
+		{"beyond the tensor", copiedAxes, "axes: [[w, 1, 8], [n + 1, w, 8]]", "its extents and strides reach 33024 bytes, and copy has 32768"},
+		{"none counts", "type: tf32", "when: wide > 1, type: tf32", "template `direct` passes the tensor map `boxes`, and the `when` of none holds"},
 	} {
 		o, err := loadMapped(strings.Replace(mappedOperator, test.old, test.new, 1))
 		must(t, err)

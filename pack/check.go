@@ -197,8 +197,6 @@ func (m *Manifest) checkTensors(o *Operator) error {
 		f.need(quote.IsName(t.Name) && byWord && !lacking, "the tensor %.80q has the type %.80q, which `types` lacks", t.Name, cmp.Or(t.TypeBy, t.Type))
 		f.need(t.OrderBy == "" || ordered,
 			"the tensor %.80q has the order that %.80q names, which is no parameter of words", t.Name, t.OrderBy)
-		f.need(t.Symbol == "" || quote.IsName(t.Symbol) && (t.Role == "input" || t.Role == "weight"),
-			"%s %.80q cannot be in constant memory as %.80q: that holds what is read, under a name of C", t.Role, t.Name, t.Symbol)
 	}
 	return f.error
 }

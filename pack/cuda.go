@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"cmp"
 	"fmt"
 	"runtime"
 	"sync"
@@ -24,12 +23,6 @@ type libcuda struct {
 	setCurrent     func(context uintptr) int32
 	moduleLoad     func(module *uintptr, image *byte) int32
 	moduleFunction func(function *uintptr, module uintptr, name *byte) int32
-	moduleGlobal   func(at *uintptr, bytes *uint64, module uintptr, name *byte) int32
-	copy           func(to, from uintptr, bytes uint64, stream uintptr) int32
-	isCapturing    func(stream uintptr, status *int32) int32
-	eventCreate    func(event *uintptr, flags uint32) int32
-	eventRecord    func(event, stream uintptr) int32
-	wait           func(stream, event uintptr, flags uint32) int32
 	setAttribute   func(function uintptr, attribute, value int32) int32
 	launch         func(function uintptr, gx, gy, gz, bx, by, bz, shared uint32, stream uintptr, arguments, extra *unsafe.Pointer) int32
 
@@ -47,7 +40,6 @@ const (
 	cooperativeLaunch      = 2
 	clusterLaunch          = 4
 	dependentLaunch        = 6
-	untimedEvents          = 2
 )
 
 // launchConfig is CUlaunchConfig.
@@ -74,8 +66,7 @@ var openLibcuda = sync.OnceValues(func() (*libcuda, error) {
 			"cuInit": &c.init, "cuGetErrorString": &c.errorString, "cuDeviceGet": &c.device, "cuDeviceGetName": &c.name,
 			"cuDeviceGetAttribute": &c.attribute, "cuDevicePrimaryCtxRetain": &c.retain, "cuCtxSetCurrent": &c.setCurrent,
 			"cuModuleLoadData": &c.moduleLoad, "cuModuleGetFunction": &c.moduleFunction,
-			"cuFuncSetAttribute": &c.setAttribute, "cuLaunchKernel": &c.launch, "cuModuleGetGlobal_v2": &c.moduleGlobal, "cuMemcpyDtoDAsync_v2": &c.copy,
-			"cuStreamIsCapturing": &c.isCapturing, "cuEventCreate": &c.eventCreate, "cuEventRecord": &c.eventRecord, "cuStreamWaitEvent": &c.wait,
+			"cuFuncSetAttribute": &c.setAttribute, "cuLaunchKernel": &c.launch,
 		})
 	}
 	if err != nil {
@@ -105,14 +96,7 @@ type cuda struct {
 	gpu     GPU
 	context uintptr
 	mutex   sync.Mutex
-	modules map[*byte]*module // by their images, which it keeps
-}
-
-// module is a loaded image. Only one goroutine at a time fills its constant memory.
-type module struct {
-	handle uintptr
-	turn   sync.Mutex
-	done   uintptr // an event recorded after the last kernel that reads that memory; 0: none yet
+	modules map[*byte]uintptr // by their images, which it keeps
 }
 
 // CUDA opens a GPU by its number. It uses the GPU's primary context, as programs of the CUDA
@@ -122,7 +106,7 @@ func CUDA(ordinal int) (Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cuda{libcuda: lib, modules: map[*byte]*module{}}
+	c := &cuda{libcuda: lib, modules: map[*byte]uintptr{}}
 	var device, major, minor, shared int32
 	name := make([]byte, 256)
 	for _, call := range []struct {
@@ -163,7 +147,7 @@ func (c *cuda) Load(image []byte, entry string, sharedBytes int64) (Kernel, erro
 		return 0, err
 	}
 	var function uintptr
-	err = c.check("cuModuleGetFunction", c.moduleFunction(&function, m.handle, &append([]byte(entry), 0)[0]))
+	err = c.check("cuModuleGetFunction", c.moduleFunction(&function, m, &append([]byte(entry), 0)[0]))
 	if err == nil && sharedBytes > 0 { // more than 48 KB must be allowed; the kernel's static memory counts, too
 		err = c.check("cuFuncSetAttribute", c.setAttribute(function, maxDynamicSharedOfFunc, int32(sharedBytes)))
 	}
@@ -174,68 +158,17 @@ func (c *cuda) Load(image []byte, entry string, sharedBytes int64) (Kernel, erro
 }
 
 // module loads an image once.
-func (c *cuda) module(image []byte) (m *module, err error) {
+func (c *cuda) module(image []byte) (m uintptr, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	first := &image[0]
-	if m = c.modules[first]; m != nil {
+	if m = c.modules[first]; m != 0 {
 		return m, nil
 	}
-	m = &module{}
-	if err = c.check("cuModuleLoadData", c.moduleLoad(&m.handle, first)); err == nil {
+	if err = c.check("cuModuleLoadData", c.moduleLoad(&m, first)); err == nil {
 		c.modules[first] = m
 	}
 	return m, err
-}
-
-func (c *cuda) Variable(image []byte, name string) (Pointer, int64, error) {
-	release, err := c.current()
-	defer release()
-	if err != nil {
-		return 0, 0, err
-	}
-	m, err := c.module(image)
-	if err != nil {
-		return 0, 0, err
-	}
-	var at uintptr
-	var bytes uint64
-	err = c.check("cuModuleGetGlobal", c.moduleGlobal(&at, &bytes, m.handle, &append([]byte(name), 0)[0]))
-	return Pointer(at), int64(bytes), err
-}
-
-func (c *cuda) Fill(image []byte, copies []Copy, s Stream, launch func() error) error {
-	release, err := c.current()
-	defer release()
-	if err != nil {
-		return err
-	}
-	m, err := c.module(image)
-	if err != nil {
-		return err
-	}
-	m.turn.Lock()
-	defer m.turn.Unlock()
-	var captured int32
-	err = c.check("cuStreamIsCapturing", c.isCapturing(uintptr(s), &captured))
-	if err == nil && m.done == 0 {
-		err = c.check("cuEventCreate", c.eventCreate(&m.done, untimedEvents))
-	}
-	if err == nil && captured == 0 { // a captured graph cannot wait for an event outside of it
-		err = c.check("cuStreamWaitEvent", c.wait(uintptr(s), m.done, 0))
-	}
-	for _, one := range copies {
-		if err == nil {
-			err = c.check("cuMemcpyDtoDAsync", c.copy(uintptr(one.To), uintptr(one.From), uint64(one.Bytes), uintptr(s)))
-		}
-	}
-	if err == nil {
-		err = launch()
-	}
-	if captured == 0 && m.done != 0 { // whatever of it is on the stream
-		err = cmp.Or(err, c.check("cuEventRecord", c.eventRecord(m.done, uintptr(s))))
-	}
-	return err
 }
 
 func (c *cuda) Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) error {

@@ -1,6 +1,6 @@
 // Package pack uses packs: winners of searches, compiled, for programs that have no compiler.
 //
-//	p, err := pack.Open("layers.zip")      // verifies all of it
+//	p, err := pack.Open("layers")      // verifies all of it
 //	gpu, err := pack.CUDA(0)               // through libcuda, opened at run time
 //	plan, err := p.On(gpu).Plan("conv2d", []int64{16, 64, 56, 56}, map[string]string{"c_out": "64", "padding": "1"}, "")
 //	err = plan.Prepare()                   // loads; before a stream is captured

@@ -9,7 +9,7 @@ import (
 // A program opens a pack, plans a layer on its first GPU, and launches it on its own stream
 // and memory. A null pointer stands for the bias that the layer has not.
 func Example() {
-	p, err := pack.Open("layers.zip")
+	p, err := pack.Open("layers")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -35,5 +35,5 @@ func Example() {
 	if err := plan.Launch(stream, x, weight, 0, y); err != nil {
 		fmt.Println(err)
 	}
-	// Output: the pack layers.zip: no such file or directory
+	// Output: the pack layers: it is no folder that can be read: no such file or directory
 }

@@ -8,12 +8,12 @@ import (
 	"unsafe"
 )
 
-const seed = `{"schema":"autotune/pack/4","name":"layers","operators":[{"name":"scale","shape":["n"],
+const seed = `{"schema":"autotune/pack/5","name":"layers","operators":[{"name":"scale","shape":["n"],
 "parameters":[{"name":"by","type":"int","components":[{"name":"by","default":"n // 2"}],"min":1},
 {"name":"type","type":"word","components":[{"name":"type","default":"'f32'"}],"words":["f32","bf16"]}],
 "derived":[{"name":"m","value":"n*by if n > 1 else 1"}],"requires":[{"that":"m >= 1","because":"{m} is too few"}],
 "tensors":[{"name":"x","role":"input","type_by":"type","shape":["n"]},{"name":"y","role":"output","type_by":"type","shape":["m"]}],
-"math":["fp32"],"math_auto":"'fp32' if arch < 80 else 'fp32'","dispatch":[{"by":"exact"},{"by":"family"},{"by":"general"}]}],
+"math":["fp32"],"math_auto":"'fp32' if arch < 80 else 'fp32'"}],
 "entries":[{"operator":"scale","problem":"scale 4","values":{"n":4,"by":2,"type":"f32"},"math":"fp32","target":"sm_90","file":"a.cubin",
 "launches":[{"entry":"scale","grid":[1,1,1],"block":[32,1,1],"shared_bytes":0,"arguments":["x","w","y"]}],"workspaces":[{"name":"w","value":16}]}],
 "families":[{"operator":"scale","problem":"scale {4..9}","values":{"by":3,"type":"f32"},"range":[[[4,4],[6,9]]],"math":"fp32","target":"sm_90",
@@ -25,9 +25,6 @@ const seed = `{"schema":"autotune/pack/4","name":"layers","operators":[{"name":"
 "general":[{"operator":"scale","math":"fp32","type":"f32","file":"a.cubin","entry":"any","sizes":["n","by","m"]}],
 "types":{"f32":4,"bf16":2},"files":{"a.cubin":{"bytes":0,"sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
 "b.cubin":{"bytes":10,"sha256":"84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"}}}`
-
-// constantSeed has the input in constant memory.
-var constantSeed = strings.NewReplacer(`"role":"input"`, `"role":"input","symbol":"held"`).Replace(seed)
 
 // mapSeed passes workspaces as tensor maps.
 var mapSeed = strings.NewReplacer(
@@ -42,7 +39,6 @@ func seedFiles(manifest string) fstest.MapFS {
 // Whatever a manifest says, reading it and planning with it end, and without a panic.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(seed))
-	f.Add([]byte(constantSeed))
 	f.Add([]byte(mapSeed))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := read(seedFiles(string(text)))
@@ -67,11 +63,9 @@ func FuzzManifest(f *testing.F) {
 // nothing is a GPU that loads nothing.
 type nothing struct{}
 
-func (nothing) GPU() GPU                                                     { return GPU{Name: "a GPU", Arch: 90, SharedBytes: 48 << 10} }
-func (nothing) Load([]byte, string, int64) (Kernel, error)                   { return 0, nil }
-func (nothing) Launch(Kernel, Launch, Stream, []unsafe.Pointer) error        { return nil }
-func (nothing) Variable([]byte, string) (Pointer, int64, error)              { return 0, 16, nil }
-func (nothing) Fill(_ []byte, _ []Copy, _ Stream, launch func() error) error { return launch() }
+func (nothing) GPU() GPU                                              { return GPU{Name: "a GPU", Arch: 90, SharedBytes: 48 << 10} }
+func (nothing) Load([]byte, string, int64) (Kernel, error)            { return 0, nil }
+func (nothing) Launch(Kernel, Launch, Stream, []unsafe.Pointer) error { return nil }
 
 // Exact hits come first, then a family's tree, then the general kernel.
 func TestSeedIsAPack(t *testing.T) {
@@ -103,30 +97,6 @@ func TestSeedIsAPack(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%d by %s: %q, want %q", c.n, c.by, got, c.want)
-		}
-	}
-}
-
-// Tuned kernels alone have constant memory, and no more is copied there than it holds.
-func TestConstantSeedIsAPack(t *testing.T) {
-	p, err := read(seedFiles(constantSeed))
-	must(t, err)
-	for by, want := range map[string]string{ // of 4, 5 and 7 elements; a variable of the stand-in has 16 bytes
-		"2": "tuned <nil>, general <nil>, general <nil>",
-		"3": "general <nil>, general <nil>, tuned the constant variable held of b.cubin: it has 16 bytes, and x takes 28",
-	} {
-		var got []string
-		for _, n := range []int64{4, 5, 7} {
-			plan, err := p.On(nothing{}).Plan("scale", []int64{n}, map[string]string{"by": by}, "")
-			must(t, err)
-			which := "general"
-			if len(plan.filled) > 0 {
-				which = "tuned"
-			}
-			got = append(got, fmt.Sprint(which, " ", plan.Prepare()))
-		}
-		if strings.Join(got, ", ") != want {
-			t.Errorf("by %s: %s, want %s", by, strings.Join(got, ", "), want)
 		}
 	}
 }

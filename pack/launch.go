@@ -38,17 +38,6 @@ type Driver interface {
 	Load(image []byte, entry string, sharedBytes int64) (Kernel, error)
 	// Launch puts a launch on a stream. The arguments point to their values.
 	Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) error
-	// Variable finds a variable of an image, and its size in bytes. It loads the image as Load does.
-	Variable(image []byte, name string) (at Pointer, bytes int64, err error)
-	// Fill puts copies to an image's variables on a stream, then calls launch, which puts the kernels there that read
-	// them. Other fills of the image wait for both, from any goroutine and on any stream.
-	Fill(image []byte, copies []Copy, s Stream, launch func() error) error
-}
-
-// Copy is from one place in a GPU's memory to another.
-type Copy struct {
-	To, From Pointer
-	Bytes    int64
 }
 
 // Loader makes plans for one GPU and keeps the kernels that it has loaded there.
@@ -126,7 +115,6 @@ func (p *Plan) Prepare() error {
 		return nil
 	}
 	var kernels []Kernel
-	var copies []Copy
 	for _, s := range p.steps {
 		k, err := p.loader.kernel(loadedKey{imageKey{s.file, s.patch}, s.Entry, s.SharedBytes})
 		if err != nil {
@@ -134,26 +122,8 @@ func (p *Plan) Prepare() error {
 		}
 		kernels = append(kernels, k)
 	}
-	for _, i := range p.filled {
-		t := p.Tensors[i]
-		at, bytes, err := p.loader.driver.Variable(p.image(), t.symbol)
-		if err == nil && bytes < t.Bytes {
-			err = fmt.Errorf("it has %d bytes, and %s takes %d", bytes, t.Name, t.Bytes)
-		}
-		if err != nil {
-			return fmt.Errorf("the constant variable %s of %s: %w", t.symbol, p.steps[0].file, err)
-		}
-		copies = append(copies, Copy{To: at, Bytes: t.Bytes})
-	}
-	p.kernels, p.copies = kernels, copies
+	p.kernels = kernels
 	return nil
-}
-
-// image is the file that all kernels of the plan are in.
-func (p *Plan) image() []byte {
-	p.loader.mutex.Lock()
-	defer p.loader.mutex.Unlock()
-	return p.loader.image(imageKey{p.steps[0].file, p.steps[0].patch})
 }
 
 // kernel loads a kernel once, for all plans.
@@ -213,14 +183,7 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	if err := p.Prepare(); err != nil {
 		return err
 	}
-	if len(p.filled) == 0 {
-		return p.launchAll(s, given)
-	}
-	copies := slices.Clone(p.copies)
-	for at, i := range p.filled {
-		copies[at].From = given[i]
-	}
-	return p.loader.driver.Fill(p.image(), copies, s, func() error { return p.launchAll(s, given) })
+	return p.launchAll(s, given)
 }
 
 func (p *Plan) launchAll(s Stream, given []Pointer) error {

@@ -12,7 +12,7 @@ import (
 )
 
 // Schema names the format. A reader refuses other schemas, and ignores fields that it does not know.
-const Schema = "autotune/pack/4"
+const Schema = "autotune/pack/5"
 
 // ManifestFile is the file of a pack that describes the others.
 const ManifestFile = "manifest.json"
@@ -48,7 +48,6 @@ type Operator struct {
 	Tensors    []TensorSpec  `json:"tensors"` // the arguments of a call, in order
 	Math       []string      `json:"math"`    // the modes
 	MathAuto   Formula       `json:"math_auto"`
-	Dispatch   []Step        `json:"dispatch"`
 }
 
 // Parameter is a parameter of an operator, with a component an axis.
@@ -92,15 +91,6 @@ type TensorSpec struct {
 	Shape  []Formula `json:"shape"`
 	// OrderBy is the parameter that names the order in memory: nhwc has the second dimension last.
 	OrderBy string `json:"order_by,omitempty"`
-	// Symbol is the variable in constant memory that the tensor is copied to before tuned kernels run. They are
-	// not passed its pointer; the general kernel is.
-	Symbol string `json:"symbol,omitempty"`
-}
-
-// Step is one way to choose a kernel; the first that finds one decides. A reader ignores steps that it
-// does not know.
-type Step struct {
-	By string `json:"by"` // exact, family or general
 }
 
 // Tuned is what a search found for an architecture, and what it found it for.

@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"archive/zip"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
@@ -45,80 +44,31 @@ type Pack struct {
 	files map[string][]byte // the kernels' binaries, by path
 }
 
-// Open reads a folder or a .zip and verifies all of it: each file's size and digest, and that the
-// manifest makes sense. It runs nothing of the pack.
-func Open(path string) (*Pack, error) {
-	files, closing, err := filesOf(path)
+// Open reads a folder and verifies all of it: each file's size and digest, and that the manifest makes sense. It runs
+// nothing of the pack.
+func Open(path string) (p *Pack, err error) {
+	files, err := filesOf(path)
 	if err == nil {
-		defer closing.Close()
-		var p *Pack
-		if p, err = read(files); err == nil {
-			p.Path = path
-			return p, nil
-		}
+		defer files.Close()
+		p, err = read(files)
 	}
-	return nil, fmt.Errorf("the pack %s: %w", path, err)
+	if err != nil {
+		return nil, fmt.Errorf("the pack %s: %w", path, err)
+	}
+	p.Path = path
+	return p, nil
 }
 
 // Is tells whether a path is that of a pack, by its manifest.
 func Is(path string) bool {
-	files, closing, err := filesOf(path)
+	files, err := filesOf(path)
 	if err != nil {
 		return false
 	}
-	defer closing.Close()
+	defer files.Close()
 	text, err := readFile(files, ManifestFile, int64(bound.Bytes))
 	head := text[:min(len(text), 256)]
 	return err == nil && regexp.MustCompile(`^\s*{\s*"schema":\s*"autotune/pack/`).Match(head)
-}
-
-// filesOf gives the files of a zip or of a folder.
-func filesOf(path string) (fs.FS, io.Closer, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, nil, input.Reason(err)
-	case info.IsDir():
-		root, err := os.OpenRoot(path)
-		if err != nil {
-			return nil, nil, input.Reason(err)
-		}
-		return folder{root}, root, nil
-	case !info.Mode().IsRegular():
-		return nil, nil, errors.New("it is neither a folder nor a .zip")
-	}
-	archive, err := zip.OpenReader(path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("it is neither a folder nor a .zip that can be read: %w", err)
-	}
-	if err := checkArchive(archive.File); err != nil {
-		archive.Close()
-		return nil, nil, err
-	}
-	return archive, archive, nil
-}
-
-// checkArchive refuses entries that tools unpack differently, or to other files than their names say: there is one of
-// each name, whatever its case, and all are files or folders below the archive's own.
-func checkArchive(entries []*zip.File) error {
-	if len(entries) > mostFiles {
-		return fmt.Errorf("it has %d files; a pack may have %d", len(entries), mostFiles)
-	}
-	seen := map[string]string{}
-	for _, e := range entries {
-		name, isFolder := strings.CutSuffix(e.Name, "/")
-		key := strings.ToLower(name)
-		switch other, twice := seen[key]; {
-		case !isPath(name):
-			return fmt.Errorf("its entry %.80q has no plain path, as kernels/a.cubin", e.Name)
-		case twice:
-			return fmt.Errorf("its entries %.80q and %.80q are one file where case does not count; a pack has one of each name", other, e.Name)
-		case isFolder && !e.Mode().IsDir(), !isFolder && !e.Mode().IsRegular():
-			return fmt.Errorf("its entry %.80q is no regular file", e.Name)
-		}
-		seen[key] = e.Name
-	}
-	return nil
 }
 
 // isPath tells whether a name is that of a file below a pack's folder on every system.
@@ -126,28 +76,24 @@ func isPath(name string) bool {
 	return fs.ValidPath(name) && name != "." && filepath.IsLocal(filepath.FromSlash(name)) && !strings.ContainsAny(name, "\\:") && output.Line(name) == name
 }
 
-// folder gives the files of a folder, and no file behind a link: it may lie elsewhere, or change.
+// folder is a pack's files. A link cannot lead out of it.
 type folder struct{ *os.Root }
 
-// Open opens a file. It never waits, as it would for who writes into a pipe.
-func (f folder) Open(name string) (fs.File, error) {
-	for at, c := range name + "/" {
-		if c != '/' {
-			continue
-		}
-		info, err := f.Lstat(name[:at])
-		if err != nil {
-			return nil, err
-		}
-		if info.Mode()&fs.ModeSymlink != 0 {
-			return nil, &fs.PathError{Op: "open", Path: name, Err: errIrregular}
-		}
+func filesOf(path string) (folder, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return folder{}, fmt.Errorf("it is no folder that can be read: %w", input.Reason(err))
 	}
+	return folder{root}, nil
+}
+
+// Open opens a file. It does not wait for a writer where the file is a pipe.
+func (f folder) Open(name string) (fs.File, error) {
 	return f.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 // errIrregular means that something else stands in a file's place.
-var errIrregular = errors.New("it is no regular file; a pack has files and folders, and no links")
+var errIrregular = errors.New("it is no regular file; a pack has files and folders")
 
 func read(files fs.FS) (*Pack, error) {
 	text, err := readFile(files, ManifestFile, int64(bound.Bytes))
@@ -185,11 +131,11 @@ func (p *Pack) Contents(name string) ([]byte, error) {
 	if !listed {
 		return nil, fmt.Errorf("the pack %s: %s is not among its files", p.Path, name)
 	}
-	files, closing, err := filesOf(p.Path)
+	files, err := filesOf(p.Path)
 	if err != nil {
 		return nil, fmt.Errorf("the pack %s: %w", p.Path, err)
 	}
-	defer closing.Close()
+	defer files.Close()
 	data, err := want.read(files, name)
 	if err != nil {
 		return nil, fmt.Errorf("the pack %s: %w", p.Path, err)
@@ -203,11 +149,11 @@ func (p *Pack) Kernel(file string) []byte { return bytes.TrimSuffix(p.files[file
 // Unlisted refuses a pack with files that its manifest does not list. Open reads none of them, but what loads a pack
 // in Python or C could: a compiled module in __pycache__ runs in the place of the module beside it.
 func (p *Pack) Unlisted() error {
-	files, closing, err := filesOf(p.Path)
+	files, err := filesOf(p.Path)
 	if err != nil {
 		return fmt.Errorf("the pack %s: %w", p.Path, err)
 	}
-	defer closing.Close()
+	defer files.Close()
 	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		_, listed := p.Files[name]
 		switch {

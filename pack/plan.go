@@ -24,8 +24,6 @@ type Tensor struct {
 	Shape []int64
 	Bytes int64 // 0: the pointer is null
 	Last  bool  // the second dimension lies last in memory
-
-	symbol string // of tuned kernels' constant memory that it is copied to
 }
 
 // Plan is a problem with the kernel that was chosen for it.
@@ -37,13 +35,11 @@ type Plan struct {
 	Math    string
 	Tensors []Tensor // what Launch takes, in order: the operator's, then workspaces
 	loader  *Loader
-	mutex   sync.Mutex // of kernels and copies
+	mutex   sync.Mutex // of kernels
 	kernels []Kernel   // of steps, once they are loaded
-	copies  []Copy     // to constant memory, from nowhere yet
 	steps   []step
 	scalars []Named[int64]
 	maps    []passedMap
-	filled  []int // indexes of those Tensors that a tuned kernel reads from constant memory
 }
 
 // step is one launch of a plan.
@@ -90,11 +86,8 @@ func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, 
 		return nil, err
 	}
 	p := &Plan{loader: l, Math: q.values["math"].String(), Tensors: q.tensors}
-	for _, s := range o.Dispatch {
-		switch {
-		case s.By == "exact" && p.exact(q, mode == ""), s.By == "family" && p.family(q, mode == ""), s.By == "general" && p.general(q):
-			return p, nil
-		}
+	if p.exact(q, mode == "") || p.family(q, mode == "") || p.general(q) {
+		return p, nil
 	}
 	return nil, fmt.Errorf("no kernel of the pack is for this problem in math mode %s on %s", p.Math, l.gpu)
 }
@@ -151,11 +144,6 @@ func (p *Plan) take(c Code[int64], at patch) {
 	p.scalars = c.Scalars
 	for _, w := range c.Workspaces {
 		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Value}, Bytes: w.Value})
-	}
-	for i, t := range p.Tensors {
-		if t.symbol != "" && t.Bytes > 0 {
-			p.filled = append(p.filled, i)
-		}
 	}
 	for _, launch := range c.Launches {
 		s := step{Launch: launch, file: c.File, patch: at, tensors: p.places(launch.Arguments)}
@@ -370,7 +358,7 @@ func below(a, b expr.Value) bool {
 
 // tensor computes a tensor's type and shape.
 func (q problem) tensor(s TensorSpec, types map[string]int64) (Tensor, error) {
-	t := Tensor{Name: s.Name, Role: s.Role, Type: s.Type, symbol: s.Symbol, Last: s.OrderBy != "" && q.values[s.OrderBy].Equal(expr.String("nhwc"))}
+	t := Tensor{Name: s.Name, Role: s.Role, Type: s.Type, Last: s.OrderBy != "" && q.values[s.OrderBy].Equal(expr.String("nhwc"))}
 	if s.TypeBy != "" {
 		t.Type = q.values[s.TypeBy].String()
 	}

@@ -1,12 +1,9 @@
 package reports
 
 import (
-	"cmp"
 	"image/color"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	xfont "golang.org/x/image/font"
@@ -40,7 +37,6 @@ var (
 	bad     = color.NRGBA{0xc0, 0x39, 0x2b, 0xff}
 )
 
-// gridLine and the others are functions, so that no plot can change another's.
 func gridLine() draw.LineStyle { return draw.LineStyle{Color: gridCol, Width: vg.Points(0.7)} }
 
 func dashed(c color.Color) draw.LineStyle {
@@ -56,8 +52,7 @@ func typeface(size float64, bold bool, c color.Color) text.Style {
 	return text.Style{Color: c, Font: f, Handler: harmless{plot.DefaultTextHandler}, YAlign: text.YCenter}
 }
 
-// harmless draws every text as one line, whoever wrote it: a line break or an
-// escape in a name must not change a plot's look.
+// harmless draws every text as one line: a line break or an escape in a name must not change a plot's look.
 type harmless struct{ text.Handler }
 
 // oneLine keeps a lone blank, since plots measure it for the gaps beside their labels.
@@ -204,109 +199,14 @@ func newLegend() plot.Legend {
 	return l
 }
 
-// scale places the numbers of an axis, linearly or by their logarithm. Its low
-// end is at 0 either way, which is where bars begin.
-type scale struct {
-	log       bool
-	low, high float64 // the ends of the axis
-}
-
-// at is the place of x on the axis; what is beyond the axis is at its end.
-func (s scale) at(x float64) float64 {
-	if x = min(x, s.high); s.log {
-		return math.Log10(x) - math.Log10(s.low)
-	}
-	return x - s.low
-}
-
-// label is an axis' label, which says if the scale is logarithmic.
-func (s scale) label(what string) string {
-	if s.log {
-		return what + ", logarithmic"
-	}
-	return what
-}
-
-// apply gives an axis the scale. The ticks' numbers are the values times unit.
-func (s scale) apply(axis *plot.Axis, unit float64) {
-	axis.Min, axis.Max = 0, s.at(s.high)
-	values := linearTicks
-	if s.log {
-		values = logTicks
-	}
-	numbers := values(s.low*unit, s.high*unit)
-	axis.Tick.Marker = plot.ConstantTicks(lists.Of(numbers, func(x float64) plot.Tick {
-		return plot.Tick{Value: s.at(x / unit), Label: tickLabel(x)}
-	}))
-}
-
-// manyTimes is the ratio beyond which small values cannot be seen on a linear axis.
+// manyTimes is the ratio beyond which small values cannot be seen on an axis.
 const manyTimes = 10
 
-// barScale is a linear scale for bars. It ends before bars that dwarf the shortest one.
-func barScale(values []float64) scale {
+// ending is where an axis from 0 on ends: before values that dwarf the least one.
+func ending(values []float64) float64 {
 	low := slices.Min(values)
 	if slices.Max(values) <= manyTimes*low {
-		return scale{high: slices.Max(values)}
+		return slices.Max(values)
 	}
-	seen := lists.Where(values, func(x float64) bool { return x <= manyTimes*low })
-	return scale{high: max(4*low, 1.6*slices.Max(seen))}
-}
-
-// dotScale is a scale for dots: it need not begin at zero, and is logarithmic
-// when the slow ones would press the fast ones together.
-func dotScale(low, high float64) scale {
-	if high > 4*low {
-		return scale{log: true, low: low * math.Pow(high/low, -0.06), high: high * math.Pow(high/low, 0.08)}
-	}
-	pad := cmp.Or((high-low)*0.16, high*0.05)
-	return scale{low: max(0, low-pad/2), high: high + pad}
-}
-
-// linearTicks are four to nine round numbers between low and high.
-func linearTicks(low, high float64) []float64 {
-	if !(high > low) {
-		return []float64{low}
-	}
-	step := math.Pow(10, math.Floor(math.Log10(high-low)))
-	switch span := (high - low) / step; {
-	case span < 2:
-		step /= 5
-	case span < 4:
-		step /= 2
-	}
-	var ticks []float64
-	// Counted in whole steps, so that no rounding error adds up.
-	for i := max(0, math.Ceil(low/step-1e-9)); i*step <= high*(1+1e-9); i++ {
-		ticks = append(ticks, i*step)
-	}
-	return ticks
-}
-
-// logTicks are 1, 2 and 5 of each decade between low and high. Over more than three
-// decades they are powers of ten alone. In less than half a decade they are linear.
-func logTicks(low, high float64) []float64 {
-	decades := math.Log10(high / low)
-	if decades < 0.5 {
-		return linearTicks(low, high)
-	}
-	digits, every := []float64{1, 2, 5}, 1.0
-	if decades > 3 {
-		digits, every = digits[:1], math.Ceil(decades/8)
-	}
-	var ticks []float64
-	for power := math.Floor(math.Log10(low)); power <= math.Log10(high); power += every {
-		for _, digit := range digits {
-			if x := digit * math.Pow(10, power); x >= low*(1-1e-9) && x <= high*(1+1e-9) {
-				ticks = append(ticks, x)
-			}
-		}
-	}
-	return ticks
-}
-
-// tickLabel writes an axis' number, a large or small one with a power of ten. Six digits leave out the error of the
-// arithmetic.
-func tickLabel(x float64) string {
-	return strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace(strconv.FormatFloat(x, 'g', 6, 64))
+	return max(4*low, 1.6*slices.Max(lists.Where(values, func(x float64) bool { return x <= manyTimes*low })))
 }

@@ -24,8 +24,7 @@ import (
 // barChart is a plot of rows with horizontal bars, and a line through all rows.
 type barChart struct {
 	axis   string
-	scale  scale
-	unit   float64 // by which the axis' numbers are multiplied
+	end    float64 // of the axis, which begins at 0
 	rows   []barRow
 	high   vg.Length // of a row
 	line   float64   // a number; 0: there is no line
@@ -63,23 +62,23 @@ func (c barChart) draw(body draw.Canvas) {
 	p.HideY()
 	p.Y.Padding = 0
 	p.Y.Min, p.Y.Max = 0.5-float64(len(c.rows)), 0.5
+	p.X.Min, p.X.Max = 0, c.end
 	p.Add(&plotter.Grid{Vertical: gridLine()})
-	c.scale.apply(&p.X, c.unit)
 	var list tags
 	for i, row := range c.rows {
 		list = append(list, row.names(-float64(i))...)
 		for k, b := range row.bars {
 			offset := (barWidth + barGap) * (vg.Length(len(row.bars)-1)/2 - vg.Length(k))
-			end := c.scale.at(b.value)
+			end := min(b.value, c.end)
 			p.Add(&plotter.BarChart{
 				Values: plotter.Values{end}, Width: barWidth, Offset: offset, Color: b.color, XMin: -float64(i), Horizontal: true,
 			})
-			if b.value > c.scale.high {
+			if b.value > c.end {
 				b.texts = append(b.texts, words{"beyond the scale", typeface(9.5, false, faint)})
 			}
 			// Texts stand behind a line that they would cross.
-			if line := c.scale.at(c.line); end < line && line-end < c.scale.at(c.scale.high)/4 {
-				end = line
+			if end < c.line && c.line-end < c.end/4 {
+				end = c.line
 			}
 			x := vg.Length(7)
 			for _, w := range b.texts {
@@ -89,13 +88,12 @@ func (c barChart) draw(body draw.Canvas) {
 		}
 	}
 	if c.line > 0 {
-		at := c.scale.at(c.line)
-		p.Add(straight(c.style, at, p.Y.Min, at, p.Y.Max))
+		p.Add(straight(c.style, c.line, p.Y.Min, c.line, p.Y.Max))
 		style := typeface(9.5, false, c.style.Color)
-		if style.YAlign = text.YBottom; at > c.scale.at(c.scale.high)/2 {
+		if style.YAlign = text.YBottom; c.line > c.end/2 {
 			style.XAlign = text.XRight
 		}
-		list = append(list, tag{at, p.Y.Max, vg.Point{Y: 4}, style, c.about})
+		list = append(list, tag{c.line, p.Y.Max, vg.Point{Y: 4}, style, c.about})
 	}
 	p.Add(list)
 	legend := newLegend()
@@ -131,17 +129,17 @@ func SpeedupPlot(w io.Writer, b bestconfig.Document) error {
 		return err
 	}
 	chart := barChart{
-		axis:  "time of a launch, " + u.Name + " (shorter is better), and the winner's speedup",
-		scale: barScale(times), unit: u.PerMS, high: 36,
+		axis: "time of a launch, " + u.Name + " (shorter is better), and the winner's speedup",
+		end:  u.PerMS * ending(times), high: 36,
 	}
 	if r.FloorMS > 0 {
 		rows = rows[:len(rows)-1]
-		chart.line, chart.style = r.FloorMS, dashed(roof)
+		chart.line, chart.style = u.PerMS*r.FloorMS, dashed(roof)
 		chart.about = fmt.Sprintf("roofline %s, %s reached", u.Format(r.FloorMS), formatPercent(r.Share))
 	}
 	slices.SortStableFunc(rows[1:], func(x, y Compared) int { return cmp.Compare(x.MS, y.MS) })
 	for i, c := range rows {
-		row := barRow{name: c.Name, bars: []bar{{c.MS, muted, []words{{c.Time, typeface(10.5, i == 0, ink)}}}}}
+		row := barRow{name: c.Name, bars: []bar{{u.PerMS * c.MS, muted, []words{{c.Time, typeface(10.5, i == 0, ink)}}}}}
 		one := &row.bars[0]
 		if i == 0 {
 			row.name, row.bold, one.color = "winner: "+b.Template, true, accent
@@ -184,7 +182,7 @@ func SummaryPlot(w io.Writer, list []bestconfig.Document) error {
 		return errors.New("nothing to plot: no problem has a winner")
 	}
 	chart := barChart{
-		axis: "speedup (higher is better)", unit: 1, high: 56, line: 1,
+		axis: "speedup (higher is better)", high: 56, line: 1,
 		style: draw.LineStyle{Color: ink, Width: vg.Points(1)},
 	}
 	known := speedupsKnown(list)
@@ -219,7 +217,7 @@ func SummaryPlot(w io.Writer, list []bestconfig.Document) error {
 		}
 		chart.rows = append(chart.rows, row)
 	}
-	chart.scale = barScale(values)
+	chart.end = ending(values)
 	settings := lists.Of(list, settingOf)
 	slices.Sort(settings)
 	origin := settings[0]

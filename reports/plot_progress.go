@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"io"
@@ -39,17 +40,20 @@ func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) erro
 		return err
 	}
 	p := newPlot("evaluations", "")
-	scale{high: float64(max(len(trials), 1))*1.01 + 0.3}.apply(&p.X, 1)
-	p.X.Tick.Marker = slices.DeleteFunc(p.X.Tick.Marker.(plot.ConstantTicks), func(t plot.Tick) bool {
-		return t.Value != math.Trunc(t.Value)
-	})
-	run := progress{Plot: p, scale: scale{high: 1}, unit: unitOf(b), legend: newLegend()}
+	p.X.Min, p.X.Max = 0, float64(max(len(trials), 1))+1
+	run := progress{Plot: p, unit: unitOf(b), legend: newLegend(), size: vg.Points(max(1.5, 2.8-float64(len(trials))/500))}
 	if valid := times[len(levels):]; len(valid) > 0 {
-		run.best, run.scale = slices.Min(valid), dotScale(slices.Min(times), slices.Max(times))
+		low, high := slices.Min(times), min(slices.Max(times), mostSlower*slices.Min(valid))
+		pad := cmp.Or((high-low)*0.16, high*0.05)
+		p.Y.Min, p.Y.Max = run.unit.PerMS*max(0, low-pad/2), run.unit.PerMS*(high+pad)
 		run.addTimes(trials, b.Search.Resumed)
 		run.addLevels(levels)
 	} else {
-		run.addNothing()
+		p.HideY()
+		p.Y.Min, p.Y.Max = 0, 1
+		message := typeface(13, false, faint)
+		message.XAlign = text.XCenter
+		p.Add(tags{{p.X.Max / 2, 0.5, vg.Point{}, message, "no variant was valid"}})
 	}
 	run.addFailures(trials)
 	f := newFigure(4.1*vg.Inch, "Search of "+titleOf(b), strings.Join(parametersOf(b), "  "), settingOf(b))
@@ -58,17 +62,22 @@ func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) erro
 	return f.writePNG(w)
 }
 
+// mostSlower is how many times the best time the axis goes up to. What is slower stands at its end.
+const mostSlower = 4
+
 // progress is the plot of a search in the making.
 type progress struct {
 	*plot.Plot
-	scale  scale // of the times
-	unit   Unit  // likewise
-	best   float64
+	unit   Unit // of the times
 	legend plot.Legend
+	size   vg.Length // of a mark: smaller the more there are
 }
 
-// addTimes adds the valid trials; the first of them may be remembered. The best so far is
-// a stair that goes on to the last evaluation.
+// at is the place of a time on the axis.
+func (run *progress) at(ms float64) float64 { return min(run.unit.PerMS*ms, run.Y.Max) }
+
+// addTimes adds the valid trials; the first of them may be remembered. The best so far is a stair that goes on to the
+// last evaluation.
 func (run *progress) addTimes(trials []trial.Trial, remembered int) {
 	var now, before plotter.XYs
 	stair := &plotter.Line{StepStyle: plotter.PostStep, LineStyle: draw.LineStyle{Color: accent, Width: vg.Points(2)}}
@@ -77,72 +86,50 @@ func (run *progress) addTimes(trials []trial.Trial, remembered int) {
 		if t.Status != trial.OK {
 			continue
 		}
-		at := plotter.XY{X: float64(i + 1), Y: run.scale.at(t.Time.Median)}
+		at := plotter.XY{X: float64(i + 1), Y: run.at(t.Time.Median)}
 		if i < remembered {
 			before = append(before, at)
 		} else {
 			now = append(now, at)
 		}
-		if at.Y < best {
-			best = at.Y
+		if t.Time.Median < best {
+			best = t.Time.Median
 			stair.XYs = append(stair.XYs, at)
 		}
 	}
 	last := stair.XYs[len(stair.XYs)-1]
-	stair.XYs = append(stair.XYs, plotter.XY{X: run.X.Max, Y: best})
+	stair.XYs = append(stair.XYs, plotter.XY{X: run.X.Max, Y: last.Y})
 	run.Add(&plotter.Grid{Horizontal: gridLine()})
 	pale := color.NRGBA{second.R, second.G, second.B, 0x80}
-	size := radius(len(trials))
-	run.addMarks(before, "from the cache", draw.GlyphStyle{Color: second, Radius: size, Shape: draw.RingGlyph{}})
-	run.addMarks(now, "valid", draw.GlyphStyle{Color: pale, Radius: size, Shape: draw.CircleGlyph{}})
+	run.addMarks(before, "from the cache", draw.GlyphStyle{Color: second, Shape: draw.RingGlyph{}})
+	run.addMarks(now, "valid", draw.GlyphStyle{Color: pale, Shape: draw.CircleGlyph{}})
 	found := draw.GlyphStyle{Color: accent, Radius: vg.Points(3.6), Shape: draw.CircleGlyph{}}
 	run.Add(stair, &plotter.Scatter{XYs: plotter.XYs{last}, GlyphStyle: found})
-	run.legend.Add("best "+run.unit.Format(run.best), stair)
+	run.legend.Add("best "+run.unit.Format(best), stair)
 }
 
-// radius is smaller the more dots there are.
-func radius(dots int) vg.Length {
-	switch {
-	case dots <= 100:
-		return vg.Points(2.8)
-	case dots <= 600:
-		return vg.Points(2.1)
-	default:
-		return vg.Points(1.5)
-	}
-}
-
-// addMarks adds a mark a trial, and says in the legend how many there are.
+// addMarks adds a mark for each trial, and says in the legend how many there are.
 func (run *progress) addMarks(at plotter.XYs, what string, style draw.GlyphStyle) {
 	if len(at) > 0 {
-		run.Add(&plotter.Scatter{XYs: at, GlyphStyle: style})
-		style.Radius = radius(0)
-		run.legend.Add(fmt.Sprintf("%d %s", len(at), what), &plotter.Scatter{XYs: make(plotter.XYs, 1), GlyphStyle: style})
+		style.Radius = run.size
+		marks := &plotter.Scatter{XYs: at, GlyphStyle: style}
+		run.Add(marks)
+		run.legend.Add(fmt.Sprintf("%d %s", len(at), what), marks)
 	}
 }
 
-// addLevels adds the times to compare with, and the axis of the times.
+// addLevels adds the times to compare with.
 func (run *progress) addLevels(levels []Compared) {
 	for _, l := range levels {
 		c := faint
 		if l.Speedup == 0 { // the roofline
 			c = roof
 		}
-		line := straight(dashed(c), 0, run.scale.at(l.MS), run.X.Max, run.scale.at(l.MS))
+		line := straight(dashed(c), 0, run.at(l.MS), run.X.Max, run.at(l.MS))
 		run.Add(line)
 		run.legend.Add(l.Name+" "+l.Time, line)
 	}
-	run.Y.Label.Text = run.scale.label("time of a launch, " + run.unit.Name)
-	run.scale.apply(&run.Y, run.unit.PerMS)
-}
-
-// addNothing says that there are no times.
-func (run *progress) addNothing() {
-	run.HideY()
-	run.Y.Min, run.Y.Max = 0, 1
-	message := typeface(13, false, faint)
-	message.XAlign = text.XCenter
-	run.Add(tags{{run.X.Max / 2, 0.5, vg.Point{}, message, "no variant was valid"}})
+	run.Y.Label.Text = "time of a launch, " + run.unit.Name
 }
 
 // addFailures adds a tick at the top for each trial without a time.
@@ -156,7 +143,7 @@ func (run *progress) addFailures(trials []trial.Trial) {
 		}
 	}
 	pale := color.NRGBA{bad.R, bad.G, bad.B, 0xb0}
-	run.addMarks(failed, "without a time:", draw.GlyphStyle{Color: pale, Radius: radius(len(trials)), Shape: stroke{}})
+	run.addMarks(failed, "without a time:", draw.GlyphStyle{Color: pale, Shape: stroke{}})
 	for _, words := range statusWords(counts) {
 		run.legend.Add(strings.ReplaceAll(words, "_", " "))
 	}
@@ -165,7 +152,6 @@ func (run *progress) addFailures(trials []trial.Trial) {
 // stroke is a short upright line, thinner the smaller the mark.
 type stroke struct{}
 
-// DrawGlyph draws it.
 func (stroke) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
 	c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: style.Radius / 2.4}, at.X, at.Y-4, at.X, at.Y+4)
 }

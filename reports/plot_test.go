@@ -14,7 +14,6 @@ import (
 	"autotune/device/trial"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
-	"autotune/tuner/simulate"
 	"autotune/tuner/torchtimes"
 )
 
@@ -67,8 +66,6 @@ func scenes() map[string]func(io.Writer) error {
 			b.Compare(bestconfig.Default, 1e-6)
 		}),
 		"progress_range": progress(convolution(), append([]trial.Trial{{Outcome: trial.Outcome{Status: trial.OK, Time: trial.Timing{Median: 1e9}}}, {Outcome: trial.Outcome{Status: trial.OK, Time: trial.Timing{Median: 1e-6}}}}, trials(9, 0, 1)...)),
-		"simulation":     func(w io.Writer) error { return SimulationPlot(w, simulated(7, 12)) },
-		"simulation_one": func(w io.Writer) error { return SimulationPlot(w, simulated(1, 1)) },
 		"summary":        func(w io.Writer) error { return SummaryPlot(w, summary()) },
 		"summary_emulated": func(w io.Writer) error {
 			return SummaryPlot(w, []bestconfig.Document{emulated()})
@@ -134,9 +131,6 @@ func TestPlotsWithoutWinner(t *testing.T) {
 	}
 	if err := SummaryPlot(io.Discard, []bestconfig.Document{failed()}); err == nil {
 		t.Error("SummaryPlot drew a list without a winner")
-	}
-	if err := SimulationPlot(io.Discard, &simulate.Report{}); err == nil {
-		t.Error("SimulationPlot drew nothing")
 	}
 }
 

@@ -2,21 +2,17 @@ package reports
 
 import (
 	"math"
-	"strconv"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
-	"pgregory.net/rapid"
-
-	"autotune/internal/lists"
 )
 
-func TestBarScale(t *testing.T) {
+func TestEnding(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []float64
-		high   float64
+		want   float64
 	}{
 		"one":              {[]float64{3}, 3},
 		"near":             {[]float64{6, 7, 14}, 14},
@@ -24,61 +20,10 @@ func TestBarScale(t *testing.T) {
 		"several far away": {[]float64{6, 7, 300, 6000}, 24},
 		"two":              {[]float64{1, 100}, 4},
 	} {
-		if s := barScale(c.values); s.log || s.high != c.high {
-			t.Errorf("%s: %+v, want one to %v", name, s, c.high)
+		if got := ending(c.values); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-}
-
-func TestTicks(t *testing.T) {
-	for _, c := range []struct {
-		got  []float64
-		want string
-	}{
-		{linearTicks(0, 14.2), "0 2 4 6 8 10 12 14"},
-		{linearTicks(5.7, 6.9), "5.8 6 6.2 6.4 6.6 6.8"},
-		{linearTicks(3, 3), "3"},
-		{logTicks(3, 60), "5 10 20 50"},
-		{logTicks(1, 70000), "1 10 100 1000 10000"},
-		{logTicks(5, 9), "5 6 7 8 9"},
-		{linearTicks(0, 2.5e7), "0 5e6 1e7 1.5e7 2e7 2.5e7"},
-		{logTicks(1e-6, 1e9), "1e-6 0.0001 0.01 1 100 10000 1e6 1e8"},
-	} {
-		if got := strings.Join(lists.Of(c.got, tickLabel), " "); got != c.want {
-			t.Errorf("got %s, want %s", got, c.want)
-		}
-	}
-}
-
-// A tick is where its number is, whatever the unit and the kind of axis.
-func TestScaleUnit(t *testing.T) {
-	var axis plot.Axis
-	for _, s := range []scale{{high: 0.0144}, {log: true, low: 0.004, high: 0.06}} {
-		s.apply(&axis, 1000)
-		for _, tick := range axis.Tick.Marker.Ticks(axis.Min, axis.Max) {
-			number, err := strconv.ParseFloat(tick.Label, 64)
-			if err != nil || math.Abs(s.at(number/1000)-tick.Value) > 1e-9 {
-				t.Errorf("%+v: tick %+v", s, tick)
-			}
-		}
-	}
-}
-
-func TestTicksAreFewAndInside(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		low := math.Pow(10, rapid.Float64Range(-6, 9).Draw(t, "low"))
-		high := low * rapid.Float64Range(1.01, 1e5).Draw(t, "ratio")
-		for _, ticks := range [][]float64{linearTicks(low, high), logTicks(low, high)} {
-			if len(ticks) < 1 || len(ticks) > 12 {
-				t.Fatalf("%d ticks between %v and %v: %v", len(ticks), low, high, ticks)
-			}
-			for i, label := range lists.Of(ticks, tickLabel) {
-				if ticks[i] < low*(1-1e-6) || ticks[i] > high*(1+1e-6) || len(label) > 9 {
-					t.Fatalf("tick %v, %s, is long or not between %v and %v", ticks[i], label, low, high)
-				}
-			}
-		}
-	})
 }
 
 func TestWrapAndEllipsis(t *testing.T) {

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"bytes"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -80,24 +79,6 @@ func TestFinalsAreTold(t *testing.T) {
 	}
 }
 
-// Where the time went is told when asked for, with what follows from it.
-func TestSpent(t *testing.T) {
-	for want, s := range map[string]bestconfig.Spent{
-		"more compilers would not help":  {Open: 1, Verify: 2, Measure: 6, Finals: 1, Wait: 0.1, Compile: 8, Busy: 0.99},
-		"processor cores to compile on":  {Open: 1, Verify: 1, Measure: 1, Wait: 7, Compile: 70, Busy: 0.99},
-		"neither was the limit all the ": {Open: 1, Verify: 1, Measure: 1, Wait: 7, Compile: 7, Busy: 0.5},
-	} {
-		b := convolution()
-		b.Search.Spent = &s
-		if got := shown(t, b, Details{}); strings.Contains(got, "spent") {
-			t.Errorf("told unasked:\n%s", got)
-		}
-		if got := strings.Join(strings.Fields(shown(t, b, Details{Verbose: true})), " "); !strings.Contains(got, strings.TrimSpace(want)) {
-			t.Errorf("want %q in %s", want, got)
-		}
-	}
-}
-
 // Whatever the times are, all of a table are in one unit, and no line ends between
 // a number and its unit.
 func TestOneUnit(t *testing.T) {
@@ -161,43 +142,30 @@ func TestReplayCountsWhatItAnswered(t *testing.T) {
 	}
 }
 
-// However many and long the recordings' names, no line is wider than a terminal,
-// none ends in spaces, and every name is there once.
+// A long name is shortened, so that no line is wider than a terminal.
 func TestSimulationTable(t *testing.T) {
-	for _, size := range [][2]int{{1, 1}, {2, 3}, {12, 10}, {40, 2}} {
-		r := simulated(size[0], size[1])
-		for i := range r.Recordings {
-			r.Recordings[i].Name = fmt.Sprintf("%s-%02d-%s", strings.Repeat("a_very_long_name", 3), i, strings.Repeat("0", 8))
-		}
-		r.Strategies[0].Strategy = "a_strategy_with_a_long_name"
-		r.Recordings[0].OfValid = 7689
-		r.Strategies[0].Scores[0].Score, r.Strategies[0].Mean, r.Strategies[0].CI95 = -1637.576, -637.58, [2]float64{-663.43, -600.1}
-		var out bytes.Buffer
-		if err := SimulationTable(&out, r); err != nil {
-			t.Fatal(err)
-		}
-		text := out.String()
-		for line := range strings.Lines(text) {
-			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > tableWidth || strings.TrimRight(line, " ") != line {
-				t.Errorf("%v: bad line %q", size, line)
-			}
-		}
-		if n := strings.Count(text, "mean "); n > 1+strings.Count(text, "the mean ") {
-			t.Errorf("%v: the mean stands %d times:\n%s", size, n, text)
-		}
-		for i := range r.Recordings {
-			if want := fmt.Sprintf(" %d ", i+1); !strings.Contains(text, want) {
-				t.Errorf("%v: no column %d", size, i+1)
-			}
-		}
-		if !strings.Contains(text, "  -637.580  [-663.43, -600.10]\n") || !strings.Contains(text, "  -1637.58") {
-			t.Errorf("%v: wide numbers touch others:\n%s", size, text)
-		}
-		if !strings.Contains(text, "0 of 7689") || !strings.Contains(text, "warning: 1 of") {
-			t.Errorf("%v: nothing says that a recording is a part:\n%s", size, text)
+	r := &simulate.Report{Repeats: 50}
+	r.Recordings = []simulate.About{{Name: strings.Repeat("a_very_long_name", 6), Configurations: 7689}, {Name: "part", Interrupted: true}}
+	for _, name := range []string{"bayesian", "random"} {
+		r.Strategies = append(r.Strategies, simulate.Standing{
+			Strategy: name, Mean: -637.58, CI95: [2]float64{-663.43, -600.1}, Scores: []simulate.Score{{Score: -1637.576}, {Score: 1}},
+		})
+	}
+	var out bytes.Buffer
+	if err := SimulationTable(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > tableWidth {
+			t.Errorf("wide line %q", line)
 		}
 	}
-	if err := SimulationTable(brokenPipe{}, &simulate.Report{}); err == nil {
+	for _, want := range []string{"  7689  ", "  -1637.58  ", "-637.580", "-663.43 to -600.10", "part was interrupted", "50 repeats"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if err := SimulationTable(brokenPipe{}, r); err == nil {
 		t.Error("a broken pipe is no error")
 	}
 }

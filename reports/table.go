@@ -97,21 +97,6 @@ func columnWidths(rows [][]string) []int {
 	return widths
 }
 
-// parts splits a grid into grids that a width holds, each with the first column.
-func parts(rows [][]string, width int) (list [][][]string) {
-	widths := columnWidths(rows)
-	for first := 1; first < len(widths); {
-		last := first + 1
-		used := widths[0] + 2 + widths[first]
-		for ; last < len(widths) && used+2+widths[last] <= width; last++ {
-			used += 2 + widths[last]
-		}
-		part := lists.Of(rows, func(row []string) []string { return append(row[:1:1], row[first:last]...) })
-		list, first = append(list, part), last
-	}
-	return list
-}
-
 // column is a column of a table with a row for each T.
 type column[T any] struct {
 	head string
@@ -181,9 +166,6 @@ func SearchTable(w io.Writer, b bestconfig.Document, d Details) error {
 	t.text("trials", texts.Trials)
 	t.text("search", texts.Search)
 	t.text("start", texts.Start)
-	if d.Verbose {
-		t.spent(b.Search.Spent)
-	}
 	t.failures(d.Failures)
 	t.warnings(texts)
 	return t.write(w)
@@ -290,26 +272,6 @@ func (t *table) comparison(texts Texts) {
 	}
 }
 
-// spent says where the search's time went, and what may be concluded.
-func (t *table) spent(s *bestconfig.Spent) {
-	if s == nil {
-		return
-	}
-	seconds := func(x float64) string { return significant(x, 3) + " s" }
-	conclusion := "more processor cores to compile on would make the search faster"
-	if device := s.Open + s.Verify + s.Measure + s.Finals; s.Wait < device/10 {
-		conclusion = "the device was hardly ever without work: more compilers would not help"
-	} else if s.Busy < 0.9 {
-		conclusion = "neither was the limit all the time: a longer search uses both better"
-	}
-	t.list("spent", []string{
-		fmt.Sprintf("by the device: opening %s, verifying %s, timing %s, finals %s, waiting %s",
-			seconds(s.Open), seconds(s.Verify), seconds(s.Measure), seconds(s.Finals), seconds(s.Wait)),
-		"by the compilers, which work side by side: " + seconds(s.Compile),
-		fmt.Sprintf("the device or all compilers were busy %s of the time; %s", formatPercent(s.Busy), conclusion),
-	})
-}
-
 // mostReason is how much of a reason is shown.
 const mostReason = 300
 
@@ -357,18 +319,8 @@ func DevicesTable(list []devices.Listing) string {
 	for _, l := range list {
 		t.wrap(l.Device, deviceWidth, l.About)
 		for _, problem := range l.Problems {
-			t.line("%-*s%s", deviceWidth+2, "", briefly(problem, problemWidth))
+			t.line("%-*s%s", deviceWidth+2, "", middle(problem, problemWidth))
 		}
 	}
 	return t.lines.String()
-}
-
-// briefly shortens a problem by leaving out the words before the last, which is its math mode.
-func briefly(problem string, most int) string {
-	words := strings.Fields(problem)
-	text := problem
-	for n := len(words) - 2; n > 0 && utf8.RuneCountInString(text) > most; n-- {
-		text = strings.Join(words[:n], " ") + " … " + words[len(words)-1]
-	}
-	return middle(text, most)
 }

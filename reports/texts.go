@@ -15,7 +15,6 @@ import (
 
 // Details are what a search says beyond its best-config document.
 type Details struct {
-	Verbose  bool       // also where the time went
 	Lead     tuner.Lead // before the finals
 	Failures []Failure
 }

@@ -19,7 +19,7 @@ import (
 // an empty cell.
 func WriteTrialsCSV(w io.Writer, b bestconfig.Document, trials []trial.Trial) error {
 	trials = fastestFirst(b, trials)
-	columns := trialColumns(b, trials, plain)
+	columns := trialColumns(b, trials)
 	rows := rowsOf(columns, trials)
 	for _, row := range rows {
 		for i, cell := range row {
@@ -31,14 +31,6 @@ func WriteTrialsCSV(w io.Writer, b bestconfig.Document, trials []trial.Trial) er
 		}
 	}
 	return writeCSV(w, rows)
-}
-
-// WriteTrialsMarkdown writes trials, or the winner alone if there are none, as a
-// Markdown table. Columns without any content are left out.
-func WriteTrialsMarkdown(w io.Writer, b bestconfig.Document, trials []trial.Trial) error {
-	trials = fastestFirst(b, trials)
-	columns := trialColumns(b, trials, func(ms float64) string { return significant(ms, 4) })
-	return markdown(w, rowsOf(filled(columns, trials), trials))
 }
 
 // fastestFirst sorts trials by status and time. Without any it is the winner alone.
@@ -54,10 +46,9 @@ func fastestFirst(b bestconfig.Document, trials []trial.Trial) []trial.Trial {
 	return trials
 }
 
-// trialColumns are those of a table in which ms writes times: the template, the tunables, what is known of
-// a trial besides, and the operator's own metrics.
-func trialColumns(b bestconfig.Document, trials []trial.Trial, ms func(float64) string) []column[trial.Trial] {
-	known := append(measuredColumns(b, ms), metricColumns(trials)...)
+// trialColumns are the template, the tunables, what is known of a trial besides, and the operator's own metrics.
+func trialColumns(b bestconfig.Document, trials []trial.Trial) []column[trial.Trial] {
+	known := append(measuredColumns(b), metricColumns(trials)...)
 	template := column[trial.Trial]{head: "template", text: true, cell: func(t trial.Trial) string { return t.Template }}
 	return slices.Concat([]column[trial.Trial]{template}, tunableColumns(trials, known), known)
 }
@@ -110,7 +101,7 @@ func tunableColumns(trials []trial.Trial, others []column[trial.Trial]) []column
 }
 
 // measuredColumns are what is known of a trial besides its configuration.
-func measuredColumns(b bestconfig.Document, ms func(float64) string) []column[trial.Trial] {
+func measuredColumns(b bestconfig.Document) []column[trial.Trial] {
 	timed := func(name string, format func(float64) string, value func(trial.Timing) float64) column[trial.Trial] {
 		return column[trial.Trial]{head: name, cell: func(t trial.Trial) string {
 			if x := value(t.Time); t.Status == trial.OK && x > 0 {
@@ -125,9 +116,9 @@ func measuredColumns(b bestconfig.Document, ms func(float64) string) []column[tr
 	}
 	columns := []column[trial.Trial]{
 		{head: "status", text: true, cell: func(t trial.Trial) string { return string(t.Status) }},
-		timed("time_ms", ms, func(t trial.Timing) float64 { return t.Median }),
-		timed("ci95_low_ms", ms, func(t trial.Timing) float64 { return t.CI95[0] }),
-		timed("ci95_high_ms", ms, func(t trial.Timing) float64 { return t.CI95[1] }),
+		timed("time_ms", plain, func(t trial.Timing) float64 { return t.Median }),
+		timed("ci95_low_ms", plain, func(t trial.Timing) float64 { return t.CI95[0] }),
+		timed("ci95_high_ms", plain, func(t trial.Timing) float64 { return t.CI95[1] }),
 		timed("samples", plain, func(t trial.Timing) float64 { return float64(t.Samples) }),
 		ratio("speedup_over_default", b.Baselines[bestconfig.Default].TimeMS),
 		ratio("roofline_share", b.Roofline.FloorMS),

@@ -3,7 +3,6 @@ package reports
 import (
 	"bytes"
 	"encoding/csv"
-	"io"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"autotune/device/trial"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/bestconfig"
 )
 
 // tried are trials of every kind: of two templates, with words that a table or a
@@ -42,13 +40,11 @@ func tried() []trial.Trial {
 
 func TestGoldenTrials(t *testing.T) {
 	for name, trials := range map[string][]trial.Trial{"trials": tried(), "winner": nil} {
-		for ending, write := range map[string]func(io.Writer, bestconfig.Document, []trial.Trial) error{".csv": WriteTrialsCSV, ".md": WriteTrialsMarkdown} {
-			var out bytes.Buffer
-			if err := write(&out, convolution(), trials); err != nil {
-				t.Fatal(err)
-			}
-			golden(t, name+ending, out.Bytes())
+		var out bytes.Buffer
+		if err := WriteTrialsCSV(&out, convolution(), trials); err != nil {
+			t.Fatal(err)
 		}
+		golden(t, name+".csv", out.Bytes())
 	}
 }
 
@@ -74,33 +70,6 @@ func TestTrialsCSVIsHarmless(t *testing.T) {
 				if _, err := strconv.ParseFloat(cell, 64); err != nil && strings.ContainsAny(cell[:min(1, len(cell))], "=+-@") {
 					t.Errorf("%s holds %q", rows[0][i], cell)
 				}
-			}
-		}
-	})
-}
-
-// Whatever words a trial holds, each is a row of the Markdown table with all its
-// cells.
-func TestTrialsMarkdownKeepsItsColumns(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		trials := tried()
-		for i := range trials {
-			trials[i].Message = rapid.StringMatching("[a|\\\\\n\r\t\x1b`é]{0,12}").Draw(t, "reason")
-		}
-		var out bytes.Buffer
-		if err := WriteTrialsMarkdown(&out, convolution(), trials); err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-		if len(lines) != 2+len(trials) {
-			t.Fatalf("%d lines", len(lines))
-		}
-		bars := func(line string) int {
-			return strings.Count(strings.NewReplacer(`\\`, "", `\|`, "").Replace(line), "|")
-		}
-		for _, line := range lines {
-			if bars(line) != bars(lines[0]) {
-				t.Errorf("%q has %d bars, the head %d", line, bars(line), bars(lines[0]))
 			}
 		}
 	})

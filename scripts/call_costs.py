@@ -80,7 +80,7 @@ def pack_costs(root):
     from pack_problems import Pack
 
     opened = Pack(root)
-    print(f"{root}: imported in {opened.seconds:.3f} s beyond torch, {'with' if opened.calls.native() else 'without'} the library over the stable ABI")
+    print(f"{root}: imported in {opened.seconds:.3f} s beyond torch")
     print("| problem | call, us | PyTorch's | in a loop, us | PyTorch's |\n| --- | ---: | ---: | ---: | ---: |")
     beyond = []
     for entry in opened.manifest["entries"]:

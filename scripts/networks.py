@@ -50,7 +50,6 @@ def arguments():
     parser.add_argument("--budget", type=float, default=25, metavar="SECONDS", help="of the tuning of a network")
     parser.add_argument("--time", default="400ms", help="of one search of a problem")
     parser.add_argument("--search", action="store_true", help="search each problem by itself; do not tune families")
-    parser.add_argument("--stable-abi", action="store_true", help="pack with --torch-stable-abi")
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="begin nothing after so long; the rest is for the next time")
     parser.add_argument("--again", action="store_true", help="tune, pack and time again what is there")
     parser.add_argument("--until", choices=("capture", "pack"), help="do no more than this")
@@ -124,7 +123,7 @@ class Network:
     def packed(self):
         shutil.rmtree(self.pack, ignore_errors=True)
         try:
-            self.run("pack", [AUTOTUNE, "pack", self.pack, *(["--torch-stable-abi"] if self.options.stable_abi else [])])
+            self.run("pack", [AUTOTUNE, "pack", self.pack])
         except Failed as why:  # also where no problem has a winner
             tuning = self.tuned.read_text().strip()
             raise Failed(str(why) if tuning == "all of it" else f"{why}; {tuning}") from None
@@ -196,7 +195,7 @@ def one(network, kept, options):
 
 def words_of(options):
     """The command, as far as it says how was measured."""
-    return " ".join(["scripts/networks.py", *(["--search"] if options.search else []), *(["--stable-abi"] if options.stable_abi else []), f"--budget {options.budget:g} --time {options.time}"])
+    return " ".join(["scripts/networks.py", *(["--search"] if options.search else []), f"--budget {options.budget:g} --time {options.time}"])
 
 
 def ratio(faster, interval):

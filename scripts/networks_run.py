@@ -42,7 +42,7 @@ def arguments():
 
 def package(root):
     """The pack as a Python module."""
-    sys.path.insert(0, str(root / "build" / "torch-cuda"))
+    sys.path.insert(0, str(root / "python"))
     return importlib.import_module(json.loads((root / "manifest.json").read_text())["name"])
 
 

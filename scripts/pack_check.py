@@ -27,7 +27,6 @@ import pack_problems  # noqa: E402
 opened = pack_problems.Pack(pathlib.Path(sys.argv[1]))
 manifest = opened.manifest
 print(f"import torch {imported - begun:.2f} s, the pack {opened.seconds:.3f} s")
-print("the library over the stable ABI:", "used" if opened.calls.native() else "not there")
 
 
 def host_us(call):
@@ -106,7 +105,7 @@ def checked_replace(arguments):
         ways = [measure.Program(m, inputs, run, clock).way([]) for m in (model, other)]
         ratio, (low, high) = measure.between([b / a for b, a in measure.Program(model, inputs, run, clock).in_turns(*ways)])
         with torch.no_grad():
-            off = max(measure.distance(f, w) for f, w in zip(measure.tensors_of(other(*inputs)), measure.tensors_of(model(*inputs))), default=0.0)
+            off = max((measure.distance(f, w) for f, w in zip(measure.tensors_of(other(*inputs)), measure.tensors_of(model(*inputs)))), default=0.0)
         same = all(torch.equal(t, before[name]) for name, t in other.state_dict().items()) and torch.equal(torch.cuda.get_rng_state(), numbers)
         good = high >= 0.99 and off < 0.3 and same
         print(f"{'ok' if good else 'WRONG'}  {run}: timed again {ratio:.3f}x [{low:.3f}, {high:.3f}], outputs differ by {off:.1e} of their spread, state {'as it was' if same else 'CHANGED'}")

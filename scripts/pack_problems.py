@@ -17,7 +17,7 @@ class Pack:
 
     def __init__(self, root):
         self.manifest = json.loads((root / "manifest.json").read_text())
-        sys.path.insert(0, str(root / "build" / "torch-cuda"))
+        sys.path.insert(0, str(root / "python"))
         begin, name = time.perf_counter(), self.manifest["name"]
         importlib.import_module(name)
         self.seconds = time.perf_counter() - begin

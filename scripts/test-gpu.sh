@@ -23,7 +23,7 @@ case " $* " in
 esac
 bin/cuda_gpu.test "$@" || failed="$failed cuda_gpu.test"
 AUTOTUNE_TORCH_CASES=$cases bin/gputest.test -test.timeout 60m "$@" || failed="$failed gputest.test"
-bin/library "$cases/layers.zip" || failed="$failed library"
+bin/library "$cases/layers" || failed="$failed library"
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 	if [ -e "$cases/generator.cubin" ]; then
 		python3 scripts/torch_check.py "$cases" || failed="$failed torch_check.py"

@@ -27,17 +27,6 @@ func (s *search) result() *Result {
 	return r
 }
 
-// soFar is the result so far of a search that goes on. It shares no data with it that changes.
-func (s *search) soFar() *Result {
-	r, f := s.outline(), s.field
-	r.Trials, r.ByStatus = slices.Clone(f.Trials), maps.Clone(f.ByStatus)
-	r.Winner, r.Warnings = copyOf(f.Best()), slices.Clone(r.Warnings)
-	r.compareWith(f.Untuned())
-	r.Default = copyOf(r.Default)
-	r.Breakdown.Wall = time.Since(s.started)
-	return r
-}
-
 func (s *search) outline() *Result {
 	r := &Result{Record: s.out, Problem: s.problem, Uncompared: s.uncompared}
 	r.Total, r.Resumed, r.At = len(s.field.Trials), s.course.resumed, time.Now().UTC()

@@ -352,7 +352,7 @@ func (s *search) show(p Phase) {
 	s.Observe(Progress{
 		Phase: p, Done: done, Planned: max(planned, int64(done)), Valid: s.space.Len(), Resumed: s.course.resumed,
 		ByStatus: maps.Clone(s.field.ByStatus), Best: copyOf(s.field.Best()), Default: copyOf(s.field.Untuned()),
-		Elapsed: time.Since(s.started), Limit: s.Time, Outlook: s.out.Outlook, SoFar: s.soFar,
+		Elapsed: time.Since(s.started), Limit: s.Time, Outlook: s.out.Outlook,
 	})
 }
 

@@ -127,8 +127,6 @@ type Progress struct {
 	Elapsed  time.Duration
 	Limit    time.Duration     // wall time at most, 0: no limit
 	Outlook  *strategy.Outlook // what may be left to gain; nil: not known
-	// SoFar is what the search knows, as a Result of its own. Observe alone may call it.
-	SoFar func() *Result
 }
 
 // Record is the outcome of a search without its trials. It is kept beside a

@@ -57,7 +57,7 @@ var readers = []reader{
 		places: []string{`{"schema_version": "1.0.0", "results": %s}`}},
 	{kind: "report", command: "report FILE", bytes: 4 << 20, values: 300_000, places: []string{`{"winner": %s}`}},
 	{kind: "export", command: "export --from FILE --format json", bytes: 4 << 20, values: 300_000, places: []string{"%s"}},
-	{kind: "family", command: "pack out.zip --from FILE", bytes: 16 << 20, values: 1_000_000, items: 10_000, places: []string{`{"schema": "autotune/family/1", "samples": %s}`}},
+	{kind: "family", command: "pack out --from FILE", bytes: 16 << 20, values: 1_000_000, items: 10_000, places: []string{`{"schema": "autotune/family/1", "samples": %s}`}},
 }
 
 // most is how many of a text one list or object may have.

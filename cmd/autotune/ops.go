@@ -33,11 +33,7 @@ func opsCommand() *cobra.Command {
 			func(_ context.Context, l line) error { return showOp(l, json, all) },
 			jsonFlag(&json),
 			boolFlag(&all, "all", "all definitions, tunables and constraints, also where two screens do not hold them")),
-		opsCallsCommand(), opsEditorCommand(),
-		command("schema", "a JSON Schema that lets an editor complete and check op.yaml",
-			"Prints the schema. An editor reads it where the first line of op.yaml names the file: "+
-				"# yaml-language-server: $schema=op.schema.json",
-			func(context.Context, line) error { return printJSON(stdout, operator.NewSchema()) }))
+		opsCallsCommand(), opsEditorCommand())
 	return c
 }
 

@@ -33,17 +33,17 @@ type outputFlags struct{ json, plot, record string }
 // many, each has the problem's in front.
 type outputs struct {
 	outputFlags
-	many, verbose bool
-	device        string    // as --device names it
-	out           io.Writer // for people; standard error when a file takes standard output
-	all           []bestconfig.Document
-	plots         []func() error // drawn when all else is written
-	pages         []func(context.Context) webpage.Search
-	unsolved      unsolved
+	many     bool
+	device   string    // as --device names it
+	out      io.Writer // for people; standard error when a file takes standard output
+	all      []bestconfig.Document
+	plots    []func() error // drawn when all else is written
+	pages    []func(context.Context) webpage.Search
+	unsolved unsolved
 }
 
 func newOutputs(f outputFlags, v view, device string, problems int) *outputs {
-	o := &outputs{outputFlags: f, many: problems > 1, verbose: v.verbose, device: device, out: painted(os.Stdout)}
+	o := &outputs{outputFlags: f, many: problems > 1, device: device, out: painted(os.Stdout)}
 	if o.json == output.Standard || o.record == output.Standard {
 		o.out = painted(os.Stderr)
 	}
@@ -52,7 +52,7 @@ func newOutputs(f outputFlags, v view, device string, problems int) *outputs {
 
 func (o *outputs) deliver(w batch.Request, r *tuner.Result, best bestconfig.Document) error {
 	details := reports.Details{
-		Lead: r.Lead, Failures: reports.FailuresOf(r.Trials, o.verifyLine(w, r.Device.Kind)), Verbose: o.verbose,
+		Lead: r.Lead, Failures: reports.FailuresOf(r.Trials, o.verifyLine(w, r.Device.Kind)),
 	}
 	if err := o.show(best, details); err != nil {
 		return err

@@ -23,30 +23,26 @@ import (
 type packFlags struct {
 	from                      []string
 	arch, name, device, cache string
-	stableABI, force          bool
 }
 
 func packCommand() *cobra.Command {
 	var f packFlags
 	return command("pack OUT [OPERATOR...]",
 		"write winners and families as a pack, for programs in Python, C and Go that have no compiler; needs no GPU",
-		"OUT is a folder, or a file that ends with .zip. Packed are the winners and families that the cache "+
+		"OUT is a folder. Packed are the winners and families that the cache "+
 			"keeps of the operators, or of all; --from takes them from documents.",
 		f.pack,
 		listFlag(&f.from, "from", "take a `FILE` with best-config documents or families, not the cache; may be repeated"),
 		textFlag(&f.arch, "arch", "", "architectures, `LIST` with commas, as sm_80,sm_90a; \"\": the winners' own"),
 		textFlag(&f.name, "name", "", "of the Python package and of C's tables; \"\": that of OUT"),
-		boolFlag(&f.stableABI, "torch-stable-abi",
-			"also build a library that makes calls from PyTorch cheaper, by g++ and the PyTorch (2.10 or newer) of python3"),
 		whoseFlag(&f.device, "winners"),
-		cacheFlag(&f.cache),
-		forceFlag(&f.force))
+		cacheFlag(&f.cache))
 }
 
 func (f *packFlags) pack(ctx context.Context, l line) error {
 	out := l.first()
 	if out == "" {
-		return errors.New("where to? `autotune pack OUT` writes a folder, or a file that ends with .zip")
+		return errors.New("where to? `autotune pack OUT` writes a folder")
 	}
 	for _, path := range f.from {
 		if within(path, out) {
@@ -57,17 +53,12 @@ func (f *packFlags) pack(ctx context.Context, l line) error {
 	if o.Name == "" {
 		o.Name = packer.NameOf(out)
 	}
-	if err := packer.Check(out, f.force); err != nil {
+	if err := packer.Check(out); err != nil {
 		return badInput(err)
 	}
 	in, err := f.inputs(ctx, l.arguments[1:])
 	if err != nil {
 		return err
-	}
-	if f.stableABI {
-		if o.Native, err = packer.BuildNative(ctx); err != nil {
-			return badInput(fmt.Errorf("--torch-stable-abi: %w", err))
-		}
 	}
 	compiler, err := compile.NVRTC(ctx)
 	if err != nil {
@@ -126,7 +117,7 @@ func within(path, folder string) bool {
 
 func isPack(path string) bool {
 	info, err := os.Stat(filepath.Join(path, pack.ManifestFile))
-	return path != "" && err == nil && info.Mode().IsRegular() || strings.EqualFold(filepath.Ext(path), ".zip")
+	return path != "" && err == nil && info.Mode().IsRegular()
 }
 
 // checkPack verifies a pack's files. Where there is a GPU, it verifies and times its entries again, too.

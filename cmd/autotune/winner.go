@@ -66,7 +66,7 @@ func exportCommand() *cobra.Command {
 	return command("export OPERATOR", "write the best configuration in a format for other programs; needs no GPU",
 		"Formats: "+export.Summary()+".",
 		f.export, append(f.flags(),
-			boolFlag(&f.all, "all", "with --format csv or md: every trial of the problem, not the winner alone"),
+			boolFlag(&f.all, "all", "with --format csv: every trial of the problem, not the winner alone"),
 			textFlag(&f.format, "format", "json", "output `FORMAT`: "+strings.Join(export.Names(), ", ")),
 			textFlag(&f.output, "output", "-", "`FILE` to write; - is standard output", "o"),
 			forceFlag(&f.force))...)
@@ -78,7 +78,7 @@ func (f *exportFlags) export(ctx context.Context, l line) error {
 	}
 	format := export.Formats[slices.Index(export.Names(), f.format)]
 	if f.all && !format.Trials {
-		return errors.New("--all goes with --format csv or md; the other formats are of one configuration")
+		return errors.New("--all goes with --format csv; the other formats are of one configuration")
 	}
 	w, err := f.choose(ctx, l, winners.Request{Trials: f.all})
 	if err != nil {

@@ -2,7 +2,7 @@
 
 // Command library is a program that searches, packs what won, and launches it from the pack:
 //
-//	library layers.zip
+//	library layers
 package main
 
 import (

@@ -30,7 +30,7 @@ const (
 	siteFolder    = "site"
 	recordsFolder = "records"
 	packageName   = "autotune_capture"
-	packageFolder = "build/torch-cuda/" + packageName
+	packageFolder = "python/" + packageName
 )
 
 // Watcher is what watches a program.

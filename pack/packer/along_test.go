@@ -13,7 +13,7 @@ import (
 // A function along a dimension, over the last ones or of single elements folds tensors of any rank to
 // three dimensions, and unfolds the answer.
 func TestPythonAlong(t *testing.T) {
-	testneeds.Python.Need(t)
+	testneeds.Torch.Need(t)
 	r := operator.Request{Shape: []int64{4, 64, 1}}
 	var all []cudasource.Winner
 	for _, name := range []string{"softmax", "sum", "layer_norm", "elementwise", "masked_cumsum", "cross_entropy", "batch_norm", "group_norm"} {
@@ -25,7 +25,7 @@ func TestPythonAlong(t *testing.T) {
 	all = append(all, winner(t, operator.Request{Shape: []int64{4, 64}}, "triplet_margin_loss"),
 		winner(t, operator.Request{Shape: []int64{2, 3, 4, 4, 8}}, "scaled_dot_product_attention"))
 	path := packed(t, "layers", all)
-	cmd := exec.Command("python3", "-B", "testdata/along.py", "../../reports/pytorch/testdata", path)
+	cmd := exec.Command("python3", "-B", "testdata/along.py", path)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -95,10 +95,10 @@ func filesOf(o *operator.Operator) (map[string]string, error) {
 type generalKernel struct {
 	Name, Operator, Function, File, Members, Elements string
 	Kind                                              operator.Type
-	Values, Constants, Taken, Passed, Derived         []string
+	Values, Taken, Passed, Derived                    []string
 }
 
-// generalOf describes the kernel. Derived are the elements of the output, and of what lies in constant memory.
+// generalOf describes the kernel. Derived are the elements of the output.
 func generalOf(p *operator.Problem, kind operator.Type) generalKernel {
 	o := p.Operator
 	_, sizes := general(p, "")
@@ -116,12 +116,6 @@ func generalOf(p *operator.Problem, kind operator.Type) generalKernel {
 		case a.Name == p.Output().Name:
 			k.Taken = append(k.Taken, written+"* __restrict__ written")
 			k.Derived = append(k.Derived, "general_elements: "+quote.YAMLString(product(o.Arguments[i])))
-		case a.Symbol != "":
-			count := o.Macros.Macro("general_" + a.Name)
-			element := strings.TrimPrefix(spelled[at], "const ")
-			k.Derived = append(k.Derived, fmt.Sprintf("general_%s: %s", a.Name, quote.YAMLString(product(o.Arguments[i]))))
-			k.Constants = append(k.Constants, fmt.Sprintf("__constant__ %s %s[%s > 0 ? %[3]s : 1];", element, a.Symbol, count))
-			k.Passed = append(k.Passed, fmt.Sprintf("(%s > 0 ? %s : nullptr)", count, a.Symbol))
 		case a.Role == operator.Workspace && a.Owner == "":
 			k.Taken = append(k.Taken, fmt.Sprintf("void* unused%d", i))
 		case a.Role.Filled() || a.Role == operator.Output:

@@ -32,7 +32,7 @@ func standIn(t *testing.T) (dir string) {
 // underDriver is a command that finds the stand-in of a folder.
 func underDriver(dir, program string, arguments ...string) *exec.Cmd {
 	cmd := exec.Command(program, arguments...)
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir, "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir, "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1")
 	return cmd
 }
 

@@ -35,7 +35,7 @@ func (f torchFunctions) add(o *operator.Operator, call operator.TorchCall) {
 // tell which problem a call of PyTorch is, with the same code as packs. functions.json lists the operators
 // that compute each function.
 func Described(name, tool string, operators []*operator.Operator) (map[string][]byte, error) {
-	p, functions, folder := empty(name, tool), torchFunctions{}, variant+name+"/"
+	p, functions, folder := empty(name, tool), torchFunctions{}, pythonFolder+name+"/"
 	for _, o := range operators {
 		if o.PyTorch == nil || len(o.PyTorch.Calls) == 0 {
 			continue
@@ -52,7 +52,7 @@ func Described(name, tool string, operators []*operator.Operator) (map[string][]
 			}
 		}
 	}
-	for _, module := range []string{"arguments.py", "arithmetic.py", "folds.py", "manifest.py", "pack.py"} {
+	for _, module := range []string{"arguments.py", "folds.py", "manifest.py", "pack.py"} {
 		text, err := loaders.FS.ReadFile("python/" + module)
 		if err != nil {
 			return nil, err
@@ -66,9 +66,6 @@ func Described(name, tool string, operators []*operator.Operator) (map[string][]
 		return nil, err
 	}
 	p.files[pack.ManifestFile] = text
-	if p.files[folder+functionsFile], err = json.Marshal(functions); err != nil {
-		return nil, err
-	}
-	p.files[folder+"metadata.json"], err = json.Marshal(map[string]string{"id": name})
+	p.files[folder+functionsFile], err = json.Marshal(functions)
 	return p.files, err
 }

@@ -48,7 +48,7 @@ func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenC
 		}
 		seen[p.String()] = true
 		c := chosenCase{problem: p, entry: -1}
-		if extents.Have(shape) {
+		if within(shape, extents) {
 			c.entry = f.taken(t, p)
 		}
 		if c.entry >= 0 {
@@ -57,6 +57,15 @@ func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenC
 		all = append(all, c)
 	}
 	return all
+}
+
+func within(shape []int64, extents family.Shapes) bool {
+	for i, e := range extents {
+		if !e.Has(shape[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // taken is the first entry of the problem's leaf that serves it.
@@ -95,22 +104,10 @@ func loaded(t testing.TB, p *operator.Problem, packed family.Kernel, c space.Con
 // launched is what a loader asks the driver for behind that, and the bytes of workspaces.
 func launched(p *operator.Problem, k operator.Kernel) string {
 	var b strings.Builder
-	filled := ""
-	for _, a := range p.Arguments {
-		if a.Symbol != "" && a.Elements > 0 {
-			filled += fmt.Sprintf("copy %d\n", a.Bytes())
-		}
-	}
-	if filled != "" {
-		b.WriteString("wait\n" + filled)
-	}
 	for _, l := range k.Launches {
 		g, o := l.Grid, l.Block
 		b.WriteString(attributesOf(l.Cooperative, l.Cluster, l.Dependent))
 		fmt.Fprintf(&b, "launch %d %d %d, %d %d %d, %d\n", g[0], g[1], g[2], o[0], o[1], o[2], l.SharedBytes)
-	}
-	if filled != "" {
-		b.WriteString("record\n")
 	}
 	room := int64(0)
 	for i, a := range p.Arguments {
@@ -141,16 +138,6 @@ func (g *familyGPU) Load(image []byte, entry string, _ int64) (pack.Kernel, erro
 func (g *familyGPU) Launch(_ pack.Kernel, l pack.Launch, _ pack.Stream, _ []unsafe.Pointer) error {
 	g.asked = append(g.asked, attributesOf(l.Cooperative, l.Cluster, l.Dependent)+fmt.Sprintf("launch %d %d %d, %d %d %d, %d\n", l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1], l.Block[2], l.SharedBytes))
 	return nil
-}
-
-func (g *familyGPU) Fill(_ []byte, copies []pack.Copy, _ pack.Stream, launch func() error) error {
-	g.asked = append(g.asked, "wait\n")
-	for _, c := range copies {
-		g.asked = append(g.asked, fmt.Sprintf("copy %d\n", c.Bytes))
-	}
-	err := launch()
-	g.asked = append(g.asked, "record\n")
-	return err
 }
 
 // attributesOf are what a launch has beside its extents, as the stand-in for the driver says it.
@@ -372,7 +359,7 @@ func answers(out string) (all []string) {
 
 func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 	testneeds.CXX.Need(t)
-	testneeds.Python.Need(t)
+	testneeds.Torch.Need(t)
 	type problem struct {
 		Operator string       `json:"operator"`
 		Settings []expr.Value `json:"settings"`
@@ -413,7 +400,7 @@ func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 	}
 	text, err := json.Marshal(list)
 	must(t, err)
-	return withDriver(t, text, "python3", "testdata/plan_all.py", "../../reports/pytorch/testdata", path)
+	return withDriver(t, text, "python3", "testdata/plan_all.py", path)
 }
 
 func printedByC(t *testing.T, path string, cases []chosenCase) string {

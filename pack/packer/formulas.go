@@ -10,48 +10,24 @@ import (
 	"autotune/space/expr"
 )
 
-// pyFormulas are the formulas of a manifest in Python. The loader looks a formula up by its text, so that it runs only
-// what was written here.
-type pyFormulas struct {
-	Formulas, Choices, Quotients []pyFormula
-}
-
-type pyFormula struct {
-	Text, Code string
-	Names      []string
-}
+// pyFormula is a formula of a manifest in Python. The loader looks it up by its text, so that it runs only what was written
+// here.
+type pyFormula struct{ Text, Code string }
 
 // addFormulas adds the formulas in Python. A notice tells of one that has no form there.
 func (p *Packed) addFormulas(folder string) {
 	found := map[string]*expr.Node{}
 	formulasIn(reflect.ValueOf(&p.Manifest), func(text string, root *expr.Node) { found[text] = root })
-	var all pyFormulas
+	var all []pyFormula
 	for _, text := range slices.Sorted(maps.Keys(found)) {
-		n := found[text]
-		code, err := expr.Python.Print(n)
+		code, err := expr.Python.Print(found[text])
 		if err != nil {
 			p.Notices = append(p.Notices, fmt.Sprintf("Python cannot compute %.60s: %v", text, err))
 			continue
 		}
-		all.Formulas = append(all.Formulas, pyFormula{Text: text, Code: code})
-		switch {
-		case n.Op == expr.OpName:
-			all.Choices = append(all.Choices, pyFormula{Text: text, Names: []string{"", n.Name, ""}})
-		case n.Op == expr.OpIf && n.Args[0].Op == expr.OpName:
-			all.Choices = append(all.Choices, pyFormula{Text: text, Names: []string{n.Args[0].Name, atom(n.Args[1]), atom(n.Args[2])}})
-		case n.Op == expr.OpFloorDiv && n.Args[0].Op == expr.OpName && n.Args[1].Op == expr.OpName:
-			all.Quotients = append(all.Quotients, pyFormula{Text: text, Names: []string{n.Args[0].Name, n.Args[1].Name}})
-		}
+		all = append(all, pyFormula{text, code})
 	}
 	p.files[folder+"formulas.py"] = write("formulas.py.tmpl", all)
-}
-
-// atom is a name, or 0.
-func atom(n *expr.Node) string {
-	if n.Op == expr.OpName || n.Op == expr.OpConst && n.Value == expr.Int(0) {
-		return n.Source()
-	}
-	return ""
 }
 
 // formulasIn finds the formulas of a manifest, with those in explanations.

@@ -61,7 +61,7 @@ tree = ast.parse(open(sys.argv[1], "rb").read())
 functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
 assert [type(n).__name__ for n in tree.body] == ["Expr", "ImportFrom", "ImportFrom", "Assign", "Assign", "Assign", "FunctionDef"], ast.dump(tree)
 assert len(functions[0].body) == 2 and ast.get_docstring(functions[0], clean=False) == sys.argv[2], ast.dump(functions[0])
-`, filepath.Join(path, "build/torch-cuda/layers/functions.py"), strings.ReplaceAll(op.Summary, `"`, "'")).CombinedOutput()
+`, filepath.Join(path, "python/layers/functions.py"), strings.ReplaceAll(op.Summary, `"`, "'")).CombinedOutput()
 		if err != nil {
 			t.Errorf("%q: %v\n%s", summary, err, out)
 		}

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"autotune/internal/lists"
 	"autotune/internal/quote"
 	"autotune/operator"
 	"autotune/pack"
@@ -20,7 +18,7 @@ import (
 
 // addLoaders adds the loaders for programs in Python and C.
 func (p *Packed) addLoaders(operators map[string]*operator.Operator) error {
-	if err := cmp.Or(p.addPython(operators), p.addMetadata()); err != nil {
+	if err := p.addPython(operators); err != nil {
 		return err
 	}
 	return p.addC(func(file string) []byte { return p.files[file] })
@@ -47,9 +45,8 @@ func (p *Packed) addC(contents func(file string) []byte) error {
 	return nil
 }
 
-// variant is the folder of what runs on every PyTorch with CUDA, as Hugging Face's kernels
-// call it. The package is in a folder of its name there, for a plain import.
-const variant = "build/torch-cuda/"
+// pythonFolder has the Python package, in a folder of its name.
+const pythonFolder = "python/"
 
 // gradientsHead stands before an operator's gradients: what docs/pytorch-export.md tells of.
 const gradientsHead = `"""Gradients of %[1]s."""
@@ -70,8 +67,8 @@ def each(settings, name):
 `
 
 func (p *Packed) addPython(operators map[string]*operator.Operator) error {
-	folder := variant + p.Name + "/"
-	for _, name := range []string{"__init__.py", "arguments.py", "arithmetic.py", "calls.py", "folds.py", "manifest.py", "measure.py", "modules.py", "native.cpp", "pack.py", "ready.py"} {
+	folder := pythonFolder + p.Name + "/"
+	for _, name := range []string{"__init__.py", "arguments.py", "calls.py", "folds.py", "manifest.py", "measure.py", "modules.py", "pack.py", "ready.py"} {
 		text, err := loaders.FS.ReadFile("python/" + name)
 		if err != nil {
 			return err
@@ -85,24 +82,20 @@ func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 	}
 	p.files[folder+"functions.py"] = []byte(functions.text())
 	var err error
-	if p.files[folder+functionsFile], err = json.Marshal(functions.calls); err != nil {
-		return err
-	}
-	p.files[variant+"__init__.py"] = fmt.Appendf(nil, "from .%s import *\nfrom .%[1]s import __all__\n", p.Name)
-	return nil
+	p.files[folder+functionsFile], err = json.Marshal(functions.calls)
+	return err
 }
 
 // Foreign lists the code of a pack's loaders that this program does not write for the pack's manifest: Python and C
-// run it, whatever the manifest says. unknown is the code that cannot be told, for a lack of operators. A library that
-// a compiler made for PyTorch is among it.
+// run it, whatever the manifest says. unknown is the code that cannot be told, for a lack of operators.
 func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, unknown []string, err error) {
 	w := &Packed{Manifest: p.Manifest, files: map[string][]byte{}}
 	if err := cmp.Or(w.addPython(operators), w.addC(p.Kernel)); err != nil {
 		return nil, nil, err
 	}
-	folder := variant + p.Name + "/"
+	folder := pythonFolder + p.Name + "/"
 	whole := !slices.ContainsFunc(p.Operators, func(o *pack.Operator) bool { return operators[o.Name] == nil })
-	untold := map[string]bool{folder + nativeFile: true}
+	untold := map[string]bool{}
 	for _, o := range p.Operators {
 		untold[folder+o.Name+"_gradients.py"] = operators[o.Name] == nil
 	}
@@ -113,7 +106,7 @@ func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, un
 		}
 	}
 	for name := range p.Files {
-		isData := name == folder+"metadata.json" || name == variant+"metadata.json" || !strings.HasPrefix(name, "c/") && !strings.HasPrefix(name, "build/")
+		isData := !strings.HasPrefix(name, "c/") && !strings.HasPrefix(name, pythonFolder)
 		_, known := w.files[name]
 		switch {
 		case untold[name]:
@@ -125,42 +118,6 @@ func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, un
 	slices.Sort(foreign)
 	slices.Sort(unknown)
 	return foreign, unknown, nil
-}
-
-// addMetadata says in the words of Hugging Face's kernels what the package is. The identifier
-// is that of the files, so that two packs of one name are two kernels.
-func (p *Packed) addMetadata() error {
-	folder := variant + p.Name + "/"
-	archs := map[string]bool{}
-	targets := lists.Of(p.Entries, func(e *pack.Entry) string { return e.Target })
-	targets = append(targets, lists.Of(p.Families, func(f *pack.Family) string { return f.Target })...)
-	for _, target := range targets {
-		number := strings.TrimPrefix(target, "sm_")
-		digits := strings.TrimRight(number, "abcdefghijklmnopqrstuvwxyz")
-		archs[digits[:len(digits)-1]+"."+number[len(digits)-1:]] = true
-	}
-	all, inside := sha256.New(), map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		digest := sha256.Sum256(p.files[name])
-		fmt.Fprintf(all, "%s %x\n", name, digest)
-		if within, ok := strings.CutPrefix(name, variant); ok {
-			inside[within] = base64.StdEncoding.EncodeToString(digest[:])
-		}
-	}
-	metadata := map[string]any{
-		"name": strings.ReplaceAll(p.Name, "_", "-"), "id": fmt.Sprintf("_%s_cuda_%x", p.Name, all.Sum(nil)[:4]), "version": 1,
-		"license": "MIT", "python-depends": []string{}, "backend": map[string]any{"type": "cuda", "archs": slices.Sorted(maps.Keys(archs))},
-	}
-	text, err := json.MarshalIndent(metadata, "", "  ")
-	if err != nil {
-		return err
-	}
-	p.files[folder+"metadata.json"] = text
-	digest := sha256.Sum256(text)
-	inside[p.Name+"/metadata.json"] = base64.StdEncoding.EncodeToString(digest[:])
-	metadata["digest"] = map[string]any{"algorithm": "sha256", "files": inside}
-	p.files[variant+"metadata.json"], err = json.MarshalIndent(metadata, "", "  ")
-	return err
 }
 
 // pythonFunctions writes functions.py: PyTorch's functions that operators of the pack compute.

@@ -8,7 +8,7 @@ import (
 
 func TestNames(t *testing.T) {
 	for path, want := range map[string]string{
-		"layers": "layers", "out/My-Layers.zip": "my_layers", "9.zip": "pack_9", "_x": "pack_x", "class/": "pack_class", "..": "pack", "ünder": "nder", "a.b.c": "a_b",
+		"layers": "layers", "out/My-Layers.d": "my_layers", "9.d": "pack_9", "_x": "pack_x", "class/": "pack_class", "..": "pack", "ünder": "nder", "a.b.c": "a_b",
 	} {
 		if got := NameOf(path); got != want || checkName(got) != nil {
 			t.Errorf("the name of %s is %s, want %s", path, got, want)

@@ -32,8 +32,6 @@ type Options struct {
 	Name  string // of the pack, as checkName allows it
 	Tool  string
 	Archs []string // to compile for; none: what each winner was compiled for
-	// Native is the library of BuildNative; nil: the Python package goes without.
-	Native []byte
 }
 
 // Packed is a pack that is not written yet.
@@ -86,9 +84,6 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 		if err := t.take(t.binary); err != nil {
 			return nil, fmt.Errorf("%s: %w", t.what, err)
 		}
-	}
-	if o.Native != nil {
-		p.files[variant+p.Name+"/"+nativeFile] = o.Native
 	}
 	maps.DeleteFunc(operators, func(_ string, o *operator.Operator) bool { return o == nil })
 	return p, p.finish(operators)
@@ -269,7 +264,7 @@ func (p *Packed) describe(o *operator.Operator) error {
 	d := &pack.Operator{
 		Name: o.Name, Summary: o.Summary, Shape: o.Shape, Parameters: []pack.Parameter{}, Derived: []pack.Definition{},
 		Requires: []pack.Requirement{}, Tensors: []pack.TensorSpec{}, Math: o.MathModes,
-		MathAuto: formula(o.MathAuto), Dispatch: []pack.Step{{By: "exact"}, {By: "general"}},
+		MathAuto: formula(o.MathAuto),
 	}
 	if o.MathAuto.Code() == nil {
 		d.MathAuto = pack.Formula{Expr: expr.MustParse(strconv.Quote(o.MathModes[0]))}
@@ -294,7 +289,10 @@ func (p *Packed) describe(o *operator.Operator) error {
 		if a.Role == operator.Workspace || a.Role == operator.Scalar { // entries list these
 			continue
 		}
-		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), OrderBy: a.OrderBy, Symbol: a.Symbol, Shape: []pack.Formula{}}
+		if a.Symbol != "" {
+			return fmt.Errorf("`%s` lies in constant memory, which packs do not fill; pass it as an argument", a.Name)
+		}
+		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), OrderBy: a.OrderBy, Shape: []pack.Formula{}}
 		names := []string{t.Type}
 		if a.TypeBy != "" {
 			t.TypeBy = a.TypeBy
@@ -431,10 +429,6 @@ func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
 
 // finish sorts the manifest's lists, adds the loaders and records every file's size and digest.
 func (p *Packed) finish(operators map[string]*operator.Operator) error {
-	for _, f := range p.Families {
-		o := p.Operators[slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == f.Operator })]
-		o.Dispatch = []pack.Step{{By: "exact"}, {By: "family"}, {By: "general"}}
-	}
 	slices.SortFunc(p.Families, func(a, b *pack.Family) int {
 		return cmp.Or(cmp.Compare(a.Problem, b.Problem), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Device, b.Device))
 	})

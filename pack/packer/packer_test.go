@@ -1,7 +1,6 @@
 package packer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -129,7 +128,6 @@ type recorder struct {
 	values   [][]uint64 // of the arguments, their first 8 bytes
 	known    int        // how many sizes a general kernel takes
 	sizes    []int64    // that it was given last
-	room     int64      // bytes of each variable in constant memory; 0: as many as there can be
 }
 
 func (r *recorder) GPU() pack.GPU { return r.gpu }
@@ -156,15 +154,6 @@ func (r *recorder) Launch(k pack.Kernel, l pack.Launch, s pack.Stream, arguments
 	return nil
 }
 
-func (r *recorder) Variable(image []byte, name string) (pack.Pointer, int64, error) {
-	return 0xc0, cmp.Or(r.room, 1<<16), nil
-}
-
-func (r *recorder) Fill(image []byte, copies []pack.Copy, s pack.Stream, launch func() error) error {
-	r.launches = append(r.launches, fmt.Sprintf("fill %x on %d", copies, s))
-	return launch()
-}
-
 func h100() *recorder {
 	return &recorder{gpu: pack.GPU{Name: "NVIDIA H100", Arch: 90, SharedBytes: 227 << 10}}
 }
@@ -189,16 +178,14 @@ func given(parameters operator.Parameters) map[string]string {
 func TestEntriesAreChosen(t *testing.T) {
 	testneeds.Nothing(t)
 	all := examples(t)
-	for name, all := range map[string][]cudasource.Winner{"layers": all, "layers.zip": all[:2]} {
-		loader := open(t, packed(t, name, all)).On(h100())
-		for _, w := range all {
-			plan, err := loader.Plan(w.Problem.Operator.Name, w.Problem.Shape, given(w.Problem.Parameters), w.Problem.Math)
-			must(t, err)
-			if plan.Entry == nil || plan.Entry.Problem != w.Problem.String() {
-				t.Fatalf("%s: the plan's entry is %+v", w.Problem, plan.Entry)
-			}
-			sameTensors(t, w.Problem, plan, w.Kernel.Launches)
+	loader := open(t, packed(t, "layers", all)).On(h100())
+	for _, w := range all {
+		plan, err := loader.Plan(w.Problem.Operator.Name, w.Problem.Shape, given(w.Problem.Parameters), w.Problem.Math)
+		must(t, err)
+		if plan.Entry == nil || plan.Entry.Problem != w.Problem.String() {
+			t.Fatalf("%s: the plan's entry is %+v", w.Problem, plan.Entry)
 		}
+		sameTensors(t, w.Problem, plan, w.Kernel.Launches)
 	}
 }
 
@@ -295,7 +282,7 @@ func TestLaunch(t *testing.T) {
 	if len(w.Kernel.Launches) < 2 || len(w.Kernel.Workspaces) < 2 {
 		t.Fatalf("it has %d launches and %d workspaces; the test wants several", len(w.Kernel.Launches), len(w.Kernel.Workspaces))
 	}
-	p := open(t, packed(t, "one.zip", []cudasource.Winner{w}))
+	p := open(t, packed(t, "one", []cudasource.Winner{w}))
 	gpu := h100()
 	loader := p.On(gpu)
 	tuned, err := loader.Plan("conv2d", w.Problem.Shape, given(w.Problem.Parameters), "")
@@ -425,12 +412,12 @@ func TestManyAtOnce(t *testing.T) {
 // The same winners give the same bytes, in whatever order they come.
 func TestReproducible(t *testing.T) {
 	all := examples(t)[:6]
-	first, err := os.ReadFile(packed(t, "a.zip", all))
+	first, err := os.ReadFile(filepath.Join(packed(t, "layers", all), pack.ManifestFile))
 	must(t, err)
 	for i := range len(all) / 2 {
 		all[i], all[len(all)-1-i] = all[len(all)-1-i], all[i]
 	}
-	second, err := os.ReadFile(packed(t, "b.zip", all))
+	second, err := os.ReadFile(filepath.Join(packed(t, "layers", all), pack.ManifestFile))
 	must(t, err)
 	if string(first) != string(second) {
 		t.Error("two packs of the same winners differ")
@@ -450,22 +437,18 @@ func TestNothingIsLost(t *testing.T) {
 	must(t, err)
 	again := filepath.Join(dir, "again")
 	for range 2 {
-		must(t, Check(again, false))
+		must(t, Check(again))
 		must(t, p.Write(again))
 	}
 	open(t, again)
 	for path, want := range map[string]string{
-		write("mine.zip"):                    "autotune did not write the file that is there",
-		write("plain"):                       "a pack is a folder, or a file whose name ends with .zip",
+		write("plain"):                       "it is a file, and a pack is a folder",
 		filepath.Dir(write("full/mine")):     "it is a folder of other files, not a pack",
 		filepath.Join(dir, "no/such/folder"): "no such file or directory",
 	} {
-		if err := Check(path, false); err == nil || !strings.Contains(err.Error(), want) {
+		if err := Check(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
-	}
-	if err := Check(filepath.Join(dir, "mine.zip"), true); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -29,8 +29,7 @@ var Formats = []Format{
 		ofKernel(writeHeader)},
 	{"json", "the best configuration with its evidence", false, writeDocument},
 	{"pytorch", "a Python file with a module that takes the place of PyTorch's own", false, ofKernel(writePyTorch)},
-	{"csv", "a table of the winner or, with --all, of every trial", true, ofTrials(reports.WriteTrialsCSV)},
-	{"md", "that table in Markdown", true, ofTrials(reports.WriteTrialsMarkdown)},
+	{"csv", "a table of the winner or, with --all, of every trial", true, writeTrials},
 	{"solution", "a solution.json of FlashInfer-Bench and SOL-ExecBench", false, ofKernel(writeSolution)},
 }
 
@@ -76,11 +75,8 @@ func ofKernel(of func(context.Context, io.Writer, cudasource.Winner) ([]string, 
 	}
 }
 
-// ofTrials writes a table of trials.
-func ofTrials(table func(io.Writer, bestconfig.Document, []trial.Trial) error) write {
-	return func(_ context.Context, out io.Writer, w Winner) ([]string, error) {
-		return nil, table(out, w.Best, w.Trials)
-	}
+func writeTrials(_ context.Context, out io.Writer, w Winner) ([]string, error) {
+	return nil, reports.WriteTrialsCSV(out, w.Best, w.Trials)
 }
 
 func writeDocument(_ context.Context, out io.Writer, w Winner) ([]string, error) {

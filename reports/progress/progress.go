@@ -64,11 +64,9 @@ type bar struct {
 	container *mpb.Progress
 	bar       *mpb.Bar
 	latest    atomic.Pointer[tuner.Progress]
-	glance    atomic.Pointer[glance]
-	glances   rarely
 }
 
-// Bar is a live progress bar, with a glance under it where there is room.
+// Bar is a live progress bar.
 func Bar(out io.Writer) Progress {
 	b := &bar{container: mpb.New(mpb.WithOutput(out), mpb.WithWidth(barWidth), mpb.WithRefreshRate(120*time.Millisecond))}
 	b.latest.Store(&tuner.Progress{})
@@ -80,17 +78,12 @@ func Bar(out io.Writer) Progress {
 				return fmt.Sprintf(" building the space, %.0f s", time.Since(began).Seconds())
 			}
 			return " " + summary(latest)
-		})),
-		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error { return b.glance.Load().write(w, s) }),
-			false))
+		})))
 	return b
 }
 
 func (b *bar) Update(p tuner.Progress) {
 	b.latest.Store(&p)
-	if p.SoFar != nil {
-		b.glances.do(glanceEvery, func() { b.glance.Store(b.glance.Load().next(p)) })
-	}
 	b.bar.SetTotal(p.Planned, false)
 	b.bar.SetCurrent(int64(p.Done))
 }
@@ -242,19 +235,6 @@ func (m *Many) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// rarely bounds how often something is done that a search waits for: at most once an interval, and for
-// at most a fiftieth of the time.
-type rarely struct{ next time.Time }
-
-func (r *rarely) do(every time.Duration, what func()) {
-	began := time.Now()
-	if began.Before(r.next) {
-		return
-	}
-	what()
-	r.next = time.Now().Add(max(every, 50*time.Since(began)))
-}
-
 // Wait shows in a terminal what the command waits for and how long it has, on a line that goes away. It shows nothing
 // for a short wait.
 type Wait struct {
@@ -300,8 +280,8 @@ func (a *Wait) line() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	text := fmt.Sprintf("%s, %.0f s", output.Line(a.what), time.Since(a.started).Seconds())
-	if a.columns > 1 {
-		text = shortened(text, a.columns-1)
+	if runes := []rune(text); a.columns > 1 && len(runes) >= a.columns {
+		return string(runes[:a.columns-2]) + "…"
 	}
 	return text
 }

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"text/template"
 
+	"autotune/internal/lists"
 	"autotune/internal/quote"
 	"autotune/operator"
 	"autotune/tuner/cudasource"
@@ -37,21 +38,8 @@ var files embed.FS
 
 // Write writes the winner as a PyTorch module.
 func Write(out io.Writer, w cudasource.Winner) error {
-	e, err := elementOf(w.Problem)
-	if err != nil {
-		return fmt.Errorf("%s cannot be a PyTorch module: %w (--format cu has no such limits)", w.Problem.Operator.Name, err)
-	}
-	if why := unserved(w.Problem.Operator.Arguments, e); why != "" {
-		return fmt.Errorf("%s cannot be a PyTorch module: %s; a module takes %s and gives one (--format cu has no such limits)", w.Problem.Operator.Name, why, e.taken())
-	}
-	if why := unlaunched(w, e); why != "" {
+	if why := refused(w); why != "" {
 		return fmt.Errorf("%s cannot be a PyTorch module: %s (--format cu has no such limits)", w.Problem.Operator.Name, why)
-	}
-	if w.Problem.Operator.PyTorch == nil {
-		return fmt.Errorf("%s cannot be a PyTorch module: its op.yaml has no key `pytorch`", w.Problem.Operator.Name)
-	}
-	if w.Problem.Operator.PyTorch.Module.Text == "" || w.Problem.Operator.PyTorch.Gradients.Text == "" {
-		return fmt.Errorf("%s cannot be a PyTorch module: the key `pytorch` of its op.yaml lacks `module` or `gradients`", w.Problem.Operator.Name)
 	}
 	v, err := newView(w)
 	if err != nil {
@@ -77,15 +65,28 @@ func Write(out io.Writer, w cudasource.Winner) error {
 	return err
 }
 
-// unlaunched says what the kernel needs that a module cannot do; "" if it can do all.
-func unlaunched(w cudasource.Winner, e element) string {
-	if len(w.Kernel.Flags) > 0 {
-		return "its kernel is compiled with " + strings.Join(w.Kernel.Flags, " ") + "; a module sets no flags"
+// refused says why a winner cannot be a module; "" if it can.
+func refused(w cudasource.Winner) string {
+	o := w.Problem.Operator
+	e, err := elementOf(w.Problem)
+	if err != nil {
+		return err.Error()
 	}
-	for _, spec := range w.Problem.Operator.Parameters {
-		if spec.Type == operator.WordParameter && spec.Name != e.Parameter && !slices.Contains(w.Problem.Operator.Orders(), spec.Name) {
+	if why := unserved(o.Arguments, e); why != "" {
+		return why + "; a module takes " + e.taken() + " and gives one"
+	}
+	for _, spec := range o.Parameters {
+		if spec.Type == operator.WordParameter && spec.Name != e.Parameter && !slices.Contains(o.Orders(), spec.Name) {
 			return fmt.Sprintf("`%s` is a parameter of words; a module's are numbers", spec.Name)
 		}
+	}
+	switch {
+	case len(w.Kernel.Flags) > 0:
+		return "its kernel is compiled with " + strings.Join(w.Kernel.Flags, " ") + "; a module sets no flags"
+	case o.PyTorch == nil:
+		return "its op.yaml has no key `pytorch`"
+	case o.PyTorch.Module.Text == "" || o.PyTorch.Gradients.Text == "":
+		return "the key `pytorch` of its op.yaml lacks `module` or `gradients`"
 	}
 	return ""
 }
@@ -94,13 +95,14 @@ func unlaunched(w cudasource.Winner, e element) string {
 func unserved(arguments []operator.ArgumentSpec, e element) string {
 	output := ""
 	for _, a := range arguments {
+		_, known := e.of(a)
 		switch {
 		case a.Owner != "" && a.TypeBy == "" && a.Type == operator.F32:
 		case a.Role == operator.Workspace || a.Role == operator.Scalar:
 			return fmt.Sprintf("`%s` is of role %s", a.Name, a.Role)
 		case a.Symbol != "":
 			return fmt.Sprintf("`%s` lies in constant memory", a.Name)
-		case !e.serves(a):
+		case !known || a.Role == operator.Output && !e.has(a) && a.Type != operator.I64:
 			return fmt.Sprintf("`%s` is of type %s", a.Name, a.TypeText())
 		case a.Role == operator.Output && output != "":
 			return fmt.Sprintf("`%s` and `%s` are both outputs", output, a.Name)
@@ -116,20 +118,9 @@ var functions = template.FuncMap{
 	"comment":    quote.PythonComment,
 	"identifier": cudasource.Identifier,
 	"join":       func(list []string) string { return strings.Join(list, ", ") },
-	"numbers":    func(sizes []string) string { return numbered("sizes[%d]", sizes) },
-	"quoted":     quoted,
+	"quoted":     func(names []string) []string { return lists.Of(names, quote.Python) },
 	"sum":        func(a, b int) int { return a + b },
-	"orders":     orders,
 	"tuple":      tuple,
-}
-
-// numbered formats the indexes of a list, joined by commas.
-func numbered[T any](format string, list []T) string {
-	words := make([]string, len(list))
-	for i := range list {
-		words[i] = fmt.Sprintf(format, i)
-	}
-	return strings.Join(words, ", ")
 }
 
 func fill(name string, v view) (string, error) {
@@ -149,15 +140,12 @@ func fill(name string, v view) (string, error) {
 type element struct {
 	Type      operator.Type
 	Torch     string // PyTorch's name for it
-	Cast      string // the method that gives a tensor of it
 	Parameter string // that names it; "": none does
 }
 
 // moduleTypes are those that a module's tensors may have.
 var moduleTypes = []element{
-	{Type: operator.F32, Torch: "float32", Cast: ".float()"},
-	{Type: operator.BF16, Torch: "bfloat16", Cast: ".bfloat16()"},
-	{Type: operator.F16, Torch: "float16", Cast: ".half()"},
+	{Type: operator.F32, Torch: "float32"}, {Type: operator.BF16, Torch: "bfloat16"}, {Type: operator.F16, Torch: "float16"},
 }
 
 // elementOf is the type of a problem's tensors, if a module can have it.
@@ -190,12 +178,6 @@ func (e element) of(a operator.ArgumentSpec) (torch string, ok bool) {
 	}
 	torch, ok = otherTypes[a.Type]
 	return torch, ok && a.TypeBy == ""
-}
-
-// serves tells whether a module can take the tensor.
-func (e element) serves(a operator.ArgumentSpec) bool {
-	_, ok := e.of(a)
-	return ok && (a.Role != operator.Output || e.has(a) || a.Type == operator.I64)
 }
 
 // taken says in words what tensors a module of the type takes.

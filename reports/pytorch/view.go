@@ -15,13 +15,9 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// plan turns what op.yaml says of every problem into lines of Python: bounds of
-// parameters, derived values, requirements, shapes.
+// plan turns what op.yaml says of every problem into Python: bounds of parameters, derived values, requirements, shapes.
 func (v *view) plan(p *operator.Problem) {
 	op := p.Operator
-	for _, spec := range v.Parameters {
-		v.Plan = append(v.Plan, bounds(spec)...)
-	}
 	var formulas []string
 	for _, d := range op.Derived {
 		v.Plan = append(v.Plan, d.Name+" = "+d.Formula.Text)
@@ -31,7 +27,7 @@ func (v *view) plan(p *operator.Problem) {
 		v.Plan = append(v.Plan, fmt.Sprintf("need(%s, %s)", r.That.Text, formatted(r.Because.Text)))
 		formulas = append(formulas, r.That.Text, r.Because.Text)
 	}
-	v.Sizes, v.Reals = cudasource.Sizes(p), cudasource.Reals(op)
+	v.Bounds, v.Sizes, v.Reals = boundsOf(v.Parameters), cudasource.Sizes(p), cudasource.Reals(op)
 	output := ""
 	for _, t := range op.Arguments {
 		if t.Role == operator.Workspace {
@@ -62,32 +58,24 @@ func (v *view) expressions(p *operator.Problem) (lines []string) {
 	return lines
 }
 
-// bounds are the checks of a parameter's values.
-func bounds(spec operator.ParameterSpec) []string {
-	var lines []string
-	check := func(name, condition, what string) {
-		lines = append(lines, fmt.Sprintf("need(%s, f\"%s must be %s; it is {%s}\")", condition, name, what, name))
-	}
-	for _, name := range spec.Names {
-		if spec.Min != nil {
-			check(name, fmt.Sprintf("%s >= %v", name, *spec.Min), fmt.Sprintf("at least %v", *spec.Min))
-		}
-		if spec.Max != nil {
-			check(name, fmt.Sprintf("%s <= %v", name, *spec.Max), fmt.Sprintf("at most %v", *spec.Max))
-		}
-		if len(spec.Choices) > 0 {
-			var choices, words []string
-			for _, c := range spec.Choices {
-				choices, words = append(choices, c.Source()), append(words, c.String())
-			}
-			check(name, name+" in "+tuple(choices), "one of "+strings.Join(words, ", "))
-		}
-	}
-	return lines
-}
+// bound is what a parameter's component may be, in Python: None stands for what is not bounded.
+type bound struct{ Name, Least, Most, Choices string }
 
-func quoted(names []string) []string {
-	return lists.Of(names, quote.Python)
+func boundsOf(parameters []operator.ParameterSpec) (all []bound) {
+	end := func(v *expr.Value) string {
+		if v == nil {
+			return "None"
+		}
+		return v.Source()
+	}
+	for _, spec := range parameters {
+		for _, name := range spec.Names {
+			if spec.Min != nil || spec.Max != nil || len(spec.Choices) > 0 {
+				all = append(all, bound{name, end(spec.Min), end(spec.Max), tuple(lists.Of(spec.Choices, expr.Value.Source))})
+			}
+		}
+	}
+	return all
 }
 
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
@@ -161,7 +149,8 @@ type view struct {
 
 	Arguments   []argument               // of plan: dimensions, then parameters' components
 	Parameters  []operator.ParameterSpec // of numbers, or of the tensors' order in memory
-	Ordered     bool                     // a parameter is the tensors' order in memory
+	Bounds      []bound
+	Ordered     bool // a parameter is the tensors' order in memory
 	Expressions []expression
 	Read        []operator.ArgumentSpec // by the kernels
 	Types       []string                // PyTorch's, of those
@@ -226,25 +215,22 @@ var pythonWords = []string{
 
 // arguments lists what determines a problem, with the tuned problem's values.
 func (v *view) arguments(p *operator.Problem) error {
-	if slices.Contains(pythonWords, v.Element.Parameter) {
-		return notAName(v.Element.Parameter)
-	}
+	names := []string{v.Element.Parameter}
 	for _, name := range cudasource.Determining(p.Operator) {
-		if name == v.Element.Parameter || slices.ContainsFunc(p.Operator.Parameters, func(spec operator.ParameterSpec) bool {
+		fixed := func(spec operator.ParameterSpec) bool { // a module is of one expression
 			return spec.Type == operator.ExpressionParameter && slices.Contains(spec.Names, name)
-		}) {
-			continue // a module is of one type and of one expression
 		}
+		if name != v.Element.Parameter && !slices.ContainsFunc(p.Operator.Parameters, fixed) {
+			names = append(names, name)
+			v.Arguments = append(v.Arguments, argument{name, pythonValue(p.Values[name])})
+		}
+	}
+	for _, name := range names {
 		if slices.Contains(pythonWords, name) {
-			return notAName(name)
+			return fmt.Errorf("`%s` is a word of Python and cannot be a name there", name)
 		}
-		v.Arguments = append(v.Arguments, argument{name, pythonValue(p.Values[name])})
 	}
 	return nil
-}
-
-func notAName(word string) error {
-	return fmt.Errorf("`%s` is a word of Python and cannot be a name there", word)
 }
 
 // pythonValue writes a dimension's or a parameter's value: an integer, a truth as 0 or 1, or a word.
@@ -255,24 +241,22 @@ func pythonValue(v expr.Value) string {
 	return v.Source()
 }
 
-// orders are the parameters that name the order of tensors, those of the output last, as Python has them: None where
-// there is no such parameter.
-func orders(v view) string {
-	var names []string
-	for _, a := range append(slices.Clone(v.Read), v.written()) {
+// Orders are the parameters that name the order of tensors, that of the output last, as Python has them: None where there
+// is no such parameter.
+func (v view) Orders() string {
+	written, names := "None", []string{}
+	for _, a := range v.Problem.Operator.Arguments {
 		name := "None"
 		if a.OrderBy != "" {
 			name = quote.Python(a.OrderBy)
 		}
-		names = append(names, name)
+		if a.Role == operator.Output {
+			written = name
+		} else if !a.Role.Written() || a.Role == operator.InOut {
+			names = append(names, name)
+		}
 	}
-	return tuple(names)
-}
-
-// written finds the output.
-func (v view) written() operator.ArgumentSpec {
-	arguments := v.Problem.Operator.Arguments
-	return arguments[slices.IndexFunc(arguments, func(a operator.ArgumentSpec) bool { return a.Role == operator.Output })]
+	return tuple(append(names, written))
 }
 
 // tensors lists what the kernels read and finds every dimension in it.
@@ -307,90 +291,57 @@ func (v *view) launches(w cudasource.Winner) {
 			v.WorkspaceSizes = append(v.WorkspaceSizes, strconv.FormatInt(a.Elements, 10))
 		}
 	}
+	given := func(a operator.Argument) string { // its name in the function that launches
+		switch a.Role {
+		case operator.Output:
+			return "written"
+		case operator.Workspace:
+			return cudasource.Identifier(a.Name)
+		}
+		return fmt.Sprintf("t%d", slices.Index(v.ReadNames, a.Name))
+	}
 	for _, l := range w.Kernel.Launches {
-		v.Launches = append(v.Launches, w.Launching(l, "tuned::"+l.Entry, v.given))
+		v.Launches = append(v.Launches, w.Launching(l, "tuned::"+l.Entry, given))
 	}
 }
 
-// given is an argument's name in the function that launches the tuned kernel.
-func (v *view) given(a operator.Argument) string {
-	switch a.Role {
-	case operator.Output:
-		return "written"
-	case operator.Workspace:
-		return cudasource.Identifier(a.Name)
-	}
-	return fmt.Sprintf("t%d", slices.IndexFunc(v.Read, func(spec operator.ArgumentSpec) bool { return spec.Name == a.Name }))
-}
-
-// findDimension gives the Python expression for a dimension, "" if there is none.
-func (v *view) findDimension(dim string) string {
-	for i, t := range v.Read {
-		for axis, f := range t.Shape {
-			if f.Text == dim {
-				return fmt.Sprintf("shapes[%d][%d]", i, axis)
-			}
-		}
-		if place := eitherAxis(i, t, dim); place != "" {
-			return place
-		}
-	}
-	return v.ownAxis(dim)
-}
-
-// ownAxis gives the Python expression for a dimension that tensors have or, by a parameter
-// each, are broadcast along: that of the first that has it.
-func (v *view) ownAxis(dim string) string {
-	place := ""
-	for i, t := range slices.Backward(v.Read) {
-		for axis, f := range t.Shape {
-			is := choice.FindStringSubmatch(f.Text)
-			if is == nil || is[1] != "1" || is[3] != dim {
-				continue
-			}
-			own := fmt.Sprintf("shapes[%d][%d]", i, axis)
-			if place != "" {
-				own = fmt.Sprintf("(%s if not settings[\"%s\"] else %s)", own, is[2], place)
-			}
-			place = own
-		}
-	}
-	return place
-}
-
-// choice is an extent that a parameter chooses between two dimensions.
+// choice is an extent that a parameter chooses between two.
 var choice = regexp.MustCompile(`^(\w+) if (\w+) else (\w+)$`)
 
-// eitherAxis gives the Python expression for a dimension that is one axis of a tensor or
-// another. A parameter says which, as where a matrix may be stored transposed.
-func eitherAxis(i int, t operator.ArgumentSpec, dim string) string {
-	for yes, f := range t.Shape {
-		is := choice.FindStringSubmatch(f.Text)
-		if is == nil || is[1] != dim {
-			continue
-		}
-		for no, g := range t.Shape {
-			if other := choice.FindStringSubmatch(g.Text); other != nil && other[2] == is[2] && other[3] == dim {
-				return fmt.Sprintf("shapes[%d][%d if settings[\"%s\"] else %d]", i, yes, is[2], no)
+// findDimension gives the Python expression for a dimension, "" if there is none. A parameter may say which axis it is, as
+// where a matrix may be stored transposed, or which tensors have it, as where they are broadcast along it.
+func (v *view) findDimension(dim string) string {
+	var places []string // each but the last with a condition
+	for i, t := range v.Read {
+		for axis, f := range t.Shape {
+			place, is := fmt.Sprintf("shapes[%d][%d]", i, axis), choice.FindStringSubmatch(f.Text)
+			switch {
+			case f.Text == dim:
+				return place
+			case is == nil || is[1] != dim && is[3] != dim:
+			case is[1] == dim:
+				places = append(places, place+fmt.Sprintf(" if settings[%q] else ", is[2]))
+			default:
+				places = append(places, place+fmt.Sprintf(" if not settings[%q] else ", is[2]))
 			}
 		}
 	}
-	return ""
+	if len(places) == 0 {
+		return ""
+	}
+	last, _, _ := strings.Cut(places[len(places)-1], " ")
+	return strings.Join(places[:len(places)-1], "") + last
 }
 
 // general puts the operator's general function and its kernel together.
-func (v *view) general(p *operator.Problem) error {
+func (v *view) general(p *operator.Problem) (err error) {
 	general := p.Operator.PyTorch.General
 	macros := cudasource.GeneralMacros(p, sizesMacro(p))
-	text, err := cudasource.Inline(general.File, general.Text, p.Includes(general))
-	if err != nil {
-		return err
-	}
-	v.General = text
+	v.General, err = cudasource.Inline(general.File, general.Text, p.Includes(general))
 	_, written := cudasource.Elements(p)
 	v.EveryElement = cudasource.EveryElement("", "every_element", written, cudasource.Taken(p), p.Operator.PyTorch.Function)
-	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, text)
-	return nil
+	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, v.General)
+	return err
 }
 
 // sizesMacro declares them as members of a struct, a few a line.
@@ -403,12 +354,8 @@ func sizesMacro(p *operator.Problem) string {
 }
 
 // tuned puts the winner's kernel together.
-func (v *view) tuned(k operator.Kernel) error {
-	text, err := cudasource.Inline(k.File, k.Source, k.Includes)
-	if err != nil {
-		return err
-	}
-	v.Tuned = text
+func (v *view) tuned(k operator.Kernel) (err error) {
 	v.TunedDefines = cudasource.Defines(k.Macros)
-	return nil
+	v.Tuned, err = cudasource.Inline(k.File, k.Source, k.Includes)
+	return err
 }

@@ -96,16 +96,9 @@ func (d Dialect) with(forms map[Op]Form) Dialect {
 	return d
 }
 
-// Python is Python where arithmetic is a call of a function, which checks that an int has 64 bits. pack/loaders has
-// these functions. A name is an item of v.
+// Python is Python where a name is an item of v. A pack has the function power, which refuses what would take long.
 var Python = func() Dialect {
-	d := source.with(map[Op]Form{
-		OpAdd: pairs("add(%s, %s)"), OpSub: pairs("sub(%s, %s)"), OpMul: pairs("mul(%s, %s)"), OpDiv: pairs("div(%s, %s)"),
-		OpFloorDiv: pairs("floor_div(%s, %s)"), OpMod: pairs("mod(%s, %s)"), OpPow: pairs("power(%s, %s)"),
-		OpCeilDiv: pairs("ceil_div(%s, %s)"), OpGcd: pairs("gcd(%s, %s)"), OpNeg: call("negative"), OpPlus: call("positive"),
-		OpAbs: call("absolute"), OpFloat: call("real"), OpInt: call("integer"), OpMax: call("most"),
-		OpMin: call("least"), OpRound: call("rounded"),
-	})
+	d := source.with(map[Op]Form{OpPow: pairs("power(%s, %s)")})
 	d.Constant = func(v Value) (string, error) {
 		if v.Kind() == KindString {
 			return quote.Python(v.text), nil

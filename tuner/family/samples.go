@@ -1,14 +1,13 @@
 package family
 
 import (
-	"math"
 	"slices"
 
 	"autotune/internal/lists"
 )
 
 // bases are of Halton's sequence, one for each dimension that varies. The sequence leaves no gaps and needs no seed, so
-// the same shapes are drawn each time. None is 2, since every other element is rounded.
+// the same shapes are drawn each time. No base is 2, since every other element is rounded.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23}
 
 func halton(index, base int) (u float64) {
@@ -23,19 +22,19 @@ func halton(index, base int) (u float64) {
 // shape without any is not taken. Each kind that was seen has a sample or two, if there is room.
 func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	var kinds [][]string // of the drawn shapes
-	d := drawing{Shapes: s, most: policy.drawn * n, wanted: n, allowed: func(shape []int64) bool {
-		of := kindsOf(shape)
-		if len(of) > 0 {
-			kinds = append(kinds, of)
+	var drawn [][]int64
+	take := func(shape []int64) (full bool) {
+		if of := kindsOf(shape); len(of) > 0 && !has(drawn, shape) {
+			drawn, kinds = append(drawn, shape), append(kinds, of)
 		}
-		return len(of) > 0
-	}}
-	for _, corner := range s.corners(max(2, n/3)) {
-		d.take(corner)
+		return len(drawn) == policy.drawn*n
 	}
-	corners := len(d.drawn)
-	d.draw(1)
-	return lists.Of(balanced(kinds, n, corners), func(at int) []int64 { return d.drawn[at] })
+	for _, corner := range s.corners(max(2, n/3)) {
+		take(corner)
+	}
+	corners := len(drawn)
+	s.draw(n, 1, take)
+	return lists.Of(balanced(kinds, n, corners), func(at int) []int64 { return drawn[at] })
 }
 
 // balanced picks n of the drawn shapes: the corners, which come first, then shapes of kinds that lack their share, then
@@ -66,46 +65,35 @@ func balanced(kinds [][]string, n, corners int) (taken []int) {
 }
 
 // HeldOut are n other shapes of the same extents, or all that there are.
-func (s Shapes) HeldOut(n int, samples [][]int64, allowed func(shape []int64) bool) [][]int64 {
-	other := func(shape []int64) bool { return !has(samples, shape) && allowed(shape) }
-	d := drawing{Shapes: s, most: n, wanted: n, allowed: other}
-	d.draw(policy.heldOutFrom)
-	return d.drawn
+func (s Shapes) HeldOut(n int, samples [][]int64, allowed func(shape []int64) bool) (drawn [][]int64) {
+	s.draw(n, policy.heldOutFrom, func(shape []int64) (full bool) {
+		if len(drawn) < n && !has(samples, shape) && !has(drawn, shape) && allowed(shape) {
+			drawn = append(drawn, shape)
+		}
+		return len(drawn) == n
+	})
+	return drawn
 }
 
 func has(shapes [][]int64, one []int64) bool {
 	return slices.ContainsFunc(shapes, func(s []int64) bool { return slices.Equal(s, one) })
 }
 
-type drawing struct {
-	Shapes
-	allowed func(shape []int64) bool
-	most    int
-	wanted  int // of those; the others show which kinds there are
-	drawn   [][]int64
-}
-
-func (d *drawing) take(shape []int64) {
-	if len(d.drawn) < d.most && !has(d.drawn, shape) && d.allowed(shape) {
-		d.drawn = append(d.drawn, shape)
-	}
-}
-
-func (d *drawing) draw(from int) {
-	count := 1.0
-	for _, e := range d.Shapes {
-		count *= float64(e.Count())
-	}
-	if count <= math.Max(64, 2*float64(d.wanted)) {
-		d.all()
+// draw gives shapes to take until it is full: all if they are few, those that are far apart first, else elements of the
+// sequence from a place on.
+func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
+	few := max(64, 2*n)
+	if list := s.all(few + 1); len(list) <= few {
+		for _, start := range []int{1, 3, 0, 2} {
+			for i := start; i < len(list); i += 4 {
+				take(list[i])
+			}
+		}
 		return
 	}
-	for i := range policy.tries * d.wanted {
-		if len(d.drawn) == d.most {
-			break
-		}
+	for i := range policy.tries * n {
 		varying := 0
-		d.take(lists.Of(d.Shapes, func(e Extent) int64 {
+		full := take(lists.Of(s, func(e Extent) int64 {
 			if !e.Varies() {
 				return e.Low()
 			}
@@ -115,24 +103,8 @@ func (d *drawing) draw(from int) {
 			}
 			return v
 		}))
-	}
-}
-
-// all takes all shapes that there are. Those that are far apart come first: every fourth, then those between.
-func (d *drawing) all() {
-	list := [][]int64{{}}
-	for _, e := range d.Shapes {
-		var longer [][]int64
-		for _, head := range list {
-			for _, v := range e.Values(int(e.Count())) {
-				longer = append(longer, append(slices.Clone(head), v))
-			}
-		}
-		list = longer
-	}
-	for _, start := range []int{1, 3, 0, 2} {
-		for i := start; i < len(list); i += 4 {
-			d.take(list[i])
+		if full {
+			return
 		}
 	}
 }

@@ -30,13 +30,6 @@ func (e Extent) Has(v int64) bool {
 	return slices.ContainsFunc(e, func(s Span) bool { return s.Low <= v && v <= s.High })
 }
 
-func (e Extent) Count() (n int64) {
-	for _, s := range e {
-		n += s.High - s.Low + 1
-	}
-	return n
-}
-
 // Values are the first of the extent's values, as many as asked for.
 func (e Extent) Values(most int) (all []int64) {
 	for _, s := range e {
@@ -59,8 +52,7 @@ func (e Extent) At(u float64) int64 {
 // Round is the value of the extent near to one that kernels like better: a multiple of a power of two, which is a
 // quarter of the value at most.
 func (e Extent) Round(v int64) int64 {
-	for step := int64(1) << max(bits.Len64(uint64(v/4))-1, 0); step > 1; step /= 2 {
-		step = min(step, 64)
+	for step := int64(1) << min(max(bits.Len64(uint64(v/4))-1, 0), 6); step > 1; step /= 2 {
 		for _, near := range []int64{(v + step/2) / step * step, v / step * step} {
 			if e.Has(near) {
 				return near
@@ -75,22 +67,32 @@ func (e Extent) String() string {
 	if !e.Varies() {
 		return strconv.FormatInt(e.Low(), 10)
 	}
-	var parts []string
-	for _, s := range e {
-		part := strconv.FormatInt(s.Low, 10)
-		if s.Low < s.High {
-			part += ".." + strconv.FormatInt(s.High, 10)
+	return "{" + strings.Join(lists.Of(e, func(s Span) string {
+		if s.Low == s.High {
+			return strconv.FormatInt(s.Low, 10)
 		}
-		parts = append(parts, part)
-	}
-	return "{" + strings.Join(parts, ",") + "}"
+		return fmt.Sprintf("%d..%d", s.Low, s.High)
+	}), ",") + "}"
 }
 
-// Shapes are the shapes that a family is for: an extent a dimension.
+// Shapes are the shapes that a family is for: an extent for each dimension.
 type Shapes []Extent
 
-func (s Shapes) String() string {
-	return strings.Join(lists.Of(s, Extent.String), "x")
+func (s Shapes) String() string { return strings.Join(lists.Of(s, Extent.String), "x") }
+
+// all are the first of the shapes, as many as asked for.
+func (s Shapes) all(most int) [][]int64 {
+	list := [][]int64{{}}
+	for _, e := range s {
+		var longer [][]int64
+		for _, head := range list {
+			for _, v := range e.Values(most) {
+				longer = append(longer, append(slices.Clone(head), v))
+			}
+		}
+		list = longer[:min(len(longer), most)]
+	}
+	return list
 }
 
 const shapesForm = "a dimension is a number, {1,8,32} or {14..112}, with x between dimensions"
@@ -99,11 +101,10 @@ const shapesForm = "a dimension is a number, {1,8,32} or {14..112}, with x betwe
 const maxDimension = 1 << 40
 
 // ParseShapes reads shapes as {1,8,32}x64x{14..112}x{14..112}.
-func ParseShapes(text string) (Shapes, error) {
+func ParseShapes(text string) (all Shapes, err error) {
 	if len(text) > 1000 {
 		return nil, errors.New("shapes of more than 1000 characters; " + shapesForm)
 	}
-	var all Shapes
 	for _, part := range strings.Split(text, "x") {
 		e, err := parseExtent(part)
 		if err != nil {
@@ -124,28 +125,25 @@ func parseExtent(text string) (Extent, error) {
 		v, err := dimension(text)
 		return One(v), err
 	}
-	var all Extent
+	var spans Extent
 	for _, item := range strings.Split(inner, ",") {
 		first, last, isRange := strings.Cut(item, "..")
 		if !isRange {
 			last = first
 		}
 		low, err := dimension(first)
-		if err != nil {
-			return nil, err
-		}
-		high, err := dimension(last)
-		if err != nil {
-			return nil, err
-		}
-		if low > high {
+		high, other := dimension(last)
+		switch {
+		case err != nil || other != nil:
+			return nil, cmp.Or(err, other)
+		case low > high:
 			return nil, fmt.Errorf("the range %s begins above its end; write {%s..%s}", item, last, first)
 		}
-		all = append(all, Span{low, high})
+		spans = append(spans, Span{low, high})
 	}
-	slices.SortFunc(all, func(a, b Span) int { return cmp.Compare(a.Low, b.Low) })
-	united := all[:1]
-	for _, s := range all[1:] { // spans that overlap are one
+	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.Low, b.Low) })
+	united := spans[:1]
+	for _, s := range spans[1:] { // spans that overlap are one
 		if last := &united[len(united)-1]; s.Low <= last.High {
 			last.High = max(last.High, s.High)
 		} else {
@@ -166,13 +164,4 @@ func dimension(text string) (int64, error) {
 		return 0, fmt.Errorf("each dimension must be at least 1; got %d", v)
 	}
 	return v, nil
-}
-
-func (s Shapes) Have(shape []int64) bool {
-	for i, e := range s {
-		if len(shape) != len(s) || !e.Has(shape[i]) {
-			return false
-		}
-	}
-	return true
 }

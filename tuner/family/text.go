@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"autotune/internal/lists"
 	"autotune/operator"
 )
 
-// WriteText writes a family for people: its kernels, the tree, the shapes and what is lost.
+// WriteText writes a family for people: its kernels, the tree, what was left out and what is lost.
 func (f *Family) WriteText(out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "family     %s\ndevice     %s\nfree       %s\n\n", f, f.Device.Name, strings.Join(f.Free, ", "))
@@ -20,7 +19,9 @@ func (f *Family) WriteText(out io.Writer) error {
 	fmt.Fprintf(&b, "\nthe tree, by %s of the samples\n", strings.Join(f.Free, ", "))
 	f.Tree.write(&b, "  ", f)
 	b.WriteByte('\n')
-	f.writeShapes(&b)
+	for _, l := range f.LeftOut {
+		fmt.Fprintf(&b, "left out   %s: %s\n", operator.FormatShape(l.Shape), l.Reason)
+	}
 	fmt.Fprintf(&b, "slowdown against the own best\nsamples    %s\nheld out   %s\n", f.Regret.Samples, f.Regret.Score)
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -36,60 +37,17 @@ func (f *Family) TreeText() string {
 // write writes a tree with a line a condition and a line a leaf.
 func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	if n.If == "" {
-		if len(n.Entries) == 0 {
-			fmt.Fprintf(b, "%sthe general kernel\n", indent)
-			return
+		names := lists.Of(n.Entries, func(e int) string { return fmt.Sprintf("entry %d (%s)", e, f.Entries[e].Template) })
+		if names == nil {
+			names = []string{"the general kernel"}
 		}
-		names := lists.Of(n.Entries, func(e int) string { return fmt.Sprintf("%d (%s)", e, f.Entries[e].Template) })
-		fmt.Fprintf(b, "%sentry %s\n", indent, strings.Join(names, ", else "))
+		fmt.Fprintf(b, "%s%s\n", indent, strings.Join(names, ", else "))
 		return
 	}
 	fmt.Fprintf(b, "%sif %s\n", indent, n.If)
 	n.Then.write(b, indent+"    ", f)
 	fmt.Fprintf(b, "%selse\n", indent)
 	n.Else.write(b, indent+"    ", f)
-}
-
-// writeShapes writes a row a shape: its own best, each entry against that, and the choice.
-func (f *Family) writeShapes(b *strings.Builder) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "shape\town best, ms\tmade for it")
-	for i := range f.Entries {
-		fmt.Fprintf(w, "\tentry %d", i)
-	}
-	fmt.Fprintln(w, "\tgeneral\tchosen\tslowdown")
-	row := func(s Sample, mark string) {
-		fmt.Fprintf(w, "%s%s\t%.4g\t%s", operator.FormatShape(s.Shape), mark, s.OwnBest.Median, map[bool]string{true: "yes", false: "no"}[s.OwnFixed])
-		for _, t := range s.Times {
-			if t == nil {
-				fmt.Fprint(w, "\t-")
-				continue
-			}
-			fmt.Fprintf(w, "\t%.2fx", t.Median/s.OwnBest.Median)
-		}
-		general, chosen := "-", "general"
-		if s.General != nil {
-			general = fmt.Sprintf("%.2fx", s.General.Median/s.OwnBest.Median)
-		}
-		if s.Chosen >= 0 {
-			chosen = fmt.Sprint("entry ", s.Chosen)
-		}
-		fmt.Fprintf(w, "\t%s\t%s\t%.3f\n", general, chosen, s.Slowdown)
-	}
-	for _, s := range f.Samples {
-		row(s, "")
-	}
-	for _, s := range f.HeldOut {
-		row(s, " *")
-	}
-	w.Flush()
-	if len(f.HeldOut) > 0 {
-		b.WriteString("* held out: the tree was not grown from it\n")
-	}
-	for _, l := range f.LeftOut {
-		fmt.Fprintf(b, "left out %s: %s\n", operator.FormatShape(l.Shape), l.Reason)
-	}
-	b.WriteByte('\n')
 }
 
 // String says how slow the chosen kernels are.

@@ -49,7 +49,6 @@ type tuning struct {
 	fault   error // why the first of them failed for no reason of its own
 }
 
-// opener opens the device for one problem after another, as devices.Opener does.
 type opener interface {
 	Open(context.Context, *operator.Operator, operator.Request) (*devices.Opened, error)
 }
@@ -123,8 +122,8 @@ func (t *tuning) begin(ctx context.Context) error {
 	if t.plan.HeldOut, err = t.possible(ctx, t.plan.HeldOut); err != nil {
 		return err
 	}
-	all := len(t.plan.Samples) + len(t.plan.HeldOut)
-	t.clock.left = [kinds]int{searches: all, owns: len(t.plan.Samples), timings: all}
+	t.clock.searches = len(t.plan.Samples) + len(t.plan.HeldOut)
+	t.clock.timings = t.clock.searches
 	return nil
 }
 
@@ -141,7 +140,8 @@ func (t *tuning) possible(ctx context.Context, shapes [][]int64) (kept [][]int64
 		case err != nil:
 			return nil, err
 		case operator.AutoMath(t.plan.Request.Math):
-			t.plan = t.plan.in(s.Problem.Record())
+			r := s.Problem.Record()
+			t.plan.Request.Math, t.plan.Request.MathBy = r.Math, r.MathBy
 		}
 		kept = append(kept, shape)
 	}

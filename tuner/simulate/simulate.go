@@ -1,19 +1,10 @@
 // Package simulate scores strategies on recorded searches, without a GPU.
 //
-// A recording of an exhaustive search knows for every configuration of a space
-// what it scored and how long that took to find out. So a search can be played
-// on it in no time: the strategy asks, the recording answers, and a clock adds
-// up what each answer would have cost.
-//
-//	r, err := simulate.Load("recorded/gemm.json.gz")
-//	report, err := simulate.Evaluate(ctx, []*simulate.Recording{r}, simulate.Options{Strategies: []string{"bayesian"}})
-//	fmt.Println(report.Strategies[0].Mean)
-//
-// A score follows the community's methodology (Willemsen and others, "A
-// methodology for comparing optimization algorithms for auto-tuning", 2024):
-// how far a strategy is from random search (0) to the optimum (1). It is an
-// average over the time that random search takes from near the median to close
-// to the optimum. docs/simulation.md describes it in full.
+// A recording of an exhaustive search knows for every configuration of a space what it scored and how long that took
+// to find out. The strategy asks, the recording answers, and a clock adds up what each answer would have cost.
+// A score follows "A methodology for comparing optimization algorithms for auto-tuning" (Willemsen and others, 2024):
+// how far a strategy is from random search (0) to the optimum (1), averaged over the time that random search takes
+// from near the median to close to the optimum. docs/simulation.md describes it.
 package simulate
 
 import (
@@ -31,7 +22,6 @@ import (
 	"autotune/device/trial"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/tuner/strategy"
 )
 
 // Recording is a search of a whole space, ready to be played.
@@ -42,18 +32,12 @@ type Recording struct {
 	Rows  []Row // by the number of the configuration in Space
 }
 
-// Partial reports whether the search left some of its space out.
-func (r *Recording) Partial() bool { return r.Space.Len() < r.Metadata.Valid }
-
 // Row is what the recording knows of one configuration.
 type Row struct {
 	OK     bool
 	Value  float64 // the time of a launch, lower is better; of no meaning unless OK
 	CostMS float64 // what it took to find out: compile, verify and benchmark
 }
-
-// outcome is what a strategy learns.
-func (r Row) outcome() strategy.Outcome { return strategy.Outcome{OK: r.OK, Score: r.Value} }
 
 // Valid returns the values of the configurations that work, best first.
 func (r *Recording) Valid() []float64 {
@@ -67,8 +51,7 @@ func (r *Recording) Valid() []float64 {
 	return values
 }
 
-// Load reads a recording, compressed or not: a Kernel Tuner cache, also one of
-// an interrupted search, or T4 results, which our own recordings are.
+// Load reads a recording, compressed or not: a Kernel Tuner cache or T4 results, also of an interrupted search.
 func Load(ctx context.Context, path string) (*Recording, error) {
 	recorded, err := recording.LoadAny(ctx, path)
 	if err != nil {
@@ -116,9 +99,8 @@ func newRecording(recorded *recording.Recording) (*Recording, error) {
 	return r, nil
 }
 
-// list lists the configurations of one template, those of the trials with these
-// indexes. Where the file does not tell which values a tunable may have, they are
-// those that occur.
+// list lists the configurations of one template, those of the trials with these indexes. Where the file does not say
+// which values a tunable may have, they are those that occur, numbers in order.
 func list(recorded *recording.Recording, template string, indexes []int) (space.Listed, error) {
 	l := space.Listed{Template: template, Tunables: recorded.Tunables}
 	for _, i := range indexes {
@@ -127,41 +109,27 @@ func list(recorded *recording.Recording, template string, indexes []int) (space.
 	if l.Tunables != nil {
 		return l, nil
 	}
-	for _, v := range l.Configurations[0] {
-		tunable, err := occurring(v.Name, recorded.Trials, indexes)
-		if err != nil && template != "" {
-			err = fmt.Errorf("template %s: %w", template, err)
+	for _, first := range l.Configurations[0] {
+		tunable := space.Tunable{Name: first.Name}
+		for i, values := range l.Configurations {
+			v, ok := values.Get(first.Name)
+			if !ok {
+				return l, fmt.Errorf("template %q: results[%d]: tunable %s has no value", template, indexes[i], first.Name)
+			}
+			if !slices.ContainsFunc(tunable.Values, v.Equal) {
+				tunable.Values = append(tunable.Values, v.Canonical())
+			}
 		}
-		if err != nil {
-			return l, err
+		if !slices.ContainsFunc(tunable.Values, func(v expr.Value) bool { return v.Kind() == expr.KindString }) {
+			slices.SortStableFunc(tunable.Values, func(a, b expr.Value) int {
+				order, _ := a.Compare(b)
+				return order
+			})
 		}
 		l.Tunables = append(l.Tunables, tunable)
 	}
 	slices.SortFunc(l.Tunables, func(a, b space.Tunable) int { return strings.Compare(a.Name, b.Name) })
 	return l, nil
-}
-
-// occurring is a tunable with the values that it has. Numbers are put in order.
-func occurring(name string, trials []trial.Trial, indexes []int) (space.Tunable, error) {
-	tunable := space.Tunable{Name: name}
-	seen := map[expr.Value]bool{}
-	for _, i := range indexes {
-		v, ok := trials[i].Get(name)
-		if !ok {
-			return tunable, fmt.Errorf("results[%d]: tunable %s has no value", i, name)
-		}
-		if v = v.Canonical(); !seen[v] {
-			seen[v] = true
-			tunable.Values = append(tunable.Values, v)
-		}
-	}
-	if !slices.ContainsFunc(tunable.Values, func(v expr.Value) bool { return v.Kind() == expr.KindString }) {
-		slices.SortStableFunc(tunable.Values, func(a, b expr.Value) int {
-			order, _ := a.Compare(b)
-			return order
-		})
-	}
-	return tunable, nil
 }
 
 // rowOf is what a strategy learns from a trial, and what the trial cost.

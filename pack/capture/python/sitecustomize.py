@@ -4,7 +4,7 @@ import pathlib
 import sys
 
 SITE = pathlib.Path(__file__).absolute().parent
-PACKAGE = SITE.parent / "build" / "torch-cuda" / "autotune_capture"
+PACKAGE = SITE.parent / "python" / "autotune_capture"
 
 
 def watch(torch):

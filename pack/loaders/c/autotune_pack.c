@@ -36,8 +36,6 @@ static struct {
     int (*cuDeviceGetAttribute)(int*, int, int), (*cuModuleLoadData)(void**, const void*), (*cuModuleGetFunction)(void**, void*, const char*);
     int (*cuFuncSetAttribute)(void*, int, int);
     int (*cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
-    int (*cuModuleGetGlobal_v2)(void**, size_t*, void*, const char*), (*cuMemcpyDtoDAsync_v2)(void*, void*, size_t, void*);
-    int (*cuStreamIsCapturing)(void*, int*), (*cuEventCreate)(void**, unsigned), (*cuEventRecord)(void*, void*), (*cuStreamWaitEvent)(void*, void*, unsigned);
     int (*cuFuncLoad)(void*), (*cuLaunchKernelEx)(const Config*, void*, void**, void**); /* NULL on older drivers */
 } cuda;
 static const char* no_cuda;
@@ -53,7 +51,6 @@ static void open_cuda(void) {
 #define NEED(name) if (!(FIND(name))) no_cuda = "libcuda.so.1 lacks " #name
     NEED(cuInit); NEED(cuGetErrorString); NEED(cuCtxGetDevice); NEED(cuDeviceGetName); NEED(cuDeviceGetAttribute);
     NEED(cuModuleLoadData); NEED(cuModuleGetFunction); NEED(cuFuncSetAttribute); NEED(cuLaunchKernel);
-    NEED(cuModuleGetGlobal_v2); NEED(cuMemcpyDtoDAsync_v2); NEED(cuStreamIsCapturing); NEED(cuEventCreate); NEED(cuEventRecord); NEED(cuStreamWaitEvent);
     FIND(cuFuncLoad); FIND(cuLaunchKernelEx);
     if (!no_cuda && cuda.cuInit(0)) no_cuda = "cuInit failed: there is no GPU that can be used";
 }
@@ -74,13 +71,10 @@ static uint64_t mixed(const void* data, size_t size) {
     return hash;
 }
 
-/* A loaded file, and an event recorded after the last kernel that reads its constant memory. */
-typedef struct { void *handle, *done; } Module;
-
 struct autotune_pack {
     const autotune_tables* tables;
     unsigned char** images;         /* a file each, with a zero behind it */
-    Module (*modules)[MOST_GPUS];   /* a file and GPU each */
+    void* (*modules)[MOST_GPUS];    /* a file and GPU each */
     autotune_plan* plans[BUCKETS];  /* lists */
     pthread_mutex_t mutex;
 };
@@ -119,7 +113,7 @@ int autotune_open(const autotune_tables* tables, const char* folder, autotune_pa
     if (!p) return fail(folder, "there is too little memory");
     p->tables = tables;
     p->images = (unsigned char**)calloc((size_t)tables->files + 1, sizeof *p->images);
-    p->modules = (Module (*)[MOST_GPUS])calloc((size_t)tables->files + 1, sizeof *p->modules);
+    p->modules = (void* (*)[MOST_GPUS])calloc((size_t)tables->files + 1, sizeof *p->modules);
     pthread_mutex_init(&p->mutex, NULL);
     for (int i = 0; i < tables->files; i++)
         if (!p->images || !p->modules || read_file(folder, &tables->file[i], &p->images[i])) {
@@ -142,9 +136,7 @@ struct autotune_plan {
     autotune_made made;
     void* function[MOST_STEPS];
     unsigned char* image;         /* a file with the problem's sizes in it; NULL: as packed */
-    Module own, *module;          /* own is of that image */
-    int filled;                   /* tensors are copied to constant memory */
-    void* constant[MOST_TENSORS]; /* where each of those is copied to, or NULL */
+    void* own;                    /* the module of that image */
     char math[32];
 };
 
@@ -180,23 +172,8 @@ static int64_t bytes_of(const autotune_shape* s) {
     return bytes;
 }
 
-/* Finds what a tuned kernel has in constant memory. */
-static int find_filled(autotune_plan* plan) {
-    for (int i = 0; i < plan->operation->tensors; i++) {
-        const char* name = plan->operation->symbol[i];
-        size_t room = 0;
-        int64_t bytes = bytes_of(&plan->shape[i]);
-        if (!name || !bytes) continue;
-        if (check(name, cuda.cuModuleGetGlobal_v2(&plan->constant[i], &room, plan->module->handle, name))) return 1;
-        if (room < (size_t)bytes) return fail(name, "the kernel's constant variable has fewer bytes than the tensor");
-        plan->filled = 1;
-    }
-    return plan->filled && !plan->module->done && check("cuEventCreate", cuda.cuEventCreate(&plan->module->done, 2));
-}
-
 static int load(autotune_pack* p, autotune_plan* plan, int file) {
-    plan->module = plan->image ? &plan->own : &p->modules[file][plan->device];
-    void** module = &plan->module->handle;
+    void** module = plan->image ? &plan->own : &p->modules[file][plan->device];
     const unsigned char* image = plan->image ? plan->image : p->images[file];
     if (!*module && check(p->tables->file[file].path, cuda.cuModuleLoadData(module, image))) return 1;
     for (int i = 0; i < plan->made.steps; i++) {
@@ -208,7 +185,7 @@ static int load(autotune_pack* p, autotune_plan* plan, int file) {
         if (s->shared > 0 && check(name, cuda.cuFuncSetAttribute(*function, 8, (int)s->shared))) return 1;
         if (cuda.cuFuncLoad && check(name, cuda.cuFuncLoad(*function))) return 1;
     }
-    return plan->tuned && find_filled(plan);
+    return 0;
 }
 
 typedef struct { char name[256]; int arch, shared; } GPU;
@@ -370,29 +347,6 @@ static int launch(const autotune_plan* plan, int step, void** pointers, void* st
     return check(l->entry, cuda.cuLaunchKernelEx(&config, function, taken, NULL));
 }
 
-static int launch_all(const autotune_plan* plan, void** pointers, void* stream) {
-    for (int i = 0; i < plan->made.steps; i++)
-        if (launch(plan, i, pointers, stream)) return 1;
-    return 0;
-}
-
-/* Copies tensors to constant memory, and launches what reads them: one thread at a time. */
-static int fill(const autotune_plan* plan, void** pointers, void* stream) {
-    static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-    int captured = 0;
-    pthread_mutex_lock(&turn);
-    int failed = check("cuStreamIsCapturing", cuda.cuStreamIsCapturing(stream, &captured));
-    if (!failed && !captured) /* a captured graph cannot wait for an event outside of it */
-        failed = check("cuStreamWaitEvent", cuda.cuStreamWaitEvent(stream, plan->module->done, 0));
-    for (int i = 0; !failed && i < plan->operation->tensors; i++)
-        if (plan->constant[i])
-            failed = check("cuMemcpyDtoDAsync", cuda.cuMemcpyDtoDAsync_v2(plan->constant[i], pointers[i], (size_t)bytes_of(&plan->shape[i]), stream));
-    failed = failed || launch_all(plan, pointers, stream);
-    if (!captured) failed = check("cuEventRecord", cuda.cuEventRecord(plan->module->done, stream)) || failed;
-    pthread_mutex_unlock(&turn);
-    return failed;
-}
-
 int autotune_launch(const autotune_plan* plan, void* const* tensors, void* workspace, void* stream) {
     void* pointers[MOST_ARGUMENTS + MAP_WORDS * MOST_MAPS];
     int count = plan->operation->tensors;
@@ -414,5 +368,7 @@ int autotune_launch(const autotune_plan* plan, void* const* tensors, void* works
         pointers[count] = pointers[map->tensor];
         memcpy(&pointers[count + 1], map->word, sizeof map->word);
     }
-    return plan->filled ? fill(plan, pointers, stream) : launch_all(plan, pointers, stream);
+    for (int i = 0; i < plan->made.steps; i++)
+        if (launch(plan, i, pointers, stream)) return 1;
+    return 0;
 }

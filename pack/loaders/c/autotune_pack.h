@@ -15,8 +15,7 @@
  * Functions return 0, or another number where autotune_error() says why, for this thread. All
  * may be called by many threads at once. A plan is for the GPU whose context is current when it
  * is made, as cudaSetDevice and cudaFree(0) make it. A plan has its kernels loaded, so launches
- * of it may be captured; make it before. A kernel that has tensors in constant memory has one place for
- * them: its launches wait for each other, also on several streams, but those of graphs do not. */
+ * of it may be captured; make it before. */
 #ifndef AUTOTUNE_PACK_H
 #define AUTOTUNE_PACK_H
 
@@ -98,7 +97,6 @@ typedef struct {
     int given, math, arch, type, tensors, output, modes; /* counts, and places among values */
     const char* const* mode;
     int (*evaluate)(int64_t* v, autotune_shape* t, char* why, size_t room);
-    const char* const* symbol; /* for each tensor its variable in the constant memory of tuned kernels, or NULL */
 } autotune_operation;
 struct autotune_tables {
     int files, families, generals;

@@ -2,25 +2,21 @@
 
 A call that was made before costs the host little: one look-up finds what it launches, and only pointers
 change (ready.py). What needs PyTorch's dispatcher goes through it: gradients, torch.compile, modes, subclasses.
-With the library that `autotune pack --torch-stable-abi` builds no Python runs below it.
 """
-import ctypes
 import functools
 import json
 import math
 import pathlib
-import sysconfig
-import threading
 
 import torch
 from torch.autograd.function import once_differentiable
 
 from .arguments import IN_PLACE, Function
-from .pack import LAST, OPERATORS, TORCH_TYPES, Operator, Plan, empty, gpu, lies_last, resolved
+from .manifest import IDENTITY
+from .pack import LAST, OPERATORS, Operator, Plan, empty, gpu, lies_last, resolved
 from .ready import ALIGNMENT, changed, graded, key_of, learned, learning, remember
 
 FOLDER = pathlib.Path(__file__).absolute().parent
-IDENTITY = json.loads((FOLDER / "metadata.json").read_text())["id"]
 plans = {}
 is_compiling = torch.compiler.is_compiling
 
@@ -91,66 +87,6 @@ def answer(outputs):
     return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
 
 
-class Native:
-    """The library over PyTorch's stable ABI: it keeps plans and launches them."""
-
-    def __init__(self, path):
-        self.library = ctypes.CDLL(str(path))
-        self.library.autotune_operator.argtypes = [ctypes.c_char_p, ctypes.c_char_p, *[ctypes.c_int64] * 4, ctypes.c_void_p]
-        self.library.autotune_plan.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64]
-        self.library.autotune_fail.argtypes = [ctypes.c_char_p]
-        self.failures, self.kept = threading.local(), []
-        self.numbers = {dtype: self.library.autotune_type(word.encode()) for word, dtype in TORCH_TYPES.items()}
-        self.types = {number: dtype for dtype, number in self.numbers.items()}
-
-    def register(self, operator, namespace):
-        """Gives the operator its kernel for GPUs, which asks for plans that it does not have."""
-        form = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.c_int64)
-        asked = form(functools.partial(self.prepare, operator))
-        self.kept.append(asked)
-        renewed = sum(1 << i for i in operator.renewed)
-        how = len(operator.read), operator.teller, renewed, bool(operator.order)
-        return self.library.autotune_operator(namespace.encode(), operator.name.encode(), *how, asked) == 0
-
-    def prepare(self, operator, key, count):
-        """Makes the plan of a call: (operator, device, type, bytes of the mode, whether the first lies last, shapes, settings)."""
-        try:
-            words = key[:count]
-            shapes, at = [], 6
-            for _ in operator.read:
-                rank = words[at]
-                shapes.append(None if rank < 0 else torch.Size(words[at + 1:at + 1 + rank]))
-                at += 1 + max(rank, 0)
-            mode = b"".join(word.to_bytes(8, "little", signed=True) for word in words[3:5]).rstrip(b"\0").decode()
-            dtype = self.types.get(words[2])
-            operator.need(dtype is not None, f"its tensors must be of one of {', '.join(map(str, self.types.values()))}")
-            plan = Plan(operator, words[1], tuple(words[at:]), mode, dtype, shapes, bool(words[5]))
-            numbers = plan.numbers(self.numbers.get)
-            words = (ctypes.c_int64 * (length := len(numbers)))(*numbers)
-            self.kept.append(plan)  # the library has its kernels by their addresses
-            self.library.autotune_plan(key, count, words, length)
-            return 0
-        except Exception as error:  # it must not pass through the library
-            self.failures.last = error
-            self.library.autotune_fail(f"{type(error).__name__}: {error}".encode())
-            return 1
-
-    def cause(self, error):
-        """What went wrong in Python, where that is why an operator failed."""
-        cause, self.failures.last = getattr(self.failures, "last", None), None
-        return cause or error
-
-
-@functools.cache
-def native():
-    """The library, where it was built for this machine and this PyTorch has what it needs."""
-    path = FOLDER / ("native" + (sysconfig.get_config_var("SHLIB_SUFFIX") or ".so"))
-    try:
-        return Native(path) if path.is_file() else None
-    except OSError:
-        return None
-
-
 def registered(operator):
     """The operator as PyTorch's dispatcher knows it. It is there once, however often the package is loaded."""
     known = getattr(getattr(torch.ops, IDENTITY), operator.name, None)
@@ -174,8 +110,7 @@ def registered(operator):
         outputs = [empty(first, *output) for output in operator.results(values, dtype, shape)]
         return answer(outputs)
 
-    if not (native() and native().register(operator, IDENTITY)):
-        library.impl(operator.name, functools.partial(compute, operator), "CUDA")
+    library.impl(operator.name, functools.partial(compute, operator), "CUDA")
     torch.library.register_fake(f"{IDENTITY}::{operator.name}", fake, lib=library)
     return library, getattr(getattr(torch.ops, IDENTITY), operator.name).default
 
@@ -205,16 +140,8 @@ def constant(function):
 
 
 def now(operator, call, *arguments):
-    """Calls an operator. If the library fails because of an error in Python, that is raised."""
-    try:
-        return call(*arguments) if learning.ran is None else compute(operator, *arguments)
-    except RuntimeError as error:
-        raise cause(error)
-
-
-def cause(error):
-    """The error in Python that made the library fail, or the library's own."""
-    return native().cause(error) if native() else error
+    """Calls an operator; while a call is learned, past PyTorch's dispatcher."""
+    return call(*arguments) if learning.ran is None else compute(operator, *arguments)
 
 
 class Kernels:

@@ -7,8 +7,8 @@ import pathlib
 import re
 import stat
 
-SCHEMA = "autotune/pack/4"
-ROOT = pathlib.Path(__file__).absolute().parents[3]
+SCHEMA = "autotune/pack/5"
+ROOT = pathlib.Path(__file__).absolute().parents[2]
 BYTES, MOST = 8, 256 << 20  # of an element, and of a file, at most
 
 
@@ -73,8 +73,9 @@ def check_maps(launch, scalars):
 
 
 def verified():
-    """The manifest and the kernels' binaries. All of them are as they were packed."""
-    manifest = dict(json.loads(read("manifest.json", 64 << 20), object_pairs_hook=once))
+    """The manifest, the kernels' binaries, and a name for the operators that no other pack has. All files are as they were packed."""
+    text = read("manifest.json", 64 << 20)
+    manifest = dict(json.loads(text, object_pairs_hook=once))
     check_names(manifest)
     if manifest.get("schema") != SCHEMA:
         raise PackError(f"the pack {ROOT} has the schema {manifest.get('schema')!r} and this loader reads {SCHEMA}")
@@ -94,7 +95,7 @@ def verified():
         images[path] = data + b"\0"  # which ends PTX
         for launch in kernel.get("launches", ()):
             check_maps(launch, [s["name"] for s in kernel.get("scalars", ())])
-    return manifest, images
+    return manifest, images, f"_{manifest['name']}_{hashlib.sha256(text).hexdigest()[:8]}"
 
 
 @contextlib.contextmanager
@@ -107,5 +108,5 @@ def sound():
 
 
 with sound():
-    MANIFEST, IMAGES = verified()
+    MANIFEST, IMAGES, IDENTITY = verified()
     OPERATORS = {o["name"]: o for o in MANIFEST["operators"]}

@@ -2,14 +2,13 @@
 import ctypes
 import functools
 import math
+import re
 import struct
-import threading
 import warnings
 
 import torch
 
-from .arithmetic import Beyond, ceil_div
-from .formulas import CHOICES, FORMULAS, QUOTIENTS
+from .formulas import FORMULAS, ceil_div
 from .manifest import BYTES, IMAGES, MANIFEST, OPERATORS, ROOT, PackError
 
 TYPES = {
@@ -57,6 +56,21 @@ def resolved(answer, own):
 def bits(number):
     """A number of floating point among integers."""
     return int.from_bytes(struct.pack("<d", number + 0.0), "little", signed=True)
+
+
+class Beyond(PackError, ArithmeticError):
+    """A formula that cannot be computed."""
+
+
+CHOICE, QUOTIENT = re.compile(r"((?:(?! if ).)+) if (\w+) else (.+)"), re.compile(r"(\w+) // (\w+)")
+ATOM = re.compile(r"[A-Za-z_]\w*|0")
+
+
+def chosen(text):
+    """A formula that is a name, or one of two by a condition: the condition's name, and the name or 0 that stands for true and for false."""
+    choice = CHOICE.fullmatch(text or "")
+    yes, flag, no = choice.groups() if choice else (text or "", None, "")
+    return flag, yes if ATOM.fullmatch(yes) and (flag or yes != "0") else None, no if ATOM.fullmatch(no) else None
 
 
 def evaluate(text, values):
@@ -135,7 +149,7 @@ class Operator:
         """All parameters, coded: as given, as the tensors that are there tell them, or their defaults."""
         values = dict(given)
         for t, shape in zip(self.read, shapes):
-            flag, _, other = CHOICES.get((t["shape"] or ["0"])[0], (None, None, None))  # as `length if affine else 0`
+            flag, _, other = chosen((t["shape"] or ["0"])[0])  # as `length if affine else 0`
             if flag in self.specs and other == "0":
                 values.setdefault(flag, int(shape is not None))
         values = self.with_dimensions(values, shapes)
@@ -153,7 +167,7 @@ class Operator:
                 continue
             self.need(len(shape) == len(t["shape"]), f"{t['name']} has the shape {tuple(shape)}; it should have {len(t['shape'])} dimensions")
             for text, extent in zip(t["shape"], shape):
-                flag, name, other = CHOICES.get(text, (None, None, None))
+                flag, name, other = chosen(text)
                 if flag:
                     default = self.defaults.get(flag)
                     name = name if values.get(flag, default and evaluate(default, values)) else other
@@ -166,12 +180,12 @@ class Operator:
         """Adds the parameter that an extent is another name of, as kernel_w of a convolution's only axis, or a part of: `c_out`, where one
         is c_out_group = c_out // groups."""
         text = next((d["value"] for d in self.spec["derived"] if d["name"] == name), None)
-        flag, other, _ = CHOICES.get(text, (None, None, None))
+        flag, other, _ = chosen(text)
         if other and not flag:
             values.setdefault(other, extent)
-        whole, part = QUOTIENTS.get(text, (None, None))
-        if part in values:
-            values.setdefault(whole, extent * values[part])
+        quotient = QUOTIENT.fullmatch(text or "")
+        if quotient and quotient[2] in values:
+            values.setdefault(quotient[1], extent * values[quotient[2]])
 
     def bind(self, settings, shapes, dtype, mode, arch, order=SHAPED):
         """All that formulas say of a problem, with the math mode. It is checked on the way."""
@@ -242,22 +256,16 @@ class Operator:
             ranges = zip(self.spec["shape"], f["range"])
             return may(f, parameters) and all(any(first <= values[name] <= last for first, last in spans) for name, spans in ranges)
 
-        for step in self.spec["dispatch"]:
-            if step["by"] == "exact":
-                serving = (e for e in self.entries if may(e, self.spec["shape"] + parameters))
-                entry = max(serving, key=gpu.rank, default=None)
-                if entry:
-                    return entry
-            if step["by"] == "family":
-                family = max(filter(has, self.families), key=gpu.rank, default=None)
-                kernel = family and by_tree(family, values, gpu)
-                if kernel:
-                    return kernel
-            word = values.get(self.word, self.read[0].get("type"))
-            general = (g for g in self.general if (g["math"], g["type"]) == (values["math"], word))
-            general = next((g for g in general if all(values[name] == value for name, value in g.get("values", {}).items())), None)
-            if step["by"] == "general" and general:
-                return general
+        entry = max((e for e in self.entries if may(e, self.spec["shape"] + parameters)), key=gpu.rank, default=None)
+        if entry:
+            return entry
+        family = max(filter(has, self.families), key=gpu.rank, default=None)
+        if kernel := family and by_tree(family, values, gpu):
+            return kernel
+        wanted = values["math"], values.get(self.word, self.read[0].get("type"))
+        for g in self.general:
+            if (g["math"], g["type"]) == wanted and all(values[name] == value for name, value in g.get("values", {}).items()):
+                return g
         raise PackError(f"{self.name}: no kernel of the pack is for this problem in math mode {values['math']} on {gpu.name}")
 
 
@@ -389,16 +397,9 @@ def target(name):
     return int(digits.rstrip("abcdefghijklmnopqrstuvwxyz")), not digits.isdigit()
 
 
-LOCK = threading.Lock()  # one thread at a time opens files, or fills constant memory and launches what reads it
-
-
 @functools.cache
 def libcuda():
-    lib = ctypes.CDLL("libcuda.so.1")
-    lib.cuMemcpyDtoDAsync_v2.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p]
-    lib.cuStreamIsCapturing.argtypes = lib.cuEventRecord.argtypes = [ctypes.c_void_p] * 2
-    lib.cuStreamWaitEvent.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint]
-    return lib  # cuLaunchKernelEx is passed ctypes' own objects alone: to convert what a call passes takes as long as to launch
+    return ctypes.CDLL("libcuda.so.1")  # without types of arguments: to convert what a call passes takes as long as to launch
 
 
 def check(call, code):
@@ -443,14 +444,9 @@ class GPU:
         check("cuDevicePrimaryCtxRetain", libcuda().cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
         check("cuCtxSetCurrent", libcuda().cuCtxSetCurrent(context))
 
-    def module(self, file, patch):
-        """What opened gives, which is one for all threads: constant memory is that of the kernels."""
-        with LOCK:
-            return self.opened(file, patch)
-
     @functools.cache
     def opened(self, file, patch):
-        """A file, or a copy with other bytes at a place: the sizes that a family's kernel reads. Behind it stands an event for its constant memory."""
+        """A file, or a copy with other bytes at a place: the sizes that a family's kernel reads."""
         self.current()
         at, sizes = patch
         module, image = ctypes.c_void_p(), IMAGES[file]
@@ -458,20 +454,10 @@ class GPU:
             raise PackError(f"the pack {ROOT}: {file} has no {len(sizes)} bytes at {at}")
         image = image[:at] + sizes + image[at + len(sizes):]
         check(f"load {file}", libcuda().cuModuleLoadData(ctypes.byref(module), image))
-        done = ctypes.c_void_p()
-        check("cuEventCreate", libcuda().cuEventCreate(ctypes.byref(done), 2))
-        return module, done, image  # kept as long as the module
-
-    def constant(self, file, patch, name, wanted):
-        """Where a variable in constant memory lies, which must have so many bytes."""
-        (module, *_), at, room = self.module(file, patch), ctypes.c_uint64(), ctypes.c_size_t()
-        check(f"find {name}", libcuda().cuModuleGetGlobal_v2(ctypes.byref(at), ctypes.byref(room), module, name.encode()))
-        if room.value < wanted:
-            raise PackError(f"the pack {ROOT}: the constant variable {name} of {file} has {room.value} bytes, and its tensor takes {wanted}")
-        return at.value
+        return module, image  # kept as long as the module
 
     def load(self, file, patch, name, shared):
-        cuda, (module, *_), function = libcuda(), self.module(file, patch), ctypes.c_void_p()
+        cuda, (module, _), function = libcuda(), self.opened(file, patch), ctypes.c_void_p()
         check(f"find {name}", cuda.cuModuleGetFunction(ctypes.byref(function), module, name.encode()))
         if shared:  # more than 48 KB must be allowed; the kernel's static memory counts, too
             check(f"give {name} {shared} bytes", cuda.cuFuncSetAttribute(function, 8, shared))
@@ -494,12 +480,6 @@ class Step:
         self.places, self.last = list(places), [int(n) for n in sizes]
         wanted = {2: [launch.get("cooperative", 0)], 4: launch.get("cluster", [0]), 6: [launch.get("dependent", 0)]}
         self.attributes = {number: [*map(int, value), 0, 0][:3] for number, value in wanted.items() if any(value) and value != [1] * 3}
-
-    def numbers(self):
-        """All of it, as the library over PyTorch's stable ABI reads it."""
-        attributes = [n for number, value in self.attributes.items() for n in (number, *value)]
-        counted = [len(self.attributes), *attributes, len(self.places), *self.places, len(self.last), *self.last]
-        return [self.function.value, *self.sizes, *counted]
 
 
 class Frame:
@@ -546,15 +526,7 @@ class Plan:
             self.places.append(self.room if w["value"] else None)
             self.room += ceil_div(w["value"], 256) * 256
         self.frames = []
-        self.fills, self.done = [], None  # (place, address, bytes) of what is copied to constant memory; what stands behind its readers
-        self.start = self.launch
         if "launches" in self.kernel:
-            of = self.kernel["file"], self.kernel.get("patch", (0, b""))
-            for t in operator.read:
-                count = MANIFEST["types"][t.get("type") or values[operator.word]] * math.prod(operator.shape(t, values)) if t.get("symbol") else 0
-                if count:
-                    self.fills.append((places[t["name"]], self.gpu.constant(*of, t["symbol"], count), count))
-                    self.done, self.start = self.gpu.module(*of)[1], self.fill
             self.steps = [Step(self.gpu, self.kernel, l, self.taken(l, places)) for l in self.kernel["launches"]]
             return
         elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
@@ -572,18 +544,6 @@ class Plan:
             taken[m["at"]] = place
         return taken
 
-    def numbers(self, number):
-        """All of it, as the library over PyTorch's stable ABI reads it. A function gives the number of a type."""
-        places = [-1 if place is None else place for place in self.places]
-        steps = [n for step in self.steps for n in step.numbers()]
-        kinds = [n for kind, last in zip(self.types, self.lasts) for n in (number(kind), int(last))]
-        outputs = [n for shape, kind, strides in self.outputs for n in (number(kind), int(strides is not None), len(shape), *shape)]
-        head = [self.gpu.context.value or 0, *kinds, len(self.outputs), *outputs]
-        fills = [n for fill in self.fills for n in fill]
-        maps = [n for of in self.maps for n in of]
-        behind = [len(self.behind), *self.behind, len(maps), *maps, len(fills), *fills, self.done.value if self.done else 0]
-        return [*head, self.room, len(places), *places, *behind, len(self.steps), *steps]
-
     def frame(self):
         """What a call fills in; no other has it until it is launched."""
         try:
@@ -595,23 +555,7 @@ class Plan:
         """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces."""
         frame = self.frame()
         frame.pointers[:self.count] = pointers
-        self.start(frame, stream)
-
-    def fill(self, frame, stream):
-        """Copies tensors to constant memory, and launches what reads them."""
-        cuda, captured = libcuda(), ctypes.c_int()
-        check("cuCtxSetCurrent", cuda.cuCtxSetCurrent(self.gpu.context))
-        with LOCK:
-            check("cuStreamIsCapturing", cuda.cuStreamIsCapturing(stream, ctypes.byref(captured)))
-            if not captured.value:  # a captured graph cannot wait for an event outside of it
-                check("cuStreamWaitEvent", cuda.cuStreamWaitEvent(stream, self.done, 0))
-            try:
-                for place, address, count in self.fills:
-                    check("cuMemcpyDtoDAsync", cuda.cuMemcpyDtoDAsync_v2(address, frame.pointers[place], count, stream))
-                self.launch(frame, stream)
-            finally:
-                if not captured.value:
-                    check("cuEventRecord", cuda.cuEventRecord(self.done, stream))
+        self.launch(frame, stream)
 
     def launch(self, frame, stream):
         """Launches what a frame has been filled with, and gives the frame back."""

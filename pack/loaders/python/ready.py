@@ -78,7 +78,7 @@ class Ready:
     """A call that was made before: which kernels run on which of its tensors, and what is allocated for them."""
 
     def __init__(self, plan, taken, outputs, first):
-        self.start, self.frame, self.frames, self.device = plan.start, plan.frame, plan.frames, plan.gpu.index
+        self.start, self.frame, self.frames, self.device = plan.launch, plan.frame, plan.frames, plan.gpu.index
         self.taken = taken  # places among pointers, and among the call's tensors
         self.outputs, self.first = outputs, first  # (place, shape, strides, type) of each; whether the answer is the first tensor
         at = plan.count - len(plan.places)

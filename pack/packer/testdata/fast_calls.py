@@ -4,7 +4,7 @@ import ctypes
 import pickle
 import sys
 
-sys.path[:0] = [sys.argv[1] + "/build/torch-cuda"]
+sys.path[:0] = [sys.argv[1] + "/python"]
 import on_cpu  # noqa: E402, F401
 import torch  # noqa: E402
 from torch import nn  # noqa: E402

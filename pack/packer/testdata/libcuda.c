@@ -33,17 +33,6 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
     }
     return *function = module, 0;
 }
-/* Variables in constant memory have FAKE_ROOM bytes. */
-int cuModuleGetGlobal_v2(void** at, size_t* bytes, void* module, const char* name) {
-    const char* room = getenv("FAKE_ROOM");
-    *at = (void*)0xc0, *bytes = room ? (size_t)atoi(room) : 1 << 16;
-    return printf("variable %s\n", name), module == NULL || *bytes == 0;
-}
-int cuMemcpyDtoDAsync_v2(void* to, void* from, size_t bytes, void* stream) { return printf("copy %zu to %p from %p on %p\n", bytes, to, from, stream) < 0; }
-int cuStreamIsCapturing(void* stream, int* status) { return *status = stream == (void*)0x99, 0; }
-int cuEventCreate(void** event, unsigned flags) { return *event = (void*)0xe0, flags != 2; }
-int cuEventRecord(void* event, void* stream) { return printf("record on %p\n", stream), event != (void*)0xe0; }
-int cuStreamWaitEvent(void* stream, void* event, unsigned flags) { return printf("wait on %p\n", stream), event != (void*)0xe0 || flags; }
 int cuFuncSetAttribute(void* function, int attribute, int value) { return printf("shared %d %d\n", attribute, value), function == NULL; }
 static int launched(const unsigned* s, void* stream, void** taken) {
     printf("launch %u %u %u, %u %u %u, %u on %p:", s[0], s[1], s[2], s[3], s[4], s[5], s[6], stream);

@@ -1,14 +1,13 @@
-"""Plans problems with a pack, and launches them: plan_all.py STAND_IN PACK, with problems as JSON in standard input."""
+"""Plans problems with a pack, and launches them: plan_all.py PACK, with problems as JSON in standard input."""
 import ctypes
 import json
 import sys
 import types
 
-sys.path[:0] = [sys.argv[1]]
-import stand_in  # noqa: E402, F401
+import on_cpu  # noqa: F401
 
 sys.modules["layers"] = types.ModuleType("layers")  # without modules, whose classes are PyTorch's
-sys.modules["layers"].__path__ = [sys.argv[2] + "/build/torch-cuda/layers"]
+sys.modules["layers"].__path__ = [sys.argv[1] + "/python/layers"]
 from layers import pack  # noqa: E402
 
 operators = {name: pack.Operator(spec) for name, spec in pack.OPERATORS.items()}

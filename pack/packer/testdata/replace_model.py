@@ -3,7 +3,7 @@ import dataclasses
 import random
 import sys
 
-sys.path[:0] = [sys.argv[1] + "/build/torch-cuda"]
+sys.path[:0] = [sys.argv[1] + "/python"]
 import on_cpu  # noqa: E402, F401
 import torch  # noqa: E402
 from torch import nn  # noqa: E402

@@ -1,0 +1,256 @@
+package simulate
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/interp"
+
+	"autotune/device/trial"
+	"autotune/internal/lists"
+	"autotune/tuner/strategy"
+)
+
+// sample is a moment of a repeat: when, in milliseconds of the simulated clock, and the rank of the best
+// configuration by then. Rank 0 is the best.
+type sample struct {
+	ms           float64
+	rank, repeat int
+}
+
+// game is a recording with what scoring needs to know of it.
+type game struct {
+	*Recording
+	valid    []float64 // best first
+	ranks    []int     // by configuration: its place among valid
+	window   Window
+	times    []float64
+	baseline []float64 // at times
+	untilMS  float64
+}
+
+// Curves are compared at this many moments of the window. The window begins and ends at these shares of the way from
+// the median to the optimum. Runs go on a little longer.
+const (
+	points     = 1000
+	windowFrom = 0.01
+	windowTo   = 0.95
+	overrun    = 1.1
+)
+
+func newGame(r *Recording) *game {
+	g := &game{Recording: r, valid: r.Valid(), ranks: make([]int, len(r.Rows))}
+	for id, row := range r.Rows {
+		if row.OK {
+			g.ranks[id] = sorted(g.valid, row.Value) - 1
+		}
+	}
+	g.window = windowOf(r.Rows, g.valid)
+	g.untilMS = g.window.ToMS * overrun
+	g.times = g.window.times(points)
+	g.baseline = lists.Of(g.times, newBaseline(r.Rows, g.valid, g.untilMS))
+	return g
+}
+
+// play lets a strategy search the recording until the time or the budget is spent, nothing is left
+// or the context ends. It returns the moments after each evaluation, from the first success on.
+func (g *game) play(ctx context.Context, s strategy.Strategy, budget int) []sample {
+	var samples []sample
+	clock, best := 0.0, -1
+	for asked := 0; ctx.Err() == nil && clock <= g.untilMS && (budget == 0 || asked < budget); asked++ {
+		id, ok := s.Ask()
+		if !ok {
+			break
+		}
+		row := g.Rows[id]
+		clock += row.CostMS
+		if row.OK && (best < 0 || g.ranks[id] < best) {
+			best = g.ranks[id]
+		}
+		if best >= 0 {
+			samples = append(samples, sample{ms: clock, rank: best})
+		}
+		s.Tell(id, strategy.Outcome{OK: row.OK, Score: row.Value})
+	}
+	return samples
+}
+
+// curve is the performance of a strategy at the game's times, 0 for random search and 1 for the optimum, with each
+// repeat weighed. The samples are in order of time.
+func (g *game) curve(samples []sample, weights []float64) []float64 {
+	var steps []step
+	for _, s := range samples {
+		if w := weights[s.repeat]; w > 0 {
+			steps = append(steps, step{s.ms, -float64(s.rank), w}) // better is higher
+		}
+	}
+	if len(steps) == 0 { // nothing found: as good as the worst
+		steps = []step{{0, -float64(len(g.valid) - 1), 1}}
+	}
+	ranks := nonDecreasing(steps)
+	performance := make([]float64, len(g.times))
+	for i, ms := range g.times {
+		performance[i] = relative(g.valueAt(-ranks.Predict(ms)), g.baseline[i], g.valid[0])
+	}
+	return performance
+}
+
+// relative places a value between the baseline's, 0, and the best, 1.
+func relative(value, base, best float64) float64 {
+	switch {
+	case base > best:
+		return (base - value) / (base - best)
+	case value <= best: // random search has found the best too: there is no scale for how far behind it a value is
+		return 1
+	}
+	return 0
+}
+
+// valueAt is the value of a rank between two.
+func (g *game) valueAt(rank float64) float64 {
+	low := int(math.Floor(rank))
+	if low >= len(g.valid)-1 {
+		return g.valid[len(g.valid)-1]
+	}
+	share := rank - float64(low)
+	return g.valid[low]*(1-share) + g.valid[low+1]*share
+}
+
+// newBaseline is the best value that random search without replacement is expected to have found, as a smooth
+// function of time.
+func newBaseline(rows []Row, valid []float64, toMS float64) func(ms float64) float64 {
+	meanMS := meanCost(rows)
+	evaluations := func(ms float64) float64 {
+		if meanMS > 0 {
+			return max(1, ms/meanMS)
+		}
+		return 1
+	}
+	last := max(2, int(math.Ceil(evaluations(toMS)))+1)
+	// A knot for each evaluation at which the value changes, and the last.
+	var at, value []float64
+	for m := 1; m <= last; m++ {
+		if v := afterDraws(valid, m); len(value) == 0 || v != value[len(value)-1] || m == last {
+			at, value = append(at, float64(m)), append(value, v)
+		}
+	}
+	var curve interp.FittablePredictor = new(interp.FritschButland)
+	if len(at) < 3 { // too few for it
+		curve = new(interp.PiecewiseLinear)
+	}
+	smooth := fitted(curve, at, value)
+	return func(ms float64) float64 { return smooth.Predict(min(evaluations(ms), float64(last))) }
+}
+
+// meanCost is the mean cost of an evaluation that works, with its share of the failures' cost.
+func meanCost(rows []Row) float64 {
+	var ok, okMS, failedMS float64
+	for _, row := range rows {
+		if row.OK {
+			ok, okMS = ok+1, okMS+row.CostMS
+		} else {
+			failedMS += row.CostMS
+		}
+	}
+	return okMS/ok + failedMS/float64(len(rows))
+}
+
+// afterDraws is the value whose rank, from the worst, is the expected one of the best of m draws.
+func afterDraws(valid []float64, m int) float64 {
+	n := len(valid)
+	rank := int(math.Round(float64(m) * float64(n+1) / float64(m+1)))
+	return valid[n-1-min(n-1, rank)]
+}
+
+// fitted is a curve through points, or a level line if they are too few.
+func fitted(curve interp.FittablePredictor, x, y []float64) interp.Predictor {
+	if len(x) < 2 || curve.Fit(x, y) != nil {
+		return interp.Constant(y[0])
+	}
+	return curve
+}
+
+// Window is the time, from the start of a search, in which strategies are compared: until then any is as good as
+// another, and after it random search is nearly there too.
+type Window struct {
+	FromMS float64 `json:"from_ms"`
+	ToMS   float64 `json:"to_ms"`
+	// Evaluations that random search is expected to make until the end.
+	Evaluations int `json:"evaluations"`
+}
+
+// windowOf is the window of a recording whose valid values, best first, are these.
+func windowOf(rows []Row, valid []float64) Window {
+	cost := trial.Median(lists.Of(rows, func(row Row) float64 { return row.CostMS }))
+	from, to := evaluationsTo(valid, windowFrom), evaluationsTo(valid, windowTo)
+	w := Window{FromMS: float64(from) * cost, ToMS: float64(to) * cost, Evaluations: to}
+	if !(w.ToMS > w.FromMS) { // there are few configurations, or equal ones
+		w.ToMS = w.FromMS + cost
+	}
+	return w
+}
+
+// evaluationsTo is how many evaluations random search is expected to need to come this share of the way from the
+// median to the optimum.
+func evaluationsTo(valid []float64, share float64) int {
+	best, n := valid[0], len(valid)
+	worse := n - sorted(valid, best+(trial.Median(valid)-best)*(1-share))
+	return int(math.Ceil(float64(worse) / float64(n+1-worse)))
+}
+
+// sorted is how many of the values, which are in order, are at most x.
+func sorted(values []float64, x float64) int {
+	n, _ := slices.BinarySearchFunc(values, x, func(v, x float64) int {
+		if v <= x {
+			return -1
+		}
+		return 1
+	})
+	return n
+}
+
+// times are the points of the window at which curves are compared.
+func (w Window) times(n int) []float64 {
+	t := make([]float64, n)
+	for i := range t {
+		t[i] = w.FromMS + (w.ToMS-w.FromMS)*float64(i)/float64(max(n-1, 1))
+	}
+	return t
+}
+
+// step is a point of a sum: a place, a height and how much it weighs.
+type step struct{ x, y, weight float64 }
+
+// nonDecreasing is the isotonic regression of points in order of x, by pooling adjacent violators: the function that
+// never falls and is closest to them. It is straight between the x of the points, and level beyond them.
+func nonDecreasing(points []step) interp.Predictor {
+	type block struct { // points next to each other that share the mean of their heights
+		y, weight   float64
+		first, last float64 // x
+	}
+	var blocks []block
+	for i := 0; i < len(points); {
+		b := block{first: points[i].x, last: points[i].x}
+		for ; i < len(points) && points[i].x == b.first; i++ {
+			b.y += points[i].y * points[i].weight
+			b.weight += points[i].weight
+		}
+		b.y /= b.weight
+		for len(blocks) > 0 && blocks[len(blocks)-1].y >= b.y {
+			before := blocks[len(blocks)-1]
+			total := before.weight + b.weight
+			b = block{(before.y*before.weight + b.y*b.weight) / total, total, before.first, b.last}
+			blocks = blocks[:len(blocks)-1]
+		}
+		blocks = append(blocks, b)
+	}
+	var x, y []float64
+	for _, b := range blocks { // its ends are all that interpolation needs
+		x, y = append(x, b.first), append(y, b.y)
+		if b.last > b.first {
+			x, y = append(x, b.last), append(y, b.y)
+		}
+	}
+	return fitted(new(interp.PiecewiseLinear), x, y)
+}

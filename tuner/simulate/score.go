@@ -1,0 +1,185 @@
+package simulate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/stat"
+
+	"autotune/device/trial"
+	"autotune/tuner/strategy"
+)
+
+// Options say what to evaluate. The zero value is useful.
+type Options struct {
+	Strategies []string // by name; none: strategy.Default
+	Repeats    int      // runs with different seeds; 0: 50
+	Budget     int      // evaluations at which a run ends even if there is time; 0: none
+	Seed       uint64   // of the first repeat
+}
+
+// Report is the evaluation of strategies on recordings.
+type Report struct {
+	Repeats    int        `json:"repeats"`
+	Seed       uint64     `json:"seed"`
+	Budget     int        `json:"budget,omitempty"`
+	Recordings []About    `json:"recordings"`
+	Strategies []Standing `json:"strategies"` // in the order they were named
+}
+
+// About describes a recording.
+type About struct {
+	Name           string  `json:"recording"`
+	File           string  `json:"file"`
+	Kernel         string  `json:"kernel,omitempty"`
+	Device         string  `json:"device,omitempty"`
+	Configurations int64   `json:"configurations"`
+	Valid          int     `json:"valid"`
+	Interrupted    bool    `json:"interrupted,omitempty"`
+	Best           float64 `json:"best"`
+	Median         float64 `json:"median"`
+	Window         Window  `json:"window"`
+}
+
+// Standing is how one strategy did.
+type Standing struct {
+	Strategy string   `json:"strategy"`
+	Mean     float64  `json:"mean"` // of the scores
+	CI95     Interval `json:"ci95"`
+	Scores   []Score  `json:"scores"` // by recording
+}
+
+// Score is how one strategy did on one recording.
+type Score struct {
+	Recording string   `json:"recording"`
+	Strategy  string   `json:"strategy"`
+	Score     float64  `json:"score"`
+	CI95      Interval `json:"ci95"`
+	Repeats   int      `json:"repeats"`
+
+	resampled []float64
+}
+
+// Interval is a confidence interval: its low and its high end.
+type Interval [2]float64
+
+// Evaluate plays every strategy on every recording and scores it.
+func Evaluate(ctx context.Context, recordings []*Recording, o Options) (*Report, error) {
+	o.Repeats = cmp.Or(o.Repeats, 50)
+	if len(o.Strategies) == 0 {
+		o.Strategies = []string{strategy.Default}
+	}
+	if err := o.check(recordings); err != nil {
+		return nil, err
+	}
+	report := &Report{Repeats: o.Repeats, Seed: o.Seed, Budget: o.Budget}
+	var games []*game
+	for _, r := range recordings {
+		g := newGame(r)
+		games = append(games, g)
+		report.Recordings = append(report.Recordings, About{
+			Name: r.Name, File: r.File, Kernel: r.Metadata.Problem.Operator, Device: r.Metadata.Device.Name,
+			Configurations: r.Space.Len(), Valid: len(g.valid), Interrupted: r.Interrupted,
+			Best: g.valid[0], Median: trial.Median(g.valid), Window: g.window,
+		})
+	}
+	work, working := errgroup.WithContext(ctx)
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	scores := make([]Score, len(o.Strategies)*len(games))
+	for i, name := range o.Strategies {
+		for k, g := range games {
+			work.Go(func() (err error) {
+				scores[i*len(games)+k], err = g.score(working, name, o)
+				return err
+			})
+		}
+	}
+	if err := work.Wait(); err != nil {
+		return nil, err
+	}
+	for ofOne := range slices.Chunk(scores, len(games)) {
+		report.Strategies = append(report.Strategies, standing(ofOne))
+	}
+	return report, nil
+}
+
+func (o *Options) check(recordings []*Recording) error {
+	if len(recordings) == 0 {
+		return errors.New("there is no recording to simulate")
+	}
+	if o.Repeats < 0 || o.Budget < 0 {
+		return fmt.Errorf("%d repeats with a budget of %d: neither may be negative", o.Repeats, o.Budget)
+	}
+	for _, r := range recordings {
+		if r.Space.Len() < r.Metadata.Valid {
+			return fmt.Errorf("%s holds only the part of the space that a search chose, %d of %d valid configurations: "+
+				"random search does well there, and a score would say little", r.File, r.Space.Len(), r.Metadata.Valid)
+		}
+	}
+	for _, name := range o.Strategies {
+		if err := strategy.Check(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// score plays a strategy's repeats, and scores them and their resamples.
+func (g *game) score(ctx context.Context, name string, o Options) (Score, error) {
+	score := Score{Recording: g.Name, Strategy: name, Repeats: o.Repeats}
+	var samples []sample
+	for repeat := range o.Repeats {
+		s, err := strategy.New(name, g.Space, strategy.Options{Seed: o.Seed + uint64(repeat)})
+		if err != nil {
+			return score, err
+		}
+		for _, one := range g.play(ctx, s, o.Budget) {
+			one.repeat = repeat
+			samples = append(samples, one)
+		}
+	}
+	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.ms, b.ms) })
+	score.Score = stat.Mean(g.curve(samples, slices.Repeat([]float64{1}, o.Repeats)), nil)
+	rng, weights := rand.New(rand.NewPCG(o.Seed, 0xb007)), make([]float64, o.Repeats)
+	for range resamples {
+		if ctx.Err() != nil {
+			return score, ctx.Err()
+		}
+		clear(weights)
+		for range weights {
+			weights[rng.IntN(len(weights))]++
+		}
+		score.resampled = append(score.resampled, stat.Mean(g.curve(samples, weights), nil))
+	}
+	score.CI95 = interval95(score.resampled)
+	return score, nil
+}
+
+// resamples is how often repeats are drawn again, to see how much a score depends on them.
+const resamples = 200
+
+// standing averages the scores of one strategy, and their resamples one by one.
+func standing(scores []Score) Standing {
+	s := Standing{Strategy: scores[0].Strategy, Scores: scores}
+	resampled := make([]float64, resamples)
+	for _, one := range scores {
+		s.Mean += one.Score / float64(len(scores))
+		for i, v := range one.resampled {
+			resampled[i] += v / float64(len(scores))
+		}
+	}
+	s.CI95 = interval95(resampled)
+	return s
+}
+
+// interval95 is where the middle 95 % of the scores are.
+func interval95(scores []float64) Interval {
+	s := slices.Sorted(slices.Values(scores))
+	return Interval{trial.Quantile(s, 0.025), trial.Quantile(s, 0.975)}
+}
