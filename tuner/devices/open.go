@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"autotune/device"
-	"autotune/device/remote/broker"
+	"autotune/device/remote/fleet"
 	"autotune/operator"
 	"autotune/tuner/torchmath"
 )
@@ -21,7 +21,7 @@ type Options struct {
 	Runs     bool   // auto passes over devices that run nothing: recordings
 	// Server is where to find workers in place of a device; without a URL: nowhere. GPU is
 	// part of their devices' name, "": as the first has it.
-	Server broker.Login
+	Server fleet.Login
 	GPU    string
 	Say    func(text string) // is called with what a person should know about workers; nil: nobody is told
 	// Await is called with what is awaited, and what it gives once that is there; nil: nobody is told.

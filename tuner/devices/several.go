@@ -13,8 +13,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/remote"
-	"autotune/device/remote/broker"
-	"autotune/device/remote/pool"
+	"autotune/device/remote/fleet"
 )
 
 // everyGPU is the argument that names all GPUs, and times begins one that repeats a device.
@@ -142,11 +141,11 @@ func openSeveral(ctx context.Context, s Spec, o Options) (device.Device, error) 
 func (l *local) Close() error { return errors.Join(l.Joined.Close(), CloseAll(l.devices)) }
 
 func openWorkers(ctx context.Context, o Options) (device.Device, string, error) {
-	b, err := broker.Connect(ctx, o.Server, "search", broker.Options{Limit: connectionLimit, Say: o.Say})
+	b, err := fleet.Connect(ctx, o.Server, "search", fleet.ConnectOptions{Limit: connectionLimit, Say: o.Say})
 	if err != nil {
 		return nil, "", err
 	}
-	p, err := pool.Open(ctx, b, pool.Options{GPU: o.GPU, Say: o.Say})
+	p, err := fleet.Open(ctx, b, fleet.Options{GPU: o.GPU, Say: o.Say})
 	if err != nil {
 		b.Close()
 		return nil, "", err

@@ -10,7 +10,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/compile"
-	"autotune/device/remote/broker"
+	"autotune/device/remote/fleet"
 )
 
 // Spec is a parsed --device.
@@ -73,7 +73,7 @@ func (s Spec) OneGPU() (ordinal int, ok bool) {
 // IsTrouble tells whether an error is about a device, or about what it needs,
 // rather than about what was asked of it.
 func IsTrouble(err error) bool {
-	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, device.ErrGone, broker.ErrServer}
+	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, device.ErrGone, fleet.ErrServer}
 	for _, k := range kindsByName {
 		troubles = append(troubles, k.troubles...)
 	}
