@@ -17,17 +17,14 @@ type Conditions struct {
 // stored as "", which leaves keys and JSON short.
 type L2State string
 
-// The states of the L2 cache.
 const (
 	Cold L2State = ""     // something else: a buffer of twice its size is written before each sample
 	Warm L2State = "warm" // what the variant's own launch before left there
 )
 
-// LaunchForm is how the launches of a sample come to the GPU. The usual form is
-// stored as "".
+// LaunchForm is how the launches of a sample come to the GPU. The usual form is stored as "".
 type LaunchForm string
 
-// The forms of launches.
 const (
 	Direct LaunchForm = ""      // one by one
 	Graph  LaunchForm = "graph" // captured into a CUDA graph, of which a sample times one launch
@@ -39,7 +36,6 @@ var (
 	LaunchWords = []string{"direct", string(Graph)}
 )
 
-// ConditionsOf reads the words by which users name conditions.
 func ConditionsOf(l2, launch string) Conditions {
 	var c Conditions
 	if l2 != L2Words[0] {
@@ -51,7 +47,6 @@ func ConditionsOf(l2, launch string) Conditions {
 	return c
 }
 
-// Words are the words by which users name them.
 func (c Conditions) Words() (l2, launch string) {
 	return cmp.Or(string(c.L2), L2Words[0]), cmp.Or(string(c.Launch), LaunchWords[0])
 }
@@ -67,11 +62,9 @@ func (c Conditions) Check() error {
 	return nil
 }
 
-// Usual tells whether these are the conditions that hold unless others are asked
-// for.
+// Usual tells whether these are the conditions that hold unless others are asked for.
 func (c Conditions) Usual() bool { return c == Conditions{} }
 
-// String names both, as in "warm L2, direct launches".
 func (c Conditions) String() string {
 	words := [2]string{"cold L2", "direct launches"}
 	if c.L2 == Warm {

@@ -1,15 +1,17 @@
 // Package device says what a device must do for a search: compile a variant,
 // verify it against the operator's reference and time it.
 //
-// A Device is opened once; Open on it prepares one problem (tensors, the
-// reference's output, the ceilings to compare with) as a Session, and Evaluate
-// is called once a variant. What goes wrong with one variant is a status in its
+// A Device is opened once; Open on it prepares one problem (tensors, the reference's output, the ceilings to compare
+// with) as a Session, and Evaluate is called once a variant. What goes wrong with one variant is a status in its
 // Outcome; an error from Evaluate means that the device cannot go on.
 package device
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"autotune/device/compile"
@@ -19,7 +21,6 @@ import (
 	"autotune/space"
 )
 
-// Info describes a device.
 type Info struct {
 	Name       string          `json:"name"` // "NVIDIA H100 80GB HBM3"
 	Kind       Kind            `json:"kind"`
@@ -43,8 +44,7 @@ func (i *Info) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Protocol is how variants are verified and timed. It is part of a trial's
-// provenance: other protocol, other trial.
+// Protocol is how variants are verified and timed. It is part of a trial's provenance: other protocol, other trial.
 type Protocol struct {
 	Version        int           `json:"version"` // raised when measuring changes its meaning
 	Samples        int           `json:"samples"` // at most, a variant
@@ -96,8 +96,7 @@ type Device interface {
 	Close() error
 }
 
-// Recorded is a Device that can answer for some configurations only, those of an
-// earlier search.
+// Recorded is a Device that can answer for some configurations only, those of an earlier search.
 type Recorded interface {
 	// Configurations lists them in the order of that search.
 	Configurations() []space.Configuration
@@ -138,8 +137,7 @@ type Ceilings struct {
 	Peaks     Peaks              `json:"peaks,omitempty"` // of the device
 }
 
-// FloorMS is what a copy takes that moves so many bytes, in milliseconds; 0 if that
-// is unknown.
+// FloorMS is what a copy takes that moves so many bytes, in milliseconds; 0 if that is unknown.
 func (c Ceilings) FloorMS(bytes int64) float64 {
 	if c.CopyBytesPerMS <= 0 {
 		return 0
@@ -153,4 +151,96 @@ type RaceFinder interface {
 	// Races launches a variant with its accesses watched. A race is a wrong result. Without one, looked says what
 	// was looked for, or why nothing was.
 	Races(ctx context.Context, v Variant) (o trial.Outcome, looked string, err error)
+}
+
+type Inputs struct {
+	Distribution string
+	Seed         uint32
+}
+
+// Inputs are those that variants are searched on.
+func (p Protocol) Inputs() Inputs { return Inputs{p.Distribution, p.Seed} }
+
+// Check asks for launches beyond the verifying one. Before them outputs hold in turn a NaN, what the launch before
+// left, and zeros. After each launch everything is checked: outputs, inputs, guard zones, the reference's output.
+type Check struct {
+	Launches int           // 0 counts as 1
+	Exact    bool          // every launch must give the bits of the first
+	Limit    time.Duration // no further launch begins after this time; 0: none
+	// Changes asks for one more launch, of the same loaded kernel, after a few places of the drawn inputs have
+	// changed. The device draws these places each time. The inputs are afterwards what they were.
+	Changes bool `json:",omitempty"`
+	// Leave is an empty folder of this machine for what the last launch read and wrote, if all were right: files that
+	// package answers names. Only a GPU of this machine does that. "": nowhere.
+	Leave string `json:",omitempty"`
+}
+
+// ErrNone means that there is no such device on this machine; the message
+// wrapped around it says what is missing and what to do.
+var ErrNone = errors.New("no such device")
+
+// Reason is what an error that wraps ErrNone says besides that.
+func Reason(err error) string {
+	return strings.TrimSuffix(err.Error(), ": "+ErrNone.Error())
+}
+
+var ErrMemory = errors.New("not enough device memory")
+
+// GiB writes an amount of memory as messages give it.
+func GiB(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
+
+// ModeChoice says who chose a problem's math mode, or that PyTorch computes the problem in another one: Err ends the
+// search.
+type ModeChoice struct {
+	By  string
+	Err error
+}
+
+// Peaks are what a device reaches at most in kinds of work beside copies: bytes or operations a
+// millisecond, those measured.
+type Peaks map[string]float64
+
+// The kinds of work. 16 bits are bf16 and fp16 alike.
+const (
+	PeakL2   = "l2"
+	PeakFP32 = "fp32"
+	PeakTF32 = "tf32"
+	PeakFP16 = "fp16"
+)
+
+// PeakNames are the kinds in the order that reports show them, with what these call them.
+var PeakNames = []struct{ Kind, Name string }{
+	{PeakL2, "L2"}, {PeakFP32, "fp32"}, {PeakTF32, "TF32"}, {PeakFP16, "16 bits"},
+}
+
+// ErrGone means that a worker is no longer there, or that none is left. Another worker may be asked instead.
+var ErrGone = errors.New("the worker is gone")
+
+// MostWorkers is how many workers of a Pool a search uses.
+const MostWorkers = 512
+
+// Pool is a Device that is several of one model, each driven by a worker of its own. Many goroutines may ask its
+// sessions at once: any worker answers, and the Outcome says which.
+type Pool interface {
+	Device
+	// Workers names those that are fit for use now, in order. They come and go.
+	Workers() []string
+	// Worker is one of them as a Device of its own, for what has to be done in one
+	// place. Once it is gone, its sessions end with ErrGone.
+	Worker(name string) Device
+}
+
+// ErrLost means that this process can no longer use a device: its context is gone, with all of its memory. Another
+// process may open it anew. An Outcome beside such an error counts if it has a Status.
+var ErrLost = errors.New("the device's context is lost")
+
+// Reopener is a Device that can open a problem whose ceilings are known, without measuring them again.
+type Reopener interface {
+	Reopen(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto Protocol, known Ceilings) (Session, error)
+}
+
+// Launcher is a Device that can launch a variant once on the operator's inputs, without checking
+// its results: for a program that watches the launch.
+type Launcher interface {
+	Launch(ctx context.Context, p *operator.Problem, proto Protocol, v Variant) (trial.Outcome, error)
 }

@@ -11,15 +11,13 @@ import (
 // recordings hold it as text; Properties tells what it stands for.
 type Kind string
 
-// The kinds of devices.
 const (
 	CUDA     Kind = "cuda"
 	Emulator Kind = "emulator"
 	Replay   Kind = "replay"
 )
 
-// Properties are what devices of one kind can do, and what their numbers are
-// worth.
+// Properties are what devices of one kind can do, and what their numbers are worth.
 type Properties struct {
 	Kind     Kind
 	Label    string // what messages call such a device
@@ -35,8 +33,7 @@ type Properties struct {
 	Caveat string
 }
 
-// kinds is the one place that says what the kinds can do. Package devices says
-// how each is opened.
+// kinds is the one place that says what the kinds can do. Package devices says how each is opened.
 var kinds = []Properties{
 	{Kind: CUDA, Label: "a GPU", Argument: "N", Compiles: true, Measures: true, Persists: true},
 	{Kind: Emulator, Label: "the CPU emulator", Compiles: true, Persists: true, Caveat: "emulated on the CPU"},
@@ -49,7 +46,6 @@ func KindNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Kinds are the properties of all kinds, in the order in which they are listed.
 func Kinds() []Properties { return slices.Clone(kinds) }
 
 // Properties returns what devices of this kind can do; the zero value, without a

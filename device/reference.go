@@ -21,18 +21,15 @@ type ReferenceError struct {
 	Log      string // the compiler's, where that refused it
 }
 
-// The parts that an operator may have beside its reference.
 const (
 	FillKernel = "the fill kernel"
 	Comparison = "the comparison"
 )
 
-// Blame is a *ReferenceError of a part of an operator.
 func Blame(operator, part, format string, values ...any) *ReferenceError {
 	return &ReferenceError{Operator: operator, Part: part, Fault: fmt.Sprintf(format, values...)}
 }
 
-// NotCompiled is the error of a part that the compiler refuses.
 func NotCompiled(operator, part string, refused *compile.Error) *ReferenceError {
 	return &ReferenceError{Operator: operator, Part: part, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
 }

@@ -65,12 +65,10 @@ func (m *Manifest) check() error {
 		f.within(m.checkOperator(o), "operator %.80q", o.Name)
 	}
 	for i, e := range m.Entries {
-		f.within(m.of(e.Operator, func(o *Operator) error { return m.checkEntry(o, e) }),
-			"entry %d, %.80q", i+1, e.Problem)
+		f.within(m.of(e.Operator, func(o *Operator) error { return m.checkEntry(o, e) }), "entry %d, %.80q", i+1, e.Problem)
 	}
 	for i, of := range m.Families {
-		f.within(m.of(of.Operator, func(o *Operator) error { return m.checkFamily(o, of) }),
-			"family %d, %.80q", i+1, of.Problem)
+		f.within(m.of(of.Operator, func(o *Operator) error { return m.checkFamily(o, of) }), "family %d, %.80q", i+1, of.Problem)
 	}
 	for i, g := range m.General {
 		f.within(m.of(g.Operator, func(o *Operator) error { return m.checkGeneral(o, g) }), "general kernel %d", i+1)
@@ -201,7 +199,7 @@ func (m *Manifest) checkTensors(o *Operator) error {
 	return f.error
 }
 
-// checkValues refuses what is no value of a problem: numbers of dimensions, what parameters may be, and math modes.
+// checkValues refuses what is no value of a problem: numbers of dimensions, words of parameters, and math modes.
 func (o *Operator) checkValues(values map[string]expr.Value, mode string, shape, whole bool) error {
 	var f fault
 	for _, name := range o.Shape {
@@ -210,11 +208,9 @@ func (o *Operator) checkValues(values map[string]expr.Value, mode string, shape,
 	}
 	for _, s := range o.Parameters {
 		for _, c := range s.Components {
-			if v, given := values[c.Name]; given {
-				f.within(s.admits(v), "%s", c.Name)
-			} else {
-				f.need(!whole, "it does not say what %s is", c.Name)
-			}
+			v, given := values[c.Name]
+			f.need(given || !whole, "it does not say what %s is", c.Name)
+			f.need(!given || s.Type != "word" || slices.Contains(s.Words, v.String()), "%s is %.80q, which is none of its words", c.Name, v)
 		}
 	}
 	f.need(slices.Contains(o.Math, mode), "it is in the math mode %.80q, which the operator has not", mode)

@@ -67,36 +67,14 @@ func (nothing) GPU() GPU                                              { return G
 func (nothing) Load([]byte, string, int64) (Kernel, error)            { return 0, nil }
 func (nothing) Launch(Kernel, Launch, Stream, []unsafe.Pointer) error { return nil }
 
-// Exact hits come first, then a family's tree, then the general kernel.
+// A problem that was packed has its own kernel, and no other has one.
 func TestSeedIsAPack(t *testing.T) {
 	p, err := read(seedFiles(seed))
 	must(t, err)
-	for _, c := range []struct {
-		n    int64
-		by   string
-		want string
-	}{
-		{4, "2", "exact"},
-		{4, "3", "general"}, // of the family, where no entry serves it
-		{5, "3", "general"}, // between the family's spans
-		{6, "3", "scale 3 01\x06\x00\x00\x00\x03\x00\x00\x00\x00"}, // the leaf's second, since the first is for odd ones
-		{6, "2", "general"},
-		{7, "3", "odd 7 0123456789\x00"},
-		{8, "3", "general"}, // by the tree
-	} {
-		loader := p.On(nothing{})
-		plan, err := loader.Plan("scale", []int64{c.n}, map[string]string{"by": c.by}, "")
-		must(t, err)
-		got := "general"
-		switch {
-		case plan.Entry != nil:
-			got = "exact"
-		case plan.Variant != nil:
-			step := plan.steps[0]
-			got = fmt.Sprintf("%s %d %s", step.Entry, step.Grid[0], loader.image(imageKey{step.file, step.patch}))
-		}
-		if got != c.want {
-			t.Errorf("%d by %s: %q, want %q", c.n, c.by, got, c.want)
+	for n, want := range map[int64]string{
+		4: "<nil>", 6: "scale: no kernel of the pack was made for this problem in math mode fp32 on a GPU (sm_90)"} {
+		if _, err := p.On(nothing{}).Plan("scale", []int64{n}, map[string]string{"by": "2"}, ""); fmt.Sprint(err) != want {
+			t.Errorf("%d: %v, want %s", n, err, want)
 		}
 	}
 }
@@ -116,14 +94,12 @@ func (w words) Launch(_ Kernel, _ Launch, _ Stream, arguments []unsafe.Pointer) 
 func TestMapSeedIsAPack(t *testing.T) {
 	p, err := read(seedFiles(mapSeed))
 	must(t, err)
-	for n, want := range map[int64][16]int64{4: {0x30, 1, 2, 3, 4, 5, 6, -7}, 6: {0x30, 6, 3, 3, 4, 5, 6, -6}} {
-		gpu := words{passed: new([16]int64)}
-		plan, err := p.On(gpu).Plan("scale", []int64{n}, map[string]string{"by": fmt.Sprint(2 + n/6)}, "")
-		if err == nil {
-			err = plan.Launch(0, 0x10, 0x20, 0x30)
-		}
-		if err != nil || *gpu.passed != want {
-			t.Errorf("of %d elements: %v, %v, want %v", n, err, *gpu.passed, want)
-		}
+	gpu := words{passed: new([16]int64)}
+	plan, err := p.On(gpu).Plan("scale", []int64{4}, map[string]string{"by": "2"}, "")
+	if err == nil {
+		err = plan.Launch(0, 0x10, 0x20, 0x30)
+	}
+	if want := [16]int64{0x30, 1, 2, 3, 4, 5, 6, -7}; err != nil || *gpu.passed != want {
+		t.Errorf("%v, %v, want %v", err, *gpu.passed, want)
 	}
 }

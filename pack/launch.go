@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"unsafe"
@@ -46,51 +45,37 @@ type Loader struct {
 	driver Driver
 	gpu    GPU
 	mutex  sync.Mutex
-	images map[imageKey][]byte // copies of files with a problem's sizes written into them
 	loaded map[loadedKey]Kernel
 }
 
 type loadedKey struct {
-	image       imageKey
-	entry       string
+	file, entry string
 	sharedBytes int64
-}
-
-// imageKey is a file and the patch written into its copy.
-type imageKey struct {
-	file string
-	patch
-}
-
-// patch is bytes that replace those of a file, from an offset on.
-type patch struct {
-	at    int64
-	bytes string
 }
 
 // On gives a loader of the pack for a GPU.
 func (p *Pack) On(d Driver) *Loader {
-	return &Loader{pack: p, driver: d, gpu: d.GPU(), images: map[imageKey][]byte{}, loaded: map[loadedKey]Kernel{}}
+	return &Loader{pack: p, driver: d, gpu: d.GPU(), loaded: map[loadedKey]Kernel{}}
 }
 
-// runs tells whether the GPU can run an entry's launches, which may have been made for another GPU.
-func (g GPU) runs(of, device string, launches []Launch) bool {
-	arch, own, _ := Target(of)
-	for _, launch := range launches {
-		if launch.SharedBytes > g.SharedBytes || launch.Cooperative && device != g.Name {
+// runs tells whether the GPU can run an entry, which may have been made for another GPU.
+func (g GPU) runs(e *Entry) bool {
+	for _, launch := range e.Launches {
+		if launch.SharedBytes > g.SharedBytes || launch.Cooperative && e.Device != g.Name {
 			return false
 		}
 	}
+	arch, own, _ := Target(e.Target)
 	return arch == g.Arch || !own && arch/10 == g.Arch/10 && arch < g.Arch
 }
 
-// rank orders kernels of one problem, all of which the GPU can run.
-func (g GPU) rank(of, device string, measured bool) int {
-	rank, own, _ := Target(of)
+// rank orders entries of one problem: first those that were measured on this model, then those for newer architectures.
+func (g GPU) rank(e *Entry) int {
+	rank, own, _ := Target(e.Target)
 	if own {
 		rank++
 	}
-	if device == g.Name && measured {
+	if e.Device == g.Name && e.Time != nil {
 		rank += 10_000
 	}
 	return rank
@@ -106,8 +91,7 @@ func Target(name string) (arch int, own, ok bool) {
 	return arch, parts[2] != "", err == nil
 }
 
-// Prepare loads the plan's kernels, so that Launch loads nothing: call it before a stream is
-// captured.
+// Prepare loads the plan's kernels, so that Launch loads nothing: call it before a stream is captured.
 func (p *Plan) Prepare() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -115,10 +99,10 @@ func (p *Plan) Prepare() error {
 		return nil
 	}
 	var kernels []Kernel
-	for _, s := range p.steps {
-		k, err := p.loader.kernel(loadedKey{imageKey{s.file, s.patch}, s.Entry, s.SharedBytes})
+	for _, launch := range p.Entry.Launches {
+		k, err := p.loader.kernel(loadedKey{p.Entry.File, launch.Entry, launch.SharedBytes})
 		if err != nil {
-			return fmt.Errorf("load %s of %s for %s: %w", s.Entry, s.file, p.loader.gpu, err)
+			return fmt.Errorf("load %s of %s for %s: %w", launch.Entry, p.Entry.File, p.loader.gpu, err)
 		}
 		kernels = append(kernels, k)
 	}
@@ -132,25 +116,11 @@ func (l *Loader) kernel(key loadedKey) (k Kernel, err error) {
 	defer l.mutex.Unlock()
 	k, known := l.loaded[key]
 	if !known {
-		if k, err = l.driver.Load(l.image(key.image), key.entry, key.sharedBytes); err == nil {
+		if k, err = l.driver.Load(l.pack.files[key.file], key.entry, key.sharedBytes); err == nil {
 			l.loaded[key] = k
 		}
 	}
 	return k, err
-}
-
-// image is a file as it is loaded: as packed, or a copy with other sizes in it.
-func (l *Loader) image(key imageKey) []byte {
-	if key.bytes == "" {
-		return l.pack.files[key.file]
-	}
-	image, made := l.images[key]
-	if !made {
-		image = slices.Clone(l.pack.files[key.file])
-		copy(image[key.at:], key.bytes)
-		l.images[key] = image
-	}
-	return image
 }
 
 // alignment is what kernels need of every pointer, to load vectors from it.
@@ -162,7 +132,7 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	if len(pointers) != len(p.Tensors) {
 		return fmt.Errorf("it takes %d pointers, one for each tensor of the plan; got %d", len(p.Tensors), len(pointers))
 	}
-	given := make([]Pointer, len(pointers), len(pointers)+len(p.scalars)+mapWords*len(p.maps))
+	given := make([]Pointer, len(pointers), len(pointers)+len(p.Entry.Scalars)+mapWords*len(p.maps))
 	for i, t := range p.Tensors {
 		switch {
 		case t.Bytes == 0:
@@ -174,7 +144,7 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 			given[i] = pointers[i]
 		}
 	}
-	for _, s := range p.scalars {
+	for _, s := range p.Entry.Scalars {
 		given = append(given, Pointer(s.Value))
 	}
 	for _, m := range p.maps {
@@ -183,18 +153,12 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	if err := p.Prepare(); err != nil {
 		return err
 	}
-	return p.launchAll(s, given)
-}
-
-func (p *Plan) launchAll(s Stream, given []Pointer) error {
 	defer runtime.KeepAlive(given)
-	for i, step := range p.steps {
-		arguments := lists.Of(step.tensors, func(at int) unsafe.Pointer { return unsafe.Pointer(&given[at]) })
-		if last := len(step.sizes) - 1; last >= 0 { // all but the last are one struct, passed by its first member's address
-			arguments = append(arguments, unsafe.Pointer(&step.sizes[0]), unsafe.Pointer(&step.sizes[last]))
-		}
-		if err := p.loader.driver.Launch(p.kernels[i], step.Launch, s, arguments); err != nil {
-			return fmt.Errorf("launch %s: %w", step.Entry, err)
+	for i, launch := range p.Entry.Launches {
+		arguments := lists.Of(p.places[i], func(at int) unsafe.Pointer { return unsafe.Pointer(&given[at]) })
+		launch.Dependent = launch.Dependent && i > 0
+		if err := p.loader.driver.Launch(p.kernels[i], launch, s, arguments); err != nil {
+			return fmt.Errorf("launch %s: %w", launch.Entry, err)
 		}
 	}
 	return nil

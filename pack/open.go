@@ -41,7 +41,7 @@ var bound = input.Bound{Kind: "a pack's manifest", Bytes: 64 << 20, Values: 8 <<
 type Pack struct {
 	Manifest
 	Path  string
-	files map[string][]byte // the kernels' binaries, by path
+	files map[string][]byte // their contents, by path
 }
 
 // Open reads a folder and verifies all of it: each file's size and digest, and that the manifest makes sense. It runs
@@ -125,24 +125,6 @@ func read(files fs.FS) (*Pack, error) {
 	return p, nil
 }
 
-// Contents reads a file of the pack again, and verifies it.
-func (p *Pack) Contents(name string) ([]byte, error) {
-	want, listed := p.Files[name]
-	if !listed {
-		return nil, fmt.Errorf("the pack %s: %s is not among its files", p.Path, name)
-	}
-	files, err := filesOf(p.Path)
-	if err != nil {
-		return nil, fmt.Errorf("the pack %s: %w", p.Path, err)
-	}
-	defer files.Close()
-	data, err := want.read(files, name)
-	if err != nil {
-		return nil, fmt.Errorf("the pack %s: %w", p.Path, err)
-	}
-	return data, nil
-}
-
 // Kernel is a file that kernels are in, as it was verified.
 func (p *Pack) Kernel(file string) []byte { return bytes.TrimSuffix(p.files[file], []byte{0}) }
 
@@ -211,28 +193,14 @@ func (f File) read(files fs.FS, name string) ([]byte, error) {
 	return data, nil
 }
 
-// verify reads every file and holds it against the manifest. It keeps the binaries.
+// verify reads every file and holds it against the manifest.
 func (p *Pack) verify(files fs.FS) error {
-	kept := map[string]bool{}
-	for _, e := range p.Entries {
-		kept[e.File] = true
-	}
-	for _, g := range p.General {
-		kept[g.File] = true
-	}
-	for _, f := range p.Families {
-		for _, v := range f.Variants {
-			kept[v.File] = true
-		}
-	}
 	for name, want := range sorted(p.Files) {
 		data, err := want.read(files, name)
 		if err != nil {
 			return err
 		}
-		if kept[name] {
-			p.files[name] = append(data, 0) // a zero byte ends PTX
-		}
+		p.files[name] = append(data, 0) // a zero byte ends PTX
 	}
 	return nil
 }

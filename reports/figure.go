@@ -79,8 +79,7 @@ type figure struct {
 	body  draw.Canvas // below the heading, within the margins
 }
 
-// newFigure draws the heading: a title, then lines of smaller text. bodyHeight
-// is what is left for the rest.
+// newFigure draws the heading: a title, then lines of smaller text. bodyHeight is what is left for the rest.
 func newFigure(bodyHeight vg.Length, title string, lines ...string) figure {
 	width := figureWidth - 2*margin
 	small := typeface(9.5, false, faint)
@@ -166,8 +165,7 @@ type tag struct {
 	text  string
 }
 
-// tags are drawn on white, so that no line runs through them. The plot makes
-// room for them.
+// tags are drawn on white, so that no line runs through them. The plot makes room for them.
 type tags []tag
 
 func (list tags) Plot(c draw.Canvas, p *plot.Plot) {

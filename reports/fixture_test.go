@@ -71,8 +71,7 @@ func failed() bestconfig.Document {
 	return b
 }
 
-// trials are n made-up trials that get nearer to best; of every hundred,
-// failures fail.
+// trials are n made-up trials that get nearer to best; of every hundred, failures fail.
 func trials(n, failures int, best float64) []trial.Trial {
 	rng := rand.New(rand.NewPCG(7, uint64(n)))
 	bad := []trial.Status{trial.CompileError, trial.LaunchError, trial.WrongResult, trial.Timeout, trial.Crashed, trial.Pruned}

@@ -24,9 +24,8 @@ import (
 // progressLegend is the width of the column right of the progress plot.
 const progressLegend = vg.Length(124)
 
-// ProgressPlot writes a PNG of the best time so far against the evaluations: a
-// dot for each valid trial, hollow for those from the cache, which come first,
-// and a tick at the top for each that failed. b gives the heading and the lines
+// ProgressPlot writes a PNG of the best time so far against the evaluations: a dot for each valid trial, hollow for
+// those from the cache, which come first, and a tick at the top for each that failed. b gives the heading and the lines
 // to compare with; it need not have a winner.
 func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) error {
 	levels := lists.Where(comparedIn(b), func(c Compared) bool { return c.Level })

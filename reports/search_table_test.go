@@ -79,8 +79,7 @@ func TestFinalsAreTold(t *testing.T) {
 	}
 }
 
-// Whatever the times are, all of a table are in one unit, and no line ends between
-// a number and its unit.
+// Whatever the times are, all of a table are in one unit, and no line ends between a number and its unit.
 func TestOneUnit(t *testing.T) {
 	units := regexp.MustCompile(`[0-9] (µs|ms|s)\b`)
 	for _, untuned := range []float64{2e-6, 0.004, 0.0999, 0.1001, 7, 99999, 1e5, 1e8} {
@@ -145,7 +144,7 @@ func TestReplayCountsWhatItAnswered(t *testing.T) {
 // A long name is shortened, so that no line is wider than a terminal.
 func TestSimulationTable(t *testing.T) {
 	r := &simulate.Report{Repeats: 50}
-	r.Recordings = []simulate.About{{Name: strings.Repeat("a_very_long_name", 6), Configurations: 7689}, {Name: "part", Interrupted: true}}
+	r.Recordings = []simulate.About{{Name: strings.Repeat("a_very_long_name", 6), Configurations: 7689}, {Name: "part"}}
 	for _, name := range []string{"bayesian", "random"} {
 		r.Strategies = append(r.Strategies, simulate.Standing{
 			Strategy: name, Mean: -637.58, CI95: [2]float64{-663.43, -600.1}, Scores: []simulate.Score{{Score: -1637.576}, {Score: 1}},
@@ -160,7 +159,7 @@ func TestSimulationTable(t *testing.T) {
 			t.Errorf("wide line %q", line)
 		}
 	}
-	for _, want := range []string{"  7689  ", "  -1637.58  ", "-637.580", "-663.43 to -600.10", "part was interrupted", "50 repeats"} {
+	for _, want := range []string{"  7689  ", "  -1637.58  ", "-637.580", "-663.43 to -600.10", "50 repeats"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

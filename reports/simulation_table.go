@@ -25,11 +25,6 @@ func SimulationTable(w io.Writer, r *simulate.Report) error {
 	t := &table{}
 	t.grid(append(rows, mean, interval), tableWidth)
 	t.blank()
-	for _, a := range r.Recordings {
-		if a.Interrupted {
-			t.wrap("", 0, fmt.Sprintf("%s was interrupted: only its %d configurations count", a.Name, a.Configurations))
-		}
-	}
 	t.wrap("", 0, fmt.Sprintf("%d repeats; 0 is random search, 1 the optimum; the interval is of the mean", r.Repeats))
 	return t.write(w)
 }

@@ -17,11 +17,10 @@ const pyTorch = "PyTorch"
 // fasterMark stands behind a speedup over PyTorch where that is faster.
 const fasterMark = "!"
 
-// SummaryTable writes a table of several problems: the winner's time, its speedup over
-// each baseline that any of them knows, and its share of the measured copy bandwidth. Where PyTorch took turns with
-// winners, one column has the faster of its ways, and a mark where that is faster than the winner.
-// Columns name the devices and conditions, where there are several. It is
-// Markdown, unless that is wider than a terminal; a width of 0 is any width.
+// SummaryTable writes a table of several problems: the winner's time, its speedup over each baseline that any of them
+// knows, and its share of the measured copy bandwidth. Where PyTorch took turns with winners, one column has the faster
+// of its ways, and a mark where that is faster than the winner. Columns name the devices and conditions, where there
+// are several. It is Markdown, unless that is wider than a terminal; a width of 0 is any width.
 func SummaryTable(w io.Writer, list []bestconfig.Document, width int) error {
 	over := summaryBaselines(list)
 	rows := rowsOf(summaryColumns(list, over, func(title, _ string) string { return "over " + title }), list)

@@ -17,8 +17,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// tableWidth is what the table keeps to, so that it looks the same in a
-// terminal, a pipe and a log.
+// tableWidth is what the table keeps to, so that it looks the same in a terminal, a pipe and a log.
 const tableWidth = 80
 
 // labelWidth is the column in which the table's contents begin.
@@ -57,9 +56,8 @@ func (t *table) line(format string, args ...any) {
 	t.lines.WriteByte('\n')
 }
 
-// grid writes rows with their cells under each other, the first to the left and the others to
-// the right. The first is shortened where lines would be longer than width. A row of one cell
-// is a line of its own.
+// grid writes rows with their cells under each other, the first to the left and the others to the right. The first is
+// shortened where lines would be longer than width. A row of one cell is a line of its own.
 func (t *table) grid(rows [][]string, width int) {
 	widths := columnWidths(rows)
 	for _, w := range widths[1:] {
@@ -311,8 +309,7 @@ const (
 	problemWidth = tableWidth - deviceWidth - 2
 )
 
-// DevicesTable says what devices there are: what --device takes, then what that
-// is, and the problems of recordings.
+// DevicesTable says what devices there are: what --device takes, then what that is, and the problems of recordings.
 func DevicesTable(list []devices.Listing) string {
 	t := &table{}
 	t.line("%-*s%s", deviceWidth, "--device", "what")

@@ -14,9 +14,8 @@ import (
 	"autotune/tuner/bestconfig"
 )
 
-// WriteTrialsCSV writes trials, or the winner alone if there are none, as CSV by
-// RFC 4180. The columns are always the same but for the tunables; an unknown quantity is
-// an empty cell.
+// WriteTrialsCSV writes trials, or the winner alone if there are none, as CSV by RFC 4180. The columns are always the
+// same but for the tunables; an unknown quantity is an empty cell.
 func WriteTrialsCSV(w io.Writer, b bestconfig.Document, trials []trial.Trial) error {
 	trials = fastestFirst(b, trials)
 	columns := trialColumns(b, trials)
@@ -74,8 +73,7 @@ func metricColumns(trials []trial.Trial) []column[trial.Trial] {
 	return columns
 }
 
-// tunableColumns are the tunables of all templates. One with the name of another
-// column gets a name of its own.
+// tunableColumns are the tunables of all templates. One with the name of another column gets a name of its own.
 func tunableColumns(trials []trial.Trial, others []column[trial.Trial]) []column[trial.Trial] {
 	var columns []column[trial.Trial]
 	seen := map[string]bool{}

@@ -48,8 +48,7 @@ func TestGoldenTrials(t *testing.T) {
 	}
 }
 
-// Whatever words a trial holds, the file is CSV of as many rows as trials, and no
-// cell is a formula.
+// Whatever words a trial holds, the file is CSV of as many rows as trials, and no cell is a formula.
 func TestTrialsCSVIsHarmless(t *testing.T) {
 	word := rapid.OneOf(rapid.String(), rapid.StringMatching("[=+@\t\r-][a-z\"',|\n]{0,9}"))
 	rapid.Check(t, func(t *rapid.T) {

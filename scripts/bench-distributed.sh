@@ -56,7 +56,7 @@ for part in $parts; do
 	esac
 done
 
-python3 scripts/distributed/table.py "$documents" "$gpu" >"$temporary/distributed.md"
+python3 scripts/tables.py distributed "$documents" "$gpu" >"$temporary/distributed.md"
 mv "$temporary/distributed.md" "$out/distributed.md"
 cat "$out/distributed.md"
 [ -z "$failed" ]

@@ -33,7 +33,7 @@ done >"$temporary/examples"
 
 : >"$temporary/baselines"
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-	python3 scripts/examples/torch_times.py <"$temporary/examples" | tee "$temporary/baselines"
+	python3 scripts/examples_torch.py <"$temporary/examples" | tee "$temporary/baselines"
 fi
 
 failed=
@@ -46,7 +46,7 @@ while read -r name place shape; do
 		--json "$documents/$name.json" $baselines >"$documents/$name.txt" </dev/null || failed="$failed $name"
 done <"$temporary/examples"
 
-python3 scripts/examples/table.py "$documents" "$gpu" <"$temporary/examples" >"$temporary/examples.md"
+python3 scripts/tables.py examples "$documents" "$gpu" <"$temporary/examples" >"$temporary/examples.md"
 mv "$temporary/examples.md" "$out/examples.md"
 cat "$out/examples.md"
 if [ -n "$failed" ]; then

@@ -60,4 +60,4 @@ for operator in ${OPERATORS-avg_pool1d avg_pool2d max_pool2d depthwise_conv2d co
 		done
 	fi
 done
-python3 scripts/trust/table.py "$scratch" "$gpu" | tee "$out/trust.md"
+python3 scripts/tables.py trust "$scratch" "$gpu" | tee "$out/trust.md"

@@ -1,27 +1,33 @@
 #!/usr/bin/env python3
 """Holds exported PyTorch modules against PyTorch itself, on a GPU.
 
-    scripts/check_modules.py FILE...
+    scripts/check_modules.py [--opinfo] FILE...
 
-Each FILE is what `autotune export --format pytorch` wrote. Beyond the tuned
-problem it tries other shapes and parameters, views, streams, gradients and what
-must be refused. Prints a line a check; the exit code
-is 1 if one failed.
+Each FILE is what `autotune export --format pytorch` wrote. Beyond the tuned problem it tries other shapes and
+parameters, views, streams, gradients and inputs that must be refused. With --opinfo, a convolution, a pool or a matmul
+in float32 and math mode fp32 also gets every sample of PyTorch's own tests of its function (OpInfo): its output is
+compared, and gradients where a sample asks for them. What a module refuses with a message of its own is counted.
+Prints a line a check; the exit code is 1 if one failed.
 
-The tuned problem is compared with what PyTorch answers in FILE's math mode and type of tensors, all
-others with PyTorch's answer in double precision, from factors rounded to TF32 where FILE's kernels do
-that: whether PyTorch's own convolution does depends on the shape.
+The tuned problem is compared with PyTorch's answer in FILE's math mode and type of tensors. All others are compared
+with PyTorch's answer in double precision, from factors rounded to TF32 where FILE's kernels do that: whether PyTorch's
+own convolution does depends on the shape.
 """
+import argparse
+import collections
 import copy
 import importlib.util
+import inspect
 import pathlib
 import sys
+import unittest
 
 import torch
 from torch import nn
 
 import problems
-from problems import rounded, sums_in_float, ties, tolerance
+from kernelbench_judge import stand_in
+from problems import rounded, tolerance
 from torch_vectors import listed
 
 failures = []
@@ -48,31 +54,52 @@ NAMES = {"kernel": "kernel_size", "c_out": "out_channels"}  # of constructors
 
 # What only modules take: tensors without a batch, and other padding than zeros on both sides.
 MORE = {
-    "avg_pool1d": [([2, 5], [6, 37])], "max_pool1d": [([2, 5], [6, 37])], "max_pool2d": [([2, 3, 1, 1], [3, 17, 17])],
-    "avg_pool2d": [([3, 2, 1, True, True, 5], [2, 9, 11])], "max_pool3d": [([3, 1, 1], [3, 7, 9, 11])],
-    "conv1d": [([6, 9, 4, 1, "same", 3, 3, True], [2, 6, 31]), ([6, 9, 4, 1, "same", 1, 1, True, "replicate"], [2, 6, 31])],
+    "avg_pool1d": [([2, 5], [6, 37])], "avg_pool2d": [([3, 2, 1, True, True, 5], [2, 9, 11])],
+    "max_pool1d": [([2, 5], [6, 37])], "max_pool2d": [([2, 3, 1, 1], [3, 17, 17])],
+    "max_pool3d": [([3, 1, 1], [3, 7, 9, 11])],
+    "conv1d": [
+        ([6, 9, 4, 1, "same", 3, 3, True], [2, 6, 31]), ([6, 9, 4, 1, "same", 1, 1, True, "replicate"], [2, 6, 31])],
     "conv2d": [
         ([5, 7, 1, 1, 0, 1, 1, True], [5, 9, 9]), ([6, 9, (3, 4), 1, "same", (2, 1), 3], [2, 6, 15, 21]),
         ([4, 5, 2, 2, "valid"], [4, 9, 11]), ([6, 9, 3, 2, (1, 2), 1, 1, True, "reflect"], [2, 6, 15, 21]),
         ([6, 9, (2, 5), 1, "same", 1, 1, False, "circular"], [2, 6, 15, 21])],
-    "conv3d": [([4, 6, (2, 3, 4), 1, "same"], [2, 4, 7, 8, 9])], "conv_transpose3d": [([4, 6, 3, (1, 2, 3), 1], [4, 3, 4, 3])],
-    "depthwise_conv2d": [([3, (4, 3), 1, "same", True, (1, 2)], [2, 3, 15, 21]), ([5, 3, 2, "valid", False, 2], [5, 15, 21])],
+    "conv3d": [([4, 6, (2, 3, 4), 1, "same"], [2, 4, 7, 8, 9])],
+    "conv_transpose3d": [([4, 6, 3, (1, 2, 3), 1], [4, 3, 4, 3])],
+    "depthwise_conv2d": [
+        ([3, (4, 3), 1, "same", True, (1, 2)], [2, 3, 15, 21]), ([5, 3, 2, "valid", False, 2], [5, 15, 21])],
 }
-# A matmul's module takes no arguments; there the shape is --shape's, and what comes before it says whether there is a bias.
-PRODUCTS = [([False], [3, 70, 33, 90]), ([True], [2, 65, 100, 131]), ([False], [1, 128, 64, 256]), ([False], [2, 1, 40, 1]), ([True], [1, 5, 1, 7])]
+# A matmul's module takes no arguments: whether there is a bias, and the shape as --shape takes it.
+PRODUCTS = [
+    ([False], [3, 70, 33, 90]), ([True], [2, 65, 100, 131]), ([False], [1, 128, 64, 256]), ([False], [2, 1, 40, 1]),
+    ([True], [1, 5, 1, 7]),
+]
 
 
 def cases_of(operator):
     """Pairs of a constructor's arguments and shapes: the problems of scripts/vectors.txt, and more."""
     if operator == "matmul":
         return PRODUCTS
-    found, asked = [], listed((problems.ROOT / "scripts/vectors.txt").read_text().splitlines())[operator]
+    found = []
+    asked = listed((problems.ROOT / "scripts/vectors.txt").read_text().splitlines())[operator]
     for p in problems.bound([request for *_, request in asked if "type" not in request["parameters"]]):
         given = {NAMES.get(name, name): v for name, v in p.parameters.items() if name not in ("type", "layout")}
         if "divisor_override" in given:
             given["divisor_override"] = given["divisor_override"] or None
         found.append((given | ({"in_channels": p.shape[1]} if "bias" in given else {}), p.shape))
     return found + MORE.get(operator, [])
+
+
+def sums_in_float():
+    """PyTorch adds products of 16 bits up in float32 throughout, not only within a part of a sum."""
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+
+
+def ties(shape):
+    """Numbers on the GPU that each lie half way between two of TF32."""
+    few = {"device": "cuda", "dtype": torch.int16}  # bytes, for shapes that nearly fill the GPU
+    odd = torch.randint(1024, 2048, shape, **few) * 2 + 1
+    return (odd * (torch.randint(0, 2, shape, **few) * 2 - 1) / 4096).float()
 
 
 def load(path):
@@ -105,7 +132,8 @@ def tensors(module, arguments, shape):
     """What a call takes, on the GPU, of the module's type: first the tensor that is seen in other ways."""
     if module.OPERATOR != "matmul":
         return [torch.randn(shape, device="cuda").to(dtype(module))]
-    parameters = {name: bool(module.TUNED[name]) for name in ("transpose_a", "transpose_b", "broadcast_a", "broadcast_b")}
+    names = ("transpose_a", "transpose_b", "broadcast_a", "broadcast_b")
+    parameters = {name: bool(module.TUNED[name]) for name in names}
     bound, = problems.bound([problems.request("matmul", shape, {**parameters, "bias": arguments[0]})])
     return [torch.randn(a["Shape"], device="cuda").to(dtype(module)) for a in bound.read.values()]
 
@@ -146,7 +174,8 @@ def check_ties(name, ours, theirs, x, math):
     x = [ties(t.shape) if t.dim() > 1 else t for t in x]
     y = ours(*x)
     for rule in ("tf32", "tf32_even"):
-        same = close(y, Exact(theirs, rule)(*x), 3e-4)  # sums of tensor cores are off by that; the other rounding by more than 5e-3
+        # Sums of tensor cores are off by less than 3e-4, the other rounding by more than 5e-3.
+        same = close(y, Exact(theirs, rule)(*x), 3e-4)
         check(f"{name} {math} of ties is {'' if rule == math else 'not '}that of {rule}", same == (rule == math))
 
 
@@ -194,8 +223,10 @@ def check_views(name, ours, exact, x, *others):
         if "layout" in settings:
             tuned, settings["layout"] = settings["layout"], "auto"
             y = ours(last)
-            check(f"{name} follows channels last", close(y, exact(last)) and y.is_contiguous(memory_format=formats[x.dim()]))
-            check(f"{name} follows contiguous tensors", close(ours(x), exact(x)) and ours(x.contiguous()).is_contiguous())
+            followed = y.is_contiguous(memory_format=formats[x.dim()])
+            check(f"{name} follows channels last", close(y, exact(last)) and followed)
+            contiguous = ours(x.contiguous()).is_contiguous()
+            check(f"{name} follows contiguous tensors", close(ours(x), exact(x)) and contiguous)
             settings["layout"] = tuned
 
 
@@ -220,15 +251,107 @@ def check_refusals(name, module, ours, x, *others):
     dtype = str(x.dtype).removeprefix("torch.")
     for other in (torch.float32, torch.bfloat16, torch.float16):
         if other != x.dtype:
-            refused(f"{name} refuses {other}", lambda: ours(x.to(other), *others), f"is {other}; the kernel computes in {dtype}")
+            words = f"is {other}; the kernel computes in {dtype}"
+            refused(f"{name} refuses {other}", lambda: ours(x.to(other), *others), words)
     refused(f"{name} refuses the CPU", lambda: ours(x.cpu(), *others), "cpu", "GPU")
     wrong = "shape" if name == "matmul" else "dimensions"  # a vector may be a factor, but not of that length
     refused(f"{name} refuses a flat tensor", lambda: ours(x.flatten(), *others), wrong)
     if list(ours.parameters()):
-        refused(f"{name} refuses weights on the CPU", lambda: module.ModelNew(*module.get_init_inputs())(torch.rand(x.shape, device="cuda", dtype=x.dtype)))
+        on_gpu = torch.rand(x.shape, device="cuda", dtype=x.dtype)
+        refused(f"{name} refuses weights on the CPU", lambda: module.ModelNew(*module.get_init_inputs())(on_gpu))
 
 
-def check_file(path):
+def samples(operator):
+    """The samples of PyTorch's own tests: the constructor's arguments, the weights by name, the inputs, and a call that
+    gives PyTorch's answer to all of these tensors."""
+    stand_in("expecttest", TestCase=unittest.TestCase, ACCEPT=False)  # PyTorch's tests need it, its samples do not
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    wanted = ("matmul", "mm", "bmm", "mv") if operator == "matmul" else (f"nn.functional.{operator}",)
+    for entry in op_db:
+        if entry.name in wanted and not entry.variant_test_name:
+            for sample in entry.sample_inputs("cuda", torch.float32, requires_grad=entry.supports_autograd):
+                keywords, weights = constructor(operator, sample)
+                inputs = [sample.input, *(sample.args if operator == "matmul" else ())]
+
+                def call(*tensors, entry=entry, sample=sample, known=(*inputs, *weights.values())):
+                    twin = dict(zip(map(id, known), tensors))
+                    s = sample.transform(lambda v: twin.get(id(v), v))
+                    return entry(s.input, *s.args, **s.kwargs)
+
+                yield keywords, weights, inputs, call
+
+
+def constructor(operator, sample):
+    """What a module's constructor is given for a sample, and the module's weights."""
+    if operator == "matmul":
+        return {}, {}
+    names = [a.name for a in problems.function(operator).given[1:]]
+    given = dict(zip(names, sample.args)) | sample.kwargs
+    weights = {name: given.pop(name) for name in ("weight", "bias") if given.get(name) is not None}
+    given.pop("bias", None)
+    if weights:
+        weight, groups = weights["weight"], given.get("groups", 1)
+        c_out = weight.shape[1] * groups if "transpose" in operator else weight.shape[0]
+        given |= {"in_channels": sample.input.shape[1 - weight.dim()], "out_channels": c_out,
+                  "kernel_size": tuple(weight.shape[2:]), "bias": "bias" in weights}
+    layer = getattr(nn, "".join(word.capitalize() for word in operator.split("_")))
+    usual = {name: parameter.default for name, parameter in inspect.signature(layer).parameters.items()}
+    keywords = {name: v for name, v in given.items() if name == "bias" or name not in usual or v != usual[name]}
+    return keywords, weights
+
+
+def with_gradients(call, tensors):
+    """The output for some tensors, and the gradients of the sum of all its elements, each times another factor."""
+    y, learned = call(*tensors), [t for t in tensors if t.requires_grad]
+    if not (learned and y.requires_grad):
+        return [y]
+    factors = torch.linspace(0.5, 1.5, y.numel(), dtype=y.dtype, device=y.device).view(y.shape)
+    return [y, *torch.autograd.grad(y, learned, factors, allow_unused=True)]
+
+
+def agrees(ours, theirs, exact):
+    """Whether an answer is PyTorch's within its own tolerances, or as near to double precision as float32 can be: at
+    most twice as far as PyTorch's, or one unit in the last place of the largest element."""
+    try:
+        torch.testing.assert_close(ours, theirs, equal_nan=True)
+        return True
+    except AssertionError:
+        if ours is None or exact is None or ours.shape != exact.shape or not exact.numel():
+            return False
+    ours_off, theirs_off = (float((y.double() - exact).abs().max()) for y in (ours, theirs))
+    return ours_off <= max(2 * theirs_off, torch.finfo(torch.float32).eps * float(exact.abs().max()))
+
+
+def check_samples(name, module):
+    """PyTorch's own samples."""
+    refusals = collections.Counter()
+    for keywords, weights, inputs, call in samples(name):
+        tensors = [*inputs, *weights.values()]
+        shown = f"{name} {keywords} of {[list(t.shape) for t in inputs]}"
+
+        def ours(*tensors):
+            model = module.ModelNew(**keywords).cuda()
+            for weight, t in zip(weights, tensors[len(inputs):]):
+                getattr(model, name)._parameters[weight] = t
+            return model(*tensors[:len(inputs)])
+
+        try:
+            found = with_gradients(ours, tensors)
+        except Exception as e:
+            own = str(e).startswith(f"{name}: ") or isinstance(e, TypeError) and "keyword" in str(e)
+            if own:
+                refusals[str(e).splitlines()[0]] += 1
+            check(shown, own, f"refused: {e}")
+            continue
+        doubles = [t.detach().double().requires_grad_(t.requires_grad) for t in tensors]
+        answers = zip(found, with_gradients(call, tensors), with_gradients(call, doubles), strict=True)
+        check(shown, all(agrees(*three) for three in answers))
+    for why, count in refusals.most_common():
+        print(f"{count} samples were refused: {why}")
+
+
+def check_file(path, opinfo):
     module = load(path)
     name = module.OPERATOR
     math = module.MATH
@@ -263,10 +386,16 @@ def check_file(path):
             check_broadcast(name, module, ours, Exact(theirs, math))
         check_refusals(name, module, ours, *x)
     check_gradients(name, ours, theirs, x)
+    if opinfo and dtype(module) == torch.float32 and math == "fp32":
+        check_samples(name, module)
 
 
 if __name__ == "__main__":
-    for argument in sys.argv[1:]:
-        check_file(pathlib.Path(argument))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--opinfo", action="store_true", help="also try the samples of PyTorch's own tests")
+    options = parser.parse_args()
+    for path in options.files:
+        check_file(path, options.opinfo)
     print(f"{len(failures)} failed" if failures else "all passed")
     sys.exit(1 if failures else 0)

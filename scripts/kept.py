@@ -1,12 +1,14 @@
-"""What scripts that measure for long keep: lines of JSON by name, and copies of files for a machine that is lent."""
+"""What scripts that measure for long share: results that are kept, processes that are ended, pages in Markdown."""
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+GRACE_S = 20  # in which an interrupted process ends
 
 
 class Kept:
@@ -28,6 +30,20 @@ class Kept:
             file.write(json.dumps(self.all[name]) + "\n")
 
 
+def ended(process, limit=None):
+    """A process's exit code. After the limit it is interrupted, so that it keeps what it has; then there is none."""
+    try:
+        return process.wait(limit)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    return None
+
+
 def copy_out(*paths):
     """Copies files into the folder that the environment names as OUT, if it does."""
     for path in paths if os.environ.get("OUT") else ():
@@ -43,15 +59,16 @@ def results_page(gpu, name):
 
 
 def forget_tried(cache):
-    """Removes which configurations of its kernels Inductor found the fastest: on a busy GPU that is a guess. It tries again."""
+    """Removes what Inductor found to be the fastest configurations of its kernels. On a busy GPU that was a guess."""
     for tried in pathlib.Path(cache).rglob("*.best_config"):
         tried.unlink()
 
 
 def driver():
     """The NVIDIA driver's version, as far as known."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
-        said = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True, check=True).stdout
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         return said.splitlines()[0].strip()
     except (OSError, subprocess.CalledProcessError, IndexError):
         return "unknown"
@@ -59,13 +76,18 @@ def driver():
 
 def table(head, lines):
     """A table of Markdown, of lists of cells."""
-    marks = ["---:" if name.endswith(("ms", "rows", "better", "lowest")) else "---" for name in head]
+    marks = ["---:" if name.endswith(("ms", "rows", "better", "lowest", "speedup")) else "---" for name in head]
     shown = [" | ".join(str(cell).replace("|", "/").replace("\n", " ") for cell in line) for line in lines]
     return "\n".join(f"| {line} |" for line in [" | ".join(head), " | ".join(marks), *shown])
 
 
+def between(dates):
+    """The first and the last date, or the only one."""
+    return " to ".join(dict.fromkeys([min(dates), max(dates)])) if dates else "at an unknown time"
+
+
 def configuration(of):
-    """A configuration, as a best-config document has it, in autotune's words."""
+    """A configuration of a best-config document, as --config takes it."""
     return " ".join([of["template"], *(f"{k}={json.dumps(v).strip(chr(34))}" for k, v in of["configuration"].items())])
 
 

@@ -1,7 +1,5 @@
-"""Which problems of KernelBench's level 1 are an operator of autotune's, and with what
-shape and parameters: read off the problem's own model. Nothing is computed for it: model
-and inputs are made without memory, and what forward calls is watched."""
-import collections
+"""Which problems of KernelBench's level 1 are an operator of autotune's, and with which shape and parameters: read off
+the problem's own model. Nothing is computed: model and inputs are made without memory, and forward's calls watched."""
 import dataclasses
 import math
 import pathlib
@@ -13,7 +11,11 @@ from torch.overrides import TorchFunctionMode
 import problems
 from problems import NotCovered, as_set
 
-PLAIN = {"__matmul__": "matmul", "max": "amax", "min": "amin", "__pow__": "pow", "__add__": "add", "__truediv__": "div", "true_divide": "div"}
+# PyTorch's names that mean the same.
+PLAIN = {
+    "__matmul__": "matmul", "max": "amax", "min": "amin",
+    "__pow__": "pow", "__add__": "add", "__truediv__": "div", "true_divide": "div",
+}
 PRODUCTS = ("matmul", "mm", "bmm")
 UNSEEN = ("dim", "size", "__get__")  # x.shape, x.T
 
@@ -46,8 +48,12 @@ class Problem:
     arguments: list = None  # of the exported module; None: those that it gives itself
     passed: list = None  # what its forward is given of the problem's `inputs`, as Python; None: those
 
+    @property
+    def name(self):
+        return f"level1-{self.number}"
+
     def flags(self):
-        """What autotune's command line calls it."""
+        """The problem on autotune's command line."""
         return [self.operator, "--shape", as_set(self.shape), *(word for s in self.settings() for word in ("--set", s))]
 
     def settings(self):
@@ -56,20 +62,16 @@ class Problem:
     def said(self):
         """The settings that are not the operator's defaults."""
         usual = {p["name"]: p.get("default") for p in problems.described(self.operator)["parameters"]}
-        return [s for s in self.settings() if {*s.split("=")[1].lower().split("x")} != {str(usual.get(s.split("=")[0])).lower()}]
+        pairs = [setting.split("=", 1) for setting in self.settings()]
+        return [f"{name}={v}" for name, v in pairs if set(v.lower().split("x")) != {str(usual.get(name)).lower()}]
 
     def __str__(self):
         return " ".join([self.operator, as_set(self.shape), *self.said()])
 
-    def kind(self):
-        """What problems that put an operator to the same test have in common."""
-        proportions = tuple((size == 1, size < max(self.shape) / 64) for size in self.shape)
-        return self.operator, tuple(s.split("=")[0] for s in self.said()), as_set(self.parameters.get("kernel")), proportions
-
 
 @dataclasses.dataclass
 class Seen:
-    """A call that was seen: the function's name, its arguments, those by name, and what it gave."""
+    """A call that was seen: the function's name, its arguments in order and by name, and its result."""
 
     name: str
     args: tuple
@@ -111,7 +113,8 @@ def derive(number, file):
         watched = Watched(file)
         found = watched.rows() or watched.separable() or watched.only_call() or watched.chain()
         if not found:
-            raise NotCovered(f"it calls {', '.join(s.name for s in watched.made) or 'nothing'}, and no operator does that")
+            names = ", ".join(s.name for s in watched.made) or "nothing"
+            raise NotCovered(f"it calls {names}, and no operator does that")
     except NotCovered:
         raise
     except Exception as e:
@@ -131,7 +134,7 @@ class Watched:
                 self.inputs = names["get_inputs"]()
             with Calls() as calls:
                 self.answer = model(*self.inputs)
-        counts = [s for s in calls.made if s.name == "add_" and s.args[0].dim() == 0]  # of the batches that a norm has seen
+        counts = [s for s in calls.made if s.name == "add_" and s.args[0].dim() == 0]  # a norm counts its batches
         self.made, self.makes = [s for s in calls.made if s.name not in UNSEEN and s not in counts], makes.made
         self.layers = list(model.children())
 
@@ -153,11 +156,14 @@ class Watched:
 
     def separable(self):
         """A depthwise layer and one of 1 x 1 after it."""
-        if [type(layer).__name__ for layer in self.layers] != ["Conv2d"] * 2 or len(self.made) != 2 or self.made[1].gave is not self.answer:
+        if [type(layer).__name__ for layer in self.layers] != ["Conv2d"] * 2 or len(self.made) != 2:
+            return None
+        if self.made[1].gave is not self.answer:
             return None
         first, second = self.layers
         plain = (second.kernel_size, second.stride, second.padding, second.groups) == ((1, 1), (1, 1), (0, 0), 1)
-        if not plain or not first.groups == first.in_channels == first.out_channels or (first.bias is None) != (second.bias is None):
+        depthwise = first.groups == first.in_channels == first.out_channels
+        if not plain or not depthwise or (first.bias is None) != (second.bias is None):
             return None
         parameters = {"c_out": second.out_channels, "bias": first.bias is not None, "kernel": first.kernel_size}
         parameters |= {name: getattr(first, name) for name in ("stride", "padding", "dilation")}
@@ -166,8 +172,9 @@ class Watched:
     def only_call(self):
         """One function of the inputs, or a triangle of a product."""
         made, wanted = self.made, 0
-        if len(made) == 2 and made[1].name in TRIANGLES and made[1].gave is self.answer and made[1].args == (made[0].gave,):
-            wanted, made = TRIANGLES[made[1].name], made[:1]
+        if len(made) == 2 and made[1].name in TRIANGLES:
+            if made[1].gave is self.answer and made[1].args == (made[0].gave,):
+                wanted, made = TRIANGLES[made[1].name], made[:1]
         if len(made) != 1:
             return None
         seen, = made
@@ -178,7 +185,9 @@ class Watched:
             return product(*seen.args[1:], self.inputs)
         if name in PRODUCTS:
             operator, shape, parameters = product(*seen.args, self.inputs)
-            return operator, shape, parameters | (self.triangles(seen.args) | {"triangular_output": wanted} if wanted else {})
+            if wanted:
+                parameters |= self.triangles(seen.args) | {"triangular_output": wanted}
+            return operator, shape, parameters
         function = problems.function(name)
         if function is None:
             return None
@@ -229,8 +238,8 @@ def is_transposed(factor, given):
 
 
 def expression(made, answer, inputs):
-    """The expression that calls are, the shape, whether its outputs become one, and Python's text of x and w of the inputs; or None
-    where one of the calls is no function of expressions. A number that is given stands as w."""
+    """The expression that calls compute, the shape, how its outputs are reduced, and x and w as Python's text of the
+    inputs; None if one of the calls is no function of expressions. A number among the inputs becomes w."""
     tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
     if len(tensors) not in (1, 2) or not made or made[-1].gave is not answer:
         return None
@@ -292,12 +301,3 @@ def folded(x, others, shapes):
     own = [x.dim() - 1 - i for i, n in enumerate(reversed(w)) if n != 1]
     first, end = (min(own), max(own) + 1) if own else (x.dim(), x.dim())
     return [math.prod(x.shape[:first]), math.prod(x.shape[first:end]), math.prod(x.shape[end:])]
-
-
-def most_different_first(found):
-    """First those that are like none before them, operators taking turns."""
-    seen, keys = collections.Counter(), {}
-    for p in found:
-        keys[p.number] = seen[p.kind()], seen[p.operator]
-        seen.update([p.kind(), p.operator])
-    return sorted(found, key=lambda p: keys[p.number])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whole networks before and after README's commands: eight untrained networks (scripts/networks_models.py) are captured,
-tuned, packed, given the pack's kernels, and timed plain, in a CUDA graph and under torch.compile.
+"""Whole networks before and after README's commands: eight untrained networks (scripts/networks_models.py) are
+captured, tuned, packed, given the pack's kernels, and timed plain, in a CUDA graph and under torch.compile.
 
     scripts/networks.py                               # all; writes docs/results/<gpu>/networks.md
     scripts/networks.py --only resnet50 vit --modes plain graph --limit 500
@@ -15,20 +15,19 @@ With --search each problem is searched by itself, in place of `autotune tune`. `
 tries the first steps without a GPU.
 """
 import argparse
+import datetime
 import json
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 import time
 
-from kept import ROOT, Kept, copy_out, driver, forget_tried, results_page, table
+from kept import ROOT, Kept, between, copy_out, driver, ended, forget_tried, results_page, table
 
 AUTOTUNE = os.environ.get("AUTOTUNE", str(ROOT / "bin/autotune"))
-RUN = ROOT / "scripts/networks_run.py"
-NETWORKS = {  # what the page says of each
+NETWORKS = {  # as the page shows them
     "resnet50": "ResNet-50, f16 channels-last, 64x3x224x224",
     "vit": "ViT-B/16, bf16, 32x3x224x224",
     "llama": "Llama of 8 layers, 2048 wide, bf16, 1x1024 tokens",
@@ -39,25 +38,31 @@ NETWORKS = {  # what the page says of each
     "wavenet": "WaveNet of 20 layers, 128 wide, f32, 8x1x8000",
 }
 MODES = ("plain", "graph", "compile")
-GRACE_S = 20  # in which what was interrupted ends
 HEAD = ("network", "mode", "before, ms", "after, ms", "faster", "as replace says", "kept/left", "apart")
+STORY = """Untrained networks, inference. Each was captured, tuned and packed, and its modules replaced with \
+`replace(model, inputs, run=mode)`. Milliseconds of a forward pass in the mode, with PyTorch's kernels (before) and as \
+replace left the model (after), which take turns. *Faster* has the 95 % interval. A model of which replace kept \
+nothing is *unchanged*: it runs the same code before and after, and its two times show how much they scatter. Beside \
+it stands what replace itself measured, how many modules have a kernel and how many were left, and how far the outputs \
+are apart: the norm of the difference over that of PyTorch's output."""
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS), metavar="NAME", help=", ".join(NETWORKS))
-    parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES), metavar="MODE", help=", ".join(MODES))
-    parser.add_argument("--budget", type=float, default=25, metavar="SECONDS", help="of the tuning of a network")
-    parser.add_argument("--time", default="400ms", help="of one search of a problem")
-    parser.add_argument("--search", action="store_true", help="search each problem by itself; do not tune families")
-    parser.add_argument("--limit", type=float, metavar="SECONDS", help="begin nothing after so long; the rest is for the next time")
-    parser.add_argument("--again", action="store_true", help="tune, pack and time again what is there")
-    parser.add_argument("--until", choices=("capture", "pack"), help="do no more than this")
-    parser.add_argument("--table", action="store_true", help="write the page and end")
-    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "bench-out/networks", help="folder for all that is kept")
-    parser.add_argument("--markdown", type=pathlib.Path, help="where the page goes (docs/results/<gpu>/networks.md)")
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--tiny", action="store_true", help="small networks, to try this script")
+    add = parser.add_argument
+    add("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS), metavar="NAME", help=", ".join(NETWORKS))
+    add("--modes", nargs="+", choices=MODES, default=list(MODES), metavar="MODE", help=", ".join(MODES))
+    add("--budget", type=float, default=25, metavar="SECONDS", help="of the tuning of a network")
+    add("--time", default="400ms", help="of one search of a problem")
+    add("--search", action="store_true", help="search each problem by itself; do not tune families")
+    add("--limit", type=float, metavar="SECONDS", help="begin no network after so long; the rest is for the next time")
+    add("--again", action="store_true", help="tune, pack and time again what is there")
+    add("--until", choices=("capture", "pack"), help="do no more than this")
+    add("--table", action="store_true", help="write the page and end")
+    add("--work", type=pathlib.Path, default=ROOT / "bench-out/networks", help="folder for all that is kept")
+    add("--markdown", type=pathlib.Path, help="where the page goes (docs/results/<gpu>/networks.md)")
+    add("--device", choices=("cuda", "cpu"), default="cuda")
+    add("--tiny", action="store_true", help="small networks, to try this script")
     return parser.parse_args()
 
 
@@ -71,110 +76,97 @@ class Network:
     def __init__(self, name, options):
         self.name, self.options, self.folder = name, options, options.work / name
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.problems, self.pack, self.tuned = self.folder / "problems.yaml", self.folder / f"pack_{name}", self.folder / "tuned"
-        self.environment = os.environ | {"XDG_CACHE_HOME": str(self.folder / "cache"), "TORCHINDUCTOR_CACHE_DIR": str(options.work / "inductor")}
+        self.problems, self.tuned = self.folder / "problems.yaml", self.folder / "tuned"
+        self.pack = self.folder / f"pack_{name}"
+        caches = {"XDG_CACHE_HOME": self.folder / "cache", "TORCHINDUCTOR_CACHE_DIR": options.work / "inductor"}
+        self.environment = os.environ | {name: str(folder) for name, folder in caches.items()}
 
     def python(self, *words):
         tiny = ["--tiny"] if self.options.tiny else []
-        return ["python3", RUN, *words, "--device", self.options.device, *tiny]
+        return ["python3", ROOT / "scripts/networks_run.py", *words, "--device", self.options.device, *tiny]
 
-    def begin(self, what, command, **more):
-        """A process whose words go to a log of its own."""
+    def begin(self, what, command, stdout=None):
+        """A process with a log of its own."""
         log = open(self.folder / f"{what}.txt", "w")
         log.write("$ " + " ".join(map(str, command)) + "\n")
         log.flush()
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=more.get("stdout", log), stderr=log, env=self.environment, text=True)
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout or log, stderr=log,
+                                env=self.environment, text=True)
 
     def run(self, what, command, limit=None):
-        """Runs a command. One that takes longer than the limit is interrupted, and keeps what it has."""
-        process = self.begin(what, command)
-        try:
-            code = process.wait(limit)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(GRACE_S)
-                return
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-                raise Failed(f"{what} did not end") from None
-        if code:
-            raise Failed(f"{what} ended with {code}: {self.last_words(what)}")
+        if code := ended(self.begin(what, command), limit):
+            raise Failed(f"{what} ended with {code}: {self.last_line(what)}")
 
-    def last_words(self, what):
+    def last_line(self, what):
         lines = (self.folder / f"{what}.txt").read_text().strip().splitlines()
-        return lines[-1].removeprefix("autotune: ")[:300] if len(lines) > 1 else "no word"
+        return lines[-1].removeprefix("autotune: ")[:300] if len(lines) > 1 else "it wrote nothing"
 
     def tune(self):
-        """Families of the captured problems, or a winner of each. Some may fail, and the others are packed."""
+        """Tunes families of the captured problems, or searches each. Some may fail, and the others are packed."""
         o = self.options
         flags = ["--problems", self.problems, "--time", o.time, "--device", "cuda:0", "--quiet"]
         if o.search:
-            command, limit = [AUTOTUNE, "search", *flags, "--baseline", "torch,torch-compile", "--json", self.folder / "winners.json"], o.budget
+            flags += ["--baseline", "torch,torch-compile", "--json", self.folder / "winners.json"]
+            command = [AUTOTUNE, "search", *flags]
         else:
-            command, limit = [AUTOTUNE, "tune", *flags, "--budget", f"{o.budget:g}s"], 3 * o.budget
+            command = [AUTOTUNE, "tune", *flags, "--budget", f"{o.budget:g}s"]
         try:
-            self.run("tune", command, limit)
-            self.tuned.write_text("all of it\n")
+            self.run("tune", command, o.budget if o.search else 3 * o.budget)
+            self.tuned.write_text("")
         except Failed as why:
-            self.tuned.write_text(f"{why}\n")
+            self.tuned.write_text(f"; {why}")
 
     def packed(self):
         shutil.rmtree(self.pack, ignore_errors=True)
         try:
             self.run("pack", [AUTOTUNE, "pack", self.pack])
         except Failed as why:  # also where no problem has a winner
-            tuning = self.tuned.read_text().strip()
-            raise Failed(str(why) if tuning == "all of it" else f"{why}; {tuning}") from None
+            raise Failed(f"{why}{self.tuned.read_text()}") from None
 
     def measure(self, modes):
         """A row for each mode, as it is ready."""
-        process = self.begin("measure", self.python("measure", self.name, self.pack, *modes), stdout=subprocess.PIPE)
-        left = list(modes)
+        command = self.python("measure", self.name, self.pack, *modes)
+        process, left = self.begin("measure", command, subprocess.PIPE), list(modes)
         for line in process.stdout:
             row = json.loads(line)
             left.remove(row["mode"])
             if "replace" in row:
                 (self.folder / f"replace-{row['mode']}.txt").write_text(row["replace"].pop("table") + "\n")
             yield row
-        process.wait()
-        for mode in left:
-            yield {"network": self.name, "mode": mode, "fault": f"measure ended with {process.returncode}: {self.last_words('measure')}"}
+        why = f"measure ended with {process.wait()}: {self.last_line('measure')}"
+        yield from ({"network": self.name, "mode": mode, "fault": why} for mode in left)
 
 
 def side_by_side(networks):
     """Captures, and fills torch.compile's cache, for all networks that were not captured yet."""
     begun = []
-    for n in networks:
-        if n.problems.exists():
-            continue
+    for n in (n for n in networks if not n.problems.exists()):
         capture = [AUTOTUNE, "capture", "-o", n.problems, "--", *n.python("forward", n.name)]
         begun.append((n, "capture", n.begin("capture", capture)))
         if "compile" in n.options.modes and n.options.device == "cuda":
             begun.append((n, "compile", n.begin("compile", n.python("compile", n.name, "--passes", "1"))))
     for n, what, process in begun:
         if process.wait():
-            print(f"{n.name}: {what} ended with {process.returncode}: {n.last_words(what)}", flush=True)
-    if networks:
-        forget_tried(networks[0].options.work / "inductor")
+            print(f"{n.name}: {what} ended with {process.returncode}: {n.last_line(what)}", flush=True)
+    forget_tried(networks[0].options.work / "inductor")
 
 
 def one(network, kept, options):
     """Tunes, packs and times one network."""
-    there = {m: kept.all.get(f"{network.name} {m}", {"fault": "not measured"}) for m in options.modes}
-    modes = [m for m, row in there.items() if options.again or "fault" in row]
+    there = {mode: kept.all.get(f"{network.name} {mode}", {"fault": "not measured"}) for mode in options.modes}
+    modes = [mode for mode, row in there.items() if options.again or "fault" in row]
     if not modes:
         return
-    seconds, begin = {}, time.monotonic()
+    begin = time.monotonic()
 
     def took(step):
         nonlocal begin
-        seconds[step], begin = round(time.monotonic() - begin, 1), time.monotonic()
+        print(f"{network.name}: {step} {time.monotonic() - begin:.1f} s", flush=True)
+        begin = time.monotonic()
 
     try:
         if not network.problems.exists():
-            raise Failed(f"capture: {network.last_words('capture')}")
+            raise Failed(f"capture: {network.last_line('capture')}")
         if options.again or not network.tuned.exists():
             network.tune()
             took("tune")
@@ -183,44 +175,43 @@ def one(network, kept, options):
             took("pack")
         if options.until:
             return
+        about = {"driver": driver(), "date": str(datetime.date.today()), "by": command_of(options)}
         for row in network.measure(modes):
-            kept.keep(f"{network.name} {row['mode']}", {**row, "driver": driver(), "date": time.strftime("%Y-%m-%d"), "by": words_of(options)})
+            kept.keep(f"{network.name} {row['mode']}", row | about)
         took("measure")
     except Failed as why:
+        print(f"{network.name}: {why}", flush=True)
         for mode in modes:
             kept.keep(f"{network.name} {mode}", {"network": network.name, "mode": mode, "fault": str(why)})
-    finally:
-        print(f"{network.name}: " + ", ".join(f"{step} {s} s" for step, s in seconds.items()), flush=True)
 
 
-def words_of(options):
-    """The command, as far as it says how was measured."""
-    return " ".join(["scripts/networks.py", *(["--search"] if options.search else []), f"--budget {options.budget:g} --time {options.time}"])
-
-
-def ratio(faster, interval):
-    return f"{faster:.3f}x [{interval[0]:.3f}, {interval[1]:.3f}]"
+def command_of(options):
+    """The command, as far as it changes what is measured."""
+    search = " --search" if options.search else ""
+    return f"scripts/networks.py{search} --budget {options.budget:g} --time {options.time}"
 
 
 def cells(row):
     shown = [NETWORKS[row["network"]], row["mode"]]
     if "fault" in row:
         return [*shown, "", "", row["fault"], "", "", ""]
-    said = row["replace"]
-    theirs = f"{said['before_ms']:.4g} to {said['after_ms']:.4g}" if said["before_ms"] is not None and said["after_ms"] is not None else "not timed"
-    faster = ratio(row["faster"], row["interval"]) if row["kept"] else "unchanged"
-    return [*shown, f"{row['before_ms']:.4g}", f"{row['after_ms']:.4g}", faster, theirs, f"{row['kept']}/{row['left']}",
-            f"{row['apart']:.1e}"]
+    theirs = [row["replace"][name] for name in ("before_ms", "after_ms")]
+    faster = f"{row['faster']:.3f}x [{row['interval'][0]:.3f}, {row['interval'][1]:.3f}]"
+    return [
+        *shown, f"{row['before_ms']:.4g}", f"{row['after_ms']:.4g}", faster if row["kept"] else "unchanged",
+        "not timed" if None in theirs else " to ".join(f"{ms:.4g}" for ms in theirs),
+        f"{row['kept']}/{row['left']}", f"{row['apart']:.1e}",
+    ]
 
 
-def best_of(rows):
-    """Of each network the fastest mode before and after."""
-    for name in NETWORKS:
-        timed = [row for row in rows if row["network"] == name and "fault" not in row]
-        if timed:
-            before, after = (min(timed, key=lambda row: row[key]) for key in ("before_ms", "after_ms"))
-            yield [NETWORKS[name], f"{before['before_ms']:.4g}", before["mode"], f"{after['after_ms']:.4g}", after["mode"],
-                   f"{before['before_ms'] / after['after_ms']:.3f}x"]
+def fastest(timed):
+    """The fastest mode of each network, before and after."""
+    for name in dict.fromkeys(row["network"] for row in timed):
+        own = [row for row in timed if row["network"] == name]
+        before, after = (min(own, key=lambda row: row[key]) for key in ("before_ms", "after_ms"))
+        factor = before["before_ms"] / after["after_ms"]
+        yield [NETWORKS[name], f"{before['before_ms']:.4g}", before["mode"], f"{after['after_ms']:.4g}", after["mode"],
+               f"{factor:.3f}x"]
 
 
 def page(rows):
@@ -229,21 +220,17 @@ def page(rows):
     timed = [row for row in rows if "fault" not in row]
     parts = ["# Networks before and after"]
     if timed:
-        last = timed[-1]
-        dates = sorted({row["date"] for row in timed})
-        parts.append(f"{last['device']}, driver {last['driver']}, PyTorch {last['torch']}, {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}, "
-                     f"by {', '.join('`' + by + '`' for by in dict.fromkeys(row['by'] for row in timed))}.")
-    parts.append("Untrained networks, inference. Each was captured, tuned and packed, and its modules replaced with `replace(model, inputs, run=mode)`. "
-                 "Milliseconds of a forward pass in the mode, with PyTorch's kernels (before) and as replace left the model (after), which take turns. "
-                 "*Faster* has the 95 % interval. A model of which replace kept nothing is *unchanged*: it runs the same code before and after, and its two "
-                 "times show how much they scatter. Beside it stands what replace itself measured, how many modules have a kernel and how many "
-                 "were left, and how far the outputs are apart: the norm of the difference over that of PyTorch's output.")
-    parts.append(table(HEAD, map(cells, rows)))
-    slower = [f"{NETWORKS[row['network']]} ({row['mode']})" for row in timed if row["kept"] and row["interval"][1] < 1]
+        last, by = timed[-1], ", ".join(dict.fromkeys(f"`{row['by']}`" for row in timed))
+        when = between([row["date"] for row in timed])
+        parts.append(f"{last['device']}, driver {last['driver']}, PyTorch {last['torch']}, {when}, by {by}.")
+    parts += [STORY, table(HEAD, map(cells, rows))]
     if timed:
-        parts.append(f"Slower than before: {'; '.join(slower) if slower else 'no network in any mode'}.")
-        parts += ["The fastest mode of each, before and after. The factor has no interval, since modes did not take turns:",
-                  table(("network", "before, ms", "in", "after, ms", "in", "faster"), best_of(rows))]
+        slower = [row for row in timed if row["kept"] and row["interval"][1] < 1]
+        named = "; ".join(f"{NETWORKS[row['network']]} ({row['mode']})" for row in slower)
+        parts += [f"Slower than before: {named or 'no network in any mode'}.",
+                  "The fastest mode of each, before and after. The factor has no interval, since modes did not take "
+                  "turns:",
+                  table(("network", "before, ms", "in", "after, ms", "in", "faster"), fastest(timed))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -256,9 +243,8 @@ def write_page(kept, options):
     target.write_text(page(rows))
     print(f"wrote {target}: {len(rows)} rows")
     copy_out(kept.path, target)
-    for path in options.work.glob("*/*.txt"):
-        if os.environ.get("OUT"):
-            shutil.copy(path, pathlib.Path(os.environ["OUT"]) / f"{path.parent.name}-{path.name}")
+    for path in options.work.glob("*/*.txt") if os.environ.get("OUT") else ():
+        shutil.copy(path, pathlib.Path(os.environ["OUT"]) / f"{path.parent.name}-{path.name}")
 
 
 def main():

@@ -6,8 +6,9 @@ from torch import nn
 
 def image(model, batch, size, dtype, last=True, channels=3):
     """A convolutional network with a batch of pictures, channels-last where `last` says so."""
-    lying = torch.channels_last if last else torch.contiguous_format
-    return model.to(dtype).to(memory_format=lying), (torch.randn(batch, channels, size, size).to(dtype).to(memory_format=lying),)
+    form = torch.channels_last if last else torch.contiguous_format
+    x = torch.randn(batch, channels, size, size).to(dtype).to(memory_format=form)
+    return model.to(dtype).to(memory_format=form), (x,)
 
 
 def resnet50(tiny):
@@ -45,8 +46,9 @@ def llama(tiny):
     from transformers import LlamaConfig, LlamaForCausalLM
 
     layers, width = (2, 128) if tiny else (8, 2048)
-    config = LlamaConfig(hidden_size=width, intermediate_size=11 * width // 4, num_hidden_layers=layers, num_attention_heads=width // 64,
-                         num_key_value_heads=max(1, width // 256), vocab_size=32000, use_cache=False)
+    config = LlamaConfig(hidden_size=width, intermediate_size=11 * width // 4, num_hidden_layers=layers,
+                         num_attention_heads=width // 64, num_key_value_heads=max(1, width // 256),
+                         vocab_size=32000, use_cache=False)
     return tokens(LlamaForCausalLM(config), 1, 16 if tiny else 1024, torch.bfloat16, config.vocab_size)
 
 
@@ -95,7 +97,8 @@ class WaveNet(nn.Module):
     def __init__(self, width, layers, classes=256):
         super().__init__()
         self.first = nn.Conv1d(1, width, 1)
-        self.dilated = nn.ModuleList(nn.Conv1d(width, 2 * width, 3, padding=2 ** (i % 10), dilation=2 ** (i % 10)) for i in range(layers))
+        steps = [2 ** (i % 10) for i in range(layers)]
+        self.dilated = nn.ModuleList(nn.Conv1d(width, 2 * width, 3, padding=d, dilation=d) for d in steps)
         self.mixed = nn.ModuleList(nn.Conv1d(width, 2 * width, 1) for _ in range(layers))
         self.last = nn.Sequential(nn.ReLU(), nn.Conv1d(width, width, 1), nn.ReLU(), nn.Conv1d(width, classes, 1))
 

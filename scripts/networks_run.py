@@ -60,7 +60,8 @@ def measure(pack, mode, name, device, tiny):
     y, z = (next(times.tensors_of(program.forward())).double() for program in programs)
     before, after = (statistics.median(column) for column in zip(*pairs))
     return {
-        "before_ms": before, "after_ms": after, "faster": faster, "interval": interval, "apart": ((z - y).norm() / y.norm().clamp_min(1e-30)).item(),
+        "before_ms": before, "after_ms": after, "faster": faster, "interval": interval,
+        "apart": ((z - y).norm() / y.norm().clamp_min(1e-30)).item(),
         "replace": {"seconds": seconds, "before_ms": done.before_ms, "after_ms": done.after_ms, "table": str(done)},
         "kept": len(done.replaced), "left": sum(len(group.modules) for group in done.left),
     }
@@ -77,7 +78,8 @@ def main():
                 model(*inputs)
             return
         pack = package(options.pack)
-        about = {"torch": torch.__version__, "device": torch.cuda.get_device_name(0) if options.device == "cuda" else "cpu"}
+        device = torch.cuda.get_device_name(0) if options.device == "cuda" else "cpu"
+        about = {"torch": torch.__version__, "device": device}
         for mode in options.modes:
             try:
                 row = measure(pack, mode, options.name, options.device, options.tiny)

@@ -44,8 +44,11 @@ class Problem:
         self.dtype = torch_calls.dtype(values.get(operator.word, "f32"))
         drawn = bound.drawn()
         self.lasts = [bool(bound.arguments[t["name"]]["Order"]) for t in operator.read]
-        tensors = [drawn.get(t["name"]) for t in operator.read]
-        self.tensors = [t if t is None or not lies else torch_calls.channels_last(t) for t, lies in zip(tensors, self.lasts)]
+        self.names = [t["name"] for t in operator.read]
+        given = {name: drawn[name] for name in self.names if name in drawn}
+        given |= {name: torch_calls.channels_last(given[name]) for name, last in zip(self.names, self.lasts)
+                  if last and name in given}
+        self.tensors = [given.get(name) for name in self.names]
         self.parameters = bound.parameters
 
     def run(self, mode=""):
@@ -53,7 +56,8 @@ class Problem:
 
     def theirs(self, change=lambda t: t):
         """PyTorch's own answer, of tensors that may be changed first."""
-        return self.bound.answer({t["name"]: change(tensor) for t, tensor in zip(self.operator.read, self.tensors) if tensor is not None})
+        given = zip(self.names, self.tensors)
+        return self.bound.answer({name: change(t) for name, t in given if t is not None})
 
     def module(self):
         """PyTorch's module of the problem and its input; None where no module is just that problem."""
@@ -66,7 +70,12 @@ class Problem:
 
 
 def convolution(kind):
-    return lambda shape, p: kind(shape[1], p.get("c_out", shape[1]), p["kernel"], p["stride"], p["padding"], p["dilation"], p.get("groups", shape[1]), bool(p["bias"]))
+    def make(shape, p):
+        channels = shape[1]
+        window = (p[name] for name in ("kernel", "stride", "padding", "dilation"))
+        return kind(channels, p.get("c_out", channels), *window, p.get("groups", channels), bool(p["bias"]))
+
+    return make
 
 
 def maximum(kind):
@@ -75,6 +84,7 @@ def maximum(kind):
 
 # PyTorch's modules by the operators that they have alone.
 LAYERS = {
-    "conv1d": convolution(nn.Conv1d), "conv2d": convolution(nn.Conv2d), "conv3d": convolution(nn.Conv3d), "depthwise_conv2d": convolution(nn.Conv2d),
+    "conv1d": convolution(nn.Conv1d), "conv2d": convolution(nn.Conv2d), "conv3d": convolution(nn.Conv3d),
+    "depthwise_conv2d": convolution(nn.Conv2d),
     "max_pool1d": maximum(nn.MaxPool1d), "max_pool2d": maximum(nn.MaxPool2d), "max_pool3d": maximum(nn.MaxPool3d),
 }

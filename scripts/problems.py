@@ -1,7 +1,7 @@
 """Operators' problems for the scripts beside this file: as autotune binds them, and what PyTorch answers to them.
 
-Which function of PyTorch's computes a problem, and with which arguments, op.yaml says; `autotune ops calls` evaluates it.
-Here stands only what PyTorch has no single function for (COMPOSED), and the functions of expressions.
+op.yaml says which function of PyTorch's computes a problem, and with which arguments; `autotune ops calls` evaluates
+that. This file adds what PyTorch has no single function for (COMPOSED), and the functions of expressions.
 """
 import atexit
 import functools
@@ -16,7 +16,6 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 AUTOTUNE = os.environ.get("AUTOTUNE", str(ROOT / "bin/autotune"))
-MOST = 1000  # problems of one list
 sys.path.append(str(ROOT / "pack/loaders/python"))
 import torch_calls  # noqa: E402
 
@@ -50,13 +49,17 @@ def autotune(*words):
 
 def bound(requests):
     """The problems that autotune makes of requests."""
-    made = []
-    for first in range(0, len(requests), MOST):
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            json.dump([{**r, "math": "fp32"} for r in requests[first:first + MOST]], file)
-            file.flush()
-            made += [Problem(about) for about in json.loads(autotune("ops", "calls", file.name))]
-    return made
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump([{k: r[k] for k in ("operator", "shape", "parameters")} | {"math": "fp32"} for r in requests], file)
+        file.flush()
+        return [Problem(about) for about in json.loads(autotune("ops", "calls", file.name))]
+
+
+def answering(path, **options):
+    """A process of one of autotune's own Python programs, which answers on the descriptor 3. It is run by the python3
+    that autotune takes."""
+    command = ["bash", "-c", 'exec python3 -c "$0" 3>&1 1>&2', path.read_text()]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
 
 
 @functools.cache
@@ -67,7 +70,7 @@ def described(operator):
 
 @functools.cache
 def watching():
-    """The modules `problems` and `watch` of the package that tells which problem a call is, as in `autotune capture`."""
+    """The modules `problems` and `watch` of autotune_capture, which tells what problem a call is."""
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder, True)
     sys.path.insert(0, autotune("ops", "calls", "--python", folder).strip())
@@ -75,7 +78,7 @@ def watching():
 
 
 def function(name):
-    """How an operator computes PyTorch's function (Function of pack/loaders/python/arguments.py); None: none does."""
+    """How an operator computes PyTorch's function (Function of pack/loaders/python/arguments.py), if one does."""
     return next(iter(watching()[0].FUNCTIONS.calls.get(name, ())), None)
 
 
@@ -132,7 +135,7 @@ class Problem:
         return made
 
     def answer(self, tensors):
-        """PyTorch's answer, of tensors by the operator's names, which may be those of a part of the batch."""
+        """PyTorch's answer to tensors by the operator's names."""
         call = self.call()
         if call is None:
             y = COMPOSED[self.operator](self.parameters, {name: t for name, t in tensors.items() if t.numel()})
@@ -152,35 +155,18 @@ class Problem:
             return t
         return t.reshape(-1, *wanted["shape"][1:])
 
-    def batched(self):
-        """The names of the inputs that are a batch, of one or more."""
-        inputs = [name for name, a in self.read.items() if a["Role"] == "input"]
-        return [name for name in inputs if self.read[name]["Shape"][0] == self.output["Shape"][0] > 1]
-
-    def part(self, tensors, first, last):
-        """The tensors of a part of the batch."""
-        return {name: t[first:last] if name in self.batched() else t for name, t in tensors.items()}
-
 
 def tolerance(dtype, usual=1e-4):
-    """How far apart, absolutely and relatively, answers may be that are rounded to a type: one
-    of 16 bits to the one or the other neighbour of a sum."""
+    """How far apart, absolutely and relatively, answers of a type may be. One of 16 bits may be rounded to either
+    neighbour of a sum."""
     import torch
 
     return {"atol": usual, "rtol": max(usual, torch.finfo(dtype).eps)}
 
 
-def sums_in_float():
-    """PyTorch adds products of 16 bits up in float32 throughout, not only within a part of a sum."""
-    import torch
-
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-
-
 def rounded(x, math):
-    """As a math mode rounds factors: to 10 bits after the leading one, nearest, ties away from
-    zero in tf32 (as cvt.rna does), to even in tf32_even (as cvt.rn does); not at all in fp32."""
+    """Factors as a math mode rounds them: to 10 bits after the leading one, ties away from zero in tf32 (as cvt.rna
+    does) and to even in tf32_even (as cvt.rn does); not at all in fp32."""
     import torch
 
     if math == "fp32":
@@ -188,15 +174,6 @@ def rounded(x, math):
     bits = x.contiguous().view(torch.int32)
     half = 0x1000 if math == "tf32" else 0xFFF + (bits >> 13 & 1)
     return ((bits + half) & ~0x1FFF).view(torch.float32)
-
-
-def ties(shape):
-    """Numbers on the GPU of which each lies half way between two of TF32."""
-    import torch
-
-    few = {"device": "cuda", "dtype": torch.int16}  # bytes, for shapes that nearly fill the GPU
-    odd = torch.randint(1024, 2048, shape, **few) * 2 + 1
-    return (odd * (torch.randint(0, 2, shape, **few) * 2 - 1) / 4096).float()
 
 
 class Functions(dict):

@@ -10,6 +10,7 @@ search's winner is than the fastest winner of all searches of the layer, each by
 FOLDER gets the documents and recordings.
 """
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -18,15 +19,22 @@ import subprocess
 import tempfile
 import time
 
+from kept import table
+from problems import AUTOTUNE, as_set
+
+HEAD = ("layer", "program", "process, s", "search, s", "waiting, s", "finals, s", "trials", "ms", "long, ms", "regret")
+
+SIDES = {  # of images, by their channels
+    32: [112, 224], 64: [56, 112, 224], 96: [56, 80], 128: [28, 56, 80], 192: [28, 40], 256: [14, 28, 56],
+    384: [13, 14, 20], 512: [7, 14, 28],
+}
+
 
 def layers(draw):
     """Endless layers, as an operator, a shape, a math mode and parameters."""
-    channels = [32, 64, 96, 128, 192, 256, 384, 512]
-    sides = {32: [112, 224], 64: [56, 112, 224], 96: [56, 80], 128: [28, 56, 80], 192: [28, 40], 256: [14, 28, 56], 384: [13, 14, 20], 512: [7, 14, 28]}
-
     def image(most=512):
-        c = draw.choice([c for c in channels if c <= most])
-        return draw.choice([4, 8, 16, 32]), c, draw.choice(sides[c])
+        c = draw.choice([c for c in SIDES if c <= most])
+        return draw.choice([4, 8, 16, 32]), c, draw.choice(SIDES[c])
 
     def three():
         n, c, s = image()
@@ -44,29 +52,36 @@ def layers(draw):
     def stem():
         kernel, stride = draw.choice([(7, 2), (3, 2), (4, 4), (3, 1), (11, 4)])
         s = draw.choice([224, 256, 299, 416])
-        return "conv2d", [draw.choice([8, 16, 32]), 3, s, s], "auto", {"c_out": draw.choice([32, 48, 64, 96]), "kernel": kernel, "stride": stride, "padding": kernel // 2 if stride < 4 else 0}
+        shape, c_out = [draw.choice([8, 16, 32]), 3, s, s], draw.choice([32, 48, 64, 96])
+        padding = kernel // 2 if stride < 4 else 0
+        return "conv2d", shape, "auto", {"c_out": c_out, "kernel": kernel, "stride": stride, "padding": padding}
 
     def transposed():
         c, s = draw.choice([(512, 16), (512, 28), (256, 32), (256, 64), (128, 64), (128, 128), (64, 112)])
         kernel, padding = draw.choice([(2, 0), (4, 1)])
-        return "conv_transpose2d", [draw.choice([2, 4, 8, 16]), c, s, s], "auto", {"c_out": c // 2, "kernel": kernel, "stride": 2, "padding": padding}
+        window = {"c_out": c // 2, "kernel": kernel, "stride": 2, "padding": padding}
+        return "conv_transpose2d", [draw.choice([2, 4, 8, 16]), c, s, s], "auto", window
 
     def depthwise():
         n, c, s = image()
-        kernel = draw.choice([3, 5, 7])
-        return "depthwise_conv2d", [n, c, s, s], "auto", {"kernel": kernel, "stride": draw.choice([1, 2]), "padding": kernel // 2}
+        kernel, stride = draw.choice([3, 5, 7]), draw.choice([1, 2])
+        window = {"kernel": kernel, "stride": stride, "padding": kernel // 2}
+        return "depthwise_conv2d", [n, c, s, s], "auto", window
 
     def pool():
         n, c, s = image()
         kernel, stride, padding = draw.choice([(2, 2, 0), (3, 2, 1), (3, 1, 1)])
-        return draw.choice(["max_pool2d", "avg_pool2d"]), [n, c, s, s], "auto", {"kernel": kernel, "stride": stride, "padding": padding}
+        window = {"kernel": kernel, "stride": stride, "padding": padding}
+        return draw.choice(["max_pool2d", "avg_pool2d"]), [n, c, s, s], "auto", window
 
     def product():
         tokens, width = draw.choice([2048, 4096, 8192]), draw.choice([768, 1024, 2048, 4096])
-        return "matmul", [1, tokens, width, draw.choice([width, 3 * width, 4 * width])], draw.choice(["fp32", "tf32_even"]), {}
+        shape = [1, tokens, width, draw.choice([width, 3 * width, 4 * width])]
+        return "matmul", shape, draw.choice(["fp32", "tf32_even"]), {}
 
     def attention():
-        heads, length, width = draw.choice([12, 16, 32]) * draw.choice([1, 4, 8]), draw.choice([197, 512, 1024]), draw.choice([64, 128])
+        heads = draw.choice([12, 16, 32]) * draw.choice([1, 4, 8])
+        length, width = draw.choice([197, 512, 1024]), draw.choice([64, 128])
         k, n = draw.choice([(width, length), (length, width)])
         return "matmul", [heads, length, k, n], "fp32", {}
 
@@ -81,12 +96,13 @@ def search(program, layer, folder, name, *flags):
     operator, shape, mode, parameters = layer
     document = folder / f"{name}.json"
     with tempfile.TemporaryDirectory() as scratch:
-        command = [program, "search", operator, "--shape", "x".join(map(str, shape)), "--math", mode, "--device", "cuda", "--quiet",
+        command = [program, "search", operator, "--shape", as_set(shape), "--math", mode, "--device", "cuda", "--quiet",
                    *(word for key, value in parameters.items() for word in ("--set", f"{key}={value}")),
                    "--json", document, "--record", folder / f"{name}.t4.json.gz", *flags]
         begin = time.monotonic()
-        ran = subprocess.run(command, env={**os.environ, "XDG_CACHE_HOME": scratch, "CUDA_CACHE_PATH": scratch},
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        environment = os.environ | {"XDG_CACHE_HOME": scratch, "CUDA_CACHE_PATH": scratch}
+        ran = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True)
         seconds = time.monotonic() - begin
     (folder / f"{name}.txt").write_text(ran.stdout)
     if ran.returncode != 0:
@@ -110,24 +126,26 @@ def main():
     o = options.parse_args()
     folder = o.output or pathlib.Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
-    programs = o.autotune or ["bin/autotune"]
-    drawn = layers(random.Random(o.seed))
+    programs = o.autotune or [AUTOTUNE]
     totals = [[] for _ in programs]
-    print("| layer | program | process, s | search, s | trials | waiting, s | finals, s | ms | long, ms | regret |")
-    print("| --- |" + " --- |" * 9, flush=True)
-    for at in range(o.layers):
-        layer = next(drawn)
+    print(table(HEAD, []), flush=True)
+    for at, layer in enumerate(itertools.islice(layers(random.Random(o.seed)), o.layers)):
         if at < o.skip:
             continue
-        shown = f"{layer[0]} {'x'.join(map(str, layer[1]))} {layer[2]} " + " ".join(f"{k}={v}" for k, v in layer[3].items())
+        operator, shape, mode, parameters = layer
+        shown = " ".join([operator, as_set(shape), mode, *(f"{k}={v}" for k, v in parameters.items())])
         found = [search(p, layer, folder, f"{at}-{turn}", *o.flags.split()) for turn, p in enumerate(programs)]
-        long = [] if o.long == "0s" else [search(programs[-1], layer, folder, f"{at}-long", "--time", o.long, "--target", "0", "--budget", "0")[1]]
-        best = min(map(ms, [d for _, d in found] + long))
+        long = float("nan")
+        if o.long != "0s":
+            flags = ("--time", o.long, "--target", "0", "--budget", "0")
+            long = ms(search(programs[-1], layer, folder, f"{at}-long", *flags)[1])
+        best = min([ms(d) for _, d in found] + [long])
         for turn, (seconds, d) in enumerate(found):
-            spent = d["search"]["spent"]
-            totals[turn].append((seconds, ms(d) / best - 1))
-            print(f"| {shown} | {turn} | {seconds:.2f} | {d['search']['seconds']:.2f} | {d['search']['evaluations']} | {spent['wait']:.2f} | "
-                  f"{spent['finals']:.2f} | {ms(d):.4g} | {ms(long[0]) if long else float('nan'):.4g} | {ms(d) / best - 1:.2%} |", flush=True)
+            of, regret = d["search"], ms(d) / best - 1
+            totals[turn].append((seconds, regret))
+            times = [f"{s:.2f}" for s in (seconds, of["seconds"], of["spent"]["wait"], of["spent"]["finals"])]
+            cells = [shown, turn, *times, of["evaluations"], f"{ms(d):.4g}", f"{long:.4g}", f"{regret:.2%}"]
+            print(f"| {' | '.join(map(str, cells))} |", flush=True)
     for turn, rows in enumerate(totals):
         seconds, regrets = zip(*rows)
         print(f"\nProgram {turn}: {sum(seconds) / len(rows):.2f} s in the mean, {max(seconds):.2f} s at most; "

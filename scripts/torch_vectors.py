@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
-"""Writes internal/test/torchvectors/testdata/OPERATOR.json.gz: what PyTorch answers to the small cases
-of scripts/vectors.txt, for the tests to hold the reference kernels against.
+"""Writes internal/test/torchvectors/testdata/OPERATOR.json.gz: what PyTorch answers to the small cases of
+scripts/vectors.txt. Tests compare the reference kernels with it.
 
     python3 scripts/torch_vectors.py [FOLDER]
 
-Needs PyTorch (the CPU build will do), bin/autotune and no GPU. The files do not change from run
-to run: seeds are fixed, sums are made in float64 and rounded once at the end, to the type of the
-case's tensors.
+Needs PyTorch (the CPU build will do), bin/autotune and no GPU. The files do not change from run to run: seeds are
+fixed, sums are made in float64 and rounded once at the end, to the type of the case's tensors.
 
-A file is one JSON object: operator, torch (its version) and cases. A case has
-name, shape, parameters (as --set takes them), math, inputs (tensor name -> data)
-and output {shape, data}; data are little-endian float32 in base64.
+A file is one JSON object: operator, torch (its version) and cases. A case has name, shape, parameters (as --set takes
+them), math, inputs (tensor name -> data) and output {shape, data}; data are little-endian float32 in base64.
 """
 
 import base64
@@ -34,37 +32,34 @@ def pack(tensor):
 def fill(shape, seed, distribution="normal"):
     """A tensor of a kind that kernels get wrong in different ways."""
     generator = torch.Generator().manual_seed(seed)
-    if distribution == "normal":
-        return torch.randn(shape, generator=generator)
-    if distribution == "negative":
-        return -0.5 - torch.rand(shape, generator=generator)
-    if distribution == "coarse":  # many of them are the same
-        return torch.randint(-2, 3, shape, generator=generator).float()
-    if distribution == "nan":
-        x = torch.randn(shape, generator=generator)
-        x[torch.rand(shape, generator=generator) < 0.03] = float("nan")
-        return x
-    if distribution == "infinite":
-        x = torch.randn(shape, generator=generator)
-        x[torch.rand(shape, generator=generator) < 0.2] = float("-inf")
-        return x
-    if distribution == "both infinities":
-        x = torch.randn(shape, generator=generator)
-        return torch.where(torch.rand(shape, generator=generator) < 0.1, x * float("inf"), x)
     if distribution == "nothing":
         return torch.full(shape, float("-inf"))
+    if distribution == "negative":
+        return -0.5 - uniform(shape, generator)
+    if distribution == "coarse":  # many of them are the same
+        return torch.randint(-2, 3, shape, generator=generator).float()
     if distribution == "integers":
         return torch.randint(-3, 4, shape, generator=generator).float()
-    raise ValueError(distribution)
+    x = torch.randn(shape, generator=generator)
+    if distribution == "nan":
+        x[uniform(shape, generator) < 0.03] = float("nan")
+    elif distribution == "infinite":
+        x[uniform(shape, generator) < 0.2] = float("-inf")
+    elif distribution == "both infinities":
+        x = torch.where(uniform(shape, generator) < 0.1, x * float("inf"), x)
+    elif distribution != "normal":
+        raise ValueError(distribution)
+    return x
 
 
 def nearest(y, dtype):
-    """Numbers of double precision as the nearest of a type, ties to even; .to() would round them
-    to float32 on the way to one of 16 bits."""
+    """Numbers of double precision as the nearest of a type, ties to even. On the way to 16 bits, .to() would round them
+    to float32 first."""
     if dtype == torch.float32:
         return y
     about = torch.finfo(dtype)
-    unit = torch.ldexp(torch.full_like(y, about.eps), torch.frexp(y).exponent - 1).clamp(min=about.tiny * about.eps)
+    exponent = torch.frexp(y).exponent - 1
+    unit = torch.ldexp(torch.full_like(y, about.eps), exponent).clamp(min=about.tiny * about.eps)
     return (y / unit).round() * unit
 
 
@@ -76,17 +71,19 @@ def dense(p, seed, distribution):
     """Inputs of a distribution, and weights within their bounds."""
     generator = torch.Generator().manual_seed(1000 + seed)
     made = {name: fill(a["Shape"], seed, distribution) for name, a in p.read.items() if a["Role"] == "input"}
-    for name in sorted((name for name in p.read if name not in made), key=lambda name: name.endswith("bias")):
+    others = [name for name in p.read if name not in made]
+    for name in sorted(others, key=lambda name: name.endswith("bias")):
         made[name] = (2 * uniform(p.read[name]["Shape"], generator) - 1) * p.read[name]["Scale"]
     return made
 
 
 def rows(p, seed, distribution):
     """Inputs of a distribution, labels, masks, and normal weights."""
-    inputs = [name for name, a in p.read.items() if a["Role"] == "input"]
-    made = {name: fill(p.read[name]["Shape"], 2000 + seed + 500 * i, distribution) for i, name in enumerate(inputs)}
+    inputs = [a for a in p.read.values() if a["Role"] == "input"]
+    made = {a["Name"]: fill(a["Shape"], 2000 + seed + 500 * i, distribution) for i, a in enumerate(inputs)}
     if "target" in made:  # a label, or one that is ignored
-        made["target"] = torch.randint(p.shape[1], made["target"].shape, generator=torch.Generator().manual_seed(seed)).float()
+        generator = torch.Generator().manual_seed(seed)
+        made["target"] = torch.randint(p.shape[1], made["target"].shape, generator=generator).float()
         made["target"][0, 0] = p.parameters["ignore_index"] % 100
     if "mask" in made:
         made["mask"] = (fill(p.shape, 4000 + seed) > 0).float()
@@ -129,26 +126,29 @@ def listed(lines):
 
 
 def cases(operator, table):
-    """The cases of an operator."""
     made, maths = HOW.get(operator, (rows, ("fp32",)))
-    for seed, (p, (name, distribution, _)) in enumerate(zip(problems.bound([asked for *_, asked in table]), table)):
+    bound, exact = problems.bound([asked for *_, asked in table]), problems.exact(operator)
+    for seed, (p, (name, distribution, _)) in enumerate(zip(bound, table)):
         of = of_type(p)
         inputs = {what: t.to(of).float() for what, t in made(p, seed, distribution).items()}
         for math in maths if of == torch.float32 else ["fp32"]:
             factors = {what: t if what == "bias" else rounded(t, math) for what, t in inputs.items()}
-            y = p.answer(factors if problems.exact(operator) else {what: t.double() for what, t in factors.items()})
-            y = y if problems.exact(operator) or y.dtype == torch.int64 else nearest(y, of)
+            y = p.answer(factors if exact else {what: t.double() for what, t in factors.items()})
+            y = y if exact or y.dtype == torch.int64 else nearest(y, of)
             yield {
-                "name": name, "shape": p.shape, "parameters": {k: as_set(v) for k, v in p.parameters.items()}, "math": math,
-                "inputs": {k: pack(v) for k, v in inputs.items()}, "output": {"shape": list(y.shape), "data": pack(y)},
+                "name": name, "shape": p.shape, "math": math,
+                "parameters": {k: as_set(v) for k, v in p.parameters.items()},
+                "inputs": {k: pack(v) for k, v in inputs.items()},
+                "output": {"shape": list(y.shape), "data": pack(y)},
             }
 
 
-# How tensors are made, and the math modes; of other operators as of rows.
+# How an operator's tensors are made, and its math modes. What is not listed is made as rows are, in fp32.
 HOW = {
     **{f"{kind}_pool{axes}d": (dense, ("fp32",)) for kind in ("avg", "max") for axes in (1, 2, 3)},
     **{f"{kind}{axes}d": (dense, ("fp32", "tf32")) for kind in ("conv", "conv_transpose") for axes in (1, 2, 3)},
-    "depthwise_conv2d": (dense, ("fp32",)), "conv_separable2d": (dense, ("fp32",)), "matmul": (dense, ("fp32", "tf32")),
+    "depthwise_conv2d": (dense, ("fp32",)), "conv_separable2d": (dense, ("fp32",)),
+    "matmul": (dense, ("fp32", "tf32")),
     "elementwise": (chains, ("fp32",)), "scaled_dot_product_attention": (attended, ("fp32",)),
 }
 

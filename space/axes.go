@@ -64,8 +64,7 @@ func newAxes(parts []*part) (a axes) {
 	return a
 }
 
-// sortNumbers numbers values in increasing order if all are numbers, and says
-// whether they are.
+// sortNumbers numbers values in increasing order if all are numbers, and says whether they are.
 func sortNumbers(at map[expr.Value]int) bool {
 	values := make([]expr.Value, len(at))
 	for v, i := range at {
@@ -88,11 +87,9 @@ func sortNumbers(at map[expr.Value]int) bool {
 // if there is only one), then each tunable that varies, in declared order.
 func (s *Space) Dims() []Dim { return slices.Clone(s.axes.dims) }
 
-// Features appends configuration i as numbers in [0, 1] to dst, one a Dim. A
-// part's column is 1 for its configurations and 0 for others. A tunable's
-// column is the place of its value among all values that tunables of this
-// name have, in increasing order (strings: in declared order); 0.5 where the
-// configuration's template has no such tunable.
+// Features appends configuration i as numbers in [0, 1] to dst, one a Dim. A part's column is 1 for its configurations
+// and 0 for others. A tunable's column is the place of its value among all values that tunables of this name have, in
+// increasing order (strings: in declared order); 0.5 where the configuration's template has no such tunable.
 func (s *Space) Features(i int64, dst []float64) []float64 {
 	p := s.PartOf(i)
 	start := len(dst)

@@ -15,8 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawPart makes a small random part: tunables of every kind, and constraints
-// that tie, nest and sometimes fail.
+// drawPart makes a small random part: tunables of every kind, and constraints that tie, nest and sometimes fail.
 func drawPart(t *rapid.T) space.Part {
 	var p space.Part
 	n := rapid.IntRange(1, 5).Draw(t, "tunables")
@@ -81,9 +80,8 @@ func drawNumber(t *rapid.T, n, depth int) string {
 	return fmt.Sprintf(form, a, b)
 }
 
-// enumerate finds the valid configurations by trying all, in the order of the
-// declaration. It fails as a space does: where no constraint rules out a
-// configuration, but one cannot be evaluated.
+// enumerate finds the valid configurations by trying all, in the order of the declaration. It fails as a space does:
+// where no constraint rules out a configuration, but one cannot be evaluated.
 func enumerate(p space.Part) (valid []map[string]expr.Value, failed bool) {
 	env := maps.Clone(p.Constants)
 	var conditions []*expr.Expr

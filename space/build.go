@@ -10,9 +10,8 @@ import (
 	"autotune/space/expr"
 )
 
-// builder grows the layers of a diagram from the root downwards. A node of a
-// layer is known by its items: the values of the bound terms that later
-// checks still need, one machine word each. Nodes with equal items are one node.
+// builder grows the layers of a diagram from the root downwards. A node of a layer is known by its items: the values of
+// the bound terms that later checks still need, one machine word each. Nodes with equal items are one node.
 type builder struct {
 	*model
 	order  []int
@@ -26,6 +25,9 @@ type builder struct {
 	most   int       // nodes to make
 	failed expr.Term // item 0 if some check may fail: 0, or the number of the check that did + 1
 }
+
+// mostRoom is the most edges that a layer has room for before its edges are known.
+const mostRoom = 1 << 18
 
 // stride is how many values are tried between two looks at the context.
 const stride = 4096
@@ -129,7 +131,8 @@ func (b *builder) grow(ctx context.Context, l int) error {
 	state := make([]uint64, len(next))
 	below := newNumbers(b.nodes)
 	var states []uint64
-	out := layer{edges: make([]uint32, 1, b.nodes+1)}
+	room := min(b.nodes*len(b.allowed[tunable]), mostRoom)
+	out := layer{make([]uint32, 1, b.nodes+1), make([]uint32, 0, room), make([]uint32, 0, room)}
 	for n := range b.nodes {
 		node := b.states[n*width : (n+1)*width]
 		for i, word := range node {
@@ -186,8 +189,7 @@ func (b *builder) noteFailure(risky []*check, before uint64) {
 	b.program.Set(b.failed, before)
 }
 
-// finish assembles the diagram, unless a configuration that all other checks
-// allow makes one fail.
+// finish assembles the diagram, unless a configuration that all other checks allow makes one fail.
 func (b *builder) finish(ctx context.Context) (*diagram, error) {
 	if b.failed != 0 {
 		for n := range b.nodes {
@@ -214,10 +216,9 @@ func (b *builder) pathTo(node uint32) []int {
 	return choice
 }
 
-// relax returns a condition on what layer l binds that a harmless x implies, or 0 if none
-// is found. It cuts partial configurations that nothing can complete: each unbound term is
-// taken at the bound that suits the check best. x * y <= 100 fails already once
-// x * (the least y) exceeds 100.
+// relax returns a condition on what layer l binds that a harmless x implies, or 0 if none is found. It cuts partial
+// configurations that nothing can complete: each unbound term is taken at the bound that suits the check best. x * y <=
+// 100 fails already once x * (the least y) exceeds 100.
 func (b *builder) relax(x expr.Term, l int) expr.Term {
 	if b.lastOf(x) <= l {
 		return x
@@ -244,8 +245,7 @@ func (b *builder) relax(x expr.Term, l int) expr.Term {
 	return 0
 }
 
-// extreme gives the least (or the greatest) value that an int can still take, as a term over
-// what layer l binds.
+// extreme gives the least (or the greatest) value that an int can still take, as a term over what layer l binds.
 func (b *builder) extreme(x expr.Term, l int, greatest bool) expr.Term {
 	op, left, right, _ := b.program.Operation(x)
 	factors := op == expr.OpMul && b.program.Range(left).Lo >= 0 && b.program.Range(right).Lo >= 0

@@ -8,13 +8,11 @@ import (
 	"sort"
 )
 
-// diagram is a part's decision diagram: a layered graph in which each path
-// from the root to the end is a valid configuration. Layer l decides tunable
-// order[l]; the end is the one node of the layer after the last.
+// diagram is a part's decision diagram: a layered graph in which each path from the root to the end is a valid
+// configuration. Layer l decides tunable order[l]; the end is the one node of the layer after the last.
 //
-// The edges of a node lie side by side, sorted by value. Each edge knows how
-// many configurations lie under the edges before it at the same node. The
-// number of a configuration is the sum of that along its path.
+// The edges of a node lie side by side, sorted by value. Each edge knows how many configurations lie under the edges
+// before it at the same node. The number of a configuration is the sum of that along its path.
 type diagram struct {
 	order  []int    // layer -> tunable
 	root   uint32   // meaningless when total is 0
@@ -83,18 +81,16 @@ type layer struct {
 // dead marks nodes from which no path leads to the end.
 const dead = math.MaxUint32
 
-// assembler turns layers into a diagram, from the end upwards: dead ends go,
-// nodes below which the same configurations lie become one, and configurations
-// are counted.
+// assembler turns layers into a diagram, from the end upwards: dead ends go, nodes below which the same configurations
+// lie become one, and configurations are counted.
 type assembler struct {
 	*diagram
 	counts []int64  // node -> configurations below it
 	final  []uint32 // node of the layer below, as built -> node of the diagram
 }
 
-// assemble makes the diagram of layers that were built for an order. After the
-// last layer there is one node, in which all paths end, or none: ends says how
-// many.
+// assemble makes the diagram of layers that were built for an order. After the last layer there is one node, in which
+// all paths end, or none: ends says how many.
 func assemble(ctx context.Context, order []int, layers []layer, ends int) (*diagram, error) {
 	a := &assembler{diagram: &diagram{order: order, edges: []uint32{0, 0}}, counts: []int64{1}}
 	a.final = make([]uint32, ends) // node 0 of the diagram is the end
@@ -117,6 +113,8 @@ func (a *assembler) add(ctx context.Context, in *layer) error {
 	first := uint32(len(a.counts))
 	unique := newNumbers(nodes)
 	mapped := make([]uint32, nodes)
+	a.value, a.target = slices.Grow(a.value, len(in.value)), slices.Grow(a.target, len(in.value))
+	a.before = slices.Grow(a.before, len(in.value))
 	for n := range mapped {
 		if n%stride == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -151,8 +149,7 @@ func (a *assembler) add(ctx context.Context, in *layer) error {
 	return nil
 }
 
-// addEdges appends the edges of a node that lead to the end, and counts what
-// lies below them.
+// addEdges appends the edges of a node that lead to the end, and counts what lies below them.
 func (a *assembler) addEdges(in *layer, n int) (count int64, err error) {
 	for e := in.edges[n]; e < in.edges[n+1]; e++ {
 		t := a.final[in.target[e]]

@@ -16,11 +16,9 @@ type Listed struct {
 	Configurations []Values
 }
 
-// Explicit builds a space of exactly the listed configurations, such as those
-// of a recorded search, whose constraints are not known. Nothing but the way
-// it was made tells it from other spaces: configurations are numbered by part,
-// and within a part in lexicographic order of their values' places. One that is
-// listed twice is there once.
+// Explicit builds a space of exactly the listed configurations, such as those of a recorded search, whose constraints
+// are not known. Nothing but the way it was made tells it from other spaces: configurations are numbered by part, and
+// within a part in lexicographic order of their values' places. One that is listed twice is there once.
 func Explicit(lists ...Listed) (*Space, error) { return union(lists, Listed.part) }
 
 func (l Listed) part() (*part, error) {

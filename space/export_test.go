@@ -2,8 +2,7 @@ package space
 
 import "context"
 
-// Nodes is the size of the decision diagrams: memory and the time to build are
-// proportional to it.
+// Nodes is the size of the decision diagrams: memory and the time to build are proportional to it.
 func (s *Space) Nodes() int {
 	n := 0
 	for _, p := range s.parts {

@@ -61,8 +61,7 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-// processorMS is the processor time that this process has taken: other work on the
-// machine does not change it much.
+// processorMS is the processor time that this process has taken: other work on the machine does not change it much.
 func processorMS(b *testing.B) float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

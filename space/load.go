@@ -31,10 +31,9 @@ func ReadPublished(r io.Reader) ([]Published, error) {
 	return ParsePublished(data)
 }
 
-// ParsePublished reads tuning spaces from JSON: {"params": {name: [values]},
-// "constraints": [expressions]}, or a list of such objects, with optional "name",
-// "valid", "cartesian", "source", "note", "published_valid" and "published_cartesian".
-// Tunables keep the order in which the document names them. Another key is an error.
+// ParsePublished reads tuning spaces from JSON: {"params": {name: [values]}, "constraints": [expressions]}, or a list
+// of such objects, with optional "name", "valid", "cartesian", "source", "note", "published_valid" and
+// "published_cartesian". Tunables keep the order in which the document names them. Another key is an error.
 func ParsePublished(data []byte) ([]Published, error) {
 	if err := Bound.JSON(data); err != nil {
 		return nil, err
@@ -62,8 +61,7 @@ func ParsePublished(data []byte) ([]Published, error) {
 	return all, nil
 }
 
-// Bound is what a space file may have: half a million values, which take less than a
-// second to read.
+// Bound is what a space file may have: half a million values, which take less than a second to read.
 var Bound = input.Bound{Kind: "a space file", Bytes: 8 << 20, Values: 500_000, Depth: 64}
 
 type document struct {

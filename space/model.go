@@ -24,8 +24,7 @@ type model struct {
 	empty     bool          // a constraint is always false
 }
 
-// check is a condition that all configurations must satisfy: a constraint, or
-// one of the operands of its `and`.
+// check is a condition that all configurations must satisfy: a constraint, or one of the operands of its `and`.
 type check struct {
 	constraint int        // which one, from 0
 	node       *expr.Node // as written
@@ -85,8 +84,7 @@ func (m *model) checkNames() error {
 	return nil
 }
 
-// conjuncts are the parts that must all be true for n to be true, also where n
-// holds them by a name.
+// conjuncts are the parts that must all be true for n to be true, also where n holds them by a name.
 func (m *model) conjuncts(n *expr.Node) (all []*expr.Node) {
 	if d, ok := m.Definitions[n.Name]; ok && n.Op == expr.OpName {
 		return m.conjuncts(d.Root())
@@ -160,8 +158,7 @@ func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 	return keep, len(m.allowed[i]) < before
 }
 
-// compile makes terms of the checks and drops those that are always true: fewer
-// checks tie fewer tunables together.
+// compile makes terms of the checks and drops those that are always true: fewer checks tie fewer tunables together.
 func (m *model) compile() {
 	m.words = make([][]uint64, len(m.Tunables))
 	m.variables = make([]expr.Term, len(m.Tunables))
@@ -176,11 +173,10 @@ func (m *model) compile() {
 	})
 }
 
-// order decides in which order the diagram binds tunables. Those tied by checks,
-// directly or through others, stand together and form a component; components follow each
-// other as declared, so that each of them ends in a single node. Within a component the
-// next is the one that settles the most checks, and among equals the one that is tied most
-// to what is bound, so that little must be remembered.
+// order decides in which order the diagram binds tunables. Those tied by checks, directly or through others, stand
+// together and form a component; components follow each other as declared, so that each of them ends in a single node.
+// Within a component the next is the one that settles the most checks, and among equals the one that is tied most to
+// what is bound, so that little must be remembered.
 func (m *model) order() (order []int) {
 	component := lists.Places(len(m.Tunables)) // tunable -> the first one of its component
 	for _, c := range m.checks {

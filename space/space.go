@@ -27,9 +27,8 @@ type Part struct {
 	Definitions map[string]*expr.Expr // names for expressions over tunables, constants and each other
 }
 
-// maxNodes bounds the nodes of a part's decision diagram, and so the memory.
-// What matters is not how many configurations there are but how entangled the
-// constraints are.
+// maxNodes bounds the nodes of a part's decision diagram, and so the memory. What matters is not how many
+// configurations there are but how entangled the constraints are.
 const maxNodes = 1_000_000
 
 // Space is the union of the valid configurations of its parts, numbered from
@@ -51,8 +50,7 @@ type part struct {
 // ErrTooLarge is wrapped by errors about spaces that cannot be represented.
 var ErrTooLarge = errors.New("the space is too large")
 
-// New builds the union of parts. It ends with the context's error soon after the
-// context does.
+// New builds the union of parts. It ends with the context's error soon after the context does.
 func New(ctx context.Context, parts ...Part) (*Space, error) {
 	return union(parts, func(p Part) (*part, error) { return newPart(ctx, p, maxNodes) })
 }
@@ -185,8 +183,7 @@ func (s *Space) At(i int64) Configuration {
 	return c
 }
 
-// Choice returns which value each tunable of configuration i's part has: its
-// index among the tunable's values.
+// Choice returns which value each tunable of configuration i's part has: its index among the tunable's values.
 func (s *Space) Choice(i int64) []int {
 	p := s.PartOf(i)
 	choice := make([]int, len(s.parts[p].Tunables))
@@ -194,8 +191,7 @@ func (s *Space) Choice(i int64) []int {
 	return choice
 }
 
-// IndexOf is the inverse of Choice: the number of the configuration of a part
-// that has these values, if it is valid.
+// IndexOf is the inverse of Choice: the number of the configuration of a part that has these values, if it is valid.
 func (s *Space) IndexOf(part int, choice []int) (int64, bool) {
 	p := s.parts[part]
 	if len(choice) != len(p.Tunables) {
@@ -219,8 +215,7 @@ func (s *Space) Index(c Configuration) (int64, bool) {
 	return s.IndexOf(i, choice)
 }
 
-// choice finds values among those of the tunables, whatever their order; false if
-// these are others.
+// choice finds values among those of the tunables, whatever their order; false if these are others.
 func (p *part) choice(values Values) ([]int, bool) {
 	choice := make([]int, len(p.Tunables))
 	for k, t := range p.Tunables {

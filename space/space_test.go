@@ -73,8 +73,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A constraint that fails does no harm where another rules the values out, in
-// whatever order they are written.
+// A constraint that fails does no harm where another rules the values out, in whatever order they are written.
 func TestFailingConstraintRuledOut(t *testing.T) {
 	a := space.Tunable{Name: "a", Values: ints(0, 1, 2)}
 	b := space.Tunable{Name: "b", Values: ints(1, 2)}

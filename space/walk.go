@@ -30,11 +30,10 @@ func (s *Space) Neighbours(i int64) []int64 {
 // along scales the place of one of n things to [0, 1].
 func along(place, n int) float64 { return float64(place) / float64(max(n-1, 1)) }
 
-// Nearest returns the valid configuration of a part that is closest to
-// positions. A position says where a value lies along its tunable: 0 is the first
-// declared value, 1 the last. Positions need not be valid nor within [0, 1]. The sum of
-// squared differences is the smallest; among equals the number is the lowest. It is
-// false only for a part without valid configurations.
+// Nearest returns the valid configuration of a part that is closest to positions. A position says where a value lies
+// along its tunable: 0 is the first declared value, 1 the last. Positions need not be valid nor within [0, 1]. The sum
+// of squared differences is the smallest; among equals the number is the lowest. It is false only for a part without
+// valid configurations.
 //
 // Diagrams of which no layer has more than a few thousand nodes, which are
 // nearly all, are searched completely, others along the most promising nodes.
@@ -69,8 +68,7 @@ func (r reached) compare(o reached) int {
 	return cmp.Or(cmp.Compare(r.cost, o.cost), cmp.Compare(r.rank, o.rank))
 }
 
-// cheapest returns the number of the configuration with the least sum of
-// costs, which are given by tunable and value.
+// cheapest returns the number of the configuration with the least sum of costs, which are given by tunable and value.
 func (d *diagram) cheapest(cost [][]float64) int64 {
 	layer := []reached{{node: d.root}}
 	at := map[uint32]int{}

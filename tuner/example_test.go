@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"autotune/device/recording"
-	"autotune/device/replay"
 	"autotune/operator"
 	"autotune/tuner"
 )
@@ -28,7 +27,7 @@ func ExampleSearch() {
 		fmt.Println(err)
 		return
 	}
-	result, err := tuner.Search(context.Background(), problem, replay.Open(recorded), tuner.Options{})
+	result, err := tuner.Search(context.Background(), problem, recording.Replay(recorded), tuner.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

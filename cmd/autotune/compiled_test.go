@@ -25,15 +25,15 @@ func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 		}
 	}
 	for _, sanitize := range []bool{false, true} { // what the emulator compiles once for all variants
-		c, err := emulator.NewCompiler(emulator.Options{Sanitize: sanitize, CacheDir: shared})
+		d, err := emulator.Open(emulator.Options{Sanitize: sanitize, CacheDir: shared})
 		if errors.Is(err, emulator.ErrNoCompiler) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
 		}
 		k := operator.Kernel{File: "k.cu", Source: `extern "C" __global__ void k(float*) {}`, Launches: operator.Launches{{Entry: "k"}}}
-		_, err = c.Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
-		if err := errors.Join(err, c.Close()); err != nil {
+		_, err = d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
+		if err := errors.Join(err, d.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}

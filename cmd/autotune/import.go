@@ -52,12 +52,6 @@ func (f *importFlags) importFile(ctx context.Context, l line) error {
 	}
 	limits := operator.TypicalLimits()
 	notes := []string{fmt.Sprintf("%s does not tell the device's limits: those of an sm_90 GPU are taken", path)}
-	if r.Interrupted {
-		notes = append(notes, fmt.Sprintf("%s ends in the middle: what is whole is taken", path))
-	}
-	for _, key := range r.Untaken {
-		notes = append(notes, fmt.Sprintf("%s: `%s` of the results has no equivalent", path, key))
-	}
 	if template != nil && len(r.Trials) > 0 {
 		for _, name := range recording.Untold(op, template, r.Trials[0]) {
 			notes = append(notes, fmt.Sprintf("%s: template %s has no tunable `%s`", path, template.Name, name))

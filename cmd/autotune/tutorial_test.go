@@ -107,7 +107,7 @@ func needEmulator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
 	}
-	c, err := emulator.NewCompiler(emulator.Options{})
+	c, err := emulator.Open(emulator.Options{})
 	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
 	c.Close()
 }

@@ -1,6 +1,5 @@
-// Package answers finds what a problem's outputs should be where no kernel says it: a
-// Python file of the operator's does, or files hold it. Devices ask it once a problem
-// and once a set of inputs.
+// Package answers finds what a problem's outputs should be where no kernel says it: a Python file of the operator's
+// does, or files hold it. Devices ask it once a problem and once a set of inputs.
 //
 // A tensor's contents travel in files: they are a file's last bytes, dense and
 // row-major, so that raw files and .npy files are read alike, and where they are.

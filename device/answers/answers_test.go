@@ -16,6 +16,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/elements"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )
@@ -42,14 +43,10 @@ func question(t *testing.T, source string, at operator.Type, seconds int) Questi
 		"op.yaml": {Data: []byte(strings.Replace(description, "TYPE", string(at), -1))},
 		"ref.py":  {Data: []byte(source + fmt.Sprintf("\nSECONDS = %d\n", seconds))}, "t.cu": {Data: []byte("extern \"C\" __global__ void op_t(void* x) {}")},
 	}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	o.Named = true
 	p, err := o.Bind(operator.Request{Shape: []int64{5}}, operator.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return Question{Problem: p, Inputs: device.Inputs{Distribution: "uniform01", Seed: 1}, Drawn: "by a test", Write: func(_ context.Context, dir string) ([]string, error) {
 		files := make([]string, len(p.Arguments))
 		for i, a := range p.Arguments {
@@ -111,8 +108,7 @@ func TestPythonFaultsWithoutNumPy(t *testing.T) {
 	}
 }
 
-// One that hangs is killed with what it started, when its time is up and when nobody
-// waits for it any more.
+// One that hangs is killed with what it started, when its time is up and when nobody waits for it any more.
 func TestPythonHangs(t *testing.T) {
 	needPython(t, false)
 	source := "import subprocess\nsubprocess.run(['sleep', '1000'])\ndef reference():\n    pass\n"
@@ -171,8 +167,7 @@ func TestPythonFaults(t *testing.T) {
 	}
 }
 
-// The function is given what it names, or all in order; what it prints disturbs nobody,
-// and what it gives is rounded.
+// The function is given what it names, or all in order; what it prints disturbs nobody, and what it gives is rounded.
 func TestPythonAnswers(t *testing.T) {
 	needPython(t, true)
 	const half = "import numpy as np\nimport sys\n"
@@ -214,9 +209,7 @@ func TestPythonAnswersInOrder(t *testing.T) {
 	at := slices.IndexFunc(q.Problem.Arguments, func(a operator.Argument) bool { return a.Name == "z" })
 	q.Problem.Arguments[at].Order = []int{1, 0}
 	dir := t.TempDir()
-	if err := q.Answer(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, q.Answer(t.Context(), dir))
 	var want []byte
 	for i := range 10 {
 		want = append(want, bits(operator.I16, float64(2*i))...)
@@ -226,8 +219,7 @@ func TestPythonAnswersInOrder(t *testing.T) {
 	}
 }
 
-// A kept answer is used again without Python, and only for the same question. A
-// damaged one is asked for again.
+// A kept answer is used again without Python, and only for the same question. A damaged one is asked for again.
 func TestAnswersAreKept(t *testing.T) {
 	needPython(t, true)
 	cache, counter := t.TempDir(), filepath.Join(t.TempDir(), "asked")
@@ -237,9 +229,7 @@ func TestAnswersAreKept(t *testing.T) {
 		t.Helper()
 		dir := t.TempDir()
 		q.CacheDir = cache
-		if err := q.Answer(t.Context(), dir); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, q.Answer(t.Context(), dir))
 		if info, err := os.Stat(filepath.Join(dir, "y.reference")); err != nil || info.Size() != 20 {
 			t.Errorf("%v, %v", info, err)
 		}
@@ -263,13 +253,9 @@ func TestAnswersAreKept(t *testing.T) {
 	}
 	for _, file := range kept {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		text[0] ^= 1
-		if err := errors.Join(os.Remove(file), os.WriteFile(file, text, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.Remove(file), os.WriteFile(file, text, 0o600)))
 	}
 	ask(q, false)
 	ask(q, true)

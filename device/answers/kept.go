@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/cache"
 
+	"autotune/device/compile"
 	"autotune/device/elements"
 	"autotune/operator"
 )
@@ -23,19 +24,15 @@ const keptVersion = 1
 // mostKept is the size of the largest tensor that is kept, so that answers do not fill the cache.
 const mostKept = 256 << 20
 
-// kept are earlier answers, beside the compiled kernels. If one cannot be read or written, Python
-// is asked again.
+// kept are earlier answers, beside the compiled kernels. If one cannot be read or written, Python is asked again.
 type kept struct {
 	files *cache.Cache // nil: nothing is kept
 	key   string       // of the question
 }
 
 func (q Question) openKept() (k kept, err error) {
-	if q.CacheDir == "" {
-		return k, nil
-	}
-	if k.key, err = key(q); err == nil && os.MkdirAll(q.CacheDir, 0o755) == nil {
-		k.files, _ = cache.Open(q.CacheDir)
+	if k.files = compile.Kept(q.CacheDir); k.files != nil {
+		k.key, err = key(q)
 	}
 	return k, err
 }
@@ -83,7 +80,6 @@ func (k kept) take(q Question, dir string) bool {
 	return k.files != nil
 }
 
-// put keeps the answers in the folder.
 func (k kept) put(q Question, dir string) {
 	for _, a := range q.Problem.Arguments {
 		name := Name(a)
@@ -156,7 +152,6 @@ func convertFile(path, from string, bytes int64, t operator.Type, c conversion) 
 	return errors.Join(convert(to, f, t, c), to.Close())
 }
 
-// remove makes room for a new file.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

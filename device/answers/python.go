@@ -40,7 +40,6 @@ type pythonTensor struct {
 	Value *expr.Value `json:"value,omitempty"`
 }
 
-// pythonResult is what the driver says at the end.
 type pythonResult struct {
 	Fault string `json:"fault"` // "": there is none
 }
@@ -53,7 +52,6 @@ func tensorOf(a operator.Argument, file string) pythonTensor {
 	return pythonTensor{Name: a.Name, Type: a.Type.NumPy(), Shape: shape, Order: a.Axes(), File: file}
 }
 
-// runPython writes the answers of the operator's Python file into the folder.
 func runPython(ctx context.Context, q Question, dir string) error {
 	work, err := os.MkdirTemp(dir, "python-")
 	if err != nil {
@@ -83,7 +81,6 @@ func runPython(ctx context.Context, q Question, dir string) error {
 	return nil
 }
 
-// place moves what Python gave for a tensor to its file.
 func place(from, path string, a operator.Argument) error {
 	if a.Type.InNumPy() {
 		return os.Rename(from, path)
@@ -125,7 +122,6 @@ func (q Question) job(ctx context.Context, dir string) (pythonJob, error) {
 	return j, nil
 }
 
-// run runs the driver, and tells what went wrong.
 func (j pythonJob) run(ctx context.Context, q Question, dir string) error {
 	limit := time.Duration(q.Problem.Operator.Answers.Seconds) * time.Second
 	var result pythonResult

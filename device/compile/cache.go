@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -17,6 +18,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/cache"
 	"golang.org/x/sync/singleflight"
+
+	"autotune/internal/cubin"
+	"autotune/operator"
 )
 
 // Fingerprinter is a Compiler whose output depends on more than the request and
@@ -39,10 +43,9 @@ type cached struct {
 	problem     atomic.Pointer[error] // the first
 }
 
-// Cached wraps a compiler with a cache on disk. It keeps binaries and compile
-// errors, but no timeouts and crashes, which may not happen again, nor what misses headers. Requests that
-// are the same at the same time are compiled once. The cache is a convenience: a
-// directory that cannot be used, or a damaged entry, only costs compiling again.
+// Cached wraps a compiler with a cache on disk. It keeps binaries and compile errors, but no timeouts and crashes,
+// which may not happen again, nor what misses headers. Requests that are the same at the same time are compiled once.
+// The cache is a convenience: a directory that cannot be used, or a damaged entry, only costs compiling again.
 // CacheProblem says when the directory could not be used.
 func Cached(dir string, c Compiler) Compiler {
 	k := &cached{Compiler: c, dir: dir}
@@ -67,6 +70,15 @@ func CacheProblem(c Compiler) error {
 		return *k.problem.Load()
 	}
 	return nil
+}
+
+// Kept opens a folder of compiled kernels for what else is kept there; nil where that is nowhere, or not possible.
+func Kept(dir string) *cache.Cache {
+	if dir == "" || os.MkdirAll(dir, 0o755) != nil {
+		return nil
+	}
+	kept, _ := cache.Open(dir)
+	return kept
 }
 
 func (k *cached) note(err error) {
@@ -157,8 +169,7 @@ type entry struct {
 	Error  *Error
 }
 
-// read returns an entry. One that is damaged counts as absent and is written
-// anew after the compilation that follows.
+// read returns an entry. One that is damaged counts as absent and is written anew after the compilation that follows.
 func (k *cached) read(key cache.ActionID) (entry, bool) {
 	raw, _, err := k.files.GetBytes(key)
 	var system *fs.PathError
@@ -197,9 +208,8 @@ func encodeEntry(e entry) ([]byte, error) {
 	return raw.Bytes(), err
 }
 
-// The bounds of the cache. The library's own Trim knows only ages: a week of
-// searches would fill the disk, and what a search of last week compiled would
-// go although there is room.
+// The bounds of the cache. The library's own Trim knows only ages: a week of searches would fill the disk, and what a
+// search of last week compiled would go although there is room.
 const (
 	maxBytes   = 1 << 30
 	pruneEvery = 24 * time.Hour
@@ -207,8 +217,7 @@ const (
 	prunedFile = "pruned"
 )
 
-// pruneIfDue bounds the directory's size, at most once a day: the walk over all
-// entries is short but not free.
+// pruneIfDue bounds the directory's size, at most once a day: the walk over all entries is short but not free.
 func pruneIfDue(dir string, now time.Time) error {
 	stamp := filepath.Join(dir, prunedFile)
 	if info, err := os.Stat(stamp); err == nil && now.Sub(info.ModTime()) < pruneEvery {
@@ -250,4 +259,23 @@ func prune(dir string, bound int64) {
 			total -= old.Size()
 		}
 	}
+}
+
+// A kernel that reads its sizes when it runs is one code for all of them. So it is compiled once, with
+// any, and the file gets those that are asked for.
+
+// withSizes is a copy of a binary that has a kernel's sizes; not ok: it has no place for them.
+func withSizes(b *Binary, sizes []operator.Size) (_ *Binary, ok bool) {
+	const each = 4
+	at, err := cubin.Variable(b.Code, operator.SizesSymbol, each*len(sizes))
+	if err != nil {
+		return nil, false
+	}
+	own := *b
+	own.Code = slices.Clone(b.Code)
+	for i, s := range sizes {
+		n, _ := s.Value.AsInt()
+		binary.LittleEndian.PutUint32(own.Code[at+int64(each*i):], uint32(n))
+	}
+	return &own, true
 }

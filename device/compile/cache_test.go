@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -38,9 +39,7 @@ func (c *counting) Compile(ctx context.Context, r Request) (*Binary, error) {
 func compileOK(t *testing.T, c Compiler, r Request) *Binary {
 	t.Helper()
 	b, err := c.Compile(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return b
 }
 
@@ -55,9 +54,7 @@ func TestCacheAnswersAgain(t *testing.T) {
 	if first.Cached || !again.Cached || !bytes.Equal(first.Code, again.Code) || again.Log != first.Log || again.Symbol("scale") != "_scale" || again.Symbol("other") != "other" {
 		t.Errorf("first %+v, again %+v", first, again)
 	}
-	if err := CacheProblem(Cached(dir, c)); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, CacheProblem(Cached(dir, c)))
 }
 
 func TestCacheKeyDependsOnEverything(t *testing.T) {
@@ -115,8 +112,7 @@ func TestCacheKeepsErrorsThatLast(t *testing.T) {
 	}
 }
 
-// entryFiles returns the two files of a cache's one entry: what leads to the
-// content, and the content.
+// entryFiles returns the two files of a cache's one entry: what leads to the content, and the content.
 func entryFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
@@ -141,12 +137,8 @@ func TestCacheSurvivesDamage(t *testing.T) {
 				compileOK(t, Cached(dir, c), good())
 				path := entryFiles(t, dir)[which]
 				raw, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, damage(raw), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
+				must.OK(t, os.WriteFile(path, damage(raw), 0o644))
 				if b := compileOK(t, Cached(dir, c), good()); b.Cached || c.calls.Load() != 2 {
 					t.Errorf("a damaged entry was used")
 				}
@@ -160,9 +152,7 @@ func TestCacheSurvivesDamage(t *testing.T) {
 
 func TestCacheDirectoryThatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, nil, 0o644))
 	c := Cached(filepath.Join(file, "cache"), &counting{})
 	for range 2 {
 		compileOK(t, c, good())
@@ -217,8 +207,7 @@ func TestAnotherCallersCancellationIsNotOurs(t *testing.T) {
 	group.Wait()
 }
 
-// Pruning leaves the entries used last. Whatever else is in the folders goes
-// like any entry, other files stay.
+// Pruning leaves the entries used last. Whatever else is in the folders goes like any entry, other files stay.
 func TestPrune(t *testing.T) {
 	dir := t.TempDir()
 	c := Cached(dir, &counting{})
@@ -230,15 +219,11 @@ func TestPrune(t *testing.T) {
 		r.Kernel.Source = fmt.Sprintf("%0100d", i)
 		compileOK(t, c, r)
 		found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, path := range found {
 			if at := now.Add(time.Duration(i) * time.Minute); !used[path] {
 				used[path] = true
-				if err := os.Chtimes(path, at, at); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.Chtimes(path, at, at))
 			}
 		}
 		requests = append(requests, r)
@@ -246,21 +231,15 @@ func TestPrune(t *testing.T) {
 	var size int64
 	for path := range used {
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		size += info.Size()
 	}
 	foreign := filepath.Join(dir, "notes.txt")
 	old := filepath.Join(dir, "ab", strings.Repeat("ab", 32))
 	for _, path := range []string{foreign, old, old + ".part"} {
-		if err := os.WriteFile(path, make([]byte, 10_000), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, make([]byte, 10_000), 0o644))
 		before := now.Add(-time.Hour)
-		if err := os.Chtimes(path, before, before); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chtimes(path, before, before))
 	}
 	prune(dir, size/2+100)
 	for i, r := range requests {

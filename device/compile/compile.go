@@ -1,8 +1,7 @@
 // Package compile turns a kernel's source and macros into a binary.
 //
-// A Compiler is one way to do that: NVRTC in worker processes for CUDA, the
-// host's C++ compiler for the emulator. Cached wraps any of them with a cache
-// on disk. A compile that fails returns *Error with the compiler's own log; any
+// A Compiler is one way to do that: NVRTC in worker processes for CUDA, the host's C++ compiler for the emulator.
+// Cached wraps any of them with a cache on disk. A compile that fails returns *Error with the compiler's own log; any
 // other error means that the compiler itself could not work.
 package compile
 
@@ -11,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,14 +26,12 @@ type Request struct {
 	// Timeout stops a compilation that takes longer; 0: the compiler's own
 	// limit. The wait for a free compiler does not count.
 	Timeout time.Duration
-	// Problem and Configuration are what the kernel is made from, for a compiler
-	// elsewhere that makes it anew. Without a template it is the problem's reference;
-	// without a problem it is known to nobody else.
+	// Problem and Configuration are what the kernel is made from, for a compiler elsewhere that makes it anew.
+	// Without a template it is the problem's reference; without a problem it is known to nobody else.
 	Problem       *operator.Problem
 	Configuration space.Configuration
 }
 
-// Binary is a compiled variant.
 type Binary struct {
 	// Symbols are the names that the entries have in Code, where they differ.
 	Symbols  map[string]string
@@ -42,7 +41,6 @@ type Binary struct {
 	Cached   bool // answered from the cache on disk
 }
 
-// Symbol is the name that an entry has in Code.
 func (b *Binary) Symbol(entry string) string { return cmp.Or(b.Symbols[entry], entry) }
 
 // Error is a compilation that failed because of the source, its macros or the
@@ -61,7 +59,6 @@ type Error struct {
 // ErrHeaders is of an Error for want of headers of CUDA's toolkit.
 var ErrHeaders = errors.New("CUDA's headers are missing")
 
-// Is lets errors.Is find ErrHeaders.
 func (e *Error) Is(target error) bool { return target == ErrHeaders && e.NoHeaders }
 
 func (e *Error) Error() string {
@@ -74,8 +71,7 @@ func (e *Error) Error() string {
 // textBytes bounds Text: a trial keeps it.
 const textBytes = 4 << 10
 
-// Text is the error's line and, below it, the compiler's own words, the first of
-// them if they are many.
+// Text is the error's line and, below it, the compiler's own words, the first of them if they are many.
 func (e *Error) Text() string {
 	log := strings.TrimSpace(e.Log)
 	if len(log) > textBytes {
@@ -94,9 +90,8 @@ type Compiler interface {
 	Close() error
 }
 
-// Target is the architecture to compile for on a GPU of this compute capability
-// (90 for 9.0). Hopper's warpgroup instructions belong to sm_90a alone, which
-// NVRTC knows from version 12 on; everywhere else the plain name serves.
+// Target is the architecture to compile for on a GPU of this compute capability (90 for 9.0). Hopper's warpgroup
+// instructions belong to sm_90a alone, which NVRTC knows from version 12 on; everywhere else the plain name serves.
 func Target(compiler string, capability int) string {
 	var version int
 	// Of another compiler than NVRTC, version stays 0.
@@ -105,4 +100,54 @@ func Target(compiler string, capability int) string {
 		return "sm_90a"
 	}
 	return fmt.Sprintf("sm_%d", capability)
+}
+
+// located is an error line of a compiler's front end with its place:
+// "direct.cu(12): error: identifier "x" is undefined". Newer versions put a
+// diagnostic's number before the text, which is left out here.
+var located = regexp.MustCompile(`(?m)^(.+?)\((\d+)\): (?:catastrophic )?error:?\s*(?:#\d+(?:-D)?: )?(.*)$`)
+
+// unlocated is an error line without a place, as the assembler's
+// "ptxas error   : Entry function 'x' uses too much shared data".
+var unlocated = regexp.MustCompile(`(?mi)^.*\b(?:error|fatal)\s*:\s*(.*)$`)
+
+// logError makes the error of a failed compile from its log: the first error's
+// place and text, and the whole log beside them.
+func logError(file, log string) *Error {
+	e := &Error{File: file, Message: "the compiler refused it without saying why", Log: log}
+	if m := located.FindStringSubmatch(log); m != nil {
+		e.File, e.Message = m[1], m[3]
+		e.Line, _ = strconv.Atoi(m[2])
+		return e
+	}
+	if m := unlocated.FindStringSubmatch(log); m != nil {
+		e.Message = strings.TrimSpace(m[1])
+	} else if line, _, _ := strings.Cut(strings.TrimSpace(log), "\n"); line != "" {
+		e.Message = line
+	}
+	return e
+}
+
+// expanded is a macro's name in what a compiler says of an error.
+var expanded = regexp.MustCompile(`(?:in expansion of|expanded from) macro ['"‘](\w+)`)
+
+var word = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+
+// NameMacros adds to an error the macros whose values it is about, as "(KEEP=none)", since a
+// configuration's macros are in no file. words is all that the compiler says of the error.
+func (e *Error) NameMacros(macros []operator.Macro, words string) {
+	named := map[string]bool{}
+	for _, m := range expanded.FindAllStringSubmatch(words, -1) {
+		named[m[1]] = true
+	}
+	var given []string
+	for _, m := range macros {
+		quoted := word.MatchString(m.Value) && (strings.Contains(e.Message, "'"+m.Value+"'") || strings.Contains(e.Message, `"`+m.Value+`"`))
+		if named[m.Name] || quoted {
+			given = append(given, m.Name+"="+m.Value)
+		}
+	}
+	if len(given) > 0 {
+		e.Message += " (" + strings.Join(given, ", ") + ")"
+	}
 }

@@ -27,9 +27,8 @@ func missingNVRTC(detail string) error {
 		"or point CUDA_HOME at a CUDA toolkit", ErrMissing, detail)
 }
 
-// openLibrary loads NVRTC: first wherever the dynamic linker looks
-// (LD_LIBRARY_PATH, the linker's cache), then where CUDA is usually put. It
-// returns the file or name that it loaded.
+// openLibrary loads NVRTC: first wherever the dynamic linker looks (LD_LIBRARY_PATH, the linker's cache), then where
+// CUDA is usually put. It returns the file or name that it loaded.
 func openLibrary() (handle uintptr, from string, err error) {
 	for _, name := range libraryNames {
 		if handle, err = purego.Dlopen(name, libraryMode); err == nil {
@@ -55,9 +54,8 @@ func openLibrary() (handle uintptr, from string, err error) {
 
 const libraryMode = purego.RTLD_NOW | purego.RTLD_GLOBAL
 
-// loadBuiltins loads the library that NVRTC itself opens by its bare name at
-// the first compile. NVRTC's own attempt fails for a directory that the linker
-// does not know.
+// loadBuiltins loads the library that NVRTC itself opens by its bare name at the first compile. NVRTC's own attempt
+// fails for a directory that the linker does not know.
 func loadBuiltins(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "libnvrtc-builtins.so.*"))
 	for _, file := range files {
@@ -65,8 +63,7 @@ func loadBuiltins(dir string) {
 	}
 }
 
-// libraryDirs lists the directories in which CUDA's libraries may lie on
-// machines whose dynamic linker was not told.
+// libraryDirs lists the directories in which CUDA's libraries may lie on machines whose dynamic linker was not told.
 func libraryDirs() []string {
 	debian := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
 	return append(append(toolkitDirs("lib64", "lib"), newestFirst("/usr/lib/"+debian)...), pythonDirs("cuda_nvrtc", "lib")...)
@@ -119,9 +116,8 @@ func newestFirst(pattern string) []string {
 	return found
 }
 
-// pythonPrefixes lists the roots of Python installations: the active
-// environment, the python3 on the path, the user's own packages, the system's.
-// Some may be empty.
+// pythonPrefixes lists the roots of Python installations: the active environment, the python3 on the path, the user's
+// own packages, the system's. Some may be empty.
 func pythonPrefixes() []string {
 	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
 	if python, err := exec.LookPath("python3"); err == nil {

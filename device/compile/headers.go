@@ -13,28 +13,23 @@ import (
 	"autotune/operator"
 )
 
-// toolkitInclude is an include of a header that is neither the operator's nor
-// NVRTC's own, as <cuda_fp16.h>.
+// toolkitInclude is an include of a header that is neither the operator's nor NVRTC's own, as <cuda_fp16.h>.
 var toolkitInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
 
 func textsOf(k operator.Kernel) []string {
 	return append(slices.Collect(maps.Values(k.Includes)), k.Source)
 }
 
-// needsHeaders tells whether a kernel includes headers of the CUDA toolkit.
 func needsHeaders(r Request) bool {
 	return slices.ContainsFunc(textsOf(r.Kernel), toolkitInclude.MatchString)
 }
 
-// missingHeaders is the advice if they are needed and missing.
 const missingHeaders = "CUDA's headers are not on this machine; install cuda-cudart-dev (NVIDIA's repository), nvidia-cuda-dev (Debian) or pip's nvidia-cuda-runtime, or point CUDA_HOME at a CUDA toolkit"
 
-// missingCUB is the same for those of CUB.
 const missingCUB = "CUB is not on this machine; install cuda-cccl (NVIDIA's repository) or pip's nvidia-cuda-cccl, or point CUDA_HOME at a CUDA toolkit"
 
-// headerDirs are the folders of the CUDA toolkit's headers; none if it is not there. Those
-// of libcu++ and CUB, which others include, lie in a folder of their own since CUDA 13. pip
-// puts them into a package of their own.
+// headerDirs are the folders of the CUDA toolkit's headers; none if it is not there. Those of libcu++ and CUB, which
+// others include, lie in a folder of their own since CUDA 13. pip puts them into a package of their own.
 func headerDirs() (dirs []string) {
 	add := func(in []string, file string) {
 		for _, dir := range in {
@@ -117,8 +112,7 @@ func IsGPUHeader(name string) bool {
 	return strings.HasPrefix(name, "cub/") || strings.HasPrefix(name, "cuda/")
 }
 
-// wholeCUB is the header that has all of CUB. NVRTC cannot read it, for it has what
-// programs on the host call.
+// wholeCUB is the header that has all of CUB. NVRTC cannot read it, for it has what programs on the host call.
 const wholeCUB = "cub/cub.cuh"
 
 var (
@@ -126,9 +120,8 @@ var (
 	wordHeadForm = regexp.MustCompile(`[A-Z][a-z0-9]*`)
 )
 
-// cubInstead is what a kernel includes in place of all of CUB: the headers of those of
-// its blocks' and warps' functions that the kernel names. It is nil where a kernel does not
-// include it.
+// cubInstead is what a kernel includes in place of all of CUB: the headers of those of its blocks' and warps'
+// functions that the kernel names. It is nil where a kernel does not include it.
 func cubInstead(k operator.Kernel) map[string]string {
 	texts := textsOf(k)
 	whole := func(text string) bool {

@@ -8,29 +8,23 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )
 
-// A kernel may include the CUDA toolkit's headers where they are; where not, the
-// message says what to do.
+// A kernel may include the CUDA toolkit's headers where they are; where not, the message says what to do.
 func TestToolkitHeaders(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "include"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(dir, "include"), 0o755))
 	// Not the real one: it shows that this folder is looked into.
-	if err := os.WriteFile(filepath.Join(dir, "include", "cuda_fp16.h"), []byte("#define HALF 0.5f\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "include", "cuda_fp16.h"), []byte("#define HALF 0.5f\n"), 0o644))
 	t.Setenv("CUDA_HOME", dir)
 	include := filepath.Join(dir, "include")
 	if got := headerDirs(); !slices.Equal(got, []string{include}) {
 		t.Fatalf("headerDirs() = %q", got)
 	}
-	if err := os.Mkdir(filepath.Join(include, "cccl"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(include, "cccl"), 0o755))
 	if got := headerDirs(); !slices.Equal(got, []string{include, filepath.Join(include, "cccl")}) {
 		t.Fatalf("with libcu++ in its own folder headerDirs() = %q", got)
 	}
@@ -62,9 +56,7 @@ func TestCUB(t *testing.T) {
 				at + "/cub/cub.cuh":                "#error all of CUB\n",
 			} {
 				path := filepath.Join(dir, name)
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)))
 			}
 			t.Setenv("CUDA_HOME", dir)
 			if got := headerVersions(headerDirs()); !slices.Equal(got, []string{"CUDART_VERSION=13000", "CUB_VERSION=200800"}) {
@@ -80,9 +72,7 @@ func TestCUB(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "scale.cu:3: identifier \"nothing\"") {
 				t.Errorf("the line of a fault: %v", err)
 			}
-			if err := os.Remove(filepath.Join(dir, at, "cub/version.cuh")); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Remove(filepath.Join(dir, at, "cub/version.cuh")))
 			r.Kernel.Source += "#error no\n"
 			_, err = c.Compile(t.Context(), r)
 			var refused *Error

@@ -25,22 +25,18 @@ import (
 	"autotune/operator/tree"
 )
 
-// ErrArch means that the compiler does not know the architecture that it was
-// asked to compile for.
+// ErrArch means that the compiler does not know the architecture that it was asked to compile for.
 var ErrArch = errors.New("architecture not supported by this compiler")
 
-// defaultTimeout is how long a compilation may take when its Request says
-// nothing else.
+// defaultTimeout is how long a compilation may take when its Request says nothing else.
 const defaultTimeout = 30 * time.Second
 
 // LineInfo adds source lines of instructions to binaries. It changes no instruction.
 const LineInfo = "-lineinfo"
 
-// standardOptions are given to NVRTC with every kernel.
 var standardOptions = []string{"--std=c++17", "-default-device"}
 
-// nvrtc compiles in worker processes. A worker is started when a compilation
-// finds none idle, and stays for the next.
+// nvrtc compiles in worker processes. A worker is started when a compilation finds none idle, and stays for the next.
 type nvrtc struct {
 	introduction                     // of the first worker
 	options      []string            // given with every kernel
@@ -109,8 +105,7 @@ func (n *nvrtc) Fingerprint() string {
 	return strings.Join(slices.Concat(n.options, n.headers, headerVersions(n.headers)), " ")
 }
 
-// missing is what to do where a kernel includes headers that this machine lacks; "" if it
-// lacks none.
+// missing is what to do where a kernel includes headers that this machine lacks; "" if it lacks none.
 func (n *nvrtc) missing(r Request) string {
 	hasCUB := func(dir string) bool {
 		_, err := os.Stat(filepath.Join(dir, cubVersion))
@@ -125,7 +120,6 @@ func (n *nvrtc) missing(r Request) string {
 	return ""
 }
 
-// Compile compiles a kernel in an idle worker.
 func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
 	if err := n.checkArch(r.Arch); err != nil {
 		return nil, err
@@ -176,7 +170,6 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 	return &Binary{Symbols: made.Symbols, Code: made.Code, Log: made.Log, Duration: took}, nil
 }
 
-// requestOf translates a request into NVRTC's terms.
 func (n *nvrtc) requestOf(r Request) workerRequest {
 	options := append([]string{"--gpu-architecture=" + r.Arch}, n.options...)
 	if needsHeaders(r) {
@@ -191,8 +184,7 @@ func (n *nvrtc) requestOf(r Request) workerRequest {
 	return workerRequest{File: r.Kernel.File, Source: ahead(r.Kernel) + r.Kernel.Source, Includes: includes, Options: options, Names: mangled(r.Kernel)}
 }
 
-// mangled are the entries whose names the compiler changes: all that are not declared
-// with C's linkage.
+// mangled are the entries whose names the compiler changes: all that are not declared with C's linkage.
 func mangled(k operator.Kernel) []string {
 	if strings.Contains(k.Source, `extern "C"`) {
 		return slices.DeleteFunc(k.Launches.Entries(), tree.IsName)
@@ -200,7 +192,6 @@ func mangled(k operator.Kernel) []string {
 	return k.Launches.Entries()
 }
 
-// take returns an idle worker or starts one.
 func (n *nvrtc) take(ctx context.Context) (*worker.Process, error) {
 	select {
 	case p := <-n.idle:
@@ -226,8 +217,7 @@ func (n *nvrtc) Close() error {
 	var group errgroup.Group
 	n.closed.Do(func() {
 		n.close()
-		// The slots stay taken, so that nothing is compiled any more. Without a
-		// deadline Acquire cannot fail.
+		// The slots stay taken, so that nothing is compiled any more. Without a deadline Acquire cannot fail.
 		_ = n.slots.Acquire(context.Background(), int64(n.workers+spare))
 		for range len(n.idle) {
 			group.Go((<-n.idle).Close)

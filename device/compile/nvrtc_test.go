@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/worker"
 	"autotune/operator"
@@ -29,14 +30,8 @@ func openNVRTC(t *testing.T, workers int) *nvrtc {
 	_, _, err := openLibrary()
 	testneeds.NVRTC.Opened(t, err, ErrMissing)
 	c, err := newNVRTC(t.Context(), workers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, c.Close()) })
 	return c.(*nvrtc)
 }
 
@@ -67,9 +62,7 @@ func TestCompile(t *testing.T) {
 		t.Errorf("version %q with %d workers", c.Version(), c.Workers())
 	}
 	b, err := c.Compile(t.Context(), good())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !bytes.HasPrefix(b.Code, []byte("\x7fELF")) || !bytes.Contains(b.Code, []byte(".text.scale")) {
 		t.Error("the binary is no cubin with the entry's code")
 	}
@@ -89,9 +82,7 @@ func TestMacrosAndArchitectureReachTheCode(t *testing.T) {
 		if errors.Is(err, ErrArch) {
 			t.Skip(err)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		codes = append(codes, b.Code)
 	}
 	if bytes.Equal(codes[0], codes[1]) || bytes.Equal(codes[0], codes[2]) {
@@ -155,9 +146,7 @@ func TestWarningsAreInTheLog(t *testing.T) {
 	c := openNVRTC(t, 1)
 	r := request(`extern "C" __global__ void scale(float* y) { int unused; y[0] = 1; }`)
 	b, err := c.Compile(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !strings.Contains(b.Log, "unused") {
 		t.Errorf("the log is %q", b.Log)
 	}
@@ -280,9 +269,7 @@ func TestParallel(t *testing.T) {
 // What would take all memory costs its own process.
 func TestMemoryIsBounded(t *testing.T) {
 	p, err := worker.Start(t.Context(), hogName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer p.Close()
 	for _, c := range []struct {
 		gib  int

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/operator"
 	"autotune/space"
@@ -29,8 +30,7 @@ var gpus = []operator.Limits{
 		RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30},
 }
 
-// largeShapes are the problems that the operators are made for; an operator
-// without one is compiled at its example.
+// largeShapes are the problems that the operators are made for; an operator without one is compiled at its example.
 var largeShapes = map[string][]int64{
 	"avg_pool1d":       {64, 128, 65536},
 	"avg_pool2d":       {16, 64, 2048, 2048},
@@ -104,9 +104,7 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 	requests := requestsOf(o)
 	for n, r := range requests {
 		p, err := o.Bind(r, gpu)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		kind := fmt.Sprint(p.Math, " ", r.Parameters)
 		if n == 0 && (gpu.Arch == newest || turn == 0) || n == len(requests)-1 && gpu.Arch == newest {
 			k, err := p.Reference()
@@ -198,9 +196,7 @@ func TestEveryTemplateCompiles(t *testing.T) {
 	c := Cached(testcache.Dir(), openNVRTC(t, runtime.NumCPU()))
 	flags := hastyFlags(t, c)
 	operators, err := operator.Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	older := map[*operator.Operator]map[string]bool{}
 	for i, gpu := range gpus {
 		if (testing.Short() || !endurance.Full()) && gpu.Arch != newest {
@@ -255,8 +251,7 @@ func compileAll(t *testing.T, c Compiler, all []variant) {
 	group.Wait()
 }
 
-// compileTogether tells whether variants compile as one source, which has the kernels
-// of all of them.
+// compileTogether tells whether variants compile as one source, which has the kernels of all of them.
 func compileTogether(t *testing.T, c Compiler, some []variant) bool {
 	t.Helper()
 	var kernels []operator.Kernel

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testtogether"
 	"autotune/operator"
 	"autotune/operator/tree"
 )
 
-// NVRTC takes a tenth of a second to begin, longer than most kernels take. So several
-// variants are one source.
+// NVRTC takes a tenth of a second to begin, longer than most kernels take. So several variants are one source.
 
 // mostTogether bounds the variants of a source.
 const mostTogether = 24
@@ -84,9 +84,7 @@ func TestTogether(t *testing.T) {
 		kernel(operator.Macro{Name: "N", Value: "1000"}),
 	}
 	b, err := c.Compile(t.Context(), Request{Kernel: together(kernels), Arch: fmt.Sprintf("sm_%d", newest)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := range kernels {
 		if !strings.Contains(string(b.Code), ".text."+nameTogether(i, "k")) {
 			t.Errorf("there is no kernel %d", i)

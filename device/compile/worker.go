@@ -24,8 +24,7 @@ import (
 // workerName is the name under which the program's main dispatches Worker.
 const workerName = "compile"
 
-// workerRequest asks a compile worker to introduce itself (no source), or to
-// compile one program.
+// workerRequest asks a compile worker to introduce itself (no source), or to compile one program.
 type workerRequest struct {
 	File     string
 	Source   string
@@ -34,8 +33,7 @@ type workerRequest struct {
 	Names    []string // name expressions of kernels, whose names in the code are wanted
 }
 
-// workerResponse answers it. A worker's error (worker.RemoteError) means that
-// NVRTC itself failed, not the source.
+// workerResponse answers it. A worker's error (worker.RemoteError) means that NVRTC itself failed, not the source.
 type workerResponse struct {
 	Code    []byte
 	Symbols map[string]string // names in the code, by expression
@@ -46,21 +44,17 @@ type workerResponse struct {
 	About   introduction
 }
 
-// introduction says which NVRTC a worker has loaded.
 type introduction struct {
 	From         string // the file, or the name that the dynamic linker knows
 	Major, Minor int
 	Archs        []int32 // supported architectures, as 90 for sm_90; empty if it cannot tell
 }
 
-// Version names the compiler, as "NVRTC 13.0".
 func (i introduction) Version() string { return fmt.Sprintf("NVRTC %d.%d", i.Major, i.Minor) }
 
-// Worker is the child process in which NVRTC runs: a compilation that hangs or
-// crashes takes only this process with it. main registers it with
-// worker.Dispatch under the name "compile".
+// Worker is the child process in which NVRTC runs: a compilation that hangs or crashes takes only this process with
+// it. main registers it with worker.Dispatch under the name "compile".
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
-	preferToDie()
 	giveWay()
 	limitMemory()
 	var lib *library
@@ -117,19 +111,11 @@ func limitMemory() {
 	_ = syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: most, Max: most})
 }
 
-// preferToDie offers this process first when the machine runs out of memory: a
-// source that unrolls without end should cost its own compile, not the search.
-func preferToDie() {
-	// Where it is not possible, nothing is lost.
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
-}
-
 // niceness lowers the priority of compilers below that of the process that measures, and of the
 // search. There are as many compilers as processors.
 const niceness = 5
 
-// giveWay lowers the priority of this process's threads, from which all others
-// have theirs.
+// giveWay lowers the priority of this process's threads, from which all others have theirs.
 func giveWay() {
 	// Where it is not possible, nothing is lost.
 	threads, _ := os.ReadDir("/proc/self/task")
@@ -140,7 +126,6 @@ func giveWay() {
 	}
 }
 
-// library is NVRTC, loaded at run time.
 type library struct {
 	introduction
 
@@ -223,8 +208,6 @@ func (l *library) check(call string, result int32) error {
 	return fmt.Errorf("%s of %s: %s", call, l.Version(), l.errorString(result))
 }
 
-// build compiles one program to a cubin, or says why the source does not compile.
-// An error is NVRTC's own.
 func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	names, texts := make([]string, 0, len(o.Includes)), make([]string, 0, len(o.Includes))
 	for name, text := range o.Includes {

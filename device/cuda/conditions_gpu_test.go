@@ -7,6 +7,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testoperators"
 )
 
@@ -27,9 +28,7 @@ func TestGPUConditions(t *testing.T) {
 			}
 			medians[proto.Conditions] = o.Time.Median
 			t.Logf("%s: %.4f ms, %d launches a sample", proto.Conditions, o.Time.Median, max(o.Time.Batch, 1))
-			if err := b.session.Close(); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, b.session.Close())
 		}
 	}
 	for _, launch := range []device.LaunchForm{device.Direct, device.Graph} {

@@ -37,10 +37,9 @@ type Options struct {
 	Sanitize bool   // also run each variant under NVIDIA's compute-sanitizer
 }
 
-// Open opens the GPU with that ordinal (in the driver's order, see List) and the compiler
-// for it. The error wraps device.ErrNone when there is no such GPU, and compile.ErrMissing
-// when there is no compiler. It wraps ErrNoSanitizer when compute-sanitizer was asked for
-// and is missing.
+// Open opens the GPU with that ordinal (in the driver's order, see List) and the compiler for it. The error wraps
+// device.ErrNone when there is no such GPU, and compile.ErrMissing when there is no compiler. It wraps ErrNoSanitizer
+// when compute-sanitizer was asked for and is missing.
 func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 	var options []string
 	var sanitizer string
@@ -71,6 +70,5 @@ func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 	return d, nil
 }
 
-// List describes the GPUs of this machine. The error wraps device.ErrNone when there are
-// none.
+// List describes the GPUs of this machine. The error wraps device.ErrNone when there are none.
 func List(ctx context.Context) ([]device.Info, error) { return remote.Devices(ctx, workerName) }

@@ -17,6 +17,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testoperators"
 	"autotune/operator"
 )
@@ -32,14 +33,8 @@ type bench struct {
 func openGPU(t *testing.T) device.Device {
 	t.Helper()
 	d, err := Open(t.Context(), 0, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, d.Close()) })
 	return d
 }
 
@@ -64,22 +59,16 @@ func openBench(t *testing.T, n int64, proto device.Protocol) *bench {
 func (b *bench) open(proto device.Protocol) device.Session {
 	b.t.Helper()
 	k, err := b.problem.Reference()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	s, err := b.device.Open(b.t.Context(), b.problem, b.compile(k), proto)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	return s
 }
 
 func (b *bench) compile(k operator.Kernel) *compile.Binary {
 	b.t.Helper()
 	binary, err := b.device.Compiler().Compile(b.t.Context(), compile.Request{Kernel: k, Arch: b.device.Arch()})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	return binary
 }
 
@@ -93,23 +82,18 @@ func (b *bench) evaluate(v device.Variant, best float64) trial.Outcome {
 	b.t.Helper()
 	begin := time.Now()
 	e, err := b.session.Evaluate(b.t.Context(), v, best)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	b.t.Logf("%v: %s %s %d samples of %d, median %.4f ms, error %.2g, %+v, verify %.2f ms, measure %.2f ms, %d MHz %v",
 		time.Since(begin).Round(10*time.Microsecond), e.Status, e.Message, len(e.SamplesMS), e.Time.Batch, e.Time.Median,
 		e.MaxAbsError, e.Resources, e.Phases.VerifyMS, e.Phases.MeasureMS, e.ClockMHz, e.Warnings)
 	return e
 }
 
-// childPID is the process that uses the GPU: the only child of this one that is such a
-// worker; 0 if there is none.
+// childPID is the process that uses the GPU: the only child of this one that is such a worker; 0 if there is none.
 func childPID(t *testing.T) int {
 	t.Helper()
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, path := range environments {
 		text, err := os.ReadFile(path)
 		words := strings.Split(string(text), "\x00")
@@ -123,9 +107,7 @@ func childPID(t *testing.T) int {
 
 func TestGPUDescribes(t *testing.T) {
 	infos, err := List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, i := range infos {
 		t.Logf("%+v", i)
 	}
@@ -179,7 +161,7 @@ func TestGPUNotices(t *testing.T) {
 		{"stray write", b.variant(4), trial.WrongResult, "1 word after y"},
 		{"changed input", b.variant(5), trial.WrongResult, "it changed x"},
 		{"shared", tooMuchShared, trial.Pruned, "shared memory"},
-		{"threads", tooManyThreads, trial.Pruned, "block x is 2048"},
+		{"threads", tooManyThreads, trial.Pruned, "block.x is 2048"},
 		{"no binary", broken, trial.LaunchError, "refuses the binary"},
 		{"no entry", nameless, trial.LaunchError, "find affine_direct in the binary"},
 		{"fault", b.variant(2), trial.Crashed, "CUDA_ERROR_ILLEGAL_ADDRESS"},
@@ -242,9 +224,7 @@ func TestGPUSessions(t *testing.T) {
 		if err != nil || e.Status != trial.OK {
 			t.Errorf("%s: %+v, %v", distribution, e, err)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, s.Close())
 	}
 	if e := b.evaluate(b.variant(0), 0); e.Status != trial.OK {
 		t.Errorf("the first session afterwards: %+v", e)
@@ -254,8 +234,7 @@ func TestGPUSessions(t *testing.T) {
 	}
 }
 
-// The energy of a launch that moves twice the bytes is about twice as much, and
-// a GPU takes between 50 and 1500 W.
+// The energy of a launch that moves twice the bytes is about twice as much, and a GPU takes between 50 and 1500 W.
 func TestGPUEnergy(t *testing.T) {
 	var costs [2]float64
 	for i, n := range []int64{1 << 26, 1 << 27} {
@@ -288,9 +267,7 @@ func TestGPUMemory(t *testing.T) {
 	p := testoperators.Problem(t, "affine", d.Info().Limits.MemoryBytes/8, d.Info().Limits)
 	b := &bench{t: t, device: d, problem: p}
 	k, err := p.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, err = d.Open(t.Context(), p, b.compile(k), testoperators.Protocol())
 	if err == nil || !strings.Contains(err.Error(), "GiB free of") {
 		t.Errorf("a problem that is too large: %v", err)

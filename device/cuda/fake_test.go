@@ -12,12 +12,12 @@ import (
 	"autotune/device/compile"
 	"autotune/device/remote"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/worker"
 	"autotune/operator"
 )
 
-// fakeWorker stands in for the child that has a GPU. What it does with a variant is said by
-// the variant's mode.
+// fakeWorker stands in for the child that has a GPU. What it does with a variant is said by the variant's mode.
 const fakeWorker = "fake-cuda"
 
 // acts are what the modes of the tests' operator stand for there.
@@ -90,14 +90,8 @@ func openFake(t *testing.T) *remote.Child {
 	d, err := remote.OpenChild(t.Context(), remote.ChildOptions{
 		Worker: fakeWorker, Target: compile.Target, Compiler: func(context.Context) (compile.Compiler, error) { return fakeCompiler{}, nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, d.Close()) })
 	return d
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testoperators"
 )
 
@@ -28,9 +29,7 @@ func TestGPUMixedRight(t *testing.T) {
 			t.Errorf("n=%d: %+v", n, e)
 		}
 		for _, distribution := range []string{"normal", "special", "uniform01"} {
-			if err := b.session.Refill(t.Context(), device.Inputs{Seed: 7, Distribution: distribution}); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, b.session.Refill(t.Context(), device.Inputs{Seed: 7, Distribution: distribution}))
 			o, launches, err := b.session.Check(t.Context(), v, device.Check{Launches: 7, Exact: true})
 			if err != nil || o.Status != trial.OK || launches != 7 {
 				t.Errorf("n=%d, %s: %s %s after %d launches, %v", n, distribution, o.Status, o.Message, launches, err)
@@ -91,14 +90,11 @@ func TestGPUMixedNotices(t *testing.T) {
 	}
 }
 
-// A reference that leaves an integer unwritten is found out, though what was there
-// before is an integer too.
+// A reference that leaves an integer unwritten is found out, though what was there before is an integer too.
 func TestGPUReferenceLeavesIntegers(t *testing.T) {
 	b := openMixed(t, 1000, testoperators.Protocol())
 	k, err := b.problem.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for what, line := range map[string]string{"u": "u[i] = ", "c": "c[i] = "} {
 		lazy := k
 		lazy.Source = strings.Replace(k.Source, line, "if (i % 100 != 3) "+line, 1)

@@ -11,6 +11,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testoperators"
 )
@@ -22,9 +23,7 @@ func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
 	b.problem = testoperators.Own(t, n, b.device.Info().Limits, edits...)
 	if b.problem.Operator.Answers == nil {
 		k, err := b.problem.Reference()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		b.session, err = b.device.Open(t.Context(), b.problem, b.compile(k), testoperators.Protocol())
 		return b, err
 	}
@@ -52,9 +51,7 @@ func TestGPUOwn(t *testing.T) {
 				testneeds.NumPy.Need(t)
 			}
 			b, err := openOwn(t, 100003, tt.edits...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			right := b.variant(0)
 			if e := b.evaluate(right, 0); e.Status != trial.OK || len(e.SamplesMS) != 12 {
 				t.Errorf("%+v", e)
@@ -68,9 +65,7 @@ func TestGPUOwn(t *testing.T) {
 				}
 			}
 			for _, in := range []device.Inputs{{Seed: 7, Distribution: "normal"}, {Seed: 1, Distribution: "uniform01"}} {
-				if err := b.session.Refill(t.Context(), in); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, b.session.Refill(t.Context(), in))
 				o, launches, err := b.session.Check(t.Context(), right, device.Check{Launches: 7, Exact: true})
 				if err != nil || o.Status != trial.OK || launches != 7 {
 					t.Errorf("%v: %s %s after %d launches, %v", in, o.Status, o.Message, launches, err)
@@ -83,12 +78,8 @@ func TestGPUOwn(t *testing.T) {
 // A session whose worker died comes back with its answers.
 func TestGPUOwnReopens(t *testing.T) {
 	b, err := openOwn(t, 1001, testoperators.Fixed...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(childPID(t), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, syscall.Kill(childPID(t), syscall.SIGKILL))
 	for childPID(t) != 0 {
 		time.Sleep(time.Millisecond)
 	}

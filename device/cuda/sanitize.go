@@ -21,8 +21,7 @@ import (
 	"autotune/operator"
 )
 
-// A watched launch takes many times as long as an unwatched one. One that timed out unwatched gets
-// less time.
+// A watched launch takes many times as long as an unwatched one. One that timed out unwatched gets less time.
 const (
 	watchedFactor = 30
 	endlessFactor = 3
@@ -44,7 +43,6 @@ func (g *sanitized) Open(ctx context.Context, p *operator.Problem, reference *co
 	return &sanitizedSession{s.(*remote.ChildSession), g.program}, nil
 }
 
-// sanitizedSession evaluates variants plainly and then under the tools.
 type sanitizedSession struct {
 	*remote.ChildSession
 	program string
@@ -79,7 +77,6 @@ func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best 
 	return o, nil
 }
 
-// watched is what came of a run under a tool.
 type watched struct {
 	status  trial.Status
 	message string
@@ -147,16 +144,14 @@ func FindSanitizer() (path string, err error) {
 		"install cuda-sanitizer-13-0 (NVIDIA's repository) or a CUDA toolkit, or use the emulator's sanitizers: --device emulator", ErrNoSanitizer)
 }
 
-// sanitizerTool is one of its tools.
 type sanitizerTool struct {
 	name    string
 	status  trial.Status // of a variant in which it finds something
 	options []string
 }
 
-// sanitizerTools are run one after another, until one finds something. Invalid accesses and
-// barriers are faults. With a race, or a read of memory that nobody wrote, a result is right only
-// by chance.
+// sanitizerTools are run one after another, until one finds something. Invalid accesses and barriers are faults. With
+// a race, or a read of memory that nobody wrote, a result is right only by chance.
 var sanitizerTools = []sanitizerTool{
 	// Small tensors lie side by side. Without space between them an access past the end of one
 	// would be inside the next.
@@ -172,8 +167,7 @@ func (t sanitizerTool) command(program, log string) []string {
 	return slices.Concat([]string{program, "--tool", t.name, "--report-api-errors", "no", "--log-file", log}, t.options)
 }
 
-// Lines of a report begin with a mark. What belongs to the finding above is
-// indented, or goes on with "and".
+// Lines of a report begin with a mark. What belongs to the finding above is indented, or goes on with "and".
 const (
 	reportMark     = "========="
 	reportIndented = "    "
@@ -181,20 +175,16 @@ const (
 
 var (
 	summaryForm = regexp.MustCompile(`^(?:ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: .*\((\d+) errors?)`)
-	// Where something was done: in which function, how far into it and, where the
-	// binary tells, in which line. Older versions begin with the distance.
-	placeForm    = regexp.MustCompile(`\bat (\S.*?)\+(0x[0-9a-f]+)(?: in (.+?):(\d+))?(\s+\[\d+ hazards?\])?$`)
-	oldPlaceForm = regexp.MustCompile(`\bat (0x[0-9a-f]+) in (?:(\S+?):(\d+):)?(.+?)(\s+\[\d+ hazards?\])?$`)
+	// Where something was done: in which function, how far into it and, where the binary tells, in which line.
+	placeForm = regexp.MustCompile(`\bat (\S.*?)\+(0x[0-9a-f]+)(?: in (.+?):(\d+))?(\s+\[\d+ hazards?\])?$`)
 )
 
-// sanitizerReport is what a run of a tool has to say.
 type sanitizerReport struct {
 	complete bool     // it came to its end
 	findings []string // each in one line
 	trouble  string   // the first line that is no finding, where it has no end
 }
 
-// readReport reads what a tool wrote.
 func readReport(text string) sanitizerReport {
 	var r sanitizerReport
 	errorCount := 0
@@ -241,10 +231,10 @@ func findingOf(block string) string {
 	if strings.HasPrefix(head, "Warning:") || strings.HasPrefix(head, "Info:") {
 		return ""
 	}
-	parts, placed := []string{strings.TrimSuffix(head, ".")}, placedIn(head)
+	parts, placed := []string{strings.TrimSuffix(head, ".")}, placeForm.MatchString(head)
 	for _, line := range lines[1:] {
 		switch {
-		case strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "and ") && placedIn(line):
+		case strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "and ") && placeForm.MatchString(line):
 			placed = true
 			parts = append(parts, line)
 		case strings.HasPrefix(line, "by thread"):
@@ -260,18 +250,10 @@ func findingOf(block string) string {
 	return strings.Join(parts, " ")
 }
 
-func placedIn(line string) bool { return placeForm.MatchString(line) || oldPlaceForm.MatchString(line) }
-
 // shortPlace names a place by its line, or where that is not known by its function.
 func shortPlace(line string) string {
-	if placeForm.MatchString(line) {
-		if m := placeForm.FindStringSubmatch(line); m[3] != "" {
-			return placeForm.ReplaceAllString(line, "at $3:$4$5")
-		}
-		return placeForm.ReplaceAllString(line, "at $1+$2$5")
+	if m := placeForm.FindStringSubmatch(line); m != nil && m[3] != "" {
+		return placeForm.ReplaceAllString(line, "at $3:$4$5")
 	}
-	if m := oldPlaceForm.FindStringSubmatch(line); m != nil && m[2] != "" {
-		return oldPlaceForm.ReplaceAllString(line, "at $2:$3$5")
-	}
-	return oldPlaceForm.ReplaceAllString(line, "at $4+$1$5")
+	return placeForm.ReplaceAllString(line, "at $1+$2$5")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testoperators"
 )
@@ -17,9 +18,7 @@ func TestGPUSanitize(t *testing.T) {
 	_, err := FindSanitizer()
 	testneeds.Sanitizer.Opened(t, err, ErrNoSanitizer)
 	d, err := Open(t.Context(), 0, Options{Sanitize: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { d.Close() })
 	const n = 1024 // whole blocks: a thread that left before a barrier would be reported
 	benches := map[string]*bench{}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"pgregory.net/rapid"
 
 	"autotune/device/compile"
@@ -29,9 +31,6 @@ func TestReadReport(t *testing.T) {
 			"Invalid __global__ read of size 4 bytes at direct.cu:27 by thread (255,0,0) in block (3,0,0)",
 			"Invalid __global__ read of size 4 bytes at direct.cu:27 by thread (254,0,0) in block (3,0,0)"}, true},
 		{"memcheck_inlined", []string{"Misaligned Shared or Local Address at tiles/my tile.cuh:12 by thread (0,0,0) in block (0,0,0)"}, true},
-		{"memcheck_old", []string{
-			"Invalid __global__ write of size 4 bytes at /home/me/memcheck_demo.cu:6 by thread (0,0,0) in block (0,0,0)",
-			"Invalid __global__ write of size 4 bytes at out_of_bounds_function(float const *)+0x90 by thread (0,0,0) in block (0,0,0)"}, true},
 		{"racecheck", []string{"Race reported between Write access at direct.cu:28 and Read access at direct.cu:30 [508 hazards]"}, true},
 		{"initcheck", []string{"Uninitialized __global__ memory read of size 4 bytes at direct.cu:31 by thread (0,0,0) in block (0,0,0)"}, true},
 		{"synccheck", []string{"Barrier error detected. Divergent thread(s) in block at direct.cu:33 by thread (32,0,0) in block (0,0,0)"}, true},
@@ -41,9 +40,7 @@ func TestReadReport(t *testing.T) {
 		{"unattached", nil, false},
 	} {
 		text, err := testdata.ReadFile("testdata/sanitizer/" + test.file + ".log")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r := readReport(string(text))
 		if !slices.Equal(r.findings, test.findings) || r.complete != test.complete {
 			t.Errorf("%s: complete %v, findings\n%s\nwant\n%s", test.file, r.complete, strings.Join(r.findings, "\n"), strings.Join(test.findings, "\n"))
@@ -51,18 +48,13 @@ func TestReadReport(t *testing.T) {
 	}
 }
 
-// A report may hold anything: a finding is one line, and a report that is cut
-// before its end is never a complete one.
+// A report may hold anything: a finding is one line, and a report that is cut before its end is never a complete one.
 func TestReadAnyReport(t *testing.T) {
 	files, err := testdata.ReadDir("testdata/sanitizer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		text, err := testdata.ReadFile("testdata/sanitizer/" + rapid.SampledFrom(files).Draw(t, "file").Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r := readReport(string(text[:rapid.IntRange(0, len(text)).Draw(t, "cut")]) + rapid.String().Draw(t, "more"))
 		for _, finding := range r.findings {
 			if strings.Contains(finding, "\n") {
@@ -85,9 +77,7 @@ func fakeSanitizer(t *testing.T, reports map[string]string) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, tool), text, 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	const script = `#!/bin/sh
 tool=$2 log=$6
@@ -97,9 +87,7 @@ shift 6
 "$@"
 cp "$REPORTS/$tool" "$log"
 `
-	if err := os.WriteFile(filepath.Join(dir, sanitizerProgram), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, sanitizerProgram), []byte(script), 0o755))
 	t.Setenv("REPORTS", dir)
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
@@ -146,21 +134,16 @@ func TestSanitize(t *testing.T) {
 func evaluateSanitized(t *testing.T, act string) (trial.Outcome, error) {
 	t.Helper()
 	path, err := FindSanitizer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	g := openFake(t)
 	s, err := (&sanitized{g, path}).Open(t.Context(), testoperators.Problem(t, "affine", 1024, g.Info().Limits), &compile.Binary{}, testoperators.Protocol())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	v := testoperators.Variant(t, testoperators.Problem(t, "affine", 1024, g.Info().Limits), int64(slices.Index(acts, act)))
 	v.Binary = &compile.Binary{}
 	return s.Evaluate(t.Context(), v, 0)
 }
 
-// A tool that does not come to a verdict is no proof of anything: the device is in
-// trouble, and says why.
+// A tool that does not come to a verdict is no proof of anything: the device is in trouble, and says why.
 func TestSanitizerWithoutVerdict(t *testing.T) {
 	for _, test := range []struct {
 		name, act string
@@ -193,9 +176,7 @@ func TestNoSanitizer(t *testing.T) {
 	}
 	home := t.TempDir()
 	path := filepath.Join(home, "bin", sanitizerProgram)
-	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o755)))
 	t.Setenv("CUDA_HOME", home)
 	if found, err := FindSanitizer(); err != nil || found != path {
 		t.Errorf("found %s, %v", found, err)

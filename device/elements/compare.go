@@ -3,8 +3,6 @@ package elements
 import (
 	"encoding/binary"
 	"math"
-	"runtime"
-	"sync"
 
 	"autotune/operator"
 )
@@ -17,31 +15,7 @@ type Difference struct {
 }
 
 // Compare does what element_close of elements.h does, for all elements of a tensor.
-func Compare(t operator.Type, atol, rtol float64, got, want []byte) Difference {
-	size := int(t.Bytes())
-	count := min(len(got), len(want)) / size
-	parts := make([]Difference, runtime.GOMAXPROCS(0))
-	var group sync.WaitGroup
-	for i := range parts {
-		first, last := count*i/len(parts), count*(i+1)/len(parts)
-		group.Go(func() {
-			parts[i] = comparePart(t, atol, rtol, got[first*size:last*size], want[first*size:last*size])
-			parts[i].First += int64(first)
-		})
-	}
-	group.Wait()
-	var all Difference
-	for _, d := range parts {
-		if all.Wrong == 0 {
-			all.First = d.First
-		}
-		all.Wrong += d.Wrong
-		all.Largest = max(all.Largest, d.Largest)
-	}
-	return all
-}
-
-func comparePart(t operator.Type, atol, rtol float64, got, want []byte) (d Difference) {
+func Compare(t operator.Type, atol, rtol float64, got, want []byte) (d Difference) {
 	size := int(t.Bytes())
 	for at := 0; at < len(got); at += size {
 		a, b := bitsAt(got, at, size), bitsAt(want, at, size)
@@ -58,8 +32,7 @@ func comparePart(t operator.Type, atol, rtol float64, got, want []byte) (d Diffe
 	return d
 }
 
-// close tells how far two elements are from each other, -1 where one is not finite, and whether
-// that is near enough.
+// close tells how far two elements are from each other, -1 where one is not finite, and whether that is near enough.
 func close(t operator.Type, atol, rtol float64, got, want uint64) (apart float64, right bool) {
 	if t.Kind() != operator.Floating {
 		if got == want {
@@ -106,7 +79,6 @@ func integer(t operator.Type, bits uint64) int64 {
 	return int64(bits)
 }
 
-// Bits are those of an element of a tensor.
 func Bits(t operator.Type, contents []byte, element int64) uint64 {
 	size := int(t.Bytes())
 	return bitsAt(contents, int(element)*size, size)
@@ -124,7 +96,6 @@ func bitsAt(contents []byte, at, size int) uint64 {
 	return uint64(contents[at])
 }
 
-// Largest is the largest finite number of a tensor of a floating type, without its sign.
 func Largest(t operator.Type, contents []byte) (largest float64) {
 	size := int(t.Bytes())
 	for at := 0; at < len(contents); at += size {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -55,9 +56,7 @@ func TestChanges(t *testing.T) {
 	for _, elements := range []int64{1, 3, 1000, 1 << 16, 1 << 40} {
 		a := operator.Argument{Role: operator.Input, Type: operator.F32, Elements: elements}
 		f, err := FillOf(a, "normal", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		all := Changes(a, f, 7)
 		var changed int64
 		for _, r := range all {

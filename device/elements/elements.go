@@ -16,7 +16,6 @@ import (
 //go:embed elements.h
 var Source string
 
-// TypeNumber is a type's number there.
 func TypeNumber(t operator.Type) int { return slices.Index(operator.Types(), string(t)) }
 
 // distributions that devices fill tensors with, in the order of elements.h: those
@@ -27,8 +26,7 @@ var distributions = []string{
 	"tiny", "large", "repeated",
 }
 
-// extreme is how elements.h draws one of operator.Extremes: the distribution, and its number for
-// elements of a type.
+// extreme is how elements.h draws one of operator.Extremes: the distribution, and its number for elements of a type.
 func extreme(name string, t operator.Type) (distribution string, scale float64) {
 	least, ok := map[operator.Type]float64{operator.F16: 0x1p-14, operator.F8E4M3: 0x1p-6, operator.F8E5M2: 0x1p-14}[t]
 	if !ok {
@@ -90,8 +88,7 @@ const (
 	mostInteger  = 100
 )
 
-// FillOf says what an input, weight or inout tensor is filled with if a search's inputs have that
-// distribution.
+// FillOf says what an input, weight or inout tensor is filled with if a search's inputs have that distribution.
 func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error) {
 	f := Fill{Seed: seed}
 	switch {
@@ -102,7 +99,8 @@ func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error)
 			name = own
 		}
 		f.Distribution = slices.Index(distributions, name)
-		f.A, f.B = number(a.Fill.Numbers, 0), number(a.Fill.Numbers, 1)
+		numbers := append(slices.Clone(a.Fill.Numbers), 0, 0)
+		f.A, f.B = numbers[0], numbers[1]
 	case a.Role == operator.Weight && a.Type.Kind() == operator.Floating:
 		f.Distribution, f.A = slices.Index(distributions, symmetric), a.Scale
 	case a.Type == operator.Bool:
@@ -168,7 +166,6 @@ func Changes(a operator.Argument, f Fill, seed uint32) []Run {
 	return all
 }
 
-// hash is that of elements.h.
 func hash(i uint64, seed uint32) uint32 {
 	x := i*0x9e3779b97f4a7c15 + uint64(seed)*0xd1b54a32d192ed03
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -186,15 +183,7 @@ func (f Fill) Independent(a operator.Argument) bool {
 	return a.Role.Filled() && a.Fill.Drawn()
 }
 
-// Typed tells whether an argument needs more than a device's code for f32 tensors with a search's
-// inputs.
+// Typed tells whether an argument needs more than a device's code for f32 tensors with a search's inputs.
 func Typed(a operator.Argument) bool {
 	return a.Role != operator.Scalar && (a.Type != operator.F32 || a.Fill != nil && a.Fill.Drawn())
-}
-
-func number(all []float64, i int) float64 {
-	if i < len(all) {
-		return all[i]
-	}
-	return 0
 }

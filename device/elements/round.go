@@ -9,8 +9,7 @@ import (
 	"autotune/operator"
 )
 
-// Round is element_encode there for a type of 16 bits or fewer: the bits of the nearest
-// number, ties to even.
+// Round is element_encode there for a type of 16 bits or fewer: the bits of the nearest number, ties to even.
 func Round(t operator.Type, value float32) uint16 {
 	mantissa, exponent := format(t)
 	bias := 1<<(exponent-1) - 1
@@ -45,7 +44,6 @@ func format(t operator.Type) (mantissa, exponent int) {
 	return 2, 5
 }
 
-// Narrow makes elements of a small floating type from as many of f32.
 func Narrow(t operator.Type, from []byte) []byte {
 	size := int(t.Bytes())
 	to := make([]byte, 0, len(from)/4*size)
@@ -59,7 +57,6 @@ func Narrow(t operator.Type, from []byte) []byte {
 	return to
 }
 
-// Widen makes elements of f32 from as many of a small floating type.
 func Widen(t operator.Type, from []byte) []byte {
 	size := int(t.Bytes())
 	to := make([]byte, 0, 4*len(from)/size)

@@ -37,7 +37,6 @@ func madeFile(a operator.Argument) string {
 	return a.Name + ".made"
 }
 
-// errorFile is where the number lies that the comparison gives.
 const errorFile = "error.made"
 
 // acceptReference checks that the operator's own comparison finds the reference equal to itself.
@@ -101,7 +100,7 @@ func (s *session) compared(ctx context.Context, dir string, v device.Variant, j 
 	wanted, worst, begin := max(j.check.Launches, 1), 0.0, time.Now()
 	for {
 		j.first, j.check.Launches = launches, wanted-launches
-		a, err := runProgram(ctx, dir, v.Binary.Code, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
+		a, err := runProgram(ctx, dir, v.Binary.Code, j, sourceNames(v.Kernel))
 		if err != nil {
 			return o, launches, err
 		}
@@ -293,7 +292,7 @@ func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, argumen
 		j.arguments[i].Symbol = "" // such a kernel is passed all
 	}
 	j.protocol.Samples = 0
-	a, err := runProgram(ctx, dir, k.Binary.Code, j, sourceNames(k.File, k.Includes))
+	a, err := runProgram(ctx, dir, k.Binary.Code, j, sourceNames(k.Kernel))
 	switch {
 	case err != nil:
 		return err

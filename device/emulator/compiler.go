@@ -22,11 +22,9 @@ import (
 	"autotune/internal/worker"
 )
 
-// ErrNoCompiler means that there is no C++ compiler on this machine.
 var ErrNoCompiler = errors.New("no C++ compiler found")
 
-// defaultTimeout is how long a compilation may take when its Request says
-// nothing.
+// defaultTimeout is how long a compilation may take when its Request says nothing.
 const defaultTimeout = 30 * time.Second
 
 // hostCompiler compiles variants with the host's C++ compiler.
@@ -39,12 +37,6 @@ type hostCompiler struct {
 	support     runtimeObject
 	scratch     *scratch.Folder // everything temporary
 	slots       chan struct{}
-}
-
-// NewCompiler returns the emulator's compiler alone, for proving kernels with
-// Run; without a C++ compiler the error wraps ErrNoCompiler.
-func NewCompiler(o Options) (compile.Compiler, error) {
-	return newHostCompiler(o)
 }
 
 func newHostCompiler(o Options) (*hostCompiler, error) {
@@ -65,22 +57,25 @@ func newHostCompiler(o Options) (*hostCompiler, error) {
 	return c, nil
 }
 
+func (c *hostCompiler) cached() compile.Compiler {
+	if c.options.CacheDir == "" {
+		return c
+	}
+	return compile.Cached(c.options.CacheDir, c)
+}
+
 func (c *hostCompiler) Version() string { return c.version }
 
 // Fingerprint covers the shim and the runtime, which are part of every program.
 func (c *hostCompiler) Fingerprint() string { return c.fingerprint }
-
-func (c *hostCompiler) Workers() int { return runtime.NumCPU() }
-
-// Close removes every temporary file.
-func (c *hostCompiler) Close() error { return c.scratch.Close() }
+func (c *hostCompiler) Workers() int        { return runtime.NumCPU() }
+func (c *hostCompiler) Close() error        { return c.scratch.Close() }
 
 // baseFlags are for the runtime and the variants.
 func (c *hostCompiler) baseFlags() []string {
 	flags := []string{
 		"-std=c++17", "-w", "-pipe", "-fno-exceptions", "-fno-rtti", "-fno-pie", "-fno-stack-protector",
-		// No errno, as on a GPU, and no fused multiplications and additions beside those of the
-		// source.
+		// No errno, as on a GPU, and no fused multiplications and additions beside those of the source.
 		"-fno-math-errno", "-ffp-contract=off",
 	}
 	if c.gnu {
@@ -120,7 +115,6 @@ func (c *hostCompiler) variantFlags(arch string) []string {
 	return flags
 }
 
-// Compile makes the program of a variant.
 func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
 	select {
 	case c.slots <- struct{}{}:
@@ -165,7 +159,6 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	return &compile.Binary{Code: code, Log: log, Duration: took}, nil
 }
 
-// writeSources puts the kernel and its includes into the folder.
 func (c *hostCompiler) writeSources(dir string, r compile.Request) error {
 	if err := os.WriteFile(filepath.Join(dir, "kernel.cpp"), []byte(prepare(r.Kernel, c.options.Sanitize)), 0o644); err != nil {
 		return err
@@ -221,7 +214,6 @@ func (c *hostCompiler) link(ctx context.Context, r compile.Request, dir, runtime
 	return "", log, err
 }
 
-// arguments compile a kernel's file.
 func (c *hostCompiler) arguments(r compile.Request, dir, shim string) []string {
 	arguments := slices.Concat(c.baseFlags(), c.variantFlags(r.Arch), spinningFlags(r.Kernel), hostFlags(r.Kernel.Flags))
 	headers := headersOf(r.Kernel)
@@ -262,8 +254,7 @@ func (c *hostCompiler) linker() []string {
 	return flags
 }
 
-// notFound is what a linker says of a function that no library has, and a compiler of a linker
-// that it does not find.
+// notFound is what a linker says of a function that no library has, and a compiler of a linker that it does not find.
 var notFound = regexp.MustCompile(`undefined (?:reference|symbol)|cannot find 'ld'`)
 
 // findCompiler takes what CXX names, else the first of the usual names.
@@ -290,12 +281,10 @@ func reason(err error) error {
 	return err
 }
 
-// versionLimit is how long a compiler may think about its version.
 const versionLimit = 5 * time.Second
 
 var versionNumber = regexp.MustCompile(`\b\d+\.\d+(\.\d+)?\b`)
 
-// askVersion gives what a compiler says of its version.
 func askVersion(command []string, limit time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -337,8 +326,7 @@ const (
 	compilerTime   = 120
 )
 
-// shellLimits has a shell set them and become the compiler: a process cannot set those
-// of another that has begun.
+// shellLimits has a shell set them and become the compiler: a process cannot set those of another that has begun.
 var shellLimits = fmt.Sprintf(`ulimit -c 0; ulimit -v %d; ulimit -f %d; ulimit -t %d; exec "$@"`, compilerMemory>>10, compilerFile>>9, compilerTime)
 
 // compilerVariables are those by which compilers find themselves, headers and libraries. A

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"autotune/device/compile"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )
@@ -89,9 +90,7 @@ func TestCompileTimeout(t *testing.T) {
 		template <class T> struct Slow<-1, T> { enum { value = 1 }; };
 		extern "C" __global__ void k(float* y) { y[0] = Slow<30, int>::value; }`}
 	c, err := newHostCompiler(Options{CacheDir: testCache})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	ordinary := func() time.Duration {
 		begin := time.Now()
@@ -157,9 +156,7 @@ func TestCompilerFlagsAreInTheKey(t *testing.T) {
 			t.Skip(err)
 		}
 		keys[c.Fingerprint()] = true
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, c.Close())
 	}
 	if len(keys) != 2 {
 		t.Errorf("%d keys, want one with the flag and one without", len(keys))
@@ -173,9 +170,7 @@ func TestCompilerLinksWhatIsNeeded(t *testing.T) {
 		extern "C" __global__ void k(const float* x, float* y) { static float kept = x[0]; S* s = new S; y[threadIdx.x] = s->get() + kept; delete s; }`
 	for _, c := range compilers {
 		b, err := c.Compile(t.Context(), compile.Request{Kernel: tinyKernel(t, source), Arch: "host"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got, err := runTiny(t.Context(), b, operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{1, 1, 1}}, []float32{3}, 1)
 		if err != nil || got[0] != 10 {
 			t.Errorf("%v, %v", got, err)
@@ -183,29 +178,22 @@ func TestCompilerLinksWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// The words are taken as they were compiled ahead, unless headers of the C++ library
-// stand before them.
+// The words are taken as they were compiled ahead, unless headers of the C++ library stand before them.
 func TestWordsAreCompiledAhead(t *testing.T) {
 	needCompiler(t)
 	for _, sanitize := range []bool{false, true} {
 		c, err := newHostCompiler(Options{CacheDir: testCache, Sanitize: sanitize})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer c.Close()
 		if !c.gnu {
 			t.Skip("not GCC")
 		}
 		shim, _, err := c.support.get(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		const kernel = `extern "C" __global__ void k(float* y) {}`
 		for source, want := range map[string]bool{kernel: true, "#include <cuda_fp16.h>\n" + kernel: true, "#include <limits>\n" + kernel: false} {
 			dir, r := t.TempDir(), compile.Request{Kernel: tinyKernel(t, source), Arch: hostArch()}
-			if err := c.writeSources(dir, r); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.writeSources(dir, r))
 			log, err := c.run(t.Context(), dir, append(c.arguments(r, dir, shim), "-H"))
 			if err != nil {
 				t.Fatal(err, log)
@@ -221,10 +209,8 @@ func TestWordsAreCompiledAhead(t *testing.T) {
 func TestClang(t *testing.T) {
 	testneeds.Clang.Need(t)
 	t.Setenv("CXX", "clang++")
-	c, err := NewCompiler(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := newHostCompiler(Options{})
+	must.OK(t, err)
 	defer c.Close()
 	if !strings.HasPrefix(c.Version(), "clang++ ") {
 		t.Errorf("version %q", c.Version())

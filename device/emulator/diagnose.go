@@ -19,14 +19,11 @@ import (
 // of the command line brought has no line, what the compiler itself met no file.
 var diagnostic = regexp.MustCompile(`(?m)^(?:In file included from )?([^\s:][^:\n]*):(?:(\d+):(?:\d+:)?)? (?:fatal |internal compiler )?error: (.*)$`)
 
-// linkTrouble is an error of the linker or assembler.
 var linkTrouble = regexp.MustCompile(`(?m)(?:undefined reference to|Error:) .*$`)
 
 // exhausted is what compilers, assemblers and linkers print when they reach a limit.
 var exhausted = regexp.MustCompile(`(?mi)^.*(?:out of memory|memory exhausted|cannot allocate memory|bad_alloc|file size limit|file too large|CPU time limit|final link failed: file truncated).*$`)
 
-// judge turns the log of a failed compilation into an error that blames the
-// right line.
 func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) error {
 	for path, name := range map[string]string{
 		filepath.Join(dir, "include") + "/": "", filepath.Join(dir, "kernel.cpp"): r.Kernel.File, c.support.shim + "/": "emulator/",
@@ -87,7 +84,7 @@ func firstError(log string, end int) string {
 // blame gives the place of an error: its own, if that is in the kernel's files,
 // else (it is in the shim) the first in these that the log mentions.
 func blame(k operator.Kernel, diagnosis []string, log string) (file string, line int) {
-	names := sourceNames(k.File, k.Includes)
+	names := sourceNames(k)
 	for _, place := range append([][]string{diagnosis}, mentioned.FindAllStringSubmatch(log, -1)...) {
 		if slices.Contains(names, place[1]) && !strings.HasPrefix(place[3], "note: in definition of macro") {
 			line, _ := strconv.Atoi(place[2])
@@ -97,16 +94,14 @@ func blame(k operator.Kernel, diagnosis []string, log string) (file string, line
 	return k.File, 0
 }
 
-// mentioned is any place that a log names at the beginning of a line, with the rest
-// of the line.
+// mentioned is any place that a log names at the beginning of a line, with the rest of the line.
 var mentioned = regexp.MustCompile(`(?m)^\s*(?:In file included from |from )?([^\s:][^:\n]*):(\d+)[:,](?:\d+[:,])? ?(.*)$`)
 
-// sourceNames are the names that messages give the kernel's files.
-func sourceNames(file string, includes map[string]string) []string {
-	return append([]string{file}, slices.Sorted(maps.Keys(includes))...)
+// sourceNames are the names that messages give the kernel's files, its own first.
+func sourceNames(k operator.Kernel) []string {
+	return append([]string{k.File}, slices.Sorted(maps.Keys(k.Includes))...)
 }
 
-// sanitizerSettings are the environment of a sanitized program.
 var sanitizerSettings = []string{
 	"ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1:color=never:print_legend=0",
 	"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:color=never",
@@ -172,15 +167,21 @@ func asanWhat(kind, report string) string {
 	return strings.ReplaceAll(kind, "-", " ") + " by a " + access + size
 }
 
-// guiltyLine is the innermost place of the report that lies in the kernel's own
-// files rather than in the shim or a library.
 func guiltyLine(report string, names []string) string {
 	places := append(ubsanError.FindAllStringSubmatch(report, 1), stackFrame.FindAllStringSubmatch(report, -1)...)
 	for _, place := range places {
-		for _, name := range names {
-			if place[1] == name || strings.HasSuffix(filepath.ToSlash(place[1]), "/"+strings.TrimPrefix(filepath.ToSlash(name), "/")) {
-				return name + ":" + place[2]
-			}
+		if name := kernelFile(place[1], names); name != "" {
+			return name + ":" + place[2]
+		}
+	}
+	return ""
+}
+
+// kernelFile is the kernel's name of a file; "" if it is none of the kernel's.
+func kernelFile(path string, names []string) string {
+	for _, name := range names {
+		if path == name || strings.HasSuffix(filepath.ToSlash(path), "/"+strings.TrimPrefix(filepath.ToSlash(name), "/")) {
+			return name
 		}
 	}
 	return ""

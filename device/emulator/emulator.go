@@ -1,19 +1,15 @@
-// Package emulator is a device that runs kernels on the CPU, for machines
-// without a GPU.
+// Package emulator is a device that runs kernels on the CPU, for machines without a GPU.
 //
-// A variant is the kernel's own .cu file as a program. The host's C++ compiler
-// compiles it against a small shim (folder shim) that gives it CUDA's words. A
-// runtime (folder runtime) is linked to it. The program takes a job and runs the
-// grid's blocks over the machine's cores. It runs each block's threads by
-// switching between their stacks. It checks and times the result, and answers
-// with a line of JSON. Each variant has a program of its own, so no fault of a
-// kernel reaches the search: it may crash, hang or overwrite all it likes.
+// A variant is the kernel's own .cu file as a program. The host's C++ compiler compiles it against a small shim
+// (folder shim) that gives it CUDA's words. A runtime (folder runtime) is linked to it. The program takes a job and
+// runs the grid's blocks over the machine's cores. It runs each block's threads by switching between their stacks. It
+// checks and times the result, and answers with a line of JSON. Each variant has a program of its own, so no fault of
+// a kernel reaches the search: it may crash, hang or overwrite all it likes.
 //
-// The emulator is stricter than a GPU where that shows mistakes. Shared memory
-// starts as NaN. A missing wait for an asynchronous copy reads NaN. Guard zones
-// surround the tensors. Threads that wait for ever are named. With
-// Options.Sanitize the compiler's sanitizers watch every access. Data races are
-// looked for by the order that barriers and atomics give (race.go).
+// The emulator is stricter than a GPU where that shows mistakes. Shared memory starts as NaN. A missing wait for an
+// asynchronous copy reads NaN. Guard zones surround the tensors. Threads that wait for ever are named. With
+// Options.Sanitize the compiler's sanitizers watch every access. Data races are looked for by the order that barriers
+// and atomics give (race.go).
 //
 // Its times are those of a CPU: they rank nothing that matters on a GPU.
 package emulator
@@ -51,21 +47,13 @@ func Open(o Options) (device.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	var c compile.Compiler = host
-	if o.CacheDir != "" {
-		c = compile.Cached(o.CacheDir, host)
-	}
-	return &emulated{options: o, host: host, sanitize: o.Sanitize, compiler: c, dir: host.scratch.Dir, cacheDir: o.CacheDir}, nil
+	return &emulated{options: o, host: host, compiler: host.cached()}, nil
 }
 
-// emulated is the emulator as a device.
 type emulated struct {
 	options  Options
 	host     *hostCompiler
-	sanitize bool
 	compiler compile.Compiler
-	dir      string // the compiler's folder, for the sessions' folders too
-	cacheDir string // where answers are kept; "": nowhere
 	watching watching
 }
 
@@ -79,8 +67,7 @@ func (e *emulated) Info() device.Info {
 }
 
 func (e *emulated) Compiler() compile.Compiler { return e.compiler }
-
-func (e *emulated) Arch() string { return hostArch() }
+func (e *emulated) Arch() string               { return hostArch() }
 
 // Open runs the reference once and keeps its output for all that follows.
 func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
@@ -91,10 +78,8 @@ func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *com
 	return openSession(ctx, e, p, reference, proto)
 }
 
-// Close ends the compiler and removes every temporary file.
 func (e *emulated) Close() error { return errors.Join(e.compiler.Close(), e.watching.close()) }
 
-// temporary makes a new folder within dir; "" is the system's.
 func temporary(dir, pattern string) (string, error) {
 	made, err := os.MkdirTemp(dir, pattern)
 	if err != nil {
@@ -118,8 +103,7 @@ type session struct {
 	parts verify.Parts // the operator's own kernels
 }
 
-// maxSamples bounds the samples of a variant: more of a CPU's times would say
-// nothing new about a GPU.
+// maxSamples bounds the samples of a variant: more of a CPU's times would say nothing new about a GPU.
 const maxSamples = 10
 
 func openSession(ctx context.Context, e *emulated, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
@@ -127,12 +111,12 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 	if err != nil {
 		return nil, err
 	}
-	dir, err := temporary(e.dir, "session-")
+	dir, err := temporary(e.host.scratch.Dir, "session-")
 	if err != nil {
 		return nil, err
 	}
 	proto.Samples = min(proto.Samples, maxSamples)
-	if e.sanitize {
+	if e.options.Sanitize {
 		// Under a sanitizer times mean nothing, and everything takes longer.
 		proto.Samples, proto.WarmUp = 1, 0
 		proto.LaunchTimeout *= 10
@@ -158,7 +142,7 @@ func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, 
 	if s.problem.Operator.Answers == nil {
 		ms, err = s.runReference(ctx, samples)
 	} else {
-		kept := s.device.cacheDir
+		kept := s.device.options.CacheDir
 		if s.changes != 0 {
 			kept = "" // nobody asks for the same changes again
 		}
@@ -188,15 +172,15 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if err != nil {
 		return 0, err
 	}
-	if refused.message != "" {
-		return 0, device.Blame(s.problem.Operator.Name, "", "cannot be launched: %s", refused.message)
+	if refused.Status != "" {
+		return 0, device.Blame(s.problem.Operator.Name, "", "cannot be launched: %s", refused.Message)
 	}
 	j.patience = 10 // the plainest kernel is not the fastest
 	j.protocol.Samples, j.gaps = samples, true
 	for i, a := range j.arguments {
 		j.arguments[i].output = answers.Name(a.Argument)
 	}
-	a, err := runProgram(ctx, s.dir, s.reference.Code, j, sourceNames(kernel.File, kernel.Includes))
+	a, err := runProgram(ctx, s.dir, s.reference.Code, j, sourceNames(kernel))
 	if err != nil {
 		return 0, err
 	}
@@ -206,27 +190,27 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	return trial.Median(a.SamplesMS), nil
 }
 
-// ready looks whether a kernel can be launched, and places the symbols of its job.
-func (s *session) ready(j *job, k operator.Kernel, b *compile.Binary) (refusal, error) {
-	if r := refuseLaunches(k.Launches, s.problem.Limits); r.message != "" {
-		return r, nil
+// ready looks whether a kernel can be launched, and places the symbols of its job. An outcome with a status is why not.
+func (s *session) ready(j *job, k operator.Kernel, b *compile.Binary) (o trial.Outcome, err error) {
+	if message := refused(k.Launches, s.problem.Limits); message != "" {
+		return trial.Outcome{Status: trial.Pruned, Message: message}, nil
 	}
 	if b == nil {
-		return refusal{}, errors.New("emulator: the variant was not compiled")
+		return o, errors.New("emulator: the variant was not compiled")
 	}
-	problem, err := j.placeSymbols(b.Code)
-	return refusal{trial.LaunchError, problem}, err
+	if o.Message, err = j.placeSymbols(b.Code); o.Message != "" {
+		o.Status = trial.LaunchError
+	}
+	return o, err
 }
 
-// Refill draws the inputs anew.
 func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	s.proto.Distribution, s.proto.Seed = in.Distribution, in.Seed
 	_, err := s.prepareAnswers(ctx, 0)
 	return err
 }
 
-// referenceFault says what is wrong with a reference, judged by its outputs alone; "" if nothing
-// is.
+// referenceFault says what is wrong with a reference, judged by its outputs alone; "" if nothing is.
 func (s *session) referenceFault(a response) string {
 	if a.Status != trial.OK {
 		return fmt.Sprintf("ends as %s: %s", gpuStatus(a.Status), a.Message)
@@ -251,7 +235,6 @@ func (s *session) referenceFault(a response) string {
 	return ""
 }
 
-// tensor is the problem's tensor of that name; the zero value if there is none.
 func (s *session) tensor(name string) operator.Argument {
 	i := slices.IndexFunc(s.problem.Arguments, func(t operator.Argument) bool { return t.Name == name })
 	if i < 0 {
@@ -261,7 +244,7 @@ func (s *session) tensor(name string) operator.Argument {
 }
 
 func (s *session) workers() int {
-	if s.device.sanitize {
+	if s.device.options.Sanitize {
 		return 1 // blocks share the machine's one set of shared variables
 	}
 	return s.cores
@@ -281,10 +264,8 @@ func (s *session) job(launches operator.Launches) (job, error) {
 }
 
 func (s *session) Ceilings() device.Ceilings { return s.ceilings }
+func (s *session) Close() error              { return os.RemoveAll(s.dir) }
 
-func (s *session) Close() error { return os.RemoveAll(s.dir) }
-
-// Evaluate runs one variant's program.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	j, err := s.job(v.Kernel.Launches)
 	if err != nil {
@@ -294,7 +275,7 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 		j.dropAboveMS = best * s.proto.DropRatio
 	}
 	o, _, err := s.runVariant(ctx, v, j)
-	if err == nil && s.device.sanitize && o.Status == trial.OK {
+	if err == nil && s.device.options.Sanitize && o.Status == trial.OK {
 		var races trial.Outcome
 		if races, _, err = s.Races(ctx, v); races.Status != trial.OK {
 			o.Fail(races.Status, races.Message)
@@ -319,29 +300,22 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 
 // runVariant runs one variant's program and tells how many launches it verified.
 func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
-	refused, err := s.ready(&j, v.Kernel, v.Binary)
-	if err != nil {
+	if o, err = s.ready(&j, v.Kernel, v.Binary); err != nil || o.Status != "" {
 		return o, 0, err
-	}
-	if refused.message != "" {
-		return trial.Outcome{Status: refused.status, Message: refused.message}, 0, nil
 	}
 	dir, err := temporary(s.dir, "variant-")
 	if err != nil {
 		return o, 0, err
 	}
 	defer os.RemoveAll(dir)
+	j.placeInputs("../")
 	for i, a := range j.arguments {
-		if a.input != "" {
-			j.arguments[i].input = "../" + a.input
-		}
 		j.arguments[i].output = madeFile(a.Argument)
 	}
 	return s.compared(ctx, dir, v, j)
 }
 
-// gpuStatus is what a program's status would be on a GPU, which would never come
-// back from a deadlock either.
+// gpuStatus is what a program's status would be on a GPU, which would never come back from a deadlock either.
 func gpuStatus(s trial.Status) trial.Status {
 	if s == deadlock {
 		return trial.Timeout
@@ -349,7 +323,6 @@ func gpuStatus(s trial.Status) trial.Status {
 	return s
 }
 
-// outcome says what a program's response means for its variant.
 func (s *session) outcome(a response) trial.Outcome {
 	o := a.Outcome
 	o.Status = gpuStatus(o.Status)

@@ -15,21 +15,17 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
-// openEscapes is a session on the kernels of testdata/escapes, each of which once got out of
-// the emulator.
+// openEscapes is a session on the kernels of testdata/escapes, each of which once got out of the emulator.
 func openEscapes(t *testing.T, o Options) *bench {
 	t.Helper()
 	op, err := operator.Load(os.DirFS("testdata"), "escapes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := op.Bind(operator.Request{Shape: []int64{1024}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return openBench(t, o, p, device.DefaultProtocol())
 }
 
@@ -70,23 +66,17 @@ func TestRuntimeKeepsItsNames(t *testing.T) {
 	needCompiler(t)
 	for _, sanitize := range []bool{false, true} {
 		c, err := newHostCompiler(Options{CacheDir: testCache, Sanitize: sanitize})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer c.Close()
 		_, path, err := c.support.get(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		f, err := elf.Open(path)
 		if err != nil {
 			t.Skip("not an ELF file")
 		}
 		defer f.Close()
 		symbols, err := f.Symbols()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, s := range symbols {
 			if elf.ST_BIND(s.Info) != elf.STB_LOCAL && s.Section != elf.SHN_UNDEF && !shared.MatchString(s.Name) {
 				t.Errorf("sanitized %v: the runtime shows %s", sanitize, s.Name)
@@ -144,14 +134,10 @@ func TestWallsHoldWithoutTheFilter(t *testing.T) {
 	needCompiler(t)
 	t.Setenv("SECRET_TOKEN", "hunter2")
 	c, err := newHostCompiler(Options{CacheDir: testCache})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	w, err := c.wallsOf(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if w == nil {
 		t.Skip("there are no walls on " + runtime.GOOS + "/" + runtime.GOARCH)
 	}
@@ -159,26 +145,20 @@ func TestWallsHoldWithoutTheFilter(t *testing.T) {
 	t.Log(stand)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"outlaw.cpp": outlaw, "input": "1"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	if log, err := c.run(t.Context(), dir, []string{filepath.Join(dir, "outlaw.cpp"), "-o", filepath.Join(dir, "program"), "-pthread"}); err != nil {
 		t.Fatal(err, log)
 	}
 	code, err := os.ReadFile(filepath.Join(dir, "program"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	filtered, locked := strings.Contains(stand, "filter"), strings.Contains(stand, "landlock")
 	held := map[string]bool{ // by the walls that stand
 		"reads": locked, "lists": locked, "makes": locked, "overwrites": locked, "connects": filtered, "kills": filtered, "traces": filtered,
 		"forks": filtered, "runs": filtered, "descriptors": true, "variables": true,
 	}
 	words, err := w.around(dir, code, job{arguments: []jobArgument{{input: "input", output: "output"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	other, err := w.around(dir, bytes.Replace(code, []byte("/lib"), []byte("/bin"), 1), job{})
 	if loader := loaderOf(code); err != nil || loader == "" || !slices.Contains(words, "x"+loader) || !slices.Contains(other, "x") {
 		t.Errorf("the loader is %q; %v; another may be run by %q", loader, err, other)
@@ -186,9 +166,7 @@ func TestWallsHoldWithoutTheFilter(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	cmd.Dir, cmd.Env = dir, programVariables()
 	open, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer open.Close()
 	cmd.ExtraFiles = slices.Repeat([]*os.File{open}, 8)
 	said, err := cmd.CombinedOutput()

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"autotune/internal/test/must"
 )
 
 // commonHeaders are those that people include in kernels out of habit.
@@ -38,8 +40,7 @@ func headerAnswers() []float32 {
 	return []float32{3, 4, 2 + 3 + 2 + 3 + 5, 3 + 3 + 4 + 1 + 2, 2, 3 + 1.5 + 8 + 4 + 2 + 1, 3 + 31 + 1 + 10 + 3 + 1 + 4, 0.5 + 2}
 }
 
-// The C++ library's headers and CUDA's words stand beside each other, whichever
-// comes first.
+// The C++ library's headers and CUDA's words stand beside each other, whichever comes first.
 func TestStandardHeaders(t *testing.T) {
 	var all strings.Builder
 	for _, name := range commonHeaders {
@@ -66,9 +67,7 @@ static __device__ float largest() { return std::numeric_limits<float>::infinity(
 				k := tinyKernel(t, headerKernel)
 				k.Source = source
 				got, err := runTiny(t.Context(), mustCompile(t, k, sanitize), threads(1, 64), counting(8), 9)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				for i, want := range headerAnswers() {
 					if math.Abs(float64(got[i]-want)) > 1e-5 && i != 7 {
 						t.Errorf("y[%d] is %v, not %v", i, got[i], want)

@@ -14,6 +14,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/space"
 )
 
@@ -51,8 +52,7 @@ var hostile = map[string]string{
 	"prints_always":  `for (;;) printf("%d\n", (int)i);`,
 }
 
-// Whatever a kernel does costs its own trial, within the time of a launch, and
-// leaves no process.
+// Whatever a kernel does costs its own trial, within the time of a launch, and leaves no process.
 func TestHostileKernels(t *testing.T) {
 	const limit = 500 * time.Millisecond
 	proto := device.DefaultProtocol()
@@ -69,7 +69,7 @@ func TestHostileKernels(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		for _, b := range benches {
-			if left := processesIn(b.device.(*emulated).dir); len(left) > 0 {
+			if left := processesIn(b.device.(*emulated).host.scratch.Dir); len(left) > 0 {
 				t.Errorf("processes are left: %v", left)
 			}
 		}
@@ -143,9 +143,8 @@ func processesIn(dir string) []string {
 	return found
 }
 
-// early is code of a kernel's file that would run before the launch, outside of the
-// filter: none of it may run. The trial says what it is, or is ok where the code stands in
-// nobody's place.
+// early is code of a kernel's file that would run before the launch, outside of the filter: none of it may run. The
+// trial says what it is, or is ok where the code stands in nobody's place.
 var early = map[string]struct{ source, message string }{
 	"constructor":      {`__attribute__((constructor)) static void begin() { ESCAPE; }`, "a static constructor"},
 	"first_of_all":     {`__attribute__((constructor(101))) static void begin() { ESCAPE; }`, "a static constructor"},
@@ -208,7 +207,7 @@ func TestNothingRunsBeforeTheFilter(t *testing.T) {
 // noEscape fails where a kernel has made the file that tells that it ran.
 func (b *bench) noEscape(t *testing.T) {
 	t.Helper()
-	for _, dir := range []string{b.device.(*emulated).dir, b.session.(*session).dir} {
+	for _, dir := range []string{b.device.(*emulated).host.scratch.Dir, b.session.(*session).dir} {
 		found, _ := filepath.Glob(filepath.Join(dir, "escaped"))
 		more, _ := filepath.Glob(filepath.Join(dir, "*", "escaped"))
 		for _, file := range append(found, more...) {
@@ -224,9 +223,7 @@ func (b *bench) result(t *testing.T, template string) string {
 	all := b.problem.Defaults(t.Context())
 	at := slices.IndexFunc(all, func(c space.Configuration) bool { return c.Template == template })
 	kernel, err := b.problem.Kernel(all[at])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := b.device.Compiler().Compile(t.Context(), compile.Request{Kernel: kernel, Arch: b.device.Arch()}); err != nil {
 		return err.Error()
 	}

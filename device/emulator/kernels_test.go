@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"autotune/device/compile"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
@@ -33,9 +34,7 @@ func tinyKernel(t *testing.T, source string) operator.Kernel {
 		}
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			k.Includes[filepath.Base(file)] = string(text)
 		}
 	}
@@ -56,7 +55,7 @@ func TestMain(m *testing.M) {
 			}
 		}()
 		for _, sanitize := range []bool{false, true} {
-			if c, err := NewCompiler(Options{Sanitize: sanitize, CacheDir: testCache}); err == nil {
+			if c, err := newHostCompiler(Options{Sanitize: sanitize, CacheDir: testCache}); err == nil {
 				compilers[sanitize] = compile.Cached(testCache, c)
 			}
 		}
@@ -73,9 +72,7 @@ func mustCompile(t *testing.T, k operator.Kernel, sanitize bool) *compile.Binary
 	if errors.As(err, &failed) {
 		t.Fatalf("%v\n%s", err, failed.Log)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return b
 }
 

@@ -232,15 +232,7 @@ func totalsProblem(t *testing.T, cases []launchCase) *operator.Problem {
 		}
 	}
 	files := fstest.MapFS{"op.yaml": {Data: []byte(yaml)}, "reference.cu": {Data: []byte(totalsReference)}, "kernels.cu": {Data: []byte(totalsKernels)}}
-	o, err := operator.Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(operator.Request{Shape: []int64{1000}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return loaded(t, files, 1000)
 }
 
 func TestLaunches(t *testing.T) {

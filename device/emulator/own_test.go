@@ -12,6 +12,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -72,15 +73,7 @@ func ownProblem(t *testing.T, n int64) *operator.Problem {
 		yaml += simpleTemplate(name)
 	}
 	files["op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
-	o, err := operator.Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(operator.Request{Shape: []int64{n}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return loaded(t, files, n)
 }
 
 // An operator's own kernels fill and compare. A right variant is found right,
@@ -105,9 +98,7 @@ func TestOwnKernels(t *testing.T) {
 	}
 	read := func(file string) []byte {
 		contents, err := os.ReadFile(filepath.Join(b.session.(*session).dir, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return contents
 	}
 	if k := int32(binary.LittleEndian.Uint32(read("k.input"))); k != 1 { // the seed is the protocol's and k the first argument
@@ -116,9 +107,7 @@ func TestOwnKernels(t *testing.T) {
 	if half := read("half.input"); len(half) != 2*1001 || binary.LittleEndian.Uint16(half[2:]) != 0x3f80 { // 1.001 becomes 1
 		t.Errorf("half holds % x...", half[:8])
 	}
-	if err := b.session.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 40}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.session.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 40}))
 	if k := int32(binary.LittleEndian.Uint32(read("k.input"))); k != 40 {
 		t.Errorf("k begins with %d", k)
 	}

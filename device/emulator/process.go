@@ -52,20 +52,17 @@ const (
 	unable   trial.Status = "unable"   // the program cannot do its job
 )
 
-// The program itself ends a launch that takes too long, and says when one begins
-// and ends; these are for one that cannot any more, because the kernel stopped it
-// or overwrote what it needs for that.
+// The program itself ends a launch that takes too long, and says when one begins and ends; these are for one that
+// cannot any more, because the kernel stopped it or overwrote what it needs for that.
 const (
 	launchGrace = time.Second     // beyond a launch's time
 	restLimit   = 2 * time.Minute // between launches: tensors are filled and compared
 )
 
-// maxAnswer bounds a line that a program writes.
 const maxAnswer = 64 << 10
 
-// runProgram puts a variant's program into the folder, gives it a job and returns
-// its response. Nothing that it started outlives it. names are the kernel's source
-// files, for finding the guilty line in a sanitizer's report.
+// runProgram puts a variant's program into the folder, gives it a job and returns its response. Nothing that it
+// started outlives it. names are the kernel's source files, for finding the guilty line in a sanitizer's report.
 func runProgram(ctx context.Context, dir string, code []byte, j job, names []string) (response, error) {
 	program := filepath.Join(dir, "program")
 	if err := writeProgram(program, code); err != nil {
@@ -125,15 +122,13 @@ func programVariables() []string {
 	return append(worker.Environment("LD_LIBRARY_PATH"), sanitizerSettings...)
 }
 
-// answer is what a program said.
 type answer struct {
 	response *response // nil: nothing
 	garbled  bool      // something else wrote there too
 	late     bool      // it was silent for too long, and killed
 }
 
-// listen reads what a program says until it ends, and has it killed when it does
-// not come back from a launch.
+// listen reads what a program says until it ends, and has it killed when it does not come back from a launch.
 func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answer {
 	said := make(chan answer, 1)
 	go func() {
@@ -153,8 +148,7 @@ func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answe
 			}
 		}
 		a.garbled = a.garbled || errors.Is(lines.Err(), bufio.ErrTooLong)
-		// Read what the program goes on writing, so that it does not block. Its end or a deadline
-		// ends this.
+		// Read what the program goes on writing, so that it does not block. Its end or a deadline ends this.
 		_, _ = io.Copy(io.Discard, from)
 		watch.Stop()
 		a.late = late.Load()
@@ -175,10 +169,9 @@ func (a *answer) read(line string) bool {
 	return true
 }
 
-// writeProgram writes a file to run, a new one: the kernel may hold the one before
-// busy for a moment after its last process has ended. While it is open for writing no other
-// process may be started: it would inherit the open file, and the program could
-// not be run ("text file busy").
+// writeProgram writes a file to run, a new one: the kernel may hold the one before busy for a moment after its last
+// process has ended. While it is open for writing no other process may be started: it would inherit the open file,
+// and the program could not be run ("text file busy").
 func writeProgram(path string, code []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -232,14 +225,22 @@ type job struct {
 	arguments   []jobArgument
 }
 
-// jobArgument is a scalar or a tensor. A tensor has a fill, or a file in the
-// program's folder that its contents come from instead. Another file there is
-// that its contents go to; "" is none.
+// jobArgument is a scalar or a tensor. A tensor has a fill, or a file in the program's folder that its contents come
+// from instead. Another file there is that its contents go to; "" is none.
 type jobArgument struct {
 	operator.Argument
 	symbol        uint64 // address of the variable that it is copied to; 0: none
 	fill          elements.Fill
 	input, output string
+}
+
+// placeInputs says where the inputs' files are from the program's folder.
+func (j *job) placeInputs(up string) {
+	for i, a := range j.arguments {
+		if a.input != "" {
+			j.arguments[i].input = up + a.input
+		}
+	}
 }
 
 func (j job) text() string {

@@ -1,6 +1,10 @@
 package emulator
 
-import "testing"
+import (
+	"testing"
+
+	"autotune/internal/test/must"
+)
 
 // productsKernel multiplies ones by ones, 16 deep. A warp writes zeros over them when it is told that it may.
 func productsKernel(body string) string {
@@ -48,9 +52,7 @@ func TestProductsEndLate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := runTiny(t.Context(), mustCompile(t, tinyKernel(t, productsKernel(c.body)), false), threads(1, 160), counting(1), 128)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for i, v := range got {
 				if v != c.want {
 					t.Fatalf("element %d is %v, not %v", i, v, c.want)

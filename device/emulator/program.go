@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/cache"
 
+	"autotune/device/compile"
 	"autotune/device/elements"
 )
 
@@ -23,7 +24,6 @@ import (
 //go:embed shim runtime
 var support embed.FS
 
-// supportDigest identifies the shim and the runtime.
 func supportDigest() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "elements.h %s\n", elements.Source)
@@ -72,7 +72,6 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	return shim, object, nil
 }
 
-// unpack writes the shim and the runtime into a folder, once.
 func (r *runtimeObject) unpack(c *hostCompiler) (string, error) {
 	if r.dir != "" {
 		return r.dir, nil
@@ -91,9 +90,8 @@ func (r *runtimeObject) unpack(c *hostCompiler) (string, error) {
 	return dir, nil
 }
 
-// precompile puts the compiled words beside their header, where GCC looks for them. It
-// takes them only where all flags are the same, as they are for most variants, and the
-// header where they are not.
+// precompile puts the compiled words beside their header, where GCC looks for them. It takes them only where all
+// flags are the same, as they are for most variants, and the header where they are not.
 func (c *hostCompiler) precompile(ctx context.Context, dir, shim string) error {
 	if !c.gnu {
 		return nil // clang refuses a precompiled header that was made with other flags
@@ -103,14 +101,10 @@ func (c *hostCompiler) precompile(ctx context.Context, dir, shim string) error {
 	return c.makeOnce(ctx, dir, "words", header+".gch", arguments)
 }
 
-// makeOnce takes what the compiler makes of a part of the support from the cache, or has
-// it made.
+// makeOnce takes what the compiler makes of a part of the support from the cache, or has it made.
 func (c *hostCompiler) makeOnce(ctx context.Context, dir, part, path string, arguments []string) error {
 	// The cache is a convenience: without it the part is made again.
-	var kept *cache.Cache
-	if c.options.CacheDir != "" {
-		kept, _ = cache.Open(c.options.CacheDir)
-	}
+	kept := compile.Kept(c.options.CacheDir)
 	key := cache.ActionID(sha256.Sum256([]byte("emulator's " + part + " " + hostArch() + " " + c.fingerprint)))
 	if kept != nil {
 		if code, _, err := kept.GetBytes(key); err == nil {

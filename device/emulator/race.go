@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"debug/dwarf"
 	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,6 +20,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/trial"
 	"autotune/internal/output"
+	"autotune/internal/worker"
 	"autotune/operator"
 )
 
@@ -30,9 +31,9 @@ import (
 // not linked; the runtime has the functions.
 func (c *hostCompiler) raceFlags() []string {
 	if c.gnu {
-		return []string{"-g", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0"}
+		return []string{"-gdwarf-4", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0"}
 	}
-	return []string{"-g", "-fsanitize=thread", "-fno-sanitize-link-runtime", "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0"}
+	return []string{"-gdwarf-4", "-fsanitize=thread", "-fno-sanitize-link-runtime", "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0"}
 }
 
 // initialisers is how many functions the compiler has called before main: one in programs that look for
@@ -44,7 +45,6 @@ func (c *hostCompiler) initialisers() uint64 {
 	return 0
 }
 
-// raceLibraries leave the sanitizer's own out.
 func (c *hostCompiler) raceLibraries() [][]string {
 	return [][]string{
 		append(c.linker(), "-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc"),
@@ -72,19 +72,13 @@ func (w *watching) get(ctx context.Context, o Options) (c compile.Compiler, miss
 			return nil, "", err
 		}
 	}
-	if w.missing, err = w.host.lacksRaces(ctx); err != nil {
-		return nil, "", err
+	if w.missing, err = w.host.lacksRaces(ctx); err == nil {
+		w.compiler = w.host.cached()
 	}
-	w.compiler = w.host
-	if o.CacheDir != "" {
-		w.compiler = compile.Cached(o.CacheDir, w.host)
-	}
-	return w.compiler, w.missing, nil
+	return w.compiler, w.missing, err
 }
 
 func (w *watching) close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.host == nil {
 		return nil
 	}
@@ -116,7 +110,6 @@ const raceLaunches = 2
 // raceSlowdown is how much more time a launch is given for that.
 const raceSlowdown = 10
 
-// Races launches a variant with its accesses watched.
 func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome, looked string, err error) {
 	o.Status = trial.OK
 	unlooked := func(why string) (trial.Outcome, string, error) { return o, "races: not looked for, " + why, nil }
@@ -135,12 +128,12 @@ func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome,
 	if err != nil {
 		return o, "", err
 	}
-	a, err := s.watch(ctx, v.Kernel, binary)
+	a, fault, err := s.watch(ctx, v.Kernel, binary)
 	switch {
 	case err != nil:
 		return o, "", err
 	case a.Race != nil:
-		o.Fail(trial.WrongResult, a.Race.text(v.Kernel, binary.Code, s.tensor))
+		o.Fail(trial.WrongResult, fault)
 		return o, "", nil
 	case a.Status != trial.OK:
 		// The launches that are not watched are judged elsewhere.
@@ -149,35 +142,36 @@ func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome,
 	return o, a.Looked.text(a.Launches), nil
 }
 
-// watch runs a watched program. What it makes of the outputs is not compared.
-func (s *session) watch(ctx context.Context, k operator.Kernel, b *compile.Binary) (response, error) {
+// watch runs a watched program, and says which race it found. What it makes of the outputs is not compared.
+func (s *session) watch(ctx context.Context, k operator.Kernel, b *compile.Binary) (a response, fault string, err error) {
 	j, err := s.job(k.Launches)
 	if err != nil {
-		return response{}, err
+		return a, "", err
 	}
 	j.workers, j.protocol.Samples = 1, 0
-	if !s.device.sanitize { // else it has been given more already
+	if !s.device.options.Sanitize { // else it has been given more already
 		j.protocol.LaunchTimeout *= raceSlowdown
 	}
 	j.check = device.Check{Launches: raceLaunches}
 	refused, err := s.ready(&j, k, b)
 	if err != nil {
-		return response{}, err
+		return a, "", err
 	}
-	if refused.message != "" {
-		return ended(refused.status, refused.message), nil
+	if refused.Status != "" {
+		return response{Outcome: refused}, "", nil
 	}
 	dir, err := temporary(s.dir, "races-")
 	if err != nil {
-		return response{}, err
+		return a, "", err
 	}
 	defer os.RemoveAll(dir)
-	for i, a := range j.arguments {
-		if a.input != "" {
-			j.arguments[i].input = "../" + a.input
-		}
+	j.placeInputs("../")
+	names := sourceNames(k)
+	if a, err = runProgram(ctx, dir, b.Code, j, names); err != nil || a.Race == nil {
+		return a, "", err
 	}
-	return runProgram(ctx, dir, b.Code, j, sourceNames(k.File, k.Includes))
+	place := func(pc uint64) string { return placeOf(ctx, filepath.Join(dir, "program"), pc, names) }
+	return a, a.Race.text(k, b.Code, s.tensor, place), nil
 }
 
 // looked is how far a program looked for races.
@@ -210,7 +204,6 @@ type race struct {
 	With    raceSide `json:"with"` // earlier
 }
 
-// raceSide is one of the two accesses.
 type raceSide struct {
 	Writes bool      `json:"writes"`
 	Atomic bool      `json:"atomic"`
@@ -219,8 +212,7 @@ type raceSide struct {
 	Thread [3]uint32 `json:"thread"`
 }
 
-func (r *race) text(k operator.Kernel, code []byte, tensor func(string) operator.Argument) string {
-	lines := newLines(code, sourceNames(k.File, k.Includes))
+func (r *race) text(k operator.Kernel, code []byte, tensor func(string) operator.Argument, placeOf func(pc uint64) string) string {
 	what, memory := r.memory(code, tensor)
 	did := map[bool]string{true: "wrote", false: "read"}[r.With.Writes]
 	does := map[bool]string{true: "writes", false: "reads"}[r.By.Writes]
@@ -237,10 +229,10 @@ func (r *race) text(k operator.Kernel, code []byte, tensor func(string) operator
 	if r.By.Block != r.With.Block {
 		barrier, remedy = "order", "use an atomic, or two launches"
 	}
-	at := cmp.Or(lines.place(r.By.PC), k.File)
+	at := cmp.Or(placeOf(r.By.PC), k.File)
 	text := fmt.Sprintf("race: %s: thread %s of block %s %s %s (%s, %s) which %s %s", at, index(r.By.Thread), index(r.By.Block), does, what, memory,
 		output.Count(r.Bytes, "byte"), who, did)
-	if place := lines.place(r.With.PC); place != "" {
+	if place := placeOf(r.With.PC); place != "" {
 		text += " at " + place
 	}
 	text += fmt.Sprintf(" with no %s between them; %s", barrier, remedy)
@@ -275,7 +267,6 @@ func (r *race) memory(code []byte, tensor func(string) operator.Argument) (what,
 	return "the block's memory", "dynamic shared memory"
 }
 
-// localName is the name of a variable of a function.
 var localName = regexp.MustCompile(`^_ZZ.*E(\d+)(\w+?)(?:_\d+)?$`)
 
 // variableAt is the name of the variable at an address; "" if there is none.
@@ -289,7 +280,7 @@ func variableAt(code []byte, kind elf.SymType, address uint64) string {
 		if elf.ST_TYPE(s.Info) != kind || address-s.Value >= s.Size {
 			continue
 		}
-		name := plainName(s.Name)
+		name := plainName(strings.TrimPrefix(s.Name, ownName))
 		if m := localName.FindStringSubmatch(name); m != nil {
 			if n, _ := strconv.Atoi(m[1]); n == len(m[2]) {
 				name = m[2]
@@ -300,117 +291,29 @@ func variableAt(code []byte, kind elf.SymType, address uint64) string {
 	return ""
 }
 
-// lines finds the lines of a kernel's files that a program's code was made of.
-type lines struct {
-	data  *dwarf.Data // nil: there are none
-	names []string
-}
-
-func newLines(code []byte, names []string) lines {
-	l := lines{names: names}
-	if file, err := elf.NewFile(bytes.NewReader(code)); err == nil {
-		l.data, _ = file.DWARF()
-	}
-	return l
-}
-
-// place is the innermost line of the kernel's own files at the call before an address, with the line of the kernel
-// that called it; "" if there is none.
-func (l lines) place(pc uint64) string {
-	if l.data == nil || pc == 0 {
-		return ""
-	}
-	pc-- // the call, not where it returns to
-	reader := l.data.Reader()
-	unit, err := reader.SeekPC(pc)
-	if err != nil {
-		return ""
-	}
-	table, err := l.data.LineReader(unit)
-	if err != nil || table == nil {
-		return ""
-	}
+// placeOf is the innermost line of the kernel's own files at the call before an address of a program, with the line of
+// the kernel that called it; "" if there is none. addr2line belongs to the linker.
+func placeOf(ctx context.Context, program string, pc uint64, names []string) string {
+	command := exec.CommandContext(ctx, "addr2line", "-i", "-e", program, fmt.Sprintf("%#x", pc-1))
+	command.Env = worker.Environment("PATH", "LD_LIBRARY_PATH")
+	worker.OwnGroup(command)
+	found, _ := command.Output() // without it the message names the file alone
 	inner, kernel := "", ""
-	add := func(file string, line int) {
-		name := l.own(file)
+	for line := range strings.Lines(string(found)) {
+		path, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		number, _, _ := strings.Cut(rest, " ")
+		name := kernelFile(path, names)
 		if name == "" {
-			return
+			continue
 		}
-		inner = fmt.Sprintf("%s:%d", name, line)
-		if name == l.names[0] {
-			kernel = inner
+		place := name + ":" + number
+		inner = cmp.Or(inner, place)
+		if name == names[0] {
+			kernel = cmp.Or(kernel, place)
 		}
-	}
-	files := table.Files()
-	for _, call := range l.calls(reader, pc) {
-		if call[0] >= 0 && call[0] < int64(len(files)) && files[call[0]] != nil {
-			add(files[call[0]].Name, int(call[1]))
-		}
-	}
-	if at := lineOf(table, pc); at.File != nil {
-		add(at.File.Name, at.Line)
 	}
 	if kernel != "" && kernel != inner {
 		return inner + " (called at " + kernel + ")"
 	}
 	return inner
-}
-
-// lineOf is the table's entry of an address. The table's parts need not be in the order of their addresses, which
-// LineReader.SeekPC wants.
-func lineOf(table *dwarf.LineReader, pc uint64) (found dwarf.LineEntry) {
-	var before, entry dwarf.LineEntry
-	for table.Next(&entry) == nil {
-		if before.File != nil && !before.EndSequence && before.Address <= pc && pc < entry.Address {
-			return before
-		}
-		before = entry
-	}
-	return found
-}
-
-// calls are the files and lines of calls that were inlined around an address, the outermost first. The reader
-// stands in the unit.
-func (l lines) calls(reader *dwarf.Reader, pc uint64) (calls [][2]int64) {
-	for depth := 1; depth > 0; {
-		entry, err := reader.Next()
-		if err != nil || entry == nil {
-			return calls
-		}
-		if entry.Tag == 0 {
-			depth--
-			continue
-		}
-		switch entry.Tag {
-		case dwarf.TagSubprogram, dwarf.TagInlinedSubroutine, dwarf.TagLexDwarfBlock:
-			if !l.covers(entry, pc) && entry.Tag != dwarf.TagLexDwarfBlock {
-				reader.SkipChildren()
-				continue
-			}
-		}
-		if entry.Tag == dwarf.TagInlinedSubroutine {
-			file, _ := entry.Val(dwarf.AttrCallFile).(int64)
-			line, _ := entry.Val(dwarf.AttrCallLine).(int64)
-			calls = append(calls, [2]int64{file, line})
-		}
-		if entry.Children {
-			depth++
-		}
-	}
-	return calls
-}
-
-func (l lines) covers(entry *dwarf.Entry, pc uint64) bool {
-	ranges, err := l.data.Ranges(entry)
-	return err == nil && slices.ContainsFunc(ranges, func(r [2]uint64) bool { return r[0] <= pc && pc < r[1] })
-}
-
-// own is the kernel's name of a file; "" if it is another one's.
-func (l lines) own(path string) string {
-	for _, name := range l.names {
-		if path == name || strings.HasSuffix(filepath.ToSlash(path), "/"+strings.TrimPrefix(filepath.ToSlash(name), "/")) {
-			return name
-		}
-	}
-	return ""
 }

@@ -9,7 +9,6 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
-	"autotune/operator"
 )
 
 // raceOperator has what kernels race on; its answers are not looked at.
@@ -286,14 +285,7 @@ func TestRaces(t *testing.T) {
 		yaml += fmt.Sprintf("  - name: %s\n    source: %s\n    launch: {%s block: [64, 1, 1], grid: [4, 1, 1]}\n", c.name, file, strings.TrimPrefix(c.launch, "zero"))
 	}
 	files["op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
-	o, err := operator.Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := o.Bind(operator.Request{Shape: []int64{256}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := loaded(t, files, 256)
 	b := openBench(t, Options{CacheDir: testCache}, p, device.DefaultProtocol())
 	for _, c := range raceCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -321,25 +313,4 @@ func TestRaces(t *testing.T) {
 			}
 		})
 	}
-}
-
-// races looks for races in the default configuration of a template.
-func (b *bench) races(t *testing.T, template string) (trial.Outcome, string) {
-	t.Helper()
-	for _, c := range b.problem.Defaults(t.Context()) {
-		if c.Template != template {
-			continue
-		}
-		kernel, err := b.problem.Kernel(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, looked, err := b.session.(device.RaceFinder).Races(t.Context(), device.Variant{Configuration: c, Kernel: kernel})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return o, looked
-	}
-	t.Fatalf("no template %s", template)
-	return trial.Outcome{}, ""
 }

@@ -7,16 +7,14 @@ import (
 	"time"
 
 	"autotune/device"
+	"autotune/internal/test/must"
 )
 
-// A reference that cannot say what is right is the operator's fault, and is found
-// out within the time of a launch.
+// A reference that cannot say what is right is the operator's fault, and is found out within the time of a launch.
 func TestBadReference(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { d.Close() })
 	const limit = 500 * time.Millisecond
 	right := doublingKernel("right", doublingBodies["right"])

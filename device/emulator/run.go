@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,9 +20,8 @@ import (
 	"autotune/space/expr"
 )
 
-// HostTensor is one of a kernel's arguments. Raw are a tensor's contents; of one that the
-// kernel writes they give its size, and hold the result after a run. A tensor without
-// elements is passed as a null pointer. A scalar has a Value.
+// HostTensor is one of a kernel's arguments. Raw are a tensor's contents; of one that the kernel writes they give its
+// size, and hold the result after a run. A tensor without elements is passed as a null pointer. A scalar has a Value.
 type HostTensor struct {
 	Role  operator.Role
 	Type  operator.Type
@@ -29,52 +29,42 @@ type HostTensor struct {
 	Value expr.Value
 }
 
-// HostTensorOf is a problem's tensor with numbers, each rounded to the tensor's type.
+// HostTensorOf is a problem's tensor with numbers, each rounded to the tensor's type: f32, a smaller floating type, bool
+// or i64.
 func HostTensorOf(a operator.Argument, numbers []float32) HostTensor {
-	if a.Type == operator.I64 || a.Type == operator.Bool {
-		var bytes []byte
-		for _, n := range numbers {
-			all := binary.LittleEndian.AppendUint64(nil, uint64(int64(n)))
-			bytes = append(bytes, all[:a.Type.Bytes()]...)
+	t := HostTensor{Role: a.Role, Type: a.Type}
+	for _, n := range numbers {
+		bits := uint64(int64(n))
+		if a.Type == operator.F32 {
+			bits = uint64(math.Float32bits(n))
+		} else if a.Type.Kind() == operator.Floating {
+			bits = uint64(elements.Round(a.Type, n))
 		}
-		return HostTensor{Role: a.Role, Type: a.Type, Raw: bytes}
+		t.Raw = append(t.Raw, binary.LittleEndian.AppendUint64(nil, bits)[:a.Type.Bytes()]...)
 	}
-	bytes, _ := binary.Append(nil, binary.LittleEndian, numbers) // floats have a fixed size
-	if a.Type != operator.F32 {
-		bytes = elements.Narrow(a.Type, bytes)
-	}
-	return HostTensor{Role: a.Role, Type: a.Type, Raw: bytes}
+	return t
 }
 
-// Floats are the contents of a tensor of f32, a small floating type, bool or i64.
+// Floats are the contents of a tensor of those types.
 func (t HostTensor) Floats() []float32 {
-	if size := int(t.Type.Bytes()); t.Type == operator.I64 || t.Type == operator.Bool {
-		var numbers []float32
-		for at := 0; at < len(t.Raw); at += size {
-			var all [8]byte
-			copy(all[:], t.Raw[at:at+size])
-			numbers = append(numbers, float32(int64(binary.LittleEndian.Uint64(all[:]))))
+	numbers := make([]float32, len(t.Raw)/int(t.Type.Bytes()))
+	for i := range numbers {
+		bits := elements.Bits(t.Type, t.Raw, int64(i))
+		if numbers[i] = float32(int64(bits)); t.Type.Kind() == operator.Floating {
+			numbers[i] = float32(elements.Number(t.Type, bits))
 		}
-		return numbers
 	}
-	bytes := t.Raw
-	if t.Type != operator.F32 {
-		bytes = elements.Widen(t.Type, bytes)
-	}
-	numbers := make([]float32, len(bytes)/4)
-	_, _ = binary.Decode(bytes, binary.LittleEndian, numbers) // as above
 	return numbers
 }
 
-// runTimeout is how long a kernel may take in Run.
 const runTimeout = time.Minute
 
 // Run launches the first kernel of a program that the emulator's compiler made, with
 // the contents given as its arguments, and fills the outputs: for proving a kernel
 // against values known from elsewhere. What the kernel does wrong is an error that begins with its status.
 func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, tensors []HostTensor) error {
-	if r := refuseLaunches(operator.Launches{launch}, Limits()); r.message != "" {
-		return errors.New(r.message)
+	if message := refused(operator.Launches{launch}, Limits()); message != "" {
+		return errors.New(message)
 	}
 	folder, err := scratch.New("emulator")
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -86,9 +87,7 @@ func doublingOf(t *testing.T, reference string, kernels map[string]string) *oper
 	files["doubling/reference.cu"] = &fstest.MapFile{Data: []byte(reference)}
 	files["doubling/op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
 	op, err := operator.Load(files, "doubling")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return op
 }
 
@@ -103,18 +102,10 @@ func openBench(t *testing.T, o Options, p *operator.Problem, proto device.Protoc
 	t.Helper()
 	needCompiler(t)
 	d, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, d.Close()) })
 	b := &bench{problem: p, device: d}
-	if err := b.open(t, proto); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.open(t, proto))
 	return b
 }
 
@@ -122,9 +113,7 @@ func openBench(t *testing.T, o Options, p *operator.Problem, proto device.Protoc
 func (b *bench) open(t *testing.T, proto device.Protocol) error {
 	t.Helper()
 	kernel, err := b.problem.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b.session, err = b.device.Open(t.Context(), b.problem, b.compile(t, kernel), proto)
 	return err
 }
@@ -132,31 +121,52 @@ func (b *bench) open(t *testing.T, proto device.Protocol) error {
 func (b *bench) compile(t *testing.T, k operator.Kernel) *compile.Binary {
 	t.Helper()
 	binary, err := b.device.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: b.device.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return binary
 }
 
-// evaluate runs the default configuration of a template.
-func (b *bench) evaluate(t *testing.T, template string) trial.Outcome {
+// variant is the default configuration of a template, compiled.
+func (b *bench) variant(t *testing.T, template string) device.Variant {
 	t.Helper()
 	for _, c := range b.problem.Defaults(t.Context()) {
-		if c.Template != template {
-			continue
+		if c.Template == template {
+			kernel, err := b.problem.Kernel(c)
+			must.OK(t, err)
+			return device.Variant{Configuration: c, Kernel: kernel, Binary: b.compile(t, kernel)}
 		}
-		kernel, err := b.problem.Kernel(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := b.session.Evaluate(t.Context(), device.Variant{Configuration: c, Kernel: kernel, Binary: b.compile(t, kernel)}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
 	}
 	t.Fatalf("no template %s", template)
-	return trial.Outcome{}
+	return device.Variant{}
+}
+
+func (b *bench) evaluate(t *testing.T, template string) trial.Outcome {
+	t.Helper()
+	o, err := b.session.Evaluate(t.Context(), b.variant(t, template), 0)
+	must.OK(t, err)
+	return o
+}
+
+// check launches a template several times.
+func (b *bench) check(t *testing.T, template string, c device.Check) trial.Outcome {
+	t.Helper()
+	o, _, err := b.session.Check(t.Context(), b.variant(t, template), c)
+	must.OK(t, err)
+	return o
+}
+
+func (b *bench) races(t *testing.T, template string) (trial.Outcome, string) {
+	t.Helper()
+	o, looked, err := b.session.(device.RaceFinder).Races(t.Context(), b.variant(t, template))
+	must.OK(t, err)
+	return o, looked
+}
+
+// loaded is a problem of an operator in files, of one size.
+func loaded(t *testing.T, files fstest.MapFS, n int64) *operator.Problem {
+	t.Helper()
+	o, err := operator.Load(files, ".")
+	must.OK(t, err)
+	return bindDoubling(t, o, n)
 }
 
 func doublingProblem(t *testing.T) *operator.Problem {
@@ -167,9 +177,7 @@ func doublingProblem(t *testing.T) *operator.Problem {
 func bindDoubling(t *testing.T, o *operator.Operator, n int64) *operator.Problem {
 	t.Helper()
 	p, err := o.Bind(operator.Request{Shape: []int64{n}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
@@ -247,15 +255,11 @@ func TestDistributionsAndSeeds(t *testing.T) {
 		}
 	}
 	d, err := Open(Options{CacheDir: testCache})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	kernel, _ := p.Reference()
 	reference, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: kernel, Arch: d.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	proto := device.DefaultProtocol()
 	proto.Distribution = "cauchy"
 	if _, err := d.Open(t.Context(), p, reference, proto); err == nil || !strings.Contains(err.Error(), "unknown input distribution \"cauchy\"") {
@@ -267,16 +271,7 @@ func TestDistributionsAndSeeds(t *testing.T) {
 func TestCancel(t *testing.T) {
 	p := doublingProblem(t)
 	b := openBench(t, Options{CacheDir: testCache}, p, device.DefaultProtocol())
-	var variant device.Variant
-	for _, c := range p.Defaults(t.Context()) {
-		if c.Template == "endless" {
-			kernel, err := p.Kernel(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			variant = device.Variant{Configuration: c, Kernel: kernel, Binary: b.compile(t, kernel)}
-		}
-	}
+	variant := b.variant(t, "endless")
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
@@ -286,10 +281,8 @@ func TestCancel(t *testing.T) {
 	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	dir := b.device.(*emulated).dir
-	if err := b.device.Close(); err != nil {
-		t.Fatal(err)
-	}
+	dir := b.device.(*emulated).host.scratch.Dir
+	must.OK(t, b.device.Close())
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s is still there: %v", dir, err)
 	}
@@ -313,19 +306,26 @@ func TestLaunchErrors(t *testing.T) {
 		{operator.Launch{Grid: [3]int64{132, 1, 1}, Block: [3]int64{33, 1, 1}, SharedBytes: 100000, Cooperative: true}, ""},
 		{operator.Launch{Grid: [3]int64{1 << 30, 65535, 65535}, Block: [3]int64{32, 32, 1}, SharedBytes: 232448}, ""},
 	} {
-		got := refuseLaunches(operator.Launches{c.launch}, Limits()).message
+		got := refused(operator.Launches{c.launch}, Limits())
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.launch, got, c.want)
 		}
+	}
+	fine := operator.Launch{Entry: "first", Grid: [3]int64{132, 1, 1}, Block: [3]int64{1024, 1, 1}, Cooperative: true}
+	large, poor := fine, Limits()
+	large.Entry, large.SharedBytes, poor.MemoryBytes = "second", 300000, 1<<30
+	if got := refused(operator.Launches{fine, large}, Limits()); !strings.HasPrefix(got, "second: a block asks for 300000 bytes") {
+		t.Error(got)
+	}
+	if got := refused(operator.Launches{fine}, poor); !strings.HasSuffix(got, "the emulator needs 1584 MiB for their stacks and has 512") {
+		t.Error(got)
 	}
 }
 
 func TestInfo(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	info := d.Info()
 	if info.Kind != device.Emulator || !strings.HasPrefix(info.Name, "CPU emulator (") || info.Limits.MaxSharedPerBlock != 232448 || info.Limits.MemoryBytes <= 0 {
@@ -333,21 +333,5 @@ func TestInfo(t *testing.T) {
 	}
 	if !regexp.MustCompile(`^(g|clang)\+\+ \d+\.\d+(\.\d+)?$`).MatchString(info.Compiler) {
 		t.Errorf("compiler %q", info.Compiler)
-	}
-}
-
-// A launch of several is named; so is what the machine lacks.
-func TestLaunchesErrors(t *testing.T) {
-	fine := operator.Launch{Entry: "first", Grid: [3]int64{132, 1, 1}, Block: [3]int64{1024, 1, 1}, Cooperative: true}
-	large := fine
-	large.Entry, large.SharedBytes = "second", 300000
-	if got := refuseLaunches(operator.Launches{fine, large}, Limits()); got.status != trial.LaunchError || !strings.HasPrefix(got.message, "second: a block asks for 300000 bytes") {
-		t.Errorf("%+v", got)
-	}
-	poor := Limits()
-	poor.MemoryBytes = 1 << 30
-	want := "a cooperative launch of 135168 threads, all of which wait for each other: the emulator needs 1584 MiB for their stacks and has 512"
-	if got := refuseLaunches(operator.Launches{fine}, poor); got != (refusal{trial.Pruned, want}) {
-		t.Errorf("%+v, not %q", got, want)
 	}
 }

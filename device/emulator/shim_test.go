@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
-// Each case is a kernel of one input (0, 1, 2, ...) and one output, with what
-// the output must be.
+// Each case is a kernel of one input (0, 1, 2, ...) and one output, with what the output must be.
 var shimCases = []struct {
 	name   string
 	source string
@@ -495,9 +495,7 @@ func TestShim(t *testing.T) {
 				t.Parallel()
 				b := mustCompile(t, tinyKernel(t, c.source), sanitize)
 				got, err := runTiny(t.Context(), b, c.launch, counting(c.in), c.out)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				for i, v := range got {
 					if want := c.want(i); v != want {
 						t.Fatalf("element %d is %v, not %v", i, v, want)
@@ -534,9 +532,7 @@ func TestBoxesBeginAt16Bytes(t *testing.T) {
 	}
 	for _, column := range []int{-4, 0, 8} {
 		got, err := copied(column)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for i, v := range got {
 			at, want := column+i%8, float32(0)
 			if at >= 0 && at < 12 {
@@ -621,9 +617,7 @@ func TestMma(t *testing.T) {
 				HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, scrambled(c.k*8)),
 				HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, make([]float32, 128)),
 			}
-			if err := Run(t.Context(), b, threads(1, 32), tensors); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, Run(t.Context(), b, threads(1, 32), tensors))
 			in, out := [2][]float32{tensors[0].Floats(), tensors[1].Floats()}, tensors[2].Floats()
 			for row := range 16 {
 				for column := range 8 {

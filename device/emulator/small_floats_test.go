@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"autotune/device/elements"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -47,8 +48,7 @@ func (f smallFormat) value(code int) float64 {
 	return sign * math.Ldexp(float64(m+1<<f.mantissa), e-bias-f.mantissa)
 }
 
-// nearest is the code of the nearest number, ties to even codes, where nothing is
-// too large for it.
+// nearest is the code of the nearest number, ties to even codes, where nothing is too large for it.
 func (f smallFormat) nearest(x *big.Float) int {
 	if x.Signbit() {
 		return f.codes()/2 + f.nearest(new(big.Float).Neg(x))
@@ -85,9 +85,7 @@ var conversions = map[string][2]string{
 func raw(t *testing.T, numbers any) []byte {
 	t.Helper()
 	contents, err := binary.Append(nil, binary.NativeEndian, numbers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return contents
 }
 
@@ -117,9 +115,7 @@ func runConversions(t *testing.T, which string, codes []uint16, floats []float32
 		HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, make([]float32, len(codes))), {Role: operator.Output, Type: operator.U16, Raw: make([]byte, 2*len(floats))},
 		scalar(operator.I32, len(codes)), scalar(operator.I32, len(floats)),
 	}
-	if err := Run(t.Context(), mustCompile(t, k, false), threads(1, 64), tensors); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Run(t.Context(), mustCompile(t, k, false), threads(1, 64), tensors))
 	return tensors[2].Floats(), numbers[uint16](t, tensors[3].Raw)
 }
 
@@ -224,9 +220,7 @@ func TestSmallFloatArithmetic(t *testing.T) {
 			for range 5 {
 				tensors = append(tensors, HostTensor{Role: operator.Output, Type: f.kind, Raw: make([]byte, 2*n)})
 			}
-			if err := Run(t.Context(), mustCompile(t, k, false), threads(1, 64), tensors); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, Run(t.Context(), mustCompile(t, k, false), threads(1, 64), tensors))
 			exact := func(code uint16) *big.Float { return new(big.Float).SetPrec(600).SetFloat64(f.value(int(code))) }
 			number := func() *big.Float { return new(big.Float).SetPrec(600) }
 			for r, name := range []string{"sum", "difference", "product", "quotient", "fused"} {

@@ -2,18 +2,19 @@ package emulator
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"autotune/internal/cudafile"
+	"autotune/internal/lists"
 	"autotune/operator"
 )
 
-// prepare makes the file that the C++ compiler gets of a kernel: its source,
-// line for line, with the declarations that C++ cannot be taught rewritten, and
-// what the runtime calls at the end.
+// prepare makes the file that the C++ compiler gets of a kernel: its source, line for line, with the declarations
+// that C++ cannot be taught rewritten, and what the runtime calls at the end.
 func prepare(k operator.Kernel, sanitize bool) string {
 	var b strings.Builder
 	// The macros are defined here, not on the compiler's command line, since the runtime's own
@@ -22,8 +23,7 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	for _, m := range k.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}
-	// Sections of variables must not mix templates' and others', which they do
-	// unless all names are the file's own.
+	// Sections of variables must not mix templates' and others', which they do unless all names are the file's own.
 	if sanitize {
 		b.WriteString("namespace {\n")
 	}
@@ -78,8 +78,7 @@ func rewriteDynamicShared(source, file string) string {
 	return b.String()
 }
 
-// atFileScope tells whether a blanked-out text ends outside of all braces but
-// those of namespaces and linkage.
+// atFileScope tells whether a blanked-out text ends outside of all braces but those of namespaces and linkage.
 func atFileScope(text string) bool {
 	var open []bool // of each open brace: whether it is another one
 	head := 0       // where what an open brace belongs to begins at the earliest
@@ -114,7 +113,6 @@ func entryPoints(k operator.Kernel) string {
 	return b.String() + "AUTOTUNE_ENTRIES(" + strings.TrimSpace(rows.String()) + ")\n"
 }
 
-// templateEntry is a kernel that is named with template arguments.
 var templateEntry = regexp.MustCompile(`^(?:.*::)?(\w+)\s*<.*>$`)
 
 // globalCheck refuses a function that is not __global__. Compilers do not tell whether
@@ -149,4 +147,122 @@ func guiltyEntry(k operator.Kernel, words string) string {
 	entries := k.Launches.Entries()
 	number, _ := strconv.Atoi(digits)
 	return entries[min(max(number, 1), len(entries))-1]
+}
+
+// libraryHeaders are those of C++17. Others are looked for only where a kernel includes them, which
+// it may do on some devices only.
+var libraryHeaders = strings.Fields(`
+	algorithm any array atomic bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono cinttypes ciso646 climits clocale cmath
+	codecvt complex condition_variable csetjmp csignal cstdalign cstdarg cstdbool cstddef cstdint cstdio cstdlib cstring ctgmath ctime
+	cuchar cwchar cwctype deque exception filesystem forward_list fstream functional future initializer_list iomanip ios iosfwd iostream
+	istream iterator limits list locale map memory memory_resource mutex new numeric optional ostream queue random ratio regex
+	scoped_allocator set shared_mutex sstream stack stdexcept streambuf string string_view strstream system_error thread tuple
+	type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector
+	assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h iso646.h limits.h locale.h math.h setjmp.h signal.h stdalign.h
+	stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h tgmath.h time.h uchar.h wchar.h wctype.h`)
+
+var cudaHeaders = []string{
+	"cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h",
+}
+
+var standardInclude = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
+
+// These files are included before a kernel's first line, in this order. The words, a file of the shim, are compiled
+// ahead (program.go). That helps where nothing stands before them.
+const (
+	standardHeaders = "standard.h"      // those of the C++ library that the kernel wants
+	words           = "cuda_emulator.h" // CUDA's
+	moreWords       = "cuda.h"          // those of CUDA's headers that the kernel wants
+)
+
+// headersOf are the texts of the files around the words; "" where a kernel wants none. The C++ library's must come
+// before CUDA's words, with which they would not compile. CUDA's must be outside of all namespaces.
+func headersOf(k operator.Kernel) map[string]string {
+	standard := included(k, libraryHeaders)
+	if standard != "" {
+		standard = "#include <math.h>\n#include <stdlib.h>\n#define AUTOTUNE_STANDARD_HEADERS\n" + standard
+	}
+	return map[string]string{standardHeaders: standard, moreWords: included(k, cudaHeaders)}
+}
+
+func included(k operator.Kernel, headers []string) string {
+	names := map[string]bool{}
+	for _, text := range append(textsOf(k.Includes), k.Source) {
+		for line := range strings.Lines(cudafile.BlankComments(text)) {
+			if !strings.Contains(line, "include") {
+				continue // as most
+			}
+			m := standardInclude.FindStringSubmatch(line)
+			if m == nil || !slices.Contains(headers, m[1]) {
+				continue
+			}
+			if _, own := k.Includes[m[1]]; !own {
+				names[m[1]] = true
+			}
+		}
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		fmt.Fprintf(&b, "#include <%s>\n", name)
+	}
+	return b.String()
+}
+
+// hostFlags are those of a kernel's flags that mean the same to the host's compiler:
+// definitions of macros and the version of C++. All others are a GPU compiler's own.
+func hostFlags(flags []string) []string {
+	var host []string
+	for i := 0; i < len(flags); i++ {
+		flag := flags[i]
+		for long, short := range map[string]string{"--define-macro=": "-D", "--undefine-macro=": "-U", "--std=": "-std="} {
+			if value, found := strings.CutPrefix(flag, long); found {
+				flag = short + value
+			}
+		}
+		if slices.Contains([]string{"-D", "-U"}, flag) && i+1 < len(flags) {
+			i++
+			flag += flags[i]
+		}
+		if len(flag) > 2 && (flag[:2] == "-D" || flag[:2] == "-U") || strings.HasPrefix(flag, "-std=c++") {
+			host = append(host, flag)
+		}
+	}
+	return host
+}
+
+// spins finds accesses by which a kernel may wait in a loop for other threads: volatile accesses,
+// atomics, loads past the first cache.
+var spins = regexp.MustCompile(`atomic|\b(?:volatile|__ldcg|__ldcv|__nanosleep)\b`)
+
+// volatileAssembly is no access to memory.
+var volatileAssembly = regexp.MustCompile(`\b(?:asm|__asm__)\s+(?:volatile|__volatile__)\b`)
+
+// given are statements that are only an atomic operation: no loop waits for its result. The
+// condition of a `for` stands on the line of its `for`.
+var given = regexp.MustCompile(`([{}]|;[ \t]*\n)(?:\s*atomic\w+\s*\([^;{}=]*\)\s*;)+`)
+
+// mayWait tells whether a text has what threads wait in a loop with.
+func mayWait(text string) bool {
+	if !spins.MatchString(text) {
+		return false // so that most texts are not searched closely
+	}
+	text = volatileAssembly.ReplaceAllString(cudafile.Blank(text), "")
+	return spins.MatchString(given.ReplaceAllString(text, "$1"))
+}
+
+// spinningFlags let a thread that spins be interrupted where the threads that it waits for may share its thread of
+// the machine: the compiler puts a call into each basic block, and the runtime lets others run after some thousand of
+// them. Most kernels wait only at barriers, and stay as fast as they are.
+func spinningFlags(k operator.Kernel) []string {
+	for _, text := range append(textsOf(k.Includes), k.Source) {
+		if mayWait(text) {
+			return []string{"-fsanitize-coverage=trace-pc"}
+		}
+	}
+	return nil
+}
+
+// textsOf are the texts of includes, in the order of their names.
+func textsOf(includes map[string]string) []string {
+	return lists.Of(slices.Sorted(maps.Keys(includes)), func(name string) string { return includes[name] })
 }

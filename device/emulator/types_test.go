@@ -9,6 +9,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -40,8 +41,7 @@ templates:
 const mixedParameters = "const __half* a, const int* k, const bool* flags, const double* w, long long count, float gain, signed char small, " +
 	"unsigned* total, unsigned char* spare, __nv_bfloat16* y, unsigned char* code, double* exact, long long* far"
 
-// mixedRight is a right body, given index i < count. It may use the workspace, once
-// it has written it.
+// mixedRight is a right body, given index i < count. It may use the workspace, once it has written it.
 const mixedRight = `spare[i] = flags[i] ? 7 : 9;
 	total[i] += spare[i] + small;
 	y[i] = __float2bfloat16(__half2float(a[i]) * gain);
@@ -50,8 +50,7 @@ const mixedRight = `spare[i] = flags[i] ? 7 : 9;
 	far[i] = (1ll << 40) + k[i];
 `
 
-// mixedKernel is a kernel with what is appended to the right body, and with other
-// parameters where some are given.
+// mixedKernel is a kernel with what is appended to the right body, and with other parameters where some are given.
 func mixedKernel(name, more string, replaced ...string) string {
 	return "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\nextern \"C\" __global__ void mixed_" + name + "(" +
 		strings.NewReplacer(replaced...).Replace(mixedParameters) + ") {\n" +
@@ -75,31 +74,8 @@ func mixedOperator(t *testing.T, reference string, kernels map[string]string) *o
 	}
 	files["op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
 	o, err := operator.Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return o
-}
-
-// check launches the default configuration of a template several times.
-func (b *bench) check(t *testing.T, template string, c device.Check) trial.Outcome {
-	t.Helper()
-	for _, configuration := range b.problem.Defaults(t.Context()) {
-		if configuration.Template != template {
-			continue
-		}
-		kernel, err := b.problem.Kernel(configuration)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, _, err := b.session.Check(t.Context(), device.Variant{Configuration: configuration, Kernel: kernel, Binary: b.compile(t, kernel)}, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return o
-	}
-	t.Fatalf("no template %s", template)
-	return trial.Outcome{}
 }
 
 func TestTypes(t *testing.T) {
@@ -156,9 +132,7 @@ func TestTypes(t *testing.T) {
 
 	o := mixedOperator(t, mixedKernel("reference", ""), kernels)
 	p, err := o.Bind(operator.Request{Shape: []int64{133}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, sanitize := range []bool{false, true} {
 		b := openBench(t, Options{Sanitize: sanitize, CacheDir: testCache}, p, device.DefaultProtocol())
 		for _, c := range cases {
@@ -189,22 +163,17 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// A tensor that is read and written is what it was before each launch, whatever
-// the outputs hold.
+// A tensor that is read and written is what it was before each launch, whatever the outputs hold.
 func TestRestores(t *testing.T) {
 	needCompiler(t)
 	kernels := map[string]string{"right": mixedKernel("right", "")}
 	p, err := mixedOperator(t, mixedKernel("reference", ""), kernels).Bind(operator.Request{Shape: []int64{133}}, Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b := openBench(t, Options{CacheDir: testCache}, p, device.DefaultProtocol())
 	if o := b.check(t, "right", device.Check{Launches: 5, Exact: true}); o.Status != trial.OK {
 		t.Errorf("%s: %s", o.Status, o.Message)
 	}
-	if err := b.session.Refill(t.Context(), device.Inputs{Distribution: "special", Seed: 3}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.session.Refill(t.Context(), device.Inputs{Distribution: "special", Seed: 3}))
 	if o := b.check(t, "right", device.Check{Launches: 3, Exact: true}); o.Status != trial.OK {
 		t.Errorf("on special inputs: %s: %s", o.Status, o.Message)
 	}
@@ -215,9 +184,7 @@ func TestRestores(t *testing.T) {
 func TestReferenceLeavesIntegers(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { d.Close() })
 	const code = "code[i] = (unsigned char)(k[i] + 107);"
 	for _, c := range []struct{ body, want string }{
@@ -228,9 +195,7 @@ func TestReferenceLeavesIntegers(t *testing.T) {
 	} {
 		source := strings.Replace(mixedKernel("reference", c.body), code, "", 1)
 		p, err := mixedOperator(t, source, map[string]string{"right": mixedKernel("right", "")}).Bind(operator.Request{Shape: []int64{133}}, Limits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		proto := device.DefaultProtocol()
 		proto.LaunchTimeout = 5 * time.Second
 		err = (&bench{problem: p, device: d}).open(t, proto)

@@ -123,8 +123,6 @@ func (c *hostCompiler) wallsOf(ctx context.Context) (*walls, error) {
 	return made, nil
 }
 
-// Walls says in one line which walls stand between the kernels of an emulator and the
-// system; "" for another device.
 func Walls(ctx context.Context, d device.Device) string {
 	e, ok := d.(*emulated)
 	if !ok {
@@ -149,7 +147,7 @@ func Walls(ctx context.Context, d device.Device) string {
 		stand = append(stand, "namespaces ("+strings.Join(namespaces, ", ")+")")
 	}
 	if len(stand) == 0 {
-		return "none: kernels may do what this user may"
+		stand = append(stand, "none: kernels may do what this user may")
 	}
-	return strings.Join(stand, ", ")
+	return "emulator walls: " + strings.Join(stand, ", ")
 }

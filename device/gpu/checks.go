@@ -32,8 +32,7 @@ type checks struct {
 	sizes        []float64 // by argument, of large inputs: the reference's largest number
 }
 
-// prepare readies all that a variant writes, and all that it should not depend on,
-// for a launch.
+// prepare readies all that a variant writes, and all that it should not depend on, for a launch.
 func (c *checks) prepare(how preparation) {
 	guard := uint64(guardNaN)
 	if how == zeroed {
@@ -55,7 +54,6 @@ func (c *checks) prepare(how preparation) {
 	c.poison(with)
 }
 
-// poison takes from outputs and workspaces what launches left there.
 func (c *checks) poison(with func(operator.Type) uint64) {
 	c.tensors.overwrite(operator.Output, c.tensors.data, with)
 	c.tensors.overwrite(operator.Workspace, c.tensors.data, with)
@@ -96,14 +94,9 @@ func (c *checks) queueChecks(outputs []Address) {
 
 // at is where a word of what is found lies.
 func (c *checks) at(word int) Address { return c.tensors.found + Address(8*word) }
+func (c *checks) clear()              { c.gpu.Set(c.tensors.found, 4, 0, int64(2*c.judge.Words)) }
+func (c *checks) queueGuards()        { c.guards("guard_check", uint64(c.at(c.judge.Hits))) }
 
-// clear zeroes all words.
-func (c *checks) clear() { c.gpu.Set(c.tensors.found, 4, 0, int64(2*c.judge.Words)) }
-
-// queueGuards queues a look at the guard zones.
-func (c *checks) queueGuards() { c.guards("guard_check", uint64(c.at(c.judge.Hits))) }
-
-// results waits for the checks that were queued last and fetches what they found.
 func (c *checks) results() ([]uint64, error) {
 	const done = 2 // an event that the queue has passed
 	c.gpu.Record(done)
@@ -136,7 +129,6 @@ func (c *checks) findings() (f verify.Findings, err error) {
 	return c.judge.Findings(words, c.elements)
 }
 
-// elements reads one element of an output and of its reference.
 func (c *checks) elements(argument int, element int64) (got, want string, err error) {
 	a := c.tensors.arguments[argument]
 	var bits [2]uint64

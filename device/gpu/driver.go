@@ -18,8 +18,7 @@ type Driver interface {
 	List() ([]device.Info, error)
 	// Open makes a context on a GPU, with so many events.
 	Open(ordinal, events int) (GPU, error)
-	// ParameterBytes is what a kernel of a binary takes as its parameters; not every
-	// binary tells.
+	// ParameterBytes is what a kernel of a binary takes as its parameters; not every binary tells.
 	ParameterBytes(code []byte, symbol string) (size int, known bool)
 }
 
@@ -34,7 +33,6 @@ type GPU interface {
 	Sensors
 }
 
-// Address is a place in a GPU's memory; 0: none.
 type Address uint64
 
 // Memory is a GPU's memory. These calls do not wait for the queue, nor it for them.
@@ -52,8 +50,7 @@ type Queue interface {
 	Copy(to, from Address, bytes int64)
 	// Set sets count elements of 1, 2 or 4 bytes to a pattern.
 	Set(to Address, size int, pattern uint32, count int64)
-	// Bind prepares what a kernel is passed, each in words of eight bytes, in the driver's memory,
-	// until it is freed.
+	// Bind prepares what a kernel is passed, each in words of eight bytes, in the driver's memory, until it is freed.
 	Bind(values [][]uint64) (p Parameters, free func())
 	// Launch launches a kernel count times in a row.
 	Launch(f Function, l operator.Launch, p Parameters, count int)
@@ -71,17 +68,14 @@ type Queue interface {
 	Elapsed(from, to int) (float64, error)
 }
 
-// Parameters are a driver's own form of what a kernel is passed.
 type Parameters any
 
-// Module is a binary on the GPU.
 type Module interface {
 	Function(symbol string) (Function, error)
 	Global(name string) (at Address, bytes int64, err error)
 	Unload() error
 }
 
-// Function is a kernel of a Module.
 type Function interface {
 	Needs() (Needs, error)
 	// AllowShared lets it be launched with that much dynamic shared memory.
@@ -90,7 +84,6 @@ type Function interface {
 	Occupancy(threads int, sharedBytes int64) (blocks int, err error)
 }
 
-// Sensors tell how the GPU is. Unknown values are zero.
 type Sensors interface {
 	// Look reads clock and temperature of a GPU that is busy for so long. A look takes
 	// time itself: an earlier one may serve again.
@@ -114,8 +107,6 @@ type Reading struct {
 // Bounds are what limits a launch on a GPU.
 type Bounds struct {
 	operator.Limits
-	MaxGrid   [3]int64
-	MaxBlock  [3]int64
 	SMThreads int // resident threads a multiprocessor
 }
 
@@ -127,7 +118,6 @@ type Needs struct {
 	MaxThreads   int // largest block that this kernel can be launched with
 }
 
-// Failure is an error of a driver.
 type Failure struct {
 	Text    string // its name and what it means
 	Lost    bool   // the context is gone: every later call fails
@@ -136,11 +126,9 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Text }
 
-// errLate says that the GPU did not come to an event in time. Nothing can stop a kernel
-// but the end of its process.
+// errLate says that the GPU did not come to an event in time. Nothing can stop a kernel but the end of its process.
 var errLate = errors.New("the GPU did not finish in time")
 
-// isLost tells whether an error has ended the context.
 func isLost(err error) bool {
 	var f *Failure
 	return errors.As(err, &f) && f.Lost || errors.Is(err, errLate) || errors.Is(err, device.ErrLost)

@@ -42,8 +42,7 @@ func (m measuring) energy(v variant) (millijoules float64, err error) {
 	return max(both-restoring, 0), errors.Join(err, m.gpu.Err())
 }
 
-// energyOf is what some work costs. Launch queues as much of the work as it is
-// told.
+// energyOf is what some work costs. Launch queues as much of the work as it is told.
 func (m measuring) energyOf(launch func(count int)) (millijoules float64, err error) {
 	if _, known := m.gpu.Energy(); !known {
 		return 0, nil
@@ -111,8 +110,7 @@ func (w *energyWindow) add(r energyReading) (complete bool) {
 	return w.to.launches > 0
 }
 
-// perLaunch is the energy of a launch between the two readings, 0 if they were
-// not found.
+// perLaunch is the energy of a launch between the two readings, 0 if they were not found.
 func (w *energyWindow) perLaunch() float64 {
 	if w.to.launches == 0 {
 		return 0

@@ -77,7 +77,7 @@ func (g *fakeGPU) called(format string, values ...any) {
 func (g *fakeGPU) Enter() error { return nil }
 
 func (g *fakeGPU) Bounds() Bounds {
-	return Bounds{Limits: fakeLimits, MaxGrid: [3]int64{1 << 31, 65535, 65535}, MaxBlock: [3]int64{1024, 1024, 64}, SMThreads: 2048}
+	return Bounds{Limits: fakeLimits, SMThreads: 2048}
 }
 
 func (g *fakeGPU) Free() (free, total int64, err error) {
@@ -365,8 +365,7 @@ func numberOf(distribution string) int {
 	return f.Distribution
 }
 
-// fakeKernels do what they must and tell how many milliseconds that takes. Their
-// arguments are those of the kernels.
+// fakeKernels do what they must and tell how many milliseconds that takes. Their arguments are those of the kernels.
 var fakeKernels map[string]func(g *fakeGPU, mode string, a []uint64) float64
 
 func init() {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"autotune/device/elements"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testoperators"
 	"autotune/operator"
 )
@@ -12,9 +13,7 @@ import (
 func TestFills(t *testing.T) {
 	p := testoperators.Problem(t, "mixed", 1000, operator.Limits{})
 	filled, err := elements.FillsOf(p.Arguments, "normal", 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i, a := range p.Arguments {
 		want := uint32(0)
 		if a.Role.Filled() {

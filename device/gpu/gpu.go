@@ -1,15 +1,13 @@
 // Package gpu is the device that measures: a GPU in this process, through a Driver.
 //
-// A session keeps a problem's tensors on the GPU and evaluates one variant after
-// another. It checks what the variant needs and launches it once onto poisoned outputs.
-// It compares these with the reference's, and looks at the guard zones and the inputs.
-// Then it takes times, and looks at all of it again: the timed launches must be as right
-// as the first.
+// A session keeps a problem's tensors on the GPU and evaluates one variant after another. It checks what the variant
+// needs and launches it once onto poisoned outputs. It compares these with the reference's, and looks at the guard
+// zones and the inputs. Then it takes times, and looks at all of it again: the timed launches must be as right as the
+// first.
 //
-// Nothing large crosses between GPU and host: inputs are made and results are compared
-// on the GPU, by the kernels of kernels.cu, and of typed.cu where tensors are not of
-// f32. The device's own compiler compiles these. Package verify says where to look and
-// how to judge.
+// Nothing large crosses between GPU and host: inputs are made and results are compared on the GPU, by the kernels of
+// kernels.cu, and of typed.cu where tensors are not of f32. The device's own compiler compiles these. Package verify
+// says where to look and how to judge.
 //
 // A kernel that faults or never ends takes the context with it. The device then answers
 // device.ErrLost for ever; package remote starts it again in a new process.
@@ -66,14 +64,10 @@ type processor struct {
 	copies float64 // bytes a millisecond, as the first problem measured it; 0: none did
 }
 
-func (p *processor) Info() device.Info { return p.about }
-
+func (p *processor) Info() device.Info          { return p.about }
 func (p *processor) Compiler() compile.Compiler { return p.Options.Compiler }
-
-func (p *processor) Arch() string { return p.Target }
-
-// Close ends the compiler. The driver frees the context with the process.
-func (p *processor) Close() error { return p.Options.Compiler.Close() }
+func (p *processor) Arch() string               { return p.Target }
+func (p *processor) Close() error               { return p.Options.Compiler.Close() }
 
 // do has some work done on the GPU by one thread, to which the context belongs.
 func (p *processor) do(work func() error) (err error) {
@@ -99,12 +93,10 @@ func (p *processor) do(work func() error) (err error) {
 	return err
 }
 
-// Open prepares a problem on the GPU.
 func (p *processor) Open(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
 	return p.open(ctx, problem, reference, proto, nil)
 }
 
-// Reopen prepares a problem whose ceilings are known.
 func (p *processor) Reopen(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol, known device.Ceilings) (device.Session, error) {
 	return p.open(ctx, problem, reference, proto, &known)
 }
@@ -131,9 +123,8 @@ func (p *processor) open(ctx context.Context, problem *operator.Problem, referen
 	return s, nil
 }
 
-// Launch launches a variant once, for a program that watches. Beside it only kernels that fill
-// tensors run, so that every report is about the variant. There is no free memory behind a tensor,
-// and nothing is compared.
+// Launch launches a variant once, for a program that watches. Beside it only kernels that fill tensors run, so that
+// every report is about the variant. There is no free memory behind a tensor, and nothing is compared.
 func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto device.Protocol, v device.Variant) (o trial.Outcome, err error) {
 	s, err := p.newSession(ctx, problem, proto)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"autotune/device/answers"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testoperators"
 	"autotune/operator"
@@ -49,9 +50,7 @@ func fakeBench(t *testing.T, c fakeCompiler, proto device.Protocol, problem func
 	var reference *compile.Binary
 	if b.problem.Operator.Answers == nil {
 		k, err := b.problem.Reference()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		reference = &compile.Binary{Code: []byte(k.File)}
 	}
 	b.session, err = b.device.Open(t.Context(), b.problem, reference, proto)
@@ -61,9 +60,7 @@ func fakeBench(t *testing.T, c fakeCompiler, proto device.Protocol, problem func
 func openAffine(t *testing.T, proto device.Protocol) *bench {
 	t.Helper()
 	b, err := fakeBench(t, fakeCompiler{}, proto, func(l operator.Limits) *operator.Problem { return testoperators.Problem(t, "affine", fakeN, l) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return b
 }
 
@@ -78,9 +75,7 @@ func (b *bench) variant(mode int64) device.Variant {
 // closed sees that a session leaves nothing behind.
 func (b *bench) closed() {
 	b.t.Helper()
-	if err := b.session.Close(); err != nil {
-		b.t.Error(err)
-	}
+	must.OK(b.t, b.session.Close())
 	if g := b.driver; len(g.blocks) > 0 || g.bindsOf > 0 || g.modules > 0 {
 		b.t.Errorf("left %d blocks, %d arguments, %d modules", len(g.blocks), g.bindsOf, g.modules)
 	}
@@ -90,9 +85,7 @@ func (b *bench) closed() {
 func TestOpenDescribes(t *testing.T) {
 	d := newFake()
 	g, err := Open(d, 0, Options{Compiler: fakeCompiler{}, Target: "sm_90a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if i := g.Info(); i.Name != "Fake" || i.Compiler != "fake 1.0" || i.Limits.Target != "sm_90a" || g.Arch() != "sm_90a" || d.opened != 0 {
 		t.Errorf("%+v, opened %d times", i, d.opened)
 	}
@@ -147,9 +140,7 @@ func TestLost(t *testing.T) {
 		if o, err := b.session.Evaluate(t.Context(), b.variant(0), 0); !errors.Is(err, device.ErrLost) || o.Status != "" {
 			t.Errorf("after mode %d: %+v, %v", mode, o, err)
 		}
-		if err := b.session.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, b.session.Close())
 	}
 }
 
@@ -160,9 +151,7 @@ func TestCheckAndRefill(t *testing.T) {
 	if o, launches, err := b.session.Check(t.Context(), b.variant(0), device.Check{Launches: 7, Exact: true}); err != nil || o.Status != trial.OK || launches != 7 {
 		t.Errorf("%+v after %d launches, %v", o, launches, err)
 	}
-	if err := b.session.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 5}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.session.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 5}))
 	for mode, want := range map[int64]string{0: "", 1: "launch 1 of 3: 1 of 1000 elements of y differs"} {
 		o, launches, err := b.session.Check(t.Context(), b.variant(mode), device.Check{Launches: 3})
 		if err != nil || !strings.HasPrefix(o.Message, want) || (want == "") != (o.Status == trial.OK) || launches != map[bool]int{true: 3, false: 1}[want == ""] {
@@ -178,9 +167,7 @@ func TestCheckLeaves(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	left := func(mode int64, dir string) (trial.Outcome, map[string]int) {
 		o, _, err := b.session.Check(t.Context(), b.variant(mode), device.Check{Leave: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		sizes := map[string]int{}
 		for _, a := range b.problem.Arguments {
 			for _, name := range []string{answers.InputName(a), answers.OutputName(a)} {
@@ -197,9 +184,7 @@ func TestCheckLeaves(t *testing.T) {
 	}
 	reference, tensors := make([]byte, 4*fakeN), &b.session.(*session).tensors
 	y := slices.IndexFunc(b.problem.Arguments, func(a operator.Argument) bool { return a.Name == "y" })
-	if err := tensors.gpu.Read(reference, tensors.references[y]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, tensors.gpu.Read(reference, tensors.references[y]))
 	if y, err := os.ReadFile(filepath.Join(dir, "y.output")); err != nil || !bytes.Equal(y, reference) {
 		t.Errorf("y.output is not what the reference gives, %v", err)
 	}
@@ -294,9 +279,7 @@ func TestOwn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
 			b, err := fakeBench(t, fakeCompiler{}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Own(t, fakeN, l, tt.edits...) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for range 2 { // on the first inputs and on others
 				if o, err := b.session.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK || o.Time.Median != 1 {
 					t.Errorf("%+v, %v", o, err)
@@ -307,9 +290,7 @@ func TestOwn(t *testing.T) {
 						t.Errorf("mode %d: %s %q, %v", mode+1, o.Status, o.Message, err)
 					}
 				}
-				if err := b.session.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 9}); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, b.session.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 9}))
 			}
 			b.closed()
 			if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "autotune-answers-*")); len(left) > 0 {
@@ -358,24 +339,18 @@ func TestBlame(t *testing.T) {
 func TestReopen(t *testing.T) {
 	var files []string
 	b, err := fakeBench(t, fakeCompiler{files: &files}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Problem(t, "affine", fakeN, l) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b.driver.calls = nil
 	known := device.Ceilings{ReferenceMS: 7, CopyBytesPerMS: 9}
 	s, err := b.device.(device.Reopener).Reopen(t.Context(), b.problem, &compile.Binary{Code: []byte("0")}, fakeProtocol(), known)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if s.Ceilings().ReferenceMS != 7 || strings.Count(strings.Join(b.driver.calls, ", "), "affine_reference") != 1 {
 		t.Errorf("%+v, %v", s.Ceilings(), b.driver.calls)
 	}
 	if o, err := s.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, s.Close())
 	b.driver.calls, b.driver.now = nil, 1e6
 	if s, err = b.device.Open(t.Context(), b.problem, &compile.Binary{Code: []byte("0")}, fakeProtocol()); err != nil {
 		t.Fatal(err)
@@ -383,24 +358,19 @@ func TestReopen(t *testing.T) {
 	if first, again := b.session.Ceilings(), s.Ceilings(); first.ReferenceMS != again.ReferenceMS || first.CopyBytesPerMS != again.CopyBytesPerMS || slices.Contains(b.driver.calls, "copy") {
 		t.Errorf("%+v, then %+v, by %v", first, again, b.driver.calls)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, s.Close())
 	b.closed()
 	if want := []string{"kernels.cu"}; !slices.Equal(files, want) {
 		t.Errorf("compiled %v, want %v", files, want)
 	}
 }
 
-// Before a program that watches, only the variant and what fills run, and nothing lies
-// around the tensors.
+// Before a program that watches, only the variant and what fills run, and nothing lies around the tensors.
 func TestLaunch(t *testing.T) {
 	for mode, want := range map[int64]trial.Status{0: trial.OK, 1: trial.OK, 3: trial.Timeout, 4: trial.Crashed} {
 		d := newFake()
 		g, err := Open(d, 0, Options{Compiler: fakeCompiler{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		b := &bench{t: t, driver: d, device: g, problem: testoperators.Problem(t, "affine", fakeN, g.Info().Limits)}
 		o, err := g.(device.Launcher).Launch(t.Context(), b.problem, fakeProtocol(), b.variant(mode))
 		if o.Status != want || errors.Is(err, device.ErrLost) != (want != trial.OK) {

@@ -29,7 +29,6 @@ func (h *holding) Allocate(bytes int64) (Address, error) {
 	return at, err
 }
 
-// free gives all of it back.
 func (h *holding) free() error {
 	failures := lists.Of(h.blocks, h.Release)
 	failures = append(failures, lists.Of(h.modules, Module.Unload)...)
@@ -57,7 +56,6 @@ const (
 	guardLarge = 0x7149f2ca // 1e30
 )
 
-// load loads some of the device's own files, compiled.
 func (h *helpers) load(files []operator.Kernel, codes map[string][]byte) error {
 	h.kernels = map[string]Function{}
 	for _, file := range files {
@@ -83,7 +81,6 @@ func (h *helpers) run(name string, x, y int64, values ...uint64) {
 	launchOnce(h.gpu, h.kernels[name], operator.Launch{Grid: [3]int64{x, y, 1}, Block: [3]int64{helperThreads, 1, 1}}, values)
 }
 
-// launchOnce queues a kernel on some values.
 func launchOnce(g GPU, f Function, l operator.Launch, values []uint64) {
 	parameters, free := g.Bind(lists.Of(values, func(v uint64) []uint64 { return []uint64{v} }))
 	defer free() // the driver has copied them when the launch returns
@@ -97,10 +94,8 @@ func (h *helpers) walk(name string, a operator.Argument, values ...uint64) {
 }
 
 func typeNumber(a operator.Argument) uint64 { return uint64(elements.TypeNumber(a.Type)) }
+func floatBits(x float64) uint64            { return uint64(math.Float32bits(float32(x))) }
 
-func floatBits(x float64) uint64 { return uint64(math.Float32bits(float32(x))) }
-
-// draw fills a tensor with what is drawn.
 func (h *helpers) draw(address Address, a operator.Argument, f elements.Fill) {
 	if elements.Typed(a) {
 		h.walk("fill_typed", a, uint64(address), uint64(a.Elements), typeNumber(a),
@@ -110,7 +105,6 @@ func (h *helpers) draw(address Address, a operator.Argument, f elements.Fill) {
 	}
 }
 
-// compareWith queues the comparison of an argument, in a buffer, with its reference.
 func (h *helpers) compareWith(a operator.Argument, buffer, reference, outcome Address) {
 	if a.Type == operator.F32 {
 		h.walk("compare", a, uint64(buffer), uint64(reference), uint64(a.Elements),
@@ -121,7 +115,6 @@ func (h *helpers) compareWith(a operator.Argument, buffer, reference, outcome Ad
 	}
 }
 
-// sum queues the checksum of an argument in a buffer.
 func (h *helpers) sum(a operator.Argument, buffer, sum Address) {
 	if a.Type == operator.F32 {
 		h.walk("checksum", a, uint64(buffer), uint64(a.Elements), uint64(sum))
@@ -130,8 +123,7 @@ func (h *helpers) sum(a operator.Argument, buffer, sum Address) {
 	}
 }
 
-// soilShared fills the shared memory of every multiprocessor with NaNs: each block takes all of
-// one's.
+// soilShared fills the shared memory of every multiprocessor with NaNs: each block takes all of one's.
 func (h *helpers) soilShared() {
 	bounds := h.gpu.Bounds()
 	bytes := int64(bounds.MaxSharedPerBlock)
@@ -140,8 +132,7 @@ func (h *helpers) soilShared() {
 	}, []uint64{uint64(bytes / 4)})
 }
 
-// The device's own kernels. Those of typed.cu are compiled when a problem first
-// needs them.
+// The device's own kernels. Those of typed.cu are compiled when a problem first needs them.
 var (
 	//go:embed kernels.cu
 	kernels string

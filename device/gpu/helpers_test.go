@@ -9,6 +9,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
@@ -47,9 +48,8 @@ func openEmulator(t *testing.T) device.Device {
 	return d
 }
 
-// helper compiles one of them for inputs of so many elements. A zone spares some
-// bytes of them. The function that it returns runs the kernel on one block, and
-// returns the words that the kernel added to.
+// helper compiles one of them for inputs of so many elements. A zone spares some bytes of them. The function that it
+// returns runs the kernel on one block, and returns the words that the kernel added to.
 func helper(t *testing.T, entry string, words, count, spared int) func(inputs ...[]float32) []uint64 {
 	t.Helper()
 	d := openEmulator(t)
@@ -57,9 +57,7 @@ func helper(t *testing.T, entry string, words, count, spared int) func(inputs ..
 	k.Launches, k.Source = operator.Launches{{Entry: entry}}, k.Source+wrapped
 	k.Macros = []operator.Macro{{Name: "ELEMENTS", Value: fmt.Sprint(count)}, {Name: "WORDS", Value: fmt.Sprint(2 * words)}, {Name: "SPARED", Value: fmt.Sprint(spared)}}
 	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return func(inputs ...[]float32) []uint64 { return runHelper(t, b, words, inputs) }
 }
 
@@ -71,9 +69,7 @@ func runHelper(t *testing.T, b *compile.Binary, words int, inputs [][]float32) [
 		tensors = append(tensors, emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, in))
 	}
 	tensors = append(tensors, emulator.HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, found))
-	if err := emulator.Run(t.Context(), b, operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{64, 1, 1}}, tensors); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, emulator.Run(t.Context(), b, operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{64, 1, 1}}, tensors))
 	found = tensors[len(tensors)-1].Floats()
 	joined := make([]uint64, words)
 	for i := range joined {
@@ -82,8 +78,7 @@ func runHelper(t *testing.T, b *compile.Binary, words int, inputs [][]float32) [
 	return joined
 }
 
-// compare counts what differs and sums both sides up: equal contents have equal
-// sums, any other bit another one.
+// compare counts what differs and sums both sides up: equal contents have equal sums, any other bit another one.
 func TestCompareHelper(t *testing.T) {
 	ref := make([]float32, 1003)
 	for i := range ref {

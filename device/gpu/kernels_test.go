@@ -11,6 +11,7 @@ import (
 	"autotune/device/gpu"
 	"autotune/device/gpu/driver/cuda"
 	"autotune/device/verify"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testoperators"
@@ -36,9 +37,7 @@ func TestKernelsCompile(t *testing.T) {
 		p := testoperators.Problem(t, name, 1000, limits)
 		problems[name] = p
 		reference, err := p.Reference()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		kernels = append(kernels, reference)
 		for mode := range modes {
 			kernels = append(kernels, testoperators.Variant(t, p, mode).Kernel)

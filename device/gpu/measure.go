@@ -19,7 +19,6 @@ const (
 	longMS     = 50 // a launch this long needs no warm-up
 )
 
-// measuring takes the times of variants on some tensors.
 type measuring struct {
 	timer
 	tensors  *tensors
@@ -133,11 +132,9 @@ func (m measuring) batchOf(v variant, batch int) (launch, done func(), err error
 
 func (m measuring) warm() bool { return m.proto.Conditions.L2 == device.Warm }
 
-// spell takes some samples with no pause between them: each times a batch of
-// launches. A cold cache is emptied before each sample. A warm one holds what the
-// sample before left there, or before the first of them launches that do not count.
-// Tensors that a launch changes are restored before that is done. each is what one
-// sample should take.
+// spell takes some samples with no pause between them: each times a batch of launches. A cold cache is emptied before
+// each sample. A warm one holds what the sample before left there, or before the first of them launches that do not
+// count. Tensors that a launch changes are restored before that is done. each is what one sample should take.
 func (m measuring) spell(launch func(), count, batch int, each float64, seen *clocks) ([]float64, error) {
 	m.gpu.ResetCache()
 	if m.warm() {
@@ -167,8 +164,7 @@ const (
 	lateFactor   = 4                // a spell may take this many times what it should, and LaunchTimeout, before it is given up
 )
 
-// flushMS is what emptying the cache takes, by the bandwidth of copies; an
-// estimate for the first spell only.
+// flushMS is what emptying the cache takes, by the bandwidth of copies; an estimate for the first spell only.
 func (m measuring) flushMS() float64 {
 	if m.ceilings.CopyBytesPerMS == 0 {
 		return 0.1
@@ -191,8 +187,7 @@ type clocks struct {
 	celsius, slows  int      // the highest, and where the GPU slows down
 }
 
-// add counts a reading. One from before the samples began tells the clock but
-// not how it moved.
+// add counts a reading. One from before the samples began tells the clock but not how it moved.
 func (c *clocks) add(r Reading) {
 	c.last = r.MHz
 	for _, reason := range r.Throttled {
@@ -210,7 +205,6 @@ func (c *clocks) add(r Reading) {
 	c.highest = max(c.highest, r.MHz)
 }
 
-// warnings are what makes the samples doubtful.
 func (c *clocks) warnings() []trial.Warning {
 	all := lists.Of(c.throttled, func(reason string) trial.Warning { return trial.Warning{Kind: trial.Throttled, Reason: reason} })
 	if float64(c.highest-c.lowest) > movedBound*float64(c.highest) {
@@ -227,8 +221,7 @@ type timer struct{ gpu GPU }
 
 const helperLimit = time.Minute // for the device's own work
 
-// each runs work count times and times each run, in milliseconds, but not what is done
-// before each.
+// each runs work count times and times each run, in milliseconds, but not what is done before each.
 func (t timer) each(count int, before, work func(), limit time.Duration) ([]float64, error) {
 	for i := range count {
 		if before != nil {
@@ -246,8 +239,7 @@ func (t timer) queue(pair int, work func()) {
 	t.gpu.Record(2*pair + 1)
 }
 
-// times waits for the first pairs of events, for limit at most, and returns the
-// milliseconds within each.
+// times waits for the first pairs of events, for limit at most, and returns the milliseconds within each.
 func (t timer) times(pairs int, limit time.Duration) (ms []float64, err error) {
 	if err := t.wait(2*pairs-1, limit); err != nil {
 		return nil, err
@@ -261,8 +253,7 @@ func (t timer) times(pairs int, limit time.Duration) (ms []float64, err error) {
 	return ms, nil
 }
 
-// How long wait polls an event without pause, and how long it pauses then, so that compilers have
-// the core.
+// How long wait polls an event without pause, and how long it pauses then, so that compilers have the core.
 const (
 	watchFor   = 30 * time.Microsecond
 	watchPause = 20 * time.Microsecond

@@ -6,6 +6,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/gpu"
 	"autotune/device/gpu/driver/cuda"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )
@@ -22,9 +23,7 @@ func TestMismatch(t *testing.T) {
 		b, err := c.Compile(t.Context(), compile.Request{Arch: "sm_80", Kernel: operator.Kernel{
 			Launches: kernelK.Launches, File: "k.cu", Source: "struct S { int a[5]; };\nstruct alignas(64) M { long long words[16]; };\nextern \"C\" __global__ void k(" + parameters + ") {}\n",
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return b
 	}
 	two := []operator.Argument{{Role: operator.Input, Type: operator.F32}, {Role: operator.Output, Type: operator.U8}}

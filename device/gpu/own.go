@@ -51,7 +51,6 @@ func checkParts(d Driver, parts verify.Parts, arguments []operator.Argument) err
 	return check(parts.Comparison.Part, append(takes, apart))
 }
 
-// load loads the operator's own kernels.
 func (o *own) load() (err error) {
 	for _, f := range o.parts.Fillings {
 		l, err := o.loadPart(f.Part)
@@ -72,14 +71,13 @@ func (o *own) loadPart(p verify.Part) (launch, error) {
 		return launch{}, blame(p.Operator, p.Name, "cannot be loaded", err)
 	}
 	o.gpu.modules = append(o.gpu.modules, v.module)
-	if status, message := unfit(v.launches[0].needs, v.launches[0].Launch, o.gpu.Bounds()); status != "" {
+	if message := unfit(v.launches[0].needs, v.launches[0].Launch, o.gpu.Bounds().Limits); message != "" {
 		return launch{}, blame(p.Operator, p.Name, "cannot run on this GPU", errors.New(message))
 	}
 	return v.launches[0], nil
 }
 
-// compare queues the operator's own comparison of outputs, which lie in the given buffers, with the
-// right answers.
+// compare queues the operator's own comparison of outputs, which lie in the given buffers, with the right answers.
 func (o *own) compare(t *tensors, outputs []Address, apart Address) {
 	if o.parts.Comparison == nil {
 		return
@@ -137,8 +135,7 @@ func (p *prepared) drawInputs(fills []elements.Fill) {
 	}
 }
 
-// fillBy launches a kernel that fills tensors. They lie between guard zones, which tell
-// whether it kept to them.
+// fillBy launches a kernel that fills tensors. They lie between guard zones, which tell whether it kept to them.
 func (p *prepared) fillBy(l launch, f verify.Filling) error {
 	t := &p.tensors
 	for _, i := range f.Tensors {
@@ -170,8 +167,7 @@ func (p *prepared) fillBy(l launch, f verify.Filling) error {
 	return nil
 }
 
-// addFiles makes the folder of a session that needs one, and in it the files that
-// tensors are filled from.
+// addFiles makes the folder of a session that needs one, and in it the files that tensors are filled from.
 func (p *prepared) addFiles() (err error) {
 	if p.problem.Operator.Answers == nil && len(p.problem.Operator.Data) == 0 {
 		return nil
@@ -214,8 +210,7 @@ func (p *prepared) takeAnswers(ctx context.Context) error {
 	return p.checks.learnSizes(p.inputs.Distribution)
 }
 
-// writeInputs writes the contents of tensors that are read into files of a folder, unless they are
-// in files already.
+// writeInputs writes the contents of tensors that are read into files of a folder, unless they are in files already.
 func (p *prepared) writeInputs(_ context.Context, dir string) ([]string, error) {
 	if err := p.tensors.gpu.Synchronize(); err != nil {
 		return nil, err

@@ -50,31 +50,22 @@ func TestZonesAround(t *testing.T) {
 }
 
 func TestUnfit(t *testing.T) {
-	d := Bounds{
-		Limits:    operator.Limits{MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448},
-		MaxGrid:   [3]int64{1<<31 - 1, 65535, 65535},
-		MaxBlock:  [3]int64{1024, 1024, 64},
-		SMThreads: 2048,
-	}
+	d := Bounds{Limits: operator.Limits{MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}, SMThreads: 2048}
 	n := Needs{Registers: 40, StaticShared: 1024, MaxThreads: 512}
 	for _, tt := range []struct {
 		name        string
 		grid, block [3]int64
 		shared      int64
-		status      trial.Status
 		message     string
 	}{
-		{"fits", [3]int64{1 << 30, 1, 1}, [3]int64{512, 1, 1}, 232448 - 1024, "", ""},
-		{"empty grid", [3]int64{0, 1, 1}, [3]int64{32, 1, 1}, 0, trial.LaunchError, "at least 1"},
-		{"grid", [3]int64{1, 1, 65536}, [3]int64{32, 1, 1}, 0, trial.Pruned, "grid z is 65536"},
-		{"block", [3]int64{1, 1, 1}, [3]int64{1, 1, 128}, 0, trial.Pruned, "block z is 128"},
-		{"threads", [3]int64{1, 1, 1}, [3]int64{1024, 2, 1}, 0, trial.Pruned, "2048 threads"},
-		{"registers", [3]int64{1, 1, 1}, [3]int64{1024, 1, 1}, 0, trial.Pruned, "40 registers a thread leave room for 512"},
-		{"shared", [3]int64{1, 1, 1}, [3]int64{32, 1, 1}, 232448, trial.Pruned, "233472 bytes of shared memory"},
+		{"fits", [3]int64{1 << 30, 1, 1}, [3]int64{512, 1, 1}, 232448 - 1024, ""},
+		{"threads", [3]int64{1, 1, 1}, [3]int64{1024, 2, 1}, 0, "2048 threads"},
+		{"registers", [3]int64{1, 1, 1}, [3]int64{1024, 1, 1}, 0, "40 registers a thread leave room for 512"},
+		{"shared", [3]int64{1, 1, 1}, [3]int64{32, 1, 1}, 232448, "233472 bytes of shared memory"},
 	} {
-		status, message := unfit(n, operator.Launch{Grid: tt.grid, Block: tt.block, SharedBytes: tt.shared}, d)
-		if status != tt.status || !strings.Contains(message, tt.message) || (message == "") != (tt.message == "") {
-			t.Errorf("%s: %q %q, want %q %q", tt.name, status, message, tt.status, tt.message)
+		message := unfit(n, operator.Launch{Grid: tt.grid, Block: tt.block, SharedBytes: tt.shared}, d.Limits)
+		if !strings.Contains(message, tt.message) || (message == "") != (tt.message == "") {
+			t.Errorf("%s: %q, want %q", tt.name, message, tt.message)
 		}
 	}
 	got := n.resources(operator.Launch{Block: [3]int64{256, 1, 1}, SharedBytes: 24}, 4, d)
@@ -116,8 +107,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// A counter of 300 W that moves every 100 ms, under launches of 1 ms in bursts
-// of five.
+// A counter of 300 W that moves every 100 ms, under launches of 1 ms in bursts of five.
 func TestEnergyWindow(t *testing.T) {
 	const watts, tick, burst = 300, 100, 5
 	w := energyWindow{}
@@ -135,30 +125,23 @@ func TestEnergyWindow(t *testing.T) {
 	}
 }
 
-func TestEnergyWindowOfSlowLaunches(t *testing.T) {
-	w := energyWindow{}
-	for i := 1; i <= 3; i++ {
-		if complete := w.add(energyReading{uint64(i) * 900, i, time.Duration(i) * 3 * time.Second}); complete != (i == 3) {
-			t.Errorf("complete %v after %d launches", complete, i)
+// Slow launches need no more than three readings, and a counter that stands still is given up.
+func TestEnergyWindowEnds(t *testing.T) {
+	for _, c := range []struct {
+		every    time.Duration
+		used     func(i int) uint64
+		readings int
+		want     float64
+	}{
+		{3 * time.Second, func(i int) uint64 { return 900 * uint64(i) }, 3, 900},
+		{10 * time.Millisecond, func(int) uint64 { return 7 }, int(energyGiveUp/(10*time.Millisecond)) + 2, 0},
+	} {
+		w, i := energyWindow{}, 1
+		for !w.add(energyReading{c.used(i), i, time.Duration(i) * c.every}) && i < 1000 {
+			i++
 		}
-	}
-	if got := w.perLaunch(); got != 900 {
-		t.Errorf("%g mJ a launch, want 900", got)
-	}
-}
-
-func TestEnergyWindowGivesUp(t *testing.T) {
-	w := energyWindow{}
-	for i := 1; ; i++ {
-		at := time.Duration(i) * 10 * time.Millisecond
-		if w.add(energyReading{7, i, at}) {
-			break
+		if got := w.perLaunch(); i != c.readings || got != c.want {
+			t.Errorf("%g mJ a launch after %d readings, want %g after %d", got, i, c.want, c.readings)
 		}
-		if at > 2*energyGiveUp {
-			t.Fatal("waits for a counter that stands still")
-		}
-	}
-	if got := w.perLaunch(); got != 0 {
-		t.Errorf("%g mJ from a counter that stands still", got)
 	}
 }

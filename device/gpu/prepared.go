@@ -39,7 +39,6 @@ type prepared struct {
 	checks  checks
 }
 
-// takeReference remembers the reference kernel.
 func (p *prepared) takeReference(b *compile.Binary) error {
 	k, err := p.problem.Reference()
 	if err != nil {
@@ -80,7 +79,6 @@ func (p *prepared) attach(m memory) {
 	}}
 }
 
-// loadKernels loads the device's own kernels and the operator's.
 func (p *prepared) loadKernels() error {
 	if err := p.helpers.load(Kernels(p.problem.Arguments), p.device.own); err != nil {
 		return err
@@ -114,9 +112,8 @@ const (
 	referenceSamples = 5
 )
 
-// measureCopy finds the bandwidth of copies on this GPU, the ceiling for whatever only
-// moves data. Its buffers are far larger than the cache. One measurement serves all problems: it
-// takes as long as ten short variants.
+// measureCopy finds the bandwidth of copies on this GPU, the ceiling for whatever only moves data. Its buffers are
+// far larger than the cache. One measurement serves all problems: it takes as long as ten short variants.
 func (p *prepared) measureCopy() error {
 	if p.measured {
 		return nil
@@ -146,7 +143,6 @@ func (p *prepared) measureCopy() error {
 	return nil
 }
 
-// learnAnswers computes or reads the right answers for the present inputs.
 func (p *prepared) learnAnswers(ctx context.Context) error {
 	p.checks.judge.Forget()
 	if p.reference.Binary == nil {
@@ -196,8 +192,7 @@ func (p *prepared) runReference() error {
 	return nil
 }
 
-// launchReference has the reference write some buffers, which are prepared for it,
-// and times it.
+// launchReference has the reference write some buffers, which are prepared for it, and times it.
 func (p *prepared) launchReference(v variant, buffers []Address, with func(operator.Type) uint64, count int) ([]float64, error) {
 	t := &p.tensors
 	// The workspaces are the variants'.
@@ -220,7 +215,6 @@ func (p *prepared) launchReference(v variant, buffers []Address, with func(opera
 	return ms, nil
 }
 
-// hasIntegers tells whether an output holds integers.
 func (p *prepared) hasIntegers() bool {
 	return slices.ContainsFunc(p.tensors.arguments, func(a operator.Argument) bool {
 		return a.Role == operator.Output && a.Type.Kind() != operator.Floating

@@ -9,11 +9,10 @@ import (
 	"autotune/device/verify"
 )
 
-// All launches that are timed have the same inputs, and find the right outputs. So a kernel that
-// looks at its outputs first, or keeps its results and compares the inputs, would be fast there and
-// still be right. It is slow only where nothing of its work is done yet. That is looked for where a
-// variant would lead: it takes a launch that repeats the one before beside one with new inputs and
-// poisoned outputs. A right kernel takes as long for both.
+// All launches that are timed have the same inputs, and find the right outputs. So a kernel that looks at its outputs
+// first, or keeps its results and compares the inputs, would be fast there and still be right. It is slow only where
+// nothing of its work is done yet. That is looked for where a variant would lead: it takes a launch that repeats the
+// one before beside one with new inputs and poisoned outputs. A right kernel takes as long for both.
 
 const (
 	provings     = 5    // of which one suffices: a time may be off by chance

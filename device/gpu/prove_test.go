@@ -8,6 +8,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 )
 
 // lazy is a variant that leaves out work.
@@ -71,9 +72,7 @@ func TestChangedInputs(t *testing.T) {
 // Where inputs are large, an output may be as inexact as the largest one is.
 func TestLargeInputs(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
-	if err := b.session.Refill(t.Context(), device.Inputs{Distribution: "large", Seed: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.session.Refill(t.Context(), device.Inputs{Distribution: "large", Seed: 1}))
 	checks := &b.session.(*session).checks
 	if y := checks.sizes[len(checks.sizes)-1]; y <= 1 || y > 3 {
 		t.Errorf("the largest output is %v", y)

@@ -18,7 +18,6 @@ import (
 	"autotune/operator"
 )
 
-// session is a problem on the GPU.
 type session struct {
 	prepared
 	proto  device.Protocol
@@ -86,13 +85,14 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 	return o, launches, err
 }
 
-// checkChanged launches the variant once more after a few of the inputs changed, and gives them back
-// what they held.
+// checkChanged launches the variant once more after a few of the inputs changed, and gives them back what they held.
 func (s *session) checkChanged(ctx context.Context, v variant, able trial.Outcome) (o trial.Outcome, err error) {
 	s.changes = rand.Uint32() | 1 // no kernel knows it
 	if err = s.refresh(ctx, v); err == nil {
 		o, _, err = s.checkOnce(v, poisoned, able)
-		o.Message = prefixed(verify.Changed, o.Message)
+		if o.Message != "" {
+			o.Message = verify.Changed + o.Message
+		}
 	}
 	s.changes = 0
 	if isLost(err) {
@@ -114,14 +114,6 @@ func (s *session) refresh(ctx context.Context, v variant) error {
 		err = s.learnAnswers(ctx)
 	}
 	return err
-}
-
-// prefixed puts words before a message, if there is one.
-func prefixed(words, message string) string {
-	if message == "" {
-		return ""
-	}
-	return words + message
 }
 
 // leave writes what a launch read, and what it wrote, into files of a folder.
@@ -199,7 +191,6 @@ func (s *session) evaluate(v variant, energy bool, best float64, begin time.Time
 	return s.judged(o, verify.Timed, found, err)
 }
 
-// checkOnce is one launch of a check.
 func (s *session) checkOnce(v variant, before preparation, o trial.Outcome) (trial.Outcome, []uint64, error) {
 	_, found, err := s.verify(v, before)
 	if o, err = s.judged(o, "", found, err); err != nil && o.Status == "" {
@@ -258,7 +249,6 @@ func failed(o trial.Outcome, err error, limit time.Duration) (trial.Outcome, err
 	return o, err
 }
 
-// Refill draws the inputs anew and computes the reference's answer to them.
 func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	fills, err := elements.FillsOf(s.problem.Arguments, in.Distribution, in.Seed)
 	if err != nil {
@@ -276,7 +266,6 @@ func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	})
 }
 
-// Close frees the problem's memory.
 func (s *session) Close() error {
 	if s.closed {
 		return nil

@@ -21,7 +21,6 @@ const alignment = 256
 // near: an index one row or one tile too far. A megabyte holds several.
 const guardBytes = 1 << 20
 
-// memory is what a session needs of the GPU's, in bytes.
 type memory struct {
 	Arguments []argumentMemory
 	Flush     int64 // the buffer that is written to empty the L2 cache: twice its size, at least 32 MiB
@@ -74,7 +73,6 @@ func zonesAround(data uint64, bytes int64, blockEnd uint64) []uint64 {
 	}
 }
 
-// check returns an error when this is more than the free memory.
 func (m memory) check(free, total int64) error {
 	if need := m.total(); need > free {
 		return fmt.Errorf("the problem needs %s, the GPU has %s free of %s: %w", device.GiB(need), device.GiB(free), device.GiB(total), device.ErrMemory)
@@ -179,14 +177,12 @@ func (t *tensors) passed() []uint64 {
 // start is where an argument's values for before a launch are kept.
 func (t *tensors) start(argument int) Address { return cmp.Or(t.pristine[argument], t.data[argument]) }
 
-// restores tells whether a launch changes tensors that it reads. They must be restored before the
-// next.
+// restores tells whether a launch changes tensors that it reads. They must be restored before the next.
 func (t *tensors) restores() bool {
 	return slices.ContainsFunc(t.pristine, func(a Address) bool { return a != 0 })
 }
 
-// restore gives the tensors that are read and written, among buffers, what they hold
-// before a launch.
+// restore gives the tensors that are read and written, among buffers, what they hold before a launch.
 func (t *tensors) restore(buffers []Address) {
 	for i, pristine := range t.pristine {
 		if pristine != 0 {
@@ -214,7 +210,6 @@ func (t *tensors) set(address Address, a operator.Argument, bits uint64) {
 	}
 }
 
-// element reads the bits of one element of a buffer.
 func (t *tensors) element(buffers []Address, argument int, element int64) (uint64, error) {
 	a, bits := t.arguments[argument], [8]byte{} // its lowest bytes come first
 	size := a.Type.Bytes()
@@ -246,7 +241,6 @@ func (t *tensors) readFile(to Address, file string, a operator.Argument) error {
 // writtenAtOnce is how much of a tensor is on its way to a file.
 const writtenAtOnce = 64 << 20
 
-// writeFile writes what a buffer of an argument's holds into a new file.
 func (t *tensors) writeFile(file string, from Address, a operator.Argument) error {
 	to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"autotune/device/compile"
 	"autotune/device/elements"
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
-// The kernels of typed.cu, and what they are made of, behind one entry whose
-// parameters are pointers to f32, as the emulator can pass them. What they add to is
-// zeroed first.
+// The kernels of typed.cu, and what they are made of, behind one entry whose parameters are pointers to f32, as the
+// emulator can pass them. What they add to is zeroed first.
 const typedEntry = `
 struct Task {
     u64 what, words, count, type, seed, distribution;
@@ -32,13 +32,9 @@ extern "C" __global__ void helpers_typed(const float* task, const float* x, cons
     case 2: compare_typed(x, y, t.count, (int)t.type, t.a, t.b, reinterpret_cast<Outcome*>(found)); break;
     case 3:
         for (u64 i = threadIdx.x; i < t.count; i += blockDim.x)
-            reinterpret_cast<double*>(found)[i] = element_load(x, i, (int)t.type);
-        break;
-    case 4:
-        for (u64 i = threadIdx.x; i < t.count; i += blockDim.x)
             element_store(found, i, (int)t.type, reinterpret_cast<const double*>(x)[i]);
         break;
-    case 5:
+    case 4:
         if (threadIdx.x == 0) words[0] = element_poison((int)t.type), words[1] = element_bytes((int)t.type);
     }
 }
@@ -49,7 +45,6 @@ const (
 	doFill = iota
 	doChecksum
 	doCompare
-	doLoad
 	doStore
 	doTell
 )
@@ -60,14 +55,13 @@ type task struct {
 	A, B                                         float64
 }
 
-// typedRunner does a task with the contents of two tensors and returns the bytes that
-// it wrote.
+// typedRunner does a task with the contents of two tensors and returns the bytes that it wrote.
 type typedRunner func(t *testing.T, do task, x, y []byte) []byte
 
 func TestTyped(t *testing.T) {
 	run := compileTyped(t)
 	for name, test := range map[string]func(*testing.T, typedRunner){
-		"poison": typedPoison, "conversions": typedConversions, "integers": typedIntegers, "fill": typedFill,
+		"poison": typedPoison, "integers": typedIntegers, "fill": typedFill,
 		"permutation": typedPermutation, "checksum": typedChecksum, "compare": typedCompare, "edges": typedCompareEdges,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, run) })
@@ -80,15 +74,11 @@ func compileTyped(t *testing.T) typedRunner {
 	k := Kernels([]operator.Argument{{Type: operator.F64}})[1]
 	k.Launches, k.Source = operator.Launches{{Entry: "helpers_typed"}}, k.Source+typedEntry
 	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return func(t *testing.T, do task, x, y []byte) []byte {
 		t.Helper()
 		head, err := binary.Append(nil, binary.LittleEndian, do)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		tensors := []emulator.HostTensor{
 			emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, floatsOf(head)), emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, floatsOf(x)),
 			emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, floatsOf(y)), emulator.HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, make([]float32, 2*do.Words)),
@@ -159,32 +149,6 @@ func typedPoison(t *testing.T, run typedRunner) {
 	}
 }
 
-// smallType is a floating type whose codes can all be tried.
-type smallType struct {
-	operator.Type
-	codes    int
-	greatest uint64 // code of what lies beyond all numbers
-}
-
-var smallTypes = []smallType{
-	{operator.F16, 1 << 16, 0x7c00}, {operator.BF16, 1 << 16, 0x7f80},
-	{operator.F8E4M3, 1 << 8, 0x7e}, {operator.F8E5M2, 1 << 8, 0x7c},
-}
-
-// values are all codes' numbers, by what messages print.
-func (s smallType) values(t *testing.T) []float64 {
-	t.Helper()
-	all := make([]float64, s.codes)
-	for code := range all {
-		single, err := strconv.ParseFloat(elements.Text(s.Type, uint64(code)), 32)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[code] = single
-	}
-	return all
-}
-
 // A few codes are known from the types' definitions.
 func TestKnownCodes(t *testing.T) {
 	for _, known := range []struct {
@@ -204,83 +168,6 @@ func TestKnownCodes(t *testing.T) {
 			t.Errorf("%s %#x is %s, want %s", known.at, known.bits, got, known.text)
 		}
 	}
-}
-
-// Every code of the small types is read as tables say. So is every number written
-// that lies on a code, halfway between two or next to that.
-func typedConversions(t *testing.T, run typedRunner) {
-	for _, s := range smallTypes {
-		values := s.values(t)
-		var codes []uint64
-		for code := range values {
-			codes = append(codes, uint64(code))
-		}
-		read := run(t, task{What: doLoad, Words: uint64(s.codes), Count: uint64(s.codes), Type: number(s.Type)}, packed(s.Type, codes...), nil)
-		for code, want := range values {
-			got := math.Float64frombits(element(read, operator.F64, code))
-			if got != want && !(got != got && want != want) {
-				t.Fatalf("%s: code %#x is read as %v, want %v", s.Type, code, got, want)
-			}
-		}
-		numbers := s.telling(values)
-		written := run(t, task{What: doStore, Words: uint64(len(numbers)), Count: uint64(len(numbers)), Type: number(s.Type)}, packedDoubles(numbers), nil)
-		for i, x := range numbers {
-			if got, want := element(written, s.Type, i), s.nearest(values, x); got != want {
-				t.Fatalf("%s: %v is written as %#x, want %#x", s.Type, x, got, want)
-			}
-		}
-	}
-}
-
-// telling are the numbers at which a conversion may go wrong.
-func (s smallType) telling(values []float64) []float64 {
-	all := []float64{math.NaN(), math.Copysign(math.NaN(), -1), math.Inf(1), math.Inf(-1), 1e300, -1e300, 5e-324, 1e-310, 480, 464, 465, 61440, 65520, 65519.9}
-	for code := range uint64(s.codes / 2) {
-		x := values[code]
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			continue
-		}
-		all = append(all, x, -x)
-		if next := values[code+1]; !math.IsNaN(next) && !math.IsInf(next, 0) {
-			half := (x + next) / 2
-			all = append(all, half, -half, math.Nextafter(half, 0), math.Nextafter(half, 1e300))
-		}
-	}
-	return all
-}
-
-// nearest is the code of a number, found by search: ties go to the even one.
-func (s smallType) nearest(values []float64, x float64) uint64 {
-	sign := uint64(0)
-	if math.Signbit(x) {
-		sign = uint64(s.codes / 2)
-	}
-	if math.IsNaN(x) {
-		return uint64(s.codes/2 - 1) // as CUDA's conversions give it
-	}
-	x = math.Abs(x)
-	last := int(s.greatest) - 1 // the greatest number, unless the type has no infinity
-	if s.Type == operator.F8E4M3 {
-		last++
-	}
-	table := values[:last+1]
-	at, exact := slices.BinarySearch(table, x)
-	switch {
-	case exact:
-		return sign | uint64(at)
-	case at <= last:
-		low, half := at-1, (table[at-1]+table[at])/2
-		if x > half || x == half && low%2 == 1 {
-			low = at
-		}
-		return sign | uint64(low)
-	case s.Type == operator.F8E4M3:
-		return sign | s.greatest
-	}
-	if half := table[last] + (table[last]-table[last-1])/2; x < half {
-		return sign | uint64(last)
-	}
-	return sign | s.greatest
 }
 
 // Numbers beyond an integer's range become its nearest, fractions go towards zero.
@@ -340,9 +227,7 @@ func fillOf(t *testing.T, at operator.Type, seed uint32, distribution string, nu
 	f, err := elements.FillOf(operator.Argument{
 		Role: operator.Input, Type: at, Fill: &operator.Fill{Distribution: distribution, Numbers: numbers},
 	}, "uniform01", seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return task{What: doFill, Type: number(at), Seed: uint64(f.Seed), Distribution: uint64(f.Distribution), A: f.A, B: f.B}
 }
 
@@ -370,7 +255,7 @@ func typedFill(t *testing.T, run typedRunner) {
 		} {
 			got := filled(at, d.name, d.numbers...)
 			for i := range count {
-				if got, want := element(got, at, i), stored(t, at, d.want(uint64(i))); got != want {
+				if got, want := element(got, at, i), stored(at, d.want(uint64(i))); got != want {
 					t.Fatalf("%s %s: element %d is %s, want %s", at, d.name, i, elements.Text(at, got), elements.Text(at, want))
 				}
 			}
@@ -387,12 +272,8 @@ func typedFill(t *testing.T, run typedRunner) {
 	}
 }
 
-// tables are the small types' numbers, made once.
-var tables = map[operator.Type][]float64{}
-
 // stored are the bits of a number in a type.
-func stored(t *testing.T, at operator.Type, x float64) uint64 {
-	t.Helper()
+func stored(at operator.Type, x float64) uint64 {
 	switch {
 	case at == operator.F64:
 		return math.Float64bits(x)
@@ -401,11 +282,7 @@ func stored(t *testing.T, at operator.Type, x float64) uint64 {
 	case at.Kind() != operator.Floating:
 		return integer(at, x)
 	}
-	s := smallTypes[slices.IndexFunc(smallTypes, func(s smallType) bool { return s.Type == at })]
-	if tables[at] == nil {
-		tables[at] = s.values(t)
-	}
-	return s.nearest(tables[at], x)
+	return uint64(elements.Round(at, float32(x)))
 }
 
 // A permutation holds each number once, whatever their count and its seed.
@@ -460,7 +337,7 @@ func typedCompare(t *testing.T, run typedRunner) {
 	for _, at := range allTypes() {
 		ref := make([]uint64, count)
 		for i := range ref {
-			ref[i] = stored(t, at, float64(i%50))
+			ref[i] = stored(at, float64(i%50))
 		}
 		compare := func(bits uint64, atol, rtol float64) []uint64 {
 			out := slices.Clone(ref)
@@ -472,7 +349,7 @@ func typedCompare(t *testing.T, run typedRunner) {
 			t.Errorf("%s: a tensor compared with itself gives %v", at, right)
 		}
 		// It holds about 27, or true.
-		if wrong := compare(stored(t, at, 0), 0, 0); wrong[0] != 1 || ^wrong[1] != at777 || wrong[2] != 0 || wrong[3] != 0 || wrong[6] == right[6] {
+		if wrong := compare(stored(at, 0), 0, 0); wrong[0] != 1 || ^wrong[1] != at777 || wrong[2] != 0 || wrong[3] != 0 || wrong[6] == right[6] {
 			t.Errorf("%s: a zero gives %v", at, wrong)
 		}
 		distance := 1.0
@@ -482,25 +359,24 @@ func typedCompare(t *testing.T, run typedRunner) {
 				t.Fatal(err)
 			}
 		}
-		if near := compare(stored(t, at, 0), distance, 0); near[0] != 0 || math.Float64frombits(near[4]) != distance {
+		if near := compare(stored(at, 0), distance, 0); near[0] != 0 || math.Float64frombits(near[4]) != distance {
 			t.Errorf("%s: a zero that is allowed gives %v", at, near)
 		}
-		if near := compare(stored(t, at, 0), 0, 0.99); near[0] != 1 {
+		if near := compare(stored(at, 0), 0, 0.99); near[0] != 1 {
 			t.Errorf("%s: a zero where 0.99 are allowed gives %v", at, near)
 		}
 		if unwritten := compare(elements.Poison(at), 0, 0); unwritten[0] != 1 || unwritten[2] != 1 || (unwritten[3] == 1) != (at.Kind() == operator.Floating) {
 			t.Errorf("%s: the poison gives %v", at, unwritten)
 		}
 		if at.Kind() == operator.Floating {
-			if nan := compare(stored(t, at, math.NaN()), 1e6, 1e6); nan[0] != 1 || nan[2] != 0 || nan[3] != 1 {
+			if nan := compare(stored(at, math.NaN()), 1e6, 1e6); nan[0] != 1 || nan[2] != 0 || nan[3] != 1 {
 				t.Errorf("%s: a NaN gives %v", at, nan)
 			}
 		}
 	}
 }
 
-// A NaN equals a NaN, but not the poison; an infinity equals itself; integers are
-// compared as integers.
+// A NaN equals a NaN, but not the poison; an infinity equals itself; integers are compared as integers.
 func typedCompareEdges(t *testing.T, run typedRunner) {
 	for _, edge := range []struct {
 		at       operator.Type

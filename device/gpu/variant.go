@@ -5,6 +5,7 @@ import (
 
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/device/verify"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/operator"
@@ -17,7 +18,6 @@ type variant struct {
 	launches []launch
 }
 
-// launch is a launch with all that it takes.
 type launch struct {
 	operator.Launch
 	function   Function
@@ -47,7 +47,6 @@ func load(g GPU, b *compile.Binary, k operator.Kernel) (v variant, err error) {
 	return v, nil
 }
 
-// loadVariant loads a compiled kernel for the tensors.
 func (t *tensors) loadVariant(b *compile.Binary, k operator.Kernel) (variant, error) {
 	v, err := load(t.gpu.GPU, b, k)
 	if err != nil {
@@ -105,14 +104,12 @@ func (v variant) unbind() {
 	}
 }
 
-// unload frees the kernel. A failure costs a little memory, which goes with the
-// process at the latest.
+// unload frees the kernel. A failure costs a little memory, which goes with the process at the latest.
 func (v variant) unload() {
 	v.unbind()
 	_ = v.module.Unload()
 }
 
-// launch queues the variant's launches count times.
 func (v variant) launch(count int) {
 	each := 1
 	if len(v.launches) == 1 {
@@ -147,68 +144,47 @@ func (v variant) fit(o *trial.Outcome) bool {
 // fit is that of one launch; the status is "" if nothing speaks against it.
 func (l launch) fit(bounds Bounds) (r trial.Resources, status trial.Status, message string) {
 	r = l.needs.resources(l.Launch, 0, bounds)
-	if status, message = unfit(l.needs, l.Launch, bounds); status != "" {
-		return r, status, message
+	if message = unfit(l.needs, l.Launch, bounds.Limits); message != "" {
+		return r, trial.Pruned, message
 	}
 	if l.SharedBytes > 0 {
 		if err := l.function.AllowShared(l.SharedBytes); err != nil {
 			return r, trial.LaunchError, fmt.Sprintf("ask for %d bytes of dynamic shared memory: %v", l.SharedBytes, err)
 		}
 	}
-	blocks, err := l.function.Occupancy(int(threadsOf(l.Launch)), l.SharedBytes)
+	blocks, err := l.function.Occupancy(int(verify.Volume(l.Block)), l.SharedBytes)
 	if err != nil {
 		return r, trial.LaunchError, fmt.Sprintf("ask for the occupancy: %v", err)
 	}
 	if blocks == 0 {
 		return r, trial.Pruned, fmt.Sprintf("not even one block fits into a multiprocessor (%d registers, %d threads, %d bytes of shared memory)",
-			l.needs.Registers, threadsOf(l.Launch), r.SharedBytes)
+			l.needs.Registers, verify.Volume(l.Block), r.SharedBytes)
 	}
-	if most := int64(blocks) * int64(bounds.SMs); l.Cooperative && blocksOf(l.Launch) > most {
-		return r, trial.Pruned, fmt.Sprintf("a cooperative launch of %d blocks: at most %d run at once", blocksOf(l.Launch), most)
+	if most := int64(blocks) * int64(bounds.SMs); l.Cooperative && verify.Volume(l.Grid) > most {
+		return r, trial.Pruned, fmt.Sprintf("a cooperative launch of %d blocks: at most %d run at once", verify.Volume(l.Grid), most)
 	}
 	return l.needs.resources(l.Launch, blocks, bounds), "", ""
 }
 
-func blocksOf(l operator.Launch) int64 { return l.Grid[0] * l.Grid[1] * l.Grid[2] }
-
-// unfit says why a launch cannot work on this GPU before it is tried; the
-// status is "" if nothing speaks against it.
-func unfit(n Needs, launch operator.Launch, d Bounds) (trial.Status, string) {
-	threads := int64(1)
-	for i, axis := range []string{"x", "y", "z"} {
-		if launch.Grid[i] < 1 || launch.Block[i] < 1 {
-			return trial.LaunchError, fmt.Sprintf("grid %v and block %v must be at least 1 in %s", launch.Grid, launch.Block, axis)
-		}
-		if launch.Block[i] > d.MaxBlock[i] {
-			return trial.Pruned, fmt.Sprintf("block %s is %d, the GPU allows %d", axis, launch.Block[i], d.MaxBlock[i])
-		}
-		if launch.Grid[i] > d.MaxGrid[i] {
-			return trial.Pruned, fmt.Sprintf("grid %s is %d, the GPU allows %d", axis, launch.Grid[i], d.MaxGrid[i])
-		}
-		threads *= launch.Block[i]
+// unfit says why a launch cannot work on this GPU; "" if nothing speaks against it.
+func unfit(n Needs, l operator.Launch, limits operator.Limits) string {
+	l.SharedBytes += n.StaticShared
+	if message := verify.Refused(l, limits); message != "" {
+		return message
 	}
-	if threads > int64(d.MaxThreadsPerBlock) {
-		return trial.Pruned, fmt.Sprintf("a block has %d threads, the GPU allows %d", threads, d.MaxThreadsPerBlock)
+	if threads := verify.Volume(l.Block); threads > int64(n.MaxThreads) {
+		return fmt.Sprintf("a block has %d threads, %d registers a thread leave room for %d", threads, n.Registers, n.MaxThreads)
 	}
-	if threads > int64(n.MaxThreads) {
-		return trial.Pruned, fmt.Sprintf("a block has %d threads, %d registers a thread leave room for %d", threads, n.Registers, n.MaxThreads)
-	}
-	if shared := n.StaticShared + launch.SharedBytes; shared > int64(d.MaxSharedPerBlock) {
-		return trial.Pruned, fmt.Sprintf("a block needs %d bytes of shared memory, the GPU allows %d", shared, d.MaxSharedPerBlock)
-	}
-	return "", ""
+	return ""
 }
 
-// resources are the needs as a trial records them.
 func (n Needs) resources(launch operator.Launch, blocksPerSM int, d Bounds) trial.Resources {
 	r := trial.Resources{Registers: n.Registers, SharedBytes: n.StaticShared + launch.SharedBytes, LocalBytes: n.Local}
 	if d.SMThreads > 0 {
-		r.Occupancy = float64(int64(blocksPerSM)*threadsOf(launch)) / float64(d.SMThreads)
+		r.Occupancy = float64(int64(blocksPerSM)*verify.Volume(launch.Block)) / float64(d.SMThreads)
 	}
 	return r
 }
-
-func threadsOf(l operator.Launch) int64 { return l.Block[0] * l.Block[1] * l.Block[2] }
 
 const pointerBytes = 8
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"autotune/device"
 	"autotune/device/trial"
 	"autotune/internal/jsonobject"
+	"autotune/internal/lists"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
@@ -28,11 +28,9 @@ type cache struct {
 	Rows     *cacheRows              `json:"cache"`
 }
 
-// cacheRows are the rows in the file's order.
 type cacheRows []cacheRow
 
-// cacheRow is one configuration. Its fields beside the times are only read if
-// its key does not tell the values.
+// cacheRow is one configuration. Its fields beside the times are only read if its key does not tell the values.
 type cacheRow struct {
 	key    string
 	fields json.RawMessage
@@ -46,7 +44,6 @@ type cacheRow struct {
 	Benchmark float64 `json:"benchmark_time"`
 }
 
-// UnmarshalJSON reads an object of rows.
 func (rows *cacheRows) UnmarshalJSON(data []byte) error {
 	err := jsonobject.Read(data, func(key string, fields json.RawMessage) error {
 		row := cacheRow{key: key, fields: fields}
@@ -62,9 +59,8 @@ func (rows *cacheRows) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// recording reads the cache's rows. cut: some may be missing.
-func (c *cache) recording(cut bool) (*Recording, error) {
-	r := &Recording{Interrupted: cut}
+func (c *cache) recording() (*Recording, error) {
+	r := new(Recording)
 	r.Metadata.Device.Name, r.Metadata.Problem.Operator = c.Device, c.Kernel
 	r.Metadata.Problem.Shape = c.shape()
 	if len(c.Tunables) == 0 {
@@ -91,7 +87,6 @@ func (c *cache) recording(cut bool) (*Recording, error) {
 			return nil, fmt.Errorf("configuration %q: %w", row.key, err)
 		}
 		r.Trials = append(r.Trials, trial.Trial{Configuration: space.Configuration{Values: values}, Outcome: row.outcome(), At: foreignTime(row.At)})
-		r.note(row)
 	}
 	return r, nil
 }
@@ -168,23 +163,6 @@ func (r cacheRow) outcome() trial.Outcome {
 	return o
 }
 
-// rowKeys are the fields of a cache's row that are read, or that follow from them.
-var rowKeys = []string{"time", "times", "timestamp", "__error__", "compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time"}
-
-// note remembers which fields of a row have no place in a Recording.
-func (r *Recording) note(row cacheRow) {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(row.fields, &fields) != nil {
-		return
-	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		tunable := slices.ContainsFunc(r.Tunables, func(t space.Tunable) bool { return t.Name == key })
-		if at, known := slices.BinarySearch(r.Untaken, key); !known && !tunable && !slices.Contains(rowKeys, key) {
-			r.Untaken = slices.Insert(r.Untaken, at, key)
-		}
-	}
-}
-
 // foreignTime is when something happened, as Python writes it; zero if it does not tell.
 func foreignTime(text string) time.Time {
 	for _, form := range []string{"2006-01-02 15:04:05.999999-07:00", time.RFC3339, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05"} {
@@ -195,11 +173,10 @@ func foreignTime(text string) time.Time {
 	return time.Time{}
 }
 
-// Adopt makes a recording that can be replayed of one that another tool made: it is
-// of this problem and this template then, whose space it must fit. A name that
-// kernels know a tunable by, and a value that equals one of its values, will do.
-// Without a template, problem and template bear the kernel's name, and nothing is
-// compared. at is when it was recorded, for trials that do not say.
+// Adopt makes a recording that can be replayed of one that another tool made: it is of this problem and this template
+// then, whose space it must fit. A name that kernels know a tunable by, and a value that equals one of its values,
+// will do. Without a template, problem and template bear the kernel's name, and nothing is compared. at is when it
+// was recorded, for trials that do not say.
 func (r *Recording) Adopt(problem operator.ProblemRecord, o *operator.Operator, t *operator.Template, limits operator.Limits, at time.Time) error {
 	if r.Metadata.Format == Format {
 		return errors.New("it is a recording already: --device replay:FILE answers from it")
@@ -254,4 +231,52 @@ func rename(x *trial.Trial, o *operator.Operator, t *operator.Template) error {
 	}
 	x.Values = values
 	return nil
+}
+
+// TemplateOf is the template that a tool's trials are of: the one of that name, or without a name the only one all of
+// whose tunables the trials have.
+func (r *Recording) TemplateOf(op *operator.Operator, name string) (*operator.Template, error) {
+	if name != "" {
+		names := lists.Of(op.Templates, func(t *operator.Template) string { return t.Name })
+		if at := slices.Index(names, name); at >= 0 {
+			return op.Templates[at], nil
+		}
+		return nil, fmt.Errorf("unknown template %q; there are %s", name, strings.Join(names, ", "))
+	}
+	if len(op.Templates) == 1 || len(r.Trials) == 0 {
+		return op.Templates[0], nil
+	}
+	fitting := lists.Where(op.Templates, func(t *operator.Template) bool {
+		missing, more := tunablesBeside(op, t, r.Trials[0])
+		return len(missing)+len(more) == 0
+	})
+	if len(fitting) != 1 {
+		return nil, fmt.Errorf("%d templates of %s have the tunables of the trials; name one with --template", len(fitting),
+			op.Name)
+	}
+	return fitting[0], nil
+}
+
+func Untold(op *operator.Operator, t *operator.Template, x trial.Trial) []string {
+	_, more := tunablesBeside(op, t, x)
+	return more
+}
+
+// tunablesBeside compares the tunables of a trial with a template's, which may have the names of their macros.
+func tunablesBeside(op *operator.Operator, t *operator.Template, x trial.Trial) (missing, more []string) {
+	known := map[string]bool{}
+	for _, tunable := range t.Tunables {
+		_, own := x.Get(tunable.Name)
+		macro := op.Macros.Macro(tunable.Name)
+		if _, ok := x.Get(macro); !ok && !own {
+			missing = append(missing, tunable.Name)
+		}
+		known[tunable.Name], known[macro] = true, true
+	}
+	for _, v := range x.Values {
+		if !known[v.Name] {
+			more = append(more, v.Name)
+		}
+	}
+	return missing, more
 }

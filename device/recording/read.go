@@ -2,7 +2,6 @@ package recording
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,10 +15,7 @@ import (
 	"autotune/internal/jsonerror"
 )
 
-// Load reads a recording of ours, compressed or not.
-func Load(ctx context.Context, path string) (*Recording, error) { return open(ctx, path, decode) }
-
-// LoadAny reads what ReadAny reads.
+func Load(ctx context.Context, path string) (*Recording, error)    { return open(ctx, path, decode) }
 func LoadAny(ctx context.Context, path string) (*Recording, error) { return open(ctx, path, ReadAny) }
 
 // LoadFS reads a recording of ours from a file system, as the shipped ones are.
@@ -45,7 +41,6 @@ func open(ctx context.Context, path string, decode func(io.Reader) (*Recording, 
 	return r.named(path), err
 }
 
-// named notes the file of a recording that could be read.
 func (r *Recording) named(file string) *Recording {
 	if r != nil {
 		r.File = file
@@ -75,7 +70,7 @@ func decode(r io.Reader) (*Recording, error) {
 		}
 	}
 	if err != nil {
-		return nil, cmp.Or(otherFormat(data), err)
+		return nil, err
 	}
 	if err := checkHeader(d.SchemaVersion, m); err != nil {
 		return nil, err
@@ -87,50 +82,27 @@ func decode(r io.Reader) (*Recording, error) {
 	return recording, recording.check(d.Results)
 }
 
-// otherFormat refuses a recording of another format, whatever its other fields are; nil: it is none.
-func otherFormat(data []byte) error {
-	var head struct {
-		SchemaVersion string                  `json:"schema_version"`
-		Metadata      struct{ Format string } `json:"metadata"`
-	}
-	if json.Unmarshal(data, &head) != nil || head.Metadata.Format == "" {
-		return nil
-	}
-	return checkHeader(head.SchemaVersion, &Metadata{Format: head.Metadata.Format})
-}
-
 // ReadAny reads a recording of ours, T4 results of another tool or a cache of Kernel Tuner,
-// compressed or not. From an interrupted search it reads the complete results.
+// compressed or not.
 func ReadAny(r io.Reader) (*Recording, error) {
 	data, err := unpack(r)
-	cut := errors.Is(err, io.ErrUnexpectedEOF)
-	if err != nil && !cut {
+	if err != nil {
 		return nil, err
 	}
-	data = nullNonNumbers(data)
-	d, err := parse(data)
-	if errors.As(err, new(*cutError)) {
-		if mended, ok := mend(data); ok {
-			cut = true
-			d, err = parse(mended)
-		}
-	}
+	d, err := parse(nullNonNumbers(data))
 	switch {
 	case err != nil:
 		return nil, err
 	case d.Rows != nil || d.Tunables != nil:
-		return d.recording(cut)
+		return d.recording()
 	case d.Results == nil && d.SchemaVersion == "":
 		return nil, errors.New(`neither a Kernel Tuner cache (it has no "cache") nor T4 results (it has no "results")`)
 	}
-	recording := &Recording{Interrupted: cut}
+	recording := new(Recording)
 	// Other tools' metadata may look otherwise, and is only for show.
 	_ = json.Unmarshal(orNull(d.Metadata), &recording.Metadata)
 	return recording, recording.add(d.Results)
 }
-
-// cutError is of a document that ends in the middle.
-type cutError struct{ error }
 
 // parse reads a document; its errors say on which line it is wrong.
 func parse(data []byte) (d document, err error) {
@@ -139,11 +111,7 @@ func parse(data []byte) (d document, err error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(&d); err != nil {
-		described := jsonerror.Describe(err, data, decoder.InputOffset())
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return d, &cutError{described}
-		}
-		return d, described
+		return d, jsonerror.Describe(err, data, decoder.InputOffset())
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return d, fmt.Errorf("there is more after the end of the recording, at byte %d", decoder.InputOffset())
@@ -203,15 +171,13 @@ func readMetadata(r io.Reader) (Metadata, error) {
 	return Metadata{}, checkHeader(version, nil)
 }
 
-// What a recording may have at most: above what a search writes, and above the
-// exhaustive ones that others publish.
+// What a recording may have at most: above what a search writes, and above the exhaustive ones that others publish.
 var recordingBound = input.Bound{Kind: "a recording", Bytes: 32 << 20, Values: 3_000_000, Depth: 32, Items: 100_000}
 
 // maxMetadata is how far into a file its metadata may reach.
 const maxMetadata = 256 << 10
 
-// unpack reads a file to its end. What comes before an early end is returned
-// together with the error.
+// unpack reads a file to its end. What comes before an early end is returned together with the error.
 func unpack(r io.Reader) ([]byte, error) {
 	data, err := recordingBound.Unpack(r)
 	if err == nil {
@@ -245,34 +211,7 @@ func nullNonNumbers(data []byte) []byte {
 	})
 }
 
-// mend closes a document that ends in the middle after its last whole result, or
-// its last whole row of a cache; false if it has none.
-func mend(data []byte) ([]byte, bool) {
-	var open []byte // brackets
-	end, closing, inString := 0, "", false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case c == '"':
-			inString = !inString
-		case inString && c == '\\':
-			i++
-		case inString:
-		case c == '{' || c == '[':
-			open = append(open, c)
-		case c == '}' || c == ']':
-			if len(open) == 0 {
-				return nil, false
-			}
-			if open = open[:len(open)-1]; c == '}' && len(open) == 2 {
-				end, closing = i+1, map[byte]string{'[': "]}", '{': "}}"}[open[1]]
-			}
-		}
-	}
-	return append(bytes.Clone(data[:end]), closing...), end > 0
-}
-
-// Is reports whether a regular file begins as recordings do: packed, or with one of
-// their keys.
+// Is reports whether a regular file begins as recordings do: packed, or with one of their keys.
 func Is(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

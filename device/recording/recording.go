@@ -1,15 +1,12 @@
 // Package recording reads and writes searches that are written down trial by
 // trial: what was tried, how it ended and every sample that was taken.
 //
-// Our own files are T4 results JSON, which other autotuning tools read, with
-// what only we need in keys of our own, usually compressed; docs/recordings.md
-// describes them. Write makes one of a search's trials. Load reads one back and
-// accepts no other: a replay needs all of it. ReadAny also reads what other
-// tools record, T4 results and Kernel Tuner's caches, and searches that were
-// interrupted: enough to score strategies on.
+// Our own files are T4 results JSON, which other autotuning tools read, with what only we need in keys of our own,
+// usually compressed; docs/recordings.md describes them. Write makes one of a search's trials. Load reads one back
+// and accepts no other: a replay needs all of it. ReadAny also reads what other tools record, T4 results and Kernel
+// Tuner's caches, and searches that were interrupted: enough to score strategies on.
 //
-// List and FindRequest choose among the recordings that are shipped in the
-// binary.
+// List and FindRequest choose among the recordings that are shipped in the binary.
 package recording
 
 import (
@@ -41,11 +38,6 @@ type Recording struct {
 	Trials   []trial.Trial // in the order of the search
 	// Tunables are declared by Kernel Tuner's caches only.
 	Tunables []space.Tunable
-	// Untaken are the sorted names of data about trials that a foreign file has and a
-	// Recording does not.
-	Untaken []string
-	// Interrupted says that the file ends in the middle: the search did.
-	Interrupted bool
 }
 
 // Metadata says what was searched, where and how. Only Tool, Valid and the
@@ -66,8 +58,7 @@ type Metadata struct {
 	Arch            string `json:"arch,omitempty"` // that the kernels were compiled for
 }
 
-// problemFields are how the file has the problem: among the other fields, and
-// its text under "problem".
+// problemFields are how the file has the problem: among the other fields, and its text under "problem".
 type problemFields struct {
 	Operator   string              `json:"operator"`
 	Text       string              `json:"problem"`
@@ -77,7 +68,6 @@ type problemFields struct {
 	Free       []string            `json:"free,omitempty"`
 }
 
-// MarshalJSON writes the file's metadata.
 func (m Metadata) MarshalJSON() ([]byte, error) {
 	type plain Metadata
 	p := m.Problem
@@ -85,7 +75,6 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(m))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
 func (m *Metadata) UnmarshalJSON(data []byte) error {
 	type plain Metadata
 	if err := json.Unmarshal(data, (*plain)(m)); err != nil {

@@ -20,13 +20,11 @@ type Entry struct {
 	Metadata Metadata
 }
 
-// Shipped are the recordings in this binary.
 func Shipped() fs.FS { return recordings.FS }
 
 // FileName is the name under which a recording belongs among the shipped ones:
-// the GPU, the operator, the shape, the math mode and a hash. The hash is the
-// first digits of the SHA-256 of the problem's text, with the conditions where
-// they are unusual.
+// the GPU, the operator, the shape, the math mode and a hash. The hash is the first digits of the SHA-256 of the
+// problem's text, with the conditions where they are unusual.
 func FileName(m Metadata) string {
 	p := m.Problem
 	gpu := slug(strings.TrimPrefix(strings.ToLower(m.Device.Name), "nvidia "))
@@ -37,12 +35,10 @@ func FileName(m Metadata) string {
 // ErrNotFound means that there is no recording of exactly this problem.
 var ErrNotFound = errors.New("no recording of exactly this problem")
 
-// FindRequest finds a recording of exactly the problem that a request asks for, among
-// those of the devices that are wanted; nil wants all. On a machine without a GPU, what
-// "auto" means depends on the recorded one: the problem comes bound with the limits of
-// the GPU of the recording found. Of several recordings it takes the one of the newest
-// GPU architecture, and of those the latest. Recordings under unusual conditions answer
-// to their file's name only.
+// FindRequest finds a recording of exactly the problem that a request asks for, among those of the devices that are
+// wanted; nil wants all. On a machine without a GPU, what "auto" means depends on the recorded one: the problem comes
+// bound with the limits of the GPU of the recording found. Of several recordings it takes the one of the newest GPU
+// architecture, and of those the latest. Recordings under unusual conditions answer to their file's name only.
 func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request, wanted func(device.Info) bool) (Entry, *operator.Problem, error) {
 	entries, err := list(fsys, func(name string) bool { return strings.Contains(name, "-"+op.Name+"-") })
 	if err != nil {

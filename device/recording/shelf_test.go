@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -58,9 +59,7 @@ func TestListRefusesDamage(t *testing.T) {
 
 func TestShippedRecordingsLoad(t *testing.T) {
 	entries, err := List(Shipped())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, e := range entries {
 		r, err := LoadFS(Shipped(), e.Name)
 		if err != nil {
@@ -79,15 +78,11 @@ func TestShippedRecordingsLoad(t *testing.T) {
 // On a machine without a GPU, the recorded one decides what "auto" means.
 func TestFindRequest(t *testing.T) {
 	op, err := operator.Find("conv2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request := operator.Request{Shape: []int64{1, 4, 20, 20}, Math: "auto"}
 	under := func(arch int) func(*Metadata) {
 		p, err := op.Bind(request, operator.Limits{Arch: arch, SMs: 80, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 96 << 10, WarpSize: 32, MemoryBytes: 1 << 34})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return func(m *Metadata) {
 			m.Problem, m.Device.Limits = p.Record(), p.Limits
 		}
@@ -109,9 +104,7 @@ func TestFindRequest(t *testing.T) {
 // A file whose name lies is not believed.
 func TestFindRequestChecksTheProblem(t *testing.T) {
 	op, err := operator.Find("conv2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	fsys := fstest.MapFS{"h100-conv2d-1x4x20x20-fp32-00000000.json.gz": {Data: encoded(t, recorded(oneOfEach()), true)}}
 	request := operator.Request{Shape: []int64{1, 4, 20, 20}, Parameters: map[string]string{"c_out": "4", "kernel": "3x3"}}
 	if _, _, err := FindRequest(fsys, op, request, nil); !errors.Is(err, ErrNotFound) {

@@ -12,11 +12,9 @@ import (
 	"autotune/internal/lists"
 )
 
-// Summarise reduces samples, in milliseconds a launch, to a Timing. The
-// interval is distribution-free: the order statistics that cover the median
-// with 95 % probability (binomial; Hahn and Meeker, Statistical Intervals,
-// 5.2). With fewer than six samples no such pair exists and the interval is the
-// whole range.
+// Summarise reduces samples, in milliseconds a launch, to a Timing. The interval is distribution-free: the order
+// statistics that cover the median with 95 % probability (binomial; Hahn and Meeker, Statistical Intervals, 5.2).
+// With fewer than six samples no such pair exists and the interval is the whole range.
 func Summarise(samples []float64, batch int) Timing {
 	if len(samples) == 0 {
 		return Timing{}
@@ -88,8 +86,7 @@ func MS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 // DurationOf is a number of milliseconds as a time.
 func DurationOf(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// Times of a launch are between these, in milliseconds: a nanosecond and eleven
-// days.
+// Times of a launch are between these, in milliseconds: a nanosecond and eleven days.
 const minMS, maxMS = 1e-6, 1e9
 
 // CheckMS refuses a time that no launch takes.
@@ -105,15 +102,13 @@ func CheckMS(times ...float64) error {
 // falseAlarms is how often a variant that did not change may seem slower.
 const falseAlarms = 1.0 / 1000
 
-// Noise is by how much, relative, a variant's time may lie above one recorded earlier
-// where nothing changed. The variant was timed against itself: first and second are its
-// medians, in milliseconds, in turns that follow each other. now is its time over all turns.
-// recorded is of how many turns the earlier time is, 0 if that is unknown.
+// Noise is by how much, relative, a variant's time may lie above one recorded earlier where nothing changed. The
+// variant was timed against itself: first and second are its medians, in milliseconds, in turns that follow each
+// other. now is its time over all turns. recorded is of how many turns the earlier time is, 0 if that is unknown.
 //
-// The medians of one side differ by what this machine's turns differ by, drifts included.
-// Both sides of a turn share its drift, so the degrees of freedom are those of one side.
-// The bound is Student's, of the difference of two means. It is never below the
-// Resolution, nor below what the two sides, which are the same, differ by.
+// The medians of one side differ by what this machine's turns differ by, drifts included. Both sides of a turn share
+// its drift, so the degrees of freedom are those of one side. The bound is Student's, of the difference of two means.
+// It is never below the Resolution, nor below what the two sides, which are the same, differ by.
 func Noise(first, second []float64, recorded int) (now, noise float64) {
 	a, b := lists.Of(first, math.Log), lists.Of(second, math.Log)
 	turns := float64(len(a))

@@ -1,6 +1,5 @@
-// Package trial holds the record of one variant evaluated: what was run, how
-// it ended, what it took and where that is known from. A device answers with an
-// Outcome; together with the configuration that it is of, it is a Trial, which
+// Package trial holds the record of one variant evaluated: what was run, how it ended, what it took and where that is
+// known from. A device answers with an Outcome; together with the configuration that it is of, it is a Trial, which
 // the store keeps, a recording writes, strategies learn from and reports show.
 //
 // A quantity that devices newly measure is a field of Measured.
@@ -16,7 +15,6 @@ import (
 	"autotune/space"
 )
 
-// Status says how an evaluation ended.
 type Status string
 
 // The ways an evaluation ends. Only OK has a time.
@@ -33,7 +31,6 @@ const (
 // Statuses lists every status, in the order reports show them.
 var Statuses = []Status{OK, CompileError, LaunchError, WrongResult, Timeout, Crashed, Pruned}
 
-// Trial is the record of one variant evaluated.
 type Trial struct {
 	space.Configuration
 	Macros       map[string]string `json:"macros,omitempty"`
@@ -44,12 +41,10 @@ type Trial struct {
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	At      time.Time          `json:"at"` // when its evaluation ended
 	Log     string             `json:"-"`  // the compiler's words, known while the search runs
-	// FinalRounds is how often the finals timed it; its samples are from there
-	// then. 0: it was in no finals.
+	// FinalRounds is how often the finals timed it; its samples are from there then. 0: it was in no finals.
 	FinalRounds int `json:"final_rounds,omitempty"`
 }
 
-// New starts the trial of a configuration.
 func New(c space.Configuration, k operator.Kernel) Trial {
 	macros := make(map[string]string, len(k.Macros))
 	for _, m := range k.Macros {
@@ -87,8 +82,7 @@ type Outcome struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 	Dropped  bool      `json:"dropped,omitempty"` // racing stopped its samples early
 	Notice   string    `json:"-"`                 // about the whole search, told once
-	// Worker evaluated it, and ControlMS is what it last took for its control; of one of
-	// several workers.
+	// Worker evaluated it, and ControlMS is what it last took for its control; of one of several workers.
 	Worker    string  `json:"worker,omitempty"`
 	ControlMS float64 `json:"control_ms,omitempty"`
 	// Digest is of the kernel that ran, where that is another than the trial's: of
@@ -96,15 +90,13 @@ type Outcome struct {
 	Digest string `json:"-"`
 }
 
-// Measured is what was measured of a variant besides its time. Best-config
-// documents hold it as it is.
+// Measured is what was measured of a variant besides its time. Best-config documents hold it as it is.
 type Measured struct {
 	MaxAbsError float64   `json:"max_abs_error"`
 	Resources   Resources `json:"resources"`
 	EnergyMJ    float64   `json:"energy_mj,omitempty"` // of a launch, in millijoules, 0 if unknown
 }
 
-// Reason is the first line of the message.
 func (o Outcome) Reason() string {
 	line, _, _ := strings.Cut(strings.TrimSpace(o.Message), "\n")
 	return line
@@ -122,8 +114,7 @@ func (o *Outcome) Fail(status Status, message string) {
 	o.SetSamples(nil, 0)
 }
 
-// Join adds what a device says of the same variant another time. One that fails
-// now has failed.
+// Join adds what a device says of the same variant another time. One that fails now has failed.
 func (o *Outcome) Join(again Outcome) {
 	if again.Status != OK {
 		o.Fail(again.Status, again.Message)
@@ -147,7 +138,6 @@ func Finite(x float64) float64 {
 	return x
 }
 
-// Timing summarises the samples of one variant, in milliseconds.
 type Timing struct {
 	Median    float64    `json:"median"`
 	CI95      [2]float64 `json:"ci95"` // of the median, by order statistics
@@ -165,8 +155,7 @@ type Resources struct {
 	Occupancy   float64 `json:"occupancy,omitempty"`   // resident threads over the multiprocessor's maximum
 }
 
-// Beside is what two launches of one variant take: the more of the two, and the lower
-// occupancy.
+// Beside is what two launches of one variant take: the more of the two, and the lower occupancy.
 func (r Resources) Beside(other Resources) Resources {
 	return Resources{
 		Registers: max(r.Registers, other.Registers), SharedBytes: max(r.SharedBytes, other.SharedBytes),
@@ -174,7 +163,6 @@ func (r Resources) Beside(other Resources) Resources {
 	}
 }
 
-// Phases says where the evaluation's wall time went, in milliseconds.
 type Phases struct {
 	CompileMS float64 `json:"compile_ms"`
 	VerifyMS  float64 `json:"verify_ms"`

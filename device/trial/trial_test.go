@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
@@ -20,14 +21,10 @@ func TestTrialJSON(t *testing.T) {
 	c := space.Configuration{Template: "direct", Values: space.Values{{Name: "vec", Value: expr.Int(4)}, {Name: "share", Value: expr.Float(1)}}}
 	trial := New(c, operator.Kernel{Launches: operator.Launches{{Entry: "scale_direct"}}}).With(sampled(Outcome{Status: OK, Measured: Measured{MaxAbsError: 0.5}, ClockMHz: 1980}, 3, 1, 2))
 	text, err := json.Marshal(trial)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	// One level, as the store has kept it from the beginning.
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &fields))
 	for name, want := range map[string]string{
 		"template": `"direct"`, "configuration": `{"vec":4,"share":1.0}`, "status": `"ok"`, "samples_ms": "[3,1,2]", "max_abs_error": "0.5", "clock_mhz": "1980",
 	} {
@@ -36,9 +33,7 @@ func TestTrialJSON(t *testing.T) {
 		}
 	}
 	var back Trial
-	if err := json.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &back))
 	back.Macros, trial.Macros = nil, nil // an empty map is left out
 	if !reflect.DeepEqual(back, trial) {
 		t.Errorf("got %+v, want %+v", back.Outcome, trial.Outcome)

@@ -19,7 +19,6 @@ const (
 // WarningKind says what is doubtful about a measurement.
 type WarningKind string
 
-// The kinds of warnings.
 const (
 	Throttled    WarningKind = "throttled"     // the GPU ran below the clock that it could have
 	ClockMoved   WarningKind = "clock_moved"   // between the samples
@@ -32,8 +31,7 @@ const (
 // WarningKinds lists every kind, in the order in which reports show them.
 var WarningKinds = []WarningKind{Throttled, ClockMoved, Hot, OtherProcess, Noisy, FewSamples}
 
-// Warning is a reason to doubt a measurement: its kind, and the numbers that
-// belong to it.
+// Warning is a reason to doubt a measurement: its kind, and the numbers that belong to it.
 type Warning struct {
 	Kind    WarningKind `json:"kind"`
 	Reason  string      `json:"reason,omitempty"`        // of throttling
@@ -48,7 +46,6 @@ type Warning struct {
 	Trials  int         `json:"trials,omitempty"`        // of a search, that it is about; 0: it is about one
 }
 
-// String is a line for people.
 func (w Warning) String() string {
 	line, _ := w.words()
 	return line
@@ -102,13 +99,11 @@ func (w Warning) process() string {
 	return text
 }
 
-// Lines are the warnings in words.
 func Lines(warnings []Warning) []string {
 	return lists.Of(warnings, Warning.String)
 }
 
-// Warnings says what makes the timing doubtful: samples that are few, or far
-// apart.
+// Warnings says what makes the timing doubtful: samples that are few, or far apart.
 func (t Timing) Warnings() []Warning {
 	var all []Warning
 	if t.Samples > 0 && t.Samples < intervalSamples {
@@ -155,9 +150,8 @@ func merge(all, more []Warning) []Warning {
 	return all
 }
 
-// Gather sums up what is doubtful about the trials of a search, by kind: in how
-// many of them, and to what extent. Those that racing dropped have few samples on
-// purpose, and their spread says little.
+// Gather sums up what is doubtful about the trials of a search, by kind: in how many of them, and to what extent.
+// Those that racing dropped have few samples on purpose, and their spread says little.
 func Gather(trials []Trial) []Warning {
 	var all []Warning
 	for _, t := range trials {

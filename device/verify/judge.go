@@ -1,7 +1,6 @@
-// Package verify is the plan by which every device verifies a variant. The plan
-// says what tensors hold and which of the operator's own kernels run. It says where
-// a device looks after a launch, how often a check launches, and how many samples
-// are taken.
+// Package verify is the plan by which every device verifies a variant. The plan says what tensors hold and which of
+// the operator's own kernels run. It says where a device looks after a launch, how often a check launches, and how
+// many samples are taken.
 //
 // The plan and the verdicts are values. A device carries them out: the emulator by
 // files and programs, a GPU through its driver.
@@ -56,7 +55,6 @@ func LayoutOf(arguments []operator.Argument, zones int) Layout {
 // Looked tells whether an argument is checked after a launch.
 func Looked(a operator.Argument) bool { return a.Elements > 0 && a.Role != operator.Workspace }
 
-// Judge reads such words. It knows what the memory looked like before any variant ran.
 type Judge struct {
 	Operator   string // its name
 	Arguments  []operator.Argument
@@ -73,11 +71,8 @@ type sums struct {
 	pristine  uint64
 }
 
-// Known tells whether the right answers are known.
 func (j *Judge) Known() bool { return j.sums != nil }
-
-// Forget makes it unknown.
-func (j *Judge) Forget() { j.sums = nil }
+func (j *Judge) Forget()     { j.sums = nil }
 
 // Learn keeps the checksums of inputs and references from the words. A reference that left an
 // output unwritten is a *device.ReferenceError.
@@ -105,8 +100,7 @@ func (j *Judge) Learn(words []uint64) error {
 	return nil
 }
 
-// leastSquared is the least number whose square is a normal number of f32. A kernel may square its
-// inputs.
+// leastSquared is the least number whose square is a normal number of f32. A kernel may square its inputs.
 const leastSquared = 0x1p-63
 
 // ToleranceOf is the absolute tolerance of an output whose largest number is given. An operator says
@@ -154,15 +148,12 @@ type Findings struct {
 	Sums []uint64 // of the outputs
 }
 
-// Any tells whether something is wrong.
-func (f Findings) Any() bool { return len(f.Complaints) > 0 }
-
+func (f Findings) Any() bool             { return len(f.Complaints) > 0 }
 func (f *Findings) complain(text string) { f.Complaints = append(f.Complaints, text) }
 
 // Element reads an element of what a variant made of an argument, and of the reference.
 type Element func(argument int, element int64) (got, want string, err error)
 
-// Findings reads the words after a launch.
 func (j *Judge) Findings(words []uint64, read Element) (f Findings, err error) {
 	for i, a := range j.Arguments {
 		switch found := words[j.Layout.Arguments[i]:]; {
@@ -190,7 +181,6 @@ func (j *Judge) Findings(words []uint64, read Element) (f Findings, err error) {
 	return f, nil
 }
 
-// judgeOutput reads what was found of an argument that is compared.
 func (j *Judge) judgeOutput(argument int, found []uint64, read Element, f *Findings) error {
 	a := j.Arguments[argument]
 	o := outcomeFrom(a, found)
@@ -265,8 +255,7 @@ func outcomeFrom(a operator.Argument, words []uint64) outcome {
 	}
 }
 
-// mismatchMessage describes a wrong output; got and want are its first wrong
-// element and the reference's.
+// mismatchMessage describes a wrong output; got and want are its first wrong element and the reference's.
 func mismatchMessage(a operator.Argument, o outcome, got, want string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %s of %s %s from the reference", o.Mismatches, output.Count(a.Elements, "element"), a.Name, verb(o.Mismatches, "differs", "differ"))

@@ -21,19 +21,16 @@ type Part struct {
 	Binary   *compile.Binary
 }
 
-// Filling is a part that fills tensors.
 type Filling struct {
 	Part
 	operator.Filling
 }
 
-// Comparison is the part that compares.
 type Comparison struct {
 	Part
 }
 
-// Parts are all that an operator has. A nil Comparison means that outputs are compared
-// element by element.
+// Parts are all that an operator has. A nil Comparison means that outputs are compared element by element.
 type Parts struct {
 	Fillings   []Filling
 	Comparison *Comparison
@@ -64,7 +61,6 @@ func Compile(ctx context.Context, c compile.Compiler, arch string, p *operator.P
 	return parts, errors.Join(failures...)
 }
 
-// Blame says what the part does wrong.
 func (p Part) Blame(format string, values ...any) *device.ReferenceError {
 	return device.Blame(p.Operator, p.Name, format, values...)
 }
@@ -86,7 +82,6 @@ func (c *Comparison) AcceptItself(apart float64) error {
 	return c.Blame("cannot be right: %s gives %.6g for the reference against itself; it must be 0", c.File, apart)
 }
 
-// Content is what a comparison is passed of an argument.
 type Content int
 
 // The contents. Tensors that a variant only reads have one, those that it writes have two or three.
@@ -103,8 +98,7 @@ type Passed struct {
 	Content  Content
 }
 
-// ComparisonArguments are what a comparison takes, in order. The address of the number
-// that it gives follows them.
+// ComparisonArguments are what a comparison takes, in order. The address of the number that it gives follows them.
 func ComparisonArguments(arguments []operator.Argument) []Passed {
 	var all []Passed
 	for i, a := range arguments {
@@ -123,14 +117,13 @@ func ComparisonArguments(arguments []operator.Argument) []Passed {
 // NotExact is what is wrong with a launch that gives other bits than the first.
 const NotExact = "its output is not, bit for bit, that of the first launch"
 
-// Repeat launches a variant as often as a check asks, and ends at the first launch that
-// is wrong. launch gets the number of the launches before, and gives sums that identify
-// the outputs. nil sums are not compared.
-func Repeat[S comparable](c device.Check, launch func(before int) (trial.Outcome, []S, error)) (o trial.Outcome, launches int, err error) {
-	var first []S
+// Repeat launches a variant as often as a check asks, and ends at the first launch that is wrong. launch gets the
+// number of the launches before, and gives sums that identify the outputs. nil sums are not compared.
+func Repeat(c device.Check, launch func(before int) (trial.Outcome, []uint64, error)) (o trial.Outcome, launches int, err error) {
+	var first []uint64
 	wanted, worst, begin := max(c.Launches, 1), 0.0, time.Now()
 	for launches < wanted && (launches == 0 || c.Limit <= 0 || time.Since(begin) <= c.Limit) {
-		var sums []S
+		var sums []uint64
 		if o, sums, err = launch(launches); o.Status == "" {
 			return o, launches, err
 		}
@@ -156,3 +149,39 @@ func Repeat[S comparable](c device.Check, launch func(before int) (trial.Outcome
 	}
 	return o, launches, nil
 }
+
+// How far blocks, grids and clusters reach on every GPU.
+var (
+	mostBlock   = [3]int64{1024, 1024, 64}
+	mostGrid    = [3]int64{1<<31 - 1, 65535, 65535}
+	allClusters = int64(8)
+)
+
+// Refused says why no GPU with these limits runs a launch; "" if one may.
+func Refused(l operator.Launch, lim operator.Limits) string {
+	cluster := int64(1)
+	for i, axis := range []string{"x", "y", "z"} {
+		switch {
+		case l.Block[i] < 1 || l.Block[i] > mostBlock[i]:
+			return fmt.Sprintf("block.%s is %d; it must be 1 to %d", axis, l.Block[i], mostBlock[i])
+		case l.Grid[i] < 1 || l.Grid[i] > mostGrid[i]:
+			return fmt.Sprintf("grid.%s is %d; it must be 1 to %d", axis, l.Grid[i], mostGrid[i])
+		case l.Clustered() && (l.Cluster[i] < 1 || l.Grid[i]%l.Cluster[i] != 0):
+			return fmt.Sprintf("cluster.%s is %d; it must divide grid.%[1]s, which is %[3]d", axis, l.Cluster[i], l.Grid[i])
+		case l.Clustered():
+			cluster *= l.Cluster[i]
+		}
+	}
+	switch n := Volume(l.Block); {
+	case n > int64(lim.MaxThreadsPerBlock):
+		return fmt.Sprintf("a block has %d threads; at most %d are possible", n, lim.MaxThreadsPerBlock)
+	case l.SharedBytes < 0 || l.SharedBytes > int64(lim.MaxSharedPerBlock):
+		return fmt.Sprintf("a block asks for %d bytes of shared memory; at most %d are possible", l.SharedBytes, lim.MaxSharedPerBlock)
+	case cluster > allClusters:
+		return fmt.Sprintf("a cluster has %d blocks; at most %d are possible", cluster, allClusters)
+	}
+	return ""
+}
+
+// Volume is how many blocks a grid has, or threads a block.
+func Volume(d [3]int64) int64 { return d[0] * d[1] * d[2] }

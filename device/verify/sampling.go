@@ -13,7 +13,6 @@ import (
 	"autotune/internal/lists"
 )
 
-// What sampling goes by beside the protocol.
 const (
 	hopeless      = 2.0  // racing drops a variant whose samples all exceed the best time this many times,
 	behindBy      = 1.01 // one that surely exceeds it this many times,
@@ -26,17 +25,14 @@ const (
 	firstSpellMS  = 2.0  // length of the spell before the first look, when racing
 	batchedMS     = 0.1  // length of a batch of short launches
 	greatestBatch = 256
-	// MeasureTime ends the sampling once there are so many samples, or as many as the
-	// protocol's least.
+	// MeasureTime ends the sampling once there are so many samples, or as many as the protocol's least.
 	fewestOverTime = 3
 )
 
-// MostOverTime times the protocol's MeasureTime ends the sampling, even of a variant
-// that has too few samples.
+// MostOverTime times the protocol's MeasureTime ends the sampling, even of a variant that has too few samples.
 const MostOverTime = 4
 
-// GreatestSpell is how many samples one spell has at most. A device needs a pair of
-// events for each.
+// GreatestSpell is how many samples one spell has at most. A device needs a pair of events for each.
 const GreatestSpell = 64
 
 // Sampling decides how many samples a variant gets. It is asked after every spell of
@@ -74,15 +70,13 @@ func (s *Sampling) Next(estimate float64) int {
 
 func (s *Sampling) racing() bool { return s.Best > 0 && s.Protocol.DropRatio > 0 }
 
-// Lost tells whether the verifying launch alone shows that a variant is far
-// behind.
+// Lost tells whether the verifying launch alone shows that a variant is far behind.
 func (s *Sampling) Lost(launchMS float64) bool {
 	return s.racing() && launchMS > firstLaunch*s.Best && launchMS > firstLaunchMS
 }
 
-// known tells whether more samples would be of no use: medians less than the resolution apart tie
-// in any case, and the finals take new samples. For long launches a wider interval is enough, so
-// that others are tried.
+// known tells whether more samples would be of no use: medians less than the resolution apart tie in any case, and
+// the finals take new samples. For long launches a wider interval is enough, so that others are tried.
 func (s *Sampling) known(taken int) bool {
 	if taken < fewestToKnow {
 		return false
@@ -124,8 +118,7 @@ func (s *Sampling) affordable(estimate float64) int {
 	return min(AtLeastOne(left/estimate), GreatestSpell)
 }
 
-// BatchFor is how many launches make a sample: one, unless a launch is too short
-// for the events around it.
+// BatchFor is how many launches make a sample: one, unless a launch is too short for the events around it.
 func BatchFor(launchMS float64, below time.Duration) int {
 	if launchMS >= trial.MS(below) {
 		return 1
@@ -145,8 +138,7 @@ func AtLeastOne(x float64) int {
 }
 
 const (
-	// racingError is how often racing may drop a variant that it should not, were the
-	// spread of its samples known.
+	// racingError is how often racing may drop a variant that it should not, were the spread of its samples known.
 	racingError = 0.001
 	// spreadDoubt is how often the true spread exceeds the assumed bound.
 	spreadDoubt = 0.05
@@ -155,13 +147,11 @@ const (
 	leastSpread = 0.005
 )
 
-// surelyAbove tells whether the samples' centre, of two at least, is above a
-// bound. It may be asked after every sample. It looks at a confidence sequence of
-// the logarithms' mean, with the upper confidence bound of their standard
-// deviation. The sequence is the mixture boundary of Robbins (Statistical methods
-// related to the law of the iterated logarithm, 1970). Howard and others state it
-// as equation 14 of Time-uniform, nonparametric, nonasymptotic confidence
-// sequences, 2021.
+// surelyAbove tells whether the samples' centre, of two at least, is above a bound. It may be asked after every
+// sample. It looks at a confidence sequence of the logarithms' mean, with the upper confidence bound of their
+// standard deviation. The sequence is the mixture boundary of Robbins (Statistical methods related to the law of the
+// iterated logarithm, 1970). Howard and others state it as equation 14 of Time-uniform, nonparametric, nonasymptotic
+// confidence sequences, 2021.
 func surelyAbove(samples []float64, bound float64) bool {
 	logs := lists.Of(samples, func(ms float64) float64 { return math.Log(ms / bound) })
 	mean, deviation := stat.MeanStdDev(logs, nil)

@@ -56,8 +56,7 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// A variant as fast as the best stays in the race, whatever its noise; one that is
-// clearly behind leaves it early.
+// A variant as fast as the best stays in the race, whatever its noise; one that is clearly behind leaves it early.
 func TestRacing(t *testing.T) {
 	const runs = 4000
 	for _, tt := range []struct {

@@ -6,8 +6,7 @@ import (
 	"autotune/operator"
 )
 
-// A mean of large numbers is smaller than they are, and as inexact. A softmax does not grow with its
-// inputs.
+// A mean of large numbers is smaller than they are, and as inexact. A softmax does not grow with its inputs.
 func TestToleranceOf(t *testing.T) {
 	of := func(at operator.Type, atol float64) (a operator.Argument) {
 		a.Type, a.ATol = at, atol

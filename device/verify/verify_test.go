@@ -11,11 +11,11 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
-// A comparison is passed what a variant made beside what is right, and of inout tensors
-// what they held before.
+// A comparison is passed what a variant made beside what is right, and of inout tensors what they held before.
 func TestComparisonArguments(t *testing.T) {
 	got := ComparisonArguments([]operator.Argument{
 		{Role: operator.Input}, {Role: operator.Workspace}, {Role: operator.InOut}, {Role: operator.Scalar}, {Role: operator.Output}, {Role: operator.Weight},
@@ -44,9 +44,7 @@ func TestComparison(t *testing.T) {
 		err.Error() != "the comparison of own cannot be right: compare.cu gives 0.75 for the reference against itself; it must be 0" {
 		t.Error(err)
 	}
-	if err := c.AcceptItself(0); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, c.AcceptItself(0))
 }
 
 // A check ends at the first launch that is wrong, differs where it must not, or fails.

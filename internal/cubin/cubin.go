@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"iter"
 	"slices"
 )
@@ -21,9 +22,8 @@ func Open(code []byte) (*elf.File, error) {
 	return elf.NewFile(bytes.NewReader(plain))
 }
 
-// A cubin says of each kernel what it needs, as a list of attributes in a section of the
-// kernel's own. Each has a format, a number and 16 bits, which are the value, or the size of
-// the value that follows.
+// A cubin says of each kernel what it needs, as a list of attributes in a section of the kernel's own. Each has a
+// format, a number and 16 bits, which are the value, or the size of the value that follows.
 const (
 	infoSection = ".nv.info."
 	sizedFormat = 4
@@ -56,4 +56,29 @@ func Attributes(file *elf.File, kernel string) iter.Seq2[byte, []byte] {
 			}
 		}
 	}
+}
+
+// Variable is where in a cubin the bytes of a variable lie.
+func Variable(code []byte, name string, bytes int) (at int64, err error) {
+	file, err := Open(code)
+	if err != nil {
+		return 0, fmt.Errorf("the compiler's file is no cubin: %w", err)
+	}
+	symbols, err := file.Symbols()
+	if err != nil {
+		return 0, fmt.Errorf("the compiler's file names nothing: %w", err)
+	}
+	want := uint64(bytes)
+	for _, s := range symbols {
+		if s.Name != name || int(s.Section) >= len(file.Sections) {
+			continue
+		}
+		in := file.Sections[s.Section]
+		within := s.Value - in.Addr
+		if in.Type == elf.SHT_NOBITS || s.Size != want || within > in.Size || in.Size-within < want || in.Offset > uint64(len(code)) || uint64(len(code))-in.Offset < within+want {
+			return 0, fmt.Errorf("%s has %d bytes in the section %s, where %d were expected", s.Name, s.Size, in.Name, want)
+		}
+		return int64(in.Offset + within), nil
+	}
+	return 0, fmt.Errorf("the compiler's file has no %s", name)
 }

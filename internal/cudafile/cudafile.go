@@ -1,6 +1,5 @@
-// Package cudafile reads what a CUDA file says of itself without compiling it: its
-// kernels with their parameters, its macros with a value of their own, its variables
-// in constant memory.
+// Package cudafile reads what a CUDA file says of itself without compiling it: its kernels with their parameters, its
+// macros with a value of their own, its variables in constant memory.
 //
 // It knows no preprocessor. What conditions or macros make unclear is left out, or
 // said to be unclear, rather than guessed.
@@ -71,8 +70,7 @@ func noCodeAhead(text string) int {
 	return len(text)
 }
 
-// Blank replaces comments and the insides of strings by spaces, so that what
-// remains in place is code.
+// Blank replaces comments and the insides of strings by spaces, so that what remains in place is code.
 func Blank(source string) string {
 	return withoutCode(source, func(found string) string {
 		blank := bytes.Repeat([]byte{' '}, len(found))

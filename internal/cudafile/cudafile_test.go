@@ -27,8 +27,7 @@ func shown(p Parameter) string {
 	return strings.TrimSpace(text + " " + p.Name)
 }
 
-// kernelNamed is the kernel with a name; false if the file has none, or several of
-// which conditions choose one.
+// kernelNamed is the kernel with a name; false if the file has none, or several of which conditions choose one.
 func kernelNamed(text, name string) (k Kernel, ok bool) {
 	kernels := slices.DeleteFunc(Kernels(text), func(k Kernel) bool { return k.Name != name })
 	if len(kernels) != 1 {

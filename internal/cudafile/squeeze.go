@@ -2,9 +2,8 @@ package cudafile
 
 import "strings"
 
-// Squeeze takes out what a compiler passes over: comments, blank lines, and all but one of the
-// blanks between two words. Texts that it makes alike compile alike, but for the numbers of
-// their lines.
+// Squeeze takes out what a compiler passes over: comments, blank lines, and all but one of the blanks between two
+// words. Texts that it makes alike compile alike, but for the numbers of their lines.
 func Squeeze(text string) string {
 	var squeezed strings.Builder
 	squeezed.Grow(len(text))

@@ -11,13 +11,11 @@ type Use struct {
 	Passed        bool // the pointer itself goes elsewhere
 }
 
-// writing is what follows an element that is written: an assignment alone, or one
-// that reads it, too.
+// writing is what follows an element that is written: an assignment alone, or one that reads it, too.
 var writing = regexp.MustCompile(`^\s*(=[^=]|=$|[-+*/%&|^]=|<<=|>>=|\+\+|--)`)
 
-// Use looks at every `name[...]` and `*name` of the kernel. An element whose address is
-// taken, as an atomic function does, is read and written. What goes through another
-// pointer is not seen.
+// Use looks at every `name[...]` and `*name` of the kernel. An element whose address is taken, as an atomic function
+// does, is read and written. What goes through another pointer is not seen.
 func (k Kernel) Use(name string) Use {
 	var u Use
 	if name == "" {

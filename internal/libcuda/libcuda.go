@@ -13,8 +13,7 @@ import "C"
 
 import "errors"
 
-// Error starts the CUDA driver, if no call has started it yet, and says why it
-// did not start; nil when it did.
+// Error starts the CUDA driver, if no call has started it yet, and says why it did not start; nil when it did.
 func Error() error {
 	if text := C.libcuda_error(); text != nil {
 		return errors.New(C.GoString(text))

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"gorgonia.org/cu"
 
 	"autotune/internal/libcuda"
@@ -32,9 +34,7 @@ func TestStartsWithOrWithoutDriver(t *testing.T) {
 
 func TestLinksNoDriver(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := exec.Command("ldd", self).CombinedOutput()
 	if err != nil {
 		t.Skipf("ldd: %v", err)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"autotune/internal/test/must"
 )
 
 var update = flag.Bool("update", false, "write stubs/functions.def anew from cuda.h")
@@ -41,23 +43,17 @@ func functions(t *testing.T, header string) string {
 
 func TestStubsFollowTheHeader(t *testing.T) {
 	header, err := os.ReadFile("cuda.h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if declared, found := strings.Count(string(header), "\nCUresult "), len(prototype.FindAllString(string(header), -1)); declared != found {
 		t.Fatalf("cuda.h declares %d functions, of which %d stand on one line as CUresult name(parameters);", declared, found)
 	}
 	want := functions(t, string(header))
 	const path = "stubs/functions.def"
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(want), 0o644))
 	}
 	have, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if string(have) != want {
 		t.Errorf("%s does not follow cuda.h: run go test ./internal/libcuda -update", path)
 	}

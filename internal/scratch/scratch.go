@@ -16,7 +16,6 @@ import (
 // Whoever makes the next one removes those whose lock the system has given back.
 const lockSuffix = ".lock" // what the folder's name is followed by
 
-// Folder is a temporary folder of this process.
 type Folder struct {
 	Dir  string
 	lock *os.File
@@ -37,7 +36,6 @@ func New(kind string) (*Folder, error) {
 	return s, nil
 }
 
-// Free is how many bytes its file system has room for.
 func (s *Folder) Free() (int64, error) {
 	var found syscall.Statfs_t
 	if err := syscall.Statfs(s.Dir, &found); err != nil {
@@ -87,8 +85,7 @@ func (s *Folder) unlock() error {
 	return err
 }
 
-// sweep removes the folders that dead processes of this user left. What cannot be
-// removed is left for another time.
+// sweep removes the folders that dead processes of this user left. What cannot be removed is left for another time.
 func sweep(within, prefix string) {
 	entries, _ := os.ReadDir(within)
 	for _, e := range entries {

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"autotune/internal/test/must"
 )
 
-// helperVariable makes the test's executable a process that has a scratch folder
-// until it is killed.
+// helperVariable makes the test's executable a process that has a scratch folder until it is killed.
 const helperVariable = "TEST_SCRATCH_HELPER"
 
 func TestMain(m *testing.M) {
@@ -38,12 +39,8 @@ func TestSweep(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), helperVariable+"=1")
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, cmd.Start())
 		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 		if _, err := out.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)
@@ -51,20 +48,12 @@ func TestSweep(t *testing.T) {
 		return cmd
 	}
 	// A process that was killed before it made its folder, or in the midst of removing it.
-	if err := os.WriteFile(filepath.Join(dir, "autotune-emulator-gone.lock"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "autotune-emulator-gone.lock"), nil, 0o600))
 	for _, name := range []string{"autotune-emulator-young", "another"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
-	if err := exec.Command("mkfifo", filepath.Join(dir, "autotune-emulator-young.lock")).Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(dir, "another"), filepath.Join(dir, "autotune-emulator-link.lock")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, exec.Command("mkfifo", filepath.Join(dir, "autotune-emulator-young.lock")).Run())
+	must.OK(t, os.Symlink(filepath.Join(dir, "another"), filepath.Join(dir, "autotune-emulator-link.lock")))
 	live, dead := start(), start()
 	before := foldersIn(t, dir)
 	if len(before) != 8 || !slices.Contains(before, "autotune-emulator-young") { // they swept the lock without a folder
@@ -73,16 +62,12 @@ func TestSweep(t *testing.T) {
 	dead.Process.Kill()
 	dead.Wait()
 	own, err := New("emulator")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	after := foldersIn(t, dir)
 	if len(after) != 8 || !slices.Contains(after, "another") || !slices.Contains(after, "autotune-emulator-young") || !slices.Contains(after, "autotune-emulator-link.lock") {
 		t.Errorf("folders after the sweep: %v, before: %v", after, before)
 	}
-	if err := own.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, own.Close())
 	live.Process.Kill()
 	live.Wait()
 	sweep(dir, "autotune-emulator-")
@@ -94,9 +79,7 @@ func TestSweep(t *testing.T) {
 func foldersIn(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())

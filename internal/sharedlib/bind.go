@@ -1,5 +1,4 @@
-// Package sharedlib calls functions of shared libraries that are opened at run
-// time.
+// Package sharedlib calls functions of shared libraries that are opened at run time.
 package sharedlib
 
 import "github.com/ebitengine/purego"

@@ -8,9 +8,8 @@ import (
 	"autotune/internal/worker"
 )
 
-// A worker answers requests in a process of its own. In that process, TestMain
-// (in a program: main) hands over to worker.Dispatch, which runs the function
-// called "test": worker.Serve with obey.
+// A worker answers requests in a process of its own. In that process, TestMain (in a program: main) hands over to
+// worker.Dispatch, which runs the function called "test": worker.Serve with obey.
 func ExampleCall() {
 	ctx := context.Background()
 	p, err := worker.Start(ctx, "test")

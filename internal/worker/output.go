@@ -2,14 +2,19 @@ package worker
 
 import (
 	"cmp"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 
 	"autotune/internal/output"
 )
 
-// How much of a process's output is kept: a crash says why in its first lines, a
-// program that gives up in its last.
+// How much of a process's output is kept: a crash says why in its first lines, a program that gives up in its last.
 const (
 	headBytes = 4 << 10
 	tailBytes = 8 << 10
@@ -79,4 +84,40 @@ func tellingLine(text string) string {
 		}
 	}
 	return Shown(last)
+}
+
+// Environment is the part of this process's environment that a child gets whose output reaches others than this user:
+// the variables of these names, which may be patterns as CUDA_*, and messages in English. Others may hold passwords.
+func Environment(names ...string) []string {
+	kept := []string{"LC_ALL=C"}
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		if slices.ContainsFunc(names, func(pattern string) bool { fits, _ := path.Match(pattern, name); return fits }) {
+			kept = append(kept, variable)
+		}
+	}
+	return kept
+}
+
+// streamGrace is how long what a command left behind may hold its output.
+const streamGrace = time.Second
+
+// OwnGroup makes a command lead a process group of its own, which dies with its
+// context and, where the system can, with this process. EndGroup belongs to it.
+func OwnGroup(command *exec.Cmd) {
+	command.SysProcAttr = ChildAttributes()
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	command.WaitDelay = streamGrace
+}
+
+// EndGroup kills what a command of its own group left behind, once it has been
+// waited for, and tells whether there was anything.
+func EndGroup(command *exec.Cmd) bool {
+	return command.Process != nil && syscall.Kill(-command.Process.Pid, syscall.SIGKILL) == nil
+}
+
+func killGroup(p *os.Process) {
+	if syscall.Kill(-p.Pid, syscall.SIGKILL) != nil {
+		_ = p.Kill()
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
 	"autotune/internal/worker"
 )
 
@@ -84,14 +85,8 @@ func obey(_ context.Context, o order) (answer, error) {
 func start(t *testing.T, name string) *worker.Process {
 	t.Helper()
 	p, err := worker.Start(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, p.Close()) })
 	return p
 }
 
@@ -103,9 +98,7 @@ func do(t *testing.T, p *worker.Process, o order) (answer, error) {
 func mustEcho(t *testing.T, p *worker.Process, text string) answer {
 	t.Helper()
 	a, err := do(t, p, order{Do: "echo", Text: text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if a.Text != text {
 		t.Fatalf("echoed %q, want %q", a.Text, text)
 	}
@@ -132,9 +125,7 @@ func TestBigPayload(t *testing.T) {
 	p := start(t, "test")
 	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<20) // 16 MiB
 	a, err := do(t, p, order{Do: "echo", Data: data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !bytes.Equal(a.Data, data) {
 		t.Fatal("the payload came back changed")
 	}
@@ -251,9 +242,7 @@ func TestConcurrentCalls(t *testing.T) {
 func TestOwnProcessGroup(t *testing.T) {
 	p := start(t, "test")
 	a, err := do(t, p, order{Do: "group"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if a.PID == syscall.Getpgrp() {
 		t.Error("the worker shares its parent's process group, so Ctrl-C would reach it")
 	}
@@ -274,9 +263,7 @@ func TestCloseEndsAHangingWorker(t *testing.T) {
 	var call sync.WaitGroup
 	call.Go(func() { _, _ = worker.Call[order, answer](t.Context(), p, order{Do: "hang"}) })
 	time.Sleep(50 * time.Millisecond)
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Close())
 	call.Wait()
 }
 
@@ -311,18 +298,12 @@ func parentOfHangingWorker() {
 
 func TestWorkerDiesWithItsParent(t *testing.T) {
 	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	parent := exec.Command(executable)
 	parent.Env = append(os.Environ(), "TEST_PARENT=1")
 	out, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, parent.Start())
 	var pid int
 	if _, err := fmt.Fscan(out, &pid); err != nil {
 		t.Fatal(err)
@@ -338,8 +319,7 @@ func TestWorkerDiesWithItsParent(t *testing.T) {
 	t.Errorf("worker %d outlives its parent", pid)
 }
 
-// gone tells whether a process has ended; one that nobody has waited for yet
-// (a zombie) counts as ended.
+// gone tells whether a process has ended; one that nobody has waited for yet (a zombie) counts as ended.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -349,21 +329,16 @@ func gone(pid int) bool {
 	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
 }
 
-// A program that runs the worker may write its report after it: Close waits for
-// both.
+// A program that runs the worker may write its report after it: Close waits for both.
 func TestUnderAnotherProgram(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "report")
 	p, err := worker.StartUnder(t.Context(), []string{"sh", "-c", `"$@"; sleep 2.5; echo "it ended with $?" >` + report, "sh"}, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got, err := worker.Call[order, answer](t.Context(), p, order{Do: "echo", Text: "hello"})
 	if err != nil || got.Text != "hello" || got.PID == p.PID() {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, p.Close())
 	if text, err := os.ReadFile(report); err != nil || string(text) != "it ended with 0\n" {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -377,9 +352,7 @@ func TestStartWith(t *testing.T) {
 	t.Setenv("SECRET_TOKEN", "hunter2")
 	t.Setenv("CUDA_HOME", "/cuda")
 	p, err := worker.StartWith(t.Context(), worker.Environment("CUDA_*"), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer p.Close()
 	for name, want := range map[string]string{"SECRET_TOKEN": "", "CUDA_HOME": "/cuda"} {
 		a, err := worker.Call[order, answer](t.Context(), p, order{Do: "variable", Text: name})

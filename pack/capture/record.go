@@ -45,7 +45,6 @@ type call struct {
 	Operator   string               `json:"operator"`
 	Shape      []int64              `json:"shape"`
 	Parameters map[string][]setting `json:"parameters"` // a list of components each
-	Layout     string               `json:"layout"`     // what is unusual about it
 }
 
 // setting is a number or a word of a problem's parameter.
@@ -109,7 +108,7 @@ func (r *record) check() error {
 			return fmt.Errorf("call %d: %d is no number of calls", i+1, c.Calls)
 		}
 		times = append(times, c.MS)
-		for _, text := range []*string{&c.Function, &c.Arguments, &c.Why, &c.Layout} {
+		for _, text := range []*string{&c.Function, &c.Arguments, &c.Why} {
 			*text = brief(*text)
 		}
 	}

@@ -3,6 +3,7 @@ package capture
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,7 +27,6 @@ type Problem struct {
 	*operator.Problem
 	Named bool // the program's settings determine the math mode, so the problem names it
 	Usage
-	Layouts map[string]int64 // unusual layouts, whose tensors packs copy first, and the number of such calls
 }
 
 // Unserved is a call that no operator serves.
@@ -74,7 +74,7 @@ func merged(records []*record, fault string, operators map[string]*operator.Oper
 		}
 	}
 	var elsewhere int64
-	seen := merging{s, operators, map[string]int{}, map[string]int{}}
+	problems, unserved := map[string]*Problem{}, map[string]*Unserved{}
 	for _, r := range records {
 		for _, c := range r.Calls {
 			if c.Device != device {
@@ -82,47 +82,35 @@ func merged(records []*record, fault string, operators map[string]*operator.Oper
 				continue
 			}
 			s.MS += c.MS
-			seen.add(c)
+			p, err := problem(c, operators)
+			if err != nil {
+				c.Why = brief(err.Error())
+			}
+			if p != nil {
+				into(problems, fmt.Sprint(p.Problem, p.Math, p.Named), p).Usage.add(c)
+				continue
+			}
+			u := &Unserved{Function: c.Function, Arguments: c.Arguments, Why: cmp.Or(c.Why, why(c.Function))}
+			into(unserved, strings.Join([]string{u.Function, u.Arguments, u.Why}, "\x00"), u).Usage.add(c)
 		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(problems)) {
+		s.Problems = append(s.Problems, *problems[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(unserved)) {
+		s.Unserved = append(s.Unserved, *unserved[key])
 	}
 	s.sort()
 	s.Notes = notes(records, fault, elsewhere, device)
 	return s
 }
 
-// merging adds up the calls of all processes.
-type merging struct {
-	*Seen
-	operators map[string]*operator.Operator
-	problems  map[string]int // by their text: their places
-	unserved  map[string]int
-}
-
-func (m *merging) add(c call) {
-	p, err := m.problem(c)
-	if err != nil {
-		c.Why = brief(err.Error())
+// into is what a map has at a key, which is the value given if it had nothing.
+func into[V any](m map[string]*V, key string, value *V) *V {
+	if _, known := m[key]; !known {
+		m[key] = value
 	}
-	if p == nil {
-		key := strings.Join([]string{c.Function, c.Arguments, c.Why}, "\x00")
-		at, known := m.unserved[key]
-		if !known {
-			at, m.unserved[key] = len(m.Unserved), len(m.Unserved)
-			m.Unserved = append(m.Unserved, Unserved{Function: c.Function, Arguments: c.Arguments, Why: cmp.Or(c.Why, why(c.Function))})
-		}
-		m.Unserved[at].Usage.add(c)
-		return
-	}
-	key := fmt.Sprint(p.Problem, p.Math, p.Named)
-	at, known := m.problems[key]
-	if !known {
-		at, m.problems[key] = len(m.Problems), len(m.Problems)
-		m.Problems = append(m.Problems, *p)
-	}
-	m.Problems[at].Usage.add(c)
-	if c.Layout != "" {
-		m.Problems[at].Layouts[c.Layout] += c.Calls
-	}
+	return m[key]
 }
 
 func (u *Usage) add(c call) { u.Calls, u.MS = u.Calls+c.Calls, u.MS+c.MS }
@@ -136,11 +124,11 @@ func why(function string) string {
 }
 
 // problem makes a problem of a recorded call; nil if no operator serves it.
-func (m *merging) problem(c call) (*Problem, error) {
+func problem(c call, operators map[string]*operator.Operator) (*Problem, error) {
 	if c.Operator == "" {
 		return nil, nil
 	}
-	o := m.operators[c.Operator]
+	o := operators[c.Operator]
 	if o == nil {
 		return nil, fmt.Errorf("there is no operator %s", brief(c.Operator))
 	}
@@ -157,7 +145,7 @@ func (m *merging) problem(c call) (*Problem, error) {
 			return nil, err
 		}
 	}
-	return &Problem{Problem: p, Named: request.Math != "", Layouts: map[string]int64{}}, nil
+	return &Problem{Problem: p, Named: request.Math != ""}, nil
 }
 
 // parameter writes a parameter as the flags take it.
@@ -201,12 +189,8 @@ func (s *Seen) sort() {
 	for i := range s.Unserved {
 		s.Unserved[i].Share = share(s.Unserved[i].MS, s.MS)
 	}
-	slices.SortStableFunc(s.Problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(b.MS, a.MS), strings.Compare(a.String(), b.String()))
-	})
-	slices.SortStableFunc(s.Unserved, func(a, b Unserved) int {
-		return cmp.Or(cmp.Compare(b.MS, a.MS), strings.Compare(a.Function+a.Arguments, b.Function+b.Arguments))
-	})
+	slices.SortStableFunc(s.Problems, func(a, b Problem) int { return cmp.Compare(b.MS, a.MS) })
+	slices.SortStableFunc(s.Unserved, func(a, b Unserved) int { return cmp.Compare(b.MS, a.MS) })
 }
 
 func share(part, whole float64) float64 {

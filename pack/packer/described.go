@@ -47,7 +47,7 @@ func Described(name, tool string, operators []*operator.Operator) (map[string][]
 			if err := p.meant(o, call); err != nil {
 				return nil, err
 			}
-			if (&pythonFunctions{p: p}).means(o, call) {
+			if p.means(o, call) {
 				functions.add(o, call)
 			}
 		}

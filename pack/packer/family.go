@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"autotune/device/compile"
 	"autotune/internal/lists"
@@ -36,25 +35,16 @@ func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks
 		p.Notices = append(p.Notices, fmt.Sprintf("%s is left out: %s", f, why))
 		return nil, nil
 	}
-	measured := f.Device.Kind.Properties().Caveat == ""
-	if archs, err = architectures(archs, f.Target, f.Device); err != nil {
+	of := found{what: f.String(), problem: f.String(), target: f.Target, device: f.Device, unserved: f.unserved}
+	if archs, err = p.targets(of, archs, seen); err != nil {
 		return nil, err
 	}
 	for _, arch := range archs {
-		key := strings.Join([]string{f.String(), arch, f.Device.Name}, "|")
-		if seen[key] {
-			continue
-		}
-		seen[key] = true
-		if template := f.unserved(arch); template != "" && arch != f.Target {
-			p.Notices = append(p.Notices, fmt.Sprintf("%s: template %s does not serve %s", f, template, arch))
-			continue
-		}
 		d, more, err := p.family(f, arch)
 		if err != nil {
 			return nil, err
 		}
-		if measured && arch == f.Target {
+		if of.measured(arch) {
 			d.Regret = &pack.Regret{HeldOut: slowdown(f.Regret.Score), Samples: slowdown(f.Regret.Samples)}
 		}
 		p.Families, tasks = append(p.Families, d), append(tasks, more...)
@@ -98,16 +88,16 @@ func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok b
 }
 
 // unserved names a template of the family that an architecture cannot run; "" if there is none.
-func (f Family) unserved(arch string) string {
+func (f Family) unserved(arch string) (string, error) {
 	for i, k := range f.Kernels {
 		limits := k.Problem.Limits
 		limits.Target = arch
 		p, err := f.Operator.Bind(f.Request(k.Problem.Shape), limits)
 		if err != nil || !p.Admits(f.Entries[i].Configuration) {
-			return k.Template
+			return k.Template, nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // family describes a family for an architecture.
@@ -139,9 +129,9 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 		}
 		d.Variants = append(d.Variants, v)
 		request := compile.Request{Kernel: k.Kernel, Arch: arch, Problem: k.Problem, Configuration: f.Entries[i].Configuration}
-		tasks = append(tasks, &task{what: k.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary) (err error) {
+		tasks = append(tasks, &task{what: k.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary, by string) (err error) {
 			name(v.Launches, b)
-			d.Compiler, p.files[v.File] = b.Log, b.Code
+			d.Compiler, p.files[v.File] = by, b.Code
 			v.Sizes.At, err = sizesAt(b.Code, k.Sizes)
 			return err
 		}})

@@ -48,24 +48,6 @@ func (p *Packed) addC(contents func(file string) []byte) error {
 // pythonFolder has the Python package, in a folder of its name.
 const pythonFolder = "python/"
 
-// gradientsHead stands before an operator's gradients: what docs/pytorch-export.md tells of.
-const gradientsHead = `"""Gradients of %[1]s."""
-import torch
-
-from .pack import OPERATORS, Operator
-
-OPERATOR = Operator(OPERATORS["%[1]s"])
-PARAMETERS = OPERATOR.parameters
-RANKS = [len(t["shape"]) for t in OPERATOR.read]
-
-
-def each(settings, name):
-    """The components of a parameter, as a list."""
-    return [settings[component] for component in PARAMETERS[name]]
-
-
-`
-
 func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 	folder := pythonFolder + p.Name + "/"
 	for _, name := range []string{"__init__.py", "arguments.py", "calls.py", "folds.py", "manifest.py", "measure.py", "modules.py", "pack.py", "ready.py"} {
@@ -76,11 +58,11 @@ func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 		p.files[folder+name] = text
 	}
 	p.addFormulas(folder)
-	functions := pythonFunctions{p: p, folder: folder, calls: torchFunctions{}}
+	functions := pyFunctions{Functions: map[string]pyFunction{}, calls: torchFunctions{}}
 	for _, name := range slices.Sorted(maps.Keys(operators)) {
-		functions.add(operators[name])
+		functions.add(p, folder, operators[name])
 	}
-	p.files[folder+"functions.py"] = []byte(functions.text())
+	p.files[folder+"functions.py"] = write("functions.py.tmpl", functions)
 	var err error
 	p.files[folder+functionsFile], err = json.Marshal(functions.calls)
 	return err
@@ -120,67 +102,56 @@ func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, un
 	return foreign, unknown, nil
 }
 
-// pythonFunctions writes functions.py: PyTorch's functions that operators of the pack compute.
-type pythonFunctions struct {
-	p       *Packed
-	folder  string
-	imports []string
-	kernels []string
-	calls   torchFunctions
-	own     []string // the functions' definitions
-	defined []string
+// pyFunctions is functions.py: PyTorch's functions that operators of the pack compute, by their names.
+type pyFunctions struct {
+	Operators []pyOperator
+	Functions map[string]pyFunction
+	calls     torchFunctions
 }
 
-func (f *pythonFunctions) add(o *operator.Operator) {
-	gradients := "None"
+// pyOperator is an operator whose functions are packed.
+type pyOperator struct {
+	p           *Packed
+	Name        string
+	Gradients   string // their code; "": it has none
+	InPlace     bool   // a function may write its output over its first tensor
+	Expressions []operator.ParameterSpec
+}
+
+// Words are those of a parameter.
+func (o pyOperator) Words(parameter string) []string { return o.p.words(o.Name, parameter) }
+
+// pyFunction is a function's parameters, docstring, and the tensors and values that it hands on.
+type pyFunction struct{ Parameters, Summary, Tensors, Values string }
+
+func (f *pyFunctions) add(p *Packed, folder string, o *operator.Operator) {
+	of := pyOperator{p: p, Name: o.Name}
+	for _, s := range o.Parameters {
+		if s.Type == operator.ExpressionParameter {
+			of.Expressions = append(of.Expressions, s)
+		}
+	}
 	if o.PyTorch != nil && o.PyTorch.Gradients.Text != "" && differentiable(o) {
-		gradients = o.Name + "_gradients.gradients"
-		f.imports = append(f.imports, o.Name+"_gradients")
-		f.p.files[f.folder+o.Name+"_gradients.py"] = fmt.Appendf(nil, gradientsHead+"%[2]s%[3]s", o.Name, f.expressions(o), o.PyTorch.Gradients.Text)
+		of.Gradients = o.PyTorch.Gradients.Text
+		p.files[folder+o.Name+"_gradients.py"] = write("gradients.py.tmpl", of)
 	}
-	calls, more := pythonCalls(o), ""
-	if slices.ContainsFunc(calls, inPlace) {
-		more = ", in_place=True"
-	}
-	f.kernels = append(f.kernels, fmt.Sprintf("_%s = Kernels(%s, %s%s)\n", o.Name, quote.Python(o.Name), gradients, more))
-	for _, call := range calls {
-		if !f.means(o, call) {
+	for _, call := range pythonCalls(o) {
+		of.InPlace = of.InPlace || slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool { return a.Name == "inplace" })
+		if !p.means(o, call) {
 			continue
 		}
-		if _, ok := f.calls[call.Function]; !ok || call.Function == o.Name {
-			f.define(o, call)
+		if _, defined := f.Functions[call.Function]; !defined || call.Function == o.Name {
+			f.Functions[call.Function] = definition(o, call)
 		}
 		f.calls.add(o, call)
 	}
-}
-
-// inPlace tells whether a function may write its output over its first tensor.
-func inPlace(call operator.TorchCall) bool {
-	return slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool { return a.Name == "inplace" })
-}
-
-// expressions are the functions that a parameter may be, in Python, for gradients.
-func (f *pythonFunctions) expressions(o *operator.Operator) string {
-	var b strings.Builder
-	for _, s := range o.Parameters {
-		if s.Type != operator.ExpressionParameter {
-			continue
-		}
-		of := strings.Join(s.Of, ", ")
-		fmt.Fprintf(&b, "EXPRESSIONS = {\n")
-		for _, word := range f.p.words(o.Name, s.Name) {
-			fmt.Fprintf(&b, "    %s: lambda of, %s: %s,\n", quote.Python(word), of, s.Python(word, "of"))
-		}
-		fmt.Fprintf(&b, "}\n\n\ndef %s(settings, of, %s):\n    \"\"\"What the kernels compute of an element, by the functions of an object.\"\"\"\n"+
-			"    return EXPRESSIONS[settings[%[3]s]](of, %[2]s)\n\n\n", s.Name, of, quote.Python(s.Name))
-	}
-	return b.String()
+	f.Operators = append(f.Operators, of)
 }
 
 // means tells whether the pack has kernels for what a function means: an expression is one of its words.
-func (f *pythonFunctions) means(o *operator.Operator, call operator.TorchCall) bool {
+func (p *Packed) means(o *operator.Operator, call operator.TorchCall) bool {
 	for _, spec := range o.Parameters {
-		words, meant := f.p.words(o.Name, spec.Name), call.Meant(spec.Name)
+		words, meant := p.words(o.Name, spec.Name), call.Meant(spec.Name)
 		known := func(word string) bool { return slices.Contains(words, word) }
 		if words != nil && meant != nil && !slices.ContainsFunc(meant, known) {
 			return false
@@ -195,10 +166,10 @@ func differentiable(o *operator.Operator) bool {
 	return len(outputs) == 1 && outputs[0].Type != operator.I64
 }
 
-// define writes a function's definition. The function calls the last of its CALLS, which is the operator of its own name.
-func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) {
-	var parts, tensors, values []string
-	given := map[string]string{}
+// definition is that of a function. It calls the last of its CALLS, which is the operator of its own name.
+func definition(o *operator.Operator, call operator.TorchCall) pyFunction {
+	var parts, tensors []string
+	values, given := "", map[string]string{}
 	for _, a := range call.Arguments {
 		part := a.Name
 		if a.Optional() {
@@ -208,7 +179,7 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 		if slices.ContainsFunc(o.Arguments, func(t operator.ArgumentSpec) bool { return t.Name == a.Is && t.Role.Filled() }) {
 			given[a.Is] = a.Name
 		} else {
-			values = append(values, a.Name)
+			values += a.Name + ", "
 		}
 	}
 	for _, t := range o.Arguments { // whatever PyTorch's order
@@ -216,15 +187,7 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 			tensors = append(tensors, name)
 		}
 	}
-	const form = "\n\ndef %s(%s, *, mode=\"\"):\n    %s\n    return CALLS[%[6]s][-1]((%[4]s,), (%[5]s), mode)\n"
-	if len(values) > 0 {
-		values[len(values)-1] += ","
-	}
-	f.own = append(f.own, fmt.Sprintf(form, call.Function, strings.Join(parts, ", "), quote.PythonDoc(o.Summary),
-		strings.Join(tensors, ", "), strings.Join(values, ", "), quote.Python(call.Function)))
-	if !slices.Contains(f.defined, call.Function) {
-		f.defined = append(f.defined, call.Function)
-	}
+	return pyFunction{strings.Join(parts, ", "), quote.PythonDoc(o.Summary), strings.Join(tensors, ", "), values}
 }
 
 // pythonCalls are the functions that an operator computes. One that names none of PyTorch's
@@ -254,16 +217,4 @@ func pythonCalls(o *operator.Operator) []operator.TorchCall {
 		}
 	}
 	return []operator.TorchCall{c}
-}
-
-func (f *pythonFunctions) text() string {
-	var b strings.Builder
-	b.WriteString("\"\"\"PyTorch's functions that operators of the pack compute, with PyTorch's arguments.\"\"\"\n")
-	if len(f.imports) > 0 {
-		fmt.Fprintf(&b, "from . import %s\n", strings.Join(f.imports, ", "))
-	}
-	fmt.Fprintf(&b, "from .calls import Kernels, calls\n\n__all__ = %s\n\n%s\nCALLS = calls(globals())\n",
-		quote.PythonList(f.defined), strings.Join(f.kernels, ""))
-	b.WriteString(strings.Join(f.own, ""))
-	return b.String()
 }

@@ -80,11 +80,6 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 	if err := compileAll(ctx, compiler, tasks); err != nil {
 		return nil, err
 	}
-	for _, t := range tasks {
-		if err := t.take(t.binary); err != nil {
-			return nil, fmt.Errorf("%s: %w", t.what, err)
-		}
-	}
 	maps.DeleteFunc(operators, func(_ string, o *operator.Operator) bool { return o == nil })
 	return p, p.finish(operators)
 }
@@ -119,12 +114,12 @@ func empty(name, tool string) *Packed {
 	return p
 }
 
-// task is a kernel to compile, and what to do with its binary.
+// task is a kernel to compile, and what to do with its binary, which by made.
 type task struct {
 	what    string
 	request compile.Request
 	archs   []string // the first that the compiler knows is taken
-	take    func(*compile.Binary) error
+	take    func(b *compile.Binary, by string) error
 	binary  *compile.Binary
 }
 
@@ -144,64 +139,84 @@ func compileAll(ctx context.Context, compiler compile.Compiler, tasks []*task) e
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
+	err := group.Wait()
 	for _, t := range tasks {
-		name := compiler.Version() + " for " + t.request.Arch
-		take := t.take
-		t.take = func(b *compile.Binary) error { b.Log = name; return take(b) }
+		if err != nil {
+			return err
+		}
+		if err = t.take(t.binary, compiler.Version()+" for "+t.request.Arch); err != nil {
+			err = fmt.Errorf("%s: %w", t.what, err)
+		}
 	}
-	return nil
+	return err
 }
 
-// architectures are those to compile for: those named, or that of the search.
-func architectures(named []string, tuned string, on device.Info) ([]string, error) {
-	switch {
-	case len(named) > 0:
-		return named, nil
-	case on.Kind.Properties().Caveat != "" || tuned == "":
-		return nil, fmt.Errorf("it was chosen on %s, which has no architecture to compile for; name one with --arch", on.Name)
+// found is what a search found, as far as it tells which architectures it is compiled for.
+type found struct {
+	what, problem string // as notices name it; and what two that serve the same problems have in common
+	target        string // that it was tuned for
+	device        device.Info
+	unserved      func(arch string) (template string, err error) // a template that an architecture cannot run; "": it can run all
+}
+
+// measured tells whether times of the search are those of an architecture.
+func (f found) measured(arch string) bool {
+	return f.device.Kind.Properties().Caveat == "" && arch == f.target
+}
+
+// targets are the architectures to compile for: those named, or that of the search. Those that are done are left out, and
+// those that cannot run it, too.
+func (p *Packed) targets(f found, named []string, seen map[string]bool) (archs []string, err error) {
+	if len(named) == 0 {
+		if f.target == "" || !f.measured(f.target) {
+			return nil, fmt.Errorf("it was chosen on %s, which has no architecture to compile for; name one with --arch", f.device.Name)
+		}
+		named = []string{f.target}
 	}
-	return []string{tuned}, nil
+	for _, arch := range named {
+		template, key := "", strings.Join([]string{f.problem, arch, f.device.Name}, "|")
+		if arch != f.target {
+			if template, err = f.unserved(arch); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case template != "":
+			p.Notices = append(p.Notices, fmt.Sprintf("%s: template %s does not serve %s", f.what, template, arch))
+		case !seen[key]:
+			archs, seen[key] = append(archs, arch), true
+		}
+	}
+	return archs, nil
 }
 
 // entries describes a winner once for each architecture.
 func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bool) (tasks []*task, err error) {
-	tuned := w.Best.Target
-	measured := w.Best.Device.Kind.Properties().Caveat == ""
-	if archs, err = architectures(archs, tuned, w.Best.Device); err != nil {
+	text, _, _ := strings.Cut(w.Problem.String(), " free=")
+	f := found{what: w.Problem.String(), problem: text + "|" + w.Problem.Math, target: w.Best.Target, device: w.Best.Device}
+	f.unserved = func(arch string) (string, error) {
+		served, err := w.ServedBy(arch)
+		if served {
+			return "", err
+		}
+		return w.Kernel.Template, err
+	}
+	if archs, err = p.targets(f, archs, seen); err != nil {
 		return nil, err
 	}
 	for _, arch := range archs {
-		text, _, _ := strings.Cut(w.Problem.String(), " free=")
-		key := strings.Join([]string{text, w.Problem.Math, arch, w.Best.Device.Name}, "|")
-		served, err := true, error(nil)
-		if arch != tuned {
-			served, err = w.ServedBy(arch)
-		}
-		switch {
-		case err != nil:
-			return nil, err
-		case !served:
-			p.Notices = append(p.Notices, fmt.Sprintf("%s: template %s does not serve %s", w.Problem, w.Kernel.Template, arch))
-			continue
-		case seen[key]:
-			continue
-		}
-		seen[key] = true
 		e, err := p.entry(w, arch)
 		if err != nil {
 			return nil, err
 		}
-		if measured && arch == tuned {
+		if f.measured(arch) {
 			t := w.Best.Time
 			e.Time = &pack.Time{Median: t.Median, CI95: t.CI95, Samples: t.Samples}
 		}
 		request := compile.Request{Kernel: w.Kernel, Arch: arch, Problem: w.Problem, Configuration: w.Best.Configuration}
-		tasks = append(tasks, &task{what: w.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary) error {
+		tasks = append(tasks, &task{what: f.what, request: request, archs: []string{arch}, take: func(b *compile.Binary, by string) error {
 			name(e.Launches, b)
-			e.Compiler, p.files[e.File] = b.Log, b.Code
+			e.Compiler, p.files[e.File] = by, b.Code
 			return nil
 		}})
 	}
@@ -256,11 +271,8 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 	return e, nil
 }
 
-// describe adds an operator, unless it is there.
+// describe adds an operator.
 func (p *Packed) describe(o *operator.Operator) error {
-	if slices.ContainsFunc(p.Operators, func(other *pack.Operator) bool { return other.Name == o.Name }) {
-		return nil
-	}
 	d := &pack.Operator{
 		Name: o.Name, Summary: o.Summary, Shape: o.Shape, Parameters: []pack.Parameter{}, Derived: []pack.Definition{},
 		Requires: []pack.Requirement{}, Tensors: []pack.TensorSpec{}, Math: o.MathModes,
@@ -382,7 +394,7 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 			Entry: entry, Sizes: sizes, Values: expressionValues(of),
 		}
 		p.General = append(p.General, g)
-		tasks = append(tasks, &task{what: entry, request: compile.Request{Kernel: k}, archs: virtualArchs, take: func(b *compile.Binary) error {
+		tasks = append(tasks, &task{what: entry, request: compile.Request{Kernel: k}, archs: virtualArchs, take: func(b *compile.Binary, _ string) error {
 			p.files[g.File] = b.Code
 			if text, err := cudasource.Inline(k.File, k.Source, k.Includes); err == nil {
 				p.files[g.Source] = []byte(cudasource.Defines(k.Macros) + text)

@@ -3,7 +3,6 @@ package packer
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,8 +125,6 @@ type recorder struct {
 	images   []string
 	launches []string
 	values   [][]uint64 // of the arguments, their first 8 bytes
-	known    int        // how many sizes a general kernel takes
-	sizes    []int64    // that it was given last
 }
 
 func (r *recorder) GPU() pack.GPU { return r.gpu }
@@ -145,9 +142,6 @@ func (r *recorder) Launch(k pack.Kernel, l pack.Launch, s pack.Stream, arguments
 	var values []uint64
 	for _, a := range arguments {
 		values = append(values, *(*uint64)(a))
-	}
-	if r.known > 0 {
-		r.sizes = slices.Clone(unsafe.Slice((*int64)(arguments[len(arguments)-2]), r.known))
 	}
 	r.launches = append(r.launches, fmt.Sprintf("%d %s %v %v %d on %d", k, l.Entry, l.Grid, l.Block, l.SharedBytes, s))
 	r.values = append(r.values, values)
@@ -216,53 +210,54 @@ func sortedLines(text string) string {
 // The general kernel gets the sizes that the operator itself computes, for all problems that
 // PyTorch was asked about.
 func TestGeneralKernelsKnowTheSizes(t *testing.T) {
-	testneeds.Nothing(t)
-	gpu := h100()
-	loader := open(t, packed(t, "layers", examples(t))).On(gpu)
+	path := packed(t, "layers", examples(t))
+	sizes := map[string][]string{}
+	for _, g := range open(t, path).General {
+		sizes[g.Operator] = g.Sizes
+	}
+	var cases []chosenCase
 	for _, op := range packable(t) {
-		name := op.Name
-		vectors, err := torchvectors.Of(name)
+		vectors, err := torchvectors.Of(op.Name)
 		if err != nil {
 			continue // it is held against NumPy alone
 		}
 		for _, c := range vectors.Cases {
-			p, err := op.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, hopper())
+			p, err := op.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters}, hopper())
 			must(t, err)
-			plan, err := loader.Plan(name, c.Shape, given(p.Parameters), c.Math)
-			if element := p.Arguments[0].Type; element != operator.F32 && (name != "matmul" || element != operator.BF16) {
-				if err == nil {
-					t.Errorf("%s: the pack has no general kernel for %s, and yet a plan", p, element)
-				}
-				continue
-			}
-			expression, only := p.Values["f"], "relu(x)"
-			if name == "matmul" {
-				expression, only = p.Values["activation"], "x"
-			}
-			if f := expression.String(); (name == "elementwise" || name == "matmul") && f != only {
-				if err == nil || !strings.Contains(err.Error(), "it is one of "+only+"; got "+f) {
-					t.Errorf("%s: the pack has no kernel for the expression, and says %v", p, err)
-				}
-				continue
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", p, err)
-			}
-			sameTensors(t, p, plan, nil)
-			gpu.known = len(plan.General.Sizes)
-			if err := relaunch(plan); err != nil {
-				t.Fatalf("%s: %v", p, err)
-			}
-			for i, size := range plan.General.Sizes {
-				want, _ := p.Values[size].AsInt()
-				if x, _ := p.Values[size].AsFloat(); p.Values[size].Kind() == expr.KindFloat {
-					want = int64(math.Float64bits(x))
-				}
-				if gpu.sizes[i] != want {
-					t.Errorf("%s: %s is %d, want %d", p, size, gpu.sizes[i], want)
-				}
+			only := map[string]string{"elementwise": "relu(x)", "matmul": "x"}[op.Name]
+			expressions := p.Values["f"].String() + p.Values["activation"].String()
+			if p.Arguments[0].Type == operator.F32 && (only == "" || expressions == only) {
+				cases = append(cases, chosenCase{problem: p})
 			}
 		}
+	}
+	at := 0
+	var got []string
+	for line := range strings.Lines(printedByPython(t, path, cases)) {
+		words := strings.Fields(line)
+		switch {
+		case words[0] == "sizes":
+			got = words[1:]
+		case words[0] == "workspaces" && words[2] == "general":
+			p := cases[at].problem
+			var want []string
+			for _, name := range sizes[p.Operator.Name] {
+				n, _ := p.Values[name].AsInt()
+				if p.Values[name].Kind() == expr.KindFloat {
+					n = bitsOfReal(p.Values[name])
+				}
+				want = append(want, fmt.Sprint(n))
+			}
+			if want = append(want, fmt.Sprint(p.Output().Elements)); !slices.Equal(got, want) {
+				t.Errorf("%s: the sizes are %s, want %s", p, got, want)
+			}
+			fallthrough
+		case words[0] == "workspaces":
+			at++
+		}
+	}
+	if at != len(cases) || at < 200 {
+		t.Errorf("there are %d answers for %d problems", at, len(cases))
 	}
 }
 
@@ -275,8 +270,7 @@ func relaunch(plan *pack.Plan) error {
 	return plan.Launch(1, pointers...)
 }
 
-// A launch passes pointers in the kernel's order, null ones for tensors without elements, and
-// to a general kernel the sizes.
+// A launch passes pointers in the kernel's order, null ones for tensors without elements.
 func TestLaunch(t *testing.T) {
 	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}, Parameters: map[string]string{"c_out": "8"}}, "conv2d", "pipelined_gemm")
 	if len(w.Kernel.Launches) < 2 || len(w.Kernel.Workspaces) < 2 {
@@ -309,29 +303,12 @@ func TestLaunch(t *testing.T) {
 		}
 	}
 
-	gpu.values = nil
-	other, err := loader.Plan("conv2d", []int64{2, 4, 9, 9}, map[string]string{"c_out": "6", "kernel": "3x1", "bias": "true"}, "fp32")
-	if err == nil {
-		err = relaunch(other)
-	}
-	if err != nil || other.General == nil {
-		t.Fatalf("%v; the plan is %+v", err, other)
-	}
-	values := gpu.values[0]
-	problem, err := w.Problem.Operator.Bind(operator.Request{Shape: []int64{2, 4, 9, 9}, Parameters: map[string]string{"c_out": "6", "kernel": "3x1", "bias": "true"}}, hopper())
-	must(t, err)
-	if values[0] != 256 || values[2] != 768 || values[3] != 1024 || values[5] != 2*6*7*9 {
-		t.Errorf("the general kernel is passed %v", values)
-	}
-	if first, _ := problem.Values[other.General.Sizes[0]].AsInt(); values[4] != uint64(first) {
-		t.Errorf("the sizes begin with %d, want %d", values[4], first)
-	}
 	for what, pointers := range map[string][]pack.Pointer{
-		"it takes 4 pointers":           {256},
-		"the pointer of weight is null": {256, 0, 256, 256},
-		"x is not aligned to 16 bytes":  {8, 256, 256, 256},
+		"it takes 7 pointers":           {256},
+		"the pointer of weight is null": {256, 0, 256, 256, 256, 256, 256},
+		"x is not aligned to 16 bytes":  {8, 256, 256, 256, 256, 256, 256},
 	} {
-		if err := other.Launch(0, pointers...); err == nil || !strings.Contains(err.Error(), what) {
+		if err := tuned.Launch(0, pointers...); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%v: %v, want %q", pointers, err, what)
 		}
 	}
@@ -341,40 +318,32 @@ func TestLaunch(t *testing.T) {
 func TestPlans(t *testing.T) {
 	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")
 	p := open(t, packed(t, "one", []cudasource.Winner{w}))
-	set := given(w.Problem.Parameters)
 	for name, test := range map[string]struct {
 		gpu  pack.GPU
 		ask  func(*pack.Loader) (*pack.Plan, error)
 		want string
 	}{
-		"the GPU of the search": {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", w.Problem.Shape, set, "") }, "tuned tf32"},
-		"another of its kind": {pack.GPU{Name: "NVIDIA H200", Arch: 90, SharedBytes: 227 << 10}, func(l *pack.Loader) (*pack.Plan, error) {
-			return l.Plan("conv2d", w.Problem.Shape, set, "tf32")
-		}, "tuned tf32"},
-		"a newer one": {pack.GPU{Name: "NVIDIA B200", Arch: 100, SharedBytes: 227 << 10}, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", w.Problem.Shape, set, "") }, "general tf32"},
-		"an old one":  {pack.GPU{Name: "Tesla T4", Arch: 75, SharedBytes: 64 << 10}, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", w.Problem.Shape, set, "") }, "general fp32"},
-		"another shape": {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", []int64{2, 4, 9, 9}, set, "") },
-			"general tf32"},
+		"the GPU of the search": {h100().gpu, asks("stride", "1"), "tuned"},
+		"another of its kind":   {pack.GPU{Name: "NVIDIA H200", Arch: 90, SharedBytes: 227 << 10}, asks("stride", "1"), "tuned"},
+		"a newer one": {pack.GPU{Name: "NVIDIA B200", Arch: 100, SharedBytes: 227 << 10}, asks("stride", "1"),
+			"conv2d: no kernel of the pack was made for this problem in math mode tf32 on NVIDIA B200 (sm_100)"},
+		"another shape": {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", []int64{2, 4, 9, 9}, nil, "") },
+			"conv2d: no kernel of the pack was made for this problem in math mode tf32 on NVIDIA H100 (sm_90)"},
 		"another operator": {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("matmul", nil, nil, "") },
 			`the pack has no operator "matmul"; it has conv2d`},
-		"another mode": {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", w.Problem.Shape, set, "tf16") },
-			`conv2d: there is no math mode "tf16"; there are fp32, tf32, tf32_even`},
-		"a shape of three":  {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", []int64{1, 2, 3}, nil, "") }, "conv2d: the shape has the dimensions n, c, h, w; got [1 2 3]"},
-		"a parameter":       {h100().gpu, asks("size", "3"), "conv2d: there is no parameter `size`"},
-		"a value":           {h100().gpu, asks("stride", "0"), "conv2d: `stride`: it must be at least 1; got 0"},
-		"a word":            {h100().gpu, asks("type", "f64"), "conv2d: `type`: it is one of f32, bf16, f16; got f64"},
-		"a requirement":     {h100().gpu, asks("groups", "3"), "conv2d: 3 groups do not divide the 4 input channels"},
-		"a number too long": {h100().gpu, asks("padding", "9223372036854775807"), "conv2d: `span_h` cannot"},
+		"another mode": {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", []int64{1, 4, 9, 9}, nil, "tf16") },
+			"conv2d: no kernel of the pack was made for this problem in math mode tf16 on NVIDIA H100 (sm_90)"},
+		"a shape of three": {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", []int64{1, 2, 3}, nil, "") },
+			"conv2d: the shape has the dimensions n, c, h, w; got [1 2 3]"},
+		"a parameter": {h100().gpu, asks("size", "3"), "conv2d: there is no parameter `size`"},
+		"no number":   {h100().gpu, asks("stride", "a"), "conv2d: `stride`: strconv.ParseInt: parsing \"a\": invalid syntax"},
 	} {
-		plan, err := test.ask(p.On(&recorder{gpu: test.gpu}))
-		got := fmt.Sprint(err)
-		if err == nil {
-			got = "general " + plan.Math
-			if plan.Entry != nil {
-				got = "tuned " + plan.Math
-			}
+		_, err := test.ask(p.On(&recorder{gpu: test.gpu}))
+		got := "tuned"
+		if err != nil {
+			got = err.Error()
 		}
-		if got != test.want && (name != "a number too long" || err == nil) {
+		if got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}

@@ -1,7 +1,6 @@
 package packer
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -43,23 +42,14 @@ func TestScalarsOfFamilies(t *testing.T) {
 	must(t, err)
 	f := fakeFamilyOf(t, op, "{1..40}", "n", "")
 	f.Tree = &family.Node{Entries: []int{0}}
-	path, gpu := packedFamilies(t, []Family{f}), h100()
+	path := packedFamilies(t, []Family{f})
 	var cases []chosenCase
 	for _, n := range []int64{1, 33, 100} { // the last is beyond the family's range
 		p, err := op.Bind(operator.Request{Shape: []int64{n}}, hopper())
 		must(t, err)
 		cases = append(cases, chosenCase{problem: p})
-		plan, err := open(t, path).On(gpu).Plan("scaled", p.Shape, nil, "")
-		must(t, err)
-		if general := n > 40; (plan.General != nil) != general || len(plan.Tensors) != 2 {
-			t.Errorf("%s: %+v", p, plan)
-		}
-		must(t, relaunch(plan))
 	}
 	const want = "x: 0x1000 0x2000 0x40200000 (nil)\nx: 0x1000 0x2000 0x40200000 0x20\nx: 0x1000 0x2000 0x64 0x64\n"
-	if got := fmt.Sprintf("%x", gpu.values); got != "[[100 200 40200000 0] [100 200 40200000 20] [100 200 64 64]]" {
-		t.Errorf("Go passes %s", got)
-	}
 	t.Setenv("FAKE_POINTERS", "4")
 	for name, printed := range map[string]func(*testing.T, string, []chosenCase) string{"C": printedByC, "Python": printedByPython} {
 		t.Run(name, func(t *testing.T) {

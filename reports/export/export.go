@@ -25,8 +25,6 @@ var Formats = []Format{
 		ofKernel(writeCU)},
 	{"cubin", "the kernel compiled for the GPU of the search", false, writeCubin},
 	{"ptx", "the kernel compiled to PTX, which the driver compiles for later GPUs too", false, ofKernel(writePTX)},
-	{"header", "a header for C and C++ with the compiled kernel and its launch through CUDA's driver", false,
-		ofKernel(writeHeader)},
 	{"json", "the best configuration with its evidence", false, writeDocument},
 	{"pytorch", "a Python file with a module that takes the place of PyTorch's own", false, ofKernel(writePyTorch)},
 	{"csv", "a table of the winner or, with --all, of every trial", true, writeTrials},
@@ -104,8 +102,7 @@ func writePTX(ctx context.Context, out io.Writer, k cudasource.Winner) ([]string
 	return writeBinary(ctx, out, k, "compute_")
 }
 
-// writeBinary writes what NVRTC makes of the kernel. The notes say how it is launched, which a
-// binary does not say.
+// writeBinary writes what NVRTC makes of the kernel. The notes say how it is launched, which a binary does not say.
 func writeBinary(ctx context.Context, out io.Writer, k cudasource.Winner, prefix string) ([]string, error) {
 	b, target, err := compiled(ctx, k, prefix)
 	if err != nil {

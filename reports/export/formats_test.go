@@ -3,18 +3,13 @@ package export
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"autotune/device"
-	"autotune/device/compile"
 	"autotune/device/trial"
-	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/tuner/bestconfig"
 	"autotune/tuner/cudasource"
@@ -73,41 +68,6 @@ templates:
 		t.Fatal(err)
 	}
 	return w
-}
-
-// The header is C and C++ without warnings, as CUDA's driver declares its calls.
-func TestHeader(t *testing.T) {
-	testneeds.CXX.Need(t)
-	w := every(t)
-	w.Kernel.Launches[1].Maps = []operator.TensorMap{{At: 0, Words: [7]int64{1, -1 << 63}}, {At: 1}}
-	text, err := headerText(w, &compile.Binary{Code: bytes.Repeat([]byte{7, 8}, 40), Symbols: map[string]string{"every_then": "_Z4then"}}, "sm_90")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	path := filepath.Join(dir, "every.h")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	use := filepath.Join(dir, "use.c")
-	if err := os.WriteFile(use, []byte("#include \"every.h\"\n#include \"every.h\"\nint main(void) { autotune_every_kernel k; CUdeviceptr p = 0;\n"+
-		"return autotune_every_load(&k) || autotune_every_launch(&k, p, 0.5, 1, 1000, p, p, p, p, p, 0) || autotune_every_unload(&k); }\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, language := range [][]string{{"-x", "c", "-std=c99"}, {"-x", "c++", "-std=c++11"}} {
-		arguments := append(language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", "../../internal/libcuda", use)
-		if log, err := exec.Command("g++", arguments...).CombinedOutput(); err != nil {
-			t.Errorf("%v: %v\n%s", language, err, log)
-		}
-	}
-	for _, want := range []string{`"_Z4then"`, "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000", "attributes[0].value.clusterDim.x = 2", "numAttrs = 2",
-		"unsigned long long maps[][16] = {{(unsigned long long)space, 0x1ull, 0x8000000000000000ull, 0x0ull,", "{(unsigned long long)sums, 0x0ull,",
-		"void* arguments[] = {maps[0], maps[1], NULL};",
-		`cuModuleGetGlobal(&kernel->constants[0], NULL, kernel->module, "table")`, "cuMemcpyDtoDAsync(kernel->constants[0], weights, 16, stream)"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("there is no %s in\n%s", want, text)
-		}
-	}
 }
 
 // A solution has what the models of both benchmarks ask for, and a function that takes what

@@ -45,8 +45,7 @@ type solutionSource struct {
 	Content string `json:"content"`
 }
 
-// writeSolution writes a solution with a function run, which takes what the kernel reads and then
-// what it writes.
+// writeSolution writes a solution with a function run, which takes what the kernel reads and then what it writes.
 func writeSolution(_ context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
 	var kernel bytes.Buffer
 	if err := k.WriteCUDA(&kernel); err != nil {

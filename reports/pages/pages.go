@@ -21,6 +21,7 @@ import (
 	"autotune/reports/webpage"
 	"autotune/tuner/bestconfig"
 	why "autotune/tuner/explain"
+	"autotune/tuner/family"
 )
 
 // Known is what this machine knows beside a search.
@@ -130,6 +131,19 @@ func Quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
+// Family is a family of the file at a path on a page. The commands pack it, and search its slowest shape.
+func Family(f *family.Family, path string) webpage.Family {
+	commands, worst := []string{"autotune pack layers --from " + Quoted(path)}, 0.0
+	for _, s := range slices.Concat(f.Samples, f.HeldOut) {
+		if s.Slowdown > worst {
+			worst = s.Slowdown
+			r := operator.ProblemRecord{Shape: s.Shape, Parameters: f.Parameters, Math: f.Math}.Request()
+			commands = append(commands[:1], "autotune search "+Named(f.Operator, r))
+		}
+	}
+	return webpage.Family{Family: f, Commands: commands}
+}
+
 // Write writes a page, under a title that names what is on it.
 func Write(path string, p webpage.Page) error {
 	var parts []string
@@ -144,7 +158,7 @@ func Write(path string, p webpage.Page) error {
 	case len(p.Searches) == 1 && len(p.Families) == 0:
 		p.Title = reports.TextsOf(p.Searches[0].Best, reports.Details{}).Title
 	case len(p.Searches) == 0 && len(p.Families) == 1:
-		p.Title = p.Families[0].Title
+		p.Title = p.Families[0].Operator + " " + p.Families[0].Shapes
 	}
 	return output.To(path, func(w io.Writer) error { return p.Write(w) })
 }

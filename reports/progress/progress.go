@@ -145,8 +145,7 @@ func bestSoFar(best, untuned *trial.Trial) string {
 	return text
 }
 
-// secondsLeft is until the last trial or the search's time limit, whichever
-// comes first.
+// secondsLeft is until the last trial or the search's time limit, whichever comes first.
 func secondsLeft(p tuner.Progress, rate float64) float64 {
 	left := float64(p.Planned-int64(p.Done)) / max(rate, 1e-9)
 	if p.Limit > 0 {

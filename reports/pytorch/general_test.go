@@ -43,9 +43,10 @@ func withPyTorch(t *testing.T) []*operator.Operator {
 // and type, as it must. Those of an operator are compiled together.
 func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 	testneeds.Nothing(t)
-	compiler, err := emulator.NewCompiler(emulator.Options{CacheDir: testcache.Dir()})
+	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
 	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
-	defer compiler.Close()
+	defer d.Close()
+	compiler := d.Compiler()
 	for _, o := range withPyTorch(t) {
 		v, err := torchvectors.Of(o.Name)
 		if err != nil {

@@ -1,11 +1,9 @@
-// Package webpage writes searches and families as one HTML page that is whole by itself: it
-// loads nothing and sends nothing. Without scripts it is text, tables and pictures; with them its
-// charts answer to what is selected.
+// Package webpage writes searches and families as one HTML page that is whole by itself: it loads nothing and sends
+// nothing. Without scripts it is text and tables; with them its charts answer to what is selected.
 //
-// page.html.tmpl has the page's text, page.css its looks, and search.js and family.js its charts,
-// which echarts.js draws (docs/dependencies.md). The trials stand in the page as JSON (data.go). A
-// content security policy names the two scripts and the style by their digests, so nothing
-// that a recording holds can become a script.
+// page.html.tmpl has the page's text, page.css its looks, and search.js and family.js its charts, which echarts.js
+// draws (docs/dependencies.md). The trials stand in the page as JSON (data.go). A content security policy names the two
+// scripts and the style by their digests, so nothing that a recording holds can become a script.
 package webpage
 
 import (
@@ -71,20 +69,10 @@ type view struct {
 	Templates  []standing
 	Ties       []string
 	Provenance [][2]string
-	Pictures   []picture // for readers without scripts
 	Thinned    string
 	Change     string // since the search before
 	Plotted    bool   // there are trials to draw
 }
-
-// picture is a plot that stands in the page.
-type picture struct {
-	URL template.URL
-	Alt string
-}
-
-// mostPictures is how many searches have pictures for readers without scripts.
-const mostPictures = 4
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"line": output.Line,
@@ -102,17 +90,17 @@ func (p Page) Write(w io.Writer) error {
 	views, all := make([]view, len(p.Searches)), make([]data, len(p.Searches))
 	for i, s := range p.Searches {
 		all[i] = dataOf(s, shownOf(len(p.Searches)))
-		v := viewOf(s, fmt.Sprintf("s%d", i), len(p.Searches) <= mostPictures)
+		v := viewOf(s, fmt.Sprintf("s%d", i))
 		v.Change = changeOf(p.Searches, i)
 		v.Thinned, v.Plotted = all[i].thinned, len(all[i].Trials.MS) > 0
 		views[i] = v
 	}
-	families, choices := make([]familyView, len(p.Families)), make([]familyData, len(p.Families))
+	families := make([]familyView, len(p.Families))
 	for i, f := range p.Families {
-		families[i], choices[i] = familyView{f, fmt.Sprintf("f%d", i)}, familyDataOf(f)
+		families[i] = familyViewOf(f, fmt.Sprintf("f%d", i))
 	}
 	// JSON escapes what could end the element.
-	text, err := json.Marshal(map[string]any{"searches": all, "families": choices})
+	text, err := json.Marshal(map[string]any{"searches": all, "families": families})
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
@@ -123,7 +111,7 @@ func (p Page) Write(w io.Writer) error {
 	err = page.Execute(&out, map[string]any{
 		"Title": output.Line(p.Title), "Searches": views, "Families": families,
 		"Several": len(views)+len(families) > 1, "Headed": len(views)+len(families) != 1,
-		"Policy": fmt.Sprintf("default-src 'none'; img-src data:; style-src '%s'; script-src '%s' '%s'; "+
+		"Policy": fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s' '%s'; "+
 			"base-uri 'none'; form-action 'none'", styleDigest, chartsDigest, scriptDigest),
 		"Style": style, "Charts": charts, "Script": script,
 		"Data": template.HTML(`<script type="application/json" id="data">` + string(text) + "</script>"),
@@ -142,8 +130,8 @@ func element(name, text string) (html template.HTML, digest string) {
 	return html, "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// viewOf is a search in words and pictures.
-func viewOf(s Search, id string, pictures bool) view {
+// viewOf is a search in words.
+func viewOf(s Search, id string) view {
 	b, texts := s.Best, reports.TextsOf(s.Best, s.Details)
 	v := view{Of: s, Texts: texts, ID: id, Verdict: reports.Verdict(b), Templates: standings(texts.Unit, s.Trials)}
 	for _, c := range b.Ties {
@@ -152,20 +140,6 @@ func viewOf(s Search, id string, pictures bool) view {
 		}
 	}
 	v.Provenance = provenance(b, texts)
-	draw := func(alt string, plot func(io.Writer) error) {
-		var png bytes.Buffer
-		if plot(&png) != nil {
-			return // a number that cannot be plotted costs only the picture
-		}
-		url := "data:image/png;base64," + base64.StdEncoding.EncodeToString(png.Bytes())
-		v.Pictures = append(v.Pictures, picture{template.URL(url), alt})
-	}
-	if pictures && b.Found() {
-		draw("The winner's time beside those of the baselines", func(w io.Writer) error { return reports.SpeedupPlot(w, b) })
-	}
-	if pictures && len(s.Trials) > 0 && len(s.Trials) <= mostShown {
-		draw("Each trial's time, and the best so far", func(w io.Writer) error { return reports.ProgressPlot(w, b, s.Trials) })
-	}
 	return v
 }
 

@@ -40,9 +40,8 @@ func compare(a, b Value) (order int, ok bool) {
 	return unordered, true
 }
 
-// compareExactly orders two numbers whose floats are equal: an int may have
-// more digits than a float holds. A float that is left stands for no int of 64
-// bits; that it equals an int's float makes it 2^63, above all ints.
+// compareExactly orders two numbers whose floats are equal: an int may have more digits than a float holds. A float
+// that is left stands for no int of 64 bits; that it equals an int's float makes it 2^63, above all ints.
 func compareExactly(a, b Value) int {
 	if a.kind == KindInt && b.kind == KindInt {
 		return cmp.Compare(a.int(), b.int())

@@ -77,8 +77,7 @@ func (e *Expr) Substitute(definitions map[string]*Expr) *Expr {
 	return &Expr{source: e.source, root: root, names: root.Names()}
 }
 
-// Column says where a name first stands in the source: 1-based, in characters.
-// It is 0 for a name that does not occur.
+// Column says where a name first stands in the source: 1-based, in characters. It is 0 for a name that does not occur.
 func (e *Expr) Column(name string) int {
 	column := 0
 	for _, n := range e.root.nameNodes() {

@@ -2,10 +2,9 @@ package expr
 
 import "slices"
 
-// Folder replaces names by what they stand for, and operations on constants by
-// their results. The meaning stays: what fails, fails later and only if it is
-// reached. A part that several trees or definitions share is folded once and
-// stays shared.
+// Folder replaces names by what they stand for, and operations on constants by their results. The meaning stays: what
+// fails, fails later and only if it is reached. A part that several trees or definitions share is folded once and stays
+// shared.
 type Folder struct {
 	Constants   map[string]Value
 	Definitions map[string]*Expr // they may name each other, but not in a circle

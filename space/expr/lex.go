@@ -45,8 +45,7 @@ type lexer struct {
 	open   bool // names may have a `$`, and functions any name
 }
 
-// symbols lists the operators, and what other languages write for them. Longer
-// ones stand before their beginnings.
+// symbols lists the operators, and what other languages write for them. Longer ones stand before their beginnings.
 var symbols = []string{"**", "//", "==", "!=", "<=", ">=", "<>", "&&", "||", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",",
 	"!", "=", "?", "&", "|", "^", "{", "."}
 

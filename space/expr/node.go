@@ -79,8 +79,7 @@ var cmpNames = [...]string{"==", "!=", "<", "<=", ">", ">=", "in", "not in"}
 // String shows the operator as it is written.
 func (c Cmp) String() string { return cmpNames[c] }
 
-// Node is a parsed expression as a tree. Nodes are never changed once built,
-// so trees may share them.
+// Node is a parsed expression as a tree. Nodes are never changed once built, so trees may share them.
 type Node struct {
 	Op     Op
 	Column int     // where in the source the operation stands, 1-based
@@ -92,10 +91,9 @@ type Node struct {
 	source string // the text that Column counts in
 }
 
-// Conjuncts splits `a and b and c`, and the chained comparison `a < b < c`,
-// into the parts that must all be true for n to be true. They come in the order
-// of evaluation. A chain's inner operands are evaluated twice then, which no
-// one can see: expressions have no side effects.
+// Conjuncts splits `a and b and c`, and the chained comparison `a < b < c`, into the parts that must all be true for n
+// to be true. They come in the order of evaluation. A chain's inner operands are evaluated twice then, which no one can
+// see: expressions have no side effects.
 func (n *Node) Conjuncts() (parts []*Node) {
 	switch {
 	case n.Op == OpAnd:

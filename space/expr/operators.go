@@ -86,8 +86,7 @@ func failed(reason string) Value { return Value{text: reason} }
 
 const overflow = "the result does not fit an int of 64 bits"
 
-// apply computes an operation as Python does. An operand that failed is the result, if
-// the result depends on it.
+// apply computes an operation as Python does. An operand that failed is the result, if the result depends on it.
 func apply(op Op, left, right, third *Value) Value {
 	row, a, b := &operators[op], *left, *right
 	switch {

@@ -21,8 +21,7 @@ func Parse(src string) (*Expr, error) {
 	return New(root), nil
 }
 
-// MustParse is Parse for expressions that are part of a program; it panics
-// where Parse gives an error.
+// MustParse is Parse for expressions that are part of a program; it panics where Parse gives an error.
 func MustParse(src string) *Expr {
 	e, err := Parse(src)
 	if err != nil {
@@ -214,8 +213,7 @@ func (p *parser) name() *Node {
 	return &Node{Op: OpName, Column: t.column, Name: t.text}
 }
 
-// arguments parses a bracket and its content; comma says whether a comma stood
-// in it.
+// arguments parses a bracket and its content; comma says whether a comma stood in it.
 func (p *parser) arguments(end string) (args []*Node, comma bool) {
 	p.shift()
 	for !p.is(end) {
@@ -261,8 +259,7 @@ func (p *parser) call(name token) *Node {
 	return made
 }
 
-// settle tells nodes which text they are part of, and refuses tuples anywhere
-// but as the last operand of `in`.
+// settle tells nodes which text they are part of, and refuses tuples anywhere but as the last operand of `in`.
 func (p *parser) settle(n *Node, mayBeTuple bool) {
 	if n.Op == OpTuple && !mayBeTuple {
 		p.fail(n.Column, "a tuple or list stands only on the right of 'in' and 'not in'")

@@ -2,10 +2,9 @@ package expr
 
 import "math"
 
-// Program is expressions as straight instructions. Each computes one term into the slot of
-// that number, from terms with smaller numbers. Nothing has an effect beside its result
-// and a failure is a value, so that both sides of an `if` are computed, and equal terms
-// are one term.
+// Program is expressions as straight instructions. Each computes one term into the slot of that number, from terms with
+// smaller numbers. Nothing has an effect beside its result and a failure is a value, so that both sides of an `if` are
+// computed, and equal terms are one term.
 //
 // The kind of a term says whether it was proved harmless: every name in it has values of
 // one kind, and interval arithmetic shows that no combination of them divides by zero or
@@ -210,8 +209,7 @@ func (p *Program) not(n *Node, x Term) Term {
 	return p.make(n, OpNot, fact{}, x, x, 0)
 }
 
-// connect is the `and` or the `or` of terms. Like Python's it gives one of the operands:
-// `a and b` is `b if a else a`.
+// connect is the `and` or the `or` of terms. Like Python's it gives one of the operands: `a and b` is `b if a else a`.
 func (p *Program) connect(n *Node, op Op, args []Term) Term {
 	x := args[0]
 	for _, b := range args[1:] {

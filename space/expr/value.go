@@ -28,9 +28,8 @@ var kindNames = [...]string{"nothing", "int", "float", "bool", "str"}
 // String names the kind as Python would.
 func (k Kind) String() string { return kindNames[k] }
 
-// Value is a Python value: an int of 64 bits, a float, a bool or a string.
-// Values are comparable with ==, which distinguishes 1, 1.0 and True; Equal
-// compares as Python does.
+// Value is a Python value: an int of 64 bits, a float, a bool or a string. Values are comparable with ==, which
+// distinguishes 1, 1.0 and True; Equal compares as Python does.
 type Value struct {
 	kind Kind
 	bits uint64 // the int, the float's bits, or 0 and 1 for a bool
@@ -75,9 +74,8 @@ func (v Value) AsFloat() (float64, bool) {
 	return 0, false
 }
 
-// Canonical gives values that Python takes as equal, such as 1, 1.0 and True,
-// the same Value. So they can be compared with == and serve as map keys. A
-// float becomes an int exactly when an int of 64 bits equals it.
+// Canonical gives values that Python takes as equal, such as 1, 1.0 and True, the same Value. So they can be compared
+// with == and serve as map keys. A float becomes an int exactly when an int of 64 bits equals it.
 func (v Value) Canonical() Value {
 	if i, ok := v.AsInt(); ok {
 		return Int(i)
@@ -115,8 +113,7 @@ func (v Value) String() string {
 	return "<none>"
 }
 
-// formatFloat always shows a point or an exponent, so that a float stays one
-// when it is read again.
+// formatFloat always shows a point or an exponent, so that a float stays one when it is read again.
 func formatFloat(f float64) string {
 	s := strconv.FormatFloat(f, 'g', -1, 64)
 	if strings.ContainsAny(s, ".eIN") {
@@ -165,8 +162,7 @@ func parseNumber(s string) (v Value, err error) {
 	return v, err
 }
 
-// MarshalJSON writes ints without and floats with a point or an exponent, so
-// that UnmarshalJSON gives the same Value.
+// MarshalJSON writes ints without and floats with a point or an exponent, so that UnmarshalJSON gives the same Value.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if f := v.float(); v.kind == KindFloat && (math.IsNaN(f) || math.IsInf(f, 0)) {
 		return nil, fmt.Errorf("JSON has no number for %v", f)
@@ -214,8 +210,7 @@ func (v Value) Compare(w Value) (order int, ok bool) {
 	return order, comparable && order != unordered
 }
 
-// GobEncode writes the kind, eight bytes of bits and the text, for processes of one
-// program that talk with each other.
+// GobEncode writes the kind, eight bytes of bits and the text, for processes of one program that talk with each other.
 func (v Value) GobEncode() ([]byte, error) {
 	return append(bits.LittleEndian.AppendUint64([]byte{byte(v.kind)}, v.bits), v.text...), nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"autotune/device/recording"
-	"autotune/device/replay"
 	"autotune/device/trial"
 	"autotune/operator"
 	"autotune/tuner"
@@ -85,7 +84,7 @@ func FromRecording(r *recording.Recording, p *operator.Problem) (Document, []tri
 	}
 	ceilings := r.Metadata.Ceilings
 	d := FromRecord(tuner.Record{
-		Problem: p.Record(), Device: replay.Open(r).Info(), Protocol: r.Metadata.Protocol, Winner: best, Counts: counts,
+		Problem: p.Record(), Device: recording.Replay(r).Info(), Protocol: r.Metadata.Protocol, Winner: best, Counts: counts,
 		Ceilings: ceilings, Warnings: trial.Lines(slices.Concat(best.Warnings, best.Time.Warnings())),
 		Doubts: trial.Gather(trials),
 	})

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"autotune/device/recording"
-	"autotune/device/replay"
 	"autotune/operator"
 	"autotune/tuner"
 )
@@ -45,7 +44,7 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := tuner.Search(t.Context(), p, replay.Open(r), tuner.Options{Only: only})
+			result, err := tuner.Search(t.Context(), p, recording.Replay(r), tuner.Options{Only: only})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -117,9 +117,10 @@ func TestWrittenFilesCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
 	}
-	compiler, err := emulator.NewCompiler(emulator.Options{CacheDir: testcache.Dir()})
+	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
 	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
-	t.Cleanup(func() { compiler.Close() })
+	t.Cleanup(func() { d.Close() })
+	compiler := d.Compiler()
 	operators, err := operator.Operators()
 	if err != nil {
 		t.Fatal(err)

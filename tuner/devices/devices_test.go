@@ -53,8 +53,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What package device knows of, package devices can find, open and list, under
-// the names that it gives.
+// What package device knows of, package devices can find, open and list, under the names that it gives.
 func TestEveryKindHasARow(t *testing.T) {
 	kinds := device.Kinds()
 	if len(kinds) != len(kindsByName) {
@@ -163,8 +162,7 @@ type described struct {
 
 func (d described) Info() device.Info { return d.about }
 
-// What `auto` is on a GPU, PyTorch says where it is there: here one that leaves a letter
-// behind when it is asked.
+// What `auto` is on a GPU, PyTorch says where it is there: here one that leaves a letter behind when it is asked.
 func TestAutoMath(t *testing.T) {
 	testneeds.NumPy.Need(t)
 	fake, err := filepath.Abs("../torchmath/testdata/fake")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"autotune/device"
@@ -12,7 +14,7 @@ import (
 	"autotune/device/cuda"
 	"autotune/device/emulator"
 	"autotune/device/recording"
-	"autotune/device/replay"
+	"autotune/internal/worker"
 	"autotune/operator"
 )
 
@@ -23,29 +25,23 @@ type kind struct {
 	check func(argument string) error
 	// open opens a device. notice tells the user what it is, when it is not a GPU.
 	open func(ctx context.Context, argument string, a asked, o Options) (d device.Device, notice string, err error)
-	// limits are those of the device that open would open. from says whose they
-	// are.
+	// limits are those of the device that open would open. from says whose they are.
 	limits func(ctx context.Context, argument string, a asked) (l operator.Limits, from string, err error)
 	// list describes the devices of this kind that are here.
 	list func(ctx context.Context) []Listing
-	// several gives the arguments of the devices that one argument names together; nil: it
-	// names one.
+	// several gives the arguments of the devices that one argument names together; nil: it names one.
 	several func(ctx context.Context, argument string) ([]string, error)
-	// sanitizes tells whether accesses on such a device can be watched here; nil: as a last
-	// resort.
+	// sanitizes tells whether accesses on such a device can be watched here; nil: as a last resort.
 	sanitizes func(ctx context.Context) bool
 	troubles  []error // that are about such a device, or about what it needs
 }
 
 // kindsByName has a row for each of device.Kinds.
 var kindsByName = map[device.Kind]kind{
-	device.CUDA: gpus{
-		kind: device.CUDA, list: cuda.List, compiler: func(ctx context.Context) (compile.Compiler, error) { return compile.NVRTC(ctx) }, target: compile.Target,
-		open: func(ctx context.Context, n int, o Options) (device.Device, error) {
-			return cuda.Open(ctx, n, cuda.Options{CacheDir: o.CacheDir, Sanitize: o.Sanitize})
-		},
-		sanitizer: cuda.FindSanitizer, troubles: []error{cuda.ErrNoSanitizer},
-	}.row(),
+	device.CUDA: {
+		check: checkGPUs, open: openGPU, limits: limitsOfGPU, list: listGPUs, several: severalGPUs, sanitizes: gpuSanitizes,
+		troubles: []error{cuda.ErrNoSanitizer},
+	},
 	device.Emulator: {open: openEmulator, limits: limitsOfEmulator, list: listEmulator, troubles: []error{emulator.ErrNoCompiler}},
 	device.Replay:   {open: openRecording, limits: limitsOfRecording, list: listRecordings},
 }
@@ -59,7 +55,6 @@ type Listing struct {
 	Problems []string
 }
 
-// List describes the devices of this machine.
 func List(ctx context.Context) []Listing {
 	var all []Listing
 	for _, p := range device.Kinds() {
@@ -84,17 +79,7 @@ func listEmulator(ctx context.Context) []Listing {
 	}
 	defer e.Close()
 	about := fmt.Sprintf("%s, compiler: %s", e.Info().Name, e.Info().Compiler)
-	return []Listing{{Device: "emulator", About: about}, {About: Walls(ctx, e)}}
-}
-
-// Walls says in one line what stands between kernels and this machine, where kernels run on
-// its processor; "" for other devices.
-func Walls(ctx context.Context, d device.Device) string {
-	stand := emulator.Walls(ctx, d)
-	if stand == "" {
-		return ""
-	}
-	return "emulator walls: " + stand
+	return []Listing{{Device: "emulator", About: about}, {About: emulator.Walls(ctx, e)}}
 }
 
 func openRecording(ctx context.Context, file string, a asked, _ Options) (device.Device, string, error) {
@@ -105,9 +90,9 @@ func openRecording(ctx context.Context, file string, a asked, _ Options) (device
 	if p, err := a.bind(found.Metadata.Device.Limits); err != nil {
 		return nil, "", err
 	} else if want := found.Metadata.Problem.Text; p.String() != want {
-		return nil, "", fmt.Errorf("%w: it holds %s, not %s", replay.ErrProblem, want, p)
+		return nil, "", fmt.Errorf("%w: it holds %s, not %s", recording.ErrProblem, want, p)
 	}
-	return replay.Open(found), "replay of " + found.Metadata.Origin() + "; nothing is measured here", nil
+	return recording.Replay(found), "replay of " + found.Metadata.Origin() + "; nothing is measured here", nil
 }
 
 func limitsOfRecording(ctx context.Context, file string, a asked) (operator.Limits, string, error) {
@@ -118,8 +103,7 @@ func limitsOfRecording(ctx context.Context, file string, a asked) (operator.Limi
 	return found.Metadata.Device.Limits, "the recorded " + found.Metadata.Device.Name, nil
 }
 
-// findRecording reads a file, or finds the recording of exactly this problem in
-// the binary.
+// findRecording reads a file, or finds the recording of exactly this problem in the binary.
 func findRecording(ctx context.Context, file string, a asked) (*recording.Recording, error) {
 	if file != "" {
 		return recording.Load(ctx, file)
@@ -158,4 +142,96 @@ func listRecordings(context.Context) []Listing {
 		all = append(all, Listing{Device: "replay", About: "no recordings are shipped in this binary; replay:FILE replays one"})
 	}
 	return all
+}
+
+// Dispatch comes first in the main of a program that searches. Compilers and GPUs run in processes of their own,
+// which are this executable, started again: there Dispatch does their work and does not return.
+func Dispatch() {
+	worker.Dispatch(map[string]worker.Func{"compile": compile.Worker, "cuda": cuda.Worker})
+}
+
+func openGPU(ctx context.Context, argument string, _ asked, o Options) (device.Device, string, error) {
+	d, err := cuda.Open(ctx, ordinal(argument), cuda.Options{CacheDir: o.CacheDir, Sanitize: o.Sanitize})
+	return d, "", err
+}
+
+// checkGPUs takes the number of a GPU, several with commas between them, and all.
+func checkGPUs(argument string) error {
+	if argument == everyGPU {
+		return nil
+	}
+	all := strings.Split(argument, ",")
+	for i, one := range all {
+		if n, err := strconv.Atoi(one); err != nil || n < 0 {
+			return fmt.Errorf("--device %[1]s:%[2]s: want %[1]s:N with N the GPU's number; `autotune devices` lists them; of several GPUs %[1]s:0,1 or %[1]s:all", device.CUDA, argument)
+		}
+		if slices.Contains(all[:i], one) {
+			return fmt.Errorf("--device %s:%s: the GPU %s is named twice", device.CUDA, argument, one)
+		}
+	}
+	return nil
+}
+
+// ordinal is the number that a checked argument gives, the first of several; 0 without one.
+func ordinal(argument string) int {
+	first, _, _ := strings.Cut(argument, ",")
+	n, _ := strconv.Atoi(first)
+	return n
+}
+
+func severalGPUs(ctx context.Context, argument string) ([]string, error) {
+	if argument != everyGPU {
+		return strings.Split(argument, ","), nil
+	}
+	found, err := cuda.List(ctx)
+	var all []string
+	for i := range found {
+		all = append(all, strconv.Itoa(i))
+	}
+	return all, err
+}
+
+func limitsOfGPU(ctx context.Context, argument string, _ asked) (operator.Limits, string, error) {
+	found, err := cuda.List(ctx)
+	if err != nil {
+		return operator.Limits{}, "", err
+	}
+	n := ordinal(argument)
+	if n >= len(found) {
+		return operator.Limits{}, "", fmt.Errorf("there is no %s:%d; `autotune devices` lists the GPUs: %w", device.CUDA, n, device.ErrNone)
+	}
+	// The compiler, if there is one, has a say in what kernels are compiled for.
+	limits, version := found[n].Limits, ""
+	if c, err := compile.NVRTC(ctx); err == nil {
+		defer c.Close()
+		version = c.Version()
+	}
+	limits.Target = compile.Target(version, limits.Arch)
+	return limits, found[n].Name, nil
+}
+
+func listGPUs(ctx context.Context) []Listing {
+	var all []Listing
+	found, err := cuda.List(ctx)
+	if err != nil {
+		all = append(all, Listing{Device: string(device.CUDA), Err: err})
+	}
+	for i, one := range found {
+		all = append(all, Listing{Device: fmt.Sprintf("%s:%d", device.CUDA, i), About: fmt.Sprintf("%s, sm_%d, %d multiprocessors, %.0f GiB, driver %s",
+			one.Name, one.Limits.Arch, one.Limits.SMs, float64(one.Limits.MemoryBytes)/(1<<30), one.Driver)})
+	}
+	c, err := compile.NVRTC(ctx)
+	if err != nil {
+		return append(all, Listing{Err: err})
+	}
+	defer c.Close()
+	return append(all, Listing{About: fmt.Sprintf("compiler: %s, %d at once", c.Version(), c.Workers())})
+}
+
+func gpuSanitizes(ctx context.Context) bool {
+	if _, err := cuda.FindSanitizer(); err != nil {
+		return false
+	}
+	_, err := cuda.List(ctx)
+	return err == nil
 }

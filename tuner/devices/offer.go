@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"autotune/device"
+	"autotune/device/emulator"
 	"autotune/device/remote"
 	"autotune/device/remote/fleet"
 )
@@ -25,7 +26,6 @@ type Offer struct {
 	Say      func(text string)
 }
 
-// Serve offers the devices that the spec names, a worker each, until the context ends.
 func (o Offer) Serve(ctx context.Context, spec Spec) (err error) {
 	defer func() { err = errors.Join(err, o.Worker.Spool.Close()) }()
 	all, err := OpenAll(ctx, spec, Options{CacheDir: o.CacheDir})
@@ -59,7 +59,6 @@ func (o Offer) nameOf(device string, several bool) string {
 	return remote.Name(host[:min(len(host), 32)] + "-" + device + "-" + strings.ToLower(rand.Text()[:4]))
 }
 
-// serve is one worker, from its connection to its end.
 func (o Offer) serve(ctx context.Context, d device.Device, w fleet.WorkerOptions) error {
 	w.Say = func(text string) { o.Say("worker " + w.Name + ": " + text) }
 	b, err := fleet.Connect(ctx, o.Login, w.Name, fleet.ConnectOptions{Say: w.Say})
@@ -68,7 +67,7 @@ func (o Offer) serve(ctx context.Context, d device.Device, w fleet.WorkerOptions
 	}
 	defer b.Close()
 	o.Say(fmt.Sprintf("worker %s offers %s, and times its control", w.Name, d.Info().Name))
-	if walls := Walls(ctx, d); walls != "" {
+	if walls := emulator.Walls(ctx, d); walls != "" {
 		w.Say(walls)
 	}
 	return fleet.Serve(ctx, b, d, w)

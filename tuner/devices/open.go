@@ -1,15 +1,21 @@
-// Package devices opens the device that `--device` names, and binds the problem
-// to it: what a GPU can do decides what `--math auto` means and which
-// configurations are valid.
+// Package devices opens the device that `--device` names, and binds the problem to it: what a GPU can do decides what
+// `--math auto` means and which configurations are valid.
 package devices
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/remote"
 	"autotune/device/remote/fleet"
 	"autotune/operator"
 	"autotune/tuner/torchmath"
@@ -75,9 +81,8 @@ func (a asked) bind(l operator.Limits) (*operator.Problem, error) {
 	return a.operator.Bind(a.request, l)
 }
 
-// Bind binds a problem as the device would that --device names, without running
-// anything there: to know a space it takes a device's limits, not the device.
-// from says whose limits they are.
+// Bind binds a problem as the device would that --device names, without running anything there: to know a space it
+// takes a device's limits, not the device. from says whose limits they are.
 func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Request) (p *operator.Problem, from string, err error) {
 	a, err := ask(op, r)
 	if err != nil {
@@ -108,8 +113,7 @@ func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string
 	return operator.TypicalLimits(), "an sm_90 GPU, as there is none here", nil
 }
 
-// Opener opens devices for one problem after another; a GPU, its compilers and
-// the emulator serve them all.
+// Opener opens devices for one problem after another; a GPU, its compilers and the emulator serve them all.
 type Opener struct {
 	spec    Spec
 	options Options
@@ -117,7 +121,6 @@ type Opener struct {
 	noGPU   error         // why auto found none, once it has looked
 }
 
-// NewOpener returns an Opener of the device that spec names.
 func NewOpener(spec Spec, o Options) *Opener { return &Opener{spec: spec, options: o} }
 
 // Several tells whether it may be that more than one device is opened.
@@ -125,8 +128,7 @@ func (o *Opener) Several() bool {
 	return o.options.Server.URL != "" || o.spec.Kind.Properties().Compiles && (strings.ContainsAny(o.spec.Argument, ","+times) || o.spec.Argument == everyGPU)
 }
 
-// Open opens the device, unless it is open, and binds the problem to it. The
-// device is the Opener's to close.
+// Open opens the device, unless it is open, and binds the problem to it. The device is the Opener's to close.
 func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*Opened, error) {
 	return o.open(ctx, op, r, false)
 }
@@ -226,7 +228,6 @@ type OtherMode struct{ torchmath.Mode }
 
 func (e *OtherMode) Error() string { return "the math mode is " + e.Name + ", " + e.By }
 
-// Close closes the device.
 func (o *Opener) Close() error {
 	if o.shared == nil {
 		return nil
@@ -255,8 +256,7 @@ func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice s
 	return d, severalNotice(o.spec, len(arguments)), err
 }
 
-// auto takes a GPU; else a shipped recording of exactly this problem; else the
-// emulator, if that will not take long.
+// auto takes a GPU; else a shipped recording of exactly this problem; else the emulator, if that will not take long.
 func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, error) {
 	if o.noGPU == nil {
 		d, notice, err := o.firstGPU(ctx, a)
@@ -324,4 +324,214 @@ func roughly(seconds float64) string {
 		return fmt.Sprintf("about %.0f minutes", seconds/60)
 	}
 	return fmt.Sprintf("about %.0f hours", seconds/3600)
+}
+
+// everyGPU is the argument that names all GPUs, and times begins one that repeats a device.
+const (
+	everyGPU = "all"
+	times    = "*"
+)
+
+// openLimit is how long devices of this machine may take until their control is timed.
+const openLimit = 10 * time.Minute
+
+// connectionLimit is how long a search tries to make a lost connection anew.
+const connectionLimit = 30 * time.Second
+
+// mostTimes bounds the workers of one process.
+const mostTimes = 64
+
+// readTimes reads KIND*N, for machines and tests without many devices.
+func readTimes(s string) (spec Spec, ok bool, err error) {
+	name, text, found := strings.Cut(s, times)
+	if p := device.Kind(name).Properties(); found && p.Compiles {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > mostTimes {
+			err = fmt.Errorf("--device %s: want %s%sN with N from 1 to %d", s, p.Kind, times, mostTimes)
+			return Spec{}, true, err
+		}
+		return Spec{p.Kind, times + text}, true, nil
+	}
+	return Spec{}, false, nil
+}
+
+// Arguments are those of the devices that a spec names: of several, or of one.
+func (s Spec) Arguments(ctx context.Context) ([]string, error) {
+	if n, ok := strings.CutPrefix(s.Argument, times); ok {
+		many, err := strconv.Atoi(n)
+		return make([]string, many), err
+	}
+	if several := kindsByName[s.Kind].several; several != nil {
+		return several(ctx, s.Argument)
+	}
+	return []string{s.Argument}, nil
+}
+
+func measuring() device.Kind {
+	all := device.Kinds()
+	return all[slices.IndexFunc(all, func(p device.Properties) bool { return p.Measures })].Kind
+}
+
+// CheckRuns refuses what runs no kernels.
+func (s Spec) CheckRuns() error {
+	if p := s.Kind.Properties(); s.Kind != "" && !p.Compiles {
+		return fmt.Errorf("--device %s: %s runs nothing for others; name a GPU, or the emulator", s.Kind, p.Label)
+	}
+	return nil
+}
+
+// OpenAll opens the devices that a spec names, as they are: no problem is bound to them. auto is the first GPU.
+func OpenAll(ctx context.Context, s Spec, o Options) ([]device.Device, error) {
+	s.Kind = cmp.Or(s.Kind, measuring())
+	if err := s.CheckRuns(); err != nil {
+		return nil, err
+	}
+	arguments, err := s.Arguments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, errs := make([]device.Device, len(arguments)), make([]error, len(arguments))
+	var group sync.WaitGroup
+	for i, argument := range arguments {
+		group.Go(func() { all[i], _, errs[i] = kindsByName[s.Kind].open(ctx, argument, asked{}, o) })
+	}
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, CloseAll(all))
+	}
+	return all, nil
+}
+
+func CloseAll(all []device.Device) error {
+	var errs []error
+	for _, d := range all {
+		if d != nil {
+			errs = append(errs, d.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// WorkerName is what the worker of a device is called, as cuda-0.
+func WorkerName(s Spec, argument string, at int) string {
+	argument = cmp.Or(argument, strconv.Itoa(at))
+	return string(cmp.Or(s.Kind, measuring())) + "-" + argument
+}
+
+type local struct {
+	*remote.Joined
+	devices []device.Device
+}
+
+func openSeveral(ctx context.Context, s Spec, o Options) (device.Device, error) {
+	arguments, err := s.Arguments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := OpenAll(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	var members []remote.Member
+	for i, d := range all {
+		members = append(members, remote.Member{Name: WorkerName(s, arguments[i], i), Device: d})
+	}
+	limited, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	joined, err := remote.Join(limited, members, remote.JoinOptions{Say: o.Say})
+	if err != nil {
+		return nil, errors.Join(err, CloseAll(all))
+	}
+	return &local{joined, all}, nil
+}
+
+func (l *local) Close() error { return errors.Join(l.Joined.Close(), CloseAll(l.devices)) }
+
+func openWorkers(ctx context.Context, o Options) (device.Device, string, error) {
+	b, err := fleet.Connect(ctx, o.Server, "search", fleet.ConnectOptions{Limit: connectionLimit, Say: o.Say})
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := fleet.Open(ctx, b, fleet.Options{GPU: o.GPU, Say: o.Say})
+	if err != nil {
+		b.Close()
+		return nil, "", err
+	}
+	notice := p.Roster.Summary()
+	if caveat := p.Info().Kind.Properties().Caveat; caveat != "" {
+		notice += "; kernels are " + caveat + ", and times say nothing about a GPU"
+	}
+	return p, notice, nil
+}
+
+// severalNotice is the remark about several devices whose times say nothing about a GPU.
+func severalNotice(s Spec, n int) string {
+	if s.Kind.Properties().Caveat == "" {
+		return ""
+	}
+	return fmt.Sprintf("kernels run on the CPU emulator, in %d workers; times say nothing about a GPU", n)
+}
+
+type Spec struct {
+	Kind     device.Kind // empty: auto
+	Argument string      // what follows the kind and a colon, as a GPU's number or a recording's file
+}
+
+// Forms are the values of --device, with capitals for what the user fills in.
+func Forms() []string {
+	forms := []string{"auto"}
+	for _, p := range device.Kinds() {
+		forms = append(forms, string(p.Kind))
+		if p.Argument != "" {
+			forms = append(forms, string(p.Kind)+":"+p.Argument)
+		}
+	}
+	return forms
+}
+
+// FormsText lists the Forms as a sentence does.
+func FormsText() string {
+	forms := Forms()
+	last := len(forms) - 1
+	return strings.Join(forms[:last], ", ") + " or " + forms[last]
+}
+
+func Parse(s string) (Spec, error) {
+	if s == "auto" || s == "" {
+		return Spec{}, nil
+	}
+	if spec, ok, err := readTimes(s); ok {
+		return spec, err
+	}
+	name, argument, given := strings.Cut(s, ":")
+	p := device.Kind(name).Properties()
+	if p.Kind == "" || given && p.Argument == "" {
+		return Spec{}, fmt.Errorf("--device %s: want %s", s, FormsText())
+	}
+	if !given {
+		return Spec{Kind: p.Kind}, nil
+	}
+	if check := kindsByName[p.Kind].check; check != nil {
+		if err := check(argument); err != nil {
+			return Spec{}, err
+		}
+	} else if argument == "" {
+		return Spec{}, fmt.Errorf("--device %s: want %s:%s", s, p.Kind, p.Argument)
+	}
+	return Spec{p.Kind, argument}, nil
+}
+
+// OneGPU is the number of the GPU that the spec names, if that is one of this host.
+func (s Spec) OneGPU() (ordinal int, ok bool) {
+	n, err := strconv.Atoi(cmp.Or(s.Argument, "0"))
+	return n, err == nil && (s.Kind == "" || s.Kind == device.CUDA)
+}
+
+// IsTrouble tells whether an error is about a device, or about what it needs, rather than about what was asked of it.
+func IsTrouble(err error) bool {
+	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, device.ErrGone, fleet.ErrServer}
+	for _, k := range kindsByName {
+		troubles = append(troubles, k.troubles...)
+	}
+	return slices.ContainsFunc(troubles, func(trouble error) bool { return errors.Is(err, trouble) })
 }

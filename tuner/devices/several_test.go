@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"autotune/device"
+	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 )
@@ -52,9 +53,7 @@ func TestOneIsNotSeveral(t *testing.T) {
 		if d, ok := opened.Device.(device.Pool); ok {
 			t.Errorf("%s is a pool: %v", name, d.Workers())
 		}
-		if err := opener.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, opener.Close())
 	}
 }
 

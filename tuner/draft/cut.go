@@ -10,8 +10,7 @@ import (
 	"autotune/internal/cudafile"
 )
 
-// chunk is a piece of a file: a line for the preprocessor, or a declaration with the
-// comment before it.
+// chunk is a piece of a file: a line for the preprocessor, or a declaration with the comment before it.
 type chunk struct {
 	text, code string
 	names      []string // that it declares; nil: it stays anyway
@@ -35,8 +34,7 @@ var (
 // providedHeaders are those of CUDA's that kernels may include.
 var providedHeaders = []string{"<cuda_fp16.h>", "<cuda_bf16.h>", "<cuda_fp8.h>", "<cooperative_groups.h>", "<cooperative_groups/reduce.h>", "<mma.h>"}
 
-// provided tells whether a kernel may include a header of CUDA's. Those of CUB and libcu++ it
-// may on a GPU.
+// provided tells whether a kernel may include a header of CUDA's. Those of CUB and libcu++ it may on a GPU.
 func provided(included string) bool {
 	return slices.Contains(providedHeaders, included) || strings.HasPrefix(included, "<") && compile.IsGPUHeader(inner(included))
 }

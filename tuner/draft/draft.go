@@ -1,5 +1,4 @@
-// Package draft writes the op.yaml of an operator that does not exist yet, from what
-// is known of a kernel: by a document of another tool, or by the kernel's own file.
+// Package draft writes the op.yaml of an operator that does not exist yet, from its kernel's own file.
 package draft
 
 import (
@@ -21,14 +20,11 @@ type Operator struct {
 	Head       []string // lines of comment at the top
 	Name       string
 	Summary    string
-	SameMacros bool
 	Shape      []Dimension
 	Parameters []string // their lines
 	Requires   []Requirement
 	Arguments  []Argument
-	Inputs     []string // distributions
 	Bytes      string
-	Flops      string // "": nothing is known
 	Template   Template
 	Notes      map[string][]string // comment lines before a key
 	Unguarded  bool                // the kernel compares an index with no size that is known
@@ -47,25 +43,17 @@ type Requirement struct{ That, Because string }
 type Argument struct {
 	Name, Role, Type string
 	Size             string // of a tensor, which has one dimension here
-	Fill, Symbol     string
 	Value            string
 	Comment          string
 }
 
 // Template is the operator's only template.
 type Template struct {
-	Name, Summary, Source, Entry string
-	Flags                        []string // texts
-	Tunables                     []space.Tunable
-	Derived                      []Definition
-	Constraints                  []string
-	Block, Grid                  [3]string
-	Shared                       string // "": none
-	Default                      space.Values
+	Name, Source, Entry string
+	Tunables            []space.Tunable
+	Block, Grid         [3]string
+	Default             space.Values
 }
-
-// Definition is a name for an expression.
-type Definition struct{ Name, Text string }
 
 // operatorText is an op.yaml, in the language of text/template.
 //

@@ -50,9 +50,6 @@ type drafted struct {
 // fromFiles drafts an operator of a kernel, whose source it may cut. left are the kernels that it leaves.
 func fromFiles(name, path string, files map[string]string) (o drafted, left []string, err error) {
 	source := filepath.Base(path)
-	if err := Foreign(files[source]); err != nil {
-		return o, nil, err
-	}
 	k, err := Choose(files[source], name)
 	for _, other := range slices.Sorted(maps.Keys(files)) {
 		if len(cudafile.Kernels(files[source])) == 0 && len(cudafile.Kernels(files[other])) > 0 {

@@ -60,38 +60,6 @@ func mentions(text string, names map[string]bool) bool {
 	return slices.ContainsFunc(wordForm.FindAllString(text, -1), func(word string) bool { return names[word] })
 }
 
-// Indexed is the first of a kernel's arrays of which elements of another choose elements;
-// "" if there is none. bounds tells that two neighbours of these elements say where a run
-// begins and ends, as the rows of a sparse matrix do.
-func Indexed(k cudafile.Kernel, name string) (array string, bounds bool) {
-	own := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\[`)
-	follows := follow(k.Body, own.MatchString)
-	chosen := func(text string) bool { return own.MatchString(text) || mentions(text, follows) }
-	all := accesses(k.Body)
-	var indices []string
-	for _, a := range all {
-		if a.array == name {
-			indices = append(indices, a.index)
-		}
-	}
-	bounds = slices.ContainsFunc(indices, func(index string) bool { return slices.Contains(indices, index+"+1") })
-	for _, p := range k.Parameters {
-		if !p.Pointer || p.Name == name || p.Name == "" {
-			continue
-		}
-		beyond := regexp.MustCompile(`\b` + regexp.QuoteMeta(p.Name) + `\s*\+([^;,]*)`)
-		for _, m := range beyond.FindAllStringSubmatch(k.Body, -1) {
-			if chosen(m[1]) {
-				return p.Name, bounds
-			}
-		}
-		if slices.ContainsFunc(all, func(a access) bool { return a.array == p.Name && chosen(a.index) }) {
-			return p.Name, bounds
-		}
-	}
-	return "", bounds
-}
-
 // extent is how many elements an array has where its own text tells: all that is named
 // are its first, or one for each block. more are those that lie behind the problem's size.
 func extent(k cudafile.Kernel, name string) (elements int64, blocks bool, more int64) {
@@ -116,13 +84,4 @@ func extent(k cudafile.Kernel, name string) (elements int64, blocks bool, more i
 		elements = 0
 	}
 	return elements, blocks && !first, more
-}
-
-// interiorForm is a comparison that leaves the last elements of a side out.
-var interiorForm = regexp.MustCompile(`\b(\w+)\s*<\s*\w+\s*-\s*\d`)
-
-// interior tells whether a kernel does not write the border of its output.
-func interior(k cudafile.Kernel) bool {
-	follows := follow(k.Body, func(text string) bool { return strings.Contains(text, "blockIdx") })
-	return slices.ContainsFunc(interiorForm.FindAllStringSubmatch(k.Body, -1), func(m []string) bool { return follows[m[1]] })
 }

@@ -15,8 +15,7 @@ import (
 	"autotune/space/expr"
 )
 
-// Choose finds the kernel of a file that is meant: the only one, or the one of the
-// operator's name.
+// Choose finds the kernel of a file that is meant: the only one, or the one of the operator's name.
 func Choose(text, name string) (cudafile.Kernel, error) {
 	kernels := cudafile.Kernels(text)
 	if len(kernels) == 1 {
@@ -35,18 +34,17 @@ func Choose(text, name string) (cudafile.Kernel, error) {
 	return cudafile.Kernel{}, fmt.Errorf("it has several kernels, %s; name the operator after the one that you mean, as in: autotune init %s --from FILE", strings.Join(names, ", "), names[0])
 }
 
-// FromKernel is the operator of a kernel, as far as the kernel's own file tells: its
-// arguments, its macros and template parameters, the threads of its blocks. What it
-// does not tell is a guess with a comment.
+// FromKernel is the operator of a kernel, as far as the kernel's own file tells: its arguments, its macros and template
+// parameters, the threads of its blocks. What it does not tell is a guess with a comment.
 func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
-	f := fromKernel{text: text, kernel: k, words: cudafile.Words(text), source: SourceOf(text, nil), body: k.Body}
+	f := fromKernel{text: text, kernel: k, words: cudafile.Words(text), source: SourceOf(text), body: k.Body}
 	if !strings.Contains(k.Body, "blockIdx") {
 		f.body += ";" + f.source.active
 	}
 	f.o = Operator{
 		Head:    []string{"What the kernel's file tells is filled in; a comment stands where it does not."},
 		Name:    name,
-		Summary: "The kernel " + k.Name + ".", SameMacros: true,
+		Summary: "The kernel " + k.Name + ".",
 		Notes: map[string][]string{
 			"shape":     {"The sizes that a problem is told by. Kernels know them as macros, too."},
 			"tensors":   {"The kernel's arguments in order. How many elements has each tensor? Here: as many as the problem."},
@@ -294,8 +292,6 @@ func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter, kind operator.Typ
 		a.Role = "input"
 	case use.Written && use.Read:
 		a.Role, a.Comment = "inout", "read and written, or a workspace?"
-	case use.Written && interior(f.kernel):
-		a.Role, a.Comment = "inout", "the border keeps what it holds"
 	case use.Written:
 		a.Role = "output"
 	case use.Read:
@@ -312,20 +308,9 @@ func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter, kind operator.Typ
 	case more > 0 && a.Role == "input":
 		a.Size = fmt.Sprintf("%s + %d", f.size, more)
 	}
-	if kind.Kind() == operator.Floating || kind == operator.Bool || a.Role == "output" {
-		return
+	if a.Role == "input" && kind.Kind() != operator.Floating && kind != operator.Bool && a.Comment == "" {
+		a.Comment = "of indices, fill says what they may be, as in: integers(0, size - 1)"
 	}
-	if array, bounds := Indexed(f.kernel, p.Name); array != "" {
-		a.Fill, a.Comment = IndexFill(f.size, bounds), "where elements of "+array+" are, or what else?"
-	}
-}
-
-// IndexFill fills a tensor with indices of another's elements, or with ascending bounds.
-func IndexFill(size string, bounds bool) string {
-	if bounds {
-		return fmt.Sprintf("sorted(0, %s)", size)
-	}
-	return fmt.Sprintf("integers(0, %s - 1)", size)
 }
 
 // blocks is how many blocks the default has.
@@ -373,7 +358,7 @@ func (f *fromKernel) launch() {
 		divisor = strings.TrimPrefix(divisor, "1*")
 		switch {
 		case found:
-			t.Grid[i] = ceilDiv(f.times(axis, extent), divisor)
+			t.Grid[i] = ceilDiv(extent, divisor)
 		case i == 0 && !f.many(axis):
 			t.Grid[i] = "1"
 		case i == 0:
@@ -392,22 +377,6 @@ var anyGridForm = regexp.MustCompile(`\bblockIdx\s*[^.\s]|\bthis_grid\b|\bctaid\
 // many tells whether blocks along an axis differ in anything that the kernel's file shows.
 func (f *fromKernel) many(axis string) bool {
 	return strings.Contains(f.text, "#include \"") || anyGridForm.MatchString(f.source.active) || blockIdxForm(axis).MatchString(f.source.active)
-}
-
-// times is an extent in threads where several threads serve one element: where the kernel
-// divides what it makes of blockIdx.
-func (f *fromKernel) times(axis, extent string) string {
-	for _, m := range regexp.MustCompile(blockIdxForm(axis).String()+`[^;/]*\)\s*/\s*(\w+)\s*;`).FindAllStringSubmatch(f.body, -1) {
-		for name, steps := m[1], 0; steps < mostAliases; name, steps = f.source.Macros[name], steps+1 {
-			if known := cmp.Or(f.renamed[name], name); f.has(known) {
-				return extent + "*" + known
-			}
-		}
-		if n := f.source.Number(m[1]); n > 1 {
-			return fmt.Sprintf("%s*%d", extent, n)
-		}
-	}
-	return extent
 }
 
 func ceilDiv(a, b string) string {

@@ -166,9 +166,8 @@ var unrollForm = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*pragma[ \t]+unroll[ \t(]+
 
 var anyDefine = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)`)
 
-// Undefined lists the names that the files' code uses as numbers and that nothing
-// defines: macros that a tuner is to define. What may be a type, a function or a member
-// is not among them.
+// Undefined lists the names that the files' code uses as numbers and that nothing defines: macros that a tuner is to
+// define. What may be a type, a function or a member is not among them.
 func (s Source) Undefined(text string) []string {
 	if slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool {
 		m := includeForm.FindStringSubmatch(line)

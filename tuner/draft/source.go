@@ -1,7 +1,6 @@
 package draft
 
 import (
-	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,8 +10,8 @@ import (
 	"autotune/space/expr"
 )
 
-// Source is a file as the preprocessor leaves it where some macros are defined, as far
-// as this can be told without a compiler. Macros are not put in place.
+// Source is a file as the preprocessor leaves it, as far as this can be said without a compiler. Macros are not put in
+// place.
 type Source struct {
 	Macros map[string]string // that take no arguments
 	active string            // the code that conditions leave
@@ -25,12 +24,9 @@ var (
 	foreignNot    = regexp.MustCompile(`!([^=]|$)`)
 )
 
-// SourceOf reads a file with macros that are defined outside of it.
-func SourceOf(text string, defined map[string]string) Source {
-	s := Source{Macros: maps.Clone(defined)}
-	if s.Macros == nil {
-		s.Macros = map[string]string{}
-	}
+// SourceOf reads a file.
+func SourceOf(text string) Source {
+	s := Source{Macros: map[string]string{}}
 	var active strings.Builder
 	type branch struct{ within, on, done bool } // whether the code around it is compiled; the present branch; an earlier branch of the #if
 	var open []branch
@@ -107,14 +103,10 @@ const mostAliases = 8
 var (
 	typedefForm = regexp.MustCompile(`\btypedef\s+(?:const\s+)?([\w ]+?)\s+(\w+)\s*;`)
 	usingForm   = regexp.MustCompile(`\busing\s+(\w+)\s*=\s*([\w: ]+?)\s*;`)
-	structForm  = regexp.MustCompile(`\bstruct\s+(?:(?:__align__|alignas)\s*\(\s*\w+\s*\)\s*)?(\w*)\s*\{([^{}()]*)\}\s*(\w*)\s*;`)
-	fieldForm   = regexp.MustCompile(`^\s*(.*?)\s+(\w+(?:\s*\[\s*\d+\s*\])?(?:\s*,\s*\w+(?:\s*\[\s*\d+\s*\])?)*)\s*$`)
-	lengthForm  = regexp.MustCompile(`\[\s*(\d+)`)
 	lanesForm   = regexp.MustCompile(`^(?:u?(?:char|short|int|longlong|float|double)|(?:__)?half|(?:__)?nv_bfloat16)([1-4])$`)
 )
 
-// Type is the type of the elements that a name of the file is made of, and how many of
-// them: a float4 is four, and so is a struct of four floats.
+// Type is the type of the elements that a name of the file is made of, and how many of them: a float4 is four.
 func (s Source) Type(name string) (t operator.Type, lanes int64, ok bool) {
 	for range mostAliases {
 		if element := cudafile.Element(name); element != "" {
@@ -128,9 +120,6 @@ func (s Source) Type(name string) (t operator.Type, lanes int64, ok bool) {
 				}
 			}
 			return "", 0, false
-		}
-		if fields, found := s.fields(name); found {
-			return s.structure(fields)
 		}
 		if name = s.alias(name); name == "" {
 			break
@@ -155,40 +144,4 @@ func (s Source) alias(name string) string {
 		}
 	}
 	return ""
-}
-
-func (s Source) fields(name string) (fields string, found bool) {
-	name = strings.TrimPrefix(name, "struct ")
-	for _, m := range structForm.FindAllStringSubmatch(s.active, -1) {
-		if name != "" && (m[1] == name || m[3] == name) {
-			return m[2], true
-		}
-	}
-	return "", false
-}
-
-// structure is the type of a struct whose fields are all of one.
-func (s Source) structure(fields string) (t operator.Type, lanes int64, ok bool) {
-	for _, field := range strings.Split(fields, ";") {
-		if strings.TrimSpace(field) == "" {
-			continue
-		}
-		m := fieldForm.FindStringSubmatch(field)
-		if m == nil || strings.Contains(fields, "struct") {
-			return "", 0, false
-		}
-		own, each, known := s.Type(m[1])
-		if !known || t != "" && own != t {
-			return "", 0, false
-		}
-		t = own
-		for _, one := range strings.Split(m[2], ",") {
-			length := int64(1)
-			if n := lengthForm.FindStringSubmatch(one); n != nil {
-				length, _ = strconv.ParseInt(n[1], 10, 64)
-			}
-			lanes += each * length
-		}
-	}
-	return t, lanes, t != "" && lanes > 0 && lanes <= 1<<10
 }

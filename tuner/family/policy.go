@@ -20,9 +20,8 @@ var policy = struct {
 	gateTime    time.Duration // that the gates of one entry may take
 	aheadOf     int           // shapes that are compiled before their turn
 
-	// Candidates.
-	// nearBest is how many times the fastest of its search a candidate may take. Without near ones the best entries of
-	// pools were 1.056 times the own best at shapes held out, with them 1.011 (2026-11-26).
+	// Candidates. nearBest is how many times the fastest of its search a candidate may take. Without near ones the best
+	// entries of pools were 1.056 times the own best at shapes held out, with them 1.011 (2026-11-26).
 	nearBest           float64
 	mostNear           int           // of one search
 	mostConfigurations int           // 72 did not choose better on the times of two families of products (2026-11-26)

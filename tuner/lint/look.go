@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -62,13 +61,12 @@ type Options struct {
 
 // Look looks for what is wrong or doubtful in an operator: in its description, and in what its kernels do.
 func Look(ctx context.Context, p *operator.Problem, o Options) (Report, error) {
-	r := Report{Problem: p.String(), Findings: append([]Finding{},
-		slices.Concat(Signatures(p.Operator), Tolerances(p))...)}
+	r := Report{Problem: p.String(), Findings: []Finding{}}
+	r.Findings = append(append(r.Findings, Signatures(p.Operator)...), Described(p)...)
 	for _, look := range []struct {
 		what string
 		at   func(context.Context, *operator.Problem) ([]Finding, string, error)
-	}{{"trying the constraints", tryConstraints}, {"compiling the defaults", o.compileDefaults}, {"running a tiny problem",
-		o.runTiny}} {
+	}{{"compiling the defaults", o.compileDefaults}, {"running a tiny problem", o.runTiny}} {
 		done := o.Await(look.what)
 		found, skipped, err := look.at(ctx, p)
 		done()
@@ -97,24 +95,6 @@ func advised(err error) error {
 			"indices hold valid ones (fill)?", err)
 	}
 	return err
-}
-
-// tryConstraints tries the constraints on this problem and on smaller ones, odd ones too: most forbid something
-// somewhere only.
-func tryConstraints(ctx context.Context, p *operator.Problem) ([]Finding, string, error) {
-	smaller := slices.Clone(p.Shape)
-	for i, d := range p.Shape {
-		smaller[i] = max(1, d-1)
-	}
-	problems, request := []*operator.Problem{p}, p.Record().Request()
-	for _, shape := range append([][]int64{smaller}, cuts(p)...) {
-		request.Shape = shape
-		if other, err := p.Operator.Bind(request, p.Limits); err == nil {
-			problems = append(problems, other)
-		}
-	}
-	found, err := Constraints(ctx, p.Operator, problems)
-	return found, "", err
 }
 
 // tinySides are what the sides of a problem are cut to for the emulator. The first is taken with which the operator has

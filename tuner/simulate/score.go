@@ -41,7 +41,6 @@ type About struct {
 	Device         string  `json:"device,omitempty"`
 	Configurations int64   `json:"configurations"`
 	Valid          int     `json:"valid"`
-	Interrupted    bool    `json:"interrupted,omitempty"`
 	Best           float64 `json:"best"`
 	Median         float64 `json:"median"`
 	Window         Window  `json:"window"`
@@ -85,7 +84,7 @@ func Evaluate(ctx context.Context, recordings []*Recording, o Options) (*Report,
 		games = append(games, g)
 		report.Recordings = append(report.Recordings, About{
 			Name: r.Name, File: r.File, Kernel: r.Metadata.Problem.Operator, Device: r.Metadata.Device.Name,
-			Configurations: r.Space.Len(), Valid: len(g.valid), Interrupted: r.Interrupted,
+			Configurations: r.Space.Len(), Valid: len(g.valid),
 			Best: g.valid[0], Median: trial.Median(g.valid), Window: g.window,
 		})
 	}

@@ -18,7 +18,6 @@ import (
 	"strings"
 
 	"autotune/device/recording"
-	"autotune/device/replay"
 	"autotune/device/trial"
 	"autotune/space"
 	"autotune/space/expr"
@@ -69,7 +68,7 @@ func Load(ctx context.Context, path string) (*Recording, error) {
 func newRecording(recorded *recording.Recording) (*Recording, error) {
 	// Configurations that were pruned because a replay lacked them are not recorded.
 	recorded.Trials = slices.DeleteFunc(recorded.Trials, func(t trial.Trial) bool {
-		return t.Status == trial.Pruned && t.Message == replay.NotRecorded
+		return t.Status == trial.Pruned && t.Message == recording.NotRecorded
 	})
 	templates := map[string][]int{}
 	for i, t := range recorded.Trials {

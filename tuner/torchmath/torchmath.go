@@ -1,7 +1,6 @@
-// Package torchmath asks PyTorch on this machine which math mode it computes a problem
-// in. Which way cuDNN rounds the factors of a convolution depends on the kernel that it
-// picks for the problem. So PyTorch answers the problem itself, with factors that lie on
-// ties. A part of its answer is compared with what each way of rounding gives.
+// Package torchmath asks PyTorch on this machine which math mode it computes a problem in. Which way cuDNN rounds the
+// factors of a convolution depends on the kernel that it picks for the problem. So PyTorch answers the problem
+// itself, with factors that lie on ties. A part of its answer is compared with what each way of rounding gives.
 package torchmath
 
 import (
@@ -12,12 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/rogpeppe/go-internal/cache"
 
+	"autotune/device/compile"
 	"autotune/internal/output"
 	"autotune/internal/python"
 	"autotune/internal/scratch"
@@ -48,13 +47,11 @@ type Mode struct {
 	By   string // who says so, as "as PyTorch 2.11.0 with cuDNN 91002 does on this GPU"
 }
 
-// Asker asks.
 type Asker struct {
 	CacheDir string // where answers are kept; "": nowhere
 	Unknown  func() // is called, if not nil, before PyTorch is imported, which takes seconds
 }
 
-// job is what the driver is asked to do.
 type job struct {
 	Ask        bool                    `json:"ask"` // else only what is installed
 	Operator   string                  `json:"operator"`
@@ -89,7 +86,11 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 	if err != nil {
 		return Mode{}, err
 	}
-	kept := a.openKept(installed.Torch)
+	dir := a.CacheDir
+	if installed.Torch == "" {
+		dir = "" // nothing is kept of an unknown version
+	}
+	kept := compile.Kept(dir)
 	id := identify(j, p, on, installed)
 	said, known := take(kept, id)
 	if !known {
@@ -136,7 +137,6 @@ func jobOf(p *operator.Problem, on GPU) job {
 	return j
 }
 
-// run runs the driver.
 func (j job) run(ctx context.Context, limit time.Duration) (said answer, err error) {
 	folder, err := scratch.New("torch")
 	if err != nil {
@@ -180,17 +180,6 @@ func modeOf(said answer, modes []string) (Mode, error) {
 // keptVersion is raised when kept answers get another meaning.
 const keptVersion = 1
 
-// openKept opens the kept answers, beside the compiled kernels; nil if there is no such folder.
-// Nothing is kept if PyTorch's version is not known.
-func (a Asker) openKept(torch string) *cache.Cache {
-	if a.CacheDir == "" || torch == "" || os.MkdirAll(a.CacheDir, 0o755) != nil {
-		return nil
-	}
-	kept, _ := cache.Open(a.CacheDir)
-	return kept
-}
-
-// identify is all that an answer depends on.
 func identify(j job, p *operator.Problem, on GPU, installed answer) cache.ActionID {
 	key, _ := json.Marshal([]any{keptVersion, driver, j, p.Shape, on.Name, installed}) // of texts and integers
 	return sha256.Sum256(key)

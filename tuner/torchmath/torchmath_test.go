@@ -13,6 +13,7 @@ import (
 
 	"autotune/device/emulator"
 	"autotune/internal/python"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )
@@ -23,9 +24,7 @@ func fake(t *testing.T, rounds string) (log string) {
 	t.Helper()
 	testneeds.NumPy.Need(t)
 	folder, err := filepath.Abs("testdata/fake")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	log = filepath.Join(t.TempDir(), "log")
 	t.Setenv("PYTHONPATH", folder)
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
@@ -37,22 +36,16 @@ func fake(t *testing.T, rounds string) (log string) {
 func bind(t *testing.T, name, shape string, set map[string]string) *operator.Problem {
 	t.Helper()
 	o, err := operator.Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return bindTo(t, o, shape, set)
 }
 
 func bindTo(t *testing.T, o *operator.Operator, shape string, set map[string]string) *operator.Problem {
 	t.Helper()
 	dims, err := operator.ParseShape(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: dims, Parameters: set}, emulator.Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
@@ -174,12 +167,9 @@ func TestNoPyTorch(t *testing.T) {
 func TestHang(t *testing.T) {
 	fake(t, "tf32")
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "torch"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "torch", "__init__.py"), []byte("import time\ntime.sleep(1000)\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(folder, "torch"), 0o755))
+	slow := []byte("import time\ntime.sleep(1000)\n")
+	must.OK(t, os.WriteFile(filepath.Join(folder, "torch", "__init__.py"), slow, 0o600))
 	t.Setenv("PYTHONPATH", folder)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -191,9 +181,7 @@ func TestHang(t *testing.T) {
 // The operators' rules say what PyTorch did on an H200 for most convolutions that were drawn.
 func TestRulesAreNearPyTorch(t *testing.T) {
 	text, err := os.ReadFile("../../docs/results/h200/roundings.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	right, all := 0, 0
 	operators := map[string]*operator.Operator{} // finding one takes longer than binding all to it
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
@@ -225,8 +213,6 @@ func TestRulesAreNearPyTorch(t *testing.T) {
 func measuring(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/measuring.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return strings.Join(strings.Fields(string(text)), " ") + " "
 }

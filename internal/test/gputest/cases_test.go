@@ -723,8 +723,7 @@ var cases = map[string][]string{
 	},
 }
 
-// bind makes a row a problem.
-// modes are the math modes that a row has: products of 16 bits are exact in one alone.
+// bind makes a row a problem. modes are the math modes that a row has: products of 16 bits are exact in one alone.
 func modes(o *operator.Operator, row string) []string {
 	if strings.Contains(row, " type=") {
 		return []string{"fp32"}

@@ -5,6 +5,7 @@ import (
 
 	"autotune/device/emulator"
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -41,17 +42,11 @@ func TestChoicesBeyondDefaults(t *testing.T) {
 		{"mean", "1x65536x40", "fp32", "columns", "team == 8 and unroll == 2"},
 	}, 5) {
 		o, err := operator.Find(c.operator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p, err := bind(o, c.row, c.math, d.Info().Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		part, err := p.Part(operator.Restriction{Templates: []string{c.template}, Where: []string{c.where}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		v.proveAlone(t, part)
 	}
 }

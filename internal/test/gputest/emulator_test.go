@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )
@@ -14,9 +15,7 @@ const fewest = 25
 func operators(t *testing.T) []*operator.Operator {
 	t.Helper()
 	all, err := operator.Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return all
 }
 
@@ -52,9 +51,7 @@ func TestEmulator(t *testing.T) {
 			continue
 		}
 		p, err := bind(o, casesOf(o)[9], o.MathModes[0], d.Info().Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		v.proveAlone(t, p.Whole())
 	}
 	t.Log("\n" + v.tally.String())

@@ -11,6 +11,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/emulator"
 	"autotune/examples"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
@@ -39,13 +40,9 @@ var exampleRows = map[string][]string{
 func loadExamples(t *testing.T) []*operator.Operator {
 	t.Helper()
 	folders, err := fs.Glob(examples.FS, "*/op.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	files, err := fs.Glob(examples.FS, "*.cu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all []*operator.Operator
 	for _, name := range slices.Concat(folders, files) {
 		load := func() (*operator.Operator, error) { return operator.LoadFile(examples.FS, ".", name) }
@@ -53,9 +50,7 @@ func loadExamples(t *testing.T) []*operator.Operator {
 			load = func() (*operator.Operator, error) { return operator.Load(examples.FS, path.Dir(name)) }
 		}
 		o, err := load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if named, _, _ := strings.Cut(name, "."); strings.TrimSuffix(named, "/op") != o.Name {
 			t.Errorf("%s is of the operator %s; let them have one name", name, o.Name)
 		}
@@ -79,9 +74,7 @@ func exampleProblems(t *testing.T, o *operator.Operator, limits operator.Limits)
 	}
 	for _, row := range exampleRows[o.Name] {
 		p, err := bind(o, row, o.MathModes[0], limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		problems = append(problems, p)
 	}
 	return problems
@@ -140,8 +133,7 @@ func TestExamplesSanitized(t *testing.T) {
 	}
 }
 
-// Nothing about an example is doubtful: its constraints and tunables all matter, and its
-// defaults compile.
+// Nothing about an example is doubtful: its parameters and signatures are whole, and its defaults compile.
 func TestExamplesAreSound(t *testing.T) {
 	limits := emulator.Limits()
 	limits.Target = "sm_90"
@@ -154,13 +146,8 @@ func TestExamplesAreSound(t *testing.T) {
 		t.Run(o.Name, func(t *testing.T) {
 			t.Parallel()
 			p, err := o.Bind(operator.Request{Shape: o.Example}, limits)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found, err := lint.Constraints(t.Context(), o, append(exampleProblems(t, o, limits), p))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
+			found := append(lint.Signatures(o), lint.Described(p)...)
 			if nvrtc != nil && !testing.Short() {
 				more, err := lint.Compiled(t.Context(), p, nvrtc, limits.Target)
 				testneeds.Headers.Found(t, err, compile.ErrHeaders)

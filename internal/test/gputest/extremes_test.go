@@ -10,6 +10,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 )
@@ -22,9 +23,7 @@ func proveExtremes(t *testing.T, v *prover, row int, of func(name string) bool) 
 			continue
 		}
 		p, err := bind(o, casesOf(o)[row], o.MathModes[0], v.device.Info().Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		v.proveAlone(t, p.Whole())
 	}
 	t.Log("\n" + v.tally.String())
@@ -102,21 +101,13 @@ func proveFault(t *testing.T, d device.Device, name, distribution string, right 
 	}
 	files["op.yaml"] = &fstest.MapFile{Data: []byte(yaml + "  - {name: " + name + ", source: " + name + ".cu, launch: {block: [32, 1, 1], grid: [\"ceil_div(rows, 32)\", 1, 1]}}\n")}
 	o, err := operator.Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: []int64{64}}, d.Info().Limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	reference, err := device.CompileReference(t.Context(), d, p, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := d.Open(t.Context(), p, reference, protocol(distribution))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	v := device.Variant{Configuration: p.Defaults(t.Context())[0]}
 	if v.Kernel, err = p.Kernel(v.Configuration); err != nil {

@@ -8,6 +8,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
@@ -19,8 +20,7 @@ import (
 //go:embed testdata/foreign/*.cu
 var foreign embed.FS
 
-// foreignRows are the problems that they are proven on: one for the emulator, one for
-// a GPU.
+// foreignRows are the problems that they are proven on: one for the emulator, one for a GPU.
 var foreignRows = map[string][2]string{
 	"vector_add":  {"1000", "10000019"},
 	"matmul":      {"64", "512"},
@@ -35,24 +35,16 @@ func proveForeign(t *testing.T, d device.Device, row, drawn int) {
 	v := &prover{device: d, drawn: drawn}
 	for name, rows := range foreignRows {
 		o, err := operator.LoadFile(foreign, "testdata/foreign", name+".cu")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p, err := bind(o, rows[row], "", d.Info().Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if found := p.Whole().Warnings(); len(found) > 0 {
 			t.Errorf("%s: %s", p, strings.Join(found, "; "))
 		}
 		k, err := p.Reference()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		reference, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		v.prove(t, p.Whole(), reference)
 	}
 	t.Log("\n" + v.tally.String())

@@ -7,6 +7,7 @@ import (
 
 	"autotune/device/emulator"
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space"
 )
@@ -115,18 +116,14 @@ func proveFree(t *testing.T, v *prover, o *operator.Operator, rows []string, mod
 func freePart(t *testing.T, o *operator.Operator, row, mode string, template *operator.Template, limits operator.Limits) *operator.Part {
 	t.Helper()
 	p, err := bind(o, row, mode, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r := p.Record().Request()
 	r.Free = template.Free
 	if p, err = o.Bind(r, limits); err != nil {
 		t.Fatal(err)
 	}
 	part, err := p.Part(operator.Restriction{Templates: []string{template.Name}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return part
 }
 
@@ -134,9 +131,7 @@ func freePart(t *testing.T, o *operator.Operator, row, mode string, template *op
 func satisfies(t *testing.T, p, other *operator.Problem, c space.Configuration) bool {
 	t.Helper()
 	f, err := p.Formulas(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, ok := f.At(other.Values)
 	return ok
 }
@@ -145,13 +140,9 @@ func satisfies(t *testing.T, p, other *operator.Problem, c space.Configuration) 
 func sameCode(t *testing.T, p, other *operator.Problem, c space.Configuration) {
 	t.Helper()
 	a, err := p.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b, err := other.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if code(a) != code(b) || !slices.Equal(a.Macros, b.Macros) {
 		t.Errorf("%s: the code for %s is not that for %s", c, other, p)
 	}

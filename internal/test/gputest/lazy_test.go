@@ -10,6 +10,7 @@ import (
 	"autotune/device"
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
@@ -32,19 +33,13 @@ var lazyKernels = map[string]string{
 // lazyLoses searches testdata/lazy on a device: only the kernel that does its work is left.
 func lazyLoses(t *testing.T, d device.Device, shape int64, parameters map[string]string) {
 	o, err := operator.Load(lazyOperator, "testdata/lazy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: []int64{shape}, Parameters: parameters}, d.Info().Limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	proto := device.ProtocolFor(o)
 	proto.MeasureTime = time.Minute // on a busy machine a first launch takes long, and honest ones are samples too
 	r, err := tuner.Search(t.Context(), p, d, tuner.Options{Gating: final.GateAll, Protocol: proto})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r.Winner == nil || r.Winner.Template != "honest" {
 		t.Errorf("the winner is %+v", r.Winner)
 	}

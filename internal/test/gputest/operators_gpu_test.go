@@ -4,12 +4,13 @@ package gputest
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"testing"
 	"time"
+
+	"autotune/internal/test/must"
 
 	"golang.org/x/sync/semaphore"
 
@@ -20,8 +21,7 @@ import (
 	"autotune/operator"
 )
 
-// drawnByDefault is how many configurations are drawn at random for each
-// template and row.
+// drawnByDefault is how many configurations are drawn at random for each template and row.
 const drawnByDefault = 6
 
 func TestMain(m *testing.M) {
@@ -35,24 +35,15 @@ type gpuSuite struct {
 	prover
 	memory   *semaphore.Weighted // bytes of the GPU's memory
 	capacity int64
-	torch    *torchCases // nil: nobody asked for them
 }
 
 func openSuite(t *testing.T) *gpuSuite {
 	t.Helper()
 	d, err := cuda.Open(t.Context(), 0, cuda.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, d.Close()) })
 	winners, err := recordedWinners(recording.Shipped())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := &gpuSuite{prover: prover{device: d, drawn: drawnByDefault, winners: winners}}
 	if text := os.Getenv("AUTOTUNE_TEST_VARIANTS"); text != "" {
 		if s.drawn, err = strconv.Atoi(text); err != nil {
@@ -61,9 +52,6 @@ func openSuite(t *testing.T) *gpuSuite {
 	}
 	s.capacity = d.Info().Limits.MemoryBytes / 10 * 8
 	s.memory = semaphore.NewWeighted(s.capacity)
-	if s.torch, err = newTorchCases(t.Context(), d, os.Getenv("AUTOTUNE_TORCH_CASES")); err != nil {
-		t.Fatal(err)
-	}
 	return s
 }
 
@@ -77,12 +65,10 @@ func TestGPUOperators(t *testing.T) {
 			for i := len(casesOf(o)) - 1; i >= 0; i-- {
 				for _, math := range modes(o, casesOf(o)[i]) {
 					p, err := bind(o, casesOf(o)[i], math, s.device.Info().Limits)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					t.Run(p.String(), func(t *testing.T) {
 						t.Parallel()
-						s.run(t, p, fmt.Sprintf("%s-%02d-%s", o.Name, i, p.Math))
+						s.run(t, p)
 					})
 				}
 			}
@@ -94,46 +80,27 @@ func TestGPUOperators(t *testing.T) {
 // The examples: their small problems, and the ones that they are measured on.
 func TestGPUExamples(t *testing.T) {
 	s := openSuite(t)
-	s.torch, s.launches = nil, 3
+	s.launches = 3
 	for _, o := range loadExamples(t) {
 		problems := exampleProblems(t, o, s.device.Info().Limits)
 		large, err := o.Bind(operator.Request{Shape: o.Example}, s.device.Info().Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, p := range append(problems, large) {
-			t.Run(p.String(), func(t *testing.T) { s.run(t, p, "") })
+			t.Run(p.String(), func(t *testing.T) { s.run(t, p) })
 		}
 	}
 	t.Log("\n" + s.tally.String())
 }
 
 // run proves one problem once there is memory for it.
-func (s *gpuSuite) run(t *testing.T, p *operator.Problem, name string) {
+func (s *gpuSuite) run(t *testing.T, p *operator.Problem) {
 	need := memoryOf(p)
 	if need > s.capacity {
 		t.Skipf("needs %d MiB of the GPU's memory", need>>20)
 	}
-	if err := s.memory.Acquire(t.Context(), need); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.memory.Acquire(t.Context(), need))
 	defer s.memory.Release(need)
-	if s.torch == nil {
-		s.proveAlone(t, p.Whole())
-		return
-	}
-	reference, err := p.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := s.device.Compiler().Compile(t.Context(), compile.Request{Kernel: reference, Arch: s.device.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.torch.add(p, reference, b, name); err != nil {
-		t.Fatal(err)
-	}
-	s.prove(t, p.Whole(), b)
+	s.proveAlone(t, p.Whole())
 }
 
 // memoryOf is what the sessions of a problem take together: tensors, the

@@ -12,6 +12,7 @@ import (
 	"autotune/device"
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
@@ -32,8 +33,7 @@ reference: reference.cu
 templates:
 `
 
-// fault is a kernel that is right on the searched inputs, once, and faster than
-// the right one.
+// fault is a kernel that is right on the searched inputs, once, and faster than the right one.
 type fault struct {
 	name string
 	// body is the kernel, given the index i of this thread's element, where
@@ -92,13 +92,9 @@ func plantedProblem(t *testing.T, limits operator.Limits) *operator.Problem {
 	}
 	files["op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
 	o, err := operator.Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: []int64{4096}}, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"golang.org/x/sync/errgroup"
 
 	"autotune/device"
@@ -58,13 +60,9 @@ func (v *prover) proveAlone(t *testing.T, part *operator.Part) {
 		return
 	}
 	reference, err := p.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b, err := v.device.Compiler().Compile(t.Context(), compile.Request{Kernel: reference, Arch: v.device.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	v.prove(t, part, b)
 }
 
@@ -73,9 +71,7 @@ func (v *prover) prove(t *testing.T, part *operator.Part, reference *compile.Bin
 	t.Helper()
 	p := part.Problem
 	choices, err := v.choose(t.Context(), part)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	all := distributions(p, v.few)
 	if v.inputs != nil {
 		all = v.inputs(p.Operator)
@@ -95,9 +91,7 @@ func (v *prover) prove(t *testing.T, part *operator.Part, reference *compile.Bin
 	for _, c := range choices {
 		group.Go(func() error { return v.proveOne(ctx, t, p, c, sessions) })
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, group.Wait())
 }
 
 // proveOne compiles a configuration and evaluates it. An error means that the
@@ -145,8 +139,7 @@ func protocol(distribution string) device.Protocol {
 	return p
 }
 
-// choose lists the configurations to prove: defaults, recorded winners, and
-// drawn ones, the same in every run.
+// choose lists the configurations to prove: defaults, recorded winners, and drawn ones, the same in every run.
 func (v *prover) choose(ctx context.Context, part *operator.Part) ([]space.Configuration, error) {
 	p := part.Problem
 	s, err := part.Space(ctx)

@@ -8,6 +8,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -21,9 +22,7 @@ func TestNoDataRaces(t *testing.T) {
 			row = casesOf(o)[8] // the other has 160 phases of 400 taps
 		}
 		p, err := bind(o, row, o.MathModes[0], d.Info().Limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Run(o.Name, func(t *testing.T) {
 			t.Parallel()
 			lookForRaces(t, d, p)
@@ -34,27 +33,17 @@ func TestNoDataRaces(t *testing.T) {
 func lookForRaces(t *testing.T, d device.Device, p *operator.Problem) {
 	t.Helper()
 	reference, err := p.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: reference, Arch: d.Arch()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := d.Open(t.Context(), p, b, protocol(p.Operator.Inputs[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	for _, c := range p.Defaults(t.Context()) {
 		k, err := p.Kernel(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		o, looked, err := s.(device.RaceFinder).Races(t.Context(), device.Variant{Configuration: c, Kernel: k})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if o.Status != trial.OK || !strings.HasPrefix(looked, "no data race in 2 launches") {
 			t.Errorf("%s\n  %s: %s: %s%s", p, c, o.Status, o.Message, looked)
 		}

@@ -11,6 +11,7 @@ import (
 	"autotune/device"
 	"autotune/device/recording"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
@@ -62,13 +63,9 @@ func TestRecordedWinners(t *testing.T) {
 		c := space.Configuration{Template: "direct", Values: space.Values{{Name: "vec", Value: expr.Int(int64(i))}}}
 		r.Trials = append(r.Trials, trial.Trial{Configuration: c, Outcome: one.outcome, At: time.Unix(1, 0)})
 	}
-	if err := recording.Write(filepath.Join(folder, "recording.json.gz"), r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, recording.Write(filepath.Join(folder, "recording.json.gz"), r))
 	winners, err := recordedWinners(os.DirFS(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got := winners["avg_pool1d"]
 	if len(got) != 1 || got[0].String() != "direct vec=1" {
 		t.Errorf("winners %v", winners)

@@ -80,11 +80,6 @@ def word(value):
     return str(value)
 
 
-def wanted(t, order):
-    """How a tensor lies that a problem of an order takes as it is."""
-    return "channels_last" if order == LAST and len(t[0]) > 2 else ""
-
-
 def problem(call, args, keywords):
     """The operator's problem that a call is. It raises what says why it is none."""
     operator = call.operator
@@ -111,7 +106,6 @@ def problem(call, args, keywords):
         "operator": operator.name,
         "shape": [bound[name] for name in operator.spec["shape"]],
         "parameters": {p["name"]: [bound[c["name"]] for c in p["components"]] for p in operator.spec["parameters"]},
-        "layout": ", ".join(f"{name} is {t[2] or 'contiguous'}" for name, t in zip(call.tensors, tensors) if t is not None and t[2] != wanted(t, order)),
     }
 
 

@@ -19,4 +19,6 @@ for case in json.load(sys.stdin):
     operator, tuned = operators[case["operator"]], "launches" in plan.kernel
     if tuned and not operator.made_for(case["settings"]):
         raise SystemExit("layers.replace would leave a module that a family serves")
+    if not tuned:
+        print("sizes", *plan.steps[0].last)
     print("workspaces", plan.room, "tuned" if tuned else "general", flush=True)

@@ -5,12 +5,16 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"unsafe"
 
 	"gorgonia.org/cu"
 
 	"autotune/device"
 	"autotune/device/gpu"
+	"autotune/internal/libcuda"
+	"autotune/operator"
 )
 
 // context is the primary context of a GPU, with a stream and events.
@@ -23,7 +27,6 @@ type context struct {
 	queued  error // the first of what was queued since Err was asked
 }
 
-// Open makes the GPU's context current on this thread.
 func (d driver) Open(ordinal, events int) (gpu.GPU, error) {
 	all, err := d.List()
 	if err != nil {
@@ -55,8 +58,7 @@ func (d driver) Open(ordinal, events int) (gpu.GPU, error) {
 	return c, nil
 }
 
-func (c *context) Enter() error { return failure(cu.SetCurrentContext(c.current)) }
-
+func (c *context) Enter() error       { return failure(cu.SetCurrentContext(c.current)) }
 func (c *context) Bounds() gpu.Bounds { return c.bounds }
 
 func (c *context) Free() (free, total int64, err error) {
@@ -102,7 +104,6 @@ func (c *context) Set(to gpu.Address, size int, pattern uint32, count int64) {
 
 func (c *context) Record(event int) { c.keep(c.events[event].Record(c.stream)) }
 
-// keep keeps the first error of what is queued.
 func (c *context) keep(err error) {
 	if c.queued == nil {
 		c.queued = failure(err)
@@ -128,7 +129,6 @@ func (c *context) Elapsed(from, to int) (float64, error) {
 	return ms, failure(err)
 }
 
-// module is a binary on the GPU.
 type module struct{ cu.Module }
 
 func (c *context) Load(code []byte) (gpu.Module, error) {
@@ -154,7 +154,6 @@ func (m module) Global(name string) (gpu.Address, int64, error) {
 
 func (m module) Unload() error { return failure(m.Module.Unload()) }
 
-// function is one of its kernels.
 type function struct{ cu.Function }
 
 func (f function) Needs() (n gpu.Needs, err error) {
@@ -176,4 +175,102 @@ func (f function) Needs() (n gpu.Needs, err error) {
 func (f function) Occupancy(threads int, sharedBytes int64) (blocks int, err error) {
 	blocks, err = f.MaxActiveBlocksPerMultiProcessor(threads, sharedBytes)
 	return blocks, failure(err)
+}
+
+// driverFile is where the kernel's driver tells its version.
+const driverFile = "/proc/driver/nvidia/version"
+
+var driverVersion = regexp.MustCompile(`\b\d{3,}\.\d+(?:\.\d+)?\b`)
+
+// kernelDriver finds the version in the text in which the kernel's driver tells it, "" if there is none.
+func kernelDriver(text string) string { return driverVersion.FindString(text) }
+
+// driverText names a driver as device.Info shows it.
+func driverText(kernel string, cuda int) string {
+	// The driver tells 13010 for CUDA 13.1.
+	supported := fmt.Sprintf("CUDA %d.%d", cuda/1000, cuda%1000/10)
+	if kernel == "" {
+		return supported
+	}
+	return fmt.Sprintf("%s (%s)", kernel, supported)
+}
+
+func (driver) List() ([]device.Info, error) {
+	if err := libcuda.Error(); err != nil {
+		return nil, fmt.Errorf("no NVIDIA driver: %w: %w", err, device.ErrNone)
+	}
+	count, err := cu.NumDevices()
+	if err != nil {
+		return nil, fmt.Errorf("count the GPUs: %w", failure(err))
+	}
+	if count == 0 {
+		return nil, fmt.Errorf("the NVIDIA driver knows no GPU: %w", device.ErrNone)
+	}
+	text, _ := os.ReadFile(driverFile) // not everywhere, not important
+	driver := driverText(kernelDriver(string(text)), cu.Version())
+	all := make([]device.Info, count)
+	for i := range all {
+		if all[i], err = describeDevice(cu.Device(i)); err != nil {
+			return nil, fmt.Errorf("describe GPU %d: %w", i, err)
+		}
+		all[i].Driver = driver
+	}
+	return all, nil
+}
+
+// Attributes that gorgonia.org/cu does not name.
+const maxSharedMemoryPerBlockOptin cu.DeviceAttribute = 97
+
+func describeDevice(d cu.Device) (device.Info, error) {
+	name, err := d.Name()
+	if err != nil {
+		return device.Info{}, failure(err)
+	}
+	memory, err := d.TotalMem()
+	if err != nil {
+		return device.Info{}, failure(err)
+	}
+	read := reader{device: d}
+	about := device.Info{
+		Name: name,
+		Kind: device.CUDA,
+		Limits: operator.Limits{
+			Arch:               10*read.int(cu.ComputeCapabilityMajor) + read.int(cu.ComputeCapabilityMinor),
+			SMs:                read.int(cu.MultiprocessorCount),
+			MaxThreadsPerBlock: read.int(cu.MaxThreadsPerBlock),
+			MaxSharedPerBlock:  read.int(maxSharedMemoryPerBlockOptin),
+			SharedPerSM:        read.int(cu.MaxSharedMemoryPerMultiprocessor),
+			RegistersPerSM:     read.int(cu.MaxRegistersPerMultiprocessor),
+			WarpSize:           read.int(cu.WarpSize),
+			L2Bytes:            int64(read.int(cu.L2CacheSize)),
+			MemoryBytes:        memory,
+		},
+	}
+	return about, read.err
+}
+
+func boundsOf(d cu.Device, l operator.Limits) (gpu.Bounds, error) {
+	read := reader{device: d}
+	b := gpu.Bounds{
+		Limits:    l,
+		SMThreads: read.int(cu.MaxThreadsPerMultiprocessor),
+	}
+	return b, read.err
+}
+
+// reader reads a device's attributes and keeps the first error.
+type reader struct {
+	device cu.Device
+	err    error
+}
+
+func (r *reader) int(a cu.DeviceAttribute) int {
+	if r.err != nil {
+		return 0
+	}
+	value, err := r.device.Attribute(a)
+	if err != nil {
+		r.err = fmt.Errorf("attribute %d: %w", a, failure(err))
+	}
+	return value
 }

@@ -1,13 +1,29 @@
 // Package cuda drives NVIDIA's GPUs for package gpu, through gorgonia.org/cu and, where
 // that falls short, the driver's own interface; NVML tells how a GPU is.
 //
-// It needs the build tag cuda, which make sets. Built without the tag its driver finds
-// no GPU, and advises to set it.
+// It needs the build tag cuda, which make sets. Built without the tag its driver finds no GPU, and advises to set it.
 package cuda
 
-import "autotune/device/gpu"
+import (
+	"encoding/binary"
 
-// Driver is NVIDIA's driver.
+	"autotune/device/gpu"
+	"autotune/internal/cubin"
+)
+
 func Driver() gpu.Driver { return driver{} }
 
 type driver struct{}
+
+func (driver) ParameterBytes(code []byte, symbol string) (size int, known bool) {
+	file, err := cubin.Open(code)
+	if err != nil {
+		return 0, false
+	}
+	for attribute, value := range cubin.Attributes(file, symbol) {
+		if attribute == cubin.ParameterSize && len(value) == 2 {
+			return int(binary.LittleEndian.Uint16(value)), true
+		}
+	}
+	return 0, false
+}

@@ -33,7 +33,6 @@ func failure(err error) error {
 	return failureOf(code, fmt.Sprintf("%v (%s)", err, libcuda.Text(code)))
 }
 
-// resultError is the error of a driver call made here.
 func resultError(r C.CUresult) error {
 	if r == C.CUDA_SUCCESS {
 		return nil

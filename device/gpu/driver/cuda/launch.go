@@ -2,10 +2,9 @@
 
 package cuda
 
-// This file has what gorgonia.org/cu does not offer. One part is the attribute
-// that allows more than 48 KB of dynamic shared memory. Others are launches in a
-// row without leaving C between them, graphs of launches, and the driver's own
-// words for an error.
+// This file has what gorgonia.org/cu does not offer. One part is the attribute that allows more than 48 KB of dynamic
+// shared memory. Others are launches in a row without leaving C between them, graphs of launches, and the driver's
+// own words for an error.
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/../../../../internal/libcuda
@@ -72,7 +71,6 @@ func (c *context) Bind(values [][]uint64) (p gpu.Parameters, free func()) {
 	return unsafe.SliceData(pointers), func() { C.free(block) }
 }
 
-// Launch launches a kernel count times on the stream.
 func (c *context) Launch(f gpu.Function, l operator.Launch, p gpu.Parameters, count int) {
 	var grid, block, cluster [3]C.uint
 	for i := range grid {
@@ -90,7 +88,6 @@ func (c *context) Launch(f gpu.Function, l operator.Launch, p gpu.Parameters, co
 	}
 }
 
-// queue is the driver's handle of the stream.
 func (c *context) queue() C.CUstream { return C.CUstream(unsafe.Pointer(c.stream.C())) }
 
 // ResetCache makes ordinary lines of those that kernels asked the L2 cache to keep. A
@@ -128,7 +125,6 @@ func (c *context) Capture(queue func()) (launch, destroy func(), err error) {
 	return func() { c.keep(resultError(C.cuGraphLaunch(exec, on))) }, func() { C.cuGraphExecDestroy(exec) }, nil
 }
 
-// AllowShared lets a kernel be launched with that much dynamic shared memory.
 func (f function) AllowShared(bytes int64) error {
 	return resultError(C.cuFuncSetAttribute(rawFunction(f.Function), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
 }

@@ -11,8 +11,7 @@ import (
 
 var errTag = fmt.Errorf("this autotune was built without the tag cuda: build it with make (or go build -tags cuda): %w", device.ErrNone)
 
-func (driver) List() ([]device.Info, error) { return nil, errTag }
-
+func (driver) List() ([]device.Info, error)   { return nil, errTag }
 func (driver) Open(int, int) (gpu.GPU, error) { return nil, errTag }
 
 // Exit does nothing: no process has watched launches.

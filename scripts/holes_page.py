@@ -1,0 +1,91 @@
+"""The page of scripts/holes.py: its rows as tables in Markdown."""
+import statistics
+
+from kept import between, table
+
+SLOWER = 0.95  # a row below it is a hole
+WAYS = ("torch_eager", "torch_compile")
+HEAD = ("operator", "network", "problem", "math", "type", "layout", "winner", "ms", "eager, ms", "compile, ms",
+        "over the better")
+STORY = """{rows} of {wanted} rows were measured by `{command}`. A row is a problem of a network, searched by itself. \
+The factor is the winner's over the better of PyTorch eager and torch.compile, timed in turns in the row's layout and \
+type, with its 95 % interval. Where PyTorch has no function for the operator, several were timed before the search, \
+and there is no interval."""
+
+
+def factor(row):
+    """How many times faster the winner is than the better way of PyTorch, with the interval; None if not timed."""
+    baselines = row.get("baselines") or {}
+    better = min((baselines[way] for way in WAYS if way in baselines), key=lambda b: b["speedup"], default=None)
+    return better and (better["speedup"], better.get("speedup_ci95"))
+
+
+def remark(row):
+    """Why a row has no numbers, or that PyTorch's outputs differ."""
+    if "fault" in row:
+        return row["fault"]
+    outputs = row.get("baselines", {}).get("torch_eager", {}).get("outputs") or {}
+    if outputs.get("differing"):
+        return f"eager's output differs in {outputs['differing']} of {outputs['elements']} elements"
+    if not factor(row):
+        return next((w for w in row.get("warnings", []) if "torch" in w.lower()), "PyTorch was not timed")
+    return ""
+
+
+def over_the_better(row):
+    if not (over := factor(row)):
+        return remark(row)
+    interval = f"[{over[1][0]:.2f}, {over[1][1]:.2f}]" if over[1] else "(not in turns)"
+    return ": ".join(filter(None, (f"{over[0]:.2f}x {interval}", remark(row))))
+
+
+def cells(row):
+    asked, parameters = row["asked"], dict(row["asked"]["parameters"])
+    kind, layout = (parameters.pop(name, "") for name in ("type", "layout"))
+    problem = " ".join([asked["shape"], *(f"{k}={v}" for k, v in parameters.items())])
+    times = [row.get("time_ms", {}).get("median")]
+    times += [(row.get("baselines") or {}).get(way, {}).get("time_ms") for way in WAYS]
+    return [
+        asked["operator"], asked["network"], problem, row.get("math", asked["math"]), kind, layout,
+        row.get("template", ""), *(f"{ms:.4g}" if ms else "" for ms in times), over_the_better(row),
+    ]
+
+
+def by_operator(timed):
+    """An operator a line: how many rows, their geometric mean, and the lowest."""
+    groups = {}
+    for row in timed:
+        groups.setdefault(row["asked"]["operator"], []).append(factor(row)[0])
+    lines = sorted((statistics.geometric_mean(factors), operator, factors) for operator, factors in groups.items())
+    cells = [(operator, len(f), f"{mean:.2f}x", f"{min(f):.2f}x") for mean, operator, f in lines]
+    return table(("operator", "rows", "over the better", "lowest"), cells)
+
+
+def measured_on(rows):
+    """Device, driver, PyTorch and dates, in words."""
+    found = [row for row in rows if "device" in row]
+    if not found:
+        return "Nothing was found on any device."
+    device, torch = found[-1]["device"], found[-1]["torch"]
+    when = between([row["recorded_at"][:10] for row in found if row.get("recorded_at")])
+    driver, compiler = device.get("driver", "unknown"), device.get("compiler", "")
+    return f"{device['name']}, driver {driver}, {compiler}, PyTorch {torch}, {when}."
+
+
+def page(rows, wanted, command):
+    timed = sorted((row for row in rows if factor(row)), key=lambda row: factor(row)[0])
+    others = [row for row in rows if not factor(row)]
+    slower = [row for row in timed if factor(row)[0] < SLOWER]
+    parts = ["# Every operator, layout and type beside PyTorch", measured_on(rows)]
+    parts.append(STORY.format(rows=len(rows), wanted=wanted, command=command))
+    if timed:
+        factors = [factor(row)[0] for row in timed]
+        mean, behind = statistics.geometric_mean(factors), sum(f < 1 for f in factors)
+        parts.append(f"Over the better of PyTorch: {mean:.2f}x in the geometric mean of {len(factors)} rows. "
+                     f"{len(slower)} of them are below {SLOWER}x, {behind} below 1x.")
+    parts += [f"## Below {SLOWER}x", table(HEAD, map(cells, slower)) if slower else "No row."]
+    if others:
+        parts += ["## Without a factor", table(HEAD, map(cells, others))]
+    if timed:
+        parts += ["## By operator", by_operator(timed), "## All rows", table(HEAD, map(cells, timed))]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,174 @@
+"""Prints what a benchmark script found, as a page: tables.py trust|distributed|examples FOLDER GPU
+
+FOLDER has best-config documents, NAME.json. For `examples`, standard input has an example a line: name, place, shape.
+"""
+import collections
+import datetime
+import gzip
+import json
+import pathlib
+import re
+import statistics
+import sys
+
+from kept import configuration, table
+
+
+def ms(document):
+    return document["time_ms"]["median"]
+
+
+def configurations(document):
+    """All that a search could not tell from its winner, the winner included."""
+    return {configuration(d) for d in (document, *document.get("ties", []))}
+
+
+def show(head, rows, before=""):
+    if rows:
+        print(before + table(head, rows) + "\n")
+
+
+def about(gpu, documents, by, more=""):
+    device = documents[0]["device"] if documents else {}
+    words = [gpu, f"driver {device.get('driver', 'unknown')}", device.get("compiler", ""), str(datetime.date.today())]
+    print(f"{', '.join(filter(None, words))}, by scripts/bench-{by}.sh{more}.\n")
+
+
+def behind(slow, fast):
+    return f"{100 * (slow / fast - 1):.2f} %"
+
+
+# How far winners can be believed.
+
+def trust(folder, gpu):
+    runs = collections.defaultdict(lambda: collections.defaultdict(dict))  # part, operator, seed
+    for path in folder.glob("*.json"):
+        part, operator, seed = re.fullmatch(r"(?:(\w+)\.)?(.+)-(\d+)", path.stem).groups()
+        runs[part or operator][operator][int(seed)] = json.loads(path.read_text())
+    runs = {part: {o: [seeds[s] for s in sorted(seeds)] for o, seeds in sorted(operators.items())}
+            for part, operators in runs.items()}
+    print("# How far a winner can be believed\n")
+    about(gpu, next(iter(next(iter(runs.values())).values())), "trust")
+    searched = runs.get("seeds", {})
+    if "twins" in runs:
+        twins(runs["twins"]["twins"])
+    seeds(searched)
+    show(["operator", "seconds", "trials", "long search, ms", "the searches are behind by"], [
+        [operator, f"{run['search']['seconds']:.0f}", run["trials"]["total"], f"{ms(run):.4g}",
+         " to ".join(behind(most(map(ms, searched[operator])), ms(run)) for most in (min, max))]
+        for operator, (run,) in runs.get("long", {}).items() if searched.get(operator)],
+        "Their medians beside that of a long search:\n\n")
+    oracle(runs.get("oracle", {}), searched, folder)
+    warm = runs.get("warm", {})
+    show(["operator", "cold, ms", "warm, ms", "cold over warm"], [
+        [operator, f"{ms(run):.4g}", f"{ms(warm[operator][0]):.4g}", f"{ms(run) / ms(warm[operator][0]):.3f}"]
+        for operator, (run,) in runs.get("cold", {}).items() if operator in warm],
+        "The last winner with a cold and with a warm L2:\n\n")
+
+
+def twins(runs):
+    whole = sum(len(configurations(run)) == 10 for run in runs)
+    winners = collections.Counter(map(configuration, runs)).most_common()
+    print(f"One kernel under ten names, {len(runs)} searches: all ten tie in {whole}; "
+          f"the winner is {', '.join(f'{w} ({n} times)' for w, n in winners)}.\n")
+
+
+def seeds(operators):
+    rows, total = [], 0
+    for operator, runs in operators.items():
+        times, following = [ms(d) for d in runs], list(zip(runs, runs[1:]))
+        pairs = [(a, b) for a in runs for b in runs if a is not b]
+        seconds = statistics.mean(d["search"]["seconds"] for d in runs)
+        total += seconds
+        trials = [d["trials"]["total"] for d in runs]
+        stops = collections.Counter(d["search"]["stop"] for d in runs).most_common()
+        rows.append([
+            operator, len(runs), len(set(map(configuration, runs))), behind(max(times), min(times)),
+            f"{sum(configuration(a) != configuration(b) for a, b in following)} of {len(following)}",
+            f"{sum(configuration(b) in configurations(a) for a, b in pairs)} of {len(pairs)}",
+            f"{min(trials)} to {max(trials)}", f"{seconds:.1f}", ", ".join(f"{stop} {n}" for stop, n in stops),
+        ])
+    show(["operator", "searches", "winners", "medians apart", "another winner than the run before",
+          "winner in the other's tie set", "trials", "seconds", "ended by"], rows,
+         "Searches without a flag, with one seed after another:\n\n")
+    if rows:
+        print(f"One search of each takes {total:.1f} s together.\n")
+
+
+def key(of):
+    return json.dumps(of, sort_keys=True)
+
+
+def oracle(operators, searched, folder):
+    rows = []
+    for operator, (run,) in operators.items():
+        with gzip.open(folder / f"oracle-{operator}.json.gz") as file:
+            trials = [t for t in json.load(file)["results"] if t["times"]["runtimes"]]
+        known = {key(t["configuration"]): statistics.median(t["times"]["runtimes"]) for t in trials}
+        found = [{"template": d["template"], **d["configuration"]} for d in searched.get(operator, [])]
+        winners, best = [known[key(c)] for c in found], min(known.values())
+        if winners:
+            regrets = [behind(of(winners), best) for of in (min, statistics.mean, max)]
+            rows.append([operator, len(known), f"{run['search']['seconds']:.0f}", f"{best:.4g}", *regrets])
+    show(["operator", "configurations", "seconds", "best, ms", "regret at least", "mean", "at most"], rows,
+         "Spaces searched whole: where the winners of the searches stand there.\n\n")
+
+
+# One GPU and two.
+
+def distributed(folder, gpu):
+    read = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    took = {path.stem: float(path.read_text()) for path in folder.glob("*.wall")}
+    operators = [name.removesuffix(".1") for name in read if name.endswith(".1") and name != "problems.1"]
+    pairs = {o: (read[f"{o}.1"], read[f"{o}.2"]) for o in operators if f"{o}.2" in read}
+    print("# One GPU and two\n")
+    about(gpu, [one for one, _ in pairs.values()], "distributed")
+    rows, winners = [], []
+    for operator, runs in pairs.items():
+        # Until the finals.
+        rates = [d["search"]["evaluations"] / (d["search"]["seconds"] - d["search"]["spent"]["finals"]) for d in runs]
+        rows.append([
+            runs[0]["problem"]["text"], *(d["search"]["evaluations"] for d in runs), *(f"{rate:.1f}" for rate in rates),
+            f"**{rates[1] / rates[0]:.2f}x**", ", ".join(f"{took[f'{operator}.{n}']:.1f} s" for n in (1, 2)),
+        ])
+        both = configurations(runs[0]) & configurations(runs[1])
+        for n, d in enumerate(runs, 1):
+            winners.append([operator, n, configuration(d), f"{ms(d):.4g}", len(configurations(d)), len(both)])
+    show(["problem", "trials, one GPU", "two", "a second, one GPU", "two", "ratio", "seconds"], rows,
+         "Trials a second are counted until the finals; the seconds are of the whole process.\n\n")
+    show(["search", "GPUs", "winner", "ms", "tied", "tied in both"], winners)
+    sums = [(n, read[f"problems.{n}"], took[f"problems.{n}"]) for n in (1, 2) if f"problems.{n}" in read]
+    rows = [[n, len(documents), trials, f"{wall:.1f}", f"{trials / wall:.1f}"]
+            for n, documents, wall in sums if (trials := sum(d["search"]["evaluations"] for d in documents))]
+    show(["GPUs", "problems", "trials", "seconds of the process", "trials a second"], rows,
+         "Problems side by side, one on each GPU:\n\n")
+
+
+# The operators under examples/.
+
+def examples(folder, gpu):
+    rows, documents = [], []
+    for name, _, shape in map(str.split, sys.stdin):
+        path = folder / f"{name}.json"
+        if not path.exists():
+            rows.append([name, shape, "no winner", *[""] * 6])
+            continue
+        d = json.loads(path.read_text())
+        documents.append(d)
+        default, torch = (d["baselines"].get(way) for way in ("default", "torch_eager"))
+        share, flops = d.get("copy_bandwidth_share"), d["roofline"].get("flops")
+        rows.append([
+            name, shape, configuration(d), f"{ms(d):.4g}", f"{default['speedup']:.2f}x" if default else "",
+            f"{100 * share:.1f} %" if share else "", f"{flops / ms(d) / 1e9:.3g}" if flops else "",
+            f"{torch['time_ms']:.4g}" if torch else "", f"{torch['speedup']:.2f}x" if torch else "",
+        ])
+    copies = [d["roofline"]["copy_bandwidth"] / 1e12 for d in documents if "copy_bandwidth" in d["roofline"]]
+    print("# The operators under examples/\n")
+    about(gpu, documents, "examples", f"; copies moved {min(copies):.2f} to {max(copies):.2f} TB/s" if copies else "")
+    show(["example", "shape", "winner", "ms", "over its default", "of copy bandwidth", "TFLOP/s", "PyTorch, ms",
+          "over PyTorch"], rows)
+
+
+if __name__ == "__main__":
+    page = {"trust": trust, "distributed": distributed, "examples": examples}[sys.argv[1]]
+    page(pathlib.Path(sys.argv[2]), sys.argv[3])
