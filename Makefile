@@ -6,7 +6,6 @@
 # make fuzz       every fuzz target for 20 s each (FUZZTIME=5m: longer; FUZZFOLDER=tuner/store: that folder's)
 # make endure     kills, full disks and damaged caches as often as docs/reliability.md tells, and every value of
 #                 every tunable: 20 minutes
-# make soak       searches on the emulator with kills for half an hour (SOAK=5m: shorter)
 # make cover      which lines the tests reach: build/cover.html
 # make lint       formatting, a build without the CUDA device, vet, staticcheck, prose
 # make bench      benchmarks of spaces, strategies and the engine
@@ -23,7 +22,7 @@ GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
 
-.PHONY: all demo test test-full race fuzz endure soak cover lint bench test-gpu bench-gpu bench-layers bench-holes bench-networks bench-trust bench-examples bench-distributed test-gpu-binaries clean
+.PHONY: all demo test test-full race fuzz endure cover lint bench test-gpu bench-gpu bench-layers bench-holes bench-networks bench-trust bench-examples bench-distributed test-gpu-binaries clean
 all: bin/autotune
 
 # What lives for minutes has memory to spare: collected less often, spaces take two thirds of the time. Tests that
@@ -45,7 +44,7 @@ demo: bin/autotune
 # third of the time that linking takes. The dearest packages begin first, so that small ones
 # fill the end. -p: one package more than there are processors, since
 # some wait for a time limit to pass. -timeout: a busy machine may take long.
-DEAREST = ./operator ./cmd/autotune ./device/compile ./reports/pytorch ./internal/test/gputest ./pack/packer ./device/remote/pool ./device/emulator
+DEAREST = ./operator ./cmd/autotune ./device/compile ./reports/pytorch ./internal/test/gputest ./pack/packer ./device/remote/fleet ./device/emulator
 test: $(LIBCUDA)
 	@$(CUDA_ENV) $(GO) run ./internal/test/summary -p $$(($$(nproc) + 1)) -timeout 40m -vet=off -ldflags "-s -w" -tags cuda $(DEAREST) ./...
 
@@ -68,12 +67,8 @@ fuzz: $(LIBCUDA)
 	$(CUDA_ENV) scripts/fuzz.sh $(FUZZTIME) $(FUZZFOLDER)
 
 endure:
-	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged|Partition' ./cmd/autotune ./tuner/store ./device/remote/pool
+	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged|Partition' ./cmd/autotune ./tuner/store ./device/remote/fleet
 	AUTOTUNE_ENDURE=1 $(GO) test -timeout 2h -run TestTemplatesMatchReferences ./operator
-
-SOAK ?= 30m
-soak:
-	SOAK=$(SOAK) $(GO) test -tags soak -timeout 0 -v -run TestSoak ./cmd/autotune
 
 cover: $(LIBCUDA)
 	mkdir -p build

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"autotune/device"
 	"autotune/internal/lists"
-	"autotune/internal/output"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
 )
@@ -137,32 +135,6 @@ func summaryBaselines(list []bestconfig.Document) []string {
 	}
 	at := slices.IndexFunc(known, bestconfig.OwnLayout)
 	return slices.Insert(slices.DeleteFunc(known, bestconfig.OwnLayout), at, pyTorch)
-}
-
-// HistoryTable writes winners of one problem in the order of time, each with what changed since
-// the one before on the same device.
-func HistoryTable(w io.Writer, list []bestconfig.Document) error {
-	var text strings.Builder
-	err := aligned(&text, rowsOf([]column[bestconfig.Document]{
-		{head: "searched", cell: func(b bestconfig.Document) string { return day(b.RecordedAt) }},
-		{head: "driver", cell: func(b bestconfig.Document) string { return b.Device.Driver }},
-		{head: "compiler", cell: func(b bestconfig.Document) string { return b.Device.Compiler }},
-		{head: "trials", cell: func(b bestconfig.Document) string { return fmt.Sprint(b.Trials.Total) }},
-		{head: "time", cell: func(b bestconfig.Document) string { return unitOf(b).Format(b.Time.Median) }},
-		{head: "winner", cell: func(b bestconfig.Document) string { return b.Configuration.String() }},
-	}, list))
-	last := map[string]bestconfig.Document{} // by device and conditions
-	for _, b := range list {
-		key := b.Device.Name + b.Conditions.String()
-		if was, known := last[key]; known {
-			text.WriteString(Hang("- ", output.Line(b.Device.Name+": "+Since(b, was))))
-		}
-		last[key] = b
-	}
-	if err == nil {
-		_, err = io.WriteString(w, text.String())
-	}
-	return err
 }
 
 // Unsolved is a problem of several that went wrong.

@@ -67,7 +67,7 @@ while read -r name operator shape math; do
 done <"$scratch/problems"
 
 # shellcheck disable=SC2086
-$bin report $files --json "$out/summary.json" --plot "$out/summary.png" | tee "$out/summary.md"
+$bin report $files --json "$out/summary.json" --plot "$out" | tee "$out/summary.md"
 
 # Throughput, end to end: from the start of the process to its end, everything
 # compiled, verified and timed.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"autotune/device/trial"
 	"autotune/tuner"
 	"autotune/tuner/devices"
@@ -38,7 +36,7 @@ func baselineWords() (words []string) {
 	return words
 }
 
-func baselineFlag(to *words) cli.Flag {
+func baselineFlag(to *[]string) flag {
 	return listFlag(to, "baseline", "time PyTorch beside the winner, in turns: `WHAT` is torch, torch-compile, "+
 		"cudnn-benchmark or channels-last, or several with commas; none: PyTorch is left out; or a time measured "+
 		"elsewhere, as torch_eager=7.1")

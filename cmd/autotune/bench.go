@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/pack/prove"
 	"autotune/reports"
@@ -16,28 +16,23 @@ import (
 
 type benchFlags struct {
 	winnerFlags
-	baselines words
+	baselines []string
 	json      string
 	view      view
 }
 
-func benchCommand() *cli.Command {
+func benchCommand() *cobra.Command {
 	var f benchFlags
-	return &cli.Command{
-		Name:      "bench",
-		Usage:     "time a kept winner again, in turns with PyTorch and its template's default",
-		ArgsUsage: "OPERATOR",
-		Description: "Takes the winner that `best` would show, verifies it, and times it in turns with the operator's " +
-			"default and with PyTorch in the user's python3. Speedups have intervals. It changes nothing in the cache. " +
+	return command("bench OPERATOR", "time a kept winner again, in turns with PyTorch and its template's default",
+		"Takes the winner that `best` would show, verifies it, and times it in turns with the operator's "+
+			"default and with PyTorch in the user's python3. Speedups have intervals. It changes nothing in the cache. "+
 			"Without PyTorch a line says so.",
-		Flags:  append(f.flags(), baselineFlag(&f.baselines), jsonFlag(&f.json), f.view.quietFlag()),
-		Action: action(f.bench),
-	}
+		f.bench, append(f.flags(), baselineFlag(&f.baselines), jsonFlag(&f.json), f.view.quietFlag())...)
 }
 
 func (f *benchFlags) bench(ctx context.Context, l line) error {
 	if f.baselines == nil {
-		f.baselines = words{"torch", "torch-compile"}
+		f.baselines = []string{"torch", "torch-compile"}
 	}
 	times, ways, err := baselinesOf(f.baselines)
 	if err != nil {
@@ -80,8 +75,5 @@ func (f *benchFlags) bench(ctx context.Context, l line) error {
 	}
 	best := bestconfig.FromRecord(record)
 	best.Tool = tool()
-	return shown{
-		table: func(out io.Writer) error { return reports.BenchTable(out, best) },
-		json:  best.WriteJSON,
-	}.write(f.json, "")
+	return write(f.json, func(out io.Writer) error { return reports.BenchTable(out, best) }, best.WriteJSON)
 }

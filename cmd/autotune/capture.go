@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"autotune/internal/output"
@@ -23,21 +23,16 @@ import (
 
 const captureName = "capture"
 
-func captureCommand() *cli.Command {
+func captureCommand() *cobra.Command {
 	var path string
-	return &cli.Command{
-		Name:      captureName,
-		Usage:     "run a program with PyTorch, and write the problems that it has",
-		ArgsUsage: "COMMAND...",
-		UsageText: "autotune capture [FLAGS] -- COMMAND...",
-		Description: "Runs the command as it is, watches the functions of PyTorch's that it calls, and writes those that " +
-			"operators can serve as a problems file, which `search` and `tune` read. Its output, its exit code and signals " +
+	c := command(captureName+" COMMAND...", "run a program with PyTorch, and write the problems that it has",
+		"Runs the command as it is, watches the functions of PyTorch's that it calls, and writes those that "+
+			"operators can serve as a problems file, which `search` and `tune` read. Its output, its exit code and signals "+
 			"are the command's own.",
-		Flags: []cli.Flag{
-			textFlag(&path, "output", "problems.yaml", "write the problems to `FILE`", "o"),
-		},
-		Action: action(func(_ context.Context, l line) error { return captured(l.arguments, path) }),
-	}
+		func(_ context.Context, l line) error { return captured(l.arguments, path) },
+		textFlag(&path, "output", "problems.yaml", "write the problems to `FILE`", "o"))
+	c.Flags().SetInterspersed(false) // flags behind the program are its own
+	return c
 }
 
 // endedError is that the program which a command ran ended with a code, which is the command's then.

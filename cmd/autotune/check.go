@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/device"
 	"autotune/device/compile"
@@ -19,49 +18,35 @@ type checkFlags struct {
 	problem    problemFlags
 	arch, json string
 	device     deviceFlags
-	update     bool
 	view       view
-	ci         ciFlags
+	ci         bool
 }
 
-func checkCommand() *cli.Command {
+func checkCommand() *cobra.Command {
 	var f checkFlags
-	return &cli.Command{
-		Name:      "check",
-		Usage:     "look for what is wrong or doubtful in an operator, without a GPU, or in a pack, on one",
-		ArgsUsage: "OPERATOR|PACK [OPERATOR...]",
-		Description: "Looks whether every constraint forbids something and every tunable makes a difference. Compiles each " +
-			"template's default, compares it with the reference on a tiny problem on the emulator, and looks for data races " +
-			"there. Of a pack it verifies every file. Where there is a GPU it also verifies, gates and times every entry " +
-			"again, beside the general kernel and the untuned defaults; operators that are not built in follow the pack. The " +
+	return command("check OPERATOR|PACK [OPERATOR...]",
+		"look for what is wrong or doubtful in an operator, without a GPU, or in a pack, on one",
+		"Looks whether every constraint forbids something and every tunable makes a difference. Compiles each "+
+			"template's default, compares it with the reference on a tiny problem on the emulator, and looks for data races "+
+			"there. Of a pack it verifies every file. Where there is a GPU it also verifies, gates and times every entry "+
+			"again, beside the general kernel and the untuned defaults; operators that are not built in follow the pack. The "+
 			"exit code is 1 if an entry is wrong, or slower than the general kernel.",
-		Flags: slices.Concat(f.problem.flags(), []cli.Flag{
+		f.check, append(f.problem.flags(),
 			textFlag(&f.arch, "arch", "sm_80,sm_90", "architectures that the defaults must compile for, `LIST` with commas; "+
 				"\"\" for none"),
 			jsonFlag(&f.json),
-		}, f.packFlags()),
-		Action: action(f.check),
-	}
-}
-
-// packFlags are the flags that mean something for packs alone.
-func (f *checkFlags) packFlags() []cli.Flag {
-	return append([]cli.Flag{
-		textFlag(&f.device.device, "device", string(device.CUDA),
-			"of a pack: the `DEVICE` on which its entries are verified and timed again: cuda, cuda:N, or emulator"),
-		boolFlag(&f.update, "update", "of a pack: search entries again that are wrong or lose to the general kernel"),
-		boolFlag(&f.view.quiet, "quiet", "of a pack: no progress", "q"),
-	}, f.ci.flags("of a pack: ")...)
+			textFlag(&f.device.device, "device", string(device.CUDA),
+				"of a pack: the `DEVICE` on which its entries are verified and timed again: cuda, cuda:N, or emulator"),
+			boolFlag(&f.view.quiet, "quiet", "of a pack: no progress", "q"),
+			ciFlag(&f.ci, "of a pack: "))...)
 }
 
 func (f *checkFlags) check(ctx context.Context, l line) error {
 	if isPack(l.first()) {
 		return f.checkPack(ctx, l)
 	}
-	for _, flag := range f.packFlags() {
-		if name := flag.Names()[0]; l.given(name) {
-			return fmt.Errorf("--%s is for packs, and %s is not one", name, l.first())
-		}
+	if given := l.allGiven("device", "quiet", "ci"); len(given) > 0 {
+		return fmt.Errorf("--%s is for packs, and %s is not one", given[0], l.first())
 	}
 	op, err := operatorArgument(l)
 	if err != nil {

@@ -5,28 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/remote"
-	"autotune/device/remote/pool"
-	"autotune/device/remote/poolworker"
+	"autotune/device/remote/fleet"
 	"autotune/reports"
 	"autotune/tuner/devices"
 )
 
-func devicesCommand() *cli.Command {
+func devicesCommand() *cobra.Command {
 	var json string
-	return &cli.Command{
-		Name:        "devices",
-		Usage:       "list the GPUs, compilers, emulator and recordings of this machine",
-		Description: "Works on any machine. Where something is missing, it says what to install.",
-		Flags:       []cli.Flag{jsonFlag(&json)},
-		Action:      action(func(ctx context.Context, _ line) error { return listDevices(ctx, json) }),
-	}
+	return command("devices", "list the GPUs, compilers, emulator and recordings of this machine",
+		"Works on any machine. Where something is missing, it says what to install.",
+		func(ctx context.Context, _ line) error { return listDevices(ctx, json) }, jsonFlag(&json))
 }
 
 // listing is what `devices --json` writes of a device that is here, or of what
@@ -54,7 +48,6 @@ func listDevices(ctx context.Context, json string) error {
 	return writeDocument(json, all, reports.DevicesTable(list))
 }
 
-// missing says why something is not there, without the general part.
 func missing(err error) string {
 	if errors.Is(err, device.ErrNone) || errors.Is(err, compile.ErrMissing) {
 		return "none: " + explain(err)
@@ -69,27 +62,23 @@ type workerFlags struct {
 	python                     bool
 }
 
-func workerCommand() *cli.Command {
+func workerCommand() *cobra.Command {
 	var f workerFlags
-	return &cli.Command{
-		Name:  "worker",
-		Usage: "offer a device to every search that uses the same NATS server",
-		Description: "Compiles, verifies and times what searches ask for, until it is interrupted. `autotune search " +
+	return command("worker", "offer a device to every search that uses the same NATS server",
+		"Compiles, verifies and times what searches ask for, until it is interrupted. `autotune search "+
 			"OPERATOR --nats URL` uses it. It runs the kernels of whoever the server lets in.",
-		Flags: append(f.nats.flags(),
+		func(ctx context.Context, _ line) error { return f.work(ctx) }, append(f.nats.flags(),
 			textFlag(&f.device, "device", "cuda", "`DEVICE` to offer: cuda:N or emulator; cuda:0,1 and cuda:all are several"),
 			textFlag(&f.name, "name", "", "what it is called, as `NAME` (default: the host's, the device's and a random part)"),
 			intFlag(&f.compilers, "compilers", 0, "compile `N` kernels at once for all workers of this process; 0: one a core"),
 			textFlag(&f.disk, "disk", "", "let operators' data files take at most this `SIZE` of disk (default: 4GB)"),
 			boolFlag(&f.python, "python", "run operators' Python references, which may do all that this user may"),
 			textFlag(&f.memory, "memory", "", "let tensors take at most this `SIZE` of memory, as 40GB (default: four fifths)"),
-		),
-		Action: action(func(ctx context.Context, _ line) error { return f.work(ctx) }),
-	}
+		)...)
 }
 
-func (f *workerFlags) options() (o poolworker.Options, err error) {
-	o = poolworker.Options{Compilers: f.compilers, Python: f.python, Spool: &poolworker.Spool{}}
+func (f *workerFlags) options() (o fleet.WorkerOptions, err error) {
+	o = fleet.WorkerOptions{Compilers: f.compilers, Python: f.python, Spool: &fleet.Spool{}}
 	if o.Compilers < 0 {
 		return o, errors.New("--compilers takes a number that is not negative")
 	}
@@ -127,36 +116,14 @@ func (f *workerFlags) work(ctx context.Context) error {
 	return withCode(exitDevice, offer.Serve(ctx, spec))
 }
 
-func workersCommand() *cli.Command {
+func workersCommand() *cobra.Command {
 	var nats natsFlags
 	var json string
-	return &cli.Command{
-		Name:  "workers",
-		Usage: "list the workers at a NATS server",
-		Description: "Shows of each worker its device, whether it takes jobs, how many it does a second, and how many wait " +
+	return command("workers", "list the workers at a NATS server",
+		"Shows of each worker its device, whether it takes jobs, how many it has done, and how many wait "+
 			"for it. Its control, a fixed kernel, is shown with its first and its last time.",
-		Flags:  append(nats.flags(), jsonFlag(&json)),
-		Action: action(func(ctx context.Context, _ line) error { return listWorkers(ctx, nats, json) }),
-	}
-}
-
-// offered is what `workers --json` writes of a worker.
-type offered struct {
-	Worker    string    `json:"worker"`
-	Device    string    `json:"device"`
-	Driver    string    `json:"driver,omitempty"`
-	Compiler  string    `json:"compiler,omitempty"`
-	State     string    `json:"state"`
-	Why       string    `json:"why,omitempty"`
-	Rate      float64   `json:"rate"` // jobs a second
-	Done      int       `json:"done"`
-	Compilers int       `json:"compilers"`
-	FirstMS   float64   `json:"control_first_ms"`
-	LastMS    float64   `json:"control_last_ms"`
-	ControlAt time.Time `json:"control_at"`
-	Started   time.Time `json:"started_at"`
-	Queued    int       `json:"queued"`  // jobs that wait for its device
-	Running   int       `json:"running"` // that it is at
+		func(ctx context.Context, _ line) error { return listWorkers(ctx, nats, json) },
+		append(nats.flags(), jsonFlag(&json))...)
 }
 
 func listWorkers(ctx context.Context, nats natsFlags, json string) error {
@@ -166,34 +133,24 @@ func listWorkers(ctx context.Context, nats natsFlags, json string) error {
 	}
 	defer b.Close()
 	said := view{}.await("listening to workers")
-	beats, err := pool.Look(ctx, b)
+	beats, err := b.Look(ctx)
 	said.Done()
 	if err != nil {
 		return err
 	}
-	all := []offered{}
-	for _, w := range beats {
-		all = append(all, offered{
-			Worker: w.Worker, Device: w.Device.Name, Driver: w.Device.Driver, Compiler: w.Device.Compiler,
-			State: string(w.State), Why: w.Why,
-			Rate: w.Rate, Done: w.Done, Compilers: w.Compilers, FirstMS: w.Control.FirstMS, LastMS: w.Control.LastMS,
-			ControlAt: w.Control.At, Started: w.Started,
-			Queued: w.Waiting, Running: w.Running,
-		})
-	}
-	return writeDocument(json, all, workersText(all))
+	return writeDocument(json, append([]remote.Beat{}, beats...), workersText(beats))
 }
 
-func workersText(all []offered) string {
+func workersText(all []remote.Beat) string {
 	lines := ""
 	for _, w := range all {
-		state := w.State
+		state := string(w.State)
 		if w.Why != "" {
 			state += ": " + w.Why
 		}
-		text := fmt.Sprintf("%s: %s, %s; %.1f jobs/s, %d done; control %s, at its start %s; %d queued, %d running",
-			w.Worker, w.Device, state, w.Rate, w.Done, reports.FormatMS(w.LastMS), reports.FormatMS(w.FirstMS),
-			w.Queued, w.Running)
+		text := fmt.Sprintf("%s: %s, %s; %d jobs done; control %s, at its start %s; %d queued, %d running",
+			w.Worker, w.Device.Name, state, w.Done, reports.FormatMS(w.Control.LastMS), reports.FormatMS(w.Control.FirstMS),
+			w.Waiting, w.Running)
 		lines += reports.Wrap(text, tableColumns) + "\n"
 	}
 	return cmp.Or(lines, "no workers; `autotune worker --nats URL` is one\n")

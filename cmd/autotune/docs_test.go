@@ -13,7 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"autotune/device"
 	"autotune/device/trial"
@@ -93,30 +94,20 @@ func same(t *testing.T, where string, documented, real []string) {
 	}
 }
 
-// commandFlags are the flags of the commands without commands of their own.
-func commandFlags(prefix string, commands []*cli.Command) map[string][]string {
-	all := map[string][]string{}
-	for _, c := range commands {
-		name := strings.TrimSpace(prefix + " " + c.Name)
-		maps.Copy(all, commandFlags(name, c.Subcommands))
-		if names := flagNames(c.Flags); len(names) > 0 {
-			all[name] = names
-		}
+// everyCommand lists the commands, with those below them.
+func everyCommand(of *cobra.Command) (all []*cobra.Command) {
+	for _, c := range of.Commands() {
+		all = append(append(all, c), everyCommand(c)...)
 	}
 	return all
 }
 
 func TestDocumentedCommands(t *testing.T) {
 	text := page(t, "docs/cli.md")
-	for _, c := range newApp().Commands {
-		names := []string{c.Name}
-		for _, sub := range c.Subcommands {
-			names = append(names, c.Name+" "+sub.Name)
-		}
-		for _, name := range names {
-			if !regexp.MustCompile("`" + name + "[` ]").MatchString(text) {
-				t.Errorf("docs/cli.md lacks the command %s", name)
-			}
+	for _, c := range everyCommand(newApp()) {
+		name := strings.TrimPrefix(c.CommandPath(), "autotune ")
+		if !regexp.MustCompile("`" + name + "[` ]").MatchString(text) {
+			t.Errorf("docs/cli.md lacks the command %s", name)
 		}
 	}
 }
@@ -127,7 +118,15 @@ func TestDocumentedFlags(t *testing.T) {
 	for _, row := range rows {
 		documented[codes(row[0])[0]] = codes(row[1])
 	}
-	real := commandFlags("", newApp().Commands)
+	real := map[string][]string{}
+	for _, c := range everyCommand(newApp()) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			name := strings.TrimPrefix(c.CommandPath(), "autotune ")
+			if real[name] = append(real[name], "--"+f.Name); f.Shorthand != "" {
+				real[name] = append(real[name], "-"+f.Shorthand)
+			}
+		})
+	}
 	same(t, "docs/cli.md, every flag", slices.Collect(maps.Keys(documented)), slices.Collect(maps.Keys(real)))
 	every := []string{"--help", "-h", "--version"}
 	for command, flags := range real {

@@ -28,7 +28,7 @@ import (
 
 // cacheUses are all commands that use a cache. They are killed, run on a full disk
 // and on damaged files. CACHE is a copy of a cache that searches have filled. Commands
-// take from OTHER and T4. NEW is a name without a file.
+// take from OTHER. NEW is a name without a file.
 var cacheUses = []cacheUse{
 	{name: "search", line: "search max_pool2d --shape 1x1x8x8 --device emulator --budget 4 --fresh --cache CACHE -q --json NEW.json --plot NEW --record NEW.t4", searches: true},
 	{name: "ls", line: "cache ls --cache CACHE"},
@@ -36,10 +36,8 @@ var cacheUses = []cacheUse{
 	{name: "repair", line: "cache check --repair NEW.db --cache CACHE"},
 	{name: "merge-from", line: "cache merge NEW.db CACHE"},
 	{name: "merge-into", line: "cache merge CACHE OTHER"},
-	{name: "gc", line: "cache gc --keep-size 150KB --cache CACHE"},
 	{name: "rm", line: "cache rm avg_pool1d --cache CACHE"},
 	{name: "export", line: "cache export max_pool2d --shape 1x1x8x8 --cache CACHE -o NEW.t4"},
-	{name: "import", line: "cache import T4 --cache CACHE"},
 	{name: "best", line: "best max_pool2d --shape 1x1x8x8 --device emulator --cache CACHE --json NEW.json"},
 	{name: "trials", line: "export max_pool2d --shape 1x1x8x8 --device emulator --cache CACHE --format csv --all -o NEW.csv"},
 	{name: "recheck", line: "recheck max_pool2d --device emulator --cache CACHE -q --json NEW.json", searches: true},
@@ -62,20 +60,20 @@ func TestEndurance(t *testing.T) {
 	t.Run("full", func(t *testing.T) { fullDisks(t, s) })
 }
 
-// The problem that `rm` and `gc` remove from the cache; all others are to stay.
+// The problem that `rm` removes from the cache; all others are to stay.
 var removable = store.ProblemID{Problem: "avg_pool1d 1x1x64 kernel=2", Device: "NVIDIA A100", Kind: device.CUDA}
 
 // seasoned is what the commands start from.
 type seasoned struct {
-	cache, other, t4 string
-	xdg              string // compiled binaries
+	cache, other string
+	xdg          string // compiled binaries
 }
 
 func season(t *testing.T) *seasoned {
 	t.Helper()
 	testneeds.CXX.Need(t)
 	dir := t.TempDir()
-	s := &seasoned{cache: filepath.Join(dir, "cache.db"), other: filepath.Join(dir, "other.db"), t4: filepath.Join(dir, "r.json"), xdg: filepath.Join(dir, "xdg")}
+	s := &seasoned{cache: filepath.Join(dir, "cache.db"), other: filepath.Join(dir, "other.db"), xdg: filepath.Join(dir, "xdg")}
 	if err := compiledTogether(t)(s.xdg); err != nil {
 		t.Fatal(err)
 	}
@@ -83,14 +81,8 @@ func season(t *testing.T) *seasoned {
 	crafted(t, s.cache, store.ProblemID{Problem: "conv2d 1x1x8x8", Device: "NVIDIA H100", Kind: device.CUDA}, 60)
 	crafted(t, s.other, store.ProblemID{Problem: "conv2d 1x1x9x9", Device: "NVIDIA H100", Kind: device.CUDA}, 300)
 	search := "search max_pool2d --shape 1x1x8x8 --device emulator --budget 4 -q --fresh --cache "
-	for _, line := range []string{
-		search + filepath.Join(dir, "more.db") + " --seed 2",
-		"cache export max_pool2d --shape 1x1x8x8 -o " + s.t4 + " --cache " + filepath.Join(dir, "more.db"),
-		search + s.cache,
-	} {
-		if e := s.run(t, line); e.code != exitFound {
-			t.Fatalf("%s: %s", line, e.complaint)
-		}
+	if e := s.run(t, search+s.cache); e.code != exitFound {
+		t.Fatalf("%s: %s", search, e.complaint)
 	}
 	return s
 }
@@ -121,7 +113,7 @@ func crafted(t *testing.T, path string, id store.ProblemID, n int) {
 			},
 		})
 	}
-	_, err = s.Add(t.Context(), id, entries)
+	err = s.PutTrials(id, entries)
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +131,7 @@ func (s *seasoned) workplace(t *testing.T, dir string, use cacheUse, cache []byt
 	if err := os.WriteFile(w.cache, cache, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w.line = strings.NewReplacer("CACHE", w.cache, "OTHER", s.other, "T4", s.t4, "NEW", filepath.Join(dir, "new")).Replace(use.line)
+	w.line = strings.NewReplacer("CACHE", w.cache, "OTHER", s.other, "NEW", filepath.Join(dir, "new")).Replace(use.line)
 	return w
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/device"
 	"autotune/internal/output"
@@ -23,22 +23,17 @@ type explainFlags struct {
 	view    view
 }
 
-func explainCommand() *cli.Command {
+func explainCommand() *cobra.Command {
 	var f explainFlags
-	return &cli.Command{
-		Name:      "explain",
-		Usage:     "say why a winner wins, from the trials of its search; needs no GPU",
-		ArgsUsage: "OPERATOR",
-		Description: "How near the winner is to the device's limits, and what each of its tunables costs at other values, " +
-			"from the trials that differ in that tunable alone. The trials are the cache's, or with --from those of a " +
-			"recording. With --measure each tunable's default and neighbours are timed in turns with the winner; --device " +
+	return command("explain OPERATOR", "say why a winner wins, from the trials of its search; needs no GPU",
+		"How near the winner is to the device's limits, and what each of its tunables costs at other values, "+
+			"from the trials that differ in that tunable alone. The trials are the cache's, or with --from those of a "+
+			"recording. With --measure each tunable's default and neighbours are timed in turns with the winner; --device "+
 			"then names the device, too.",
-		Flags: append(f.flags(), jsonFlag(&f.json),
+		f.explain, append(f.flags(), jsonFlag(&f.json),
 			boolFlag(&f.measure, "measure", "time the winner's neighbours in turns with it, on its device"),
 			timeFlag(&f.time, "time", 30*time.Second, "with --measure: take turns for about this `LONG`"),
-			f.view.quietFlag()),
-		Action: action(f.explain),
-	}
+			f.view.quietFlag())...)
 }
 
 func (f *explainFlags) explain(ctx context.Context, l line) error {

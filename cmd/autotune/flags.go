@@ -5,17 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"autotune/device"
-	"autotune/device/remote/broker"
+	"autotune/device/remote/fleet"
 	"autotune/operator"
 	"autotune/tuner"
 	"autotune/tuner/devices"
@@ -25,56 +27,52 @@ import (
 // Each command reads its flags into variables of its own, once. Flags that several commands have are read into the
 // structs of this file.
 
-func textFlag(to *string, name, value, usage string, aliases ...string) *cli.StringFlag {
-	return &cli.StringFlag{Name: name, Aliases: aliases, Value: value, Usage: usage, Destination: to}
+type flag = func(*pflag.FlagSet)
+
+func textFlag(to *string, name, value, usage string, letter ...string) flag {
+	return func(f *pflag.FlagSet) { f.StringVarP(to, name, strings.Join(letter, ""), value, usage) }
 }
 
-func boolFlag(to *bool, name, usage string, aliases ...string) *cli.BoolFlag {
-	return &cli.BoolFlag{Name: name, Aliases: aliases, Usage: usage, Destination: to}
+func boolFlag(to *bool, name, usage string, letter ...string) flag {
+	return func(f *pflag.FlagSet) { f.BoolVarP(to, name, strings.Join(letter, ""), false, usage) }
 }
 
-func intFlag(to *int, name string, value int, usage string) *cli.IntFlag {
-	return &cli.IntFlag{Name: name, Value: value, Usage: usage, Destination: to}
+func intFlag(to *int, name string, value int, usage string) flag {
+	return func(f *pflag.FlagSet) { f.IntVar(to, name, value, usage) }
 }
 
-func floatFlag(to *float64, name string, value float64, usage string) *cli.Float64Flag {
-	return &cli.Float64Flag{Name: name, Value: value, Usage: usage, Destination: to}
+func floatFlag(to *float64, name string, value float64, usage string) flag {
+	return func(f *pflag.FlagSet) { f.Float64Var(to, name, value, usage) }
 }
 
-func timeFlag(to *time.Duration, name string, value time.Duration, usage string) *cli.DurationFlag {
-	return &cli.DurationFlag{Name: name, Value: value, Usage: usage, Destination: to}
+func timeFlag(to *time.Duration, name string, value time.Duration, usage string) flag {
+	return func(f *pflag.FlagSet) { f.DurationVar(to, name, value, usage) }
 }
 
-func seedFlag(to *uint64, usage string) *cli.Uint64Flag {
-	return &cli.Uint64Flag{Name: "seed", Value: 1, Usage: usage, Destination: to}
+func seedFlag(to *uint64, usage string) flag {
+	return func(f *pflag.FlagSet) { f.Uint64Var(to, "seed", 1, usage) }
 }
 
-func listFlag(to *words, name, usage string) *cli.GenericFlag {
-	return &cli.GenericFlag{Name: name, Value: to, Usage: usage}
+// listFlag may be repeated. A comma is part of a value.
+func listFlag(to *[]string, name, usage string) flag {
+	return func(f *pflag.FlagSet) { f.StringArrayVar(to, name, nil, usage) }
 }
-
-// words are the values of a flag that may be repeated. A comma is part of a value.
-type words []string
-
-func (w *words) Set(value string) error { *w = append(*w, value); return nil }
-func (w *words) String() string         { return "" }
 
 const shapeUsage = "`SHAPE` of the input, as 16x16x1024x1024; `autotune ops show OP` names the dimensions"
 
-// problemFlags name a problem: an operator bound to a shape, parameters and a math mode.
 type problemFlags struct {
 	shape      string
-	set        words
+	set        []string
 	math, free string
 	only       partFlags // of commands that have them
 }
 
-func (p *problemFlags) flags() []cli.Flag {
-	return append([]cli.Flag{textFlag(&p.shape, "shape", "", shapeUsage)}, p.unshaped()...)
+func (p *problemFlags) flags() []flag {
+	return append([]flag{textFlag(&p.shape, "shape", "", shapeUsage)}, p.unshaped()...)
 }
 
-func (p *problemFlags) unshaped() []cli.Flag {
-	return []cli.Flag{
+func (p *problemFlags) unshaped() []flag {
+	return []flag{
 		listFlag(&p.set, "set", "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"),
 		textFlag(&p.math, "math", "auto",
 			"numeric contract: auto (what PyTorch does by default), fp32, tf32 (ties away from zero) or tf32_even"),
@@ -82,7 +80,6 @@ func (p *problemFlags) unshaped() []cli.Flag {
 	}
 }
 
-// given tells whether any of the flags names the problem.
 func (p *problemFlags) given() bool {
 	return p.shape != "" || p.set != nil || p.math != "auto" || p.free != ""
 }
@@ -143,16 +140,16 @@ func assignments(flag string, pairs []string) (map[string]string, error) {
 	return values, nil
 }
 
-type partFlags struct{ templates, where, config words }
+type partFlags struct{ templates, where, config []string }
 
-func (p *partFlags) flags() []cli.Flag {
-	return []cli.Flag{
+func (p *partFlags) flags() []flag {
+	return []flag{
 		listFlag(&p.templates, "template", "only configurations of the template `NAME`; may be repeated"),
 		listFlag(&p.where, "where", "only configurations for which `EXPR` is true, as 'block_x <= 64'; may be repeated"),
 	}
 }
 
-func (p *partFlags) configFlag() cli.Flag {
+func (p *partFlags) configFlag() flag {
 	return listFlag(&p.config, "config", "only this `CONFIGURATION`, as template=NAME,TUNABLE=VALUE,... or as autotune "+
 		"prints it; a second --config continues the first")
 }
@@ -184,15 +181,14 @@ func configPairs(given []string) []string {
 
 type conditionFlags struct{ l2, launch string }
 
-func (f *conditionFlags) flags() []cli.Flag {
-	l2 := textFlag(&f.l2, "l2", "",
-		"state of the L2 cache when a sample begins: cold (without the variant's data) or warm (as its last launch left it)")
-	launch := textFlag(&f.launch, "launch", "", "how launches are timed: direct, or graph (captured into a CUDA graph)")
-	l2.DefaultText, launch.DefaultText = device.L2Words[0], device.LaunchWords[0]
-	return []cli.Flag{l2, launch}
+func (f *conditionFlags) flags() []flag {
+	return []flag{
+		textFlag(&f.l2, "l2", "", "`STATE` of the L2 cache when a sample begins: cold (the default, without the "+
+			"variant's data) or warm (as its last launch left it)"),
+		textFlag(&f.launch, "launch", "", "`HOW` launches are timed: direct (the default), or graph (captured into a CUDA graph)"),
+	}
 }
 
-// asked tells whether any of the flags is given.
 func (f *conditionFlags) asked() bool { return f.l2 != "" || f.launch != "" }
 
 func (f *conditionFlags) conditions() (device.Conditions, error) {
@@ -223,7 +219,7 @@ func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 const objectiveUsage = "what the winner is the best of: time, energy, another measurement, or a metric `NAME` of the " +
 	"operator; max:NAME, min:NAME"
 
-func objectiveFlag(to *string) cli.Flag { return textFlag(to, "objective", "time", objectiveUsage) }
+func objectiveFlag(to *string) flag { return textFlag(to, "objective", "time", objectiveUsage) }
 
 func objectiveOf(op *operator.Operator, name string) (o tuner.Objective, err error) {
 	if name == "" {
@@ -232,7 +228,6 @@ func objectiveOf(op *operator.Operator, name string) (o tuner.Objective, err err
 	return tuner.ParseObjective(op, name)
 }
 
-// deviceFlags name a device, or workers in its place.
 type deviceFlags struct {
 	device, gpu string
 	nats        natsFlags
@@ -240,7 +235,7 @@ type deviceFlags struct {
 
 const severalUsage = "; several of this host: cuda:0,1 or cuda:all"
 
-func (f *deviceFlags) flag(more string) cli.Flag {
+func (f *deviceFlags) flag(more string) flag {
 	return textFlag(&f.device, "device", "auto", "`DEVICE` to run on: "+devices.FormsText()+more)
 }
 
@@ -264,17 +259,17 @@ func (f *deviceFlags) opener(v view, o devices.Options) (*devices.Opener, error)
 }
 
 // whoseFlag chooses among the devices that the cache has something of.
-func whoseFlag(to *string, what string) cli.Flag {
+func whoseFlag(to *string, what string) flag {
 	return textFlag(to, "device", "auto",
 		"whose "+what+": `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the "+
 			"emulator's")
 }
 
-type natsFlags struct{ login broker.Login }
+type natsFlags struct{ login fleet.Login }
 
-func (f *natsFlags) flags() []cli.Flag {
+func (f *natsFlags) flags() []flag {
 	l := &f.login
-	return []cli.Flag{
+	return []flag{
 		textFlag(&l.URL, "nats", "", "the NATS server where workers are, as `URL`: tls://HOST:4222; several with commas"),
 		textFlag(&l.Credentials, "nats-creds", "", "`FILE` with a user's credentials for it, as nsc writes them"),
 		textFlag(&l.NKey, "nats-nkey", "", "`FILE` with an nkey's seed for it"),
@@ -285,18 +280,17 @@ func (f *natsFlags) flags() []cli.Flag {
 }
 
 // connect connects a command that is of no use without a server. tell is called if the connection is lost later.
-func (f *natsFlags) connect(ctx context.Context, name string, tell func(text string)) (*broker.Broker, error) {
+func (f *natsFlags) connect(ctx context.Context, name string, tell func(text string)) (*fleet.Broker, error) {
 	if f.login.URL == "" {
 		return nil, errors.New("which server? --nats URL names it, as --nats nats://localhost:4222")
 	}
-	return broker.Connect(ctx, f.login, name, broker.Options{Say: tell})
+	return fleet.Connect(ctx, f.login, name, fleet.ConnectOptions{Say: tell})
 }
 
-func cacheFlag(to *string) cli.Flag {
+func cacheFlag(to *string) flag {
 	return textFlag(to, "cache", "", "cache `FILE` (default: autotune/cache.db in the user's cache directory)")
 }
 
-// cacheDir is where compiled binaries, and by default the cache file, live.
 func cacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -328,26 +322,36 @@ func archs(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-func jsonFlag(to *string) cli.Flag {
+func jsonFlag(to *string) flag {
 	return textFlag(to, "json", "", "write it as JSON to `FILE`; - is standard output, in place of the text")
 }
 
-// ciFlags are of a gate for CI: whether there is one, and the reports that it writes.
-type ciFlags struct {
-	on              bool
-	junit, markdown string
+func ciFlag(to *bool, of string) flag {
+	return boolFlag(to, "ci", of+"fail what is wrong, or slower than recorded beyond this machine's noise")
 }
 
-// flags are for what of says is proved.
-func (f *ciFlags) flags(of string) []cli.Flag {
-	return []cli.Flag{
-		boolFlag(&f.on, "ci", of+"fail what is wrong, or slower than recorded beyond this machine's noise"),
-		textFlag(&f.junit, "junit", "", of+"write what was found to `FILE` as a JUnit report, for CI"),
-		textFlag(&f.markdown, "markdown", "", of+"write what was found to `FILE` as a summary in Markdown, for CI"),
+// Units of ages, in hours, and of sizes, in bytes.
+var (
+	ageUnits  = map[string]float64{"h": 1, "d": 24, "w": 7 * 24}
+	sizeUnits = map[string]float64{"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20,
+		"GiB": 1 << 30}
+)
+
+// quantity reads a flag's number, which a unit must follow; most is a bound that keeps it within an int64 whatever it
+// becomes.
+func quantity(flag, text string, units map[string]float64, most float64) (float64, error) {
+	text = strings.TrimSpace(text)
+	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	number, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	unit, known := units[text[len(digits):]]
+	if err != nil || !known || !(number >= 0 && number*unit <= most) {
+		names := slices.SortedFunc(maps.Keys(units), func(a, b string) int { return int(units[a] - units[b]) })
+		return 0, fmt.Errorf("--%s %q: give a number and its unit, one of %s", flag, text, strings.Join(names, ", "))
 	}
+	return number * unit, nil
 }
 
-// allGiven names the flags of a list that are given.
-func (l line) allGiven(names ...string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return !l.given(name) })
+func sizeOf(flag, text string) (int64, error) {
+	bytes, err := quantity(flag, text, sizeUnits, 1<<60)
+	return int64(bytes), err
 }

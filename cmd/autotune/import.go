@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/device/recording"
 	"autotune/internal/output"
@@ -22,19 +22,14 @@ type importFlags struct {
 	template, output string
 }
 
-func importCommand() *cli.Command {
+func importCommand() *cobra.Command {
 	var f importFlags
-	return &cli.Command{
-		Name:      "import",
-		Usage:     "bring a search from another autotuning tool",
-		ArgsUsage: "FILE [OPERATOR]",
-		Description: "A Kernel Tuner cache or T4 results become a recording, of OPERATOR if one is named. What has no " +
+	return command("import FILE [OPERATOR]", "bring a search from another autotuning tool",
+		"A Kernel Tuner cache or T4 results become a recording, of OPERATOR if one is named. What has no "+
 			"equivalent is named on standard error.",
-		Flags: append(f.problem.flags(),
+		f.importFile, append(f.problem.flags(),
 			textFlag(&f.template, "template", "", "the trials' template, by `NAME` (default: the only one)"),
-			textFlag(&f.output, "output", "", "`FILE` or folder to write the recording to", "o")),
-		Action: action(f.importFile),
-	}
+			textFlag(&f.output, "output", "", "`FILE` or folder to write the recording to", "o"))...)
 }
 
 func (f *importFlags) importFile(ctx context.Context, l line) error {

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/internal/output"
 	"autotune/operator"
@@ -24,19 +24,13 @@ import (
 //go:embed begin/operator.cu
 var firstOperator string
 
-func initCommand() *cli.Command {
+func initCommand() *cobra.Command {
 	var from string
-	return &cli.Command{
-		Name:      "init",
-		Usage:     "write a small operator of your own to start from",
-		ArgsUsage: "NAME",
-		Description: "Writes NAME.cu into this folder: one CUDA file whose first comment describes the operator. It can be " +
+	return command("init NAME", "write a small operator of your own to start from",
+		"Writes NAME.cu into this folder: one CUDA file whose first comment describes the operator. It can be "+
 			"searched at once; change it into what you need. With --from it writes a folder NAME around an existing kernel.",
-		Flags: []cli.Flag{
-			textFlag(&from, "from", "", "write the operator of the kernel in `FILE`.cu, with its arguments and macros"),
-		},
-		Action: action(func(ctx context.Context, l line) error { return initOperator(ctx, l, from) }),
-	}
+		func(ctx context.Context, l line) error { return initOperator(ctx, l, from) },
+		textFlag(&from, "from", "", "write the operator of the kernel in `FILE`.cu, with its arguments and macros"))
 }
 
 func initOperator(ctx context.Context, l line, from string) error {

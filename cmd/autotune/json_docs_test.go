@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/device/remote"
 	"autotune/device/trial"
 	"autotune/operator"
 	"autotune/pack/prove"
@@ -75,7 +76,7 @@ func TestDocumentedJSON(t *testing.T) {
 		"verify":   reflect.TypeFor[reports.Verification](),
 		"recheck":  reflect.TypeFor[prove.Verdict](),
 		"cache ls": reflect.TypeFor[store.Summary](),
-		"workers":  reflect.TypeFor[offered](),
+		"workers":  reflect.TypeFor[remote.Beat](),
 	}
 	for _, row := range table(t, "docs/cli.md", "command | what it writes") {
 		command := codes(row[0])[0]

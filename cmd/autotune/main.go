@@ -14,12 +14,9 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/urfave/cli/v2"
 
 	"autotune/device"
 	"autotune/internal/output"
@@ -46,7 +43,9 @@ func run(args []string) int {
 	// A second Ctrl-C ends the process at once, as the first asked for order. Until then, and
 	// while the process ends in order, no signal may take its exit code.
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
-	err := dispatch(ctx, newApp(), args)
+	app := newApp()
+	app.SetArgs(args[1:])
+	err := app.ExecuteContext(ctx)
 	if err == nil {
 		return exitFound
 	}
@@ -68,91 +67,6 @@ func endingSignals() []os.Signal {
 	return signals
 }
 
-// dispatch runs the command that the arguments name, or shows its help page.
-func dispatch(ctx context.Context, app *cli.App, args []string) error {
-	if len(args) > 1 && args[1] == completeWord {
-		return printCandidates(os.Stdout, app, args[2:])
-	}
-	line := readArguments(app, args[1:])
-	line.help = line.help || len(args) == 1
-	if err := line.misplaced(); err != nil {
-		return err
-	}
-	if line.help {
-		return printHelp(os.Stdout, line)
-	}
-	refused := func(_ *cli.Context, err error, _ bool) error { return line.refused(err) }
-	app.OnUsageError, line.command.OnUsageError = refused, refused
-	return app.RunContext(ctx, append(args[:1:1], line.words()...))
-}
-
-func newApp() *cli.App {
-	app := &cli.App{
-		Name:        "autotune",
-		Usage:       "find the fastest correct CUDA kernel for an operator and a shape",
-		UsageText:   "autotune search conv2d --shape 16x16x1024x1024",
-		Description: programDescription,
-		HideVersion: true,
-		Writer:      stdout,
-		Flags:       []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
-		Commands: slices.Concat(
-			inCategory("Search", searchCommand(), tuneCommand(), captureCommand(), simulateCommand()),
-			inCategory("Winners", bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(),
-				reportCommand(),
-				recheckCommand(), cacheCommand()),
-			inCategory("Operators", opsCommand(), initCommand(), importCommand(), checkCommand(), verifyCommand(),
-				spaceCommand()),
-			inCategory("Machines", devicesCommand(), workerCommand(), workersCommand()),
-			inCategory("This program", completionCommand(),
-				&cli.Command{Name: "version", Usage: "print the version", Action: printVersion},
-				&cli.Command{Name: "help", Usage: "show a command's page", ArgsUsage: "[COMMAND]"}),
-		),
-		// Any other line names a command: see misplaced in arguments.go.
-		Action: printVersion,
-		// Errors come back to run, which prints them once and sets the exit code.
-		ExitErrHandler: func(*cli.Context, error) {},
-		// Help is asked for in many ways, all of which arguments.go reads.
-		HideHelp: true,
-	}
-	guardOutputs(app.Commands)
-	app.Setup()
-	for _, c := range app.Commands {
-		c.HideHelp = true
-		for _, sub := range c.Subcommands {
-			sub.HelpName, sub.HideHelp = c.HelpName+" "+sub.Name, true
-		}
-	}
-	return app
-}
-
-func inCategory(name string, commands ...*cli.Command) []*cli.Command {
-	for _, c := range commands {
-		c.Category = name
-	}
-	return commands
-}
-
-// line is what a command is given beside the flags that it reads into its own variables.
-type line struct {
-	arguments []string
-	command   string                 // its name, with those of the commands above it
-	given     func(flag string) bool // whether a flag is given, even with its default value
-}
-
-func (l line) first() string {
-	if len(l.arguments) == 0 {
-		return ""
-	}
-	return l.arguments[0]
-}
-
-// action is what urfave/cli calls once it has read a command's flags.
-func action(do func(ctx context.Context, l line) error) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		return do(c.Context, line{c.Args().Slice(), c.Command.HelpName, c.IsSet})
-	}
-}
-
 // Exit codes, part of the command line's contract (docs/cli.md).
 const (
 	exitFound       = 0
@@ -162,7 +76,6 @@ const (
 	exitInterrupted = 130
 )
 
-// coded is an error that knows its exit code.
 type coded struct {
 	code int
 	err  error
@@ -220,9 +133,8 @@ func explain(err error) string {
 	return output.Line(strings.NewReplacer("?\n", "? ", "\n", "; ").Replace(strings.TrimSpace(device.Reason(err))))
 }
 
-func printVersion(*cli.Context) error {
-	_, err := fmt.Fprintf(stdout, "autotune %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
+func versionText() string {
+	return fmt.Sprintf("%s %s %s/%s\n", tool(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func version() string {

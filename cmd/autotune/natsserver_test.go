@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -15,8 +14,7 @@ import (
 )
 
 // natsServer is a program for the scripts: `natsserver start` leaves a server running,
-// whose address is in nats.url then, and `natsserver stop` ends it. `natsserver serve URL`
-// is a server at that address until it is ended.
+// whose address is in nats.url then, and `natsserver stop` ends it.
 func natsServer() {
 	if err := natsServerMain(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "natsserver:", err)
@@ -50,18 +48,7 @@ func natsServerMain(verb string) error {
 		}
 		return syscall.Kill(pid, syscall.SIGTERM)
 	}
-	port, most := server.RANDOM_PORT, time.After(5*time.Minute) // of a script that failed
-	if len(os.Args) > 2 {
-		_, text, err := net.SplitHostPort(strings.TrimPrefix(os.Args[2], "nats://"))
-		if err == nil {
-			port, err = strconv.Atoi(text)
-		}
-		if err != nil {
-			return err
-		}
-		most = nil
-	}
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
 	if err != nil {
 		return err
 	}
@@ -79,7 +66,7 @@ func natsServerMain(verb string) error {
 	signal.Notify(end, syscall.SIGTERM)
 	select {
 	case <-end:
-	case <-most:
+	case <-time.After(5 * time.Minute): // of a script that failed
 	}
 	s.Shutdown()
 	return nil

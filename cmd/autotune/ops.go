@@ -13,7 +13,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/internal/lists"
 	"autotune/operator"
@@ -22,23 +22,19 @@ import (
 	"autotune/space"
 )
 
-func opsCommand() *cli.Command {
+func opsCommand() *cobra.Command {
 	var json string
 	var all bool
-	return &cli.Command{
-		Name:        "ops",
-		Usage:       "list the operators, or show one",
-		ArgsUsage:   "[WORD | show OPERATOR | calls FILE | editor FOLDER...]",
-		Description: "With a WORD, lists the operators that have it in their name or summary.",
-		Flags:       []cli.Flag{jsonFlag(&json)},
-		Action:      action(func(_ context.Context, l line) error { return listOps(l, json) }),
-		Subcommands: []*cli.Command{{
-			Name: "show", Usage: "an operator's shape, parameters and templates", ArgsUsage: "OPERATOR",
-			Flags: []cli.Flag{jsonFlag(&json),
-				boolFlag(&all, "all", "all definitions, tunables and constraints, also where two screens do not hold them")},
-			Action: action(func(_ context.Context, l line) error { return showOp(l, json, all) }),
-		}, opsCallsCommand(), opsEditorCommand()},
-	}
+	c := command("ops [WORD]", "list the operators, or show one",
+		"With a WORD, lists the operators that have it in their name or summary.",
+		func(_ context.Context, l line) error { return listOps(l, json) }, jsonFlag(&json))
+	c.AddCommand(
+		command("show OPERATOR", "an operator's shape, parameters and templates", "",
+			func(_ context.Context, l line) error { return showOp(l, json, all) },
+			jsonFlag(&json),
+			boolFlag(&all, "all", "all definitions, tunables and constraints, also where two screens do not hold them")),
+		opsCallsCommand(), opsEditorCommand())
+	return c
 }
 
 func listOps(l line, json string) error {
@@ -221,16 +217,12 @@ func launchesTold(t *operator.Template) bool {
 }
 
 // opsEditorCommand writes what clangd, and editors that ask it, read kernels with.
-func opsEditorCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "editor",
-		Usage:     "compile commands that let an editor read the kernels of operators",
-		ArgsUsage: "FOLDER...",
-		Description: "Prints a compile_commands.json: for each CUDA file the macros of its template's default, for the " +
-			"operator's example. Kernels take their sizes and tunables from macros, so an editor needs values to show one as " +
+func opsEditorCommand() *cobra.Command {
+	return command("editor FOLDER...", "compile commands that let an editor read the kernels of operators",
+		"Prints a compile_commands.json: for each CUDA file the macros of its template's default, for the "+
+			"operator's example. Kernels take their sizes and tunables from macros, so an editor needs values to show one as "+
 			"a compiler sees it. Put the file into the folder, or into one above it.",
-		Action: action(editor),
-	}
+		editor)
 }
 
 type compileCommand struct {

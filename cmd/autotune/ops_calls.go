@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/internal/input"
 	"autotune/internal/lists"
@@ -14,18 +14,14 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-func opsCallsCommand() *cli.Command {
+func opsCallsCommand() *cobra.Command {
 	var python string
-	return &cli.Command{
-		Name: "calls", Usage: "the calls of PyTorch that compute the problems of a file, as JSON", ArgsUsage: "FILE",
-		Description: "FILE is a list as `search --problems` reads. Scripts run these calls, and compare or time them.",
-		Flags: []cli.Flag{textFlag(&python, "python", "",
-			"without FILE: write the Python package that tells which problem a call is into this `FOLDER`")},
-		Action: action(func(ctx context.Context, l line) error { return printCalls(ctx, l, python) }),
-	}
+	return command("calls FILE", "the calls of PyTorch that compute the problems of a file, as JSON",
+		"FILE is a list as `search --problems` reads. Scripts run these calls, and compare or time them.",
+		func(ctx context.Context, l line) error { return printCalls(ctx, l, python) }, textFlag(&python, "python", "",
+			"without FILE: write the Python package that tells which problem a call is into this `FOLDER`"))
 }
 
-// problemCalls is a problem with the calls of PyTorch that compute it.
 type problemCalls struct {
 	Operator   string              `json:"operator"`
 	Shape      []int64             `json:"shape"`

@@ -12,7 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"autotune/device"
 	"autotune/device/recording"
@@ -26,7 +27,6 @@ import (
 	"autotune/tuner/bestconfig"
 )
 
-// outputFlags name the files that a search writes.
 type outputFlags struct{ json, plot, record string }
 
 // outputs prints results and writes the files that the flags ask for. The files of one problem have plain names; of
@@ -43,9 +43,9 @@ type outputs struct {
 }
 
 func newOutputs(f outputFlags, v view, device string, problems int) *outputs {
-	o := &outputs{outputFlags: f, many: problems > 1, device: device, out: v.painted(os.Stdout)}
+	o := &outputs{outputFlags: f, many: problems > 1, device: device, out: painted(os.Stdout)}
 	if o.json == output.Standard || o.record == output.Standard {
-		o.out = v.painted(os.Stderr)
+		o.out = painted(os.Stderr)
 	}
 	return o
 }
@@ -104,11 +104,8 @@ func (o *outputs) writePlot(name string, draw func(io.Writer) error) error {
 	if o.plot == "" {
 		return nil
 	}
-	path, err := plotFile(o.plot, name)
-	if err != nil {
-		return err
-	}
-	return o.wrote(path, output.To(path, draw))
+	path, err := plotInto(o.plot, name, draw)
+	return o.wrote(path, err)
 }
 
 // writeRecording records a search; of one interrupted before its first trial there is nothing to record.
@@ -151,15 +148,12 @@ func (o *outputs) writePage(ctx context.Context) error {
 	if o.plot == "" || len(o.pages) == 0 {
 		return nil
 	}
-	path, err := plotFile(o.plot, "report.html")
-	if err != nil {
-		return err
-	}
 	var searches []webpage.Search
 	for _, page := range o.pages {
 		searches = append(searches, page(context.WithoutCancel(ctx))) // also of a search that was interrupted
 	}
-	return o.wrote(path, pages.Write(path, webpage.Page{Searches: searches}))
+	path := filepath.Join(o.plot, "report.html")
+	return o.wrote(path, errors.Join(os.MkdirAll(o.plot, 0o755), pages.Write(path, webpage.Page{Searches: searches})))
 }
 
 func (o *outputs) writeJSON(w io.Writer) error {
@@ -187,11 +181,11 @@ func (f outputFlags) check(problems int) error {
 		}
 		return output.Check(path)
 	}
-	err := distinct("json", f.json, "record", f.record, "plot", f.plot)
+	err := distinct("json", f.json, "record", f.record)
 	for _, flag := range []struct {
 		name, path string
 		check      func(path string) error
-	}{{"json", f.json, output.Check}, {"record", f.record, checkRecord}, {"plot", f.plot, checkPlotFolder}} {
+	}{{"json", f.json, output.Check}, {"record", f.record, checkRecord}, {"plot", f.plot, checkPlots}} {
 		if err == nil && flag.path != "" {
 			if err = flag.check(flag.path); err != nil {
 				err = fmt.Errorf("--%s %s: %w", flag.name, flag.path, err)
@@ -223,31 +217,32 @@ func distinct(flags ...string) error {
 
 // Flags whose values are files that a command writes, and files that it reads.
 var (
-	written = []string{"json", "output", "record", "plot", "html", "junit", "markdown"}
+	written = []string{"json", "output", "record", "html"}
 	read    = []string{"from", "problems", "file", "cache"}
 )
 
-func forceFlag(to *bool) cli.Flag {
+func forceFlag(to *bool) flag {
 	return boolFlag(to, "force", "let an output replace a file that autotune did not write")
 }
 
-// guardOutputs has a command, and its subcommands, look at its outputs first.
-func guardOutputs(commands []*cli.Command) {
-	for _, c := range commands {
-		guardOutputs(c.Subcommands)
-		if slices.ContainsFunc(written, func(name string) bool { return flagNamed(c.Flags, name) != nil }) {
-			if flagNamed(c.Flags, "force") == nil {
-				c.Flags = append(c.Flags, forceFlag(nil))
-			}
-			c.Before = checkNothingLost
-		}
+// guardOutputs adds --force to the flags of a command that writes files.
+func guardOutputs(flags *pflag.FlagSet) {
+	named := func(name string) bool { return flags.Lookup(name) != nil }
+	if slices.ContainsFunc(written, named) && !named("force") {
+		forceFlag(new(bool))(flags)
 	}
 }
 
-func checkNothingLost(c *cli.Context) error {
-	inputs := filesRead(c)
+func checkNothingLost(c *cobra.Command, arguments []string) error {
+	value := func(name string) string {
+		if f := c.Flags().Lookup(name); f != nil {
+			return f.Value.String()
+		}
+		return ""
+	}
+	inputs := filesRead(c.Name(), arguments, value)
 	for _, flag := range written {
-		path := c.String(flag)
+		path := value(flag)
 		if path == "" || path == output.Standard || isFolder(path) {
 			continue
 		}
@@ -256,7 +251,7 @@ func checkNothingLost(c *cli.Context) error {
 				return fmt.Errorf("--%s %s would replace a file that this command reads; name another file", flag, path)
 			}
 		}
-		if err := output.Foreign(path); err != nil && !c.Bool("force") {
+		if err := output.Foreign(path); err != nil && value("force") != "true" {
 			return fmt.Errorf("--%s %s: %w; name another file, or add --force", flag, path, err)
 		}
 	}
@@ -265,10 +260,9 @@ func checkNothingLost(c *cli.Context) error {
 
 // filesRead are the files that a command may read: its arguments, with all that an operator's folder holds, and the
 // values of flags.
-func filesRead(c *cli.Context) []string {
+func filesRead(command string, arguments []string, value func(flag string) string) []string {
 	var all []string
-	arguments := c.Args().Slice()
-	if c.Command.Name == captureName { // they are another program's
+	if command == captureName { // they are another program's
 		arguments = nil
 	}
 	for _, argument := range arguments {
@@ -284,52 +278,25 @@ func filesRead(c *cli.Context) []string {
 		})
 	}
 	for _, flag := range read {
-		all = append(all, c.String(flag))
+		all = append(all, value(flag))
 	}
-	if _, recording, ok := strings.Cut(c.String("device"), "replay:"); ok {
+	if _, recording, ok := strings.Cut(value("device"), "replay:"); ok {
 		all = append(all, recording)
 	}
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 
-func plotFlag(to *string, more string) cli.Flag {
-	return textFlag(to, "plot", "", "write PNG plots to the folder `PATH`; one plot alone may also go to a file, as "+
-		"plot.png"+more)
+func plotFlag(to *string) flag {
+	return textFlag(to, "plot", "", "write PNG plots into the folder `FOLDER`")
 }
 
-// imageEndings are those of paths that name one picture.
-var imageEndings = []string{".png", ".svg", ".pdf", ".jpg", ".jpeg"}
-
-// plotsIntoFolder tells whether a path of --plot names a folder, rather than one file. It does if it is a folder,
-// ends as one, or is not there and does not end as a picture does. Plots in a folder have their usual names.
-func plotsIntoFolder(path string) bool {
-	if path == output.Standard {
-		return false
+// checkPlots finds out whether plots can be written into a folder. It is made with the first plot: a search that fails
+// leaves no empty folder.
+func checkPlots(path string) error {
+	_, err := os.Stat(path)
+	if err == nil && !isFolder(path) || err != nil && strings.EqualFold(filepath.Ext(path), ".png") || path == output.Standard {
+		return errors.New("plots have names of their own; name a folder")
 	}
-	if _, err := os.Lstat(path); err == nil {
-		return isFolder(path)
-	}
-	return strings.HasSuffix(path, "/") || !slices.Contains(imageEndings, strings.ToLower(filepath.Ext(path)))
-}
-
-// plotFile is where a command's only plot goes: the path, or into the folder that it names, which is made.
-func plotFile(path, name string) (string, error) {
-	if plotsIntoFolder(path) {
-		return filepath.Join(path, name), os.MkdirAll(path, 0o755)
-	}
-	_, err := os.Lstat(path)
-	if ending := strings.ToLower(filepath.Ext(path)); err != nil && path != output.Standard && ending != ".png" {
-		return path, fmt.Errorf("plots are PNG; name a file that ends in .png in place of %s, or a folder", ending)
-	}
-	return path, nil
-}
-
-// checkPlotFolder checks where a command's plots go that draws several.
-func checkPlotFolder(path string) error {
-	if !plotsIntoFolder(path) {
-		return errors.New("a search draws several plots; name a folder")
-	}
-	// It is made with the first plot: a search that fails leaves no empty folder.
 	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -338,59 +305,31 @@ func checkPlotFolder(path string) error {
 	return output.CheckFolder(path)
 }
 
-// shown is something in each form that it can be shown in.
-type shown struct {
-	table, json, plot func(io.Writer) error
-	name              string // of the plot in a folder
+// plotInto draws a plot into a folder, and gives the file's name.
+func plotInto(folder, name string, draw func(io.Writer) error) (path string, err error) {
+	path = filepath.Join(folder, name)
+	if err = os.MkdirAll(folder, 0o755); err == nil {
+		err = output.To(path, draw)
+	}
+	return path, err
 }
 
-// write writes the files that --json and --plot name, and prints the table, unless a file takes standard output.
-func (s shown) write(json, plot string) error {
-	if json != "" {
-		if err := output.To(json, s.json); err != nil {
+// write writes the JSON that --json names a file for, and prints the table, unless JSON takes standard output.
+func write(path string, table, document func(io.Writer) error) error {
+	if path != "" {
+		if err := output.To(path, document); err != nil || path == output.Standard {
 			return err
 		}
 	}
-	if json != output.Standard && plot != output.Standard {
-		if err := s.table(stdout); err != nil {
-			return err
-		}
-	}
-	if plot == "" {
-		return nil
-	}
-	path, err := plotFile(plot, s.name)
-	if err != nil {
-		return fmt.Errorf("--plot %s: %w", plot, err)
-	}
-	return output.To(path, s.plot)
+	return table(stdout)
 }
 
 func writeDocument(path string, document any, text string) error {
-	return shown{
-		table: func(w io.Writer) error { _, err := io.WriteString(w, text); return err },
-		json:  func(w io.Writer) error { return printJSON(w, document) },
-	}.write(path, "")
+	return write(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }, asJSON(document))
+}
+
+func asJSON(document any) func(io.Writer) error {
+	return func(w io.Writer) error { return printJSON(w, document) }
 }
 
 func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
-
-func (f *ciFlags) write(title string, proofs []reports.Proof) error {
-	for _, report := range []struct {
-		file  string
-		write func(io.Writer, string, []reports.Proof) error
-	}{{f.junit, reports.WriteJUnit}, {f.markdown, reports.WriteProofs}} {
-		if report.file == "" {
-			continue
-		}
-		if err := output.To(report.file, func(w io.Writer) error { return report.write(w, title, proofs) }); err != nil {
-			return badInput(err)
-		}
-	}
-	return nil
-}
-
-// distinct refuses two reports that go to one file; json is where --json writes.
-func (f *ciFlags) distinct(json string) error {
-	return distinct("json", json, "junit", f.junit, "markdown", f.markdown)
-}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/device"
 	"autotune/device/compile"
@@ -21,26 +21,22 @@ import (
 )
 
 type packFlags struct {
-	from                      words
+	from                      []string
 	arch, name, device, cache string
 }
 
-func packCommand() *cli.Command {
+func packCommand() *cobra.Command {
 	var f packFlags
-	return &cli.Command{
-		Name:      "pack",
-		Usage:     "write winners and families as a pack, for programs in Python, C and Go that have no compiler; needs no GPU",
-		ArgsUsage: "OUT [OPERATOR...]",
-		Description: "OUT is a folder. Packed are the winners and families that the cache " +
+	return command("pack OUT [OPERATOR...]",
+		"write winners and families as a pack, for programs in Python, C and Go that have no compiler; needs no GPU",
+		"OUT is a folder. Packed are the winners and families that the cache "+
 			"keeps of the operators, or of all; --from takes them from documents.",
-		Flags: []cli.Flag{
-			listFlag(&f.from, "from", "take a `FILE` with best-config documents or families, not the cache; may be repeated"),
-			textFlag(&f.arch, "arch", "", "architectures, `LIST` with commas, as sm_80,sm_90a; \"\": the winners' own"),
-			textFlag(&f.name, "name", "", "of the Python package and of C's tables; \"\": that of OUT"),
-			whoseFlag(&f.device, "winners"), cacheFlag(&f.cache),
-		},
-		Action: action(f.pack),
-	}
+		f.pack,
+		listFlag(&f.from, "from", "take a `FILE` with best-config documents or families, not the cache; may be repeated"),
+		textFlag(&f.arch, "arch", "", "architectures, `LIST` with commas, as sm_80,sm_90a; \"\": the winners' own"),
+		textFlag(&f.name, "name", "", "of the Python package and of C's tables; \"\": that of OUT"),
+		whoseFlag(&f.device, "winners"),
+		cacheFlag(&f.cache))
 }
 
 func (f *packFlags) pack(ctx context.Context, l line) error {
@@ -119,7 +115,6 @@ func within(path, folder string) bool {
 	return err == nil && err2 == nil && (path == folder || strings.HasPrefix(path, folder+string(filepath.Separator)))
 }
 
-// isPack tells whether `check` is asked about a pack.
 func isPack(path string) bool {
 	info, err := os.Stat(filepath.Join(path, pack.ManifestFile))
 	return path != "" && err == nil && info.Mode().IsRegular()
@@ -128,15 +123,12 @@ func isPack(path string) bool {
 // checkPack verifies a pack's files. Where there is a GPU, it verifies and times its entries again, too.
 func (f *checkFlags) checkPack(ctx context.Context, l line) error {
 	path := l.first()
-	if err := f.ci.distinct(f.json); err != nil {
-		return err
-	}
 	p, err := pack.Open(path)
 	if err != nil {
 		return badInput(err)
 	}
 	o := prove.Options{
-		CI: f.ci.on, Emulated: f.device.device == string(device.Emulator), Tool: tool(), Say: f.view.say, Tell: tell,
+		CI: f.ci, Emulated: f.device.device == string(device.Emulator), Tool: tool(), Say: f.view.say, Tell: tell,
 		Search: f.view.search, Trouble: deviceTrouble,
 	}
 	if o.Operators, err = findOperators(l.arguments[1:]); err != nil {
@@ -151,8 +143,7 @@ func (f *checkFlags) checkPack(ctx context.Context, l line) error {
 		return badInput(err)
 	}
 	switch err := checked.Prove(ctx); {
-	case (errors.Is(err, device.ErrNone) || errors.Is(err, compile.ErrMissing)) && len(l.allGiven("device", "update", "ci",
-		"junit", "markdown")) == 0:
+	case (errors.Is(err, device.ErrNone) || errors.Is(err, compile.ErrMissing)) && len(l.allGiven("device", "ci")) == 0:
 		tell("the entries are listed and not proven again: " + explain(err))
 		return writeDocument(f.json, checked, checked.Text())
 	case err != nil:
@@ -161,16 +152,5 @@ func (f *checkFlags) checkPack(ctx context.Context, l line) error {
 	if err := writeDocument(f.json, checked, checked.Text()); err != nil {
 		return err
 	}
-	if err := f.ci.write("autotune check "+path, checked.Proofs()); err != nil {
-		return err
-	}
-	fault := checked.Fault()
-	if fault == nil || !f.update {
-		return withCode(exitNoVariant, fault)
-	}
-	if err := checked.Update(ctx); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(stdout, "wrote %s: %s\n", path, checked.Updated())
-	return err
+	return withCode(exitNoVariant, checked.Fault())
 }

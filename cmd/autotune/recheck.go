@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/operator"
 	"autotune/pack/prove"
-	"autotune/reports"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 )
@@ -22,32 +21,25 @@ type recheckFlags struct {
 	device      deviceFlags
 	cache, json string
 	view        view
-	ci          ciFlags
+	ci          bool
 }
 
-func recheckCommand() *cli.Command {
+func recheckCommand() *cobra.Command {
 	var f recheckFlags
-	return &cli.Command{
-		Name:      "recheck",
-		Usage:     "verify and time the cache's winners again, against their runners-up and the default",
-		ArgsUsage: "[OPERATOR]",
-		Description: "Takes the winners that were found on the device that --device names: OPERATOR's, or those of all " +
-			"built-in operators. Each is timed as it was then; --l2 and --launch choose those that were timed so. The exit " +
-			"code is 1 if a winner lost by more than its interval, or is wrong. With --ci each is timed against itself " +
-			"instead, which tells this machine's noise. The exit code is then 1 if one is wrong or slower than recorded " +
+	return command("recheck [OPERATOR]",
+		"verify and time the cache's winners again, against their runners-up and the default",
+		"Takes the winners that were found on the device that --device names: OPERATOR's, or those of all "+
+			"built-in operators. Each is timed as it was then; --l2 and --launch choose those that were timed so. The exit "+
+			"code is 1 if a winner lost by more than its interval, or is wrong. With --ci each is timed against itself "+
+			"instead, which tells this machine's noise. The exit code is then 1 if one is wrong or slower than recorded "+
 			"beyond that noise, and the cache stays as it is.",
-		Flags: slices.Concat(f.conditions.flags(),
-			[]cli.Flag{f.device.flag(""), cacheFlag(&f.cache), jsonFlag(&f.json), f.view.quietFlag()}, f.ci.flags("")),
-		Action: action(f.recheck),
-	}
+		f.recheck, slices.Concat(f.conditions.flags(),
+			[]flag{f.device.flag(""), cacheFlag(&f.cache), jsonFlag(&f.json), f.view.quietFlag(), ciFlag(&f.ci, "")})...)
 }
 
 func (f *recheckFlags) recheck(ctx context.Context, l line) error {
-	if err := f.ci.distinct(f.json); err != nil {
-		return err
-	}
 	o := prove.Options{
-		CI: f.ci.on, Tool: tool(), Say: f.view.say, Tell: tell, Search: f.view.search, Trouble: deviceTrouble,
+		CI: f.ci, Tool: tool(), Say: f.view.say, Tell: tell, Search: f.view.search, Trouble: deviceTrouble,
 	}
 	var err error
 	if len(l.arguments) == 0 {
@@ -67,7 +59,7 @@ func (f *recheckFlags) recheck(ctx context.Context, l line) error {
 	if f.conditions.asked() {
 		o.Conditions = &conditions
 	}
-	s, err := openStore(ctx, f.cache, store.Options{Wait: readWait, ReadOnly: f.ci.on})
+	s, err := openStore(ctx, f.cache, store.Options{Wait: readWait, ReadOnly: f.ci})
 	if err != nil {
 		return err
 	}
@@ -83,10 +75,7 @@ func (f *recheckFlags) recheck(ctx context.Context, l line) error {
 	if err := writeDocument(f.json, list, prove.Text(list)); err != nil {
 		return err
 	}
-	if err := f.ci.write("autotune recheck", lists.Of(list, func(v prove.Verdict) reports.Proof { return v.Proof(v.Device) })); err != nil {
-		return err
-	}
-	if f.ci.on && len(list) == 0 { // silence would pass for success
+	if f.ci && len(list) == 0 { // silence would pass for success
 		return withCode(exitNoVariant,
 			errors.New("nothing was proven: the cache has no winner of this device; `autotune cache ls` lists what there is"))
 	}

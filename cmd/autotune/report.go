@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/device/recording"
 	"autotune/internal/lists"
@@ -16,41 +17,36 @@ import (
 	"autotune/reports/pages"
 	"autotune/reports/webpage"
 	"autotune/tuner/bestconfig"
-	"autotune/tuner/store"
 	"autotune/tuner/winners"
 )
 
 type reportFlags struct {
 	winnerFlags
-	history          bool
 	html, json, plot string
 }
 
-func reportCommand() *cli.Command {
+func reportCommand() *cobra.Command {
 	var f reportFlags
-	return &cli.Command{
-		Name:      "report",
-		Usage:     "put searches together in one table, JSON list, plot and web page",
-		ArgsUsage: "FILE...|OPERATOR",
-		Description: "Files are best-config documents and recordings; for --html also documents of families. With --shape " +
+	return command("report FILE...|OPERATOR", "put searches together in one table, JSON list, plot and web page",
+		"Files are best-config documents and recordings; for --html also documents of families. With --shape "+
 			"or --from it is instead about one winner of an operator, in the cache or in the file, with all its trials.",
-		Flags: append(f.flags(),
-			boolFlag(&f.history, "history", "what the cache knows of one problem over drivers, compilers and dates"),
+		f.report, append(f.flags(),
 			textFlag(&f.html, "html", "", "write one web page, which needs no network, to `FILE`"),
 			textFlag(&f.json, "json", "", "write the list to `FILE`; - is standard output, in place of the table"),
-			plotFlag(&f.plot, "; - is standard output, in place of the table")),
-		Action: action(f.report),
-	}
+			plotFlag(&f.plot))...)
 }
 
 func (f *reportFlags) report(ctx context.Context, l line) error {
-	switch err := distinct("json", f.json, "plot", f.plot, "html", f.html); {
+	switch err := distinct("json", f.json, "html", f.html); {
 	case err != nil:
 		return err
 	case len(l.arguments) == 0 && f.from == "":
 		return errors.New("which files? As in: autotune report a.json b.json.gz --html report.html")
-	case f.history && f.from != "":
-		return errors.New("--history is the cache's; leave --from away")
+	}
+	if f.plot != "" {
+		if err := checkPlots(f.plot); err != nil {
+			return fmt.Errorf("--plot %s: %w", f.plot, err)
+		}
 	}
 	said := view{}.await("putting searches together")
 	defer said.Done()
@@ -71,26 +67,17 @@ func (f *reportFlags) report(ctx context.Context, l line) error {
 	if f.html == output.Standard || len(list) == 0 {
 		return nil
 	}
-	return shown{
-		table: func(w io.Writer) error {
-			if f.history {
-				return reports.HistoryTable(w, list)
-			}
-			return reports.SummaryTable(w, list, columnsOf(os.Stdout))
-		},
-		json: func(w io.Writer) error { return bestconfig.WriteJSONList(w, list) },
-		plot: func(w io.Writer) error { return reports.SummaryPlot(w, list) },
-		name: "summary.png",
-	}.write(f.json, f.plot)
+	err = write(f.json, func(w io.Writer) error { return reports.SummaryTable(w, list, columnsOf(os.Stdout)) },
+		func(w io.Writer) error { return bestconfig.WriteJSONList(w, list) })
+	if err == nil && f.plot != "" {
+		_, err = plotInto(f.plot, "summary.png", func(w io.Writer) error { return reports.SummaryPlot(w, list) })
+	}
+	return err
 }
 
 // page is what the report is about: files, or the winner that the flags mean.
 func (f *reportFlags) page(ctx context.Context, l line) (p webpage.Page, err error) {
-	switch {
-	case f.history:
-		p.Searches, err = f.past(ctx, l)
-		return p, err
-	case f.problem.given() || f.from != "":
+	if f.problem.given() || f.from != "" {
 		w, err := f.choose(ctx, l, winners.Request{Trials: true, AsRecorded: true})
 		if err != nil {
 			return p, err
@@ -121,17 +108,4 @@ func (f *reportFlags) page(ctx context.Context, l line) (p webpage.Page, err err
 		}
 	}
 	return p, nil
-}
-
-func (f *reportFlags) past(ctx context.Context, l line) ([]webpage.Search, error) {
-	r := winners.Request{Device: f.device}
-	if err := f.read(l, &r); err != nil {
-		return nil, err
-	}
-	s, err := openStore(ctx, f.cache, store.Options{ReadOnly: true, Wait: readWait})
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return known.History(ctx, s, r)
 }

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/device"
 	"autotune/device/trial"
@@ -42,7 +42,7 @@ const (
 
 type searchFlags struct {
 	problem    problemFlags
-	shapes     words
+	shapes     []string
 	problems   string // a file
 	run        string
 	conditions conditionFlags
@@ -52,34 +52,29 @@ type searchFlags struct {
 	objective  string
 	options    tuner.Options
 	anyTarget  bool // --target is given
-	baselines  words
+	baselines  []string
 	outputs    outputFlags
 	view       view
 }
 
-func searchCommand() *cli.Command {
+func searchCommand() *cobra.Command {
 	f := &searchFlags{}
-	return &cli.Command{
-		Name:      "search",
-		Usage:     "find the fastest correct configuration of an operator's kernels",
-		ArgsUsage: "OPERATOR",
-		Description: "Compiles, verifies and times configurations of the operator's templates on the device, keeps every " +
+	return command("search OPERATOR", "find the fastest correct configuration of an operator's kernels",
+		"Compiles, verifies and times configurations of the operator's templates on the device, keeps every "+
 			"trial in the cache, and prints the winner with the evidence.",
-		Flags:  f.flags(),
-		Action: action(f.search),
-	}
+		f.search, f.flags()...)
 }
 
-func (f *searchFlags) flags() []cli.Flag {
+func (f *searchFlags) flags() []flag {
 	o := &f.options
-	return slices.Concat([]cli.Flag{listFlag(&f.shapes, "shape", shapeUsage+"; may be repeated")}, f.problem.unshaped(),
-		[]cli.Flag{
+	return slices.Concat([]flag{listFlag(&f.shapes, "shape", shapeUsage+"; may be repeated")}, f.problem.unshaped(),
+		[]flag{
 			textFlag(&f.run, "run", "", "give the run this `NAME`; with it again, a search skips problems that have ended"),
 			textFlag(&f.problems, "problems", "",
 				"search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, free, baselines"),
-		}, f.problem.only.flags(), f.conditions.flags(), []cli.Flag{
+		}, f.problem.only.flags(), f.conditions.flags(), []flag{
 			f.problem.only.configFlag(), f.device.flag(severalUsage), cacheFlag(&f.cache),
-		}, f.device.nats.flags(), []cli.Flag{
+		}, f.device.nats.flags(), []flag{
 			textFlag(&f.device.gpu, "gpu", "",
 				"with --nats: only workers whose device has `NAME` in its name, as h100 (default: as the first worker's)"),
 			boolFlag(&f.noCache, "no-cache", "neither use nor keep trials"),
@@ -93,13 +88,12 @@ func (f *searchFlags) flags() []cli.Flag {
 			boolFlag(&o.Fresh, "fresh", "do not use what the cache remembers"),
 			boolFlag(&o.Energy, "energy", "measure the winner's energy per launch even if the search takes less than 6 s"),
 			textFlag(&f.outputs.json, "json", "", "write the best configuration to `FILE`; - is standard output"),
-			plotFlag(&f.outputs.plot, "; a search draws several"),
+			plotFlag(&f.outputs.plot),
 			textFlag(&f.outputs.record, "record", "", "write a recording (T4 JSON, gzip) to `FILE`, or into a folder"),
 			baselineFlag(&f.baselines), f.view.quietFlag(),
-		}, f.view.verboseFlags())
+		}, []flag{f.view.verboseFlag()})
 }
 
-// check reads and checks what the flags say of the search.
 func (f *searchFlags) check(l line) (err error) {
 	o := &f.options
 	switch f.anyTarget = l.given("target"); {
@@ -114,9 +108,6 @@ func (f *searchFlags) check(l line) (err error) {
 	// tested on searches of the default strategy.
 	if !f.anyTarget && (l.given("budget") || o.Strategy != strategy.Default) {
 		o.Target = 0
-	}
-	if err := f.view.checkColor(); err != nil {
-		return err
 	}
 	if o.Conditions, err = f.conditions.conditions(); err != nil {
 		return err
@@ -199,7 +190,6 @@ func namedRun(name string) (*batch.Run, error) {
 	return batch.OpenRun(filepath.Join(dir, "runs"), name)
 }
 
-// shownSearches shows how the searches of a batch go.
 type shownSearches struct {
 	view       view
 	conditions conditionFlags
@@ -257,7 +247,7 @@ func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Option
 		}
 	}
 	if v.verbose {
-		then, out := o.Evaluated, v.painted(os.Stderr)
+		then, out := o.Evaluated, painted(os.Stderr)
 		o.Evaluated = func(t trial.Trial) {
 			// The search goes on even if the output cannot be written.
 			_, _ = io.WriteString(out, reports.TrialText(t, on.Device.Info().Kind.Properties()))
@@ -307,7 +297,7 @@ func (f *searchFlags) requests(ctx context.Context, l line) ([]batch.Request, er
 	}
 	shapes := f.shapes
 	if len(shapes) == 0 {
-		shapes = words{""}
+		shapes = []string{""}
 	}
 	var all []batch.Request
 	for _, shape := range shapes {
@@ -335,7 +325,6 @@ type listed struct {
 	again  int            // problems that were listed before
 }
 
-// planner plans families for shapes with ranges.
 type planner func(batch.Request, family.Shapes) ([]family.Plan, error)
 
 // readProblems reads a list of problems, in YAML or JSON. Flags may ask for part of each one's space. The list is

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"runtime"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"autotune/internal/lists"
@@ -20,29 +19,23 @@ import (
 )
 
 type simulateFlags struct {
-	options    simulate.Options
-	strategies string
-	json       string
+	options          simulate.Options
+	strategies, json string
 }
 
-func simulateCommand() *cli.Command {
+func simulateCommand() *cobra.Command {
 	var f simulateFlags
 	o := &f.options
-	return &cli.Command{
-		Name:      "simulate",
-		Usage:     "score strategies on recorded searches, without a GPU",
-		ArgsUsage: "FILE...",
-		Description: "Plays strategies on recordings of whole spaces (ours, T4 JSON, Kernel Tuner caches; gzip or not) and " +
+	return command("simulate FILE...", "score strategies on recorded searches, without a GPU",
+		"Plays strategies on recordings of whole spaces (ours, T4 JSON, Kernel Tuner caches; gzip or not) and "+
 			"scores each, averaged over time: 0 is as good as random search, 1 is the optimum.",
-		Flags: []cli.Flag{
-			textFlag(&f.strategies, "strategy", strategy.Default, "`NAMES` of strategies, joined by commas, or all: "+strings.Join(strategy.Names(), ", ")),
-			intFlag(&o.Repeats, "repeats", 50, "play each strategy `N` times, with different seeds"),
-			intFlag(&o.Budget, "budget", 0, "end a run after `N` evaluations even if there is time; 0: no limit"),
-			seedFlag(&o.Seed, "`SEED` of the first repeat"),
-			textFlag(&f.json, "json", "", "write the scores to `FILE`; - is standard output, in place of the table"),
-		},
-		Action: action(f.simulate),
-	}
+		f.simulate,
+		textFlag(&f.strategies, "strategy", strategy.Default, "`NAMES` of strategies, joined by commas, or all: "+
+			strings.Join(strategy.Names(), ", ")),
+		intFlag(&o.Repeats, "repeats", 50, "play each strategy `N` times, with different seeds"),
+		intFlag(&o.Budget, "budget", 0, "end a run after `N` evaluations even if there is time; 0: no limit"),
+		seedFlag(&o.Seed, "`SEED` of the first repeat"),
+		textFlag(&f.json, "json", "", "write the scores to `FILE`; - is standard output, in place of the table"))
 }
 
 func (f *simulateFlags) simulate(ctx context.Context, l line) error {
@@ -60,15 +53,11 @@ func (f *simulateFlags) simulate(ctx context.Context, l line) error {
 	if err != nil {
 		return err
 	}
-	return shown{
-		table: func(w io.Writer) error { return reports.SimulationTable(w, report) },
-		json:  func(w io.Writer) error { return printJSON(w, report) },
-	}.write(f.json, "")
+	return write(f.json, func(w io.Writer) error { return reports.SimulationTable(w, report) }, asJSON(report))
 }
 
 const mostRepeats = 10000 // far more than an interval can need
 
-// check reads and checks what the flags say of the simulation.
 func (f *simulateFlags) check() error {
 	o := &f.options
 	switch {
@@ -88,16 +77,7 @@ func (f *simulateFlags) check() error {
 	return nil
 }
 
-// loadRecordings reads recordings. Their names may be patterns, for shells that do not expand them.
-func loadRecordings(ctx context.Context, named []string) ([]*simulate.Recording, error) {
-	var files []string
-	for _, name := range named {
-		matches, err := filepath.Glob(name)
-		if err != nil || len(matches) == 0 {
-			matches = []string{name} // reading it will tell what is wrong
-		}
-		files = append(files, matches...)
-	}
+func loadRecordings(ctx context.Context, files []string) ([]*simulate.Recording, error) {
 	if len(files) == 0 {
 		return nil, errors.New("which recordings? Name their files, as in: autotune simulate a.json.gz b.json.gz")
 	}

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/internal/input"
 	"autotune/space"
@@ -26,21 +26,17 @@ type spaceFlags struct {
 	seed         uint64
 }
 
-func spaceCommand() *cli.Command {
+func spaceCommand() *cobra.Command {
 	var f spaceFlags
-	return &cli.Command{
-		Name:      "space",
-		Usage:     "count, list or sample the valid configurations of a problem or of a space file",
-		ArgsUsage: "OPERATOR",
-		Flags: slices.Concat(f.problem.flags(), f.problem.only.flags(), []cli.Flag{f.device.flag(""),
+	return command("space OPERATOR",
+		"count, list or sample the valid configurations of a problem or of a space file", "",
+		f.space, slices.Concat(f.problem.flags(), f.problem.only.flags(), []flag{f.device.flag(""),
 			textFlag(&f.file, "file", "", "a space `FILE` (JSON of params and constraints) in place of an operator"),
 			boolFlag(&f.list, "list", "in place of the counts, print every valid configuration"),
 			intFlag(&f.sample, "sample", 0, "in place of the counts, print `N` drawn uniformly, without replacement"),
 			seedFlag(&f.seed, "`SEED` of --sample"),
 			boolFlag(&f.asJSON, "json", "print JSON"),
-		}),
-		Action: action(f.space),
-	}
+		})...)
 }
 
 // namedSpace is a space with how long it took to build.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
 	"autotune/device/compile"
@@ -16,24 +15,16 @@ import (
 	"autotune/reports/progress"
 )
 
-// view says how a command shows what it does.
 type view struct {
 	quiet, verbose bool
-	color          string
 }
 
-func (v *view) quietFlag() cli.Flag { return boolFlag(&v.quiet, "quiet", "no progress", "q") }
+func (v *view) quietFlag() flag { return boolFlag(&v.quiet, "quiet", "no progress", "q") }
 
-func (v *view) verboseFlags() []cli.Flag {
-	return []cli.Flag{
-		boolFlag(&v.verbose, "verbose", "print every variant as it is done: status, registers, time, compiler's output", "v"),
-		textFlag(&v.color, "color", "auto", "`WHEN` to use colours: auto (in a terminal without NO_COLOR), always, never"),
-	}
+func (v *view) verboseFlag() flag {
+	return boolFlag(&v.verbose, "verbose",
+		"print every variant as it is done: status, registers, time, compiler's output", "v")
 }
-
-var colorWords = []string{"auto", "always", "never"}
-
-func (v *view) checkColor() error { return oneOf("--color", v.color, colorWords) }
 
 // tableColumns is what fits any terminal.
 const tableColumns = 80
@@ -93,7 +84,6 @@ func (v view) progress(title string) progress.Progress {
 	return progress.Lines(os.Stderr)
 }
 
-// many is the progress of several searches side by side.
 func (v view) many(problems int) *progress.Many {
 	if v.quiet || problems == 1 {
 		return progress.NewMany(nil, problems)
@@ -115,20 +105,17 @@ func (n *counted) Compile(ctx context.Context, r compile.Request) (*compile.Bina
 
 // painted writes to out in colours, if they are wanted there, and nothing else that a terminal obeys. A write must hold
 // whole lines.
-func (v view) painted(out *os.File) io.Writer {
-	if wantsColor(v.color, os.Getenv, term.IsTerminal(int(out.Fd()))) {
+func painted(out *os.File) io.Writer {
+	if wantsColor(os.Getenv, term.IsTerminal(int(out.Fd()))) {
 		return output.Plain(reports.Painter{Out: out})
 	}
 	return output.Plain(out)
 }
 
-// wantsColor follows what the flag says, and without it the user's environment: no-color.org and
-// bixense.com/clicolors.
-func wantsColor(when string, env func(string) string, terminal bool) bool {
+// wantsColor follows no-color.org and bixense.com/clicolors.
+func wantsColor(env func(string) string, terminal bool) bool {
 	force := env("CLICOLOR_FORCE")
 	switch {
-	case when == "always" || when == "never":
-		return when == "always"
 	case env("NO_COLOR") != "":
 		return false
 	case force != "" && force != "0":

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/internal/lists"
 	"autotune/internal/output"
@@ -36,38 +36,34 @@ type tuneFlags struct {
 	samples, heldOut      int
 	maxSlowdown           float64
 	budget, time          time.Duration
-	baselines             words
+	baselines             []string
 	view                  view
 }
 
-func tuneCommand() *cli.Command {
+func tuneCommand() *cobra.Command {
 	var f tuneFlags
-	return &cli.Command{
-		Name:      "tune",
-		Usage:     "find a few kernels for many shapes, and the tree that chooses among them",
-		ArgsUsage: "OPERATOR",
-		Description: "Draws samples from the shapes, searches each, times every winner on every sample, and keeps the " +
-			"fewest that are nowhere much slower than the shape's own best. Shapes that are held out tell what is lost. With " +
-			"--problems each problem of a file gets a kernel of its own, and only shapes with ranges make families. The same " +
+	return command("tune OPERATOR", "find a few kernels for many shapes, and the tree that chooses among them",
+		"Draws samples from the shapes, searches each, times every winner on every sample, and keeps the "+
+			"fewest that are nowhere much slower than the shape's own best. Shapes that are held out tell what is lost. With "+
+			"--problems each problem of a file gets a kernel of its own, and only shapes with ranges make families. The same "+
 			"command goes on where it was interrupted.",
-		Flags:  f.flags(),
-		Action: action(f.tune),
-	}
+		f.tune, f.flags()...)
 }
 
-func (f *tuneFlags) flags() []cli.Flag {
-	return slices.Concat([]cli.Flag{
+func (f *tuneFlags) flags() []flag {
+	return slices.Concat([]flag{
 		textFlag(&f.problem.shape, "shape", "",
 			"`SHAPES` with ranges, as {1,8,32}x64x{14..112}x{14..112}; `autotune ops show OP` names the dimensions"),
-	}, f.problem.unshaped(), []cli.Flag{
+	}, f.problem.unshaped(), []flag{
 		textFlag(&f.problems, "problems", "",
 			"instead, search each problem of a YAML or JSON `FILE`, and then tune those whose shape has ranges"),
 		intFlag(&f.samples, "samples", 20, "search `N` shapes, 64 at most"),
 		intFlag(&f.heldOut, "held-out", 10, "try what was found at `N` other shapes, 64 at most"),
 		floatFlag(&f.maxSlowdown, "max-slowdown", 1.1, "accept a kernel up to `FACTOR` times slower than the best"),
-		timeFlag(&f.budget, "budget", 0, "take about this `LONG` for a family, or for --problems in all, as 10m; 0: no limit"),
+		timeFlag(&f.budget, "budget", 0,
+			"take about this `LONG` for a family, or for --problems in all, as 10m; 0: no limit"),
 		timeFlag(&f.time, "time", 3*time.Second, "of one search, at most this `LONG`"),
-	}, f.problem.only.flags(), f.conditions.flags(), []cli.Flag{
+	}, f.problem.only.flags(), f.conditions.flags(), []flag{
 		f.device.flag(severalUsage), cacheFlag(&f.cache), baselineFlag(&f.baselines),
 		textFlag(&f.json, "json", "", "write the family to `FILE`, several as a list; - is standard output", "o"),
 		f.view.quietFlag(),
@@ -100,10 +96,9 @@ func (f *tuneFlags) tune(ctx context.Context, l line) (err error) {
 	if err = t.all(ctx, asked); err != nil && len(t.families)+len(t.winners)+len(t.unsolved.rows) == 0 {
 		return err
 	}
-	return errors.Join(err, t.unsolved.fault(err), badInput(shown{
-		json:  func(w io.Writer) error { return family.WriteJSON(w, append([]*family.Family{}, t.families...)) },
-		table: t.write,
-	}.write(f.json, "")))
+	return errors.Join(err, t.unsolved.fault(err), badInput(write(f.json, t.write, func(w io.Writer) error {
+		return family.WriteJSON(w, append([]*family.Family{}, t.families...))
+	})))
 }
 
 // asked reads what to tune: --problems, or an operator and shapes with ranges.
@@ -134,7 +129,6 @@ func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error)
 	return asked, err
 }
 
-// plans plans the family of shapes with ranges.
 func (f *tuneFlags) plans(r batch.Request, shapes family.Shapes) ([]family.Plan, error) {
 	w := family.Wish{
 		Name: r.Name, Operator: r.Operator, Request: r.Request, Shapes: shapes, Samples: f.samples, HeldOut: f.heldOut,
@@ -174,7 +168,6 @@ func (f *tuneFlags) options() (o family.Options, err error) {
 	return o, err
 }
 
-// tuning is a run of `tune`, and what it found so far.
 type tuning struct {
 	*tuneFlags
 	opener   *devices.Opener
@@ -217,7 +210,6 @@ func (t *tuning) all(ctx context.Context, asked listed) error {
 	return nil
 }
 
-// search searches each problem for a kernel of its own.
 func (t *tuning) search(ctx context.Context, problems []batch.Request, part batch.Part) error {
 	o := batch.Options{
 		Search: t.o.Search, AnyTarget: true, Budget: part.Limit, Store: t.o.Store, Tool: t.o.Tool, Notice: tell,
@@ -257,7 +249,6 @@ func (t *tuning) failed(r batch.Request, err error) {
 	t.unsolved.failed(r, err)
 }
 
-// family tunes one family, in its part of a budget.
 func (t *tuning) family(ctx context.Context, p family.Plan, whole *batch.Budget, weight float64) error {
 	o := t.o
 	part, ok := whole.Next(weight)
@@ -312,7 +303,6 @@ func (t *tuning) plan(ctx context.Context, p family.Plan, o family.Options) (*fa
 	return f, o.Run.Forget()
 }
 
-// progress prints a line every few steps.
 func (t *tuning) progress(p family.Plan, said *progress.Wait) func(family.Progress) {
 	if t.view.quiet {
 		return nil
@@ -340,7 +330,6 @@ func (t *tuning) progress(p family.Plan, said *progress.Wait) func(family.Progre
 	}
 }
 
-// write writes the families, the winners of problems, and what went wrong.
 func (t *tuning) write(w io.Writer) error {
 	var err error
 	for _, f := range t.families {

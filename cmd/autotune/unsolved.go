@@ -19,7 +19,6 @@ type unsolved struct {
 	died error // PyTorch, the last time; nil: it did not
 }
 
-// failed notes a problem without a kernel, and tells of it.
 func (u *unsolved) failed(r batch.Request, err error) {
 	u.add(problemText(r), statusOf(err), err)
 }
@@ -51,7 +50,6 @@ func (u *unsolved) fault(err error) error {
 	return withCode(exitNoVariant, errors.New("PyTorch was not timed beside every winner"))
 }
 
-// notSearched is the status of what a budget did not reach.
 const notSearched = "not searched"
 
 // statusOf says in a word or two how a problem without a kernel ended.

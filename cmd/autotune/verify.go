@@ -9,10 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/device"
-	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/operator"
@@ -22,30 +21,25 @@ import (
 	"autotune/tuner/final"
 )
 
-// mostSchedules bounds --schedules.
 const mostSchedules = 1_000_000
 
-// verifyBudget is how many variants `verify` checks unless told otherwise.
 const verifyBudget = 50
 
 type verifyFlags struct {
-	problem                   problemFlags
-	conditions                conditionFlags
-	device                    deviceFlags
-	sanitize, gates, failFast bool
-	budget, schedules         int
-	seed                      uint64
-	inputs, json              string
-	view                      view
+	problem           problemFlags
+	conditions        conditionFlags
+	device            deviceFlags
+	sanitize, gates   bool
+	budget, schedules int
+	seed              uint64
+	inputs, json      string
+	view              view
 }
 
-func verifyCommand() *cli.Command {
+func verifyCommand() *cobra.Command {
 	var f verifyFlags
-	return &cli.Command{
-		Name:      "verify",
-		Usage:     "check variants against the operator's reference, without a search",
-		ArgsUsage: "OPERATOR",
-		Flags: slices.Concat(f.problem.flags(), f.problem.only.flags(), f.conditions.flags(), []cli.Flag{
+	return command("verify OPERATOR", "check variants against the operator's reference, without a search", "",
+		f.verify, slices.Concat(f.problem.flags(), f.problem.only.flags(), f.conditions.flags(), []flag{
 			f.problem.only.configFlag(), f.device.flag(""),
 			boolFlag(&f.sanitize, "sanitize", "also find out-of-bounds and misaligned accesses: on a GPU with NVIDIA's "+
 				"compute-sanitizer (races, uninitialised reads and divergent barriers too), else on the emulator (and data races)"),
@@ -57,21 +51,15 @@ func verifyCommand() *cli.Command {
 			boolFlag(&f.gates, "gates", "run the gates that a winner must pass on every correct variant (with --config always)"),
 			intFlag(&f.schedules, "schedules", 0,
 				"on the emulator, launch every variant `N` times in the gates, each time with its threads in another order"),
-			boolFlag(&f.failFast, "fail-fast", "end with the first variant that fails", "x"),
 			f.view.quietFlag(),
-		}, f.view.verboseFlags(), []cli.Flag{
+		}, []flag{f.view.verboseFlag()}, []flag{
 			textFlag(&f.json, "json", "", "write every variant's outcome to `FILE`; - is standard output, in place of the text"),
-		}),
-		Action: action(f.verify),
-	}
+		})...)
 }
 
 func (f *verifyFlags) verify(ctx context.Context, l line) error {
 	if f.sanitize && f.device.device == "auto" {
 		f.device.device = string(devices.Sanitizing(ctx))
-	}
-	if err := f.view.checkColor(); err != nil {
-		return err
 	}
 	if l.given("schedules") && (f.schedules < 1 || f.schedules > mostSchedules) {
 		return fmt.Errorf("--schedules takes a number from 1 to %d", mostSchedules)
@@ -116,30 +104,17 @@ func (f *verifyFlags) verify(ctx context.Context, l line) error {
 		protocol.Samples, protocol.MinSamples, protocol.WarmUp = timed.Samples, timed.MinSamples, timed.WarmUp
 	}
 	o := tuner.Options{
-		Strategy: "random", Seed: f.seed, Budget: f.budget, Protocol: protocol, Gating: final.GateNone, Only: request.Only, Launches: f.schedules,
+		Strategy: "random", Seed: f.seed, Budget: f.budget, Protocol: protocol, Gating: final.GateNone,
+		Only: request.Only, Launches: f.schedules,
 	}
 	if f.gates || f.schedules > 0 || one {
 		o.Gating = final.GateAll
 	}
-	result, err := f.run(ctx, opened, o)
+	result, err := f.view.search(ctx, opened, o)
 	if result == nil {
 		return err
 	}
 	return errors.Join(badInput(f.write(result, request.Only)), verdictOf(ctx, result))
-}
-
-// run evaluates variants, with --fail-fast up to the first that fails.
-func (f *verifyFlags) run(ctx context.Context, opened *devices.Opened, o tuner.Options) (*tuner.Result, error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	if f.failFast {
-		o.Evaluated = func(t trial.Trial) {
-			if reports.Failed(t) {
-				stop()
-			}
-		}
-	}
-	return f.view.search(ctx, opened, o)
 }
 
 // protocol runs a variant once, on the inputs that the flags ask for.
@@ -166,13 +141,10 @@ func (f *verifyFlags) write(r *tuner.Result, only operator.Restriction) error {
 		return err
 	}
 	v := reports.VerificationOf(r, part.Warnings())
-	return shown{
-		table: func(io.Writer) error {
-			_, err := io.WriteString(f.view.painted(os.Stdout), v.Text(only.Fixed != nil))
-			return err
-		},
-		json: func(w io.Writer) error { return printJSON(w, v) },
-	}.write(f.json, "")
+	return write(f.json, func(io.Writer) error {
+		_, err := io.WriteString(painted(os.Stdout), v.Text(only.Fixed != nil))
+		return err
+	}, asJSON(v))
 }
 
 // verdictOf is the error of a check that found a wrong variant, or was interrupted.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/cobra"
 
 	"autotune/device"
 	"autotune/device/recording"
@@ -26,29 +26,24 @@ import (
 	"autotune/tuner/winners"
 )
 
-// winnerFlags say which winner of which problem is meant.
 type winnerFlags struct {
 	problem                        problemFlags
 	conditions                     conditionFlags
 	cache, device, objective, from string
 }
 
-func (f *winnerFlags) flags() []cli.Flag {
+func (f *winnerFlags) flags() []flag {
 	return append(append(f.problem.flags(), f.conditions.flags()...), cacheFlag(&f.cache),
 		whoseFlag(&f.device, "winner"), objectiveFlag(&f.objective),
 		textFlag(&f.from, "from", "",
 			"instead of the cache take `FILE`, a best-config document or a recording; replay: the shipped one"))
 }
 
-func bestCommand() *cli.Command {
+func bestCommand() *cobra.Command {
 	var f winnerFlags
 	var json string
-	return &cli.Command{
-		Name:      "best",
-		Usage:     "show the best configuration that the cache knows; needs no GPU",
-		ArgsUsage: "OPERATOR",
-		Flags:     append(f.flags(), textFlag(&json, "json", "", "write it as JSON to `FILE`; - is standard output")),
-		Action: action(func(ctx context.Context, l line) error {
+	return command("best OPERATOR", "show the best configuration that the cache knows; needs no GPU", "",
+		func(ctx context.Context, l line) error {
 			w, err := f.choose(ctx, l, winners.Request{})
 			if err != nil {
 				return err
@@ -57,8 +52,7 @@ func bestCommand() *cli.Command {
 				return output.To(json, w.best.WriteJSON)
 			}
 			return reports.SearchTable(stdout, w.best, reports.Details{})
-		}),
-	}
+		}, append(f.flags(), textFlag(&json, "json", "", "write it as JSON to `FILE`; - is standard output"))...)
 }
 
 type exportFlags struct {
@@ -67,20 +61,15 @@ type exportFlags struct {
 	all, force     bool
 }
 
-func exportCommand() *cli.Command {
+func exportCommand() *cobra.Command {
 	var f exportFlags
-	return &cli.Command{
-		Name:        "export",
-		Usage:       "write the best configuration in a format for other programs; needs no GPU",
-		ArgsUsage:   "OPERATOR",
-		Description: "Formats: " + export.Summary() + ".",
-		Flags: append(f.flags(),
+	return command("export OPERATOR", "write the best configuration in a format for other programs; needs no GPU",
+		"Formats: "+export.Summary()+".",
+		f.export, append(f.flags(),
 			boolFlag(&f.all, "all", "with --format csv: every trial of the problem, not the winner alone"),
 			textFlag(&f.format, "format", "json", "output `FORMAT`: "+strings.Join(export.Names(), ", ")),
 			textFlag(&f.output, "output", "-", "`FILE` to write; - is standard output", "o"),
-			forceFlag(&f.force)),
-		Action: action(f.export),
-	}
+			forceFlag(&f.force))...)
 }
 
 func (f *exportFlags) export(ctx context.Context, l line) error {
@@ -201,7 +190,6 @@ func (f *winnerFlags) askCache(ctx context.Context, l line, r *winners.Request) 
 	return r.InCache(ctx, s)
 }
 
-// shipped answers from the recordings in this binary.
 func (f *winnerFlags) shipped(ctx context.Context, l line, r winners.Request) (w winners.Chosen, err error) {
 	if err := f.read(l, &r); err != nil {
 		return w, err

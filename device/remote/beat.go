@@ -10,17 +10,14 @@ import (
 	"autotune/device"
 )
 
-// State is what a worker is up to.
 type State string
 
-// The states of a worker.
 const (
 	Ready State = "ready" // it takes jobs
 	Aside State = "aside" // it takes none until its control is as it was
 	Left  State = "left"  // it has ended
 )
 
-// Beat is a worker's sign of life.
 type Beat struct {
 	Worker    string      `json:"worker"`
 	Group     string      `json:"group"` // of the workers that are like it
@@ -30,14 +27,12 @@ type Beat struct {
 	State     State       `json:"state"`
 	Why       string      `json:"why,omitempty"` // it is set aside, or has left
 	Done      int         `json:"done"`          // jobs but for compilations
-	Rate      float64     `json:"rate"`          // of them a second, in the last half minute
 	Waiting   int         `json:"waiting"`       // jobs for its device, without the one that it is at
 	Running   int         `json:"running"`       // jobs that its device is at
 	Control   Control     `json:"control"`
 	Started   time.Time   `json:"started"`
 }
 
-// Control says how long a worker's control took.
 type Control struct {
 	FirstMS float64   `json:"first_ms"`
 	LastMS  float64   `json:"last_ms"`
@@ -54,7 +49,6 @@ func Group(info device.Info, arch string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// unlike says in what a worker differs from the model.
 func unlike(b, model Beat) string {
 	for _, one := range []struct{ what, own, want string }{
 		{"it is", b.Device.Name, model.Device.Name}, {"its driver is", b.Device.Driver, model.Device.Driver},

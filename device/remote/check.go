@@ -47,7 +47,6 @@ func Name(text string) string {
 	return name[:min(len(name), 64)]
 }
 
-// rule says what a field must be.
 type rule struct {
 	holds bool
 	field string
@@ -65,22 +64,18 @@ func firstBroken(rules ...rule) error {
 	return nil
 }
 
-// word is the rule of names that stand in subjects.
 func word(field, name string) rule {
 	return rule{nameForm.MatchString(name), field, name, "letters, digits, - and _"}
 }
 
-// within is the rule of numbers from 0 to a bound.
 func within[N int | int64 | time.Duration](field string, n, most N) rule {
 	return rule{0 <= n && n <= most, field, n, fmt.Sprintf("from 0 to %v", most)}
 }
 
-// oneOf is the rule of words of a list.
 func oneOf[S ~string](field string, value S, all []S) rule {
 	return rule{slices.Contains(all, value), field, value, fmt.Sprintf("one of %v", all)}
 }
 
-// finite is the rule of measurements.
 func finite(field string, values ...float64) rule {
 	bad := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) || x < 0 }
 	return rule{!slices.ContainsFunc(values, bad), field, values, "numbers that are not negative"}
@@ -183,6 +178,6 @@ func (b *Beat) check() error {
 		oneOf("state", b.State, []State{Ready, Aside, Left}),
 		within("compilers", b.Compilers, mostCompilers),
 		rule{min(b.Done, b.Waiting, b.Running) >= 0, "jobs", b.Done, "a number of jobs"},
-		finite("control", b.Rate, b.Control.FirstMS, b.Control.LastMS),
+		finite("control", b.Control.FirstMS, b.Control.LastMS),
 	)
 }

@@ -99,16 +99,12 @@ func (c *Child) describe(ctx context.Context) ([]device.Info, error) {
 	return r.Devices, nil
 }
 
-// Info describes the device.
 func (c *Child) Info() device.Info { return c.about }
 
-// Compiler compiles for the device, in processes of its own.
 func (c *Child) Compiler() compile.Compiler { return c.compiler }
 
-// Arch is what kernels are compiled for.
 func (c *Child) Arch() string { return c.about.Limits.Target }
 
-// Open prepares a problem on the device.
 func (c *Child) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
 	if proto.LaunchTimeout <= 0 {
 		proto.LaunchTimeout = device.DefaultProtocol().LaunchTimeout
@@ -125,7 +121,6 @@ func (c *Child) Open(ctx context.Context, p *operator.Problem, reference *compil
 	return s, nil
 }
 
-// newSession is a problem on its way to the device.
 func (c *Child) newSession(p *operator.Problem, reference *compile.Binary, proto device.Protocol) (*ChildSession, error) {
 	c.sessions++
 	s := &ChildSession{
@@ -156,7 +151,6 @@ func (c *Child) Close() error {
 	return err
 }
 
-// ready starts a child if the last is gone.
 func (c *Child) ready(ctx context.Context) error {
 	if c.process != nil && c.process.Alive() {
 		return nil
@@ -268,7 +262,6 @@ func (c *Child) end() error {
 	return p.Close()
 }
 
-// abandon ends a child that is of no more use.
 func (c *Child) abandon() error {
 	if c.process != nil {
 		c.process.Kill()

@@ -59,7 +59,6 @@ func (s *ChildSession) pack(reference *compile.Binary) (err error) {
 	return nil
 }
 
-// place finds where a data file lies.
 func place(d *operator.DataFile) (string, error) {
 	f, err := d.Open()
 	if err != nil {
@@ -75,19 +74,16 @@ func place(d *operator.DataFile) (string, error) {
 // Ceilings are those that were measured when the session was opened first.
 func (s *ChildSession) Ceilings() device.Ceilings { return *s.ceilings }
 
-// Evaluate verifies and times a variant.
 func (s *ChildSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	r, err := s.ask(ctx, Request{Kind: Evaluate, Best: best, Energy: v.Energy, Look: v.Look}, v)
 	return r.Outcome, err
 }
 
-// Check launches a variant several times.
 func (s *ChildSession) Check(ctx context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
 	r, err := s.ask(ctx, Request{Kind: Check, Check: c}, v)
 	return r.Outcome, r.Launches, err
 }
 
-// variant completes a request about one.
 func (s *ChildSession) variant(r Request, v device.Variant) (Request, question) {
 	r.Problem, r.Inputs = s.key, s.proto.Inputs()
 	r.Configuration, r.Digest = v.Configuration, v.Kernel.Digest()
@@ -186,12 +182,10 @@ func (s *ChildSession) reopen(ctx context.Context) error {
 	}
 }
 
-// isOpen tells whether the session is open in the running child.
 func (s *ChildSession) isOpen() bool {
 	return s.process != nil && s.process == s.child.process && s.process.Alive()
 }
 
-// openOnce opens the session in the running child.
 func (s *ChildSession) openOnce(ctx context.Context) error {
 	if err := s.child.ready(ctx); err != nil {
 		return err
@@ -214,7 +208,6 @@ func (s *ChildSession) openOnce(ctx context.Context) error {
 	return nil
 }
 
-// opening is the problem on its way to the child.
 func (s *ChildSession) opening() (*opening, error) {
 	spec := ProblemOf(s.problem, s.proto)
 	spec.Bundle = BundleName(s.bundle)
@@ -250,7 +243,6 @@ func (s *ChildSession) LaunchUnder(ctx context.Context, program []string, v devi
 // Protocol is how variants are verified and timed, with the inputs of the moment.
 func (s *ChildSession) Protocol() device.Protocol { return s.proto }
 
-// leave frees the problem's memory in the child.
 func (s *ChildSession) leave() error {
 	if !s.isOpen() {
 		return nil // it went with its process

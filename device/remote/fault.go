@@ -10,10 +10,8 @@ import (
 	"autotune/device/compile"
 )
 
-// FaultKind tells faults apart.
 type FaultKind string
 
-// The kinds of faults.
 const (
 	Refused      FaultKind = "refused"   // the compiler refused the kernel
 	BadReference FaultKind = "reference" // the operator cannot say which results are right
@@ -39,7 +37,6 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.Message }
 
-// logBytes bounds the compiler's words in a message.
 const logBytes = 64 << 10
 
 // First is what a message may have of a log.

@@ -113,10 +113,8 @@ func (f *Fitness) open(ctx context.Context, d device.Device) error {
 	return err
 }
 
-// Close closes the control's session.
 func (f *Fitness) Close() error { return f.session.Close() }
 
-// Next is the time until the control is due.
 func (f *Fitness) Next() time.Duration {
 	if f.off > 0 {
 		return f.every / soonerWhenOff

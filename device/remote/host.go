@@ -31,8 +31,7 @@ type Job struct {
 	// Prepare is called before the problem is opened. It gives the reference's binary, nil
 	// where no kernel says what is right, and what lets the operator's data files go.
 	Prepare func(ctx context.Context) (reference *compile.Binary, release func(), err error)
-	// Known are the ceilings where they were measured before.
-	Known *device.Ceilings
+	Known   *device.Ceilings
 }
 
 // hosted is a problem on the device, with the inputs of the moment.
@@ -165,7 +164,6 @@ func (h *Host) drop(key string) error {
 	return one.Close()
 }
 
-// Sweep closes the problems that nobody asks about any more.
 func (h *Host) Sweep(gone func(key string) bool) {
 	for key := range h.open {
 		if gone(key) {
@@ -174,7 +172,6 @@ func (h *Host) Sweep(gone func(key string) bool) {
 	}
 }
 
-// Close closes all problems.
 func (h *Host) Close() error {
 	var all []error
 	for key := range h.open {

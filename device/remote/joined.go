@@ -14,7 +14,6 @@ import (
 	"autotune/operator"
 )
 
-// Member is a device of this process that is to be one of several.
 type Member struct {
 	Name   string
 	Device device.Device
@@ -88,7 +87,6 @@ func (p *Joined) others(m *Owner) (all []float64) {
 	return all
 }
 
-// Compiler compiles for all members.
 func (p *Joined) Compiler() compile.Compiler {
 	return p.members[p.Roster.Model().Worker].Device.Compiler()
 }
@@ -108,7 +106,6 @@ func (p *Joined) Answer(ctx context.Context, name string, j Job) (Response, erro
 	return r, err
 }
 
-// Close stops what the pool does with its members.
 func (p *Joined) Close() error {
 	p.stop()
 	p.timing.Wait()
@@ -119,7 +116,6 @@ func (p *Joined) Close() error {
 	return errors.Join(all...)
 }
 
-// Pause waits, and tells whether ctx goes on.
 func Pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

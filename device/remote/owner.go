@@ -30,7 +30,6 @@ func Own(ctx context.Context, name string, h Host, o JoinOptions) (*Owner, error
 	return &Owner{Name: name, Device: h.Device, Fitness: f, host: h, turn: make(chan struct{}, 1)}, nil
 }
 
-// Beat is the worker's sign of life.
 func (o *Owner) Beat() Beat {
 	info := o.Device.Info()
 	b := Beat{Worker: o.Name, Group: Group(info, o.Device.Arch()), Device: info, Arch: o.Device.Arch(), State: Ready}
@@ -116,7 +115,6 @@ func (o *Owner) KeepFit(ctx context.Context, others func() []float64, timed func
 	return nil
 }
 
-// Sweep closes the problems that nobody asks about any more.
 func (o *Owner) Sweep(ctx context.Context, gone func(key string) bool) {
 	if o.use(ctx) == nil {
 		defer o.release()

@@ -52,7 +52,6 @@ type load struct {
 	wanted int               // how many jobs need just this worker
 }
 
-// lane is the part of a worker that does a job.
 type lane int
 
 const (
@@ -60,14 +59,12 @@ const (
 	onCompilers
 )
 
-// claim is a job that a worker has.
 type claim struct {
 	worker string
 	lane   lane
 	begun  bool // the worker is at it, as far as this side can tell
 }
 
-// lookEvery is how often to look whether somebody is left who can do a job.
 const lookEvery = 500 * time.Millisecond
 
 // take waits until a worker has room; if only names one, until that one has.
@@ -204,16 +201,12 @@ func (p *Pool) fault(r Response, worker string, j Job) error {
 // Info describes the workers' model.
 func (p *Pool) Info() device.Info { return p.Roster.Model().Device }
 
-// Arch is what their kernels are compiled for.
 func (p *Pool) Arch() string { return p.Roster.Model().Arch }
 
-// Compiler compiles for all of them.
 func (p *Pool) Compiler() compile.Compiler { return p.Crew.Compiler() }
 
-// Workers names those that take jobs now.
 func (p *Pool) Workers() []string { return p.Roster.Names() }
 
-// Worker is one of them as a device of its own.
 func (p *Pool) Worker(name string) device.Device { return one{p, name} }
 
 // Open prepares a problem on whichever worker comes first. The others open it when they
@@ -222,7 +215,6 @@ func (p *Pool) Open(ctx context.Context, problem *operator.Problem, reference *c
 	return p.open(ctx, "", problem, reference, proto)
 }
 
-// Close does nothing: the workers are the crew's.
 func (p *Pool) Close() error { return nil }
 
 // one is a worker of a pool alone: a device like any other, and no pool.
@@ -239,7 +231,6 @@ func (o one) Open(ctx context.Context, p *operator.Problem, reference *compile.B
 	return o.pool.open(ctx, o.name, p, reference, proto)
 }
 
-// Close does nothing: the worker is the pool's.
 func (o one) Close() error { return nil }
 
 // part is one worker's part of a compiler that another closes.
@@ -248,10 +239,8 @@ type part struct {
 	workers int
 }
 
-// Workers is how many compilations are worth running at once.
 func (c part) Workers() int { return max(1, c.Compiler.Workers()/max(1, c.workers)) }
 
-// Close does nothing: the compiler is the pool's.
 func (c part) Close() error { return nil }
 
 // poolSession is a problem on the workers of a pool, or on one of them.

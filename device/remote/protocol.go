@@ -4,7 +4,7 @@
 // serves any device.Device, opens problems on it, and evaluates what it is asked
 // to. Two transports carry the messages. A child process on this machine reads
 // them from its standard input (Child, Serve). Workers on other machines take
-// them from a NATS server (packages pool and poolworker). Joined makes one
+// them from a NATS server (package fleet). Joined makes one
 // device.Pool of several devices of this process, without any server.
 //
 // Decode is the one way in: it reads a message whole, with all parts that its
@@ -35,10 +35,8 @@ const DataBytes = 1 << 30
 // ChunkBytes is how much of an object one message brings.
 const ChunkBytes = 256 << 10
 
-// Kind says what a request asks for.
 type Kind string
 
-// The kinds of requests.
 const (
 	Describe Kind = "describe" // the devices that there are
 	Compile  Kind = "compile"  // a configuration's kernel
@@ -50,7 +48,6 @@ const (
 	Close    Kind = "close"    // the session
 )
 
-// Request is what a search asks.
 type Request struct {
 	Search  string `json:"search,omitempty"`
 	ID      uint64 `json:"id,omitempty"` // within the search
@@ -116,7 +113,6 @@ func BinaryName(file, digest string) string {
 	return fmt.Sprintf("binary-%x", sha256.Sum256([]byte(file+" "+digest)))
 }
 
-// Data is a data file of an operator, which is an object.
 type Data struct {
 	Object string `json:"object"` // its name
 	Bytes  int64  `json:"bytes"`
@@ -170,7 +166,6 @@ func (r Request) Given(message string) Response {
 	return a
 }
 
-// message is what Decode can read.
 type message interface{ check() error }
 
 // Encode writes a message, unless it is too large.

@@ -26,7 +26,6 @@ type Roster struct {
 	all   map[string]seen
 	told  map[string]string // what was said of a worker last
 	blind time.Time         // when there was last no connection
-	present
 }
 
 // seen is a worker's last sign of life, and when it came.
@@ -37,28 +36,20 @@ type seen struct {
 
 // present are the workers of the model that are there.
 type present struct {
-	at    time.Time
 	there map[string]int // how many compilations each is good for at once
 	names []string       // of those that take jobs, in order
 	blind bool           // there is no connection to any
 	lost  error          // and never will be: why
 }
 
-// presentFor is how long a list of the workers is used again, since many jobs wait and ask for it.
-const presentFor = 20 * time.Millisecond
-
 // mostNamed is how many workers a message names.
 const mostNamed = 8
 
-// Meet takes note of a sign of life.
 func (r *Roster) Meet(b Beat) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.all == nil {
 		r.all, r.told = map[string]seen{}, map[string]string{}
-	}
-	if r.all[b.Worker].State != b.State {
-		r.present.at = time.Time{}
 	}
 	r.all[b.Worker] = seen{b, time.Now()}
 	if r.model.Group != "" {
@@ -66,13 +57,12 @@ func (r *Roster) Meet(b Beat) {
 	}
 }
 
-// Choose takes the first usable worker, by name, as the model, unless there is one. It
-// tells how many have been met.
-func (r *Roster) Choose() (met int) {
+// Choose takes the first usable worker, by name, as the model, unless there is one.
+func (r *Roster) Choose() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.model.Group != "" {
-		return len(r.all)
+		return
 	}
 	names := slices.Sorted(maps.Keys(r.all))
 	at := slices.IndexFunc(names, func(name string) bool {
@@ -80,22 +70,19 @@ func (r *Roster) Choose() (met int) {
 		return s.State == Ready && strings.Contains(strings.ToLower(s.Device.Name), strings.ToLower(r.GPU))
 	})
 	if at >= 0 {
-		r.model, r.present.at = r.all[names[at]].Beat, time.Time{}
+		r.model = r.all[names[at]].Beat
 		for _, name := range names {
 			r.tell(r.all[name].Beat)
 		}
 	}
-	return len(r.all)
 }
 
-// Model is the worker that all must be like.
 func (r *Roster) Model() Beat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.model
 }
 
-// None says why there is no worker to use.
 func (r *Roster) None() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,10 +134,7 @@ func (r *Roster) tell(b Beat) {
 func (r *Roster) now() present {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if time.Since(r.present.at) < presentFor {
-		return r.present
-	}
-	p := present{at: time.Now(), there: map[string]int{}}
+	p := present{there: map[string]int{}}
 	if r.Connection != nil {
 		var up bool
 		up, p.lost = r.Connection()
@@ -171,11 +155,9 @@ func (r *Roster) now() present {
 	}
 	slices.Sort(p.names)
 	p.names = p.names[:min(len(p.names), device.MostWorkers)]
-	r.present = p
 	return p
 }
 
-// Names are of the workers that take jobs.
 func (r *Roster) Names() []string { return slices.Clone(r.now().names) }
 
 // Compilers is how many compilations are worth having at once at each worker.
@@ -204,7 +186,6 @@ func (r *Roster) Watch(only string, patience time.Duration) func() error {
 	}
 }
 
-// lastWords says why workers are not there, as far as they said so.
 func (r *Roster) lastWords() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,7 +197,6 @@ func (r *Roster) lastWords() string {
 	return ""
 }
 
-// Summary says in a line what was found.
 func (r *Roster) Summary() string {
 	names := r.Names()
 	text := fmt.Sprintf("%d workers with %s", len(names), r.Model().Device.Name)

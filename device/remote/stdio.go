@@ -71,7 +71,6 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, v Vendor) error {
 	return err
 }
 
-// server is a child process: a device and the problems that were opened on it.
 type server struct {
 	vendor   Vendor
 	host     Host
@@ -80,7 +79,6 @@ type server struct {
 	watched  bool // a program watches what is launched here
 }
 
-// opened is a problem as it was sent.
 type opened struct {
 	*operator.Problem
 	proto device.Protocol
@@ -192,7 +190,6 @@ func (s *server) launch(ctx context.Context, j Job) (r Response, err error) {
 // Files are the data files of an operator: the paths that their names stand for.
 type Files map[string]string
 
-// Open opens one of them.
 func (f Files) Open(name string) (fs.File, error) {
 	if f[name] == "" {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -239,7 +236,6 @@ func (s *sent) get(k operator.Kernel) (*compile.Binary, error) {
 	return b.Binary, nil
 }
 
-// Compile gives what was sent.
 func (s *sent) Compile(_ context.Context, r compile.Request) (*compile.Binary, error) {
 	return s.get(r.Kernel)
 }
@@ -249,5 +245,4 @@ func (s *sent) Version() string { return s.version }
 // Workers is one: the search's process has the compilers.
 func (s *sent) Workers() int { return 1 }
 
-// Close does nothing: nothing runs here.
 func (s *sent) Close() error { return nil }

@@ -19,7 +19,6 @@ import (
 	"unicode/utf8"
 )
 
-// Bound is what one kind of file may have at most.
 type Bound struct {
 	Kind   string // "a space file", for messages
 	Bytes  int    // once it is unpacked
@@ -204,7 +203,6 @@ func (b Bound) JSON(data []byte) error {
 	return nil
 }
 
-// endOfText is where the text ends that begins at a quote.
 func endOfText(data []byte, start int) int {
 	for i := start + 1; i < len(data); i++ {
 		switch data[i] {

@@ -48,7 +48,6 @@ func Part(err error, data, part []byte) error {
 	return fmt.Errorf("%s: %s", Place(data, start), Words(err))
 }
 
-// Words is an error of package encoding/json without Go's words and types.
 func Words(err error) string {
 	text := err.Error()
 	var form *json.UnmarshalTypeError
@@ -96,7 +95,6 @@ func line(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:offset], []byte{'\n'})
 }
 
-// Place names the line and the column of data's byte at offset.
 func Place(data []byte, offset int64) string {
 	offset = max(0, min(offset, int64(len(data))))
 	start := bytes.LastIndexByte(data[:offset], '\n') + 1

@@ -36,7 +36,6 @@ func Read(data []byte, each func(name string, value json.RawMessage) error) erro
 	return nil
 }
 
-// Writer builds an object field by field. The zero Writer is an empty one.
 type Writer struct {
 	fields []byte
 	err    error
@@ -55,7 +54,6 @@ func (w *Writer) Add(name string, value any) {
 	w.fields = append(append(append(w.fields, key...), ':'), text...)
 }
 
-// MarshalJSON returns the object.
 func (w Writer) MarshalJSON() ([]byte, error) {
 	return slices.Concat([]byte{'{'}, w.fields, []byte{'}'}), w.err
 }

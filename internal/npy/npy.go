@@ -13,7 +13,6 @@ import (
 	"strings"
 )
 
-// Header is the head of a file.
 type Header struct {
 	Type  string // of the elements, as NumPy calls it: "float32"
 	Shape []int64
@@ -37,7 +36,6 @@ var (
 	typeForm    = regexp.MustCompile(`^([<>|=])([fiub])([1248])$`)
 )
 
-// Read reads the head of a file, and no more of it.
 func Read(r io.Reader) (Header, error) {
 	text, start, err := readText(r)
 	if err != nil {
@@ -68,7 +66,6 @@ func Read(r io.Reader) (Header, error) {
 	return h, nil
 }
 
-// readText gives the text of the head, and where the array begins.
 func readText(r io.Reader) (text string, start int64, err error) {
 	var head [8]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil || string(head[:6]) != magic {

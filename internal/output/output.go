@@ -25,13 +25,11 @@ import (
 	"autotune/internal/input"
 )
 
-// Standard is the name of standard output.
 const Standard = "-"
 
 // maxLinks is how many symbolic links lead to a file at most, as on Linux.
 const maxLinks = 40
 
-// To has write produce the file called path.
 func To(path string, write func(io.Writer) error) error {
 	if err := to(path, write); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, input.Reason(err))
@@ -66,7 +64,6 @@ func standard() io.Writer {
 	return os.Stdout
 }
 
-// replace puts a new file in the place of a regular one, or of none.
 func replace(path string, write func(io.Writer) error) error {
 	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
 	if err != nil {
@@ -205,7 +202,6 @@ func Foreign(path string) error {
 	return ErrForeign
 }
 
-// headOf reads how a file begins, compressed or not.
 func headOf(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

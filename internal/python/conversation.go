@@ -25,7 +25,6 @@ type Conversation struct {
 	ended   chan error
 }
 
-// longestAnswer bounds a line of an answer.
 const longestAnswer = 1 << 20
 
 // Begin starts the program; Limit means nothing. The error is ErrMissing without a
@@ -96,7 +95,6 @@ func (c *Conversation) Tell(job any) error {
 	return err
 }
 
-// line is a job as the program reads it.
 func line(job any) ([]byte, error) {
 	text, err := json.Marshal(job)
 	if err != nil {
@@ -108,7 +106,6 @@ func line(job any) ([]byte, error) {
 // endGrace is how long a program that answers no more may take to end by itself.
 const endGrace = time.Second
 
-// lost says how the program ended.
 func (c *Conversation) lost() (err error) {
 	select {
 	case err = <-c.ended:
@@ -120,7 +117,6 @@ func (c *Conversation) lost() (err error) {
 	return &EndedError{endOf(err), lastOf(c.said.String())}
 }
 
-// Close ends the program.
 func (c *Conversation) Close() error {
 	_ = c.jobs.Close() // it may have ended already
 	worker.EndGroup(c.command)

@@ -16,10 +16,8 @@ import (
 	"autotune/internal/quote"
 )
 
-// ErrMissing: there is no python3.
 var ErrMissing = errors.New("there is no python3 here")
 
-// ErrTime: a program was killed because its time was up.
 var ErrTime = errors.New("its time was up")
 
 // EndedError is a program that ended without an answer.
@@ -36,7 +34,6 @@ func (e *EndedError) Error() string {
 	return "ended without an answer (" + e.How + "): " + e.Last
 }
 
-// Program is what runs.
 type Program struct {
 	Code    string
 	Modules map[string]string // by name, that the code may import
@@ -86,7 +83,6 @@ func endOf(err error) string {
 	return err.Error()
 }
 
-// lastOf is the last line that a program printed.
 func lastOf(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return output.Line(strings.TrimSpace(lines[len(lines)-1]))

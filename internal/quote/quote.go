@@ -36,7 +36,6 @@ func Python(text string) string {
 	return strconv.Quote(strings.ToValidUTF8(text, "\uFFFD")) // whose escapes Python has, too
 }
 
-// PythonList is a list of string literals.
 func PythonList(texts []string) string {
 	return "[" + strings.Join(lists.Of(texts, Python), ", ") + "]"
 }
@@ -120,7 +119,6 @@ func YAML(text string) string {
 	return YAMLString(text)
 }
 
-// YAMLString is a string of YAML in double quotes.
 func YAMLString(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -23,7 +23,6 @@ import (
 	"autotune/tuner/winners"
 )
 
-// Inputs are what a pack is made of.
 type Inputs struct {
 	Winners  []cudasource.Winner
 	Families []packer.Family
@@ -79,17 +78,23 @@ func (p *Inputs) keptWinners(ctx context.Context, cache string) (err error) {
 				continue
 			}
 			w, err := cudasource.Of(bestconfig.FromRecord(k.Record), op, winners.LimitsOf(k.Device), p.Tool)
-			switch {
-			case errors.Is(err, cudasource.ErrSearchAgain):
-				p.Tell(fmt.Sprintf("left out %s: %v", k.Problem.Text, err))
-			case err != nil:
+			if left, err := p.leaves(err); err != nil {
 				return err
-			default:
+			} else if !left {
 				p.Winners = append(p.Winners, w)
 			}
 		}
 	}
 	return nil
+}
+
+// leaves tells whether a winner or family is left out, since its kernels were edited.
+func (p *Inputs) leaves(err error) (bool, error) {
+	if errors.Is(err, cudasource.ErrSearchAgain) {
+		p.Tell(fmt.Sprintf("left out: %v", err))
+		return true, nil
+	}
+	return false, err
 }
 
 // takes tells whether a cache's winner or family is packed: one of the device that is meant, of a GPU unless what was
@@ -129,12 +134,9 @@ func (p *Inputs) keptFamilies(ctx context.Context, cache string) error {
 			continue
 		}
 		one, err := packer.FamilyOf(f, op)
-		switch {
-		case errors.Is(err, cudasource.ErrSearchAgain):
-			p.Tell(fmt.Sprintf("left out: %v", err))
-		case err != nil:
+		if left, err := p.leaves(err); err != nil {
 			return err
-		default:
+		} else if !left {
 			p.Families = append(p.Families, one)
 		}
 	}
@@ -181,7 +183,6 @@ func (p *Inputs) FromFile(ctx context.Context, path string) error {
 // familyHead is how the document of a family begins, or a list of them.
 var familyHead = regexp.MustCompile(`^\s*\[?\s*{\s*"schema":\s*"autotune/family/`)
 
-// ReadDocuments reads a file of best-config documents or of families.
 func ReadDocuments(ctx context.Context, path string) (bests []bestconfig.Document, families []*family.Family,
 	err error) {
 	_, err = input.File(ctx, path, func(r io.Reader) (_ any, err error) {

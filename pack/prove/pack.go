@@ -7,26 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"autotune/device"
-	"autotune/device/compile"
 	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/operator"
 	"autotune/pack"
 	"autotune/pack/packer"
-	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
 	"autotune/tuner/cudasource"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
-	"autotune/tuner/strategy"
 	"autotune/tuner/winners"
 )
 
@@ -53,7 +49,6 @@ type Entry struct {
 // unproven is the verdict on entries that cannot be tried on this device.
 const unproven = "unproven"
 
-// newEntry is an entry that nobody has tried yet.
 func newEntry(problem, device, target string) *Entry {
 	return &Entry{Target: target, Verdict: Verdict{Problem: problem, Device: device, Verdict: unproven}}
 }
@@ -209,7 +204,6 @@ func (c *Checked) gate(ctx context.Context, e *Entry, op *operator.Operator) err
 	return err
 }
 
-// compare compares the entry with the general kernel.
 func (e *Entry) compare(result *tuner.Result, measured bool) {
 	e.fault = e.failed()
 	general := result.Default
@@ -262,15 +256,6 @@ func (c *Checked) Fault() error {
 		than += " or than it was"
 	}
 	return fmt.Errorf("%s of %s wrong or slower than %s", output.Count(faults, "entry"), c.pack.Path, than)
-}
-
-// Proofs are the entries as reports for CI have them.
-func (c *Checked) Proofs() []reports.Proof {
-	return lists.Of(c.Entries, func(e *Entry) reports.Proof {
-		p := e.Proof(c.pack.Name)
-		p.Target, p.Failed, p.Skipped = e.Target, e.fault, e.Verdict.Verdict == unproven
-		return p
-	})
 }
 
 // Text is a table of what holds, and what moved and by how much; without proofs it lists the entries as they were
@@ -328,87 +313,6 @@ func (c *Checked) proven(w io.Writer) {
 	}
 }
 
-// Update searches the entries at fault again, as `autotune search` does, and writes the pack anew.
-func (c *Checked) Update(ctx context.Context) error {
-	if err := c.writable(); err != nil {
-		return err
-	}
-	var all []cudasource.Winner
-	var families []packer.Family
-	var archs []string
-	elsewhere := false // some entry was compiled for another architecture than its search's
-	for _, e := range c.Entries {
-		if !slices.Contains(archs, e.Target) {
-			archs = append(archs, e.Target)
-		}
-		if e.family != nil {
-			elsewhere = elsewhere || e.Target != e.family.Target
-			families = append(families, *e.family)
-			continue
-		}
-		elsewhere = elsewhere || e.Target != e.winner.Best.Target
-		w := *e.winner
-		if e.fault {
-			var err error
-			if w, err = c.again(ctx, w); err != nil {
-				return err
-			}
-		}
-		all = append(all, w)
-	}
-	if !elsewhere {
-		archs = nil
-	}
-	compiler, err := compile.NVRTC(ctx)
-	if err != nil {
-		return err
-	}
-	defer compiler.Close()
-	p, err := packer.Make(ctx, compiler, all, families, packer.Options{Name: c.pack.Name, Tool: c.o.Tool, Archs: archs})
-	if err != nil {
-		return err
-	}
-	for _, notice := range p.Notices {
-		c.o.Tell(notice)
-	}
-	return p.Write(c.pack.Path)
-}
-
-// Updated says how many entries Update searches again.
-func (c *Checked) Updated() string { return output.Count(len(c.faults()), "entry") + " searched again" }
-
-// writable says why a pack cannot be written again from its contents.
-func (c *Checked) writable() error {
-	for _, e := range c.Entries {
-		switch {
-		case e.family != nil && e.fault:
-			return fmt.Errorf("%s cannot be updated, since `autotune tune` finds families, as %s: %s", c.pack.Path, e.Problem,
-				e.Message)
-		case e.winner == nil && e.family == nil:
-			return fmt.Errorf("%s cannot be updated, since %s for %s could not be packed again: %s", c.pack.Path, e.Problem,
-				e.Target, e.Message)
-		}
-	}
-	return nil
-}
-
-func (c *Checked) again(ctx context.Context, w cudasource.Winner) (cudasource.Winner, error) {
-	op := w.Problem.Operator
-	on, err := c.o.Opener.Open(ctx, op, w.Best.Problem.Request())
-	if err != nil {
-		return w, err
-	}
-	result, err := c.o.Search(ctx, on, tuner.Options{Target: strategy.Target})
-	if err != nil {
-		return w, err
-	}
-	if result.Stop == tuner.Interrupted {
-		return w, context.Canceled
-	}
-	return cudasource.Of(bestconfig.FromRecord(result.Record), op, on.Problem.Limits, c.o.Tool)
-}
-
-// reason is an error in one line.
 func reason(err error) string {
 	return output.Line(strings.ReplaceAll(strings.TrimSpace(device.Reason(err)), "\n", "; "))
 }

@@ -16,7 +16,6 @@ import (
 	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
@@ -26,7 +25,6 @@ import (
 	"autotune/tuner/winners"
 )
 
-// Options say how winners are proved.
 type Options struct {
 	Opener *devices.Opener
 	// Operators are those that are not built in. Of a cache, they are all whose winners are proved.
@@ -70,15 +68,6 @@ func (v Verdict) failed() bool { return slices.Contains(trial.Statuses, trial.St
 
 func (v Verdict) change() string { return fmt.Sprintf("%+.1f %%", 100*(v.NowMS/v.WasMS-1)) }
 
-// Proof is the verdict as reports for CI have it.
-func (v Verdict) Proof(class string) reports.Proof {
-	return reports.Proof{
-		Name: v.Problem, Class: class, Verdict: v.Verdict, Message: v.Message, WasMS: v.WasMS, NowMS: v.NowMS, Noise: v.Noise,
-		Failed: v.Lost(),
-	}
-}
-
-// Text lists verdicts, a line or two each.
 func Text(list []Verdict) string {
 	text := ""
 	for _, v := range list {
@@ -153,7 +142,6 @@ func (o Options) kept(ctx context.Context, op *operator.Operator, w winners.Kept
 	return &v, err
 }
 
-// verdictOn is what is known of a winner before it is proved.
 func verdictOn(w winners.Kept) Verdict {
 	return Verdict{Problem: w.Problem.Text, Device: w.Device.Name, Conditions: w.Protocol.Conditions,
 		WasMS: w.Winner.Time.Median}
@@ -177,7 +165,6 @@ func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept,
 	return v, result, nil
 }
 
-// judge compares the winner with the fastest now.
 func (v *Verdict) judge(w winners.Kept, result *tuner.Result) {
 	if result.Winner != nil {
 		best := bestconfig.FromRecord(result.Record)
@@ -223,7 +210,6 @@ func (v *Verdict) alone(ctx context.Context, o Options, on *devices.Opened, w wi
 	return nil
 }
 
-// compare compares a proof with the recorded time.
 func (v *Verdict) compare(p final.Proof, w winners.Kept, here device.Info) {
 	v.NowMS, v.Noise = p.NowMS, p.Noise
 	switch {
@@ -256,7 +242,6 @@ func moved(p final.Proof, w winners.Kept, here device.Info) (all []string) {
 	return append(all, lists.Of(p.Warnings, trial.Warning.String)...)
 }
 
-// BenchOptions say what a winner is timed beside.
 type BenchOptions struct {
 	Others   bool         // also beside PyTorch
 	Rivals   final.Rivals // PyTorch; nil on a device without a GPU

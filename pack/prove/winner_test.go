@@ -42,8 +42,8 @@ func TestGateVerdict(t *testing.T) {
 		if r.Verdict != c.verdict || r.Message != c.message {
 			t.Errorf("%s: %s, %q; want %s, %q", c.name, r.Verdict, r.Message, c.verdict, c.message)
 		}
-		if p := r.Proof("x"); p.Verdict != c.verdict || r.Lost() != (c.verdict != "holds") {
-			t.Errorf("%s: %+v", c.name, p)
+		if r.Lost() != (c.verdict != "holds") {
+			t.Errorf("%s: %+v", c.name, r)
 		}
 	}
 }

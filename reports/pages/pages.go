@@ -22,8 +22,6 @@ import (
 	"autotune/tuner/bestconfig"
 	why "autotune/tuner/explain"
 	"autotune/tuner/family"
-	"autotune/tuner/store"
-	"autotune/tuner/winners"
 )
 
 // Known is what this machine knows beside a search.
@@ -92,23 +90,6 @@ func (k Known) Recording(ctx context.Context, path string) (s webpage.Search, er
 	s.Commands = append([]string{fmt.Sprintf("autotune search %s --device %s", named, Quoted("replay:"+path))},
 		Commands(best, named)...)
 	return s, nil
-}
-
-// History are a problem's searches in a cache over drivers, compilers and dates, the oldest first.
-func (k Known) History(ctx context.Context, s *store.Store, r winners.Request) (list []webpage.Search, err error) {
-	eras, err := r.History(s)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range eras {
-		p, err := r.Operator.Bind(e.Record.Problem.Request(), winners.LimitsOf(e.Device))
-		if err != nil {
-			return nil, err
-		}
-		details := reports.Details{Failures: reports.FailuresOf(e.Trials, "")}
-		list = append(list, k.Search(ctx, bestconfig.FromRecord(e.Record), e.Trials, p, details))
-	}
-	return list, nil
 }
 
 // Commands are the commands that go on from a winner. named is what names its problem.

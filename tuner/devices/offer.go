@@ -14,15 +14,14 @@ import (
 	"autotune/device"
 	"autotune/device/emulator"
 	"autotune/device/remote"
-	"autotune/device/remote/broker"
-	"autotune/device/remote/poolworker"
+	"autotune/device/remote/fleet"
 )
 
 // Offer offers devices to every search that uses the same NATS server.
 type Offer struct {
-	Login    broker.Login
+	Login    fleet.Login
 	Name     string // of the worker, or what the names of several begin with; "": a name that nobody else has
-	Worker   poolworker.Options
+	Worker   fleet.WorkerOptions
 	CacheDir string // of compiled binaries
 	Say      func(text string)
 }
@@ -60,9 +59,9 @@ func (o Offer) nameOf(device string, several bool) string {
 	return remote.Name(host[:min(len(host), 32)] + "-" + device + "-" + strings.ToLower(rand.Text()[:4]))
 }
 
-func (o Offer) serve(ctx context.Context, d device.Device, w poolworker.Options) error {
+func (o Offer) serve(ctx context.Context, d device.Device, w fleet.WorkerOptions) error {
 	w.Say = func(text string) { o.Say("worker " + w.Name + ": " + text) }
-	b, err := broker.Connect(ctx, o.Login, w.Name, broker.Options{Say: w.Say})
+	b, err := fleet.Connect(ctx, o.Login, w.Name, fleet.ConnectOptions{Say: w.Say})
 	if err != nil {
 		return err
 	}
@@ -71,5 +70,5 @@ func (o Offer) serve(ctx context.Context, d device.Device, w poolworker.Options)
 	if walls := emulator.Walls(ctx, d); walls != "" {
 		w.Say(walls)
 	}
-	return poolworker.Serve(ctx, b, d, w)
+	return fleet.Serve(ctx, b, d, w)
 }

@@ -16,8 +16,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/remote"
-	"autotune/device/remote/broker"
-	"autotune/device/remote/pool"
+	"autotune/device/remote/fleet"
 	"autotune/operator"
 	"autotune/tuner/torchmath"
 )
@@ -28,7 +27,7 @@ type Options struct {
 	Runs     bool   // auto passes over devices that run nothing: recordings
 	// Server is where to find workers in place of a device; without a URL: nowhere. GPU is
 	// part of their devices' name, "": as the first has it.
-	Server broker.Login
+	Server fleet.Login
 	GPU    string
 	Say    func(text string) // is called with what a person should know about workers; nil: nobody is told
 	// Await is called with what is awaited, and what it gives once that is there; nil: nobody is told.
@@ -449,11 +448,11 @@ func openSeveral(ctx context.Context, s Spec, o Options) (device.Device, error) 
 func (l *local) Close() error { return errors.Join(l.Joined.Close(), CloseAll(l.devices)) }
 
 func openWorkers(ctx context.Context, o Options) (device.Device, string, error) {
-	b, err := broker.Connect(ctx, o.Server, "search", broker.Options{Limit: connectionLimit, Say: o.Say})
+	b, err := fleet.Connect(ctx, o.Server, "search", fleet.ConnectOptions{Limit: connectionLimit, Say: o.Say})
 	if err != nil {
 		return nil, "", err
 	}
-	p, err := pool.Open(ctx, b, pool.Options{GPU: o.GPU, Say: o.Say})
+	p, err := fleet.Open(ctx, b, fleet.Options{GPU: o.GPU, Say: o.Say})
 	if err != nil {
 		b.Close()
 		return nil, "", err
@@ -530,7 +529,7 @@ func (s Spec) OneGPU() (ordinal int, ok bool) {
 
 // IsTrouble tells whether an error is about a device, or about what it needs, rather than about what was asked of it.
 func IsTrouble(err error) bool {
-	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, device.ErrGone, broker.ErrServer}
+	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, device.ErrGone, fleet.ErrServer}
 	for _, k := range kindsByName {
 		troubles = append(troubles, k.troubles...)
 	}

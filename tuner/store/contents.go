@@ -275,29 +275,6 @@ func (s *Store) Remove(choose func([]Summary) []Summary) (gone []Summary, err er
 	return gone, err
 }
 
-// Stale says which problems are to go, by the time of their last write.
-type Stale struct {
-	Before time.Time // those written before; zero: none for their age
-	Bytes  int64     // that the others may take; what was written longest ago goes until they do
-}
-
-// Choose picks those that go, what was written longest ago first.
-func (rule Stale) Choose(all []Summary) []Summary {
-	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b Summary) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
-	left := int64(0)
-	for _, p := range all {
-		left += p.Bytes
-	}
-	for i, p := range all {
-		if !p.UpdatedAt.Before(rule.Before) && left <= rule.Bytes {
-			return all[:i]
-		}
-		left -= p.Bytes
-	}
-	return all
-}
-
 // contents is what is kept of a problem, or a part of it.
 type contents struct {
 	id      ProblemID
@@ -327,12 +304,7 @@ type Tally struct{ Problems, Trials, Winners int }
 // mergeBatch is how many trials are added in one transaction: few enough that others get the file in between.
 const mergeBatch = 256
 
-// Add keeps trials of a problem that are not known yet, in batches.
-func (s *Store) Add(ctx context.Context, id ProblemID, entries []Entry) (tally Tally, err error) {
-	err = s.add(ctx, contents{id: id, entries: entries, updated: time.Now().UTC()}, &tally)
-	return tally, err
-}
-
+// add keeps what is not known yet, in batches.
 func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
 	before := *tally
 	for batch := range slices.Chunk(c.entries, mergeBatch) {

@@ -14,7 +14,7 @@ import (
 )
 
 // The test executable becomes a second process on a store when this variable holds what to do and where: "hold PATH",
-// "write PATH FIRST" "claim PATH KEY", or one of the commands that are writing: "COMMAND PATH FROM".
+// "write PATH FIRST", "claim PATH KEY" or "merge-and-rm PATH FROM".
 const roleVariable = "STORE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -49,11 +49,10 @@ func play(role []string) error {
 		time.Sleep(time.Hour)
 	}
 	fmt.Println("open")
-	if command, ok := writing[role[0]]; ok {
-		for round := 0; err == nil; round++ {
-			err = command(s, role[2], round)
+	for role[0] == "merge-and-rm" {
+		if err := mergeAndRemove(s, role[2]); err != nil {
+			return err
 		}
-		return err
 	}
 	i, err := strconv.Atoi(role[2])
 	if err != nil {

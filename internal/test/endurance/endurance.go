@@ -8,7 +8,6 @@ import "os"
 // Variable asks for the whole numbers.
 const Variable = "AUTOTUNE_ENDURE"
 
-// Times is how often a test tries.
 func Times(few, whole int) int {
 	if os.Getenv(Variable) != "" {
 		return whole

@@ -32,8 +32,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	var left testneeds.Summary
-	readErr := summarize(events, os.Stdout, &left)
+	left := testneeds.Summary{}
+	readErr := summarize(events, os.Stdout, left)
 	err = command.Wait()
 	left.Print(os.Stdout)
 	var ended *exec.ExitError
@@ -56,8 +56,7 @@ type event struct {
 	Action, Package, Test, Output string
 }
 
-// summarize prints packages as they end, with the output of tests that failed.
-func summarize(events io.Reader, out io.Writer, left *testneeds.Summary) error {
+func summarize(events io.Reader, out io.Writer, left testneeds.Summary) error {
 	said := map[string]*strings.Builder{} // by package and test, until it ends
 	lines := bufio.NewReader(events)
 	for {
@@ -76,7 +75,7 @@ func summarize(events io.Reader, out io.Writer, left *testneeds.Summary) error {
 		case "build-output":
 			fmt.Fprint(out, e.Output)
 		case "output":
-			left.Line(e.Package, e.Test, e.Output)
+			left.Line(key, e.Output)
 			if said[key] == nil {
 				said[key] = &strings.Builder{}
 			}
@@ -96,7 +95,6 @@ func summarize(events io.Reader, out io.Writer, left *testneeds.Summary) error {
 	}
 }
 
-// shown is what is printed of the output of a test or package that ended.
 func shown(e event, text string) string {
 	switch {
 	case e.Action == "fail":

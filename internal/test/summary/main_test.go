@@ -26,16 +26,16 @@ func TestSummarize(t *testing.T) {
 {"Action":"build-output","ImportPath":"s","Output":"s.go:1: wrong\n"}
 `
 	var out strings.Builder
-	var left testneeds.Summary
-	if err := summarize(strings.NewReader(events), &out, &left); err != nil {
+	left := testneeds.Summary{}
+	if err := summarize(strings.NewReader(events), &out, left); err != nil {
 		t.Fatal(err)
 	}
 	left.Print(&out)
-	want := "    loud\n    stuck\nFAIL\nFAIL\tp\t0.1s\nok  \tq\t(cached)\ns.go:1: wrong\nleft out without NumPy: 1 test; to run them: " + testneeds.NumPy.Get + "\n"
+	want := "    loud\n    stuck\nFAIL\nFAIL\tp\t0.1s\nok  \tq\t(cached)\ns.go:1: wrong\nleft out without NumPy: 1 test; to run: " + testneeds.NumPy.Get + "\n"
 	if out.String() != want {
 		t.Errorf("%q\nwant %q", out.String(), want)
 	}
-	if err := summarize(strings.NewReader("panic\n"), &out, &left); err == nil {
+	if err := summarize(strings.NewReader("panic\n"), &out, left); err == nil {
 		t.Error("takes what is no event")
 	}
 }

@@ -5,55 +5,31 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"autotune/internal/output"
 )
 
-// Summary counts what a run of tests left out.
-type Summary struct {
-	tests   map[string]map[string]bool // by tool, by package and name
-	scripts map[string][]string        // by tool: packages
-}
+// Summary has the tests that a run left out, by the tool that they lack.
+type Summary map[*Tool]map[string]bool
 
 // Line takes a line that a test printed.
-func (s *Summary) Line(pkg, test, line string) {
-	_, rest, found := strings.Cut(line, leftOut)
-	if !found {
-		return
-	}
+func (s Summary) Line(test, line string) {
+	_, rest, _ := strings.Cut(line, leftOut)
 	at := slices.IndexFunc(tools, func(tool *Tool) bool { return strings.HasPrefix(rest, tool.Name) })
 	if at < 0 {
 		return
 	}
-	name := tools[at].Name
-	if s.tests == nil {
-		s.tests, s.scripts = map[string]map[string]bool{}, map[string][]string{}
+	if s[tools[at]] == nil {
+		s[tools[at]] = map[string]bool{}
 	}
-	switch {
-	case !strings.Contains(rest, inScripts):
-		if s.tests[name] == nil {
-			s.tests[name] = map[string]bool{}
-		}
-		s.tests[name][pkg+" "+test] = true
-	case !slices.Contains(s.scripts[name], pkg):
-		s.scripts[name] = append(s.scripts[name], pkg)
-	}
+	s[tools[at]][test] = true
 }
 
-// Print says what was left out, and how to have it.
-func (s *Summary) Print(w io.Writer) {
+// Print says how many tests were left out, and how to have the tools.
+func (s Summary) Print(w io.Writer) {
 	for _, tool := range tools {
-		var parts []string
-		switch n := len(s.tests[tool.Name]); n {
-		case 0:
-		case 1:
-			parts = append(parts, "1 test")
-		default:
-			parts = append(parts, fmt.Sprintf("%d tests", n))
-		}
-		for _, pkg := range s.scripts[tool.Name] {
-			parts = append(parts, "parts of the scripts of "+pkg)
-		}
-		if parts != nil {
-			fmt.Fprintf(w, "left out without %s: %s; to run them: %s\n", tool.Name, strings.Join(parts, ", "), tool.Get)
+		if n := len(s[tool]); n > 0 {
+			fmt.Fprintf(w, "left out without %s: %s; to run: %s\n", tool.Name, output.Count(n, "test"), tool.Get)
 		}
 	}
 }

@@ -20,7 +20,6 @@ type Tool struct {
 	here func() bool
 }
 
-// The tools that tests ask for.
 var (
 	CXX       = &Tool{"a C++ compiler", "apt install g++, or set CXX", sync.OnceValue(compiler)}
 	CMake     = &Tool{"CMake", "apt install cmake", program("cmake", "--version")}
@@ -35,7 +34,6 @@ var (
 	Sanitizer = &Tool{"compute-sanitizer", "apt install cuda-sanitizer-13-0 (NVIDIA's repository)", nil}
 )
 
-// tools are all of them.
 var tools = []*Tool{CXX, CMake, Clang, Python, NumPy, Torch, NVRTC, Headers, CUB, Browser, Sanitizer}
 
 // compiler looks where the emulator does.
@@ -70,7 +68,6 @@ func program(name string, arguments ...string) func() bool {
 	})
 }
 
-// Need skips a test where the tool is not there.
 func (tool *Tool) Need(t testing.TB) {
 	t.Helper()
 	if !tool.Here(t) {
@@ -138,7 +135,6 @@ func (tool *Tool) variable() string {
 
 var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
-// conditions are the tools that scripts ask for.
 var conditions = map[string]*Tool{"cxx": CXX, "clang": Clang, "python": Python, "numpy": NumPy, "torch": Torch, "nvrtc": NVRTC}
 
 // look finds a condition's tool. The caller brings what finds those that the code under
@@ -180,7 +176,6 @@ func InScript(text string) bool {
 	return false
 }
 
-// Condition is one of a testscript.
 func Condition(name string, found map[string]func() bool) (bool, error) {
 	tool, here := look(name, found)
 	if tool == nil || here == nil {
@@ -188,10 +183,8 @@ func Condition(name string, found map[string]func() bool) (bool, error) {
 	}
 	tool.asked()
 	if !here() {
-		fmt.Println(tool.leftOut() + inScripts) // a condition does not know its script
+		fmt.Println(tool.leftOut()) // a condition does not know its script
 		return false, nil
 	}
 	return true, nil
 }
-
-const inScripts = ": what scripts need it for"

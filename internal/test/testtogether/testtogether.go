@@ -18,7 +18,6 @@ var (
 	once         = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*pragma[ \t]+once\b`)
 )
 
-// Namespace is where a kernel of several stands.
 func Namespace(number int) string { return fmt.Sprintf("variant%d", number) }
 
 // globalName is a name that a text takes from outside of all namespaces.
@@ -44,10 +43,8 @@ type set struct {
 	defines []string          // the macros that they define
 }
 
-// Text includes all of them.
 func (s *Source) Text() string { return s.lines.String() }
 
-// Add adds a kernel: its file, the text, what it includes, and the values of its macros.
 func (s *Source) Add(file, text string, includes, macros map[string]string) {
 	texts := maps.Clone(includes)
 	if texts == nil {

@@ -1,7 +1,11 @@
-// Package broker connects to the NATS server that a search and its workers meet at. The
-// server keeps nothing: a search asks a worker, and waits for its answer. Larger contents
-// than a message takes are fetched in parts from whoever has them.
-package broker
+// Package fleet joins a search with workers on other machines, at a NATS server that keeps nothing.
+//
+// The search sees the workers that have one model of GPU, one driver and one compiler as one device, a Pool. It asks one
+// worker to do one job, again and again until it has heard the answer, so that a lost message costs no more than a
+// moment; the worker does the job once, and keeps the answer for a while. A job whose worker dies, or is not heard of
+// for too long, goes to another worker. What the first may answer then is heard by nobody, so a search has one trial a
+// configuration. Larger contents than a message takes are fetched in parts from whoever has them.
+package fleet
 
 import (
 	"cmp"
@@ -9,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,20 +23,17 @@ import (
 	"autotune/device/remote"
 )
 
-// Subjects of messages.
 const (
 	WhoSubject  = "autotune.who"  // all workers answer with a sign of life
 	BeatSubject = "autotune.beat" // signs of life
 )
 
-// WorkerSubject is where a worker is asked.
 func WorkerSubject(worker string) string { return "autotune.worker." + worker }
 
-// fetchSubject is where a search or a worker is asked for what it keeps.
 func fetchSubject(peer string) string { return "autotune.fetch." + peer }
 
-// Options adjust a Broker. The zero value is right but for tests.
-type Options struct {
+// ConnectOptions adjust a Broker. The zero value is right but for tests.
+type ConnectOptions struct {
 	// Beat is how often workers give signs of life; 0: 2 s.
 	Beat time.Duration
 	// Gone is how long a worker may give none and still be there; 0: as long as four take.
@@ -41,15 +44,13 @@ type Options struct {
 	Say func(text string)
 }
 
-// Usual values.
 const (
 	usualBeat   = 2 * time.Second
 	missedBeats = 4 // that a worker may miss and still be there
 )
 
-// Broker is a connection to the server.
 type Broker struct {
-	Options
+	ConnectOptions
 	Conn   *nats.Conn
 	server string // its address, to show
 
@@ -59,13 +60,13 @@ type Broker struct {
 	lost   error       // why it is tried no more
 }
 
-func newBroker(server string, o Options) *Broker {
+func newBroker(server string, o ConnectOptions) *Broker {
 	o.Beat = cmp.Or(o.Beat, usualBeat)
 	o.Gone = cmp.Or(o.Gone, missedBeats*o.Beat)
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	return &Broker{Options: o, server: server}
+	return &Broker{ConnectOptions: o, server: server}
 }
 
 // Connection tells whether the connection is there, and why it never will be again.
@@ -100,7 +101,6 @@ func (b *Broker) reconnected(*nats.Conn) {
 	b.since = time.Time{}
 }
 
-// end gives the connection up.
 func (b *Broker) end() {
 	b.mu.Lock()
 	b.lost = fmt.Errorf("%s: %w: it was not to be reached for %s", b.server, ErrServer, b.Limit)
@@ -115,16 +115,15 @@ func (b *Broker) Ask(ctx context.Context, subject string, data []byte, wait time
 	return b.Conn.RequestWithContext(limited, subject, data)
 }
 
-// Look gathers the workers' signs of life: so many at most, until none has come for a while.
-// None comes where there are no workers.
-func (b *Broker) Look(ctx context.Context, most int) (all []remote.Beat, err error) {
+// Look gathers signs of life, by the workers' names, until none has come for a while.
+func (b *Broker) Look(ctx context.Context) (all []remote.Beat, err error) {
 	inbox := b.Conn.NewRespInbox()
 	answers, err := b.Conn.SubscribeSync(inbox)
 	if err == nil {
 		defer answers.Unsubscribe()
 		err = b.Conn.PublishRequest(WhoSubject, inbox, nil)
 	}
-	for wait := firstBeat; err == nil && len(all) < most; wait = nextBeat {
+	for wait := firstBeat; err == nil && len(all) < mostListed; wait = nextBeat {
 		limited, cancel := context.WithTimeout(ctx, wait)
 		msg, late := answers.NextMsgWithContext(limited)
 		cancel()
@@ -138,6 +137,7 @@ func (b *Broker) Look(ctx context.Context, most int) (all []remote.Beat, err err
 	if err != nil {
 		return nil, fmt.Errorf("ask for the workers: %w", err)
 	}
+	slices.SortFunc(all, func(a, b remote.Beat) int { return strings.Compare(a.Worker, b.Worker) })
 	return all, ctx.Err()
 }
 
@@ -230,5 +230,4 @@ func (b *Broker) IsGone(ctx context.Context, peer string) bool {
 	return errors.Is(err, nats.ErrNoResponders)
 }
 
-// Close ends the connection.
 func (b *Broker) Close() { b.Conn.Close() }

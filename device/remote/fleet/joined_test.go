@@ -1,4 +1,4 @@
-package pool_test
+package fleet_test
 
 import (
 	"context"

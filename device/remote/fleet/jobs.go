@@ -1,4 +1,4 @@
-package poolworker
+package fleet
 
 import (
 	"cmp"
@@ -30,25 +30,6 @@ const (
 	keptAnswer    = 15 * time.Second
 )
 
-// junk counts messages that make no sense, and reports them now and then. One goroutine uses it at
-// a time.
-type junk struct {
-	count int
-	told  time.Time
-}
-
-// junkEvery is the least time between two lines about them.
-const junkEvery = time.Minute
-
-func (j *junk) add(err error, say func(string)) {
-	j.count++
-	if time.Since(j.told) < junkEvery {
-		return
-	}
-	say(fmt.Sprintf("messages that make no sense are dropped, %d by now; the last: %s", j.count, err))
-	j.told = time.Now()
-}
-
 // receive takes a job. One that it has had is not done again: its answer is sent again. If there
 // are too many jobs it ignores one, which the search asks for again.
 func (w *worker) receive(ctx context.Context, msg *nats.Msg) {
@@ -60,7 +41,7 @@ func (w *worker) receive(ctx context.Context, msg *nats.Msg) {
 		err = errors.New("workers leave no files")
 	}
 	if err != nil {
-		w.junk.add(err, w.options.Say)
+		w.senseless.Do(func() { w.options.Say(fmt.Sprintf("messages that make no sense are dropped, as one: %s", err)) })
 		return
 	}
 	name := q.Search + "." + strconv.FormatUint(q.ID, 10)
@@ -88,7 +69,6 @@ func (w *worker) forget(name string) {
 	delete(w.tasks, name)
 }
 
-// tell answers a job.
 func (w *worker) tell(t *task, r remote.Response) {
 	r.ID, r.Kind, r.Worker = t.ID, t.Kind, w.Name
 	data, err := remote.Encode(r)
@@ -149,7 +129,6 @@ func (w *worker) do(ctx context.Context, t *task) (r remote.Response) {
 	return w.onDevice(ctx, j)
 }
 
-// onDevice has the device do a job when it is its turn.
 func (w *worker) onDevice(ctx context.Context, j remote.Job) remote.Response {
 	r, err := w.Do(ctx, j)
 	switch {
@@ -162,8 +141,7 @@ func (w *worker) onDevice(ctx context.Context, j remote.Job) remote.Response {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.total++
-	w.done = append(w.done, time.Now())
+	w.done++
 	return r
 }
 

@@ -1,4 +1,4 @@
-package broker
+package fleet
 
 import (
 	"context"
@@ -38,7 +38,7 @@ const (
 )
 
 // Connect connects to a server. name is what it shows in the server's lists.
-func Connect(ctx context.Context, l Login, name string, o Options) (*Broker, error) {
+func Connect(ctx context.Context, l Login, name string, o ConnectOptions) (*Broker, error) {
 	options, err := l.options()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package pool_test
+package fleet_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"autotune/device/remote"
-	"autotune/device/remote/broker"
+	"autotune/device/remote/fleet"
 	"autotune/device/trial"
 	"autotune/space"
 	"autotune/tuner"
@@ -90,8 +90,8 @@ func TestMutatedMessages(t *testing.T) {
 	for i := range 10000 {
 		msg, other := messages[random.IntN(len(messages))], messages[random.IntN(len(messages))]
 		subject := msg.Subject
-		if subject == broker.BeatSubject && i%20 > 0 { // else most are signs of life
-			subject = broker.WorkerSubject("a")
+		if subject == fleet.BeatSubject && i%20 > 0 { // else most are signs of life
+			subject = fleet.WorkerSubject("a")
 		}
 		if err := b.Conn.Publish(subject, mutated(msg.Data, other.Data, random)); err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestMutatedMessages(t *testing.T) {
 	for len(p.said) > 0 {
 		if text := <-p.said; strings.HasPrefix(text, "a: ") {
 			lines++
-			if !strings.Contains(text, "messages that make no sense are dropped, ") {
+			if !strings.Contains(text, "messages that make no sense are dropped, as one: ") {
 				t.Errorf("said %q", text)
 			}
 		}
@@ -144,14 +144,14 @@ func FuzzWorker(f *testing.F) {
 	}
 	b := p.connect("rogue")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := b.Conn.Publish(broker.WorkerSubject("a"), data); err != nil && err != nats.ErrMaxPayload {
+		if err := b.Conn.Publish(fleet.WorkerSubject("a"), data); err != nil && err != nats.ErrMaxPayload {
 			t.Fatal(err)
 		}
 		question, err := remote.Encode(remote.Request{Kind: remote.Describe, ID: rand.Uint64()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		msg, err := b.Ask(context.Background(), broker.WorkerSubject("a"), question, 5*time.Second)
+		msg, err := b.Ask(context.Background(), fleet.WorkerSubject("a"), question, 5*time.Second)
 		if err == nil {
 			_, err = remote.Decode[remote.Response](msg.Data)
 		}

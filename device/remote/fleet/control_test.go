@@ -1,4 +1,4 @@
-package pool_test
+package fleet_test
 
 import (
 	"context"
@@ -8,15 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"autotune/device/remote/pool"
-	"autotune/device/remote/poolworker"
+	"autotune/device/remote/fleet"
 	"autotune/device/trial"
 	"autotune/space"
 	"autotune/tuner"
 )
 
 // often has the control timed more often than usual.
-func often(o *poolworker.Options) { o.ControlEvery = 30 * time.Millisecond }
+func often(o *fleet.WorkerOptions) { o.ControlEvery = 30 * time.Millisecond }
 
 // dial is a control whose answer a test changes.
 type dial struct {
@@ -149,7 +148,7 @@ func TestAllAside(t *testing.T) {
 		time.Sleep(evaluation)
 		return bowl(c), nil
 	}}, often)
-	_, err := tuner.Search(t.Context(), toyProblem(t), p.pool(1, func(o *pool.Options) { o.Patience = 300 * time.Millisecond }), tuner.Options{})
+	_, err := tuner.Search(t.Context(), toyProblem(t), p.pool(1, func(o *fleet.Options) { o.Patience = 300 * time.Millisecond }), tuner.Options{})
 	if err == nil || !strings.Contains(err.Error(), "no worker has been there for 300ms; worker a: its control takes 0.2 ms") {
 		t.Errorf("got %v", err)
 	}
@@ -160,14 +159,14 @@ func TestAllAside(t *testing.T) {
 func TestWorkersMemory(t *testing.T) {
 	p := newPlace(t)
 	gpu := &fakeGPU{}
-	p.worker("a", gpu, func(o *poolworker.Options) { o.Memory = 600 << 20 })
+	p.worker("a", gpu, func(o *fleet.WorkerOptions) { o.Memory = 600 << 20 })
 	all := p.pool(1)
 	r := search(t, all, tuner.Options{Strategy: "random", Budget: 3})
 	if r.Winner == nil {
 		t.Error("no winner")
 	}
 	tight := newPlace(t)
-	tight.worker("a", &fakeGPU{}, func(o *poolworker.Options) { o.Memory = 100 })
+	tight.worker("a", &fakeGPU{}, func(o *fleet.WorkerOptions) { o.Memory = 100 })
 	_, err := tuner.Search(t.Context(), toyProblem(t), tight.pool(1), tuner.Options{})
 	if err == nil || !strings.Contains(err.Error(), "a worker here may use") {
 		t.Errorf("got %v", err)
@@ -189,7 +188,7 @@ func TestNamesAreTakenOnce(t *testing.T) {
 	}
 	b := p.connect("look")
 	p.await("the name to be free", func() bool {
-		all, err := pool.Look(t.Context(), b)
+		all, err := b.Look(t.Context())
 		return err == nil && len(all) == 0
 	})
 	_, third := p.worker("a", &fakeGPU{})

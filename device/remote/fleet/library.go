@@ -1,4 +1,4 @@
-package poolworker
+package fleet
 
 import (
 	"bytes"
@@ -16,14 +16,13 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/remote"
-	"autotune/device/remote/broker"
 	"autotune/operator"
 )
 
 // library is what a worker knows of searches and their problems, and what it has compiled
 // for them.
 type library struct {
-	broker   *broker.Broker
+	broker   *Broker
 	device   device.Device
 	spool    *Spool
 	binaries binaries
@@ -34,7 +33,6 @@ type library struct {
 	problems  map[string]*problem           // by key
 }
 
-// mostKnown is how many operators and problems a worker remembers.
 const mostKnown = 64
 
 // problem is one of a search, bound as the search has it.
@@ -44,7 +42,6 @@ type problem struct {
 	spec   remote.Problem
 }
 
-// searchOf is the search that a key is of.
 func searchOf(key string) string {
 	search, _, _ := strings.Cut(key, ".")
 	return search
@@ -57,7 +54,6 @@ type fetcher func(ctx context.Context, object string, most int64, to io.Writer) 
 // anew a moment after the worker's.
 const awayWait = time.Second
 
-// from fetches from a search.
 func (l *library) from(search string) fetcher {
 	return func(ctx context.Context, object string, most int64, to io.Writer) error {
 		return l.broker.Fetch(ctx, search, awayWait, object, most, to)
@@ -79,7 +75,6 @@ func (l *library) problem(ctx context.Context, key string) (*problem, error) {
 	return found.(*problem), nil
 }
 
-// find asks a search for a problem.
 func (l *library) find(ctx context.Context, key string) (*problem, error) {
 	search := searchOf(key)
 	var text bytes.Buffer
@@ -152,20 +147,13 @@ const (
 	mostBinary = 64 << 20
 )
 
-// binaries are those at hand, by their names.
 type binaries struct {
 	mu    sync.Mutex
-	kept  map[string]kept
+	kept  map[string]*compile.Binary
 	bytes int
 }
 
-// kept is a binary, and what other workers fetch of it.
-type kept struct {
-	*compile.Binary
-	text func() ([]byte, error)
-}
-
-func (k *binaries) get(name string) kept {
+func (k *binaries) get(name string) *compile.Binary {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.kept[name]
@@ -175,25 +163,24 @@ func (k *binaries) put(name string, b *compile.Binary) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.bytes += len(b.Code); k.kept == nil || k.bytes > keptBytes {
-		k.kept, k.bytes = map[string]kept{}, len(b.Code)
+		k.kept, k.bytes = map[string]*compile.Binary{}, len(b.Code)
 	}
-	k.kept[name] = kept{b, sync.OnceValues(func() ([]byte, error) { return json.Marshal(b) })}
+	k.kept[name] = b
 }
 
-// open opens what another worker fetches.
 func (k *binaries) open(name string) (io.ReaderAt, error) {
-	one := k.get(name)
-	if one.Binary == nil {
+	b := k.get(name)
+	if b == nil {
 		return nil, errors.New("the worker has no such binary")
 	}
-	text, err := one.text()
+	text, err := json.Marshal(b)
 	return bytes.NewReader(text), err
 }
 
 // binary is a kernel compiled: by the worker that a request says, or here.
 func (l *library) binary(ctx context.Context, k operator.Kernel, q remote.Request) (*compile.Binary, error) {
 	name := remote.BinaryName(k.File, k.Digest())
-	b := l.binaries.get(name).Binary
+	b := l.binaries.get(name)
 	if b != nil {
 		return b, nil
 	}
@@ -210,7 +197,6 @@ func (l *library) binary(ctx context.Context, k operator.Kernel, q remote.Reques
 	return b, nil
 }
 
-// fetchLimit is how long another worker's binary may be on its way.
 const fetchLimit = 20 * time.Second
 
 // fetchBinary gets what another worker compiled; nil: it cannot be had, or not be read.

@@ -1,4 +1,4 @@
-package pool_test
+package fleet_test
 
 import (
 	"context"
@@ -10,9 +10,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/compile"
-	"autotune/device/remote/broker"
-	"autotune/device/remote/pool"
-	"autotune/device/remote/poolworker"
+	"autotune/device/remote/fleet"
 	"autotune/device/trial"
 	"autotune/internal/test/natstest"
 	"autotune/internal/test/toy"
@@ -164,14 +162,14 @@ func took(ms float64) trial.Outcome {
 }
 
 // quick has everything happen sooner than usual.
-var quick = broker.Options{Beat: 50 * time.Millisecond}
+var quick = fleet.ConnectOptions{Beat: 50 * time.Millisecond}
 
 // calm has no worker taken for gone because this machine is busy.
-var calm = broker.Options{Beat: 50 * time.Millisecond, Gone: 10 * time.Second}
+var calm = fleet.ConnectOptions{Beat: 50 * time.Millisecond, Gone: 10 * time.Second}
 
 // place is a server with workers.
 type place struct {
-	options broker.Options
+	options fleet.ConnectOptions
 	t       testing.TB
 	url     string
 	said    chan string
@@ -182,9 +180,9 @@ func newPlace(t testing.TB) *place {
 	return &place{calm, t, natstest.Server(t), make(chan string, 1000)}
 }
 
-func (p *place) connect(name string) *broker.Broker {
+func (p *place) connect(name string) *fleet.Broker {
 	p.t.Helper()
-	b, err := broker.Connect(p.t.Context(), broker.Login{URL: p.url}, name, p.options)
+	b, err := fleet.Connect(p.t.Context(), fleet.Login{URL: p.url}, name, p.options)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -192,17 +190,17 @@ func (p *place) connect(name string) *broker.Broker {
 }
 
 // worker starts one, and returns what ends it and how it ended.
-func (p *place) worker(name string, gpu device.Device, change ...func(*poolworker.Options)) (stop func(), ended <-chan error) {
+func (p *place) worker(name string, gpu device.Device, change ...func(*fleet.WorkerOptions)) (stop func(), ended <-chan error) {
 	p.t.Helper()
 	b := p.connect(name)
 	ctx, cancel := context.WithCancel(p.t.Context())
-	o := poolworker.Options{Name: name, Say: func(text string) { p.said <- name + ": " + text }}
+	o := fleet.WorkerOptions{Name: name, Say: func(text string) { p.said <- name + ": " + text }}
 	for _, c := range change {
 		c(&o)
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- poolworker.Serve(ctx, b, gpu, o)
+		done <- fleet.Serve(ctx, b, gpu, o)
 		b.Close()
 	}()
 	p.t.Cleanup(cancel)
@@ -210,13 +208,13 @@ func (p *place) worker(name string, gpu device.Device, change ...func(*poolworke
 }
 
 // pool opens the workers as one device, once there are so many.
-func (p *place) pool(workers int, change ...func(*pool.Options)) *pool.Pool {
+func (p *place) pool(workers int, change ...func(*fleet.Options)) *fleet.Pool {
 	p.t.Helper()
-	o := pool.Options{Wait: 3 * time.Second, Say: func(text string) { p.said <- "pool: " + text }}
+	o := fleet.Options{Wait: 3 * time.Second, Say: func(text string) { p.said <- "pool: " + text }}
 	for _, c := range change {
 		c(&o)
 	}
-	d, err := pool.Open(p.t.Context(), p.connect("search"), o)
+	d, err := fleet.Open(p.t.Context(), p.connect("search"), o)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package poolworker
+package fleet
 
 import "testing"
 

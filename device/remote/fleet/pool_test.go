@@ -1,4 +1,4 @@
-package pool_test
+package fleet_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/compile"
-	"autotune/device/remote/pool"
+	"autotune/device/remote/fleet"
 	"autotune/device/trial"
 	"autotune/operator"
 	"autotune/tuner"
@@ -171,7 +171,7 @@ func TestPoolOfOneModel(t *testing.T) {
 	p.worker("d", &fakeGPU{})
 	look := p.connect("look")
 	p.await("four workers", func() bool {
-		all, err := pool.Look(t.Context(), look)
+		all, err := look.Look(t.Context())
 		return err == nil && len(all) == 4
 	})
 	d := p.pool(2)
@@ -191,7 +191,7 @@ func TestPoolOfOneModel(t *testing.T) {
 		}
 		return len(want) == 1
 	})
-	other := p.pool(1, func(o *pool.Options) { o.GPU = "other" })
+	other := p.pool(1, func(o *fleet.Options) { o.GPU = "other" })
 	if other.Info().Name != "Other 200" {
 		t.Errorf("--gpu other gives %s", other.Info().Name)
 	}
@@ -200,13 +200,13 @@ func TestPoolOfOneModel(t *testing.T) {
 // Without a worker there is no pool, and the reason is told.
 func TestPoolOfNobody(t *testing.T) {
 	p := newPlace(t)
-	_, err := pool.Open(t.Context(), p.connect("search"), pool.Options{Wait: 1})
+	_, err := fleet.Open(t.Context(), p.connect("search"), fleet.Options{Wait: 1})
 	if !errors.Is(err, device.ErrNone) {
 		t.Errorf("got %v", err)
 	}
 	p.worker("a", &fakeGPU{})
 	p.pool(1)
-	_, err = pool.Open(t.Context(), p.connect("search"), pool.Options{Wait: 300e6, GPU: "B200"})
+	_, err = fleet.Open(t.Context(), p.connect("search"), fleet.Options{Wait: 300e6, GPU: "B200"})
 	if want := `no worker with "B200" can be used: a has Fake 100: no such device`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -232,27 +232,5 @@ func TestTwoSearchesOnOnePool(t *testing.T) {
 		if r := <-results; r != nil {
 			mustBeWhole(t, r)
 		}
-	}
-}
-
-// BenchmarkPool is what a trial takes beside compiler and device, which answer at once
-// here, with so many workers in this process.
-func BenchmarkPool(b *testing.B) {
-	for _, workers := range []int{1, 2, 8} {
-		b.Run(fmt.Sprint(workers), func(b *testing.B) {
-			p := newPlace(b)
-			for i := range workers {
-				p.worker(fmt.Sprint("w", i), &fakeGPU{})
-			}
-			d, problem, trials := p.pool(workers), toyProblem(b), 0
-			for b.Loop() {
-				r, err := tuner.Search(b.Context(), problem, d, tuner.Options{Strategy: "random"})
-				if err != nil {
-					b.Fatal(err)
-				}
-				trials += len(r.Trials)
-			}
-			b.ReportMetric(float64(trials)/b.Elapsed().Seconds(), "trials/s")
-		})
 	}
 }

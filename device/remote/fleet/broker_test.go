@@ -1,4 +1,4 @@
-package broker_test
+package fleet_test
 
 import (
 	"bytes"
@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/device/remote/broker"
+	"autotune/device/remote/fleet"
 	"autotune/internal/test/natstest"
 )
 
-func connect(t *testing.T, url string, o broker.Options) *broker.Broker {
+func connect(t *testing.T, url string, o fleet.ConnectOptions) *fleet.Broker {
 	t.Helper()
-	b, err := broker.Connect(t.Context(), broker.Login{URL: url}, "test", o)
+	b, err := fleet.Connect(t.Context(), fleet.Login{URL: url}, "test", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func connect(t *testing.T, url string, o broker.Options) *broker.Broker {
 // Objects come as they are kept, in one piece and in many; no larger than is allowed.
 func TestFetch(t *testing.T) {
 	url := natstest.Server(t)
-	keeper, b := connect(t, url, broker.Options{}), connect(t, url, broker.Options{})
+	keeper, b := connect(t, url, fleet.ConnectOptions{}), connect(t, url, fleet.ConnectOptions{})
 	name, data := "data-"+strings.Repeat("0", 64), []byte(nil)
 	_, err := keeper.Serve("keeper", func(object string) (io.ReaderAt, error) {
 		if object != name {

@@ -1,17 +1,10 @@
-// Package poolworker is the worker's side of a pool: it offers a device to every
-// search that uses the same NATS server, compiles for them, and answers what it is
-// asked.
-//
-// A search asks for a job again and again until it has heard the answer. The worker does
-// it once, and keeps the answer for a while.
-package poolworker
+package fleet
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,11 +12,10 @@ import (
 
 	"autotune/device"
 	"autotune/device/remote"
-	"autotune/device/remote/broker"
 )
 
-// Options adjust a worker; only a name is needed.
-type Options struct {
+// WorkerOptions adjust a worker; only a name is needed.
+type WorkerOptions struct {
 	Name      string // of remote.GoodName's form, and nobody else's
 	Compilers int    // compilations at once; 0: as many as the compiler is good for
 	// Memory is how much of the device's the tensors of all problems may take together;
@@ -47,7 +39,7 @@ const (
 
 // Serve offers a device until ctx ends, which is no error; or until the device cannot
 // go on, or another worker has the name. The device stays the caller's to close.
-func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) (err error) {
+func Serve(ctx context.Context, b *Broker, d device.Device, o WorkerOptions) (err error) {
 	if !remote.GoodName(o.Name) {
 		return fmt.Errorf("a worker cannot be called %q: letters, digits, - and _ are allowed, 64 at most", o.Name)
 	}
@@ -66,7 +58,7 @@ func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) (e
 		if ctx.Err() == nil {
 			err = context.Cause(working)
 		}
-		w.show(broker.BeatSubject, w.Left(err))
+		w.show(BeatSubject, w.Left(err))
 		_ = w.Conn.FlushTimeout(enterWait) // the connection is closed next
 	}
 	err = errors.Join(err, w.Owner.Close())
@@ -76,27 +68,25 @@ func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) (e
 	return err
 }
 
-// worker is one that serves.
 type worker struct {
-	*broker.Broker
+	*Broker
 	*remote.Owner
-	options   Options
+	options   WorkerOptions
 	group     string
 	library   library
 	end       context.CancelCauseFunc
 	working   sync.WaitGroup
 	compilers chan struct{} // holds one for each that is at work
 	started   time.Time
-	junk      junk // of the one goroutine that receives jobs
+	senseless sync.Once // a message was, which is told once
 
 	mu    sync.Mutex
 	tasks map[string]*task // jobs that it has or had a short while ago, by search and number
 	open  int              // of them are not answered yet
-	done  []time.Time      // jobs of the last half minute
-	total int              // of all times
+	done  int              // jobs
 }
 
-func newWorker(b *broker.Broker, d device.Device, o Options) *worker {
+func newWorker(b *Broker, d device.Device, o WorkerOptions) *worker {
 	o.Compilers = cmp.Or(o.Compilers, max(1, d.Compiler().Workers()))
 	o.Memory = cmp.Or(o.Memory, int64(usualMemory*float64(d.Info().Limits.MemoryBytes)))
 	if o.Spool == nil {
@@ -111,24 +101,22 @@ func newWorker(b *broker.Broker, d device.Device, o Options) *worker {
 	}
 }
 
-// enterWait is how long to wait for another worker of the name.
 const enterWait = time.Second
 
-// enter makes sure that the name is free, and makes the worker known.
 func (w *worker) enter(ctx context.Context) error {
 	question, err := remote.Encode(remote.Request{Kind: remote.Describe})
 	if err != nil {
 		return err
 	}
-	_, err = w.Ask(ctx, broker.WorkerSubject(w.Name), question, enterWait)
+	_, err = w.Ask(ctx, WorkerSubject(w.Name), question, enterWait)
 	switch {
 	case err == nil:
 		return fmt.Errorf("there is a worker %s already; name this one otherwise with --name", w.Name)
 	case !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, context.DeadlineExceeded): // those mean that nobody answers
 		return fmt.Errorf("make the worker known: %w", err)
 	}
-	if _, err = w.Conn.Subscribe(broker.WorkerSubject(w.Name), func(msg *nats.Msg) { w.receive(ctx, msg) }); err == nil {
-		_, err = w.Conn.Subscribe(broker.WhoSubject, func(msg *nats.Msg) { w.show(msg.Reply, w.beat()) })
+	if _, err = w.Conn.Subscribe(WorkerSubject(w.Name), func(msg *nats.Msg) { w.receive(ctx, msg) }); err == nil {
+		_, err = w.Conn.Subscribe(WhoSubject, func(msg *nats.Msg) { w.show(msg.Reply, w.beat()) })
 	}
 	if err == nil {
 		_, err = w.Broker.Serve(w.Name, w.library.binaries.open)
@@ -139,17 +127,16 @@ func (w *worker) enter(ctx context.Context) error {
 	return nil
 }
 
-// live gives signs of life, and times the control every now and then.
 func (w *worker) live(ctx context.Context) {
 	w.working.Go(func() {
-		for w.show(broker.BeatSubject, w.beat()); remote.Pause(ctx, w.Options.Beat); w.show(broker.BeatSubject, w.beat()) {
+		for w.show(BeatSubject, w.beat()); remote.Pause(ctx, w.ConnectOptions.Beat); w.show(BeatSubject, w.beat()) {
 		}
 	})
 	w.working.Go(func() {
 		err := w.KeepFit(ctx, func() []float64 { return w.others(ctx) }, func(said string) {
 			if said != "" {
 				w.options.Say(said)
-				w.show(broker.BeatSubject, w.beat())
+				w.show(BeatSubject, w.beat())
 			}
 			w.Sweep(ctx, func(key string) bool { return w.IsGone(ctx, searchOf(key)) })
 		})
@@ -159,18 +146,12 @@ func (w *worker) live(ctx context.Context) {
 	})
 }
 
-// rateOver is the time that a worker's rate is of.
-const rateOver = 30 * time.Second
-
-// beat is the sign of life of the moment.
 func (w *worker) beat() remote.Beat {
 	b := w.Beat()
 	b.Compilers, b.Started = w.options.Compilers, w.started
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
-	w.done = slices.DeleteFunc(w.done, func(at time.Time) bool { return now.Sub(at) > rateOver })
-	b.Done, b.Rate = w.total, float64(len(w.done))/min(rateOver, max(time.Second, now.Sub(w.started))).Seconds()
+	b.Done = w.done
 	return b
 }
 
@@ -181,13 +162,8 @@ func (w *worker) show(subject string, b remote.Beat) {
 	}
 }
 
-// mostOthers is with how many other workers' controls a worker compares its own. Hundreds of
-// workers would send too much otherwise.
-const mostOthers = 16
-
-// others are the controls of workers that are like this one and take jobs.
 func (w *worker) others(ctx context.Context) (times []float64) {
-	all, err := w.Look(ctx, mostOthers)
+	all, err := w.Look(ctx)
 	if err != nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package pool_test
+package fleet_test
 
 import (
 	"bufio"
@@ -26,9 +26,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/remote"
-	"autotune/device/remote/broker"
-	"autotune/device/remote/pool"
-	"autotune/device/remote/poolworker"
+	"autotune/device/remote/fleet"
 	"autotune/device/trial"
 	"autotune/internal/test/endurance"
 	"autotune/internal/worker"
@@ -51,8 +49,6 @@ func TestMain(m *testing.M) {
 		err = workerProcess()
 	case "server":
 		err = serverProcess()
-	case "sleepers":
-		err = sleepers()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -76,12 +72,12 @@ func slowBowl(ctx context.Context, c space.Configuration) (trial.Outcome, error)
 func workerProcess() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	b, err := broker.Connect(ctx, broker.Login{URL: os.Getenv(urlVariable)}, "worker", quick)
+	b, err := fleet.Connect(ctx, fleet.Login{URL: os.Getenv(urlVariable)}, "worker", quick)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	return poolworker.Serve(ctx, b, &fakeGPU{evaluate: slowBowl}, poolworker.Options{Name: fmt.Sprint("p", os.Getpid())})
+	return fleet.Serve(ctx, b, &fakeGPU{evaluate: slowBowl}, fleet.WorkerOptions{Name: fmt.Sprint("p", os.Getpid())})
 }
 
 // serverProcess is a server that says where it is.
@@ -157,18 +153,18 @@ func (s *realServer) start() {
 	s.url = strings.TrimSpace(line)
 }
 
-func (s *realServer) connect(url string) *broker.Broker {
+func (s *realServer) connect(url string) *fleet.Broker {
 	s.t.Helper()
-	b, err := broker.Connect(s.t.Context(), broker.Login{URL: url}, "test", quick)
+	b, err := fleet.Connect(s.t.Context(), fleet.Login{URL: url}, "test", quick)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return b
 }
 
-func (s *realServer) pool() *pool.Pool {
+func (s *realServer) pool() *fleet.Pool {
 	s.t.Helper()
-	p, err := pool.Open(s.t.Context(), s.connect(s.url), pool.Options{})
+	p, err := fleet.Open(s.t.Context(), s.connect(s.url), fleet.Options{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -322,7 +318,7 @@ func TestPartition(t *testing.T) {
 		}
 		b := s.connect(url)
 		go func() {
-			_ = poolworker.Serve(t.Context(), b, one, poolworker.Options{Name: name})
+			_ = fleet.Serve(t.Context(), b, one, fleet.WorkerOptions{Name: name})
 			b.Close()
 		}()
 	}
@@ -353,7 +349,7 @@ func TestPartitionOfTheSearch(t *testing.T) {
 	s := newServer(t)
 	start(t, "worker", urlVariable+"="+s.url)
 	g := newGate(t, s.url)
-	d, err := pool.Open(t.Context(), s.connect(g.url), pool.Options{})
+	d, err := fleet.Open(t.Context(), s.connect(g.url), fleet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,11 +392,11 @@ func TestServerGoneForGood(t *testing.T) {
 				}
 				said <- text
 			}
-			b, err := broker.Connect(t.Context(), broker.Login{URL: g.url}, "test", o)
+			b, err := fleet.Connect(t.Context(), fleet.Login{URL: g.url}, "test", o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := pool.Open(t.Context(), b, pool.Options{})
+			d, err := fleet.Open(t.Context(), b, fleet.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -439,12 +435,12 @@ func TestWorkerSaysThatTheServerIsGone(t *testing.T) {
 	s := newServer(t)
 	o, said := quick, make(chan string, 100)
 	o.Say = func(text string) { said <- text }
-	b, err := broker.Connect(t.Context(), broker.Login{URL: s.url}, "test", o)
+	b, err := fleet.Connect(t.Context(), fleet.Login{URL: s.url}, "test", o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = poolworker.Serve(t.Context(), b, &fakeGPU{}, poolworker.Options{Name: "a"})
+		_ = fleet.Serve(t.Context(), b, &fakeGPU{}, fleet.WorkerOptions{Name: "a"})
 		b.Close()
 	}()
 	s.pool()
@@ -496,7 +492,7 @@ func TestLastWorkerEnds(t *testing.T) {
 	p.worker("a", &fakeGPU{evaluate: func(context.Context, space.Configuration) (trial.Outcome, error) {
 		return trial.Outcome{}, fmt.Errorf("the GPU has fallen off the bus")
 	}})
-	_, err := tuner.Search(t.Context(), toyProblem(t), p.pool(1, func(o *pool.Options) { o.Patience = 200 * time.Millisecond }), tuner.Options{})
+	_, err := tuner.Search(t.Context(), toyProblem(t), p.pool(1, func(o *fleet.Options) { o.Patience = 200 * time.Millisecond }), tuner.Options{})
 	if err == nil || !strings.Contains(err.Error(), "fallen off the bus") {
 		t.Errorf("got %v", err)
 	}
@@ -522,9 +518,9 @@ func TestSenselessMessages(t *testing.T) {
 		garbled[q.ID] = true
 		answer := []byte(answers[len(garbled)%len(answers)])
 		_ = b.Conn.Publish(msg.Reply, answer)
-		_ = b.Conn.Publish(broker.WorkerSubject("a"), answer)
+		_ = b.Conn.Publish(fleet.WorkerSubject("a"), answer)
 	}
-	if _, err := b.Conn.Subscribe(broker.WorkerSubject("a"), hear); err != nil {
+	if _, err := b.Conn.Subscribe(fleet.WorkerSubject("a"), hear); err != nil {
 		t.Fatal(err)
 	}
 	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))
@@ -545,7 +541,7 @@ func TestChangedJobs(t *testing.T) {
 	problem := toyProblem(t)
 	b, c := p.connect("rogue"), problem.Defaults(t.Context())[0]
 	heard := make(chan remote.Request, 1000)
-	_, err := b.Conn.Subscribe(broker.WorkerSubject("a"), func(msg *nats.Msg) {
+	_, err := b.Conn.Subscribe(fleet.WorkerSubject("a"), func(msg *nats.Msg) {
 		if q, err := remote.Decode[remote.Request](msg.Data); err == nil {
 			heard <- q
 		}
@@ -587,7 +583,7 @@ func TestChangedJobs(t *testing.T) {
 			change(&changed)
 			data, err := json.Marshal(changed)
 			if err == nil {
-				err = b.Conn.Publish(broker.WorkerSubject("a"), data)
+				err = b.Conn.Publish(fleet.WorkerSubject("a"), data)
 			}
 			if err != nil {
 				t.Fatal(err)

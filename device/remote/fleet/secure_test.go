@@ -1,4 +1,4 @@
-package pool_test
+package fleet_test
 
 import (
 	"crypto/ecdsa"
@@ -19,9 +19,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"autotune/device/remote/broker"
-	"autotune/device/remote/pool"
-	"autotune/device/remote/poolworker"
+	"autotune/device/remote/fleet"
 	"autotune/tuner"
 )
 
@@ -106,19 +104,19 @@ func secret(t *testing.T, text string) string {
 // gets in.
 func TestSecuredServer(t *testing.T) {
 	url, ca := secured(t)
-	login := broker.Login{URL: url, CA: ca, NKey: secret(t, searchSeed)}
-	b, err := broker.Connect(t.Context(), login, "search", quick)
+	login := fleet.Login{URL: url, CA: ca, NKey: secret(t, searchSeed)}
+	b, err := fleet.Connect(t.Context(), login, "search", quick)
 	if err != nil {
 		t.Fatal(err)
 	}
 	asWorker := login
 	asWorker.NKey = secret(t, workerSeed)
-	w, err := broker.Connect(t.Context(), asWorker, "worker", quick)
+	w, err := fleet.Connect(t.Context(), asWorker, "worker", quick)
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = poolworker.Serve(t.Context(), w, &fakeGPU{}, poolworker.Options{Name: "a"}) }()
-	p, err := pool.Open(t.Context(), b, pool.Options{})
+	go func() { _ = fleet.Serve(t.Context(), w, &fakeGPU{}, fleet.WorkerOptions{Name: "a"}) }()
+	p, err := fleet.Open(t.Context(), b, fleet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,18 +125,18 @@ func TestSecuredServer(t *testing.T) {
 
 	other, otherCA := login, ""
 	_, otherCA = selfSigned(t)
-	for name, change := range map[string]func(*broker.Login){
-		"without a key":     func(l *broker.Login) { l.NKey = "" },
-		"of an unknown key": func(l *broker.Login) { l.NKey = secret(t, strings.Replace(searchSeed, "SUAIWQF5", "SUAIWQF6", 1)) },
-		"of another CA":     func(l *broker.Login) { l.CA = otherCA },
-		"without the CA":    func(l *broker.Login) { l.CA = "" },
+	for name, change := range map[string]func(*fleet.Login){
+		"without a key":     func(l *fleet.Login) { l.NKey = "" },
+		"of an unknown key": func(l *fleet.Login) { l.NKey = secret(t, strings.Replace(searchSeed, "SUAIWQF5", "SUAIWQF6", 1)) },
+		"of another CA":     func(l *fleet.Login) { l.CA = otherCA },
+		"without the CA":    func(l *fleet.Login) { l.CA = "" },
 	} {
 		other = login
 		change(&other)
-		if c, err := broker.Connect(t.Context(), other, "stranger", quick); err == nil {
+		if c, err := fleet.Connect(t.Context(), other, "stranger", quick); err == nil {
 			c.Close()
 			t.Errorf("a connection %s was let in", name)
-		} else if strings.Contains(name, "CA") && !errors.Is(err, broker.ErrServer) {
+		} else if strings.Contains(name, "CA") && !errors.Is(err, fleet.ErrServer) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -150,7 +148,7 @@ func TestSecretsAreKept(t *testing.T) {
 	if err := os.WriteFile(open, []byte(searchSeed), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for want, l := range map[string]broker.Login{
+	for want, l := range map[string]fleet.Login{
 		"others here can read":        {URL: "nats://127.0.0.1:1", NKey: open},
 		"chmod 600":                   {URL: "nats://127.0.0.1:1", Credentials: open},
 		"no file of an nkey's seed":   {URL: "nats://127.0.0.1:1", NKey: secret(t, "nothing")},
@@ -161,7 +159,7 @@ func TestSecretsAreKept(t *testing.T) {
 		"no servers available":        {URL: "nats://me:secret@127.0.0.1:1"},
 		"nats://me:xxxxx@127.0.0.1:1": {URL: "nats://me:secret@127.0.0.1:1"},
 	} {
-		_, err := broker.Connect(t.Context(), l, "stranger", quick)
+		_, err := fleet.Connect(t.Context(), l, "stranger", quick)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
 			t.Errorf("got %v, want words of %q", err, want)
 		}

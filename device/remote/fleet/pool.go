@@ -1,11 +1,4 @@
-// Package pool is a device that is many: the workers at a NATS server that have one
-// model of GPU, one driver and one compiler, or as many emulators.
-//
-// The search asks one worker to do one job, and waits for its answer. It asks again and
-// again, so that a lost message costs no more than a moment; the worker does the job once.
-// A job whose worker dies, or is not heard of for too long, goes to another worker. What the
-// first may answer then is heard by nobody, so a search has one trial a configuration.
-package pool
+package fleet
 
 import (
 	"bytes"
@@ -15,16 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"autotune/device"
+	"autotune/device/compile"
 	"autotune/device/remote"
-	"autotune/device/remote/broker"
 	"autotune/internal/lists"
 	"autotune/operator"
 )
@@ -32,8 +23,6 @@ import (
 // Options adjust a pool; the zero value takes what is there.
 type Options struct {
 	GPU string // part of the name that the workers' devices have; "": as the first worker's
-	// All is how many workers to wait for before the first is used, as long as for one; 0: one.
-	All int
 	// Wait is how long to wait for the first worker, and Patience for another when the last
 	// has gone; 0: 20 s.
 	Wait, Patience time.Duration
@@ -41,10 +30,9 @@ type Options struct {
 	Say func(text string)
 }
 
-// Pool is the device. It implements device.Pool.
 type Pool struct {
 	*remote.Pool
-	broker        *broker.Broker
+	broker        *Broker
 	search        string
 	subscriptions []*nats.Subscription
 
@@ -61,14 +49,13 @@ type bound struct {
 	proto   device.Protocol
 }
 
-// opener opens what a worker fetches.
 type opener func() (io.ReaderAt, error)
 
 // share is how many jobs a worker's device has: one that it does, and the next.
 const share = 2
 
 // Open finds the workers; there must be one soon. The broker is then the pool's to close.
-func Open(ctx context.Context, b *broker.Broker, o Options) (*Pool, error) {
+func Open(ctx context.Context, b *Broker, o Options) (*Pool, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
@@ -77,7 +64,7 @@ func Open(ctx context.Context, b *broker.Broker, o Options) (*Pool, error) {
 	p.Pool = &remote.Pool{Crew: p, Roster: roster, Share: share, Patience: cmp.Or(o.Patience, remote.UsualPatience)}
 	err := p.listen()
 	if err == nil {
-		err = p.meet(ctx, cmp.Or(o.Wait, remote.UsualPatience), o.All)
+		err = p.meet(ctx, cmp.Or(o.Wait, remote.UsualPatience))
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.silence())
@@ -87,7 +74,7 @@ func Open(ctx context.Context, b *broker.Broker, o Options) (*Pool, error) {
 
 // listen hears the workers' signs of life, and answers those who fetch.
 func (p *Pool) listen() error {
-	beats, err := p.broker.Conn.Subscribe(broker.BeatSubject, func(msg *nats.Msg) {
+	beats, err := p.broker.Conn.Subscribe(BeatSubject, func(msg *nats.Msg) {
 		if beat, err := remote.Decode[remote.Beat](msg.Data); err == nil {
 			p.Roster.Meet(beat)
 		}
@@ -104,19 +91,11 @@ func (p *Pool) listen() error {
 	return nil
 }
 
-// Look lists the workers at a server, by name.
-func Look(ctx context.Context, b *broker.Broker) ([]remote.Beat, error) {
-	all, err := b.Look(ctx, mostListed)
-	slices.SortFunc(all, func(a, b remote.Beat) int { return strings.Compare(a.Worker, b.Worker) })
-	return all, err
-}
-
 // mostListed is how many workers are looked at.
 const mostListed = 8 * device.MostWorkers
 
-// meet waits for the first worker.
-func (p *Pool) meet(ctx context.Context, wait time.Duration, all int) error {
-	there, err := p.broker.Look(ctx, mostListed)
+func (p *Pool) meet(ctx context.Context, wait time.Duration) error {
+	there, err := p.broker.Look(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,10 +103,7 @@ func (p *Pool) meet(ctx context.Context, wait time.Duration, all int) error {
 		p.Roster.Meet(beat)
 	}
 	late := time.After(wait)
-	for met := p.Roster.Choose(); len(p.Workers()) == 0 || met < all; met = p.Roster.Choose() {
-		if 0 < all && all <= met { // all are here, and none takes jobs
-			return p.Roster.None()
-		}
+	for p.Roster.Choose(); len(p.Workers()) == 0; p.Roster.Choose() {
 		select {
 		case <-time.After(lookEvery):
 		case <-late:
@@ -139,7 +115,6 @@ func (p *Pool) meet(ctx context.Context, wait time.Duration, all int) error {
 	return nil
 }
 
-// lookEvery is how often to look whether the first worker has come.
 const lookEvery = 50 * time.Millisecond
 
 // Announce makes a problem known: its operator's files are there for workers to fetch.
@@ -182,7 +157,6 @@ func (p *Pool) Announce(problem *operator.Problem, proto device.Protocol) (strin
 	return key, nil
 }
 
-// openFile opens a data file where it lies.
 func openFile(d *operator.DataFile) (io.ReaderAt, error) {
 	f, err := d.Open()
 	if err != nil {
@@ -194,7 +168,6 @@ func openFile(d *operator.DataFile) (io.ReaderAt, error) {
 	return nil, errors.Join(fmt.Errorf("%s cannot be read in parts", d.Name), f.Close())
 }
 
-// open opens what a worker fetches.
 func (p *Pool) open(name string) (io.ReaderAt, error) {
 	p.mu.Lock()
 	open := p.kept[name]
@@ -205,7 +178,6 @@ func (p *Pool) open(name string) (io.ReaderAt, error) {
 	return open()
 }
 
-// mostSenseless is how many answers to a job may make no sense.
 const mostSenseless = 3
 
 // Answer has a worker do a job. It asks until there is an answer, or nobody to give it.
@@ -220,7 +192,7 @@ func (p *Pool) Answer(ctx context.Context, worker string, j remote.Job) (none re
 	if err != nil {
 		return none, err
 	}
-	subject := broker.WorkerSubject(worker)
+	subject := WorkerSubject(worker)
 	if q.Kind == remote.Close { // nobody waits for it
 		return remote.Response{Kind: q.Kind}, p.broker.Conn.Publish(subject, data)
 	}
@@ -274,7 +246,6 @@ func (p *Pool) read(data []byte, q remote.Request, worker string) (remote.Respon
 	return r, nil
 }
 
-// silence ends what listen began.
 func (p *Pool) silence() error {
 	all := lists.Of(p.subscriptions, (*nats.Subscription).Unsubscribe)
 	return errors.Join(all...)
@@ -289,3 +260,47 @@ func (p *Pool) Close() error {
 	p.broker.Close()
 	return err
 }
+
+type compiler struct{ pool *Pool }
+
+func (p *Pool) Compiler() compile.Compiler { return compiler{p} }
+
+func (c compiler) Version() string { return c.pool.Info().Compiler }
+
+const (
+	compilersAWorker = 16
+	mostCompiling    = 10 * time.Minute
+)
+
+func (c compiler) Workers() (total int) {
+	for _, compilers := range c.pool.Roster.Compilers() {
+		total += min(compilers, compilersAWorker)
+	}
+	return max(1, total)
+}
+
+// Compile has a worker make the kernel and compile it. The binary has no code: where it
+// runs, it is known by its kernel.
+func (c compiler) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
+	if r.Problem == nil {
+		return nil, errors.New("the workers of a pool compile kernels of problems only")
+	}
+	proto := device.ProtocolFor(r.Problem.Operator)
+	key, err := c.pool.Announce(r.Problem, proto)
+	if err != nil {
+		return nil, err
+	}
+	q := remote.Request{
+		Kind: remote.Compile, Problem: key, Configuration: r.Configuration, Digest: r.Kernel.Digest(), Limit: min(r.Timeout, mostCompiling), Inputs: proto.Inputs(),
+	}
+	a, err := c.pool.Do(ctx, "", remote.Job{Request: q, Problem: r.Problem, Kernel: r.Kernel})
+	if errors.Is(err, remote.ErrDeadly) {
+		return nil, &compile.Error{File: r.Kernel.File, Message: err.Error(), Crashed: true}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.Compiled, nil
+}
+
+func (c compiler) Close() error { return nil }

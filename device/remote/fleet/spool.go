@@ -1,4 +1,4 @@
-package poolworker
+package fleet
 
 import (
 	"cmp"
@@ -29,14 +29,11 @@ type Spool struct {
 	folder *scratch.Folder
 	files  map[string]*spooled // by their objects' names
 	taken  int64
-	uses   int
 }
 
-// spooled is a file that is there.
 type spooled struct {
 	bytes int64
 	held  int // by how many
-	used  int // when it was last, counted in uses
 }
 
 // hold has files there until release is called, and gives them by the names that their
@@ -51,9 +48,7 @@ func (s *Spool) hold(ctx context.Context, fetch fetcher, files map[string]remote
 			s.letGo(held)
 			return nil, nil, err
 		}
-		s.uses++
 		s.files[d.Object].held++
-		s.files[d.Object].used = s.uses
 		held = append(held, d.Object)
 		paths[name] = s.path(d.Object)
 	}
@@ -71,7 +66,6 @@ func (s *Spool) letGo(names []string) {
 	}
 }
 
-// have fetches a file, unless it is there.
 func (s *Spool) have(ctx context.Context, fetch fetcher, d remote.Data) (err error) {
 	if s.files[d.Object] != nil {
 		return nil
@@ -107,31 +101,31 @@ func fetchFile(ctx context.Context, fetch fetcher, d remote.Data, path string) e
 	return err
 }
 
-// makeRoom removes what was not used for longest and nobody holds, until there is room.
+// makeRoom removes files that nobody holds, until there is room.
 func (s *Spool) makeRoom(bytes int64) error {
 	most := cmp.Or(s.Most, usualDisk)
-	for s.taken+bytes > most {
-		oldest := ""
-		for name, f := range s.files {
-			if f.held == 0 && (oldest == "" || f.used < s.files[oldest].used) {
-				oldest = name
-			}
+	for name, f := range s.files {
+		if s.taken+bytes <= most {
+			return nil
 		}
-		if oldest == "" {
-			return fmt.Errorf("there is no room for a data file of %d bytes: this worker's disk may be used for %d, and open problems need %d of them", bytes, most, s.taken)
+		if f.held > 0 {
+			continue
 		}
-		if err := os.Remove(s.path(oldest)); err != nil {
+		if err := os.Remove(s.path(name)); err != nil {
 			return err
 		}
-		s.taken -= s.files[oldest].bytes
-		delete(s.files, oldest)
+		s.taken -= f.bytes
+		delete(s.files, name)
+	}
+	if s.taken+bytes > most {
+		return fmt.Errorf("there is no room for a data file of %d bytes: this worker's disk may be used for %d, and open "+
+			"problems need %d of them", bytes, most, s.taken)
 	}
 	return nil
 }
 
 func (s *Spool) path(object string) string { return filepath.Join(s.folder.Dir, object) }
 
-// Close removes all of them.
 func (s *Spool) Close() error {
 	if s.folder == nil {
 		return nil
