@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/pack/prove"
 	"autotune/reports"
@@ -21,7 +21,7 @@ type benchFlags struct {
 	view      view
 }
 
-func benchCommand() *cobra.Command {
+func benchCommand() *cli.Command {
 	var f benchFlags
 	return command("bench OPERATOR", "time a kept winner again, in turns with PyTorch and its template's default",
 		"Takes the winner that `best` would show, verifies it, and times it in turns with the operator's "+

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/device/recording"
 	"autotune/internal/lists"
@@ -21,12 +21,12 @@ import (
 	"autotune/tuner/winners"
 )
 
-func cacheCommand() *cobra.Command {
+func cacheCommand() *cli.Command {
 	return group("cache", "look after the cache of trials and winners",
 		cacheLs(), cacheRm(), cacheCheck(), cacheMerge(), cacheExport())
 }
 
-func cacheLs() *cobra.Command {
+func cacheLs() *cli.Command {
 	var cache, json string
 	return command("ls", "list the problems in the cache", "", func(ctx context.Context, _ line) error {
 		s, err := openStore(ctx, cache, store.Options{ReadOnly: true})
@@ -64,7 +64,7 @@ func writeProblems(json string, problems []store.Summary) error {
 	return writeDocument(json, append([]store.Summary{}, problems...), cmp.Or(text, "the cache is empty; a search fills it\n"))
 }
 
-func cacheRm() *cobra.Command {
+func cacheRm() *cli.Command {
 	var cache, olderThan string
 	var all bool
 	return command("rm [OPERATOR|PROBLEM]", "remove problems from the cache",
@@ -117,7 +117,7 @@ func openExisting(ctx context.Context, named string) (*store.Store, error) {
 	return store.Open(ctx, path, store.Options{})
 }
 
-func cacheCheck() *cobra.Command {
+func cacheCheck() *cli.Command {
 	var cache, repair string
 	return command("check", "check the cache file's pages and entries", "",
 		func(ctx context.Context, _ line) error {
@@ -162,7 +162,7 @@ func repairCache(ctx context.Context, path, to string) error {
 	return nil
 }
 
-func cacheMerge() *cobra.Command {
+func cacheMerge() *cli.Command {
 	return command("merge INTO FROM...", "take the trials and winners of other caches into one",
 		"INTO is made if there is none. It may be in use by searches meanwhile; the others are only read.",
 		func(ctx context.Context, l line) error {
@@ -194,7 +194,7 @@ func cacheMerge() *cobra.Command {
 		})
 }
 
-func cacheExport() *cobra.Command {
+func cacheExport() *cli.Command {
 	var f winnerFlags
 	var path string
 	return command("export OPERATOR", "write the cached trials of a problem as a recording",

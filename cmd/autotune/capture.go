@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
 	"autotune/internal/output"
@@ -23,16 +23,14 @@ import (
 
 const captureName = "capture"
 
-func captureCommand() *cobra.Command {
+func captureCommand() *cli.Command {
 	var path string
-	c := command(captureName+" COMMAND...", "run a program with PyTorch, and write the problems that it has",
+	return command(captureName+" COMMAND...", "run a program with PyTorch, and write the problems that it has",
 		"Runs the command as it is, watches the functions of PyTorch's that it calls, and writes those that "+
 			"operators can serve as a problems file, which `search` and `tune` read. Its output, its exit code and signals "+
 			"are the command's own.",
 		func(_ context.Context, l line) error { return captured(l.arguments, path) },
 		textFlag(&path, "output", "problems.yaml", "write the problems to `FILE`", "o"))
-	c.Flags().SetInterspersed(false) // flags behind the program are its own
-	return c
 }
 
 // endedError is that the program which a command ran ended with a code, which is the command's then.

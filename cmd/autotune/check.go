@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/device"
 	"autotune/device/compile"
@@ -22,7 +22,7 @@ type checkFlags struct {
 	ci         bool
 }
 
-func checkCommand() *cobra.Command {
+func checkCommand() *cli.Command {
 	var f checkFlags
 	return command("check OPERATOR|PACK [OPERATOR...]",
 		"look for what is wrong or doubtful in an operator, without a GPU, or in a pack, on one",

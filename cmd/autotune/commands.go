@@ -1,75 +1,129 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 
-	"autotune/device"
 	"autotune/internal/lists"
 	"autotune/internal/spelling"
 	"autotune/operator"
-	"autotune/reports"
-	"autotune/reports/export"
-	"autotune/tuner/devices"
-	"autotune/tuner/strategy"
 )
 
 const programDescription = "`autotune help COMMAND` tells more about one. An operator is a name that `autotune ops` " +
 	"lists, a folder with an op.yaml, or one .cu file that `autotune init` begins.\n\nExit codes: 0 found, 1 no valid " +
 	"variant, 2 bad input, 3 device trouble, 130 interrupted."
 
-const pageColumns = 80
-
-func newApp() *cobra.Command {
-	app := group("autotune", "find the fastest correct CUDA kernel for an operator and a shape")
-	app.Long = wrapped(app.Short + ".\n\n" + programDescription)
-	app.RunE = func(c *cobra.Command, words []string) error {
-		if len(words) == 0 {
-			return c.Help()
-		}
-		return whichCommand(c, words)
+func newApp() *cli.App {
+	app := &cli.App{
+		Name: "autotune", Usage: "find the fastest correct CUDA kernel for an operator and a shape",
+		Description: programDescription, Version: versionText(), Writer: stdout, EnableBashCompletion: true,
+		Action: func(c *cli.Context) error {
+			if !c.Args().Present() {
+				return cli.ShowAppHelp(c)
+			}
+			return whichCommand(c)
+		},
+		OnUsageError:   flagError,
+		ExitErrHandler: func(*cli.Context, error) {}, // run prints errors, and sets the exit code
 	}
-	app.SilenceErrors, app.SilenceUsage = true, true // run prints errors
-	cobra.EnableCommandSorting = false
-	app.CompletionOptions.DisableDescriptions = true
-	app.Version = versionText()
-	app.SetVersionTemplate("{{.Version}}")
-	app.SetOut(stdout)
-	app.SetFlagErrorFunc(flagError)
-	withWidth := fmt.Sprintf("FlagUsagesWrapped %d", pageColumns)
-	app.SetUsageTemplate(strings.ReplaceAll(app.UsageTemplate(), "FlagUsages", withWidth))
 	for _, in := range []struct {
-		group    string
-		commands []*cobra.Command
+		category string
+		commands []*cli.Command
 	}{
-		{"Search", []*cobra.Command{searchCommand(), tuneCommand(), captureCommand(), simulateCommand()}},
-		{"Winners", []*cobra.Command{bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(),
+		{"Search", []*cli.Command{searchCommand(), tuneCommand(), captureCommand(), simulateCommand()}},
+		{"Winners", []*cli.Command{bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(),
 			reportCommand(), recheckCommand(), cacheCommand()}},
-		{"Operators", []*cobra.Command{opsCommand(), initCommand(), importCommand(), checkCommand(), verifyCommand(),
+		{"Operators", []*cli.Command{opsCommand(), initCommand(), importCommand(), checkCommand(), verifyCommand(),
 			spaceCommand()}},
-		{"Machines", []*cobra.Command{devicesCommand(), workerCommand(), workersCommand()}},
-		{"This program", []*cobra.Command{
-			command("version", "print the version", "", func(context.Context, line) error {
+		{"Machines", []*cli.Command{devicesCommand(), workerCommand(), workersCommand()}},
+		{"This program", []*cli.Command{completionCommand(), command("version", "print the version", "",
+			func(context.Context, line) error {
 				_, err := fmt.Fprint(stdout, versionText())
 				return err
 			})}},
 	} {
-		app.AddGroup(&cobra.Group{ID: in.group, Title: in.group + ":"})
 		for _, c := range in.commands {
-			c.GroupID = in.group
+			c.Category = in.category
 		}
-		app.AddCommand(in.commands...)
+		app.Commands = append(app.Commands, in.commands...)
 	}
-	app.SetHelpCommandGroupID("This program")
-	app.SetCompletionCommandGroupID("This program")
-	addExamples(app)
+	addExamples(app.Name, app.Commands)
+	app.Setup()
 	return app
+}
+
+func addExamples(path string, commands []*cli.Command) {
+	for _, c := range commands {
+		path := path + " " + c.Name
+		if lines := examples[path]; lines != nil {
+			c.Description = strings.TrimSpace(c.Description + "\n\nExamples:\n" + strings.Join(lines, "\n"))
+		}
+		addExamples(path, c.Subcommands)
+	}
+}
+
+func init() {
+	cli.HelpPrinter = func(w io.Writer, page string, data any) {
+		cli.HelpPrinterCustom(w, page, data, map[string]any{"wrapAt": func() int { return 80 }})
+	}
+	cli.VersionPrinter = func(*cli.Context) { fmt.Fprint(stdout, versionText()) }
+}
+
+// flagsFirst puts flags before arguments, since urfave/cli reads none behind the first argument. What follows the
+// program that `capture` runs is the program's.
+func flagsFirst(app *cli.App, words []string) []string {
+	var c *cli.Command
+	at, commands := 0, app.Commands
+	for ; at < len(words); at++ {
+		next, found := lists.First(commands, func(c *cli.Command) bool { return c.HasName(words[at]) })
+		if !found {
+			break
+		}
+		c, commands = next, next.Subcommands
+	}
+	if c == nil || c.Name == captureName || words[len(words)-1] == "--generate-bash-completion" {
+		return words
+	}
+	var flags, arguments []string
+	for rest := words[at:]; len(rest) > 0; {
+		word := rest[0]
+		rest = rest[1:]
+		if word == "--" {
+			arguments = append(arguments, rest...)
+			break
+		}
+		if len(word) < 2 || word[0] != '-' {
+			arguments = append(arguments, word)
+			continue
+		}
+		name, value, given := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		f, found := flagNamed(c.Flags, name)
+		if found { // by one of its names, as package flag wants it
+			if word = "--" + f.Names()[0]; given {
+				word += "=" + value
+			}
+		}
+		switch {
+		case given || !found || !f.(cli.DocGenerationFlag).TakesValue():
+			flags = append(flags, word)
+		case len(rest) == 0: // package flag says that the value is missing
+			return slices.Concat(words[:at], flags, []string{word})
+		default:
+			flags, rest = append(flags, word, rest[0]), rest[1:]
+		}
+	}
+	return slices.Concat(words[:at], flags, []string{"--"}, arguments)
+}
+
+func flagNamed(flags []flag, name string) (flag, bool) {
+	return lists.First(flags, func(f flag) bool { return slices.Contains(f.Names(), name) })
 }
 
 // line is what a command is given beside the flags that it reads into its own variables.
@@ -89,69 +143,66 @@ func (l line) first() string {
 func (l line) allGiven(names ...string) []string { return lists.Where(names, l.given) }
 
 // command is a command with its flags. use has its name, and what its arguments are called.
-func command(use, short, long string, run func(context.Context, line) error, flags ...flag) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short}
-	c.Long = wrapped(strings.TrimSuffix(short+".\n\n"+long, "\n\n"))
-	c.Flags().SortFlags = false
-	for _, add := range flags {
-		add(c.Flags())
+func command(use, short, long string, run func(context.Context, line) error, flags ...flag) *cli.Command {
+	name, arguments, _ := strings.Cut(use, " ")
+	c := &cli.Command{
+		Name: name, Usage: short, ArgsUsage: arguments, Description: long, Flags: guarded(flags), HideHelpCommand: true,
+		Before: checkNothingLost, OnUsageError: flagError,
+		Action: func(c *cli.Context) error {
+			if arguments == "" && c.Args().Present() {
+				return fmt.Errorf("`%s` takes no arguments; got %s", c.Command.HelpName, strings.Join(c.Args().Slice(), " "))
+			}
+			return run(c.Context, line{c.Args().Slice(), c.Command.HelpName, c.IsSet})
+		},
 	}
-	guardOutputs(c.Flags())
-	c.RunE = func(c *cobra.Command, words []string) error {
-		if !strings.Contains(use, " ") && len(words) > 0 {
-			return fmt.Errorf("`%s` takes no arguments; got %s", c.CommandPath(), strings.Join(words, " "))
+	c.BashComplete = func(ctx *cli.Context) {
+		cli.DefaultCompleteWithFlags(c)(ctx)
+		if strings.Contains(use, "OPERATOR") && !ctx.Args().Present() {
+			fmt.Fprintln(stdout, strings.Join(operator.OperatorNames(), "\n"))
 		}
-		if err := checkNothingLost(c, words); err != nil {
-			return err
-		}
-		return run(c.Context(), line{words, c.CommandPath(), c.Flags().Changed})
-	}
-	c.ValidArgsFunction = func(_ *cobra.Command, before []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if strings.Contains(use, "OPERATOR") && len(before) == 0 {
-			return operator.OperatorNames(), cobra.ShellCompDirectiveDefault
-		}
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	for flag, words := range flagWords {
-		_ = c.RegisterFlagCompletionFunc(flag, // it fails where the command has no such flag
-			func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-				return words(), cobra.ShellCompDirectiveNoFileComp
-			})
 	}
 	return c
 }
 
 // group is a command that has only commands of its own.
-func group(name, short string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: name, Short: short, RunE: whichCommand, Args: cobra.ArbitraryArgs}
-	c.AddCommand(commands...)
-	return c
+func group(name, short string, commands ...*cli.Command) *cli.Command {
+	return &cli.Command{Name: name, Usage: short, ArgsUsage: "COMMAND", HideHelpCommand: true, Subcommands: commands,
+		Action: whichCommand, OnUsageError: flagError}
 }
 
 // whichCommand is the error of a line that lacks a command, or names one that does not exist.
-func whichCommand(c *cobra.Command, words []string) error {
-	names := lists.Of(c.Commands(), (*cobra.Command).Name)
-	if len(words) == 0 {
-		return fmt.Errorf("which command? `%s` has %s", c.CommandPath(), strings.Join(names, ", "))
+func whichCommand(c *cli.Context) error {
+	path, commands := c.App.Name, c.App.Commands
+	if len(c.Command.Subcommands) > 0 && c.Command.HelpName != "" {
+		path, commands = c.Command.HelpName, c.Command.Subcommands
 	}
-	if near := spelling.Nearest(words[0], names); near != "" {
-		return fmt.Errorf("unknown command %q; did you mean %q?", words[0], near)
+	word := c.Args().First()
+	names := lists.Of(commands, func(c *cli.Command) string { return c.Name })
+	if word == "" {
+		return fmt.Errorf("which command? `%s` has %s", path, strings.Join(names, ", "))
 	}
-	return fmt.Errorf("unknown command %q; `%s` has %s", words[0], c.CommandPath(), strings.Join(names, ", "))
+	if near := spelling.Nearest(word, names); near != "" {
+		return fmt.Errorf("unknown command %q; did you mean %q?", word, near)
+	}
+	return fmt.Errorf("unknown command %q; `%s` has %s", word, path, strings.Join(names, ", "))
 }
 
-// flagError says which flag is meant where one is unknown.
-func flagError(c *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		return err
+// flagError says which flag is meant where one is unknown, and where to read on.
+func flagError(c *cli.Context, err error, _ bool) error {
+	page := cmp.Or(c.Command.HelpName, c.App.Name)
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return fmt.Errorf("%w; `%s --help` says what the flag takes", err, page)
 	}
+	name, _, _ = strings.Cut(strings.TrimLeft(name, "-"), "=")
 	var names []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := spelling.Nearest(unknown.GetSpecifiedName(), names); near != "" {
-		return fmt.Errorf("unknown flag --%s; did you mean \"--%s\"?", unknown.GetSpecifiedName(), near)
+	for _, f := range c.Command.Flags {
+		names = append(names, f.Names()[0])
 	}
-	return fmt.Errorf("unknown flag --%s; `%s --help` lists the flags", unknown.GetSpecifiedName(), c.CommandPath())
+	if near := spelling.Nearest(name, names); near != "" {
+		return fmt.Errorf("unknown flag --%s; did you mean \"--%s\"?", name, near)
+	}
+	return fmt.Errorf("unknown flag --%s; `%s --help` lists the flags", name, page)
 }
 
 func oneOf(kind, word string, words []string) error {
@@ -163,12 +214,6 @@ func oneOf(kind, word string, words []string) error {
 		text = fmt.Sprintf("unknown %s %q; did you mean %q? There are", kind, word, near)
 	}
 	return errors.New(text + " " + strings.Join(words, ", "))
-}
-
-func wrapped(text string) string {
-	return strings.Join(lists.Of(strings.Split(text, "\n"), func(paragraph string) string {
-		return strings.ReplaceAll(reports.Wrap(paragraph, pageColumns), "\n  ", "\n")
-	}), "\n")
 }
 
 var examples = map[string][]string{
@@ -194,15 +239,6 @@ var examples = map[string][]string{
 	"autotune cache rm": {"autotune cache rm conv2d"},
 }
 
-func addExamples(c *cobra.Command) {
-	if lines := examples[c.CommandPath()]; lines != nil {
-		c.Example = "  " + strings.Join(lines, "\n  ")
-	}
-	for _, sub := range c.Commands() {
-		addExamples(sub)
-	}
-}
-
 func example(command string) string {
 	if lines := examples[command]; len(lines) > 0 {
 		return lines[0]
@@ -210,22 +246,34 @@ func example(command string) string {
 	return command + " conv2d"
 }
 
-var flagWords = map[string]func() []string{
-	"device":   deviceWords,
-	"l2":       func() []string { return device.L2Words },
-	"launch":   func() []string { return device.LaunchWords },
-	"math":     func() []string { return []string{"auto", "fp32", "tf32", "tf32_even"} },
-	"strategy": strategy.Names,
-	"baseline": baselineWords,
-	"inputs":   operator.Distributions,
-	"format":   export.Names,
+// completionScripts ask this program for the words that may come next, and complete file names where it has none.
+var completionScripts = map[string]string{
+	"bash": `_autotune() {
+  local words=("${COMP_WORDS[@]:0:COMP_CWORD}") typed="${COMP_WORDS[COMP_CWORD]}"
+  [[ "$typed" == -* ]] && words+=("$typed")
+  COMPREPLY=($(compgen -W "$("${words[@]}" --generate-bash-completion 2>/dev/null)" -- "$typed"))
+}
+complete -o bashdefault -o default -F _autotune autotune
+`,
+	"zsh": `#compdef autotune
+_autotune() {
+  local -a found given
+  given=("${(@)words[1,CURRENT-1]}")
+  [[ "$words[CURRENT]" == -* ]] && given+=("$words[CURRENT]")
+  found=("${(@f)$("${given[@]}" --generate-bash-completion 2>/dev/null)}")
+  if [[ -n "$found[1]" ]]; then compadd -- "${(@)found%%:*}"; else _files; fi
+}
+compdef _autotune autotune
+`,
 }
 
-func deviceWords() []string {
-	return lists.Of(devices.Forms(), func(form string) string {
-		if name, _, more := strings.Cut(form, ":"); more {
-			return name + ":"
+func completionCommand() *cli.Command {
+	return command("completion bash|zsh", "print a shell's completion script", "", func(_ context.Context, l line) error {
+		script, known := completionScripts[l.first()]
+		if !known {
+			return errors.New("which shell? bash or zsh, as in: source <(autotune completion bash)")
 		}
-		return form
+		_, err := fmt.Fprint(stdout, script)
+		return err
 	})
 }

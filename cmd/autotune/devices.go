@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/device"
 	"autotune/device/compile"
@@ -16,7 +16,7 @@ import (
 	"autotune/tuner/devices"
 )
 
-func devicesCommand() *cobra.Command {
+func devicesCommand() *cli.Command {
 	var json string
 	return command("devices", "list the GPUs, compilers, emulator and recordings of this machine",
 		"Works on any machine. Where something is missing, it says what to install.",
@@ -62,7 +62,7 @@ type workerFlags struct {
 	python                     bool
 }
 
-func workerCommand() *cobra.Command {
+func workerCommand() *cli.Command {
 	var f workerFlags
 	return command("worker", "offer a device to every search that uses the same NATS server",
 		"Compiles, verifies and times what searches ask for, until it is interrupted. `autotune search "+
@@ -116,7 +116,7 @@ func (f *workerFlags) work(ctx context.Context) error {
 	return withCode(exitDevice, offer.Serve(ctx, spec))
 }
 
-func workersCommand() *cobra.Command {
+func workersCommand() *cli.Command {
 	var nats natsFlags
 	var json string
 	return command("workers", "list the workers at a NATS server",

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/device"
 	"autotune/internal/output"
@@ -23,7 +23,7 @@ type explainFlags struct {
 	view    view
 }
 
-func explainCommand() *cobra.Command {
+func explainCommand() *cli.Command {
 	var f explainFlags
 	return command("explain OPERATOR", "say why a winner wins, from the trials of its search; needs no GPU",
 		"How near the winner is to the device's limits, and what each of its tunables costs at other values, "+

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 
 	"autotune/device"
 	"autotune/device/remote/fleet"
@@ -27,36 +27,41 @@ import (
 // Each command reads its flags into variables of its own, once. Flags that several commands have are read into the
 // structs of this file.
 
-type flag = func(*pflag.FlagSet)
+type flag = cli.Flag
 
 func textFlag(to *string, name, value, usage string, letter ...string) flag {
-	return func(f *pflag.FlagSet) { f.StringVarP(to, name, strings.Join(letter, ""), value, usage) }
+	return &cli.StringFlag{Name: name, Aliases: letter, Value: value, Usage: usage, Destination: to}
 }
 
 func boolFlag(to *bool, name, usage string, letter ...string) flag {
-	return func(f *pflag.FlagSet) { f.BoolVarP(to, name, strings.Join(letter, ""), false, usage) }
+	return &cli.BoolFlag{Name: name, Aliases: letter, Usage: usage, Destination: to}
 }
 
 func intFlag(to *int, name string, value int, usage string) flag {
-	return func(f *pflag.FlagSet) { f.IntVar(to, name, value, usage) }
+	return &cli.IntFlag{Name: name, Value: value, Usage: usage, Destination: to}
 }
 
 func floatFlag(to *float64, name string, value float64, usage string) flag {
-	return func(f *pflag.FlagSet) { f.Float64Var(to, name, value, usage) }
+	return &cli.Float64Flag{Name: name, Value: value, Usage: usage, Destination: to}
 }
 
 func timeFlag(to *time.Duration, name string, value time.Duration, usage string) flag {
-	return func(f *pflag.FlagSet) { f.DurationVar(to, name, value, usage) }
+	return &cli.DurationFlag{Name: name, Value: value, Usage: usage, Destination: to}
 }
 
 func seedFlag(to *uint64, usage string) flag {
-	return func(f *pflag.FlagSet) { f.Uint64Var(to, "seed", 1, usage) }
+	return &cli.Uint64Flag{Name: "seed", Value: 1, Usage: usage, Destination: to}
 }
 
-// listFlag may be repeated. A comma is part of a value.
 func listFlag(to *[]string, name, usage string) flag {
-	return func(f *pflag.FlagSet) { f.StringArrayVar(to, name, nil, usage) }
+	return &cli.GenericFlag{Name: name, Value: (*words)(to), Usage: usage}
 }
+
+// words are the values of a flag that may be repeated. A comma is part of a value.
+type words []string
+
+func (w *words) Set(value string) error { *w = append(*w, value); return nil }
+func (w *words) String() string         { return "" }
 
 const shapeUsage = "`SHAPE` of the input, as 16x16x1024x1024; `autotune ops show OP` names the dimensions"
 

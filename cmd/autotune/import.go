@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/device/recording"
 	"autotune/internal/output"
@@ -22,7 +22,7 @@ type importFlags struct {
 	template, output string
 }
 
-func importCommand() *cobra.Command {
+func importCommand() *cli.Command {
 	var f importFlags
 	return command("import FILE [OPERATOR]", "bring a search from another autotuning tool",
 		"A Kernel Tuner cache or T4 results become a recording, of OPERATOR if one is named. What has no "+

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/internal/output"
 	"autotune/operator"
@@ -24,7 +24,7 @@ import (
 //go:embed begin/operator.cu
 var firstOperator string
 
-func initCommand() *cobra.Command {
+func initCommand() *cli.Command {
 	var from string
 	return command("init NAME", "write a small operator of your own to start from",
 		"Writes NAME.cu into this folder: one CUDA file whose first comment describes the operator. It can be "+

@@ -44,8 +44,7 @@ func run(args []string) int {
 	// while the process ends in order, no signal may take its exit code.
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	app := newApp()
-	app.SetArgs(args[1:])
-	err := app.ExecuteContext(ctx)
+	err := app.RunContext(ctx, append(args[:1:1], flagsFirst(app, args[1:])...))
 	if err == nil {
 		return exitFound
 	}

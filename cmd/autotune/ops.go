@@ -13,7 +13,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/internal/lists"
 	"autotune/operator"
@@ -22,18 +22,19 @@ import (
 	"autotune/space"
 )
 
-func opsCommand() *cobra.Command {
+func opsCommand() *cli.Command {
 	var json string
 	var all bool
 	c := command("ops [WORD]", "list the operators, or show one",
 		"With a WORD, lists the operators that have it in their name or summary.",
 		func(_ context.Context, l line) error { return listOps(l, json) }, jsonFlag(&json))
-	c.AddCommand(
+	c.Subcommands = []*cli.Command{
 		command("show OPERATOR", "an operator's shape, parameters and templates", "",
 			func(_ context.Context, l line) error { return showOp(l, json, all) },
 			jsonFlag(&json),
 			boolFlag(&all, "all", "all definitions, tunables and constraints, also where two screens do not hold them")),
-		opsCallsCommand(), opsEditorCommand())
+		opsCallsCommand(), opsEditorCommand(),
+	}
 	return c
 }
 
@@ -217,7 +218,7 @@ func launchesTold(t *operator.Template) bool {
 }
 
 // opsEditorCommand writes what clangd, and editors that ask it, read kernels with.
-func opsEditorCommand() *cobra.Command {
+func opsEditorCommand() *cli.Command {
 	return command("editor FOLDER...", "compile commands that let an editor read the kernels of operators",
 		"Prints a compile_commands.json: for each CUDA file the macros of its template's default, for the "+
 			"operator's example. Kernels take their sizes and tunables from macros, so an editor needs values to show one as "+

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/internal/input"
 	"autotune/internal/lists"
@@ -14,7 +14,7 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-func opsCallsCommand() *cobra.Command {
+func opsCallsCommand() *cli.Command {
 	var python string
 	return command("calls FILE", "the calls of PyTorch that compute the problems of a file, as JSON",
 		"FILE is a list as `search --problems` reads. Scripts run these calls, and compare or time them.",

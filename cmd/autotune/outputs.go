@@ -12,8 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 
 	"autotune/device"
 	"autotune/device/recording"
@@ -225,24 +224,19 @@ func forceFlag(to *bool) flag {
 	return boolFlag(to, "force", "let an output replace a file that autotune did not write")
 }
 
-// guardOutputs adds --force to the flags of a command that writes files.
-func guardOutputs(flags *pflag.FlagSet) {
-	named := func(name string) bool { return flags.Lookup(name) != nil }
-	if slices.ContainsFunc(written, named) && !named("force") {
-		forceFlag(new(bool))(flags)
+// guarded are the flags of a command, with --force where it writes files.
+func guarded(flags []flag) []flag {
+	has := func(name string) bool { _, found := flagNamed(flags, name); return found }
+	if slices.ContainsFunc(written, has) && !has("force") {
+		flags = append(flags, forceFlag(nil))
 	}
+	return flags
 }
 
-func checkNothingLost(c *cobra.Command, arguments []string) error {
-	value := func(name string) string {
-		if f := c.Flags().Lookup(name); f != nil {
-			return f.Value.String()
-		}
-		return ""
-	}
-	inputs := filesRead(c.Name(), arguments, value)
+func checkNothingLost(c *cli.Context) error {
+	inputs := filesRead(c)
 	for _, flag := range written {
-		path := value(flag)
+		path := c.String(flag)
 		if path == "" || path == output.Standard || isFolder(path) {
 			continue
 		}
@@ -251,7 +245,7 @@ func checkNothingLost(c *cobra.Command, arguments []string) error {
 				return fmt.Errorf("--%s %s would replace a file that this command reads; name another file", flag, path)
 			}
 		}
-		if err := output.Foreign(path); err != nil && value("force") != "true" {
+		if err := output.Foreign(path); err != nil && !c.Bool("force") {
 			return fmt.Errorf("--%s %s: %w; name another file, or add --force", flag, path, err)
 		}
 	}
@@ -260,9 +254,10 @@ func checkNothingLost(c *cobra.Command, arguments []string) error {
 
 // filesRead are the files that a command may read: its arguments, with all that an operator's folder holds, and the
 // values of flags.
-func filesRead(command string, arguments []string, value func(flag string) string) []string {
+func filesRead(c *cli.Context) []string {
 	var all []string
-	if command == captureName { // they are another program's
+	arguments := c.Args().Slice()
+	if c.Command.Name == captureName { // they are another program's
 		arguments = nil
 	}
 	for _, argument := range arguments {
@@ -278,9 +273,9 @@ func filesRead(command string, arguments []string, value func(flag string) strin
 		})
 	}
 	for _, flag := range read {
-		all = append(all, value(flag))
+		all = append(all, c.String(flag))
 	}
-	if _, recording, ok := strings.Cut(value("device"), "replay:"); ok {
+	if _, recording, ok := strings.Cut(c.String("device"), "replay:"); ok {
 		all = append(all, recording)
 	}
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })

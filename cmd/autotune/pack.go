@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/device"
 	"autotune/device/compile"
@@ -25,7 +25,7 @@ type packFlags struct {
 	arch, name, device, cache string
 }
 
-func packCommand() *cobra.Command {
+func packCommand() *cli.Command {
 	var f packFlags
 	return command("pack OUT [OPERATOR...]",
 		"write winners and families as a pack, for programs in Python, C and Go that have no compiler; needs no GPU",

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/internal/lists"
 	"autotune/internal/output"
@@ -24,7 +24,7 @@ type recheckFlags struct {
 	ci          bool
 }
 
-func recheckCommand() *cobra.Command {
+func recheckCommand() *cli.Command {
 	var f recheckFlags
 	return command("recheck [OPERATOR]",
 		"verify and time the cache's winners again, against their runners-up and the default",

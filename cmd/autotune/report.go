@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/device/recording"
 	"autotune/internal/lists"
@@ -25,7 +25,7 @@ type reportFlags struct {
 	html, json, plot string
 }
 
-func reportCommand() *cobra.Command {
+func reportCommand() *cli.Command {
 	var f reportFlags
 	return command("report FILE...|OPERATOR", "put searches together in one table, JSON list, plot and web page",
 		"Files are best-config documents and recordings; for --html also documents of families. With --shape "+

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/device"
 	"autotune/device/trial"
@@ -57,7 +57,7 @@ type searchFlags struct {
 	view       view
 }
 
-func searchCommand() *cobra.Command {
+func searchCommand() *cli.Command {
 	f := &searchFlags{}
 	return command("search OPERATOR", "find the fastest correct configuration of an operator's kernels",
 		"Compiles, verifies and times configurations of the operator's templates on the device, keeps every "+

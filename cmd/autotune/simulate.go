@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
 	"autotune/internal/lists"
@@ -23,7 +23,7 @@ type simulateFlags struct {
 	strategies, json string
 }
 
-func simulateCommand() *cobra.Command {
+func simulateCommand() *cli.Command {
 	var f simulateFlags
 	o := &f.options
 	return command("simulate FILE...", "score strategies on recorded searches, without a GPU",

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/internal/input"
 	"autotune/space"
@@ -26,7 +26,7 @@ type spaceFlags struct {
 	seed         uint64
 }
 
-func spaceCommand() *cobra.Command {
+func spaceCommand() *cli.Command {
 	var f spaceFlags
 	return command("space OPERATOR",
 		"count, list or sample the valid configurations of a problem or of a space file", "",

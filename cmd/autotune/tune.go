@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/internal/lists"
 	"autotune/internal/output"
@@ -40,7 +40,7 @@ type tuneFlags struct {
 	view                  view
 }
 
-func tuneCommand() *cobra.Command {
+func tuneCommand() *cli.Command {
 	var f tuneFlags
 	return command("tune OPERATOR", "find a few kernels for many shapes, and the tree that chooses among them",
 		"Draws samples from the shapes, searches each, times every winner on every sample, and keeps the "+

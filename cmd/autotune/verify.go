@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/device"
 	"autotune/internal/lists"
@@ -36,7 +36,7 @@ type verifyFlags struct {
 	view              view
 }
 
-func verifyCommand() *cobra.Command {
+func verifyCommand() *cli.Command {
 	var f verifyFlags
 	return command("verify OPERATOR", "check variants against the operator's reference, without a search", "",
 		f.verify, slices.Concat(f.problem.flags(), f.problem.only.flags(), f.conditions.flags(), []flag{

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/urfave/cli/v2"
 
 	"autotune/device"
 	"autotune/device/recording"
@@ -39,7 +39,7 @@ func (f *winnerFlags) flags() []flag {
 			"instead of the cache take `FILE`, a best-config document or a recording; replay: the shipped one"))
 }
 
-func bestCommand() *cobra.Command {
+func bestCommand() *cli.Command {
 	var f winnerFlags
 	var json string
 	return command("best OPERATOR", "show the best configuration that the cache knows; needs no GPU", "",
@@ -61,7 +61,7 @@ type exportFlags struct {
 	all, force     bool
 }
 
-func exportCommand() *cobra.Command {
+func exportCommand() *cli.Command {
 	var f exportFlags
 	return command("export OPERATOR", "write the best configuration in a format for other programs; needs no GPU",
 		"Formats: "+export.Summary()+".",
