@@ -111,6 +111,8 @@ func flagsFirst(app *cli.App, words []string) []string {
 			}
 		}
 		switch {
+		case name == "help" || name == "h": // urfave/cli would take an argument for a topic
+			return append(words[:at:at], "--help")
 		case given || !found || !f.(cli.DocGenerationFlag).TakesValue():
 			flags = append(flags, word)
 		case len(rest) == 0: // package flag says that the value is missing
