@@ -89,20 +89,21 @@ type entered struct {
 	err            error
 }
 
-// timeAll times candidates at the shapes that were not left out. While one shape is timed, the next ones are compiled.
-// A shape without a correct kernel or room for it is left out now.
+// timeAll times candidates at shapes. While one shape is timed, the next ones are compiled. Shapes that were left out
+// have no winner of their own.
 func (b *bench) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var entering sync.WaitGroup
 	defer entering.Wait()
 	defer cancel()
-	shapes = lists.Where(shapes, func(shape []int64) bool {
-		return !slices.ContainsFunc(b.leftOut, func(l LeftOut) bool { return slices.Equal(l.Shape, shape) })
-	})
-	ready := make(chan entered, policy.aheadOf)
+	ready, leftOut := make(chan entered, policy.aheadOf), slices.Clone(b.leftOut)
 	entering.Go(func() {
 		defer close(ready)
 		for _, shape := range shapes {
+			left := func(l LeftOut) bool { return slices.Equal(l.Shape, shape) }
+			if _, known := b.own[operator.FormatShape(shape)]; !known && slices.ContainsFunc(leftOut, left) {
+				continue
+			}
 			select {
 			case ready <- b.enter(ctx, shape, candidates):
 			case <-ctx.Done():
@@ -110,26 +111,39 @@ func (b *bench) timeAll(ctx context.Context, shapes [][]int64, candidates []int)
 			}
 		}
 	})
-	for e := range ready {
-		err := e.err
-		if err == nil {
-			err = b.time(ctx, e)
-		}
-		step := "timed " + operator.FormatShape(e.Shape)
-		switch {
-		case batch.Ends(ctx, err):
+	for one := range ready {
+		s, err := b.timeNext(ctx, one)
+		if err != nil {
 			return nil, err
-		case err != nil: // a shape may be too large: its tensors are there twice, for either kind of kernels
-			b.leaveOut(e.Shape, err)
-			step = operator.FormatShape(e.Shape) + " could not be timed"
-		case math.IsInf(e.ownBest(), 1):
-			b.leftOut = append(b.leftOut, LeftOut{e.Shape, e.made().Reason()})
-		default:
-			list = append(list, e.timed)
 		}
-		b.clock.timed(step)
+		if s != nil {
+			list = append(list, s)
+		}
 	}
 	return list, ctx.Err()
+}
+
+// timeNext times candidates at the next shape. Without a correct kernel or room for it the shape is left out, and the
+// result is nil.
+func (b *bench) timeNext(ctx context.Context, e entered) (*timed, error) {
+	err := e.err
+	if err == nil {
+		err = b.time(ctx, e)
+	}
+	switch {
+	case batch.Ends(ctx, err):
+		return nil, err
+	case err != nil: // a shape may be too large: its tensors are there twice, for either kind of kernels
+		b.leaveOut(e.Shape, err)
+		b.clock.step(timings, operator.FormatShape(e.Shape)+" could not be timed", false)
+		return nil, nil
+	}
+	b.clock.step(timings, "timed "+operator.FormatShape(e.Shape), false)
+	if math.IsInf(e.ownBest(), 1) {
+		b.leftOut = append(b.leftOut, LeftOut{e.Shape, e.made().Reason()})
+		return nil, nil
+	}
+	return e.timed, nil
 }
 
 // generalTemplate is what a document calls the general kernel.

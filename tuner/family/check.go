@@ -41,7 +41,7 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 		b.own[operator.FormatShape(s.Shape)] = s.Configuration
 	}
 	b.tuning = newTuning(opener, p, o)
-	b.clock.timings = len(f.Samples)
+	b.clock.left[timings] = len(f.Samples)
 	all := lists.Places(len(f.Entries))
 	if b.samples, err = b.timeAll(ctx, p.Samples, all); err != nil {
 		return nil, err

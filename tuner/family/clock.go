@@ -2,13 +2,23 @@ package family
 
 import "time"
 
-// clock divides the time of a family among its searches and timings, and says where it stands.
+type kind int
+
+const (
+	searches kind = iota // of samples, for kernels that take the dynamic dimensions, and of shapes that are held out
+	owns                 // searches for samples' own best
+	timings
+	kinds
+)
+
+// clock divides the time of a family among its steps, and says where it stands.
 type clock struct {
-	started           time.Time
-	budget            time.Duration // 0: no limit
-	say               func(Progress)
-	searches, timings int // that are left
-	done, made        int // steps, and those of them that no earlier process had done
+	started time.Time
+	budget  time.Duration // 0: no limit
+	say     func(Progress)
+	left    [kinds]int // steps
+	done    int
+	made    [kinds]int // steps that no earlier process had done
 }
 
 func (c *clock) remaining() time.Duration { return max(0, c.budget-time.Since(c.started)) }
@@ -19,35 +29,35 @@ func (c *clock) searching() time.Duration {
 
 // affords tells whether there is time for another search. Searches may take more than their share, to open a shape or
 // to compile. Then the last ones are left out; the first samples are spread over the range as well.
-func (c *clock) affords() bool { return c.budget <= 0 || c.made == 0 || c.searching() > 0 }
+func (c *clock) affords() bool {
+	return c.budget <= 0 || c.made[searches]+c.made[owns] == 0 || c.searching() > 0
+}
 
 // search is how long the next search may take: the most, or its share of the budget.
-func (c *clock) search(most time.Duration) time.Duration {
+func (c *clock) search(of kind, most time.Duration) time.Duration {
 	if c.budget <= 0 {
 		return most
 	}
-	share := c.searching() / time.Duration(max(1, c.searches))
+	share := c.searching() / time.Duration(max(1, c.left[of]))
 	if most > 0 {
 		share = min(share, most)
 	}
 	return max(share, policy.leastSearch)
 }
 
-// searched and timed count a step and say what it was. Known is one that an earlier process had made.
-func (c *clock) searched(what string, known bool) { c.step(&c.searches, what, known) }
-
-func (c *clock) timed(what string) { c.step(&c.timings, what, false) }
-
-// step expects the steps left to take as long as those made so far.
-func (c *clock) step(left *int, what string, known bool) {
-	*left = max(0, *left-1)
+// step counts a step and says what it was. The steps left are expected to take as long as those made so far.
+func (c *clock) step(of kind, what string, known bool) {
+	c.left[of] = max(0, c.left[of]-1)
 	if c.done++; !known {
-		c.made++
+		c.made[of]++
 	}
-	ahead := c.searches + c.timings
-	p := Progress{Step: what, Done: c.done, Of: c.done + ahead, Known: known}
-	if c.made > 0 {
-		p.Left = time.Since(c.started) / time.Duration(c.made) * time.Duration(ahead)
+	left, made := 0, 0
+	for k := range kinds {
+		left, made = left+c.left[k], made+c.made[k]
+	}
+	p := Progress{Step: what, Done: c.done, Of: c.done + left, Known: known}
+	if made > 0 {
+		p.Left = time.Since(c.started) / time.Duration(made) * time.Duration(left)
 	}
 	c.say(p)
 }

@@ -1,11 +1,11 @@
 // Package family finds a few kernels for many shapes of an operator, and what chooses among them.
 //
-// A Plan says which shapes are samples and which are held out. Tune searches each sample for kernels that take the
-// dynamic dimensions when they run. Candidates are what won or came near. They are timed on every sample. The smallest
-// set that is nowhere slower than allowed is kept, and a tree over the dynamic dimensions chooses from it. Shapes that
-// were held out are searched for kernels made for them: they tell how much is lost.
+// A Plan says which dimensions are free, which shapes are samples and which are held out. Tune searches each sample
+// twice: kernels that take the free dimensions when they run, and kernels made for the shape. Candidates are what won
+// or came near. They are timed on every sample. The smallest set that is nowhere slower than allowed is kept, and a
+// tree over the free dimensions chooses from it. Shapes that were held out tell how much is lost by that.
 //
-// A Family is the outcome: a document.
+// A Family is the outcome: a document. It prints nothing; package main shows it.
 package family
 
 import (

@@ -20,13 +20,15 @@ var policy = struct {
 	gateTime    time.Duration // that the gates of one entry may take
 	aheadOf     int           // shapes that are compiled before their turn
 
-	// Candidates. nearBest is how many times the fastest of its search a candidate may take. Without near ones the best
-	// entries of pools were 1.056 times the own best at shapes held out, with them 1.011 (2026-11-26).
-	nearBest           float64
-	mostNear           int           // of one search
-	mostConfigurations int           // 72 did not choose better on the times of two families of products (2026-11-26)
-	mostCandidates     int           // kernels: a configuration may be compiled for each alignment
-	leastTiming        time.Duration // of a kernel at a sample
+	// Candidates.
+	// nearBest is how many times the fastest of its search a candidate may take. Without near ones the best entries of
+	// pools were 1.056 times the own best at shapes held out, with them 1.011 (2026-11-26).
+	nearBest            float64
+	mostNear            int // of one search
+	mostConfigurations  int // 72 did not choose better on the times of two families of products (2026-11-26)
+	leastConfigurations int
+	mostCandidates      int           // kernels: a configuration may be compiled for each alignment
+	leastTiming         time.Duration // of a kernel at a sample
 
 	// Times. The first round cuts short what takes clearly more than farBehind times the fastest: racing against the
 	// fastest itself left the tree with few samples of many kernels, 1.050 for 1.047 at shapes held out (2026-11-26).
@@ -49,7 +51,7 @@ var policy = struct {
 	leastSamples: 2, mostSamples: 64, mostHeldOut: 64,
 	drawn: 8, leastOfKind: 2, tries: 200, heldOutFrom: 1009,
 	leastSearch: 500 * time.Millisecond, forTimings: 0.4, gateTime: 3 * time.Second, aheadOf: 8,
-	nearBest: 1.08, mostNear: 16, mostConfigurations: 48, mostCandidates: 240,
+	nearBest: 1.08, mostNear: 16, mostConfigurations: 48, leastConfigurations: 8, mostCandidates: 240,
 	leastTiming: 20 * time.Millisecond,
 	farBehind:   1.5, nearFastest: 1.05,
 	beyondBest: 1.02, overLimit: 1000, entryPrice: 0.001, mostEntries: 40,

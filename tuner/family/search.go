@@ -23,17 +23,19 @@ import (
 	"autotune/tuner/final"
 )
 
-// searched is what the searches of a family found, by shape.
+// searched is what the searches of a family found.
 type searched struct {
-	own   map[string]space.Configuration // winners made for the shapes that are held out
-	tried map[string][]tried             // correct configurations of samples: the fastest first
+	own   map[string]space.Configuration // winners made for a shape, by shape
+	tried map[string][]tried             // correct configurations of a sample, by key: the fastest first
 }
 
-// tried is a configuration that a search found correct. Ratio is its time as a multiple of the fastest's.
+// tried is a configuration that a search found correct. Ratio is its time as so many times the fastest's.
 type tried struct {
 	space.Configuration
 	Ratio float64
 }
+
+func key(shape []int64, dynamic bool) string { return fmt.Sprint(operator.FormatShape(shape), dynamic) }
 
 func triedIn(r *tuner.Result) (all []tried) {
 	ok := lists.Where(r.Trials, func(t trial.Trial) bool { return t.Status == trial.OK && t.Time.Median > 0 })
@@ -60,7 +62,7 @@ func remembers(best bestconfig.Document) string {
 }
 
 // requests are the searches: samples for kernels that take the dynamic dimensions and shapes that are held out for
-// their own best, in turns.
+// their own best, in turns. Samples' own best come last: where a budget is short, they are left out.
 func (p Plan) requests() (all []batch.Request) {
 	add := func(shapes [][]int64, at int, dynamic bool) {
 		if at < len(shapes) {
@@ -70,6 +72,9 @@ func (p Plan) requests() (all []batch.Request) {
 	for i := range max(len(p.Samples), len(p.HeldOut)) {
 		add(p.Samples, i, true)
 		add(p.HeldOut, i, false)
+	}
+	for i := range p.Samples {
+		add(p.Samples, i, false)
 	}
 	return all
 }
@@ -97,7 +102,7 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener, found *sear
 			return t.Run.Remember(remembers(best), all)
 		},
 		Failed: func(r batch.Request, err error) {
-			t.clock.searched(operator.FormatShape(r.Shape)+" has no winner", false)
+			t.clock.step(t.kindOf(r.Shape, len(r.Free) > 0), operator.FormatShape(r.Shape)+" has no winner", false)
 			t.leaveOut(r.Shape, err)
 		},
 	})
@@ -117,28 +122,38 @@ func (t *tuning) searchOne(ctx context.Context, on *devices.Opened, o tuner.Opti
 		return nil, fmt.Errorf("%s runs no kernels, and a family is timed; use a GPU or the emulator", info.Name)
 	}
 	shape := on.Problem.Record().Shape
+	of := t.kindOf(shape, len(on.Problem.Free) > 0)
 	if t.clock.affords() {
-		o.Time, o.Gating = t.clock.search(o.Time), final.GateNone // entries go through the gates
+		o.Time, o.Gating = t.clock.search(of, o.Time), final.GateNone // entries go through the gates
 		return tuner.Search(ctx, on.Problem, on.Device, o)
 	}
-	if len(on.Problem.Free) == 0 {
-		t.leftOut = append(t.leftOut, LeftOut{shape, "the budget has no time for a search of it, which finds its own best"})
+	if !has(t.plan.Samples, shape) {
+		t.leftOut = append(t.leftOut, LeftOut{shape, "the budget has no time for a search of it, which tells its own best"})
 	}
-	t.clock.searched("no time to search "+operator.FormatShape(shape), true)
+	t.clock.step(of, "no time to search "+operator.FormatShape(shape), true)
 	return nil, nil
 }
 
 // take takes note of a search's winner, and of all that it tried.
 func (t *tuning) take(found *searched, best bestconfig.Document, all []tried, known bool) {
-	shape := operator.FormatShape(best.Problem.Shape)
-	what := "searched " + shape
-	if free := best.Problem.Free; len(free) > 0 {
-		what += " with dynamic " + strings.Join(free, ", ")
-		found.tried[shape] = all
+	shape, dynamic := best.Problem.Shape, len(best.Problem.Free) > 0
+	what := "searched " + operator.FormatShape(shape)
+	if dynamic {
+		what += " with " + strings.Join(best.Problem.Free, ", ") + " free"
 	} else {
-		found.own[shape] = best.Configuration
+		found.own[operator.FormatShape(shape)] = best.Configuration
 	}
-	t.clock.searched(what, known)
+	if has(t.plan.Samples, shape) {
+		found.tried[key(shape, dynamic)] = all
+	}
+	t.clock.step(t.kindOf(shape, dynamic), what, known)
+}
+
+func (t *tuning) kindOf(shape []int64, dynamic bool) kind {
+	if !dynamic && has(t.plan.Samples, shape) {
+		return owns
+	}
+	return searches
 }
 
 // candidate is a kernel that takes the dynamic dimensions when it runs, and may be an entry.
@@ -165,7 +180,12 @@ func (t *tuning) gather(ctx context.Context, found searched) (all []candidate, e
 		}
 		problems = append(problems, s.Problem)
 	}
-	configurations := shortlist(t.plan, found, problems, policy.mostConfigurations)
+	most := policy.mostConfigurations
+	if t.Budget > 0 {
+		affordable := int(t.clock.remaining()/policy.leastTiming) / len(t.plan.Samples)
+		most = min(most, max(policy.leastConfigurations, affordable))
+	}
+	configurations := shortlist(t.plan, found, problems, most)
 	kernels := make([][]candidate, len(configurations))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -189,21 +209,23 @@ func (t *tuning) gather(ctx context.Context, found searched) (all []candidate, e
 	return all, nil
 }
 
-// shortlist are configurations of templates that can take the dynamic dimensions: the fastest of each sample's search,
-// then what came nearest to the fastest at the most samples.
+// shortlist are configurations of templates that can take the dynamic dimensions: the fastest of each search of a
+// sample, then what came nearest to the fastest at the most samples.
 func shortlist(plan Plan, found searched, samples []*operator.Problem, most int) []space.Configuration {
 	var winners, others []space.Configuration
 	worth := map[string]float64{}
 	for i, p := range samples {
-		usable := lists.Where(found.tried[operator.FormatShape(plan.Samples[i])], func(r tried) bool {
-			template, known := plan.Operator.Template(r.Template)
-			return known && containsAll(template.Free, plan.Request.Free) && p.Admits(r.Configuration)
-		})
-		for at, r := range near(usable) {
-			if worth[r.Key()] += policy.nearBest - r.Ratio; at == 0 {
-				winners = append(winners, r.Configuration)
-			} else {
-				others = append(others, r.Configuration)
+		for _, dynamic := range []bool{true, false} {
+			usable := lists.Where(found.tried[key(plan.Samples[i], dynamic)], func(r tried) bool {
+				template, known := plan.Operator.Template(r.Template)
+				return known && containsAll(template.Free, plan.Request.Free) && p.Admits(r.Configuration)
+			})
+			for at, r := range near(usable) {
+				if worth[r.Key()] += policy.nearBest - r.Ratio; at == 0 {
+					winners = append(winners, r.Configuration)
+				} else {
+					others = append(others, r.Configuration)
+				}
 			}
 		}
 	}

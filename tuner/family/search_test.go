@@ -63,7 +63,7 @@ func poolWith(t *testing.T, shapes ...[]int64) (Plan, []*operator.Problem, []spa
 // Each sample's fastest comes first, then what came near at the most samples. None is there twice.
 func TestShortlist(t *testing.T) {
 	plan, problems, c := poolWith(t, []int64{1, 2, 16, 16}, []int64{4, 2, 32, 32}, []int64{9, 2, 64, 64})
-	shape := func(i int) string { return operator.FormatShape(plan.Samples[i]) }
+	shape := func(i int) string { return key(plan.Samples[i], true) }
 	found := searched{tried: map[string][]tried{
 		shape(0): {{c[0], 1}, {c[1], 1.01}, {c[2], 1.07}},
 		shape(1): {{c[3], 1}, {c[2], 1.02}},

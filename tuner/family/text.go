@@ -3,13 +3,15 @@ package family
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"autotune/internal/lists"
 	"autotune/operator"
 )
 
-// WriteText writes a family for people: its kernels, the tree, what was left out and what is lost.
+// WriteText writes a family for people: its kernels, the tree, the shapes and what is lost.
 func (f *Family) WriteText(out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "family     %s\ndevice     %s\nfree       %s\n\n", f, f.Device.Name, strings.Join(f.Free, ", "))
@@ -19,9 +21,7 @@ func (f *Family) WriteText(out io.Writer) error {
 	fmt.Fprintf(&b, "\nthe tree, by %s of the samples\n", strings.Join(f.Free, ", "))
 	f.Tree.write(&b, "  ", f)
 	b.WriteByte('\n')
-	for _, l := range f.LeftOut {
-		fmt.Fprintf(&b, "left out   %s: %s\n", operator.FormatShape(l.Shape), l.Reason)
-	}
+	f.writeShapes(&b)
 	fmt.Fprintf(&b, "slowdown against the own best\nsamples    %s\nheld out   %s\n", f.Regret.Samples, f.Regret.Score)
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -48,6 +48,42 @@ func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	n.Then.write(b, indent+"    ", f)
 	fmt.Fprintf(b, "%selse\n", indent)
 	n.Else.write(b, indent+"    ", f)
+}
+
+// writeShapes writes a row a shape: its own best, each entry against that, and the choice.
+func (f *Family) writeShapes(b *strings.Builder) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "shape\town best, ms")
+	for i := range f.Entries {
+		fmt.Fprintf(w, "\tentry %d", i)
+	}
+	fmt.Fprintln(w, "\tgeneral\tchosen\tslowdown")
+	for i, s := range slices.Concat(f.Samples, f.HeldOut) {
+		row := []string{operator.FormatShape(s.Shape), fmt.Sprintf("%.4g", s.OwnBest.Median)}
+		if i >= len(f.Samples) {
+			row[0] += " *"
+		}
+		for _, t := range append(slices.Clip(s.Times), s.General) {
+			cell := "-"
+			if t != nil {
+				cell = fmt.Sprintf("%.2fx", t.Median/s.OwnBest.Median)
+			}
+			row = append(row, cell)
+		}
+		chosen := "general"
+		if s.Chosen >= 0 {
+			chosen = fmt.Sprint("entry ", s.Chosen)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%.3f\n", strings.Join(row, "\t"), chosen, s.Slowdown)
+	}
+	w.Flush()
+	if len(f.HeldOut) > 0 {
+		b.WriteString("* held out: the tree was not grown from it\n")
+	}
+	for _, l := range f.LeftOut {
+		fmt.Fprintf(b, "left out %s: %s\n", operator.FormatShape(l.Shape), l.Reason)
+	}
+	b.WriteByte('\n')
 }
 
 // String says how slow the chosen kernels are.

@@ -122,8 +122,8 @@ func (t *tuning) begin(ctx context.Context) error {
 	if t.plan.HeldOut, err = t.possible(ctx, t.plan.HeldOut); err != nil {
 		return err
 	}
-	t.clock.searches = len(t.plan.Samples) + len(t.plan.HeldOut)
-	t.clock.timings = t.clock.searches
+	all := len(t.plan.Samples) + len(t.plan.HeldOut)
+	t.clock.left = [kinds]int{searches: all, owns: len(t.plan.Samples), timings: all}
 	return nil
 }
 

@@ -80,7 +80,7 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, searched, *Family) {
 		return triedIn(&r)[:12]
 	}
 	for _, shape := range plan.Samples {
-		found.tried[operator.FormatShape(shape)] = fastest(shape)
+		found.tried[key(shape, true)] = fastest(shape)
 	}
 	for _, shape := range plan.HeldOut {
 		found.own[operator.FormatShape(shape)] = fastest(shape)[0].Configuration
