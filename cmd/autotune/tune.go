@@ -125,17 +125,25 @@ func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error)
 	if err := f.problem.rest(&r.Request); err != nil {
 		return asked, err
 	}
+	r.Free = nil // plans reads the flag
 	asked.plans, err = f.plans(r, shapes)
 	return asked, err
 }
 
+// plans plans the families of shapes with ranges.
 func (f *tuneFlags) plans(r batch.Request, shapes family.Shapes) ([]family.Plan, error) {
 	w := family.Wish{
 		Name: r.Name, Operator: r.Operator, Request: r.Request, Shapes: shapes, Samples: f.samples, HeldOut: f.heldOut,
 		Share: r.Share,
 	}
-	plan, err := w.Plan()
-	return []family.Plan{plan}, err
+	if w.Free = f.problem.freeNames(); w.Free == nil {
+		w.Free = r.Request.Free
+	}
+	plans, notice, err := w.Plans()
+	if notice != "" {
+		tell(w.Operator.Name + ": " + notice)
+	}
+	return plans, err
 }
 
 // rangesOf is an example of shapes around one.

@@ -6,7 +6,7 @@ import "time"
 // an experiment is a bound that those families did not meet.
 var policy = struct {
 	leastSamples, mostSamples int
-	mostHeldOut               int
+	mostHeldOut, mostFamilies int // shapes of a family, and families of one command
 
 	// Samples.
 	drawn       int // times as many shapes as samples are drawn, to see which kinds there are
@@ -48,7 +48,7 @@ var policy = struct {
 	leafPrice float64
 	unserved  float64 // slowdown of a shape that no kernel serves
 }{
-	leastSamples: 2, mostSamples: 64, mostHeldOut: 64,
+	leastSamples: 2, mostSamples: 64, mostHeldOut: 64, mostFamilies: 16,
 	drawn: 8, leastOfKind: 2, tries: 200, heldOutFrom: 1009,
 	leastSearch: 500 * time.Millisecond, forTimings: 0.4, gateTime: 3 * time.Second, aheadOf: 8,
 	nearBest: 1.08, mostNear: 16, mostConfigurations: 48, leastConfigurations: 8, mostCandidates: 240,

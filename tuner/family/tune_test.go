@@ -61,13 +61,13 @@ func took(p *operator.Problem, c space.Configuration) float64 {
 func tiles(t *testing.T, wrong map[string]bool) (*tuning, searched, *Family) {
 	t.Helper()
 	op := toy.Operator(t, tilesOperator)
-	plan, err := Wish{Operator: op, Shapes: Shapes{{{132, 4224}}}, Samples: 16, HeldOut: 20}.Plan()
+	plans, _, err := Wish{Operator: op, Shapes: Shapes{{{132, 4224}}}, Samples: 16, HeldOut: 20}.Plans()
 	toy.Must(t, err)
-	f := newTuning(slab(wrong), plan, Options{MaxSlowdown: 1.03})
+	f := newTuning(slab(wrong), plans[0], Options{MaxSlowdown: 1.03})
 	found := searched{own: map[string]space.Configuration{}, tried: map[string][]tried{}}
 	toy.Must(t, f.begin(t.Context()))
 	fastest := func(shape []int64) []tried {
-		p, err := op.Bind(plan.at(shape, true), toy.Limits)
+		p, err := op.Bind(plans[0].at(shape, true), toy.Limits)
 		toy.Must(t, err)
 		s, err := p.Space(t.Context())
 		toy.Must(t, err)
@@ -79,10 +79,10 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, searched, *Family) {
 		}
 		return triedIn(&r)[:12]
 	}
-	for _, shape := range plan.Samples {
+	for _, shape := range plans[0].Samples {
 		found.tried[key(shape, true)] = fastest(shape)
 	}
-	for _, shape := range plan.HeldOut {
+	for _, shape := range plans[0].HeldOut {
 		found.own[operator.FormatShape(shape)] = fastest(shape)[0].Configuration
 	}
 	family, err := f.settle(t.Context(), found)
