@@ -2,6 +2,7 @@ package family
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/bits"
@@ -14,11 +15,23 @@ import (
 
 // Node is a part of a dispatcher's tree: a condition with a node for either case, or a leaf.
 type Node struct {
-	If   string `json:"if,omitempty"` // over the dynamic dimensions, as "n*h*w <= 4096"; "": this is a leaf
-	Then *Node  `json:"then,omitempty"`
-	Else *Node  `json:"else,omitempty"`
-	// Entries of a leaf: the first that serves a shape is taken. Without any it is the general kernel.
-	Entries []int `json:"entries,omitempty"`
+	If   string `json:"if"` // over the free dimensions, as "n*h*w <= 4096"; "": this is a leaf
+	Then *Node  `json:"then"`
+	Else *Node  `json:"else"`
+	// Entries of a leaf: the first that serves a shape is taken. None: the general kernel.
+	Entries []int `json:"entries"`
+}
+
+// MarshalJSON writes {"if", "then", "else"} or {"entries"}.
+func (n *Node) MarshalJSON() ([]byte, error) {
+	if n.If == "" {
+		return json.Marshal(map[string][]int{"entries": append([]int{}, n.Entries...)})
+	}
+	return json.Marshal(struct {
+		If   string `json:"if"`
+		Then *Node  `json:"then"`
+		Else *Node  `json:"else"`
+	}{n.If, n.Then, n.Else})
 }
 
 // Leaf is the leaf of the shape with these values.
@@ -54,7 +67,8 @@ func (n *Node) Conditions() []string {
 type grower struct {
 	groups   [][]int
 	slow     slowdowns   // by group
-	losses   [][]float64 // by sample and group; where a group does not serve, of the best that does
+	order    []int       // groups that are faster than the general kernel in the mean, the best first
+	losses   [][]float64 // by sample and group; where a group does not serve, of the next in order
 	features []feature
 }
 
@@ -75,15 +89,33 @@ func loss(slowdown float64) float64 {
 func newGrower(names []string, shapes [][]int64, slow slowdowns, general []float64, groups [][]int) *grower {
 	g := &grower{groups: groups, features: featuresOf(names, shapes)}
 	for i := range slow {
-		row := lists.Of(groups, func(group []int) float64 { return slow.best(i, group) })
-		other := slices.Min(append(slices.Clone(row), general[i]))
+		g.slow = append(g.slow, lists.Of(groups, func(group []int) float64 { return slow.best(i, group) }))
+	}
+	means := make([]float64, len(groups))
+	for e := range groups {
+		sum, others, n := 0.0, 0.0, 0.0
+		for i, row := range g.slow {
+			if !math.IsInf(row[e], 1) {
+				sum, others, n = sum+loss(row[e]), others+loss(general[i]), n+1
+			}
+		}
+		if means[e] = sum / n; n > 0 && sum <= others {
+			g.order = append(g.order, e)
+		}
+	}
+	slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(means[a], means[b]) })
+	for i, row := range g.slow {
+		other := general[i]
+		if e, ok := lists.First(g.order, func(e int) bool { return !math.IsInf(row[e], 1) }); ok {
+			other = row[e]
+		}
 		losses := lists.Of(row, func(x float64) float64 {
 			if math.IsInf(x, 1) {
 				x = other
 			}
 			return loss(x)
 		})
-		g.slow, g.losses = append(g.slow, row), append(g.losses, append(losses, loss(general[i])))
+		g.losses = append(g.losses, append(losses, loss(general[i])))
 	}
 	return g
 }
@@ -206,22 +238,11 @@ func (g *grower) leaf(samples []int) (leaf *Node, sum float64) {
 		return leaf, sum
 	}
 	best := slices.Index(sums, sum)
-	left := lists.Where(samples, func(i int) bool { return math.IsInf(g.slow[i][best], 1) })
-	if len(left) == 0 {
-		left = samples
+	if left := lists.Where(samples, func(i int) bool { return math.IsInf(g.slow[i][best], 1) }); len(left) > 0 {
+		sums = g.sums(left)
 	}
-	behind := lists.Of(lists.Places(general+1), func(e int) (sum float64) { // the general kernel serves where e does not
-		for _, i := range left {
-			if e == general || math.IsInf(g.slow[i][e], 1) {
-				sum += g.losses[i][general]
-			} else {
-				sum += g.losses[i][e]
-			}
-		}
-		return sum
-	})
-	others := lists.Where(lists.Places(general), func(e int) bool { return e != best && behind[e] <= behind[general] })
-	slices.SortStableFunc(others, func(a, b int) int { return cmp.Compare(behind[a], behind[b]) })
+	others := lists.Where(g.order, func(e int) bool { return e != best && sums[e] <= sums[general] })
+	slices.SortStableFunc(others, func(a, b int) int { return cmp.Compare(sums[a], sums[b]) })
 	for _, e := range append([]int{best}, others...) {
 		leaf.Entries = append(leaf.Entries, g.groups[e]...)
 	}

@@ -208,6 +208,18 @@ func text(t *testing.T, n *Node) string {
 	return string(data)
 }
 
+func TestTreeAsJSON(t *testing.T) {
+	tree := &Node{If: "n*h <= 64", Then: &Node{Entries: []int{1, 0}}, Else: &Node{}}
+	const want = `{"if":"n*h \u003c= 64","then":{"entries":[1,0]},"else":{"entries":[]}}`
+	if got := text(t, tree); got != want {
+		t.Error(got)
+	}
+	var back Node
+	if err := json.Unmarshal([]byte(want), &back); err != nil || text(t, &back) != want {
+		t.Error(err, text(t, &back))
+	}
+}
+
 // The set keeps to the limits where that is possible. Each member is worth its price, and no other kernel would be.
 func TestEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
