@@ -173,7 +173,7 @@ templates:
       - {name: narrow, of: x, type: tf32, swizzle: 128, axes: [[n, 1, 32], [m, n, rows, 2]]}
     launch: {block: [32, 1, 1], grid: ["ceil_div(m, rows)", 1, 1], shared: 0, arguments: [narrow, y]}
     default: {rows: 8}
-pytorch: {general: general.cuh}
+pytorch: {files: [general.cuh]}
 `)}}, "boxed")
 	must(t, err)
 	f := fakeFamilyOf(t, boxed, "{1..5000}x{4..5000}", "m,n", "")

@@ -215,7 +215,7 @@ func TestModulesOfOneType(t *testing.T) {
 				for _, said := range []string{
 					fmt.Sprintf("TYPE = %q\nDTYPE = torch.%s\n", e.Type, e.Torch),
 					fmt.Sprintf("tensor.dtype is not torch.%s or", e.Torch),
-					fmt.Sprintf("the kernel computes in %s\"", e.Torch),
+					fmt.Sprintf("the kernel computes in %s, so call .to(torch.%[1]s) first\"", e.Torch),
 					fmt.Sprintf("#define TYPE %s\n", e.Type),
 				} {
 					if strings.Contains(text, said) != is {
