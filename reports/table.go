@@ -102,13 +102,6 @@ type column[T any] struct {
 	text bool // its cells are words, not numbers
 }
 
-// filled are the columns with any content.
-func filled[T any](columns []column[T], list []T) []column[T] {
-	return lists.Where(columns, func(c column[T]) bool {
-		return slices.ContainsFunc(list, func(x T) bool { return c.cell(x) != "" })
-	})
-}
-
 // rowsOf are the head of a table and its rows.
 func rowsOf[T any](columns []column[T], list []T) [][]string {
 	rows := [][]string{lists.Of(columns, func(c column[T]) string { return output.Line(c.head) })}
