@@ -16,7 +16,7 @@ import (
 	"autotune/operator"
 )
 
-const programDescription = "`autotune help COMMAND` tells more about one. An operator is a name that `autotune ops` " +
+const programDescription = "autotune search conv2d --shape 16x16x1024x1024 searches a convolution.\n\n`autotune help COMMAND` tells more about one. An operator is a name that `autotune ops` " +
 	"lists, a folder with an op.yaml, or one .cu file that `autotune init` begins.\n\nExit codes: 0 found, 1 no valid " +
 	"variant, 2 bad input, 3 device trouble, 130 interrupted."
 
@@ -37,12 +37,13 @@ func newApp() *cli.App {
 		category string
 		commands []*cli.Command
 	}{
-		{"Search", []*cli.Command{searchCommand(), tuneCommand(), captureCommand(), simulateCommand()}},
-		{"Winners", []*cli.Command{bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(),
+		// The library sorts these names.
+		{"Find kernels", []*cli.Command{searchCommand(), tuneCommand(), captureCommand(), simulateCommand()}},
+		{"Keep and use them", []*cli.Command{bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(),
 			reportCommand(), recheckCommand(), cacheCommand()}},
-		{"Operators", []*cli.Command{opsCommand(), initCommand(), importCommand(), checkCommand(), verifyCommand(),
+		{"Make operators", []*cli.Command{opsCommand(), initCommand(), importCommand(), checkCommand(), verifyCommand(),
 			spaceCommand()}},
-		{"Machines", []*cli.Command{devicesCommand(), workerCommand(), workersCommand()}},
+		{"Run elsewhere", []*cli.Command{devicesCommand(), workerCommand(), workersCommand()}},
 		{"This program", []*cli.Command{completionCommand(), command("version", "print the version", "",
 			func(context.Context, line) error {
 				_, err := fmt.Fprint(stdout, versionText())
@@ -194,7 +195,8 @@ func flagError(c *cli.Context, err error, _ bool) error {
 	page := cmp.Or(c.Command.HelpName, c.App.Name)
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !unknown {
-		return fmt.Errorf("%w; `%s --help` says what the flag takes", err, page)
+		text := strings.TrimSuffix(err.Error(), ": parse error") // package flag's, which says nothing
+		return fmt.Errorf("%s; `%s --help` says what the flag takes", text, page)
 	}
 	name, _, _ = strings.Cut(strings.TrimLeft(name, "-"), "=")
 	var names []string
