@@ -16,7 +16,8 @@ import (
 	"autotune/operator"
 )
 
-const programDescription = "autotune search conv2d --shape 16x16x1024x1024 searches a convolution.\n\n`autotune help COMMAND` tells more about one. An operator is a name that `autotune ops` " +
+const programDescription = "autotune search conv2d --shape 16x16x1024x1024 searches a convolution.\n\n" +
+	"`autotune help COMMAND` tells more about one. An operator is a name that `autotune ops` " +
 	"lists, a folder with an op.yaml, or one .cu file that `autotune init` begins.\n\nExit codes: 0 found, 1 no valid " +
 	"variant, 2 bad input, 3 device trouble, 130 interrupted."
 
