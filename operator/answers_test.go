@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"autotune/internal/test/must"
 )
 
 // outsideOperator has something of all that is not a kernel of templates.
@@ -140,7 +142,7 @@ func TestReferenceDigest(t *testing.T) {
 // it has is not read.
 func TestHostileData(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.CopyFS(dir, outsideFiles()))
+	must.OK(t, os.CopyFS(dir, outsideFiles()))
 	file := filepath.Join(dir, "x.npy")
 	for want, make := range map[string]func() error{
 		"it is no regular file": func() error { return syscall.Mkfifo(file, 0o600) },
@@ -152,8 +154,8 @@ func TestHostileData(t *testing.T) {
 		},
 		"more than 2^63 bytes": func() error { return os.WriteFile(file, numpyFile("<f4", "9223372036854775807,", 28).Data, 0o600) },
 	} {
-		must(t, os.Remove(file))
-		must(t, make())
+		must.OK(t, os.Remove(file))
+		must.OK(t, make())
 		begin := time.Now()
 		if _, err := Load(os.DirFS(dir), "."); err == nil || !strings.Contains(err.Error(), want) || time.Since(begin) > 10*time.Second {
 			t.Errorf("%v after %v; want %s", err, time.Since(begin), want)

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"autotune/internal/test/must"
 	"autotune/space/expr"
 )
 
@@ -40,7 +41,7 @@ func TestArguments(t *testing.T) {
   - {name: z, role: output, type: f64, shape: [n]}
   - {name: code, role: output, type: i64, shape: [n], tolerance: [2]}
 `)
-	must(t, err)
+	must.OK(t, err)
 	want := []string{
 		"x input f16 800 bytes {uniform [-100 200]}", "order input i32 400 bytes {permutation []}", "half weight bf16 200 bytes",
 		"count scalar i64 0xffffffffffffff9c", "slope scalar f32 0x3c23d70a", "twice_it scalar bool 0x1", "least scalar i8 0x80",
@@ -124,7 +125,7 @@ func TestScalarBits(t *testing.T) {
 		"{name: k, type: bool, value: n > 3}": 1, "{name: k, type: i8, value: twice}": 1,
 	} {
 		p, err := withTensors(t, "  - "+text+"\n"+anOutput)
-		must(t, err)
+		must.OK(t, err)
 		if got := p.Arguments[0].Bits(); got != want {
 			t.Errorf("%s is passed as %#x, want %#x", text, got, want)
 		}
@@ -157,7 +158,7 @@ func TestParameterNamesTypes(t *testing.T) {
 			parameters = nil
 		}
 		p, err := o.Bind(Request{Shape: []int64{4, 100}, Parameters: parameters}, Limits{Arch: 90})
-		must(t, err)
+		must.OK(t, err)
 		x, weight, y := p.Arguments[0], p.Arguments[1], p.Arguments[2]
 		if got := fmt.Sprint(x.Type, " ", x.Bytes(), " ", weight.Type, " ", y.Type, " ", y.RTol); got != want {
 			t.Errorf("element=%s: %s, want %s", element, got, want)
@@ -216,7 +217,7 @@ func TestLaterParameters(t *testing.T) {
 	bind := func(o *Operator, parameters map[string]string) (string, string) {
 		t.Helper()
 		p, err := o.Bind(Request{Shape: []int64{4, 100}, Parameters: parameters}, Limits{Arch: 90})
-		must(t, err)
+		must.OK(t, err)
 		k := referenceOf(t, p)
 		if again := p.Record(); again.Contradiction() != "" {
 			t.Errorf("%s: its record contradicts itself: %s", p, again.Contradiction())
@@ -264,7 +265,7 @@ func orderedProblem(t *testing.T, layout string) *Problem {
 	t.Helper()
 	o := loaded(t, operatorFiles(orderedOperator))
 	p, err := o.Bind(Request{Shape: []int64{2, 3, 4, 5}, Parameters: map[string]string{"layout": layout}}, Limits{Arch: 90})
-	must(t, err)
+	must.OK(t, err)
 	return p
 }
 

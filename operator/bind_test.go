@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"autotune/internal/test/must"
 	"autotune/space/expr"
 )
 
@@ -142,7 +143,7 @@ func TestMathModes(t *testing.T) {
 		limits := TypicalLimits()
 		limits.Arch = test.arch
 		p, err := o.Bind(Request{Shape: []int64{16, 16, 64, 64}, Math: test.asked}, limits)
-		must(t, err)
+		must.OK(t, err)
 		if p.Math != test.want || p.Output().ATol != test.atol || p.Output().RTol != test.rtol {
 			t.Errorf("--math %q on sm_%d is %s with %g, %g", test.asked, test.arch, p.Math, p.Output().ATol, p.Output().RTol)
 		}
@@ -151,7 +152,7 @@ func TestMathModes(t *testing.T) {
 
 func TestTensors(t *testing.T) {
 	p, err := bind(t, "conv2d", "2x6x10x12", "c_out=4 kernel=2x3 groups=2", "fp32")
-	must(t, err)
+	must.OK(t, err)
 	want := []Argument{
 		{Name: "x", Role: Input, Shape: []int64{2, 6, 10, 12}, Elements: 1440, Scale: 0},
 		{Name: "weight", Role: Weight, Shape: []int64{4, 3, 2, 3}, Elements: 72, Scale: 0.23570226039551587},

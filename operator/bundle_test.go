@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"autotune/examples"
+	"autotune/internal/test/must"
 )
 
 // exampleOperators are those under examples/.
@@ -26,7 +27,7 @@ func exampleOperators(t *testing.T) (all []*Operator) {
 			} else {
 				o, err = Load(examples.FS, path.Dir(file))
 			}
-			must(t, err)
+			must.OK(t, err)
 			all = append(all, o)
 		}
 	}
@@ -47,9 +48,9 @@ func oneAtATime(t *testing.T) {
 func TestBundle(t *testing.T) {
 	oneAtATime(t)
 	all, err := Operators()
-	must(t, err)
+	must.OK(t, err)
 	begin, err := LoadFile(os.DirFS("../cmd/autotune/begin"), ".", "operator.cu")
-	must(t, err)
+	must.OK(t, err)
 	files := outsideFiles()
 	answered := outsideFiles("reference: ref.py", "reference: {y: y.npy, column: column.npy}", "fill: fill.cu", "fill: constant(1)",
 		"fill: fill.cu", "fill: column.npy", "fill: other.cu", "fill: x.npy")
@@ -57,7 +58,7 @@ func TestBundle(t *testing.T) {
 	tried := map[string]bool{}
 	for _, o := range all {
 		archive, err := o.Bundle()
-		must(t, err)
+		must.OK(t, err)
 		data := fstest.MapFS{}
 		for name := range o.Data {
 			data[name] = files[name]
@@ -85,7 +86,7 @@ func TestBundle(t *testing.T) {
 		}
 	}
 	archive, err := outside(t, files).Operator.Bundle()
-	must(t, err)
+	must.OK(t, err)
 	if _, err := LoadBundle(archive, fstest.MapFS{}); err == nil {
 		t.Error("an operator came out whose data file is not there")
 	}

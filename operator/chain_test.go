@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"autotune/internal/test/must"
 	"autotune/space/expr"
 )
 
@@ -96,7 +97,7 @@ func TestExpressionsKeepTheirMeaning(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := tree(4).Draw(t, "text")
 		values, err := chained.parse(text)
-		must(t, err)
+		must.OK(t, err)
 		env := map[string]expr.Value{"x": expr.Float(1.25), "w": expr.Float(-0.75)}
 		want, err := expr.MustParse(text).Eval(env)
 		cuda := strings.NewReplacer("0f", "0", "5f", "5", "1f", "1").Replace(chained.CUDA(values[0].String()))

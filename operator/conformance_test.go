@@ -18,6 +18,7 @@ import (
 	"autotune/device/emulator"
 	"autotune/device/trial"
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/torchvectors"
@@ -29,17 +30,10 @@ import (
 // These tests run the built-in kernels on the emulator: references against what
 // PyTorch answers, templates against their references.
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func find(t testing.TB, name string) *operator.Operator {
 	t.Helper()
 	o, err := operator.Find(name)
-	must(t, err)
+	must.OK(t, err)
 	return o
 }
 
@@ -67,7 +61,7 @@ func compileFor(t *testing.T, d device.Device, k operator.Kernel) *compile.Binar
 func readVectors(t *testing.T, operator string) torchvectors.Vectors {
 	t.Helper()
 	v, err := torchvectors.Of(operator)
-	must(t, err)
+	must.OK(t, err)
 	return v
 }
 
@@ -99,9 +93,9 @@ func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, mo
 		for _, c := range endurance.Some(readVectors(t, name).Cases, 2) {
 			maps.Copy(c.Parameters, more)
 			p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, d.Info().Limits)
-			must(t, err)
+			must.OK(t, err)
 			k, err := p.Reference()
-			must(t, err)
+			must.OK(t, err)
 			all, kernels = append(all, answer{c, p, k, nil}), append(kernels, k)
 		}
 	}
@@ -165,10 +159,10 @@ func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 			continue
 		}
 		p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters}, d.Info().Limits)
-		must(t, err)
+		must.OK(t, err)
 		for _, configuration := range p.Defaults(t.Context()) {
 			k, err := p.Kernel(configuration)
-			must(t, err)
+			must.OK(t, err)
 			compareWithPyTorch(t, c.Name+" in "+k.Launches[0].Entry, runKernel(t, d, p, k, nil, c.Inputs), c.Output.Data)
 		}
 	}
@@ -486,11 +480,11 @@ type check struct {
 func (c check) kernels(t *testing.T) []operator.Kernel {
 	t.Helper()
 	reference, err := c.problem.Reference()
-	must(t, err)
+	must.OK(t, err)
 	all := []operator.Kernel{reference}
 	for _, choice := range c.choices {
 		k, err := c.problem.Kernel(choice)
-		must(t, err)
+		must.OK(t, err)
 		all = append(all, k)
 	}
 	return all
@@ -678,7 +672,7 @@ type serves struct {
 func partsOf(t *testing.T, p *operator.Problem) []serves {
 	t.Helper()
 	s, err := p.Space(t.Context())
-	must(t, err)
+	must.OK(t, err)
 	var parts []serves
 	for part := range s.Parts() {
 		if first, end := s.Range(part); first < end {
@@ -736,14 +730,14 @@ func problem(t *testing.T, o *operator.Operator, text, mode string, limits opera
 	t.Helper()
 	fields := strings.Fields(text)
 	shape, err := operator.ParseShape(fields[0])
-	must(t, err)
+	must.OK(t, err)
 	set := map[string]string{}
 	for _, field := range fields[1 : len(fields)-1] {
 		name, value, _ := strings.Cut(field, "=")
 		set[name] = value
 	}
 	p, err = o.Bind(operator.Request{Shape: shape, Parameters: set, Math: mode}, limits)
-	must(t, err)
+	must.OK(t, err)
 	return p, fields[len(fields)-1]
 }
 
@@ -765,12 +759,12 @@ func prove(t *testing.T, d device.Device, c check) {
 	protocol.MeasureTime = 10 * time.Millisecond // a slower kernel is launched once
 	protocol.LaunchTimeout = 2 * time.Minute     // a deadlock is told at once; a busy machine is only slow
 	session, err := d.Open(ctx, c.problem, binary(0), protocol)
-	must(t, err)
+	must.OK(t, err)
 	defer session.Close()
 	for i, choice := range c.choices {
 		v := device.Variant{Configuration: choice, Kernel: kernels[1+i], Binary: binary(1 + i)}
 		e, err := session.Evaluate(ctx, v, 0)
-		must(t, err)
+		must.OK(t, err)
 		if e.Status != trial.OK {
 			t.Errorf("%s: %s: %s", choice, e.Status, e.Message)
 		}
@@ -780,11 +774,11 @@ func prove(t *testing.T, d device.Device, c check) {
 	if c.problem.Flops > 4e6 {
 		return
 	}
-	must(t, session.Refill(ctx, special))
+	must.OK(t, session.Refill(ctx, special))
 	for i, choice := range c.choices {
 		v := device.Variant{Configuration: choice, Kernel: kernels[1+i], Binary: binary(1 + i)}
 		e, _, err := session.Check(ctx, v, device.Check{})
-		must(t, err)
+		must.OK(t, err)
 		if e.Status != trial.OK {
 			t.Errorf("%s: on %s inputs: %s: %s", choice, special.Distribution, e.Status, e.Message)
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"autotune/internal/test/must"
 )
 
 // Trials of before an edit are evidence only where the edit cannot change their outcome.
@@ -162,7 +164,7 @@ func evidence(t *testing.T, yaml string, free ...string) [2]string {
 	c.Values[0].Value = direct.Tunables[0].Values[0]
 	k := kernelAt(t, p, c)
 	reference, err := p.ReferenceDigest()
-	must(t, err)
+	must.OK(t, err)
 	return [2]string{k.Digest(), reference}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/space/expr"
 )
@@ -98,7 +99,7 @@ func boundTo(t *testing.T, p *Problem, c space.Configuration) string {
 func keptBy(t *testing.T, p *Problem, c space.Configuration) space.Values {
 	t.Helper()
 	at, err := useAt(p, c)
-	must(t, err)
+	must.OK(t, err)
 	return at.kept()
 }
 
@@ -125,7 +126,7 @@ func TestFormulas(t *testing.T) {
 			of.Free = o.Shape
 		}
 		p, err := o.Bind(Request{Shape: o.Example, Free: o.Shape}, limits)
-		must(t, err)
+		must.OK(t, err)
 		shapes := shapesLike(p, random)
 		for _, of := range o.Templates {
 			if !entriesStand(o, of) {
@@ -201,7 +202,7 @@ func configurationsOf(p *Problem, of *Template, random *rand.Rand) (all []space.
 func TestFormulasOfOne(t *testing.T) {
 	p := bindFree(t, []string{"n"}, 12, 5)
 	f, err := p.Formulas(open(0))
-	must(t, err)
+	must.OK(t, err)
 	if got := f.Launches[0].Grid[0].Text; got != "ceil_div(n * 5, 32)" {
 		t.Errorf("the grid is %s", got)
 	}
@@ -216,7 +217,7 @@ func TestFormulasOfOne(t *testing.T) {
 	text := strings.Replace(freeOperator, "grid: [\"ceil", "cooperative: n > 4, grid: [\"ceil", 1)
 	o := loaded(t, freeFiles(text))
 	p, err = o.Bind(Request{Shape: []int64{12, 5}, Free: []string{"n"}}, TypicalLimits())
-	must(t, err)
+	must.OK(t, err)
 	if _, err = p.Formulas(open(0)); err == nil || !strings.Contains(err.Error(), "it depends on free dimensions") {
 		t.Errorf("a launch that is cooperative for some shapes: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"autotune/internal/test/must"
 	"autotune/operator/tree"
 	"autotune/space"
 	"autotune/space/expr"
@@ -234,7 +235,7 @@ func TestConditions(t *testing.T) {
 		t.Errorf("the macros are %v", k.Macros)
 	}
 	formulas, err := p.Formulas(open(64))
-	must(t, err)
+	must.OK(t, err)
 	holds := func(n int64) bool {
 		known := map[string]expr.Value{"n": expr.Int(n)}
 		for _, d := range o.Derived {

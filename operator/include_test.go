@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/templates"
 )
@@ -95,7 +96,7 @@ func TestIncludeIsTheSameOperator(t *testing.T) {
 	kernels := map[string]string{}
 	for name, text := range map[string]string{"axes": axesOperator, "plain": plainOperator} {
 		o, err := loadFamily(text, family)
-		must(t, err)
+		must.OK(t, err)
 		p := bound(t, o, Request{Shape: []int64{5, 12, 30}, Parameters: map[string]string{"kernel": "3x5"}})
 		k := kernelAt(t, p, o.Templates[0].Default)
 		kernels[name] = k.Digest() + macrosText(k) + p.String() + k.Launches[0].String()
@@ -114,7 +115,7 @@ func TestIncludeIsTheSameOperator(t *testing.T) {
 
 func TestTemplateIncludesAnother(t *testing.T) {
 	o, err := loadFamily(axesOperator, family)
-	must(t, err)
+	must.OK(t, err)
 	var texts []string
 	for _, f := range o.Templates[1].Constraints {
 		texts = append(texts, f.Text)
@@ -157,7 +158,7 @@ func TestTemplatesFitAPage(t *testing.T) {
 		}
 		for _, file := range files {
 			text, err := fs.ReadFile(templates.FS, file)
-			must(t, err)
+			must.OK(t, err)
 			for i, line := range strings.Split(string(text), "\n") {
 				if len([]rune(line)) > 120 {
 					t.Errorf("%s:%d has %d characters", file, i+1, len([]rune(line)))
@@ -217,7 +218,7 @@ func loadShared(operator, templates string) (*Operator, error) {
 // Templates of a file know the operator's values and those of `with`, which are no macros.
 func TestSharedTemplates(t *testing.T) {
 	o, err := loadShared(sharedOperator, sharedTemplates)
-	must(t, err)
+	must.OK(t, err)
 	p := bound(t, o, Request{Shape: []int64{4, 100}})
 	for i, want := range []string{
 		"scale_rows_first with grid 100x1x1, block 32x1x1; then scale_rows with grid 9x1x1, block 32x1x1",
@@ -299,7 +300,7 @@ func likeFiles(yaml string) (*Operator, error) {
 // leaves the other as it is.
 func TestTemplateLikeAnother(t *testing.T) {
 	o, err := likeFiles(likeDirect)
-	must(t, err)
+	must.OK(t, err)
 	p := bound(t, o, Request{Shape: []int64{4, 100}})
 	again := kernelAt(t, p, o.Templates[1].Default)
 	if again.File != "direct.cu" || again.Launches[0].Entry != "scale_direct" || again.Launches[0].Grid != [3]int64{4, 4, 1} || again.Launches[0].SharedBytes != 128 {
@@ -328,7 +329,7 @@ func TestTemplateLikeAnother(t *testing.T) {
 	}
 
 	alone, err := likeFiles(goodOperator)
-	must(t, err)
+	must.OK(t, err)
 	q := bound(t, alone, Request{Shape: []int64{4, 100}})
 	want, _ := q.Kernel(alone.Templates[0].Default)
 	if got, err := p.Kernel(o.Templates[0].Default); err != nil || got.Digest() != want.Digest() {
@@ -362,7 +363,7 @@ const likeSteps = packingOperator + `  - name: again
 // serves.
 func TestWorkspacesOfBoth(t *testing.T) {
 	o, err := loadSteps(t, likeSteps)
-	must(t, err)
+	must.OK(t, err)
 	for n, elements := range map[int64]int64{100: 2 * 2 * 128, 5: 2 * 2 * 64, 1: 0} {
 		p := bound(t, o, Request{Shape: []int64{n}})
 		if got := p.Arguments[2].Elements; got != elements || len(p.Arguments) != 4 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/templates"
@@ -153,7 +154,7 @@ func TestDefaultsAreRepaired(t *testing.T) {
 	limits := TypicalLimits()
 	limits.MaxThreadsPerBlock = 32
 	p, err := o.Bind(Request{Shape: o.Example}, limits)
-	must(t, err)
+	must.OK(t, err)
 	if got := fmt.Sprint(p.Defaults(t.Context())); got != "[direct block_x=32 vec=1 wide=false]" {
 		t.Errorf("the default became %s", got)
 	}
@@ -206,7 +207,7 @@ func TestEditorKernels(t *testing.T) {
 	for _, name := range OperatorNames() {
 		o := find(t, name)
 		kernels, err := o.EditorKernels()
-		must(t, err)
+		must.OK(t, err)
 		p := bound(t, o, Request{Shape: o.Example})
 		for _, k := range kernels {
 			if read[path.Join(name, k.File)] {
@@ -250,7 +251,7 @@ func TestProblemRecordJSON(t *testing.T) {
 	p := scale(t)
 	r := p.Record()
 	text, err := json.Marshal(r)
-	must(t, err)
+	must.OK(t, err)
 	var back ProblemRecord
 	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, r) {
 		t.Errorf("%s came back as %+v, %v", text, back, err)

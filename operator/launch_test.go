@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/space/expr"
 )
@@ -48,13 +49,13 @@ func loadSteps(t *testing.T, yaml string) (*Operator, error) {
 // Launches are evaluated in order for each configuration, flags and words too.
 func TestLaunches(t *testing.T) {
 	o, err := loadSteps(t, stepsOperator)
-	must(t, err)
+	must.OK(t, err)
 	p := bound(t, o, Request{Shape: []int64{1000}, Parameters: map[string]string{"act": "relu"}})
 	kernel := func(threads, regs int64, tree bool) Kernel {
 		k, err := p.Kernel(space.Configuration{Template: "direct", Values: space.Values{
 			{Name: "threads", Value: expr.Int(threads)}, {Name: "regs", Value: expr.Int(regs)}, {Name: "tree", Value: expr.Bool(tree)},
 		}})
-		must(t, err)
+		must.OK(t, err)
 		return k
 	}
 	k := kernel(256, 2, false)
@@ -110,7 +111,7 @@ func TestLaunchesLimitTheSpace(t *testing.T) {
 		limits := TypicalLimits()
 		limits.Arch = test.arch
 		p, err := o.Bind(Request{Shape: []int64{1000}}, limits)
-		must(t, err)
+		must.OK(t, err)
 		s, err := p.Space(t.Context())
 		if got := spaceSize(s); got != test.want || (err != nil) != (test.want == 0) {
 			t.Errorf("%s: %d configurations, want %d (%v)", test.name, got, test.want, err)
@@ -144,7 +145,7 @@ func TestLaunchesThatCannotBe(t *testing.T) {
 		refused(t, test.name, err, test.want)
 	}
 	o, err := loadSteps(t, stepsOperator)
-	must(t, err)
+	must.OK(t, err)
 	_, err = o.Bind(Request{Shape: []int64{8}, Parameters: map[string]string{"act": "tanh"}}, TypicalLimits())
 	if want := "`act` is one of relu, gelu; got `tanh`"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
@@ -155,7 +156,7 @@ func TestLaunchesAsJSON(t *testing.T) {
 	one := Launches{{Entry: "k", Grid: [3]int64{1, 2, 3}, Block: [3]int64{4, 5, 6}}}
 	for _, l := range []Launches{nil, one, append(slices.Clone(one), Launch{Entry: "l", Cluster: [3]int64{2, 1, 1}, Cooperative: true, Arguments: []string{"x"}})} {
 		text, err := json.Marshal(l)
-		must(t, err)
+		must.OK(t, err)
 		var read Launches
 		if err := json.Unmarshal(text, &read); err != nil || !reflect.DeepEqual(read, l) {
 			t.Errorf("%s is read as %+v (%v)", text, read, err)
@@ -195,7 +196,7 @@ templates:
 // of the template's names them.
 func TestWorkspacesOfATemplate(t *testing.T) {
 	o, err := loadSteps(t, packingOperator)
-	must(t, err)
+	must.OK(t, err)
 	for _, test := range []struct {
 		n, packed, counts int64
 	}{{100, 2 * 2 * 128, 1}, {10, 0, 0}} {

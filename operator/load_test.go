@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"autotune/internal/test/must"
 	"autotune/operator/tree"
 	"autotune/templates"
 )
@@ -70,7 +71,7 @@ func operatorFiles(yaml string) fstest.MapFS {
 
 func TestBuiltinOperatorsLoad(t *testing.T) {
 	operators, err := Operators()
-	must(t, err)
+	must.OK(t, err)
 	if len(operators) < 5 {
 		t.Fatalf("%d operators are built in, want five at least", len(operators))
 	}
@@ -237,9 +238,9 @@ func includeChain(files fstest.MapFS) {
 func TestLoadOpensNoPipe(t *testing.T) {
 	for _, name := range []string{"op.yaml", "direct.cu", "own.cuh"} {
 		dir := t.TempDir()
-		must(t, os.CopyFS(dir, operatorFiles(goodOperator)))
-		must(t, os.Remove(filepath.Join(dir, name)))
-		must(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
+		must.OK(t, os.CopyFS(dir, operatorFiles(goodOperator)))
+		must.OK(t, os.Remove(filepath.Join(dir, name)))
+		must.OK(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 		_, err := Load(os.DirFS(dir), ".")
 		if err == nil || !strings.Contains(err.Error(), "is a pipe or a device; it must be a regular file") {
 			t.Errorf("%s: got %v", name, err)
@@ -360,7 +361,7 @@ func FuzzLoad(f *testing.F) {
 // lines and columns of that file.
 func TestLoadFile(t *testing.T) {
 	text, err := os.ReadFile("../examples/saxpy.cu")
-	must(t, err)
+	must.OK(t, err)
 	stars := string(text)
 	description, kernels, _ := strings.Cut(stars, "*/")
 	slashes := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(description, "/*\n"), "\n"), "\n", "\n// ")
@@ -425,10 +426,10 @@ extern "C" __global__ void twice_plain(const float* x, float* y) { y[blockIdx.x 
 `
 	digests := func(text string) (all []string) {
 		o, err := LoadFile(fstest.MapFS{"twice.cu": {Data: []byte(text)}}, ".", "twice.cu")
-		must(t, err)
+		must.OK(t, err)
 		p := bound(t, o, Request{Shape: o.Example})
 		reference, err := p.ReferenceDigest()
-		must(t, err)
+		must.OK(t, err)
 		all = append(all, reference)
 		for _, template := range o.Templates {
 			k := kernelAt(t, p, template.Default)
@@ -470,13 +471,13 @@ func macrosText(k Kernel) string {
 // A template's default may be what is right; it is launched as the template says.
 func TestReferenceTemplate(t *testing.T) {
 	text, err := os.ReadFile("../examples/saxpy.cu")
-	must(t, err)
+	must.OK(t, err)
 	load := func(reference string) (*Operator, error) {
 		changed := strings.Replace(string(text), "cost:", reference+"\ncost:", 1)
 		return LoadFile(fstest.MapFS{"saxpy.cu": {Data: []byte(changed)}}, ".", "saxpy.cu")
 	}
 	o, err := load("reference: strided")
-	must(t, err)
+	must.OK(t, err)
 	p := bound(t, o, Request{Shape: []int64{1024}})
 	reference, err := p.Reference()
 	if err != nil || reference.Launches[0].Entry != "saxpy" || reference.Launches[0].Block[0] != 256 || reference.Launches[0].Grid[0] != 4 {
@@ -495,7 +496,7 @@ var keyTable = regexp.MustCompile(`(?s)(<!-- keys of ([a-z ]+) -->\n).*?(<!-- en
 func TestKeyTables(t *testing.T) {
 	const file = "../docs/writing-an-operator.md"
 	page, err := os.ReadFile(file)
-	must(t, err)
+	must.OK(t, err)
 	documented := map[string]bool{}
 	want := keyTable.ReplaceAllStringFunc(string(page), func(part string) string {
 		parts := keyTable.FindStringSubmatch(part)
@@ -524,5 +525,5 @@ func TestKeyTables(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s: its tables of keys are not those of keys.txt; `go test ./operator -run TestKeyTables -update` writes them", file)
 	}
-	must(t, os.WriteFile(file, []byte(want), 0o644))
+	must.OK(t, os.WriteFile(file, []byte(want), 0o644))
 }

@@ -8,17 +8,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"autotune/internal/test/must"
 	"autotune/space"
 )
 
 // What tests in this package begin with. A failure there ends the test.
-
-func must(t rapid.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // refused sees that an error is one line with a text.
 func refused(t rapid.TB, what string, err error, want string) {
@@ -31,35 +25,35 @@ func refused(t rapid.TB, what string, err error, want string) {
 func find(t testing.TB, name string) *Operator {
 	t.Helper()
 	o, err := Find(name)
-	must(t, err)
+	must.OK(t, err)
 	return o
 }
 
 func loaded(t testing.TB, files fs.FS) *Operator {
 	t.Helper()
 	o, err := Load(files, ".")
-	must(t, err)
+	must.OK(t, err)
 	return o
 }
 
 func bound(t testing.TB, o *Operator, r Request) *Problem {
 	t.Helper()
 	p, err := o.Bind(r, TypicalLimits())
-	must(t, err)
+	must.OK(t, err)
 	return p
 }
 
 func kernelAt(t testing.TB, p *Problem, c space.Configuration) Kernel {
 	t.Helper()
 	k, err := p.Kernel(c)
-	must(t, err)
+	must.OK(t, err)
 	return k
 }
 
 func referenceOf(t testing.TB, p *Problem) Kernel {
 	t.Helper()
 	k, err := p.Reference()
-	must(t, err)
+	must.OK(t, err)
 	return k
 }
 
@@ -68,7 +62,7 @@ func spaceOf(t testing.TB, of interface {
 }) *space.Space {
 	t.Helper()
 	s, err := of.Space(t.Context())
-	must(t, err)
+	must.OK(t, err)
 	return s
 }
 

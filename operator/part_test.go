@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/space/expr"
 )
@@ -70,7 +71,7 @@ func satisfies(t *testing.T, p *Problem, c space.Configuration, only Restriction
 	}
 	template, _ := p.Operator.Template(c.Template)
 	at, err := useOf(p, template).at(c.Values)
-	must(t, err)
+	must.OK(t, err)
 	env := at.env
 	for _, where := range only.Where {
 		code := expr.MustParse(where)
@@ -78,7 +79,7 @@ func satisfies(t *testing.T, p *Problem, c space.Configuration, only Restriction
 			return false
 		}
 		v, err := code.Eval(env)
-		must(t, err)
+		must.OK(t, err)
 		if !v.Truth() {
 			return false
 		}
@@ -105,7 +106,7 @@ func TestFixedValues(t *testing.T) {
 		}
 		given["stage"] = text
 		part, err := bindShape(t, o, 1, 16, 40, 40).Part(Restriction{Fixed: given})
-		must(t, err)
+		must.OK(t, err)
 		if v, _ := part.fixed.Get("stage"); v != expr.Bool(true) {
 			t.Errorf("stage=%s is %v", text, v)
 		}

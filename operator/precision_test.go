@@ -14,6 +14,7 @@ import (
 	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/internal/test/torchvectors"
 	"autotune/operator"
 	"autotune/space"
@@ -56,14 +57,14 @@ func withFills(t *testing.T, name, fill string, edits ...string) *operator.Opera
 	t.Helper()
 	dir := t.TempDir()
 	folder, err := fs.Sub(templates.FS, name)
-	must(t, err)
-	must(t, os.CopyFS(dir, folder))
+	must.OK(t, err)
+	must.OK(t, os.CopyFS(dir, folder))
 	// In weights.cu the kernel `other` is the one that fills.
 	names := strings.NewReplacer(name+"_fill(", "other(", "other(", name+"_fill(")
 	files := map[string]string{"fill.cu": fill, "weights.cu": names.Replace(fill)}
 	for _, file := range []string{name + "/op.yaml", "include/forward_convolution.yaml", "include/products.yaml", "include/row_maps.yaml"} {
 		yaml, err := fs.ReadFile(templates.FS, file)
-		must(t, err)
+		must.OK(t, err)
 		files[path.Base(file)] = string(yaml) // an operator's own file comes before a shared one
 	}
 	for i := 0; i < len(edits); i += 2 {
@@ -77,10 +78,10 @@ func withFills(t *testing.T, name, fill string, edits ...string) *operator.Opera
 		}
 	}
 	for file, text := range files {
-		must(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
+		must.OK(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
 	}
 	o, err := operator.Load(os.DirFS(dir), ".")
-	must(t, err)
+	must.OK(t, err)
 	if len(o.FillKernels) == 0 {
 		t.Fatalf("nothing fills the tensors of %s", name)
 	}
@@ -248,11 +249,11 @@ func errorsOf(t *testing.T, d device.Device, c check, most float64) {
 	protocol := device.DefaultProtocol()
 	protocol.Samples, protocol.MinSamples, protocol.WarmUp, protocol.Distribution = 1, 1, 0, c.distribution
 	session, err := d.Open(t.Context(), c.problem, binaries[0], protocol)
-	must(t, err)
+	must.OK(t, err)
 	defer session.Close()
 	for i, choice := range c.choices {
 		o, err := session.Evaluate(t.Context(), device.Variant{Configuration: choice, Kernel: kernels[1+i], Binary: binaries[1+i]}, 0)
-		must(t, err)
+		must.OK(t, err)
 		if o.Status != trial.OK || o.MaxAbsError > most {
 			t.Errorf("%s: %s %s, an error of %.3g, at most %.3g is right", choice, o.Status, o.Message, o.MaxAbsError, most)
 		} else {
@@ -337,7 +338,7 @@ func TestTiesAreRounded(t *testing.T) {
 					t.Parallel()
 					p, distribution := problem(t, o, tied[name], mode, d.Info().Limits)
 					k, err := p.Reference()
-					must(t, err)
+					must.OK(t, err)
 					inputs, want := ties(name, mode)
 					compareWithPyTorch(t, k.Launches[0].Entry, runKernel(t, d, p, k, nil, inputs), want)
 					if name != "conv2d" && name != "conv_transpose2d" && name != "matmul" {

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/operator/tree"
 )
 
 func TestReadProblems(t *testing.T) {
 	text := "- {operator: a, shape: [1, 2], parameters: {k: [3, 5], b: True, s: 3x5, n: 0x10}, math: fp32, baselines: {e: 2}}\n- operator: ./b\n  shape: 7\n"
 	problems, err := ReadProblems("p.yaml", text)
-	must(t, err)
+	must.OK(t, err)
 	var got []string
 	for _, p := range problems {
 		got = append(got, fmt.Sprint(p.Operator, p.Request.Shape, p.Request.Parameters, p.Request.Math, p.Baselines))

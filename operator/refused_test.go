@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/internal/test/torchvectors"
 	"autotune/operator"
 )
@@ -162,7 +163,7 @@ func TestWrongAnswersOfRowsAreRefused(t *testing.T) {
 					request.Parameters["training"] = "true"
 				}
 				p, err := o.Bind(request, operator.Limits{Arch: 90})
-				must(t, err)
+				must.OK(t, err)
 				refuses(t, p, length)
 			}
 		}
@@ -213,7 +214,7 @@ func drawn(p *operator.Problem, length int64, seed uint64) []float64 {
 func operators(t *testing.T) []*operator.Operator {
 	t.Helper()
 	all, err := operator.Operators()
-	must(t, err)
+	must.OK(t, err)
 	return all
 }
 
@@ -226,9 +227,9 @@ func TestWrongAnswersOfExpressionsAreRefused(t *testing.T) {
 		for _, f := range []string{"gelu(x)", "tanh(x)*1e-3", "sigmoid(x)", "(x+3)*2"} {
 			r := operator.Request{Shape: []int64{1, 1, 256}, Parameters: map[string]string{"f": f, "type": word}}
 			p, err := o.Bind(r, d.Info().Limits)
-			must(t, err)
+			must.OK(t, err)
 			k, err := p.Reference()
-			must(t, err)
+			must.OK(t, err)
 			b := compileFor(t, d, k)
 			answer := func(first int) (x, y []float32) {
 				for i := range 256 {
@@ -292,7 +293,7 @@ func TestWrongAttentionIsRefused(t *testing.T) {
 		want := attended(numbers, keys, width, 0.125)
 		for _, word := range []string{"f32", "bf16", "f16"} {
 			p, err := o.Bind(operator.Request{Shape: []int64{1, 1, 1, int64(keys), width}, Parameters: map[string]string{"type": word}}, operator.Limits{Arch: 90})
-			must(t, err)
+			must.OK(t, err)
 			for what, wrong := range map[string][]float64{"zeros": make([]float64, width), "no weights": attended(numbers, keys, width, 0), "no scale": attended(numbers, keys, width, 1), "other numbers": attended(drawn(2), keys, width, 0.125)} {
 				right := 0
 				for i := range want {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"autotune/internal/test/must"
 )
 
 // signed is an operator whose reference and template have these parameters.
@@ -80,7 +82,7 @@ templates:
 extern "C" __global__ void first(const float* __restrict__ x, float* __restrict__ part) {}
 extern "C" __global__ void second(` + takes + `, float* __restrict__ y) {}
 `)}}, ".")
-		must(t, err)
+		must.OK(t, err)
 		return o.CheckSignatures()
 	}
 	const want = "argument 1, part: the kernel `second` begins before earlier launches have written this workspace"
@@ -100,7 +102,7 @@ extern "C" __global__ void second(` + takes + `, float* __restrict__ y) {}
 // Built-in operators agree with themselves.
 func TestSignaturesOfBuiltInOperators(t *testing.T) {
 	operators, err := Operators()
-	must(t, err)
+	must.OK(t, err)
 	for _, o := range operators {
 		if err := o.CheckSignatures(); err != nil {
 			t.Error(err)
@@ -129,7 +131,7 @@ templates:
 `)}, "t.cu": {Data: []byte("__global__ void keeps_t(float* y) { y[BLOCK_SIZE_X] = IDLE; }\n")}}
 	o := loaded(t, files)
 	p, err := o.Bind(Request{Shape: []int64{7}}, Limits{})
-	must(t, err)
+	must.OK(t, err)
 	k := kernelAt(t, p, o.Templates[0].Default)
 	var got []string
 	for _, m := range k.Macros {

@@ -8,6 +8,7 @@ import (
 
 	"autotune/device/emulator"
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -60,7 +61,7 @@ func TestSplitK(t *testing.T) {
 						n, _ := splits.AsInt()
 						seen[n] = true
 						k, err := p.Kernel(c)
-						must(t, err)
+						must.OK(t, err)
 						checkSplits(t, p, k, n)
 					}
 				}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/space/expr"
 )
@@ -135,7 +136,7 @@ func loadMapped(yaml string) (*Operator, error) {
 // includes another has its maps.
 func TestTensorMaps(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
-	must(t, err)
+	must.OK(t, err)
 	p := bound(t, o, Request{Shape: []int64{128, 64}})
 	k := func(template string, wide int64) Kernel {
 		return kernelAt(t, p, space.Configuration{Template: template, Values: space.Values{{Name: "rows", Value: expr.Int(16)}, {Name: "wide", Value: expr.Int(wide)}}})
@@ -173,12 +174,12 @@ func TestTensorMaps(t *testing.T) {
 // Formulas of a free dimension give the words that binding its size gives.
 func TestTensorMapsOfFreeDimensions(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
-	must(t, err)
+	must.OK(t, err)
 	free := bound(t, o, Request{Shape: []int64{128, 64}, Free: []string{"n"}})
 	for _, wide := range []int64{0, 1} {
 		c := space.Configuration{Template: "direct", Values: space.Values{{Name: "rows", Value: expr.Int(16)}, {Name: "wide", Value: expr.Int(wide)}}}
 		f, err := free.Formulas(c)
-		must(t, err)
+		must.OK(t, err)
 		for _, n := range []int64{1, 96, 1 << 20} {
 			p := bound(t, o, Request{Shape: []int64{n, 64}, Free: []string{"n"}})
 			if got, want := evaluated(f, p.Values), boundTo(t, p, c); got != want || !strings.Contains(want, "copy y x") {
@@ -220,7 +221,7 @@ func TestTensorMapFaults(t *testing.T) {
 		{"none counts", "type: tf32", "when: wide > 1, type: tf32", "template `direct` passes the tensor map `boxes`, and the `when` of none holds"},
 	} {
 		o, err := loadMapped(strings.Replace(mappedOperator, test.old, test.new, 1))
-		must(t, err)
+		must.OK(t, err)
 		p := bound(t, o, Request{Shape: []int64{128, 64}})
 		direct, _ := o.Template("direct")
 		_, err = p.Kernel(direct.Default)
@@ -231,7 +232,7 @@ func TestTensorMapFaults(t *testing.T) {
 // A kernel that takes an address where it is passed a map is refused.
 func TestTensorMapSignature(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
-	must(t, err)
+	must.OK(t, err)
 	if err := o.CheckSignatures(); err != nil {
 		t.Error(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/compile"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testtogether"
 	"autotune/operator"
 	"autotune/operator/tree"
@@ -133,7 +134,7 @@ func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel, m
 			return err
 		})
 	}
-	must(t, work.Wait())
+	must.OK(t, work.Wait())
 	for i, at := range same {
 		binaries[i] = binaries[at]
 	}

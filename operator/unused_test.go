@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/operator/tree"
 	"autotune/templates"
 )
@@ -46,7 +47,7 @@ func TestWarningsOfWhatNothingMentions(t *testing.T) {
 
 func TestBuiltInOperatorsMentionEveryTunable(t *testing.T) {
 	all, err := Operators()
-	must(t, err)
+	must.OK(t, err)
 	for _, o := range all {
 		for _, template := range o.Templates {
 			for _, warning := range template.Warnings() {
@@ -60,7 +61,7 @@ func TestBuiltInOperatorsMentionEveryTunable(t *testing.T) {
 // operator includes is left over.
 func TestBuiltInExpressionsAreShort(t *testing.T) {
 	all, err := Operators()
-	must(t, err)
+	must.OK(t, err)
 	read := map[string]bool{}
 	for _, o := range all {
 		for name := range o.files {
@@ -68,10 +69,10 @@ func TestBuiltInExpressionsAreShort(t *testing.T) {
 		}
 	}
 	files, err := fs.Glob(templates.FS, "*/*.yaml")
-	must(t, err)
+	must.OK(t, err)
 	for _, name := range files {
 		text, err := fs.ReadFile(templates.FS, name)
-		must(t, err)
+		must.OK(t, err)
 		if !read[path.Base(name)] {
 			t.Errorf("nothing includes %s", name)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 )
 
@@ -15,20 +16,20 @@ func TestCUDA(t *testing.T) {
 	const variable = "AUTOTUNE_STAND_IN"
 	if os.Getenv(variable) != "" {
 		gpu, err := CUDA(0)
-		must(t, err)
+		must.OK(t, err)
 		k, err := gpu.Load([]byte("an image\x00"), "plain", 1<<16)
-		must(t, err)
+		must.OK(t, err)
 		argument := Pointer(0x2000)
 		l := Launch{Grid: [3]int64{2, 1, 1}, Block: [3]int64{32, 1, 1}, SharedBytes: 8}
 		for range 2 {
-			must(t, gpu.Launch(k, l, 7, []unsafe.Pointer{unsafe.Pointer(&argument)}))
+			must.OK(t, gpu.Launch(k, l, 7, []unsafe.Pointer{unsafe.Pointer(&argument)}))
 			l.Cluster, l.Dependent = [3]int64{2, 1, 1}, true
 		}
 		return
 	}
 	testneeds.CXX.Need(t)
 	self, err := os.Executable()
-	must(t, err)
+	must.OK(t, err)
 	dir := t.TempDir()
 	library := filepath.Join(dir, "libcuda.so.1")
 	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", library, "packer/testdata/libcuda.c").CombinedOutput(); err != nil {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"unsafe"
+
+	"autotune/internal/test/must"
 )
 
 const seed = `{"schema":"autotune/pack/5","name":"layers","operators":[{"name":"scale","shape":["n"],
@@ -70,7 +72,7 @@ func (nothing) Launch(Kernel, Launch, Stream, []unsafe.Pointer) error { return n
 // A problem that was packed has its own kernel, and no other has one.
 func TestSeedIsAPack(t *testing.T) {
 	p, err := read(seedFiles(seed))
-	must(t, err)
+	must.OK(t, err)
 	for n, want := range map[int64]string{
 		4: "<nil>", 6: "scale: no kernel of the pack was made for this problem in math mode fp32 on a GPU (sm_90)"} {
 		if _, err := p.On(nothing{}).Plan("scale", []int64{n}, map[string]string{"by": "2"}, ""); fmt.Sprint(err) != want {
@@ -93,7 +95,7 @@ func (w words) Launch(_ Kernel, _ Launch, _ Stream, arguments []unsafe.Pointer) 
 // A tensor map is the tensor's address, the manifest's words and zeros.
 func TestMapSeedIsAPack(t *testing.T) {
 	p, err := read(seedFiles(mapSeed))
-	must(t, err)
+	must.OK(t, err)
 	gpu := words{passed: new([16]int64)}
 	plan, err := p.On(gpu).Plan("scale", []int64{4}, map[string]string{"by": "2"}, "")
 	if err == nil {

@@ -6,21 +6,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"autotune/internal/test/must"
 )
 
 // onDisk is the seed as a folder.
 func onDisk(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "pack")
-	must(t, os.CopyFS(dir, seedFiles(seed)))
+	must.OK(t, os.CopyFS(dir, seedFiles(seed)))
 	return dir
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // fails wants one line with a text.
@@ -87,15 +82,15 @@ func TestIrregularFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := onDisk(t)
-			must(t, os.Remove(filepath.Join(dir, "a.cubin")))
-			must(t, test.change(dir))
+			must.OK(t, os.Remove(filepath.Join(dir, "a.cubin")))
+			must.OK(t, test.change(dir))
 			_, err := Open(dir)
 			fails(t, err, test.want)
 		})
 	}
 	dir := onDisk(t)
-	must(t, os.Remove(filepath.Join(dir, ManifestFile)))
-	must(t, syscall.Mkfifo(filepath.Join(dir, ManifestFile), 0o600))
+	must.OK(t, os.Remove(filepath.Join(dir, ManifestFile)))
+	must.OK(t, syscall.Mkfifo(filepath.Join(dir, ManifestFile), 0o600))
 	if Is(dir) {
 		t.Error("a pipe is taken for a manifest")
 	}
@@ -110,17 +105,17 @@ func TestUnlistedFiles(t *testing.T) {
 	} {
 		dir := onDisk(t)
 		p, err := Open(dir)
-		must(t, err)
-		must(t, p.Unlisted())
+		must.OK(t, err)
+		must.OK(t, p.Unlisted())
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		must(t, os.MkdirAll(filepath.Dir(file), 0o700))
-		must(t, os.WriteFile(file, nil, 0o600))
+		must.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.OK(t, os.WriteFile(file, nil, 0o600))
 		fails(t, p.Unlisted(), want)
 	}
 	dir := onDisk(t)
 	p, err := Open(dir)
-	must(t, err)
-	must(t, os.Symlink("/tmp", filepath.Join(dir, "more")))
+	must.OK(t, err)
+	must.OK(t, os.Symlink("/tmp", filepath.Join(dir, "more")))
 	fails(t, p.Unlisted(), "more: it is no regular file")
 }
 

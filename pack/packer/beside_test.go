@@ -7,6 +7,7 @@ import (
 
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
@@ -20,10 +21,10 @@ var judged = []string{"matmul", "conv2d", "max_pool2d", "cross_entropy", "masked
 // Every operator with a general kernel can have it as its first template, which is right.
 func TestWithGeneral(t *testing.T) {
 	all, err := operator.Operators()
-	must(t, err)
+	must.OK(t, err)
 	for _, name := range []string{"scaled"} {
 		op, err := operator.Load(os.DirFS("testdata"), name)
-		must(t, err)
+		must.OK(t, err)
 		all = append(all, op)
 	}
 	for _, op := range all {
@@ -37,7 +38,7 @@ func TestWithGeneral(t *testing.T) {
 				r.Parameters = map[string]string{"training": "true"}
 			}
 			p, err := op.Bind(r, emulator.Limits())
-			must(t, err)
+			must.OK(t, err)
 			with, why, err := WithGeneral(p)
 			if err != nil || why != "" {
 				t.Fatal(why, err)
@@ -53,7 +54,7 @@ func TestWithGeneral(t *testing.T) {
 			}
 			testneeds.CXX.Need(t)
 			d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
-			must(t, err)
+			must.OK(t, err)
 			defer d.Close()
 			result, err := tuner.Search(t.Context(), p, d, tuner.Options{Recheck: true, Only: operator.Restriction{Templates: []string{GeneralTemplate}}})
 			if err != nil || result.Winner == nil || result.Winner.Status != trial.OK || result.Winner.Template != GeneralTemplate {

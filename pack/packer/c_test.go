@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/tuner/cudasource"
@@ -78,9 +79,9 @@ func TestC(t *testing.T) {
 	}
 	kernel := cubinIn(t, path)
 	data, err := os.ReadFile(kernel)
-	must(t, err)
+	must.OK(t, err)
 	data[5] ^= 4
-	must(t, os.WriteFile(kernel, data, 0o644))
+	must.OK(t, os.WriteFile(kernel, data, 0o644))
 	if out := run(); !strings.HasPrefix(out, "open: ") || !strings.Contains(out, "it is not the file that was packed") {
 		t.Errorf("a flipped bit: %s", out)
 	}
@@ -122,12 +123,12 @@ func TestCMake(t *testing.T) {
 	path, dir := packed(t, "layers", []cudasource.Winner{winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")}), standIn(t)
 	library := filepath.Join(dir, "libcuda.so.1")
 	source, err := filepath.Abs("testdata/program.c")
-	must(t, err)
+	must.OK(t, err)
 	lines := []string{
 		"cmake_minimum_required(VERSION 3.16)", "project(program C)", "add_subdirectory(" + filepath.Join(path, "c") + " pack)",
 		"add_executable(program " + source + ")", "target_link_libraries(program layers -Wl," + library + ")", // a driver that runs nothing
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "CMakeLists.txt"), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "CMakeLists.txt"), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	build := filepath.Join(dir, "build")
 	for _, arguments := range [][]string{{"cmake", "-S", dir, "-B", build}, {"cmake", "--build", build}, {filepath.Join(build, "program"), path}} {
 		out, err := underDriver(dir, arguments[0], arguments[1:]...).CombinedOutput()

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/pack"
@@ -25,14 +26,14 @@ func edit(t *testing.T, path string, change func(m map[string]any)) {
 	t.Helper()
 	file := filepath.Join(path, pack.ManifestFile)
 	text, err := os.ReadFile(file)
-	must(t, err)
+	must.OK(t, err)
 	var m map[string]any
-	must(t, json.Unmarshal(text, &m))
+	must.OK(t, json.Unmarshal(text, &m))
 	change(m)
 	if text, err = json.Marshal(m); err != nil {
 		t.Fatal(err)
 	}
-	must(t, os.WriteFile(file, text, 0o644))
+	must.OK(t, os.WriteFile(file, text, 0o644))
 }
 
 // cubinIn is the path of a pack's only tuned kernel.
@@ -62,8 +63,8 @@ func TestDamage(t *testing.T) {
 		"a flipped bit": {func(t *testing.T, path string) {
 			data, err := os.ReadFile(cubinIn(t, path))
 			data[3] ^= 1
-			must(t, os.WriteFile(cubinIn(t, path), data, 0o644))
-			must(t, err)
+			must.OK(t, os.WriteFile(cubinIn(t, path), data, 0o644))
+			must.OK(t, err)
 		}, "is not the file that was packed"},
 		"a file cut short": {func(t *testing.T, path string) { truncate(t, cubinIn(t, path), 5) }, "its 5 bytes have another digest"},
 		"a file that grew": {func(t *testing.T, path string) { truncate(t, cubinIn(t, path), 1<<20) }, "has 1048576 bytes; it may have"},
@@ -112,7 +113,7 @@ func TestDamage(t *testing.T) {
 func copyOf(t testing.TB, pack string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy")
-	must(t, os.CopyFS(path, os.DirFS(pack)))
+	must.OK(t, os.CopyFS(path, os.DirFS(pack)))
 	return path
 }
 
@@ -137,17 +138,10 @@ func editing(change func(m map[string]any)) func(*testing.T, string) {
 	return func(t *testing.T, path string) { edit(t, path, change) }
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func truncate(t *testing.T, path string, size int64) { must(t, os.Truncate(path, size)) }
-func remove(t *testing.T, path string)               { must(t, os.Remove(path)) }
-func symlink(t *testing.T, to, path string)          { must(t, os.Symlink(to, path)) }
-func pipe(t *testing.T, path string)                 { must(t, syscall.Mkfifo(path, 0o644)) }
+func truncate(t *testing.T, path string, size int64) { must.OK(t, os.Truncate(path, size)) }
+func remove(t *testing.T, path string)               { must.OK(t, os.Remove(path)) }
+func symlink(t *testing.T, to, path string)          { must.OK(t, os.Symlink(to, path)) }
+func pipe(t *testing.T, path string)                 { must.OK(t, syscall.Mkfifo(path, 0o644)) }
 
 // link puts a link to the pipe in the place of the kernel that is gone.
 func link(t *testing.T, path string) {
@@ -157,7 +151,7 @@ func link(t *testing.T, path string) {
 }
 
 func replace(t *testing.T, path, text string) {
-	must(t, os.WriteFile(filepath.Join(path, pack.ManifestFile), []byte(text), 0o644))
+	must.OK(t, os.WriteFile(filepath.Join(path, pack.ManifestFile), []byte(text), 0o644))
 }
 
 // A family that lies is refused with one line.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	own "autotune/examples"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/pack"
 	"autotune/tuner/cudasource"
@@ -21,20 +22,20 @@ func ownOperators(t *testing.T) (all []*operator.Operator) {
 	t.Helper()
 	for _, pattern := range []string{"*.cu", "*/op.yaml"} {
 		files, err := fs.Glob(own.FS, pattern)
-		must(t, err)
+		must.OK(t, err)
 		for _, file := range files {
 			load := func() (*operator.Operator, error) { return operator.LoadFile(own.FS, ".", file) }
 			if path.Ext(file) == ".yaml" {
 				load = func() (*operator.Operator, error) { return operator.Load(own.FS, path.Dir(file)) }
 			}
 			op, err := load()
-			must(t, err)
+			must.OK(t, err)
 			all = append(all, op)
 		}
 	}
 	for _, name := range []string{"both", "scaled"} {
 		op, err := operator.Load(os.DirFS("testdata"), name)
-		must(t, err)
+		must.OK(t, err)
 		op.Example = []int64{64}
 		all = append(all, op)
 	}
@@ -45,7 +46,7 @@ func ownOperators(t *testing.T) (all []*operator.Operator) {
 // words are.
 func TestEveryOperatorIsServed(t *testing.T) {
 	builtIn, err := operator.Operators()
-	must(t, err)
+	must.OK(t, err)
 	t.Run("own", func(t *testing.T) { served(t, ownOperators(t)) })
 	t.Run("built-in", func(t *testing.T) { served(t, builtIn) })
 }
@@ -56,14 +57,14 @@ func served(t *testing.T, operators []*operator.Operator) {
 		all = append(all, winnerOf(t, op, operator.Request{Shape: op.Example}))
 	}
 	p, err := Make(t.Context(), echo{}, all, nil, Options{Name: "layers"})
-	must(t, err)
+	must.OK(t, err)
 	if got := slices.DeleteFunc(p.Notices, func(n string) bool {
 		return strings.Contains(n, " has no general kernel") || strings.Contains(n, "lies in constant memory")
 	}); len(got) > 0 {
 		t.Errorf("left out: %q", got)
 	}
 	folder := filepath.Join(t.TempDir(), "layers")
-	must(t, p.Write(folder))
+	must.OK(t, p.Write(folder))
 	var cases []chosenCase
 	for _, w := range all {
 		if slices.ContainsFunc(p.Entries, func(e *pack.Entry) bool { return e.Operator == w.Problem.Operator.Name }) {

@@ -14,6 +14,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner/family"
@@ -65,7 +66,7 @@ func elfOf(contents []byte, symbol, text string) []byte {
 func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 	t.Helper()
 	op, err := operator.Find(name)
-	must(t, err)
+	must.OK(t, err)
 	return fakeFamilyOf(t, op, shapes, free, parameters)
 }
 
@@ -73,7 +74,7 @@ func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters string) Family {
 	t.Helper()
 	extents, err := family.ParseShapes(shapes)
-	must(t, err)
+	must.OK(t, err)
 	random := rand.New(rand.NewPCG(1, uint64(len(shapes))))
 	f := &family.Family{
 		Schema: family.Schema, Operator: op.Name, Shapes: shapes, Dimensions: op.Shape, Fixed: map[string]int64{}, Free: strings.Split(free, ","),
@@ -102,7 +103,7 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 			continue
 		}
 		k, err := p.Kernel(c)
-		must(t, err)
+		must.OK(t, err)
 		f.Math, f.Parameters, f.MathBy = p.Math, p.Parameters, "PyTorch"
 		f.Entries = append(f.Entries, family.Entry{Configuration: c, Shape: shape, Digest: k.Digest()})
 	}
@@ -112,7 +113,7 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 	drawEntries(random, f.Tree, len(f.Entries))
 	sampled(t, f, op)
 	one, err := FamilyOf(f, op)
-	must(t, err)
+	must.OK(t, err)
 	return one
 }
 
@@ -120,7 +121,7 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 func sampled(t testing.TB, f *family.Family, op *operator.Operator) {
 	t.Helper()
 	p, err := op.Bind(f.Request(f.Entries[0].Shape), hopper())
-	must(t, err)
+	must.OK(t, err)
 	if f.Reference, err = p.ReferenceDigest(); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func packedFamilies(t testing.TB, all []Family) string {
 	if err == nil {
 		err = p.Write(path)
 	}
-	must(t, err)
+	must.OK(t, err)
 	if len(p.Notices) > 0 {
 		t.Error(p.Notices)
 	}

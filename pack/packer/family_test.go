@@ -15,6 +15,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/torchvectors"
 	"autotune/operator"
@@ -35,7 +36,7 @@ type chosenCase struct {
 func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenCase) {
 	t.Helper()
 	extents, err := family.ParseShapes(f.Shapes)
-	must(t, err)
+	must.OK(t, err)
 	seen := map[string]bool{}
 	for len(all) < count {
 		shape := shapeIn(random, extents)
@@ -71,7 +72,7 @@ func within(shape []int64, extents family.Shapes) bool {
 // taken is the first entry of the problem's leaf that serves it.
 func (f Family) taken(t testing.TB, p *operator.Problem) int {
 	leaf, err := f.Tree.Leaf(p.Values)
-	must(t, err)
+	must.OK(t, err)
 	for _, e := range leaf.Entries {
 		if _, ok := f.Kernels[e].Formulas.At(p.Values); ok && p.Admits(f.Entries[e].Configuration) {
 			return e
@@ -84,7 +85,7 @@ func (f Family) taken(t testing.TB, p *operator.Problem) int {
 func loaded(t testing.TB, p *operator.Problem, packed family.Kernel, c space.Configuration) string {
 	t.Helper()
 	k, err := p.Kernel(c)
-	must(t, err)
+	must.OK(t, err)
 	var sizes []byte
 	for _, s := range k.Sizes {
 		n, _ := s.Value.AsInt()
@@ -205,7 +206,7 @@ func TestEveryOpenKernel(t *testing.T) {
 			continue // none of its kernels can be packed
 		}
 		w := newCOperator(p.Operators[0], p.Types)
-		must(t, *w.fault)
+		must.OK(t, *w.fault)
 		for _, r := range requests(op) {
 			for _, template := range op.Templates {
 				if len(template.Free) > 0 && !packed[name+" "+template.Name] {
@@ -254,18 +255,18 @@ func inC(t *testing.T, p *Packed, w *cOperator, op *operator.Operator, r operato
 		return false
 	}
 	part, err := q.Part(operator.Restriction{Templates: []string{template}})
-	must(t, err)
+	must.OK(t, err)
 	defaults := part.Defaults(t.Context())
 	if len(defaults) == 0 {
 		return false
 	}
 	k := family.Kernel{Problem: q}
 	k.Kernel, err = q.Kernel(defaults[0])
-	must(t, err)
+	must.OK(t, err)
 	k.Formulas, err = q.Formulas(defaults[0])
-	must(t, err)
+	must.OK(t, err)
 	v, err := p.variant(k, "sm_90a")
-	must(t, err)
+	must.OK(t, err)
 	c := &cPack{contents: func(string) []byte { return nil }}
 	f := &pack.Family{Tuned: pack.Tuned{Target: "sm_90a", Values: map[string]expr.Value{}}, Variants: []*pack.Variant{v}, Tree: &pack.Node{}}
 	p.parameters(q, f.Values)
@@ -394,7 +395,7 @@ func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 		list = append(list, one)
 	}
 	text, err := json.Marshal(list)
-	must(t, err)
+	must.OK(t, err)
 	return withDriver(t, text, "python3", "testdata/plan_all.py", path)
 }
 

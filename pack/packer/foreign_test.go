@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/pack"
@@ -17,7 +18,7 @@ import (
 func TestForeignLoaders(t *testing.T) {
 	testneeds.Nothing(t)
 	op, err := operator.Find("max_pool2d")
-	must(t, err)
+	must.OK(t, err)
 	operators := map[string]*operator.Operator{op.Name: op}
 	families := packedFamilies(t, []Family{fakeFamily(t, "max_pool2d", "{1..8}x3x{6..80}x{6..80}", "n,h,w", "kernel=3")})
 	for _, whole := range []string{small(t, "layers"), families} {
@@ -27,7 +28,7 @@ func TestForeignLoaders(t *testing.T) {
 			edit(t, path, func(m map[string]any) { // who forges a file forges its digest
 				files := m["files"].(map[string]any)
 				clear(files)
-				must(t, filepath.WalkDir(path, func(file string, d os.DirEntry, err error) error {
+				must.OK(t, filepath.WalkDir(path, func(file string, d os.DirEntry, err error) error {
 					name, _ := filepath.Rel(path, file)
 					if err != nil || d.IsDir() || name == pack.ManifestFile {
 						return err
@@ -39,9 +40,9 @@ func TestForeignLoaders(t *testing.T) {
 				}))
 			})
 			p := open(t, path)
-			must(t, p.Unlisted())
+			must.OK(t, p.Unlisted())
 			foreign, unknown, err := Foreign(p, operators)
-			must(t, err)
+			must.OK(t, err)
 			return foreign, unknown
 		}
 		add := func(name, text string) func(string) {
@@ -51,7 +52,7 @@ func TestForeignLoaders(t *testing.T) {
 				if err != nil && !os.IsNotExist(err) {
 					t.Fatal(err)
 				}
-				must(t, os.WriteFile(file, append(old, text...), 0o600))
+				must.OK(t, os.WriteFile(file, append(old, text...), 0o600))
 			}
 		}
 		if foreign, unknown := found(func(string) {}); foreign != nil || unknown != nil {

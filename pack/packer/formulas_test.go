@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/pack"
 	"autotune/space/expr"
@@ -40,7 +41,7 @@ func formulaCases(t *testing.T) (all []formulaCase) {
 	for range 400 {
 		c := formulaCase{text: drawnFormula(random, 3), want: "bad", values: map[string]int64{}}
 		e, err := expr.Parse(c.text)
-		must(t, err)
+		must.OK(t, err)
 		values := map[string]expr.Value{}
 		for _, name := range []string{"a", "b", "c"} {
 			c.values[name] = []int64{-7, 0, 1, 2, 3, 31, 64, 1 << 40}[random.IntN(8)]
@@ -79,11 +80,11 @@ func TestFormulasInC(t *testing.T) {
 		fmt.Fprintf(&program, "    v[0] = %d, v[1] = %d, v[2] = %d, overflow = 0;\n    n = %s;\n", c.values["a"], c.values["b"], c.values["c"], w.Integer(pack.Formula{Expr: expr.MustParse(c.text)}))
 		program.WriteString("    if (overflow) puts(\"bad\");\n    else printf(\"%\" PRId64 \"\\n\", n);\n")
 	}
-	must(t, *w.fault)
+	must.OK(t, *w.fault)
 	program.WriteString("    return 0;\n}\n")
 	dir := t.TempDir()
 	source, binary := filepath.Join(dir, "formulas.c"), filepath.Join(dir, "formulas")
-	must(t, os.WriteFile(source, []byte(program.String()), 0o644))
+	must.OK(t, os.WriteFile(source, []byte(program.String()), 0o644))
 	cc(t, "-fsanitize=undefined", "-w", "-I../loaders/c", "-o", binary, source)
 	sameNumbers(t, cases, withDriver(t, nil, binary))
 }
@@ -93,19 +94,19 @@ func TestFormulasInPython(t *testing.T) {
 	testneeds.CXX.Need(t)
 	testneeds.Python.Need(t)
 	dir := filepath.Join(t.TempDir(), "layers")
-	must(t, os.Mkdir(dir, 0o700))
+	must.OK(t, os.Mkdir(dir, 0o700))
 	var values []map[string]int64
 	var list []pyFormula
 	cases := slices.DeleteFunc(formulaCases(t), func(c formulaCase) bool { return c.want == "bad" })
 	for i, c := range cases {
 		code, err := expr.Python.Print(c.root)
-		must(t, err)
+		must.OK(t, err)
 		list = append(list, pyFormula{fmt.Sprint(i), code})
 		values = append(values, c.values)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "formulas.py"), write("formulas.py.tmpl", list), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "formulas.py"), write("formulas.py.tmpl", list), 0o600))
 	in, err := json.Marshal(values)
-	must(t, err)
+	must.OK(t, err)
 	sameNumbers(t, cases, withDriver(t, in, "python3", "testdata/formulas.py", dir))
 }
 

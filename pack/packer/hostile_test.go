@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/tuner/cudasource"
@@ -26,7 +27,7 @@ func scaledWith(t *testing.T, old, new string) *operator.Operator {
 	files := fstest.MapFS{}
 	for _, name := range []string{"op.yaml", "plain.cu", "reference.cu", "general.cuh", "gradients.py", "module.py"} {
 		text, err := os.ReadFile(filepath.Join("testdata/scaled", name))
-		must(t, err)
+		must.OK(t, err)
 		if name == "op.yaml" {
 			if !strings.Contains(string(text), old) {
 				t.Fatalf("%s is not there", old)
@@ -36,7 +37,7 @@ func scaledWith(t *testing.T, old, new string) *operator.Operator {
 		files["scaled/"+name] = &fstest.MapFile{Data: text}
 	}
 	op, err := operator.Load(files, "scaled")
-	must(t, err)
+	must.OK(t, err)
 	return op
 }
 
@@ -76,7 +77,7 @@ func TestExplanationsInC(t *testing.T) {
 cost:`)
 	path := packed(t, "layers", []cudasource.Winner{winnerOf(t, op, operator.Request{Shape: []int64{64}})})
 	text, err := os.ReadFile(filepath.Join(path, "c", "layers.c"))
-	must(t, err)
+	must.OK(t, err)
 	if want := `"100%%n of \"%lld\" ?\?/ is %%s left", (long long)modulo(v[0], INT64_C(2), bad)`; !strings.Contains(string(text), want) {
 		t.Errorf("there is no %s", want)
 	}

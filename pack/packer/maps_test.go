@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 	"unsafe"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/pack"
@@ -26,7 +27,7 @@ import (
 func packedMaps(t *testing.T) (path string, p *operator.Problem) {
 	t.Helper()
 	both, err := operator.Load(os.DirFS("testdata"), "both")
-	must(t, err)
+	must.OK(t, err)
 	w := winnerOf(t, both, operator.Request{Shape: []int64{64}})
 	w.Kernel.Launches = slices.Clone(w.Kernel.Launches)
 	w.Kernel.Launches[0].Maps = []operator.TensorMap{{At: 2, Words: [7]int64{1, 2, 3, 4, 5, 6, -7}}, {At: 0, Words: [7]int64{-1 << 62, 9, 1 << 62}}, {At: 99}}
@@ -37,22 +38,22 @@ func packedMaps(t *testing.T) (path string, p *operator.Problem) {
 func packedOpenMaps(t *testing.T) (path string, p *operator.Problem) {
 	t.Helper()
 	scaled, err := operator.Load(os.DirFS("testdata"), "scaled")
-	must(t, err)
+	must.OK(t, err)
 	f := fakeFamilyOf(t, scaled, "{1..40}", "n", "")
 	f.Tree = &family.Node{Entries: []int{0}}
 	made, err := Make(context.Background(), cubins{}, nil, []Family{f}, Options{Name: "layers", Tool: "autotune test"})
-	must(t, err)
+	must.OK(t, err)
 	m := pack.TensorMap[pack.Formula]{At: 1}
 	for _, text := range []string{"n", "1 - n", "(n - 1)*4294967296", "7", "0", "ceil_div(n, 2)", "n % 4 if n > 4 else 9"} {
 		m.Words = append(m.Words, pack.Formula{Expr: expr.MustParse(text)})
 	}
 	made.Families[0].Variants[0].Launches[0].Maps = []pack.TensorMap[pack.Formula]{m}
 	delete(made.files, pack.ManifestFile)
-	must(t, made.finish(map[string]*operator.Operator{"scaled": scaled}))
+	must.OK(t, made.finish(map[string]*operator.Operator{"scaled": scaled}))
 	path = filepath.Join(t.TempDir(), "layers")
-	must(t, made.Write(path))
+	must.OK(t, made.Write(path))
 	p, err = scaled.Bind(f.Request([]int64{33}), hopper())
-	must(t, err)
+	must.OK(t, err)
 	return path, p
 }
 
@@ -88,10 +89,10 @@ func TestTensorMaps(t *testing.T) {
 			if name == "of a problem" {
 				gpu := &mapsGPU{recorder: h100(), maps: test.maps}
 				plan, err := open(t, path).On(gpu).Plan(p.Operator.Name, p.Shape, nil, "")
-				must(t, err)
+				must.OK(t, err)
 				for range 2 { // the second finds what the first left
 					gpu.asked = ""
-					must(t, plan.Launch(1, 0x1000, 0x2000, 0x3000))
+					must.OK(t, plan.Launch(1, 0x1000, 0x2000, 0x3000))
 					if gpu.asked != test.want {
 						t.Errorf("Go passes%s\nwant     %s", gpu.asked, test.want)
 					}
@@ -175,7 +176,7 @@ templates:
     default: {rows: 8}
 pytorch: {files: [general.cuh]}
 `)}}, "boxed")
-	must(t, err)
+	must.OK(t, err)
 	f := fakeFamilyOf(t, boxed, "{1..5000}x{4..5000}", "m,n", "")
 	f.Tree = &family.Node{Entries: []int{0}}
 	path := packedFamilies(t, []Family{f})
@@ -183,9 +184,9 @@ pytorch: {files: [general.cuh]}
 	want := ""
 	for _, shape := range [][]int64{{1, 4}, {8, 32}, {4999, 4996}} {
 		p, err := boxed.Bind(operator.Request{Shape: shape}, hopper())
-		must(t, err)
+		must.OK(t, err)
 		k, err := p.Kernel(f.Entries[0].Configuration)
-		must(t, err)
+		must.OK(t, err)
 		cases = append(cases, chosenCase{problem: p})
 		want += "1000"
 		for _, word := range k.Launches[0].Maps[0].Words {

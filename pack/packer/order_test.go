@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/pack"
 	"autotune/tuner/cudasource"
@@ -17,7 +18,7 @@ func TestOrders(t *testing.T) {
 	}
 	all := packed(t, "layers", []cudasource.Winner{winner(t, operator.Request{Shape: shape, Parameters: set("nhwc")}, "avg_pool2d")})
 	p, err := pack.Open(all)
-	must(t, err)
+	must.OK(t, err)
 	for layout, tuned := range map[string]bool{"nhwc": true, "nchw": false} {
 		plan, err := p.On(h100()).Plan("avg_pool2d", shape, set(layout), "")
 		if (err == nil) != tuned || tuned && !slices.ContainsFunc(plan.Tensors, func(t pack.Tensor) bool { return t.Last }) {

@@ -15,6 +15,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/torchvectors"
 	"autotune/operator"
@@ -47,7 +48,7 @@ func (echo) Compile(_ context.Context, r compile.Request) (*compile.Binary, erro
 func winner(t testing.TB, r operator.Request, name string, template ...string) cudasource.Winner {
 	t.Helper()
 	op, err := operator.Find(name)
-	must(t, err)
+	must.OK(t, err)
 	return winnerOf(t, op, r, template...)
 }
 
@@ -55,11 +56,11 @@ func winner(t testing.TB, r operator.Request, name string, template ...string) c
 func winnerOf(t testing.TB, op *operator.Operator, r operator.Request, template ...string) cudasource.Winner {
 	t.Helper()
 	p, err := op.Bind(r, hopper())
-	must(t, err)
+	must.OK(t, err)
 	defaults := p.Defaults(context.Background())
 	c := defaults[max(0, slices.IndexFunc(defaults, func(c space.Configuration) bool { return slices.Contains(template, c.Template) }))]
 	k, err := p.Kernel(c)
-	must(t, err)
+	must.OK(t, err)
 	best := bestconfig.Document{
 		Operator: op.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{}, Problem: p.Record(), Target: "sm_90a",
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA}, KernelDigest: k.Digest(),
@@ -69,7 +70,7 @@ func winnerOf(t testing.TB, op *operator.Operator, r operator.Request, template 
 		best.Macros[m.Name] = m.Value
 	}
 	w, err := cudasource.Of(best, op, hopper(), "autotune test")
-	must(t, err)
+	must.OK(t, err)
 	return w
 }
 
@@ -78,9 +79,9 @@ func packable(t testing.TB) (all []*operator.Operator) {
 	t.Helper()
 	for _, name := range operator.OperatorNames() {
 		op, err := operator.Find(name)
-		must(t, err)
+		must.OK(t, err)
 		p, err := op.Bind(operator.Request{Shape: op.Example}, hopper())
-		must(t, err)
+		must.OK(t, err)
 		if _, why := generalType(p); why == "" && empty("layers", "").describe(op) == nil {
 			all = append(all, op)
 		}
@@ -114,7 +115,7 @@ func packed(t testing.TB, name string, all []cudasource.Winner) string {
 	if err == nil {
 		err = p.Write(path)
 	}
-	must(t, err)
+	must.OK(t, err)
 	return path
 }
 
@@ -155,7 +156,7 @@ func h100() *recorder {
 func open(t testing.TB, path string) *pack.Pack {
 	t.Helper()
 	p, err := pack.Open(path)
-	must(t, err)
+	must.OK(t, err)
 	return p
 }
 
@@ -175,7 +176,7 @@ func TestEntriesAreChosen(t *testing.T) {
 	loader := open(t, packed(t, "layers", all)).On(h100())
 	for _, w := range all {
 		plan, err := loader.Plan(w.Problem.Operator.Name, w.Problem.Shape, given(w.Problem.Parameters), w.Problem.Math)
-		must(t, err)
+		must.OK(t, err)
 		if plan.Entry == nil || plan.Entry.Problem != w.Problem.String() {
 			t.Fatalf("%s: the plan's entry is %+v", w.Problem, plan.Entry)
 		}
@@ -223,7 +224,7 @@ func TestGeneralKernelsKnowTheSizes(t *testing.T) {
 		}
 		for _, c := range vectors.Cases {
 			p, err := op.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters}, hopper())
-			must(t, err)
+			must.OK(t, err)
 			only := map[string]string{"elementwise": "relu(x)", "matmul": "x"}[op.Name]
 			expressions := p.Values["f"].String() + p.Values["activation"].String()
 			if p.Arguments[0].Type == operator.F32 && (only == "" || expressions == only) {
@@ -280,7 +281,7 @@ func TestLaunch(t *testing.T) {
 	gpu := h100()
 	loader := p.On(gpu)
 	tuned, err := loader.Plan("conv2d", w.Problem.Shape, given(w.Problem.Parameters), "")
-	must(t, err)
+	must.OK(t, err)
 	if err := tuned.Prepare(); err != nil || len(gpu.images) == 0 || len(gpu.launches) > 0 {
 		t.Fatalf("Prepare: %v; it loaded %q and launched %q", err, gpu.images, gpu.launches)
 	}
@@ -382,12 +383,12 @@ func TestManyAtOnce(t *testing.T) {
 func TestReproducible(t *testing.T) {
 	all := examples(t)[:6]
 	first, err := os.ReadFile(filepath.Join(packed(t, "layers", all), pack.ManifestFile))
-	must(t, err)
+	must.OK(t, err)
 	for i := range len(all) / 2 {
 		all[i], all[len(all)-1-i] = all[len(all)-1-i], all[i]
 	}
 	second, err := os.ReadFile(filepath.Join(packed(t, "layers", all), pack.ManifestFile))
-	must(t, err)
+	must.OK(t, err)
 	if string(first) != string(second) {
 		t.Error("two packs of the same winners differ")
 	}
@@ -398,16 +399,16 @@ func TestNothingIsLost(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string) string {
 		path := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, []byte("mine"), 0o644))
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.OK(t, os.WriteFile(path, []byte("mine"), 0o644))
 		return path
 	}
 	p, err := Make(t.Context(), echo{}, examples(t)[:1], nil, Options{Name: "layers"})
-	must(t, err)
+	must.OK(t, err)
 	again := filepath.Join(dir, "again")
 	for range 2 {
-		must(t, Check(again))
-		must(t, p.Write(again))
+		must.OK(t, Check(again))
+		must.OK(t, p.Write(again))
 	}
 	open(t, again)
 	for path, want := range map[string]string{

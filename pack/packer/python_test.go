@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/pack"
@@ -67,7 +68,7 @@ func TestPythonTensors(t *testing.T) {
 		all = append(all, winner(t, operator.Request{Shape: []int64{4, 5, 1}, Parameters: set}, name))
 	}
 	both, err := operator.Load(os.DirFS("testdata"), "both")
-	must(t, err)
+	must.OK(t, err)
 	all = append(all, winnerOf(t, both, operator.Request{Shape: []int64{64}}))
 	path := packed(t, "layers", all)
 	out, err := underDriver(standIn(t), "python3", "testdata/mixed.py", path).CombinedOutput()
@@ -100,7 +101,7 @@ func TestPythonDamage(t *testing.T) {
 	manifest := func(change func(text string) string) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
 			text, err := os.ReadFile(filepath.Join(path, pack.ManifestFile))
-			must(t, err)
+			must.OK(t, err)
 			replace(t, path, change(string(text)))
 		}
 	}
@@ -115,8 +116,8 @@ func TestPythonDamage(t *testing.T) {
 	}
 	outside := filepath.Join(t.TempDir(), "outside.cubin")
 	data, err := os.ReadFile(cubinIn(t, whole))
-	must(t, err)
-	must(t, os.WriteFile(outside, data, 0o644))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(outside, data, 0o644))
 	for name, test := range map[string]struct {
 		damage func(t *testing.T, path string)
 		want   string
@@ -139,14 +140,14 @@ func TestPythonDamage(t *testing.T) {
 		"a folder": {func(t *testing.T, path string) {
 			file := cubinIn(t, path)
 			remove(t, file)
-			must(t, os.Mkdir(file, 0o755))
+			must.OK(t, os.Mkdir(file, 0o755))
 		}, ".cubin' is no regular file"},
 		"a flipped bit": {func(t *testing.T, path string) {
 			file := cubinIn(t, path)
 			data, err := os.ReadFile(file)
-			must(t, err)
+			must.OK(t, err)
 			data[1] ^= 2
-			must(t, os.WriteFile(file, data, 0o644))
+			must.OK(t, os.WriteFile(file, data, 0o644))
 		}, "is not the file that was packed"},
 		"a newer schema": {editing(func(m map[string]any) { m["schema"] = "autotune/pack/6" }), "has the schema 'autotune/pack/6'"},
 		"no file":        {func(t *testing.T, path string) { remove(t, cubinIn(t, path)) }, ".cubin' cannot be read: No such file or directory"},

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
+
 	"go.etcd.io/bbolt"
 )
 
@@ -18,7 +20,7 @@ func filled(t *testing.T) []byte {
 	t.Helper()
 	return bytesOf(t, func(s *Store) {
 		fill(t, s, pool, 200)
-		must(t, s.PutWinner(pool, Winner{TimeMS: 1}))
+		must.OK(t, s.PutWinner(pool, Winner{TimeMS: 1}))
 	})
 }
 
@@ -28,9 +30,9 @@ func bytesOf(t *testing.T, write func(s *Store)) []byte {
 	path := newPath(t)
 	s := open(t, path)
 	write(s)
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	raw, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 	return raw
 }
 
@@ -55,7 +57,7 @@ func use(t *testing.T, path string) error {
 func damagedCopy(t *testing.T, raw []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cache.db")
-	must(t, os.WriteFile(path, raw, 0o644))
+	must.OK(t, os.WriteFile(path, raw, 0o644))
 	return path
 }
 
@@ -64,7 +66,7 @@ func damagedCopy(t *testing.T, raw []byte) string {
 func saved(t *testing.T, path string) (keys map[string]bool, issues []Issue) {
 	t.Helper()
 	before, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 	keys = map[string]bool{}
 	to := filepath.Join(t.TempDir(), "saved.db")
 	tally, issues, err := Repair(t.Context(), path, to)
@@ -74,7 +76,7 @@ func saved(t *testing.T, path string) (keys map[string]bool, issues []Issue) {
 	into := open(t, to)
 	mustBeSound(t, into)
 	problems, err := into.Problems()
-	must(t, err)
+	must.OK(t, err)
 	for _, p := range problems {
 		for key, got := range mustTrials(t, into, p.ProblemID) {
 			keys[key] = true
@@ -190,9 +192,9 @@ func TestAFlippedBitIsNeverAnotherTime(t *testing.T) {
 	path := newPath(t)
 	s := open(t, path)
 	fill(t, s, pool, 1)
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	raw, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 	bad := strings.ReplaceAll(string(raw), `"median":0.25`, `"median":0.15`)
 	if bad == string(raw) {
 		t.Fatal("the time is not in the file as this test expects it")
@@ -215,9 +217,9 @@ func TestCheckFindsMisplacedValues(t *testing.T) {
 	other := pool
 	other.Device = "NVIDIA A100"
 	raw, err := encode(Winner{Problem: other})
-	must(t, err)
+	must.OK(t, err)
 	misplaced, err := encode(sample(7))
-	must(t, err)
+	must.OK(t, err)
 	bucket := func(_ *bbolt.Bucket, err error) error { return err }
 	for name, change := range map[string]func(tx *bbolt.Tx, problem *bbolt.Bucket) error{
 		"another's winner": func(_ *bbolt.Tx, p *bbolt.Bucket) error { return p.Put(winnerKey, raw) },
@@ -241,7 +243,7 @@ func TestCheckFindsMisplacedValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, newPath(t))
 			fill(t, s, pool, 2)
-			must(t, s.update(func(tx *bbolt.Tx) error { return change(tx, bucketOf(tx, pool)) }))
+			must.OK(t, s.update(func(tx *bbolt.Tx) error { return change(tx, bucketOf(tx, pool)) }))
 			if issues, err := s.Check(t.Context()); err != nil || len(issues) != 1 {
 				t.Errorf("got %v, %v; want one issue", issues, err)
 			}

@@ -4,20 +4,22 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"autotune/internal/test/must"
 )
 
 // Whatever is in a file, it is merged or refused, and so is it opened, checked and written.
 func FuzzFile(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "seed.db")
 	s, err := Open(f.Context(), path, Options{})
-	must(f, err)
+	must.OK(f, err)
 	for i := range 3 {
 		if err := s.PutTrials(pool, []Entry{sample(i)}); err != nil {
 			f.Fatal(err)
 		}
 	}
 	raw, err := os.ReadFile(path)
-	must(f, err)
+	must.OK(f, err)
 	f.Add(raw, uint32(4096), []byte{1, 2, 3})
 	f.Add(raw[:9000], uint32(8192), []byte{})
 	f.Fuzz(func(t *testing.T, raw []byte, at uint32, bytes []byte) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 )
 
 // mergeAndRemove is what a process repeats until it is killed. from is a cache with more than a batch.
@@ -38,7 +39,7 @@ func TestKilledCommands(t *testing.T) {
 	old.Device = "NVIDIA A100"
 	fill(t, open(t, from), old, mergeBatch+20)
 	before, err := os.ReadFile(from)
-	must(t, err)
+	must.OK(t, err)
 	fill(t, open(t, path), pool, 40)
 	rng := rand.New(rand.NewPCG(9, 10))
 	for range endurance.Times(20, 200) {

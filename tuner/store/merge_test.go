@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"autotune/internal/test/must"
 )
 
 func wonAt(day int) Winner {
@@ -17,7 +19,7 @@ func wonAt(day int) Winner {
 func mustMerge(t *testing.T, into, from *Store) Tally {
 	t.Helper()
 	tally, err := into.Merge(t.Context(), from)
-	must(t, err)
+	must.OK(t, err)
 	mustBeSound(t, into)
 	return tally
 }
@@ -27,7 +29,7 @@ func TestMergeKeepsKnownTrials(t *testing.T) {
 	fill(t, from, pool, 600) // more than a batch
 	known := sample(3)
 	known.Trial.Message = "known"
-	must(t, into.PutTrials(pool, []Entry{known, sample(1000)}))
+	must.OK(t, into.PutTrials(pool, []Entry{known, sample(1000)}))
 	other := pool
 	other.Device = "NVIDIA A100"
 	fill(t, from, other, 5)
@@ -50,7 +52,7 @@ func TestMergeKeepsTheNewestWinner(t *testing.T) {
 		stores := []*Store{open(t, newPath(t)), open(t, newPath(t)), open(t, newPath(t))}
 		last := 1 + rng.IntN(6)
 		for day := range last {
-			must(t, stores[rng.IntN(3)].PutWinner(pool, wonAt(day+1)))
+			must.OK(t, stores[rng.IntN(3)].PutWinner(pool, wonAt(day+1)))
 		}
 		into := stores[rng.IntN(3)]
 		for _, from := range stores {
@@ -78,7 +80,7 @@ func TestMergeBesideAWriter(t *testing.T) {
 	fill(t, from, pool, 2000)
 	writer, lines := second(t, "write", path, "5000")
 	into, err := Open(t.Context(), path, Options{})
-	must(t, err)
+	must.OK(t, err)
 	defer into.Close()
 	if _, err := into.Merge(t.Context(), from); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 )
 
 // Where bbolt's pages have what these tests damage.
@@ -29,9 +30,9 @@ func grown(t *testing.T) []byte {
 	t.Helper()
 	return bytesOf(t, func(s *Store) {
 		for i := range 60 {
-			must(t, s.PutTrials(pool, []Entry{sample(2 * i), sample(2*i + 1)}))
+			must.OK(t, s.PutTrials(pool, []Entry{sample(2 * i), sample(2*i + 1)}))
 		}
-		must(t, s.PutWinner(pool, Winner{TimeMS: 1, Problem: pool}))
+		must.OK(t, s.PutWinner(pool, Winner{TimeMS: 1, Problem: pool}))
 	})
 }
 

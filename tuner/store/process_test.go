@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"autotune/internal/test/must"
 )
 
 // The test executable becomes a second process on a store when this variable holds what to do and where: "hold PATH",
@@ -70,12 +72,12 @@ func play(role []string) error {
 func second(t *testing.T, role ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	executable, err := os.Executable()
-	must(t, err)
+	must.OK(t, err)
 	command := exec.Command(executable)
 	command.Env = append(os.Environ(), roleVariable+"="+strings.Join(role, " "))
 	out, err := command.StdoutPipe()
-	must(t, err)
-	must(t, command.Start())
+	must.OK(t, err)
+	must.OK(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Kill()
 		_ = command.Wait()
@@ -114,8 +116,8 @@ func TestWaitsForAnotherProcess(t *testing.T) {
 	other, _ := second(t, "hold", path)
 	time.AfterFunc(200*time.Millisecond, func() { _ = other.Process.Kill() })
 	s, err := Open(t.Context(), path, Options{Wait: 30 * time.Second})
-	must(t, err)
-	must(t, s.Close())
+	must.OK(t, err)
+	must.OK(t, s.Close())
 }
 
 func TestKilledWriters(t *testing.T) {
@@ -143,7 +145,7 @@ func TestKilledWriters(t *testing.T) {
 func checkAcknowledged(t *testing.T, path string, n int) {
 	t.Helper()
 	s, err := Open(t.Context(), path, Options{})
-	must(t, err)
+	must.OK(t, err)
 	found := mustTrials(t, s, pool)
 	for i := range n {
 		if _, ok := found[sample(i).Provenance.Key()]; !ok {
@@ -151,7 +153,7 @@ func checkAcknowledged(t *testing.T, path string, n int) {
 		}
 	}
 	mustBeSound(t, s)
-	must(t, s.Close())
+	must.OK(t, s.Close())
 }
 
 // Writers in several processes share the file: none waits for another to end, and nothing that any of them acknowledged
@@ -176,7 +178,7 @@ func TestWritersSideBySide(t *testing.T) {
 		}
 	}
 	s, err := Open(t.Context(), path, Options{})
-	must(t, err)
+	must.OK(t, err)
 	defer s.Close()
 	found := mustTrials(t, s, pool)
 	for w := range writers {
@@ -193,7 +195,7 @@ func TestClaims(t *testing.T) {
 	path := newPath(t)
 	open := func() *Store {
 		s, err := Open(t.Context(), path, Options{})
-		must(t, err)
+		must.OK(t, err)
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
@@ -212,7 +214,7 @@ func TestClaims(t *testing.T) {
 	a.Release(one)
 	claim(b, one, true)
 	claim(a, other, false)
-	must(t, b.Close())
+	must.OK(t, b.Close())
 	claim(a, other, true)
 	process, _ := second(t, "claim", path, sample(3).Provenance.Key())
 	claim(a, sample(3).Provenance.Key(), false)

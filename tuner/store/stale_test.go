@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
+
 	"go.etcd.io/bbolt"
 )
 
@@ -21,10 +23,10 @@ func TestRemoveMakesRoom(t *testing.T) {
 		}
 		return bucketOf(tx, old).Put(updatedKey, raw)
 	})
-	must(t, err)
+	must.OK(t, err)
 	fill(t, s, pool, 3)
 	before, err := s.Stat()
-	must(t, err)
+	must.OK(t, err)
 	gone, err := s.Remove(func(all []Summary) []Summary {
 		return slices.DeleteFunc(all, func(p Summary) bool { return p.UpdatedAt.After(time.Now().Add(-24 * time.Hour)) })
 	})

@@ -19,6 +19,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/space/expr"
 )
@@ -28,20 +29,13 @@ var pool = ProblemID{Problem: "max_pool2d 1x2x20x20 kernel=4x4", Device: "NVIDIA
 func open(t *testing.T, path string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), path, Options{Wait: -1})
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return s
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "new", "cache.db") }
@@ -69,7 +63,7 @@ func fill(t *testing.T, s *Store, id ProblemID, n int) {
 	for i := range n {
 		entries = append(entries, sample(i))
 	}
-	must(t, s.PutTrials(id, entries))
+	must.OK(t, s.PutTrials(id, entries))
 }
 
 // bucketOf is a problem's bucket, which is there.
@@ -81,7 +75,7 @@ func bucketOf(tx *bbolt.Tx, id ProblemID) *bbolt.Bucket {
 func mustTrials(t *testing.T, s *Store, id ProblemID) map[string]trial.Trial {
 	t.Helper()
 	entries, err := s.Entries(id, nil)
-	must(t, err)
+	must.OK(t, err)
 	found := map[string]trial.Trial{}
 	for _, e := range entries {
 		found[e.Provenance.Key()] = e.Trial
@@ -104,7 +98,7 @@ func TestTrialsComeBack(t *testing.T) {
 		t.Errorf("a new store holds %v", got)
 	}
 	fill(t, s, pool, 3)
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	s = open(t, path)
 	got := mustTrials(t, s, pool)
 	if len(got) != 3 {
@@ -138,7 +132,7 @@ func TestTrialWithUnboundedError(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 		e := sample(1)
 		e.Trial.Status, e.Trial.MaxAbsError = trial.WrongResult, bad
-		must(t, s.PutTrials(pool, []Entry{e}))
+		must.OK(t, s.PutTrials(pool, []Entry{e}))
 		if got := mustTrials(t, s, pool)[e.Provenance.Key()].MaxAbsError; got != math.MaxFloat64 {
 			t.Errorf("%v came back as %v", bad, got)
 		}
@@ -179,7 +173,7 @@ func TestWinners(t *testing.T) {
 		w := Winner{
 			TimeMS: float64(i + 1), Result: json.RawMessage(`{"schema":1}`), Provenance: sample(i).Provenance,
 		}
-		must(t, s.PutWinner(id, w))
+		must.OK(t, s.PutWinner(id, w))
 		got, ok, err := s.Winner(id)
 		w.Problem = id
 		if !ok || err != nil || !reflect.DeepEqual(got, w) {
@@ -203,7 +197,7 @@ func TestProblemsAndRemove(t *testing.T) {
 	conv := ProblemID{Problem: "conv2d 1x1x8x8", Device: "NVIDIA H100", Kind: device.CUDA}
 	fill(t, s, pool, 5)
 	fill(t, s, conv, 2)
-	must(t, s.PutWinner(conv, Winner{TimeMS: 1.5}))
+	must.OK(t, s.PutWinner(conv, Winner{TimeMS: 1.5}))
 	all, err := s.Problems()
 	if err != nil || len(all) != 2 {
 		t.Fatalf("got %v, %v", all, err)
@@ -245,7 +239,7 @@ func TestWriter(t *testing.T) {
 	}
 	group.Wait()
 	for range 3 {
-		must(t, w.Close())
+		must.OK(t, w.Close())
 	}
 	if got := mustTrials(t, s, pool); len(got) != n {
 		t.Errorf("got %d trials, want %d", len(got), n)
@@ -259,7 +253,7 @@ func TestWriterWritesWithoutBeingFull(t *testing.T) {
 	s := open(t, newPath(t))
 	w := s.Writer(pool)
 	defer w.Close()
-	must(t, w.Put(sample(0)))
+	must.OK(t, w.Put(sample(0)))
 	for range 50 {
 		if len(mustTrials(t, s, pool)) == 1 {
 			return
@@ -272,7 +266,7 @@ func TestWriterWritesWithoutBeingFull(t *testing.T) {
 func TestWriterReportsFailure(t *testing.T) {
 	s := open(t, newPath(t))
 	w := s.Writer(ProblemID{Problem: "bad\x00name"})
-	must(t, w.Put(sample(0)))
+	must.OK(t, w.Put(sample(0)))
 	if err := w.Close(); err == nil {
 		t.Error("a failure to write is not told")
 	}
@@ -285,10 +279,10 @@ func TestReadOnly(t *testing.T) {
 	}
 	s := open(t, path)
 	fill(t, s, pool, 1)
-	must(t, s.Close())
+	must.OK(t, s.Close())
 	for range 2 { // readers do not keep each other out
 		reader, err := Open(t.Context(), path, Options{ReadOnly: true, Wait: -1})
-		must(t, err)
+		must.OK(t, err)
 		defer reader.Close()
 		if len(mustTrials(t, reader, pool)) != 1 {
 			t.Error("the reader does not find the trial")
@@ -307,7 +301,7 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 	for path, content := range map[string]string{
 		text: "buy milk\nand bread\n", zeros: strings.Repeat("\x00", 40000),
 	} {
-		must(t, os.WriteFile(path, []byte(content), 0o644))
+		must.OK(t, os.WriteFile(path, []byte(content), 0o644))
 	}
 	other := filepath.Join(dir, "other.db")
 	writeBolt(t, other, func(tx *bbolt.Tx) error {
@@ -373,13 +367,13 @@ func setSchema(t *testing.T, path, schema string) {
 func writeBolt(t *testing.T, path string, f func(tx *bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o644, nil)
-	must(t, err)
-	must(t, errors.Join(db.Update(f), db.Close()))
+	must.OK(t, err)
+	must.OK(t, errors.Join(db.Update(f), db.Close()))
 }
 
 func TestEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache.db")
-	must(t, os.WriteFile(path, nil, 0o644))
+	must.OK(t, os.WriteFile(path, nil, 0o644))
 	fill(t, open(t, path), pool, 1)
 }
 
@@ -397,7 +391,7 @@ func TestTimesThatCannotBe(t *testing.T) {
 	s := open(t, newPath(t))
 	bad := sample(2)
 	bad.Trial.Time.Median = -1
-	must(t, s.PutTrials(pool, []Entry{bad}))
+	must.OK(t, s.PutTrials(pool, []Entry{bad}))
 	const want = "a trial of max_pool2d 1x2x20x20 kernel=4x4 on NVIDIA H100 (cuda): -1 is no time of a launch: want milliseconds from 1e-06 to 1e+09"
 	var damaged *DamagedError
 	if _, err := s.Entries(pool, nil); !errors.As(err, &damaged) || damaged.Detail != want {
@@ -411,7 +405,7 @@ func TestTimesThatCannotBe(t *testing.T) {
 		"that of a copy": {TimeMS: 1, Result: json.RawMessage(`{"winner": {"status": "ok", "time_ms": {"median": -1}}}`)},
 		"a sample":       {TimeMS: 1, Result: json.RawMessage(`{"winner": {"status": "ok", "time_ms": {"median": 1}, "samples_ms": [1, 0]}}`)},
 	} {
-		must(t, s.PutWinner(pool, w))
+		must.OK(t, s.PutWinner(pool, w))
 		if _, _, err := s.Winner(pool); !errors.As(err, &damaged) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -419,7 +413,7 @@ func TestTimesThatCannotBe(t *testing.T) {
 		if err == nil {
 			t.Error("a damaged winner was removed unread")
 		}
-		must(t, s.update(func(tx *bbolt.Tx) error { return bucketOf(tx, pool).Delete(winnerKey) }))
+		must.OK(t, s.update(func(tx *bbolt.Tx) error { return bucketOf(tx, pool).Delete(winnerKey) }))
 	}
 }
 
@@ -435,7 +429,7 @@ func TestConditionsAreApart(t *testing.T) {
 	}
 	for i, id := range ids {
 		fill(t, s, id, i+1)
-		must(t, s.PutWinner(id, Winner{TimeMS: float64(i + 1)}))
+		must.OK(t, s.PutWinner(id, Winner{TimeMS: float64(i + 1)}))
 	}
 	for i, id := range ids {
 		w, found, err := s.Winner(id)
