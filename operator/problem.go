@@ -193,8 +193,7 @@ func (r ProblemRecord) Request() Request {
 // are an object of strings.
 type Parameters []Parameter
 
-// has tells whether a parameter is part of the problem's name. One that is `later` is left out while it has its
-// default.
+// has tells whether a parameter is written. One that is `later` is left out while it has its default.
 func (list Parameters) has(name string) bool {
 	return slices.ContainsFunc(list, func(p Parameter) bool { return p.Name == name })
 }

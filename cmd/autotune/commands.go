@@ -232,7 +232,6 @@ var examples = map[string][]string{
 	"autotune export":     {"autotune export conv2d --shape 16x16x1024x1024 -o best.json"},
 	"autotune ops show":   {"autotune ops show conv2d"},
 	"autotune ops editor": {"autotune ops editor templates/conv2d > templates/conv2d/compile_commands.json"},
-	"autotune ops schema": {"autotune ops schema > op.schema.json"},
 	"autotune space": {
 		"autotune space conv2d --shape 16x16x1024x1024 --sample 5",
 		"autotune space --file space.json",

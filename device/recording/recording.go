@@ -53,9 +53,6 @@ type Metadata struct {
 	Ceilings   device.Ceilings `json:"ceilings"`
 	Valid      int64           `json:"valid_configurations,omitempty"` // in the space that was searched
 	RecordedAt time.Time       `json:"recorded_at"`
-	// What `cache import` needs besides; only `cache export` writes it.
-	ReferenceDigest string `json:"reference_digest,omitempty"`
-	Arch            string `json:"arch,omitempty"` // that the kernels were compiled for
 }
 
 // problemFields are how the file has the problem: among the other fields, and its text under "problem".

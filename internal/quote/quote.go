@@ -14,7 +14,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"autotune/internal/lists"
 	"autotune/internal/output"
 )
 
@@ -34,10 +33,6 @@ func IsPythonName(text string) bool { return IsName(text) && !slices.Contains(ke
 // Python is a string literal of Python. Bytes that are no UTF-8 become U+FFFD.
 func Python(text string) string {
 	return strconv.Quote(strings.ToValidUTF8(text, "\uFFFD")) // whose escapes Python has, too
-}
-
-func PythonList(texts []string) string {
-	return "[" + strings.Join(lists.Of(texts, Python), ", ") + "]"
 }
 
 // PythonDoc is a docstring on one line. Double quotes become single ones.

@@ -38,7 +38,7 @@ func TestPythonReads(t *testing.T) {
 		literals, docs = append(literals, quote.Python(text)), append(docs, quote.PythonDoc(text))
 		formats = append(formats, `f"`+quote.PythonFormat(text)+`"`)
 	}
-	var got struct{ Literals, Docs, Formats, Comments, List []string }
+	var got struct{ Literals, Docs, Formats, Comments []string }
 	comments := make([]string, len(corpus))
 	for i, text := range corpus {
 		comments[i] = "# " + quote.PythonComment(text) + "\nx = 1\n"
@@ -55,14 +55,14 @@ def fixed(text):
     assert all(isinstance(p, ast.Constant) for p in parts), text
     return "".join(p.value for p in parts)
 os.fdopen(3, "w").write(json.dumps({"literals": [ast.literal_eval(t) for t in given[0]], "docs": [ast.literal_eval(t) for t in given[1]],
-    "formats": [fixed(t) for t in given[2]], "comments": [comment(t) for t in given[3]], "list": ast.literal_eval(given[4][0])}) + "\n")
-`, [][]string{literals, docs, formats, comments, {quote.PythonList(corpus)}}, &got)
+    "formats": [fixed(t) for t in given[2]], "comments": [comment(t) for t in given[3]]}) + "\n")
+`, [][]string{literals, docs, formats, comments}, &got)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range corpus {
-		if got.Literals[i] != want[i] || got.List[i] != want[i] || got.Formats[i] != want[i] || got.Docs[i] != wantDocs[i] || got.Comments[i] != "x = 1" {
-			t.Errorf("%q: %q, %q, %q, %q, %q", corpus[i], got.Literals[i], got.List[i], got.Formats[i], got.Docs[i], got.Comments[i])
+		if got.Literals[i] != want[i] || got.Formats[i] != want[i] || got.Docs[i] != wantDocs[i] || got.Comments[i] != "x = 1" {
+			t.Errorf("%q: %q, %q, %q, %q", corpus[i], got.Literals[i], got.Formats[i], got.Docs[i], got.Comments[i])
 		}
 	}
 }
