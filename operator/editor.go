@@ -1,0 +1,38 @@
+package operator
+
+import (
+	"fmt"
+)
+
+// EditorKernels are the kernels that an editor reads an operator's files as: one for each file, at
+// the default of its first template, for the operator's example on a recent GPU. The reference comes
+// first. A template is there even if it does not serve the example: its file has macros, too.
+func (o *Operator) EditorKernels() ([]Kernel, error) {
+	if o.Example == nil {
+		return nil, o.refusal("`example: 64x256` in op.yaml gives one", "an editor needs a problem to read kernels for, and op.yaml has no `example`")
+	}
+	p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
+	if err != nil {
+		return nil, err
+	}
+	var kernels []Kernel
+	seen := map[string]bool{}
+	add := func(k Kernel, err error) error {
+		if err == nil && !seen[k.File] {
+			seen[k.File] = true
+			kernels = append(kernels, k)
+		}
+		return err
+	}
+	if o.Reference.File != "" {
+		if err := add(p.Reference()); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range o.Templates {
+		if err := add(p.Kernel(t.Default)); err != nil {
+			return nil, fmt.Errorf("template %s: %w", t.Name, err)
+		}
+	}
+	return kernels, nil
+}

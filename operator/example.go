@@ -1,0 +1,93 @@
+package operator
+
+import (
+	"errors"
+	"slices"
+
+	"autotune/operator/tree"
+	"autotune/space/expr"
+)
+
+// TypicalLimits are those of a recent GPU. They are used where no device is known yet: examples are
+// bound with them, and a request that is wrong with them is refused before any device is opened.
+func TypicalLimits() Limits {
+	return Limits{
+		Arch: 90, Target: "sm_90a", SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 227 << 10, SharedPerSM: 228 << 10,
+		RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30,
+	}
+}
+
+// checkExample binds a freshly loaded operator to its example and sees that the
+// templates' defaults are valid there. Without an example that can be bound, it
+// checks the constraints that need nothing but tunables and limits.
+func (o *Operator) checkExample() {
+	if o.Example == nil || !o.needsNothingSet() {
+		for _, t := range o.Templates {
+			o.checkConstraints(t, withValues(TypicalLimits().beside(nil), t.Default.Values))
+		}
+		return
+	}
+	for _, mode := range o.MathModes {
+		p, err := o.Bind(Request{Shape: o.Example, Math: mode}, TypicalLimits())
+		var request *RequestError
+		if errors.As(err, &request) {
+			o.exampleAt.Refuse("the example cannot be bound: %s", request.Message)
+		}
+		for _, t := range o.Templates {
+			o.checkDefault(p, t)
+		}
+	}
+}
+
+// needsNothingSet tells whether the operator can be bound with no parameter set.
+func (o *Operator) needsNothingSet() bool {
+	return !slices.ContainsFunc(o.Parameters, func(spec ParameterSpec) bool {
+		_, preset := o.Preset[spec.Name]
+		return spec.Default == nil && !preset
+	})
+}
+
+// checkDefault checks a template's default for a problem, if the template serves it.
+func (o *Operator) checkDefault(p *Problem, t *Template) {
+	u := useOf(p, t)
+	if served, err := u.serves(); err != nil || !served {
+		return
+	}
+	c, err := u.at(t.Default.Values)
+	refuse(err)
+	o.checkConstraints(t, c.env)
+	if t.Estimate != nil {
+		_, err := p.Estimate(t.Default)
+		refuse(err)
+	}
+	for _, limit := range t.launchLimits() {
+		if v, err := limit.code.Eval(c.env); err != nil || !v.Truth() {
+			t.launchAt.Refuse("the default of template `%s` cannot be launched: %s does not hold", t.Name, limit)
+		}
+	}
+}
+
+// refuse refuses an operator for an error that has its place in op.yaml.
+func refuse(err error) {
+	var fault *tree.Error
+	if errors.As(err, &fault) {
+		fault.RefuseHint(fault.Hint, "%s", fault.Message)
+	}
+}
+
+// checkConstraints checks those of a template's constraints that name nothing
+// beyond env.
+func (o *Operator) checkConstraints(t *Template, env map[string]expr.Value) {
+	for _, f := range t.Constraints {
+		if slices.ContainsFunc(f.code.Names(), func(name string) bool { return env[name] == expr.Value{} }) {
+			continue
+		}
+		v, err := f.code.Eval(env)
+		if err != nil {
+			f.Refuse("the constraint `%s` cannot be computed for the default: %v", f.Text, err)
+		}
+		if !v.Truth() {
+			t.defaultAt.RefuseHint("here "+valuesOf(f, env), "the default violates the constraint `%s` of line %d", f.Text, f.Line)
+		}
+	}
+}

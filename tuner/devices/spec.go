@@ -1,0 +1,78 @@
+package devices
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/remote/fleet"
+)
+
+type Spec struct {
+	Kind     device.Kind // empty: auto
+	Argument string      // what follows the kind and a colon, as a GPU's number or a recording's file
+}
+
+// Forms are the values of --device, with capitals for what the user fills in.
+func Forms() []string {
+	forms := []string{"auto"}
+	for _, p := range device.Kinds() {
+		forms = append(forms, string(p.Kind))
+		if p.Argument != "" {
+			forms = append(forms, string(p.Kind)+":"+p.Argument)
+		}
+	}
+	return forms
+}
+
+// FormsText lists the Forms as a sentence does.
+func FormsText() string {
+	forms := Forms()
+	last := len(forms) - 1
+	return strings.Join(forms[:last], ", ") + " or " + forms[last]
+}
+
+func Parse(s string) (Spec, error) {
+	if s == "auto" || s == "" {
+		return Spec{}, nil
+	}
+	if spec, ok, err := readTimes(s); ok {
+		return spec, err
+	}
+	name, argument, given := strings.Cut(s, ":")
+	p := device.Kind(name).Properties()
+	if p.Kind == "" || given && p.Argument == "" {
+		return Spec{}, fmt.Errorf("--device %s: want %s", s, FormsText())
+	}
+	if !given {
+		return Spec{Kind: p.Kind}, nil
+	}
+	if check := kindsByName[p.Kind].check; check != nil {
+		if err := check(argument); err != nil {
+			return Spec{}, err
+		}
+	} else if argument == "" {
+		return Spec{}, fmt.Errorf("--device %s: want %s:%s", s, p.Kind, p.Argument)
+	}
+	return Spec{p.Kind, argument}, nil
+}
+
+// OneGPU is the number of the GPU that the spec names, if that is one of this host.
+func (s Spec) OneGPU() (ordinal int, ok bool) {
+	n, err := strconv.Atoi(cmp.Or(s.Argument, "0"))
+	return n, err == nil && (s.Kind == "" || s.Kind == device.CUDA)
+}
+
+// IsTrouble tells whether an error is about a device, or about what it needs, rather than about what was asked of it.
+func IsTrouble(err error) bool {
+	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, device.ErrGone, fleet.ErrServer}
+	for _, k := range kindsByName {
+		troubles = append(troubles, k.troubles...)
+	}
+	return slices.ContainsFunc(troubles, func(trouble error) bool { return errors.Is(err, trouble) })
+}
