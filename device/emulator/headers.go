@@ -1,0 +1,71 @@
+package emulator
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"autotune/internal/cudafile"
+	"autotune/operator"
+)
+
+// libraryHeaders are those of C++17. Others are looked for only where a kernel includes them, which
+// it may do on some devices only.
+var libraryHeaders = strings.Fields(`
+	algorithm any array atomic bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono cinttypes ciso646 climits clocale cmath
+	codecvt complex condition_variable csetjmp csignal cstdalign cstdarg cstdbool cstddef cstdint cstdio cstdlib cstring ctgmath ctime
+	cuchar cwchar cwctype deque exception filesystem forward_list fstream functional future initializer_list iomanip ios iosfwd iostream
+	istream iterator limits list locale map memory memory_resource mutex new numeric optional ostream queue random ratio regex
+	scoped_allocator set shared_mutex sstream stack stdexcept streambuf string string_view strstream system_error thread tuple
+	type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector
+	assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h iso646.h limits.h locale.h math.h setjmp.h signal.h stdalign.h
+	stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h tgmath.h time.h uchar.h wchar.h wctype.h`)
+
+var cudaHeaders = []string{
+	"cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h",
+}
+
+var standardInclude = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
+
+// These files are included before a kernel's first line, in this order. The words, a file of the shim, are compiled
+// ahead (program.go). That helps where nothing stands before them.
+const (
+	standardHeaders = "standard.h"      // those of the C++ library that the kernel wants
+	words           = "cuda_emulator.h" // CUDA's
+	moreWords       = "cuda.h"          // those of CUDA's headers that the kernel wants
+)
+
+// headersOf are the texts of the files around the words; "" where a kernel wants none. The C++ library's must come
+// before CUDA's words, with which they would not compile. CUDA's must be outside of all namespaces.
+func headersOf(k operator.Kernel) map[string]string {
+	standard := included(k, libraryHeaders)
+	if standard != "" {
+		standard = "#include <math.h>\n#include <stdlib.h>\n#define AUTOTUNE_STANDARD_HEADERS\n" + standard
+	}
+	return map[string]string{standardHeaders: standard, moreWords: included(k, cudaHeaders)}
+}
+
+func included(k operator.Kernel, headers []string) string {
+	names := map[string]bool{}
+	for _, text := range append(textsOf(k.Includes), k.Source) {
+		for line := range strings.Lines(cudafile.BlankComments(text)) {
+			if !strings.Contains(line, "include") {
+				continue // as most
+			}
+			m := standardInclude.FindStringSubmatch(line)
+			if m == nil || !slices.Contains(headers, m[1]) {
+				continue
+			}
+			if _, own := k.Includes[m[1]]; !own {
+				names[m[1]] = true
+			}
+		}
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		fmt.Fprintf(&b, "#include <%s>\n", name)
+	}
+	return b.String()
+}
