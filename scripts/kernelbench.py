@@ -10,8 +10,7 @@ evaluated by its eval_kernel_against_ref: five correctness trials, then times of
 another one judged, the modules of those between them are compiled. The exit code is 1 if a problem failed.
 
 The folder of --work keeps what was done: rows.jsonl has a line for each problem, and the same command goes on where the
-last one ended. The page is docs/results/<gpu>/kernelbench-level1.md; where the environment names a folder OUT, rows and
-page are copied to it.
+last one ended. The page is docs/results/<gpu>/kernelbench-level1.md.
 """
 import argparse
 import collections
@@ -29,8 +28,7 @@ import time
 
 import kernelbench_problems
 import problems
-import torch_roundings
-from kept import ROOT, Kept, between, copy_out, results_page, table
+from kept import ROOT, Kept, between, results_page, table
 from kernelbench_judge import TRIALS, Judge
 from problems import AUTOTUNE
 
@@ -113,16 +111,6 @@ def covered(options):
     return found, others
 
 
-def math_modes(wanted):
-    """The math modes in which PyTorch computes problems, by number. `--math auto` finds them, too; asking for all at
-    the same time saves each search PyTorch's start."""
-    bound = problems.bound([problems.request(p.operator, p.shape, p.parameters) for p in wanted])
-    asked = {p.number: b.about for p, b in zip(wanted, bound) if b.about["ask_math"]}
-    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 2)) as pool:
-        answers = pool.map(torch_roundings.mode, asked.values())
-        return {number: mode or "auto" for number, (mode, _) in zip(asked, answers)}
-
-
 def autotune(words, limit, environment):
     try:
         command = [AUTOTUNE, *words]
@@ -137,8 +125,8 @@ def autotune(words, limit, environment):
 class Bench:
     """Searches, exports, compiles and judges problems."""
 
-    def __init__(self, options, modes, cache):
-        self.options, self.modes, self.judge = options, modes, Judge(options.checkout, options.compile)
+    def __init__(self, options, cache):
+        self.options, self.judge = options, Judge(options.checkout, options.compile)
         self.environment = os.environ | {"XDG_CACHE_HOME": cache}
         # A module takes two compilers, and searches compile, too.
         self.compilers = concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 3))
@@ -148,8 +136,8 @@ class Bench:
         best = self.options.work / f"{problem.name}_{problem.operator}.json"
         module = best.with_suffix(".py")
         seconds = self.options.search
-        flags = ["--math", self.modes.get(problem.number, "auto"), "--device", "cuda", "--time", f"{seconds:g}s"]
-        words = ["search", *problem.flags(), *flags, "--quiet", "--json", best]
+        flags = ["--math", "auto", "--device", "cuda", "--time", f"{seconds:g}s", "--quiet", "--json", best]
+        words = ["search", *problem.flags(), *flags]
         autotune(words, 60 + 5 * seconds, self.environment)
         autotune(["export", "--from", best, "--format", "pytorch", "-o", module], 60, self.environment)
         given = "get_init_inputs()" if problem.arguments is None else repr(problem.arguments)
@@ -239,7 +227,6 @@ def write_page(kept, others, options, gpu):
     page = results_page(gpu, "kernelbench-level1.md")
     page.write_text("\n\n".join(parts) + "\n")
     print(f"wrote {page}: {len(rows)} rows")
-    copy_out(kept.path, page)
 
 
 def main():
@@ -259,7 +246,7 @@ def main():
         print(" | ".join(map(str, cells(kept.all[problem.name]))), flush=True)
 
     with tempfile.TemporaryDirectory() as cache:
-        bench = Bench(options, math_modes(wanted), cache)
+        bench = Bench(options, cache)
         bench.rows(wanted, done)
     write_page(kept, others, options, bench.judge.gpu)
     sys.exit(0 if all(map(passed, kept.all.values())) else 1)

@@ -8,11 +8,7 @@ captured, tuned, packed, given the pack's kernels, and timed plain, in a CUDA gr
 
 First `autotune capture` runs, and torch.compile fills its cache, for all networks at a time. Then one network after
 another is tuned, packed and timed, with the GPU for itself. The folder of --work has what each step made, and
-results.jsonl a line for each network and mode. The same command goes on where the last one ended. Where the environment
-names a folder OUT, results, page and logs are copied to it.
-
-With --search each problem is searched by itself, in place of `autotune tune`. `--device cpu --tiny --until capture`
-tries the first steps without a GPU.
+results.jsonl a line for each network and mode. The same command goes on where the last one ended.
 """
 import argparse
 import datetime
@@ -24,7 +20,7 @@ import subprocess
 import sys
 import time
 
-from kept import ROOT, Kept, between, copy_out, driver, ended, forget_tried, results_page, table
+from kept import ROOT, Kept, between, ended, forget_tried, nvidia_smi, results_page, table
 
 AUTOTUNE = os.environ.get("AUTOTUNE", str(ROOT / "bin/autotune"))
 NETWORKS = {  # as the page shows them
@@ -54,15 +50,11 @@ def arguments():
     add("--modes", nargs="+", choices=MODES, default=list(MODES), metavar="MODE", help=", ".join(MODES))
     add("--budget", type=float, default=25, metavar="SECONDS", help="of the tuning of a network")
     add("--time", default="400ms", help="of one search of a problem")
-    add("--search", action="store_true", help="search each problem by itself; do not tune families")
     add("--limit", type=float, metavar="SECONDS", help="begin no network after so long; the rest is for the next time")
     add("--again", action="store_true", help="tune, pack and time again what is there")
-    add("--until", choices=("capture", "pack"), help="do no more than this")
     add("--table", action="store_true", help="write the page and end")
     add("--work", type=pathlib.Path, default=ROOT / "bench-out/networks", help="folder for all that is kept")
     add("--markdown", type=pathlib.Path, help="where the page goes (docs/results/<gpu>/networks.md)")
-    add("--device", choices=("cuda", "cpu"), default="cuda")
-    add("--tiny", action="store_true", help="small networks, to try this script")
     return parser.parse_args()
 
 
@@ -82,8 +74,7 @@ class Network:
         self.environment = os.environ | {name: str(folder) for name, folder in caches.items()}
 
     def python(self, *words):
-        tiny = ["--tiny"] if self.options.tiny else []
-        return ["python3", ROOT / "scripts/networks_run.py", *words, "--device", self.options.device, *tiny]
+        return ["python3", ROOT / "scripts/networks_run.py", *words]
 
     def begin(self, what, command, stdout=None):
         """A process with a log of its own."""
@@ -102,16 +93,11 @@ class Network:
         return lines[-1].removeprefix("autotune: ")[:300] if len(lines) > 1 else "it wrote nothing"
 
     def tune(self):
-        """Tunes families of the captured problems, or searches each. Some may fail, and the others are packed."""
+        """Tunes families of the captured problems. Some may fail, and the others are packed."""
         o = self.options
         flags = ["--problems", self.problems, "--time", o.time, "--device", "cuda:0", "--quiet"]
-        if o.search:
-            flags += ["--baseline", "torch,torch-compile", "--json", self.folder / "winners.json"]
-            command = [AUTOTUNE, "search", *flags]
-        else:
-            command = [AUTOTUNE, "tune", *flags, "--budget", f"{o.budget:g}s"]
         try:
-            self.run("tune", command, o.budget if o.search else 3 * o.budget)
+            self.run("tune", [AUTOTUNE, "tune", *flags, "--budget", f"{o.budget:g}s"], 3 * o.budget)
             self.tuned.write_text("")
         except Failed as why:
             self.tuned.write_text(f"; {why}")
@@ -143,8 +129,8 @@ def side_by_side(networks):
     for n in (n for n in networks if not n.problems.exists()):
         capture = [AUTOTUNE, "capture", "-o", n.problems, "--", *n.python("forward", n.name)]
         begun.append((n, "capture", n.begin("capture", capture)))
-        if "compile" in n.options.modes and n.options.device == "cuda":
-            begun.append((n, "compile", n.begin("compile", n.python("compile", n.name, "--passes", "1"))))
+        if "compile" in n.options.modes:
+            begun.append((n, "compile", n.begin("compile", n.python("compile", n.name))))
     for n, what, process in begun:
         if process.wait():
             print(f"{n.name}: {what} ended with {process.returncode}: {n.last_line(what)}", flush=True)
@@ -173,9 +159,8 @@ def one(network, kept, options):
         if options.again or not (network.pack / "manifest.json").exists():
             network.packed()
             took("pack")
-        if options.until:
-            return
-        about = {"driver": driver(), "date": str(datetime.date.today()), "by": command_of(options)}
+        by = f"scripts/networks.py --budget {options.budget:g} --time {options.time}"
+        about = {"driver": nvidia_smi("driver_version"), "date": str(datetime.date.today()), "by": by}
         for row in network.measure(modes):
             kept.keep(f"{network.name} {row['mode']}", row | about)
         took("measure")
@@ -183,12 +168,6 @@ def one(network, kept, options):
         print(f"{network.name}: {why}", flush=True)
         for mode in modes:
             kept.keep(f"{network.name} {mode}", {"network": network.name, "mode": mode, "fault": str(why)})
-
-
-def command_of(options):
-    """The command, as far as it changes what is measured."""
-    search = " --search" if options.search else ""
-    return f"scripts/networks.py{search} --budget {options.budget:g} --time {options.time}"
 
 
 def cells(row):
@@ -242,9 +221,6 @@ def write_page(kept, options):
     target = options.markdown or results_page(gpu, "networks.md")
     target.write_text(page(rows))
     print(f"wrote {target}: {len(rows)} rows")
-    copy_out(kept.path, target)
-    for path in options.work.glob("*/*.txt") if os.environ.get("OUT") else ():
-        shutil.copy(path, pathlib.Path(os.environ["OUT"]) / f"{path.parent.name}-{path.name}")
 
 
 def main():
@@ -254,13 +230,11 @@ def main():
         networks = [Network(name, options) for name in options.only]
         side_by_side(networks)
         print(f"captured after {time.monotonic() - began:.0f} s", flush=True)
-        for network in networks if options.until != "capture" else []:
+        for network in networks:
             if options.limit and time.monotonic() - began > options.limit:
                 print(f"{network.name} is left for the next time", flush=True)
                 continue
             one(network, kept, options)
-        if options.until:
-            return
     write_page(kept, options)
 
 

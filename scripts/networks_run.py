@@ -8,7 +8,6 @@
 Measured are passes before and after in turns: CUDA events around a pass, medians, and the median of the pairs' ratios
 with its 95 % interval. Each mode has a model of its own, and PyTorch runs in that mode, too.
 """
-import argparse
 import importlib
 import json
 import pathlib
@@ -18,26 +17,7 @@ import time
 
 import torch
 
-from networks_models import NETWORKS, made
-
-MODES = ("plain", "graph", "compile")
-
-
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("forward", "compile", "measure"))
-    parser.add_argument("name", choices=NETWORKS)
-    parser.add_argument("pack", nargs="?", type=pathlib.Path, help="folder that `autotune pack` wrote")
-    parser.add_argument("modes", nargs="*", metavar="MODE", help="plain, graph, compile")
-    parser.add_argument("--passes", type=int, default=5)
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--tiny", action="store_true", help="a small network, to try this script")
-    options = parser.parse_args()
-    if (options.what == "measure") != bool(options.pack and options.modes):
-        parser.error("measure takes a pack and modes, and nothing else does")
-    if set(options.modes) - set(MODES):
-        parser.error("a mode is plain, graph or compile")
-    return options
+from networks_models import made
 
 
 def package(root):
@@ -46,10 +26,10 @@ def package(root):
     return importlib.import_module(json.loads((root / "manifest.json").read_text())["name"])
 
 
-def measure(pack, mode, name, device, tiny):
+def measure(pack, mode, name):
     """A mode's row, by the code with which replace itself times a model."""
     times = sys.modules[pack.__name__ + ".measure"]
-    (model, inputs), (other, _) = made(name, device, tiny), made(name, device, tiny)
+    (model, inputs), (other, _) = made(name), made(name)
     begin = time.perf_counter()
     done = pack.replace(other, inputs, run=mode)
     seconds, clock = time.perf_counter() - begin, times.Clock()
@@ -67,29 +47,26 @@ def measure(pack, mode, name, device, tiny):
     }
 
 
-def main():
-    options = arguments()
+def main(what, name, root=None, *modes):
     with torch.no_grad():
-        if options.what != "measure":
-            model, inputs = made(options.name, options.device, options.tiny)
-            if options.what == "compile":
+        if what != "measure":
+            model, inputs = made(name)
+            if what == "compile":
                 model = torch.compile(model)
-            for _ in range(options.passes):
+            for _ in range(5 if what == "forward" else 1):
                 model(*inputs)
             return
-        pack = package(options.pack)
-        device = torch.cuda.get_device_name(0) if options.device == "cuda" else "cpu"
-        about = {"torch": torch.__version__, "device": device}
-        for mode in options.modes:
+        pack = package(pathlib.Path(root))
+        about = {"torch": torch.__version__, "device": torch.cuda.get_device_name(0)}
+        for mode in modes:
             try:
-                row = measure(pack, mode, options.name, options.device, options.tiny)
+                row = measure(pack, mode, name)
             except Exception as error:  # a row of the table
                 row = {"fault": f"{type(error).__name__}: {error}".splitlines()[0]}
-            print(json.dumps({"network": options.name, "mode": mode, **about, **row}), flush=True)
+            print(json.dumps({"network": name, "mode": mode, **about, **row}), flush=True)
             torch.compiler.reset()
-            if options.device == "cuda":
-                torch.cuda.empty_cache()
+            torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

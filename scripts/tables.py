@@ -1,6 +1,6 @@
-"""Prints what a benchmark script found, as a page: tables.py trust|distributed|examples FOLDER GPU
+"""Prints what a benchmark script found, as a page: tables.py trust|distributed FOLDER GPU
 
-FOLDER has best-config documents, NAME.json. For `examples`, standard input has an example a line: name, place, shape.
+FOLDER has best-config documents, NAME.json.
 """
 import collections
 import datetime
@@ -28,10 +28,10 @@ def show(head, rows, before=""):
         print(before + table(head, rows) + "\n")
 
 
-def about(gpu, documents, by, more=""):
+def about(gpu, documents, by):
     device = documents[0]["device"] if documents else {}
     words = [gpu, f"driver {device.get('driver', 'unknown')}", device.get("compiler", ""), str(datetime.date.today())]
-    print(f"{', '.join(filter(None, words))}, by scripts/bench-{by}.sh{more}.\n")
+    print(f"{', '.join(filter(None, words))}, by scripts/bench-{by}.sh.\n")
 
 
 def behind(slow, fast):
@@ -144,31 +144,6 @@ def distributed(folder, gpu):
          "Problems side by side, one on each GPU:\n\n")
 
 
-# The operators under examples/.
-
-def examples(folder, gpu):
-    rows, documents = [], []
-    for name, _, shape in map(str.split, sys.stdin):
-        path = folder / f"{name}.json"
-        if not path.exists():
-            rows.append([name, shape, "no winner", *[""] * 6])
-            continue
-        d = json.loads(path.read_text())
-        documents.append(d)
-        default, torch = (d["baselines"].get(way) for way in ("default", "torch_eager"))
-        share, flops = d.get("copy_bandwidth_share"), d["roofline"].get("flops")
-        rows.append([
-            name, shape, configuration(d), f"{ms(d):.4g}", f"{default['speedup']:.2f}x" if default else "",
-            f"{100 * share:.1f} %" if share else "", f"{flops / ms(d) / 1e9:.3g}" if flops else "",
-            f"{torch['time_ms']:.4g}" if torch else "", f"{torch['speedup']:.2f}x" if torch else "",
-        ])
-    copies = [d["roofline"]["copy_bandwidth"] / 1e12 for d in documents if "copy_bandwidth" in d["roofline"]]
-    print("# The operators under examples/\n")
-    about(gpu, documents, "examples", f"; copies moved {min(copies):.2f} to {max(copies):.2f} TB/s" if copies else "")
-    show(["example", "shape", "winner", "ms", "over its default", "of copy bandwidth", "TFLOP/s", "PyTorch, ms",
-          "over PyTorch"], rows)
-
-
 if __name__ == "__main__":
-    page = {"trust": trust, "distributed": distributed, "examples": examples}[sys.argv[1]]
+    page = {"trust": trust, "distributed": distributed}[sys.argv[1]]
     page(pathlib.Path(sys.argv[2]), sys.argv[3])
