@@ -11,9 +11,7 @@ with its 95 % interval. Each mode has a model of its own, and PyTorch runs in th
 import importlib
 import json
 import pathlib
-import statistics
 import sys
-import time
 
 import torch
 
@@ -30,19 +28,15 @@ def measure(pack, mode, name):
     """A mode's row, by the code with which replace itself times a model."""
     times = sys.modules[pack.__name__ + ".measure"]
     (model, inputs), (other, _) = made(name), made(name)
-    begin = time.perf_counter()
-    done = pack.replace(other, inputs, run=mode)
-    seconds, clock = time.perf_counter() - begin, times.Clock()
+    done, clock = pack.replace(other, inputs, run=mode), times.Clock()
     torch.compiler.reset()  # what replace compiled counts against what may be compiled
     programs = [times.Program(m, inputs, mode, clock) for m in (model, other)]
-    pairs = programs[0].in_turns(*(program.way([]) for program in programs))
-    faster, interval = times.between([before / after for before, after in pairs])
+    timed = times.Times(programs[0].in_turns(*(program.way([]) for program in programs)))
     y, z = (next(times.tensors_of(program.forward())).double() for program in programs)
-    before, after = (statistics.median(column) for column in zip(*pairs))
     return {
-        "before_ms": before, "after_ms": after, "faster": faster, "interval": interval,
+        "before_ms": timed.before_ms, "after_ms": timed.after_ms, "faster": str(timed), "slower": timed.interval[1] < 1,
         "apart": ((z - y).norm() / y.norm().clamp_min(1e-30)).item(),
-        "replace": {"seconds": seconds, "before_ms": done.before_ms, "after_ms": done.after_ms, "table": str(done)},
+        "replace": {"before_ms": done.before_ms, "after_ms": done.after_ms, "table": str(done)},
         "kept": len(done.replaced), "left": sum(len(group.modules) for group in done.left),
     }
 
