@@ -116,7 +116,6 @@ type pyOperator struct {
 	p           *Packed
 	Name        string
 	Gradients   string // their code; "": it has none
-	InPlace     bool   // a function may write its output over its first tensor
 	Expressions []operator.ParameterSpec
 }
 
@@ -138,8 +137,6 @@ func (f *pyFunctions) add(p *Packed, folder string, o *operator.Operator) {
 		p.files[folder+o.Name+"_gradients.py"] = write("gradients.py.tmpl", of)
 	}
 	for _, call := range pythonCalls(o) {
-		inPlace := func(a operator.TorchArgument) bool { return a.Name == "inplace" }
-		of.InPlace = of.InPlace || slices.ContainsFunc(call.Arguments, inPlace)
 		if !p.means(o, call) {
 			continue
 		}

@@ -74,7 +74,7 @@ class Times:
             self.faster, self.interval = between([before / after for before, after in pairs])
 
     def __str__(self):
-        return f"{self.faster:.3f}x [{self.interval[0]:.3f}, {self.interval[1]:.3f}]"
+        return f"{self.faster:.3f}x [{self.interval[0]:.3f}, {self.interval[1]:.3f}]" if self.interval else ""
 
 
 @dataclasses.dataclass
@@ -106,8 +106,7 @@ class Group(Times):
         named = ", ".join(self.modules[:2])
         named += f" and {len(self.modules) - 2} more" if len(self.modules) > 2 else ""
         times = [f"{self.before_ms:.4g}", f"{self.after_ms:.4g}"] if self.interval else ["", ""]
-        said = [str(self)] * bool(self.interval) + [f"left: {self.why}"] * bool(self.why)
-        return [named, self.kernel, *times, ", ".join(said)]
+        return [named, self.kernel, *times, ", ".join(filter(None, (str(self), self.why and f"left: {self.why}")))]
 
 
 class Replaced(Times):

@@ -85,17 +85,15 @@ def evaluate(text, values):
 
 
 class Operator:
-    """An operator of the pack: what it takes, and how its kernels are chosen. In place its output is the first tensor's memory."""
+    """An operator of the pack: what it takes, and how its kernels are chosen."""
 
-    def __init__(self, spec, in_place=False):
-        self.spec, self.name, self.tensors = spec, spec["name"] + "_" * in_place, spec["tensors"]
+    def __init__(self, spec):
+        self.spec, self.name, self.tensors = spec, spec["name"], spec["tensors"]
         self.read = [t for t in self.tensors if t["role"] != "output"]
-        written = [t for t in self.tensors if t["role"] == "output"]
-        self.outputs = [] if in_place else written
-        self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout" or in_place and i == 0]  # those that kernels also write
-        self.places = {t["name"]: i for i, t in enumerate(self.read)}  # of pointers
-        self.places.update((t["name"], 0 if in_place else len(self.read) + i) for i, t in enumerate(written))
-        first = written[0]["name"] if written else None  # which general kernels take last
+        self.outputs = [t for t in self.tensors if t["role"] == "output"]
+        self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout"]  # those that kernels also write
+        self.places = {t["name"]: i for i, t in enumerate((*self.read, *self.outputs))}  # of pointers
+        first = self.outputs[0]["name"] if self.outputs else None  # which general kernels take last
         self.general_order = [t["name"] for t in sorted(self.tensors, key=lambda t: t["name"] == first)]
         self.teller = next((i for i, t in enumerate(self.read) if t.get("type_by")), 0)  # the tensor whose type is the problem's
         self.word = next((t["type_by"] for t in self.tensors if t.get("type_by")), None)

@@ -34,7 +34,7 @@ def tried(name, x, given):
         return tensor(*shape, dtype=dtype)
 
     operator, given_shapes = call.kernels.operator, []
-    call.kernels = types.SimpleNamespace(operator=operator, now=now, renew=now, run=lambda settings, *tensors, mode: now(*tensors, settings, mode))
+    call.kernels = types.SimpleNamespace(operator=operator, now=now, run=lambda settings, *tensors, mode: now(*tensors, settings, mode))
     try:
         tensors = (x, *[given.pop(name, None) for name in call.weights])
         shown = dict(given)
