@@ -7,9 +7,7 @@
 #   each operator, searched without a flag, with SEEDS seeds (10): what that took, how
 #   many winners there are, how far their medians are apart, and whether each is
 #   among those that another seed's search says it ties with;
-#   how far these winners are behind that of a search of LONG seconds (60; 0: none);
-#   small spaces, searched whole: how far the seeds' winners are behind the best there;
-#   each operator's last winner, timed with a cold and with a warm L2.
+#   how far these winners are behind that of a search of LONG seconds (60; 0: none).
 #
 #   OPERATORS="avg_pool1d max_pool2d" DOCUMENTS=build/trust scripts/bench-trust.sh [FOLDER]
 #
@@ -55,18 +53,6 @@ for operator in ${OPERATORS-avg_pool1d avg_pool2d max_pool2d depthwise_conv2d co
 	done
 	if [ "${LONG:-60}" -gt 0 ]; then
 		search long.$operator-1 "$operator" "$shape" --seed 1001 --time "${LONG:-60}s" --target 0
-	fi
-	case $operator in
-	avg_pool1d | depthwise_conv2d)
-		if [ -n "${ORACLE-yes}" ]; then
-			search oracle.$operator-1 "$operator" "$shape" --strategy random --target 0 --budget 100000 --time 10m --record "$scratch/oracle-$operator.json.gz"
-		fi
-		;;
-	esac
-	if [ -e "$scratch/seeds.$operator-$seed.json" ]; then
-		for l2 in cold warm; do
-			search $l2.$operator-1 "$operator" "$shape" --config "$(python3 scripts/kept.py "$scratch/seeds.$operator-$seed.json")" --l2 $l2
-		done
 	fi
 done
 python3 scripts/trust_page.py "$scratch" "$gpu" | tee "$out/trust.md"

@@ -45,22 +45,6 @@ def close(ours, theirs, usual=1e-4):
 
 NAMES = {"kernel": "kernel_size", "c_out": "out_channels"}  # of constructors
 
-# What only modules take: tensors without a batch, and other padding than zeros on both sides.
-MORE = {
-    "avg_pool1d": [([2, 5], [6, 37])], "avg_pool2d": [([3, 2, 1, True, True, 5], [2, 9, 11])],
-    "max_pool1d": [([2, 5], [6, 37])], "max_pool2d": [([2, 3, 1, 1], [3, 17, 17])],
-    "max_pool3d": [([3, 1, 1], [3, 7, 9, 11])],
-    "conv1d": [
-        ([6, 9, 4, 1, "same", 3, 3, True], [2, 6, 31]), ([6, 9, 4, 1, "same", 1, 1, True, "replicate"], [2, 6, 31])],
-    "conv2d": [
-        ([5, 7, 1, 1, 0, 1, 1, True], [5, 9, 9]), ([6, 9, (3, 4), 1, "same", (2, 1), 3], [2, 6, 15, 21]),
-        ([4, 5, 2, 2, "valid"], [4, 9, 11]), ([6, 9, 3, 2, (1, 2), 1, 1, True, "reflect"], [2, 6, 15, 21]),
-        ([6, 9, (2, 5), 1, "same", 1, 1, False, "circular"], [2, 6, 15, 21])],
-    "conv3d": [([4, 6, (2, 3, 4), 1, "same"], [2, 4, 7, 8, 9])],
-    "conv_transpose3d": [([4, 6, 3, (1, 2, 3), 1], [4, 3, 4, 3])],
-    "depthwise_conv2d": [
-        ([3, (4, 3), 1, "same", True, (1, 2)], [2, 3, 15, 21]), ([5, 3, 2, "valid", False, 2], [5, 15, 21])],
-}
 # A matmul's module takes no arguments: whether there is a bias, and the shape as --shape takes it.
 PRODUCTS = [
     ([False], [3, 70, 33, 90]), ([True], [2, 65, 100, 131]), ([False], [1, 128, 64, 256]), ([False], [2, 1, 40, 1]),
@@ -69,7 +53,7 @@ PRODUCTS = [
 
 
 def cases_of(operator):
-    """Pairs of a constructor's arguments and shapes: the problems of scripts/vectors.txt, and more."""
+    """Pairs of a constructor's arguments and shapes: the problems of scripts/vectors.txt."""
     if operator == "matmul":
         return PRODUCTS
     found = []
@@ -79,7 +63,7 @@ def cases_of(operator):
         if "divisor_override" in given:
             given["divisor_override"] = given["divisor_override"] or None
         found.append((given | ({"in_channels": p.shape[1]} if "bias" in given else {}), p.shape))
-    return found + MORE.get(operator, [])
+    return found
 
 
 def sums_in_float():

@@ -9,15 +9,14 @@ HEAD = ("operator", "network", "problem", "math", "type", "layout", "winner", "m
         "over the better")
 STORY = """{rows} of {wanted} rows were measured by `{command}`. A row is a problem of a network, searched by itself. \
 The factor is the winner's over the better of PyTorch eager and torch.compile, timed in turns in the row's layout and \
-type, with its 95 % interval. Where PyTorch has no function for the operator, several were timed before the search, \
-and there is no interval."""
+type, with its 95 % interval."""
 
 
 def factor(row):
     """How many times faster the winner is than the better way of PyTorch, with the interval; None if not timed."""
     baselines = row.get("baselines") or {}
     better = min((baselines[way] for way in WAYS if way in baselines), key=lambda b: b["speedup"], default=None)
-    return better and (better["speedup"], better.get("speedup_ci95"))
+    return better and (better["speedup"], better["speedup_ci95"])
 
 
 def remark(row):
@@ -35,8 +34,7 @@ def remark(row):
 def over_the_better(row):
     if not (over := factor(row)):
         return remark(row)
-    interval = f"[{over[1][0]:.2f}, {over[1][1]:.2f}]" if over[1] else "(not in turns)"
-    return ": ".join(filter(None, (f"{over[0]:.2f}x {interval}", remark(row))))
+    return ": ".join(filter(None, (f"{over[0]:.2f}x [{over[1][0]:.2f}, {over[1][1]:.2f}]", remark(row))))
 
 
 def cells(row):

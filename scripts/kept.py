@@ -3,7 +3,6 @@ import json
 import pathlib
 import signal
 import subprocess
-import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GRACE_S = 20  # in which an interrupted process ends
@@ -76,7 +75,3 @@ def between(dates):
 def configuration(of):
     """A configuration of a best-config document, as --config takes it."""
     return " ".join([of["template"], *(f"{k}={json.dumps(v).strip(chr(34))}" for k, v in of["configuration"].items())])
-
-
-if __name__ == "__main__":  # the winner's configuration in a document, for scripts in shell
-    print(configuration(json.loads(pathlib.Path(sys.argv[1]).read_text())))

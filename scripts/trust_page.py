@@ -4,7 +4,6 @@ FOLDER has best-config documents, NAME.json.
 """
 import collections
 import datetime
-import gzip
 import json
 import pathlib
 import re
@@ -52,12 +51,6 @@ def trust(folder, gpu):
          " to ".join(behind(most(map(ms, searched[operator])), ms(run)) for most in (min, max))]
         for operator, (run,) in runs.get("long", {}).items() if searched.get(operator)],
         "Their medians beside that of a long search:\n\n")
-    oracle(runs.get("oracle", {}), searched, folder)
-    warm = runs.get("warm", {})
-    show(["operator", "cold, ms", "warm, ms", "cold over warm"], [
-        [operator, f"{ms(run):.4g}", f"{ms(warm[operator][0]):.4g}", f"{ms(run) / ms(warm[operator][0]):.3f}"]
-        for operator, (run,) in runs.get("cold", {}).items() if operator in warm],
-        "The last winner with a cold and with a warm L2:\n\n")
 
 
 def twins(runs):
@@ -87,25 +80,6 @@ def seeds(operators):
          "Searches without a flag, with one seed after another:\n\n")
     if rows:
         print(f"One search of each takes {total:.1f} s together.\n")
-
-
-def key(of):
-    return json.dumps(of, sort_keys=True)
-
-
-def oracle(operators, searched, folder):
-    rows = []
-    for operator, (run,) in operators.items():
-        with gzip.open(folder / f"oracle-{operator}.json.gz") as file:
-            trials = [t for t in json.load(file)["results"] if t["times"]["runtimes"]]
-        known = {key(t["configuration"]): statistics.median(t["times"]["runtimes"]) for t in trials}
-        found = [{"template": d["template"], **d["configuration"]} for d in searched.get(operator, [])]
-        winners, best = [known[key(c)] for c in found], min(known.values())
-        if winners:
-            regrets = [behind(of(winners), best) for of in (min, statistics.mean, max)]
-            rows.append([operator, len(known), f"{run['search']['seconds']:.0f}", f"{best:.4g}", *regrets])
-    show(["operator", "configurations", "seconds", "best, ms", "regret at least", "mean", "at most"], rows,
-         "Spaces searched whole: where the winners of the searches stand there.\n\n")
 
 
 if __name__ == "__main__":

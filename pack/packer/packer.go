@@ -456,7 +456,7 @@ func (p *Packed) finish(operators map[string]*operator.Operator) error {
 		return cmp.Or(cmp.Compare(a.Problem, b.Problem), cmp.Compare(a.Math, b.Math), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Device, b.Device))
 	})
 	slices.SortFunc(p.General, func(a, b *pack.General) int { return cmp.Compare(a.Entry, b.Entry) })
-	if err := p.addLoaders(operators); err != nil {
+	if err := p.addLoaders(operators, func(file string) []byte { return p.files[file] }); err != nil {
 		return err
 	}
 	p.Files = map[string]pack.File{}
