@@ -5,20 +5,14 @@
 
 Every entry's problem, one of another shape, and shapes of every family's range, through the pack's functions; under
 torch.compile, in a CUDA graph, with gradients and exported; the time of a call on the host, and of PyTorch's.
-
-    scripts/pack_check.py PACK --replace [MODEL [BATCH]]
-
-looks at replace(model, inputs) alone, plain and in a CUDA graph: whether the model then answers the same, in no more
-time, and everything else of it is as it was. MODEL is one of torchvision's, as resnet50 (64 pictures of 224x224 in f16,
-channels last), or else the modules of the pack's own problems side by side. It takes some 30 s.
+scripts/networks.py looks at replace(model, inputs).
 """
-import copy
 import pathlib
 import random
 import sys
 import time
 
-if len(sys.argv) != 2 and sys.argv[2:3] != ["--replace"]:
+if len(sys.argv) != 2:
     sys.exit(__doc__)
 begun = time.perf_counter()
 import torch  # noqa: E402
@@ -127,61 +121,16 @@ class Check:
         agree = torch.allclose(*found, rtol=1e-2, atol=1e-2 * largest(found[0]))
         self.say(bool(found[0].isfinite().all()) and agree, "  gradients, also under torch.compile")
 
-    def model(self, arguments):
-        """A model for replace, and its inputs."""
-        if arguments:
-            import torchvision
-
-            model = getattr(torchvision.models, arguments[0])().cuda().half().to(memory_format=torch.channels_last)
-            batch = int(arguments[1]) if arguments[1:] else 64
-            x = torch.randn(batch, 3, 224, 224, device="cuda", dtype=torch.half)
-            return model.eval(), (x.to(memory_format=torch.channels_last),)
-        problems = [self.opened.problem(e["operator"], e["values"], e["math"]) for e in self.manifest["entries"]]
-        layers = [layer for problem in problems if (layer := problem.module())]
-        return Layers([module for module, _ in layers]).cuda().eval(), tuple(x for _, x in layers)
-
-    def replace(self, arguments):
-        package, measure = (sys.modules[self.manifest["name"] + part] for part in ("", ".measure"))
-        (model, inputs), clock = self.model(arguments), measure.Clock()
-        before = {name: t.clone() for name, t in model.state_dict().items()}
-        for run in ("plain", "graph"):
-            other, begin, numbers = copy.deepcopy(model), time.perf_counter(), torch.cuda.get_rng_state()
-            print(package.replace(other, inputs, run), f"\n{run}: it took {time.perf_counter() - begin:.1f} s")
-            ways = [measure.Program(m, inputs, run, clock).way([]) for m in (model, other)]
-            timed = measure.Times(measure.Program(model, inputs, run, clock).in_turns(*ways))
-            with torch.no_grad():
-                outputs = zip(*(measure.tensors_of(m(*inputs)) for m in (other, model)))
-                off = max((measure.distance(ours, theirs) for ours, theirs in outputs), default=0.0)
-            same = all(torch.equal(t, before[name]) for name, t in other.state_dict().items())
-            same = same and torch.equal(torch.cuda.get_rng_state(), numbers)
-            self.say(timed.interval[1] >= 0.99 and off < 0.3 and same,
-                     f"{run}: timed again {timed}, outputs differ by {off:.1e} of their spread, state "
-                     f"{'as it was' if same else 'changed'}")
-
-
-class Layers(torch.nn.Module):
-    """The modules of the pack's problems, each on an input of its own."""
-
-    def __init__(self, modules):
-        super().__init__()
-        self.layers = torch.nn.ModuleList(modules)
-
-    def forward(self, *inputs):
-        return [module(x) for module, x in zip(self.layers, inputs)]
-
 
 def main():
     opened = pack_problems.Pack(pathlib.Path(sys.argv[1]))
     print(f"import torch {imported - begun:.2f} s, the pack {opened.seconds:.3f} s")
     check, draw = Check(opened), random.Random(1)
-    if sys.argv[2:]:
-        check.replace(sys.argv[3:])
-    else:
-        for family in check.manifest.get("families", ()):
-            for _ in range(12):
-                check.family(family, draw)
-        for entry in check.manifest["entries"]:
-            check.entry(entry)
+    for family in check.manifest.get("families", ()):
+        for _ in range(12):
+            check.family(family, draw)
+    for entry in check.manifest["entries"]:
+        check.entry(entry)
     sys.exit(check.wrong > 0)
 
 
