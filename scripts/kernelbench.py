@@ -219,22 +219,16 @@ def cells(row):
     return [*first, times["ms"], times["eager"], factors["eager"], times["compile"], factors["compile"]]
 
 
-def mean(timed):
-    return f"{statistics.geometric_mean(factor for factor, *_ in timed):.2f}x"
-
-
 def summary(rows):
     """All rows in a few sentences."""
     said = f"Correct, and valid for the static checker: {sum(map(passed, rows))} of {len(rows)}."
-    timed = sorted((speedup(row), row["number"], row["operator"]) for row in rows if passed(row) and speedup(row))
+    timed = sorted((speedup(row), row["number"]) for row in rows if passed(row) and speedup(row))
     if not timed:
-        return [said]
-    least, worst, _ = timed[0]
-    said += f" Over PyTorch eager {mean(timed)} in the geometric mean of {len(timed)}, {least:.2f}x at worst ({worst})."
-    groups = {operator: [t for t in timed if t[2] == operator] for operator in sorted({o for *_, o in timed})}
-    by_operator = ", ".join(f"{operator} {mean(group)} of {len(group)}" for operator, group in groups.items())
-    slower = ", ".join(f"{number} ({factor:.2f}x)" for factor, number, _ in timed if factor < 1)
-    return [said, f"By operator: {by_operator}.", f"Slower than PyTorch: {slower or 'no problem'}."]
+        return said
+    mean, (least, worst) = statistics.geometric_mean(factor for factor, _ in timed), timed[0]
+    slower = ", ".join(f"{number} ({factor:.2f}x)" for factor, number in timed if factor < 1)
+    return (f"{said} Over PyTorch eager {mean:.2f}x in the geometric mean of {len(timed)}, {least:.2f}x at worst "
+            f"({worst}). Slower than PyTorch: {slower or 'no problem'}.")
 
 
 def write_page(kept, options, gpu):
@@ -243,7 +237,7 @@ def write_page(kept, options, gpu):
     commit = subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
     story = STORY.format(gpu=gpu, torch=importlib.metadata.version("torch"), commit=commit,
                          dates=between([row["date"] for row in rows]), search=options.search, trials=TRIALS)
-    parts = [story, table(HEAD, map(cells, rows)), *summary(rows)]
+    parts = [story, table(HEAD, map(cells, rows)), summary(rows)]
     page = results_page(gpu, "kernelbench-level1.md")
     page.write_text("\n\n".join(parts) + "\n")
     print(f"wrote {page}: {len(rows)} rows")

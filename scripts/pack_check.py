@@ -7,8 +7,11 @@ Every entry's problem, one of another shape, and shapes of every family's range,
 torch.compile, in a CUDA graph, with gradients and exported; the time of a call on the host, and of PyTorch's.
 scripts/networks.py looks at replace(model, inputs).
 """
+import importlib
+import json
 import pathlib
 import random
+import subprocess
 import sys
 import time
 
@@ -18,7 +21,8 @@ begun = time.perf_counter()
 import torch  # noqa: E402
 
 imported = time.perf_counter()
-import pack_problems  # noqa: E402
+import problems  # noqa: E402
+from problems import torch_calls  # noqa: E402
 
 SLOW_S = 0.01  # of a call with the GPU's time, as of a general kernel of a loss: its host's time is not asked for
 CALLS = 200
@@ -41,6 +45,52 @@ def host_us(call):
 
 def largest(t):
     return t.abs().max().item()
+
+
+class Pack:
+    """A pack, opened; seconds is how long Python took to import it, beyond torch."""
+
+    def __init__(self, root):
+        self.manifest = json.loads((root / "manifest.json").read_text())
+        sys.path.insert(0, str(root / "python"))
+        begin, name = time.perf_counter(), self.manifest["name"]
+        importlib.import_module(name)
+        self.seconds = time.perf_counter() - begin
+        self.pack, self.functions = (importlib.import_module(f"{name}.{part}") for part in ("pack", "functions"))
+
+    def problem(self, name, values, math):
+        """An operator's problem of values of dimensions and components; None if the operator does not allow them."""
+        operator = self.pack.Operator(self.pack.OPERATORS[name])
+        parameters = {p["name"]: [values[c["name"]] for c in p["components"]] for p in operator.spec["parameters"]}
+        try:
+            bound, = problems.bound([problems.request(name, [values[n] for n in operator.spec["shape"]], parameters)])
+        except subprocess.CalledProcessError:
+            return None
+        return Problem(self, operator, {**values, "math": math}, bound)
+
+
+class Problem:
+    """A problem with tensors that are drawn: None where it has none, in the order that its kernels take."""
+
+    def __init__(self, opened, operator, values, bound):
+        self.operator, self.kernels, self.bound = operator, getattr(opened.functions, "_" + operator.name), bound
+        self.settings = [operator.coded(c, values[c]) for c in operator.components]
+        self.dtype = torch_calls.dtype(values.get(operator.word, "f32"))
+        drawn = bound.drawn()
+        self.lasts = [bool(bound.arguments[t["name"]]["Order"]) for t in operator.read]
+        self.names = [t["name"] for t in operator.read]
+        given = {name: drawn[name] for name in self.names if name in drawn}
+        given |= {name: torch_calls.channels_last(given[name]) for name, last in zip(self.names, self.lasts)
+                  if last and name in given}
+        self.tensors = [given.get(name) for name in self.names]
+
+    def run(self, mode=""):
+        return self.kernels.run(self.settings, *self.tensors, mode=mode)
+
+    def theirs(self, change=lambda t: t):
+        """PyTorch's own answer, of tensors that may be changed first."""
+        given = zip(self.names, self.tensors)
+        return self.bound.answer({name: change(t) for name, t in given if t is not None})
 
 
 class Check:
@@ -123,7 +173,7 @@ class Check:
 
 
 def main():
-    opened = pack_problems.Pack(pathlib.Path(sys.argv[1]))
+    opened = Pack(pathlib.Path(sys.argv[1]))
     print(f"import torch {imported - begun:.2f} s, the pack {opened.seconds:.3f} s")
     check, draw = Check(opened), random.Random(1)
     for family in check.manifest.get("families", ()):
