@@ -4,7 +4,7 @@ each (scripts/holes.txt), searched and timed in turns with PyTorch eager and tor
 
     scripts/holes.py                        # measure what is not measured yet, and write the table
     scripts/holes.py --only conv_transpose2d --again
-    scripts/holes.py --limit 500            # begin nothing that would not end within 500 s
+    timeout -s INT 500 scripts/holes.py     # for 500 s; the rest is for the next time
     scripts/holes.py --table                # the table alone, of what is there
     scripts/holes.py --problems scripts/layers.txt --work bench-out/layers
 
@@ -21,13 +21,14 @@ import json
 import multiprocessing
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
 
 import holes_page
 import problems
-from kept import GRACE_S, ROOT, Kept, ended, forget_tried, results_page
+from kept import ROOT, Kept, forget_tried, results_page
 from problems import AUTOTUNE, torch_calls
 
 TORCH = importlib.metadata.version("torch")
@@ -41,7 +42,6 @@ def arguments():
     add("--again", action="store_true", help="measure rows again that are there")
     add("--table", action="store_true", help="write the table and end")
     add("--time", default="700ms", help="how long a row is searched")
-    add("--limit", type=float, metavar="SECONDS", help="how long all may take; the rest is for the next time")
     add("--processes", type=int, default=max(1, min(14, (os.cpu_count() or 1) - 2)),
         help="that fill torch.compile's cache; 0: it is left as it is")
     add("--work", type=pathlib.Path, default=ROOT / "bench-out/holes", help="folder for all that is kept")
@@ -120,8 +120,8 @@ def answers(best, asked):
             all(same(value, str(parameters[name])) for name, value in asked["parameters"].items()))
 
 
-def search(rows, options, limit):
-    """One search of all rows: its exit code (negative: a signal; None: the limit was over) and its errors."""
+def search(rows, options):
+    """One search of all rows: its exit code (negative: a signal; None: it was interrupted) and its errors."""
     listed, said = options.work / "problems.json", options.work / "search.txt"
     asked = [{key: row[key] for key in ("operator", "shape", "parameters", "math")} for row in rows.values()]
     listed.write_text(json.dumps(asked, indent=1))
@@ -129,7 +129,12 @@ def search(rows, options, limit):
                "--quiet", "--baseline", "torch,torch-compile"]
     with open(said, "w") as errors:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
-        code = ended(process, limit)
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)  # it keeps what it has
+            process.wait()
+            code = None
     lines = said.read_text().splitlines()
     return code, [line.removeprefix("autotune: ") for line in lines if line.startswith("autotune: ")]
 
@@ -152,14 +157,11 @@ def take(rows, kept):
     return names
 
 
-def measure(rows, kept, options, began):
+def measure(rows, kept, options):
     """Searches rows. One without a winner is kept as a failure; so is one that ends the search."""
     wanted = dict(rows)
     while wanted:
-        left = options.limit - (time.monotonic() - began) if options.limit else None
-        if left is not None and left < GRACE_S:
-            return
-        code, faults = search(wanted, options, left and left - GRACE_S / 2)
+        code, faults = search(wanted, options)
         found = take(wanted, kept)
         print(f"{len(found)} of {len(wanted)} rows have a winner", flush=True)
         wanted = {name: asked for name, asked in wanted.items() if name not in found}
@@ -201,7 +203,7 @@ def main():
         caches = {"XDG_CACHE_HOME": "cache", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
         os.environ |= {name: str(options.work / folder) for name, folder in caches.items()}
         prepare(wanted, ready, options)
-        measure(wanted, kept, options, began)
+        measure(wanted, kept, options)
         print(f"{len(wanted)} rows took {time.monotonic() - began:.0f} s", flush=True)
     write_page(rows, kept, options)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Has KernelBench judge autotune's winners of its level 1 with its own functions.
 
-    scripts/kernelbench.py CHECKOUT [--search SECONDS] [--limit SECONDS] [--only N...] [--compile]
+    scripts/kernelbench.py CHECKOUT [--search SECONDS] [--only N...] [--compile]
 
 CHECKOUT is a clone of https://github.com/ScalingIntelligence/KernelBench. scripts/kernelbench.txt says which operator,
 shape and parameters each problem is. Its winner is searched, exported as a PyTorch module, read by KernelBench's static checker and
@@ -25,7 +25,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 from kept import ROOT, Kept, between, results_page, table
 from kernelbench_judge import TRIALS, Judge
@@ -83,7 +82,6 @@ def arguments():
     add = parser.add_argument
     add("checkout", type=pathlib.Path)
     add("--search", type=float, default=2, metavar="SECONDS", help="how long a problem is searched")
-    add("--limit", type=float, metavar="SECONDS", help="begin no problem after so long; the rest is for the next time")
     add("--only", type=int, nargs="+", metavar="N", help="numbers of problems")
     add("--compile", action="store_true", help="time torch.compile, too")
     add("--again", action="store_true", help="judge problems again that were judged")
@@ -186,12 +184,9 @@ class Bench:
             return row | {"fault": f"was not compiled in {COMPILE_LIMIT_S} s"}
 
     def rows(self, wanted, done):
-        """Calls done(problem, row) for each problem, until the limit is over."""
-        waiting, began = collections.deque(), time.monotonic()
+        """Calls done(problem, row) for each problem."""
+        waiting = collections.deque()
         for problem in wanted:
-            if self.options.limit and time.monotonic() - began > self.options.limit:
-                print(f"problem {problem.number} and those after it are left for the next time", flush=True)
-                break
             try:
                 waiting.append((problem, *self.begin(problem)))
             except Exception as e:  # one problem's trouble is a row, not the end
