@@ -123,14 +123,6 @@ class Problem:
         return t.reshape(-1, *wanted["shape"][1:])
 
 
-def tolerance(dtype, usual=1e-4):
-    """How far apart, absolutely and relatively, answers of a type may be. One of 16 bits may be rounded to either
-    neighbour of a sum."""
-    import torch
-
-    return {"atol": usual, "rtol": max(usual, torch.finfo(dtype).eps)}
-
-
 def rounded(x, math):
     """Factors as a math mode rounds them: to 10 bits after the leading one, ties away from zero in tf32 (as cvt.rna
     does) and to even in tf32_even (as cvt.rn does); not at all in fp32."""

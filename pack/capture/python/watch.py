@@ -220,7 +220,7 @@ class Watch(TorchFunctionMode):
             self.fail(error)
 
     def first(self):
-        """Writes a record without calls, so that a process is known of which is killed before it writes another."""
+        """Writes what is known: no calls, when a process begins that may be killed before it writes another record."""
         try:
             self.write(False)
         except Exception as error:

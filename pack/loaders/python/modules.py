@@ -14,8 +14,6 @@ LIBRARY = ("Conv", "Linear", "MaxPool", "AvgPool")
 OTHER = {"padding_mode": "zeros", "return_indices": False, "inplace": False}
 
 REFUSED = ValueError, TypeError, IndexError, PackError  # what problems are refused with
-
-
 OWN = -1, None  # PyTorch's own way, in the place of a call and its settings
 
 

@@ -13,7 +13,6 @@ def tensor(*shape, **more):
     return torch.empty(shape, **more)
 
 
-
 def attempt(name, x, **given):
     """Says what a kernel is given and gives: of tensors as they are, and folded first, as where a gradient is asked for."""
     calls.graded = lambda tensors: False
