@@ -88,8 +88,8 @@ func formatBytes(n int64) string {
 	}
 }
 
-// titleOf names the problem briefly: "conv2d 16x16x1024x1024".
-func titleOf(b bestconfig.Document) string {
+// Title names the problem briefly: "conv2d 16x16x1024x1024".
+func Title(b bestconfig.Document) string {
 	return b.Operator + " " + operator.FormatShape(b.Problem.Shape)
 }
 

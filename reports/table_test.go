@@ -74,7 +74,7 @@ func TestOutputsWhereCompared(t *testing.T) {
 		"outputs agree with the winner's: PyTorch eager with a largest error of 3.1e-06, torch.compile with a largest error of 2e-06; the tolerance is 0.0001 plus 1e-05 of the element",
 		"outputs differ from the winner's: PyTorch nhwc with a largest error of 0.5; the tolerance is 0.0001 plus 1e-05 of the element",
 	}
-	if got := TextsOf(b, Details{}).Outputs; !slices.Equal(got, want) {
+	if got := outputsTexts(b); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	var table, document bytes.Buffer

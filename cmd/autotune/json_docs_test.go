@@ -12,7 +12,6 @@ import (
 	"autotune/operator"
 	"autotune/pack/prove"
 	"autotune/reports"
-	"autotune/reports/pages"
 	"autotune/space"
 	"autotune/tuner/lint"
 	"autotune/tuner/store"
@@ -71,7 +70,7 @@ func TestDocumentedJSON(t *testing.T) {
 	types := map[string]reflect.Type{
 		"ops show": reflect.TypeFor[operator.Operator](),
 		"devices":  reflect.TypeFor[listing](),
-		"explain":  reflect.TypeFor[pages.Explained](),
+		"explain":  reflect.TypeFor[explained](),
 		"check":    reflect.TypeFor[lint.Report](),
 		"verify":   reflect.TypeFor[reports.Verification](),
 		"recheck":  reflect.TypeFor[prove.Verdict](),

@@ -150,7 +150,7 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	o.With, o.Stands = show.search, show.all.Print
 	o.Found = func(r batch.Request, t *tuner.Result, best bestconfig.Document) error {
 		out.unsolved.uncompared(r, t)
-		return badInput(out.deliver(r, t, best))
+		return badInput(out.deliver(ctx, r, t, best))
 	}
 	o.Known = func(best bestconfig.Document) error {
 		show.all.Skip()
@@ -161,7 +161,7 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	}
 	o.Failed = out.unsolved.failed
 	err = batch.Search(ctx, opener, problems, o)
-	return errors.Join(err, out.unsolved.fault(err), out.finish(ctx))
+	return errors.Join(err, out.unsolved.fault(err), out.finish())
 }
 
 // lazily opens a cache once it is needed, and closes it if it was.
