@@ -134,7 +134,7 @@ type Record struct {
 	Evidence                        // for the winner
 	Default  *trial.Trial           `json:"default,omitempty"` // the untuned baseline's trial
 	Counts
-	Resumed   int             `json:"resumed"` // trials remembered from earlier searches, or taken in from others
+	Resumed   int             `json:"resumed"` // trials remembered from earlier searches
 	Ceilings  device.Ceilings `json:"ceilings"`
 	Baselines []Baseline      `json:"baselines"`
 	Seconds   float64         `json:"seconds"` // of wall time
@@ -185,7 +185,7 @@ type Lead struct {
 type Result struct {
 	Record
 	Problem *operator.Problem
-	Trials  []trial.Trial // in the order in which the search learned of them: the cache's at its start, others' as they come
+	Trials  []trial.Trial // the cache's, then this search's, in the order in which they ended
 	// Uncompared is why rivals were not timed beside the winner, although they are here; nil: they were, or there are none.
 	Uncompared error
 }

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -335,28 +333,19 @@ func ciFlag(to *bool, of string) flag {
 	return boolFlag(to, "ci", of+"fail what is wrong, or slower than recorded beyond this machine's noise")
 }
 
-// Units of ages, in hours, and of sizes, in bytes.
-var (
-	ageUnits  = map[string]float64{"h": 1, "d": 24, "w": 7 * 24}
-	sizeUnits = map[string]float64{"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20,
-		"GiB": 1 << 30}
-)
-
-// quantity reads a flag's number, which a unit must follow; most is a bound that keeps it within an int64 whatever it
-// becomes.
-func quantity(flag, text string, units map[string]float64, most float64) (float64, error) {
-	text = strings.TrimSpace(text)
-	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	number, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-	unit, known := units[text[len(digits):]]
-	if err != nil || !known || !(number >= 0 && number*unit <= most) {
-		names := slices.SortedFunc(maps.Keys(units), func(a, b string) int { return int(units[a] - units[b]) })
-		return 0, fmt.Errorf("--%s %q: give a number and its unit, one of %s", flag, text, strings.Join(names, ", "))
-	}
-	return number * unit, nil
+// sizeUnits are units of sizes, in bytes.
+var sizeUnits = map[string]float64{
+	"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
 }
 
+// sizeOf reads a flag's number of bytes, which a unit must follow.
 func sizeOf(flag, text string) (int64, error) {
-	bytes, err := quantity(flag, text, sizeUnits, 1<<60)
-	return int64(bytes), err
+	text = strings.TrimSpace(text)
+	digits := strings.TrimRight(text, "BGKMi")
+	number, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	unit, known := sizeUnits[text[len(digits):]]
+	if err != nil || !known || !(number >= 0 && number*unit <= 1<<60) {
+		return 0, fmt.Errorf("--%s %q: give a number and its unit, one of B, KB, KiB, MB, MiB, GB, GiB", flag, text)
+	}
+	return int64(number * unit), nil
 }
