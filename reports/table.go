@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
@@ -12,7 +11,6 @@ import (
 
 	"autotune/internal/lists"
 	"autotune/internal/output"
-	"autotune/tuner"
 	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
@@ -100,7 +98,6 @@ func columnWidths(rows [][]string) []int {
 type column[T any] struct {
 	head string
 	cell func(T) string
-	text bool // its cells are words, not numbers
 }
 
 // rowsOf are the head of a table and its rows.
@@ -135,27 +132,20 @@ func aligned(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
-// writeCSV writes rows by RFC 4180.
-func writeCSV(w io.Writer, rows [][]string) error {
-	out := csv.NewWriter(w)
-	out.UseCRLF = true
-	return out.WriteAll(rows)
-}
-
 // SearchTable writes what a search ends with: the problem, the winner, its time against the baselines and the
 // roofline, the trials and the warnings.
-func SearchTable(w io.Writer, b bestconfig.Document, d Details) error {
+func SearchTable(w io.Writer, b bestconfig.Document, failures []Failure) error {
 	t := &table{}
 	t.problem(b)
 	if b.Found() {
-		t.winner(b, d.Lead)
+		t.winner(b)
 	} else {
 		t.text("winner", "none: no variant was valid")
 	}
 	t.blank()
 	t.text("trials", trialsText(b))
 	t.text("search", searchText(b))
-	t.failures(d.Failures)
+	t.failures(failures)
 	t.warnings(b)
 	return t.write(w)
 }
@@ -164,7 +154,7 @@ func SearchTable(w io.Writer, b bestconfig.Document, d Details) error {
 func BenchTable(w io.Writer, b bestconfig.Document) error {
 	t := &table{}
 	t.problem(b)
-	t.winner(b, tuner.Lead{})
+	t.winner(b)
 	t.warnings(b)
 	return t.write(w)
 }
@@ -182,14 +172,13 @@ func (t *table) problem(b bestconfig.Document) {
 	t.blank()
 }
 
-func (t *table) winner(b bestconfig.Document, lead tuner.Lead) {
+func (t *table) winner(b bestconfig.Document) {
 	t.text("winner", b.Configuration.String())
 	for _, line := range b.Launches.Lines() {
 		t.text("launch", line)
 	}
 	t.text("time", timeText(b))
 	t.text("timed", b.Conditions.Unusual())
-	t.text("finals", finalsText(b, lead))
 	if b.EnergyMJ > 0 {
 		t.text("energy", significant(b.EnergyMJ, 4)+" mJ a launch")
 	}

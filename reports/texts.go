@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -11,12 +10,6 @@ import (
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
 )
-
-// Details are what a search says beyond its best-config document.
-type Details struct {
-	Lead     tuner.Lead // before the finals
-	Failures []Failure
-}
 
 // compared is a row of the comparison.
 type compared struct {
@@ -168,26 +161,6 @@ func searchText(b bestconfig.Document) string {
 		text += fmt.Sprintf("; the recording lacks %d others that the strategy asked for", unknown)
 	}
 	return joined(", ", s.Strategy, text+endText(b))
-}
-
-// movedBy is by how much a median must move in the finals to get a line.
-const movedBy = 0.01
-
-// finalsText says what the finals changed.
-func finalsText(b bestconfig.Document, l tuner.Lead) string {
-	if l.SearchMS <= 0 || l.Leader.Template == "" {
-		return ""
-	}
-	before, after := unitOf(b).Format(l.SearchMS), unitOf(b).Format(l.FinalMS)
-	switch {
-	case l.FinalMS == 0:
-		return fmt.Sprintf("%s led the search with %s and failed when it was timed again", l.Leader, before)
-	case l.Leader.Key() != b.Configuration.Key():
-		return fmt.Sprintf("%s led the search with %s, and was %s when timed again", l.Leader, before, after)
-	case math.Abs(l.FinalMS/l.SearchMS-1) > movedBy:
-		return fmt.Sprintf("it led the search with %s; timed again, it takes %s", before, after)
-	}
-	return ""
 }
 
 // endings are why a search ended that estimated what is left to gain.

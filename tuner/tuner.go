@@ -139,7 +139,6 @@ type Record struct {
 	Baselines []Baseline      `json:"baselines"`
 	Seconds   float64         `json:"seconds"` // of wall time
 	Spent     Spent           `json:"spent"`
-	Lead      Lead            `json:"lead,omitzero"`
 	Extent
 	Warnings []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too
 	// Doubts are the warnings of all trials, by kind.
@@ -171,14 +170,6 @@ type Extent struct {
 	Outlook *strategy.Outlook `json:"outlook,omitempty"` // what may be left to gain, as last estimated; nil: it was not
 	// StartedFrom are the problems whose winners were tried first.
 	StartedFrom []string `json:"started_from,omitempty"`
-}
-
-// Lead is the configuration that led before the finals; another may have won them. It is zero if
-// there were no finals.
-type Lead struct {
-	Leader   space.Configuration `json:"leader"`
-	SearchMS float64             `json:"search_ms"` // its median in the search
-	FinalMS  float64             `json:"final_ms"`  // its median with the samples of the finals; 0: it failed in them
 }
 
 // Result is the outcome of a search.

@@ -52,20 +52,18 @@ func newOutputs(f outputFlags, v view, device string, problems int) *outputs {
 }
 
 func (o *outputs) deliver(ctx context.Context, w batch.Request, r *tuner.Result, best bestconfig.Document) error {
-	details := reports.Details{
-		Lead: r.Lead, Failures: reports.FailuresOf(r.Trials, o.verifyLine(w, r.Device.Kind)),
-	}
-	if err := o.show(best, details); err != nil {
+	failures := reports.FailuresOf(r.Trials, o.verifyLine(w, r.Device.Kind))
+	if err := o.show(best, failures); err != nil {
 		return err
 	}
 	o.plotLater(best, "progress.png", func(w io.Writer) error { return reports.ProgressPlot(w, best, r.Trials) })
 	if o.plot != "" {
-		o.searches = append(o.searches, pageOf(context.WithoutCancel(ctx), best, r.Trials, r.Problem, details))
+		o.searches = append(o.searches, pageOf(context.WithoutCancel(ctx), best, r.Trials, r.Problem, failures))
 	}
 	return o.writeRecording(r, best)
 }
 
-func (o *outputs) show(best bestconfig.Document, d reports.Details) error {
+func (o *outputs) show(best bestconfig.Document, failures []reports.Failure) error {
 	if len(o.all) > 0 {
 		fmt.Fprintln(o.out)
 	}
@@ -73,7 +71,7 @@ func (o *outputs) show(best bestconfig.Document, d reports.Details) error {
 		o.all = append(o.all, best)
 		o.plotLater(best, "speedup.png", func(w io.Writer) error { return reports.SpeedupPlot(w, best) })
 	}
-	return reports.SearchTable(o.out, best, d)
+	return reports.SearchTable(o.out, best, failures)
 }
 
 // verifyLine is the command that checks a variant of the problem, without the variant's name; "" if the device runs no
@@ -229,28 +227,13 @@ func distinct(flags ...string) error {
 	return nil
 }
 
-// Nothing of the user's is overwritten. Before a command works, checkNothingLost looks at all that it is asked to
-// write: a file that the command reads is refused, and so is one that autotune did not write.
-
 // Flags whose values are files that a command writes, and files that it reads.
 var (
 	written = []string{"json", "output", "record", "html"}
 	read    = []string{"from", "problems", "file", "cache"}
 )
 
-func forceFlag(to *bool) flag {
-	return boolFlag(to, "force", "let an output replace a file that autotune did not write")
-}
-
-// guarded are the flags of a command, with --force where it writes files.
-func guarded(flags []flag) []flag {
-	has := func(name string) bool { _, found := flagNamed(flags, name); return found }
-	if slices.ContainsFunc(written, has) && !has("force") {
-		flags = append(flags, forceFlag(nil))
-	}
-	return flags
-}
-
+// checkNothingLost refuses, before a command works, an output that is a file that the command reads.
 func checkNothingLost(c *cli.Context) error {
 	inputs := filesRead(c)
 	for _, flag := range written {
@@ -262,9 +245,6 @@ func checkNothingLost(c *cli.Context) error {
 			if output.Same(path, input) {
 				return fmt.Errorf("--%s %s would replace a file that this command reads; name another file", flag, path)
 			}
-		}
-		if err := output.Foreign(path); err != nil && !c.Bool("force") {
-			return fmt.Errorf("--%s %s: %w; name another file, or add --force", flag, path, err)
 		}
 	}
 	return nil

@@ -84,8 +84,8 @@ func (f *reportFlags) page(ctx context.Context, l line) (p webpage.Page, err err
 		if err != nil {
 			return p, err
 		}
-		details := reports.Details{Failures: reports.FailuresOf(w.Trials, "")}
-		p.Searches = []webpage.Search{pageOf(ctx, w.best, w.Trials, w.Problem, details)}
+		failures := reports.FailuresOf(w.Trials, "")
+		p.Searches = []webpage.Search{pageOf(ctx, w.best, w.Trials, w.Problem, failures)}
 		return p, nil
 	}
 	for _, path := range l.arguments {
@@ -111,9 +111,9 @@ func (f *reportFlags) page(ctx context.Context, l line) (p webpage.Page, err err
 
 // pageOf is a search on a page, with why its winner wins.
 func pageOf(ctx context.Context, best bestconfig.Document, trials []trial.Trial, p *operator.Problem,
-	d reports.Details) webpage.Search {
+	failures []reports.Failure) webpage.Search {
 	addPeaks(&best)
-	s := webpage.Search{Best: best, Trials: trials, Details: d}
+	s := webpage.Search{Best: best, Trials: trials, Failures: failures}
 	if best.Found() {
 		s.Why = why.Of(ctx, subject(best, trials, p))
 	}
@@ -140,5 +140,5 @@ func recordedSearch(ctx context.Context, path string) (s webpage.Search, err err
 	if err != nil {
 		return s, err
 	}
-	return pageOf(ctx, best, trials, p, reports.Details{Failures: reports.FailuresOf(trials, "")}), nil
+	return pageOf(ctx, best, trials, p, reports.FailuresOf(trials, "")), nil
 }

@@ -157,7 +157,7 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 		if !f.view.quiet {
 			say(best.Problem.Text + ": searched before in the run " + f.run)
 		}
-		return badInput(out.show(best, reports.Details{}))
+		return badInput(out.show(best, nil))
 	}
 	o.Failed = out.unsolved.failed
 	err = batch.Search(ctx, opener, problems, o)

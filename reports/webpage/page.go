@@ -28,10 +28,10 @@ var page = template.Must(template.New("page").Parse(pageText))
 
 // Search is what a page says about one search.
 type Search struct {
-	Best    bestconfig.Document
-	Details reports.Details
-	Trials  []trial.Trial       // empty: there is only the document
-	Why     explain.Explanation // without sentences: it is not known
+	Best     bestconfig.Document
+	Trials   []trial.Trial // empty: there is only the document
+	Failures []reports.Failure
+	Why      explain.Explanation // without sentences: it is not known
 }
 
 // Page is what a page shows.
@@ -88,7 +88,7 @@ func (p Page) Write(w io.Writer) error {
 
 func (s Search) section() (section, error) {
 	var table strings.Builder
-	if err := reports.SearchTable(&table, s.Best, s.Details); err != nil {
+	if err := reports.SearchTable(&table, s.Best, s.Failures); err != nil {
 		return section{}, err
 	}
 	one := section{Heading: output.Line(reports.Title(s.Best)), Blocks: []block{{Text: table.String()}}}

@@ -38,7 +38,7 @@ func made(text string) Search {
 	b.Confirmation = &final.Confirmation{Worker: text, Time: winner.Time}
 	b.Compare(text, 7)
 	trials := []trial.Trial{winner, failed}
-	return Search{Best: b, Trials: trials, Details: reports.Details{Failures: reports.FailuresOf(trials, text)},
+	return Search{Best: b, Trials: trials, Failures: reports.FailuresOf(trials, text),
 		Why: explain.Explanation{Sentences: []string{text}, Tunables: []explain.Tunable{{Name: text, Value: text}}}}
 }
 
