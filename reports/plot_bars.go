@@ -142,7 +142,7 @@ func SpeedupPlot(w io.Writer, b bestconfig.Document) error {
 		row := barRow{name: c.name, bars: []bar{{u.PerMS * c.ms, muted, []words{{c.time, typeface(10.5, i == 0, ink)}}}}}
 		one := &row.bars[0]
 		if i == 0 {
-			row.name, row.bold, one.color = "winner: "+b.Template, true, accent
+			row.name, row.bold, one.color = "winner: "+output.Line(b.Template), true, accent
 			if tied := len(b.Ties) - 1; tied > 0 {
 				one.texts = append(one.texts, words{"tied with " + output.Count(tied, "other"), typeface(9.5, false, faint)})
 			}

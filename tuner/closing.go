@@ -168,7 +168,6 @@ func (s *search) compare(ctx context.Context) {
 	}
 	var absent *final.AbsentError
 	if err != nil && ctx.Err() == nil && !(s.Unasked && errors.As(err, &absent)) {
-		s.uncompared = err
 		s.warn(fmt.Sprintf("others were not timed beside the winner: %v", err))
 	}
 	s.addBaselines(all)

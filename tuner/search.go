@@ -44,8 +44,6 @@ type search struct {
 	hoped  bool          // waited long enough for variants with clearly lower estimates
 	err    error         // ended the search
 	lost   error         // ended it, too: the store cannot keep trials
-
-	uncompared error // why rivals were not timed beside the winner
 }
 
 // Search finds the fastest correct configuration of a problem on a device.

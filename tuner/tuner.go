@@ -177,8 +177,6 @@ type Result struct {
 	Record
 	Problem *operator.Problem
 	Trials  []trial.Trial // the cache's, then this search's, in the order in which they ended
-	// Uncompared is why rivals were not timed beside the winner, although they are here; nil: they were, or there are none.
-	Uncompared error
 }
 
 // Baseline is a time that the winner is compared with.

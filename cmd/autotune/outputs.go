@@ -44,9 +44,9 @@ type outputs struct {
 }
 
 func newOutputs(f outputFlags, v view, device string, problems int) *outputs {
-	o := &outputs{outputFlags: f, many: problems > 1, device: device, out: painted(os.Stdout)}
+	o := &outputs{outputFlags: f, many: problems > 1, device: device, out: output.Plain(os.Stdout)}
 	if o.json == output.Standard || o.record == output.Standard {
-		o.out = painted(os.Stderr)
+		o.out = output.Plain(os.Stderr)
 	}
 	return o
 }

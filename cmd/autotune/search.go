@@ -149,7 +149,6 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	show := newShown(f.view, f.conditions, f.outputs.plot, len(problems))
 	o.With, o.Stands = show.search, show.all.Print
 	o.Found = func(r batch.Request, t *tuner.Result, best bestconfig.Document) error {
-		out.unsolved.uncompared(r, t)
 		return badInput(out.deliver(ctx, r, t, best))
 	}
 	o.Known = func(best bestconfig.Document) error {
@@ -161,7 +160,7 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	}
 	o.Failed = out.unsolved.failed
 	err = batch.Search(ctx, opener, problems, o)
-	return errors.Join(err, out.unsolved.fault(err), out.finish())
+	return errors.Join(err, out.finish())
 }
 
 // lazily opens a cache once it is needed, and closes it if it was.
@@ -247,7 +246,7 @@ func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Option
 		}
 	}
 	if v.verbose {
-		then, out := o.Evaluated, painted(os.Stderr)
+		then, out := o.Evaluated, output.Plain(os.Stderr)
 		o.Evaluated = func(t trial.Trial) {
 			// The search goes on even if the output cannot be written.
 			_, _ = io.WriteString(out, reports.TrialText(t, on.Device.Info().Kind.Properties()))

@@ -91,7 +91,7 @@ func (s Search) section() (section, error) {
 	if err := reports.SearchTable(&table, s.Best, s.Failures); err != nil {
 		return section{}, err
 	}
-	one := section{Heading: output.Line(reports.Title(s.Best)), Blocks: []block{{Text: table.String()}}}
+	one := section{Heading: reports.Title(s.Best), Blocks: []block{{Text: table.String()}}}
 	if len(s.Why.Sentences) > 0 {
 		one.Blocks = append(one.Blocks, block{"Why it wins", reports.ExplanationText(s.Why)})
 	}
