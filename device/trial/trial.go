@@ -78,7 +78,6 @@ type Outcome struct {
 	Measured
 	Phases   Phases    `json:"phases"`
 	ClockMHz int       `json:"clock_mhz,omitempty"` // multiprocessor clock seen while timing, 0 if unknown
-	Celsius  int       `json:"celsius,omitempty"`   // likewise of the GPU
 	Warnings []Warning `json:"warnings,omitempty"`
 	Dropped  bool      `json:"dropped,omitempty"` // racing stopped its samples early
 	Notice   string    `json:"-"`                 // about the whole search, told once
@@ -123,7 +122,7 @@ func (o *Outcome) Join(again Outcome) {
 	o.SetSamples(append(o.SamplesMS, again.SamplesMS...), again.Time.Batch)
 	o.MaxAbsError = max(o.MaxAbsError, Finite(again.MaxAbsError))
 	o.Worker, o.ControlMS = again.Worker, again.ControlMS
-	o.ClockMHz, o.Celsius, o.Warnings = again.ClockMHz, max(o.Celsius, again.Celsius), merge(o.Warnings, again.Warnings)
+	o.ClockMHz, o.Warnings = again.ClockMHz, merge(o.Warnings, again.Warnings)
 	if again.EnergyMJ > 0 {
 		o.EnergyMJ = again.EnergyMJ
 	}
