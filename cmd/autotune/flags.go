@@ -75,11 +75,16 @@ func (p *problemFlags) flags() []flag {
 }
 
 func (p *problemFlags) unshaped() []flag {
+	return append(p.fixed(),
+		textFlag(&p.free, "free", "", "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for all sizes"))
+}
+
+// fixed are the flags of what all shapes of a family share.
+func (p *problemFlags) fixed() []flag {
 	return []flag{
 		listFlag(&p.set, "set", "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"),
 		textFlag(&p.math, "math", "auto",
 			"numeric contract: auto (what PyTorch does by default), fp32, tf32 (ties away from zero) or tf32_even"),
-		textFlag(&p.free, "free", "", "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for all sizes"),
 	}
 }
 
@@ -113,19 +118,14 @@ func (p *problemFlags) exampleRequest(op *operator.Operator) (operator.Request, 
 }
 
 func (p *problemFlags) rest(r *operator.Request) (err error) {
-	r.Math, r.Free = p.math, p.freeNames()
+	if r.Math = p.math; p.free != "" {
+		r.Free = strings.Split(p.free, ",")
+	}
 	if r.Parameters, err = assignments("set", p.set); err != nil {
 		return err
 	}
 	r.Only, err = p.only.restriction()
 	return err
-}
-
-func (p *problemFlags) freeNames() []string {
-	if p.free == "" {
-		return nil
-	}
-	return strings.Split(p.free, ",")
 }
 
 func assignments(flag string, pairs []string) (map[string]string, error) {
