@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -195,9 +194,6 @@ func (t *table) winner(b bestconfig.Document, texts Texts) {
 	t.text("finals", texts.Finals)
 	if b.EnergyMJ > 0 {
 		t.text("energy", significant(b.EnergyMJ, 4)+" mJ a launch")
-	}
-	for _, name := range slices.Sorted(maps.Keys(b.Metrics)) {
-		t.text("metric", name+" "+significant(b.Metrics[name], 4))
 	}
 	t.text("best by", strings.NewReplacer("max:", "the most ", "min:", "the least ").Replace(b.Objective))
 	t.text("error", fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError))

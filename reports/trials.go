@@ -3,7 +3,6 @@ package reports
 import (
 	"cmp"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,32 +44,11 @@ func fastestFirst(b bestconfig.Document, trials []trial.Trial) []trial.Trial {
 	return trials
 }
 
-// trialColumns are the template, the tunables, what is known of a trial besides, and the operator's own metrics.
+// trialColumns are the template, the tunables, and what is known of a trial besides.
 func trialColumns(b bestconfig.Document, trials []trial.Trial) []column[trial.Trial] {
-	known := append(measuredColumns(b), metricColumns(trials)...)
+	known := measuredColumns(b)
 	template := column[trial.Trial]{head: "template", text: true, cell: func(t trial.Trial) string { return t.Template }}
 	return slices.Concat([]column[trial.Trial]{template}, tunableColumns(trials, known), known)
-}
-
-// metricColumns are the operator's own metrics.
-func metricColumns(trials []trial.Trial) []column[trial.Trial] {
-	names := map[string]bool{}
-	for _, t := range trials {
-		for name := range t.Metrics {
-			names[name] = true
-		}
-	}
-	var columns []column[trial.Trial]
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		columns = append(columns, column[trial.Trial]{head: name, cell: func(t trial.Trial) string {
-			x, known := t.Metrics[name]
-			if !known {
-				return ""
-			}
-			return strconv.FormatFloat(x, 'g', 6, 64)
-		}})
-	}
-	return columns
 }
 
 // tunableColumns are the tunables of all templates. One with the name of another column gets a name of its own.

@@ -88,7 +88,6 @@ func made(n int, text string) Search {
 		Configuration: winner.Configuration, Macros: map[string]string{text: text}, Target: text, KernelDigest: text, ReferenceDigest: text,
 		Launches: operator.Launches{{Entry: text, Grid: [3]int64{1, 1, 1}, Block: [3]int64{32, 1, 1}}},
 		Time:     winner.Time, Warnings: []string{text}, RecordedAt: began, Doubts: []trial.Warning{{Kind: trial.Throttled, Reason: text, Trials: 1}},
-		Metrics:   map[string]float64{text: 1},
 		Recording: &bestconfig.Recording{File: text, Device: text, RecordedAt: began}, Search: bestconfig.Search{Strategy: text},
 	}
 	s.Best.Search.StartedFrom = []string{text + " 1 " + text}
