@@ -140,8 +140,8 @@ func (s *search) keptBetter(winner trial.Trial) (kept trial.Timing, better bool,
 	if err != nil || k.Digest() != record.Winner.KernelDigest {
 		return kept, false, nil // edited since
 	}
-	kept, _ = s.ranking.standing(*record.Winner)
-	stands, _ := s.ranking.standing(winner)
+	kept, _ = s.Objective.standing(*record.Winner)
+	stands, _ := s.Objective.standing(winner)
 	return kept, 0 < kept.Median && kept.Median < stands.Median, nil
 }
 

@@ -34,7 +34,7 @@ func courseOf(t *testing.T, s strategy.Strategy, l *ledger, first ...int64) (c *
 	toy.Must(t, err)
 	warned = new([]string)
 	return &course{
-		kernel: p.Kernel, space: sp, field: final.NewField(ranking{metrics: p.Metrics}.scale(), -1, nil), ledger: l, strategy: s, first: first,
+		kernel: p.Kernel, space: sp, field: final.NewField(Objective{}.standing, -1, nil), ledger: l, strategy: s, first: first,
 		warn: func(text string) { *warned = append(*warned, text) }, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}, warned
 }

@@ -219,16 +219,15 @@ func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 	return nil
 }
 
-const objectiveUsage = "what the winner is the best of: time, energy, another measurement, or a metric `NAME` of the " +
-	"operator; max:NAME, min:NAME"
+const objectiveUsage = "what the winner is the best of: `NAME` is time, energy or another measurement; max:NAME, min:NAME"
 
 func objectiveFlag(to *string) flag { return textFlag(to, "objective", "time", objectiveUsage) }
 
-func objectiveOf(op *operator.Operator, name string) (o tuner.Objective, err error) {
+func objectiveOf(name string) (o tuner.Objective, err error) {
 	if name == "" {
 		return o, nil // a command without the flag means the time
 	}
-	return tuner.ParseObjective(op, name)
+	return tuner.ParseObjective(name)
 }
 
 type deviceFlags struct {

@@ -21,7 +21,7 @@ import (
 var told = []reflect.Type{
 	reflect.TypeFor[trial.Trial](), reflect.TypeFor[operator.ParameterSpec](), reflect.TypeFor[operator.ArgumentSpec](),
 	reflect.TypeFor[operator.TemplateDocument](), reflect.TypeFor[operator.LaunchSpec](), reflect.TypeFor[operator.Definition](),
-	reflect.TypeFor[operator.Metric](), reflect.TypeFor[operator.TensorMapSpec](), reflect.TypeFor[operator.MapAxis](),
+	reflect.TypeFor[operator.TensorMapSpec](), reflect.TypeFor[operator.MapAxis](),
 	reflect.TypeFor[space.Tunable](),
 }
 

@@ -401,7 +401,7 @@ func noFamilies(_ batch.Request, shapes family.Shapes) (family.Plan, error) {
 func checkRequest(r batch.Request, objective string) (*operator.Problem, error) {
 	p, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
 	if err == nil {
-		_, err = objectiveOf(r.Operator, objective)
+		_, err = objectiveOf(objective)
 	}
 	return p, err
 }

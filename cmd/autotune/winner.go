@@ -151,7 +151,7 @@ func (f *winnerFlags) read(l line, r *winners.Request) (err error) {
 	if r.Conditions, err = f.conditions.conditions(); err != nil {
 		return err
 	}
-	if r.Objective, err = objectiveOf(r.Operator, f.objective); err != nil {
+	if r.Objective, err = objectiveOf(f.objective); err != nil {
 		return err
 	}
 	return r.Check()

@@ -37,10 +37,8 @@ type Trial struct {
 	Launches     operator.Launches `json:"launch"`
 	KernelDigest string            `json:"kernel_digest"` // of all that the compiler sees
 	Outcome
-	// Metrics are the operator's own, as far as they are known.
-	Metrics map[string]float64 `json:"metrics,omitempty"`
-	At      time.Time          `json:"at"` // when its evaluation ended
-	Log     string             `json:"-"`  // the compiler's words, known while the search runs
+	At  time.Time `json:"at"` // when its evaluation ended
+	Log string    `json:"-"`  // the compiler's words, known while the search runs
 	// FinalRounds is how often the finals timed it; its samples are from there then. 0: it was in no finals.
 	FinalRounds int `json:"final_rounds,omitempty"`
 }

@@ -340,7 +340,6 @@ func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]
 		t.Configuration = sp.At(id) // with today's order and types
 		k, err := p.Kernel(t.Configuration)
 		if err == nil && strings.HasPrefix(k.Digest(), t.KernelDigest) {
-			tuner.SetMetrics(p, &t) // as they are today
 			current = append(current, t)
 		}
 	}

@@ -162,7 +162,7 @@ func (w *worker) prepare(ctx context.Context, q remote.Request, p *problem) (j r
 // right, and its data files.
 func (w *worker) opening(ctx context.Context, p *problem) (reference *compile.Binary, release func(), err error) {
 	a := p.Operator.Answers
-	if a != nil && a.Python != nil && p.spec.Named && !w.options.Python {
+	if a != nil && p.spec.Named && !w.options.Python {
 		return nil, nil, &device.ReferenceError{Operator: p.Operator.Name, Fault: fmt.Sprintf("is a Python file, which the worker %s does not run: `autotune worker --python` does", w.Name)}
 	}
 	if a == nil {
