@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"autotune/device"
@@ -40,44 +39,39 @@ const (
 	soonerWhenOff = 10
 )
 
-// Fitness tells whether a device is fit for use: it times a fixed variant now and then, the
-// control. Only the goroutine that uses the device may call Time; any may call State.
-type Fitness struct {
+// fitness tells whether a device is fit for use: it times a fixed variant now and then, the
+// control. Only who uses the device may use it.
+type fitness struct {
 	every    time.Duration
 	measures bool
 	session  device.Session
 	variant  device.Variant
 	first    trial.Timing
-	off      int // how often it was off, in a row
-
-	mu    sync.Mutex
-	aside string // why the worker takes no jobs; "": it does
-	timed Control
+	lastMS   float64
+	off      int    // how often it was off, in a row
+	aside    string // why the worker must be set aside; "": it need not
 }
 
-// OpenFitness prepares a device's control and times it. every is the time between two of
-// them; 0: half a minute.
-func OpenFitness(ctx context.Context, d device.Device, every time.Duration) (*Fitness, error) {
-	f := &Fitness{every: every, measures: d.Info().Kind.Properties().Measures}
-	f.every = cmp.Or(f.every, usualControl)
+// openFitness prepares a device's control and times it.
+func openFitness(ctx context.Context, d device.Device, every time.Duration) (*fitness, error) {
+	f := &fitness{every: cmp.Or(every, usualControl), measures: d.Info().Kind.Properties().Measures}
 	err := f.open(ctx, d)
 	if err == nil { // the first wakes the device up, and the second is for the record
 		_, err = f.session.Evaluate(ctx, f.variant, 0)
 	}
 	if err == nil {
-		_, err = f.Time(ctx, nil)
+		err = f.time(ctx, nil)
 	}
-	if err != nil {
-		err = fmt.Errorf("the control: %w", err)
-		if f.session != nil {
-			err = errors.Join(err, f.session.Close())
-		}
-		return nil, err
+	if err == nil {
+		return f, nil
 	}
-	return f, nil
+	if f.session != nil {
+		err = errors.Join(err, f.session.Close())
+	}
+	return nil, fmt.Errorf("the control: %w", err)
 }
 
-func (f *Fitness) open(ctx context.Context, d device.Device) error {
+func (f *fitness) open(ctx context.Context, d device.Device) error {
 	o, err := operator.Find(controlOperator)
 	if err != nil {
 		return err
@@ -99,70 +93,49 @@ func (f *Fitness) open(ctx context.Context, d device.Device) error {
 	if f.variant.Kernel, err = p.Kernel(all[0]); err != nil {
 		return err
 	}
-	reference, err := p.Reference()
-	if err != nil {
+	r := compile.Request{Kernel: f.variant.Kernel, Arch: d.Arch(), Problem: p, Configuration: all[0]}
+	if f.variant.Binary, err = d.Compiler().Compile(ctx, r); err != nil {
 		return err
 	}
-	if f.variant.Binary, err = d.Compiler().Compile(ctx, compile.Request{Kernel: f.variant.Kernel, Arch: d.Arch()}); err != nil {
-		return err
-	}
-	binary, err := d.Compiler().Compile(ctx, compile.Request{Kernel: reference, Arch: d.Arch()})
+	reference, err := device.CompileReference(ctx, d, p, 0)
 	if err == nil {
-		f.session, err = d.Open(ctx, p, binary, proto)
+		f.session, err = d.Open(ctx, p, reference, proto)
 	}
 	return err
 }
 
-func (f *Fitness) Close() error { return f.session.Close() }
-
-func (f *Fitness) Next() time.Duration {
+// next is when the control is to be timed again.
+func (f *fitness) next() time.Duration {
 	if f.off > 0 {
 		return f.every / soonerWhenOff
 	}
 	return f.every
 }
 
-// State says why the worker takes no jobs, "" if it does, and what its control took.
-func (f *Fitness) State() (aside string, timed Control) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.aside, f.timed
-}
-
-// Time times the control. It sets the worker aside, or takes it back; said is what to tell
-// a person of that. others are what the control takes other workers.
-func (f *Fitness) Time(ctx context.Context, others []float64) (said string, err error) {
+// time times the control. others are what the control takes other workers.
+func (f *fitness) time(ctx context.Context, others []float64) error {
 	o, err := f.session.Evaluate(ctx, f.variant, 0)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if f.first.Samples == 0 && o.Status == trial.OK {
 		f.first = o.Time
 	}
+	f.lastMS = o.Time.Median
 	fault, sure := f.fault(o, others)
 	f.off++
 	if fault == "" {
 		f.off = 0
 	}
-	if fault != "" && !sure && f.off < controlTimes {
-		return "", nil // once is no reason
+	if sure || f.off >= controlTimes { // once is no reason
+		f.aside = fault
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	was := f.aside
-	f.aside, f.timed = fault, Control{FirstMS: f.first.Median, LastMS: o.Time.Median, At: time.Now().UTC()}
-	switch {
-	case fault != "" && was == "":
-		return "set aside: " + fault, nil
-	case fault == "" && was != "":
-		return "takes jobs again", nil
-	}
-	return "", nil
+	return nil
 }
 
 // fault says what is wrong with the worker, by its control; "" if nothing is. Some faults must be
 // seen more than once.
-func (f *Fitness) fault(o trial.Outcome, others []float64) (fault string, sure bool) {
+func (f *fitness) fault(o trial.Outcome, others []float64) (fault string, sure bool) {
 	if o.Status != trial.OK {
 		return fmt.Sprintf("its control ended as %s: %s", o.Status, o.Reason()), true
 	}

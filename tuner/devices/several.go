@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"autotune/device"
 	"autotune/device/remote"
 	"autotune/device/remote/fleet"
@@ -109,7 +111,7 @@ func WorkerName(s Spec, argument string, at int) string {
 }
 
 type local struct {
-	*remote.Joined
+	*remote.Pool
 	devices []device.Device
 }
 
@@ -128,26 +130,30 @@ func openSeveral(ctx context.Context, s Spec, o Options) (device.Device, error) 
 	}
 	limited, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
-	joined, err := remote.Join(limited, members, remote.JoinOptions{Say: o.Say})
-	if err != nil {
-		return nil, errors.Join(err, CloseAll(all))
+	l := &local{remote.NewPool(members[0], remote.PoolOptions{Say: o.Say}), all}
+	var group errgroup.Group
+	for _, m := range members {
+		group.Go(func() error { return l.Join(limited, m) })
 	}
-	return &local{joined, all}, nil
+	if err := group.Wait(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
 }
 
-func (l *local) Close() error { return errors.Join(l.Joined.Close(), CloseAll(l.devices)) }
+func (l *local) Close() error { return errors.Join(l.Pool.Close(), CloseAll(l.devices)) }
 
 func openWorkers(ctx context.Context, o Options) (device.Device, string, error) {
-	b, err := fleet.Connect(ctx, o.Server, "search", fleet.ConnectOptions{Limit: connectionLimit, Say: o.Say})
+	b, err := fleet.Connect(o.Server, "search", fleet.ConnectOptions{Limit: connectionLimit, Say: o.Say})
 	if err != nil {
 		return nil, "", err
 	}
-	p, err := fleet.Open(ctx, b, fleet.Options{GPU: o.GPU, Say: o.Say})
+	p, err := fleet.Open(ctx, b, fleet.Options{GPU: o.GPU, PoolOptions: remote.PoolOptions{Say: o.Say}})
 	if err != nil {
 		b.Close()
 		return nil, "", err
 	}
-	notice := p.Roster.Summary()
+	notice := p.Summary()
 	if caveat := p.Info().Kind.Properties().Caveat; caveat != "" {
 		notice += "; kernels are " + caveat + ", and times say nothing about a GPU"
 	}

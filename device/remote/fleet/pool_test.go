@@ -1,15 +1,22 @@
 package fleet_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"autotune/device"
-	"autotune/device/compile"
-	"autotune/device/remote/fleet"
+	"autotune/device/remote"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
+	"autotune/space"
 	"autotune/tuner"
 )
 
@@ -45,192 +52,230 @@ func search(t *testing.T, d device.Device, o tuner.Options) *tuner.Result {
 	return r
 }
 
-// Three workers share a search: each configuration runs once, is compiled once, and the
-// winner is one device's, through all the gates and confirmed.
-func TestPool(t *testing.T) {
-	p := newPlace(t)
-	gpus := map[string]*fakeGPU{"a": {}, "b": {}, "c": {}}
-	for name, gpu := range gpus {
-		p.worker(name, gpu)
+// Devices of one process must do for a search what workers at a server do.
+
+func join(t *testing.T, gpus map[string]*fakeGPU, change ...func(*remote.PoolOptions)) *remote.Pool {
+	t.Helper()
+	o := remote.PoolOptions{ControlEvery: 30 * time.Millisecond}
+	for _, c := range change {
+		c(&o)
 	}
-	r := search(t, p.pool(3), tuner.Options{Strategy: "random"})
-	mustBeWhole(t, r)
-	if r.Gates == nil || r.Gates.Launches != 100 || r.Confirmation == nil || r.Confirmation.Worker == r.Winner.Worker {
-		t.Errorf("gates %v, confirmed by %v, the winner's worker is %s", r.Gates, r.Confirmation, r.Winner.Worker)
+	names := slices.Sorted(maps.Keys(gpus))
+	d := remote.NewPool(remote.Member{Name: names[0], Device: gpus[names[0]]}, o)
+	for _, name := range names {
+		must.OK(t, d.Join(t.Context(), remote.Member{Name: name, Device: gpus[name]}))
 	}
-	if r.Winner.ControlMS != 0.1 || r.Ceilings.ReferenceMS != 100 {
-		t.Errorf("the control took %v ms, the reference %v", r.Winner.ControlMS, r.Ceilings.ReferenceMS)
-	}
-	problem, compiled, shares := toyProblem(t), map[string]int{}, map[string]int{}
-	for _, gpu := range gpus {
-		for digest, n := range gpu.compiled {
-			compiled[digest] += n
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
 		}
-	}
-	for _, one := range r.Trials {
-		shares[one.Worker]++
-		k, err := problem.Kernel(one.Configuration)
-		if err != nil || compiled[k.Digest()] != 1 {
-			t.Errorf("%s was compiled %d times, %v", one.Configuration, compiled[k.Digest()], err)
+		for name, gpu := range gpus {
+			if gpu.opened != gpu.closed {
+				t.Errorf("%s opened %d sessions and closed %d", name, gpu.opened, gpu.closed)
+			}
 		}
-	}
-	for name := range gpus {
-		if shares[name] < 144/9 {
-			t.Errorf("the workers' shares are %v", shares)
-		}
-	}
+	})
+	return d
 }
 
-// A search on one of the workers stays there, from the first trial to the gates.
-func TestOneWorkerOfAPool(t *testing.T) {
-	p := newPlace(t)
-	gpus := map[string]*fakeGPU{"a": {}, "b": {}}
-	for name, gpu := range gpus {
-		p.worker(name, gpu)
-	}
-	d := p.pool(2).Worker("b")
-	if _, ok := d.(device.Pool); ok {
-		t.Error("one worker is a pool")
-	}
+// Three devices share a search: each configuration runs once, all have their part, and a
+// second device confirms the winner.
+func TestPool(t *testing.T) {
+	gpus := map[string]*fakeGPU{"a": {evaluate: slowBowl}, "b": {evaluate: slowBowl}, "c": {evaluate: slowBowl}}
+	d := join(t, gpus)
 	r := search(t, d, tuner.Options{Strategy: "random"})
 	mustBeWhole(t, r)
-	if len(gpus["a"].runs()) > 0 || r.Gates == nil || r.Confirmation != nil || r.Winner.Worker != "b" {
-		t.Errorf("the other worker ran %d configurations; the winner is %s's, gates %v, confirmed by %v", len(gpus["a"].runs()), r.Winner.Worker, r.Gates, r.Confirmation)
+	if r.Gates == nil || r.Gates.Launches != 100 || r.Confirmation == nil || r.Confirmation.Worker == r.Winner.Worker || r.Winner.ControlMS != 0.1 {
+		t.Errorf("gates %v, confirmed by %v, the winner's worker is %s, its control took %v", r.Gates, r.Confirmation, r.Winner.Worker, r.Winner.ControlMS)
+	}
+	for name, gpu := range gpus {
+		if n := len(gpu.runs()); n < 144/9 {
+			t.Errorf("%s ran %d configurations", name, n)
+		}
+	}
+	alone := join(t, map[string]*fakeGPU{"a": {}, "b": {}})
+	one := alone.Worker("b")
+	if _, ok := one.(device.Pool); ok {
+		t.Error("one device is a pool")
+	}
+	r = search(t, one, tuner.Options{Strategy: "random"})
+	mustBeWhole(t, r)
+	if r.Confirmation != nil || r.Winner.Worker != "b" {
+		t.Errorf("a search on b: the winner is %s's, confirmed by %v", r.Winner.Worker, r.Confirmation)
 	}
 }
 
-// What the compiler refuses and what fails is a trial, as on one device.
-func TestPoolTellsFailuresApart(t *testing.T) {
-	p := newPlace(t)
-	gpu := &fakeGPU{refuse: func(k operator.Kernel) error {
-		for _, m := range k.Macros {
-			if m.Name == "A" && m.Value == "7" {
-				return &compile.Error{File: "plain.cu", Line: 3, Message: "seven is not allowed", Log: "plain.cu(3): error"}
-			}
+// A device that cannot go on leaves, with words, and the others do what it had.
+func TestPoolLoses(t *testing.T) {
+	said := make(chan string, 100)
+	dead := func(context.Context, space.Configuration) (trial.Outcome, error) {
+		return trial.Outcome{}, errors.New("the GPU has fallen off the bus")
+	}
+	d := join(t, map[string]*fakeGPU{"a": {evaluate: dead}, "b": {}, "c": {}}, func(o *remote.PoolOptions) { o.Say = func(text string) { said <- text } })
+	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))
+	time.Sleep(100 * time.Millisecond) // the controls of the others are timed meanwhile
+	if got := fmt.Sprint(d.Workers()); got != "[b c]" {
+		t.Errorf("the workers are %s", got)
+	}
+	if text := <-said; text != "worker a has ended: the GPU has fallen off the bus" {
+		t.Errorf("said %q", text)
+	}
+	last := join(t, map[string]*fakeGPU{"a": {evaluate: dead}}, func(o *remote.PoolOptions) { o.Patience = 200 * time.Millisecond })
+	_, err := tuner.Search(t.Context(), toyProblem(t), last, tuner.Options{})
+	if !errors.Is(err, device.ErrGone) || !strings.Contains(err.Error(), "fallen off the bus") {
+		t.Errorf("when the last has ended: %v", err)
+	}
+}
+
+// A configuration that ends every device that takes it has crashed, and the search goes on.
+func TestPoolDeliveries(t *testing.T) {
+	deadly := func(_ context.Context, c space.Configuration) (trial.Outcome, error) {
+		if number(c, "a") == 5 && number(c, "b") == 5 {
+			return trial.Outcome{}, errors.New("the GPU has fallen off the bus")
 		}
-		return nil
-	}}
-	p.worker("a", gpu)
-	r := search(t, p.pool(1), tuner.Options{Strategy: "random"})
-	if r.ByStatus[trial.CompileError] != 12 || r.ByStatus[trial.OK] != 132 {
+		return bowl(c), nil
+	}
+	gpus := map[string]*fakeGPU{}
+	for i := range 5 {
+		gpus[fmt.Sprint("w", i)] = &fakeGPU{evaluate: deadly}
+	}
+	r := search(t, join(t, gpus), tuner.Options{Strategy: "random"})
+	if r.ByStatus[trial.Crashed] != 1 || r.ByStatus[trial.OK] != 143 {
 		t.Errorf("by status: %v", r.ByStatus)
 	}
-	for _, one := range r.Trials {
-		if one.Status == trial.CompileError && one.Reason() != "plain.cu:3: seven is not allowed" {
-			t.Errorf("the reason is %q", one.Reason())
-		}
+	crashed := slices.IndexFunc(r.Trials, func(one trial.Trial) bool { return one.Status == trial.Crashed })
+	if crashed < 0 || !strings.Contains(r.Trials[crashed].Message, "handed out 2 times") {
+		t.Errorf("the crashed one is trial %d", crashed)
 	}
 }
 
-// A problem that fails everywhere ends the search with the error that it has on one
-// device.
-func TestPoolTellsErrorsApart(t *testing.T) {
-	var reference *device.ReferenceError
+// A device whose control cannot be timed at all is an error.
+func TestControlFails(t *testing.T) {
+	m := remote.Member{Name: "a", Device: &fakeGPU{open: func(*operator.Problem) error { return device.ErrMemory }}}
+	err := remote.NewPool(m, remote.PoolOptions{}).Join(t.Context(), m)
+	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "worker a: the control") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Other inputs come to a device at once, and to another when it gets its next job.
+func TestPoolInputs(t *testing.T) {
+	gpus := map[string]*fakeGPU{"a": {}, "b": {}}
+	d := join(t, gpus)
+	problem, others := toyProblem(t), device.Inputs{Distribution: "normal", Seed: 7}
+	s, err := d.Open(t.Context(), problem, nil, device.ProtocolFor(problem.Operator))
+	if err == nil {
+		err = s.Refill(t.Context(), others)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := slices.Concat(gpus["a"].refilled, gpus["b"].refilled); !slices.Equal(all, []device.Inputs{others}) {
+		t.Errorf("inputs were drawn as %+v", all)
+	}
+	if s.Ceilings().ReferenceMS != 100 {
+		t.Errorf("the ceilings are %+v", s.Ceilings())
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// dial is a control whose answer a test changes.
+type dial struct {
+	mu  sync.Mutex
+	now trial.Outcome
+}
+
+func (d *dial) set(o trial.Outcome) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.now = o
+}
+
+func (d *dial) get() trial.Outcome {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now
+}
+
+// A device is set aside with a message when its control is not what it was, or its GPU is throttled or shared. It
+// comes back when that is over.
+func TestControl(t *testing.T) {
+	with := func(w trial.Warning) trial.Outcome {
+		o := took(0.1)
+		o.Warnings = []trial.Warning{w}
+		return o
+	}
 	for name, test := range map[string]struct {
-		gpu  *fakeGPU
-		want func(error) bool
+		off  trial.Outcome
+		want string
 	}{
-		"memory": {&fakeGPU{open: onToy(fmt.Errorf("too large: %w", device.ErrMemory))}, func(err error) bool { return errors.Is(err, device.ErrMemory) }},
-		"reference": {&fakeGPU{open: onToy(&device.ReferenceError{Operator: "toy", Fault: "gives NaN"})}, func(err error) bool {
-			return errors.As(err, &reference) && reference.Fault == "gives NaN" && reference.Operator == "toy"
-		}},
-		"refused reference": {&fakeGPU{refuse: func(k operator.Kernel) error {
-			if k.Operator == "toy" {
-				return &compile.Error{File: k.File, Line: 1, Message: "no"}
-			}
-			return nil
-		}}, func(err error) bool {
-			return errors.As(err, &reference) && reference.Fault == "does not compile: reference.cu:1: no"
-		}},
+		"slower":    {took(0.104), "its control takes 0.104 ms, and took 0.1 ms at its start"},
+		"faster":    {took(0.09), "its control takes 0.09 ms, and took 0.1 ms at its start"},
+		"throttled": {with(trial.Warning{Kind: trial.Throttled, Reason: "power"}), "throttled: power"},
+		"shared":    {with(trial.Warning{Kind: trial.OtherProcess, PID: 17}), "another process was on the GPU: process 17"},
+		"crashed":   {trial.Outcome{Status: trial.Crashed, Message: "no answer"}, "its control ended as crashed: no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t)
-			p.worker("a", test.gpu)
-			if _, err := tuner.Search(t.Context(), toyProblem(t), p.pool(1), tuner.Options{}); !test.want(err) {
-				t.Errorf("got %v", err)
+			control, said := &dial{now: took(0.1)}, make(chan string, 100)
+			d := join(t, map[string]*fakeGPU{"a": {control: control.get}, "b": {}, "c": {name: "Other 200"}}, func(o *remote.PoolOptions) {
+				o.Say = func(text string) { said <- text }
+			})
+			control.set(test.off)
+			await(t, "the device to be set aside", func() bool { return fmt.Sprint(d.Workers()) == "[b]" })
+			control.set(took(0.1))
+			await(t, "the device to be back", func() bool { return fmt.Sprint(d.Workers()) == "[a b]" })
+			for _, want := range []string{
+				"worker c is left out: it is Other 200, and not Fake 100", "worker a is set aside: " + test.want, "worker a takes jobs again",
+			} {
+				if text := <-said; !strings.HasPrefix(text, want) && !strings.Contains(text, test.want) {
+					t.Errorf("said %q, want %q", text, want)
+				}
 			}
 		})
 	}
 }
 
-func onToy(err error) func(*operator.Problem) error {
-	return func(p *operator.Problem) error {
-		if p.Operator.Name == "toy" {
-			return err
+// Once is no reason: a control that is off a single time changes nothing. Neither does noise, which overlaps with the
+// start.
+func TestControlIsPatient(t *testing.T) {
+	times := 0
+	d := join(t, map[string]*fakeGPU{"a": {control: func() trial.Outcome {
+		if times++; times%3 == 0 {
+			return took(0.15)
 		}
-		return nil
+		return took(0.1)
+	}}})
+	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if len(d.Workers()) != 1 {
+			t.Fatal("the device was set aside")
+		}
 	}
 }
 
-// Workers unlike the first are left out, and it is said why; --gpu chooses others.
-func TestPoolOfOneModel(t *testing.T) {
-	p := newPlace(t)
-	p.worker("a", &fakeGPU{})
-	p.worker("b", &fakeGPU{name: "Other 200"})
-	p.worker("c", &fakeGPU{driver: "999"})
-	p.worker("d", &fakeGPU{})
-	look := p.connect("look")
-	p.await("four workers", func() bool {
-		all, err := look.Look(t.Context())
-		return err == nil && len(all) == 4
-	})
-	d := p.pool(2)
-	if got := fmt.Sprint(d.Workers()); got != "[a d]" {
-		t.Errorf("the workers are %s", got)
-	}
-	want := map[string]bool{
-		"pool: worker b is left out: it is Other 200, and not Fake 100":    true,
-		"pool: worker c is left out: its driver is 999, and not ":          true,
-		"pool: worker c is left out: its driver is 999, and not Fake 100 ": false,
-	}
-	p.await("words about those left out", func() bool {
-		select {
-		case text := <-p.said:
-			delete(want, text)
-		default:
-		}
-		return len(want) == 1
-	})
-	other := p.pool(1, func(o *fleet.Options) { o.GPU = "other" })
-	if other.Info().Name != "Other 200" {
-		t.Errorf("--gpu other gives %s", other.Info().Name)
+// A device that is slower than the others of its model is set aside, and gets no jobs.
+func TestControlAmongOthers(t *testing.T) {
+	slow := &fakeGPU{control: func() trial.Outcome { return took(0.12) }}
+	d := join(t, map[string]*fakeGPU{"a": {}, "b": {}, "slow": slow})
+	await(t, "the other two", func() bool { return fmt.Sprint(d.Workers()) == "[a b]" })
+	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))
+	if n := len(slow.runs()); n > 0 {
+		t.Errorf("the device that was set aside ran %d configurations", n)
 	}
 }
 
-// Without a worker there is no pool, and the reason is told.
-func TestPoolOfNobody(t *testing.T) {
-	p := newPlace(t)
-	_, err := fleet.Open(t.Context(), p.connect("search"), fleet.Options{Wait: 1})
-	if !errors.Is(err, device.ErrNone) {
+// When all are set aside, the search ends and says why.
+func TestAllAside(t *testing.T) {
+	control := &dial{now: took(0.1)}
+	gpu := &fakeGPU{control: control.get, evaluate: func(_ context.Context, c space.Configuration) (trial.Outcome, error) {
+		control.set(took(0.2))
+		time.Sleep(evaluation)
+		return bowl(c), nil
+	}}
+	d := join(t, map[string]*fakeGPU{"a": gpu}, func(o *remote.PoolOptions) { o.Patience = 300 * time.Millisecond })
+	_, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{})
+	if err == nil || !strings.Contains(err.Error(), "no worker has been there for 300ms; worker a: its control takes 0.2 ms") {
 		t.Errorf("got %v", err)
-	}
-	p.worker("a", &fakeGPU{})
-	p.pool(1)
-	_, err = fleet.Open(t.Context(), p.connect("search"), fleet.Options{Wait: 300e6, GPU: "B200"})
-	if want := `no worker with "B200" can be used: a has Fake 100: no such device`; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
-// Two searches share the workers, and neither sees the other's.
-func TestTwoSearchesOnOnePool(t *testing.T) {
-	p := newPlace(t)
-	p.worker("a", &fakeGPU{})
-	p.worker("b", &fakeGPU{})
-	results := make(chan *tuner.Result, 2)
-	for range 2 {
-		d := p.pool(2)
-		go func() {
-			r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Strategy: "random"})
-			if err != nil {
-				t.Error(err)
-			}
-			results <- r
-		}()
-	}
-	for range 2 {
-		if r := <-results; r != nil {
-			mustBeWhole(t, r)
-		}
 	}
 }
