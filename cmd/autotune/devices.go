@@ -139,7 +139,7 @@ func listWorkers(ctx context.Context, nats natsFlags, json string) error {
 func workersText(all []remote.Worker) string {
 	lines := ""
 	for _, w := range all {
-		text := fmt.Sprintf("%s: %s; %d jobs done, %d under way", w.Worker, w.Device.Name, w.Done, w.Waiting)
+		text := fmt.Sprintf("%s: %s; %d jobs done, %d under way", w.Worker, w.Device.Name, w.Done, w.UnderWay)
 		lines += reports.Wrap(text, tableColumns) + "\n"
 	}
 	return cmp.Or(lines, "no workers; `autotune worker --nats URL` is one\n")

@@ -167,6 +167,6 @@ func (w *Worker) check() error {
 		isName("worker", w.Worker),
 		rule{w.Device.Name != "", "device", w.Device.Name, "a device's name"},
 		rule{0 < w.Compilers && w.Compilers <= mostCompilers, "compilers", w.Compilers, fmt.Sprintf("from 1 to %d", mostCompilers)},
-		rule{min(w.Done, w.Waiting) >= 0, "jobs", w.Done, "a number of jobs"},
+		rule{min(w.Done, w.UnderWay) >= 0, "jobs", w.Done, "a number of jobs"},
 	)
 }

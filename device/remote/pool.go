@@ -24,10 +24,8 @@ type Member struct {
 
 // PoolOptions adjust a Pool; the zero value is right for devices of this process.
 type PoolOptions struct {
-	ControlEvery time.Duration // between two of a member's control; 0: half a minute
-	// Patience is how long to wait for another member when none takes jobs; 0: 20 s.
-	Patience time.Duration
-	Up       func() bool // tells whether the members can be asked at the moment; nil: always
+	Patience time.Duration // how long to wait for another member when there is none; 0: 20 s
+	Up       func() bool   // tells whether the members can be asked at the moment; nil: always
 	// Say is called with what a person should know, from any goroutine; nil: nobody is told.
 	Say func(text string)
 }
@@ -35,30 +33,24 @@ type PoolOptions struct {
 const usualPatience = 20 * time.Second
 
 // Pool is several devices of one model as one: those of this machine, or workers elsewhere. It implements device.Pool.
-// A member does one job at a time. One that cannot go on leaves, and another does its job. One whose control is not
-// what it was is set aside, and gets no jobs until it is.
+// A member does one job at a time. One that cannot go on leaves, and another does its job.
 type Pool struct {
 	options PoolOptions
 	model   Member
-	timing  sync.WaitGroup
 
 	mu      sync.Mutex
 	members map[string]*member
-	over    error         // why there will be no member any more
-	changed chan struct{} // closed when a member has room again, and then another
-	built   map[string]string
+	over    error             // why there will be no member any more
+	changed chan struct{}     // closed when a member has room again, and then another
+	built   map[string]string // which member has a kernel compiled, by digests
 }
 
 type member struct {
 	Member
-	fitness   *fitness
-	stop      context.CancelFunc // ends the timing of its control
-	controlMS float64
 	busy      bool
-	wanted    int    // how many jobs need just this member
-	compiling int    // kernels
-	aside     string // why it takes no jobs; "": it does
-	left      error  // why it has ended
+	wanted    int   // how many jobs need just this member
+	compiling int   // kernels
+	left      error // why it has ended
 }
 
 // NewPool is a pool without members, for devices that are like the model's.
@@ -73,25 +65,16 @@ func NewPool(model Member, o PoolOptions) *Pool {
 	return &Pool{options: o, model: model, members: map[string]*member{}, changed: make(chan struct{}), built: map[string]string{}}
 }
 
-// Join times a device's control and takes it into the pool, unless it is unlike the others. The device stays the
-// caller's to close.
-func (p *Pool) Join(ctx context.Context, one Member) error {
+// Join takes a device into the pool, unless it is unlike the others. The device stays the caller's to close.
+func (p *Pool) Join(one Member) {
 	if why := unlike(one.Device, p.model.Device); why != "" {
 		p.options.Say(fmt.Sprintf("worker %s is left out: %s", one.Name, why))
-		return nil
+		return
 	}
-	f, err := openFitness(ctx, one.Device, p.options.ControlEvery)
-	if err != nil {
-		return fmt.Errorf("worker %s: %w", one.Name, err)
-	}
-	timing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	m := &member{Member: one, fitness: f, stop: stop}
 	p.mu.Lock()
-	p.members[one.Name] = m
-	p.mu.Unlock()
-	p.setAside(m, f.aside)
-	p.timing.Go(func() { p.keepFit(timing, m) })
-	return nil
+	defer p.mu.Unlock()
+	p.members[one.Name] = &member{Member: one}
+	p.wake()
 }
 
 // unlike says why the numbers of two devices cannot be compared; "": they can.
@@ -129,7 +112,6 @@ func (p *Pool) leave(m *member, why error) {
 		return
 	}
 	m.left = why
-	m.stop()
 	p.wake()
 	p.options.Say(fmt.Sprintf("worker %s has ended: %s", m.Name, why))
 }
@@ -142,52 +124,10 @@ func (p *Pool) End(why error) {
 	p.wake()
 }
 
-// keepFit times a member's control every now and then.
-func (p *Pool) keepFit(ctx context.Context, m *member) {
-	for Pause(ctx, m.fitness.next()) {
-		if _, err := p.take(ctx, want{only: m.Name}); err != nil {
-			return
-		}
-		err := m.fitness.time(ctx, p.others(m))
-		switch {
-		case err == nil:
-			p.setAside(m, m.fitness.aside)
-		case ctx.Err() == nil:
-			p.leave(m, fmt.Errorf("the control: %w", err))
-		}
-		p.release(m, want{})
-	}
-}
-
-// others are the controls of the other members that take jobs.
-func (p *Pool) others(m *member) (all []float64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, other := range p.ready() {
-		if other != m && other.controlMS > 0 {
-			all = append(all, other.controlMS)
-		}
-	}
-	return all
-}
-
-func (p *Pool) setAside(m *member, aside string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case aside != "" && m.aside == "":
-		p.options.Say(fmt.Sprintf("worker %s is set aside: %s", m.Name, aside))
-	case aside == "" && m.aside != "":
-		p.options.Say(fmt.Sprintf("worker %s takes jobs again", m.Name))
-	}
-	m.aside, m.controlMS = aside, m.fitness.lastMS
-	p.wake()
-}
-
 // ready are the members that take jobs, in order. The lock is held.
 func (p *Pool) ready() (all []*member) {
 	for _, name := range slices.Sorted(maps.Keys(p.members)) {
-		if m := p.members[name]; m.left == nil && m.aside == "" {
+		if m := p.members[name]; m.left == nil {
 			all = append(all, m)
 		}
 	}
@@ -239,7 +179,7 @@ func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
 	case w.only != "" && (one == nil || one.left != nil):
 		return nil, fmt.Errorf("worker %s%s: %w", w.only, p.lastWords(), device.ErrGone)
 	case w.only != "":
-		all = []*member{one} // even if it is set aside
+		all = []*member{one}
 	case !p.options.Up():
 		*nobody = time.Time{}
 		return nil, nil
@@ -304,15 +244,11 @@ func (p *Pool) wake() {
 	p.changed = make(chan struct{})
 }
 
-// lastWords is what a member said that takes no jobs. The lock is held.
+// lastWords is why the first member by name has left. The lock is held.
 func (p *Pool) lastWords() string {
 	for _, name := range slices.Sorted(maps.Keys(p.members)) {
-		m := p.members[name]
-		if m.left != nil {
+		if m := p.members[name]; m.left != nil {
 			return fmt.Sprintf("; worker %s: %s", name, m.left)
-		}
-		if m.aside != "" {
-			return fmt.Sprintf("; worker %s: %s", name, m.aside)
 		}
 	}
 	return ""
@@ -378,20 +314,5 @@ func (p *Pool) Workers() (names []string) {
 
 func (p *Pool) Worker(name string) device.Device { return one{p, name} }
 
-// Close ends what the pool does with its devices.
-func (p *Pool) Close() error {
-	p.mu.Lock()
-	all := slices.Collect(maps.Values(p.members))
-	p.mu.Unlock()
-	for _, m := range all {
-		m.stop()
-	}
-	p.timing.Wait()
-	var errs []error
-	for _, m := range all {
-		if err := m.fitness.session.Close(); m.left == nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
+// Close leaves the devices to the caller.
+func (p *Pool) Close() error { return nil }

@@ -22,7 +22,8 @@ type pooled struct {
 
 	mu       sync.Mutex
 	inputs   device.Inputs
-	ceilings device.Ceilings // those of the member that opened the problem first
+	first    string          // the member that opened the problem first
+	ceilings device.Ceilings // its
 	open     map[*member]*opened
 }
 
@@ -43,11 +44,7 @@ func (p *Pool) open(
 	s := &pooled{
 		pool: p, only: only, problem: problem, reference: reference, proto: proto, inputs: proto.Inputs(), open: map[*member]*opened{},
 	}
-	err := s.do(ctx, "", func(one *opened, _ *member) error {
-		s.ceilings = one.Ceilings()
-		return nil
-	})
-	if err != nil {
+	if err := s.do(ctx, "", func(*opened, *member) error { return nil }); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -83,9 +80,7 @@ func (s *pooled) on(ctx context.Context, m *member) (*opened, error) {
 			return nil, err
 		}
 		one = &opened{session, s.proto.Inputs()}
-		s.mu.Lock()
-		s.open[m] = one
-		s.mu.Unlock()
+		s.opened(m, one)
 	}
 	if one.inputs != inputs {
 		if err := one.Refill(ctx, inputs); err != nil {
@@ -96,12 +91,29 @@ func (s *pooled) on(ctx context.Context, m *member) (*opened, error) {
 	return one, nil
 }
 
+// slower is by which factor the reference may take longer on one member than on another before that is said.
+const slower = 1.05
+
+func (s *pooled) opened(m *member, one *opened) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[m] = one
+	if s.first == "" {
+		s.first, s.ceilings = m.Name, one.Ceilings()
+	}
+	own, first := one.Ceilings().ReferenceMS, s.ceilings.ReferenceMS
+	if max(own, first) > slower*min(own, first) && s.pool.Info().Kind.Properties().Measures {
+		s.pool.options.Say(fmt.Sprintf("the reference takes %.4g ms on worker %s, and %.4g ms on worker %s: one of them may be throttled or shared",
+			own, m.Name, first, s.first))
+	}
+}
+
 func (s *pooled) Ceilings() device.Ceilings { return s.ceilings }
 
 func (s *pooled) Evaluate(ctx context.Context, v device.Variant, best float64) (o trial.Outcome, err error) {
 	err = s.do(ctx, v.Kernel.Digest(), func(one *opened, m *member) (err error) {
 		o, err = one.Evaluate(ctx, v, best)
-		o.Worker, o.ControlMS = m.Name, m.controlMS
+		o.Worker = m.Name
 		return err
 	})
 	return outcome(o, err)
@@ -110,7 +122,7 @@ func (s *pooled) Evaluate(ctx context.Context, v device.Variant, best float64) (
 func (s *pooled) Check(ctx context.Context, v device.Variant, c device.Check) (o trial.Outcome, launches int, err error) {
 	err = s.do(ctx, v.Kernel.Digest(), func(one *opened, m *member) (err error) {
 		o, launches, err = one.Check(ctx, v, c)
-		o.Worker, o.ControlMS = m.Name, m.controlMS
+		o.Worker = m.Name
 		return err
 	})
 	o, err = outcome(o, err)

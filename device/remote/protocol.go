@@ -80,7 +80,7 @@ type Worker struct {
 	Arch      string      `json:"arch"`
 	Compilers int         `json:"compilers"` // kernels at once
 	Done      int         `json:"done"`      // jobs
-	Waiting   int         `json:"waiting"`   // jobs that it has, without those that are done
+	UnderWay  int         `json:"under_way"` // jobs that it has
 	Started   time.Time   `json:"started"`
 }
 

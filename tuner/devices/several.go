@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"autotune/device"
 	"autotune/device/remote"
 	"autotune/device/remote/fleet"
@@ -23,9 +21,6 @@ const (
 	everyGPU = "all"
 	times    = "*"
 )
-
-// openLimit is how long devices of this machine may take until their control is timed.
-const openLimit = 10 * time.Minute
 
 // connectionLimit is how long a search tries to make a lost connection anew.
 const connectionLimit = 30 * time.Second
@@ -124,24 +119,14 @@ func openSeveral(ctx context.Context, s Spec, o Options) (device.Device, error) 
 	if err != nil {
 		return nil, err
 	}
-	var members []remote.Member
+	l := &local{remote.NewPool(remote.Member{Device: all[0]}, remote.PoolOptions{Say: o.Say}), all}
 	for i, d := range all {
-		members = append(members, remote.Member{Name: WorkerName(s, arguments[i], i), Device: d})
-	}
-	limited, cancel := context.WithTimeout(ctx, openLimit)
-	defer cancel()
-	l := &local{remote.NewPool(members[0], remote.PoolOptions{Say: o.Say}), all}
-	var group errgroup.Group
-	for _, m := range members {
-		group.Go(func() error { return l.Join(limited, m) })
-	}
-	if err := group.Wait(); err != nil {
-		return nil, errors.Join(err, l.Close())
+		l.Join(remote.Member{Name: WorkerName(s, arguments[i], i), Device: d})
 	}
 	return l, nil
 }
 
-func (l *local) Close() error { return errors.Join(l.Pool.Close(), CloseAll(l.devices)) }
+func (l *local) Close() error { return CloseAll(l.devices) }
 
 func openWorkers(ctx context.Context, o Options) (device.Device, string, error) {
 	b, err := fleet.Connect(o.Server, "search", fleet.ConnectOptions{Limit: connectionLimit, Say: o.Say})

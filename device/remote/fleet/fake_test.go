@@ -30,7 +30,6 @@ type fakeGPU struct {
 	evaluate func(ctx context.Context, c space.Configuration) (trial.Outcome, error)
 	refuse   func(k operator.Kernel) error // by the compiler
 	open     func(p *operator.Problem) error
-	control  func() trial.Outcome // nil: the same each time
 
 	mu       sync.Mutex
 	compiled map[string]int // by kernel
@@ -116,12 +115,6 @@ func (s *fakeSession) Check(_ context.Context, v device.Variant, c device.Check)
 }
 
 func (s *fakeSession) Evaluate(ctx context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
-	if s.problem.Operator.Name != "toy" {
-		if s.gpu.control != nil {
-			return s.gpu.control(), nil
-		}
-		return took(0.1), nil
-	}
 	if string(v.Binary.Code) != v.Kernel.Digest() {
 		return trial.Outcome{Status: trial.WrongResult, Message: "another binary"}, nil
 	}

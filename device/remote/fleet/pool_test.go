@@ -7,15 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"autotune/device"
 	"autotune/device/remote"
 	"autotune/device/trial"
-	"autotune/internal/test/must"
-	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
 )
@@ -56,14 +53,14 @@ func search(t *testing.T, d device.Device, o tuner.Options) *tuner.Result {
 
 func join(t *testing.T, gpus map[string]*fakeGPU, change ...func(*remote.PoolOptions)) *remote.Pool {
 	t.Helper()
-	o := remote.PoolOptions{ControlEvery: 30 * time.Millisecond}
+	var o remote.PoolOptions
 	for _, c := range change {
 		c(&o)
 	}
 	names := slices.Sorted(maps.Keys(gpus))
 	d := remote.NewPool(remote.Member{Name: names[0], Device: gpus[names[0]]}, o)
 	for _, name := range names {
-		must.OK(t, d.Join(t.Context(), remote.Member{Name: name, Device: gpus[name]}))
+		d.Join(remote.Member{Name: name, Device: gpus[name]})
 	}
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
@@ -85,8 +82,8 @@ func TestPool(t *testing.T) {
 	d := join(t, gpus)
 	r := search(t, d, tuner.Options{Strategy: "random"})
 	mustBeWhole(t, r)
-	if r.Gates == nil || r.Gates.Launches != 100 || r.Confirmation == nil || r.Confirmation.Worker == r.Winner.Worker || r.Winner.ControlMS != 0.1 {
-		t.Errorf("gates %v, confirmed by %v, the winner's worker is %s, its control took %v", r.Gates, r.Confirmation, r.Winner.Worker, r.Winner.ControlMS)
+	if r.Gates == nil || r.Gates.Launches != 100 || r.Confirmation == nil || r.Confirmation.Worker == r.Winner.Worker {
+		t.Errorf("gates %v, confirmed by %v, the winner's worker is %s", r.Gates, r.Confirmation, r.Winner.Worker)
 	}
 	for name, gpu := range gpus {
 		if n := len(gpu.runs()); n < 144/9 {
@@ -113,7 +110,6 @@ func TestPoolLoses(t *testing.T) {
 	}
 	d := join(t, map[string]*fakeGPU{"a": {evaluate: dead}, "b": {}, "c": {}}, func(o *remote.PoolOptions) { o.Say = func(text string) { said <- text } })
 	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))
-	time.Sleep(100 * time.Millisecond) // the controls of the others are timed meanwhile
 	if got := fmt.Sprint(d.Workers()); got != "[b c]" {
 		t.Errorf("the workers are %s", got)
 	}
@@ -149,15 +145,6 @@ func TestPoolDeliveries(t *testing.T) {
 	}
 }
 
-// A device whose control cannot be timed at all is an error.
-func TestControlFails(t *testing.T) {
-	m := remote.Member{Name: "a", Device: &fakeGPU{open: func(*operator.Problem) error { return device.ErrMemory }}}
-	err := remote.NewPool(m, remote.PoolOptions{}).Join(t.Context(), m)
-	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "worker a: the control") {
-		t.Errorf("got %v", err)
-	}
-}
-
 // Other inputs come to a device at once, and to another when it gets its next job.
 func TestPoolInputs(t *testing.T) {
 	gpus := map[string]*fakeGPU{"a": {}, "b": {}}
@@ -178,104 +165,5 @@ func TestPoolInputs(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// dial is a control whose answer a test changes.
-type dial struct {
-	mu  sync.Mutex
-	now trial.Outcome
-}
-
-func (d *dial) set(o trial.Outcome) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.now = o
-}
-
-func (d *dial) get() trial.Outcome {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.now
-}
-
-// A device is set aside with a message when its control is not what it was, or its GPU is throttled or shared. It
-// comes back when that is over.
-func TestControl(t *testing.T) {
-	with := func(w trial.Warning) trial.Outcome {
-		o := took(0.1)
-		o.Warnings = []trial.Warning{w}
-		return o
-	}
-	for name, test := range map[string]struct {
-		off  trial.Outcome
-		want string
-	}{
-		"slower":    {took(0.104), "its control takes 0.104 ms, and took 0.1 ms at its start"},
-		"faster":    {took(0.09), "its control takes 0.09 ms, and took 0.1 ms at its start"},
-		"throttled": {with(trial.Warning{Kind: trial.Throttled, Reason: "power"}), "throttled: power"},
-		"shared":    {with(trial.Warning{Kind: trial.OtherProcess, PID: 17}), "another process was on the GPU: process 17"},
-		"crashed":   {trial.Outcome{Status: trial.Crashed, Message: "no answer"}, "its control ended as crashed: no answer"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			control, said := &dial{now: took(0.1)}, make(chan string, 100)
-			d := join(t, map[string]*fakeGPU{"a": {control: control.get}, "b": {}, "c": {name: "Other 200"}}, func(o *remote.PoolOptions) {
-				o.Say = func(text string) { said <- text }
-			})
-			control.set(test.off)
-			await(t, "the device to be set aside", func() bool { return fmt.Sprint(d.Workers()) == "[b]" })
-			control.set(took(0.1))
-			await(t, "the device to be back", func() bool { return fmt.Sprint(d.Workers()) == "[a b]" })
-			for _, want := range []string{
-				"worker c is left out: it is Other 200, and not Fake 100", "worker a is set aside: " + test.want, "worker a takes jobs again",
-			} {
-				if text := <-said; !strings.HasPrefix(text, want) && !strings.Contains(text, test.want) {
-					t.Errorf("said %q, want %q", text, want)
-				}
-			}
-		})
-	}
-}
-
-// Once is no reason: a control that is off a single time changes nothing. Neither does noise, which overlaps with the
-// start.
-func TestControlIsPatient(t *testing.T) {
-	times := 0
-	d := join(t, map[string]*fakeGPU{"a": {control: func() trial.Outcome {
-		if times++; times%3 == 0 {
-			return took(0.15)
-		}
-		return took(0.1)
-	}}})
-	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if len(d.Workers()) != 1 {
-			t.Fatal("the device was set aside")
-		}
-	}
-}
-
-// A device that is slower than the others of its model is set aside, and gets no jobs.
-func TestControlAmongOthers(t *testing.T) {
-	slow := &fakeGPU{control: func() trial.Outcome { return took(0.12) }}
-	d := join(t, map[string]*fakeGPU{"a": {}, "b": {}, "slow": slow})
-	await(t, "the other two", func() bool { return fmt.Sprint(d.Workers()) == "[a b]" })
-	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))
-	if n := len(slow.runs()); n > 0 {
-		t.Errorf("the device that was set aside ran %d configurations", n)
-	}
-}
-
-// When all are set aside, the search ends and says why.
-func TestAllAside(t *testing.T) {
-	control := &dial{now: took(0.1)}
-	gpu := &fakeGPU{control: control.get, evaluate: func(_ context.Context, c space.Configuration) (trial.Outcome, error) {
-		control.set(took(0.2))
-		time.Sleep(evaluation)
-		return bowl(c), nil
-	}}
-	d := join(t, map[string]*fakeGPU{"a": gpu}, func(o *remote.PoolOptions) { o.Patience = 300 * time.Millisecond })
-	_, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{})
-	if err == nil || !strings.Contains(err.Error(), "no worker has been there for 300ms; worker a: its control takes 0.2 ms") {
-		t.Errorf("got %v", err)
 	}
 }

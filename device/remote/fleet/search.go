@@ -39,7 +39,6 @@ type Pool struct {
 	mu    sync.Mutex
 	count int             // of keys and requests
 	hosts map[string]host // by name
-	unfit []error         // of those that did not get into the pool
 }
 
 type host struct {
@@ -62,15 +61,7 @@ func Open(ctx context.Context, b *Broker, o Options) (*Pool, error) {
 	p.stop = stop
 	p.Pool = remote.NewPool(p.member(p.far(model)), o.PoolOptions)
 	for _, one := range all {
-		p.meet(watching, one)
-	}
-	p.watching.Wait()
-	if len(p.Workers()) == 0 {
-		err = errors.Join(p.unfit...)
-	}
-	if err = cmp.Or(ctx.Err(), err); err != nil {
-		stop()
-		return nil, errors.Join(err, p.Pool.Close())
+		p.meet(one)
 	}
 	p.watching.Go(func() { p.watch(watching) })
 	return p, nil
@@ -141,7 +132,7 @@ func (p *Pool) watch(ctx context.Context) {
 		}
 		all, _ := b.Look(ctx) // it fails if the connection is lost, which is seen next
 		for _, one := range all {
-			p.meet(ctx, one)
+			p.meet(one)
 		}
 		p.lose(fmt.Errorf("it has not been heard of for %s", b.Gone), func(h host) bool {
 			return time.Since(h.seen) > b.Gone && b.up()
@@ -171,7 +162,7 @@ func (p *Pool) lose(why error, gone func(host) bool) {
 }
 
 // meet takes a worker into the pool that is new, or has been started again.
-func (p *Pool) meet(ctx context.Context, one remote.Worker) {
+func (p *Pool) meet(one remote.Worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h, known := p.hosts[one.Worker]
@@ -181,14 +172,7 @@ func (p *Pool) meet(ctx context.Context, one remote.Worker) {
 	}
 	f := p.far(one)
 	p.hosts[one.Worker] = host{f, time.Now()}
-	p.watching.Go(func() {
-		if err := p.Join(ctx, p.member(f)); err != nil && ctx.Err() == nil {
-			p.options.Say(err.Error())
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.unfit = append(p.unfit, err)
-		}
-	})
+	p.Join(p.member(f))
 }
 
 func (p *Pool) member(f *far) remote.Member {
@@ -199,15 +183,11 @@ func (p *Pool) member(f *far) remote.Member {
 func (p *Pool) Close() error {
 	p.stop()
 	p.watching.Wait()
-	err := p.Pool.Close()
-	if !p.broker.up() {
-		err = nil
-	}
-	if flushed := p.broker.Conn.FlushTimeout(enterWait); err == nil && p.broker.up() {
-		err = flushed
+	if p.broker.up() {
+		_ = p.broker.Conn.FlushTimeout(enterWait) // workers close problems in time without a word, too
 	}
 	p.broker.Close()
-	return err
+	return nil
 }
 
 // key names a problem or a request of this search.

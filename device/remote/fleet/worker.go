@@ -114,7 +114,7 @@ func (w *worker) introduce(reply string) {
 	d, o := w.server.Device, w.options
 	w.mu.Lock()
 	about := remote.Worker{
-		Worker: o.Name, Device: d.Info(), Arch: d.Arch(), Compilers: o.Compilers, Done: w.done, Waiting: w.open, Started: w.started,
+		Worker: o.Name, Device: d.Info(), Arch: d.Arch(), Compilers: o.Compilers, Done: w.done, UnderWay: w.open, Started: w.started,
 	}
 	w.mu.Unlock()
 	if data, err := remote.Encode(about); err == nil {
