@@ -281,12 +281,12 @@ func (f *natsFlags) flags() []flag {
 	}
 }
 
-// connect connects a command that is of no use without a server. tell is called if the connection is lost later.
-func (f *natsFlags) connect(ctx context.Context, name string, tell func(text string)) (*fleet.Broker, error) {
+// connect connects a command that is of no use without a server.
+func (f *natsFlags) connect(name string) (*fleet.Broker, error) {
 	if f.login.URL == "" {
 		return nil, errors.New("which server? --nats URL names it, as --nats nats://localhost:4222")
 	}
-	return fleet.Connect(ctx, f.login, name, fleet.ConnectOptions{Say: tell})
+	return fleet.Connect(f.login, name, fleet.ConnectOptions{})
 }
 
 func cacheFlag(to *string) flag {

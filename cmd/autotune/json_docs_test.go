@@ -75,7 +75,7 @@ func TestDocumentedJSON(t *testing.T) {
 		"verify":   reflect.TypeFor[reports.Verification](),
 		"recheck":  reflect.TypeFor[prove.Verdict](),
 		"cache ls": reflect.TypeFor[store.Summary](),
-		"workers":  reflect.TypeFor[remote.Beat](),
+		"workers":  reflect.TypeFor[remote.Worker](),
 	}
 	for _, row := range table(t, "docs/cli.md", "command | what it writes") {
 		command := codes(row[0])[0]
