@@ -200,10 +200,22 @@ func (m *Manifest) checkEntry(o *Operator, e *Entry) error {
 	var f fault
 	f.need(targetForm.MatchString(e.Target), "%.40q is no architecture, as sm_90a", e.Target)
 	f.need(len(e.Launches) > 0, "it launches nothing")
-	Map(e.Code, func(n, least, most int64) int64 {
-		f.need(n >= least && n <= most, "it is launched with the number %d, where %d is the least and %d the most", n, least, most)
-		return n
-	})
+	within := func(least, most int64, numbers ...int64) {
+		for _, n := range numbers {
+			f.need(n >= least && n <= most, "it is launched with the number %d, where %d is the least and %d the most", n, least, most)
+		}
+	}
+	for _, l := range e.Launches {
+		within(1, mostGrid, l.Grid[:]...)
+		within(1, mostBlock, l.Block[:]...)
+		within(0, mostShared, l.SharedBytes)
+		if l.Cluster != [3]int64{} {
+			within(1, mostCluster, l.Cluster[:]...)
+		}
+	}
+	for _, w := range e.Workspaces {
+		within(0, mostWorkspace, w.Value)
+	}
 	return cmp.Or(f.error, checkCode(m, o, &e.Code), o.checkValues(e.Values, e.Math, true, true))
 }
 

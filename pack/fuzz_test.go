@@ -80,28 +80,3 @@ func TestSeedIsAPack(t *testing.T) {
 		}
 	}
 }
-
-// words is a GPU that notes the 16 words of a launch's second argument.
-type words struct {
-	nothing
-	passed *[16]int64
-}
-
-func (w words) Launch(_ Kernel, _ Launch, _ Stream, arguments []unsafe.Pointer) error {
-	*w.passed = *(*[16]int64)(arguments[1])
-	return nil
-}
-
-// A tensor map is the tensor's address, the manifest's words and zeros.
-func TestMapSeedIsAPack(t *testing.T) {
-	p, err := read(seedFiles(mapSeed))
-	must.OK(t, err)
-	gpu := words{passed: new([16]int64)}
-	plan, err := p.On(gpu).Plan("scale", []int64{4}, map[string]string{"by": "2"}, "")
-	if err == nil {
-		err = plan.Launch(0, 0x10, 0x20, 0x30)
-	}
-	if want := [16]int64{0x30, 1, 2, 3, 4, 5, 6, -7}; err != nil || *gpu.passed != want {
-		t.Errorf("%v, %v, want %v", err, *gpu.passed, want)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"autotune/internal/lists"
@@ -139,34 +138,6 @@ type LaunchOf[N comparable] struct {
 
 // Launch is one launch.
 type Launch = LaunchOf[int64]
-
-// Map is the code with other numbers. change is told what a number may be.
-func Map[A, B comparable](c Code[A], change func(n A, least, most int64) B) Code[B] {
-	each := func(all []A, least, most int64) []B {
-		return lists.Of(all, func(n A) B { return change(n, least, most) })
-	}
-	named := func(all []Named[A], least, most int64) []Named[B] {
-		return lists.Of(all, func(n Named[A]) Named[B] { return Named[B]{n.Name, change(n.Value, least, most)} })
-	}
-	made := Code[B]{
-		File: c.File, Source: c.Source,
-		Workspaces: named(c.Workspaces, 0, mostWorkspace), Scalars: named(c.Scalars, math.MinInt64, math.MaxInt64),
-	}
-	for _, l := range c.Launches {
-		m := LaunchOf[B]{
-			Entry: l.Entry, When: l.When, Cooperative: l.Cooperative, Dependent: l.Dependent, Arguments: l.Arguments,
-			Grid: [3]B(each(l.Grid[:], 1, mostGrid)), Block: [3]B(each(l.Block[:], 1, mostBlock)), SharedBytes: change(l.SharedBytes, 0, mostShared),
-		}
-		if l.Cluster != [3]A{} {
-			m.Cluster = [3]B(each(l.Cluster[:], 1, mostCluster))
-		}
-		for _, t := range l.Maps {
-			m.Maps = append(m.Maps, TensorMap[B]{t.At, each(t.Words, math.MinInt64, math.MaxInt64)})
-		}
-		made.Launches = append(made.Launches, m)
-	}
-	return made
-}
 
 // TensorMap says that an argument is passed as a tensor map (CUtensorMap): 128 bytes by value, that tell Hopper's copy
 // engine where a tensor is and what a box of it is. They are the tensor's address, seven words and zeros.

@@ -128,7 +128,7 @@ func (f *checkFlags) checkPack(ctx context.Context, l line) error {
 		return badInput(err)
 	}
 	o := prove.Options{
-		CI: f.ci, Emulated: f.device.device == string(device.Emulator), Tool: tool(), Say: f.view.say, Tell: tell,
+		CI: f.ci, Tool: tool(), Say: f.view.say, Tell: tell,
 		Search: f.view.search, Trouble: deviceTrouble,
 	}
 	if o.Operators, err = findOperators(l.arguments[1:]); err != nil {

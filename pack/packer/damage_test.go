@@ -66,29 +66,14 @@ func TestDamage(t *testing.T) {
 			must.OK(t, os.WriteFile(cubinIn(t, path), data, 0o644))
 			must.OK(t, err)
 		}, "is not the file that was packed"},
-		"a file cut short": {func(t *testing.T, path string) { truncate(t, cubinIn(t, path), 5) }, "its 5 bytes have another digest"},
-		"a file that grew": {func(t *testing.T, path string) { truncate(t, cubinIn(t, path), 1<<20) }, "has 1048576 bytes; it may have"},
-		"a missing file":   {func(t *testing.T, path string) { remove(t, cubinIn(t, path)) }, ".cubin is missing"},
-		"no manifest":      {func(t *testing.T, path string) { remove(t, filepath.Join(path, pack.ManifestFile)) }, "manifest.json is missing"},
-		"half a manifest":  {func(t *testing.T, path string) { truncate(t, filepath.Join(path, pack.ManifestFile), 900) }, "manifest.json is damaged"},
-		"an endless text":  {func(t *testing.T, path string) { replace(t, path, `{"schema":"`+strings.Repeat("a", 2<<20)+`"}`) }, "too large"},
-		"a deep manifest":  {func(t *testing.T, path string) { replace(t, path, strings.Repeat("[", 10_000)) }, "too large"},
-		"a pipe": {func(t *testing.T, path string) {
-			remove(t, cubinIn(t, path))
-			pipe(t, filepath.Join(path, "p"))
-			link(t, path)
-		}, "is no regular file"},
-		"a link out of it": {func(t *testing.T, path string) {
-			file := cubinIn(t, path)
-			remove(t, file)
-			symlink(t, "/etc/hostname", file)
-		}, ".cubin"},
+		"no manifest":        {func(t *testing.T, path string) { remove(t, filepath.Join(path, pack.ManifestFile)) }, "manifest.json is missing"},
+		"half a manifest":    {func(t *testing.T, path string) { truncate(t, filepath.Join(path, pack.ManifestFile), 900) }, "manifest.json is damaged"},
+		"an endless text":    {func(t *testing.T, path string) { replace(t, path, `{"schema":"`+strings.Repeat("a", 2<<20)+`"}`) }, "too large"},
+		"a deep manifest":    {func(t *testing.T, path string) { replace(t, path, strings.Repeat("[", 10_000)) }, "too large"},
 		"a newer schema":     {editing(func(m map[string]any) { m["schema"] = "autotune/pack/6" }), `its schema is "autotune/pack/6" and this program reads autotune/pack/5;`},
 		"another document":   {editing(func(m map[string]any) { m["schema"] = "autotune/best-config/3" }), `its schema is "autotune/best-config/3"`},
 		"a path out of it":   {editing(func(m map[string]any) { m["files"].(map[string]any)["../../etc/passwd"] = map[string]any{"bytes": 1} }), `the path "../../etc/passwd" leaves the pack`},
-		"an absolute path":   {editing(func(m map[string]any) { m["files"].(map[string]any)["/etc/passwd"] = map[string]any{"bytes": 1} }), `the path "/etc/passwd" leaves the pack`},
 		"too large a file":   {editing(func(m map[string]any) { m["files"].(map[string]any)["a"] = map[string]any{"bytes": 1 << 40} }), "a would have 1099511627776 bytes"},
-		"a negative size":    {editing(func(m map[string]any) { m["files"].(map[string]any)["a"] = map[string]any{"bytes": -1} }), "a would have -1 bytes"},
 		"a bad formula":      {editing(func(m map[string]any) { conv(m)["math_auto"] = "1 +" }), "the formula"},
 		"an unlisted kernel": {editing(func(m map[string]any) { entry(m)["file"] = "kernels/other.cubin" }), `its file "kernels/other.cubin" is not among the pack's files`},
 		"a made-up operator": {editing(func(m map[string]any) { entry(m)["operator"] = "nothing" }), `it is of the operator "nothing"`},
@@ -142,13 +127,6 @@ func truncate(t *testing.T, path string, size int64) { must.OK(t, os.Truncate(pa
 func remove(t *testing.T, path string)               { must.OK(t, os.Remove(path)) }
 func symlink(t *testing.T, to, path string)          { must.OK(t, os.Symlink(to, path)) }
 func pipe(t *testing.T, path string)                 { must.OK(t, syscall.Mkfifo(path, 0o644)) }
-
-// link puts a link to the pipe in the place of the kernel that is gone.
-func link(t *testing.T, path string) {
-	edit(t, path, func(m map[string]any) {
-		symlink(t, "../p", filepath.Join(path, filepath.FromSlash(entry(m)["file"].(string))))
-	})
-}
 
 func replace(t *testing.T, path, text string) {
 	must.OK(t, os.WriteFile(filepath.Join(path, pack.ManifestFile), []byte(text), 0o644))

@@ -2,6 +2,7 @@ package packer
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -117,7 +118,11 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 	for _, extent := range shapes {
 		d.Range = append(d.Range, lists.Of(extent, func(s family.Span) pack.Span { return pack.Span{s.Low, s.High} }))
 	}
-	if d.Tree, err = tree(f.Tree); err != nil {
+	tree, err := json.Marshal(f.Tree) // which reads as a pack's
+	if err == nil {
+		err = json.Unmarshal(tree, &d.Tree)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	var tasks []*task
@@ -196,38 +201,15 @@ func launchOf(p *operator.Problem, l operator.LaunchSpec) openLaunch {
 func holds(f operator.Formula) bool { return f.Code() != nil && f.Code().Root().Value.Truth() }
 
 func formulas(list []operator.Formula) []pack.Formula {
-	all := make([]pack.Formula, len(list))
-	for i, f := range list {
-		all[i] = formula(f)
-	}
-	return all
+	return append([]pack.Formula{}, lists.Of(list, formula)...)
 }
 
 func definitions(list []operator.Definition) []pack.Definition {
-	all := make([]pack.Definition, len(list))
-	for i, d := range list {
-		all[i] = pack.Definition{Name: d.Name, Value: formula(d.Formula)}
-	}
-	return all
+	return append([]pack.Definition{}, lists.Of(list, func(d operator.Definition) pack.Definition {
+		return pack.Definition{Name: d.Name, Value: formula(d.Formula)}
+	})...)
 }
 
 func slowdown(s family.Score) pack.Slowdown {
 	return pack.Slowdown{Worst: s.Worst, Mean: s.Mean, Of: s.Of}
-}
-
-// tree translates a family's tree into a pack's.
-func tree(n *family.Node) (d *pack.Node, err error) {
-	if n.If == "" {
-		return &pack.Node{Entries: slices.Clone(n.Entries)}, nil
-	}
-	e, err := expr.Parse(n.If)
-	if err != nil {
-		return nil, err
-	}
-	d = &pack.Node{If: &pack.Formula{Expr: e}}
-	if d.Then, err = tree(n.Then); err != nil {
-		return nil, err
-	}
-	d.Else, err = tree(n.Else)
-	return d, err
 }

@@ -23,10 +23,6 @@ func (c *Checked) proveFamily(ctx context.Context, e *Entry, packed *pack.Family
 		e.Message = reason(err)
 		return nil
 	}
-	e.family = f
-	if c.proved(e, func(o *Entry) bool { return o.family != nil && o.Device == e.Device }) {
-		return nil
-	}
 	on, err := c.o.Opener.Open(ctx, f.Operator, f.Request(f.Samples[0].Shape))
 	if err != nil || e.elsewhere(on) {
 		return err

@@ -40,7 +40,6 @@ type Entry struct {
 	Target string `json:"target"`
 
 	winner *cudasource.Winner // of an entry; nil: its evidence cannot be followed
-	family *packer.Family     // of a family, likewise
 	fault  bool               // it is wrong, a family slower than the general kernel, or with CI slower than it was
 }
 
@@ -119,9 +118,6 @@ func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) 
 		return nil
 	}
 	e.winner = &w
-	if c.proved(e, func(o *Entry) bool { return o.winner != nil && o.winner.Kernel.Digest() == w.Kernel.Digest() }) {
-		return nil
-	}
 	on, err := c.o.Opener.Open(ctx, op, w.Best.Problem.Request())
 	if err != nil || e.elsewhere(on) {
 		return err
@@ -152,18 +148,6 @@ func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) 
 	}
 	e.Noise = v.Noise
 	return nil
-}
-
-// proved takes over what became of the same kernel, where the device runs kernels of all architectures alike.
-func (c *Checked) proved(e *Entry, same func(*Entry) bool) bool {
-	if !c.o.Emulated {
-		return false
-	}
-	of, found := lists.First(c.Entries, func(o *Entry) bool { return o.Problem == e.Problem && same(o) })
-	if found {
-		e.Verdict, e.fault = of.Verdict, of.fault
-	}
-	return found
 }
 
 // elsewhere tells whether the entry is for another architecture than the device's.

@@ -33,9 +33,7 @@ type Options struct {
 	Conditions *device.Conditions
 	// CI times each winner against itself, and compares it with its recorded time beyond that noise.
 	CI bool
-	// Emulated is for the emulator, which runs kernels of all architectures alike.
-	Emulated bool
-	Tool     string
+	Tool string
 	// Say shows what is done, and Tell what a user may not expect.
 	Say, Tell func(text string)
 	// Trouble marks an error of the device.

@@ -77,7 +77,7 @@ func TestWriteCUDA(t *testing.T) {
 		"// Tuned on NVIDIA H100 #error: 2 ms a launch, 2.5 times as fast as PyTorch.\n",
 		"// Math mode fp32, as PyTorch does.\n",
 		"// Launch conv2d_direct with grid 5x6x7, block 64x4x1, 49152 bytes of dynamic shared memory.",
-		"//     bias (weight): a null pointer\n",
+		"//     bias (weight): f32, a null pointer\n",
 		"cudaFuncSetAttribute(conv2d_direct, cudaFuncAttributeMaxDynamicSharedMemorySize, 49152);", "void* arguments[] = {&x, &weight, &bias, &y, nullptr};",
 		"cudaLaunchKernel((const void*)conv2d_direct, dim3(5, 6, 7), dim3(64, 4, 1), arguments, 49152, stream);",
 		"#define TILES_X 7\n", "#define KERNEL_H 3\n", "extern \"C\" __global__",

@@ -141,23 +141,13 @@ func (w Winner) launching() []string {
 		lines = append(lines, text)
 	}
 	lines = append(lines, fmt.Sprintf("%s at the end of the file does so.", w.launcherName()))
-	mixed := slices.ContainsFunc(w.Arguments(), func(a operator.Argument) bool {
-		return a.Type != operator.F32 || a.Role == operator.Scalar
-	})
-	float, types := "float32, ", ""
-	if mixed {
-		float, types = "", "types and "
-	}
-	lines = append(lines, "All tensors are "+float+"dense and row-major, 16-byte aligned at least, and of these "+types+"shapes:")
+	lines = append(lines, "All tensors are dense and row-major, 16-byte aligned at least, and of these types and shapes:")
 	for _, a := range w.Arguments() {
 		about := shapeOf(a)
 		if a.Role == operator.Scalar {
 			about = fmt.Sprintf("%v for this problem", a.Value)
 		}
-		if mixed {
-			about = string(a.Type) + ", " + about
-		}
-		lines = append(lines, fmt.Sprintf("    %s (%s): %s", a.Name, a.Role, about))
+		lines = append(lines, fmt.Sprintf("    %s (%s): %s, %s", a.Name, a.Role, a.Type, about))
 	}
 	return lines
 }
