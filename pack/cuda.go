@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"sync"
@@ -109,20 +110,17 @@ func CUDA(ordinal int) (Driver, error) {
 	c := &cuda{libcuda: lib, modules: map[*byte]uintptr{}}
 	var device, major, minor, shared int32
 	name := make([]byte, 256)
-	for _, call := range []struct {
-		name string
-		make func() int32
-	}{
-		{"cuDeviceGet", func() int32 { return c.device(&device, int32(ordinal)) }},
-		{"cuDeviceGetName", func() int32 { return c.name(&name[0], int32(len(name)), device) }},
-		{"cuDeviceGetAttribute", func() int32 { return c.attribute(&major, majorAttribute, device) }},
-		{"cuDeviceGetAttribute", func() int32 { return c.attribute(&minor, minorAttribute, device) }},
-		{"cuDeviceGetAttribute", func() int32 { return c.attribute(&shared, sharedOptInAttribute, device) }},
-		{"cuDevicePrimaryCtxRetain", func() int32 { return c.retain(&c.context, device) }},
-	} {
-		if err := c.check(call.name, call.make()); err != nil {
-			return nil, fmt.Errorf("open GPU %d: %w", ordinal, err)
-		}
+	err = c.check("cuDeviceGet", c.device(&device, int32(ordinal)))
+	if err == nil {
+		err = cmp.Or(
+			c.check("cuDeviceGetName", c.name(&name[0], int32(len(name)), device)),
+			c.check("cuDeviceGetAttribute", c.attribute(&major, majorAttribute, device)),
+			c.check("cuDeviceGetAttribute", c.attribute(&minor, minorAttribute, device)),
+			c.check("cuDeviceGetAttribute", c.attribute(&shared, sharedOptInAttribute, device)),
+			c.check("cuDevicePrimaryCtxRetain", c.retain(&c.context, device)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open GPU %d: %w", ordinal, err)
 	}
 	c.gpu = GPU{Name: unix.ByteSliceToString(name), Arch: int(10*major + minor), SharedBytes: int64(shared)}
 	return c, nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
-	"sync"
 	"unsafe"
 
 	"autotune/internal/lists"
@@ -32,31 +31,22 @@ func (g GPU) String() string { return fmt.Sprintf("%s (sm_%d)", g.Name, g.Arch) 
 // Driver does on one GPU what a loader needs. It may be used by many goroutines at once.
 type Driver interface {
 	GPU() GPU
-	// Load loads a cubin, or PTX that ends with a zero byte, and finds one of its kernels. It allows launches
-	// this many bytes of dynamic shared memory. The image is never unloaded.
+	// Load finds a kernel in a cubin, or in PTX that ends with a zero byte, which it loads the first time. It allows
+	// launches this many bytes of dynamic shared memory. The image is never unloaded.
 	Load(image []byte, entry string, sharedBytes int64) (Kernel, error)
 	// Launch puts a launch on a stream. The arguments point to their values.
 	Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) error
 }
 
-// Loader makes plans for one GPU and keeps the kernels that it has loaded there.
+// Loader makes plans for one GPU.
 type Loader struct {
 	pack   *Pack
 	driver Driver
 	gpu    GPU
-	mutex  sync.Mutex
-	loaded map[loadedKey]Kernel
-}
-
-type loadedKey struct {
-	file, entry string
-	sharedBytes int64
 }
 
 // On gives a loader of the pack for a GPU.
-func (p *Pack) On(d Driver) *Loader {
-	return &Loader{pack: p, driver: d, gpu: d.GPU(), loaded: map[loadedKey]Kernel{}}
-}
+func (p *Pack) On(d Driver) *Loader { return &Loader{p, d, d.GPU()} }
 
 // runs tells whether the GPU can run an entry, which may have been made for another GPU.
 func (g GPU) runs(e *Entry) bool {
@@ -100,7 +90,7 @@ func (p *Plan) Prepare() error {
 	}
 	var kernels []Kernel
 	for _, launch := range p.Entry.Launches {
-		k, err := p.loader.kernel(loadedKey{p.Entry.File, launch.Entry, launch.SharedBytes})
+		k, err := p.loader.driver.Load(p.loader.pack.files[p.Entry.File], launch.Entry, launch.SharedBytes)
 		if err != nil {
 			return fmt.Errorf("load %s of %s for %s: %w", launch.Entry, p.Entry.File, p.loader.gpu, err)
 		}
@@ -108,19 +98,6 @@ func (p *Plan) Prepare() error {
 	}
 	p.kernels = kernels
 	return nil
-}
-
-// kernel loads a kernel once, for all plans.
-func (l *Loader) kernel(key loadedKey) (k Kernel, err error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	k, known := l.loaded[key]
-	if !known {
-		if k, err = l.driver.Load(l.pack.files[key.file], key.entry, key.sharedBytes); err == nil {
-			l.loaded[key] = k
-		}
-	}
-	return k, err
 }
 
 // alignment is what kernels need of every pointer, to load vectors from it.

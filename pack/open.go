@@ -181,24 +181,15 @@ func readFile(files fs.FS, name string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// read reads a file that must be as it was packed.
-func (f File) read(files fs.FS, name string) ([]byte, error) {
-	data, err := readFile(files, name, f.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	if digest := sha256.Sum256(data); int64(len(data)) != f.Bytes || hex.EncodeToString(digest[:]) != f.SHA256 {
-		return nil, fmt.Errorf("%s is not the file that was packed: its %d bytes have another digest", name, len(data))
-	}
-	return data, nil
-}
-
 // verify reads every file and holds it against the manifest.
 func (p *Pack) verify(files fs.FS) error {
 	for name, want := range sorted(p.Files) {
-		data, err := want.read(files, name)
+		data, err := readFile(files, name, want.Bytes)
 		if err != nil {
 			return err
+		}
+		if digest := sha256.Sum256(data); int64(len(data)) != want.Bytes || hex.EncodeToString(digest[:]) != want.SHA256 {
+			return fmt.Errorf("%s is not the file that was packed: its %d bytes have another digest", name, len(data))
 		}
 		p.files[name] = append(data, 0) // a zero byte ends PTX
 	}

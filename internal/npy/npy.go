@@ -71,17 +71,15 @@ func readText(r io.Reader) (text string, start int64, err error) {
 	if _, err := io.ReadFull(r, head[:]); err != nil || string(head[:6]) != magic {
 		return "", 0, errors.New("it is no .npy file: numpy.save writes one")
 	}
-	field := make([]byte, 2)
-	if head[6] > 1 {
-		field = make([]byte, 4)
+	version := head[6]
+	if version < 1 || version > 3 {
+		return "", 0, fmt.Errorf("it is a .npy file of version %d, and 1 to 3 are known", version)
 	}
-	if head[6] < 1 || head[6] > 3 {
-		return "", 0, fmt.Errorf("it is a .npy file of version %d, and 1 to 3 are known", head[6])
-	}
+	field := make([]byte, 4)[:min(2*version, 4)] // the head's length, of which version 1 has the lower half
 	if _, err := io.ReadFull(r, field); err != nil {
 		return "", 0, errors.New("it ends within its head")
 	}
-	length := int64(binary.LittleEndian.Uint32(append(field, 0, 0)[:4]))
+	length := int64(binary.LittleEndian.Uint32(field[:4]))
 	if length > maxText {
 		return "", 0, fmt.Errorf("its head would have %d bytes; %d are the most", length, maxText)
 	}

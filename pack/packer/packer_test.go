@@ -356,29 +356,6 @@ func asks(parameter, value string) func(*pack.Loader) (*pack.Plan, error) {
 	}
 }
 
-// Plans and launches of many goroutines load each kernel once.
-func TestManyAtOnce(t *testing.T) {
-	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "max_pool2d")
-	gpu := h100()
-	loader := open(t, packed(t, "one", []cudasource.Winner{w})).On(gpu)
-	var group sync.WaitGroup
-	for range 16 {
-		group.Go(func() {
-			plan, err := loader.Plan("max_pool2d", w.Problem.Shape, given(w.Problem.Parameters), "")
-			if err == nil {
-				err = relaunch(plan)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-	if len(gpu.images) != 1 || len(gpu.launches) != 16 {
-		t.Errorf("it loaded %d kernels and launched %d times, want 1 and 16", len(gpu.images), len(gpu.launches))
-	}
-}
-
 // The same winners give the same bytes, in whatever order they come.
 func TestReproducible(t *testing.T) {
 	all := examples(t)[:6]

@@ -32,7 +32,7 @@ type Options struct {
 	// Conditions, if any, leave out a cache's winners that were timed under others.
 	Conditions *device.Conditions
 	// CI times each winner against itself, and compares it with its recorded time beyond that noise.
-	CI bool
+	CI   bool
 	Tool string
 	// Say shows what is done, and Tell what a user may not expect.
 	Say, Tell func(text string)

@@ -138,26 +138,22 @@ type element struct {
 	Parameter string // that names it; "": none does
 }
 
-// moduleTypes are those that a module's tensors may have.
-var moduleTypes = []element{
-	{Type: operator.F32, Torch: "float32"},
-	{Type: operator.BF16, Torch: "bfloat16"},
-	{Type: operator.F16, Torch: "float16"},
+// torchTypes are PyTorch's names. All but the first three are those that a tensor may have in place of the elements' type.
+var torchTypes = map[operator.Type]string{
+	operator.F32: "float32", operator.BF16: "bfloat16", operator.F16: "float16", operator.I64: "int64", operator.Bool: "bool",
 }
 
 // elementOf is the type of a problem's tensors, if a module can have it.
 func elementOf(p *operator.Problem) (element, error) {
-	parameter, named := p.Operator.TypeParameter(), operator.F32
-	if parameter != "" {
-		named = operator.Type(p.Values[parameter].String())
+	e := element{Type: operator.F32, Parameter: p.Operator.TypeParameter()}
+	if e.Parameter != "" {
+		e.Type = operator.Type(p.Values[e.Parameter].String())
 	}
-	for _, e := range moduleTypes {
-		if e.Type == named {
-			e.Parameter = parameter
-			return e, nil
-		}
+	if !slices.Contains([]operator.Type{operator.F32, operator.BF16, operator.F16}, e.Type) {
+		return element{}, fmt.Errorf("`%s` is %s; a module's tensors are of f32, bf16 or f16", e.Parameter, e.Type)
 	}
-	return element{}, fmt.Errorf("`%s` is %s; a module's tensors are of f32, bf16 or f16", parameter, named)
+	e.Torch = torchTypes[e.Type]
+	return e, nil
 }
 
 // has tells whether a tensor is of the type.
@@ -165,16 +161,12 @@ func (e element) has(a operator.ArgumentSpec) bool {
 	return a.TypeBy == e.Parameter && (a.TypeBy != "" || a.Type == e.Type)
 }
 
-// otherTypes are those that a tensor may have in place of the elements' type.
-var otherTypes = map[operator.Type]string{operator.I64: "int64", operator.Bool: "bool"}
-
 // of is a tensor's type as PyTorch calls it, if a module's tensor can have it.
 func (e element) of(a operator.ArgumentSpec) (torch string, ok bool) {
 	if e.has(a) {
 		return e.Torch, true
 	}
-	torch, ok = otherTypes[a.Type]
-	return torch, ok && a.TypeBy == ""
+	return torchTypes[a.Type], a.TypeBy == "" && (a.Type == operator.I64 || a.Type == operator.Bool)
 }
 
 // taken says in words what tensors a module of the type takes.

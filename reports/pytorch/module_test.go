@@ -210,7 +210,8 @@ func TestModulesOfOneType(t *testing.T) {
 		r.Math = "fp32"
 		for _, w := range winners(t, o, r) {
 			text := export(t, w)
-			for _, e := range moduleTypes {
+			for _, kind := range []operator.Type{operator.F32, operator.BF16, operator.F16} {
+				e := element{Type: kind, Torch: torchTypes[kind]}
 				is := e.Type == w.Problem.Output().Type
 				for _, said := range []string{
 					fmt.Sprintf("TYPE = %q\nDTYPE = torch.%s\n", e.Type, e.Torch),
