@@ -17,6 +17,7 @@ import (
 
 	"autotune/internal/python"
 	"autotune/internal/quote"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 )
 
@@ -57,9 +58,7 @@ def fixed(text):
 os.fdopen(3, "w").write(json.dumps({"literals": [ast.literal_eval(t) for t in given[0]], "docs": [ast.literal_eval(t) for t in given[1]],
     "formats": [fixed(t) for t in given[2]], "comments": [comment(t) for t in given[3]]}) + "\n")
 `, [][]string{literals, docs, formats, comments}, &got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := range corpus {
 		if got.Literals[i] != want[i] || got.Formats[i] != want[i] || got.Docs[i] != wantDocs[i] || got.Comments[i] != "x = 1" {
 			t.Errorf("%q: %q, %q, %q, %q", corpus[i], got.Literals[i], got.Formats[i], got.Docs[i], got.Comments[i])
@@ -100,9 +99,7 @@ func TestCompilersRead(t *testing.T) {
 	b.WriteString("    return bad;\n}\n")
 	dir := t.TempDir()
 	source := filepath.Join(dir, "x.c")
-	if err := os.WriteFile(source, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(source, []byte(b.String()), 0o600))
 	for _, flags := range [][]string{{"-x", "c++", "-std=c++20"}, {"-x", "c++", "-std=c++11", "-trigraphs"}, {"-x", "c++", "-std=gnu++17"}} {
 		program := filepath.Join(dir, "x")
 		arguments := append(flags, "-Wall", "-Werror", "-Wno-format-extra-args", "-Wno-format-zero-length", "-Wno-format-security", "-Wno-trigraphs", "-Wno-unused", "-o", program, source)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -55,13 +56,9 @@ func TestTextOfRecords(t *testing.T) {
 func watcher(t *testing.T) *Watcher {
 	t.Helper()
 	operators, err := operator.Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w, err := Open("tool", operators)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -72,9 +69,7 @@ func watcher(t *testing.T) *Watcher {
 
 func put(t *testing.T, w *Watcher, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(w.folder.Dir, recordsFolder, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(w.folder.Dir, recordsFolder, name), []byte(text), 0o600))
 }
 
 // A record that is no file is refused, and one that is not written whole is left.
@@ -85,9 +80,7 @@ func TestRecordsOfOtherKinds(t *testing.T) {
 	if s, err := w.Read(); err != nil || s.Processes != 1 {
 		t.Error(s, err)
 	}
-	if err := os.Symlink("/dev/zero", filepath.Join(w.folder.Dir, recordsFolder, "2.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("/dev/zero", filepath.Join(w.folder.Dir, recordsFolder, "2.json")))
 	if _, err := w.Read(); err == nil || !strings.Contains(err.Error(), "something else in the place of its record") {
 		t.Error(err)
 	}
@@ -108,9 +101,7 @@ func FuzzReadRecord(f *testing.F) {
 	f.Add(oneCall)
 	f.Add(`{"schema": "autotune/capture/1", "calls": [{"function": "f", "calls": 1, "operator": "conv2d", "shape": [0], "parameters": {"stride": []}}]}`)
 	operators, err := operator.Operators()
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	byName := map[string]*operator.Operator{}
 	for _, o := range operators {
 		byName[o.Name] = o

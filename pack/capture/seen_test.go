@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -16,9 +17,7 @@ import (
 func check(t *testing.T, s *Seen) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := s.WriteProblems(&text, time.Unix(0, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.WriteProblems(&text, time.Unix(0, 0)))
 	asked, err := operator.ReadProblems("problems.yaml", text.String())
 	if len(s.Problems) == 0 {
 		if err == nil || !strings.Contains(err.Error(), "holds no problem") {
@@ -60,9 +59,7 @@ func TestRead(t *testing.T) {
 		`{"function": "odd", "device": "cuda", "calls": 1, "ms": 0, "operator": "odd", "shape": [1]}`,
 		`{"function": "mm", "device": "cuda", "calls": 1, "ms": 0, "operator": "matmul", "shape": [1, 0, 4, 8]}`))
 	s, err := w.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var got []string
 	for _, p := range s.Problems {
 		got = append(got, fmt.Sprintf("%s %d %g %.2f", operator.FormatShape(p.Shape), p.Calls, p.MS, p.Share))
@@ -110,18 +107,14 @@ func TestMath(t *testing.T) {
 		{"conv2d", "1x8x9x9", "f32", &yes, ""}, {"conv2d", "1x8x9x9", "f32", &no, "fp32"}, {"max_pool2d", "1x8x9x9", "", &no, ""},
 	} {
 		o, err := operator.Find(test.operator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		shape, _ := operator.ParseShape(test.shape)
 		r := operator.Request{Shape: shape, Parameters: map[string]string{}}
 		if test.element != "" {
 			r.Parameters["type"] = test.element
 		}
 		p, err := o.Bind(r, operator.TypicalLimits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got := mathOf(p, test.tf32); got != test.want {
 			t.Errorf("%s: %q, want %q", p, got, test.want)
 		}
@@ -138,9 +131,7 @@ func TestManyProblems(t *testing.T) {
 	}
 	put(t, w, "1.json", recorded("", calls...))
 	s, err := w.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if text := check(t, s); !strings.Contains(text, "# 1400 further problems with") || !strings.Contains(text, "# and 1800 others\n") {
 		t.Error(text[len(text)-300:])
 	}

@@ -12,6 +12,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/emulator"
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testtogether"
@@ -24,9 +25,7 @@ import (
 func withPyTorch(t *testing.T) []*operator.Operator {
 	t.Helper()
 	operators, err := operator.Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var with []*operator.Operator
 	for _, o := range operators {
 		if o.PyTorch != nil {
@@ -50,9 +49,7 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 	compiler := d.Compiler()
 	for _, o := range withPyTorch(t) {
 		v, err := torchvectors.Of(o.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		cases := endurance.Some(v.Cases, 4)
 		var problems, kernels []*operator.Problem // of the cases, and those that have a kernel
 		numbers := map[string]int{}               // of kernels
@@ -108,9 +105,7 @@ func generalKernels(t *testing.T, problems []*operator.Problem) operator.Kernel 
 	for n, p := range problems {
 		e, err := elementOf(p)
 		v := view{Element: e}
-		if err := errors.Join(err, v.tensors(p.Operator), v.general(p)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(err, v.tensors(p.Operator), v.general(p)))
 		_, written := cudasource.Elements(p)
 		var arguments, members []string
 		for i, spelled := range cudasource.Taken(p) {
@@ -195,9 +190,7 @@ func compare(t *testing.T, p *operator.Problem, got, want []float32) {
 func TestGeneralKernelLeavesNoMacros(t *testing.T) {
 	for _, o := range withPyTorch(t) {
 		v, err := newView(winners(t, o, operator.Request{Shape: o.Example})[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !strings.Contains(v.GeneralUndefines, "#undef SIZES\n") {
 			t.Errorf("%s: SIZES outlives the general kernel", o.Name)
 		}

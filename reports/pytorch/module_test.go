@@ -20,6 +20,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testtogether"
@@ -66,9 +67,7 @@ func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r ope
 	for _, mode := range modes {
 		r.Math = mode
 		p, err := o.Bind(r, limits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defaults := p.Defaults(t.Context())
 		if _, variant := o.MathVariants[mode]; variant {
 			defaults = defaults[:1] // the others differ in the same header
@@ -84,9 +83,7 @@ func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r ope
 func winner(t *testing.T, limits operator.Limits, p *operator.Problem, c space.Configuration) cudasource.Winner {
 	t.Helper()
 	k, err := p.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	best := bestconfig.Document{
 		Operator: p.Operator.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{},
 		Problem:    p.Record(),
@@ -98,27 +95,21 @@ func winner(t *testing.T, limits operator.Limits, p *operator.Problem, c space.C
 		best.Macros[m.Name] = m.Value
 	}
 	w, err := cudasource.Of(best, p.Operator, limits, "autotune test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return w
 }
 
 func export(t *testing.T, w cudasource.Winner) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, w); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(&b, w))
 	return b.String()
 }
 
 // exportTo writes the module to a file.
 func exportTo(t *testing.T, path string, w cudasource.Winner) string {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(export(t, w)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(export(t, w)), 0o644))
 	return path
 }
 
@@ -129,9 +120,7 @@ func pythonSays(t *testing.T, in io.Reader, arguments ...string) string {
 	command.Env = append(os.Environ(), "PYTHONPATH=testdata", "PYTHONDONTWRITEBYTECODE=1")
 	command.Stdin, command.Stderr = in, os.Stderr
 	output, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(output)
 }
 
@@ -203,9 +192,7 @@ func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 // in PyTorch's words.
 func TestModulesOfOneType(t *testing.T) {
 	o, err := operator.Find("matmul")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, r := range examples(o) {
 		r.Math = "fp32"
 		for _, w := range winners(t, o, r) {
@@ -251,9 +238,7 @@ type call struct {
 func moduleCases(t *testing.T) (all []moduleCase) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/modules.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for line := range strings.Lines(string(text)) {
 		line, nested := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "  ")
 		if !nested {
@@ -299,13 +284,9 @@ func TestModules(t *testing.T) {
 	dir := t.TempDir()
 	for i, c := range moduleCases {
 		o, err := operator.Find(c.operator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		shape, err := operator.ParseShape(c.shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		w := winners(t, o, operator.Request{Shape: shape, Parameters: c.set, Math: o.MathModes[0]})[0]
 		tuned = append(tuned, w)
 		path := exportTo(t, filepath.Join(dir, fmt.Sprintf("case%d.py", i)), w)
@@ -332,9 +313,7 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 		Flags       [][]string // of each compilation
 		TunedSizes  []int64    `json:"tuned_sizes"`
 	}
-	if err := json.Unmarshal([]byte(line), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(line), &got))
 	if c.constructor != "" && got.Constructor != c.constructor {
 		t.Errorf("the constructor is %s\nwant               %s", got.Constructor, c.constructor)
 	}
@@ -459,26 +438,18 @@ extern "C" __global__ void nothing(float*) {}
 func kernelsOfModule(t *testing.T, w cudasource.Winner) string {
 	t.Helper()
 	v, err := newView(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	general, err := fill("general.cu.tmpl", v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	tuned, err := fill("tuned.cu.tmpl", v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return general + tuned
 }
 
 func kernelsOfFile(t *testing.T, w cudasource.Winner) string {
 	t.Helper()
 	var alone bytes.Buffer
-	if err := w.WriteCUDA(&alone); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.WriteCUDA(&alone))
 	return alone.String()
 }
 
@@ -486,13 +457,9 @@ func kernelsOfFile(t *testing.T, w cudasource.Winner) string {
 // for split-K's partial sums only where k is split.
 func TestWorkspacesOfTheLaunches(t *testing.T) {
 	o, err := operator.Find("matmul")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: []int64{1, 128, 2048, 256}, Math: "fp32"}, emulator.Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range p.Defaults(t.Context()) {
 		sums := map[string]string{"pipelined_gemm": "partial_sums", "gathered_gemm": "gathered_sums"}[c.Template]
 		if sums == "" {
@@ -510,9 +477,7 @@ func TestWorkspacesOfTheLaunches(t *testing.T) {
 			w.Kernel.Launches[0].Maps = []operator.TensorMap{{At: 1, Words: [7]int64{1, -1}}}
 			const words = ", 0x1ull, 0xffffffffffffffffull, 0x0ull, 0x0ull, 0x0ull, 0x0ull, 0x0ull}, }; // tensor maps, passed by value\n"
 			var alone bytes.Buffer
-			if err := w.WriteCUDA(&alone); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, w.WriteCUDA(&alone))
 			for where, texts := range map[string][]string{
 				export(t, w): {
 					"void* " + sums + ", ", "void* arguments[] = {&" + sums + ", &written, nullptr};",
@@ -553,9 +518,7 @@ func refuses(t *testing.T, w cudasource.Winner, change func(*operator.Operator, 
 
 func TestWriteRefuses(t *testing.T) {
 	o, err := operator.Find("max_pool2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w := winners(t, o, operator.Request{Shape: o.Example})[0]
 	for name, test := range map[string]struct {
 		change func(*operator.Operator, *operator.Kernel)
@@ -584,9 +547,7 @@ func TestWriteRefuses(t *testing.T) {
 // Of parameters of words a module has the one that names its tensors' type, of all of them.
 func TestWriteRefusesOtherWords(t *testing.T) {
 	o, err := operator.Find("matmul")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w := winners(t, o, operator.Request{Shape: o.Example, Parameters: map[string]string{"type": "bf16"}, Math: "fp32"})[0]
 	named := func(name string, of ...int) func(*operator.Operator, *operator.Kernel) {
 		return func(o *operator.Operator, _ *operator.Kernel) {
@@ -624,9 +585,7 @@ for call in json.loads(sys.argv[2]):
 func TestModulesKnowLayouts(t *testing.T) {
 	testneeds.Torch.Need(t)
 	o, err := operator.Find("avg_pool2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	type call struct {
 		Asked string `json:"asked"`
 		Last  bool   `json:"last"` // the input lies channels-last

@@ -4,15 +4,14 @@ import (
 	"slices"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
 // A template's condition is asked again of the GPU that the module meets.
 func TestServes(t *testing.T) {
 	o, err := operator.Find("conv2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for when, want := range map[string][]string{
 		"": {"return True"},
 		"arch >= 80 and c % 8 == 0 and math == 'tf32'": {
@@ -29,9 +28,7 @@ func TestServes(t *testing.T) {
 			changed.When = &operator.Formula{Text: when}
 		}
 		v := view{}
-		if err := v.serves(w); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, v.serves(w))
 		changed.When = before
 		if !slices.Equal(v.Serves, want) {
 			t.Errorf("%q: got %q, want %q", when, v.Serves, want)

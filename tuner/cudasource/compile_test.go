@@ -16,6 +16,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/testtogether"
@@ -33,9 +34,7 @@ func winnerOf(t *testing.T, p *operator.Problem, at int) Winner {
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
 	}
 	w, err := Of(b, p.Operator, p.Limits, "autotune test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return w
 }
 
@@ -43,9 +42,7 @@ func winnerOf(t *testing.T, p *operator.Problem, at int) Winner {
 func written(t *testing.T, w Winner) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := w.WriteCUDA(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.WriteCUDA(&out))
 	if strings.Contains(out.String(), "\n\n\n") {
 		t.Errorf("blank lines follow each other in\n%s", out.String())
 	}
@@ -98,14 +95,10 @@ func emulatedHeaders(t *testing.T) map[string]string {
 	const shim = "../../device/emulator/shim/emulated"
 	texts := map[string]string{}
 	entries, err := os.ReadDir(shim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, e := range entries {
 		text, err := os.ReadFile(filepath.Join(shim, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		texts[e.Name()] = strings.ReplaceAll(string(text), "#include \"elements.cuh\"\n", "")
 	}
 	return texts
@@ -122,16 +115,12 @@ func TestWrittenFilesCompile(t *testing.T) {
 	t.Cleanup(func() { d.Close() })
 	compiler := d.Compiler()
 	operators, err := operator.Operators()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all testtogether.Source
 	emulated, headers := emulatedHeaders(t), []string{"#include <emulated/elements.cuh>"}
 	for i, o := range append(operators, mixed(t, "i16"), steps(t)) {
 		p, err := o.Bind(operator.Request{Shape: o.Example, Math: "fp32"}, emulator.Limits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		w := winnerOf(t, p, len(p.Defaults(t.Context()))-1)
 		if o.Name == "steps" {
 			w.Kernel.Launches[0].Maps = []operator.TensorMap{{Words: [7]int64{1, -1}}}
@@ -157,9 +146,7 @@ func TestWrittenFilesCompile(t *testing.T) {
 func steps(t *testing.T) *operator.Operator {
 	t.Helper()
 	o, err := operator.Load(os.DirFS("../../internal/test/testoperators/testdata"), "steps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return o
 }
 
@@ -168,9 +155,7 @@ func steps(t *testing.T) *operator.Operator {
 func TestWrittenLaunches(t *testing.T) {
 	o := steps(t)
 	p, err := o.Bind(operator.Request{Shape: o.Example}, emulator.Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for mode, wants := range map[int64][]string{
 		0: {
 			"Build with nvcc -O3 -std=c++17 -maxrregcount=64 --use_fast_math -arch=",
@@ -233,9 +218,7 @@ templates:
     default: {unroll: 1}
 `)}}
 	o, err := operator.Load(root, "mixed")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return o
 }
 
@@ -243,9 +226,7 @@ templates:
 func TestWrittenArguments(t *testing.T) {
 	o := mixed(t, operator.F16)
 	p, err := o.Bind(operator.Request{Shape: o.Example}, emulator.Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text := written(t, winnerOf(t, p, 0))
 	for _, want := range []string{
 		"\n\n#include <cuda_fp16.h>\n\n#define ",
@@ -277,13 +258,9 @@ func TestArchitecture(t *testing.T) {
 		{"avg_pool1d", "direct", "", device.CUDA, "-arch=native "},
 	} {
 		o, err := operator.Find(test.operator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p, err := o.Bind(operator.Request{Shape: o.Example}, emulator.Limits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for i, c := range p.Defaults(t.Context()) {
 			if c.Template != test.template {
 				continue
@@ -300,13 +277,9 @@ func TestArchitecture(t *testing.T) {
 // A tensor may have any name that op.yaml allows.
 func TestHostFunctionOfOddNames(t *testing.T) {
 	o, err := operator.Find("avg_pool1d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: o.Example}, emulator.Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w := winnerOf(t, p, 0)
 	p = w.Problem
 	p.Arguments[0].Name, p.Arguments[1].Name = "stream", "new"

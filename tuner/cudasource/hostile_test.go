@@ -5,26 +5,21 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
 // What a document says of its device and tool stays in the comment at the head of the file.
 func TestCommentsStayComments(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := op.Bind(operator.Request{Shape: []int64{1, 4, 9, 9}}, operator.TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, text := range []string{"an H100\n#error ran", "an H100\\", "an H100 ??/", "an H100\u2028#error", "an H100\r#error"} {
 		w := winnerOf(t, p, 0)
 		w.Best.Device.Name, w.Tool = text, text
 		var out bytes.Buffer
-		if err := w.WriteCUDA(&out); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.WriteCUDA(&out))
 		head, _, _ := strings.Cut(out.String(), "\n\n")
 		for line := range strings.Lines(head) {
 			if line = strings.TrimSuffix(line, "\n"); !strings.HasPrefix(line, "//") || strings.HasSuffix(line, `\`) || strings.Contains(line, "??/") || strings.ContainsAny(line, "\r\u2028") {

@@ -11,6 +11,7 @@ import (
 	"autotune/device"
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
@@ -22,22 +23,14 @@ import (
 func best(t *testing.T) (bestconfig.Document, *operator.Operator) {
 	t.Helper()
 	o, err := operator.Find("conv2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: []int64{1, 4, 20, 20}, Math: "fp32"}, emulator.Limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := p.Defaults(t.Context())[0]
 	k, err := p.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	reference, err := p.ReferenceDigest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b := bestconfig.Document{
 		Operator: o.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{},
 		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32", MathBy: "as\nPyTorch does"}, KernelDigest: k.Digest(), ReferenceDigest: reference,
@@ -48,13 +41,9 @@ func best(t *testing.T) (bestconfig.Document, *operator.Operator) {
 		b.Macros[m.Name] = m.Value
 	}
 	var text bytes.Buffer
-	if err := b.WriteJSON(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.WriteJSON(&text))
 	read, err := bestconfig.Read(&text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return read, o
 }
 
@@ -64,13 +53,9 @@ func TestWriteCUDA(t *testing.T) {
 	b.KernelDigest = ""
 	b.Launches[0].Block, b.Launches[0].SharedBytes = [3]int64{64, 4, 1}, 49_152 // which the kernel's own bring above 48 KB
 	w, err := Of(b, o, emulator.Limits(), "autotune test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var out bytes.Buffer
-	if err := w.WriteCUDA(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.WriteCUDA(&out))
 	text := out.String()
 	for _, want := range []string{
 		"// conv2d 1x4x20x20 c_out=128 kernel=3x3",
@@ -178,13 +163,9 @@ func TestUndefines(t *testing.T) {
 func TestConfigurationKeepsTypes(t *testing.T) {
 	b, o := best(t)
 	text, err := json.Marshal(b.Configuration)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, err := configuration(b, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	back, err := json.Marshal(c)
 	if err != nil || string(back) != string(text) {
 		t.Errorf("got %s, %v, want %s", back, err, text)
