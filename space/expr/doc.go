@@ -17,7 +17,7 @@
 // it that each tunable settles. The table in operators.go has all that the language knows of an operation, bounds of
 // its result included: a function is added there alone.
 //
-// A Dialect writes an expression in another language: C, C++ or Python.
+// A Dialect writes an expression in another language: C++ or Python.
 //
 // The functions are abs, bool, ceil_div, float, gcd, int, max, min and round.
 // Tuples and lists stand only on the right of `in` and `not in`.

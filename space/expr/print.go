@@ -3,7 +3,6 @@ package expr
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 type Dialect struct {
 	Forms       map[Op]Form
 	Comparisons []string // by Cmp
-	Chains      bool     // `a < b < c` may be written
 	Constant    func(Value) (string, error)
 	Name        func(name string) string // nil: as it is
 	Deepest     int                      // how deep operations may lie in each other; 0: as deep as the parser allows
@@ -74,7 +72,6 @@ var source = Dialect{
 		OpRound: call("round"), OpCall: call(""), OpTuple: call(""),
 	},
 	Comparisons: cmpNames[:],
-	Chains:      true,
 	Constant:    func(v Value) (string, error) { return v.Source(), nil },
 }
 
@@ -109,40 +106,6 @@ var Python = func() Dialect {
 	d.Deepest = 90 // Python refuses 200 parentheses within each other
 	return d
 }()
-
-// C is C with ints of 64 bits alone. Arithmetic is a call of a function, which notes in `bad` where a result does not
-// fit. A name is an expression that name gives.
-func C(name func(string) string) Dialect {
-	return Dialect{
-		Forms: map[Op]Form{
-			OpIf: {"%s ? %s : %s", bindsIf, []int{bindsOr, bindsOr, bindsIf}}, OpOr: pairs("(%s || %s)"), OpAnd: pairs("(%s && %s)"),
-			OpNot: before("!", bindsSign), OpBool: before("!!", bindsSign),
-			OpAdd: pairs("add(%s, %s, bad)"), OpSub: pairs("sub(%s, %s, bad)"), OpMul: pairs("mul(%s, %s, bad)"),
-			OpFloorDiv: pairs("floor_div(%s, %s, bad)"), OpMod: pairs("modulo(%s, %s, bad)"), OpPow: pairs("power(%s, %s, bad)"),
-			OpCeilDiv: pairs("ceil_div(%s, %s, bad)"), OpGcd: pairs("gcd(%s, %s, bad)"), OpMin: pairs("least(%s, %s, bad)"),
-			OpMax: pairs("most(%s, %s, bad)"), OpNeg: {"sub(0, %s, bad)", bindsNothing, []int{bindsIf}},
-			OpPlus: unwritten, OpInt: unwritten, OpCall: call(""),
-		},
-		Comparisons: cmpNames[:CmpIn],
-		Constant:    integerInC,
-		Name:        name,
-		Deepest:     250, // compilers have a limit
-	}
-}
-
-// integerInC is a constant of C. The least int has no other form there.
-func integerInC(v Value) (string, error) {
-	n, isInt := v.AsInt()
-	switch {
-	case v.Kind() == KindFloat:
-		return strconv.FormatFloat(v.float(), 'e', -1, 64), nil
-	case !isInt:
-		return "", fmt.Errorf("it has the constant %s", v.Source())
-	case n == math.MinInt64:
-		return "INT64_MIN", nil
-	}
-	return fmt.Sprintf("INT64_C(%d)", n), nil
-}
 
 // CPP is C++ with floats alone, for arithmetic and calls.
 var CPP = Dialect{
@@ -249,9 +212,6 @@ func (p *printer) operation(n *Node, form Form, depth int) string {
 }
 
 func (p *printer) comparison(n *Node, depth int) (string, int) {
-	if len(n.Cmps) > 1 && !p.Chains {
-		p.fail(fmt.Errorf("it compares more than two values at once"))
-	}
 	text := p.within(n.Args[0], bindsSum, depth)
 	for i, c := range n.Cmps {
 		if int(c) >= len(p.Comparisons) {
