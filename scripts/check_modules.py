@@ -3,9 +3,9 @@
 
     scripts/check_modules.py FILE...
 
-Each FILE is what `autotune export --format pytorch` wrote of a convolution or a pool. Beyond the tuned problem it tries other shapes and
-parameters, views, streams, gradients and inputs that must be refused. Prints a line a check; the exit code is 1 if one
-failed.
+Each FILE is what `autotune export --format pytorch` wrote of a convolution or a pool. Beyond the tuned problem it tries
+other shapes and parameters, views, streams, gradients and inputs that must be refused. Prints a line a check; the exit
+code is 1 if one failed.
 
 The tuned problem is compared with PyTorch's answer in FILE's math mode and type of tensors, all others with PyTorch's
 in double precision, from factors rounded to TF32 where FILE's kernels do that.

@@ -8,9 +8,8 @@ each (scripts/holes.txt), searched and timed in turns with PyTorch eager and tor
     scripts/holes.py --table                # the table alone, of what is there
     scripts/holes.py --problems scripts/layers.txt --work bench-out/layers
 
-PyTorch's compiler first fills its cache, in several processes at a time. Then one `autotune search --problems` times all
-rows. The folder of --work keeps what was done: rows.jsonl has a
-line for each row, and the same command goes on where the last one ended.
+PyTorch's compiler first fills its cache, in several processes at a time. Then one `autotune search --problems` times
+all rows. The folder of --work keeps what was done, and the same command goes on where the last one ended.
 
 A row is an operator's problem of a type and a layout. Floats, and by turns bf16 or f16, make some 300 rows.
 """
@@ -193,7 +192,7 @@ def write_page(rows, kept, options):
 
 
 def main():
-    options, began = arguments(), time.monotonic()
+    options = arguments()
     rows = all_rows(options.problems)
     kept, ready = Kept(options.work / "rows.jsonl"), Kept(options.work / "ready.jsonl")
     if not options.table:
@@ -204,7 +203,6 @@ def main():
         os.environ |= {name: str(options.work / folder) for name, folder in caches.items()}
         prepare(wanted, ready, options)
         measure(wanted, kept, options)
-        print(f"{len(wanted)} rows took {time.monotonic() - began:.0f} s", flush=True)
     write_page(rows, kept, options)
 
 

@@ -4,9 +4,9 @@
     scripts/kernelbench.py CHECKOUT [--search SECONDS] [--only N...] [--compile]
 
 CHECKOUT is a clone of https://github.com/ScalingIntelligence/KernelBench. scripts/kernelbench.txt says which operator,
-shape and parameters each problem is. Its winner is searched, exported as a PyTorch module, read by KernelBench's static checker and
-evaluated by its eval_kernel_against_ref: five correctness trials, then times of both. While one problem is searched and
-another one judged, the modules of those between them are compiled. The exit code is 1 if a problem failed.
+shape and parameters each problem is. Its winner is searched, exported as a PyTorch module, read by KernelBench's static
+checker and evaluated by its eval_kernel_against_ref: five correctness trials, then times of both. While one problem is
+searched and another one judged, modules in between are compiled. The exit code is 1 if a problem failed.
 
 The folder of --work keeps what was done: rows.jsonl has a line for each problem, and the same command goes on where the
 last one ended. The page is docs/results/<gpu>/kernelbench-level1.md.
@@ -61,8 +61,8 @@ STORY = """# KernelBench's judgement of every problem of its level 1 that is an 
 {gpu}, PyTorch {torch}, KernelBench at commit {commit}, {dates}, by
 `scripts/kernelbench.py CHECKOUT --search {search:g}`.
 
-scripts/kernelbench.txt has each problem's operator, shape and parameters. Each was searched for at most {search:g} s in the math mode
-that PyTorch computes it in. The winner was exported by `autotune export --format pytorch`, and a class behind the
+scripts/kernelbench.txt has each problem's operator, shape and parameters. Each was searched for at most {search:g} s in
+the math mode that PyTorch computes it in. The winner was exported by `autotune export --format pytorch`, and a class behind the
 module makes the tuned problem's module whatever the order of KernelBench's arguments. *Tried* are the variants that the
 search evaluated. *Correct* counts KernelBench's trials in which the outputs agree with PyTorch's within 1e-4 (absolute
 and relative). Times are means over {trials} samples by its `eval_kernel_against_ref`, and for torch.compile by its

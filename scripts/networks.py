@@ -178,11 +178,10 @@ def write_page(kept):
 
 
 def main():
-    options, began = arguments(), time.monotonic()
+    options = arguments()
     kept = Kept(options.work / "results.jsonl")
     networks = [Network(name, options) for name in options.only]
     side_by_side(networks)
-    print(f"captured after {time.monotonic() - began:.0f} s", flush=True)
     for network in networks:
         one(network, kept, options)
     write_page(kept)

@@ -4,8 +4,6 @@
     networks_run.py forward NAME            # a few passes, for `autotune capture`
     networks_run.py compile NAME            # torch.compile, for its cache
     networks_run.py measure NAME PACK MODE...   # before and after replace, a line of JSON for each mode
-
-Each mode has a model of its own, and PyTorch runs in that mode, too.
 """
 import importlib
 import json

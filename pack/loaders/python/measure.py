@@ -121,7 +121,8 @@ class Replaced(Times):
         return {name: group.kernel for group in self.kept for name in group.modules}
 
     def __str__(self):
-        rows = [["modules", "kernel", "PyTorch's, ms", "the pack's, ms", "faster"], ["---", "---", "---:", "---:", "---"]]
+        head = "modules", "kernel", "PyTorch's, ms", "the pack's, ms", "faster"
+        rows = [head, ("---", "---", "---:", "---:", "---")]
         rows += [group.row() for group in (*self.kept, *self.left)]
         said = "not timed; replace(model, inputs) times it"
         if not self.kept:
@@ -153,7 +154,7 @@ def way_of(model, run):
     if not any(map(is_compiled, model.modules())):
         return run or PLAIN
     if run not in (None, COMPILE):
-        raise ValueError(f"run={run!r}, and the model is compiled: it may be {COMPILE!r}, or give replace the model that was compiled")
+        raise ValueError(f"run={run!r}, and the model is compiled: give replace the model that was compiled")
     return COMPILE
 
 
@@ -194,7 +195,7 @@ def distance(found, wanted):
 
 
 class State:
-    """What passes of a model change: its buffers, its inputs and the state of random numbers. They are as before behind a block."""
+    """What passes of a model change, and is as before behind a block: buffers, inputs, and how numbers are drawn."""
 
     def __init__(self, model, inputs):
         self.owners = [(module._buffers, name, t) for module in model.modules() for name, t in module._buffers.items()]
@@ -421,7 +422,7 @@ class Answers:
 
 
 def settled(program, answers, groups, done):
-    """Keeps what pays together, and times the whole model with it. Of what does not, the half that gains least is put back."""
+    """Keeps what pays together, and times the whole model with it. Else the half that gains least is put back."""
     while groups:
         groups.sort(key=lambda group: group.gain_ms, reverse=True)
         why = answers.why_not(groups, program.forward)
