@@ -61,13 +61,13 @@ STORY = """# KernelBench's judgement of every problem of its level 1 that is an 
 {gpu}, PyTorch {torch}, KernelBench at commit {commit}, {dates}, by
 `scripts/kernelbench.py CHECKOUT --search {search:g}`.
 
-scripts/kernelbench.txt has each problem's operator, shape and parameters. Each was searched for at most {search:g} s in
-the math mode that PyTorch computes it in. The winner was exported by `autotune export --format pytorch`, and a class behind the
-module makes the tuned problem's module whatever the order of KernelBench's arguments. *Tried* are the variants that the
-search evaluated. *Correct* counts KernelBench's trials in which the outputs agree with PyTorch's within 1e-4 (absolute
-and relative). Times are means over {trials} samples by its `eval_kernel_against_ref`, and for torch.compile by its
-timing function (CUDA events, cold L2); inputs were made on the GPU. Unlike in KernelBench, labels and masks keep their
-types and are not cast to float32."""
+scripts/kernelbench.txt has each problem's operator, shape and parameters. Each was searched for at most {search:g} s
+in the math mode that PyTorch computes it in. The winner was exported by `autotune export --format pytorch`, and a
+class behind the module makes the tuned problem's module whatever the order of KernelBench's arguments. *Tried* are
+the variants that the search evaluated. *Correct* counts KernelBench's trials in which the outputs agree with
+PyTorch's within 1e-4 (absolute and relative). Times are means over {trials} samples by its `eval_kernel_against_ref`,
+and for torch.compile by its timing function (CUDA events, cold L2); inputs were made on the GPU. Unlike in
+KernelBench, labels and masks keep their types and are not cast to float32."""
 
 HEAD = ("problem", "autotune's", "winner", "tried", "correct", "static checker", "ms", "eager, ms", "speedup",
         "torch.compile, ms", "speedup")
