@@ -72,7 +72,7 @@ func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, 
 	for _, e := range l.pack.Entries {
 		differs := func(name string) bool { return !e.Values[name].Equal(values[name]) }
 		inMode := e.Math == wanted.String() || mode == "" && e.Auto
-		is := e.Operator == o.Name && inMode && !slices.ContainsFunc(o.determining(), differs)
+		is := e.Operator == o.Name && inMode && !slices.ContainsFunc(slices.Concat(o.Shape, o.components()), differs)
 		if rank := l.gpu.rank(e); is && l.gpu.runs(e) && rank > highest {
 			found, highest = e, rank
 		}
@@ -111,9 +111,6 @@ func (p *Plan) arrange() {
 		p.places = append(p.places, places)
 	}
 }
-
-// determining are the names that determine a problem: dimensions and parameters' components.
-func (o *Operator) determining() []string { return slices.Concat(o.Shape, o.components()) }
 
 // values are those of a problem's dimensions and parameters.
 func (o *Operator) values(shape []int64, given map[string]string, arch int) (map[string]expr.Value, error) {

@@ -183,21 +183,15 @@ func mathOf(p *operator.Problem, tf32 *bool) string {
 
 // sort puts first what takes most.
 func (s *Seen) sort() {
+	whole := cmp.Or(s.MS, 1) // nothing took any time where it is 0
 	for i := range s.Problems {
-		s.Problems[i].Share = share(s.Problems[i].MS, s.MS)
+		s.Problems[i].Share = s.Problems[i].MS / whole
 	}
 	for i := range s.Unserved {
-		s.Unserved[i].Share = share(s.Unserved[i].MS, s.MS)
+		s.Unserved[i].Share = s.Unserved[i].MS / whole
 	}
 	slices.SortStableFunc(s.Problems, func(a, b Problem) int { return cmp.Compare(b.MS, a.MS) })
 	slices.SortStableFunc(s.Unserved, func(a, b Unserved) int { return cmp.Compare(b.MS, a.MS) })
-}
-
-func share(part, whole float64) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return part / whole
 }
 
 // notes say what was not seen.

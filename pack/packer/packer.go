@@ -476,9 +476,3 @@ func (p *Packed) manifest() ([]byte, error) {
 	err := encoder.Encode(p.Manifest)
 	return text.Bytes(), err
 }
-
-// paths are the files' names, the manifest's first.
-func (p *Packed) paths() []string {
-	names := slices.Sorted(maps.Keys(p.Files))
-	return append([]string{pack.ManifestFile}, names...)
-}

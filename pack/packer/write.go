@@ -49,12 +49,12 @@ func (p *Packed) folder(path string) error {
 	}
 	defer os.RemoveAll(work)
 	fresh, old := filepath.Join(work, "new"), filepath.Join(work, "old")
-	for _, name := range p.paths() {
+	for name, data := range p.files {
 		file := filepath.Join(fresh, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, p.files[name], 0o644); err != nil {
+		if err := os.WriteFile(file, data, 0o644); err != nil {
 			return err
 		}
 	}
