@@ -99,7 +99,7 @@ func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, e
 func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	var start []int64
 	if book.resumes {
-		records, warnings, err := similar(book, s.Recheck)
+		records, warnings, err := similar(book)
 		if err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ type Options struct {
 	Objective Objective            // the quantity of which the best is searched
 	Energy    bool                 // measure the winner's energy however short the search
 	Gating    final.Gating         // what is put through the gates
-	Recheck   bool                 // propose nothing new: time the remembered leaders again, and gate the winner
+	Recheck   bool                 // propose nothing new: time First and the default, and gate the winner
 	Launches  int                  // of the gate that repeats a launch; 0: 100
 	// First are tried before all but the untuned default, a recheck's too: winners from elsewhere.
 	// Those that are not in the space are left out.
