@@ -17,7 +17,7 @@ type Metric struct {
 // measured are the names by which metrics know what is measured of a variant, and the
 // unit of each.
 var measured = map[string]string{
-	"time": "seconds", "energy": "joules", "registers": "of a thread", "shared_bytes": "of a block",
+	"time": "seconds", "registers": "of a thread", "shared_bytes": "of a block",
 	"local_bytes": "of a thread", "occupancy": "of 1",
 }
 

@@ -81,10 +81,10 @@ func TestCourseSetsAside(t *testing.T) {
 	} {
 		c, warned := courseOf(t, &wishes{}, &ledger{})
 		if test.best {
-			c.field.Enter(0, timed(32, 0, 0, 1))
+			c.field.Enter(0, timed(32, 0, 1))
 		}
 		for _, status := range test.statuses {
-			bad := timed(64, 0, 0)
+			bad := timed(64, 0)
 			bad.Fail(status, "bad")
 			c.watch(1, bad)
 		}

@@ -60,7 +60,7 @@ func TestLooking(t *testing.T) {
 }
 
 func TestAtRoofline(t *testing.T) {
-	best := timed(32, 0, 0, 1, 1, 1)
+	best := timed(32, 0, 1, 1, 1)
 	if atRoofline(nil, 1) || !atRoofline(&best, 1) || atRoofline(&best, 0.9) || atRoofline(&best, 0) {
 		t.Error("1 ms is at a floor of 1 ms, not of 0.9 ms")
 	}
@@ -69,8 +69,8 @@ func TestAtRoofline(t *testing.T) {
 // A result names the winner and warns of what it has not been through.
 func TestResultNames(t *testing.T) {
 	f := final.NewField(ranking{metrics: measuredProblem(t).Metrics}.scale(), 0, nil)
-	f.Enter(0, timed(32, 0, 0, 4, 4, 4))
-	f.Enter(1, timed(64, 0, 0, 2, 2, 2))
+	f.Enter(0, timed(32, 0, 4, 4, 4))
+	f.Enter(1, timed(64, 0, 2, 2, 2))
 	r := &Result{Record: Record{Ceilings: device.Ceilings{ReferenceMS: 9, Baselines: map[string]float64{"b": 2, "a": 1, "none": 0}}}}
 	r.name(f, device.Properties{Compiles: true, Caveat: "slow"}, true)
 	if r.Winner.Time.Median != 2 || r.Default.Time.Median != 4 || r.Ties != nil || r.ByStatus[trial.OK] != 2 {

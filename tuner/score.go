@@ -86,9 +86,6 @@ func measured(t trial.Trial, ms float64) map[string]float64 {
 			known[name] = x
 		}
 	}
-	if x, ok := recording.Measured(t.Outcome, "energy_mj"); ok {
-		known["energy"] = x / 1e3
-	}
 	return known
 }
 

@@ -25,7 +25,6 @@ tensors: [{name: y, role: output, shape: [n]}]
 cost: [4*n, 3*n]
 metrics:
   gflops: flops/time/1e9
-  joules: energy
   signed: threads - 64
   area: registers*threads
   twice: time*2
@@ -39,23 +38,23 @@ templates:
 	return p
 }
 
-func timed(threads int64, energyMJ float64, registers int, samples ...float64) trial.Trial {
+func timed(threads int64, registers int, samples ...float64) trial.Trial {
 	x := trial.Trial{Configuration: space.Configuration{Template: "k", Values: space.Values{{Name: "threads", Value: expr.Int(threads)}}}}
-	x.Status, x.EnergyMJ, x.Resources.Registers = trial.OK, energyMJ, registers
+	x.Status, x.Resources.Registers = trial.OK, registers
 	x.SetSamples(samples, 1)
 	return x
 }
 
 func TestStanding(t *testing.T) {
 	p := measuredProblem(t)
-	x := timed(128, 50, 40, 2, 4, 3)
+	x := timed(128, 40, 2, 4, 3)
 	for _, c := range []struct {
 		objective string
 		median    float64
 		ok        bool
 	}{
-		{"time", 3, true}, {"min:time", 3, true}, {"max:time", 1 / 3e-3, true}, {"energy", 0.05, true}, {"max:energy", 20, true}, {"registers", 40, true},
-		{"occupancy", 0, false}, {"max:gflops", 1 / (3000 / 3e-3 / 1e9), true}, {"min:joules", 0.05, true}, {"max:signed", 1.0 / 64, true},
+		{"time", 3, true}, {"min:time", 3, true}, {"max:time", 1 / 3e-3, true}, {"registers", 40, true},
+		{"occupancy", 0, false}, {"max:gflops", 1 / (3000 / 3e-3 / 1e9), true}, {"max:signed", 1.0 / 64, true},
 		{"min:area", 40 * 128, true}, {"min:twice", 6e-3, true},
 	} {
 		o, err := ParseObjective(p.Operator, c.objective)
@@ -68,7 +67,7 @@ func TestStanding(t *testing.T) {
 			t.Errorf("%s: the interval %v does not hold %v", c.objective, got.CI95, got.Median)
 		}
 	}
-	if _, ok := (ranking{Objective{"signed", false}, p.Metrics}).standing(timed(32, 0, 0, 1)); ok {
+	if _, ok := (ranking{Objective{"signed", false}, p.Metrics}).standing(timed(32, 0, 1)); ok {
 		t.Error("a metric below 0 stands")
 	}
 }
@@ -76,8 +75,8 @@ func TestStanding(t *testing.T) {
 // The best by an objective is the one that brute force finds.
 func TestBestByObjective(t *testing.T) {
 	p := measuredProblem(t)
-	trials := []trial.Trial{timed(32, 70, 10, 5), timed(64, 30, 90, 3), timed(128, 40, 20, 1)}
-	for objective, want := range map[string]int64{"time": 128, "energy": 64, "max:energy": 32, "registers": 32, "max:gflops": 128, "min:gflops": 32, "min:area": 32, "max:area": 64} {
+	trials := []trial.Trial{timed(32, 10, 5), timed(64, 90, 3), timed(128, 20, 1)}
+	for objective, want := range map[string]int64{"time": 128, "registers": 32, "max:gflops": 128, "min:gflops": 32, "min:area": 32, "max:area": 64} {
 		o, err := ParseObjective(p.Operator, objective)
 		toy.Must(t, err)
 		field := final.NewField(ranking{o, p.Metrics}.scale(), -1, nil)
@@ -94,22 +93,10 @@ func TestBestByObjective(t *testing.T) {
 	}
 }
 
-// Energy is measured of every variant where the objective is made of it.
-func TestObjectiveNeeds(t *testing.T) {
-	p := measuredProblem(t)
-	for objective, want := range map[string]bool{"time": false, "energy": true, "min:joules": true, "max:gflops": false} {
-		o, err := ParseObjective(p.Operator, objective)
-		toy.Must(t, err)
-		if slices.Contains(o.needs(p.Operator), "energy") != want {
-			t.Errorf("%s: energy is wanted: %v", objective, !want)
-		}
-	}
-}
-
 // Every measurement that metrics know has its quantity.
 func TestMeasuredNamesAreMeasured(t *testing.T) {
 	for _, name := range operator.MeasuredNames() {
-		if name != "time" && name != "energy" && !slices.Contains(recording.Quantities(), name) {
+		if name != "time" && !slices.Contains(recording.Quantities(), name) {
 			t.Errorf("nothing measures %s", name)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"autotune/device"
@@ -49,9 +48,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 		ReferenceDigest: reference, Warnings: append(part.Warnings(), foreign(d, whole)...),
 	}
 	s.stages = &stages{
-		subject: s.subject, space: sp, can: s.can,
-		energy: slices.Contains(o.Objective.needs(p.Operator), "energy"), pace: pace{races: o.Objective.Name == ""},
-		begun: map[int64]bool{},
+		subject: s.subject, space: sp, can: s.can, pace: pace{races: o.Objective.Name == ""}, begun: map[int64]bool{},
 	}
 	s.stages.pool, _ = d.(device.Pool)
 	id := store.ProblemID{

@@ -219,7 +219,7 @@ func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 	return nil
 }
 
-const objectiveUsage = "what the winner is the best of: time, energy, another measurement, or a metric `NAME` of the " +
+const objectiveUsage = "what the winner is the best of: time, another measurement, or a metric `NAME` of the " +
 	"operator; max:NAME, min:NAME"
 
 func objectiveFlag(to *string) flag { return textFlag(to, "objective", "time", objectiveUsage) }
