@@ -26,7 +26,6 @@ type search struct {
 	subject *final.Subject // the problem and the device
 	can     device.Properties
 	space   *space.Space
-	ranking ranking
 	started time.Time
 
 	field   *final.Field // the trials, and which of them leads

@@ -17,7 +17,6 @@ import (
 	"autotune/device"
 	"autotune/device/remote/fleet"
 	"autotune/operator"
-	"autotune/tuner"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 )
@@ -75,11 +74,16 @@ func (p *problemFlags) flags() []flag {
 }
 
 func (p *problemFlags) unshaped() []flag {
+	return append(p.fixed(),
+		textFlag(&p.free, "free", "", "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for all sizes"))
+}
+
+// fixed are the flags of what all shapes of a family share.
+func (p *problemFlags) fixed() []flag {
 	return []flag{
 		listFlag(&p.set, "set", "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"),
 		textFlag(&p.math, "math", "auto",
 			"numeric contract: auto (what PyTorch does by default), fp32, tf32 (ties away from zero) or tf32_even"),
-		textFlag(&p.free, "free", "", "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for all sizes"),
 	}
 }
 
@@ -113,19 +117,14 @@ func (p *problemFlags) exampleRequest(op *operator.Operator) (operator.Request, 
 }
 
 func (p *problemFlags) rest(r *operator.Request) (err error) {
-	r.Math, r.Free = p.math, p.freeNames()
+	if r.Math = p.math; p.free != "" {
+		r.Free = strings.Split(p.free, ",")
+	}
 	if r.Parameters, err = assignments("set", p.set); err != nil {
 		return err
 	}
 	r.Only, err = p.only.restriction()
 	return err
-}
-
-func (p *problemFlags) freeNames() []string {
-	if p.free == "" {
-		return nil
-	}
-	return strings.Split(p.free, ",")
 }
 
 func assignments(flag string, pairs []string) (map[string]string, error) {
@@ -219,18 +218,6 @@ func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 	return nil
 }
 
-const objectiveUsage = "what the winner is the best of: time, another measurement, or a metric `NAME` of the " +
-	"operator; max:NAME, min:NAME"
-
-func objectiveFlag(to *string) flag { return textFlag(to, "objective", "time", objectiveUsage) }
-
-func objectiveOf(op *operator.Operator, name string) (o tuner.Objective, err error) {
-	if name == "" {
-		return o, nil // a command without the flag means the time
-	}
-	return tuner.ParseObjective(op, name)
-}
-
 type deviceFlags struct {
 	device, gpu string
 	nats        natsFlags
@@ -282,12 +269,12 @@ func (f *natsFlags) flags() []flag {
 	}
 }
 
-// connect connects a command that is of no use without a server. tell is called if the connection is lost later.
-func (f *natsFlags) connect(ctx context.Context, name string, tell func(text string)) (*fleet.Broker, error) {
+// connect connects a command that is of no use without a server.
+func (f *natsFlags) connect(name string) (*fleet.Broker, error) {
 	if f.login.URL == "" {
 		return nil, errors.New("which server? --nats URL names it, as --nats nats://localhost:4222")
 	}
-	return fleet.Connect(ctx, f.login, name, fleet.ConnectOptions{Say: tell})
+	return fleet.Connect(f.login, name, fleet.ConnectOptions{})
 }
 
 func cacheFlag(to *string) flag {

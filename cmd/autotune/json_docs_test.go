@@ -20,7 +20,7 @@ import (
 var told = []reflect.Type{
 	reflect.TypeFor[trial.Trial](), reflect.TypeFor[operator.ParameterSpec](), reflect.TypeFor[operator.ArgumentSpec](),
 	reflect.TypeFor[operator.TemplateDocument](), reflect.TypeFor[operator.LaunchSpec](), reflect.TypeFor[operator.Definition](),
-	reflect.TypeFor[operator.Metric](), reflect.TypeFor[operator.TensorMapSpec](), reflect.TypeFor[operator.MapAxis](),
+	reflect.TypeFor[operator.TensorMapSpec](), reflect.TypeFor[operator.MapAxis](),
 	reflect.TypeFor[space.Tunable](),
 }
 
@@ -73,7 +73,7 @@ func TestDocumentedJSON(t *testing.T) {
 		"check":    reflect.TypeFor[lint.Report](),
 		"verify":   reflect.TypeFor[reports.Verification](),
 		"cache ls": reflect.TypeFor[store.Summary](),
-		"workers":  reflect.TypeFor[remote.Beat](),
+		"workers":  reflect.TypeFor[remote.Worker](),
 	}
 	for _, row := range table(t, "docs/cli.md", "command | what it writes") {
 		command := codes(row[0])[0]

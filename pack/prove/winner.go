@@ -70,19 +70,18 @@ func verdictOn(w winners.Kept) Verdict {
 
 // beside verifies and times a winner again, beside others: its ties, its runners-up and the default. The fastest of
 // them passes the gates. The others are those that the options name first.
-func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict,
-	*tuner.Result, error) {
+func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict, error) {
 	v := verdictOn(w)
 	s.Recheck, s.Conditions = true, w.Protocol.Conditions
 	result, err := o.Search(ctx, on, s)
-	if result == nil || err != nil && !errors.Is(err, tuner.ErrNoVariant) {
-		return v, nil, err
-	}
-	if result.Stop == tuner.Interrupted {
-		return v, nil, context.Canceled
+	switch {
+	case result == nil || err != nil && !errors.Is(err, tuner.ErrNoVariant):
+		return v, err
+	case result.Stop == tuner.Interrupted:
+		return v, context.Canceled
 	}
 	v.judge(w, result)
-	return v, result, nil
+	return v, nil
 }
 
 func (v *Verdict) judge(w winners.Kept, result *tuner.Result) {
@@ -186,7 +185,7 @@ func Bench(ctx context.Context, s final.Subject, best bestconfig.Document, o Ben
 	r = tuner.Record{
 		Problem: s.Problem.Record(), Device: info, Protocol: s.Protocol, Winner: &found.Centre, Ceilings: found.Ceilings,
 		At:       time.Now().UTC(),
-		Evidence: tuner.Evidence{Objective: best.Objective}, ReferenceDigest: best.ReferenceDigest,
+		ReferenceDigest: best.ReferenceDigest,
 		Warnings: trial.Lines(found.Centre.Warnings),
 	}
 	if info.Kind.Properties().Caveat == "" {

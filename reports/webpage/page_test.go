@@ -32,7 +32,6 @@ func made(text string) Search {
 		Problem:       operator.ProblemRecord{Operator: text, Shape: []int64{4}, MathBy: text, Text: text + " 4 " + text},
 		Configuration: winner.Configuration, Time: winner.Time, Warnings: []string{text},
 		Launches:  operator.Launches{{Entry: text, Grid: [3]int64{1, 1, 1}, Block: [3]int64{32, 1, 1}}},
-		Metrics:   map[string]float64{text: 1},
 		Recording: &bestconfig.Recording{File: text, Device: text},
 	}
 	b.Confirmation = &final.Confirmation{Worker: text, Time: winner.Time}

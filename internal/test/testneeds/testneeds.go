@@ -23,7 +23,6 @@ type Tool struct {
 var (
 	CXX       = &Tool{"a C++ compiler", "apt install g++, or set CXX", sync.OnceValue(compiler)}
 	CMake     = &Tool{"CMake", "apt install cmake", program("cmake", "--version")}
-	Clang     = &Tool{"clang++", "apt install clang", program("clang++")}
 	Python    = &Tool{"python3", "apt install python3", program("python3", "-c", "pass")}
 	NumPy     = &Tool{"NumPy", "apt install python3-numpy, or pip install numpy", program("python3", "-c", "import numpy")}
 	Torch     = &Tool{"PyTorch", "pip install torch", program("python3", "-c", "import torch")}
@@ -33,11 +32,11 @@ var (
 	Sanitizer = &Tool{"compute-sanitizer", "apt install cuda-sanitizer-13-0 (NVIDIA's repository)", nil}
 )
 
-var tools = []*Tool{CXX, CMake, Clang, Python, NumPy, Torch, NVRTC, Headers, CUB, Sanitizer}
+var tools = []*Tool{CXX, CMake, Python, NumPy, Torch, NVRTC, Headers, CUB, Sanitizer}
 
 // compiler looks where the emulator does.
 func compiler() bool {
-	names := []string{"g++", "clang++", "c++"}
+	names := []string{"g++", "c++"}
 	if own := strings.Fields(os.Getenv("CXX")); len(own) > 0 {
 		names = own[:1]
 	}
@@ -124,7 +123,7 @@ func (tool *Tool) variable() string {
 
 var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
-var conditions = map[string]*Tool{"cxx": CXX, "clang": Clang, "python": Python, "numpy": NumPy, "torch": Torch, "nvrtc": NVRTC}
+var conditions = map[string]*Tool{"cxx": CXX, "python": Python, "numpy": NumPy, "torch": Torch, "nvrtc": NVRTC}
 
 // look finds a condition's tool. The caller brings what finds those that the code under
 // test looks for itself.
