@@ -117,7 +117,7 @@ func (s *ParameterSpec) written(value string, in expr.Dialect) string {
 
 // chains reads what a parameter of that type has in op.yaml.
 func (l *loader) chains(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
-	f.None("an expression has names and functions", "axes", "min", "max")
+	f.None("an expression has names and functions", "range")
 	for _, key := range []string{"choices", "functions"} {
 		if f[key] == nil {
 			whole.RefuseHint("as choices: [x], functions: {relu: [1]}", "`%s` has no `%s`, which a parameter of expressions needs", s.Name, key)

@@ -282,7 +282,7 @@ func (r *templateReader) workspaces() {
 	}
 	for _, item := range r.f["workspaces"].List("workspaces") {
 		f := fields(item, "a tensor")
-		f.None("a workspace has a name, a type and a shape", "role", "order", "fill", "value", "symbol", "tolerance")
+		f.None("a workspace has a name, a type and a shape", "role", "order", "fill", "value", "tolerance")
 		a := ArgumentSpec{Name: f["name"].Name(), Role: Workspace, Type: F32, Owner: r.Name}
 		if f["type"] != nil {
 			a.Type = Type(f["type"].OneOf("type", Types()...))

@@ -85,7 +85,10 @@ func (l *loader) operator(root *tree.Node) {
 	if f["macros"] != nil && f["macros"].OneOf("naming of macros", "upper", "same") == "same" {
 		o.Macros = SameMacros
 	}
-	o.MathModes = l.modes(f["math"])
+	o.MathModes = []string{usualMath}
+	if f["math"] != nil {
+		o.MathModes = l.names(f["math"], "math")
+	}
 	o.Shape = l.names(f["shape"], "shape")
 	l.all = tree.Optional(f["axes"], func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
 	l.Axes = lists.Where(l.all, func(axis string) bool { // derived ones are of templates alone
@@ -97,7 +100,7 @@ func (l *loader) operator(root *tree.Node) {
 	l.parameters(f["parameters"], names)
 	l.define(f["let"], names)
 	l.example(f["example"])
-	l.math(f["math"], names)
+	l.math(f["math"], f["auto"], names)
 
 	names["math"] = "math mode"
 	o.Derived = l.definitions(l.named(f["derived"], derivedForm), names)

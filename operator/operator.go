@@ -112,7 +112,11 @@ const (
 	WordParameter  ParameterType = "word" // one of its Choices
 	// ExpressionParameter is a function of the names Of, made of Functions.
 	ExpressionParameter ParameterType = "expression"
+
+	intsParameter ParameterType = "ints" // how op.yaml calls an IntParameter with a component for each axis
 )
+
+var parameterTypes = []string{"int", "ints", "float", "bool", "word", "expression"}
 
 // ParameterSpec describes one parameter. A pair named kernel is known to
 // expressions as kernel_h and kernel_w, a triple as kernel_d, kernel_h and kernel_w. An expression
@@ -151,7 +155,10 @@ func (r Role) noun() string {
 	return "an " + string(r)
 }
 
-var tensorRoles = []string{string(Input), string(Weight), string(Output), string(InOut), string(Workspace)}
+// constantRole is op.yaml's role of an Input that is copied to the kernels' __constant__ variable of its name.
+const constantRole Role = "constant"
+
+var tensorRoles = []string{"input", "weight", "constant", "output", "inout", "workspace"}
 
 // Filled tells whether a tensor holds what a problem's inputs are drawn from.
 func (r Role) Filled() bool { return r == Input || r == Weight || r == InOut }

@@ -19,7 +19,7 @@ summary: Each element and the sum of all.
 shape: [n]
 tensors:
   - {name: x, role: input, type: i32, shape: [n]}
-  - {name: w, role: input, type: i32, shape: [16], symbol: weights}
+  - {name: weights, role: constant, type: i32, shape: [16]}
   - {name: sums, role: workspace, type: i32, shape: [n]}
   - {name: count, type: i32, value: n}
   - {name: y, role: output, type: i32, shape: [n]}
@@ -193,7 +193,7 @@ var launchCases = []launchCase{
 		message: `^look: argument 1, y: the kernel takes const int\*, the operator has an output of i32, which is int\*$`},
 
 	{name: "no_symbol", mode: 1, launches: []string{clearing, adding, spreading}, status: trial.LaunchError, message: `^the kernel has no __constant__ variable weights for w$`},
-	{name: "small_symbol", mode: 2, launches: []string{clearing, adding, spreading}, status: trial.LaunchError, message: `^the __constant__ variable weights has 60 bytes, w takes 64$`},
+	{name: "small_symbol", mode: 2, launches: []string{clearing, adding, spreading}, status: trial.LaunchError, message: `^the __constant__ variable weights has 60 bytes, weights takes 64$`},
 	{name: "element", mode: 3, launches: []string{clearing, adding, spreading}, status: trial.WrongResult, message: `^y differs from the reference in 1 of 1000 elements, first at \[5\]`},
 	{name: "behind", mode: 4, launches: []string{clearing, adding, spreading}, status: trial.WrongResult, message: `^wrote 1 element past the end of y$`},
 	{name: "writes_symbol", mode: 5, launches: []string{clearing, adding, spreading}, status: trial.WrongResult, message: `^wrote to the constant memory that holds w$`},
