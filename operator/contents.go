@@ -22,8 +22,7 @@ type FillKernel struct {
 	Entry  string
 }
 
-// DataFile is a .npy file of the operator's folder. Its head was read; its contents are
-// read where they are needed.
+// DataFile is a .npy file of the operator's folder. Its head was read; its contents are read where they are needed.
 type DataFile struct {
 	npy.Header
 	Name   string
@@ -176,8 +175,7 @@ func (p *Problem) Comparing() (Kernel, bool) {
 	return helper(p, "compare", c.Entry, c.Source, p.Output().Elements), true
 }
 
-// helper is a kernel of the operator's beside its templates, with a thread for each of
-// some elements.
+// helper is a kernel of the operator's beside its templates, with a thread for each of some elements.
 func helper(p *Problem, role, entry string, s Source, elements int64) Kernel {
 	blocks := (elements + referenceBlock - 1) / referenceBlock
 	launch := Launch{Entry: entry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{referenceBlock, 1, 1}}

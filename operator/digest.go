@@ -16,8 +16,7 @@ import (
 // bound template says, ReferenceDigest what the bound problem says. Both cover values and code: a
 // comment in op.yaml or a kernel changes neither.
 
-// CodeDigits is how many digits of a kernel's digest depend on its code alone. Some shipped
-// recordings have no others.
+// CodeDigits is how many digits of a kernel's digest depend on its code alone. Some shipped recordings have no others.
 const CodeDigits = 16
 
 // Digest identifies the kernel: its first CodeDigits digits what a compiler sees, the
@@ -138,10 +137,9 @@ func (o *Operator) SourceDigest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// ReferenceDigest identifies all that the problem's trials are made with and judged by: its
-// tensors, scalars, distributions, tolerances and cost, the reference, and what fills
-// tensors and compares them where the operator has its own way. It reads the problem's
-// data files.
+// ReferenceDigest identifies all that the problem's trials are made with and judged by: its tensors, scalars,
+// distributions, tolerances and cost, the reference, and what fills tensors and compares them where the operator has
+// its own way. It reads the problem's data files.
 func (p *Problem) ReferenceDigest() (string, error) {
 	shared := slices.DeleteFunc(slices.Clone(p.Arguments), func(a Argument) bool { return a.Owner != "" })
 	parts := []string{"problem", canonical(problemStatement{

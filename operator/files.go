@@ -87,8 +87,7 @@ func (f *folder) read(name string) (string, error) {
 	return text, err
 }
 
-// include reads an included file. The operator's own files come before the
-// shared ones of the same name.
+// include reads an included file. The operator's own files come before the shared ones of the same name.
 func (f *folder) include(name string) (text, from string, err error) {
 	if from, known := f.paths[name]; known {
 		return f.files[name], from, nil

@@ -220,8 +220,7 @@ func (r *reducer) workspaces(launches Launches) (all []Definition) {
 	return all
 }
 
-// definitions are those that other formulas and sizes name. Sizes of templates in the same file
-// have their defaults.
+// definitions are those that other formulas and sizes name. Sizes of templates in the same file have their defaults.
 func (r *reducer) definitions(own []Definition, sizes []Size) (all []Definition) {
 	for _, s := range sizes {
 		r.used[s.Name] = true

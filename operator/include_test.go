@@ -14,8 +14,7 @@ import (
 	"autotune/templates"
 )
 
-// axesOperator says for all axes at once what plainOperator says for each, in a file that both
-// could share.
+// axesOperator says for all axes at once what plainOperator says for each, in a file that both could share.
 const axesOperator = `operator: scale
 summary: Scales.
 shape: [n, h, w]
@@ -296,8 +295,7 @@ func likeFiles(yaml string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// A template that is like another is the same kernel of other tunables and headers, and
-// leaves the other as it is.
+// A template that is like another is the same kernel of other tunables and headers, and leaves the other as it is.
 func TestTemplateLikeAnother(t *testing.T) {
 	o, err := likeFiles(likeDirect)
 	must.OK(t, err)
@@ -359,8 +357,7 @@ const likeSteps = packingOperator + `  - name: again
     default: {threads: 32}
 `
 
-// A template that is like another has its workspaces. They are there where either of the two
-// serves.
+// A template that is like another has its workspaces. They are there where either of the two serves.
 func TestWorkspacesOfBoth(t *testing.T) {
 	o, err := loadSteps(t, likeSteps)
 	must.OK(t, err)

@@ -95,9 +95,8 @@ func neighbours(p *Problem, template string, source Source) []*Template {
 	})
 }
 
-// neighbourValues adds what the other templates in a template's file, or in the
-// reference's, need to compile there: the values of their defaults, under the names
-// that are not given.
+// neighbourValues adds what the other templates in a template's file, or in the reference's, need to compile there: the
+// values of their defaults, under the names that are not given.
 func neighbourValues(p *Problem, template string, source Source, values space.Values) space.Values {
 	for _, t := range neighbours(p, template, source) {
 		u, err := useOf(p, t).at(t.Default.Values)

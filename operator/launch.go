@@ -27,9 +27,8 @@ type Launch struct {
 	Maps []TensorMap `json:"maps,omitempty"` // which of the arguments are not passed as addresses
 }
 
-// Launches are launches that follow each other, each when all before it have ended, unless it is
-// dependent.
-// As JSON a single one is an object, several are a list.
+// Launches are launches that follow each other, each when all before it have ended, unless it is dependent. As JSON a
+// single one is an object, several are a list.
 type Launches []Launch
 
 func (l Launches) MarshalJSON() ([]byte, error) {
@@ -232,8 +231,7 @@ func (l Launches) Name(argument string) bool {
 	return slices.ContainsFunc(l, func(launch Launch) bool { return slices.Contains(launch.Arguments, argument) })
 }
 
-// Lines says of each launch how it is made, and of what kernel where there are
-// several.
+// Lines says of each launch how it is made, and of what kernel where there are several.
 func (l Launches) Lines() []string {
 	lines := make([]string, len(l))
 	for i, launch := range l {

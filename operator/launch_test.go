@@ -191,8 +191,7 @@ templates:
     default: {threads: 64}
 `
 
-// A template's workspaces are as large for all configurations, and passed where a launch
-// of the template's names them.
+// A template's workspaces are as large for all configurations, and passed where a launch of the template's names them.
 func TestWorkspacesOfATemplate(t *testing.T) {
 	o, err := loadSteps(t, packingOperator)
 	must.OK(t, err)

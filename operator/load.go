@@ -20,8 +20,7 @@ import (
 // Load reads the operator in a folder of fsys. Its kernels may include files of
 // the same folder and of the built-in include folder.
 //
-// Everything that can be checked without a GPU is checked: the first fault is
-// returned as a *tree.Error.
+// Everything that can be checked without a GPU is checked: the first fault is returned as a *tree.Error.
 func Load(fsys fs.FS, dir string) (*Operator, error) { return load(fsys, dir, "") }
 
 // LoadFile reads the operator that is a single CUDA file of a folder of fsys, whose first comment
@@ -220,11 +219,10 @@ func LargeScale(t Type) float64 {
 	return 0x1p50
 }
 
-// Extremes are those that are within what the operator's own distributions may be: numbers from 0
-// up to 1 where it lists uniform01 or normal, and any number where it lists normal. Operators whose
-// inputs are bounded otherwise have a fill of their own, or list neither. Several inputs are not
-// large together: attention's scores would be so large that their rounding alone decides which of
-// two nearly equal keys gets all the weight.
+// Extremes are those that are within what the operator's own distributions may be: numbers from 0 up to 1 where it
+// lists uniform01 or normal, and any number where it lists normal. Operators whose inputs are bounded otherwise have a
+// fill of their own, or list neither. Several inputs are not large together: attention's scores would be so large that
+// their rounding alone decides which of two nearly equal keys gets all the weight.
 func (o *Operator) Extremes() []string {
 	drawn := 0
 	for _, a := range o.Arguments {

@@ -357,8 +357,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// An operator in one file is what it says in its first comment, and errors name the
-// lines and columns of that file.
+// An operator in one file is what it says in its first comment, and errors name the lines and columns of that file.
 func TestLoadFile(t *testing.T) {
 	text, err := os.ReadFile("../examples/saxpy.cu")
 	must.OK(t, err)

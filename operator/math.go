@@ -16,8 +16,7 @@ type MathVariant struct {
 	Headers map[string]Source // by the name that kernels include
 }
 
-// AutoMath tells whether a mode that is asked for is the one that op.yaml's rule, or
-// PyTorch, chooses.
+// AutoMath tells whether a mode that is asked for is the one that op.yaml's rule, or PyTorch, chooses.
 func AutoMath(asked string) bool { return asked == "" || asked == "auto" }
 
 // usualMath is the mode of an operator that names none, and that of `auto` without a rule.

@@ -18,8 +18,7 @@ func mathFiles(math string) fstest.MapFS {
 	return files
 }
 
-// A variant's kernels are those of its mode, but for the header: those of the modes stay
-// what they are without it.
+// A variant's kernels are those of its mode, but for the header: those of the modes stay what they are without it.
 func TestMathVariant(t *testing.T) {
 	kernel := func(math, mode string) Kernel {
 		files := mathFiles(math)

@@ -40,15 +40,13 @@ type Operator struct {
 	Right          string  `json:"reference"` // what says what is right: "reference.cu", "the default of template plain"
 	Reference      Source  `json:"-"`
 	referenceEntry string  // of Reference
-	// ReferenceTemplate is the template whose default is the reference; "": it is a
-	// kernel of its own.
+	// ReferenceTemplate is the template whose default is the reference; "": it is a kernel of its own.
 	ReferenceTemplate string                `json:"-"`
 	Answers           *Answers              `json:"-"`                 // where right results come from; nil: a kernel
 	Compare           *CompareSpec          `json:"compare,omitempty"` // nil: outputs are compared element by element
 	FillKernels       map[string]FillKernel `json:"-"`                 // by name
 	Data              map[string]*DataFile  `json:"-"`                 // by name
-	// Named: it is built in, or the user named the place that it was read from. Only then
-	// a Python file of it may run.
+	// Named: it is built in, or the user named the place that it was read from. Only then a Python file of it may run.
 	Named     bool        `json:"-"`
 	PyTorch   *PyTorch    `json:"pytorch,omitempty"` // nil: the operator has no PyTorch module
 	Templates []*Template `json:"templates"`
@@ -118,9 +116,8 @@ const (
 
 var parameterTypes = []string{"int", "ints", "float", "bool", "word", "expression"}
 
-// ParameterSpec describes one parameter. A pair named kernel is known to
-// expressions as kernel_h and kernel_w, a triple as kernel_d, kernel_h and kernel_w. An expression
-// named f is known as f, and as f_x where it names x.
+// ParameterSpec describes one parameter. A pair named kernel is known to expressions as kernel_h and kernel_w, a triple
+// as kernel_d, kernel_h and kernel_w. An expression named f is known as f, and as f_x where it names x.
 type ParameterSpec struct {
 	Name      string                `json:"name"`
 	Summary   string                `json:"summary,omitempty"`
@@ -182,8 +179,7 @@ type ArgumentSpec struct {
 	Scale *Formula  `json:"scale,omitempty"` // of a weight's values; nil: 1
 	Fill  *FillSpec `json:"fill,omitempty"`  // nil: as its role and the search say
 	Value *Formula  `json:"value,omitempty"` // of a scalar
-	// Symbol is the __constant__ variable that it is copied to instead of being
-	// passed; "": it is passed.
+	// Symbol is the __constant__ variable that it is copied to instead of being passed; "": it is passed.
 	Symbol string `json:"symbol,omitempty"`
 	Owner  string `json:"template,omitempty"` // whose launches alone take it, where they name it; "": the operator's
 

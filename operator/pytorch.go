@@ -14,9 +14,8 @@ import (
 	"autotune/operator/tree"
 )
 
-// PyTorch describes an operator as PyTorch has it: a module for exports that replaces
-// PyTorch's own, a kernel for all problems but the tuned one, and the functions that compute
-// the same.
+// PyTorch describes an operator as PyTorch has it: a module for exports that replaces PyTorch's own, a kernel for all
+// problems but the tuned one, and the functions that compute the same.
 type PyTorch struct {
 	Module    Source      `json:"-"`               // Python: class ModelNew and its inputs; no text: no module can be exported
 	Gradients Source      `json:"-"`               // Python: gradients; no text: there are none

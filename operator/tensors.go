@@ -69,8 +69,7 @@ func (o *Operator) Orders() []string {
 	return names
 }
 
-// ChannelsLast is the --set that gives the problem channels-last tensors; "" if it has them, or if
-// there is none.
+// ChannelsLast is the --set that gives the problem channels-last tensors; "" if it has them, or if there is none.
 func (p *Problem) ChannelsLast() string {
 	for _, name := range p.Operator.Orders() {
 		if p.Values[name].String() == channelsSecond {
@@ -108,9 +107,8 @@ func (a Argument) ShapeText() string {
 	return fmt.Sprintf("%s, in memory %s", FormatShape(a.Shape), FormatShape(inMemory))
 }
 
-// Fill is how a tensor is filled that op.yaml gives a `fill`: from a distribution with its numbers,
-// by a kernel of the operator's, or from a file. From a distribution, element i depends on i and
-// the tensor's seed alone, on every device.
+// Fill is how a tensor is filled that op.yaml gives a `fill`: from a distribution with its numbers, by a kernel of the
+// operator's, or from a file. From a distribution, element i depends on i and the tensor's seed alone, on every device.
 type Fill struct {
 	Distribution string    `json:"distribution,omitempty"` // "": one of the others
 	Numbers      []float64 `json:"numbers,omitempty"`
@@ -142,8 +140,7 @@ func (f FillSpec) String() string {
 	return f.Distribution + "(" + strings.Join(numbers, ", ") + ")"
 }
 
-// fillForms are the distributions that a tensor may have of its own, and what their
-// numbers mean.
+// fillForms are the distributions that a tensor may have of its own, and what their numbers mean.
 var fillForms = map[string][]string{
 	"uniform":     {"least", "most"},     // [least, most)
 	"normal":      {"mean", "deviation"}, //

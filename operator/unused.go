@@ -26,8 +26,7 @@ func (t *Template) Warnings() []string {
 	return warnings
 }
 
-// Warnings are doubts about the operator's parameters: one that nothing mentions gives the same problem
-// several names.
+// Warnings are doubts about the operator's parameters: one that nothing mentions gives the same problem several names.
 func (o *Operator) Warnings() (warnings []string) {
 	sources := []Source{o.Reference}
 	if o.Compare != nil {

@@ -1,5 +1,4 @@
-// Package jsonobject reads and writes JSON objects whose order matters, which
-// Go's maps lose.
+// Package jsonobject reads and writes JSON objects whose order matters, which Go's maps lose.
 package jsonobject
 
 import (

@@ -9,8 +9,7 @@ import (
 	"autotune/internal/spelling"
 )
 
-// Error is a fault in an operator's files. It says where the fault is, why it
-// is one, and what was probably meant.
+// Error is a fault in an operator's files. It says where the fault is, why it is one, and what was probably meant.
 type Error struct {
 	Position
 	Message string
