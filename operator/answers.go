@@ -56,5 +56,4 @@ type CompareSpec struct {
 	Entry  string
 }
 
-// String is as in "op_compare of compare.cu".
 func (c *CompareSpec) String() string { return fmt.Sprintf("%s of %s", c.Entry, c.Source.File) }

@@ -14,7 +14,6 @@ import (
 	"autotune/space/expr"
 )
 
-// Request is what a user asks of an operator.
 type Request struct {
 	Shape      []int64
 	Parameters map[string]string // as given to --set; empty: the operator's preset

@@ -46,7 +46,6 @@ func (o *Operator) needsNothingSet() bool {
 	})
 }
 
-// checkDefault checks a template's default for a problem, if the template serves it.
 func (o *Operator) checkDefault(p *Problem, t *Template) {
 	u := useOf(p, t)
 	if served, err := u.serves(); err != nil || !served {
@@ -66,7 +65,6 @@ func (o *Operator) checkDefault(p *Problem, t *Template) {
 	}
 }
 
-// refuse refuses an operator for an error that has its place in op.yaml.
 func refuse(err error) {
 	var fault *tree.Error
 	if errors.As(err, &fault) {

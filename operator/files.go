@@ -17,7 +17,6 @@ import (
 	"autotune/templates"
 )
 
-// Bounds on what is taken for an operator at all.
 var fileBound = input.Bound{Kind: "a file of an operator", Bytes: 256 << 10} // op.yaml, and each file that it leads to
 
 const maxIncludes = 64 // of one kernel, and of those that they include

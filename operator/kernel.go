@@ -113,7 +113,6 @@ func neighbourValues(p *Problem, template string, source Source, values space.Va
 	return values
 }
 
-// kernelOf makes a kernel from a source, the problem's values and a configuration's.
 func kernelOf(p *Problem, template string, s Source, values space.Values, l Launches) Kernel {
 	return Kernel{
 		Operator: p.Operator.Name, Template: template,

@@ -17,7 +17,6 @@ var keysText string
 //go:embed problem_keys.txt
 var problemKeysText string
 
-// key is a key of a mapping.
 type key struct {
 	name     string
 	required bool

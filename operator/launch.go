@@ -13,7 +13,6 @@ import (
 	"autotune/space/expr"
 )
 
-// Launch is one launch of a kernel.
 type Launch struct {
 	Entry       string   `json:"entry"` // the kernel's name, or a C++ name expression as scan<float, 128>
 	Grid        [3]int64 `json:"grid"`
@@ -57,7 +56,6 @@ func (l Launches) Entries() []string {
 	return entries
 }
 
-// LaunchSpec describes a launch of a template's.
 type LaunchSpec struct {
 	Entry       Interpolated `json:"entry"`
 	When        *Formula     `json:"when,omitempty"` // nil: always

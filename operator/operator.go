@@ -100,7 +100,6 @@ type Requirement struct {
 	Because Interpolated
 }
 
-// ParameterType is the type of a parameter's value.
 type ParameterType string
 
 const (
@@ -144,7 +143,6 @@ const (
 	Scalar    Role = "scalar"    // passed by value
 )
 
-// noun is the role as a sentence has it: "an input".
 func (r Role) noun() string {
 	if r == Weight || r == Workspace {
 		return "a " + string(r)
@@ -165,7 +163,6 @@ func (r Role) Written() bool { return r == Output || r == InOut || r == Workspac
 // Compared tells whether a tensor must be what the reference makes it.
 func (r Role) Compared() bool { return r == Output || r == InOut }
 
-// ArgumentSpec describes one argument of an operator's kernels.
 type ArgumentSpec struct {
 	Name   string `json:"name"`
 	Role   Role   `json:"role"`
@@ -226,7 +223,6 @@ type Template struct {
 	launchLimits func() []Formula
 }
 
-// TemplateDocument is a template in JSON.
 type TemplateDocument struct {
 	*plainTemplate
 	Default  space.Values `json:"default"`
@@ -256,7 +252,6 @@ func (o *Operator) parameterNames() []string {
 	return lists.Of(o.Parameters, func(spec ParameterSpec) string { return spec.Name })
 }
 
-// parameterNeeds are the parameters that one's default names.
 func (o *Operator) parameterNeeds(name string) []string {
 	spec := o.parameter(name)
 	if spec == nil || spec.Default == nil {
@@ -273,7 +268,6 @@ func (o *Operator) parameterNeeds(name string) []string {
 	return needs
 }
 
-// argument gives the index of the argument with that name, or -1.
 func (o *Operator) argument(name string) int {
 	return slices.IndexFunc(o.Arguments, func(a ArgumentSpec) bool { return a.Name == name })
 }

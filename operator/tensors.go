@@ -50,7 +50,6 @@ func (l *loader) order(n *tree.Node, a *ArgumentSpec) {
 	}
 }
 
-// orderIn is the order of a tensor in a problem of these values.
 func (a ArgumentSpec) orderIn(values map[string]expr.Value) []int {
 	if a.OrderBy == "" {
 		return nil
@@ -98,7 +97,6 @@ func (a Argument) Coordinates(i int64) []int64 {
 	return at
 }
 
-// ShapeText is the shape, with that in memory if it differs.
 func (a Argument) ShapeText() string {
 	if a.Order == nil {
 		return FormatShape(a.Shape)
@@ -116,7 +114,6 @@ type Fill struct {
 	File         string    `json:"file,omitempty"`   // which of its data files
 }
 
-// Drawn tells whether the contents are a distribution's.
 func (f *Fill) Drawn() bool { return f == nil || f.Distribution != "" }
 
 // FillSpec is a Fill whose numbers are formulas.

@@ -33,7 +33,6 @@ func (p *Problem) Torch() (all []TorchProblem) {
 	return append(lists.Where(all, func(t TorchProblem) bool { return !t.view }), views...)
 }
 
-// torchCall is the call of a function, if that computes the problem.
 func torchCall(p *Problem, c TorchCall) (TorchProblem, bool) {
 	t := torchCalling{problem: p, given: map[string]bool{}, flat: map[string]Argument{}, made: TorchProblem{
 		Function: c.Function, Tensors: map[string]Argument{}, Values: map[string][]expr.Value{}, Shapes: map[string][]int64{},

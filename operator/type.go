@@ -41,7 +41,6 @@ const (
 	Unsigned
 )
 
-// typeFacts is what is known of a type.
 type typeFacts struct {
 	name      Type
 	bytes     int64

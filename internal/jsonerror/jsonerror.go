@@ -87,7 +87,6 @@ func word(found string) string {
 	return "a " + found
 }
 
-// line is the number of the line that data's byte at offset is on, from 1.
 func line(data []byte, offset int64) int {
 	offset = max(0, min(offset, int64(len(data))))
 	return 1 + bytes.Count(data[:offset], []byte{'\n'})

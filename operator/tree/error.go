@@ -16,7 +16,6 @@ type Error struct {
 	Hint    string // what would be right, as "did you mean `tunables`?"
 }
 
-// Position is a place in a file.
 type Position struct {
 	File   string
 	Line   int    // 1-based; 0: no place of the file's
@@ -24,7 +23,6 @@ type Position struct {
 	By     string // where the file is included; "": nowhere
 }
 
-// String is as "op.yaml:12:5".
 func (p Position) String() string {
 	if p.Line == 0 {
 		return p.File
