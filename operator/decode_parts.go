@@ -126,7 +126,7 @@ func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 // says of all that is compared, or its own way to compare.
 func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	if tolerance != nil && tolerance.Kind != tree.List {
-		c := &CompareSpec{Entry: l.o.Name + "_compare"}
+		c := &OwnKernel{Entry: l.o.Name + "_compare"}
 		c.Source = l.kernelFile(tolerance, tolerance, c.Entry)
 		l.o.Compare = c
 		tolerance = nil

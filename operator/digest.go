@@ -117,19 +117,9 @@ func statements(arguments []Argument) []argumentStatement {
 // distinguishes two folders with operators of one name, and an operator before and after an edit.
 func (o *Operator) SourceDigest() string {
 	h := sha256.New()
-	put := func(name string, s Source) {
-		digest := Kernel{Template: name, Launches: Launches{{Entry: name}}, Source: s.Text, Includes: s.Includes}.codeDigest()
-		h.Write([]byte(digest)) // a hash's Write does not fail
-	}
-	put("reference", o.Reference)
-	for _, t := range o.Templates {
-		put(t.Name, t.Source)
-	}
-	for _, name := range sorted(o.FillKernels) {
-		put("fill", o.FillKernels[name].Source)
-	}
-	if o.Compare != nil {
-		put("compare", o.Compare.Source)
+	for _, s := range o.sources() {
+		k := Kernel{Template: s.name, Launches: Launches{{Entry: s.name}}, Source: s.Text, Includes: s.Includes}
+		io.WriteString(h, k.codeDigest()) // a hash's Write does not fail
 	}
 	if o.Answers != nil {
 		io.WriteString(h, o.Answers.Python.Text)

@@ -57,7 +57,7 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	root := file.Parse(text)
 	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
 	in.Expand(root, "")
-	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]FillKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
+	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]*OwnKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
 	l.language = &language{o, expr.Macros{Named: map[string]expr.Macro{}}, map[string]bool{}}
 	o.mentioned = l.seen
 	l.operator(root)
@@ -269,10 +269,8 @@ func (l *loader) separate() {
 	if l.own == nil {
 		return
 	}
-	var among []string
 	needs := map[string]bool{}
 	for _, t := range o.Templates {
-		among = append(among, t.entries()...)
 		for _, name := range tunableNames(t) {
 			needs[name] = true
 		}
@@ -280,35 +278,43 @@ func (l *loader) separate() {
 			needs[d.Name] = true
 		}
 	}
-	among = append(among, o.referenceEntry)
-	for _, k := range o.FillKernels {
-		among = append(among, k.Entry)
-	}
-	if o.Compare != nil {
-		among = append(among, o.Compare.Entry)
+	var among []string
+	for _, s := range o.sources() {
+		among = append(among, s.entries...)
 	}
 	with := cudafile.Alone(l.own.Text, among)
-	alone := func(s *Source, entries ...string) {
+	for _, s := range o.sources() {
 		if s.File != l.own.File {
-			return
+			continue
 		}
-		s.Text, s.alone = with(entries), map[string]bool{}
+		s.Text, s.alone = with(s.entries), map[string]bool{}
 		words := s.words()
 		for name := range needs {
 			s.alone[name] = words[o.Macros.Macro(name)]
 		}
 	}
+}
+
+// kernelSource is the source of a template, or of the reference, a fill or the comparison.
+type kernelSource struct {
+	*Source
+	name    string
+	entries []string
+}
+
+func (o *Operator) sources() []kernelSource {
+	all := []kernelSource{{&o.Reference, "reference", []string{o.referenceEntry}}}
 	for _, t := range o.Templates {
-		alone(&t.Source, t.entries()...)
+		all = append(all, kernelSource{&t.Source, t.Name, t.entries()})
 	}
-	alone(&o.Reference, o.referenceEntry)
-	for name, k := range o.FillKernels {
-		alone(&k.Source, k.Entry)
-		o.FillKernels[name] = k
+	for _, name := range sorted(o.FillKernels) {
+		k := o.FillKernels[name]
+		all = append(all, kernelSource{&k.Source, "fill", []string{k.Entry}})
 	}
-	if o.Compare != nil {
-		alone(&o.Compare.Source, o.Compare.Entry)
+	if k := o.Compare; k != nil {
+		all = append(all, kernelSource{&k.Source, "compare", []string{k.Entry}})
 	}
+	return all
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

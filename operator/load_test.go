@@ -518,6 +518,11 @@ func TestKeyTables(t *testing.T) {
 			t.Errorf("%s: no table has the keys of %s", file, what)
 		}
 	}
+	for name := range fillForms {
+		if row := "\n| `" + fillForm(name) + "` |"; !strings.Contains(want, row) {
+			t.Errorf("%s: the table of fills lacks %s", file, row)
+		}
+	}
 	if want == string(page) {
 		return
 	}

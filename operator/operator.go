@@ -43,8 +43,8 @@ type Operator struct {
 	// ReferenceTemplate is the template whose default is the reference; "": it is a kernel of its own.
 	ReferenceTemplate string                `json:"-"`
 	Answers           *Answers              `json:"-"`                 // where right results come from; nil: a kernel
-	Compare           *CompareSpec          `json:"compare,omitempty"` // nil: outputs are compared element by element
-	FillKernels       map[string]FillKernel `json:"-"`                 // by name
+	Compare           *OwnKernel            `json:"compare,omitempty"` // nil: outputs are compared element by element
+	FillKernels       map[string]*OwnKernel `json:"-"`                 // by name
 	Data              map[string]*DataFile  `json:"-"`                 // by name
 	// Named: it is built in, or the user named the place that it was read from. Only then a Python file of it may run.
 	Named     bool        `json:"-"`
@@ -318,7 +318,5 @@ func (f Formula) MarshalText() ([]byte, error) { return []byte(f.Text), nil }
 func (f Formula) IsZero() bool { return f.Text == "" || f.Never() }
 
 func (t Interpolated) MarshalText() ([]byte, error) { return []byte(t.Text), nil }
-
-func (c *CompareSpec) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 func (f FillSpec) MarshalText() ([]byte, error) { return []byte(f.String()), nil }

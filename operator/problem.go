@@ -194,11 +194,7 @@ func (list Parameters) has(name string) bool {
 }
 
 func (list Parameters) MarshalJSON() ([]byte, error) {
-	var object jsonobject.Writer
-	for _, p := range list {
-		object.Add(p.Name, p.Value)
-	}
-	return object.MarshalJSON()
+	return jsonobject.Write(list, func(p Parameter) (string, any) { return p.Name, p.Value })
 }
 
 // UnmarshalJSON reads an object, in whose order the parameters come.

@@ -152,11 +152,7 @@ var fillForms = map[string][]string{
 // scaled is the distribution of a weight's Scale.
 const scaled = "within"
 
-// FillForms lists how a tensor may be filled, as "uniform(least, most)".
-func FillForms() []string {
-	return lists.Of(sorted(fillForms), fillForm)
-}
-
+// fillForm is as "uniform(least, most)".
 func fillForm(name string) string {
 	if len(fillForms[name]) == 0 {
 		return name

@@ -89,11 +89,7 @@ func (c Configuration) join(separator string) string {
 }
 
 func (v Values) MarshalJSON() ([]byte, error) {
-	var object jsonobject.Writer
-	for _, one := range v {
-		object.Add(one.Name, one.Value)
-	}
-	return object.MarshalJSON()
+	return jsonobject.Write(v, func(one Value) (string, any) { return one.Name, one.Value })
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, and null.

@@ -26,6 +26,12 @@ func Example() {
 	for i := range s.Len() {
 		fmt.Println(s.At(i))
 	}
-	// Output: 6 of 9 direct block_x=32 rows=1 direct block_x=32 rows=2 direct block_x=32 rows=4 direct block_x=64
-	// rows=1 direct block_x=64 rows=2 direct block_x=128 rows=1
+	// Output:
+	// 6 of 9
+	// direct block_x=32 rows=1
+	// direct block_x=32 rows=2
+	// direct block_x=32 rows=4
+	// direct block_x=64 rows=1
+	// direct block_x=64 rows=2
+	// direct block_x=128 rows=1
 }

@@ -298,7 +298,7 @@ func (n *Node) Expression() string {
 }
 
 func (n *Node) Text() string { return output.Line(n.MustBe("text").Written) }
-func (n *Node) Bool() bool { return n.Must("true or false", Truth).Value == "True" }
+func (n *Node) Bool() bool   { return n.Must("true or false", Truth).Value == "True" }
 
 func (n *Node) Int() int64 {
 	v, err := strconv.ParseInt(n.Value, 10, 64)

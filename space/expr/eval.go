@@ -80,7 +80,7 @@ func (e *Expr) Substitute(definitions map[string]*Expr) *Expr {
 func (e *Expr) Names() []string { return slices.Clone(e.names) }
 
 func (e *Expr) String() string { return e.source }
-func (e *Expr) Root() *Node { return e.root }
+func (e *Expr) Root() *Node    { return e.root }
 
 // SyntaxError says where an expression is malformed and what would be right.
 type SyntaxError struct{ fault }

@@ -14,7 +14,9 @@ func Example() {
 	}
 	fmt.Println(e.Names())
 	fmt.Println(e.Eval(map[string]expr.Value{"block_x": expr.Int(32), "block_y": expr.Int(4)}))
-	// Output: [block_x block_y] true <nil>
+	// Output:
+	// [block_x block_y]
+	// true <nil>
 }
 
 func ExampleExpr_Substitute() {
@@ -22,5 +24,6 @@ func ExampleExpr_Substitute() {
 	e := expr.MustParse("tiles <= 65535").Substitute(map[string]*expr.Expr{"tiles": tiles})
 	_, err := e.Eval(map[string]expr.Value{"w": expr.Int(100), "block_x": expr.Int(0)})
 	fmt.Println(err)
-	// Output: "ceil_div(w, block_x)", column 1: division by zero
+	// Output:
+	// "ceil_div(w, block_x)", column 1: division by zero
 }

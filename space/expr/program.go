@@ -131,7 +131,7 @@ func (p *Program) constant(v Value) Term {
 	return x
 }
 
-func (p *Program) Int(i int64) Term { return p.constant(Int(i)) }
+func (p *Program) Int(i int64) Term   { return p.constant(Int(i)) }
 func (p *Program) Truth(n *Node) Term { return p.lower(n, true) }
 
 func (p *Program) lower(n *Node, truth bool) Term {
@@ -374,8 +374,8 @@ func (p *Program) make(n *Node, op Op, f fact, a, b, c Term) Term {
 }
 
 func (p *Program) Constant(x Term) bool { return p.code[x].op == OpConst }
-func (p *Program) Kind(x Term) Kind { return p.facts[x].kind }
-func (p *Program) Range(x Term) Range { return p.facts[x].Range }
+func (p *Program) Kind(x Term) Kind     { return p.facts[x].kind }
+func (p *Program) Range(x Term) Range   { return p.facts[x].Range }
 
 // Operation is what computes x. A name and a constant have no operands, and b is a where there is one.
 func (p *Program) Operation(x Term) (op Op, a, b, c Term) {
@@ -436,9 +436,9 @@ func (c *Code) Require(x Term, early func(Term) bool) {
 }
 
 func (p *Program) Set(x Term, word uint64) { p.slots[x].bits = word }
-func (p *Program) Word(x Term) uint64 { return p.slots[x].bits }
-func (p *Program) Holds(x Term) bool { return p.slots[x].Truth() }
-func (p *Program) Failed(x Term) bool { return p.slots[x].kind == KindNone }
+func (p *Program) Word(x Term) uint64      { return p.slots[x].bits }
+func (p *Program) Holds(x Term) bool       { return p.slots[x].Truth() }
+func (p *Program) Failed(x Term) bool      { return p.slots[x].kind == KindNone }
 
 // Once computes what does not change, and says whether all that is required of it holds.
 func (c *Code) Once() bool { return c.program.run(c.once, c.program.slots) }

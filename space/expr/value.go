@@ -47,10 +47,10 @@ func Bool(b bool) Value {
 
 func String(s string) Value { return Value{kind: KindString, text: s} }
 
-func (v Value) Kind() Kind { return v.kind }
-func (v Value) int() int64     { return int64(v.bits) }
-func (v Value) float() float64 { return math.Float64frombits(v.bits) }
-func (v Value) integral() bool { return v.kind == KindInt || v.kind == KindBool }
+func (v Value) Kind() Kind           { return v.kind }
+func (v Value) int() int64           { return int64(v.bits) }
+func (v Value) float() float64       { return math.Float64frombits(v.bits) }
+func (v Value) integral() bool       { return v.kind == KindInt || v.kind == KindBool }
 func (v Value) AsInt() (int64, bool) { return v.int(), v.integral() }
 
 func (v Value) AsFloat() (float64, bool) {
