@@ -41,5 +41,7 @@ func ExampleDialect_Print() {
 	root, _ := expr.ParseCalls("gelu(-x + 2)", map[string]expr.Arity{"gelu": {Least: 1, Most: 1}})
 	fmt.Println(expr.CPP.Print(root))
 	fmt.Println(expr.Methods("torch").Print(root))
-	// Output: gelu(-1.0f * x + 2.0f) <nil> torch.gelu(-x + 2) <nil>
+	// Output:
+	// gelu(-1.0f * x + 2.0f) <nil>
+	// torch.gelu(-x + 2) <nil>
 }
