@@ -66,7 +66,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	if s.course.strategy, err = s.chooseStrategy(); err != nil {
 		return nil, err
 	}
-	if err := s.course.catchUp(); err != nil {
+	if err := s.course.resume(); err != nil {
 		return nil, fmt.Errorf("resume: %w", err)
 	}
 	return s, nil
@@ -97,7 +97,7 @@ func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, e
 // the lowest estimates, untuned defaults, and winners of similar problems.
 func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	var start []int64
-	if book.shared {
+	if book.resumes {
 		records, warnings, err := similar(book, s.Recheck)
 		if err != nil {
 			return err
@@ -121,7 +121,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	s.course = &course{
 		kernel: s.subject.Problem.Kernel, space: s.space, field: s.field, ledger: book,
 		first:   afterLikely(s.looking.expected.Likely(s.space, policy.likely), untuned, start, s.looking.expected.Expects),
-		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, digests: map[int64]string{}, conducts: map[int]*conduct{},
+		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"autotune/device"
 	"autotune/operator"
@@ -117,14 +118,24 @@ func Place(d *operator.DataFile, t operator.Type, path string) error {
 	return to.Close()
 }
 
-// Size checks that a file has a tensor's contents, and tells where they begin.
-func Size(path string, bytes int64) (start int64, err error) {
-	info, err := os.Stat(path)
+// Map reads a tensor's contents, the last bytes of a file, in place, until done.
+func Map(path string, bytes int64) (contents []byte, done func(), err error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	if start = info.Size() - bytes; start < 0 {
-		return 0, fmt.Errorf("%s has %d bytes, and the tensor %d: it has changed while it was in use", path, info.Size(), bytes)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
 	}
-	return start, nil
+	start := info.Size() - bytes
+	if start < 0 {
+		return nil, nil, fmt.Errorf("%s has %d bytes, and the tensor %d: it has changed while it was in use", path, info.Size(), bytes)
+	}
+	all, err := syscall.Mmap(int(f.Fd()), 0, int(start+bytes), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, nil, err
+	}
+	return all[start:], func() { _ = syscall.Munmap(all) }, nil
 }

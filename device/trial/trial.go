@@ -76,13 +76,10 @@ type Outcome struct {
 	Measured
 	Phases   Phases    `json:"phases"`
 	ClockMHz int       `json:"clock_mhz,omitempty"` // multiprocessor clock seen while timing, 0 if unknown
-	Celsius  int       `json:"celsius,omitempty"`   // likewise of the GPU
 	Warnings []Warning `json:"warnings,omitempty"`
 	Dropped  bool      `json:"dropped,omitempty"` // racing stopped its samples early
 	Notice   string    `json:"-"`                 // about the whole search, told once
-	// Worker evaluated it, and ControlMS is what it last took for its control; of one of several workers.
-	Worker    string  `json:"worker,omitempty"`
-	ControlMS float64 `json:"control_ms,omitempty"`
+	Worker   string    `json:"worker,omitempty"`  // evaluated it, of several
 	// Digest is of the kernel that ran, where that is another than the trial's: of
 	// the one that was edited since a recording, its first digits.
 	Digest string `json:"-"`
@@ -120,8 +117,8 @@ func (o *Outcome) Join(again Outcome) {
 	}
 	o.SetSamples(append(o.SamplesMS, again.SamplesMS...), again.Time.Batch)
 	o.MaxAbsError = max(o.MaxAbsError, Finite(again.MaxAbsError))
-	o.Worker, o.ControlMS = again.Worker, again.ControlMS
-	o.ClockMHz, o.Celsius, o.Warnings = again.ClockMHz, max(o.Celsius, again.Celsius), merge(o.Warnings, again.Warnings)
+	o.Worker = again.Worker
+	o.ClockMHz, o.Warnings = again.ClockMHz, merge(o.Warnings, again.Warnings)
 	if again.EnergyMJ > 0 {
 		o.EnergyMJ = again.EnergyMJ
 	}
