@@ -74,7 +74,7 @@ func (p *Inputs) keptWinners(ctx context.Context, cache string) (err error) {
 			return err
 		}
 		for _, k := range kept {
-			if !p.takes(k.Device, k.Protocol.Conditions) || k.Objective != "" {
+			if !p.takes(k.Device, k.Protocol.Conditions) {
 				continue
 			}
 			if err := p.winner(bestconfig.FromRecord(k.Record), op, winners.LimitsOf(k.Device), true); err != nil {
