@@ -86,7 +86,7 @@ lint: $(LIBCUDA)
 bench:
 	$(GO) test -run '^$$' -bench . ./...
 
-# For a machine with a GPU and no Go, carry bin/, scripts/ and pack/loaders/python/ there and
+# For a machine with a GPU and no Go, carry bin/, scripts/, templates/ and pack/loaders/python/ there and
 # run scripts/test-gpu.sh.
 test-gpu: test-gpu-binaries bin/autotune
 	scripts/test-gpu.sh -test.v

@@ -74,6 +74,7 @@ def compiled(calls, modes):
     import torch
 
     try:
+        torch.cuda.empty_cache()  # of the call before
         function, call = torch_calls.found(calls)
         lie = {name: torch_calls.standing(t, torch_calls.uniform(t)) for name, t in call["tensors"].items()}
         for mode in modes:
