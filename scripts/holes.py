@@ -107,9 +107,10 @@ def problem_of(name, asked, ready):
 def search(rows, ready, environment, options, log, limit):
     """One search of all rows: its exit code (negative: a signal; None: the limit was over) and its errors."""
     listed, said = options.work / "problems.json", options.work / "search.txt"
+    (options.work / "found.json").unlink(missing_ok=True)
     listed.write_text(json.dumps([problem_of(name, asked, ready) for name, asked in rows.items()], indent=1))
     given = all("baselines" in ready.all.get(name, {}) for name in rows)
-    command = [AUTOTUNE, "search", "--problems", listed, "--run", "holes", "--device", "cuda:0", "--time", options.time,
+    command = [AUTOTUNE, "search", "--problems", listed, "--json", options.work / "found.json", "--device", "cuda:0", "--time", options.time,
                "--quiet", "--baseline", "default" if given else "torch,torch-compile"]
     with open(said, "w") as errors:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=errors, env=environment)
@@ -119,50 +120,42 @@ def search(rows, ready, environment, options, log, limit):
     return code, [line.removeprefix("autotune: ") for line in text.splitlines() if line.startswith("autotune: ")]
 
 
-def take(rows, ready, kept, environment):
-    """Keeps the rows that the search has found, and returns their names. Removes their documents, so that the next
-    search of such a row is a new one."""
-    folder, names = pathlib.Path(environment["XDG_CACHE_HOME"]) / "autotune/runs/holes", []
-    found = [(path, json.loads(path.read_text())) for path in folder.glob("*.json")]
+def take(rows, ready, kept, path):
+    """Keeps the rows that the search has found, and returns their names."""
+    found, names = json.loads(path.read_text()) if path.exists() else [], []
+    found = [found] if isinstance(found, dict) else found
     for name, asked in rows.items():
         wanted = problem_of(name, asked, ready)
-        at = next((i for i, (_, best) in enumerate(found) if answers(best, wanted)), None)
+        at = next((i for i, best in enumerate(found) if answers(best, wanted)), None)
         if at is None:
             continue
-        path, best = found.pop(at)
+        best = found.pop(at)
         row = {"asked": asked, "math": best["problem"]["math"], "torch": TORCH}
         fields = ("device", "template", "configuration", "time_ms", "baselines", "trials", "warnings", "recorded_at")
         kept.keep(name, row | {field: best.get(field) for field in fields})
-        path.unlink()
         names.append(name)
     return names
 
 
 def measure(rows, ready, kept, environment, options, log, began):
-    """Searches rows. One without a winner is kept as a failure; so is one that ends the search."""
-    wanted = dict(rows)
-    while wanted:
-        left = options.limit - (time.monotonic() - began) if options.limit else None
-        if left is not None and left < GRACE_S:
-            return
-        code, faults = search(wanted, ready, environment, options, log, left and left - GRACE_S / 2)
-        found = take(wanted, ready, kept, environment)
-        print(f"{len(found)} of {len(wanted)} rows have a winner", flush=True)
-        wanted = {name: asked for name, asked in wanted.items() if name not in found}
-        if code is None:
-            return
-        if code == 2:
-            sys.exit("holes.py: " + "; ".join(faults))
-        if code < 0:  # the first row without an answer was under way
-            if name := next(iter(wanted), None):
-                kept.keep(name, {"asked": wanted.pop(name), "fault": f"the search ended by signal {-code}"})
-            continue
-        for name, asked in wanted.items():  # errors come in the rows' order
-            start = f"{asked['operator']} {asked['shape']} "
-            at = next((i for i, fault in enumerate(faults) if fault.startswith(start)), None)
-            fault = "no winner" if at is None else faults.pop(at).split(": ", 1)[-1]
-            kept.keep(name, {"asked": asked, "fault": fault})
+    """Searches rows. One without a winner is kept as a failure."""
+    left = options.limit - (time.monotonic() - began) if options.limit else None
+    if not rows or left is not None and left < GRACE_S:
         return
+    code, faults = search(rows, ready, environment, options, log, left and left - GRACE_S / 2)
+    found = take(rows, ready, kept, options.work / "found.json")
+    print(f"{len(found)} of {len(rows)} rows have a winner", flush=True)
+    if code is None:
+        return
+    if code == 2 or code < 0:  # a signal: what was searched is in the cache
+        sys.exit("holes.py: " + ("; ".join(faults) if code == 2 else f"the search ended by signal {-code}"))
+    for name, asked in rows.items():  # errors come in the rows' order
+        if name in found:
+            continue
+        start = f"{asked['operator']} {asked['shape']} "
+        at = next((i for i, fault in enumerate(faults) if fault.startswith(start)), None)
+        fault = "no winner" if at is None else faults.pop(at).split(": ", 1)[-1]
+        kept.keep(name, {"asked": asked, "fault": fault})
 
 
 def write_page(rows, kept, options):

@@ -188,10 +188,10 @@ func (e Explained) Text(best bestconfig.Document) string {
 	}
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "tunable\tvalue\tdefault\tchanged alone\tnot tried")
+	fmt.Fprintln(w, "tunable\tvalue\tdefault\tchanged alone")
 	for _, t := range e.Tunables {
 		costs := lists.Of(t.Neighbours, func(n why.Neighbour) string { return n.Value + ": " + n.Cost.String() })
-		row := []string{t.Name, t.Value, t.Default, strings.Join(costs, ", "), strings.Join(t.Untried, ", ")}
+		row := []string{t.Name, t.Value, t.Default, strings.Join(costs, ", ")}
 		fmt.Fprintln(w, strings.TrimRight(strings.Join(lists.Of(row, output.Line), "\t"), "\t"))
 	}
 	w.Flush()

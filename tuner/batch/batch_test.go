@@ -72,13 +72,3 @@ func TestOtherMode(t *testing.T) {
 		t.Errorf("notices %q; want %q", notices, want)
 	}
 }
-
-// Names that could leave the folder, or that no file system takes, are refused.
-func TestOpenRun(t *testing.T) {
-	folder := t.TempDir()
-	for name, right := range map[string]bool{"a": true, "2026-11.x_": true, "": false, "../a": false, ".a": false, "a/b": false} {
-		if _, err := batch.OpenRun(folder, name); (err == nil) != right {
-			t.Errorf("%q: %v", name, err)
-		}
-	}
-}
