@@ -3,15 +3,13 @@ package family
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"autotune/internal/lists"
 	"autotune/operator"
 )
 
-// WriteText writes a family for people: its kernels, the tree, the shapes and what is lost.
+// WriteText writes a family for people: its kernels, the tree and what is lost.
 func (f *Family) WriteText(out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "family     %s\ndevice     %s\nfree       %s\n\n", f, f.Device.Name, strings.Join(f.Free, ", "))
@@ -20,9 +18,10 @@ func (f *Family) WriteText(out io.Writer) error {
 	}
 	fmt.Fprintf(&b, "\nthe tree, by %s of the samples\n", strings.Join(f.Free, ", "))
 	f.Tree.write(&b, "  ", f)
-	b.WriteByte('\n')
-	f.writeShapes(&b)
-	fmt.Fprintf(&b, "slowdown against the own best\nsamples    %s\nheld out   %s\n", f.Regret.Samples, f.Regret.Score)
+	fmt.Fprintf(&b, "\nslowdown against the own best\nsamples    %s\nheld out   %s\n", f.Regret.Samples, f.Regret.Score)
+	for _, l := range f.LeftOut {
+		fmt.Fprintf(&b, "left out %s: %s\n", operator.FormatShape(l.Shape), l.Reason)
+	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -48,34 +47,6 @@ func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	n.Then.write(b, indent+"    ", f)
 	fmt.Fprintf(b, "%selse\n", indent)
 	n.Else.write(b, indent+"    ", f)
-}
-
-// writeShapes writes a row a shape: its own best, the general kernel against that, and the choice.
-func (f *Family) writeShapes(b *strings.Builder) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "shape\town best, ms\tgeneral\tchosen\tslowdown")
-	for i, s := range slices.Concat(f.Samples, f.HeldOut) {
-		mark, general, chosen := "", "-", "general"
-		if i >= len(f.Samples) {
-			mark = " *"
-		}
-		if s.General != nil {
-			general = fmt.Sprintf("%.2fx", s.General.Median/s.OwnBest.Median)
-		}
-		if s.Chosen >= 0 {
-			chosen = fmt.Sprint("entry ", s.Chosen)
-		}
-		shape := operator.FormatShape(s.Shape) + mark
-		fmt.Fprintf(w, "%s\t%.4g\t%s\t%s\t%.3f\n", shape, s.OwnBest.Median, general, chosen, s.Slowdown)
-	}
-	w.Flush()
-	if len(f.HeldOut) > 0 {
-		b.WriteString("* held out: the tree was not grown from it\n")
-	}
-	for _, l := range f.LeftOut {
-		fmt.Fprintf(b, "left out %s: %s\n", operator.FormatShape(l.Shape), l.Reason)
-	}
-	b.WriteByte('\n')
 }
 
 // String says how slow the chosen kernels are.
