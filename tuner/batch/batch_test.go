@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"autotune/device"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/tuner"
 	"autotune/tuner/batch"
@@ -19,9 +20,7 @@ import (
 // A problem that cannot be searched is told of, and the others are searched all the same.
 func TestOneFails(t *testing.T) {
 	op, err := operator.Find("avg_pool1d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var problems []batch.Request
 	for _, length := range []int64{65536, 7, 65536} {
 		problems = append(problems, batch.Request{Operator: op, Request: operator.Request{Shape: []int64{64, 128, length}}})
@@ -49,9 +48,7 @@ func TestOneFails(t *testing.T) {
 // A search that began in another mode than PyTorch's begins again, in that mode.
 func TestOtherMode(t *testing.T) {
 	op, err := operator.Find("avg_pool1d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	opener := devices.NewOpener(devices.Spec{Kind: device.Replay}, devices.Options{})
 	defer opener.Close()
 	var notices []string

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner"
@@ -24,22 +25,16 @@ import (
 func fixture(t testing.TB, name string) Document {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	d, err := Read(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return d
 }
 
 func written(t testing.TB, d Document) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := d.WriteJSON(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.WriteJSON(&out))
 	return out.Bytes()
 }
 
@@ -47,9 +42,7 @@ func written(t testing.TB, d Document) []byte {
 func TestGoldenDocuments(t *testing.T) {
 	for _, name := range []string{"cuda", "replay", "emulator"} {
 		want, err := os.ReadFile(filepath.Join("testdata", name+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got := written(t, fixture(t, name)); !bytes.Equal(got, want) {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}
@@ -78,13 +71,9 @@ func TestRoundTrip(t *testing.T) {
 		b.Warnings = rapid.SliceOf(rapid.String()).Draw(t, "warnings")
 		b.RecordedAt = time.Unix(rapid.Int64Range(0, 1<<32).Draw(t, "at"), 0)
 		var out bytes.Buffer
-		if err := b.WriteJSON(&out); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, b.WriteJSON(&out))
 		read, err := Read(&out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !reflect.DeepEqual(read, b.complete()) {
 			t.Fatalf("read back %+v\nwant %+v", read, b.complete())
 		}

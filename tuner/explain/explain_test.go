@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
@@ -76,13 +77,9 @@ func TestSentences(t *testing.T) {
 func pooling(t *testing.T) *operator.Problem {
 	t.Helper()
 	op, err := operator.Find("avg_pool1d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := op.Bind(operator.Request{Shape: []int64{4, 8, 256}}, operator.TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
@@ -90,9 +87,7 @@ func pooling(t *testing.T) *operator.Problem {
 func TestChanges(t *testing.T) {
 	p := pooling(t)
 	sp, err := p.Space(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defaults := p.Defaults(t.Context())
 	for at := range int64(12) {
 		winner := trial.Trial{Configuration: sp.At(at * (sp.Len() - 1) / 11)}

@@ -187,9 +187,8 @@ func TestRulesAreNearPyTorch(t *testing.T) {
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
 		words := strings.Fields(line)
 		if operators[words[0]] == nil {
-			if operators[words[0]], err = operator.Find(words[0]); err != nil {
-				t.Fatal(err)
-			}
+			operators[words[0]], err = operator.Find(words[0])
+			must.OK(t, err)
 		}
 		set := map[string]string{}
 		for _, pair := range words[2 : len(words)-1] {

@@ -14,6 +14,7 @@ import (
 	"autotune/device"
 	"autotune/device/answers"
 	"autotune/internal/python"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
 	"autotune/tuner/final"
@@ -24,9 +25,7 @@ func fake(t *testing.T) {
 	t.Helper()
 	testneeds.Torch.Need(t)
 	folder, err := filepath.Abs("testdata/fake")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Setenv("PYTHONPATH", folder)
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 }
@@ -34,13 +33,9 @@ func fake(t *testing.T) {
 func bind(t *testing.T, name string, shape []int64, set map[string]string) *operator.Problem {
 	t.Helper()
 	o, err := operator.Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: shape, Parameters: set}, operator.TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
@@ -64,9 +59,7 @@ func TestTimes(t *testing.T) {
 		{bind(t, "matmul", []int64{1, 3, 4, 5}, nil), map[string]float64{Eager: 5}, "torch_compile is left out: RuntimeError: no compiler"},
 	} {
 		r, err := torch.Start(t.Context(), c.p, device.ProtocolFor(c.p.Operator), leaving(""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got := strings.Join(r.Left(), "; "); got != c.left {
 			t.Errorf("%s: left %q, want %q", c.p, got, c.left)
 		}
@@ -112,14 +105,10 @@ func TestOutputs(t *testing.T) {
 				values[0] = c.weight
 			}
 			data, err := binary.Append(nil, binary.LittleEndian, values)
-			if err = errors.Join(err, os.WriteFile(filepath.Join(left, name), data, 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, errors.Join(err, os.WriteFile(filepath.Join(left, name), data, 0o600)))
 		}
 		r, err := torch.Start(t.Context(), p, device.ProtocolFor(p.Operator), leaving(left))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c.want.Elements, c.want.ATol, c.want.RTol = 192, tolerance.ATol, tolerance.RTol
 		for _, name := range []string{Eager} {
 			got := r.Outputs(name)
@@ -194,9 +183,7 @@ func TestCompilesTooLong(t *testing.T) {
 	defer torch.Close()
 	torch.Prepare(t.Context(), p, device.ProtocolFor(p.Operator))
 	r, err := torch.Start(t.Context(), p, device.ProtocolFor(p.Operator), leaving(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if left := r.Left(); !slices.Equal(r.Names(), []string{Eager}) || len(left) != 1 || left[0] != "torch_compile is left out: it was still compiling when the search had waited for it" {
 		t.Errorf("%q is timed, left %q", r.Names(), left)
 	}
