@@ -38,12 +38,9 @@ func TestPlay(t *testing.T) {
 	}
 	// A failure costs time and is no sample before the first success; the run
 	// ends after the evaluation that passes the end.
-	got := g.play(t.Context(), &scripted{1, 0, 2, 3, 4}, 0)
+	got := g.play(t.Context(), &scripted{1, 0, 2, 3, 4})
 	if want := []sample{{17, 2, 0}, {22, 0, 0}, {122, 0, 0}}; !slices.Equal(got, want) {
 		t.Errorf("samples %v, want %v", got, want)
-	}
-	if got := g.play(t.Context(), &scripted{1, 0, 2, 3, 4}, 2); len(got) != 1 {
-		t.Errorf("with a budget of 2: %v", got)
 	}
 }
 
