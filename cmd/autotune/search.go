@@ -143,12 +143,11 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	show := newShown(f.view, f.conditions, f.outputs.plot, len(problems))
 	o.With, o.Stands = show.search, show.all.Print
 	o.Found = func(r batch.Request, t *tuner.Result, best bestconfig.Document) error {
-		out.unsolved.uncompared(r, t)
-		return badInput(out.deliver(r, t, best))
+		return badInput(out.deliver(ctx, r, t, best))
 	}
 	o.Failed = out.unsolved.failed
 	err = batch.Search(ctx, opener, problems, o)
-	return errors.Join(err, out.unsolved.fault(err), out.finish(ctx))
+	return errors.Join(err, out.finish())
 }
 
 // lazily opens a cache once it is needed, and closes it if it was.
@@ -223,7 +222,7 @@ func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Option
 		}
 	}
 	if v.verbose {
-		then, out := o.Evaluated, painted(os.Stderr)
+		then, out := o.Evaluated, output.Plain(os.Stderr)
 		o.Evaluated = func(t trial.Trial) {
 			// The search goes on even if the output cannot be written.
 			_, _ = io.WriteString(out, reports.TrialText(t, on.Device.Info().Kind.Properties()))
@@ -383,7 +382,7 @@ func noFamilies(_ batch.Request, shapes family.Shapes) (family.Plan, error) {
 func checkRequest(r batch.Request, objective string) (*operator.Problem, error) {
 	p, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
 	if err == nil {
-		_, err = objectiveOf(r.Operator, objective)
+		_, err = objectiveOf(objective)
 	}
 	return p, err
 }

@@ -94,7 +94,7 @@ func (f *tuneFlags) tune(ctx context.Context, l line) (err error) {
 	if err = t.all(ctx, asked); err != nil && len(t.families)+len(t.winners)+len(t.unsolved.rows) == 0 {
 		return err
 	}
-	return errors.Join(err, t.unsolved.fault(err), badInput(write(f.json, t.write, func(w io.Writer) error {
+	return errors.Join(err, badInput(write(f.json, t.write, func(w io.Writer) error {
 		return family.WriteJSON(w, append([]*family.Family{}, t.families...))
 	})))
 }
@@ -113,7 +113,8 @@ func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error)
 		return asked, err
 	}
 	if f.problem.shape == "" {
-		return asked, fmt.Errorf("%s needs --shape with ranges, as %s", op.Name, rangesOf(op.Example))
+		return asked, fmt.Errorf("%s needs --shape %s with ranges, as {1,8,32} or {14..112}, for some dimensions",
+			op.Name, shapeForm(op))
 	}
 	shapes, err := family.ParseShapes(f.problem.shape)
 	if err != nil {
@@ -130,22 +131,6 @@ func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error)
 
 func (f *tuneFlags) plan(r batch.Request, shapes family.Shapes) (family.Plan, error) {
 	return family.NewPlan(r, shapes, f.samples, f.heldOut)
-}
-
-// rangesOf is an example of shapes around one.
-func rangesOf(shape []int64) string {
-	if len(shape) == 0 {
-		return "{1..64}x{1..4096}"
-	}
-	var all family.Shapes
-	for i, v := range shape {
-		e := family.Extent{{Low: v, High: v}}
-		if i == 0 || i == len(shape)-1 && len(shape) > 2 {
-			e = family.Extent{{Low: 1, High: max(v, 2)}}
-		}
-		all = append(all, e)
-	}
-	return all.String()
 }
 
 func (f *tuneFlags) options() (o family.Options, err error) {
@@ -208,8 +193,7 @@ func (t *tuning) search(ctx context.Context, problems []batch.Request, part batc
 	o := batch.Options{
 		Search: t.o.Search, AnyTarget: true, Budget: part.Limit, Store: t.o.Store, Tool: t.o.Tool, Notice: tell,
 		Failed: t.failed,
-		Found: func(r batch.Request, found *tuner.Result, best bestconfig.Document) error {
-			t.unsolved.uncompared(r, found)
+		Found: func(_ batch.Request, _ *tuner.Result, best bestconfig.Document) error {
 			if best.Found() {
 				t.winners = append(t.winners, best)
 			}
