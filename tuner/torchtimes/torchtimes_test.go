@@ -132,8 +132,12 @@ func TestOutputs(t *testing.T) {
 func TestMissing(t *testing.T) {
 	fake(t)
 	p, left := convolution(t), 0
+	var absent *final.AbsentError // of which nobody needs to be told
 	start := func(p *operator.Problem) string {
 		_, err := New(0, 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), func() string { left++; return "" })
+		if told := strings.HasPrefix(err.Error(), "AttributeError"); errors.As(err, &absent) == told {
+			t.Errorf("%v is told of: %v", err, told)
+		}
 		return err.Error()
 	}
 	if got := start(bind(t, "matmul", []int64{2, 3, 4, 5}, map[string]string{"triangular_a": "1"})); !strings.Contains(got, "names no function of PyTorch's") {
@@ -155,6 +159,10 @@ func TestMissing(t *testing.T) {
 	}
 	t.Setenv("PYTHONPATH", t.TempDir())
 	if got := start(p); got != "python3 has no torch" && !strings.Contains(got, "finds no GPU") {
+		t.Error(got)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if got := start(p); got != python.ErrMissing.Error() {
 		t.Error(got)
 	}
 	if left != 0 {
@@ -225,21 +233,5 @@ func TestOwnLayout(t *testing.T) {
 		if len(given.Shape) == 4 && !slices.Equal(given.Order, []int{0, 2, 3, 1}) {
 			t.Errorf("%s lies in the order %v", name, given.Order)
 		}
-	}
-}
-
-// Nobody needs to be told of a PyTorch that is not there.
-func TestAbsent(t *testing.T) {
-	fake(t)
-	t.Setenv("FAKE_GPU", "none")
-	p := convolution(t)
-	_, err := New(0, 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), leaving(""))
-	var absent *final.AbsentError
-	if !errors.As(err, &absent) {
-		t.Error(err)
-	}
-	t.Setenv("PATH", t.TempDir())
-	if _, err := New(0, 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), leaving("")); !errors.As(err, &absent) {
-		t.Error(err)
 	}
 }
