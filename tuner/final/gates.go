@@ -103,7 +103,7 @@ func (g *gatekeeper) gates(ctx context.Context, only Gating) (*Gates, trial.Outc
 	}
 	o, err := refused(work(ctx))
 	if err != nil || o.Status != trial.OK {
-		return nil, o, err
+		return nil, o, evaluating(g.variant, err)
 	}
 	return &g.tried, o, nil
 }
@@ -137,24 +137,21 @@ func (g *gatekeeper) leaveOut(format string, values ...any) {
 }
 
 func (g *gatekeeper) check(ctx context.Context, gate string, c device.Check) (launches int, err error) {
-	var o trial.Outcome
-	err = g.place.do(ctx, g.variant, func() (err error) {
-		o, launches, err = g.place.session.Check(ctx, g.variant, c)
-		return err
-	})
-	if err != nil {
-		return launches, err
+	if err := ctx.Err(); err != nil {
+		return 0, err
 	}
-	return launches, refuse(gate, o)
+	o, launches, err := g.place.session.Check(ctx, g.variant, c)
+	if err == nil {
+		err = refuse(gate, o)
+	}
+	return launches, err
 }
 
-func (g *gatekeeper) refill(ctx context.Context, in device.Inputs) error {
-	if g.place.inputs == in {
-		return nil
-	}
-	err := g.place.do(ctx, g.variant, func() error { return g.place.session.Refill(ctx, in) })
-	if err == nil {
-		g.place.inputs = in
+func (g *gatekeeper) refill(ctx context.Context, in device.Inputs) (err error) {
+	if g.place.inputs != in {
+		if err = g.place.session.Refill(ctx, in); err == nil {
+			g.place.inputs = in
+		}
 	}
 	return err
 }
@@ -192,12 +189,8 @@ func (g *gatekeeper) races(ctx context.Context) error {
 	}
 	start := time.Now()
 	defer func() { g.limit += time.Since(start) }()
-	var o trial.Outcome
-	err := g.place.do(ctx, g.variant, func() (err error) {
-		o, g.tried.Races, err = finder.Races(ctx, g.variant)
-		return err
-	})
-	if err != nil {
+	o, looked, err := finder.Races(ctx, g.variant)
+	if g.tried.Races = looked; err != nil {
 		return err
 	}
 	return refuse("races", o)

@@ -66,25 +66,21 @@ func (p *place) close() error {
 	return p.session.Close()
 }
 
-func (p *place) do(ctx context.Context, v device.Variant, work func() error) error {
-	err := ctx.Err()
-	if err == nil {
-		err = work()
-	}
-	if err != nil {
-		return fmt.Errorf("evaluate %s: %w", v.Configuration, err)
-	}
-	return nil
-}
-
 // evaluate verifies and times a variant. One much slower than the best, in milliseconds, is given few samples; 0: none
 // is.
 func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o trial.Outcome, err error) {
-	err = p.do(ctx, v, func() (err error) {
+	if err = ctx.Err(); err == nil {
 		o, err = p.session.Evaluate(ctx, v, best)
-		return err
-	})
-	return o, err
+	}
+	return o, evaluating(v, err)
+}
+
+// evaluating says of an error what was done.
+func evaluating(v device.Variant, err error) error {
+	if err != nil {
+		err = fmt.Errorf("evaluate %s: %w", v.Configuration, err)
+	}
+	return err
 }
 
 // Confirmation is what a second worker said of the winner.
