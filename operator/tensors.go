@@ -68,16 +68,6 @@ func (o *Operator) Orders() []string {
 	return names
 }
 
-// ChannelsLast is the --set that gives the problem channels-last tensors; "" if it has them, or if there is none.
-func (p *Problem) ChannelsLast() string {
-	for _, name := range p.Operator.Orders() {
-		if p.Values[name].String() == channelsSecond {
-			return name + "=" + channelsLast
-		}
-	}
-	return ""
-}
-
 // Axes are the tensor's axes from the outermost in memory to the innermost.
 func (a Argument) Axes() []int {
 	if a.Order != nil {

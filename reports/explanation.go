@@ -33,7 +33,6 @@ func ExplanationText(e explain.Explanation) string {
 			costs := lists.Of(t.Neighbours, func(n explain.Neighbour) string { return n.Value + ": " + n.Cost.String() })
 			return strings.Join(costs, ", ")
 		}},
-		{head: "not tried", cell: func(t explain.Tunable) string { return strings.Join(t.Untried, ", ") }},
 	}, e.Tunables))
 	return text + "\n" + table.String()
 }

@@ -9,6 +9,7 @@ import (
 	"autotune/internal/lists"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
+	"autotune/tuner/torchtimes"
 )
 
 // pyTorch stands for the faster of PyTorch's ways, in summaries.
@@ -133,8 +134,9 @@ func summaryBaselines(list []bestconfig.Document) []string {
 	if !slices.ContainsFunc(list, inTurns) {
 		return known
 	}
-	at := slices.IndexFunc(known, bestconfig.OwnLayout)
-	return slices.Insert(slices.DeleteFunc(known, bestconfig.OwnLayout), at, pyTorch)
+	ways := func(name string) bool { return slices.Contains(torchtimes.Ways(), name) }
+	at := slices.IndexFunc(known, ways)
+	return slices.Insert(slices.DeleteFunc(known, ways), at, pyTorch)
 }
 
 // Unsolved is a problem of several that went wrong.

@@ -62,15 +62,15 @@ func TestRowsOfWhatIsKnown(t *testing.T) {
 func TestOutputsWhereCompared(t *testing.T) {
 	b := convolution()
 	for name, o := range map[string]final.Outputs{
-		torchtimes.Eager:        {MaxAbsError: 3.14e-6, ATol: 1e-4, RTol: 1e-5, Elements: 9},
-		torchtimes.Compile:      {MaxAbsError: 2e-6, ATol: 1e-4, RTol: 1e-5, Elements: 9},
-		torchtimes.ChannelsLast: {MaxAbsError: 0.5, ATol: 1e-4, RTol: 1e-5, Elements: 9, Differing: 2},
+		torchtimes.Eager:     {MaxAbsError: 3.14e-6, ATol: 1e-4, RTol: 1e-5, Elements: 9},
+		torchtimes.Compile:   {MaxAbsError: 2e-6, ATol: 1e-4, RTol: 1e-5, Elements: 9},
+		torchtimes.EagerFP32: {MaxAbsError: 0.5, ATol: 1e-4, RTol: 1e-5, Elements: 9, Differing: 2},
 	} {
 		b.Baselines[name] = tuner.Baseline{TimeMS: 8, Speedup: 1.5, CI95: [2]float64{1.4, 1.6}, Outputs: &o}
 	}
 	want := []string{
 		"outputs agree with the winner's: PyTorch eager with a largest error of 3.1e-06, torch.compile with a largest error of 2e-06; the tolerance is 0.0001 plus 1e-05 of the element",
-		"outputs differ from the winner's: PyTorch nhwc with a largest error of 0.5; the tolerance is 0.0001 plus 1e-05 of the element",
+		"outputs differ from the winner's: PyTorch eager, fp32 with a largest error of 0.5; the tolerance is 0.0001 plus 1e-05 of the element",
 	}
 	if got := outputsTexts(b); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -83,7 +83,7 @@ func TestOutputsWhereCompared(t *testing.T) {
 		t.Error(table.String())
 	}
 	read, err := bestconfig.Read(&document)
-	if err != nil || *read.Baselines[torchtimes.ChannelsLast].Outputs != *b.Baselines[torchtimes.ChannelsLast].Outputs || read.Baselines[bestconfig.Default].Outputs != nil {
+	if err != nil || *read.Baselines[torchtimes.EagerFP32].Outputs != *b.Baselines[torchtimes.EagerFP32].Outputs || read.Baselines[bestconfig.Default].Outputs != nil {
 		t.Errorf("%+v, %v", read.Baselines, err)
 	}
 }

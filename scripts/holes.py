@@ -123,10 +123,11 @@ def answers(best, asked):
 def search(rows, options):
     """One search of all rows: its exit code (negative: a signal; None: it was interrupted) and its errors."""
     listed, said = options.work / "problems.json", options.work / "search.txt"
+    (options.work / "found.json").unlink(missing_ok=True)
     asked = [{key: row[key] for key in ("operator", "shape", "parameters", "math")} for row in rows.values()]
     listed.write_text(json.dumps(asked, indent=1))
-    command = [AUTOTUNE, "search", "--problems", listed, "--run", "holes", "--device", "cuda:0", "--time", options.time,
-               "--quiet", "--baseline", "torch,torch-compile"]
+    command = [AUTOTUNE, "search", "--problems", listed, "--json", options.work / "found.json", "--device", "cuda:0",
+               "--time", options.time, "--quiet", "--baseline", "torch,torch-compile"]
     with open(said, "w") as errors:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
         try:
@@ -139,46 +140,40 @@ def search(rows, options):
     return code, [line.removeprefix("autotune: ") for line in lines if line.startswith("autotune: ")]
 
 
-def take(rows, kept):
-    """Keeps the rows that the search has found, and returns their names. Removes their documents, so that the next
-    search of such a row is a new one."""
-    folder, names = pathlib.Path(os.environ["XDG_CACHE_HOME"]) / "autotune/runs/holes", []
-    found = [(path, json.loads(path.read_text())) for path in folder.glob("*.json")]
+def take(rows, kept, path):
+    """Keeps the rows that the search has found, and returns their names."""
+    found, names = json.loads(path.read_text()) if path.exists() else [], []
+    found = [found] if isinstance(found, dict) else found
     for name, asked in rows.items():
-        at = next((i for i, (_, best) in enumerate(found) if answers(best, asked)), None)
+        at = next((i for i, best in enumerate(found) if answers(best, asked)), None)
         if at is None:
             continue
-        path, best = found.pop(at)
+        best = found.pop(at)
         row = {"asked": asked, "math": best["problem"]["math"], "torch": TORCH}
         fields = ("device", "template", "configuration", "time_ms", "baselines", "trials", "warnings", "recorded_at")
         kept.keep(name, row | {field: best.get(field) for field in fields})
-        path.unlink()
         names.append(name)
     return names
 
 
 def measure(rows, kept, options):
-    """Searches rows. One without a winner is kept as a failure; so is one that ends the search."""
-    wanted = dict(rows)
-    while wanted:
-        code, faults = search(wanted, options)
-        found = take(wanted, kept)
-        print(f"{len(found)} of {len(wanted)} rows have a winner", flush=True)
-        wanted = {name: asked for name, asked in wanted.items() if name not in found}
-        if code is None:
-            return
-        if code == 2:
-            sys.exit("holes.py: " + "; ".join(faults))
-        if code < 0:  # the first row without an answer was under way
-            if name := next(iter(wanted), None):
-                kept.keep(name, {"asked": wanted.pop(name), "fault": f"the search ended by signal {-code}"})
-            continue
-        for name, asked in wanted.items():  # errors come in the rows' order
-            start = f"{asked['operator']} {asked['shape']} "
-            at = next((i for i, fault in enumerate(faults) if fault.startswith(start)), None)
-            fault = "no winner" if at is None else faults.pop(at).split(": ", 1)[-1]
-            kept.keep(name, {"asked": asked, "fault": fault})
+    """Searches rows. One without a winner is kept as a failure."""
+    if not rows:
         return
+    code, faults = search(rows, options)
+    found = take(rows, kept, options.work / "found.json")
+    print(f"{len(found)} of {len(rows)} rows have a winner", flush=True)
+    if code is None:
+        return
+    if code == 2 or code < 0:  # a signal: what was searched is in the cache
+        sys.exit("holes.py: " + ("; ".join(faults) if code == 2 else f"the search ended by signal {-code}"))
+    for name, asked in rows.items():  # errors come in the rows' order
+        if name in found:
+            continue
+        start = f"{asked['operator']} {asked['shape']} "
+        at = next((i for i, fault in enumerate(faults) if fault.startswith(start)), None)
+        fault = "no winner" if at is None else faults.pop(at).split(": ", 1)[-1]
+        kept.keep(name, {"asked": asked, "fault": fault})
 
 
 def write_page(rows, kept, options):

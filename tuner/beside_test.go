@@ -30,7 +30,6 @@ func (r *rival) Start(context.Context, *operator.Problem, device.Protocol, func(
 }
 func (r *rival) Names() []string                               { return []string{"torch_eager"} }
 func (r *rival) Left() []string                                { return nil }
-func (r *rival) Advice([]final.Compared) []string              { return nil }
 func (r *rival) Outputs(string) *final.Outputs                 { return nil }
 func (r *rival) Time(context.Context, string) (float64, error) { return 0.1, nil }
 func (r *rival) Close() error                                  { return nil }

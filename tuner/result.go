@@ -49,9 +49,6 @@ func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	}
 	if winner != nil && can.Caveat == "" {
 		r.warn(trial.Lines(winner.Time.Warnings())...)
-		if apart := r.Confirmation.Apart(*winner); apart != "" {
-			r.warn(apart)
-		}
 	}
 	if can.Caveat == "" && final.Timed(r.Protocol) {
 		r.Doubts = trial.Gather(f.Trials)

@@ -22,8 +22,6 @@ var baselineWays = []struct {
 }{
 	{"torch", []string{torchtimes.Eager, torchtimes.EagerFP32}},
 	{"torch-compile", []string{torchtimes.Compile}},
-	{"cudnn-benchmark", []string{torchtimes.CuDNNBenchmark}},
-	{"channels-last", []string{torchtimes.ChannelsLast}},
 	{"default", nil},
 	{"reference", nil},
 	{"none", nil},
@@ -37,9 +35,8 @@ func baselineWords() (words []string) {
 }
 
 func baselineFlag(to *[]string) flag {
-	return listFlag(to, "baseline", "time PyTorch beside the winner, in turns: `WHAT` is torch, torch-compile, "+
-		"cudnn-benchmark or channels-last, or several with commas; none: PyTorch is left out; or a time measured "+
-		"elsewhere, as torch_eager=7.1")
+	return listFlag(to, "baseline", "time PyTorch beside the winner, in turns: `WHAT` is torch, torch-compile or both "+
+		"with a comma; none: PyTorch is left out; or a time measured elsewhere, as torch_eager=7.1")
 }
 
 // baselinesOf are the times that --baseline gives, and the ways in which PyTorch is to be timed.

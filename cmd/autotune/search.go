@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -44,7 +43,6 @@ type searchFlags struct {
 	problem    problemFlags
 	shapes     []string
 	problems   string // a file
-	run        string
 	conditions conditionFlags
 	device     deviceFlags
 	cache      string
@@ -68,7 +66,6 @@ func (f *searchFlags) flags() []flag {
 	o := &f.options
 	return slices.Concat([]flag{listFlag(&f.shapes, "shape", shapeUsage+"; may be repeated")}, f.problem.unshaped(),
 		[]flag{
-			textFlag(&f.run, "run", "", "give the run this `NAME`; with it again, a search skips problems that have ended"),
 			textFlag(&f.problems, "problems", "",
 				"search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, free, baselines"),
 		}, f.problem.only.flags(), f.conditions.flags(), []flag{
@@ -129,15 +126,6 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	}
 	defer func() { err = errors.Join(err, opener.Close()) }()
 	o := batch.Options{Search: f.options, AnyTarget: f.anyTarget, Tool: tool(), Notice: tell}
-	if f.run != "" {
-		dir, err := cacheDir()
-		if err == nil {
-			o.Run, err = batch.OpenRun(filepath.Join(dir, "runs"), f.run)
-		}
-		if err != nil {
-			return fmt.Errorf("--run %s: %w", f.run, err)
-		}
-	}
 	endRivals, err := rivalsInto(&o.Search, f.baselines, f.device, f.problems != "")
 	if err != nil {
 		return err
@@ -153,13 +141,6 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	o.With, o.Stands = show.search, show.all.Print
 	o.Found = func(r batch.Request, t *tuner.Result, best bestconfig.Document) error {
 		return badInput(out.deliver(ctx, r, t, best))
-	}
-	o.Known = func(best bestconfig.Document) error {
-		show.all.Skip()
-		if !f.view.quiet {
-			say(best.Problem.Text + ": searched before in the run " + f.run)
-		}
-		return badInput(out.show(best, nil))
 	}
 	o.Failed = out.unsolved.failed
 	err = batch.Search(ctx, opener, problems, o)

@@ -33,7 +33,6 @@ func simulateCommand() *cli.Command {
 		textFlag(&f.strategies, "strategy", strategy.Default, "`NAMES` of strategies, joined by commas, or all: "+
 			strings.Join(strategy.Names(), ", ")),
 		intFlag(&o.Repeats, "repeats", 50, "play each strategy `N` times, with different seeds"),
-		intFlag(&o.Budget, "budget", 0, "end a run after `N` evaluations even if there is time; 0: no limit"),
 		seedFlag(&o.Seed, "`SEED` of the first repeat"),
 		textFlag(&f.json, "json", "", "write the scores to `FILE`; - is standard output, in place of the table"))
 }
@@ -60,11 +59,8 @@ const mostRepeats = 10000 // far more than an interval can need
 
 func (f *simulateFlags) check() error {
 	o := &f.options
-	switch {
-	case o.Repeats < 1 || o.Repeats > mostRepeats:
+	if o.Repeats < 1 || o.Repeats > mostRepeats {
 		return fmt.Errorf("--repeats %d: want a number from 1 to %d", o.Repeats, mostRepeats)
-	case o.Budget < 0:
-		return fmt.Errorf("--budget %d: want a number that is not negative; 0 is no limit", o.Budget)
 	}
 	if o.Strategies = strategy.Names(); f.strategies != "all" {
 		o.Strategies = lists.Of(strings.Split(f.strategies, ","), strings.TrimSpace)

@@ -62,14 +62,14 @@ func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 // Ask hands over a job and reads the answer. The error is ErrTime, or an *EndedError where the
 // program ended instead.
 func (c *Conversation) Ask(job, answer any, limit time.Duration) error {
-	text, err := line(job)
+	text, err := json.Marshal(job)
 	if err != nil {
-		return err
+		return fmt.Errorf("describe a job to python3: %w", err)
 	}
 	if err := c.answers.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
-	if _, err := c.jobs.Write(text); err != nil {
+	if _, err := c.jobs.Write(append(text, '\n')); err != nil {
 		return c.lost()
 	}
 	said, err := c.lines.ReadBytes('\n')
@@ -84,23 +84,6 @@ func (c *Conversation) Ask(job, answer any, limit time.Duration) error {
 		return fmt.Errorf("python3 answered what is no JSON: %w", err)
 	}
 	return nil
-}
-
-// Tell hands over a line that has no answer. It may be called while the program is asked. One that has ended is not told.
-func (c *Conversation) Tell(job any) error {
-	text, err := line(job)
-	if err == nil {
-		_, _ = c.jobs.Write(text)
-	}
-	return err
-}
-
-func line(job any) ([]byte, error) {
-	text, err := json.Marshal(job)
-	if err != nil {
-		return nil, fmt.Errorf("describe a job to python3: %w", err)
-	}
-	return append(text, '\n'), nil
 }
 
 // endGrace is how long a program that answers no more may take to end by itself.

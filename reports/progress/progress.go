@@ -163,7 +163,6 @@ type Many struct {
 	mu      sync.Mutex
 	last    time.Time
 	done    int
-	skipped int // problems among them that an earlier process of the run has searched
 	running map[string]tuner.Progress
 }
 
@@ -197,14 +196,6 @@ func (m *Many) Finish(label string) {
 	delete(m.running, label)
 }
 
-// Skip counts a problem that needed no search.
-func (m *Many) Skip() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.done++
-	m.skipped++
-}
-
 // Print prints a line, if it is time for one.
 func (m *Many) Print(last bool) {
 	m.mu.Lock()
@@ -220,11 +211,8 @@ func (m *Many) Print(last bool) {
 // says when all will be done, if the others take as long.
 func (m *Many) line() string {
 	parts := []string{fmt.Sprintf("%d/%d problems", m.done, m.total)}
-	if m.skipped > 0 {
-		parts[0] += fmt.Sprintf(" (%d searched before)", m.skipped)
-	}
-	if searched := m.done - m.skipped; searched > 0 && m.done < m.total {
-		left := time.Since(m.started) / time.Duration(searched) * time.Duration(m.total-m.done)
+	if m.done > 0 && m.done < m.total {
+		left := time.Since(m.started) / time.Duration(m.done) * time.Duration(m.total-m.done)
 		parts = append(parts, "ETA "+left.Round(time.Second).String())
 	}
 	for _, label := range slices.Sorted(maps.Keys(m.running)) {

@@ -31,15 +31,9 @@ func (a *ahead) begin(ctx context.Context, on *devices.Opened) {
 	}
 	r := *a.next
 	a.working.Go(func() {
-		o := a.batch.options(r)
-		opened, err := a.batch.open(ctx, r, a.batch.opener.Open)
-		if err != nil {
-			return // its search reports the error, and those below
+		if opened, err := a.batch.open(ctx, r, a.batch.opener.Open); err == nil { // else its search reports the error
+			a.compile(ctx, opened, r.Only)
 		}
-		if _, known, err := a.batch.Run.found(ctx, opened, o); known || err != nil {
-			return
-		}
-		a.compile(ctx, opened, o.Only)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/compile"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/tuner"
 	"autotune/tuner/devices"
@@ -52,13 +53,9 @@ func (d compilingDevice) Arch() string               { return "sm_90a" }
 // Half of the compilers make what a search begins with before it begins, and none goes on when nobody waits.
 func TestCompilesAhead(t *testing.T) {
 	op, err := operator.Find("matmul")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := op.Bind(operator.Request{Shape: []int64{1, 64, 256, 256}, Math: "fp32"}, operator.TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, cut := range []time.Duration{0, 1500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			compiler := &slowCompiler{}

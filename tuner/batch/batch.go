@@ -1,6 +1,5 @@
 // Package batch searches many problems with one device, or with the workers of a pool,
-// and reports each to its caller as it ends. A Run remembers what was found, so that a
-// later process goes on where this one ended.
+// and reports each to its caller as it ends.
 //
 // Search calls the functions in its Options; it prints nothing.
 package batch
@@ -42,7 +41,7 @@ func (r Request) String() string {
 }
 
 // Options are what the searches need to know beyond their problems. All functions may
-// be nil. Known and Found are called one at a time.
+// be nil. Found is called once at a time.
 type Options struct {
 	Search    tuner.Options // of every search; the problems have their own Baselines
 	// AnyTarget: Search.Target also ends searches whose times are not of a GPU. Usually times of a
@@ -51,12 +50,10 @@ type Options struct {
 	// Budget is for all searches together, each of which takes Search.Time at most; 0: no limit.
 	Budget time.Duration
 	Store  func() (*store.Store, error) // opens the cache, when it is first needed; nil: nothing is kept
-	Run    *Run                         // nil: no run remembers what is found
 	Tool   string                       // the program that searches, for the documents
 	// With searches one problem, with tuner.Search if it is nil. Beside: others
 	// are searched at the same time.
 	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
-	Known  func(bestconfig.Document) error                               // the run had found it
 	Found  func(r Request, t *tuner.Result, b bestconfig.Document) error // a search has ended, with a winner or without
 	Failed func(Request, error)                                          // one of several problems has no winner; ErrNoTime: the budget did not reach
 	Notice func(string)                                                  // about the pool that searches problems at the same time, and about math modes
@@ -210,9 +207,6 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 	if worker != nil {
 		opened.Device, opened.Notice = worker, ""
 	}
-	if known, err := b.again(ctx, opened, o); known || err != nil {
-		return err
-	}
 	if r.limit > 0 && (o.Time <= 0 || r.limit < o.Time) {
 		o.Time = r.limit
 	}
@@ -240,7 +234,7 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 	if result == nil || gone && worker != nil && len(b.workers.Workers()) > 0 { // another goes on with it
 		return err
 	}
-	if err := b.deliver(r, opened, o, result); err != nil {
+	if err := b.deliver(r, result); err != nil {
 		return Keeping(err)
 	}
 	if result.Stop == tuner.CacheFailed {
@@ -274,30 +268,14 @@ func (b *batch) open(ctx context.Context, r Request, by func(context.Context, *o
 	return by(ctx, r.Operator, r.Request)
 }
 
-// again reports what the run has already found for a problem; not known: nothing yet.
-func (b *batch) again(ctx context.Context, opened *devices.Opened, o tuner.Options) (known bool, err error) {
+// deliver reports what a search has found.
+func (b *batch) deliver(r Request, result *tuner.Result) error {
 	b.telling.Lock()
 	defer b.telling.Unlock()
-	best, known, err := b.Run.found(ctx, opened, o)
-	if known && err == nil && b.Known != nil {
-		err = Keeping(b.Known(best))
-	}
-	return known, err
-}
-
-// deliver reports what a search has found, and has the run remember it.
-func (b *batch) deliver(r Request, opened *devices.Opened, o tuner.Options, result *tuner.Result) error {
-	b.telling.Lock()
-	defer b.telling.Unlock()
-	best := bestconfig.FromRecord(result.Record)
-	best.Tool = b.Tool
-	if b.Found != nil {
-		if err := b.Found(r, result, best); err != nil {
-			return err
-		}
-	}
-	if result.Stop == tuner.Interrupted || !best.Found() || !opened.Device.Info().Kind.Properties().Persists {
+	if b.Found == nil {
 		return nil
 	}
-	return b.Run.keep(opened, o, best)
+	best := bestconfig.FromRecord(result.Record)
+	best.Tool = b.Tool
+	return b.Found(r, result, best)
 }

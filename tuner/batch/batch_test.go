@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"autotune/device"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/tuner"
 	"autotune/tuner/batch"
@@ -19,9 +20,7 @@ import (
 // A problem that cannot be searched is told of, and the others are searched all the same.
 func TestOneFails(t *testing.T) {
 	op, err := operator.Find("avg_pool1d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var problems []batch.Request
 	for _, length := range []int64{65536, 7, 65536} {
 		problems = append(problems, batch.Request{Operator: op, Request: operator.Request{Shape: []int64{64, 128, length}}})
@@ -49,9 +48,7 @@ func TestOneFails(t *testing.T) {
 // A search that began in another mode than PyTorch's begins again, in that mode.
 func TestOtherMode(t *testing.T) {
 	op, err := operator.Find("avg_pool1d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	opener := devices.NewOpener(devices.Spec{Kind: device.Replay}, devices.Options{})
 	defer opener.Close()
 	var notices []string
@@ -70,15 +67,5 @@ func TestOtherMode(t *testing.T) {
 	}
 	if want := "avg_pool1d 64x128x65536: the math mode is fp32, as PyTorch does; the search begins again"; len(notices) != 1 || notices[0] != want {
 		t.Errorf("notices %q; want %q", notices, want)
-	}
-}
-
-// Names that could leave the folder, or that no file system takes, are refused.
-func TestOpenRun(t *testing.T) {
-	folder := t.TempDir()
-	for name, right := range map[string]bool{"a": true, "2026-11.x_": true, "": false, "../a": false, ".a": false, "a/b": false} {
-		if _, err := batch.OpenRun(folder, name); (err == nil) != right {
-			t.Errorf("%q: %v", name, err)
-		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"autotune/device"
 	"autotune/internal/lists"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
@@ -74,9 +75,7 @@ func TestBudgetIsPassedOn(t *testing.T) {
 func lengths(t *testing.T, of ...int64) (list []Request) {
 	t.Helper()
 	op, err := operator.Find("avg_pool1d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return lists.Of(of, func(n int64) Request {
 		return Request{Operator: op, Request: operator.Request{Shape: []int64{64, 128, n}}}
 	})

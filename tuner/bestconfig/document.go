@@ -153,12 +153,6 @@ func (d Document) WinningTrial() trial.Trial {
 	}
 }
 
-// Comparable reports whether both are winners of one problem on one device, timed alike.
-func (d Document) Comparable(other Document) bool {
-	return d.Found() && other.Found() && d.Problem.Text == other.Problem.Text && d.Device.Name == other.Device.Name &&
-		d.Conditions == other.Conditions
-}
-
 // Names of baselines. Package torchtimes names PyTorch's; a recording may bring others, in lower case.
 const (
 	Default   = "default"   // the untuned default configuration
@@ -172,8 +166,6 @@ var usual = []struct{ name, title, short string }{
 	{torchtimes.Eager, "PyTorch eager", "eager"},
 	{torchtimes.Compile, "torch.compile", "compile"},
 	{torchtimes.EagerFP32, "PyTorch eager, fp32", "fp32"},
-	{torchtimes.CuDNNBenchmark, "cudnn.benchmark", "benchmark"},
-	{torchtimes.ChannelsLast, "PyTorch nhwc", "nhwc"},
 }
 
 // place is the name's place among the usual ones; others come after them.
@@ -215,15 +207,9 @@ func Names(list ...Document) []string {
 // InTurns reports whether a baseline took turns with the winner.
 func InTurns(b tuner.Baseline) bool { return b.CI95[1] > 0 }
 
-var ownLayout = []string{torchtimes.Eager, torchtimes.Compile, torchtimes.EagerFP32, torchtimes.CuDNNBenchmark}
-
-// OwnLayout reports whether a baseline is PyTorch, called with tensors that lie as the winner's do.
-func OwnLayout(name string) bool { return slices.Contains(ownLayout, name) }
-
-// PyTorch is the fastest of the wanted ways to call PyTorch with tensors that lie as the winner's do; without a name:
-// there is none.
+// PyTorch is the fastest of the wanted ways to call PyTorch; without a name: there is none.
 func (d Document) PyTorch(wanted func(tuner.Baseline) bool) (name string, fastest tuner.Baseline) {
-	for _, way := range ownLayout {
+	for _, way := range torchtimes.Ways() {
 		if b, known := d.Baselines[way]; known && wanted(b) && (name == "" || b.Speedup < fastest.Speedup) {
 			name, fastest = way, b
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -30,8 +31,7 @@ func (d Document) WriteJSON(w io.Writer) error {
 }
 
 // WriteJSONList writes the documents of several problems as a JSON list.
-func WriteJSONList(w io.Writer, list []Document) error {
-	var err error
+func WriteJSONList(w io.Writer, list []Document) (err error) {
 	documents := make([]Document, len(list))
 	for i, d := range list {
 		documents[i] = d.complete()
@@ -65,12 +65,14 @@ func (d Document) complete() Document {
 	for i := range d.Ties {
 		d.Ties[i].Time = essential(d.Ties[i].Time)
 	}
-	baselines := make(map[string]tuner.Baseline, len(d.Baselines))
+	d.Baselines = maps.Clone(d.Baselines)
+	if d.Baselines == nil {
+		d.Baselines = map[string]tuner.Baseline{}
+	}
 	for name, b := range d.Baselines {
 		b.Name = ""
-		baselines[name] = b
+		d.Baselines[name] = b
 	}
-	d.Baselines = baselines
 	if d.Macros == nil {
 		d.Macros = map[string]string{}
 	}
@@ -90,12 +92,12 @@ func essential(t trial.Timing) trial.Timing {
 
 // Read reads a document. It is strict: an unknown field, a missing one that must be there or a number that cannot be is
 // an error that names it.
-func Read(r io.Reader) (Document, error) {
+func Read(r io.Reader) (d Document, err error) {
 	data, err := readBounded(r)
-	if err != nil {
-		return Document{}, err
+	if err == nil {
+		d, err = parse(data)
 	}
-	return parse(data)
+	return d, err
 }
 
 // ReadAll reads a document, or a list of them as WriteJSONList writes it.
@@ -138,9 +140,6 @@ func parse(data []byte) (d Document, err error) {
 	if err = cmp.Or(checkSchema(data), jsonobject.Exact(data, &d)); err == nil {
 		if err = decoder.Decode(&d); err != nil {
 			err = jsonerror.Describe(err, data, decoder.InputOffset())
-		} else if _, end := decoder.Token(); !errors.Is(end, io.EOF) {
-			place := jsonerror.Place(data, decoder.InputOffset())
-			err = fmt.Errorf("%s: there is more after the end of the document", place)
 		}
 	}
 	if d = d.complete(); err == nil {
@@ -213,21 +212,13 @@ func (d Document) check() error {
 }
 
 func (d Document) checkNumbers() error {
-	for _, c := range []struct {
-		name  string
-		value float64
-	}{
-		{"time_ms.ci95", d.Time.CI95[0]},
-		{"time_ms.ci95", d.Time.CI95[1]},
-		{"roofline.copy_bandwidth", d.Roofline.CopyBandwidth},
-		{"roofline.floor_ms", d.Roofline.FloorMS},
-		{"roofline.share", d.Roofline.Share},
-		{"copy_bandwidth_share", d.CopyBandwidthShare},
-		{"max_abs_error", d.MaxAbsError},
-		{"search.seconds", d.Search.Seconds},
+	for name, value := range map[string]float64{
+		"time_ms.ci95": d.Time.CI95[0], "roofline.copy_bandwidth": d.Roofline.CopyBandwidth,
+		"roofline.floor_ms": d.Roofline.FloorMS, "roofline.share": d.Roofline.Share,
+		"copy_bandwidth_share": d.CopyBandwidthShare, "max_abs_error": d.MaxAbsError, "search.seconds": d.Search.Seconds,
 	} {
-		if !(c.value >= 0) || math.IsInf(c.value, 0) {
-			return fmt.Errorf("%s is %v, want a finite number, 0 or more", c.name, c.value)
+		if !(value >= 0) || math.IsInf(value, 0) {
+			return fmt.Errorf("%s is %v, want a finite number, 0 or more", name, value)
 		}
 	}
 	if o := d.Search.Outlook; o != nil && !(o.Chance >= 0 && o.Chance <= 1 && o.Target > 1) {
@@ -255,8 +246,8 @@ func (d Document) checkBaselines() error {
 }
 
 func checkInterval(name string, x [2]float64) error {
-	if x[0] > x[1] {
-		return fmt.Errorf("%s is [%v, %v], want the lower bound first", name, x[0], x[1])
+	if !(x[0] <= x[1]) || math.IsInf(x[1], 0) {
+		return fmt.Errorf("%s is [%v, %v], want two finite numbers, the lower one first", name, x[0], x[1])
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"autotune/device/recording"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/tuner"
 )
@@ -21,13 +22,9 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 	for _, e := range entries[:min(4, len(entries))] {
 		t.Run(e.Name, func(t *testing.T) {
 			r, err := recording.LoadFS(recording.Shipped(), e.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			op, err := operator.Find(r.Metadata.Problem.Operator)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			// Templates that came later are not in the recording.
 			request := r.Metadata.Problem.Request()
 			var only operator.Restriction
@@ -37,17 +34,11 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 				}
 			}
 			p, err := op.Bind(request, r.Metadata.Device.Limits)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			got, _, err := FromRecording(r, p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			result, err := tuner.Search(t.Context(), p, recording.Replay(r), tuner.Options{Only: only})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			want := FromRecord(result.Record)
 			if recording.Key(got.Configuration) != recording.Key(want.Configuration) {
 				t.Errorf("won by %s, want %s", got.Configuration, want.Configuration)

@@ -8,6 +8,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/operator"
 )
@@ -30,13 +31,9 @@ func TestPeaks(t *testing.T) {
 				limits.Target = "sm_80"
 			}
 			op, err := load()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			p, err := op.Bind(operator.Request{Shape: []int64{2, 20}, Parameters: map[string]string{"of": k.of}}, limits)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if rate, err := measure(t.Context(), d, p); err != nil || rate <= 0 {
 				t.Errorf("%s of sm_%d: %v, %v", k.of, arch, rate, err)
 			}
@@ -57,17 +54,13 @@ func TestKept(t *testing.T) {
 		t.Error("peaks without a file")
 	}
 	for i, d := range []device.Info{one, other} {
-		if err := Keep(file, d, device.Peaks{device.PeakL2: float64(i + 1)}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Keep(file, d, device.Peaks{device.PeakL2: float64(i + 1)}))
 	}
 	if a, b := Known(file, one)[device.PeakL2], Known(file, other)[device.PeakL2]; a != 1 || b != 2 {
 		t.Errorf("kept %v and %v", a, b)
 	}
 	for _, text := range []string{"{", `{"a, driver 1":{"l2":-1}}`} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		if got := Known(file, one); got != nil {
 			t.Errorf("%s gives %v", text, got)
 		}

@@ -18,9 +18,8 @@ type Subject struct {
 	Trials []trial.Trial // the winner's among them or not
 	// Measured took turns with the winner just now. They count before Trials.
 	Measured []trial.Turned
-	// Problem tells the default, and what was never tried; nil: it is not known.
-	Problem *operator.Problem
-	Limits  operator.Limits // of the device; zero: they are not known
+	Problem  *operator.Problem // tells the default; nil: it is not known
+	Limits   operator.Limits   // of the device; zero: they are not known
 	// What the problem must move and compute, and how fast a copy is; 0: not known.
 	Bytes, Flops   int64
 	CopyBytesPerMS float64
@@ -39,16 +38,8 @@ type Explanation struct {
 	PeakOf    string          `json:"peak_of,omitempty"`
 	GFLOPS    float64         `json:"gflops,omitempty"`
 	Resources trial.Resources `json:"resources"`
-	Block     Block           `json:"block,omitzero"`
 	Tunables  []Tunable       `json:"tunables"`
 	Sentences []string        `json:"sentences"`
-}
-
-// Block is what a block takes of a multiprocessor, and how many fit. A limit of 0 is not known.
-type Block struct {
-	Threads     int64 `json:"threads,omitempty"`
-	ByRegisters int64 `json:"by_registers,omitempty"` // blocks for which there are registers
-	ByShared    int64 `json:"by_shared,omitempty"`    // blocks for which there is shared memory
 }
 
 // Tunable is one of the winner's, and what its value means for the time.
@@ -57,7 +48,6 @@ type Tunable struct {
 	Value      string      `json:"value"`
 	Default    string      `json:"default,omitempty"` // the template's; "": not known
 	Neighbours []Neighbour `json:"neighbours,omitempty"`
-	Untried    []string    `json:"untried,omitempty"` // valid values beside the winner's others
 }
 
 // Neighbour is a trial that differs from the winner in one tunable alone.
@@ -89,7 +79,7 @@ func Of(ctx context.Context, s Subject) Explanation {
 			w.Launches = k.Launches
 		}
 	}
-	e := Explanation{Configuration: w.Configuration, TimeMS: w.Time.Median, Resources: w.Resources, Block: blockOf(w, s.Limits)}
+	e := Explanation{Configuration: w.Configuration, TimeMS: w.Time.Median, Resources: w.Resources, Sentences: []string{}}
 	if ms := w.Time.Median; ms > 0 {
 		e.GFLOPS = float64(s.Flops) / ms / 1e6
 		if s.Peak > 0 {
@@ -100,31 +90,12 @@ func Of(ctx context.Context, s Subject) Explanation {
 		}
 	}
 	e.Tunables = s.tunables(ctx)
-	e.Sentences = e.sentences()
+	for _, sentence := range []string{e.limit(), room(w, s.Limits), e.spills()} {
+		if sentence != "" {
+			e.Sentences = append(e.Sentences, sentence)
+		}
+	}
 	return e
-}
-
-// How the hardware hands out registers and shared memory, since Volta.
-const (
-	registersStep  = 8    // a thread's registers come in steps of
-	reservedShared = 1024 // bytes that the driver takes of each block's, since Ampere
-)
-
-// blockOf is that of the winner's largest launch.
-func blockOf(w trial.Trial, l operator.Limits) (b Block) {
-	shared := w.Resources.SharedBytes
-	for _, launch := range w.Launches {
-		b.Threads = max(b.Threads, launch.Block[0]*launch.Block[1]*launch.Block[2])
-		shared = max(shared, launch.SharedBytes)
-	}
-	if registers := int64(w.Resources.Registers); registers > 0 && b.Threads > 0 && l.RegistersPerSM > 0 {
-		steps := (registers + registersStep - 1) / registersStep
-		b.ByRegisters = int64(l.RegistersPerSM) / (steps * registersStep * b.Threads)
-	}
-	if shared > 0 && l.SharedPerSM > 0 {
-		b.ByShared = int64(l.SharedPerSM) / (shared + reservedShared)
-	}
-	return b
 }
 
 // tunables are the winner's, each with its neighbours in the order of its values.
@@ -159,12 +130,11 @@ func (s Subject) tunables(ctx context.Context) []Tunable {
 			add(t, cost(w, t))
 		}
 	}
-	for i := range list {
-		values := declared[list[i].Name]
-		slices.SortStableFunc(list[i].Neighbours, func(a, b Neighbour) int {
+	for _, one := range list {
+		values := declared[one.Name]
+		slices.SortStableFunc(one.Neighbours, func(a, b Neighbour) int {
 			return cmp.Or(cmp.Compare(place(values, a.Value), place(values, b.Value)), cmp.Compare(a.TimeMS, b.TimeMS))
 		})
-		list[i].Untried = s.untried(i, values, list[i].Neighbours)
 	}
 	return list
 }
@@ -216,36 +186,19 @@ func alone(a, b space.Configuration) (at int, ok bool) {
 
 // cost compares a trial with the winner.
 func cost(w, t trial.Trial) Cost {
-	c := Cost{Status: t.Status}
 	if t.Status != trial.OK {
-		c.Reason = t.Reason()
-		return c
+		return Cost{Status: t.Status, Reason: t.Reason()}
 	}
-	ratio := func(a, b float64) float64 {
+	over := func(a, b float64) float64 {
 		if b <= 0 {
 			return 0
 		}
 		return a / b
 	}
-	c.TimeMS, c.Ratio = t.Time.Median, ratio(t.Time.Median, w.Time.Median)
-	c.CI95 = [2]float64{ratio(t.Time.CI95[0], w.Time.CI95[1]), ratio(t.Time.CI95[1], w.Time.CI95[0])}
-	return c
-}
-
-// untried are the values of a tunable that are valid with the winner's others, and that no trial
-// has with them.
-func (s Subject) untried(at int, declared []space.Value, known []Neighbour) (list []string) {
-	for _, v := range declared {
-		text := v.Value.String()
-		has := func(n Neighbour) bool { return n.Value == text }
-		if v.Value.Equal(s.Winner.Values[at].Value) || slices.ContainsFunc(known, has) {
-			continue
-		}
-		if s.Problem.Admits(s.changed(at, v)) {
-			list = append(list, text)
-		}
+	return Cost{
+		Status: t.Status, TimeMS: t.Time.Median, Ratio: over(t.Time.Median, w.Time.Median),
+		CI95: [2]float64{over(t.Time.CI95[0], w.Time.CI95[1]), over(t.Time.CI95[1], w.Time.CI95[0])},
 	}
-	return list
 }
 
 // mostChanges is how many changes --measure times at most.

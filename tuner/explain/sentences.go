@@ -1,13 +1,11 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 
 	"autotune/device/trial"
 	"autotune/internal/output"
+	"autotune/operator"
 )
 
 // The shares of the measured copy bandwidth from which on memory is the limit, or one of several.
@@ -16,52 +14,56 @@ const (
 	memoryNear  = 0.5
 )
 
-// shownCosts is how many tunables the sentence about them names.
-const shownCosts = 3
-
-// sentences say how near the device's limits the winner is, what limits its occupancy, and which of
-// its tunables matter most.
-func (e Explanation) sentences() []string {
-	all := []string{e.limit(), e.room(), e.spills(), e.costs()}
-	return slices.DeleteFunc(all, func(text string) bool { return text == "" })
-}
-
+// limit says how near the device's limits the winner is.
 func (e Explanation) limit() string {
-	reached := fmt.Sprintf("It reaches %.3g %% of the measured copy bandwidth", 100*e.CopyShare)
+	text := fmt.Sprintf("It reaches %.3g %% of the measured copy bandwidth", 100*e.CopyShare)
 	switch {
 	case e.CopyShare <= 0 && e.GFLOPS <= 0:
 		return ""
 	case e.CopyShare <= 0:
 		return fmt.Sprintf("It computes %.4g GFLOP/s; the copy bandwidth was not measured.", e.GFLOPS)
 	case e.CopyShare >= memoryBound:
-		return reached + ": it is limited by memory."
+		return text + ": it is limited by memory."
 	case e.CopyShare >= memoryNear:
-		return reached + ": it is close to memory-bound, but not limited by memory alone." + e.arithmetic()
+		text += ": it is close to memory-bound, but not limited by memory alone."
+	default:
+		text += fmt.Sprintf(" and %.4g GFLOP/s: it is not limited by memory.", e.GFLOPS)
 	}
-	return fmt.Sprintf("%s and %.4g GFLOP/s: it is not limited by memory.", reached, e.GFLOPS) + e.arithmetic()
+	if e.PeakShare >= 0.05 {
+		text += fmt.Sprintf(" It reaches %.3g %% of the device's measured peak of %s.", 100*e.PeakShare, e.PeakOf)
+	}
+	return text
 }
 
-// arithmetic says how near the peak of its arithmetic the winner is, if that matters.
-func (e Explanation) arithmetic() string {
-	if e.PeakShare < 0.05 {
-		return ""
-	}
-	return fmt.Sprintf(" It reaches %.3g %% of the device's measured peak of %s.", 100*e.PeakShare, e.PeakOf)
-}
+// How the hardware hands out registers and shared memory, since Volta.
+const (
+	registersStep  = 8    // a thread's registers come in steps of
+	reservedShared = 1024 // bytes that the driver takes of each block's, since Ampere
+)
 
-// room says how many blocks a multiprocessor holds, and what limits them.
-func (e Explanation) room() string {
-	b := e.Block
-	limit, by := b.ByRegisters, "Registers limit"
-	if b.ByShared > 0 && (limit == 0 || b.ByShared < limit) {
-		limit, by = b.ByShared, "Shared memory limits"
+// room says how many blocks of the winner's largest launch a multiprocessor holds, and what limits them.
+func room(w trial.Trial, l operator.Limits) string {
+	shared, threads := w.Resources.SharedBytes, int64(0)
+	for _, launch := range w.Launches {
+		threads = max(threads, launch.Block[0]*launch.Block[1]*launch.Block[2])
+		shared = max(shared, launch.SharedBytes)
 	}
-	if limit == 0 || b.Threads == 0 {
+	limit, by := int64(0), "Registers limit"
+	if registers := int64(w.Resources.Registers); registers > 0 && threads > 0 && l.RegistersPerSM > 0 {
+		steps := (registers + registersStep - 1) / registersStep
+		limit = int64(l.RegistersPerSM) / (steps * registersStep * threads)
+	}
+	if shared > 0 && l.SharedPerSM > 0 {
+		if blocks := int64(l.SharedPerSM) / (shared + reservedShared); limit == 0 || blocks < limit {
+			limit, by = blocks, "Shared memory limits"
+		}
+	}
+	if limit == 0 || threads == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s each multiprocessor to %s of %d threads", by, output.Count(limit, "block"), b.Threads)
-	if e.Resources.Occupancy > 0 {
-		text += fmt.Sprintf("; the occupancy is %.3g %%", 100*e.Resources.Occupancy)
+	text := fmt.Sprintf("%s each multiprocessor to %s of %d threads", by, output.Count(limit, "block"), threads)
+	if w.Resources.Occupancy > 0 {
+		text += fmt.Sprintf("; the occupancy is %.3g %%", 100*w.Resources.Occupancy)
 	}
 	return text + "."
 }
@@ -70,54 +72,19 @@ func (e Explanation) spills() string {
 	if e.Resources.LocalBytes == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Each thread spills %s to local memory, because its %d registers do not hold all of its values.", output.Count(e.Resources.LocalBytes, "byte"), e.Resources.Registers)
+	return fmt.Sprintf("Each thread spills %s to local memory, because its %d registers do not hold all of its values.",
+		output.Count(e.Resources.LocalBytes, "byte"), e.Resources.Registers)
 }
 
-// costs names the changes of one tunable that cost most.
-func (e Explanation) costs() string {
-	type change struct {
-		text  string
-		ratio float64
-	}
-	var all []change
-	for _, t := range e.Tunables {
-		least := change{}
-		for _, n := range t.Neighbours {
-			if n.Status == trial.OK && !n.Tied() && n.Ratio > 1 && (least.ratio == 0 || n.Ratio < least.ratio) {
-				least = change{fmt.Sprintf("%s=%s instead of %s (%s)", t.Name, n.Value, t.Value, more(n.Ratio)), n.Ratio}
-			}
-		}
-		if least.ratio > 0 {
-			all = append(all, least)
-		}
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(b.ratio, a.ratio) })
-	var words []string
-	for _, c := range all[:min(len(all), shownCosts)] {
-		words = append(words, c.text)
-	}
-	return "Changed alone to the next best value, these tunables cost most: " + strings.Join(words, ", ") + "."
-}
-
-// more is how much longer something takes.
-func more(ratio float64) string {
-	if ratio >= 2 {
-		return fmt.Sprintf("%.3gx", ratio)
-	}
-	return fmt.Sprintf("%+.2g %%", 100*(ratio-1))
-}
-
-// String is the change beside the winner, in a word: "as fast", "+2.6 %", "3.1x", or how it
-// failed.
+// String is the change beside the winner: "as fast", "+2.6 %", "3.1x", or how it failed.
 func (c Cost) String() string {
 	switch {
 	case c.Status != trial.OK:
 		return string(c.Status)
 	case c.Tied():
 		return "as fast"
+	case c.Ratio >= 2:
+		return fmt.Sprintf("%.3gx", c.Ratio)
 	}
-	return more(c.Ratio)
+	return fmt.Sprintf("%+.2g %%", 100*(c.Ratio-1))
 }

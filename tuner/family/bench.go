@@ -14,7 +14,6 @@ import (
 	"autotune/internal/lists"
 	"autotune/operator"
 	"autotune/space"
-	"autotune/tuner"
 	"autotune/tuner/batch"
 	"autotune/tuner/final"
 )
@@ -220,22 +219,14 @@ func join(to *trial.Outcome, o trial.Outcome) {
 	}
 }
 
-// choose chooses candidates for entries, and puts those through the gates that no search has. A candidate that fails is
-// out, and others are chosen.
-func (b *bench) choose(ctx context.Context) ([]int, error) {
-	for {
-		b.dismiss(b.samples)
-		usable := lists.Where(b.all(), func(i int) bool { return !b.candidates[i].out })
-		if len(usable) == 0 {
-			return nil, fmt.Errorf("%s: %w: every kernel that takes %v when it runs fails at a sample",
-				b.Plan, tuner.ErrNoVariant, b.Free)
-		}
-		entries := slowdownsOf(b.samples, usable).entries(b.MaxSlowdown)
-		chosen := lists.Of(entries, func(at int) int { return usable[at] })
-		if failed, err := b.gate(ctx, chosen); err != nil || !failed {
-			return chosen, err
-		}
+// choose chooses candidates for entries; nil: none is left.
+func (b *bench) choose() []int {
+	usable := lists.Where(b.all(), func(i int) bool { return !b.candidates[i].out })
+	if len(usable) == 0 {
+		return nil
 	}
+	entries := slowdownsOf(b.samples, usable).entries(b.MaxSlowdown)
+	return lists.Of(entries, func(at int) int { return usable[at] })
 }
 
 // dismiss leaves out the candidates that failed at a shape.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"autotune/device"
+	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/tuner/cudasource"
@@ -23,9 +24,8 @@ func TestKernels(t *testing.T) {
 	c := p.Defaults(t.Context())[0]
 	k, err := p.Kernel(c)
 	toy.Must(t, err)
-	if f.Reference, err = p.ReferenceDigest(); err != nil {
-		t.Fatal(err)
-	}
+	f.Reference, err = p.ReferenceDigest()
+	must.OK(t, err)
 	f.Parameters, f.Samples, f.Entries = p.Parameters, []Sample{{Shape: shape}}, []Entry{{Configuration: c, Shape: shape, Digest: k.Digest()}}
 	all, err := f.Kernels(op)
 	if err != nil || len(all) != 1 || all[0].Digest() != k.Digest() || len(all[0].Formulas.Launches) == 0 {

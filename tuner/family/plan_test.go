@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/tuner/batch"
@@ -32,9 +33,8 @@ func TestNewPlan(t *testing.T) {
 	// Samples too small for the window are not drawn.
 	r := request(t, "max_pool2d")
 	r.Parameters = map[string]string{"kernel": "5", "padding": "0"}
-	if p, err = NewPlan(r, shapes(t, "{1..8}x3x{1..9}x8"), 8, 4); err != nil {
-		t.Fatal(err)
-	}
+	p, err = NewPlan(r, shapes(t, "{1..8}x3x{1..9}x8"), 8, 4)
+	must.OK(t, err)
 	for _, shape := range p.Samples {
 		if shape[2] < 5 {
 			t.Errorf("%v has no problem", shape)

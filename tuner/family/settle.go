@@ -2,9 +2,10 @@ package family
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"autotune/device/trial"
 	"autotune/internal/lists"
@@ -90,12 +91,8 @@ func (b *bench) taken(tree *Node, s *timed, chosen []int) int {
 
 // score summarises slowdowns.
 func score(all []float64) (s Score) {
-	sum := 0.0
-	for _, x := range all {
-		s.Worst, sum = max(s.Worst, x), sum+math.Log(x)
-	}
 	if s.Of = len(all); s.Of > 0 {
-		s.Mean = math.Exp(sum / float64(s.Of))
+		s.Worst, s.Mean = slices.Max(all), stat.GeometricMean(all, nil)
 	}
 	return s
 }

@@ -22,16 +22,12 @@ func (f *Family) WriteText(out io.Writer) error {
 	f.Tree.write(&b, "  ", f)
 	b.WriteByte('\n')
 	f.writeShapes(&b)
-	fmt.Fprintf(&b, "slowdown against the own best\nsamples    %s\nheld out   %s\n", f.Regret.Samples, f.Regret.Score)
+	fmt.Fprintf(&b, "\nslowdown against the own best\nsamples    %s\nheld out   %s\n", f.Regret.Samples, f.Regret.Score)
+	for _, l := range f.LeftOut {
+		fmt.Fprintf(&b, "left out %s: %s\n", operator.FormatShape(l.Shape), l.Reason)
+	}
 	_, err := io.WriteString(out, b.String())
 	return err
-}
-
-// TreeText writes the choice among a family's kernels, a line a condition and a line a leaf.
-func (f *Family) TreeText() string {
-	var b strings.Builder
-	f.Tree.write(&b, "", f)
-	return strings.TrimRight(b.String(), "\n")
 }
 
 // write writes a tree with a line a condition and a line a leaf.
@@ -53,11 +49,11 @@ func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 // writeShapes writes a row a shape: its own best, the general kernel against that, and the choice.
 func (f *Family) writeShapes(b *strings.Builder) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "shape\town best, ms\tgeneral\tchosen\tslowdown")
+	fmt.Fprintln(w, "shape (* held out)\town best, ms\tgeneral\tchosen\tslowdown")
 	for i, s := range slices.Concat(f.Samples, f.HeldOut) {
-		mark, general, chosen := "", "-", "general"
+		shape, general, chosen := operator.FormatShape(s.Shape), "-", "general"
 		if i >= len(f.Samples) {
-			mark = " *"
+			shape += " *"
 		}
 		if s.General != nil {
 			general = fmt.Sprintf("%.2fx", s.General.Median/s.OwnBest.Median)
@@ -65,17 +61,9 @@ func (f *Family) writeShapes(b *strings.Builder) {
 		if s.Chosen >= 0 {
 			chosen = fmt.Sprint("entry ", s.Chosen)
 		}
-		shape := operator.FormatShape(s.Shape) + mark
 		fmt.Fprintf(w, "%s\t%.4g\t%s\t%s\t%.3f\n", shape, s.OwnBest.Median, general, chosen, s.Slowdown)
 	}
 	w.Flush()
-	if len(f.HeldOut) > 0 {
-		b.WriteString("* held out: the tree was not grown from it\n")
-	}
-	for _, l := range f.LeftOut {
-		fmt.Fprintf(b, "left out %s: %s\n", operator.FormatShape(l.Shape), l.Reason)
-	}
-	b.WriteByte('\n')
 }
 
 // String says how slow the chosen kernels are.

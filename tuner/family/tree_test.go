@@ -65,8 +65,8 @@ func sumOf(slowdowns []float64) (sum float64) {
 	return sum
 }
 
-// No single condition with the best entry on either side is better than a tree, nor is one leaf. What a condition says
-// of the shapes is what it divides them by.
+// No single condition with the best entry on either side is better than a tree, nor is one leaf. No leaf takes longer
+// than the general kernel.
 func TestTreeIsGood(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
@@ -77,9 +77,7 @@ func TestTreeIsGood(t *testing.T) {
 			}
 		}
 		g := f.grower()
-		got := sumOf(f.taken(t, g.tree(0)))
-		_, leaf := g.leaf(lists.Places(len(g.losses)))
-		least := leaf
+		_, least := g.leaf(lists.Places(len(g.losses)))
 		for _, feature := range g.features {
 			for _, limit := range feature.values {
 				var sides [2][]int
@@ -95,71 +93,19 @@ func TestTreeIsGood(t *testing.T) {
 				least = min(least, one+two)
 			}
 		}
-		if got > least+1e-9 {
+		if got := sumOf(f.taken(t, g.tree(0))); got > least+1e-9 {
 			t.Errorf("the tree has %v, one condition %v", got, least)
 		}
-	}
-}
-
-// Kernels whose tiles fill waves differently are fastest in turns. A tree from many shapes finds the edges, and is
-// right between them.
-func TestTreeFindsWaves(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	at := func(n, h int64) []float64 {
-		var row []float64
-		for _, tile := range []int64{64, 128, 192} {
-			blocks := (h + tile - 1) / tile * n
-			row = append(row, float64((blocks+7)/8)*(0.2+float64(tile)/64)*(1+0.01*r.Float64()))
-		}
-		best := slices.Min(row)
-		return lists.Of(row, func(x float64) float64 { return x / best })
-	}
-	var f field
-	for i := range 240 {
-		h := int64(math.Exp(math.Log(1000) * float64(i%120+1) / 120))
-		f.shapes, f.slow, f.general = append(f.shapes, []int64{int64(4 + 3*(i/120)), h}), append(f.slow, at(int64(4+3*(i/120)), h)), append(f.general, 50)
-	}
-	g := f.grower()
-	tree := g.tree(policy.leafPrice / 5) // the shapes are five times as many as samples are
-	var held field
-	for range 300 {
-		n, h := 4+3*r.Int64N(2), 1+r.Int64N(1000)
-		held.shapes, held.slow, held.general = append(held.shapes, []int64{n, h}), append(held.slow, at(n, h)), append(held.general, 50)
-	}
-	for name, x := range map[string]struct {
-		of   field
-		mean float64
-	}{"grown from": {f, 1.02}, "between": {held, 1.06}} {
-		if s := score(x.of.taken(t, tree)); s.Mean > x.mean {
-			t.Errorf("shapes %s: %s\n%s", name, s, text(t, tree))
-		}
-	}
-}
-
-// No leaf takes longer than the general kernel.
-func TestTreeBeatsGeneral(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 50 {
-		f := drawn(r, 4+r.IntN(16), 1+r.IntN(4))
-		for i := range f.slow {
-			for e, x := range f.slow[i] {
-				f.slow[i][e] = min(x, 2)
-			}
-		}
-		g := f.grower()
 		tree := g.tree(policy.leafPrice)
-		taken := f.taken(t, tree)
-		for _, leaf := range leaves(tree) {
-			var own, general []float64
-			for i, shape := range f.shapes {
-				got, err := tree.Leaf(map[string]expr.Value{"n": expr.Int(shape[0]), "h": expr.Int(shape[1])})
-				toy.Must(t, err)
-				if got == leaf {
-					own, general = append(own, taken[i]), append(general, f.general[i])
-				}
-			}
-			if sumOf(own) > sumOf(general)+1e-9 {
-				t.Errorf("the leaf %v loses %v, the general kernel %v", leaf.Entries, sumOf(own), sumOf(general))
+		own, general := map[*Node][]float64{}, map[*Node][]float64{}
+		for i, x := range f.taken(t, tree) {
+			leaf, err := tree.Leaf(map[string]expr.Value{"n": expr.Int(f.shapes[i][0]), "h": expr.Int(f.shapes[i][1])})
+			toy.Must(t, err)
+			own[leaf], general[leaf] = append(own[leaf], x), append(general[leaf], f.general[i])
+		}
+		for leaf, all := range own {
+			if sumOf(all) > sumOf(general[leaf])+1e-9 {
+				t.Errorf("the leaf %v loses %v, the general kernel %v", leaf.Entries, sumOf(all), sumOf(general[leaf]))
 			}
 		}
 	}
@@ -192,13 +138,6 @@ func TestBetween(t *testing.T) {
 			t.Errorf("between %d and %d: %d, want %d", c.low, c.high, got, c.want)
 		}
 	}
-}
-
-func leaves(n *Node) []*Node {
-	if n.If == "" {
-		return []*Node{n}
-	}
-	return append(leaves(n.Then), leaves(n.Else)...)
 }
 
 func text(t *testing.T, n *Node) string {

@@ -84,7 +84,7 @@ func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Fami
 }
 
 // settle makes the family of what the searches found: candidates, their times, entries, a tree. An entry that fails at
-// a shape that was held out is out, and others are chosen.
+// a gate, or at a shape that was held out, is out, and others are chosen.
 func (t *tuning) settle(ctx context.Context, found searched) (_ *Family, err error) {
 	b := &bench{tuning: t, own: found.own}
 	if b.candidates, err = t.gather(ctx, found); err != nil {
@@ -97,16 +97,20 @@ func (t *tuning) settle(ctx context.Context, found searched) (_ *Family, err err
 		return nil, t.noneLeft(fmt.Sprintf("%d of %d samples have times, and a family has %d at least",
 			n, len(t.Samples), policy.leastSamples))
 	}
+	b.dismiss(b.samples)
 	for {
-		chosen, err := b.choose(ctx)
+		chosen := b.choose()
+		if chosen == nil {
+			return nil, fmt.Errorf("%s: %w: every kernel that takes %v when it runs fails", t.Plan, tuner.ErrNoVariant, t.Free)
+		}
+		failed, err := b.gate(ctx, chosen)
+		if err == nil && !failed {
+			if b.heldOut, err = b.timeAll(ctx, t.HeldOut, chosen); err == nil && !b.dismiss(b.heldOut) {
+				return b.document(ctx, chosen)
+			}
+		}
 		if err != nil {
 			return nil, err
-		}
-		if b.heldOut, err = b.timeAll(ctx, t.HeldOut, chosen); err != nil {
-			return nil, err
-		}
-		if !b.dismiss(b.heldOut) {
-			return b.document(ctx, chosen)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"autotune/device"
 	"autotune/device/trial"
 	"autotune/internal/lists"
+	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
@@ -161,9 +162,8 @@ func TestRounds(t *testing.T) {
 	f, found, _ := tiles(t, nil)
 	b := &bench{tuning: f, own: found.own}
 	var err error
-	if b.candidates, err = f.gather(t.Context(), found); err != nil {
-		t.Fatal(err)
-	}
+	b.candidates, err = f.gather(t.Context(), found)
+	must.OK(t, err)
 	device := slab(nil)
 	f.opener = device
 	list, err := b.timeAll(t.Context(), f.Samples[:1], b.all())

@@ -26,20 +26,19 @@ type Surroundings struct {
 // Around times configurations of the subject's problem in turns with one of them, the centre. It goes on until there
 // were enough turns, or until its time is up. One that fails is not timed again. said is called with how many launches
 // of a variant were timed, of how many.
-func Around(ctx context.Context, s Subject, centre space.Configuration, others []space.Configuration, limit time.Duration, said func(done, of int)) (found Surroundings, err error) {
-	trials, variants, err := s.compileEach(ctx, append([]space.Configuration{centre}, others...))
-	if err != nil {
+func Around(ctx context.Context, s Subject, centre space.Configuration, others []space.Configuration,
+	limit time.Duration, said func(done, of int)) (found Surroundings, err error) {
+	a := around{said: said}
+	if err := a.compile(ctx, s, append([]space.Configuration{centre}, others...)); err != nil {
 		return found, err
 	}
-	if c := trials[0]; c.Status != "" {
+	if c := a.trials[0]; c.Status != "" {
 		return found, fmt.Errorf("%s: %s", centre, c.Reason())
 	}
-	m, err := Meet(ctx, uint64(s.Protocol.Seed), s)
-	if err != nil {
+	if a.match, err = Meet(ctx, uint64(s.Protocol.Seed), s); err != nil {
 		return found, err
 	}
-	defer func() { err = errors.Join(err, m.Close()) }()
-	a := around{match: m, trials: trials, variants: variants, logs: make([][]float64, len(trials)), said: said}
+	defer func() { err = errors.Join(err, a.match.Close()) }()
 	rounds := policy.turns
 	if !s.Device.Info().Kind.Properties().Measures {
 		rounds = 1
@@ -49,39 +48,20 @@ func Around(ctx context.Context, s Subject, centre space.Configuration, others [
 			return found, err
 		}
 	}
-	found.Centre, found.Ceilings = a.trials[0], m.Ceilings(0)
+	found.Centre, found.Ceilings = a.trials[0], a.match.Ceilings(0)
 	for i, t := range a.trials[1:] {
 		one := trial.Turned{Trial: t}
-		if logs := a.logs[i+1]; t.Status == trial.OK && len(logs) > 0 {
+		if logs := a.logs[i+1]; t.Status == trial.OK && len(logs) == 1 {
 			one.Ratio = math.Exp(logs[0])
-			if len(logs) > 1 {
-				one.Ratio, one.CI95 = ratio(logs)
-			}
+		} else if t.Status == trial.OK && len(logs) > 1 {
+			one.Ratio, one.CI95 = ratio(logs)
 		}
 		found.Others = append(found.Others, one)
 	}
 	return found, nil
 }
 
-// compileEach compiles configurations side by side. What the compiler refuses has failed.
-func (s Subject) compileEach(ctx context.Context, all []space.Configuration) ([]trial.Trial, []device.Variant, error) {
-	trials, variants := make([]trial.Trial, len(all)), make([]device.Variant, len(all))
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, c := range all {
-		group.Go(func() (err error) {
-			var o trial.Outcome
-			variants[i], o, err = s.Compile(ctx, s.Problem, c)
-			trials[i] = trial.New(c, variants[i].Kernel)
-			if o.Status != "" {
-				trials[i].Fail(o.Status, o.Message)
-			}
-			return err
-		})
-	}
-	return trials, variants, group.Wait()
-}
-
+// around is a centre, which comes first, and others that take turns with it.
 type around struct {
 	match    *Match
 	trials   []trial.Trial
@@ -90,17 +70,36 @@ type around struct {
 	said     func(done, of int)
 }
 
+// compile compiles configurations side by side. What the compiler refuses has failed.
+func (a *around) compile(ctx context.Context, s Subject, all []space.Configuration) error {
+	a.trials, a.variants = make([]trial.Trial, len(all)), make([]device.Variant, len(all))
+	a.logs = make([][]float64, len(all))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, c := range all {
+		group.Go(func() error {
+			v, o, err := s.Compile(ctx, s.Problem, c)
+			a.variants[i], a.trials[i] = v, trial.New(c, v.Kernel)
+			if o.Status != "" {
+				a.trials[i].Fail(o.Status, o.Message)
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
 func (a *around) turn(ctx context.Context, turn, of int) error {
 	var left []int
-	for i := range a.trials[1:] {
-		if t := a.trials[i+1]; t.Status == "" || t.Status == trial.OK {
-			left = append(left, i+1)
+	for i, t := range a.trials {
+		if i > 0 && (t.Status == "" || t.Status == trial.OK) {
+			left = append(left, i)
 		}
 	}
-	a.match.random.Shuffle(len(left), func(i, k int) { left[i], left[k] = left[k], left[i] })
 	if len(left) == 0 {
 		return a.round(ctx, nil)
 	}
+	a.match.random.Shuffle(len(left), func(i, k int) { left[i], left[k] = left[k], left[i] })
 	done := turn * len(left)
 	for few := range slices.Chunk(left, policy.apart) {
 		if err := a.round(ctx, few); err != nil {

@@ -33,12 +33,10 @@ func (e *AbsentError) Error() string { return e.Err.Error() }
 
 func (e *AbsentError) Unwrap() error { return e.Err }
 
-// Rival is such a program, ready. Names are the ways in which it can be timed; Left says why others cannot. Advice is
-// what to try if it is faster than the winner.
+// Rival is such a program, ready. Names are the ways in which it can be timed; Left says why others cannot.
 type Rival interface {
 	Names() []string
 	Left() []string
-	Advice(all []Compared) []string
 	Outputs(name string) *Outputs                                  // nil: they were not compared
 	Time(ctx context.Context, name string) (ms float64, err error) // the median of a turn
 	Close() error
@@ -101,7 +99,7 @@ func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals
 	}
 	defer r.Close()
 	all, err = m.beside(ctx, v, r)
-	return all, slices.Concat(notes, r.Left(), differing(all), r.Advice(all)), err
+	return all, slices.Concat(notes, r.Left(), differing(all)), err
 }
 
 // leave writes a variant's inputs and outputs into a folder. why says why that was not possible.

@@ -13,10 +13,9 @@ import (
 // drifting is a rival that takes twice the winner's time, and a share more in each turn.
 type drifting struct{ turn int }
 
-func (d *drifting) Names() []string            { return []string{"twice"} }
-func (d *drifting) Left() []string             { return nil }
-func (d *drifting) Advice([]Compared) []string { return nil }
-func (d *drifting) Close() error               { return nil }
+func (d *drifting) Names() []string { return []string{"twice"} }
+func (d *drifting) Left() []string  { return nil }
+func (d *drifting) Close() error    { return nil }
 func (d *drifting) Outputs(string) *Outputs {
 	return &Outputs{MaxAbsError: 0.25, ATol: 0.1, Differing: 2, Elements: 9}
 }

@@ -43,8 +43,10 @@ func (j *judge) round() []int64 {
 	if len(finalists) > 1 {
 		most = policy.tiedRounds
 	}
-	if t := j.field.Untuned(); t != nil && t.Status == trial.OK && j.rounds[j.field.baseline] == 0 && !slices.Contains(finalists, j.field.baseline) && j.roundOf(*t) <= j.limit-time.Since(j.began) {
-		finalists = append(finalists, j.field.baseline)
+	untuned, left := j.field.baseline, j.limit-time.Since(j.began)
+	if t := j.field.Untuned(); t != nil && t.Status == trial.OK && j.rounds[untuned] == 0 && j.roundOf(*t) <= left &&
+		!slices.Contains(finalists, untuned) {
+		finalists = append(finalists, untuned)
 	}
 	return slices.DeleteFunc(finalists, func(id int64) bool { return j.rounds[id] >= most })
 }

@@ -62,14 +62,27 @@ func (g *Gates) Warning() string {
 	return alone + "time or memory was short for others; `autotune verify --gates` gives each variant a minute"
 }
 
-// refusal is how a variant failed at a gate.
-type refusal struct {
-	gate    string
-	status  trial.Status
-	message string
+// refusal is how a variant failed: at a gate, or in the compiler.
+type refusal struct{ trial.Outcome }
+
+func (r *refusal) Error() string { return r.Message }
+
+// refused takes a refusal out of an error.
+func refused(err error) (o trial.Outcome, _ error) {
+	if r := (*refusal)(nil); errors.As(err, &r) {
+		return r.Outcome, nil
+	}
+	return trial.Outcome{Status: trial.OK}, err
 }
 
-func (r *refusal) Error() string { return "gate " + r.gate + ": " + r.message }
+// refuse is a refusal unless the outcome is right.
+func refuse(gate string, o trial.Outcome) error {
+	if o.Status == trial.OK {
+		return nil
+	}
+	o.Message = "gate " + gate + ": " + o.Message
+	return &refusal{o}
+}
 
 type gatekeeper struct {
 	Subject
@@ -82,8 +95,20 @@ type gatekeeper struct {
 	cost    time.Duration // of the last other inputs
 }
 
-// pass puts the variant through the gates, one after another. A *refusal says at which gate it failed. The inputs are
-// afterwards what they were.
+// gates are what a variant passed within a time limit; the outcome says at which gate it failed.
+func (g *gatekeeper) gates(ctx context.Context, only Gating) (*Gates, trial.Outcome, error) {
+	work := g.pass
+	if g.began = time.Now(); only == GateRaces {
+		work = g.races
+	}
+	o, err := refused(work(ctx))
+	if err != nil || o.Status != trial.OK {
+		return nil, o, evaluating(g.variant, err)
+	}
+	return &g.tried, o, nil
+}
+
+// pass puts the variant through the gates, one after another. The inputs are afterwards what they were.
 func (g *gatekeeper) pass(ctx context.Context) error {
 	defer func() { g.tried.Seconds = time.Since(g.began).Seconds() }()
 	if err := g.launches(ctx); err != nil {
@@ -112,32 +137,21 @@ func (g *gatekeeper) leaveOut(format string, values ...any) {
 }
 
 func (g *gatekeeper) check(ctx context.Context, gate string, c device.Check) (launches int, err error) {
-	var o trial.Outcome
-	err = g.place.do(ctx, g.variant, func() (err error) {
-		o, launches, err = g.place.session.Check(ctx, g.variant, c)
-		return err
-	})
-	if err != nil {
-		return launches, err
+	if err := ctx.Err(); err != nil {
+		return 0, err
 	}
-	return launches, refuse(gate, o)
-}
-
-// refuse is a refusal unless the outcome is right.
-func refuse(gate string, o trial.Outcome) error {
-	if o.Status == trial.OK {
-		return nil
-	}
-	return &refusal{gate, o.Status, o.Message}
-}
-
-func (g *gatekeeper) refill(ctx context.Context, in device.Inputs) error {
-	if g.place.inputs == in {
-		return nil
-	}
-	err := g.place.do(ctx, g.variant, func() error { return g.place.session.Refill(ctx, in) })
+	o, launches, err := g.place.session.Check(ctx, g.variant, c)
 	if err == nil {
-		g.place.inputs = in
+		err = refuse(gate, o)
+	}
+	return launches, err
+}
+
+func (g *gatekeeper) refill(ctx context.Context, in device.Inputs) (err error) {
+	if g.place.inputs != in {
+		if err = g.place.session.Refill(ctx, in); err == nil {
+			g.place.inputs = in
+		}
 	}
 	return err
 }
@@ -175,12 +189,8 @@ func (g *gatekeeper) races(ctx context.Context) error {
 	}
 	start := time.Now()
 	defer func() { g.limit += time.Since(start) }()
-	var o trial.Outcome
-	err := g.place.do(ctx, g.variant, func() (err error) {
-		o, g.tried.Races, err = finder.Races(ctx, g.variant)
-		return err
-	})
-	if err != nil {
+	o, looked, err := finder.Races(ctx, g.variant)
+	if g.tried.Races = looked; err != nil {
 		return err
 	}
 	return refuse("races", o)
@@ -216,7 +226,7 @@ func (g *gatekeeper) inputs(ctx context.Context) error {
 		}
 		if _, err := g.check(ctx, fmt.Sprintf("inputs %s, seed %d", in.Distribution, in.Seed), device.Check{}); err != nil {
 			if at := (*refusal)(nil); errors.As(err, &at) && in.Distribution == "special" {
-				at.message += "; special inputs hold NaN and infinities, and the key `inputs:` of op.yaml can leave them out"
+				at.Message += "; special inputs hold NaN and infinities, and the key `inputs:` of op.yaml can leave them out"
 			}
 			return err
 		}

@@ -189,21 +189,17 @@ func (j *judge) gate(ctx context.Context, id int64) error {
 	} else if j.Limit > 0 {
 		limit = min(limit, Reserve(j.Limit)*3/4)
 	}
-	g := &gatekeeper{Subject: j.Subject, place: j.place, variant: v, nearby: j.nearby(ctx, id, v.Configuration), began: time.Now(), limit: limit}
-	if j.Gating == GateRaces {
-		err = g.races(ctx)
-	} else {
-		err = g.pass(ctx)
+	g := &gatekeeper{Subject: j.Subject, place: j.place, variant: v, nearby: j.nearby(ctx, id, v.Configuration), limit: limit}
+	passed, o, err := g.gates(ctx, j.Gating)
+	switch {
+	case err != nil:
+		return err
+	case passed == nil:
+		j.change(id, func(t *trial.Trial) { t.Fail(o.Status, o.Message) })
+	default:
+		j.passed[id] = passed
 	}
-	var refused *refusal
-	if errors.As(err, &refused) {
-		j.change(id, func(t *trial.Trial) { t.Fail(refused.status, refused.Error()) })
-		return nil
-	}
-	if err == nil {
-		j.passed[id] = &g.tried
-	}
-	return err
+	return nil
 }
 
 // nearby is what a configuration needs at the gate of neighbours.

@@ -79,27 +79,32 @@ func (m *Match) Round(ctx context.Context, runners []Runner, far float64) ([]tri
 func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration) (*Gates, trial.Outcome, error) {
 	s := m.sides[0]
 	g := &gatekeeper{
-		Subject: s.Subject, place: s.place, variant: v, nearby: Ahead(ctx, s.Subject, v.Configuration), began: time.Now(), limit: limit,
+		Subject: s.Subject, place: s.place, variant: v, nearby: Ahead(ctx, s.Subject, v.Configuration), limit: limit,
 	}
-	err := g.pass(ctx)
-	var refused *refusal
-	if errors.As(err, &refused) {
-		return nil, trial.Outcome{Status: refused.status, Message: refused.Error()}, nil
-	}
-	return &g.tried, trial.Outcome{Status: trial.OK}, err
+	return g.gates(ctx, GateWinner)
 }
 
 // Gates puts a configuration of the subject's problem through the gates within a time limit. If it fails at one, or
 // does not compile, the outcome says how.
 func (s Subject) Gates(ctx context.Context, c space.Configuration, limit time.Duration) (g *Gates, o trial.Outcome, err error) {
 	v, m, err := s.begin(ctx, c)
-	var refused *refusal
-	if errors.As(err, &refused) {
-		return nil, trial.Outcome{Status: refused.status, Message: refused.message}, nil
-	}
-	if err != nil {
+	if o, err = refused(err); err != nil || o.Status != trial.OK {
 		return nil, o, err
 	}
 	g, o, err = m.Gate(ctx, v, limit)
 	return g, o, errors.Join(err, m.Close())
+}
+
+// begin compiles a configuration of the subject's problem and meets its device. The caller closes the match. What the
+// compiler refuses is a *refusal.
+func (s Subject) begin(ctx context.Context, c space.Configuration) (device.Variant, *Match, error) {
+	v, o, err := s.Compile(ctx, s.Problem, c)
+	if o.Status != "" {
+		err = &refusal{o}
+	}
+	if err != nil {
+		return v, nil, err
+	}
+	m, err := Meet(ctx, uint64(s.Protocol.Seed), s)
+	return v, m, err
 }

@@ -173,16 +173,12 @@ func (g *gatekeeper) neighbour(ctx context.Context, n neighbour) error {
 	if n.err != nil {
 		return n.err
 	}
-	var o trial.Outcome
-	err := g.place.do(ctx, n.variant, func() error {
-		s, err := g.place.device.Open(ctx, n.problem, n.reference, g.Protocol)
-		if err != nil {
-			return err
-		}
-		o, _, err = s.Check(ctx, n.variant, device.Check{Launches: 2})
-		return errors.Join(err, s.Close())
-	})
+	s, err := g.place.device.Open(ctx, n.problem, n.reference, g.Protocol)
 	if err != nil {
+		return err
+	}
+	o, _, err := s.Check(ctx, n.variant, device.Check{Launches: 2})
+	if err = errors.Join(err, s.Close()); err != nil {
 		return err
 	}
 	return refuse(n.gate(), o)

@@ -1,7 +1,6 @@
 package final
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +30,7 @@ func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	p := &place{device: c.Device, session: c.Session, inputs: c.Protocol.Inputs()}
 	if pool, several := c.Device.(device.Pool); several {
 		names := pool.Workers()
-		for until := c.patience(); len(names) == 0 && time.Now().Before(until) && ctx.Err() == nil; names = pool.Workers() {
+		for until := c.patience(); len(names) == 0 && ctx.Err() == nil && time.Now().Before(until); names = pool.Workers() {
 			time.Sleep(policy.lookEvery)
 		}
 		if len(names) == 0 {
@@ -51,13 +50,13 @@ func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	return p, err
 }
 
-// patience is until when the finals wait for a worker.
+// patience is until when the finals wait for a worker, within the search's limit.
 func (c *Case) patience() time.Time {
-	until := time.Now().Add(policy.workerPatience)
-	if end := c.Started.Add(c.Limit); c.Limit > 0 && end.Before(until) {
-		return end
+	left := policy.workerPatience
+	if c.Limit > 0 {
+		left = min(left, time.Until(c.Started.Add(c.Limit)))
 	}
-	return until
+	return time.Now().Add(left)
 }
 
 func (p *place) close() error {
@@ -67,25 +66,21 @@ func (p *place) close() error {
 	return p.session.Close()
 }
 
-func (p *place) do(ctx context.Context, v device.Variant, work func() error) error {
-	err := ctx.Err()
-	if err == nil {
-		err = work()
-	}
-	if err != nil {
-		return fmt.Errorf("evaluate %s: %w", v.Configuration, err)
-	}
-	return nil
-}
-
 // evaluate verifies and times a variant. One much slower than the best, in milliseconds, is given few samples; 0: none
 // is.
 func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o trial.Outcome, err error) {
-	err = p.do(ctx, v, func() (err error) {
+	if err = ctx.Err(); err == nil {
 		o, err = p.session.Evaluate(ctx, v, best)
-		return err
-	})
-	return o, err
+	}
+	return o, evaluating(v, err)
+}
+
+// evaluating says of an error what was done.
+func evaluating(v device.Variant, err error) error {
+	if err != nil {
+		err = fmt.Errorf("evaluate %s: %w", v.Configuration, err)
+	}
+	return err
 }
 
 // Confirmation is what a second worker said of the winner.
@@ -111,34 +106,18 @@ func (j *judge) confirm(ctx context.Context, id int64) error {
 	}
 	v, ok, err := j.variant(ctx, id)
 	if err == nil && ok {
-		err = j.ask(ctx, second, id, v)
+		var o trial.Outcome
+		switch o, err = second.evaluate(ctx, v, 0); {
+		case err != nil:
+		case o.Status != trial.OK:
+			why := fmt.Sprintf("on the second worker %s: %s", second.worker, o.Message)
+			j.change(id, func(t *trial.Trial) { t.Fail(o.Status, why) })
+		default:
+			j.verdict.Confirmation = &Confirmation{Worker: second.worker, Time: o.Time}
+		}
+	}
+	if errors.Is(err, device.ErrGone) {
+		err = nil
 	}
 	return errors.Join(err, second.close())
-}
-
-func (j *judge) ask(ctx context.Context, second *place, id int64, v device.Variant) error {
-	o, err := second.evaluate(ctx, v, 0)
-	switch {
-	case errors.Is(err, device.ErrGone):
-		return nil
-	case err != nil:
-		return err
-	case o.Status != trial.OK:
-		j.change(id, func(t *trial.Trial) {
-			t.Fail(o.Status, fmt.Sprintf("on the second worker %s: %s", second.worker, o.Message))
-		})
-	default:
-		j.verdict.Confirmation = &Confirmation{Worker: second.worker, Time: o.Time}
-	}
-	return nil
-}
-
-// Apart says by how much a second worker's time of the winner differs, if that is more than apartBeyond; else "".
-func (c *Confirmation) Apart(winner trial.Trial) string {
-	own := winner.Time
-	if c == nil || max(c.Time.Median, own.Median) <= policy.apartBeyond*min(c.Time.Median, own.Median) || c.Time.Reaches(own) && own.Reaches(c.Time) {
-		return ""
-	}
-	return fmt.Sprintf("the worker %s times the winner at %.4g ms, %s at %.4g ms: these two workers are not alike",
-		c.Worker, c.Time.Median, cmp.Or(winner.Worker, "the first"), own.Median)
 }

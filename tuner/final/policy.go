@@ -27,16 +27,15 @@ var policy = struct {
 	neighbours    int           // ragged problems that a winner is tried on
 
 	// Comparisons.
-	turns       int     // of a variant with itself, or of a configuration with its neighbours
-	turnsBeside int     // of the winner with its rivals
-	apart       int     // configurations that are timed between two turns of the centre
-	apartBeyond float64 // ratio of one variant's times on two workers of a model, from which on a warning says so
-	mostLeft    int64   // share of a file system's free space that tensors may take, one in so many
+	turns       int   // of a variant with itself, or of a configuration with its neighbours
+	turnsBeside int   // of the winner with its rivals
+	apart       int   // configurations that are timed between two turns of the centre
+	mostLeft    int64 // share of a file system's free space that tensors may take, one in so many
 }{
 	finalsShare: 5, gatesShare: 10, leastFinals: time.Second, leastGates: 3 * time.Second,
 	patientGates: time.Minute, proofGates: 10 * time.Second,
 	workerPatience: 20 * time.Second, lookEvery: 50 * time.Millisecond,
 	rounds: 3, tiedRounds: 6, finalists: 16, launches: 5, widestTie: 1.01, ahead: 2,
 	seeds: 3, seedStep: 101, forNeighbours: 4, neighbours: 3,
-	turns: 6, turnsBeside: 8, apart: 7, apartBeyond: 1.02, mostLeft: 4,
+	turns: 6, turnsBeside: 8, apart: 7, mostLeft: 4,
 }

@@ -21,12 +21,7 @@ type Proof struct {
 // gates. recorded is how many turns its earlier time has.
 func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) (p Proof, err error) {
 	v, m, err := s.begin(ctx, c)
-	var refused *refusal
-	if errors.As(err, &refused) {
-		p.Fail(refused.status, refused.message)
-		return p, nil
-	}
-	if err != nil {
+	if p.Outcome, err = refused(err); err != nil || p.Status != trial.OK {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
@@ -41,24 +36,9 @@ func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) 
 	return p, err
 }
 
-// begin compiles a configuration of the subject's problem and meets its device. The caller closes the match. What the
-// compiler refuses is a *refusal.
-func (s Subject) begin(ctx context.Context, c space.Configuration) (device.Variant, *Match, error) {
-	v, o, err := s.Compile(ctx, s.Problem, c)
-	if o.Status != "" {
-		err = &refusal{"compilation", o.Status, o.Message}
-	}
-	if err != nil {
-		return v, nil, err
-	}
-	m, err := Meet(ctx, uint64(s.Protocol.Seed), s)
-	return v, m, err
-}
-
 // time times a variant against itself. One that fails in a turn has failed.
 func (p *Proof) time(ctx context.Context, m *Match, v device.Variant, recorded int) error {
 	both := []Runner{{Variant: v}, {Variant: v}}
-	measured := m.sides[0].Device.Info().Kind.Properties().Measures
 	var medians [2][]float64
 	for turn := range policy.turns {
 		both[0].Look = turn == 0
@@ -77,7 +57,7 @@ func (p *Proof) time(ctx context.Context, m *Match, v device.Variant, recorded i
 			}
 			medians[side] = append(medians[side], o.Time.Median)
 		}
-		if !measured {
+		if !m.sides[0].Device.Info().Kind.Properties().Measures {
 			return nil
 		}
 	}

@@ -54,12 +54,11 @@ func newGame(r *Recording) *game {
 	return g
 }
 
-// play lets a strategy search the recording until the time or the budget is spent, nothing is left
-// or the context ends. It returns the moments after each evaluation, from the first success on.
-func (g *game) play(ctx context.Context, s strategy.Strategy, budget int) []sample {
-	var samples []sample
+// play lets a strategy search the recording until the time is spent, nothing is left or the context ends. It returns
+// the moments after each evaluation, from the first success on.
+func (g *game) play(ctx context.Context, s strategy.Strategy) (samples []sample) {
 	clock, best := 0.0, -1
-	for asked := 0; ctx.Err() == nil && clock <= g.untilMS && (budget == 0 || asked < budget); asked++ {
+	for ctx.Err() == nil && clock <= g.untilMS {
 		id, ok := s.Ask()
 		if !ok {
 			break

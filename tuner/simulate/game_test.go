@@ -161,7 +161,7 @@ func TestPlayEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	g := newGame(&Recording{Rows: []Row{{true, 1, 1}, {true, 2, 1}}})
-	if got := g.play(ctx, &scripted{0, 1}, 0); len(got) != 0 {
+	if got := g.play(ctx, &scripted{0, 1}); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"autotune/device/recording"
+	"autotune/internal/test/must"
 )
 
 const smallCache = `{"device_name": "A GPU", "kernel_name": "sum", "tune_params_keys": ["x", "fast", "way"],
@@ -31,15 +32,10 @@ func zipped(t *testing.T, s string) string {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.NoCompression) // so that a cut is where it looks to be
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte(s)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	_, err = w.Write([]byte(s))
+	must.OK(t, err)
+	must.OK(t, w.Close())
 	return b.String()
 }
 
@@ -83,9 +79,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := read(strings.NewReader(c.data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			got := rowsOf(r)
 			if len(got) != len(c.want) {
 				t.Errorf("%d rows, want %d", len(got), len(c.want))
@@ -125,9 +119,7 @@ func TestReadErrors(t *testing.T) {
 // Our own recordings have several templates and tell what measuring took.
 func TestLoadOwnRecording(t *testing.T) {
 	r, err := Load(t.Context(), filepath.Join("..", "..", "device", "recording", "testdata", "recording.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r.Name != "recording" || r.Metadata.Problem.Operator != "max_pool2d" || r.Metadata.Device.Name != "NVIDIA H100 80GB HBM3" || len(r.Space.Parts()) != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -138,9 +130,7 @@ func TestLoadOwnRecording(t *testing.T) {
 
 func TestLoadErrorsNameTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
-	if err := os.WriteFile(path, []byte("{}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("{}"), 0o644))
 	for _, p := range []string{path, path + ".gz"} {
 		if _, err := Load(t.Context(), p); err == nil || !strings.Contains(err.Error(), p) {
 			t.Errorf("error %v, want %s in it", err, p)

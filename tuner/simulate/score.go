@@ -20,7 +20,6 @@ import (
 type Options struct {
 	Strategies []string // by name; none: strategy.Default
 	Repeats    int      // runs with different seeds; 0: 50
-	Budget     int      // evaluations at which a run ends even if there is time; 0: none
 	Seed       uint64   // of the first repeat
 }
 
@@ -28,7 +27,6 @@ type Options struct {
 type Report struct {
 	Repeats    int        `json:"repeats"`
 	Seed       uint64     `json:"seed"`
-	Budget     int        `json:"budget,omitempty"`
 	Recordings []About    `json:"recordings"`
 	Strategies []Standing `json:"strategies"` // in the order they were named
 }
@@ -70,7 +68,7 @@ func Evaluate(ctx context.Context, recordings []*Recording, o Options) (*Report,
 	if err := o.check(recordings); err != nil {
 		return nil, err
 	}
-	report := &Report{Repeats: o.Repeats, Seed: o.Seed, Budget: o.Budget}
+	report := &Report{Repeats: o.Repeats, Seed: o.Seed}
 	var games []*game
 	for _, r := range recordings {
 		g := newGame(r)
@@ -105,8 +103,8 @@ func (o *Options) check(recordings []*Recording) error {
 	if len(recordings) == 0 {
 		return errors.New("there is no recording to simulate")
 	}
-	if o.Repeats < 0 || o.Budget < 0 {
-		return fmt.Errorf("%d repeats with a budget of %d: neither may be negative", o.Repeats, o.Budget)
+	if o.Repeats < 0 {
+		return fmt.Errorf("%d repeats: the number may not be negative", o.Repeats)
 	}
 	for _, r := range recordings {
 		if r.Space.Len() < r.Metadata.Valid {
@@ -126,7 +124,7 @@ func (g *game) score(ctx context.Context, name string, o Options) (Score, error)
 		if err != nil {
 			return score, err
 		}
-		for _, one := range g.play(ctx, s, o.Budget) {
+		for _, one := range g.play(ctx, s) {
 			one.repeat = repeat
 			samples = append(samples, one)
 		}

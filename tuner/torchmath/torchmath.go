@@ -76,7 +76,8 @@ type answer struct {
 // Asks tells whether PyTorch is asked for a problem's mode: op.yaml must have `ask`, and the
 // factors must be floats, which may be rounded.
 func Asks(p *operator.Problem) bool {
-	return p.Operator.MathAsk != nil && !slices.ContainsFunc(p.Arguments, func(a operator.Argument) bool { return a.Role.Filled() && a.Type != operator.F32 })
+	exact := func(a operator.Argument) bool { return a.Role.Filled() && a.Type != operator.F32 }
+	return p.Operator.MathAsk != nil && !slices.ContainsFunc(p.Arguments, exact)
 }
 
 // Ask finds the mode, once a problem, version and GPU. The error says why it is not known.
@@ -90,21 +91,29 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 	if installed.Torch == "" {
 		dir = "" // nothing is kept of an unknown version
 	}
-	kept := compile.Kept(dir)
-	id := identify(j, p, on, installed)
-	said, known := take(kept, id)
-	if !known {
-		if a.Unknown != nil {
-			a.Unknown()
+	key, _ := json.Marshal([]any{keptVersion, driver, j, p.Shape, on.Name, installed}) // of texts and integers
+	kept, id := compile.Kept(dir), cache.ActionID(sha256.Sum256(key))
+	var said answer
+	if kept != nil {
+		if text, _, err := kept.GetBytes(id); err == nil && json.Unmarshal(text, &said) == nil {
+			return modeOf(said, p.Operator.MathModes)
 		}
-		j.Ask = true
-		if said, err = j.run(ctx, askLimit); err != nil {
-			return Mode{}, err
-		}
-		put(kept, id, said)
+	}
+	if a.Unknown != nil {
+		a.Unknown()
+	}
+	j.Ask = true
+	if said, err = j.run(ctx, askLimit); err != nil {
+		return Mode{}, err
+	}
+	if text, err := json.Marshal(said); kept != nil && err == nil {
+		_ = kept.PutBytes(id, text) // it only costs asking again
 	}
 	return modeOf(said, p.Operator.MathModes)
 }
+
+// keptVersion is raised when kept answers get another meaning.
+const keptVersion = 1
 
 // Question is what the driver is asked of a problem, for scripts that ask it themselves; nil: PyTorch is not asked.
 func Question(p *operator.Problem) any {
@@ -175,27 +184,4 @@ func modeOf(said answer, modes []string) (Mode, error) {
 		return Mode{}, fmt.Errorf("%s rounds by %s, for which there is no mode", who, nearest)
 	}
 	return Mode{nearest, "as " + who + " does on this GPU"}, nil
-}
-
-// keptVersion is raised when kept answers get another meaning.
-const keptVersion = 1
-
-func identify(j job, p *operator.Problem, on GPU, installed answer) cache.ActionID {
-	key, _ := json.Marshal([]any{keptVersion, driver, j, p.Shape, on.Name, installed}) // of texts and integers
-	return sha256.Sum256(key)
-}
-
-func take(kept *cache.Cache, id cache.ActionID) (said answer, known bool) {
-	if kept == nil {
-		return said, false
-	}
-	text, _, err := kept.GetBytes(id)
-	known = err == nil && json.Unmarshal(text, &said) == nil
-	return said, known
-}
-
-func put(kept *cache.Cache, id cache.ActionID, said answer) {
-	if text, err := json.Marshal(said); kept != nil && err == nil {
-		_ = kept.PutBytes(id, text) // it only costs asking again
-	}
 }

@@ -70,37 +70,27 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// Every mode is told apart, with convolutions of one to three axes and transposed ones.
+// Every mode is told apart, with convolutions of one to three axes and transposed ones, whose tensors lie as the
+// problem's do.
 func TestModes(t *testing.T) {
-	for _, test := range []struct{ rounds, operator, shape string }{
-		{"fp32", "conv1d", "2x4x9"}, {"tf32", "conv2d", "1x4x6x5"}, {"tf32_even", "conv3d", "1x4x4x5x6"}, {"tf32_even", "conv_transpose2d", "1x4x5x6"},
+	for _, test := range []struct{ rounds, operator, shape, layout string }{
+		{"fp32", "conv1d", "2x4x9", "nchw"}, {"tf32", "conv2d", "1x4x6x5", "nchw"}, {"tf32_even", "conv2d", "1x4x6x5", "nhwc"},
+		{"tf32_even", "conv3d", "1x4x4x5x6", "nchw"}, {"tf32_even", "conv_transpose2d", "1x4x5x6", "nchw"},
 	} {
 		t.Run(test.operator, func(t *testing.T) {
 			fake(t, test.rounds)
-			p := bind(t, test.operator, test.shape, map[string]string{"c_out": "6", "kernel": "2", "stride": "2", "padding": "1", "groups": "2", "bias": "true"})
+			set := map[string]string{"c_out": "6", "kernel": "2", "stride": "2", "padding": "1", "bias": "true"}
+			if set["groups"] = "2"; test.layout == "nhwc" {
+				set["groups"], set["layout"] = "1", "nhwc"
+				t.Setenv("FAKE_LAST", "1")
+			}
+			p := bind(t, test.operator, test.shape, set)
 			mode, err := Asker{}.Ask(t.Context(), p, GPU{})
 			if err != nil || mode.Name != test.rounds || mode.By != "as PyTorch 2.99.0 with cuDNN 99000 does on this GPU" {
 				t.Errorf("%s: %+v, %v", p, mode, err)
 			}
 		})
 	}
-}
-
-// PyTorch is asked with tensors that lie as the problem's do.
-func TestLayouts(t *testing.T) {
-	for _, layout := range []string{"nchw", "nhwc"} {
-		fake(t, "tf32_even")
-		if layout == "nhwc" {
-			t.Setenv("FAKE_LAST", "1")
-		}
-		p := bind(t, "conv2d", "1x4x6x5", map[string]string{"c_out": "6", "kernel": "2", "layout": layout})
-		if mode, err := (Asker{}).Ask(t.Context(), p, GPU{}); err != nil || mode.Name != "tf32_even" {
-			t.Errorf("%s: %+v, %v", p, mode, err)
-		}
-	}
-}
-
-func TestUnknownModes(t *testing.T) {
 	for rounds, want := range map[string]string{
 		"truncation": "PyTorch 2.99.0 with cuDNN 99000 rounds by truncation, for which there is no mode",
 		"bf16":       "rounds in a way that is not known here (its answer is off by ",
@@ -108,7 +98,8 @@ func TestUnknownModes(t *testing.T) {
 	} {
 		t.Run(rounds, func(t *testing.T) {
 			fake(t, rounds)
-			if mode, err := (Asker{CacheDir: t.TempDir()}).Ask(t.Context(), problem(t), GPU{}); err == nil || !strings.Contains(err.Error(), want) {
+			mode, err := Asker{CacheDir: t.TempDir()}.Ask(t.Context(), problem(t), GPU{})
+			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%+v, %v; want %q", mode, err, want)
 			}
 		})
@@ -187,9 +178,8 @@ func TestRulesAreNearPyTorch(t *testing.T) {
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
 		words := strings.Fields(line)
 		if operators[words[0]] == nil {
-			if operators[words[0]], err = operator.Find(words[0]); err != nil {
-				t.Fatal(err)
-			}
+			operators[words[0]], err = operator.Find(words[0])
+			must.OK(t, err)
 		}
 		set := map[string]string{}
 		for _, pair := range words[2 : len(words)-1] {

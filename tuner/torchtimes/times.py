@@ -1,61 +1,15 @@
-"""Times PyTorch on a problem, and compares its output with another's. Jobs are lines of JSON on standard input, answers lines of JSON on
-the descriptor 3 (torchtimes.go has their form). A job asks whether PyTorch is there, is a problem to prepare, has the inputs and the output to
-compare with, asks for a turn, or is empty and ends the problem. PyTorch is imported before the first job comes. A line may also say
-that there is a hurry: it has no answer, and what torch.compile has not made by then is left out."""
-import contextlib
+"""Times PyTorch on a problem, and compares its output with another's. Jobs are lines of JSON on standard input, answers
+lines of JSON on the descriptor 3 (torchtimes.go has their form). A job is a problem to prepare, has the inputs and the
+output to compare with, asks for a turn, or is empty and ends the problem. PyTorch is imported before the first job."""
 import json
 import math
 import os
-import queue
-import signal
 import statistics
 import sys
-import threading
 
-from torch_calls import alone, channels_last, dtype, found, lying, standing, timed, uniform, values
+from torch_calls import alone, dtype, found, lying, standing, timed, uniform, values
 
-JOBS = queue.Queue()  # None: there are no more
-
-
-class Hurry:
-    """Whether torch.compile is to end, and whether it is at work."""
-
-    wanted = compiling = False
-
-    def read():
-        """Takes lines while PyTorch is busy. A hurry interrupts torch.compile, also where it waits for a process."""
-        for line in sys.stdin:
-            job = json.loads(line)
-            if "hurry" in job:
-                Hurry.wanted = True
-                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-            else:
-                JOBS.put(job)
-        JOBS.put(None)
-
-    def interrupt(number, frame):
-        if Hurry.compiling and Hurry.wanted:
-            Hurry.compiling = False
-            raise KeyboardInterrupt
-
-    def bounded(make):
-        """Calls what compiles; False: it was not ready in time."""
-        try:
-            Hurry.compiling = not Hurry.wanted
-            if Hurry.wanted:
-                return False
-            make()
-            return True
-        except KeyboardInterrupt:
-            return False
-        finally:
-            Hurry.compiling = False
-
-
-signal.signal(signal.SIGINT, Hurry.interrupt)
-threading.Thread(target=Hurry.read, daemon=True).start()
-
-# One function is few kernels. Processes that compile side by side take longer to start, and the search needs the processor's cores.
+# One function is few kernels. Processes that compile side by side start slowly, and the search needs the cores.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 try:
     import torch
@@ -84,7 +38,7 @@ class Problem:
         self.lie = {argument: uniform(t) for argument, t in call["tensors"].items()}
         made = {argument: standing(t, self.lie[argument]) for argument, t in call["tensors"].items()}
         self.values = values(call)
-        self.tensors = {False: alone(call, made)}
+        self.tensors = alone(call, made)
         self.flush = torch.empty(job["flush"], dtype=torch.uint8, device="cuda") if job["flush"] else None
         self.made = {}
 
@@ -93,29 +47,13 @@ class Problem:
         _, call = found(calls)
         for argument, t in call["tensors"].items():
             self.lie[argument].copy_(read(t))
-        for name, t in self.tensors.get(True, {}).items():
-            t.copy_(self.tensors[False][name])
-
-    def given(self, last):
-        """The tensors, in PyTorch's order or with the channels last."""
-        if last not in self.tensors:
-            self.tensors[last] = {name: channels_last(t) for name, t in self.tensors[False].items()}
-        return self.tensors[last]
 
     def call(self, **tensors):
         return self.function(**tensors, **self.values)
 
-    def way(self, name):
-        """What is called under a name, and its tensors."""
-        if name not in self.made:
-            compiled = torch.compile(self.call) if name == "torch_compile" else self.call
-            self.made[name] = compiled, self.given(name == "torch_channels_last")
-        return self.made[name]
-
     def apart(self, name, winner, rtol, atol):
         """How far the output of what is called under a name is from the winner's."""
-        call, tensors = self.set(name)
-        output = call(**tensors)
+        output = self.set(name)(**self.tensors)
         output = output if torch.is_tensor(output) else output[0]
         if output.numel() != winner.numel():
             raise ValueError(f"it has the shape {tuple(output.shape)}, and the winner's {tuple(winner.shape)}")
@@ -128,40 +66,27 @@ class Problem:
         return {"max_abs_error": largest, "differing": differing, "elements": winner.numel()}
 
     def set(self, name):
-        """Sets PyTorch up for a way, and gives what is called and its tensors."""
+        """Sets PyTorch up for a way, and gives what is called."""
         torch.backends.cudnn.allow_tf32 = name != "torch_eager_fp32"
         torch.backends.cuda.matmul.allow_tf32 = self.job["tf32"]
-        torch.backends.cudnn.benchmark = name == "torch_cudnn_benchmark"
-        return self.way(name)
+        if name not in self.made:
+            self.made[name] = torch.compile(self.call) if name == "torch_compile" else self.call
+        return self.made[name]
 
     def turn(self, name, samples):
-        call, tensors = self.set(name)
-        return timed(lambda: call(**tensors), samples, self.flush)
-
-
-def load_compiler():
-    """Imports what torch.compile imports when it is first used: modules whose import was interrupted work no more."""
-    with contextlib.suppress(ImportError):  # an older PyTorch has others, and says so itself
-        import torch._dynamo
-        import torch._inductor.compile_fx  # noqa: F401
+        call = self.set(name)
+        return timed(lambda: call(**self.tensors), samples, self.flush)
 
 
 def said(error):
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
-def look():
-    """Whether PyTorch and a GPU are there."""
-    if torch is None:
-        answer(fault="python3 has no torch")
-    elif not torch.cuda.is_available():
-        answer(fault=f"PyTorch {torch.__version__} finds no GPU")
-    else:
-        answer()
-
-
 def prepare(job):
     """The problem, and under which names it can be called."""
+    if torch is None or not torch.cuda.is_available():
+        answer(absent=f"PyTorch {torch.__version__} finds no GPU" if torch else "python3 has no torch")
+        return None
     torch.cuda.set_device(job["ordinal"])
     torch.set_grad_enabled(False)
     try:
@@ -171,19 +96,11 @@ def prepare(job):
         return None
     for name in job["names"]:
         try:
-            if name != "torch_compile":
-                problem.turn(name, 1)  # cuDNN tries its kernels
-                ready.append(name)
-                continue
-            if not Hurry.wanted:
-                load_compiler()
-            if not Hurry.bounded(lambda: problem.turn("torch_compile", 1)):
-                left[name] = "it was still compiling when the search had waited for it"
-            else:
-                ready.append(name)
-        except (Exception, KeyboardInterrupt) as error:  # a hurry may come between two statements
+            problem.turn(name, 1)
+            ready.append(name)
+        except Exception as error:
             left[name] = said(error)
-    answer(torch=torch.__version__, names=ready, left=left)
+    answer(names=ready, left=left)
     return problem
 
 
@@ -206,7 +123,6 @@ def compare(problem, job):
 
 def end():
     """Frees what the problem held. What was compiled for it would count against the next one's."""
-    Hurry.wanted = False
     try:
         torch.compiler.reset()
         torch.cuda.empty_cache()
@@ -218,15 +134,14 @@ def end():
 
 def main():
     problem = None
-    while (job := JOBS.get()) is not None:
+    for line in sys.stdin:
+        job = json.loads(line)
         if "calls" in job:
             problem = prepare(job)
         elif "fill" in job:
             compare(problem, job)
         elif "name" in job:
             answer(ms=statistics.median(problem.turn(job["name"], job["samples"])))
-        elif job:
-            look()
         else:
             problem = None
             end()

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"autotune/device"
@@ -36,15 +37,13 @@ var program = sync.OnceValue(func() python.Program {
 
 // The ways to call PyTorch's function.
 const (
-	Eager          = "torch_eager"           // as it is called
-	EagerFP32      = "torch_eager_fp32"      // with TF32 off
-	Compile        = "torch_compile"         // through torch.compile
-	CuDNNBenchmark = "torch_cudnn_benchmark" // with cuDNN's kernel chosen by trying all
-	ChannelsLast   = "torch_channels_last"   // with tensors whose channels lie last in memory
+	Eager     = "torch_eager"      // as it is called
+	EagerFP32 = "torch_eager_fp32" // with TF32 off
+	Compile   = "torch_compile"    // through torch.compile
 )
 
 // Ways are all of them.
-func Ways() []string { return []string{Eager, EagerFP32, Compile, CuDNNBenchmark, ChannelsLast} }
+func Ways() []string { return []string{Eager, EagerFP32, Compile} }
 
 // How long PyTorch may take: to begin, which imports it and compiles, and for a turn.
 const (
@@ -53,8 +52,8 @@ const (
 )
 
 // CompileWait is for how long a search that nobody asked to time torch.compile waits for it at its end. Beside a search
-// whose compilers need all cores, torch.compile takes 9 to 12 s beyond the search for one function that it has not compiled
-// before (H200, 16 cores, 2026-11-28).
+// whose compilers need all cores, torch.compile takes 9 to 12 s beyond the search for one function that it has not
+// compiled before (H200, 16 cores, 2026-11-28).
 const CompileWait = 12 * time.Second
 
 // turnSamples are the calls of a turn.
@@ -70,16 +69,15 @@ type Torch struct {
 	lock     sync.Mutex
 	talk     *python.Conversation // nil: none, or the last one failed
 	prepared *preparation         // nil: no problem is
-	closed   bool
 }
 
 // preparation is a problem that PyTorch prepares, or has prepared.
 type preparation struct {
-	job     job
-	hurried bool // torch.compile is left out, if it is still at work
-	done    chan struct{}
-	said    answer
-	err     error
+	job   job
+	ended atomic.Bool // before it was ready
+	done  chan struct{}
+	said  answer
+	err   error
 }
 
 // New is PyTorch, which is imported once a problem is to be prepared. wait is for how long torch.compile may go on
@@ -90,18 +88,18 @@ func New(ordinal int, wait time.Duration, names ...string) *Torch {
 
 // Close ends the process.
 func (t *Torch) Close() error {
+	if before := t.prepares(nil); before != nil {
+		t.end(before)
+	}
+	return t.kill()
+}
+
+// prepares replaces the problem that is prepared.
+func (t *Torch) prepares(now *preparation) (before *preparation) {
 	t.lock.Lock()
-	talk, prepared := t.talk, t.prepared
-	t.talk, t.prepared, t.closed = nil, nil, true
-	t.lock.Unlock()
-	var err error
-	if talk != nil {
-		err = talk.Close()
-	}
-	if prepared != nil {
-		<-prepared.done
-	}
-	return err
+	defer t.lock.Unlock()
+	before, t.prepared = t.prepared, now
+	return before
 }
 
 // job is a problem for the driver.
@@ -140,13 +138,6 @@ type Tensor struct {
 	High  float64       `json:"high"`
 }
 
-// The other jobs: whether PyTorch and a GPU are there, an end to what torch.compile does, and the end of the problem.
-var (
-	look  = map[string]bool{"look": true}
-	hurry = map[string]bool{"hurry": true}
-	end   = struct{}{}
-)
-
 // turn asks for samples.
 type turn struct {
 	Name    string `json:"name"`
@@ -155,124 +146,113 @@ type turn struct {
 
 // answer is the driver's.
 type answer struct {
-	Fault string            `json:"fault"`
-	Torch string            `json:"torch"`
-	Names []string          `json:"names"` // that can be timed
-	Left  map[string]string `json:"left"`  // the others, and why
-	MS    float64           `json:"ms"`
+	Fault  string            `json:"fault"`
+	Absent string            `json:"absent"` // PyTorch, or a GPU that it sees
+	Names  []string          `json:"names"`  // that can be timed
+	Left   map[string]string `json:"left"`   // the others, and why
+	MS     float64           `json:"ms"`
 	// Outputs are how far those of a name are from the winner's; Unlike says why they were not compared.
 	Outputs map[string]*final.Outputs `json:"outputs"`
 	Unlike  map[string]string         `json:"unlike"`
 }
 
-// Prepare begins to prepare a problem: to import PyTorch, to make tensors and to call the function once in each way, which
-// compiles it. All of that takes seconds, and the GPU for moments.
+// Prepare begins to prepare a problem: to import PyTorch, to make tensors and to call the function once in each way,
+// which compiles it. All of that takes seconds, and the GPU for moments.
 func (t *Torch) Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol) {
 	if len(p.Torch()) > 0 {
 		t.prepare(ctx, t.jobOf(p, protocol))
 	}
 }
 
+// prepare ends a preparation of another problem that is under way, with its process: torch.compile cannot be
+// interrupted. A process that is ready serves the next problem.
 func (t *Torch) prepare(ctx context.Context, j job) *preparation {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	before := t.prepared
+	now := &preparation{job: j, done: make(chan struct{})}
+	before := t.prepares(now)
 	if before != nil && reflect.DeepEqual(before.job, j) {
+		t.prepares(before)
 		return before
 	}
-	now := &preparation{job: j, done: make(chan struct{})}
-	t.prepared = now
 	go func() {
 		defer close(now.done)
-		if before != nil {
-			t.hurry(before)
-			<-before.done
-			if before.err == nil {
-				_, _ = t.ask(end, turnLimit) // a process that fails is started again
-			}
+		if before != nil && t.end(before) {
+			_, _ = t.ask(struct{}{}, turnLimit) // a process that fails is started again
 		}
 		now.said, now.err = t.begin(ctx, now)
 	}()
 	return now
 }
 
+// end ends a preparation, and tells whether it was ready.
+func (t *Torch) end(p *preparation) (ready bool) {
+	select {
+	case <-p.done:
+		return p.err == nil
+	default:
+	}
+	p.ended.Store(true)
+	_ = t.kill()
+	<-p.done
+	return false
+}
+
 // begin starts PyTorch, unless it runs, and hands it the problem.
 func (t *Torch) begin(ctx context.Context, p *preparation) (said answer, err error) {
 	t.lock.Lock()
-	if t.closed {
+	if p.ended.Load() {
 		err = errEnded
 	} else if t.talk == nil {
 		t.talk, err = program().Begin(ctx)
-	}
-	if err == nil && p.hurried {
-		err = t.talk.Tell(hurry)
 	}
 	t.lock.Unlock()
 	if errors.Is(err, python.ErrMissing) {
 		return said, &final.AbsentError{Err: err}
 	}
-	if err != nil {
-		return said, err
+	if err == nil {
+		said, err = t.ask(p.job, beginLimit)
 	}
-	if said, err = t.ask(look, beginLimit); err != nil {
-		if said.Fault != "" {
-			err = &final.AbsentError{Err: err}
-		}
-		return said, err
+	if err == nil && said.Absent != "" {
+		err = &final.AbsentError{Err: errors.New(output.Line(said.Absent))}
 	}
-	return t.ask(p.job, beginLimit)
+	return said, err
 }
 
-// hurry has PyTorch leave torch.compile out, if it is still at it.
-func (t *Torch) hurry(p *preparation) {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	if p.hurried = true; t.talk != nil {
-		_ = t.talk.Tell(hurry)
-	}
-}
-
-// ready waits until a problem is prepared.
-func (t *Torch) ready(ctx context.Context, p *preparation) (answer, error) {
+// ready waits until a problem is prepared. Where torch.compile takes too long, it is prepared without.
+func (t *Torch) ready(ctx context.Context, j job) (said answer, err error) {
 	var late <-chan time.Time
-	if t.wait > 0 {
+	if t.wait > 0 && slices.Contains(j.Names, Compile) {
 		late = time.After(t.wait)
 	}
-	for {
-		select {
-		case <-p.done:
-			return p.said, p.err
-		case <-late:
-			t.hurry(p)
-		case <-ctx.Done():
-			return answer{}, ctx.Err()
-		}
+	p := t.prepare(ctx, j)
+	select {
+	case <-p.done:
+		return p.said, p.err
+	case <-ctx.Done():
+		return said, ctx.Err()
+	case <-late:
 	}
-}
-
-// forget ends the problem that is prepared.
-func (t *Torch) forget() {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	t.prepared = nil
+	j.Names = lists.Where(j.Names, func(name string) bool { return name != Compile })
+	if said, err = t.ready(ctx, j); err == nil {
+		said.Left[Compile] = "it was still compiling when the search had waited for it"
+	}
+	return said, err
 }
 
 // Start prepares the problem, unless that was done, and compares outputs.
-func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (_ final.Rival, err error) {
+func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol,
+	leave func() string) (_ final.Rival, err error) {
 	if len(p.Torch()) == 0 {
-		return nil, &final.AbsentError{Err: fmt.Errorf("op.yaml of %s names no function of PyTorch's that computes this problem", p.Operator.Name)}
+		return nil, &final.AbsentError{Err: fmt.Errorf("op.yaml of %s names no function of PyTorch's that computes this "+
+			"problem", p.Operator.Name)}
 	}
-	said, err := t.ready(ctx, t.prepare(ctx, t.jobOf(p, protocol)))
-	if err != nil {
-		t.forget()
-		return nil, err
-	}
-	s := &session{torch: t, said: said, last: p.ChannelsLast()}
-	if left := leave(); left != "" {
-		err = s.compare(p, left)
+	s := &session{torch: t}
+	if s.said, err = t.ready(ctx, t.jobOf(p, protocol)); err == nil {
+		if left := leave(); left != "" {
+			err = s.compare(p, left)
+		}
 	}
 	if err != nil {
-		t.forget()
+		t.prepares(nil)
 		return nil, err
 	}
 	return s, nil
@@ -312,12 +292,21 @@ func (t *Torch) ask(job any, limit time.Duration) (said answer, err error) {
 		err = errors.New(output.Line(said.Fault))
 	}
 	if err != nil {
-		err = errors.Join(err, talk.Close())
-		t.lock.Lock()
-		t.talk = nil
-		t.lock.Unlock()
+		_ = t.kill()
 	}
 	return said, err
+}
+
+// kill ends the process, if there is one.
+func (t *Torch) kill() error {
+	t.lock.Lock()
+	talk := t.talk
+	t.talk = nil
+	t.lock.Unlock()
+	if talk == nil {
+		return nil
+	}
+	return talk.Close()
 }
 
 func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol) job {
@@ -387,7 +376,6 @@ func plain(values []expr.Value) any {
 type session struct {
 	torch *Torch
 	said  answer
-	last  string // how --set has channels last, where they are not
 }
 
 // Names are the ways that work here.
@@ -407,16 +395,6 @@ func (s *session) Left() (all []string) {
 // Outputs are how far those of a way are from the winner's.
 func (s *session) Outputs(name string) *final.Outputs { return s.said.Outputs[name] }
 
-// Advice is the layout in which PyTorch is faster than the winner, so that the winner may be faster there, too.
-func (s *session) Advice(all []final.Compared) (advice []string) {
-	for _, c := range all {
-		if c.Name == ChannelsLast && s.last != "" && c.CI95[1] < 1 {
-			advice = append(advice, fmt.Sprintf("PyTorch in channels-last is %.2fx faster; try --set %s", 1/c.Speedup, s.last))
-		}
-	}
-	return advice
-}
-
 // Time is the median of a turn's calls, in milliseconds.
 func (s *session) Time(_ context.Context, name string) (float64, error) {
 	said, err := s.torch.ask(turn{name, turnSamples}, turnLimit)
@@ -431,7 +409,7 @@ func (s *session) Time(_ context.Context, name string) (float64, error) {
 
 // Close frees the problem's tensors.
 func (s *session) Close() error {
-	s.torch.forget()
-	_, err := s.torch.ask(end, turnLimit)
+	s.torch.prepares(nil)
+	_, err := s.torch.ask(struct{}{}, turnLimit)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/tuner"
 )
@@ -15,15 +16,11 @@ import (
 func kept(t *testing.T, name string, kind device.Kind, arch int, math string, hours int) Kept {
 	t.Helper()
 	op, err := operator.Find("conv2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	limits := emulator.Limits()
 	limits.Arch = arch
 	p, err := op.Bind(operator.Request{Shape: []int64{1, 4, 9, 9}, Math: math}, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return Kept{Record: tuner.Record{
 		Problem: p.Record(), Device: device.Info{Name: name, Kind: kind, Limits: limits},
 		At: time.Date(2025, 11, 22, 12-hours, 0, 0, 0, time.UTC),
@@ -33,9 +30,7 @@ func kept(t *testing.T, name string, kind device.Kind, arch int, math string, ho
 // Which of the cache's winners answers, newest first as the cache gives them.
 func TestCandidates(t *testing.T) {
 	op, err := operator.Find("conv2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	emulated := kept(t, "CPU emulator (a CPU)", device.Emulator, 90, "auto", 0)
 	h200 := kept(t, "NVIDIA H200", device.CUDA, 90, "auto", 1)
 	h100 := kept(t, "NVIDIA H100", device.CUDA, 90, "auto", 2)

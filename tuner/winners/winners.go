@@ -1,8 +1,8 @@
-// Package winners chooses the winner that a user means, among those that a cache keeps or
-// in a recording. It finds the winner's kernel in the operator as it is today.
+// Package winners chooses the winner that a user means, among those that a cache keeps or in a recording, and finds its
+// kernel in the operator as it is today.
 //
-// A Request says which winner is meant. InCache, Shipped and Recorded answer with a
-// Chosen. Where a cache has other winners only, the error is a *NoneError.
+// A Request says which winner is meant. InCache, Shipped and Recorded answer with a Chosen. Where a cache has other
+// winners only, the error is a *NoneError.
 package winners
 
 import (
@@ -17,6 +17,7 @@ import (
 	"autotune/device"
 	"autotune/device/recording"
 	"autotune/device/trial"
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/operator"
 	"autotune/tuner"
@@ -156,23 +157,17 @@ func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trial
 	return nil
 }
 
-// InCache takes a GPU's winner before the emulator's, and of those the newest that is
-// of the operator as it is today.
+// InCache takes a GPU's winner before the emulator's, and of those the newest that is of the operator as it is today.
 func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err error) {
 	kept, err := List(s, r.Operator.Name)
-	if err != nil {
-		return w, err
+	if err == nil {
+		kept, err = r.among(kept)
 	}
-	if kept, err = r.among(kept); err != nil {
-		return w, err
+	if err == nil {
+		err = w.newest(r, kept)
 	}
-	at := 0
-	if w.Winner, at, err = r.newest(kept); err != nil {
+	if err != nil || !r.Trials {
 		return w, err
-	}
-	w.Kept, w.Notices = kept[at], r.notices(kept, at)
-	if !r.Trials {
-		return w, nil
 	}
 	trials, err := w.Kept.trials(s)
 	if err != nil {
@@ -203,9 +198,10 @@ func (r Request) among(kept []Kept) ([]Kept, error) {
 			wanted = append(wanted, w)
 		}
 	}
-	slices.SortStableFunc(wanted, func(x, y Kept) int { return cmp.Compare(rank(x), rank(y)) })
 	if len(wanted) > 0 {
-		return wanted, nil
+		emulated := func(w Kept) bool { return w.Device.Kind.Properties().Caveat != "" }
+		measured := lists.Where(wanted, func(w Kept) bool { return !emulated(w) })
+		return append(measured, lists.Where(wanted, emulated)...), nil
 	}
 	found := fmt.Sprintf("; run `autotune search` first (`autotune cache ls` lists what there is)%s", r.ShippedHint())
 	switch {
@@ -227,41 +223,31 @@ func (r Request) ShippedHint() string {
 	return "; a replay keeps nothing, but --from replay takes the winner of the recording that is shipped"
 }
 
-// rank puts times of a GPU before others.
-func rank(w Kept) int {
-	if w.Device.Kind.Properties().Caveat != "" {
-		return 1
-	}
-	return 0
-}
-
 func distinct(words []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(words))), ", ")
 }
 
-// newest is the first of the winners that is of the operator as it is today.
-func (r Request) newest(kept []Kept) (w cudasource.Winner, at int, err error) {
+// newest takes the first of the winners that is of the operator as it is today, and notes what may surprise a user.
+func (w *Chosen) newest(r Request, kept []Kept) (err error) {
 	var first error
 	for i, k := range kept {
-		if w, err = cudasource.Of(bestconfig.FromRecord(k.Record), r.Operator, LimitsOf(k.Device), r.Tool); err == nil {
-			return w, i, nil
+		w.Winner, err = cudasource.Of(bestconfig.FromRecord(k.Record), r.Operator, LimitsOf(k.Device), r.Tool)
+		if err != nil {
+			first = cmp.Or(first, err)
+			continue
 		}
-		first = cmp.Or(first, err)
+		w.Kept = k
+		if i > 0 {
+			w.Notices = append(w.Notices, fmt.Sprintf("passed over a winner of %s on %s: its kernel was edited since, or is of "+
+				"another operator of this name", kept[0].At.Format(time.DateTime), kept[0].Device.Name))
+		}
+		if kind := k.Device.Kind.Properties(); kind.Caveat != "" && r.Device == "auto" {
+			w.Notices = append(w.Notices, "the cache holds no such winner of a GPU; this is one of "+kind.Label+
+				", whose times say nothing about a GPU")
+		}
+		return nil
 	}
-	return w, 0, fmt.Errorf("the winner of %s in the cache is not of this operator as it is today: %w", r, first)
-}
-
-// notices say what may surprise a user in the answer.
-func (r Request) notices(kept []Kept, at int) []string {
-	var all []string
-	if at > 0 {
-		all = append(all, fmt.Sprintf("passed over a winner of %s on %s: its kernel was edited since, or is of another operator of this name",
-			kept[0].At.Format(time.DateTime), kept[0].Device.Name))
-	}
-	if kind := kept[at].Device.Kind.Properties(); kind.Caveat != "" && r.Device == "auto" {
-		all = append(all, "the cache holds no such winner of a GPU; this is one of "+kind.Label+", whose times say nothing about a GPU")
-	}
-	return all
+	return fmt.Errorf("the winner of %s in the cache is not of this operator as it is today: %w", r, first)
 }
 
 // Kept is a winner that the cache keeps.
@@ -282,9 +268,8 @@ func OfDocument(w cudasource.Winner) Kept {
 	}}
 }
 
-// List lists the winners kept of an operator's problems on all devices, newest
-// first. Not all need be of the operator as it is today, nor of the same folder:
-// Record.Winner and Record.ReferenceDigest tell what was measured.
+// List lists the winners kept of an operator's problems on all devices, newest first. Not all need be of the operator as
+// it is today, nor of the same folder.
 func List(s *store.Store, operator string) ([]Kept, error) {
 	kept, err := s.Winners(operator, "")
 	if err != nil {
@@ -318,15 +303,13 @@ func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 	return trials, err
 }
 
-// current lists the trials of a problem, remembered or recorded, whose
-// kernels and launches are today what they were then. Those of other tools do not tell
-// their kernels, and all count. The problem must be bound with the limits of their device.
-func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
+// current lists the trials of a problem, bound with the limits of their device, whose kernels and launches are today what
+// they were then. Those of other tools do not tell their kernels, and all count.
+func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) (current []trial.Trial, err error) {
 	sp, err := p.Space(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var current []trial.Trial
 	for _, t := range trials {
 		id, ok := sp.Index(t.Configuration)
 		if !ok {

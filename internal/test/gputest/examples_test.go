@@ -148,13 +148,12 @@ func TestExamplesAreSound(t *testing.T) {
 			t.Parallel()
 			p, err := o.Bind(operator.Request{Shape: o.Example}, limits)
 			must.OK(t, err)
-			found := append(lint.Signatures(o), lint.Described(p)...)
+			var found lint.Report
+			found.Describe(p)
 			if nvrtc != nil && !testing.Short() {
-				more, err := lint.Compiled(t.Context(), p, nvrtc, limits.Target)
-				testneeds.Headers.Found(t, err, compile.ErrHeaders)
-				found = append(found, more...)
+				testneeds.Headers.Found(t, found.Compile(t.Context(), p, nvrtc, limits.Target), compile.ErrHeaders)
 			}
-			for _, f := range found {
+			for _, f := range found.Findings {
 				t.Errorf("%s: %s", f.Template, f.Text)
 			}
 		})

@@ -14,8 +14,8 @@ state = types.SimpleNamespace(clock=0.0)
 class Event:
     def __init__(self, enable_timing):
         if os.environ.get("FAKE_GPU") == "dies":
-            print("the GPU is gone", file=sys.stderr)
-            sys.exit(3)
+            print("the GPU is gone", file=sys.stderr, flush=True)
+            os._exit(3)  # PyTorch may take long to end
 
     def record(self):
         self.at = state.clock
@@ -39,13 +39,12 @@ class Timed(TorchFunctionMode):
 
 def convolved(input, weight, **named):
     assert input.shape == (2, 6, 9, 8) and weight.shape == (4, 3, 3, 3) and named["stride"] == (2, 1) and named["groups"] == 2
-    last = not input.is_contiguous()
-    state.clock += 1 if last else 4 if not cudnn.allow_tf32 else 2 if cudnn.benchmark else 3
+    state.clock += 3 if cudnn.allow_tf32 else 4
     if not cudnn.allow_tf32:
         return torch.ones(2, 4)
     found = torch.full((2, 4, 4, 6), 0.5)
     found.view(-1)[7] += weight.sum()  # of the file's weights
-    return [found] if last else found
+    return [found]
 
 
 def compile(call):
