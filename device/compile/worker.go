@@ -33,7 +33,7 @@ type workerRequest struct {
 	Names    []string // name expressions of kernels, whose names in the code are wanted
 }
 
-// workerResponse answers it. A worker's error (worker.RemoteError) means that NVRTC itself failed, not the source.
+// workerResponse answers it. An error in its place means that NVRTC itself failed, not the source.
 type workerResponse struct {
 	Code    []byte
 	Symbols map[string]string // names in the code, by expression

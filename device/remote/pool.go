@@ -14,7 +14,7 @@ import (
 	"autotune/device/compile"
 )
 
-// Member is a worker of a Pool: a device that is driven by itself.
+// Member is a worker of a Pool.
 type Member struct {
 	Name   string
 	Device device.Device
@@ -79,18 +79,12 @@ func (p *Pool) Join(one Member) {
 
 // unlike says why the numbers of two devices cannot be compared; "": they can.
 func unlike(d, model device.Device) string {
-	own, want := d.Info(), model.Info()
-	for _, one := range []struct{ what, own, want string }{
-		{"it is", own.Name, want.Name}, {"its driver is", own.Driver, want.Driver},
-		{"its compiler is", own.Compiler, want.Compiler}, {"it compiles for", d.Arch(), model.Arch()},
-	} {
-		if one.own != one.want {
-			return fmt.Sprintf("%s %s, and not %s", one.what, one.own, one.want)
-		}
+	about := func(d device.Device) string {
+		i := d.Info()
+		return fmt.Sprintf("%s, driver %s, compiler %s, for %s, %d multiprocessors", i.Name, i.Driver, i.Compiler, d.Arch(), i.Limits.SMs)
 	}
-	own.Limits.MemoryBytes = want.Limits.MemoryBytes // differs a little from one GPU of a model to the next
-	if own.Limits != want.Limits {
-		return "its GPU has other limits"
+	if own, want := about(d), about(model); own != want {
+		return "it is " + own + ", and not " + want
 	}
 	return ""
 }
@@ -98,22 +92,12 @@ func unlike(d, model device.Device) string {
 // Leave ends a member's part in the pool.
 func (p *Pool) Leave(name string, why error) {
 	p.mu.Lock()
-	m := p.members[name]
-	p.mu.Unlock()
-	if m != nil {
-		p.leave(m, why)
-	}
-}
-
-func (p *Pool) leave(m *member, why error) {
-	p.mu.Lock()
 	defer p.mu.Unlock()
-	if m.left != nil {
-		return
+	if m := p.members[name]; m != nil && m.left == nil {
+		m.left = why
+		p.wake()
+		p.options.Say(fmt.Sprintf("worker %s has ended: %s", name, why))
 	}
-	m.left = why
-	p.wake()
-	p.options.Say(fmt.Sprintf("worker %s has ended: %s", m.Name, why))
 }
 
 // End ends all jobs: no member will ever do them.
@@ -153,8 +137,7 @@ func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 	}
 	var nobody time.Time // since when no member takes jobs
 	for ctx.Err() == nil {
-		m, err := p.choose(w, &nobody)
-		if m != nil || err != nil {
+		if m, err := p.choose(w, &nobody); m != nil || err != nil {
 			return m, err
 		}
 		changed := p.changed
@@ -273,7 +256,7 @@ func (p *Pool) do(ctx context.Context, w want, job func(*member) error) error {
 		if err == nil || ctx.Err() != nil || !endsMember(err) {
 			return err
 		}
-		p.leave(m, err)
+		p.Leave(m.Name, err)
 		if !errors.Is(err, ErrNotBegun) {
 			ended++
 		}
