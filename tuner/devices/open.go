@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"autotune/device"
 	"autotune/device/remote/fleet"
@@ -26,17 +27,6 @@ type Options struct {
 	// Await is called with what is awaited, and what it gives once that is there; nil: nobody is told.
 	Await    func(what string) (done func())
 	Sanitize bool // find accesses that must not be: with the emulator's sanitizers, or on a GPU with compute-sanitizer
-}
-
-// Sanitizing is the kind of device on which accesses are watched unless one is named: a
-// GPU where there is one with a program that watches it, else the emulator.
-func Sanitizing(ctx context.Context) device.Kind {
-	for _, k := range device.Kinds() {
-		if sanitizes := kindsByName[k.Kind].sanitizes; sanitizes != nil && sanitizes(ctx) {
-			return k.Kind
-		}
-	}
-	return device.Emulator
 }
 
 // Opened is an open device with the problem bound to it.
@@ -252,7 +242,7 @@ func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice s
 // auto takes a GPU; else a shipped recording of exactly this problem; else the emulator, if that will not take long.
 func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, error) {
 	if o.noGPU == nil {
-		d, notice, err := o.firstGPU(ctx, a)
+		d, notice, err := openGPU(ctx, "", a, o.options)
 		if err == nil || !errors.Is(err, device.ErrNone) {
 			return d, notice, err
 		}
@@ -264,9 +254,10 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 	} else if d, notice, err := openRecording(ctx, "", a, o.options); err == nil {
 		return d, notice, nil
 	}
-	if work := emulatedSeconds(a.emulated); work > longestEmulation {
-		return nil, "", fmt.Errorf("nothing here can run %s: %s; %s; the CPU emulator would take %s a variant; use a machine with an NVIDIA GPU, a smaller --shape, or insist with --device emulator: %w",
-			a.emulated, device.Reason(o.noGPU), recorded, roughly(work), device.ErrNone)
+	if work := emulatedTime(a.emulated); work > longestEmulation {
+		return nil, "", fmt.Errorf("nothing here can run %s: %s; %s; the CPU emulator would take about %s a variant; use a machine with "+
+			"an NVIDIA GPU, a smaller --shape, or insist with --device emulator: %w",
+			a.emulated, device.Reason(o.noGPU), recorded, work.Round(100*time.Millisecond), device.ErrNone)
 	}
 	if o.shared != nil { // the emulator, from a problem before
 		return o.shared, "", nil
@@ -278,43 +269,14 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 	return d, "no GPU: " + notice, nil
 }
 
-// firstGPU opens a device of the first kind that measures and is here. The error
-// is the first kind's if there is none.
-func (o *Opener) firstGPU(ctx context.Context, a asked) (d device.Device, notice string, none error) {
-	for _, k := range device.Kinds() {
-		if !k.Measures {
-			continue
-		}
-		d, notice, err := kindsByName[k.Kind].open(ctx, "", a, o.options)
-		if err == nil || !errors.Is(err, device.ErrNone) {
-			return d, notice, err
-		}
-		if none == nil {
-			none = err
-		}
-	}
-	return nil, "", none
-}
-
 // The emulator's rate and the longest evaluation that `--device auto` asks of
 // it: with a compilation beside each, a few dozen variants end in a minute.
 const (
 	emulatedOperationsPerSecond = 1e8
-	longestEmulation            = 0.2 // seconds a variant
+	longestEmulation            = 200 * time.Millisecond
 )
 
-func emulatedSeconds(p *operator.Problem) float64 {
-	return (float64(p.Flops) + float64(p.Bytes)/4) / emulatedOperationsPerSecond
-}
-
-func roughly(seconds float64) string {
-	switch {
-	case seconds < 10:
-		return fmt.Sprintf("about %.1f seconds", seconds)
-	case seconds < 120:
-		return fmt.Sprintf("about %.0f seconds", seconds)
-	case seconds < 7200:
-		return fmt.Sprintf("about %.0f minutes", seconds/60)
-	}
-	return fmt.Sprintf("about %.0f hours", seconds/3600)
+func emulatedTime(p *operator.Problem) time.Duration {
+	seconds := (float64(p.Flops) + float64(p.Bytes)/4) / emulatedOperationsPerSecond
+	return time.Duration(min(seconds, 1e9) * float64(time.Second))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,15 +47,10 @@ func (s Spec) Arguments(ctx context.Context) ([]string, error) {
 		many, err := strconv.Atoi(n)
 		return make([]string, many), err
 	}
-	if several := kindsByName[s.Kind].several; several != nil {
-		return several(ctx, s.Argument)
+	if s.Kind == device.CUDA {
+		return severalGPUs(ctx, s.Argument)
 	}
 	return []string{s.Argument}, nil
-}
-
-func measuring() device.Kind {
-	all := device.Kinds()
-	return all[slices.IndexFunc(all, func(p device.Properties) bool { return p.Measures })].Kind
 }
 
 // CheckRuns refuses what runs no kernels.
@@ -69,7 +63,7 @@ func (s Spec) CheckRuns() error {
 
 // OpenAll opens the devices that a spec names, as they are: no problem is bound to them. auto is the first GPU.
 func OpenAll(ctx context.Context, s Spec, o Options) ([]device.Device, error) {
-	s.Kind = cmp.Or(s.Kind, measuring())
+	s.Kind = cmp.Or(s.Kind, device.CUDA)
 	if err := s.CheckRuns(); err != nil {
 		return nil, err
 	}
@@ -102,7 +96,7 @@ func CloseAll(all []device.Device) error {
 // WorkerName is what the worker of a device is called, as cuda-0.
 func WorkerName(s Spec, argument string, at int) string {
 	argument = cmp.Or(argument, strconv.Itoa(at))
-	return string(cmp.Or(s.Kind, measuring())) + "-" + argument
+	return string(cmp.Or(s.Kind, device.CUDA)) + "-" + argument
 }
 
 type local struct {
