@@ -385,3 +385,23 @@ func TestChangedJobs(t *testing.T) {
 		t.Errorf("the workers are %s", got)
 	}
 }
+
+// A worker survives a fault of its own over a job.
+func TestPanicOfAJob(t *testing.T) {
+	p := newPlace(t)
+	p.worker("a", &fakeGPU{evaluate: func(_ context.Context, c space.Configuration) (trial.Outcome, error) {
+		if number(c, "a") == 5 && number(c, "b") == 5 {
+			panic("index out of range")
+		}
+		return bowl(c), nil
+	}})
+	r := search(t, p.pool(1), tuner.Options{Strategy: "random"})
+	if r.ByStatus[trial.Crashed] != 1 || r.ByStatus[trial.OK] != 143 {
+		t.Errorf("by status: %v", r.ByStatus)
+	}
+	for _, one := range r.Trials {
+		if want := "the worker a met a fault of its own: index out of range"; one.Status == trial.Crashed && one.Message != want {
+			t.Errorf("it says %q, want %q", one.Message, want)
+		}
+	}
+}
