@@ -16,16 +16,18 @@ import (
 
 // Member is a worker of a Pool.
 type Member struct {
-	Name   string
-	Device device.Device
-	// Compilers is how many kernels it is good for at once, if it compiles for itself; 0: the pool's process compiles.
-	Compilers int
+	Name      string
+	Device    device.Device
+	Compilers int          // how many kernels it compiles at once, if it compiles for itself
+	Gone      func() error // says why it is there no more; nil: nobody knows before it is asked
 }
 
 // PoolOptions adjust a Pool; the zero value is right for devices of this process.
 type PoolOptions struct {
+	Compile  bool          // members compile for themselves; else one compiler, the model's, does for all
 	Patience time.Duration // how long to wait for another member when there is none; 0: 20 s
-	Up       func() bool   // tells whether the members can be asked at the moment; nil: always
+	// Connection tells whether members can be asked at the moment, and why they never will be again; nil: they can.
+	Connection func() (up bool, lost error)
 	// Say is called with what a person should know, from any goroutine; nil: nobody is told.
 	Say func(text string)
 }
@@ -36,7 +38,7 @@ const usualPatience = 20 * time.Second
 // A member does one job at a time. One that cannot go on leaves, and another does its job.
 type Pool struct {
 	options PoolOptions
-	model   Member
+	model   device.Device
 
 	mu      sync.Mutex
 	members map[string]*member
@@ -54,12 +56,12 @@ type member struct {
 }
 
 // NewPool is a pool without members, for devices that are like the model's.
-func NewPool(model Member, o PoolOptions) *Pool {
+func NewPool(model device.Device, o PoolOptions) *Pool {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	if o.Up == nil {
-		o.Up = func() bool { return true }
+	if o.Connection == nil {
+		o.Connection = func() (bool, error) { return true, nil }
 	}
 	o.Patience = cmp.Or(o.Patience, usualPatience)
 	return &Pool{options: o, model: model, members: map[string]*member{}, changed: make(chan struct{}), built: map[string]string{}}
@@ -67,7 +69,7 @@ func NewPool(model Member, o PoolOptions) *Pool {
 
 // Join takes a device into the pool, unless it is unlike the others. The device stays the caller's to close.
 func (p *Pool) Join(one Member) {
-	if why := unlike(one.Device, p.model.Device); why != "" {
+	if why := unlike(one.Device, p.model); why != "" {
 		p.options.Say(fmt.Sprintf("worker %s is left out: %s", one.Name, why))
 		return
 	}
@@ -89,29 +91,25 @@ func unlike(d, model device.Device) string {
 	return ""
 }
 
-// Leave ends a member's part in the pool.
-func (p *Pool) Leave(name string, why error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if m := p.members[name]; m != nil && m.left == nil {
+// leave ends a member's part in the pool. The lock is held.
+func (p *Pool) leave(m *member, why error) {
+	if m.left == nil {
 		m.left = why
 		p.wake()
-		p.options.Say(fmt.Sprintf("worker %s has ended: %s", name, why))
+		p.options.Say(fmt.Sprintf("worker %s has ended: %s", m.Name, why))
 	}
 }
 
-// End ends all jobs: no member will ever do them.
-func (p *Pool) End(why error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over = why
-	p.wake()
-}
-
-// ready are the members that take jobs, in order. The lock is held.
+// ready are the members that are there, in order. The lock is held.
 func (p *Pool) ready() (all []*member) {
 	for _, name := range slices.Sorted(maps.Keys(p.members)) {
-		if m := p.members[name]; m.left == nil {
+		m := p.members[name]
+		if m.left == nil && m.Gone != nil {
+			if why := m.Gone(); why != nil {
+				p.leave(m, why)
+			}
+		}
+		if m.left == nil {
 			all = append(all, m)
 		}
 	}
@@ -154,8 +152,9 @@ func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 
 // choose takes a member with room, if there is one. An error means that there never will be. The lock is held.
 func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
-	if p.over != nil {
-		return nil, fmt.Errorf("%w: %w", p.over, device.ErrGone)
+	up, lost := p.options.Connection()
+	if lost != nil {
+		return nil, fmt.Errorf("%w: %w", lost, device.ErrGone)
 	}
 	all := p.ready()
 	switch one := p.members[w.only]; {
@@ -163,7 +162,7 @@ func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
 		return nil, fmt.Errorf("worker %s%s: %w", w.only, p.lastWords(), device.ErrGone)
 	case w.only != "":
 		all = []*member{one}
-	case !p.options.Up():
+	case !up:
 		*nobody = time.Time{}
 		return nil, nil
 	case len(all) > 0:
@@ -209,10 +208,13 @@ func (m *member) load() int {
 	return load
 }
 
-// release gives a member back.
-func (p *Pool) release(m *member, w want) {
+// release gives a member back, which may have ended.
+func (p *Pool) release(m *member, w want, ended bool, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if ended {
+		p.leave(m, why)
+	}
 	if w.compiles {
 		m.compiling--
 	} else {
@@ -252,11 +254,11 @@ func (p *Pool) do(ctx context.Context, w want, job func(*member) error) error {
 			return err
 		}
 		err = job(m)
-		p.release(m, w)
-		if err == nil || ctx.Err() != nil || !endsMember(err) {
+		ends := err != nil && ctx.Err() == nil && endsMember(err)
+		p.release(m, w, ends, err)
+		if !ends {
 			return err
 		}
-		p.Leave(m.Name, err)
 		if !errors.Is(err, ErrNotBegun) {
 			ended++
 		}
@@ -272,19 +274,19 @@ func endsMember(err error) bool {
 }
 
 // Info describes the model.
-func (p *Pool) Info() device.Info { return p.model.Device.Info() }
+func (p *Pool) Info() device.Info { return p.model.Info() }
 
-func (p *Pool) Arch() string { return p.model.Device.Arch() }
+func (p *Pool) Arch() string { return p.model.Arch() }
 
 func (p *Pool) Compiler() compile.Compiler {
-	if p.model.Compilers > 0 {
+	if p.options.Compile {
 		return poolCompiler{p, ""}
 	}
-	return p.model.Device.Compiler()
+	return p.model.Compiler()
 }
 
 func (p *Pool) Workers() (names []string) {
-	if !p.options.Up() {
+	if up, _ := p.options.Connection(); !up {
 		return nil
 	}
 	p.mu.Lock()

@@ -162,7 +162,7 @@ func (s *pooled) Close() error {
 		_, err := s.pool.take(limited, w)
 		closed := one.Close()
 		if err == nil {
-			s.pool.release(m, w)
+			s.pool.release(m, w, false, nil)
 			all = append(all, closed)
 		}
 	}
@@ -181,7 +181,7 @@ func (o one) Arch() string      { return o.pool.Arch() }
 func (o one) Close() error      { return nil }
 
 func (o one) Compiler() compile.Compiler {
-	if o.pool.model.Compilers > 0 {
+	if o.pool.options.Compile {
 		return poolCompiler{o.pool, o.name}
 	}
 	return part{o.pool.Compiler(), len(o.pool.Workers())}

@@ -113,7 +113,7 @@ func openSeveral(ctx context.Context, s Spec, o Options) (device.Device, error) 
 	if err != nil {
 		return nil, err
 	}
-	l := &local{remote.NewPool(remote.Member{Device: all[0]}, remote.PoolOptions{Say: o.Say}), all}
+	l := &local{remote.NewPool(all[0], remote.PoolOptions{Say: o.Say}), all}
 	for i, d := range all {
 		l.Join(remote.Member{Name: WorkerName(s, arguments[i], i), Device: d})
 	}

@@ -62,8 +62,9 @@ type ConnectOptions struct {
 type Broker struct {
 	ConnectOptions
 	Conn   *nats.Conn
-	server string       // its address, to show
-	since  atomic.Int64 // when the connection was lost, in nanoseconds; 0: it is there
+	server string // its address, to show
+	// since is when the connection was lost, 0 while it is there, and back when it was last made; in nanoseconds.
+	since, back atomic.Int64
 }
 
 // Connect connects to a server. name is what it shows in the server's lists.
@@ -101,19 +102,19 @@ func (b *Broker) disconnected(_ *nats.Conn, cause error) {
 }
 
 func (b *Broker) reconnected(*nats.Conn) {
-	b.Say(fmt.Sprintf("the connection to %s is there again after %s", b.server, b.away().Round(100*time.Millisecond)))
-	b.since.Store(0)
+	b.back.Store(time.Now().UnixNano())
+	away := time.Since(time.Unix(0, b.since.Swap(0)))
+	b.Say(fmt.Sprintf("the connection to %s is there again after %s", b.server, away.Round(100*time.Millisecond)))
 }
 
-// away is for how long there has been no connection; 0: there is.
-func (b *Broker) away() time.Duration {
-	if since := b.since.Load(); since > 0 {
-		return time.Since(time.Unix(0, since))
+// connection tells whether it is there, and why it never will be again.
+func (b *Broker) connection() (up bool, lost error) {
+	since := b.since.Load()
+	if since > 0 && b.Limit > 0 && time.Since(time.Unix(0, since)) > b.Limit {
+		lost = fmt.Errorf("%s: %w: it was not to be reached for %s", b.server, ErrServer, b.Limit)
 	}
-	return 0
+	return since == 0, lost
 }
-
-func (b *Broker) up() bool { return b.away() == 0 }
 
 // ask sends a request and waits for its answer, once and for so long.
 func (b *Broker) ask(ctx context.Context, subject string, data []byte, wait time.Duration) (*nats.Msg, error) {

@@ -39,19 +39,21 @@ func TestWorkers(t *testing.T) {
 	if r.Ceilings.ReferenceMS != 100 {
 		t.Errorf("the reference took %v ms", r.Ceilings.ReferenceMS)
 	}
-	problem, compiled, shares := toyProblem(t), map[string]int{}, map[string]int{}
+	compiled, shares := map[string]int{}, map[string]int{}
 	for _, gpu := range gpus {
 		for digest, n := range gpu.compiled {
 			compiled[digest] += n
 		}
 	}
+	again := 0
+	for _, n := range compiled {
+		again += n - 1
+	}
+	if again > 10 { // the reference, and what is in the finals
+		t.Errorf("%d kernels were compiled again", again)
+	}
 	for _, one := range r.Trials {
 		shares[one.Worker]++
-		k, err := problem.Kernel(one.Configuration)
-		own := one.Configuration.Key() == r.Winner.Configuration.Key() // who confirms it compiles it, too
-		if err != nil || compiled[k.Digest()] != 1 && !own {
-			t.Errorf("%s was compiled %d times, %v", one.Configuration, compiled[k.Digest()], err)
-		}
 	}
 	for name := range gpus {
 		if shares[name] < 144/9 {
