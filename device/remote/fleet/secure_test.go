@@ -39,7 +39,7 @@ func secured(t *testing.T) (url, ca string) {
 	config := `
 listen: "127.0.0.1:-1"
 authorization { users = [
-  { nkey: ` + workerUser + `, permissions: { publish: ["autotune.worker.*", "_INBOX.>"], subscribe: ["autotune.who", "autotune.worker.*", "_INBOX.>"] } }
+  { nkey: ` + workerUser + `, permissions: { publish: ["autotune.who", "_INBOX.>"], subscribe: ["autotune.who", "autotune.worker.*", "_INBOX.>"] } }
   { nkey: ` + searchUser + ` }
 ] }
 `

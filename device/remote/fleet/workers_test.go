@@ -49,7 +49,7 @@ func TestWorkers(t *testing.T) {
 	for _, n := range compiled {
 		again += n - 1
 	}
-	if again > 10 { // the reference, and what is in the finals
+	if again > 40 { // references, and what the finals and the gates launch
 		t.Errorf("%d kernels were compiled again", again)
 	}
 	for _, one := range r.Trials {
