@@ -42,17 +42,16 @@ type Pool struct {
 
 	mu      sync.Mutex
 	members map[string]*member
-	over    error             // why there will be no member any more
 	changed chan struct{}     // closed when a member has room again, and then another
 	built   map[string]string // which member has a kernel compiled, by digests
 }
 
 type member struct {
 	Member
-	busy      bool
-	wanted    int   // how many jobs need just this member
-	compiling int   // kernels
-	left      error // why it has ended
+	busy    bool
+	waiting int   // jobs that wait for just this member
+	kernels int   // that it compiles at the moment
+	left    error // why it has ended
 }
 
 // NewPool is a pool without members, for devices that are like the model's.
@@ -129,9 +128,9 @@ const lookEvery = 500 * time.Millisecond
 func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if m := p.members[w.only]; m != nil && !w.compiles {
-		m.wanted++
-		defer func() { m.wanted-- }()
+	if m := p.members[cmp.Or(w.only, p.built[w.kernel])]; m != nil && !w.compiles {
+		m.waiting++
+		defer func() { m.waiting-- }()
 	}
 	var nobody time.Time // since when no member takes jobs
 	for ctx.Err() == nil {
@@ -175,37 +174,17 @@ func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
 	if at := slices.IndexFunc(all, func(m *member) bool { return m.Name == p.built[w.kernel] }); at >= 0 && !w.compiles {
 		all = all[at : at+1]
 	}
-	var least *member
-	for _, m := range all {
-		if m.has(w) && (least == nil || m.load() < least.load()) {
-			least = m
-		}
-	}
-	if least == nil {
+	all = slices.DeleteFunc(all, func(m *member) bool { return w.compiles && m.kernels >= max(1, m.Compilers) || !w.compiles && m.busy })
+	if len(all) == 0 {
 		return nil, nil
 	}
+	least := slices.MinFunc(all, func(a, b *member) int { return cmp.Compare(a.waiting+a.kernels, b.waiting+b.kernels) })
 	if w.compiles {
-		least.compiling++
+		least.kernels++
 	} else {
 		least.busy = true
 	}
 	return least, nil
-}
-
-// has tells whether a member has room for a job.
-func (m *member) has(w want) bool {
-	if w.compiles {
-		return m.compiling < max(1, m.Compilers)
-	}
-	return !m.busy && (w.only != "" || m.wanted == 0)
-}
-
-func (m *member) load() int {
-	load := m.compiling + m.wanted
-	if m.busy {
-		load++
-	}
-	return load
 }
 
 // release gives a member back, which may have ended.
@@ -216,7 +195,7 @@ func (p *Pool) release(m *member, w want, ended bool, why error) {
 		p.leave(m, why)
 	}
 	if w.compiles {
-		m.compiling--
+		m.kernels--
 	} else {
 		m.busy = false
 	}
@@ -273,7 +252,6 @@ func endsMember(err error) bool {
 	return !errors.As(err, &reference) && !errors.As(err, &refused)
 }
 
-// Info describes the model.
 func (p *Pool) Info() device.Info { return p.model.Info() }
 
 func (p *Pool) Arch() string { return p.model.Arch() }
