@@ -24,17 +24,12 @@ type Server struct {
 	turn sync.Mutex         // held by who uses the device and open
 	open map[string]*hosted // by the problem's key
 
-	mu       sync.Mutex
-	known    map[string]*bound
-	compiled map[string]*compile.Binary // by the kernel's digest
-	bytes    int                        // of compiled
+	mu    sync.Mutex
+	known map[string]*bound
 }
 
-// Bounds on what a Server remembers: problems, and binaries until they are evaluated.
-const (
-	mostKnown    = 64
-	mostCompiled = 128 << 20
-)
+// mostKnown is how many problems a Server remembers.
+const mostKnown = 64
 
 // bound is a problem as the search has it.
 type bound struct {
@@ -111,29 +106,15 @@ func (s *Server) problem(r Request, files Files) (*bound, error) {
 	return p, nil
 }
 
-// variant makes and compiles the kernel that a request is about.
+// variant makes and compiles the kernel that a request is about. A worker finds it in its cache where it was compiled
+// by an earlier request.
 func (s *Server) variant(ctx context.Context, r Request, p *bound, launches operator.Launches) (v device.Variant, err error) {
 	v = device.Variant{Configuration: r.Configuration, Energy: r.Energy, Look: r.Look}
 	if v.Kernel, err = r.kernel(p.Problem, launches); err != nil {
 		return v, err
 	}
-	s.mu.Lock()
-	v.Binary = s.compiled[r.Digest]
-	s.mu.Unlock()
-	if v.Binary != nil {
-		return v, nil
-	}
 	v.Binary, err = s.Device.Compiler().Compile(ctx, compile.Request{Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: r.Limit})
-	if err != nil || r.Kind != Compile {
-		return v, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.bytes += len(v.Binary.Code); s.compiled == nil || s.bytes > mostCompiled {
-		s.compiled, s.bytes = map[string]*compile.Binary{}, len(v.Binary.Code)
-	}
-	s.compiled[r.Digest] = v.Binary
-	return v, nil
+	return v, err
 }
 
 func (s *Server) onDevice(ctx context.Context, a Response, r Request, p *bound, v device.Variant) (Response, error) {

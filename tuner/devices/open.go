@@ -72,10 +72,9 @@ func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Requ
 		return nil, "", err
 	}
 	limits, from, err := limitsFor(ctx, spec, a)
-	if err != nil {
-		return nil, "", err
+	if err == nil {
+		p, err = a.bind(limits)
 	}
-	p, err = a.bind(limits)
 	return p, from, err
 }
 
@@ -85,13 +84,11 @@ func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string
 	if spec.Kind != "" {
 		return kindsByName[spec.Kind].limits(ctx, spec.Argument, a)
 	}
-	for _, k := range device.Kinds() {
-		if k.Caveat != "" {
-			continue
-		}
-		if limits, from, err := kindsByName[k.Kind].limits(ctx, "", a); err == nil {
-			return limits, from, nil
-		}
+	if limits, from, err := limitsOfGPU(ctx, "", a); err == nil {
+		return limits, from, nil
+	}
+	if limits, from, err := limitsOfRecording(ctx, "", a); err == nil {
+		return limits, from, nil
 	}
 	return operator.TypicalLimits(), "an sm_90 GPU, as there is none here", nil
 }
