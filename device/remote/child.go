@@ -203,14 +203,10 @@ func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error
 
 // callOn asks a process. Kernels that it lacks are compiled here, and it is asked again.
 func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Response, err error) {
-	q := question{Extra: r.Extra, Binaries: map[string]built{}, Opens: r.Opening != nil}
+	q := question{Setup: Setup{c.options.Ordinal, c.options.CacheDir, c.about.Compiler, c.Arch()}, Extra: r.Extra, Opens: r.Opening != nil}
 	if q.Message, err = Encode(r.Request); err != nil {
 		return none, err
 	}
-	for digest, b := range r.Binaries {
-		q.Binaries[digest] = built{Binary: b}
-	}
-	q.Setup = Setup{c.options.Ordinal, c.options.CacheDir, c.about.Compiler, c.Arch()}
 	for asked := map[string]bool{}; ; {
 		a, err := worker.Call[question, reply](ctx, p, q)
 		if err != nil {
@@ -229,7 +225,8 @@ func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Re
 		if err != nil {
 			return none, err
 		}
-		maps.Copy(q.Binaries, more)
+		maps.Copy(more, q.Extra.Binaries)
+		q.Extra.Binaries = more
 	}
 }
 

@@ -10,9 +10,7 @@
 package remote
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -168,12 +166,8 @@ func Decode[T any, M interface {
 	if len(data) > MessageBytes {
 		return none, fmt.Errorf("a message of %d bytes; %d are the most", len(data), MessageBytes)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(&m); err != nil {
+	if err := json.Unmarshal(data, &m); err != nil {
 		return none, fmt.Errorf("a message that cannot be read: %w", err)
-	}
-	if d.More() {
-		return none, errors.New("a message that goes on after its end")
 	}
 	if err := M(&m).check(); err != nil {
 		return none, err

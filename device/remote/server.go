@@ -49,6 +49,7 @@ type hosted struct {
 type Extra struct {
 	Files    Files             // the operator's data files
 	Launches operator.Launches // of the kernel that the request is about
+	Binaries map[string]built  // kernels that are compiled, by their digests
 }
 
 // Answer answers a request. What is wrong with the problem or the kernel is a Fault of the response. An error is the

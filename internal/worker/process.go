@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -91,13 +90,12 @@ func start(ctx context.Context, program, variables []string, name string) (p *Pr
 	}
 	p.turn <- struct{}{}
 
-	words, parent := append(slices.Clone(program), executable), os.Getpid()
+	words := append(slices.Clone(program), executable)
 	if len(program) > 0 {
-		// Its parent is another then; it ends with its input.
-		p.grace, parent = underGrace, 0
+		p.grace = underGrace
 	}
 	command := exec.Command(words[0], words[1:]...)
-	command.Env = append(slices.Clone(variables), nameVariable+"="+name, parentVariable+"="+strconv.Itoa(parent))
+	command.Env = append(slices.Clone(variables), nameVariable+"="+name)
 	command.Stdin, command.Stdout, command.Stderr = childIn, childOut, p.stderr
 	command.SysProcAttr = ChildAttributes()
 	command.WaitDelay = pipeGrace

@@ -7,7 +7,8 @@
 //	worker.Dispatch(map[string]worker.Func{"compile": compile.Worker})
 //
 // What the child writes on its standard error is kept (its beginning and its end) and told when it dies. It is in a
-// process group of its own, so Ctrl-C at a terminal reaches only the parent, and it never outlives its parent.
+// process group of its own, so Ctrl-C at a terminal reaches only the parent. It ends with its parent: when its input
+// does, and on Linux at once.
 package worker
 
 import (
@@ -15,15 +16,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
-	"time"
 )
 
-const (
-	nameVariable   = "AUTOTUNE_WORKER"
-	parentVariable = "AUTOTUNE_WORKER_PARENT"
-	parentCheck    = 500 * time.Millisecond // how often a worker looks whether its parent still lives
-)
+const nameVariable = "AUTOTUNE_WORKER"
 
 // Func is a worker: it reads requests from in and writes responses to out until in ends.
 type Func = func(ctx context.Context, in io.Reader, out io.Writer) error
@@ -36,19 +31,15 @@ func Dispatch(workers map[string]Func) {
 	if name == "" {
 		return
 	}
-	parent, _ := strconv.Atoi(os.Getenv(parentVariable))
-	// Programs that the worker itself starts are no workers.
-	os.Unsetenv(nameVariable)
-	os.Unsetenv(parentVariable)
-
-	if err := run(name, parent, workers[name]); err != nil {
+	os.Unsetenv(nameVariable) // programs that the worker itself starts are no workers
+	if err := run(name, workers[name]); err != nil {
 		fmt.Fprintf(os.Stderr, "worker %s: %v\n", name, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-func run(name string, parent int, work Func) error {
+func run(name string, work Func) error {
 	if work == nil {
 		return fmt.Errorf("no worker is called %q", name)
 	}
@@ -56,17 +47,5 @@ func run(name string, parent int, work Func) error {
 	if err != nil {
 		return fmt.Errorf("keep standard output for responses: %w", err)
 	}
-	if parent > 0 {
-		go exitWithParent(parent)
-	}
 	return work(context.Background(), os.Stdin, out)
-}
-
-// exitWithParent ends this process soon after its parent died, where the system has no signal for that, and if the
-// parent died before the signal could be asked for.
-func exitWithParent(parent int) {
-	for os.Getppid() == parent {
-		time.Sleep(parentCheck)
-	}
-	os.Exit(1)
 }
