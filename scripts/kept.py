@@ -1,14 +1,9 @@
 """What scripts that measure for long share: results that are kept, processes that are ended, pages in Markdown."""
 import json
-import os
 import pathlib
-import shutil
-import signal
 import subprocess
-import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-GRACE_S = 20  # in which an interrupted process ends
 
 
 class Kept:
@@ -30,27 +25,6 @@ class Kept:
             file.write(json.dumps(self.all[name]) + "\n")
 
 
-def ended(process, limit=None):
-    """A process's exit code. After the limit it is interrupted, so that it keeps what it has; then there is none."""
-    try:
-        return process.wait(limit)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        process.send_signal(signal.SIGINT)
-    try:
-        process.wait(GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    return None
-
-
-def copy_out(*paths):
-    """Copies files into the folder that the environment names as OUT, if it does."""
-    for path in paths if os.environ.get("OUT") else ():
-        if path.exists() and path.parent != pathlib.Path(os.environ["OUT"]):
-            shutil.copy(path, os.environ["OUT"])
-
-
 def results_page(gpu, name):
     """Where a page about a GPU goes: docs/results/h200/NAME."""
     path = ROOT / "docs/results" / gpu.lower().removeprefix("nvidia ").split()[0] / name
@@ -64,14 +38,10 @@ def forget_tried(cache):
         tried.unlink()
 
 
-def driver():
-    """The NVIDIA driver's version, as far as known."""
-    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        return said.splitlines()[0].strip()
-    except (OSError, subprocess.CalledProcessError, IndexError):
-        return "unknown"
+def nvidia_smi(field):
+    """What the driver says of the first GPU."""
+    command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0].strip()
 
 
 def table(head, lines):
@@ -84,12 +54,3 @@ def table(head, lines):
 def between(dates):
     """The first and the last date, or the only one."""
     return " to ".join(dict.fromkeys([min(dates), max(dates)])) if dates else "at an unknown time"
-
-
-def configuration(of):
-    """A configuration of a best-config document, as --config takes it."""
-    return " ".join([of["template"], *(f"{k}={json.dumps(v).strip(chr(34))}" for k, v in of["configuration"].items())])
-
-
-if __name__ == "__main__":  # the winner's configuration in a document, for scripts in shell
-    print(configuration(json.loads(pathlib.Path(sys.argv[1]).read_text())))

@@ -3,13 +3,10 @@
 op.yaml says which function of PyTorch's computes a problem, and with which arguments; `autotune ops calls` evaluates
 that. This file adds what PyTorch has no single function for (COMPOSED), and the functions of expressions.
 """
-import atexit
 import functools
-import importlib
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,36 +63,6 @@ def answering(path, **options):
 def described(operator):
     """What `autotune ops show` says of an operator."""
     return json.loads(autotune("ops", "show", operator, "--json", "-"))
-
-
-@functools.cache
-def watching():
-    """The modules `problems` and `watch` of autotune_capture, which tells what problem a call is."""
-    folder = tempfile.mkdtemp()
-    atexit.register(shutil.rmtree, folder, True)
-    sys.path.insert(0, autotune("ops", "calls", "--python", folder).strip())
-    return importlib.import_module("autotune_capture.problems"), importlib.import_module("autotune_capture.watch")
-
-
-def function(name):
-    """How an operator computes PyTorch's function (Function of pack/loaders/python/arguments.py), if one does."""
-    return next(iter(watching()[0].FUNCTIONS.calls.get(name, ())), None)
-
-
-class NotCovered(Exception):
-    """A call is no operator's; it says why."""
-
-
-def recognised(name, args, keywords):
-    """Operator, shape and parameters of a call of PyTorch's function, of tensors that may be without memory."""
-    of, watch = watching()
-    given = tuple(map(watch.outline, args)), tuple((k, watch.outline(v)) for k, v in keywords.items())
-    found = of.FUNCTIONS.found(name, given, None)
-    if "operator" not in found:
-        raise NotCovered(found.get("why") or f"no operator is {name}")
-    kinds = {p["name"]: p["type"] for p in described(found["operator"])["parameters"]}
-    made = {p: tuple(map(bool, v)) if kinds[p] == "bool" else tuple(v) for p, v in found["parameters"].items()}
-    return found["operator"], found["shape"], {p: v[0] if len(v) == 1 else v for p, v in made.items()}
 
 
 def exact(operator):
@@ -156,14 +123,6 @@ class Problem:
         return t.reshape(-1, *wanted["shape"][1:])
 
 
-def tolerance(dtype, usual=1e-4):
-    """How far apart, absolutely and relatively, answers of a type may be. One of 16 bits may be rounded to either
-    neighbour of a sum."""
-    import torch
-
-    return {"atol": usual, "rtol": max(usual, torch.finfo(dtype).eps)}
-
-
 def rounded(x, math):
     """Factors as a math mode rounds them: to 10 bits after the leading one, ties away from zero in tf32 (as cvt.rna
     does) and to even in tf32_even (as cvt.rn does); not at all in fp32."""
@@ -177,22 +136,19 @@ def rounded(x, math):
 
 
 class Functions(dict):
-    """The functions of expressions (templates/include/activations.yaml) by their names: PyTorch's, but for a few."""
+    """The functions of expressions by their names, as the gradients of elementwise chains have them."""
 
     def __missing__(self, name):
-        import torch
-        import torch.nn.functional as F
+        return getattr(functions(), name)
 
-        own = {
-            "swish": F.silu,
-            "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-            "min_gpt_new_gelu": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3))),
-            "smooth_l1": lambda x, beta=1: F.smooth_l1_loss(x, torch.zeros_like(x), reduction="none", beta=beta),
-            "huber": lambda x, delta=1: F.huber_loss(x, torch.zeros_like(x), reduction="none", delta=delta),
-            "max": lambda x, y: torch.maximum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
-            "min": lambda x, y: torch.minimum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
-        }
-        return own.get(name) or (getattr(torch, name) if hasattr(torch, name) else getattr(F, name))
+
+@functools.cache
+def functions():
+    import torch
+
+    known = {"torch": torch}
+    exec((ROOT / "templates/elementwise/gradients.py").read_text(), known)
+    return known["Functions"]()
 
 
 def expression(text, **tensors):

@@ -42,21 +42,17 @@ func (s *search) awaitMode(ctx context.Context) {
 // winner.
 func (s *search) settleWinner(ctx context.Context) (err error) {
 	s.awaitMode(ctx)
-	leader := s.field.Best()
-	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || leader == nil || s.stages.session == nil {
+	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || s.field.Best() == nil || s.stages.session == nil {
 		return s.err
 	}
 	s.show(Finals)
 	began := s.started.Add(s.waited)
 	ctx, cancel := whileThere(ctx, s.stages.pool, began, s.Time)
 	defer cancel(nil)
-	start, timed := time.Now(), final.Timed(s.Protocol)
-	if timed {
-		s.out.Lead = Lead{Leader: leader.Configuration, SearchMS: leader.Time.Median}
-	}
+	start := time.Now()
 	verdict, err := final.Settle(ctx, s.field, final.Case{
 		Subject: *s.subject, Nearby: s.near,
-		Gating: s.Gating, Energy: s.Energy, Seed: s.Seed, Started: began, Limit: s.Time,
+		Gating: s.Gating, Seed: s.Seed, Started: began, Limit: s.Time,
 		Session: s.stages.session, Variants: s.held, Compilers: s.stages.workers(),
 		Compile: func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error) {
 			j := s.stages.prepare(ctx, job{id: id})
@@ -67,9 +63,6 @@ func (s *search) settleWinner(ctx context.Context) (err error) {
 	})
 	s.out.Gates, s.out.Confirmation = verdict.Gates, verdict.Confirmation
 	s.out.Spent.Finals = time.Since(start).Seconds()
-	if timed {
-		s.out.Lead.FinalMS = leader.Time.Median
-	}
 	if cause := context.Cause(ctx); err != nil && isCancel(err) && errors.Is(cause, device.ErrGone) {
 		return cause
 	}
@@ -123,9 +116,6 @@ func (s *search) crown(r *Result) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("compare with the cache's winner: %w", err)
-	case better && s.Objective.Name != "":
-		r.warn("the cache keeps the winner that it has, which is better: " + s.Objective.String())
-		return nil
 	case better:
 		r.warn(fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept.Median))
 		return nil
@@ -147,9 +137,8 @@ func (s *search) keptBetter(winner trial.Trial) (kept trial.Timing, better bool,
 	if err != nil || k.Digest() != record.Winner.KernelDigest {
 		return kept, false, nil // edited since
 	}
-	kept, _ = s.ranking.standing(*record.Winner)
-	stands, _ := s.ranking.standing(winner)
-	return kept, 0 < kept.Median && kept.Median < stands.Median, nil
+	kept = record.Winner.Time
+	return kept, 0 < kept.Median && kept.Median < winner.Time.Median, nil
 }
 
 // prepareRivals has the rivals begin what takes long, while the search goes on.
@@ -175,7 +164,6 @@ func (s *search) compare(ctx context.Context) {
 	}
 	var absent *final.AbsentError
 	if err != nil && ctx.Err() == nil && !(s.Unasked && errors.As(err, &absent)) {
-		s.uncompared = err
 		s.warn(fmt.Sprintf("others were not timed beside the winner: %v", err))
 	}
 	s.addBaselines(all)

@@ -230,9 +230,6 @@ func TestFinals(t *testing.T) {
 			if number(r.Winner.Configuration, "a") != test.winnerA || r.Winner.Time.Samples != 3*finalSamples {
 				t.Errorf("winner %v with %d samples; want a=%d with those of three rounds", r.Winner.Configuration, r.Winner.Time.Samples, test.winnerA)
 			}
-			if lead := r.Lead; number(lead.Leader, "a") != 2 || lead.SearchMS != 0.5 || (lead.FinalMS == 0) != (test.again.Status != trial.OK) {
-				t.Errorf("led before the finals: %+v", lead)
-			}
 			if total := r.ByStatus[trial.OK] + r.ByStatus[trial.WrongResult]; total != 14 || r.Spent.Finals == 0 {
 				t.Errorf("%v after %v of finals; want 14 trials", r.ByStatus, r.Spent.Finals)
 			}
@@ -305,24 +302,6 @@ func TestWinnersNewestFirst(t *testing.T) {
 	}
 	if want := []string{"toy 128", "toy 16", "toy 256", "toy 64"}; !slices.Equal(got, want) {
 		t.Errorf("winners of %q, want %q", got, want)
-	}
-}
-
-// The winner's energy is measured in the finals and kept.
-func TestWinnersEnergy(t *testing.T) {
-	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-	d := &fakeDevice{Evaluate: bowl, Energy: 7.5}
-	r := search(t, toyProblem(t), d, tuner.Options{Store: s, Energy: true})
-	if r.Winner.EnergyMJ != 7.5 || len(d.Metered) != 1 || d.Metered[0] != "plain a=4 b=3" {
-		t.Errorf("energy %v, measured of %q; want 7.5 of the winner alone", r.Winner.EnergyMJ, d.Metered)
-	}
-	again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
-	if err != nil || again.Winner.EnergyMJ != 7.5 {
-		t.Errorf("remembered energy %v, %v; want 7.5", again.Winner.EnergyMJ, err)
-	}
-	quick := &fakeDevice{Evaluate: bowl, Energy: 7.5}
-	if _, err := tuner.Search(t.Context(), toyProblem(t), quick, tuner.Options{}); err != nil || len(quick.Metered) > 0 {
-		t.Errorf("a search of a moment measured the energy of %q, %v", quick.Metered, err)
 	}
 }
 

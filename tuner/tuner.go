@@ -41,15 +41,13 @@ type Options struct {
 	// Target ends the search when a configuration faster than the best by more
 	// than this factor (1.05: 5 %) is unlikely to be left, and sooner when the best
 	// is at the roofline; 0: never. strategy.Target is usual.
-	Target    float64
-	Store     *store.Store         // where trials are kept; nil: nowhere
-	Fresh     bool                 // do not use what the store remembers
-	Only      operator.Restriction // the part of the space that is searched
-	Objective Objective            // the quantity of which the best is searched
-	Energy    bool                 // measure the winner's energy however short the search
-	Gating    final.Gating         // what is put through the gates
-	Recheck   bool                 // propose nothing new: time the remembered leaders again, and gate the winner
-	Launches  int                  // of the gate that repeats a launch; 0: 100
+	Target   float64
+	Store    *store.Store         // where trials are kept; nil: nowhere
+	Fresh    bool                 // do not use what the store remembers
+	Only     operator.Restriction // the part of the space that is searched
+	Gating   final.Gating         // what is put through the gates
+	Recheck  bool                 // propose nothing new: time First and the default, and gate the winner
+	Launches int                  // of the gate that repeats a launch; 0: 100
 	// First are tried before all but the untuned default, a recheck's too: winners from elsewhere.
 	// Those that are not in the space are left out.
 	First    []space.Configuration
@@ -134,12 +132,11 @@ type Record struct {
 	Evidence                        // for the winner
 	Default  *trial.Trial           `json:"default,omitempty"` // the untuned baseline's trial
 	Counts
-	Resumed   int             `json:"resumed"` // trials remembered from earlier searches, or taken in from others
+	Resumed   int             `json:"resumed"` // trials remembered from earlier searches
 	Ceilings  device.Ceilings `json:"ceilings"`
 	Baselines []Baseline      `json:"baselines"`
 	Seconds   float64         `json:"seconds"` // of wall time
 	Spent     Spent           `json:"spent"`
-	Lead      Lead            `json:"lead,omitzero"`
 	Extent
 	Warnings []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too
 	// Doubts are the warnings of all trials, by kind.
@@ -151,9 +148,8 @@ type Record struct {
 
 // Evidence is what a winner is reported with beside its own trial.
 type Evidence struct {
-	Objective string            `json:"objective,omitempty"` // what it is the best of, as "max:gflops"; empty: the time
-	Ties      []final.Contender `json:"ties,omitempty"`      // the winner and those that the finals could not tell from it; empty if it stands alone
-	Gates     *final.Gates      `json:"gates,omitempty"`     // what it passed; nil: no gates
+	Ties  []final.Contender `json:"ties,omitempty"`  // the winner and those that the finals could not tell from it; empty if it stands alone
+	Gates *final.Gates      `json:"gates,omitempty"` // what it passed; nil: no gates
 	// Confirmation is what a second worker said of it; nil: it was not asked.
 	Confirmation *final.Confirmation `json:"confirmation,omitempty"`
 }
@@ -173,21 +169,11 @@ type Extent struct {
 	StartedFrom []string `json:"started_from,omitempty"`
 }
 
-// Lead is the configuration that led before the finals; another may have won them. It is zero if
-// there were no finals.
-type Lead struct {
-	Leader   space.Configuration `json:"leader"`
-	SearchMS float64             `json:"search_ms"` // its median in the search
-	FinalMS  float64             `json:"final_ms"`  // its median with the samples of the finals; 0: it failed in them
-}
-
 // Result is the outcome of a search.
 type Result struct {
 	Record
 	Problem *operator.Problem
-	Trials  []trial.Trial // in the order in which the search learned of them: the cache's at its start, others' as they come
-	// Uncompared is why rivals were not timed beside the winner, although they are here; nil: they were, or there are none.
-	Uncompared error
+	Trials  []trial.Trial // the cache's, then this search's, in the order in which they ended
 }
 
 // Baseline is a time that the winner is compared with.

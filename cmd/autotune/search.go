@@ -49,7 +49,6 @@ type searchFlags struct {
 	device     deviceFlags
 	cache      string
 	noCache    bool
-	objective  string
 	options    tuner.Options
 	anyTarget  bool // --target is given
 	baselines  []string
@@ -84,9 +83,7 @@ func (f *searchFlags) flags() []flag {
 			timeFlag(&o.Time, "time", defaultTime, "search for at most this `LONG`, as 90s or 10m; 0: no limit"),
 			floatFlag(&o.Target, "target", strategy.Target, "end early when a gain by this `FACTOR` is unlikely (under 5 %; "+
 				"later 15 %); 0: never. Unless given, it is off with --budget, with another --strategy and without a GPU"),
-			objectiveFlag(&f.objective),
 			boolFlag(&o.Fresh, "fresh", "do not use what the cache remembers"),
-			boolFlag(&o.Energy, "energy", "measure the winner's energy per launch even if the search takes less than 6 s"),
 			textFlag(&f.outputs.json, "json", "", "write the best configuration to `FILE`; - is standard output"),
 			plotFlag(&f.outputs.plot),
 			textFlag(&f.outputs.record, "record", "", "write a recording (T4 JSON, gzip) to `FILE`, or into a folder"),
@@ -131,9 +128,15 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, opener.Close()) }()
-	o := batch.Options{Search: f.options, Objective: f.objective, AnyTarget: f.anyTarget, Tool: tool(), Notice: tell}
-	if o.Run, err = namedRun(f.run); err != nil {
-		return fmt.Errorf("--run %s: %w", f.run, err)
+	o := batch.Options{Search: f.options, AnyTarget: f.anyTarget, Tool: tool(), Notice: tell}
+	if f.run != "" {
+		dir, err := cacheDir()
+		if err == nil {
+			o.Run, err = batch.OpenRun(filepath.Join(dir, "runs"), f.run)
+		}
+		if err != nil {
+			return fmt.Errorf("--run %s: %w", f.run, err)
+		}
 	}
 	endRivals, err := rivalsInto(&o.Search, f.baselines, f.device, f.problems != "")
 	if err != nil {
@@ -149,19 +152,18 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	show := newShown(f.view, f.conditions, f.outputs.plot, len(problems))
 	o.With, o.Stands = show.search, show.all.Print
 	o.Found = func(r batch.Request, t *tuner.Result, best bestconfig.Document) error {
-		out.unsolved.uncompared(r, t)
-		return badInput(out.deliver(r, t, best))
+		return badInput(out.deliver(ctx, r, t, best))
 	}
 	o.Known = func(best bestconfig.Document) error {
 		show.all.Skip()
 		if !f.view.quiet {
 			say(best.Problem.Text + ": searched before in the run " + f.run)
 		}
-		return badInput(out.show(best, reports.Details{}))
+		return badInput(out.show(best, nil))
 	}
 	o.Failed = out.unsolved.failed
 	err = batch.Search(ctx, opener, problems, o)
-	return errors.Join(err, out.unsolved.fault(err), out.finish(ctx))
+	return errors.Join(err, out.finish())
 }
 
 // lazily opens a cache once it is needed, and closes it if it was.
@@ -177,17 +179,6 @@ func lazily(ctx context.Context, cache string) (open func() (*store.Store, error
 		}
 		return kept.Close()
 	}
-}
-
-func namedRun(name string) (*batch.Run, error) {
-	if name == "" {
-		return nil, nil
-	}
-	dir, err := cacheDir()
-	if err != nil {
-		return nil, err
-	}
-	return batch.OpenRun(filepath.Join(dir, "runs"), name)
 }
 
 type shownSearches struct {
@@ -247,7 +238,7 @@ func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Option
 		}
 	}
 	if v.verbose {
-		then, out := o.Evaluated, painted(os.Stderr)
+		then, out := o.Evaluated, output.Plain(os.Stderr)
 		o.Evaluated = func(t trial.Trial) {
 			// The search goes on even if the output cannot be written.
 			_, _ = io.WriteString(out, reports.TrialText(t, on.Device.Info().Kind.Properties()))
@@ -281,7 +272,7 @@ func (f *searchFlags) requests(ctx context.Context, l line) ([]batch.Request, er
 		if len(l.arguments) > 0 || f.shapes != nil || f.problem.set != nil || f.problem.free != "" {
 			return nil, errors.New("--problems names operators, shapes and parameters itself; give it alone")
 		}
-		asked, err := readProblems(ctx, f.problems, f.problem.only, f.objective, noFamilies)
+		asked, err := readProblems(ctx, f.problems, f.problem.only, noFamilies)
 		return asked.problems, err
 	}
 	op, err := operatorArgument(l)
@@ -307,7 +298,7 @@ func (f *searchFlags) requests(ctx context.Context, l line) ([]batch.Request, er
 			return nil, err
 		}
 		r := batch.Request{Name: l.first(), Operator: op, Request: request, Baselines: baselines}
-		if _, err := checkRequest(r, f.objective); err != nil {
+		if _, err := r.Operator.Bind(r.Request, operator.TypicalLimits()); err != nil {
 			return nil, err
 		}
 		all = append(all, r)
@@ -325,12 +316,11 @@ type listed struct {
 	again  int            // problems that were listed before
 }
 
-type planner func(batch.Request, family.Shapes) ([]family.Plan, error)
+type planner func(batch.Request, family.Shapes) (family.Plan, error)
 
 // readProblems reads a list of problems, in YAML or JSON. Flags may ask for part of each one's space. The list is
 // checked whole, before anything is searched.
-func readProblems(ctx context.Context, path string, part partFlags, objective string, plan planner) (l listed,
-	err error) {
+func readProblems(ctx context.Context, path string, part partFlags, plan planner) (l listed, err error) {
 	text, err := input.File(ctx, path, problemsBound.Read)
 	if err != nil {
 		return l, err
@@ -358,7 +348,7 @@ func readProblems(ctx context.Context, path string, part partFlags, objective st
 		}
 		if err == nil {
 			r := batch.Request{Name: a.Operator, Operator: op, Request: a.Request, Baselines: a.Baselines, Share: a.Share}
-			err = l.add(r, a.Ranges, objective, plan)
+			err = l.add(r, a.Ranges, plan)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: problem %d: %w", a.At, i+1, err))
@@ -371,18 +361,18 @@ func readProblems(ctx context.Context, path string, part partFlags, objective st
 	return l, errors.Join(faults...)
 }
 
-// add adds a problem, or the families of its ranges. A problem that was listed before has the sum of the shares.
-func (l *listed) add(r batch.Request, ranges, objective string, plan planner) error {
+// add adds a problem, or the family of its ranges. A problem that was listed before has the sum of the shares.
+func (l *listed) add(r batch.Request, ranges string, plan planner) error {
 	if ranges != "" {
 		shapes, err := family.ParseShapes(ranges)
 		if err != nil {
 			return err
 		}
-		plans, err := plan(r, shapes)
-		l.plans = append(l.plans, plans...)
+		p, err := plan(r, shapes)
+		l.plans = append(l.plans, p)
 		return err
 	}
-	p, err := checkRequest(r, objective)
+	p, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
 	if err != nil {
 		return err
 	}
@@ -398,16 +388,7 @@ func (l *listed) add(r batch.Request, ranges, objective string, plan planner) er
 	return nil
 }
 
-func noFamilies(_ batch.Request, shapes family.Shapes) ([]family.Plan, error) {
-	return nil, fmt.Errorf("%s has ranges, for which `autotune tune --problems` finds a family; a search takes one shape",
-		shapes)
-}
-
-// checkRequest refuses what is wrong on every device, before another problem is searched.
-func checkRequest(r batch.Request, objective string) (*operator.Problem, error) {
-	p, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
-	if err == nil {
-		_, err = objectiveOf(r.Operator, objective)
-	}
-	return p, err
+func noFamilies(_ batch.Request, shapes family.Shapes) (family.Plan, error) {
+	return family.Plan{}, fmt.Errorf("%s has ranges, for which `autotune tune --problems` finds a family; a search takes "+
+		"one shape", shapes)
 }

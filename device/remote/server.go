@@ -93,7 +93,7 @@ func (s *Server) problem(r Request, files Files) (*bound, error) {
 		return nil, err
 	}
 	name := problem.Operator.Name
-	if a := problem.Operator.Answers; a != nil && a.Python != nil && r.Opening.Named && !s.Python {
+	if a := problem.Operator.Answers; a != nil && r.Opening.Named && !s.Python {
 		return nil, device.Blame(name, "", "is a Python file, which this worker does not run: `autotune worker --python` does")
 	}
 	p = &bound{problem, *r.Opening}

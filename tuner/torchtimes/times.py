@@ -2,6 +2,7 @@
 the descriptor 3 (torchtimes.go has their form). A job asks whether PyTorch is there, is a problem to prepare, has the inputs and the output to
 compare with, asks for a turn, or is empty and ends the problem. PyTorch is imported before the first job comes. A line may also say
 that there is a hurry: it has no answer, and what torch.compile has not made by then is left out."""
+import contextlib
 import json
 import math
 import os
@@ -11,7 +12,7 @@ import statistics
 import sys
 import threading
 
-from torch_calls import alone, channels_last, dtype, found, lying, standing, values
+from torch_calls import alone, channels_last, dtype, found, lying, standing, timed, uniform, values
 
 JOBS = queue.Queue()  # None: there are no more
 
@@ -62,7 +63,6 @@ except ImportError:
     torch = None
 
 ANSWERS = os.fdopen(3, "w")
-WARM_UP = 3  # calls before a turn's samples
 PART = 1 << 26  # elements that are compared at a time
 
 
@@ -73,11 +73,6 @@ def answer(**fields):
 def read(t):
     """What a tensor's file holds, as it lies."""
     return torch.from_file(t["file"], size=math.prod(t["shape"]), dtype=dtype(t["type"])).to("cuda").reshape(lying(t))
-
-
-def uniform(t):
-    """Uniform numbers for a tensor, as it lies."""
-    return torch.empty(lying(t), device="cuda").uniform_(t["low"], t["high"]).to(dtype(t["type"]))
 
 
 class Problem:
@@ -140,28 +135,15 @@ class Problem:
         return self.way(name)
 
     def turn(self, name, samples):
-        """Times in milliseconds, by events around one call each."""
         call, tensors = self.set(name)
-        for _ in range(WARM_UP):
-            call(**tensors)
-        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(samples)]
-        for start, end in events:
-            if self.flush is not None:
-                self.flush.zero_()
-            start.record()
-            call(**tensors)
-            end.record()
-        torch.cuda.synchronize()
-        return [start.elapsed_time(end) for start, end in events]
+        return timed(lambda: call(**tensors), samples, self.flush)
 
 
 def load_compiler():
     """Imports what torch.compile imports when it is first used: modules whose import was interrupted work no more."""
-    try:
+    with contextlib.suppress(ImportError):  # an older PyTorch has others, and says so itself
         import torch._dynamo
         import torch._inductor.compile_fx  # noqa: F401
-    except ImportError:
-        pass  # an older PyTorch has others, and says so itself
 
 
 def said(error):
