@@ -248,21 +248,6 @@ func TestShortLaunches(t *testing.T) {
 	}
 }
 
-// Energy is told where it is asked for, and who else uses the GPU is looked for then.
-func TestEnergyAndLook(t *testing.T) {
-	if testing.Short() {
-		t.Skip("looks at a counter for half a second")
-	}
-	b := openAffine(t, fakeProtocol())
-	v := b.variant(0)
-	v.Energy, v.Look = true, true
-	o, err := b.session.Evaluate(t.Context(), v, 0)
-	if err != nil || o.EnergyMJ < 25 || o.EnergyMJ > 35 || b.driver.looked != 1 {
-		t.Errorf("%+v, looked %d times, %v", o, b.driver.looked, err)
-	}
-	b.closed()
-}
-
 // However tensors are filled, whatever says what is right and compares.
 func TestOwn(t *testing.T) {
 	byElement := [3]string{"1 of 1000 elements of y differs", "1 of 1000 elements of total differs", "1 is NaN"}

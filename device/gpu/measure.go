@@ -75,7 +75,7 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 	}
 	e.SetSamples(s.Samples, batch)
 	e.Dropped = s.Dropped
-	e.ClockMHz, e.Warnings = seen.last, append(seen.warnings(), m.gpu.Company()...)
+	e.ClockMHz, e.Warnings = seen.last, seen.warnings()
 	return true, nil
 }
 

@@ -108,45 +108,6 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// A counter of 300 W that moves every 100 ms, under launches of 1 ms in bursts of five.
-func TestEnergyWindow(t *testing.T) {
-	const watts, tick, burst = 300, 100, 5
-	w := energyWindow{}
-	var now int
-	for now = burst; now < 10000; now += burst {
-		if w.add(energyReading{uint64(now / tick * tick * watts), now, time.Duration(now) * time.Millisecond}) {
-			break
-		}
-	}
-	if got := w.perLaunch(); got != watts {
-		t.Errorf("%g mJ a launch of 1 ms at %d W", got, watts)
-	}
-	if span := w.to.at - w.from.at; span < energySpan || span > energySpan+tick*time.Millisecond || now > 1000 {
-		t.Errorf("compared over %v, done after %d ms", span, now)
-	}
-}
-
-// Slow launches need no more than three readings, and a counter that stands still is given up.
-func TestEnergyWindowEnds(t *testing.T) {
-	for _, c := range []struct {
-		every    time.Duration
-		used     func(i int) uint64
-		readings int
-		want     float64
-	}{
-		{3 * time.Second, func(i int) uint64 { return 900 * uint64(i) }, 3, 900},
-		{10 * time.Millisecond, func(int) uint64 { return 7 }, int(energyGiveUp/(10*time.Millisecond)) + 2, 0},
-	} {
-		w, i := energyWindow{}, 1
-		for !w.add(energyReading{c.used(i), i, time.Duration(i) * c.every}) && i < 1000 {
-			i++
-		}
-		if got := w.perLaunch(); i != c.readings || got != c.want {
-			t.Errorf("%g mJ a launch after %d readings, want %g after %d", got, i, c.want, c.readings)
-		}
-	}
-}
-
 // Each argument that is filled has its own seed, whatever lies between them.
 func TestFills(t *testing.T) {
 	p := testoperators.Problem(t, "mixed", 1000, operator.Limits{})

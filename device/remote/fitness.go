@@ -170,7 +170,7 @@ func (f *Fitness) fault(o trial.Outcome, others []float64) (fault string, sure b
 		return "", true
 	}
 	for _, warning := range o.Warnings {
-		if warning.Kind == trial.Throttled || warning.Kind == trial.OtherProcess {
+		if warning.Kind == trial.Throttled {
 			return warning.String(), false
 		}
 	}

@@ -39,7 +39,6 @@ func (d driver) Open(ordinal, events int) (gpu.GPU, error) {
 	if c.bounds, err = boundsOf(cu.Device(ordinal), all[ordinal].Limits); err != nil {
 		return nil, fmt.Errorf("describe GPU %d: %w", ordinal, err)
 	}
-	c.inUse.Store(true)
 	if c.current, err = cu.Device(ordinal).RetainPrimaryCtx(); err != nil {
 		return nil, fmt.Errorf("create a context on GPU %d: %w", ordinal, failure(err))
 	}
