@@ -50,7 +50,6 @@ func TestControl(t *testing.T) {
 		"slower":    {took(0.104), "its control takes 0.104 ms, and took 0.1 ms at its start"},
 		"faster":    {took(0.09), "its control takes 0.09 ms, and took 0.1 ms at its start"},
 		"throttled": {with(trial.Warning{Kind: trial.Throttled, Reason: "power"}), "throttled: power"},
-		"shared":    {with(trial.Warning{Kind: trial.OtherProcess, PID: 17}), "another process was on the GPU: process 17"},
 		"crashed":   {trial.Outcome{Status: trial.Crashed, Message: "no answer"}, "its control ended as crashed: no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
