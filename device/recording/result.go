@@ -22,7 +22,7 @@ type result struct {
 	Timestamp     json.RawMessage `json:"timestamp"`
 	Configuration json.RawMessage `json:"configuration"` // tunables, and the template under "template"
 	Times         times           `json:"times"`
-	Invalidity    invalidity      `json:"invalidity"`
+	Invalidity    string          `json:"invalidity"`
 	Correctness   any             `json:"correctness"` // 1 if verified, else 0
 	Measurements  []measurement   `json:"measurements"`
 	Objectives    []string        `json:"objectives"`
@@ -50,10 +50,8 @@ type extra struct {
 	Warnings  []trial.Warning `json:"warnings,omitempty"`
 }
 
-// invalidity is T4's word for how a trial ended.
-type invalidity string
-
-var invalidities = map[trial.Status]invalidity{
+// invalidities are T4's names for how a trial ended.
+var invalidities = map[trial.Status]string{
 	trial.OK:           "correct",
 	trial.CompileError: "compile",
 	trial.LaunchError:  "runtime",
