@@ -373,11 +373,11 @@ func TestMismatchedVariant(t *testing.T) {
 	v := b.variant(0)
 	v.Binary.Code = []byte("takes 24")
 	o, err := b.session.Evaluate(t.Context(), v, 0)
-	if err != nil || o.Status != trial.LaunchError || o.Message != "the kernel takes 3 pointers, the operator has 4 tensors" {
+	if err != nil || o.Status != trial.LaunchError || o.Message != "the kernel's parameters take 24 bytes, the operator's 4 arguments 32" {
 		t.Errorf("%+v, %v", o, err)
 	}
 	var failed *device.ReferenceError
-	if _, err := b.device.Open(t.Context(), b.problem, v.Binary, fakeProtocol()); !errors.As(err, &failed) || !strings.Contains(err.Error(), "cannot be launched: the kernel takes 3 pointers") {
+	if _, err := b.device.Open(t.Context(), b.problem, v.Binary, fakeProtocol()); !errors.As(err, &failed) || !strings.Contains(err.Error(), "cannot be launched: the kernel's parameters take 24 bytes") {
 		t.Errorf("a reference with three pointers for four tensors: %v", err)
 	}
 	b.closed()
