@@ -162,7 +162,6 @@ func (k *cached) key(r Request) cache.ActionID {
 		formatVersion, k.Version(), k.fingerprint, r.Arch, kernel.File, kernel.Digest(), kernel.Source, kernel.Includes))
 }
 
-// entry is what is kept of a compilation: one of the two.
 type entry struct {
 	Binary *Binary
 	Error  *Error

@@ -28,7 +28,6 @@ import (
 // ErrArch means that the compiler does not know the architecture that it was asked to compile for.
 var ErrArch = errors.New("architecture not supported by this compiler")
 
-// defaultTimeout is how long a compilation may take when its Request says nothing else.
 const defaultTimeout = 30 * time.Second
 
 // LineInfo adds source lines of instructions to binaries. It changes no instruction.
@@ -140,7 +139,6 @@ func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
 	return n.compileIn(ctx, p, r)
 }
 
-// compileIn sends one compilation to a worker and judges the response.
 func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*Binary, error) {
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
 	defer cancel()

@@ -24,10 +24,8 @@ import (
 
 var ErrNoCompiler = errors.New("no C++ compiler found")
 
-// defaultTimeout is how long a compilation may take when its Request says nothing.
 const defaultTimeout = 30 * time.Second
 
-// hostCompiler compiles variants with the host's C++ compiler.
 type hostCompiler struct {
 	options     Options
 	command     []string // CXX may hold arguments: "ccache g++"
@@ -239,7 +237,6 @@ func linker() []string {
 // notFound is what a linker says of a function that no library has, and a compiler of a linker that it does not find.
 var notFound = regexp.MustCompile(`undefined (?:reference|symbol)|cannot find 'ld'`)
 
-// findCompiler takes what CXX names, else the first of the usual names.
 func findCompiler() ([]string, error) {
 	if fields := strings.Fields(os.Getenv("CXX")); len(fields) > 0 {
 		if _, err := exec.LookPath(fields[0]); err != nil {

@@ -97,7 +97,6 @@ func blame(k operator.Kernel, diagnosis []string, log string) (file string, line
 // mentioned is any place that a log names at the beginning of a line, with the rest of the line.
 var mentioned = regexp.MustCompile(`(?m)^\s*(?:In file included from |from )?([^\s:][^:\n]*):(\d+)[:,](?:\d+[:,])? ?(.*)$`)
 
-// sourceNames are the names that messages give the kernel's files, its own first.
 func sourceNames(k operator.Kernel) []string {
 	return append([]string{k.File}, slices.Sorted(maps.Keys(k.Includes))...)
 }
@@ -142,7 +141,6 @@ func sanitizerMessage(report string, names []string) string {
 	return message
 }
 
-// bytesText counts bytes whose number the report has as text.
 func bytesText(number string) string {
 	if number == "1" {
 		return "1 byte"
@@ -150,7 +148,6 @@ func bytesText(number string) string {
 	return number + " bytes"
 }
 
-// asanWhat names an error of AddressSanitizer in plain words.
 func asanWhat(kind, report string) string {
 	access, size := "access", ""
 	if m := asanAccess.FindStringSubmatch(report); m != nil {

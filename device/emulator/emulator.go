@@ -298,7 +298,6 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 	return s.runVariant(ctx, v, j)
 }
 
-// runVariant runs one variant's program and tells how many launches it verified.
 func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
 	if o, err = s.ready(&j, v.Kernel, v.Binary); err != nil || o.Status != "" {
 		return o, 0, err

@@ -25,7 +25,6 @@ func Limits() operator.Limits {
 
 var memAvailable = regexp.MustCompile(`(?m)^MemAvailable:\s+(\d+) kB`)
 
-// availableMemory is what the machine could still give away, in bytes.
 func availableMemory() int64 {
 	text, _ := os.ReadFile("/proc/meminfo") // not on every system
 	if m := memAvailable.FindSubmatch(text); m != nil {

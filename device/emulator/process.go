@@ -181,7 +181,6 @@ func writeProgram(path string, code []byte) error {
 	return os.WriteFile(path, code, 0o700)
 }
 
-// silent says how a program ended that gave no answer.
 func silent(err error, output string, names []string) response {
 	if message := sanitizerMessage(output, names); message != "" {
 		return ended(trial.Crashed, worker.Shown(message))
@@ -234,7 +233,6 @@ type jobArgument struct {
 	input, output string
 }
 
-// placeInputs says where the inputs' files are from the program's folder.
 func (j *job) placeInputs(up string) {
 	for i, a := range j.arguments {
 		if a.input != "" {
@@ -298,7 +296,6 @@ func (j job) text() string {
 	return b.String()
 }
 
-// passed are the arguments that a launch passes, by their index.
 func (j job) passed(l operator.Launch) []int {
 	all := lists.Of(j.arguments, func(a jobArgument) operator.Argument { return a.Argument })
 	return operator.Passed(all, l)

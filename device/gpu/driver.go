@@ -139,7 +139,6 @@ type blamed struct {
 
 func (b blamed) Unwrap() []error { return []error{b.ReferenceError, b.cause} }
 
-// blame blames a part of an operator for an error, unless the GPU itself is to blame.
 func blame(operator, part, what string, err error) error {
 	var f *Failure
 	if errors.As(err, &f) && f.Trouble {

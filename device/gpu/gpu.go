@@ -50,7 +50,6 @@ func Open(d Driver, ordinal int, o Options) (device.Device, error) {
 	return p, nil
 }
 
-// processor is a GPU as a device.
 type processor struct {
 	Options
 	driver  Driver

@@ -51,7 +51,6 @@ func (p *prepared) takeReference(b *compile.Binary) error {
 	return nil
 }
 
-// open puts the problem's tensors in place.
 func (p *prepared) open(ctx context.Context) error {
 	p.attach(planMemory(p.problem.Arguments, p.device.gpu.Bounds().L2Bytes))
 	for _, step := range []func() error{
@@ -68,7 +67,6 @@ func (p *prepared) open(ctx context.Context) error {
 	return nil
 }
 
-// attach ties the parts of the session to the GPU.
 func (p *prepared) attach(m memory) {
 	p.gpu.GPU = p.device.gpu
 	g := &p.gpu
@@ -161,7 +159,6 @@ func (p *prepared) learnAnswers(ctx context.Context) error {
 	return p.checks.learnSizes(p.inputs.Distribution)
 }
 
-// runReference computes the outputs that variants are compared with.
 func (p *prepared) runReference() error {
 	v, err := p.tensors.loadVariant(p.reference.Binary, p.reference.Kernel)
 	if err != nil {

@@ -127,7 +127,6 @@ func (s *session) leave(dir string) (err error) {
 	return err
 }
 
-// use does some work of a session that is open.
 func (s *session) use(work func() error) error {
 	if s.closed {
 		return errors.New("the session is closed")

@@ -181,7 +181,6 @@ func (t *tensors) restores() bool {
 	return slices.ContainsFunc(t.pristine, func(a Address) bool { return a != 0 })
 }
 
-// restore gives the tensors that are read and written, among buffers, what they hold before a launch.
 func (t *tensors) restore(buffers []Address) {
 	for i, pristine := range t.pristine {
 		if pristine != 0 {
@@ -218,7 +217,6 @@ func (t *tensors) element(buffers []Address, argument int, element int64) (uint6
 	return binary.LittleEndian.Uint64(bits[:]), nil
 }
 
-// readFile copies a tensor's contents, the last bytes of a file, to the GPU.
 func (t *tensors) readFile(to Address, file string, a operator.Argument) error {
 	contents, done, err := answers.Map(file, a.Bytes())
 	if err != nil {

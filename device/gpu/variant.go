@@ -11,7 +11,6 @@ import (
 	"autotune/operator"
 )
 
-// variant is a compiled kernel loaded into the GPU: the launches that it consists of.
 type variant struct {
 	gpu      GPU
 	module   Module
@@ -26,7 +25,6 @@ type launch struct {
 	free       func() // the parameters; nil until they are bound
 }
 
-// load loads a compiled kernel, without arguments.
 func load(g GPU, b *compile.Binary, k operator.Kernel) (v variant, err error) {
 	v.gpu = g
 	if v.module, err = g.Load(b.Code); err != nil {

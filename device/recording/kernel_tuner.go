@@ -121,7 +121,6 @@ func (r cacheRow) values(tunables []space.Tunable, texts []map[string]expr.Value
 	return values, nil
 }
 
-// shape is the problem's size, where it is one or some whole numbers.
 func (c *cache) shape() []int64 {
 	size, sizes := int64(0), []int64{}
 	if json.Unmarshal(orNull(c.Size), &size) == nil {
@@ -208,7 +207,6 @@ func (r *Recording) Adopt(problem operator.ProblemRecord, o *operator.Operator, 
 	return nil
 }
 
-// rename gives a trial's values the names and the kinds that a template has.
 func rename(x *trial.Trial, o *operator.Operator, t *operator.Template) error {
 	values := make(space.Values, len(t.Tunables))
 	for i, tunable := range t.Tunables {

@@ -145,7 +145,6 @@ func (r result) trial() (trial.Trial, error) {
 	return t, nil
 }
 
-// spent adds up times. Some may be missing.
 func spent(list ...float64) float64 {
 	sum := 0.0
 	for _, ms := range list {

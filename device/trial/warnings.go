@@ -114,7 +114,6 @@ func least(a, b int) int {
 	return min(a, b)
 }
 
-// merge adds warnings to others; those that are the same become one.
 func merge(all, more []Warning) []Warning {
 	all = slices.Clone(all)
 	for _, w := range more {

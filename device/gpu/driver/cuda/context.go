@@ -184,7 +184,6 @@ var driverVersion = regexp.MustCompile(`\b\d{3,}\.\d+(?:\.\d+)?\b`)
 // kernelDriver finds the version in the text in which the kernel's driver tells it, "" if there is none.
 func kernelDriver(text string) string { return driverVersion.FindString(text) }
 
-// driverText names a driver as device.Info shows it.
 func driverText(kernel string, cuda int) string {
 	// The driver tells 13010 for CUDA 13.1.
 	supported := fmt.Sprintf("CUDA %d.%d", cuda/1000, cuda%1000/10)
