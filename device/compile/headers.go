@@ -70,16 +70,7 @@ func headerVersions(dirs []string) (versions []string) {
 	return versions
 }
 
-// GPUHeader is a header that a kernel includes and that only a GPU's compiler reads, as
-// "cub/cub.cuh"; "" if there is none.
-func GPUHeader(k operator.Kernel) string {
-	if all := GPUHeaders(k); len(all) > 0 {
-		return all[0]
-	}
-	return ""
-}
-
-// GPUHeaders are all such headers.
+// GPUHeaders are the headers that a kernel includes and that only a GPU's compiler reads, as "cub/cub.cuh".
 func GPUHeaders(k operator.Kernel) (all []string) {
 	for _, text := range textsOf(k) {
 		for _, m := range toolkitInclude.FindAllStringSubmatch(cudafile.BlankComments(text), -1) {

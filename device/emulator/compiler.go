@@ -24,8 +24,6 @@ import (
 
 var ErrNoCompiler = errors.New("no C++ compiler found")
 
-const defaultTimeout = 30 * time.Second
-
 type hostCompiler struct {
 	options     Options
 	command     []string // CXX may hold arguments: "ccache g++"
@@ -118,7 +116,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 		return nil, err
 	}
 	begin := time.Now()
-	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, compile.DefaultTimeout))
 	defer cancel()
 	var refused, log string
 	if log, err = c.run(limited, dir, c.arguments(r, dir, shim)); err == nil {

@@ -48,7 +48,7 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 		}
 		if strings.HasSuffix(e.Message, ": No such file or directory") || strings.HasSuffix(e.Message, " file not found") {
 			e.Message += "; the emulator has the C++ library's headers, and of CUDA's " + strings.Join(cudaHeaders, ", ")
-			if compile.GPUHeader(r.Kernel) != "" {
+			if compile.GPUHeaders(r.Kernel) != nil {
 				e.Message += "; on a GPU this kernel runs with the toolkit's"
 			}
 		}

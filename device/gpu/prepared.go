@@ -54,7 +54,7 @@ func (p *prepared) takeReference(b *compile.Binary) error {
 func (p *prepared) open(ctx context.Context) error {
 	p.attach(planMemory(p.problem.Arguments, p.device.gpu.Bounds().L2Bytes))
 	for _, step := range []func() error{
-		p.addFiles, p.loadKernels, p.checkMemory, p.measureCopy, p.allocate,
+		p.addFiles, p.loadKernels, p.measureCopy, p.allocate,
 		p.fillInputs, func() error { return p.learnAnswers(ctx) },
 	} {
 		if err := step(); isLost(err) {
@@ -82,14 +82,6 @@ func (p *prepared) loadKernels() error {
 		return err
 	}
 	return p.own.load()
-}
-
-func (p *prepared) checkMemory() error {
-	free, total, err := p.tensors.gpu.Free()
-	if err != nil {
-		return fmt.Errorf("ask for free memory: %w", err)
-	}
-	return p.tensors.plan.check(free, total)
 }
 
 // allocate takes the planned memory, and memory for the results of checks.

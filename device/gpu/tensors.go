@@ -72,13 +72,6 @@ func zonesAround(data uint64, bytes int64, blockEnd uint64) []uint64 {
 	}
 }
 
-func (m memory) check(free, total int64) error {
-	if need := m.total(); need > free {
-		return fmt.Errorf("the problem needs %s, the GPU has %s free of %s: %w", device.GiB(need), device.GiB(free), device.GiB(total), device.ErrMemory)
-	}
-	return nil
-}
-
 func aligned(bytes int64) int64 { return (bytes + alignment - 1) / alignment * alignment }
 
 // tensors are a problem's arguments on the GPU: tensors between guard zones, and copies.
