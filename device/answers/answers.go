@@ -1,5 +1,5 @@
-// Package answers finds what a problem's outputs should be where no kernel says it: a Python file of the operator's
-// does, or files hold it. Devices ask it once a problem and once a set of inputs.
+// Package answers runs the Python file of an operator that says what a problem's outputs should be. Devices ask it once
+// a problem and once a set of inputs.
 //
 // A tensor's contents travel in files: they are a file's last bytes, dense and
 // row-major, so that raw files and .npy files are read alike, and where they are.
@@ -40,16 +40,6 @@ func Name(a operator.Argument) string {
 // Answer writes the right answers into files of a folder, whose names Name gives. A fault of the
 // operator's is a *device.ReferenceError.
 func (q Question) Answer(ctx context.Context, dir string) error {
-	if q.Problem.Operator.Answers.Fixed() {
-		for _, a := range q.Problem.Arguments {
-			if name := Name(a); name != "" {
-				if err := Place(q.Problem.Operator.Data[q.Problem.Operator.Answers.Files[a.Name]], a.Type, filepath.Join(dir, name)); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
 	if !q.Problem.Operator.Named {
 		return fault(q, "is a Python file, which runs only where the operator's path is named on the command line")
 	}

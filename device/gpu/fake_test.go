@@ -86,6 +86,9 @@ func (g *fakeGPU) Free() (free, total int64, err error) {
 }
 
 func (g *fakeGPU) Allocate(bytes int64) (Address, error) {
+	if free, _, _ := g.Free(); bytes > free {
+		return 0, &Failure{Text: "out of memory"}
+	}
 	at := g.next
 	g.blocks[at] = make([]byte, bytes)
 	g.next += Address(bytes+1<<20) / 256 * 256

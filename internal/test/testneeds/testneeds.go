@@ -29,11 +29,10 @@ var (
 	NVRTC     = &Tool{"NVRTC", "apt install libnvrtc11.2 libnvrtc-builtins11.8 (Debian, non-free), or pip install nvidia-cuda-nvrtc", nil}
 	Headers   = &Tool{"CUDA's headers", "apt install cuda-cudart-dev-13-0 (NVIDIA's repository), nvidia-cuda-dev (Debian, non-free), or pip install nvidia-cuda-runtime", nil}
 	CUB       = &Tool{"CUB", "apt install cuda-cccl-13-0 (NVIDIA's repository), or pip install nvidia-cuda-cccl", nil}
-	Browser   = &Tool{"Chromium", "apt install chromium", func() bool { return Chromium() != "" }}
 	Sanitizer = &Tool{"compute-sanitizer", "apt install cuda-sanitizer-13-0 (NVIDIA's repository)", nil}
 )
 
-var tools = []*Tool{CXX, CMake, Python, NumPy, Torch, NVRTC, Headers, CUB, Browser, Sanitizer}
+var tools = []*Tool{CXX, CMake, Python, NumPy, Torch, NVRTC, Headers, CUB, Sanitizer}
 
 // compiler looks where the emulator does.
 func compiler() bool {
@@ -47,16 +46,6 @@ func compiler() bool {
 		}
 	}
 	return false
-}
-
-// Chromium is a browser that tests can drive without a screen; "" if there is none.
-func Chromium() string {
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return ""
 }
 
 // program tells whether one is there and, with arguments, whether it succeeds.

@@ -1,4 +1,4 @@
-package pages
+package main
 
 import (
 	"path/filepath"
@@ -6,27 +6,22 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/device"
-	"autotune/operator"
+	"autotune/internal/test/must"
 )
 
 // The first sentence about a showcase says what profiles found (the kernels' READMEs): pools and
 // depthwise convolutions are limited by memory, and for conv2d memory and the L2 are near their limits.
 func TestShowcasesExplained(t *testing.T) {
-	known := Known{Peaks: func(device.Info) device.Peaks { return nil }, Operator: operator.Find}
 	pools, err := filepath.Glob("../../recordings/h100-*.json.gz")
-	if err != nil || len(pools) < 4 {
-		t.Fatal(pools, err)
-	}
+	must.OK(t, err)
 	convolutions, err := filepath.Glob("../../recordings/h200-conv2d-*.json.gz")
-	if err != nil || len(convolutions) < 2 {
-		t.Fatal(convolutions, err)
+	must.OK(t, err)
+	if len(pools) < 4 || len(convolutions) < 2 {
+		t.Fatal(pools, convolutions)
 	}
 	for _, file := range slices.Concat(pools, convolutions) {
-		s, err := known.Recording(t.Context(), file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, err := recordedSearch(t.Context(), file)
+		must.OK(t, err)
 		want := "it is limited by memory"
 		if s.Best.Operator == "conv2d" {
 			want = "it is close to memory-bound, but not limited by memory alone"

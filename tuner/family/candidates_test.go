@@ -37,11 +37,11 @@ func TestRivals(t *testing.T) {
 // poolWith is a family of pools, with problems of its samples and configurations of the first.
 func poolWith(t *testing.T, shapes ...[]int64) (Plan, []*operator.Problem, []space.Configuration) {
 	t.Helper()
-	w := wish(t, "max_pool2d", "{1..9}x2x{8..64}x{8..64}")
-	w.Request.Free = []string{"n", "h", "w"}
+	plan := Plan{Request: request(t, "max_pool2d"), Samples: shapes}
+	plan.Free = []string{"n", "h", "w"}
 	var problems []*operator.Problem
 	for _, shape := range shapes {
-		p, err := w.Operator.Bind(w.at(shape, true), operator.TypicalLimits())
+		p, err := plan.Operator.Bind(plan.at(shape, true), operator.TypicalLimits())
 		toy.Must(t, err)
 		problems = append(problems, p)
 	}
@@ -57,7 +57,7 @@ func poolWith(t *testing.T, shapes ...[]int64) (Plan, []*operator.Problem, []spa
 		}
 		all = append(all, c)
 	}
-	return Plan{Wish: w, Samples: shapes}, problems, all
+	return plan, problems, all
 }
 
 // Each sample's fastest comes first, then what came near at the most samples. None is there twice.
@@ -70,7 +70,7 @@ func TestShortlist(t *testing.T) {
 		shape(2): {{c[0], 1}, {c[4], 1.02}, {c[2], 1.04}},
 	}}
 	for most, want := range map[int][]int{9: {0, 3, 2, 1, 4}, 3: {0, 3, 2}} {
-		got := shortlist(plan, found, problems, most)
+		got := plan.shortlist(found, problems, most)
 		if len(got) != len(want) {
 			t.Fatalf("%d, want %v", len(got), want)
 		}

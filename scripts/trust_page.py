@@ -1,6 +1,6 @@
-"""Prints what a benchmark script found, as a page: tables.py trust|distributed|examples FOLDER GPU
+"""Prints what scripts/bench-trust.sh found, as a page: trust_page.py FOLDER GPU
 
-FOLDER has best-config documents, NAME.json. For `examples`, standard input has an example a line: name, place, shape.
+FOLDER has best-config documents, NAME.json.
 """
 import collections
 import datetime
@@ -28,17 +28,9 @@ def show(head, rows, before=""):
         print(before + table(head, rows) + "\n")
 
 
-def about(gpu, documents, by, more=""):
-    device = documents[0]["device"] if documents else {}
-    words = [gpu, f"driver {device.get('driver', 'unknown')}", device.get("compiler", ""), str(datetime.date.today())]
-    print(f"{', '.join(filter(None, words))}, by scripts/bench-{by}.sh{more}.\n")
-
-
 def behind(slow, fast):
     return f"{100 * (slow / fast - 1):.2f} %"
 
-
-# How far winners can be believed.
 
 def trust(folder, gpu):
     runs = collections.defaultdict(lambda: collections.defaultdict(dict))  # part, operator, seed
@@ -48,7 +40,9 @@ def trust(folder, gpu):
     runs = {part: {o: [seeds[s] for s in sorted(seeds)] for o, seeds in sorted(operators.items())}
             for part, operators in runs.items()}
     print("# How far a winner can be believed\n")
-    about(gpu, next(iter(next(iter(runs.values())).values())), "trust")
+    device = next(iter(next(iter(runs.values())).values()))[0]["device"]
+    words = [gpu, f"driver {device.get('driver', 'unknown')}", device.get("compiler", ""), str(datetime.date.today())]
+    print(f"{', '.join(filter(None, words))}, by scripts/bench-trust.sh.\n")
     searched = runs.get("seeds", {})
     if "twins" in runs:
         twins(runs["twins"]["twins"])
@@ -114,61 +108,5 @@ def oracle(operators, searched, folder):
          "Spaces searched whole: where the winners of the searches stand there.\n\n")
 
 
-# One GPU and two.
-
-def distributed(folder, gpu):
-    read = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
-    took = {path.stem: float(path.read_text()) for path in folder.glob("*.wall")}
-    operators = [name.removesuffix(".1") for name in read if name.endswith(".1") and name != "problems.1"]
-    pairs = {o: (read[f"{o}.1"], read[f"{o}.2"]) for o in operators if f"{o}.2" in read}
-    print("# One GPU and two\n")
-    about(gpu, [one for one, _ in pairs.values()], "distributed")
-    rows, winners = [], []
-    for operator, runs in pairs.items():
-        # Until the finals.
-        rates = [d["search"]["evaluations"] / (d["search"]["seconds"] - d["search"]["spent"]["finals"]) for d in runs]
-        rows.append([
-            runs[0]["problem"]["text"], *(d["search"]["evaluations"] for d in runs), *(f"{rate:.1f}" for rate in rates),
-            f"**{rates[1] / rates[0]:.2f}x**", ", ".join(f"{took[f'{operator}.{n}']:.1f} s" for n in (1, 2)),
-        ])
-        both = configurations(runs[0]) & configurations(runs[1])
-        for n, d in enumerate(runs, 1):
-            winners.append([operator, n, configuration(d), f"{ms(d):.4g}", len(configurations(d)), len(both)])
-    show(["problem", "trials, one GPU", "two", "a second, one GPU", "two", "ratio", "seconds"], rows,
-         "Trials a second are counted until the finals; the seconds are of the whole process.\n\n")
-    show(["search", "GPUs", "winner", "ms", "tied", "tied in both"], winners)
-    sums = [(n, read[f"problems.{n}"], took[f"problems.{n}"]) for n in (1, 2) if f"problems.{n}" in read]
-    rows = [[n, len(documents), trials, f"{wall:.1f}", f"{trials / wall:.1f}"]
-            for n, documents, wall in sums if (trials := sum(d["search"]["evaluations"] for d in documents))]
-    show(["GPUs", "problems", "trials", "seconds of the process", "trials a second"], rows,
-         "Problems side by side, one on each GPU:\n\n")
-
-
-# The operators under examples/.
-
-def examples(folder, gpu):
-    rows, documents = [], []
-    for name, _, shape in map(str.split, sys.stdin):
-        path = folder / f"{name}.json"
-        if not path.exists():
-            rows.append([name, shape, "no winner", *[""] * 6])
-            continue
-        d = json.loads(path.read_text())
-        documents.append(d)
-        default, torch = (d["baselines"].get(way) for way in ("default", "torch_eager"))
-        share, flops = d.get("copy_bandwidth_share"), d["roofline"].get("flops")
-        rows.append([
-            name, shape, configuration(d), f"{ms(d):.4g}", f"{default['speedup']:.2f}x" if default else "",
-            f"{100 * share:.1f} %" if share else "", f"{flops / ms(d) / 1e9:.3g}" if flops else "",
-            f"{torch['time_ms']:.4g}" if torch else "", f"{torch['speedup']:.2f}x" if torch else "",
-        ])
-    copies = [d["roofline"]["copy_bandwidth"] / 1e12 for d in documents if "copy_bandwidth" in d["roofline"]]
-    print("# The operators under examples/\n")
-    about(gpu, documents, "examples", f"; copies moved {min(copies):.2f} to {max(copies):.2f} TB/s" if copies else "")
-    show(["example", "shape", "winner", "ms", "over its default", "of copy bandwidth", "TFLOP/s", "PyTorch, ms",
-          "over PyTorch"], rows)
-
-
 if __name__ == "__main__":
-    page = {"trust": trust, "distributed": distributed, "examples": examples}[sys.argv[1]]
-    page(pathlib.Path(sys.argv[2]), sys.argv[3])
+    trust(pathlib.Path(sys.argv[1]), sys.argv[2])
