@@ -123,8 +123,6 @@ type Variant struct {
 	Configuration space.Configuration
 	Kernel        operator.Kernel
 	Binary        *compile.Binary // nil where the device's kind does not compile
-	Energy        bool            // measure the energy of a launch too, where the device can
-	Look          bool            // first list which other processes use the device, if it can
 }
 
 // Ceilings are what a session measured once, to compare variants with.

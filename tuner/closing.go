@@ -52,7 +52,7 @@ func (s *search) settleWinner(ctx context.Context) (err error) {
 	start := time.Now()
 	verdict, err := final.Settle(ctx, s.field, final.Case{
 		Subject: *s.subject, Nearby: s.near,
-		Gating: s.Gating, Energy: s.Energy, Seed: s.Seed, Started: began, Limit: s.Time,
+		Gating: s.Gating, Seed: s.Seed, Started: began, Limit: s.Time,
 		Session: s.stages.session, Variants: s.held, Compilers: s.stages.workers(),
 		Compile: func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error) {
 			j := s.stages.prepare(ctx, job{id: id})

@@ -12,7 +12,7 @@ import (
 )
 
 // measurements are what a search may look for the best of.
-var measurements = []string{"energy", "local_bytes", "occupancy", "registers", "shared_bytes", "time"}
+var measurements = []string{"local_bytes", "occupancy", "registers", "shared_bytes", "time"}
 
 // Objective is the measurement that a search looks for the best of. The zero value is the shortest time.
 type Objective struct {
@@ -76,9 +76,6 @@ func (o Objective) score(t trial.Trial, ms float64) (x float64, ok bool) {
 	switch o.Name {
 	case "time":
 		x, ok = ms/1e3, true
-	case "energy":
-		x, ok = recording.Measured(t.Outcome, "energy_mj")
-		x /= 1e3
 	default:
 		x, ok = recording.Measured(t.Outcome, o.Name)
 	}

@@ -49,7 +49,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s.stages = &stages{
 		subject: s.subject, space: sp, can: s.can,
-		energy: o.Objective.Name == "energy", pace: pace{races: o.Objective.Name == ""},
+		pace:  pace{races: o.Objective.Name == ""},
 		begun: map[int64]bool{},
 	}
 	s.stages.pool, _ = d.(device.Pool)

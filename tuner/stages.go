@@ -41,7 +41,6 @@ type stages struct {
 	space   *space.Space
 	pool    device.Pool // the device, if it is several; nil: it is one
 	can     device.Properties
-	energy  bool // is measured for every variant
 	pace    pace
 
 	toCompile chan job
@@ -221,7 +220,7 @@ func (st *stages) prepare(ctx context.Context, j job) job {
 		j.err = fmt.Errorf("prepare %s: %w", c, err)
 		return j
 	}
-	j.trial, j.variant = trial.New(c, k), device.Variant{Configuration: c, Kernel: k, Energy: st.energy}
+	j.trial, j.variant = trial.New(c, k), device.Variant{Configuration: c, Kernel: k}
 	if !st.can.Compiles {
 		return j
 	}

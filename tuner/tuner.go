@@ -46,7 +46,6 @@ type Options struct {
 	Fresh     bool                 // do not use what the store remembers
 	Only      operator.Restriction // the part of the space that is searched
 	Objective Objective            // the quantity of which the best is searched
-	Energy    bool                 // measure the winner's energy however short the search
 	Gating    final.Gating         // what is put through the gates
 	Recheck   bool                 // propose nothing new: time the remembered leaders again, and gate the winner
 	Launches  int                  // of the gate that repeats a launch; 0: 100

@@ -219,7 +219,7 @@ func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 	return nil
 }
 
-const objectiveUsage = "what the winner is the best of: `NAME` is time, energy or another measurement; max:NAME, min:NAME"
+const objectiveUsage = "what the winner is the best of: `NAME` is time or another measurement; max:NAME, min:NAME"
 
 func objectiveFlag(to *string) flag { return textFlag(to, "objective", "time", objectiveUsage) }
 

@@ -86,7 +86,6 @@ func (f *searchFlags) flags() []flag {
 				"later 15 %); 0: never. Unless given, it is off with --budget, with another --strategy and without a GPU"),
 			objectiveFlag(&f.objective),
 			boolFlag(&o.Fresh, "fresh", "do not use what the cache remembers"),
-			boolFlag(&o.Energy, "energy", "measure the winner's energy per launch even if the search takes less than 6 s"),
 			textFlag(&f.outputs.json, "json", "", "write the best configuration to `FILE`; - is standard output"),
 			plotFlag(&f.outputs.plot),
 			textFlag(&f.outputs.record, "record", "", "write a recording (T4 JSON, gzip) to `FILE`, or into a folder"),

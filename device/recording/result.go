@@ -200,7 +200,6 @@ var quantities = []quantity{
 	{"local_bytes", "B", func(o *trial.Outcome) any { return &o.Resources.LocalBytes }, compiled},
 	{"occupancy", "", func(o *trial.Outcome) any { return &o.Resources.Occupancy }, nil},
 	{"clock_mhz", "MHz", func(o *trial.Outcome) any { return &o.ClockMHz }, nil},
-	{"energy_mj", "mJ", func(o *trial.Outcome) any { return &o.EnergyMJ }, nil},
 }
 
 func compared(o *trial.Outcome) bool                    { return o.Status == trial.OK }
@@ -216,11 +215,6 @@ func (q quantity) set(o *trial.Outcome, x float64) {
 	if v := q.value(o); v.CanFloat() || math.Abs(x) < largest {
 		v.Set(reflect.ValueOf(x).Convert(v.Type()))
 	}
-}
-
-// Quantities are the names of what is measured of a variant besides its time.
-func Quantities() []string {
-	return lists.Of(quantities, func(q quantity) string { return q.name })
 }
 
 // Measured is the value of a quantity; false if it is not known.

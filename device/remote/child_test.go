@@ -178,9 +178,6 @@ func (s *fakeSession) Evaluate(_ context.Context, v device.Variant, best float64
 	}
 	o := trial.Outcome{Status: trial.OK}
 	o.SetSamples([]float64{1, 2, 3}, 1)
-	if v.Energy {
-		o.EnergyMJ = 42.5
-	}
 	return o, nil
 }
 
@@ -500,14 +497,6 @@ func TestBadReference(t *testing.T) {
 // All parts of an outcome arrive, and those of a variant.
 func TestChildOutcomes(t *testing.T) {
 	d, s, evaluate := openFake(t, &fakeCompiler{})
-	for _, wanted := range []bool{true, false} {
-		v := variant(t, s.problem, "fine")
-		v.Energy = wanted
-		o, err := s.Evaluate(t.Context(), v, 0)
-		if err != nil || o.Status != trial.OK || (o.EnergyMJ == 42.5) != wanted {
-			t.Errorf("asked for: %v, got %g mJ, %s, %v", wanted, o.EnergyMJ, o.Status, err)
-		}
-	}
 	if err := s.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 3}); err != nil {
 		t.Fatal(err)
 	}

@@ -50,8 +50,6 @@ type Request struct {
 	Digest string        `json:"digest,omitempty"` // of its kernel, which the other side makes itself
 	Inputs device.Inputs `json:"inputs"`           // of the session
 	Best   float64       `json:"best,omitempty"`
-	Energy bool          `json:"energy,omitempty"`
-	Look   bool          `json:"look,omitempty"`
 	Check  device.Check  `json:"check"`
 	Limit  time.Duration `json:"limit,omitempty"` // of a Compile or Launch
 }

@@ -113,7 +113,7 @@ func (s *Server) problem(r Request, files Files) (*bound, error) {
 
 // variant makes and compiles the kernel that a request is about.
 func (s *Server) variant(ctx context.Context, r Request, p *bound, launches operator.Launches) (v device.Variant, err error) {
-	v = device.Variant{Configuration: r.Configuration, Energy: r.Energy, Look: r.Look}
+	v = device.Variant{Configuration: r.Configuration}
 	if v.Kernel, err = r.kernel(p.Problem, launches); err != nil {
 		return v, err
 	}

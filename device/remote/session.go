@@ -108,7 +108,7 @@ func (s *Session) Ceilings() device.Ceilings {
 }
 
 func (s *Session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	r, err := s.ask(ctx, s.about(v, Request{Kind: Evaluate, Best: best, Energy: v.Energy, Look: v.Look}))
+	r, err := s.ask(ctx, s.about(v, Request{Kind: Evaluate, Best: best}))
 	return r.Outcome, err
 }
 
