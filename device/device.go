@@ -232,11 +232,6 @@ type Pool interface {
 // process may open it anew. An Outcome beside such an error counts if it has a Status.
 var ErrLost = errors.New("the device's context is lost")
 
-// Reopener is a Device that can open a problem whose ceilings are known, without measuring them again.
-type Reopener interface {
-	Reopen(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto Protocol, known Ceilings) (Session, error)
-}
-
 // Launcher is a Device that can launch a variant once on the operator's inputs, without checking
 // its results: for a program that watches the launch.
 type Launcher interface {

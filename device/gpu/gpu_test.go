@@ -257,7 +257,6 @@ func TestOwn(t *testing.T) {
 		wrong [3]string // of modes 1 to 3
 	}{
 		{"a reference kernel", nil, byElement},
-		{"files", testoperators.Fixed, byElement},
 		{"a comparison", []string{testoperators.OwnReference, testoperators.OwnComparison}, [3]string{
 			"compare.cu gives 1024 for how far it is from the reference; it must be 0", "compare.cu gives 1e+06 for", "compare.cu gives 1e+09 for"}},
 	} {
@@ -319,27 +318,14 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// A problem that is opened again measures no ceilings. One after another shares the device's own
-// kernels, and the bandwidth of copies.
+// One problem after another shares the device's own kernels, and the bandwidth of copies.
 func TestReopen(t *testing.T) {
 	var files []string
 	b, err := fakeBench(t, fakeCompiler{files: &files}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Problem(t, "affine", fakeN, l) })
 	must.OK(t, err)
-	b.driver.calls = nil
-	known := device.Ceilings{ReferenceMS: 7, CopyBytesPerMS: 9}
-	s, err := b.device.(device.Reopener).Reopen(t.Context(), b.problem, &compile.Binary{Code: []byte("0")}, fakeProtocol(), known)
-	must.OK(t, err)
-	if s.Ceilings().ReferenceMS != 7 || strings.Count(strings.Join(b.driver.calls, ", "), "affine_reference") != 1 {
-		t.Errorf("%+v, %v", s.Ceilings(), b.driver.calls)
-	}
-	if o, err := s.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK {
-		t.Errorf("%+v, %v", o, err)
-	}
-	must.OK(t, s.Close())
 	b.driver.calls, b.driver.now = nil, 1e6
-	if s, err = b.device.Open(t.Context(), b.problem, &compile.Binary{Code: []byte("0")}, fakeProtocol()); err != nil {
-		t.Fatal(err)
-	}
+	s, err := b.device.Open(t.Context(), b.problem, &compile.Binary{Code: []byte("0")}, fakeProtocol())
+	must.OK(t, err)
 	if first, again := b.session.Ceilings(), s.Ceilings(); first.ReferenceMS != again.ReferenceMS || first.CopyBytesPerMS != again.CopyBytesPerMS || slices.Contains(b.driver.calls, "copy") {
 		t.Errorf("%+v, then %+v, by %v", first, again, b.driver.calls)
 	}

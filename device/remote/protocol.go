@@ -84,12 +84,11 @@ type Worker struct {
 
 // Opening says how to open a problem: the operator's files, and what binds it.
 type Opening struct {
-	Bundle                 []byte           `json:"bundle"`
-	Named                  bool             `json:"named,omitempty"` // the user named the operator's place: its Python file may run
-	operator.ProblemRecord                  // whose text the other side's own must be
-	Limits                 operator.Limits  `json:"limits"`
-	Protocol               device.Protocol  `json:"protocol"`
-	Known                  *device.Ceilings `json:"known,omitempty"` // that were measured before
+	Bundle                 []byte          `json:"bundle"`
+	Named                  bool            `json:"named,omitempty"` // the user named the operator's place: its Python file may run
+	operator.ProblemRecord                 // whose text the other side's own must be
+	Limits                 operator.Limits `json:"limits"`
+	Protocol               device.Protocol `json:"protocol"`
 }
 
 func openingOf(p *operator.Problem, proto device.Protocol) (o Opening, err error) {

@@ -216,17 +216,11 @@ func (s *Server) openSession(ctx context.Context, p *bound) (*hosted, error) {
 	if err != nil {
 		return nil, err
 	}
-	var opened device.Session
-	proto, known := p.opening.Protocol, p.opening.Known
-	if again, ok := s.Device.(device.Reopener); ok && known != nil {
-		opened, err = again.Reopen(ctx, p.Problem, reference, proto, *known)
-	} else {
-		opened, err = s.Device.Open(ctx, p.Problem, reference, proto)
-	}
+	opened, err := s.Device.Open(ctx, p.Problem, reference, p.opening.Protocol)
 	if err != nil {
 		return nil, err
 	}
-	return &hosted{Session: opened, inputs: proto.Inputs(), bytes: bytes}, nil
+	return &hosted{Session: opened, inputs: p.opening.Protocol.Inputs(), bytes: bytes}, nil
 }
 
 // makeRoom closes what was not used for longest, until there is room.

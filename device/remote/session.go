@@ -221,7 +221,7 @@ func (s *Session) open() Query {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.opening
-	o.Protocol, o.Known = s.proto, s.ceilings
+	o.Protocol = s.proto
 	r := Request{ID: s.key, Kind: Open, Problem: s.key, Opening: &o, Inputs: s.proto.Inputs()}
 	return Query{Request: r, Binaries: s.reference, Extra: Extra{Files: s.files}, Wait: openLimit}
 }

@@ -75,22 +75,12 @@ func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.
 		must.OK(t, err)
 	}
 	writeNPY(t, filepath.Join(dir, "v.npy"), "<f4", n, func(i int64) uint64 { return uint64(math.Float32bits(float32(i%50) - 25)) })
-	writeNPY(t, filepath.Join(dir, "y.npy"), "<f4", n, func(i int64) uint64 { return uint64(math.Float32bits(2*(float32(i%50)-25) + 0.5 + 3)) })
-	writeNPY(t, filepath.Join(dir, "total.npy"), "<i8", n, func(i int64) uint64 { return uint64(10*i + 3) })
 	o, err := operator.Load(os.DirFS(dir), ".")
 	must.OK(t, err)
 	o.Named = true
 	p, err := o.Bind(operator.Request{Shape: []int64{n}}, lim)
 	must.OK(t, err)
 	return p
-}
-
-// Fixed are the edits that make it an operator whose answers are in files.
-var Fixed = []string{
-	"type: i32, shape: [n], fill: fill.cu", "type: i32, shape: [n], fill: constant(3)",
-	"type: i64, shape: [n], fill: fill.cu", `type: i64, shape: [n], fill: "range(0, 10)"`,
-	"type: bf16, shape: [n]", "type: bf16, shape: [n], fill: constant(0.5)",
-	"reference: reference.cu", "reference: {y: y.npy, total: total.npy}",
 }
 
 // More edits: what says what is right, and what compares.
