@@ -238,7 +238,7 @@ var notFound = regexp.MustCompile(`undefined (?:reference|symbol)|cannot find 'l
 func findCompiler() ([]string, error) {
 	if fields := strings.Fields(os.Getenv("CXX")); len(fields) > 0 {
 		if _, err := exec.LookPath(fields[0]); err != nil {
-			return nil, fmt.Errorf("%w: CXX is set to %q, which cannot be run (%v); unset it or install g++", ErrNoCompiler, os.Getenv("CXX"), reason(err))
+			return nil, fmt.Errorf("%w: CXX is set to %q, which cannot be run; unset it or install g++", ErrNoCompiler, os.Getenv("CXX"))
 		}
 		return fields, nil
 	}
@@ -248,14 +248,6 @@ func findCompiler() ([]string, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w: install g++ (Debian/Ubuntu: apt install g++) or set CXX", ErrNoCompiler)
-}
-
-// reason is what the system said, without the names of the calls that failed.
-func reason(err error) error {
-	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
-		err = inner
-	}
-	return err
 }
 
 const versionLimit = 5 * time.Second
