@@ -49,7 +49,6 @@ func TestRowsOfWhatIsKnown(t *testing.T) {
 	plain := shown(t, convolution())
 	for row, change := range map[string]func(*bestconfig.Document){
 		"math        tf32, as PyTorch does\n": func(b *bestconfig.Document) { b.Problem.MathBy = "as PyTorch does" },
-		"best by     the most gflops\n":       func(b *bestconfig.Document) { b.Objective = "max:gflops" },
 	} {
 		b := convolution()
 		change(&b)

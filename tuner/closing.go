@@ -116,9 +116,6 @@ func (s *search) crown(r *Result) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("compare with the cache's winner: %w", err)
-	case better && s.Objective.Name != "":
-		r.warn("the cache keeps the winner that it has, which is better: " + s.Objective.String())
-		return nil
 	case better:
 		r.warn(fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept.Median))
 		return nil
@@ -140,9 +137,8 @@ func (s *search) keptBetter(winner trial.Trial) (kept trial.Timing, better bool,
 	if err != nil || k.Digest() != record.Winner.KernelDigest {
 		return kept, false, nil // edited since
 	}
-	kept, _ = s.Objective.standing(*record.Winner)
-	stands, _ := s.Objective.standing(winner)
-	return kept, 0 < kept.Median && kept.Median < stands.Median, nil
+	kept = record.Winner.Time
+	return kept, 0 < kept.Median && kept.Median < winner.Time.Median, nil
 }
 
 // prepareRivals has the rivals begin what takes long, while the search goes on.

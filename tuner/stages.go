@@ -264,9 +264,8 @@ func (st *stages) serve(ctx context.Context) {
 // pace is the fastest median that the devices know of. A job waits at the device while the one
 // ahead is evaluated. So the best time that it was given may be out of date.
 type pace struct {
-	races bool // else the slowest may be the best, by another objective
-	mu    sync.Mutex
-	ms    float64 // 0: none
+	mu sync.Mutex
+	ms float64 // 0: none
 }
 
 // beside is the time that a variant races against: the best that the devices know of, or the one
@@ -274,10 +273,7 @@ type pace struct {
 func (p *pace) beside(given float64) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case !p.races:
-		return 0
-	case given == 0 || 0 < p.ms && p.ms < given:
+	if given == 0 || 0 < p.ms && p.ms < given {
 		return p.ms
 	}
 	return given
