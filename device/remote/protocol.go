@@ -48,8 +48,6 @@ type Request struct {
 	Digest string        `json:"digest,omitempty"` // of its kernel, which the other side makes itself
 	Inputs device.Inputs `json:"inputs"`           // of the session
 	Best   float64       `json:"best,omitempty"`
-	Energy bool          `json:"energy,omitempty"`
-	Look   bool          `json:"look,omitempty"`
 	Check  device.Check  `json:"check"`
 	Limit  time.Duration `json:"limit,omitempty"` // of a Compile or Launch
 }
@@ -84,12 +82,11 @@ type Worker struct {
 
 // Opening says how to open a problem: the operator's files, and what binds it.
 type Opening struct {
-	Bundle                 []byte           `json:"bundle"`
-	Named                  bool             `json:"named,omitempty"` // the user named the operator's place: its Python file may run
-	operator.ProblemRecord                  // whose text the other side's own must be
-	Limits                 operator.Limits  `json:"limits"`
-	Protocol               device.Protocol  `json:"protocol"`
-	Known                  *device.Ceilings `json:"known,omitempty"` // that were measured before
+	Bundle                 []byte          `json:"bundle"`
+	Named                  bool            `json:"named,omitempty"` // the user named the operator's place: its Python file may run
+	operator.ProblemRecord                 // whose text the other side's own must be
+	Limits                 operator.Limits `json:"limits"`
+	Protocol               device.Protocol `json:"protocol"`
 }
 
 func openingOf(p *operator.Problem, proto device.Protocol) (o Opening, err error) {

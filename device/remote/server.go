@@ -110,7 +110,7 @@ func (s *Server) problem(r Request, files Files) (*bound, error) {
 // variant makes and compiles the kernel that a request is about. A worker finds it in its cache where it was compiled
 // by an earlier request.
 func (s *Server) variant(ctx context.Context, r Request, p *bound, launches operator.Launches) (v device.Variant, err error) {
-	v = device.Variant{Configuration: r.Configuration, Energy: r.Energy, Look: r.Look}
+	v = device.Variant{Configuration: r.Configuration}
 	if v.Kernel, err = r.kernel(p.Problem, launches); err != nil {
 		return v, err
 	}
@@ -198,17 +198,11 @@ func (s *Server) openSession(ctx context.Context, p *bound) (*hosted, error) {
 	if err != nil {
 		return nil, err
 	}
-	var opened device.Session
-	proto, known := p.opening.Protocol, p.opening.Known
-	if again, ok := s.Device.(device.Reopener); ok && known != nil {
-		opened, err = again.Reopen(ctx, p.Problem, reference, proto, *known)
-	} else {
-		opened, err = s.Device.Open(ctx, p.Problem, reference, proto)
-	}
+	opened, err := s.Device.Open(ctx, p.Problem, reference, p.opening.Protocol)
 	if err != nil {
 		return nil, err
 	}
-	return &hosted{Session: opened, inputs: proto.Inputs(), bytes: bytes}, nil
+	return &hosted{Session: opened, inputs: p.opening.Protocol.Inputs(), bytes: bytes}, nil
 }
 
 // makeRoom closes what was not used for longest, until there is room.

@@ -107,7 +107,7 @@ func (s *Session) Ceilings() device.Ceilings {
 }
 
 func (s *Session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	r, err := s.ask(ctx, s.about(v, Request{Kind: Evaluate, Best: best, Energy: v.Energy, Look: v.Look}))
+	r, err := s.ask(ctx, s.about(v, Request{Kind: Evaluate, Best: best}))
 	return r.Outcome, err
 }
 
@@ -218,7 +218,7 @@ func (s *Session) open() Query {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.opening
-	o.Protocol, o.Known = s.proto, s.ceilings
+	o.Protocol = s.proto
 	r := Request{ID: s.key, Kind: Open, Problem: s.key, Opening: &o, Inputs: s.proto.Inputs()}
 	return Query{Request: r, Extra: Extra{Files: s.files, Binaries: s.reference}, Wait: openLimit}
 }

@@ -61,7 +61,6 @@ func (p *Proof) time(ctx context.Context, m *Match, v device.Variant, recorded i
 	measured := m.sides[0].Device.Info().Kind.Properties().Measures
 	var medians [2][]float64
 	for turn := range policy.turns {
-		both[0].Look = turn == 0
 		outcomes, err := m.Round(ctx, both, 0)
 		if err != nil {
 			return err

@@ -197,8 +197,10 @@ func (o Options) runTiny(ctx context.Context, p *operator.Problem) ([]Finding, s
 // gpuHeader is a header of which a default needs a GPU; "" if none does.
 func gpuHeader(p *operator.Problem, defaults []space.Configuration) string {
 	for _, d := range defaults {
-		if kernel, err := p.Kernel(d); err == nil && compile.GPUHeader(kernel) != "" {
-			return compile.GPUHeader(kernel)
+		if kernel, err := p.Kernel(d); err == nil {
+			if all := compile.GPUHeaders(kernel); all != nil {
+				return all[0]
+			}
 		}
 	}
 	return ""
