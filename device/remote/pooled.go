@@ -159,10 +159,10 @@ func (s *pooled) Close() error {
 	var all []error
 	for m, one := range s.open {
 		w := want{only: m.Name}
-		_, err := s.pool.take(limited, w)
+		taken, err := s.pool.take(limited, w) // m, or who came in its place
 		closed := one.Close()
 		if err == nil {
-			s.pool.release(m, w, false, nil)
+			s.pool.release(taken, w, false, nil)
 			all = append(all, closed)
 		}
 	}

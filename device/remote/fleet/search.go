@@ -144,6 +144,7 @@ type far struct {
 
 	mu    sync.Mutex
 	known map[*operator.Problem]*remote.Session // that it compiles for
+	lost  error                                 // why it is taken to be gone
 }
 
 func (p *Pool) far(one remote.Worker) *far {
@@ -152,15 +153,18 @@ func (p *Pool) far(one remote.Worker) *far {
 	return f
 }
 
-// gone says why the worker is taken to be gone; nil: it is there.
+// gone says why the worker is taken to be gone, for good; nil: it is there.
 func (f *far) gone() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	b := f.pool.broker
 	up, lost := b.connection()
 	last := time.Unix(0, max(f.seen.Load(), b.back.Load())) // once the connection is back, the workers' time begins anew
 	if lost == nil && up && time.Since(last) > b.Gone {
 		lost = fmt.Errorf("it has not been heard of for %s", b.Gone)
 	}
-	return lost
+	f.lost = cmp.Or(f.lost, lost)
+	return f.lost
 }
 
 func (f *far) Info() device.Info          { return f.about.Device }
