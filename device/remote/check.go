@@ -101,7 +101,7 @@ func (o *Opening) check() error {
 	ends := p.Samples > 0 && p.Samples <= mostSamples && p.MinSamples >= 0 && p.WarmUp >= 0 && p.WarmUp <= mostLaunches
 	return cmp.Or(
 		within("bundle", operator.BundleBytes, len(o.Bundle)),
-		refused(len(o.Shape) <= mostDims && !slices.ContainsFunc(o.Shape, func(d int64) bool { return d < 1 }), "shape", o.Shape),
+		refused(len(o.Shape) <= mostDims && slices.Min(append([]int64{1}, o.Shape...)) > 0, "shape", o.Shape),
 		within("parameters", mostDims, len(o.Parameters)),
 		refused(ends, "protocol", p),
 		drawn(p.Distribution, operator.Distributions()),
@@ -112,8 +112,8 @@ func (o *Opening) check() error {
 
 func (a *Response) check() error {
 	o, needed := &a.Outcome, needs[a.Kind]
-	if a.Fault != nil {
-		return cmp.Or(refused(slices.Contains(faultKinds, a.Fault.Kind), "fault", a.Fault.Kind), refused(GoodName(a.Worker), "worker", a.Worker))
+	if f := a.Fault; f != nil {
+		return cmp.Or(refused(slices.Contains(faultKinds, f.Kind), "fault", f.Kind), refused(GoodName(a.Worker), "worker", a.Worker))
 	}
 	evaluated := needed.kernel && a.Kind != Compile
 	known := slices.Contains(trial.Statuses, o.Status)
@@ -125,7 +125,8 @@ func (a *Response) check() error {
 		within("number of samples", mostSamples, len(o.SamplesMS)),
 		refused(a.Kind != Evaluate || o.Status != trial.OK || len(o.SamplesMS) > 0, "samples", o.SamplesMS),
 		trial.CheckMS(o.SamplesMS...),
-		finite("times", o.Time.Median, o.Time.CI95[0], o.Time.CI95[1], o.Phases.CompileMS, o.Phases.VerifyMS, o.Phases.MeasureMS),
+		finite("times", o.Time.Median, o.Time.CI95[0], o.Time.CI95[1]),
+		finite("phases", o.Phases.CompileMS, o.Phases.VerifyMS, o.Phases.MeasureMS),
 		finite("ceilings", a.Ceilings.ReferenceMS, a.Ceilings.CopyBytesPerMS),
 		within("launches", mostLaunches, a.Launches),
 	)

@@ -63,7 +63,9 @@ func NewPool(model device.Device, o PoolOptions) *Pool {
 		o.Connection = func() (bool, error) { return true, nil }
 	}
 	o.Patience = cmp.Or(o.Patience, usualPatience)
-	return &Pool{options: o, model: model, members: map[string]*member{}, changed: make(chan struct{}), built: map[string]string{}}
+	return &Pool{
+		options: o, model: model, members: map[string]*member{}, built: map[string]string{}, changed: make(chan struct{}),
+	}
 }
 
 // Join takes a device into the pool, unless it is unlike the others. The device stays the caller's to close.
@@ -82,7 +84,8 @@ func (p *Pool) Join(one Member) {
 func unlike(d, model device.Device) string {
 	about := func(d device.Device) string {
 		i := d.Info()
-		return fmt.Sprintf("%s, driver %s, compiler %s, for %s, %d multiprocessors", i.Name, i.Driver, i.Compiler, d.Arch(), i.Limits.SMs)
+		return fmt.Sprintf("%s, driver %s, compiler %s, for %s, %d multiprocessors",
+			i.Name, i.Driver, i.Compiler, d.Arch(), i.Limits.SMs)
 	}
 	if own, want := about(d), about(model); own != want {
 		return "it is " + own + ", and not " + want
@@ -174,7 +177,9 @@ func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
 	if at := slices.IndexFunc(all, func(m *member) bool { return m.Name == p.built[w.kernel] }); at >= 0 && !w.compiles {
 		all = all[at : at+1]
 	}
-	all = slices.DeleteFunc(all, func(m *member) bool { return w.compiles && m.kernels >= max(1, m.Compilers) || !w.compiles && m.busy })
+	all = slices.DeleteFunc(all, func(m *member) bool {
+		return w.compiles && m.kernels >= max(1, m.Compilers) || !w.compiles && m.busy
+	})
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -223,7 +228,7 @@ func (p *Pool) lastWords() string {
 const deliveries = 2
 
 // errDeadly is of a job that ended every worker that began it.
-var errDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of any more", deliveries)
+var errDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of", deliveries)
 
 // do has a member do a job. Where the member cannot go on, another does it.
 func (p *Pool) do(ctx context.Context, w want, job func(*member) error) error {

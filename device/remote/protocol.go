@@ -83,7 +83,7 @@ type Worker struct {
 // Opening says how to open a problem: the operator's files, and what binds it.
 type Opening struct {
 	Bundle                 []byte          `json:"bundle"`
-	Named                  bool            `json:"named,omitempty"` // the user named the operator's place: its Python file may run
+	Named                  bool            `json:"named,omitempty"` // the user named its place: its Python file may run
 	operator.ProblemRecord                 // whose text the other side's own must be
 	Limits                 operator.Limits `json:"limits"`
 	Protocol               device.Protocol `json:"protocol"`

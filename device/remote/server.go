@@ -94,7 +94,8 @@ func (s *Server) problem(r Request, files Files) (*bound, error) {
 	}
 	name := problem.Operator.Name
 	if a := problem.Operator.Answers; a != nil && r.Opening.Named && !s.Python {
-		return nil, device.Blame(name, "", "is a Python file, which this worker does not run: `autotune worker --python` does")
+		return nil, device.Blame(name, "",
+			"is a Python file, which this worker does not run: `autotune worker --python` does")
 	}
 	p = &bound{problem, *r.Opening}
 	p.opening.Bundle = nil
@@ -109,12 +110,15 @@ func (s *Server) problem(r Request, files Files) (*bound, error) {
 
 // variant makes and compiles the kernel that a request is about. A worker finds it in its cache where it was compiled
 // by an earlier request.
-func (s *Server) variant(ctx context.Context, r Request, p *bound, launches operator.Launches) (v device.Variant, err error) {
+func (s *Server) variant(
+	ctx context.Context, r Request, p *bound, launches operator.Launches,
+) (v device.Variant, err error) {
 	v = device.Variant{Configuration: r.Configuration}
 	if v.Kernel, err = r.kernel(p.Problem, launches); err != nil {
 		return v, err
 	}
-	v.Binary, err = s.Device.Compiler().Compile(ctx, compile.Request{Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: r.Limit})
+	c := compile.Request{Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: r.Limit}
+	v.Binary, err = s.Device.Compiler().Compile(ctx, c)
 	return v, err
 }
 

@@ -59,7 +59,9 @@ type Session struct {
 }
 
 // NewSession readies a problem for its way to a device. It is opened by the first request.
-func NewSession(l Link, key string, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (*Session, error) {
+func NewSession(
+	l Link, key string, p *operator.Problem, reference *compile.Binary, proto device.Protocol,
+) (*Session, error) {
 	s := &Session{link: l, key: key, problem: p, proto: proto, limits: evaluationLimit, files: Files{}}
 	var err error
 	if s.opening, err = openingOf(p, proto); err != nil {

@@ -49,7 +49,7 @@ func StartWith(ctx context.Context, variables []string, name string) (*Process, 
 }
 
 // StartUnder starts the worker of that name under another program: the words of its command line, to which this
-// executable is added. That program must hand its own standard input, output and error on, and end when the worker does.
+// executable is added. That program must hand its standard input, output and error on, and end when the worker does.
 func StartUnder(ctx context.Context, program []string, name string) (*Process, error) {
 	return start(ctx, program, os.Environ(), name)
 }
@@ -254,7 +254,9 @@ type response[T any] struct {
 
 // Serve answers requests with handle, one after the other, until in ends. An error of handle travels back, and the
 // worker goes on; a panic ends the worker, which its caller sees as *DiedError.
-func Serve[Req, Resp any](ctx context.Context, in io.Reader, out io.Writer, handle func(context.Context, Req) (Resp, error)) error {
+func Serve[Req, Resp any](
+	ctx context.Context, in io.Reader, out io.Writer, handle func(context.Context, Req) (Resp, error),
+) error {
 	decoder, encoder := gob.NewDecoder(in), gob.NewEncoder(out)
 	for ctx.Err() == nil {
 		var q Req

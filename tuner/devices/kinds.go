@@ -192,7 +192,8 @@ func limitsOfGPU(ctx context.Context, argument string, _ asked) (operator.Limits
 	}
 	n := ordinal(argument)
 	if n >= len(found) {
-		return operator.Limits{}, "", fmt.Errorf("there is no %s:%d; `autotune devices` lists the GPUs: %w", device.CUDA, n, device.ErrNone)
+		return operator.Limits{}, "", fmt.Errorf("there is no %s:%d; `autotune devices` lists the GPUs: %w",
+			device.CUDA, n, device.ErrNone)
 	}
 	// The compiler, if there is one, has a say in what kernels are compiled for.
 	limits, version := found[n].Limits, ""
@@ -211,8 +212,9 @@ func listGPUs(ctx context.Context) []Listing {
 		all = append(all, Listing{Device: string(device.CUDA), Err: err})
 	}
 	for i, one := range found {
-		all = append(all, Listing{Device: fmt.Sprintf("%s:%d", device.CUDA, i), About: fmt.Sprintf("%s, sm_%d, %d multiprocessors, %.0f GiB, driver %s",
-			one.Name, one.Limits.Arch, one.Limits.SMs, float64(one.Limits.MemoryBytes)/(1<<30), one.Driver)})
+		about := fmt.Sprintf("%s, sm_%d, %d multiprocessors, %.0f GiB, driver %s",
+			one.Name, one.Limits.Arch, one.Limits.SMs, float64(one.Limits.MemoryBytes)/(1<<30), one.Driver)
+		all = append(all, Listing{Device: fmt.Sprintf("%s:%d", device.CUDA, i), About: about})
 	}
 	c, err := compile.NVRTC(ctx)
 	if err != nil {

@@ -42,7 +42,8 @@ type Opened struct {
 
 func fits(info device.Info, p *operator.Problem) error {
 	if has := info.Limits.MemoryBytes; info.Kind.Properties().Compiles && has > 0 && p.MemoryBytes() > has {
-		return fmt.Errorf("%w: the tensors of %s take %s, %s has %s", device.ErrMemory, p, device.GiB(p.MemoryBytes()), info.Name, device.GiB(has))
+		return fmt.Errorf("%w: the tensors of %s take %s, %s has %s",
+			device.ErrMemory, p, device.GiB(p.MemoryBytes()), info.Name, device.GiB(has))
 	}
 	return nil
 }
@@ -105,7 +106,8 @@ func NewOpener(spec Spec, o Options) *Opener { return &Opener{spec: spec, option
 
 // Several tells whether it may be that more than one device is opened.
 func (o *Opener) Several() bool {
-	return o.options.Server.URL != "" || o.spec.Kind.Properties().Compiles && (strings.ContainsAny(o.spec.Argument, ","+times) || o.spec.Argument == everyGPU)
+	several := strings.ContainsAny(o.spec.Argument, ","+times) || o.spec.Argument == everyGPU
+	return o.options.Server.URL != "" || several && o.spec.Kind.Properties().Compiles
 }
 
 // Open opens the device, unless it is open, and binds the problem to it. The device is the Opener's to close.

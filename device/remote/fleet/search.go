@@ -159,7 +159,7 @@ func (f *far) gone() error {
 	defer f.mu.Unlock()
 	b := f.pool.broker
 	up, lost := b.connection()
-	last := time.Unix(0, max(f.seen.Load(), b.back.Load())) // once the connection is back, the workers' time begins anew
+	last := time.Unix(0, max(f.seen.Load(), b.back.Load())) // with a new connection their time begins anew
 	if lost == nil && up && time.Since(last) > b.Gone {
 		lost = fmt.Errorf("it has not been heard of for %s", b.Gone)
 	}
@@ -174,7 +174,9 @@ func (f *far) Version() string            { return f.about.Device.Compiler }
 func (f *far) Workers() int               { return f.about.Compilers }
 func (f *far) Close() error               { return nil }
 
-func (f *far) Open(ctx context.Context, p *operator.Problem, _ *compile.Binary, proto device.Protocol) (device.Session, error) {
+func (f *far) Open(
+	ctx context.Context, p *operator.Problem, _ *compile.Binary, proto device.Protocol,
+) (device.Session, error) {
 	s, err := f.session(p, proto)
 	if err == nil {
 		err = s.Open(ctx)
@@ -187,7 +189,8 @@ func (f *far) Open(ctx context.Context, p *operator.Problem, _ *compile.Binary, 
 
 func (f *far) session(p *operator.Problem, proto device.Protocol) (*remote.Session, error) {
 	if len(p.Operator.Data) > 0 {
-		return nil, fmt.Errorf("%s has .npy files, which stay on this machine: search on its own devices, with --device", p.Operator.Name)
+		return nil, fmt.Errorf("%s has .npy files, which stay on this machine: search on its own devices, with --device",
+			p.Operator.Name)
 	}
 	return remote.NewSession(f, f.pool.key(), p, nil, proto)
 }
@@ -221,7 +224,8 @@ func (f *far) Call(ctx context.Context, q remote.Query) (none remote.Response, e
 	r.ID = f.pool.key()
 	data, err := remote.Encode(r)
 	if most := b.Conn.MaxPayload(); err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("the operator's files make a message of %d bytes, and %s takes %d: raise its max_payload", len(data), b.server, most)
+		err = fmt.Errorf("the operator's files make a message of %d bytes, and %s takes %d: raise its max_payload",
+			len(data), b.server, most)
 	}
 	if err != nil {
 		return none, err

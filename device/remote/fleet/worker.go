@@ -49,7 +49,8 @@ func Serve(ctx context.Context, b *Broker, d device.Device, o WorkerOptions) err
 	working, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	w := &worker{
-		Broker: b, options: o, end: end, compilers: make(chan struct{}, o.Compilers), started: time.Now(), jobs: map[string]*job{},
+		Broker: b, options: o, end: end, started: time.Now(),
+		compilers: make(chan struct{}, o.Compilers), jobs: map[string]*job{},
 		server: remote.Server{Device: d, Memory: o.Memory, Most: mostOpen, Python: o.Python},
 	}
 	err := w.enter(working)
@@ -110,7 +111,8 @@ func (w *worker) introduce(reply string) {
 	d, o := w.server.Device, w.options
 	w.mu.Lock()
 	about := remote.Worker{
-		Worker: o.Name, Device: d.Info(), Arch: d.Arch(), Compilers: o.Compilers, Done: w.done, UnderWay: w.open, Started: w.started,
+		Worker: o.Name, Device: d.Info(), Arch: d.Arch(), Compilers: o.Compilers,
+		Done: w.done, UnderWay: w.open, Started: w.started,
 	}
 	w.mu.Unlock()
 	if data, err := remote.Encode(about); err == nil {
