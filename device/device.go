@@ -123,8 +123,6 @@ type Variant struct {
 	Configuration space.Configuration
 	Kernel        operator.Kernel
 	Binary        *compile.Binary // nil where the device's kind does not compile
-	Energy        bool            // measure the energy of a launch too, where the device can
-	Look          bool            // first list which other processes use the device, if it can
 }
 
 // Ceilings are what a session measured once, to compare variants with.
@@ -233,11 +231,6 @@ type Pool interface {
 // ErrLost means that this process can no longer use a device: its context is gone, with all of its memory. Another
 // process may open it anew. An Outcome beside such an error counts if it has a Status.
 var ErrLost = errors.New("the device's context is lost")
-
-// Reopener is a Device that can open a problem whose ceilings are known, without measuring them again.
-type Reopener interface {
-	Reopen(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto Protocol, known Ceilings) (Session, error)
-}
 
 // Launcher is a Device that can launch a variant once on the operator's inputs, without checking
 // its results: for a program that watches the launch.

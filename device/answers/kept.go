@@ -132,7 +132,6 @@ func convert(to io.Writer, from io.Reader, t operator.Type, c conversion) error 
 	}
 }
 
-// convertFile makes a new file of another's last bytes.
 func convertFile(path, from string, size int64, t operator.Type, c conversion) error {
 	contents, done, err := Map(from, size)
 	if err != nil {

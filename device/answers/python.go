@@ -20,7 +20,6 @@ import (
 //go:embed driver.py
 var driver string
 
-// pythonJob is what the driver is asked to do.
 type pythonJob struct {
 	Source    string                `json:"source"` // text of the operator's file
 	File      string                `json:"file"`   // its name, for messages
@@ -88,7 +87,6 @@ func place(from, path string, a operator.Argument) error {
 	return convertFile(path, from, 4*a.Elements, a.Type, narrow)
 }
 
-// job writes the inputs where Python will find them.
 func (q Question) job(ctx context.Context, dir string) (pythonJob, error) {
 	source := q.Problem.Operator.Answers.Python
 	j := pythonJob{

@@ -162,49 +162,32 @@ func (k *cached) key(r Request) cache.ActionID {
 		formatVersion, k.Version(), k.fingerprint, r.Arch, kernel.File, kernel.Digest(), kernel.Source, kernel.Includes))
 }
 
-// entry is what is kept of a compilation: one of the two.
 type entry struct {
 	Binary *Binary
 	Error  *Error
 }
 
 // read returns an entry. One that is damaged counts as absent and is written anew after the compilation that follows.
-func (k *cached) read(key cache.ActionID) (entry, bool) {
+func (k *cached) read(key cache.ActionID) (e entry, ok bool) {
 	raw, _, err := k.files.GetBytes(key)
 	var system *fs.PathError
 	if errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) {
 		k.note(err)
 	}
-	e, invalid := decodeEntry(raw)
-	return e, err == nil && invalid == nil
-}
-
-func decodeEntry(raw []byte) (entry, error) {
-	var e entry
-	if err := gob.NewDecoder(bytes.NewReader(raw)).Decode(&e); err != nil {
-		return entry{}, err
-	}
-	if (e.Binary == nil) == (e.Error == nil) {
-		return entry{}, errors.New("an entry must hold a binary or an error")
-	}
-	return e, nil
+	ok = err == nil && gob.NewDecoder(bytes.NewReader(raw)).Decode(&e) == nil && (e.Binary == nil) != (e.Error == nil)
+	return e, ok
 }
 
 // write keeps an entry. Nothing is synced to the disk: a checksum finds out what
 // a power cut took, and compiling again is all that it costs.
 func (k *cached) write(key cache.ActionID, e entry) {
-	raw, err := encodeEntry(e)
-	if err == nil {
-		// Two compilations of one request differ in their durations.
-		_, _, err = k.files.PutNoVerify(key, bytes.NewReader(raw))
-	}
-	k.note(err)
-}
-
-func encodeEntry(e entry) ([]byte, error) {
 	var raw bytes.Buffer
 	err := gob.NewEncoder(&raw).Encode(e)
-	return raw.Bytes(), err
+	if err == nil {
+		// Two compilations of one request differ in their durations.
+		_, _, err = k.files.PutNoVerify(key, bytes.NewReader(raw.Bytes()))
+	}
+	k.note(err)
 }
 
 // A kernel that reads its sizes when it runs is one code for all of them. So it is compiled once, with

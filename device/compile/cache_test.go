@@ -206,16 +206,6 @@ func TestAnotherCallersCancellationIsNotOurs(t *testing.T) {
 	group.Wait()
 }
 
-func FuzzDecodeEntry(f *testing.F) {
-	raw, err := encodeEntry(entry{Error: &Error{File: "a.cu", Message: "no"}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(raw)
-	f.Add([]byte("autotune compiled 1\n"))
-	f.Fuzz(func(_ *testing.T, raw []byte) { _, _ = decodeEntry(raw) })
-}
-
 // One compilation serves each shape of a kernel that reads its sizes when it runs: the file is, byte for
 // byte, what the compiler makes for that shape.
 func TestSizesAreWrittenIn(t *testing.T) {

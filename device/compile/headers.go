@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"autotune/internal/cudafile"
+	"autotune/internal/lists"
 	"autotune/operator"
 )
 
@@ -70,20 +71,14 @@ func headerVersions(dirs []string) (versions []string) {
 	return versions
 }
 
-// GPUHeader is a header that a kernel includes and that only a GPU's compiler reads, as
-// "cub/cub.cuh"; "" if there is none.
-func GPUHeader(k operator.Kernel) string {
-	if all := GPUHeaders(k); len(all) > 0 {
-		return all[0]
-	}
-	return ""
-}
-
-// GPUHeaders are all such headers.
-func GPUHeaders(k operator.Kernel) (all []string) {
+// SystemHeaders are the headers that a kernel includes by <> and that are not its own, in order.
+func SystemHeaders(k operator.Kernel) (all []string) {
 	for _, text := range textsOf(k) {
+		if !toolkitInclude.MatchString(text) {
+			continue // as most
+		}
 		for _, m := range toolkitInclude.FindAllStringSubmatch(cudafile.BlankComments(text), -1) {
-			if _, own := k.Includes[m[1]]; !own && IsGPUHeader(m[1]) {
+			if _, own := k.Includes[m[1]]; !own {
 				all = append(all, m[1])
 			}
 		}
@@ -91,6 +86,9 @@ func GPUHeaders(k operator.Kernel) (all []string) {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// GPUHeaders are those that only a GPU's compiler reads, as "cub/cub.cuh".
+func GPUHeaders(k operator.Kernel) []string { return lists.Where(SystemHeaders(k), IsGPUHeader) }
 
 // ahead is what stands before a kernel: its macros, and before them headers that a GPU's
 // compiler alone reads. Macros are no options, for the compiler's own header and those would

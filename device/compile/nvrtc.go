@@ -28,8 +28,8 @@ import (
 // ErrArch means that the compiler does not know the architecture that it was asked to compile for.
 var ErrArch = errors.New("architecture not supported by this compiler")
 
-// defaultTimeout is how long a compilation may take when its Request says nothing else.
-const defaultTimeout = 30 * time.Second
+// DefaultTimeout is how long a compilation may take when its Request says nothing else.
+const DefaultTimeout = 30 * time.Second
 
 // LineInfo adds source lines of instructions to binaries. It changes no instruction.
 const LineInfo = "-lineinfo"
@@ -111,9 +111,9 @@ func (n *nvrtc) missing(r Request) string {
 		_, err := os.Stat(filepath.Join(dir, cubVersion))
 		return err == nil
 	}
-	switch header := GPUHeader(r.Kernel); {
-	case header != "" && !slices.ContainsFunc(n.headers, hasCUB):
-		return fmt.Sprintf("it includes <%s>, and %s", header, missingCUB)
+	switch cub := GPUHeaders(r.Kernel); {
+	case cub != nil && !slices.ContainsFunc(n.headers, hasCUB):
+		return fmt.Sprintf("it includes <%s>, and %s", cub[0], missingCUB)
 	case needsHeaders(r) && len(n.headers) == 0:
 		return missingHeaders
 	}
@@ -140,9 +140,8 @@ func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
 	return n.compileIn(ctx, p, r)
 }
 
-// compileIn sends one compilation to a worker and judges the response.
 func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*Binary, error) {
-	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, DefaultTimeout))
 	defer cancel()
 	begin := time.Now()
 	made, err := worker.Call[workerRequest, workerResponse](limited, p, n.requestOf(r))

@@ -273,7 +273,7 @@ func compileTogether(t *testing.T, c Compiler, some []variant) bool {
 }
 
 func requestFor(v variant, k operator.Kernel) Request {
-	return Request{Kernel: k, Arch: v.Limits.Target, Timeout: mostTogether * defaultTimeout}
+	return Request{Kernel: k, Arch: v.Limits.Target, Timeout: mostTogether * DefaultTimeout}
 }
 
 // hastyFlags are those for code that nobody runs: the assembler need not optimize what it checks, and NVVM

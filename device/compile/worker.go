@@ -33,7 +33,7 @@ type workerRequest struct {
 	Names    []string // name expressions of kernels, whose names in the code are wanted
 }
 
-// workerResponse answers it. A worker's error (worker.RemoteError) means that NVRTC itself failed, not the source.
+// workerResponse answers it. An error in its place means that NVRTC itself failed, not the source.
 type workerResponse struct {
 	Code    []byte
 	Symbols map[string]string // names in the code, by expression
@@ -269,7 +269,6 @@ func (l *library) code(program uintptr, options []string) ([]byte, error) {
 	return code, nil
 }
 
-// symbols are the names that expressions have in the code.
 func (l *library) symbols(program uintptr, expressions []string) (map[string]string, error) {
 	if len(expressions) == 0 {
 		return nil, nil
@@ -297,7 +296,6 @@ func (l *library) programLog(program uintptr) string {
 	return string(text[:size-1]) // without the terminating zero
 }
 
-// cStrings makes C strings; the caller keeps the slice alive while they are used.
 func cStrings(texts []string) []*byte {
 	return lists.Of(texts, func(text string) *byte { return unsafe.SliceData(append([]byte(text), 0)) })
 }

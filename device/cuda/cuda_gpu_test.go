@@ -234,34 +234,6 @@ func TestGPUSessions(t *testing.T) {
 	}
 }
 
-// The energy of a launch that moves twice the bytes is about twice as much, and a GPU takes between 50 and 1500 W.
-func TestGPUEnergy(t *testing.T) {
-	var costs [2]float64
-	for i, n := range []int64{1 << 26, 1 << 27} {
-		b := openBench(t, n, testoperators.Protocol())
-		v := b.variant(0)
-		v.Energy = true
-		begin := time.Now()
-		e := b.evaluate(v, 0)
-		got, ms := e.EnergyMJ, e.Time.Median
-		if got == 0 {
-			t.Skip("NVML cannot tell the energy here")
-		}
-		t.Logf("n=%d: %.1f mJ a launch of %.3f ms, %.0f W, measured in %v", n, got, ms, got/ms, time.Since(begin))
-		if watts := got / ms; watts < 50 || watts > 1500 || time.Since(begin) < 500*time.Millisecond {
-			t.Errorf("%.0f W, measured in %v", watts, time.Since(begin))
-		}
-		costs[i] = got
-		v.Energy = false
-		if e := b.evaluate(v, 0); e.Status != trial.OK || e.EnergyMJ != 0 {
-			t.Errorf("the next evaluation: %+v", e)
-		}
-	}
-	if ratio := costs[1] / costs[0]; ratio < 1.7 || ratio > 2.3 {
-		t.Errorf("twice the work costs %.2f times the energy", ratio)
-	}
-}
-
 func TestGPUMemory(t *testing.T) {
 	d := openGPU(t)
 	p := testoperators.Problem(t, "affine", d.Info().Limits.MemoryBytes/8, d.Info().Limits)

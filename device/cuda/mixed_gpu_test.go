@@ -38,22 +38,16 @@ func TestGPUMixedRight(t *testing.T) {
 	}
 }
 
-// A launch is as long with what is restored before it as it is by itself: in a
-// graph, with a warm cache, and when its energy is measured.
+// A launch is as long with what is restored before it as it is by itself: in a graph, and with a warm cache.
 func TestGPUMixedConditions(t *testing.T) {
 	var medians []float64
 	for _, conditions := range []device.Conditions{{}, {Launch: device.Graph}, {L2: device.Warm}} {
 		proto := testoperators.Protocol()
 		proto.Conditions = conditions
 		b := openMixed(t, 1<<24, proto)
-		v := b.variant(0)
-		v.Energy = true
-		e := b.evaluate(v, 0)
+		e := b.evaluate(b.variant(0), 0)
 		if e.Status != trial.OK || e.Time.Batch != 1 {
 			t.Errorf("%v: %+v", conditions, e)
-		}
-		if watts := e.EnergyMJ / e.Time.Median; e.EnergyMJ != 0 && (watts < 20 || watts > 1500) {
-			t.Errorf("%v: %.0f W", conditions, watts)
 		}
 		medians = append(medians, e.Time.Median)
 	}

@@ -35,7 +35,9 @@ type sanitized struct {
 	program string
 }
 
-func (g *sanitized) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+func (g *sanitized) Open(
+	ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol,
+) (device.Session, error) {
 	s, err := g.Child.Open(ctx, p, reference, proto)
 	if err != nil {
 		return nil, err
@@ -106,7 +108,8 @@ func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v devi
 	case err == nil && o.Status != trial.OK:
 		return watched{status: o.Status, message: o.Message}, nil
 	case err != nil || !r.complete:
-		return watched{}, fmt.Errorf("%s gave no verdict: %w", tool.name, cmp.Or(err, said(r), readErr, errors.New("its report has no end")))
+		why := cmp.Or(err, said(r), readErr, errors.New("its report has no end"))
+		return watched{}, fmt.Errorf("%s gave no verdict: %w", tool.name, why)
 	}
 	return watched{status: trial.OK}, nil
 }

@@ -72,12 +72,11 @@ func Widen(t operator.Type, from []byte) []byte {
 
 // Text writes an element, given its bits, as messages do.
 func Text(t operator.Type, bits uint64) string {
-	size := 8 * t.Bytes()
 	switch {
 	case t == operator.Bool && bits <= 1:
 		return strconv.FormatBool(bits == 1)
 	case t.Kind() == operator.Signed:
-		return strconv.FormatInt(int64(bits<<(64-size))>>(64-size), 10)
+		return strconv.FormatInt(integer(t, bits), 10)
 	case t.Kind() == operator.Unsigned:
 		return strconv.FormatUint(bits, 10)
 	case t == operator.F64:
@@ -88,43 +87,24 @@ func Text(t operator.Type, bits uint64) string {
 
 // single is the number that a floating type of 32 bits or fewer has for some bits.
 func single(t operator.Type, bits uint32) float32 {
-	switch t {
-	case operator.F32:
+	if t == operator.F32 {
 		return math.Float32frombits(bits)
-	case operator.BF16:
-		return math.Float32frombits(bits << 16)
-	case operator.F16:
-		return small(bits, 10)
-	case operator.F8E5M2:
-		return small(bits, 2)
 	}
-	if bits&0x7f == 0x7f { // f8e4m3 has numbers where others have infinities
-		return float32(math.NaN())
-	}
-	return finite(bits, 4, 3)
-}
-
-// small reads a sign, five exponent bits and mantissa bits, as IEEE 754 has them.
-func small(bits uint32, mantissa int) float32 {
-	const exponent = 5
+	mantissa, exponent := format(t)
 	top := uint32(1)<<exponent - 1
-	switch {
-	case bits>>mantissa&top < top:
-		return finite(bits, exponent, mantissa)
-	case bits&(1<<mantissa-1) != 0:
-		return float32(math.NaN())
-	}
-	return float32(math.Inf(1 - int(bits>>(exponent+mantissa)&1)*2))
-}
-
-func finite(bits uint32, exponent, mantissa int) float32 {
-	e, m := int(bits>>mantissa&(1<<exponent-1)), bits&(1<<mantissa-1)
-	if e == 0 {
-		e = 1
-	} else {
-		m |= 1 << mantissa
-	}
 	sign := 1 - float64(bits>>(exponent+mantissa)&1)*2
+	power, places := bits>>mantissa&top, bits&(1<<mantissa-1)
+	infinite := power == top && t != operator.F8E4M3 // which has numbers where others have infinities
+	switch {
+	case infinite && places != 0 || t == operator.F8E4M3 && bits&0x7f == 0x7f:
+		return float32(math.NaN())
+	case infinite:
+		return float32(math.Inf(int(sign)))
+	case power == 0:
+		power = 1
+	default:
+		places |= 1 << mantissa
+	}
 	bias := 1<<(exponent-1) - 1
-	return float32(sign * math.Ldexp(float64(m), e-bias-mantissa))
+	return float32(sign * math.Ldexp(float64(places), int(power)-bias-mantissa))
 }

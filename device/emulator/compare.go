@@ -38,7 +38,6 @@ func madeFile(a operator.Argument) string {
 
 const errorFile = "error.made"
 
-// acceptReference checks that the operator's own comparison finds the reference equal to itself.
 func (s *session) acceptReference(ctx context.Context) error {
 	if s.parts.Comparison == nil {
 		return nil
@@ -290,7 +289,6 @@ func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, argumen
 	return nil
 }
 
-// prepareInputs makes the files of contents that are not drawn.
 func (s *session) prepareInputs(ctx context.Context) error {
 	if _, err := answers.PlaceInputs(s.problem, s.dir); err != nil {
 		return fmt.Errorf("emulator: %w", err)

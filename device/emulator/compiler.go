@@ -24,10 +24,6 @@ import (
 
 var ErrNoCompiler = errors.New("no C++ compiler found")
 
-// defaultTimeout is how long a compilation may take when its Request says nothing.
-const defaultTimeout = 30 * time.Second
-
-// hostCompiler compiles variants with the host's C++ compiler.
 type hostCompiler struct {
 	options     Options
 	command     []string // CXX may hold arguments: "ccache g++"
@@ -120,7 +116,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 		return nil, err
 	}
 	begin := time.Now()
-	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, compile.DefaultTimeout))
 	defer cancel()
 	var refused, log string
 	if log, err = c.run(limited, dir, c.arguments(r, dir, shim)); err == nil {
@@ -239,11 +235,10 @@ func linker() []string {
 // notFound is what a linker says of a function that no library has, and a compiler of a linker that it does not find.
 var notFound = regexp.MustCompile(`undefined (?:reference|symbol)|cannot find 'ld'`)
 
-// findCompiler takes what CXX names, else the first of the usual names.
 func findCompiler() ([]string, error) {
 	if fields := strings.Fields(os.Getenv("CXX")); len(fields) > 0 {
 		if _, err := exec.LookPath(fields[0]); err != nil {
-			return nil, fmt.Errorf("%w: CXX is set to %q, which cannot be run (%v); unset it or install g++", ErrNoCompiler, os.Getenv("CXX"), reason(err))
+			return nil, fmt.Errorf("%w: CXX is set to %q, which cannot be run; unset it or install g++", ErrNoCompiler, os.Getenv("CXX"))
 		}
 		return fields, nil
 	}
@@ -253,14 +248,6 @@ func findCompiler() ([]string, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w: install g++ (Debian/Ubuntu: apt install g++) or set CXX", ErrNoCompiler)
-}
-
-// reason is what the system said, without the names of the calls that failed.
-func reason(err error) error {
-	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
-		err = inner
-	}
-	return err
 }
 
 const versionLimit = 5 * time.Second

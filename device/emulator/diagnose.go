@@ -48,7 +48,7 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 		}
 		if strings.HasSuffix(e.Message, ": No such file or directory") || strings.HasSuffix(e.Message, " file not found") {
 			e.Message += "; the emulator has the C++ library's headers, and of CUDA's " + strings.Join(cudaHeaders, ", ")
-			if compile.GPUHeader(r.Kernel) != "" {
+			if compile.GPUHeaders(r.Kernel) != nil {
 				e.Message += "; on a GPU this kernel runs with the toolkit's"
 			}
 		}
@@ -97,7 +97,6 @@ func blame(k operator.Kernel, diagnosis []string, log string) (file string, line
 // mentioned is any place that a log names at the beginning of a line, with the rest of the line.
 var mentioned = regexp.MustCompile(`(?m)^\s*(?:In file included from |from )?([^\s:][^:\n]*):(\d+)[:,](?:\d+[:,])? ?(.*)$`)
 
-// sourceNames are the names that messages give the kernel's files, its own first.
 func sourceNames(k operator.Kernel) []string {
 	return append([]string{k.File}, slices.Sorted(maps.Keys(k.Includes))...)
 }
@@ -142,7 +141,6 @@ func sanitizerMessage(report string, names []string) string {
 	return message
 }
 
-// bytesText counts bytes whose number the report has as text.
 func bytesText(number string) string {
 	if number == "1" {
 		return "1 byte"
@@ -150,7 +148,6 @@ func bytesText(number string) string {
 	return number + " bytes"
 }
 
-// asanWhat names an error of AddressSanitizer in plain words.
 func asanWhat(kind, report string) string {
 	access, size := "access", ""
 	if m := asanAccess.FindStringSubmatch(report); m != nil {

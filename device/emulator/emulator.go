@@ -29,6 +29,7 @@ import (
 	"autotune/device/elements"
 	"autotune/device/trial"
 	"autotune/device/verify"
+	"autotune/internal/lists"
 	"autotune/internal/worker"
 	"autotune/operator"
 )
@@ -195,9 +196,6 @@ func (s *session) ready(j *job, k operator.Kernel, b *compile.Binary) (o trial.O
 	if message := refused(k.Launches, s.problem.Limits); message != "" {
 		return trial.Outcome{Status: trial.Pruned, Message: message}, nil
 	}
-	if b == nil {
-		return o, errors.New("emulator: the variant was not compiled")
-	}
 	if o.Message, err = j.placeSymbols(b.Code); o.Message != "" {
 		o.Status = trial.LaunchError
 	}
@@ -236,11 +234,8 @@ func (s *session) referenceFault(a response) string {
 }
 
 func (s *session) tensor(name string) operator.Argument {
-	i := slices.IndexFunc(s.problem.Arguments, func(t operator.Argument) bool { return t.Name == name })
-	if i < 0 {
-		return operator.Argument{}
-	}
-	return s.problem.Arguments[i]
+	t, _ := lists.First(s.problem.Arguments, func(t operator.Argument) bool { return t.Name == name })
+	return t
 }
 
 func (s *session) workers() int {
@@ -298,7 +293,6 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 	return s.runVariant(ctx, v, j)
 }
 
-// runVariant runs one variant's program and tells how many launches it verified.
 func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
 	if o, err = s.ready(&j, v.Kernel, v.Binary); err != nil || o.Status != "" {
 		return o, 0, err

@@ -16,6 +16,7 @@ import (
 	"autotune/device"
 	"autotune/device/trial"
 	"autotune/internal/test/must"
+	"autotune/internal/worker"
 	"autotune/operator"
 )
 
@@ -164,7 +165,7 @@ func TestWallsHoldWithoutTheFilter(t *testing.T) {
 		t.Errorf("the loader is %q; %v; another may be run by %q", loader, err, other)
 	}
 	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
-	cmd.Dir, cmd.Env = dir, programVariables()
+	cmd.Dir, cmd.Env = dir, worker.Environment("LD_LIBRARY_PATH")
 	open, err := os.Open(os.DevNull)
 	must.OK(t, err)
 	defer open.Close()

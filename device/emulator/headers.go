@@ -2,12 +2,10 @@ package emulator
 
 import (
 	"fmt"
-	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
-	"autotune/internal/cudafile"
+	"autotune/device/compile"
 	"autotune/operator"
 )
 
@@ -27,8 +25,6 @@ var cudaHeaders = []string{
 	"cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h",
 }
 
-var standardInclude = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
-
 // These files are included before a kernel's first line, in this order. The words, a file of the shim, are compiled
 // ahead (program.go). That helps where nothing stands before them.
 const (
@@ -40,32 +36,20 @@ const (
 // headersOf are the texts of the files around the words; "" where a kernel wants none. The C++ library's must come
 // before CUDA's words, with which they would not compile. CUDA's must be outside of all namespaces.
 func headersOf(k operator.Kernel) map[string]string {
-	standard := included(k, libraryHeaders)
+	all := compile.SystemHeaders(k)
+	standard := includes(all, libraryHeaders)
 	if standard != "" {
 		standard = "#include <math.h>\n#include <stdlib.h>\n#define AUTOTUNE_STANDARD_HEADERS\n" + standard
 	}
-	return map[string]string{standardHeaders: standard, moreWords: included(k, cudaHeaders)}
+	return map[string]string{standardHeaders: standard, moreWords: includes(all, cudaHeaders)}
 }
 
-func included(k operator.Kernel, headers []string) string {
-	names := map[string]bool{}
-	for _, text := range append(textsOf(k.Includes), k.Source) {
-		for line := range strings.Lines(cudafile.BlankComments(text)) {
-			if !strings.Contains(line, "include") {
-				continue // as most
-			}
-			m := standardInclude.FindStringSubmatch(line)
-			if m == nil || !slices.Contains(headers, m[1]) {
-				continue
-			}
-			if _, own := k.Includes[m[1]]; !own {
-				names[m[1]] = true
-			}
-		}
-	}
+func includes(headers, known []string) string {
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		fmt.Fprintf(&b, "#include <%s>\n", name)
+	for _, name := range headers {
+		if slices.Contains(known, name) {
+			fmt.Fprintf(&b, "#include <%s>\n", name)
+		}
 	}
 	return b.String()
 }

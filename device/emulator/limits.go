@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -23,27 +22,24 @@ func Limits() operator.Limits {
 	return limits
 }
 
-var memAvailable = regexp.MustCompile(`(?m)^MemAvailable:\s+(\d+) kB`)
-
-// availableMemory is what the machine could still give away, in bytes.
 func availableMemory() int64 {
-	text, _ := os.ReadFile("/proc/meminfo") // not on every system
-	if m := memAvailable.FindSubmatch(text); m != nil {
-		if kb, err := strconv.ParseInt(string(m[1]), 10, 64); err == nil {
-			return kb << 10
-		}
+	if kb, err := strconv.ParseInt(strings.TrimSuffix(toldBy("/proc/meminfo", "MemAvailable"), " kB"), 10, 64); err == nil {
+		return kb << 10
 	}
 	return 4 << 30 // unknown; what any machine today has
 }
 
-var modelName = regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`)
+func cpuModel() string { return cmp.Or(toldBy("/proc/cpuinfo", "model name"), runtime.GOARCH) }
 
-func cpuModel() string {
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	if m := modelName.FindSubmatch(text); m != nil {
-		return strings.Join(strings.Fields(string(m[1])), " ")
+// toldBy is what the first line of that name in a file of the system's says; "" where there is none.
+func toldBy(file, name string) string {
+	text, _ := os.ReadFile(file) // not on every system
+	for line := range strings.Lines(string(text)) {
+		if key, value, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == name {
+			return strings.Join(strings.Fields(value), " ")
+		}
 	}
-	return runtime.GOARCH
+	return ""
 }
 
 // hostArch names the instruction set that variants are compiled for, since machines with different
@@ -104,11 +100,4 @@ func cooperativeProblem(l operator.Launch, lim operator.Limits) string {
 		return fmt.Sprintf("a cooperative launch of %d threads, all of which wait for each other: the emulator needs %d MiB for their stacks and has %d", blocks*threads, need>>20, lim.MemoryBytes>>21)
 	}
 	return ""
-}
-
-func clusterOf(l operator.Launch) [3]int64 {
-	if !l.Clustered() {
-		return [3]int64{1, 1, 1}
-	}
-	return l.Cluster
 }

@@ -169,7 +169,6 @@ func (o *object) own() ([]byte, error) {
 	return append(all, grown...), nil
 }
 
-// variable is a variable of a program that can be written.
 type variable struct {
 	address, bytes uint64
 }

@@ -81,7 +81,8 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 	}
 	cmd := exec.CommandContext(limited, words[0], words[1:]...)
 	cmd.Dir = dir
-	cmd.Env = programVariables()
+	// What a kernel writes reaches who searches, so that it sees nothing of the user's.
+	cmd.Env = append(worker.Environment("LD_LIBRARY_PATH"), sanitizerSettings...)
 	cmd.Stdin = strings.NewReader(j.text())
 	cmd.ExtraFiles = []*os.File{resultEnd}
 	output := &worker.Output{Tail: 64 << 10} // a sanitizer's report is long
@@ -114,12 +115,6 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 		return response{}, fmt.Errorf("emulator: %s", a.response.Message)
 	}
 	return *a.response, nil
-}
-
-// programVariables are the environment of a variant's program. What a kernel writes reaches
-// who searches, so that it sees nothing of the user's.
-func programVariables() []string {
-	return append(worker.Environment("LD_LIBRARY_PATH"), sanitizerSettings...)
 }
 
 type answer struct {
@@ -181,7 +176,6 @@ func writeProgram(path string, code []byte) error {
 	return os.WriteFile(path, code, 0o700)
 }
 
-// silent says how a program ended that gave no answer.
 func silent(err error, output string, names []string) response {
 	if message := sanitizerMessage(output, names); message != "" {
 		return ended(trial.Crashed, worker.Shown(message))
@@ -194,7 +188,8 @@ func silent(err error, output string, names []string) response {
 		}
 		message = "the variant's program ended with " + exit.String()
 	}
-	if last := lastLine(output); last != "" {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	if last := worker.Shown(lines[len(lines)-1]); last != "" {
 		message += ": " + last
 	}
 	return ended(trial.Crashed, message)
@@ -202,11 +197,6 @@ func silent(err error, output string, names []string) response {
 
 func ended(status trial.Status, message string) response {
 	return response{Outcome: trial.Outcome{Status: status, Message: message}}
-}
-
-func lastLine(output string) string {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	return worker.Shown(lines[len(lines)-1])
 }
 
 // job is what a variant's program is asked to do; runtime/job.h reads it.
@@ -234,7 +224,6 @@ type jobArgument struct {
 	input, output string
 }
 
-// placeInputs says where the inputs' files are from the program's folder.
 func (j *job) placeInputs(up string) {
 	for i, a := range j.arguments {
 		if a.input != "" {
@@ -258,11 +247,14 @@ func (j job) text() string {
 		}
 		return 0
 	}
-	p := j.protocol
+	p, all := j.protocol, lists.Of(j.arguments, func(a jobArgument) operator.Argument { return a.Argument })
 	for _, l := range j.launches {
-		g, t, c := l.Grid, l.Block, clusterOf(l)
+		g, t, c := l.Grid, l.Block, l.Cluster
+		if !l.Clustered() {
+			c = [3]int64{1, 1, 1}
+		}
 		line("launch", slices.Index(j.launches.Entries(), l.Entry), g[0], g[1], g[2], t[0], t[1], t[2], l.SharedBytes, c[0], c[1], c[2], number(l.Cooperative), number(l.Dependent), cmp.Or(l.Entry, "kernel"))
-		for at, argument := range j.passed(l) {
+		for at, argument := range operator.Passed(all, l) {
 			values := []any{argument}
 			if m := l.MapAt(at); m != nil {
 				for _, word := range m.Words {
@@ -296,10 +288,4 @@ func (j job) text() string {
 		}
 	}
 	return b.String()
-}
-
-// passed are the arguments that a launch passes, by their index.
-func (j job) passed(l operator.Launch) []int {
-	all := lists.Of(j.arguments, func(a jobArgument) operator.Argument { return a.Argument })
-	return operator.Passed(all, l)
 }

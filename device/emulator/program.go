@@ -49,7 +49,6 @@ type runtimeObject struct {
 	walls  *walls
 }
 
-// get returns the shim's folder and the runtime's object file.
 func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -137,7 +137,6 @@ func (s *session) watch(ctx context.Context, k operator.Kernel, b *compile.Binar
 	return a, a.Race.text(k, b.Code, s.tensor, place), nil
 }
 
-// looked is how far a program looked for races.
 type looked struct {
 	FirstBlocks  int64 `json:"first_blocks"` // of a launch that was too long to be looked at as a whole
 	Of           int64 `json:"of"`           // 0: all launches were
@@ -156,7 +155,6 @@ func (l looked) text(launches int) string {
 	return text + ")"
 }
 
-// race is what a program says of two accesses that nothing orders.
 type race struct {
 	Kernel  string   `json:"kernel"` // of several
 	Space   string   `json:"space"`  // tensor, variable, static, shared
@@ -205,7 +203,6 @@ func (r *race) text(k operator.Kernel, code []byte, tensor func(string) operator
 	return text
 }
 
-// index is that of a thread or block, as a number where it has one axis.
 func index(i [3]uint32) string {
 	if i[1] == 0 && i[2] == 0 {
 		return fmt.Sprint(i[0])

@@ -58,15 +58,14 @@ func loaderOf(code []byte) string {
 	if err != nil {
 		return ""
 	}
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			path := make([]byte, p.Filesz)
-			_, _ = p.ReadAt(path, 0)
-			loader := filepath.Clean(string(bytes.TrimRight(path, "\x00")))
-			if slices.ContainsFunc(libraryFolders(), func(folder string) bool { return strings.HasPrefix(loader, folder+"/") }) {
-				return loader
-			}
-		}
+	interpreter := f.Section(".interp")
+	if interpreter == nil {
+		return ""
+	}
+	path, _ := interpreter.Data()
+	loader := filepath.Clean(string(bytes.TrimRight(path, "\x00")))
+	if slices.ContainsFunc(libraryFolders(), func(folder string) bool { return strings.HasPrefix(loader, folder+"/") }) {
+		return loader
 	}
 	return ""
 }

@@ -9,7 +9,6 @@ import (
 	"autotune/operator"
 )
 
-// preparation is what outputs and workspaces hold before a launch.
 type preparation int
 
 // The preparations, in the order in which launches take turns with them.
@@ -114,7 +113,6 @@ func (c *checks) results() ([]uint64, error) {
 	return words, nil
 }
 
-// inspect checks everything that the launches so far wrote.
 func (c *checks) inspect() (f verify.Findings, err error) {
 	c.queueChecks(c.tensors.data)
 	return c.findings()

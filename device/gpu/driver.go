@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"autotune/device"
-	"autotune/device/trial"
 	"autotune/operator"
 )
 
@@ -88,11 +87,6 @@ type Sensors interface {
 	// Look reads the clock of a GPU that is busy for so long. A look takes
 	// time itself: an earlier one may serve again.
 	Look(busy time.Duration) Reading
-	// Energy is what the GPU has used so far, in millijoules.
-	Energy() (millijoules uint64, known bool)
-	// LookAround sees who else uses the GPU, and Company is who it was.
-	LookAround()
-	Company() []trial.Warning
 }
 
 // Reading is what one look at the GPU saw.
@@ -145,7 +139,6 @@ type blamed struct {
 
 func (b blamed) Unwrap() []error { return []error{b.ReferenceError, b.cause} }
 
-// blame blames a part of an operator for an error, unless the GPU itself is to blame.
 func blame(operator, part, what string, err error) error {
 	var f *Failure
 	if errors.As(err, &f) && f.Trouble {

@@ -13,7 +13,6 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/elements"
-	"autotune/device/trial"
 	"autotune/device/verify"
 	"autotune/operator"
 )
@@ -34,10 +33,8 @@ type fakeGPU struct {
 	hung    bool  // a kernel never ends
 	fault   error // of a kernel that has ended the context
 	calls   []string
-	looked  int
 	bindsOf int // that are not freed
 	modules int // that are loaded
-	energy  float64
 	n       int // elements of the kernel that runs
 
 	launched int       // times that the kernel of the module loaded last ran
@@ -89,6 +86,9 @@ func (g *fakeGPU) Free() (free, total int64, err error) {
 }
 
 func (g *fakeGPU) Allocate(bytes int64) (Address, error) {
+	if free, _, _ := g.Free(); bytes > free {
+		return 0, &Failure{Text: "out of memory"}
+	}
 	at := g.next
 	g.blocks[at] = make([]byte, bytes)
 	g.next += Address(bytes+1<<20) / 256 * 256
@@ -156,7 +156,6 @@ func (g *fakeGPU) Launch(f Function, l operator.Launch, p Parameters, count int)
 		g.n = function.n
 		g.called("launch %s", function.entry)
 		g.now += fakeKernels[function.entry](g, function.mode, p.([]uint64))
-		g.energy += 30
 	}
 }
 
@@ -184,16 +183,6 @@ func (g *fakeGPU) Elapsed(from, to int) (float64, error) { return g.events[to] -
 func (g *fakeGPU) Look(time.Duration) Reading {
 	return Reading{At: time.Now(), MHz: 1500, Throttled: []string{"power limit"}}
 }
-
-// Energy moves every 300 mJ; a launch takes 30.
-func (g *fakeGPU) Energy() (uint64, bool) {
-	time.Sleep(time.Millisecond)
-	return uint64(g.energy) / 300 * 300, true
-}
-
-func (g *fakeGPU) LookAround() { g.looked++ }
-
-func (g *fakeGPU) Company() []trial.Warning { return nil }
 
 // fakeModule is a binary of fakeCompiler's: the mode of its kernel.
 type fakeModule struct {

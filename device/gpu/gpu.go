@@ -50,7 +50,6 @@ func Open(d Driver, ordinal int, o Options) (device.Device, error) {
 	return p, nil
 }
 
-// processor is a GPU as a device.
 type processor struct {
 	Options
 	driver  Driver
@@ -94,14 +93,6 @@ func (p *processor) do(work func() error) (err error) {
 }
 
 func (p *processor) Open(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
-	return p.open(ctx, problem, reference, proto, nil)
-}
-
-func (p *processor) Reopen(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol, known device.Ceilings) (device.Session, error) {
-	return p.open(ctx, problem, reference, proto, &known)
-}
-
-func (p *processor) open(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol, known *device.Ceilings) (device.Session, error) {
 	if proto.LaunchTimeout <= 0 {
 		proto.LaunchTimeout = device.DefaultProtocol().LaunchTimeout
 	}
@@ -113,9 +104,6 @@ func (p *processor) open(ctx context.Context, problem *operator.Problem, referen
 		if err = s.takeReference(reference); err != nil {
 			return nil, err
 		}
-	}
-	if known != nil {
-		s.ceilings, s.measured = *known, true
 	}
 	if err := p.do(func() error { return s.open(ctx) }); err != nil {
 		return nil, errors.Join(err, s.removeFolder())

@@ -76,7 +76,6 @@ func (h *helpers) load(files []operator.Kernel, codes map[string][]byte) error {
 	return nil
 }
 
-// run queues one of them on a grid of x by y blocks.
 func (h *helpers) run(name string, x, y int64, values ...uint64) {
 	launchOnce(h.gpu, h.kernels[name], operator.Launch{Grid: [3]int64{x, y, 1}, Block: [3]int64{helperThreads, 1, 1}}, values)
 }
@@ -163,7 +162,6 @@ func Kernels(arguments []operator.Argument) []operator.Kernel {
 	return all
 }
 
-// compileOwn compiles one of the device's own sources, unless it is compiled.
 func (p *processor) compileOwn(ctx context.Context, k operator.Kernel) error {
 	p.mu.Lock()
 	code := p.own[k.File]

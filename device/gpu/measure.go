@@ -75,7 +75,7 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 	}
 	e.SetSamples(s.Samples, batch)
 	e.Dropped = s.Dropped
-	e.ClockMHz, e.Warnings = seen.last, append(seen.warnings(), m.gpu.Company()...)
+	e.ClockMHz, e.Warnings = seen.last, seen.warnings()
 	return true, nil
 }
 
@@ -92,7 +92,6 @@ func (m measuring) warmUp(v variant, launchMS float64) (float64, error) {
 	return m.launches(v, shortLaunches)
 }
 
-// launches makes some launches in a row and tells what one takes, in milliseconds.
 func (m measuring) launches(v variant, count int) (float64, error) {
 	limit := m.proto.LaunchTimeout * time.Duration(count)
 	if m.tensors.restores() {
@@ -224,14 +223,12 @@ func (t timer) each(count int, before, work func(), limit time.Duration) ([]floa
 	return t.times(count, limit)
 }
 
-// queue queues work between the pair of events with that number.
 func (t timer) queue(pair int, work func()) {
 	t.gpu.Record(2 * pair)
 	work()
 	t.gpu.Record(2*pair + 1)
 }
 
-// times waits for the first pairs of events, for limit at most, and returns the milliseconds within each.
 func (t timer) times(pairs int, limit time.Duration) (ms []float64, err error) {
 	if err := t.wait(2*pairs-1, limit); err != nil {
 		return nil, err
@@ -251,7 +248,6 @@ const (
 	watchPause = 20 * time.Microsecond
 )
 
-// wait waits until the GPU has passed the event, for limit at most.
 func (t timer) wait(event int, limit time.Duration) error {
 	if err := t.gpu.Err(); err != nil {
 		return err

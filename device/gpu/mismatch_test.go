@@ -29,9 +29,9 @@ func TestMismatch(t *testing.T) {
 	two := []operator.Argument{{Role: operator.Input, Type: operator.F32}, {Role: operator.Output, Type: operator.U8}}
 	for parameters, want := range map[string]string{
 		"const float* x, float* y":                 "",
-		"const float* x, const float* b, float* y": "the kernel takes 3 pointers, the operator has 2 tensors",
-		"float* y":                      "the kernel takes 1 pointer, the operator has 2 tensors",
-		"const float* x, float* y, S s": "the kernel's parameters take 36 bytes, the pointers of the operator's 2 tensors 16",
+		"const float* x, const float* b, float* y": "the kernel's parameters take 24 bytes, the operator's 2 arguments 16",
+		"float* y":                      "the kernel's parameters take 8 bytes, the operator's 2 arguments 16",
+		"const float* x, float* y, S s": "the kernel's parameters take 36 bytes, the operator's 2 arguments 16",
 	} {
 		if got := gpu.Mismatch(cuda.Driver(), compiled(parameters), kernelK, two); got != want {
 			t.Errorf("%s: %q, want %q", parameters, got, want)
@@ -43,7 +43,7 @@ func TestMismatch(t *testing.T) {
 	}
 	for parameters, want := range map[string]string{
 		"bool a, short b, short* c, int d, double e, signed char f": "",
-		"bool a, short b, short* c, int d, double e, int f":         "the kernel's parameters take 36 bytes, the operator's 1 tensor and 5 scalars 33",
+		"bool a, short b, short* c, int d, double e, int f":         "the kernel's parameters take 36 bytes, the operator's 6 arguments 33",
 	} {
 		if got := gpu.Mismatch(cuda.Driver(), compiled(parameters), kernelK, scalars); got != want {
 			t.Errorf("%s: %q, want %q", parameters, got, want)
@@ -53,8 +53,8 @@ func TestMismatch(t *testing.T) {
 	mapped.Launches = operator.Launches{{Entry: "k", Maps: []operator.TensorMap{{At: 1}}}}
 	for parameters, want := range map[string]string{
 		"const float* x, const __grid_constant__ M m":      "",
-		"const float* x, unsigned char* m":                 "the kernel's parameters take 16 bytes; 2 arguments with 1 tensor map among them would not",
-		"const __grid_constant__ M m, const float* x, S s": "the kernel's parameters take 188 bytes; 2 arguments with 1 tensor map among them would not",
+		"const float* x, unsigned char* m":                 "the kernel's parameters take 16 bytes, the operator's 2 arguments 192",
+		"const __grid_constant__ M m, const float* x, S s": "the kernel's parameters take 188 bytes, the operator's 2 arguments 192",
 	} {
 		if got := gpu.Mismatch(cuda.Driver(), compiled(parameters), mapped, two); got != want {
 			t.Errorf("%s: %q, want %q", parameters, got, want)

@@ -30,7 +30,6 @@ var (
 	apart = operator.Argument{Role: operator.InOut, Type: operator.F64}
 )
 
-// checkParts checks that the operator's own kernels take the arguments that they will be given.
 func checkParts(d Driver, parts verify.Parts, arguments []operator.Argument) error {
 	check := func(p verify.Part, takes []operator.Argument) error {
 		if wrong := launchMismatch(d, p.Binary, p.Launches[0], takes); wrong != "" {

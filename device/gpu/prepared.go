@@ -30,7 +30,6 @@ type prepared struct {
 		*compile.Binary
 	}
 	ceilings device.Ceilings
-	measured bool // the ceilings are known
 
 	gpu     holding
 	tensors tensors
@@ -51,11 +50,10 @@ func (p *prepared) takeReference(b *compile.Binary) error {
 	return nil
 }
 
-// open puts the problem's tensors in place.
 func (p *prepared) open(ctx context.Context) error {
 	p.attach(planMemory(p.problem.Arguments, p.device.gpu.Bounds().L2Bytes))
 	for _, step := range []func() error{
-		p.addFiles, p.loadKernels, p.checkMemory, p.measureCopy, p.allocate,
+		p.addFiles, p.loadKernels, p.measureCopy, p.allocate,
 		p.fillInputs, func() error { return p.learnAnswers(ctx) },
 	} {
 		if err := step(); isLost(err) {
@@ -64,11 +62,9 @@ func (p *prepared) open(ctx context.Context) error {
 			return errors.Join(err, p.gpu.free())
 		}
 	}
-	p.measured = true
 	return nil
 }
 
-// attach ties the parts of the session to the GPU.
 func (p *prepared) attach(m memory) {
 	p.gpu.GPU = p.device.gpu
 	g := &p.gpu
@@ -84,14 +80,6 @@ func (p *prepared) loadKernels() error {
 		return err
 	}
 	return p.own.load()
-}
-
-func (p *prepared) checkMemory() error {
-	free, total, err := p.tensors.gpu.Free()
-	if err != nil {
-		return fmt.Errorf("ask for free memory: %w", err)
-	}
-	return p.tensors.plan.check(free, total)
 }
 
 // allocate takes the planned memory, and memory for the results of checks.
@@ -115,9 +103,6 @@ const (
 // measureCopy finds the bandwidth of copies on this GPU, the ceiling for whatever only moves data. Its buffers are
 // far larger than the cache. One measurement serves all problems: it takes as long as ten short variants.
 func (p *prepared) measureCopy() error {
-	if p.measured {
-		return nil
-	}
 	if p.ceilings.CopyBytesPerMS = p.device.copies; p.device.copies > 0 {
 		return nil
 	}
@@ -161,7 +146,6 @@ func (p *prepared) learnAnswers(ctx context.Context) error {
 	return p.checks.learnSizes(p.inputs.Distribution)
 }
 
-// runReference computes the outputs that variants are compared with.
 func (p *prepared) runReference() error {
 	v, err := p.tensors.loadVariant(p.reference.Binary, p.reference.Kernel)
 	if err != nil {
@@ -179,13 +163,14 @@ func (p *prepared) runReference() error {
 		}
 	}
 	ms, err := p.launchReference(v, p.tensors.references, referencePoison, 1)
-	if err == nil && ms[0] < briefReferenceMS && !p.measured {
+	first := p.ceilings.ReferenceMS == 0 // else it is known from before, on other inputs
+	if err == nil && ms[0] < briefReferenceMS && first {
 		ms, err = p.launchReference(v, p.tensors.references, referencePoison, referenceSamples)
 	}
 	if err != nil {
 		return err
 	}
-	if !p.measured {
+	if first {
 		p.ceilings.ReferenceMS = trial.Median(ms)
 	}
 	v.unload()

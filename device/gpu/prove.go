@@ -78,7 +78,6 @@ func (s *session) repeated(m measuring, v variant, t trial.Timing) (float64, err
 	return m.lone(v)
 }
 
-// lone times one launch that finds a cold cache.
 func (m measuring) lone(v variant) (float64, error) {
 	m.gpu.ResetCache()
 	m.gpu.Set(m.tensors.flush, 4, 0, m.tensors.plan.Flush/4)

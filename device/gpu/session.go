@@ -50,12 +50,9 @@ func (s *session) Evaluate(_ context.Context, v device.Variant, best float64) (o
 		return trial.Outcome{Status: trial.LaunchError, Message: wrong}, nil
 	}
 	err = s.use(func() error {
-		if v.Look {
-			s.gpu.LookAround()
-		}
 		begin := time.Now()
 		o, err = s.withVariant(v, func(loaded variant, o trial.Outcome) (trial.Outcome, error) {
-			return s.evaluate(loaded, v.Energy, best, begin, o)
+			return s.evaluate(loaded, best, begin, o)
 		})
 		return err
 	})
@@ -130,7 +127,6 @@ func (s *session) leave(dir string) (err error) {
 	return err
 }
 
-// use does some work of a session that is open.
 func (s *session) use(work func() error) error {
 	if s.closed {
 		return errors.New("the session is closed")
@@ -160,7 +156,7 @@ func (s *session) withVariant(v device.Variant, work func(variant, trial.Outcome
 	return o, err
 }
 
-func (s *session) evaluate(v variant, energy bool, best float64, begin time.Time, o trial.Outcome) (trial.Outcome, error) {
+func (s *session) evaluate(v variant, best float64, begin time.Time, o trial.Outcome) (trial.Outcome, error) {
 	launchMS, found, err := s.verify(v, poisoned)
 	o.Phases.VerifyMS = trial.MS(time.Since(begin))
 	if err != nil || found.Any() {
@@ -171,9 +167,6 @@ func (s *session) evaluate(v variant, energy bool, best float64, begin time.Time
 	m := measuring{timer: s.checks.timer, tensors: &s.tensors, proto: s.proto, ceilings: s.ceilings}
 	m.forget = func() { s.checks.poison(elements.Poison) }
 	launched, err := m.measure(v, best, launchMS, &o)
-	if err == nil && energy {
-		o.EnergyMJ, err = m.energy(v)
-	}
 	o.Phases.MeasureMS = trial.MS(time.Since(begin))
 	if err == nil && launched {
 		begin = time.Now()

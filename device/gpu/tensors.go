@@ -72,13 +72,6 @@ func zonesAround(data uint64, bytes int64, blockEnd uint64) []uint64 {
 	}
 }
 
-func (m memory) check(free, total int64) error {
-	if need := m.total(); need > free {
-		return fmt.Errorf("the problem needs %s, the GPU has %s free of %s: %w", device.GiB(need), device.GiB(free), device.GiB(total), device.ErrMemory)
-	}
-	return nil
-}
-
 func aligned(bytes int64) int64 { return (bytes + alignment - 1) / alignment * alignment }
 
 // tensors are a problem's arguments on the GPU: tensors between guard zones, and copies.
@@ -181,7 +174,6 @@ func (t *tensors) restores() bool {
 	return slices.ContainsFunc(t.pristine, func(a Address) bool { return a != 0 })
 }
 
-// restore gives the tensors that are read and written, among buffers, what they hold before a launch.
 func (t *tensors) restore(buffers []Address) {
 	for i, pristine := range t.pristine {
 		if pristine != 0 {
@@ -218,7 +210,6 @@ func (t *tensors) element(buffers []Address, argument int, element int64) (uint6
 	return binary.LittleEndian.Uint64(bits[:]), nil
 }
 
-// readFile copies a tensor's contents, the last bytes of a file, to the GPU.
 func (t *tensors) readFile(to Address, file string, a operator.Argument) error {
 	contents, done, err := answers.Map(file, a.Bytes())
 	if err != nil {

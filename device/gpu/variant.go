@@ -11,7 +11,6 @@ import (
 	"autotune/operator"
 )
 
-// variant is a compiled kernel loaded into the GPU: the launches that it consists of.
 type variant struct {
 	gpu      GPU
 	module   Module
@@ -26,7 +25,6 @@ type launch struct {
 	free       func() // the parameters; nil until they are bound
 }
 
-// load loads a compiled kernel, without arguments.
 func load(g GPU, b *compile.Binary, k operator.Kernel) (v variant, err error) {
 	v.gpu = g
 	if v.module, err = g.Load(b.Code); err != nil {
@@ -186,8 +184,6 @@ func (n Needs) resources(launch operator.Launch, blocksPerSM int, d Bounds) tria
 	return r
 }
 
-const pointerBytes = 8
-
 // mismatch says that a kernel does not take the arguments that it will be given; "" if it does, or
 // if the binary does not tell. The driver does not check that: it would read beyond the arguments.
 func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operator.Argument) string {
@@ -206,45 +202,30 @@ func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operat
 // launchMismatch is what mismatch says of one kernel and what it is given.
 func launchMismatch(d Driver, b *compile.Binary, l operator.Launch, arguments []operator.Argument) string {
 	size, known := d.ParameterBytes(b.Code, b.Symbol(l.Entry))
-	wanted, scalars := argumentBytes(l, arguments, 0)
-	tensors := len(arguments) - scalars
-	switch {
-	case !known || size == wanted:
-		return ""
-	case len(l.Maps) > 0:
-		for first := 16; first < operator.TensorMapAlign; first += 16 {
-			if wanted, _ := argumentBytes(l, arguments, first); size == wanted {
-				return ""
-			}
-		}
-		return fmt.Sprintf("the kernel's parameters take %s; %s with %s among them would not",
-			output.Count(size, "byte"), output.Count(len(arguments), "argument"), output.Count(len(l.Maps), "tensor map"))
-	case scalars > 0:
-		return fmt.Sprintf("the kernel's parameters take %s, the operator's %s and %s %d",
-			output.Count(size, "byte"), output.Count(tensors, "tensor"), output.Count(scalars, "scalar"), wanted)
-	case size%pointerBytes != 0:
-		return fmt.Sprintf("the kernel's parameters take %s, the pointers of the operator's %s %d",
-			output.Count(size, "byte"), output.Count(tensors, "tensor"), wanted)
+	// A GPU aligns the first parameter to 16 bytes; tensor maps need more, and so depend on its place.
+	for first := 0; known && first < operator.TensorMapAlign; first += 16 {
+		known = size != argumentBytes(l, arguments, first)
 	}
-	return fmt.Sprintf("the kernel takes %s, the operator has %s", output.Count(size/pointerBytes, "pointer"), output.Count(tensors, "tensor"))
+	if !known {
+		return ""
+	}
+	return fmt.Sprintf("the kernel's parameters take %s, the operator's %s %d",
+		output.Count(size, "byte"), output.Count(len(arguments), "argument"), argumentBytes(l, arguments, 0))
 }
 
-// argumentBytes is what arguments take as a kernel's parameters, and how many of them are
-// scalars. Each is aligned to its size, or as a tensor map is. On a GPU the first lies at a place
-// that is a multiple of 16, and is aligned no further.
-func argumentBytes(l operator.Launch, arguments []operator.Argument, first int) (bytes, scalars int) {
-	bytes = first
+// argumentBytes is what arguments take as a kernel's parameters behind some first bytes. Each is aligned to its size,
+// or as a tensor map is.
+func argumentBytes(l operator.Launch, arguments []operator.Argument, first int) int {
+	bytes := first
 	for i, a := range arguments {
-		size, align := pointerBytes, pointerBytes
-		switch {
-		case l.MapAt(i) != nil:
+		size, align := 8, 8
+		if l.MapAt(i) != nil {
 			size, align = operator.TensorMapBytes, operator.TensorMapAlign
-		case a.Role == operator.Scalar:
+		} else if a.Role == operator.Scalar {
 			size = int(a.Type.Bytes())
 			align = size
-			scalars++
 		}
 		bytes = (bytes+align-1)/align*align + size
 	}
-	return bytes - first, scalars
+	return bytes - first
 }

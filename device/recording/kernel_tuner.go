@@ -79,7 +79,7 @@ func (c *cache) recording() (*Recording, error) {
 		}
 	}
 	if c.Rows == nil {
-		return r, nil
+		c.Rows = new(cacheRows)
 	}
 	for _, row := range *c.Rows {
 		values, err := row.values(r.Tunables, texts)
@@ -121,14 +121,14 @@ func (r cacheRow) values(tunables []space.Tunable, texts []map[string]expr.Value
 	return values, nil
 }
 
-// shape is the problem's size, where it is one or some whole numbers.
 func (c *cache) shape() []int64 {
-	var size int64
-	if json.Unmarshal(orNull(c.Size), &size) == nil && size > 0 {
-		return []int64{size}
+	size, sizes := int64(0), []int64{}
+	if json.Unmarshal(orNull(c.Size), &size) == nil {
+		sizes = []int64{size}
+	} else if json.Unmarshal(orNull(c.Size), &sizes) != nil {
+		return nil
 	}
-	var sizes []int64
-	if json.Unmarshal(orNull(c.Size), &sizes) != nil || slices.ContainsFunc(sizes, func(n int64) bool { return n < 1 }) {
+	if slices.ContainsFunc(sizes, func(n int64) bool { return n < 1 }) {
 		return nil
 	}
 	return sizes
@@ -139,27 +139,21 @@ func (c *cache) shape() []int64 {
 func (r cacheRow) outcome() trial.Outcome {
 	o := trial.Outcome{Phases: trial.Phases{CompileMS: spent(r.Compile), VerifyMS: spent(r.Verify), MeasureMS: spent(r.Benchmark)}}
 	ms, err := strconv.ParseFloat(string(r.Time), 64)
-	failed := r.Time
+	failed := string(r.Time)
 	if len(r.Error) > 0 && string(r.Error) != "null" {
-		failed, err = r.Error, errors.New("failed")
+		failed, ms = string(r.Error), 0
 	}
 	if err == nil && trial.CheckMS(ms) == nil {
 		o.Status = trial.OK
 		var samples []float64
-		if json.Unmarshal(orNull(r.Times), &samples) == nil && !slices.ContainsFunc(samples, func(ms float64) bool { return trial.CheckMS(ms) != nil }) {
+		if json.Unmarshal(orNull(r.Times), &samples) == nil && trial.CheckMS(samples...) == nil {
 			o.SetSamples(samples, 1)
 		}
 		o.Time.Median = ms // as the tool itself has it: a mean
 		return o
 	}
-	switch string(failed) {
-	case `"CompilationFailedConfig"`:
-		o.Status = trial.CompileError
-	case `"InvalidConfig"`:
-		o.Status = trial.Pruned
-	default:
-		o.Status = trial.LaunchError
-	}
+	known := map[string]trial.Status{`"CompilationFailedConfig"`: trial.CompileError, `"InvalidConfig"`: trial.Pruned}
+	o.Status = cmp.Or(known[failed], trial.LaunchError)
 	return o
 }
 
@@ -213,21 +207,21 @@ func (r *Recording) Adopt(problem operator.ProblemRecord, o *operator.Operator, 
 	return nil
 }
 
-// rename gives a trial's values the names and the kinds that a template has.
 func rename(x *trial.Trial, o *operator.Operator, t *operator.Template) error {
-	values := make(space.Values, 0, len(t.Tunables))
-	for _, tunable := range t.Tunables {
+	values := make(space.Values, len(t.Tunables))
+	for i, tunable := range t.Tunables {
 		v, ok := x.Get(tunable.Name)
 		if !ok {
 			v, ok = x.Get(o.Macros.Macro(tunable.Name))
 		}
 		if !ok {
-			return fmt.Errorf("it does not tell the tunable %s of template %s; it tells %s", tunable.Name, t.Name, strings.Join(x.Values.Words(), ", "))
+			return fmt.Errorf("it does not tell the tunable %s of template %s; it tells %s",
+				tunable.Name, t.Name, strings.Join(x.Values.Words(), ", "))
 		}
 		if at := slices.IndexFunc(tunable.Values, v.Equal); at >= 0 {
 			v = tunable.Values[at]
 		}
-		values = append(values, space.Value{Name: tunable.Name, Value: v})
+		values[i] = space.Value{Name: tunable.Name, Value: v}
 	}
 	x.Values = values
 	return nil
@@ -235,16 +229,15 @@ func rename(x *trial.Trial, o *operator.Operator, t *operator.Template) error {
 
 // TemplateOf is the template that a tool's trials are of: the one of that name, or without a name the only one.
 func TemplateOf(op *operator.Operator, name string) (*operator.Template, error) {
-	if name == "" && len(op.Templates) == 1 {
-		return op.Templates[0], nil
-	}
-	names := lists.Of(op.Templates, func(t *operator.Template) string { return t.Name })
-	if at := slices.Index(names, name); at >= 0 {
-		return op.Templates[at], nil
+	for _, t := range op.Templates {
+		if t.Name == name || name == "" && len(op.Templates) == 1 {
+			return t, nil
+		}
 	}
 	if name == "" {
-		return nil, fmt.Errorf("%s has %d templates; name the one that the trials are of with --template", op.Name, len(names))
+		return nil, fmt.Errorf("%s has %d templates; name the one that the trials are of with --template", op.Name, len(op.Templates))
 	}
+	names := lists.Of(op.Templates, func(t *operator.Template) string { return t.Name })
 	return nil, fmt.Errorf("unknown template %q; there are %s", name, strings.Join(names, ", "))
 }
 

@@ -36,8 +36,8 @@ func readFS[T any](fsys fs.FS, name string, read func(io.Reader) (T, error)) (ma
 	return made, err
 }
 
-func open(ctx context.Context, path string, decode func(io.Reader) (*Recording, error)) (*Recording, error) {
-	r, err := input.File(ctx, path, decode)
+func open(ctx context.Context, path string, read func(io.Reader) (*Recording, error)) (*Recording, error) {
+	r, err := input.File(ctx, path, read)
 	return r.named(path), err
 }
 
@@ -136,45 +136,27 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// readMetadata reads no further than the metadata, which Write puts first.
+// readMetadata reads a recording of ours without its results.
 func readMetadata(r io.Reader) (Metadata, error) {
-	plain, err := input.Unpacked(r)
+	var d struct {
+		SchemaVersion string    `json:"schema_version"`
+		Metadata      *Metadata `json:"metadata"`
+	}
+	data, err := unpack(r)
+	if err == nil {
+		err = damaged(json.Unmarshal(data, &d))
+	}
+	if err == nil {
+		err = checkHeader(d.SchemaVersion, d.Metadata)
+	}
 	if err != nil {
-		return Metadata{}, damaged(err)
+		return Metadata{}, err
 	}
-	decoder := json.NewDecoder(io.LimitReader(plain, maxMetadata))
-	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		return Metadata{}, errors.New("not a recording: it does not begin with a JSON object")
-	}
-	version := ""
-	for decoder.More() {
-		name, err := decoder.Token()
-		if err != nil {
-			return Metadata{}, damaged(err)
-		}
-		var metadata *Metadata
-		var value any = new(json.RawMessage)
-		switch name {
-		case "schema_version":
-			value = &version
-		case "metadata":
-			value = &metadata
-		}
-		if err := decoder.Decode(value); err != nil {
-			return Metadata{}, damaged(err)
-		}
-		if metadata != nil {
-			return *metadata, checkHeader(version, metadata)
-		}
-	}
-	return Metadata{}, checkHeader(version, nil)
+	return *d.Metadata, nil
 }
 
 // What a recording may have at most: above what a search writes, and above the exhaustive ones that others publish.
 var recordingBound = input.Bound{Kind: "a recording", Bytes: 32 << 20, Values: 3_000_000, Depth: 32, Items: 100_000}
-
-// maxMetadata is how far into a file its metadata may reach.
-const maxMetadata = 256 << 10
 
 // unpack reads a file to its end. What comes before an early end is returned together with the error.
 func unpack(r io.Reader) ([]byte, error) {
@@ -223,7 +205,7 @@ func Is(path string) bool {
 	defer f.Close()
 	head := make([]byte, 1<<10)
 	n, _ := io.ReadFull(f, head)
-	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || beginning.Match(head[:n])
+	return beginning.Match(head[:n])
 }
 
-var beginning = regexp.MustCompile(`^\s*\{\s*"(schema_version|metadata|results)"\s*:`)
+var beginning = regexp.MustCompile(`^(\x1f|\s*\{\s*"(schema_version|metadata|results)"\s*:)`)

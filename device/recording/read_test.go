@@ -159,7 +159,7 @@ func TestCacheTimesThatNoLaunchTakesAreFailures(t *testing.T) {
 func TestDecompressionIsBounded(t *testing.T) {
 	var bomb bytes.Buffer
 	zip := gzip.NewWriter(&bomb)
-	if _, err := zip.Write(bytes.Repeat([]byte(" "), maxMetadata+1)); err != nil {
+	if _, err := zip.Write(bytes.Repeat([]byte(" "), int(recordingBound.Bytes)+1)); err != nil {
 		t.Fatal(err)
 	}
 	must.OK(t, zip.Close())

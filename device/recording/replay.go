@@ -66,7 +66,6 @@ func (d *replayed) Open(ctx context.Context, p *operator.Problem, _ *compile.Bin
 
 func (d *replayed) Close() error { return nil }
 
-// session answers for the recorded problem.
 type session struct {
 	device *replayed
 

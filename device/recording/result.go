@@ -22,7 +22,7 @@ type result struct {
 	Timestamp     json.RawMessage `json:"timestamp"`
 	Configuration json.RawMessage `json:"configuration"` // tunables, and the template under "template"
 	Times         times           `json:"times"`
-	Invalidity    invalidity      `json:"invalidity"`
+	Invalidity    string          `json:"invalidity"`
 	Correctness   any             `json:"correctness"` // 1 if verified, else 0
 	Measurements  []measurement   `json:"measurements"`
 	Objectives    []string        `json:"objectives"`
@@ -50,10 +50,8 @@ type extra struct {
 	Warnings  []trial.Warning `json:"warnings,omitempty"`
 }
 
-// invalidity is T4's word for how a trial ended.
-type invalidity string
-
-var invalidities = map[trial.Status]invalidity{
+// invalidities are T4's names for how a trial ended.
+var invalidities = map[trial.Status]string{
 	trial.OK:           "correct",
 	trial.CompileError: "compile",
 	trial.LaunchError:  "runtime",
@@ -147,7 +145,6 @@ func (r result) trial() (trial.Trial, error) {
 	return t, nil
 }
 
-// spent adds up times. Some may be missing.
 func spent(list ...float64) float64 {
 	sum := 0.0
 	for _, ms := range list {
@@ -189,30 +186,22 @@ type measurement struct {
 }
 
 // quantity is something that is measured of a variant besides its time. Its field is a pointer to a float64, an int64
-// or an int. If zero is nil, a value of zero is unknown; otherwise zero reports whether it was measured.
+// or an int, of which zero is not written.
 type quantity struct {
 	name, unit string
 	field      func(*trial.Outcome) any
-	zero       func(*trial.Outcome) bool
 }
 
 var quantities = []quantity{
-	{"max_abs_error", "", func(o *trial.Outcome) any { return &o.MaxAbsError }, compared},
-	{"registers", "", func(o *trial.Outcome) any { return &o.Resources.Registers }, nil},
-	{"shared_bytes", "B", func(o *trial.Outcome) any { return &o.Resources.SharedBytes }, compiled},
-	{"local_bytes", "B", func(o *trial.Outcome) any { return &o.Resources.LocalBytes }, compiled},
-	{"occupancy", "", func(o *trial.Outcome) any { return &o.Resources.Occupancy }, nil},
-	{"clock_mhz", "MHz", func(o *trial.Outcome) any { return &o.ClockMHz }, nil},
-	{"energy_mj", "mJ", func(o *trial.Outcome) any { return &o.EnergyMJ }, nil},
+	{"max_abs_error", "", func(o *trial.Outcome) any { return &o.MaxAbsError }},
+	{"registers", "", func(o *trial.Outcome) any { return &o.Resources.Registers }},
+	{"shared_bytes", "B", func(o *trial.Outcome) any { return &o.Resources.SharedBytes }},
+	{"local_bytes", "B", func(o *trial.Outcome) any { return &o.Resources.LocalBytes }},
+	{"occupancy", "", func(o *trial.Outcome) any { return &o.Resources.Occupancy }},
+	{"clock_mhz", "MHz", func(o *trial.Outcome) any { return &o.ClockMHz }},
 }
 
-func compared(o *trial.Outcome) bool                    { return o.Status == trial.OK }
-func compiled(o *trial.Outcome) bool                    { return o.Resources.Registers > 0 }
 func (q quantity) value(o *trial.Outcome) reflect.Value { return reflect.ValueOf(q.field(o)).Elem() }
-
-func (q quantity) get(o *trial.Outcome) float64 {
-	return q.value(o).Convert(reflect.TypeFor[float64]()).Float()
-}
 
 // set leaves a count as it is that would be NaN, or so large that numbers no longer tell it from the next one.
 func (q quantity) set(o *trial.Outcome, x float64) {
@@ -221,29 +210,15 @@ func (q quantity) set(o *trial.Outcome, x float64) {
 	}
 }
 
-// Quantities are the names of what is measured of a variant besides its time.
-func Quantities() []string {
-	return lists.Of(quantities, func(q quantity) string { return q.name })
-}
-
-// Measured is the value of a quantity; false if it is not known.
-func Measured(o trial.Outcome, name string) (float64, bool) {
-	q, found := lists.First(quantities, func(q quantity) bool { return q.name == name })
-	if !found {
-		return 0, false
-	}
-	x := q.get(&o)
-	return x, x != 0 || q.zero != nil && q.zero(&o)
-}
-
 func measurements(o trial.Outcome, samples []float64) []measurement {
 	list := []measurement{}
 	if o.Status == trial.OK {
 		list = append(list, measurement{objective, number(round(trial.Median(samples))), "ms"})
 	}
 	for _, q := range quantities {
-		x := q.get(&o)
-		if q.value(&o).CanFloat() {
+		v := q.value(&o)
+		x := v.Convert(reflect.TypeFor[float64]()).Float()
+		if v.CanFloat() {
 			x = round(x)
 		}
 		if x != 0 {

@@ -93,7 +93,6 @@ func preferred(a, b Entry) int {
 	)
 }
 
-// slug keeps letters and digits, in lower case, with single dashes between.
 func slug(s string) string {
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9')

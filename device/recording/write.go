@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -138,7 +139,7 @@ func (r result) check(t trial.Trial) error {
 	case t.Template == "":
 		return errors.New("configuration.template is missing or no string")
 	case !known && status == "":
-		return fmt.Errorf("invalidity is %q, want one of %s", r.Invalidity, strings.Join(invalidityNames(), ", "))
+		return fmt.Errorf("invalidity is %q, want one of %s", r.Invalidity, strings.Join(slices.Compact(slices.Sorted(maps.Values(invalidities))), ", "))
 	case !known:
 		return fmt.Errorf("autotune.status: %q is no status", status)
 	case r.Invalidity != want:
@@ -162,13 +163,4 @@ func (r result) check(t trial.Trial) error {
 		return fmt.Errorf("measurements: %s: %w", objective, err)
 	}
 	return nil
-}
-
-func invalidityNames() []string {
-	var names []string
-	for _, v := range invalidities {
-		names = append(names, string(v))
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -43,42 +44,28 @@ func Name(text string) string {
 	return name[:min(len(name), 64)]
 }
 
-type rule struct {
-	holds bool
-	field string
-	value any
-	want  string
-}
-
-// firstBroken is about the first rule that does not hold; nil: all do.
-func firstBroken(rules ...rule) error {
-	for _, r := range rules {
-		if !r.holds {
-			return fmt.Errorf("a message whose %s is %.60q; want %s", r.field, fmt.Sprint(r.value), r.want)
-		}
+// refused is about what a message has, where a rule is broken.
+func refused(holds bool, field string, value any) error {
+	if holds {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("a message whose %s is %.60q", field, fmt.Sprint(value))
 }
 
-func isName(field, name string) rule {
-	return rule{GoodName(name), field, name, "letters, digits, - and _"}
+func within[N int | time.Duration](field string, most N, all ...N) error {
+	return refused(slices.Min(all) >= 0 && slices.Max(all) <= most, field, all)
 }
 
-func isKey(field, key string) rule {
-	return rule{keyForm.MatchString(key), field, key, "a name, a point and a number"}
-}
-
-func within[N int | int64 | time.Duration](field string, n, most N) rule {
-	return rule{0 <= n && n <= most, field, n, fmt.Sprintf("from 0 to %v", most)}
-}
-
-func oneOf[S ~string](field string, value S, all []S) rule {
-	return rule{slices.Contains(all, value), field, value, fmt.Sprintf("one of %v", all)}
-}
-
-func finite(field string, values ...float64) rule {
+func finite(field string, values ...float64) error {
 	bad := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) || x < 0 }
-	return rule{!slices.ContainsFunc(values, bad), field, values, "numbers that are not negative"}
+	return refused(!slices.ContainsFunc(values, bad), field, values)
+}
+
+func drawn(distribution string, all []string) error {
+	if slices.Contains(all, distribution) {
+		return nil
+	}
+	return fmt.Errorf("a message whose distribution is %.60q; want one of %v", distribution, all)
 }
 
 // needs says what requests of each kind must have.
@@ -92,18 +79,16 @@ func (r *Request) check() error {
 	if known && !need.problem {
 		return nil
 	}
-	distributions := slices.Concat(operator.Distributions(), operator.Extremes())
-	err := firstBroken(
-		rule{known, "kind", r.Kind, "one of the kinds of requests"},
-		isKey("id", r.ID), isKey("problem", r.Problem),
-		rule{need.kernel == digestForm.MatchString(r.Digest) && (need.kernel || r.Digest == ""), "digest", r.Digest,
-			"the digest of a kernel where one is meant"},
-		within("tunables", len(r.Values), mostTunables),
+	err := cmp.Or(
+		refused(known, "kind", r.Kind),
+		refused(keyForm.MatchString(r.ID), "id", r.ID),
+		refused(keyForm.MatchString(r.Problem), "problem", r.Problem),
+		refused(need.kernel == digestForm.MatchString(r.Digest) && (need.kernel || r.Digest == ""), "digest", r.Digest),
+		within("tunables", mostTunables, len(r.Values)),
 		finite("best", r.Best),
-		within("launches", r.Check.Launches, mostLaunches),
-		oneOf("distribution", r.Inputs.Distribution, distributions),
-		within("duration", r.Limit, mostMinutes),
-		within("duration", r.Check.Limit, mostMinutes),
+		within("launches", mostLaunches, r.Check.Launches),
+		drawn(r.Inputs.Distribution, slices.Concat(operator.Distributions(), operator.Extremes())),
+		within("duration", mostMinutes, r.Limit, r.Check.Limit),
 	)
 	if err == nil && r.Opening != nil {
 		err = r.Opening.check()
@@ -113,42 +98,37 @@ func (r *Request) check() error {
 
 func (o *Opening) check() error {
 	p := o.Protocol
-	err := firstBroken(
-		within("bundle", len(o.Bundle), operator.BundleBytes),
-		rule{len(o.Shape) <= mostDims && !slices.ContainsFunc(o.Shape, func(d int64) bool { return d < 1 }), "shape", o.Shape,
-			"dimensions above 0"},
-		within("parameters", len(o.Parameters), mostDims),
-		rule{p.Samples > 0 && p.Samples <= mostSamples && p.MinSamples >= 0 && p.WarmUp >= 0 && p.WarmUp <= mostLaunches,
-			"protocol", p, "a protocol that ends"},
-		oneOf("distribution", p.Distribution, operator.Distributions()),
-		within("duration", max(p.BatchBelow, p.MeasureTime, p.LaunchTimeout, p.CompileTimeout), mostMinutes),
-		within("duration", min(p.BatchBelow, p.MeasureTime, p.LaunchTimeout, p.CompileTimeout), mostMinutes),
+	ends := p.Samples > 0 && p.Samples <= mostSamples && p.MinSamples >= 0 && p.WarmUp >= 0 && p.WarmUp <= mostLaunches
+	return cmp.Or(
+		within("bundle", operator.BundleBytes, len(o.Bundle)),
+		refused(len(o.Shape) <= mostDims && slices.Min(append([]int64{1}, o.Shape...)) > 0, "shape", o.Shape),
+		within("parameters", mostDims, len(o.Parameters)),
+		refused(ends, "protocol", p),
+		drawn(p.Distribution, operator.Distributions()),
+		within("duration", mostMinutes, p.BatchBelow, p.MeasureTime, p.LaunchTimeout, p.CompileTimeout),
+		p.Conditions.Check(),
 	)
-	if err != nil {
-		return err
-	}
-	return p.Conditions.Check()
 }
 
 func (a *Response) check() error {
 	o, needed := &a.Outcome, needs[a.Kind]
-	if a.Fault != nil {
-		return firstBroken(oneOf("fault", a.Fault.Kind, faultKinds), isName("worker", a.Worker))
+	if f := a.Fault; f != nil {
+		return cmp.Or(refused(slices.Contains(faultKinds, f.Kind), "fault", f.Kind), refused(GoodName(a.Worker), "worker", a.Worker))
 	}
 	evaluated := needed.kernel && a.Kind != Compile
-	err := firstBroken(
-		isName("worker", a.Worker),
-		rule{a.Kind == Describe || needed.problem, "kind", a.Kind, "one of the kinds of requests"},
-		rule{evaluated == slices.Contains(trial.Statuses, o.Status) && (evaluated || o.Status == ""), "status", o.Status,
-			"one of the statuses where something was evaluated"},
-		rule{(a.Kind == Compile) == (a.Compiled != nil), "compiled", a.Compiled, "a description of what was compiled"},
-		within("samples", len(o.SamplesMS), mostSamples),
-		rule{a.Kind != Evaluate || o.Status != trial.OK || len(o.SamplesMS) > 0, "samples", o.SamplesMS,
-			"at least one where the status is ok"},
-		rule{trial.CheckMS(o.SamplesMS...) == nil, "samples", o.SamplesMS, "times of launches"},
-		finite("times", o.Time.Median, o.Time.CI95[0], o.Time.CI95[1], o.Phases.CompileMS, o.Phases.VerifyMS,
-			o.Phases.MeasureMS, a.Ceilings.ReferenceMS, a.Ceilings.CopyBytesPerMS),
-		within("launches", a.Launches, mostLaunches),
+	known := slices.Contains(trial.Statuses, o.Status)
+	err := cmp.Or(
+		refused(GoodName(a.Worker), "worker", a.Worker),
+		refused(a.Kind == Describe || needed.problem, "kind", a.Kind),
+		refused(evaluated == known && (evaluated || o.Status == ""), "status", o.Status),
+		refused((a.Kind == Compile) == (a.Compiled != nil), "compiled", a.Compiled),
+		within("number of samples", mostSamples, len(o.SamplesMS)),
+		refused(a.Kind != Evaluate || o.Status != trial.OK || len(o.SamplesMS) > 0, "samples", o.SamplesMS),
+		trial.CheckMS(o.SamplesMS...),
+		finite("times", o.Time.Median, o.Time.CI95[0], o.Time.CI95[1]),
+		finite("phases", o.Phases.CompileMS, o.Phases.VerifyMS, o.Phases.MeasureMS),
+		finite("ceilings", a.Ceilings.ReferenceMS, a.Ceilings.CopyBytesPerMS),
+		within("launches", mostLaunches, a.Launches),
 	)
 	if err != nil {
 		return err
@@ -163,10 +143,10 @@ func (a *Response) check() error {
 
 func (w *Worker) check() error {
 	w.Arch = output.Line(w.Arch)
-	return firstBroken(
-		isName("worker", w.Worker),
-		rule{w.Device.Name != "", "device", w.Device.Name, "a device's name"},
-		rule{0 < w.Compilers && w.Compilers <= mostCompilers, "compilers", w.Compilers, fmt.Sprintf("from 1 to %d", mostCompilers)},
-		rule{min(w.Done, w.UnderWay) >= 0, "jobs", w.Done, "a number of jobs"},
+	return cmp.Or(
+		refused(GoodName(w.Worker), "worker", w.Worker),
+		refused(w.Device.Name != "", "device", w.Device.Name),
+		within("compilers", mostCompilers, w.Compilers-1), // one at least
+		refused(min(w.Done, w.UnderWay) >= 0, "jobs", w.Done),
 	)
 }

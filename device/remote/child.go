@@ -97,7 +97,9 @@ func (c *Child) Compiler() compile.Compiler { return c.compiler }
 
 func (c *Child) Arch() string { return c.about.Limits.Target }
 
-func (c *Child) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+func (c *Child) Open(
+	ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol,
+) (device.Session, error) {
 	s, err := c.newSession(p, reference, proto)
 	if err == nil {
 		err = s.Open(ctx)
@@ -126,7 +128,8 @@ func (c *Child) newSession(p *operator.Problem, reference *compile.Binary, proto
 // LaunchUnder launches a variant once in a child of its own under another program, and waits until both have ended.
 // What the operator makes of it is not looked at. The problem need not be open.
 func (c *Child) LaunchUnder(
-	ctx context.Context, p *operator.Problem, proto device.Protocol, program []string, v device.Variant, launch, whole time.Duration,
+	ctx context.Context, p *operator.Problem, proto device.Protocol, program []string, v device.Variant,
+	launch, whole time.Duration,
 ) (trial.Outcome, error) {
 	s, err := c.newSession(p, nil, proto)
 	if err != nil {
@@ -203,14 +206,11 @@ func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error
 
 // callOn asks a process. Kernels that it lacks are compiled here, and it is asked again.
 func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Response, err error) {
-	q := question{Extra: r.Extra, Binaries: map[string]built{}, Opens: r.Opening != nil}
+	setup := Setup{c.options.Ordinal, c.options.CacheDir, c.about.Compiler, c.Arch()}
+	q := question{Setup: setup, Extra: r.Extra, Opens: r.Opening != nil}
 	if q.Message, err = Encode(r.Request); err != nil {
 		return none, err
 	}
-	for digest, b := range r.Binaries {
-		q.Binaries[digest] = built{Binary: b}
-	}
-	q.Setup = Setup{c.options.Ordinal, c.options.CacheDir, c.about.Compiler, c.Arch()}
 	for asked := map[string]bool{}; ; {
 		a, err := worker.Call[question, reply](ctx, p, q)
 		if err != nil {
@@ -229,7 +229,8 @@ func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Re
 		if err != nil {
 			return none, err
 		}
-		maps.Copy(q.Binaries, more)
+		maps.Copy(more, q.Extra.Binaries)
+		q.Extra.Binaries = more
 	}
 }
 

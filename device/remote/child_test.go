@@ -77,14 +77,6 @@ func helper(name, source string) operator.Kernel {
 }
 
 func (g *fakeGPU) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
-	s, err := g.Reopen(ctx, p, reference, proto, device.Ceilings{ReferenceMS: 7})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-func (g *fakeGPU) Reopen(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol, known device.Ceilings) (device.Session, error) {
 	var errs []error
 	for _, k := range []operator.Kernel{helper("kernels.cu", "1"), helper("typed.cu", "2")} {
 		b, err := g.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: g.Arch()})
@@ -118,7 +110,7 @@ func (g *fakeGPU) Reopen(ctx context.Context, p *operator.Problem, reference *co
 			return nil, errors.New(name + " is not there")
 		}
 	}
-	return &fakeSession{known, proto.Inputs()}, nil
+	return &fakeSession{device.Ceilings{ReferenceMS: 7}, proto.Inputs()}, nil
 }
 
 func (g *fakeGPU) Launch(_ context.Context, p *operator.Problem, proto device.Protocol, v device.Variant) (trial.Outcome, error) {
@@ -178,9 +170,6 @@ func (s *fakeSession) Evaluate(_ context.Context, v device.Variant, best float64
 	}
 	o := trial.Outcome{Status: trial.OK}
 	o.SetSamples([]float64{1, 2, 3}, 1)
-	if v.Energy {
-		o.EnergyMJ = 42.5
-	}
 	return o, nil
 }
 
@@ -500,14 +489,6 @@ func TestBadReference(t *testing.T) {
 // All parts of an outcome arrive, and those of a variant.
 func TestChildOutcomes(t *testing.T) {
 	d, s, evaluate := openFake(t, &fakeCompiler{})
-	for _, wanted := range []bool{true, false} {
-		v := variant(t, s.problem, "fine")
-		v.Energy = wanted
-		o, err := s.Evaluate(t.Context(), v, 0)
-		if err != nil || o.Status != trial.OK || (o.EnergyMJ == 42.5) != wanted {
-			t.Errorf("asked for: %v, got %g mJ, %s, %v", wanted, o.EnergyMJ, o.Status, err)
-		}
-	}
 	if err := s.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 3}); err != nil {
 		t.Fatal(err)
 	}

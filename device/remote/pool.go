@@ -14,18 +14,20 @@ import (
 	"autotune/device/compile"
 )
 
-// Member is a worker of a Pool: a device that is driven by itself.
+// Member is a worker of a Pool.
 type Member struct {
-	Name   string
-	Device device.Device
-	// Compilers is how many kernels it is good for at once, if it compiles for itself; 0: the pool's process compiles.
-	Compilers int
+	Name      string
+	Device    device.Device
+	Compilers int          // how many kernels it compiles at once, if it compiles for itself
+	Gone      func() error // says why it is there no more; nil: nobody knows before it is asked
 }
 
 // PoolOptions adjust a Pool; the zero value is right for devices of this process.
 type PoolOptions struct {
+	Compile  bool          // members compile for themselves; else one compiler, the model's, does for all
 	Patience time.Duration // how long to wait for another member when there is none; 0: 20 s
-	Up       func() bool   // tells whether the members can be asked at the moment; nil: always
+	// Connection tells whether members can be asked at the moment, and why they never will be again; nil: they can.
+	Connection func() (up bool, lost error)
 	// Say is called with what a person should know, from any goroutine; nil: nobody is told.
 	Say func(text string)
 }
@@ -36,38 +38,39 @@ const usualPatience = 20 * time.Second
 // A member does one job at a time. One that cannot go on leaves, and another does its job.
 type Pool struct {
 	options PoolOptions
-	model   Member
+	model   device.Device
 
 	mu      sync.Mutex
 	members map[string]*member
-	over    error             // why there will be no member any more
 	changed chan struct{}     // closed when a member has room again, and then another
 	built   map[string]string // which member has a kernel compiled, by digests
 }
 
 type member struct {
 	Member
-	busy      bool
-	wanted    int   // how many jobs need just this member
-	compiling int   // kernels
-	left      error // why it has ended
+	busy    bool
+	waiting int   // jobs that wait for just this member
+	kernels int   // that it compiles at the moment
+	left    error // why it has ended
 }
 
 // NewPool is a pool without members, for devices that are like the model's.
-func NewPool(model Member, o PoolOptions) *Pool {
+func NewPool(model device.Device, o PoolOptions) *Pool {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	if o.Up == nil {
-		o.Up = func() bool { return true }
+	if o.Connection == nil {
+		o.Connection = func() (bool, error) { return true, nil }
 	}
 	o.Patience = cmp.Or(o.Patience, usualPatience)
-	return &Pool{options: o, model: model, members: map[string]*member{}, changed: make(chan struct{}), built: map[string]string{}}
+	return &Pool{
+		options: o, model: model, members: map[string]*member{}, built: map[string]string{}, changed: make(chan struct{}),
+	}
 }
 
 // Join takes a device into the pool, unless it is unlike the others. The device stays the caller's to close.
 func (p *Pool) Join(one Member) {
-	if why := unlike(one.Device, p.model.Device); why != "" {
+	if why := unlike(one.Device, p.model); why != "" {
 		p.options.Say(fmt.Sprintf("worker %s is left out: %s", one.Name, why))
 		return
 	}
@@ -79,55 +82,36 @@ func (p *Pool) Join(one Member) {
 
 // unlike says why the numbers of two devices cannot be compared; "": they can.
 func unlike(d, model device.Device) string {
-	own, want := d.Info(), model.Info()
-	for _, one := range []struct{ what, own, want string }{
-		{"it is", own.Name, want.Name}, {"its driver is", own.Driver, want.Driver},
-		{"its compiler is", own.Compiler, want.Compiler}, {"it compiles for", d.Arch(), model.Arch()},
-	} {
-		if one.own != one.want {
-			return fmt.Sprintf("%s %s, and not %s", one.what, one.own, one.want)
-		}
+	about := func(d device.Device) string {
+		i := d.Info()
+		return fmt.Sprintf("%s, driver %s, compiler %s, for %s, %d multiprocessors",
+			i.Name, i.Driver, i.Compiler, d.Arch(), i.Limits.SMs)
 	}
-	own.Limits.MemoryBytes = want.Limits.MemoryBytes // differs a little from one GPU of a model to the next
-	if own.Limits != want.Limits {
-		return "its GPU has other limits"
+	if own, want := about(d), about(model); own != want {
+		return "it is " + own + ", and not " + want
 	}
 	return ""
 }
 
-// Leave ends a member's part in the pool.
-func (p *Pool) Leave(name string, why error) {
-	p.mu.Lock()
-	m := p.members[name]
-	p.mu.Unlock()
-	if m != nil {
-		p.leave(m, why)
-	}
-}
-
+// leave ends a member's part in the pool. The lock is held.
 func (p *Pool) leave(m *member, why error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if m.left != nil {
-		return
+	if m.left == nil {
+		m.left = why
+		p.wake()
+		p.options.Say(fmt.Sprintf("worker %s has ended: %s", m.Name, why))
 	}
-	m.left = why
-	p.wake()
-	p.options.Say(fmt.Sprintf("worker %s has ended: %s", m.Name, why))
 }
 
-// End ends all jobs: no member will ever do them.
-func (p *Pool) End(why error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over = why
-	p.wake()
-}
-
-// ready are the members that take jobs, in order. The lock is held.
+// ready are the members that are there, in order. The lock is held.
 func (p *Pool) ready() (all []*member) {
 	for _, name := range slices.Sorted(maps.Keys(p.members)) {
-		if m := p.members[name]; m.left == nil {
+		m := p.members[name]
+		if m.left == nil && m.Gone != nil {
+			if why := m.Gone(); why != nil {
+				p.leave(m, why)
+			}
+		}
+		if m.left == nil {
 			all = append(all, m)
 		}
 	}
@@ -147,14 +131,13 @@ const lookEvery = 500 * time.Millisecond
 func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if m := p.members[w.only]; m != nil && !w.compiles {
-		m.wanted++
-		defer func() { m.wanted-- }()
+	if m := p.members[cmp.Or(w.only, p.built[w.kernel])]; m != nil && !w.compiles {
+		m.waiting++
+		defer func() { m.waiting-- }()
 	}
 	var nobody time.Time // since when no member takes jobs
 	for ctx.Err() == nil {
-		m, err := p.choose(w, &nobody)
-		if m != nil || err != nil {
+		if m, err := p.choose(w, &nobody); m != nil || err != nil {
 			return m, err
 		}
 		changed := p.changed
@@ -171,8 +154,9 @@ func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 
 // choose takes a member with room, if there is one. An error means that there never will be. The lock is held.
 func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
-	if p.over != nil {
-		return nil, fmt.Errorf("%w: %w", p.over, device.ErrGone)
+	up, lost := p.options.Connection()
+	if lost != nil {
+		return nil, fmt.Errorf("%w: %w", lost, device.ErrGone)
 	}
 	all := p.ready()
 	switch one := p.members[w.only]; {
@@ -180,7 +164,7 @@ func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
 		return nil, fmt.Errorf("worker %s%s: %w", w.only, p.lastWords(), device.ErrGone)
 	case w.only != "":
 		all = []*member{one}
-	case !p.options.Up():
+	case !up:
 		*nobody = time.Time{}
 		return nil, nil
 	case len(all) > 0:
@@ -193,45 +177,30 @@ func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
 	if at := slices.IndexFunc(all, func(m *member) bool { return m.Name == p.built[w.kernel] }); at >= 0 && !w.compiles {
 		all = all[at : at+1]
 	}
-	var least *member
-	for _, m := range all {
-		if m.has(w) && (least == nil || m.load() < least.load()) {
-			least = m
-		}
-	}
-	if least == nil {
+	all = slices.DeleteFunc(all, func(m *member) bool {
+		return w.compiles && m.kernels >= max(1, m.Compilers) || !w.compiles && m.busy
+	})
+	if len(all) == 0 {
 		return nil, nil
 	}
+	least := slices.MinFunc(all, func(a, b *member) int { return cmp.Compare(a.waiting+a.kernels, b.waiting+b.kernels) })
 	if w.compiles {
-		least.compiling++
+		least.kernels++
 	} else {
 		least.busy = true
 	}
 	return least, nil
 }
 
-// has tells whether a member has room for a job.
-func (m *member) has(w want) bool {
-	if w.compiles {
-		return m.compiling < max(1, m.Compilers)
-	}
-	return !m.busy && (w.only != "" || m.wanted == 0)
-}
-
-func (m *member) load() int {
-	load := m.compiling + m.wanted
-	if m.busy {
-		load++
-	}
-	return load
-}
-
-// release gives a member back.
-func (p *Pool) release(m *member, w want) {
+// release gives a member back, which may have ended.
+func (p *Pool) release(m *member, w want, ended bool, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if ended {
+		p.leave(m, why)
+	}
 	if w.compiles {
-		m.compiling--
+		m.kernels--
 	} else {
 		m.busy = false
 	}
@@ -259,7 +228,7 @@ func (p *Pool) lastWords() string {
 const deliveries = 2
 
 // errDeadly is of a job that ended every worker that began it.
-var errDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of any more", deliveries)
+var errDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of", deliveries)
 
 // do has a member do a job. Where the member cannot go on, another does it.
 func (p *Pool) do(ctx context.Context, w want, job func(*member) error) error {
@@ -269,11 +238,11 @@ func (p *Pool) do(ctx context.Context, w want, job func(*member) error) error {
 			return err
 		}
 		err = job(m)
-		p.release(m, w)
-		if err == nil || ctx.Err() != nil || !endsMember(err) {
+		ends := err != nil && ctx.Err() == nil && endsMember(err)
+		p.release(m, w, ends, err)
+		if !ends {
 			return err
 		}
-		p.leave(m, err)
 		if !errors.Is(err, ErrNotBegun) {
 			ended++
 		}
@@ -288,20 +257,19 @@ func endsMember(err error) bool {
 	return !errors.As(err, &reference) && !errors.As(err, &refused)
 }
 
-// Info describes the model.
-func (p *Pool) Info() device.Info { return p.model.Device.Info() }
+func (p *Pool) Info() device.Info { return p.model.Info() }
 
-func (p *Pool) Arch() string { return p.model.Device.Arch() }
+func (p *Pool) Arch() string { return p.model.Arch() }
 
 func (p *Pool) Compiler() compile.Compiler {
-	if p.model.Compilers > 0 {
+	if p.options.Compile {
 		return poolCompiler{p, ""}
 	}
-	return p.model.Device.Compiler()
+	return p.model.Compiler()
 }
 
 func (p *Pool) Workers() (names []string) {
-	if !p.options.Up() {
+	if up, _ := p.options.Connection(); !up {
 		return nil
 	}
 	p.mu.Lock()

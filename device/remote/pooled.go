@@ -34,7 +34,9 @@ type opened struct {
 }
 
 // Open prepares a problem on whichever member comes first.
-func (p *Pool) Open(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+func (p *Pool) Open(
+	ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol,
+) (device.Session, error) {
 	return p.open(ctx, "", problem, reference, proto)
 }
 
@@ -42,7 +44,8 @@ func (p *Pool) open(
 	ctx context.Context, only string, problem *operator.Problem, reference *compile.Binary, proto device.Protocol,
 ) (device.Session, error) {
 	s := &pooled{
-		pool: p, only: only, problem: problem, reference: reference, proto: proto, inputs: proto.Inputs(), open: map[*member]*opened{},
+		pool: p, only: only, problem: problem, reference: reference, proto: proto,
+		inputs: proto.Inputs(), open: map[*member]*opened{},
 	}
 	if err := s.do(ctx, "", func(*opened, *member) error { return nil }); err != nil {
 		return nil, err
@@ -103,8 +106,8 @@ func (s *pooled) opened(m *member, one *opened) {
 	}
 	own, first := one.Ceilings().ReferenceMS, s.ceilings.ReferenceMS
 	if max(own, first) > slower*min(own, first) && s.pool.Info().Kind.Properties().Measures {
-		s.pool.options.Say(fmt.Sprintf("the reference takes %.4g ms on worker %s, and %.4g ms on worker %s: one of them may be throttled or shared",
-			own, m.Name, first, s.first))
+		s.pool.options.Say(fmt.Sprintf("the reference takes %.4g ms on worker %s, and %.4g ms on worker %s: "+
+			"one of them may be throttled or shared", own, m.Name, first, s.first))
 	}
 }
 
@@ -159,10 +162,10 @@ func (s *pooled) Close() error {
 	var all []error
 	for m, one := range s.open {
 		w := want{only: m.Name}
-		_, err := s.pool.take(limited, w)
+		taken, err := s.pool.take(limited, w) // m, or who came in its place
 		closed := one.Close()
 		if err == nil {
-			s.pool.release(m, w)
+			s.pool.release(taken, w, false, nil)
 			all = append(all, closed)
 		}
 	}
@@ -181,13 +184,15 @@ func (o one) Arch() string      { return o.pool.Arch() }
 func (o one) Close() error      { return nil }
 
 func (o one) Compiler() compile.Compiler {
-	if o.pool.model.Compilers > 0 {
+	if o.pool.options.Compile {
 		return poolCompiler{o.pool, o.name}
 	}
 	return part{o.pool.Compiler(), len(o.pool.Workers())}
 }
 
-func (o one) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+func (o one) Open(
+	ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol,
+) (device.Session, error) {
 	return o.pool.open(ctx, o.name, p, reference, proto)
 }
 

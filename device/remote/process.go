@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 
 	"autotune/device"
@@ -35,9 +36,7 @@ type question struct {
 	Message []byte
 	Setup   Setup
 	Extra   Extra
-	// Binaries are kernels that the child needs, compiled, by their digests.
-	Binaries map[string]built
-	Opens    bool // the Request opens a problem: the binaries are needed later, too
+	Opens   bool // the Request opens a problem: the binaries are needed later, too
 }
 
 // built is a kernel compiled, or why the compiler refused it.
@@ -124,12 +123,9 @@ type sent struct {
 }
 
 func (s *sent) take(q question) {
-	s.version, s.now, s.wanted = q.Setup.Compiler, q.Binaries, nil
-	if !q.Opens {
-		return
-	}
-	for digest, b := range q.Binaries {
-		s.binaries[digest] = b
+	s.version, s.now, s.wanted = q.Setup.Compiler, q.Extra.Binaries, nil
+	if q.Opens {
+		maps.Copy(s.binaries, s.now)
 	}
 }
 

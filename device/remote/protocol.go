@@ -10,9 +10,7 @@
 package remote
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -50,8 +48,6 @@ type Request struct {
 	Digest string        `json:"digest,omitempty"` // of its kernel, which the other side makes itself
 	Inputs device.Inputs `json:"inputs"`           // of the session
 	Best   float64       `json:"best,omitempty"`
-	Energy bool          `json:"energy,omitempty"`
-	Look   bool          `json:"look,omitempty"`
 	Check  device.Check  `json:"check"`
 	Limit  time.Duration `json:"limit,omitempty"` // of a Compile or Launch
 }
@@ -86,12 +82,11 @@ type Worker struct {
 
 // Opening says how to open a problem: the operator's files, and what binds it.
 type Opening struct {
-	Bundle                 []byte           `json:"bundle"`
-	Named                  bool             `json:"named,omitempty"` // the user named the operator's place: its Python file may run
-	operator.ProblemRecord                  // whose text the other side's own must be
-	Limits                 operator.Limits  `json:"limits"`
-	Protocol               device.Protocol  `json:"protocol"`
-	Known                  *device.Ceilings `json:"known,omitempty"` // that were measured before
+	Bundle                 []byte          `json:"bundle"`
+	Named                  bool            `json:"named,omitempty"` // the user named its place: its Python file may run
+	operator.ProblemRecord                 // whose text the other side's own must be
+	Limits                 operator.Limits `json:"limits"`
+	Protocol               device.Protocol `json:"protocol"`
 }
 
 func openingOf(p *operator.Problem, proto device.Protocol) (o Opening, err error) {
@@ -168,12 +163,8 @@ func Decode[T any, M interface {
 	if len(data) > MessageBytes {
 		return none, fmt.Errorf("a message of %d bytes; %d are the most", len(data), MessageBytes)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(&m); err != nil {
+	if err := json.Unmarshal(data, &m); err != nil {
 		return none, fmt.Errorf("a message that cannot be read: %w", err)
-	}
-	if d.More() {
-		return none, errors.New("a message that goes on after its end")
 	}
 	if err := M(&m).check(); err != nil {
 		return none, err

@@ -24,17 +24,12 @@ type Server struct {
 	turn sync.Mutex         // held by who uses the device and open
 	open map[string]*hosted // by the problem's key
 
-	mu       sync.Mutex
-	known    map[string]*bound
-	compiled map[string]*compile.Binary // by the kernel's digest
-	bytes    int                        // of compiled
+	mu    sync.Mutex
+	known map[string]*bound
 }
 
-// Bounds on what a Server remembers: problems, and binaries until they are evaluated.
-const (
-	mostKnown    = 64
-	mostCompiled = 128 << 20
-)
+// mostKnown is how many problems a Server remembers.
+const mostKnown = 64
 
 // bound is a problem as the search has it.
 type bound struct {
@@ -54,6 +49,7 @@ type hosted struct {
 type Extra struct {
 	Files    Files             // the operator's data files
 	Launches operator.Launches // of the kernel that the request is about
+	Binaries map[string]built  // kernels that are compiled, by their digests
 }
 
 // Answer answers a request. What is wrong with the problem or the kernel is a Fault of the response. An error is the
@@ -98,7 +94,8 @@ func (s *Server) problem(r Request, files Files) (*bound, error) {
 	}
 	name := problem.Operator.Name
 	if a := problem.Operator.Answers; a != nil && r.Opening.Named && !s.Python {
-		return nil, device.Blame(name, "", "is a Python file, which this worker does not run: `autotune worker --python` does")
+		return nil, device.Blame(name, "",
+			"is a Python file, which this worker does not run: `autotune worker --python` does")
 	}
 	p = &bound{problem, *r.Opening}
 	p.opening.Bundle = nil
@@ -111,29 +108,18 @@ func (s *Server) problem(r Request, files Files) (*bound, error) {
 	return p, nil
 }
 
-// variant makes and compiles the kernel that a request is about.
-func (s *Server) variant(ctx context.Context, r Request, p *bound, launches operator.Launches) (v device.Variant, err error) {
-	v = device.Variant{Configuration: r.Configuration, Energy: r.Energy, Look: r.Look}
+// variant makes and compiles the kernel that a request is about. A worker finds it in its cache where it was compiled
+// by an earlier request.
+func (s *Server) variant(
+	ctx context.Context, r Request, p *bound, launches operator.Launches,
+) (v device.Variant, err error) {
+	v = device.Variant{Configuration: r.Configuration}
 	if v.Kernel, err = r.kernel(p.Problem, launches); err != nil {
 		return v, err
 	}
-	s.mu.Lock()
-	v.Binary = s.compiled[r.Digest]
-	s.mu.Unlock()
-	if v.Binary != nil {
-		return v, nil
-	}
-	v.Binary, err = s.Device.Compiler().Compile(ctx, compile.Request{Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: r.Limit})
-	if err != nil || r.Kind != Compile {
-		return v, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.bytes += len(v.Binary.Code); s.compiled == nil || s.bytes > mostCompiled {
-		s.compiled, s.bytes = map[string]*compile.Binary{}, len(v.Binary.Code)
-	}
-	s.compiled[r.Digest] = v.Binary
-	return v, nil
+	c := compile.Request{Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: r.Limit}
+	v.Binary, err = s.Device.Compiler().Compile(ctx, c)
+	return v, err
 }
 
 func (s *Server) onDevice(ctx context.Context, a Response, r Request, p *bound, v device.Variant) (Response, error) {
@@ -216,17 +202,11 @@ func (s *Server) openSession(ctx context.Context, p *bound) (*hosted, error) {
 	if err != nil {
 		return nil, err
 	}
-	var opened device.Session
-	proto, known := p.opening.Protocol, p.opening.Known
-	if again, ok := s.Device.(device.Reopener); ok && known != nil {
-		opened, err = again.Reopen(ctx, p.Problem, reference, proto, *known)
-	} else {
-		opened, err = s.Device.Open(ctx, p.Problem, reference, proto)
-	}
+	opened, err := s.Device.Open(ctx, p.Problem, reference, p.opening.Protocol)
 	if err != nil {
 		return nil, err
 	}
-	return &hosted{Session: opened, inputs: proto.Inputs(), bytes: bytes}, nil
+	return &hosted{Session: opened, inputs: p.opening.Protocol.Inputs(), bytes: bytes}, nil
 }
 
 // makeRoom closes what was not used for longest, until there is room.

@@ -25,9 +25,8 @@ type Link interface {
 // Query is a Request, with what only a process of this machine gets.
 type Query struct {
 	Request
-	Extra    Extra
-	Binaries map[string]*compile.Binary // kernels that are compiled, by their digests
-	Wait     time.Duration              // how long the response may take
+	Extra Extra
+	Wait  time.Duration // how long the response may take
 }
 
 // How long this side waits for a child before it gives it up. The child watches each launch itself and answers in
@@ -49,7 +48,7 @@ type Session struct {
 	problem   *operator.Problem
 	opening   Opening
 	files     Files
-	reference map[string]*compile.Binary
+	reference map[string]built
 	pauses    []time.Duration                     // before another attempt to open it again
 	limits    func(device.Protocol) time.Duration // longest evaluation, see evaluationLimit
 
@@ -60,7 +59,9 @@ type Session struct {
 }
 
 // NewSession readies a problem for its way to a device. It is opened by the first request.
-func NewSession(l Link, key string, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (*Session, error) {
+func NewSession(
+	l Link, key string, p *operator.Problem, reference *compile.Binary, proto device.Protocol,
+) (*Session, error) {
 	s := &Session{link: l, key: key, problem: p, proto: proto, limits: evaluationLimit, files: Files{}}
 	var err error
 	if s.opening, err = openingOf(p, proto); err != nil {
@@ -71,7 +72,7 @@ func NewSession(l Link, key string, p *operator.Problem, reference *compile.Bina
 		if err != nil {
 			return nil, fmt.Errorf("the reference's launch: %w", err)
 		}
-		s.reference = map[string]*compile.Binary{kernel.Digest(): reference}
+		s.reference = map[string]built{kernel.Digest(): {Binary: reference}}
 	}
 	for name, d := range p.Operator.Data {
 		if s.files[name], err = place(d); err != nil {
@@ -108,7 +109,7 @@ func (s *Session) Ceilings() device.Ceilings {
 }
 
 func (s *Session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	r, err := s.ask(ctx, s.about(v, Request{Kind: Evaluate, Best: best, Energy: v.Energy, Look: v.Look}))
+	r, err := s.ask(ctx, s.about(v, Request{Kind: Evaluate, Best: best}))
 	return r.Outcome, err
 }
 
@@ -137,10 +138,8 @@ func (s *Session) Refill(ctx context.Context, in device.Inputs) error {
 // about is a request about a variant.
 func (s *Session) about(v device.Variant, r Request) Query {
 	r.Configuration, r.Digest = v.Configuration, v.Kernel.Digest()
-	return Query{
-		Request: r, Extra: Extra{Launches: v.Kernel.Launches}, Wait: s.limits(s.Protocol()),
-		Binaries: map[string]*compile.Binary{r.Digest: v.Binary},
-	}
+	e := Extra{Launches: v.Kernel.Launches, Binaries: map[string]built{r.Digest: {Binary: v.Binary}}}
+	return Query{Request: r, Extra: e, Wait: s.limits(s.Protocol())}
 }
 
 // evaluationLimit is the longest that an answer about a variant may take: the child gives
@@ -221,9 +220,9 @@ func (s *Session) open() Query {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.opening
-	o.Protocol, o.Known = s.proto, s.ceilings
+	o.Protocol = s.proto
 	r := Request{ID: s.key, Kind: Open, Problem: s.key, Opening: &o, Inputs: s.proto.Inputs()}
-	return Query{Request: r, Binaries: s.reference, Extra: Extra{Files: s.files}, Wait: openLimit}
+	return Query{Request: r, Extra: Extra{Files: s.files, Binaries: s.reference}, Wait: openLimit}
 }
 
 // Close frees the problem's memory, if there is still somebody to do so.

@@ -89,7 +89,6 @@ type Outcome struct {
 type Measured struct {
 	MaxAbsError float64   `json:"max_abs_error"`
 	Resources   Resources `json:"resources"`
-	EnergyMJ    float64   `json:"energy_mj,omitempty"` // of a launch, in millijoules, 0 if unknown
 }
 
 func (o Outcome) Reason() string {
@@ -119,9 +118,6 @@ func (o *Outcome) Join(again Outcome) {
 	o.MaxAbsError = max(o.MaxAbsError, Finite(again.MaxAbsError))
 	o.Worker = again.Worker
 	o.ClockMHz, o.Warnings = again.ClockMHz, merge(o.Warnings, again.Warnings)
-	if again.EnergyMJ > 0 {
-		o.EnergyMJ = again.EnergyMJ
-	}
 }
 
 // Finite replaces an error without bound (a wrong result may hold NaN) by the
@@ -169,15 +165,4 @@ type Turned struct {
 	Trial
 	Ratio float64    // of its time over the other's: the geometric mean over turns; 0: it has no time
 	CI95  [2]float64 // of the ratio; zero: one turn does not tell
-}
-
-// Bests are the fastest right trials of each template, by its name.
-func Bests(trials []Trial) map[string]Trial {
-	best := map[string]Trial{}
-	for _, t := range trials {
-		if known, has := best[t.Template]; t.Status == OK && (!has || t.Time.Median < known.Time.Median) {
-			best[t.Template] = t
-		}
-	}
-	return best
 }

@@ -20,15 +20,14 @@ const (
 type WarningKind string
 
 const (
-	Throttled    WarningKind = "throttled"     // the GPU ran below the clock that it could have
-	ClockMoved   WarningKind = "clock_moved"   // between the samples
-	OtherProcess WarningKind = "other_process" // another process had a context on the GPU
-	Noisy        WarningKind = "noisy"         // the samples lie far apart
-	FewSamples   WarningKind = "few_samples"   // for a 95 % interval
+	Throttled  WarningKind = "throttled"   // the GPU ran below the clock that it could have
+	ClockMoved WarningKind = "clock_moved" // between the samples
+	Noisy      WarningKind = "noisy"       // the samples lie far apart
+	FewSamples WarningKind = "few_samples" // for a 95 % interval
 )
 
 // WarningKinds lists every kind, in the order in which reports show them.
-var WarningKinds = []WarningKind{Throttled, ClockMoved, OtherProcess, Noisy, FewSamples}
+var WarningKinds = []WarningKind{Throttled, ClockMoved, Noisy, FewSamples}
 
 // Warning is a reason to doubt a measurement: its kind, and the numbers that belong to it.
 type Warning struct {
@@ -36,8 +35,6 @@ type Warning struct {
 	Reason  string      `json:"reason,omitempty"`   // of throttling
 	LowMHz  int         `json:"low_mhz,omitempty"`  // the clock's lowest
 	HighMHz int         `json:"high_mhz,omitempty"` // and its highest
-	PID     int         `json:"pid,omitempty"`      // of the other process; 0 if the system does not tell
-	Bytes   int64       `json:"bytes,omitempty"`    // of the GPU's memory that it has; 0 if unknown
 	Noise   float64     `json:"noise,omitempty"`    // Timing.Noise
 	Samples int         `json:"samples,omitempty"`  // the fewest
 	Trials  int         `json:"trials,omitempty"`   // of a search, that it is about; 0: it is about one
@@ -56,8 +53,6 @@ func (w Warning) words() (line, extent string) {
 	case ClockMoved:
 		return fmt.Sprintf("the clock moved between %d and %d MHz during the samples", w.LowMHz, w.HighMHz),
 			fmt.Sprintf("while the clock moved (%d to %d MHz)", w.LowMHz, w.HighMHz)
-	case OtherProcess:
-		return "another process was on the GPU: " + w.process(), "beside another process (" + w.process() + ")"
 	case Noisy:
 		return fmt.Sprintf("noisy samples: the middle half spreads over %.1f %% of the median", w.Noise*100),
 			fmt.Sprintf("noisy (up to %.1f %% of the median)", w.Noise*100)
@@ -82,17 +77,6 @@ func Sum(gathered []Warning, trials int) string {
 	return "of " + output.Count(trials, "trial") + ": " + strings.Join(parts, ", ")
 }
 
-func (w Warning) process() string {
-	text := "its number is not known here"
-	if w.PID > 0 {
-		text = fmt.Sprintf("process %d", w.PID)
-	}
-	if w.Bytes > 0 {
-		text += fmt.Sprintf(", with %.1f GiB", float64(w.Bytes)/(1<<30))
-	}
-	return text
-}
-
 func Lines(warnings []Warning) []string {
 	return lists.Of(warnings, Warning.String)
 }
@@ -111,13 +95,13 @@ func (t Timing) Warnings() []Warning {
 
 // same reports whether two warnings are one, but for the extent.
 func (w Warning) same(other Warning) bool {
-	return w.Kind == other.Kind && w.Reason == other.Reason && w.PID == other.PID
+	return w.Kind == other.Kind && w.Reason == other.Reason
 }
 
 // with is the greater extent of two warnings that are the same.
 func (w Warning) with(other Warning) Warning {
 	w.LowMHz, w.HighMHz = least(w.LowMHz, other.LowMHz), max(w.HighMHz, other.HighMHz)
-	w.Bytes, w.Noise, w.Samples = max(w.Bytes, other.Bytes), max(w.Noise, other.Noise), least(w.Samples, other.Samples)
+	w.Noise, w.Samples = max(w.Noise, other.Noise), least(w.Samples, other.Samples)
 	w.Trials += other.Trials
 	return w
 }
@@ -130,7 +114,6 @@ func least(a, b int) int {
 	return min(a, b)
 }
 
-// merge adds warnings to others; those that are the same become one.
 func merge(all, more []Warning) []Warning {
 	all = slices.Clone(all)
 	for _, w := range more {

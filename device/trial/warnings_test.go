@@ -42,8 +42,6 @@ func TestWarningsAreStored(t *testing.T) {
 	}{
 		{`{"kind":"throttled","reason":"power limit"}`, "throttled: power limit"},
 		{`{"kind":"clock_moved","low_mhz":1770,"high_mhz":1920}`, "the clock moved between 1770 and 1920 MHz during the samples"},
-		{`{"kind":"other_process","pid":4711,"bytes":1610612736}`, "another process was on the GPU: process 4711, with 1.5 GiB"},
-		{`{"kind":"other_process"}`, "another process was on the GPU: its number is not known here"},
 		{`{"kind":"noisy","noise":0.074,"trials":3}`, "noisy samples: the middle half spreads over 7.4 % of the median"},
 	} {
 		var w trial.Warning
@@ -69,18 +67,17 @@ func TestGather(t *testing.T) {
 	}
 	steady, few := []float64{1, 1, 1, 1, 1, 1}, []float64{1, 1}
 	power, heat := trial.Warning{Kind: trial.Throttled, Reason: "power limit"}, trial.Warning{Kind: trial.Throttled, Reason: "temperature (driver)"}
-	other := trial.Warning{Kind: trial.OtherProcess, PID: 7, Bytes: 5}
 	got := trial.Gather([]trial.Trial{
 		measured(false, steady, heat),
-		measured(false, steady, power, power, other, trial.Warning{Kind: trial.ClockMoved, LowMHz: 1500, HighMHz: 1900}),
-		measured(false, few, power, trial.Warning{Kind: trial.OtherProcess, PID: 7, Bytes: 9}),
+		measured(false, steady, power, power, trial.Warning{Kind: trial.ClockMoved, LowMHz: 1500, HighMHz: 1900}),
+		measured(false, few, power),
 		measured(true, few, trial.Warning{Kind: trial.ClockMoved, LowMHz: 1600, HighMHz: 1980}),
 		{Outcome: trial.Outcome{Status: trial.Crashed}},
 	})
 	power.Trials, heat.Trials = 2, 1
 	want := []trial.Warning{
 		power, heat, {Kind: trial.ClockMoved, LowMHz: 1500, HighMHz: 1980, Trials: 2},
-		{Kind: trial.OtherProcess, PID: 7, Bytes: 9, Trials: 2}, {Kind: trial.FewSamples, Samples: 2, Trials: 1},
+		{Kind: trial.FewSamples, Samples: 2, Trials: 1},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v, want\n%+v", got, want)
@@ -89,7 +86,7 @@ func TestGather(t *testing.T) {
 		t.Errorf("of nothing: %v", again)
 	}
 	const line = "of 5 trials: 2 throttled: power limit, 1 throttled: temperature (driver), 2 while the clock moved (1500 to 1980 MHz), " +
-		"2 beside another process (process 7, with 0.0 GiB), 1 with too few samples for an interval"
+		"1 with too few samples for an interval"
 	if got := trial.Sum(got, 5); got != line {
 		t.Errorf("in words %q, want %q", got, line)
 	}

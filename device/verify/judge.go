@@ -207,7 +207,6 @@ func (j *Judge) judgeOutput(argument int, found []uint64, read Element, f *Findi
 	return err
 }
 
-// apart is what the operator's own comparison gave.
 func (j *Judge) apart(words []uint64) float64 { return math.Float64frombits(words[j.Apart]) }
 
 // Strays names the guard zones that were written into; "" if none was.
@@ -276,7 +275,6 @@ func mismatchMessage(a operator.Argument, o outcome, got, want string) string {
 	return b.String()
 }
 
-// verb is the form that goes with so many.
 func verb(n int64, one, many string) string {
 	if n == 1 {
 		return one

@@ -89,7 +89,6 @@ func (s *Sampling) known(taken int) bool {
 	return t.CI95[1]-t.CI95[0] <= width*t.Median
 }
 
-// behind tells whether racing is lost.
 func (s *Sampling) behind(taken, least int) bool {
 	if !s.racing() {
 		return false

@@ -23,7 +23,6 @@ func placeOf(text string, offset int) Place {
 	return Place{1 + strings.Count(before, "\n"), offset - strings.LastIndexByte(before, '\n')}
 }
 
-// withoutCode replaces each comment and each string of a text.
 func withoutCode(source string, replaced func(found string) string) string {
 	var b strings.Builder
 	b.Grow(len(source))

@@ -53,7 +53,6 @@ var (
 	templateForm = regexp.MustCompile(`(?s)\btemplate\s*<(.*)>[^<>]*$`)
 )
 
-// kernelAt reads the kernel around the word __global__.
 func kernelAt(text, blank string, start, end int) (k Kernel, ok bool) {
 	for {
 		m := callForm.FindStringSubmatchIndex(blank[end:])
@@ -109,7 +108,6 @@ func closing(blank string, start int, opens, closes byte) int {
 	return -1
 }
 
-// parameters reads a list of parameters that stands between two places.
 func parameters(text, blank string, start, end int) []Parameter {
 	list := []Parameter{}
 	depth := 0
@@ -137,7 +135,6 @@ var qualifiers = []string{"const", "volatile", "__restrict__", "__restrict", "re
 
 var partForm = regexp.MustCompile(`[A-Za-z_]\w*(?:\s*::\s*\w+)*|\S`)
 
-// parameter reads one.
 func parameter(text, blank string, start, end int) Parameter {
 	declared, _, _ := strings.Cut(blank[start:end], "=")
 	var p Parameter

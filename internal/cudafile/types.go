@@ -11,7 +11,6 @@ var integerWords = []string{"unsigned", "signed", "long", "short", "int", "char"
 
 func integerWord(word string) bool { return slices.Contains(integerWords, word) }
 
-// otherNames are further names of types.
 var otherNames = map[string]string{
 	"float": "float", "double": "double", "bool": "bool", "half": "__half", "__half": "__half",
 	"nv_bfloat16": "__nv_bfloat16", "__nv_bfloat16": "__nv_bfloat16",
@@ -21,7 +20,6 @@ var otherNames = map[string]string{
 	"size_t": "unsigned long long",
 }
 
-// vectorForm is a vector of CUDA's, as float4.
 var vectorForm = regexp.MustCompile(`^(u?)(char|short|int|longlong|float|double|(?:__)?half|(?:__)?nv_bfloat16)([1-4])$`)
 
 // Element is the type of the elements that a type of a file is made of, as CUDA C++ calls the types of tensors, and

@@ -59,8 +59,7 @@ func (t *Output) String() string {
 // lineBytes bounds a line that a message has of a program's output.
 const lineBytes = 2 << 10
 
-// Shown is a line of a program's output as a message may have it: others than the user may
-// have written it, and others may read it.
+// Shown is a line of a program's output, which anybody may have written, as a message may have it.
 func Shown(line string) string {
 	if len(line) > lineBytes {
 		line = line[:lineBytes] + "..."
@@ -68,8 +67,7 @@ func Shown(line string) string {
 	return output.Line(line)
 }
 
-// tellingLine picks the line of a dead program's standard error that says most
-// about its death: the Go runtime's verdict if there is one, else the last.
+// tellingLine is the line of a dead program's standard error that says most: the Go runtime's verdict, else the last.
 func tellingLine(text string) string {
 	last := ""
 	for line := range strings.Lines(text) {
@@ -86,8 +84,8 @@ func tellingLine(text string) string {
 	return Shown(last)
 }
 
-// Environment is the part of this process's environment that a child gets whose output reaches others than this user:
-// the variables of these names, which may be patterns as CUDA_*, and messages in English. Others may hold passwords.
+// Environment is what a child gets of this process's environment if its output reaches others than this user: the
+// variables of these names, which may be patterns as CUDA_*. Others may hold passwords. Messages are in English.
 func Environment(names ...string) []string {
 	kept := []string{"LC_ALL=C"}
 	for _, variable := range os.Environ() {
@@ -102,16 +100,15 @@ func Environment(names ...string) []string {
 // streamGrace is how long what a command left behind may hold its output.
 const streamGrace = time.Second
 
-// OwnGroup makes a command lead a process group of its own, which dies with its
-// context and, where the system can, with this process. EndGroup belongs to it.
+// OwnGroup makes a command lead a process group of its own, which dies with its context and, where the system can, with
+// this process. EndGroup belongs to it.
 func OwnGroup(command *exec.Cmd) {
 	command.SysProcAttr = ChildAttributes()
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = streamGrace
 }
 
-// EndGroup kills what a command of its own group left behind, once it has been
-// waited for, and tells whether there was anything.
+// EndGroup kills what a command left behind that has ended, and tells whether there was anything.
 func EndGroup(command *exec.Cmd) bool {
 	return command.Process != nil && syscall.Kill(-command.Process.Pid, syscall.SIGKILL) == nil
 }

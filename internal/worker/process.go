@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,8 +22,7 @@ const (
 	pipeGrace  = time.Second     // programs that it started may hold its standard error this long
 )
 
-// Process is a running worker. Its methods and Call may be used by many
-// goroutines; calls are made one after the other.
+// Process is a running worker. Many goroutines may use it; calls are made one after the other.
 type Process struct {
 	name    string
 	process *os.Process
@@ -47,25 +45,21 @@ func Start(ctx context.Context, name string) (*Process, error) { return StartUnd
 
 // StartWith starts it with these variables as its environment; see Environment.
 func StartWith(ctx context.Context, variables []string, name string) (*Process, error) {
-	return startNamed(ctx, nil, variables, name)
+	return start(ctx, nil, variables, name)
 }
 
-// StartUnder starts the worker of that name under another program: the words of
-// its command line, to which this executable is added. That program must hand its
-// own standard input, output and error on to the worker, and end when it does.
+// StartUnder starts the worker of that name under another program: the words of its command line, to which this
+// executable is added. That program must hand its standard input, output and error on, and end when the worker does.
 func StartUnder(ctx context.Context, program []string, name string) (*Process, error) {
-	return startNamed(ctx, program, os.Environ(), name)
+	return start(ctx, program, os.Environ(), name)
 }
 
-func startNamed(ctx context.Context, program, variables []string, name string) (*Process, error) {
-	p, err := start(ctx, program, variables, name)
-	if err != nil {
-		return nil, fmt.Errorf("start worker %s: %w", name, err)
-	}
-	return p, nil
-}
-
-func start(ctx context.Context, program, variables []string, name string) (*Process, error) {
+func start(ctx context.Context, program, variables []string, name string) (p *Process, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("start worker %s: %w", name, err)
+		}
+	}()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -89,20 +83,19 @@ func start(ctx context.Context, program, variables []string, name string) (*Proc
 	}
 	defer childOut.Close()
 
-	p := &Process{
+	p = &Process{
 		name: name, in: in, out: out,
 		encoder: gob.NewEncoder(in), decoder: gob.NewDecoder(out),
 		stderr: &Output{}, grace: exitGrace, turn: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	p.turn <- struct{}{}
 
-	words, parent := append(slices.Clone(program), executable), os.Getpid()
+	words := append(slices.Clone(program), executable)
 	if len(program) > 0 {
-		// Its parent is another then; it ends with its input.
-		p.grace, parent = underGrace, 0
+		p.grace = underGrace
 	}
 	command := exec.Command(words[0], words[1:]...)
-	command.Env = append(slices.Clone(variables), nameVariable+"="+name, parentVariable+"="+strconv.Itoa(parent))
+	command.Env = append(slices.Clone(variables), nameVariable+"="+name)
 	command.Stdin, command.Stdout, command.Stderr = childIn, childOut, p.stderr
 	command.SysProcAttr = ChildAttributes()
 	command.WaitDelay = pipeGrace
@@ -110,16 +103,14 @@ func start(ctx context.Context, program, variables []string, name string) (*Proc
 	started := make(chan error)
 	go p.supervise(command, started)
 	if err := <-started; err != nil {
-		in.Close()
-		out.Close()
+		p.closePipes()
 		return nil, err
 	}
 	return p, nil
 }
 
-// supervise starts the command and waits for its end on one thread of its own:
-// the signal that a child gets at its parent's death is sent when the thread
-// that started it ends. So that thread must live as long as the child.
+// supervise starts the command and waits for its end on one thread, which lives as long as the child: a child gets the
+// signal of its parent's death when the thread ends that started it.
 func (p *Process) supervise(command *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -129,8 +120,7 @@ func (p *Process) supervise(command *exec.Cmd, started chan<- error) {
 	}
 	p.process = command.Process
 	started <- nil
-	// The error repeats what ProcessState tells.
-	_ = command.Wait()
+	_ = command.Wait() // ProcessState says it, too
 	p.state = command.ProcessState
 	close(p.done)
 }
@@ -160,25 +150,28 @@ func (p *Process) Close() error {
 	if !p.ended(p.grace) {
 		p.Kill()
 	}
-	p.in.Close()
-	p.out.Close()
+	p.closePipes()
 	if !p.ended(killGrace) {
 		return fmt.Errorf("worker %s (process %d) does not end although it was killed", p.name, p.process.Pid)
 	}
 	return nil
 }
 
-// Kill ends the worker and what it started at once; a call under way fails. The pipes are closed too, so that the
-// call returns even when the kernel holds the process in a driver and cannot end it yet.
+// Kill ends the worker and what it started at once; a call under way fails. The pipes are closed, so that the call
+// returns even while the system cannot end the process, which a driver holds.
 func (p *Process) Kill() {
 	p.killOnce.Do(func() {
 		if p.Alive() {
 			p.killed.Store(true)
 			killGroup(p.process)
 		}
-		p.in.Close()
-		p.out.Close()
+		p.closePipes()
 	})
+}
+
+func (p *Process) closePipes() {
+	p.in.Close()
+	p.out.Close()
 }
 
 func (p *Process) ended(within time.Duration) bool {
@@ -205,11 +198,9 @@ func (e *DiedError) Error() string {
 	return fmt.Sprintf("worker %s died (%s)", e.Worker, e.ExitState)
 }
 
-// Call sends a request to the worker and waits for its response.
-//
-// When ctx ends first, the worker is killed and the error wraps ctx.Err(); a call that was still waiting for its turn
-// leaves the worker alone. When the worker dies, the error is a *DiedError. When the worker's handler returned an
-// error, it is a *RemoteError and the worker stays usable.
+// Call sends a request to the worker and waits for its response. If ctx ends first, the worker is killed and the error
+// wraps ctx.Err(); a call that still waited for its turn leaves the worker alone. If the worker dies, the error is a
+// *DiedError. After any other error, which its handler returned, it stays usable.
 func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error) {
 	var none Resp
 	select {
@@ -224,29 +215,26 @@ func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error)
 
 	var r response[Resp]
 	stop := context.AfterFunc(ctx, p.Kill)
-	err := p.encoder.Encode(request[Req]{Body: req})
+	err := p.encoder.Encode(req)
 	if err == nil {
 		err = p.decoder.Decode(&r)
 	}
 	if !stop() {
-		// The context ended first, if only by a hair: the worker is gone.
-		p.ended(killGrace)
+		p.ended(killGrace) // the context ended first, if only by a hair
 		return none, fmt.Errorf("worker %s was killed: %w", p.name, ctx.Err())
 	}
 	if err != nil {
 		return none, p.lost(err)
 	}
 	if r.Failed {
-		return none, &RemoteError{r.Error}
+		return none, errors.New(r.Error)
 	}
 	return r.Body, nil
 }
 
-// lost says why a request or its response did not get through. The stream is
-// of no use afterwards, so neither is the worker.
+// lost says why a request or its response did not get through. The stream is of no use afterwards, nor is the worker.
 func (p *Process) lost(cause error) error {
-	if !p.ended(pipeGrace) && !p.killed.Load() {
-		// It lives: a value could not be encoded, or something else wrote into the stream.
+	if !p.ended(pipeGrace) && !p.killed.Load() { // a value could not be encoded, or something else wrote into the stream
 		p.Kill()
 		p.ended(killGrace)
 		return fmt.Errorf("talk with worker %s: %w", p.name, cause)
@@ -258,39 +246,29 @@ func (p *Process) lost(cause error) error {
 	return &DiedError{Worker: p.name, ExitState: state, Stderr: p.stderr.String()}
 }
 
-// request and response frame what travels, so that a body may be of any type that gob knows, empty structs included.
-type request[T any] struct {
-	Body T
-}
-
 type response[T any] struct {
 	Failed bool
 	Error  string
 	Body   T
 }
 
-// RemoteError is an error that a worker's handler returned. The worker is in good health and takes further calls.
-type RemoteError struct{ Message string }
-
-func (e *RemoteError) Error() string { return e.Message }
-
-// Serve answers requests with handle, one after the other, until in ends. An error of handle travels back as
-// *RemoteError and the worker goes on; a panic ends the worker, which its caller sees as *DiedError.
-func Serve[Req, Resp any](ctx context.Context, in io.Reader, out io.Writer, handle func(context.Context, Req) (Resp, error)) error {
+// Serve answers requests with handle, one after the other, until in ends. An error of handle travels back, and the
+// worker goes on; a panic ends the worker, which its caller sees as *DiedError.
+func Serve[Req, Resp any](
+	ctx context.Context, in io.Reader, out io.Writer, handle func(context.Context, Req) (Resp, error),
+) error {
 	decoder, encoder := gob.NewDecoder(in), gob.NewEncoder(out)
 	for ctx.Err() == nil {
-		var q request[Req]
+		var q Req
 		if err := decoder.Decode(&q); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("read a request: %w", err)
 		}
 		var r response[Resp]
-		body, err := handle(ctx, q.Body)
-		if err != nil {
-			r.Failed, r.Error = true, err.Error()
-		} else {
-			r.Body = body
+		body, err := handle(ctx, q)
+		if r.Body = body; err != nil {
+			r = response[Resp]{Failed: true, Error: err.Error()}
 		}
 		if err := encoder.Encode(r); err != nil {
 			return fmt.Errorf("write a response: %w", err)

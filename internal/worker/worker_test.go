@@ -38,9 +38,6 @@ func TestMain(m *testing.M) {
 		"test": func(ctx context.Context, in io.Reader, out io.Writer) error {
 			return worker.Serve(ctx, in, out, obey)
 		},
-		"empty": func(ctx context.Context, in io.Reader, out io.Writer) error {
-			return worker.Serve(ctx, in, out, func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
-		},
 		"fails": func(context.Context, io.Reader, io.Writer) error { return errors.New("cannot begin") },
 	})
 	if os.Getenv("TEST_PARENT") != "" {
@@ -107,17 +104,11 @@ func mustEcho(t *testing.T, p *worker.Process, text string) answer {
 
 func TestEcho(t *testing.T) {
 	p := start(t, "test")
+	first := mustEcho(t, p, "first")
 	for i := range 100 {
-		if a := mustEcho(t, p, strconv.Itoa(i)); a.PID != p.PID() || a.PID == os.Getpid() {
-			t.Fatalf("answered by process %d, want the worker's %d", a.PID, p.PID())
+		if a := mustEcho(t, p, strconv.Itoa(i)); a.PID != first.PID || a.PID == os.Getpid() {
+			t.Fatalf("answered by process %d, want the worker's %d", a.PID, first.PID)
 		}
-	}
-}
-
-func TestEmptyTypes(t *testing.T) {
-	p := start(t, "empty")
-	if _, err := worker.Call[struct{}, struct{}](t.Context(), p, struct{}{}); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -134,9 +125,8 @@ func TestBigPayload(t *testing.T) {
 func TestHandlerErrorLeavesTheWorkerUsable(t *testing.T) {
 	p := start(t, "test")
 	_, err := do(t, p, order{Do: "fail", Text: "no such thing"})
-	var remote *worker.RemoteError
-	if !errors.As(err, &remote) || remote.Message != "no such thing" {
-		t.Fatalf("got %v, want a RemoteError", err)
+	if err == nil || err.Error() != "no such thing" {
+		t.Fatalf("got %v, want the handler's error", err)
 	}
 	mustEcho(t, p, "still here")
 }
@@ -290,9 +280,10 @@ func parentOfHangingWorker() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+	a, _ := worker.Call[order, answer](context.Background(), p, order{Do: "group"}) // which the worker leads
 	go func() { _, _ = worker.Call[order, answer](context.Background(), p, order{Do: "hang"}) }()
 	time.Sleep(50 * time.Millisecond)
-	fmt.Println(p.PID())
+	fmt.Println(a.PID)
 	time.Sleep(time.Hour)
 }
 
@@ -335,7 +326,7 @@ func TestUnderAnotherProgram(t *testing.T) {
 	p, err := worker.StartUnder(t.Context(), []string{"sh", "-c", `"$@"; sleep 2.5; echo "it ended with $?" >` + report, "sh"}, "test")
 	must.OK(t, err)
 	got, err := worker.Call[order, answer](t.Context(), p, order{Do: "echo", Text: "hello"})
-	if err != nil || got.Text != "hello" || got.PID == p.PID() {
+	if err != nil || got.Text != "hello" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	must.OK(t, p.Close())

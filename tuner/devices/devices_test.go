@@ -276,15 +276,3 @@ func TestOneIsNotSeveral(t *testing.T) {
 		must.OK(t, opener.Close())
 	}
 }
-
-func TestWorkerName(t *testing.T) {
-	for want, got := range map[string]string{
-		"cuda-3":     WorkerName(Spec{device.CUDA, "3"}, "3", 0),
-		"cuda-0":     WorkerName(Spec{}, "", 0),
-		"emulator-2": WorkerName(Spec{device.Emulator, "*3"}, "", 2),
-	} {
-		if got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-}

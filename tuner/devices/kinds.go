@@ -21,28 +21,19 @@ import (
 // kind is how devices of one kind are found and opened. The argument is what
 // follows the kind and a colon in --device, "" if nothing does.
 type kind struct {
-	// check looks at an argument that is given; nil: any will do.
-	check func(argument string) error
+	check func(argument string) error // looks at an argument that is given; nil: any will do
 	// open opens a device. notice tells the user what it is, when it is not a GPU.
 	open func(ctx context.Context, argument string, a asked, o Options) (d device.Device, notice string, err error)
 	// limits are those of the device that open would open. from says whose they are.
 	limits func(ctx context.Context, argument string, a asked) (l operator.Limits, from string, err error)
 	// list describes the devices of this kind that are here.
 	list func(ctx context.Context) []Listing
-	// several gives the arguments of the devices that one argument names together; nil: it names one.
-	several func(ctx context.Context, argument string) ([]string, error)
-	// sanitizes tells whether accesses on such a device can be watched here; nil: as a last resort.
-	sanitizes func(ctx context.Context) bool
-	troubles  []error // that are about such a device, or about what it needs
 }
 
 // kindsByName has a row for each of device.Kinds.
 var kindsByName = map[device.Kind]kind{
-	device.CUDA: {
-		check: checkGPUs, open: openGPU, limits: limitsOfGPU, list: listGPUs, several: severalGPUs, sanitizes: gpuSanitizes,
-		troubles: []error{cuda.ErrNoSanitizer},
-	},
-	device.Emulator: {open: openEmulator, limits: limitsOfEmulator, list: listEmulator, troubles: []error{emulator.ErrNoCompiler}},
+	device.CUDA:     {check: checkGPUs, open: openGPU, limits: limitsOfGPU, list: listGPUs},
+	device.Emulator: {open: openEmulator, limits: limitsOfEmulator, list: listEmulator},
 	device.Replay:   {open: openRecording, limits: limitsOfRecording, list: listRecordings},
 }
 
@@ -87,9 +78,11 @@ func openRecording(ctx context.Context, file string, a asked, _ Options) (device
 	if err != nil {
 		return nil, "", err
 	}
-	if p, err := a.bind(found.Metadata.Device.Limits); err != nil {
+	p, err := a.bind(found.Metadata.Device.Limits)
+	if err != nil {
 		return nil, "", err
-	} else if want := found.Metadata.Problem.Text; p.String() != want {
+	}
+	if want := found.Metadata.Problem.Text; p.String() != want {
 		return nil, "", fmt.Errorf("%w: it holds %s, not %s", recording.ErrProblem, want, p)
 	}
 	return recording.Replay(found), "replay of " + found.Metadata.Origin() + "; nothing is measured here", nil
@@ -163,7 +156,8 @@ func checkGPUs(argument string) error {
 	all := strings.Split(argument, ",")
 	for i, one := range all {
 		if n, err := strconv.Atoi(one); err != nil || n < 0 {
-			return fmt.Errorf("--device %[1]s:%[2]s: want %[1]s:N with N the GPU's number; `autotune devices` lists them; of several GPUs %[1]s:0,1 or %[1]s:all", device.CUDA, argument)
+			return fmt.Errorf("--device %[1]s:%[2]s: want %[1]s:N with N the GPU's number; `autotune devices` lists them; "+
+				"of several GPUs %[1]s:0,1 or %[1]s:all", device.CUDA, argument)
 		}
 		if slices.Contains(all[:i], one) {
 			return fmt.Errorf("--device %s:%s: the GPU %s is named twice", device.CUDA, argument, one)
@@ -198,7 +192,8 @@ func limitsOfGPU(ctx context.Context, argument string, _ asked) (operator.Limits
 	}
 	n := ordinal(argument)
 	if n >= len(found) {
-		return operator.Limits{}, "", fmt.Errorf("there is no %s:%d; `autotune devices` lists the GPUs: %w", device.CUDA, n, device.ErrNone)
+		return operator.Limits{}, "", fmt.Errorf("there is no %s:%d; `autotune devices` lists the GPUs: %w",
+			device.CUDA, n, device.ErrNone)
 	}
 	// The compiler, if there is one, has a say in what kernels are compiled for.
 	limits, version := found[n].Limits, ""
@@ -217,8 +212,9 @@ func listGPUs(ctx context.Context) []Listing {
 		all = append(all, Listing{Device: string(device.CUDA), Err: err})
 	}
 	for i, one := range found {
-		all = append(all, Listing{Device: fmt.Sprintf("%s:%d", device.CUDA, i), About: fmt.Sprintf("%s, sm_%d, %d multiprocessors, %.0f GiB, driver %s",
-			one.Name, one.Limits.Arch, one.Limits.SMs, float64(one.Limits.MemoryBytes)/(1<<30), one.Driver)})
+		about := fmt.Sprintf("%s, sm_%d, %d multiprocessors, %.0f GiB, driver %s",
+			one.Name, one.Limits.Arch, one.Limits.SMs, float64(one.Limits.MemoryBytes)/(1<<30), one.Driver)
+		all = append(all, Listing{Device: fmt.Sprintf("%s:%d", device.CUDA, i), About: about})
 	}
 	c, err := compile.NVRTC(ctx)
 	if err != nil {
@@ -228,10 +224,15 @@ func listGPUs(ctx context.Context) []Listing {
 	return append(all, Listing{About: fmt.Sprintf("compiler: %s, %d at once", c.Version(), c.Workers())})
 }
 
-func gpuSanitizes(ctx context.Context) bool {
-	if _, err := cuda.FindSanitizer(); err != nil {
-		return false
+// Sanitizing is the kind of device on which accesses are watched unless one is named: a
+// GPU where there is one with a program that watches it, else the emulator.
+func Sanitizing(ctx context.Context) device.Kind {
+	_, err := cuda.FindSanitizer()
+	if err == nil {
+		_, err = cuda.List(ctx)
 	}
-	_, err := cuda.List(ctx)
-	return err == nil
+	if err != nil {
+		return device.Emulator
+	}
+	return device.CUDA
 }

@@ -32,16 +32,12 @@ func (o Offer) Serve(ctx context.Context, spec Spec) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, CloseAll(all)) }()
-	arguments, err := spec.Arguments(ctx)
-	if err != nil {
-		return err
-	}
 	group, ctx := errgroup.WithContext(ctx)
-	for i, d := range all {
+	for _, m := range all {
 		w := o.Worker
-		w.Name = o.nameOf(WorkerName(spec, arguments[i], i), len(all) > 1)
-		w.Compilers = cmp.Or(w.Compilers, max(1, d.Compiler().Workers()/len(all)))
-		group.Go(func() error { return o.serve(ctx, d, w) })
+		w.Name = o.nameOf(m.Name, len(all) > 1)
+		w.Compilers = cmp.Or(w.Compilers, max(1, m.Device.Compiler().Workers()/len(all)))
+		group.Go(func() error { return o.serve(ctx, m.Device, w) })
 	}
 	return group.Wait()
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"autotune/device"
 	"autotune/device/remote/fleet"
@@ -28,17 +29,6 @@ type Options struct {
 	Sanitize bool // find accesses that must not be: with the emulator's sanitizers, or on a GPU with compute-sanitizer
 }
 
-// Sanitizing is the kind of device on which accesses are watched unless one is named: a
-// GPU where there is one with a program that watches it, else the emulator.
-func Sanitizing(ctx context.Context) device.Kind {
-	for _, k := range device.Kinds() {
-		if sanitizes := kindsByName[k.Kind].sanitizes; sanitizes != nil && sanitizes(ctx) {
-			return k.Kind
-		}
-	}
-	return device.Emulator
-}
-
 // Opened is an open device with the problem bound to it.
 type Opened struct {
 	Device  device.Device
@@ -52,7 +42,8 @@ type Opened struct {
 
 func fits(info device.Info, p *operator.Problem) error {
 	if has := info.Limits.MemoryBytes; info.Kind.Properties().Compiles && has > 0 && p.MemoryBytes() > has {
-		return fmt.Errorf("%w: the tensors of %s take %s, %s has %s", device.ErrMemory, p, device.GiB(p.MemoryBytes()), info.Name, device.GiB(has))
+		return fmt.Errorf("%w: the tensors of %s take %s, %s has %s",
+			device.ErrMemory, p, device.GiB(p.MemoryBytes()), info.Name, device.GiB(has))
 	}
 	return nil
 }
@@ -82,10 +73,9 @@ func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Requ
 		return nil, "", err
 	}
 	limits, from, err := limitsFor(ctx, spec, a)
-	if err != nil {
-		return nil, "", err
+	if err == nil {
+		p, err = a.bind(limits)
 	}
-	p, err = a.bind(limits)
 	return p, from, err
 }
 
@@ -95,13 +85,11 @@ func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string
 	if spec.Kind != "" {
 		return kindsByName[spec.Kind].limits(ctx, spec.Argument, a)
 	}
-	for _, k := range device.Kinds() {
-		if k.Caveat != "" {
-			continue
-		}
-		if limits, from, err := kindsByName[k.Kind].limits(ctx, "", a); err == nil {
-			return limits, from, nil
-		}
+	if limits, from, err := limitsOfGPU(ctx, "", a); err == nil {
+		return limits, from, nil
+	}
+	if limits, from, err := limitsOfRecording(ctx, "", a); err == nil {
+		return limits, from, nil
 	}
 	return operator.TypicalLimits(), "an sm_90 GPU, as there is none here", nil
 }
@@ -118,7 +106,8 @@ func NewOpener(spec Spec, o Options) *Opener { return &Opener{spec: spec, option
 
 // Several tells whether it may be that more than one device is opened.
 func (o *Opener) Several() bool {
-	return o.options.Server.URL != "" || o.spec.Kind.Properties().Compiles && (strings.ContainsAny(o.spec.Argument, ","+times) || o.spec.Argument == everyGPU)
+	several := strings.ContainsAny(o.spec.Argument, ","+times) || o.spec.Argument == everyGPU
+	return o.options.Server.URL != "" || several && o.spec.Kind.Properties().Compiles
 }
 
 // Open opens the device, unless it is open, and binds the problem to it. The device is the Opener's to close.
@@ -252,7 +241,7 @@ func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice s
 // auto takes a GPU; else a shipped recording of exactly this problem; else the emulator, if that will not take long.
 func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, error) {
 	if o.noGPU == nil {
-		d, notice, err := o.firstGPU(ctx, a)
+		d, notice, err := openGPU(ctx, "", a, o.options)
 		if err == nil || !errors.Is(err, device.ErrNone) {
 			return d, notice, err
 		}
@@ -264,9 +253,10 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 	} else if d, notice, err := openRecording(ctx, "", a, o.options); err == nil {
 		return d, notice, nil
 	}
-	if work := emulatedSeconds(a.emulated); work > longestEmulation {
-		return nil, "", fmt.Errorf("nothing here can run %s: %s; %s; the CPU emulator would take %s a variant; use a machine with an NVIDIA GPU, a smaller --shape, or insist with --device emulator: %w",
-			a.emulated, device.Reason(o.noGPU), recorded, roughly(work), device.ErrNone)
+	if work := emulatedTime(a.emulated); work > longestEmulation {
+		return nil, "", fmt.Errorf("nothing here can run %s: %s; %s; the CPU emulator would take about %s a variant; use a machine with "+
+			"an NVIDIA GPU, a smaller --shape, or insist with --device emulator: %w",
+			a.emulated, device.Reason(o.noGPU), recorded, work.Round(100*time.Millisecond), device.ErrNone)
 	}
 	if o.shared != nil { // the emulator, from a problem before
 		return o.shared, "", nil
@@ -278,43 +268,14 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 	return d, "no GPU: " + notice, nil
 }
 
-// firstGPU opens a device of the first kind that measures and is here. The error
-// is the first kind's if there is none.
-func (o *Opener) firstGPU(ctx context.Context, a asked) (d device.Device, notice string, none error) {
-	for _, k := range device.Kinds() {
-		if !k.Measures {
-			continue
-		}
-		d, notice, err := kindsByName[k.Kind].open(ctx, "", a, o.options)
-		if err == nil || !errors.Is(err, device.ErrNone) {
-			return d, notice, err
-		}
-		if none == nil {
-			none = err
-		}
-	}
-	return nil, "", none
-}
-
 // The emulator's rate and the longest evaluation that `--device auto` asks of
 // it: with a compilation beside each, a few dozen variants end in a minute.
 const (
 	emulatedOperationsPerSecond = 1e8
-	longestEmulation            = 0.2 // seconds a variant
+	longestEmulation            = 200 * time.Millisecond
 )
 
-func emulatedSeconds(p *operator.Problem) float64 {
-	return (float64(p.Flops) + float64(p.Bytes)/4) / emulatedOperationsPerSecond
-}
-
-func roughly(seconds float64) string {
-	switch {
-	case seconds < 10:
-		return fmt.Sprintf("about %.1f seconds", seconds)
-	case seconds < 120:
-		return fmt.Sprintf("about %.0f seconds", seconds)
-	case seconds < 7200:
-		return fmt.Sprintf("about %.0f minutes", seconds/60)
-	}
-	return fmt.Sprintf("about %.0f hours", seconds/3600)
+func emulatedTime(p *operator.Problem) time.Duration {
+	seconds := (float64(p.Flops) + float64(p.Bytes)/4) / emulatedOperationsPerSecond
+	return time.Duration(min(seconds, 1e9) * float64(time.Second))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,15 +47,10 @@ func (s Spec) Arguments(ctx context.Context) ([]string, error) {
 		many, err := strconv.Atoi(n)
 		return make([]string, many), err
 	}
-	if several := kindsByName[s.Kind].several; several != nil {
-		return several(ctx, s.Argument)
+	if s.Kind == device.CUDA {
+		return severalGPUs(ctx, s.Argument)
 	}
 	return []string{s.Argument}, nil
-}
-
-func measuring() device.Kind {
-	all := device.Kinds()
-	return all[slices.IndexFunc(all, func(p device.Properties) bool { return p.Measures })].Kind
 }
 
 // CheckRuns refuses what runs no kernels.
@@ -67,9 +61,10 @@ func (s Spec) CheckRuns() error {
 	return nil
 }
 
-// OpenAll opens the devices that a spec names, as they are: no problem is bound to them. auto is the first GPU.
-func OpenAll(ctx context.Context, s Spec, o Options) ([]device.Device, error) {
-	s.Kind = cmp.Or(s.Kind, measuring())
+// OpenAll opens the devices that a spec names, as they are: no problem is bound to them. Their workers are called as
+// cuda-0. auto is the first GPU.
+func OpenAll(ctx context.Context, s Spec, o Options) ([]remote.Member, error) {
+	s.Kind = cmp.Or(s.Kind, device.CUDA)
 	if err := s.CheckRuns(); err != nil {
 		return nil, err
 	}
@@ -77,10 +72,11 @@ func OpenAll(ctx context.Context, s Spec, o Options) ([]device.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, errs := make([]device.Device, len(arguments)), make([]error, len(arguments))
+	all, errs := make([]remote.Member, len(arguments)), make([]error, len(arguments))
 	var group sync.WaitGroup
 	for i, argument := range arguments {
-		group.Go(func() { all[i], _, errs[i] = kindsByName[s.Kind].open(ctx, argument, asked{}, o) })
+		all[i].Name = fmt.Sprintf("%s-%s", s.Kind, cmp.Or(argument, strconv.Itoa(i)))
+		group.Go(func() { all[i].Device, _, errs[i] = kindsByName[s.Kind].open(ctx, argument, asked{}, o) })
 	}
 	group.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -89,44 +85,34 @@ func OpenAll(ctx context.Context, s Spec, o Options) ([]device.Device, error) {
 	return all, nil
 }
 
-func CloseAll(all []device.Device) error {
+func CloseAll(all []remote.Member) error {
 	var errs []error
-	for _, d := range all {
-		if d != nil {
-			errs = append(errs, d.Close())
+	for _, m := range all {
+		if m.Device != nil {
+			errs = append(errs, m.Device.Close())
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// WorkerName is what the worker of a device is called, as cuda-0.
-func WorkerName(s Spec, argument string, at int) string {
-	argument = cmp.Or(argument, strconv.Itoa(at))
-	return string(cmp.Or(s.Kind, measuring())) + "-" + argument
-}
-
 type local struct {
 	*remote.Pool
-	devices []device.Device
+	members []remote.Member
 }
 
 func openSeveral(ctx context.Context, s Spec, o Options) (device.Device, error) {
-	arguments, err := s.Arguments(ctx)
-	if err != nil {
-		return nil, err
-	}
 	all, err := OpenAll(ctx, s, o)
 	if err != nil {
 		return nil, err
 	}
-	l := &local{remote.NewPool(remote.Member{Device: all[0]}, remote.PoolOptions{Say: o.Say}), all}
-	for i, d := range all {
-		l.Join(remote.Member{Name: WorkerName(s, arguments[i], i), Device: d})
+	l := &local{remote.NewPool(all[0].Device, remote.PoolOptions{Say: o.Say}), all}
+	for _, m := range all {
+		l.Join(m)
 	}
 	return l, nil
 }
 
-func (l *local) Close() error { return CloseAll(l.devices) }
+func (l *local) Close() error { return CloseAll(l.members) }
 
 func openWorkers(ctx context.Context, o Options) (device.Device, string, error) {
 	b, err := fleet.Connect(o.Server, "search", fleet.ConnectOptions{Limit: connectionLimit, Say: o.Say})

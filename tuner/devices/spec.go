@@ -10,6 +10,8 @@ import (
 
 	"autotune/device"
 	"autotune/device/compile"
+	"autotune/device/cuda"
+	"autotune/device/emulator"
 	"autotune/device/remote/fleet"
 )
 
@@ -70,9 +72,9 @@ func (s Spec) OneGPU() (ordinal int, ok bool) {
 
 // IsTrouble tells whether an error is about a device, or about what it needs, rather than about what was asked of it.
 func IsTrouble(err error) bool {
-	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, device.ErrGone, fleet.ErrServer}
-	for _, k := range kindsByName {
-		troubles = append(troubles, k.troubles...)
+	troubles := []error{
+		device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, device.ErrGone, fleet.ErrServer,
+		cuda.ErrNoSanitizer, emulator.ErrNoCompiler,
 	}
 	return slices.ContainsFunc(troubles, func(trouble error) bool { return errors.Is(err, trouble) })
 }

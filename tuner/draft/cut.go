@@ -35,7 +35,6 @@ var (
 // providedHeaders are those of CUDA's that kernels may include.
 var providedHeaders = []string{"<cuda_fp16.h>", "<cuda_bf16.h>", "<cuda_fp8.h>", "<cooperative_groups.h>", "<cooperative_groups/reduce.h>", "<mma.h>"}
 
-// provided tells whether a kernel may include a header of CUDA's. Those of CUB and libcu++ it may on a GPU.
 func provided(included string) bool {
 	return slices.Contains(providedHeaders, included) || strings.HasPrefix(included, "<") && compile.IsGPUHeader(inner(included))
 }
@@ -106,7 +105,6 @@ func Cut(text, kernel string, has func(name string) bool) (kept string, left []s
 
 var defineForm = regexp.MustCompile(`^\s*#[ \t]*define[ \t]+(\w+)`)
 
-// chunksOf takes a file apart.
 func chunksOf(text string) []chunk {
 	code, blank := cudafile.Code(text), cudafile.Blank(text)
 	var chunks []chunk

@@ -107,7 +107,6 @@ func kernelFiles(ctx context.Context, kernel string) (map[string]string, error) 
 	return files, nil
 }
 
-// write writes an operator's folder. It appears when it is whole and loads.
 func write(folder string, o Operator, files map[string]string) (example []int64, err error) {
 	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is there already; choose another name, or remove it", folder)
@@ -141,7 +140,6 @@ func write(folder string, o Operator, files map[string]string) (example []int64,
 	return example, os.Rename(made, folder)
 }
 
-// loads sees that a folder is an operator, and gives the shape of its example.
 func loads(folder string) ([]int64, error) {
 	fsys, err := operator.OpenFolder(folder)
 	if err != nil {

@@ -69,7 +69,6 @@ type fromKernel struct {
 	renamed map[string]string
 }
 
-// templateParameters are tunables, and types that are guessed.
 func (f *fromKernel) templateParameters() error {
 	f.types, f.renamed = map[string]string{}, map[string]string{}
 	var arguments []string
@@ -188,7 +187,6 @@ func (f *fromKernel) unused(name string) string {
 	return name
 }
 
-// arguments reads the kernel's parameters.
 func (f *fromKernel) arguments() error {
 	var bytes []string
 	writes, next := false, 0

@@ -116,7 +116,6 @@ func (a *around) round(ctx context.Context, few []int) error {
 	runners := make([]Runner, len(few))
 	for i, at := range few {
 		runners[i] = Runner{Variant: a.variants[at]}
-		runners[i].Look = a.trials[at].Status == ""
 	}
 	outcomes, err := a.match.Round(ctx, runners, 0)
 	if err != nil {

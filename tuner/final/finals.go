@@ -115,7 +115,6 @@ func (j *judge) time(ctx context.Context, id int64) error {
 	if err != nil || !ok {
 		return err
 	}
-	v.Look = len(j.rounds) == 0
 	o, err := j.place.evaluate(ctx, v, 0)
 	if err != nil {
 		return err

@@ -41,7 +41,6 @@ func (p *Proof) time(ctx context.Context, m *Match, v device.Variant, recorded i
 	both := []Runner{{Variant: v}, {Variant: v}}
 	var medians [2][]float64
 	for turn := range policy.turns {
-		both[0].Look = turn == 0
 		outcomes, err := m.Round(ctx, both, 0)
 		if err != nil {
 			return err

@@ -223,9 +223,13 @@ func (r *Report) runTiny(ctx context.Context, p *operator.Problem, o Options) er
 		}
 		if defaults := opened.Problem.Defaults(ctx); len(defaults) > 0 {
 			for _, d := range defaults {
-				if kernel, err := opened.Problem.Kernel(d); err == nil && compile.GPUHeader(kernel) != "" {
+				kernel, err := opened.Problem.Kernel(d)
+				if err != nil {
+					continue
+				}
+				if all := compile.GPUHeaders(kernel); all != nil {
 					r.skip("running: the kernel includes <%s>, which the emulator lacks; a machine with a GPU verifies it, as "+
-						"in: autotune verify %s", compile.GPUHeader(kernel), o.Named)
+						"in: autotune verify %s", all[0], o.Named)
 					return nil
 				}
 			}

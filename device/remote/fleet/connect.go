@@ -9,8 +9,6 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
@@ -60,17 +58,13 @@ type ConnectOptions struct {
 	Say func(text string)
 }
 
-const (
-	usualBeat   = 2 * time.Second
-	missedBeats = 4 // that a worker may miss and still be there
-)
-
 // Broker is a connection to a server.
 type Broker struct {
 	ConnectOptions
 	Conn   *nats.Conn
-	server string       // its address, to show
-	since  atomic.Int64 // when the connection was lost, in nanoseconds; 0: it is there
+	server string // its address, to show
+	// since is when the connection was lost, 0 while it is there, and back when it was last made; in nanoseconds.
+	since, back atomic.Int64
 }
 
 // Connect connects to a server. name is what it shows in the server's lists.
@@ -79,12 +73,12 @@ func Connect(l Login, name string, o ConnectOptions) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Beat = cmp.Or(o.Beat, usualBeat)
-	o.Gone = cmp.Or(o.Gone, missedBeats*o.Beat)
+	o.Beat = cmp.Or(o.Beat, 2*time.Second)
+	o.Gone = cmp.Or(o.Gone, 4*o.Beat)
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	b := &Broker{ConnectOptions: o, server: l.shown()}
+	b := &Broker{ConnectOptions: o, server: strings.Join(lists.Of(strings.Split(l.URL, ","), shown), ",")}
 	options = append(options, nats.Name("autotune "+name), nats.Timeout(connectLimit), nats.MaxReconnects(-1),
 		nats.DisconnectErrHandler(b.disconnected), nats.ReconnectHandler(b.reconnected),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
@@ -108,19 +102,19 @@ func (b *Broker) disconnected(_ *nats.Conn, cause error) {
 }
 
 func (b *Broker) reconnected(*nats.Conn) {
-	b.Say(fmt.Sprintf("the connection to %s is there again after %s", b.server, b.away().Round(100*time.Millisecond)))
-	b.since.Store(0)
+	b.back.Store(time.Now().UnixNano())
+	away := time.Since(time.Unix(0, b.since.Swap(0)))
+	b.Say(fmt.Sprintf("the connection to %s is there again after %s", b.server, away.Round(100*time.Millisecond)))
 }
 
-// away is for how long there has been no connection; 0: there is.
-func (b *Broker) away() time.Duration {
-	if since := b.since.Load(); since > 0 {
-		return time.Since(time.Unix(0, since))
+// connection tells whether it is there, and why it never will be again.
+func (b *Broker) connection() (up bool, lost error) {
+	since := b.since.Load()
+	if since > 0 && b.Limit > 0 && time.Since(time.Unix(0, since)) > b.Limit {
+		lost = fmt.Errorf("%s: %w: it was not to be reached for %s", b.server, ErrServer, b.Limit)
 	}
-	return 0
+	return since == 0, lost
 }
-
-func (b *Broker) up() bool { return b.away() == 0 }
 
 // ask sends a request and waits for its answer, once and for so long.
 func (b *Broker) ask(ctx context.Context, subject string, data []byte, wait time.Duration) (*nats.Msg, error) {
@@ -169,7 +163,7 @@ func WorkerSubject(worker string) string { return "autotune.worker." + worker }
 
 func (b *Broker) Close() { b.Conn.Close() }
 
-// options are the connection's, once what they need is known to be there.
+// options are the connection's, once secrets are known to be kept.
 func (l Login) options() ([]nats.Option, error) {
 	var options []nats.Option
 	if l.Credentials != "" {
@@ -188,28 +182,16 @@ func (l Login) options() ([]nats.Option, error) {
 		}
 		options = append(options, option)
 	}
+	if l.CA != "" {
+		options = append(options, nats.RootCAs(l.CA))
+	}
+	if l.Cert != "" || l.Key != "" {
+		options = append(options, nats.ClientCert(l.Cert, l.Key))
+	}
 	if l.CA == "" && l.Cert == "" && l.Key == "" {
 		return options, l.checkPlain()
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if l.CA != "" {
-		text, err := os.ReadFile(l.CA)
-		if err != nil {
-			return nil, err
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s holds no certificate", l.CA)
-		}
-	}
-	if l.Cert != "" || l.Key != "" {
-		pair, err := tls.LoadX509KeyPair(l.Cert, l.Key)
-		if err != nil {
-			return nil, fmt.Errorf("a certificate needs two files, its own and its key's: %w", err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	return append(options, nats.Secure(c)), nil
+	return append(options, nats.Secure()), nil
 }
 
 // checkPlain refuses to send a password over a network where all can read it, unless
@@ -220,10 +202,7 @@ func (l Login) checkPlain() error {
 		if err != nil || u.Host == "" {
 			return fmt.Errorf("%q is no server's address; want nats://HOST:4222 or tls://HOST:4222", shown(one))
 		}
-		plain := u.Scheme != "tls" && u.Scheme != "wss"
-		for _, host := range plainHosts {
-			plain = plain && u.Hostname() != host
-		}
+		plain := u.Scheme != "tls" && u.Scheme != "wss" && !slices.Contains(plainHosts, u.Hostname())
 		if plain && u.User != nil {
 			return fmt.Errorf("%s would get its password unencrypted; use tls://, or --nats-ca FILE", shown(one))
 		}
@@ -247,11 +226,6 @@ func private(path string) error {
 }
 
 // shown is an address without a password.
-func (l Login) shown() string {
-	all := lists.Of(strings.Split(l.URL, ","), shown)
-	return strings.Join(all, ",")
-}
-
 func shown(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/remote/fleet"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/natstest"
 	"autotune/internal/test/toy"
 	"autotune/operator"
@@ -166,19 +167,24 @@ type place struct {
 	t       testing.TB
 	url     string
 	said    chan string
+	brokers sync.Map // of workers, by name
 }
 
 func newPlace(t testing.TB) *place {
 	t.Helper()
-	return &place{calm, t, natstest.Server(t), make(chan string, 1000)}
+	return &place{options: calm, t: t, url: natstest.Server(t), said: make(chan string, 1000)}
+}
+
+// lose cuts a worker's connection for good, as if its host were lost.
+func (p *place) lose(name string) {
+	b, _ := p.brokers.Load(name)
+	b.(*fleet.Broker).Conn.Close()
 }
 
 func (p *place) connect(name string) *fleet.Broker {
 	p.t.Helper()
 	b, err := fleet.Connect(fleet.Login{URL: p.url}, name, p.options)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	return b
 }
 
@@ -186,6 +192,7 @@ func (p *place) connect(name string) *fleet.Broker {
 func (p *place) worker(name string, gpu device.Device, change ...func(*fleet.WorkerOptions)) (stop func(), ended <-chan error) {
 	p.t.Helper()
 	b := p.connect(name)
+	p.brokers.Store(name, b)
 	ctx, cancel := context.WithCancel(p.t.Context())
 	o := fleet.WorkerOptions{Name: name, Say: func(text string) { p.said <- name + ": " + text }}
 	for _, c := range change {
@@ -209,9 +216,7 @@ func (p *place) pool(workers int, change ...func(*fleet.Options)) *fleet.Pool {
 		c(&o)
 	}
 	d, err := fleet.Open(p.t.Context(), p.connect("search"), o)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	p.t.Cleanup(func() { _ = d.Close() })
 	await(p.t, "all workers", func() bool { return len(d.Workers()) >= workers })
 	return d

@@ -58,7 +58,7 @@ func join(t *testing.T, gpus map[string]*fakeGPU, change ...func(*remote.PoolOpt
 		c(&o)
 	}
 	names := slices.Sorted(maps.Keys(gpus))
-	d := remote.NewPool(remote.Member{Name: names[0], Device: gpus[names[0]]}, o)
+	d := remote.NewPool(gpus[names[0]], o)
 	for _, name := range names {
 		d.Join(remote.Member{Name: name, Device: gpus[name]})
 	}

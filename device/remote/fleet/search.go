@@ -6,8 +6,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -15,6 +17,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/remote"
+	"autotune/internal/lists"
 	"autotune/operator"
 )
 
@@ -31,159 +34,99 @@ const usualWait = 20 * time.Second
 type Pool struct {
 	*remote.Pool
 	broker   *Broker
-	options  Options
 	search   string
+	count    atomic.Int64 // of keys and requests
 	stop     context.CancelFunc
 	watching sync.WaitGroup
-
-	mu    sync.Mutex
-	count int             // of keys and requests
-	hosts map[string]host // by name
-}
-
-type host struct {
-	*far
-	seen time.Time
+	met      map[string]*far // by name; used by Open, then by watch
 }
 
 // Open finds the workers; there must be one soon. The broker is then the pool's to close.
 func Open(ctx context.Context, b *Broker, o Options) (*Pool, error) {
-	if o.Say == nil {
-		o.Say = func(string) {}
-	}
-	o.Up = b.up
-	p := &Pool{broker: b, options: o, search: rand.Text(), hosts: map[string]host{}}
-	all, model, err := p.first(ctx)
+	o.Connection, o.Compile = b.connection, true
+	p := &Pool{broker: b, search: rand.Text(), met: map[string]*far{}}
+	all, model, err := p.first(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	p.stop = stop
-	p.Pool = remote.NewPool(p.member(p.far(model)), o.PoolOptions)
+	p.Pool = remote.NewPool(p.far(model), o.PoolOptions)
 	for _, one := range all {
 		p.meet(one)
 	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	p.stop = stop
 	p.watching.Go(func() { p.watch(watching) })
 	return p, nil
 }
 
 // first waits for the first worker that can be used, by name.
-func (p *Pool) first(ctx context.Context) (all []remote.Worker, model remote.Worker, err error) {
+func (p *Pool) first(ctx context.Context, o Options) (all []remote.Worker, model remote.Worker, err error) {
 	for begin := time.Now(); ; remote.Pause(ctx, lookEvery) {
 		if all, err = p.broker.Look(ctx); err != nil {
 			return nil, model, err
 		}
 		for _, one := range all {
-			if strings.Contains(strings.ToLower(one.Device.Name), strings.ToLower(p.options.GPU)) {
+			if strings.Contains(strings.ToLower(one.Device.Name), strings.ToLower(o.GPU)) {
 				return all, one, nil
 			}
 		}
-		if time.Since(begin) > cmp.Or(p.options.Wait, usualWait) {
-			return nil, model, noneOf(all, p.options.GPU)
+		if time.Since(begin) > cmp.Or(o.Wait, usualWait) {
+			return nil, model, noneOf(all, o.GPU)
 		}
 	}
 }
 
 const lookEvery = 50 * time.Millisecond
 
-// mostNamed is how many workers a message names.
-const mostNamed = 8
-
 func noneOf(all []remote.Worker, gpu string) error {
 	if len(all) == 0 {
 		return fmt.Errorf("there is no worker at the server; start one with `autotune worker --nats URL`: %w", device.ErrNone)
 	}
-	var others []string
-	for _, one := range all[:min(len(all), mostNamed)] {
-		others = append(others, one.Worker+" has "+one.Device.Name)
+	others := lists.Of(all, func(one remote.Worker) string { return one.Worker + " has " + one.Device.Name })
+	return fmt.Errorf("no worker with %q can be used: %s: %w", gpu, few(others), device.ErrNone)
+}
+
+// mostNamed is how many workers a message names.
+const mostNamed = 8
+
+func few(names []string) string {
+	if more := len(names) - mostNamed; more > 0 {
+		names = append(slices.Clone(names[:mostNamed]), fmt.Sprintf("and %d more", more))
 	}
-	if len(all) > mostNamed {
-		others = append(others, fmt.Sprintf("and %d more", len(all)-mostNamed))
-	}
-	return fmt.Errorf("no worker with %q can be used: %s: %w", gpu, strings.Join(others, "; "), device.ErrNone)
+	return strings.Join(names, ", ")
 }
 
 // Summary says which workers there are.
-func (p *Pool) Summary() string {
-	names := p.Workers()
-	plural := "s"
-	if len(names) == 1 {
-		plural = ""
-	}
-	text := fmt.Sprintf("%d worker%s with %s: ", len(names), plural, p.Info().Name)
-	if len(names) > mostNamed {
-		return text + strings.Join(names[:mostNamed], ", ") + ", ..."
-	}
-	return text + strings.Join(names, ", ")
-}
+func (p *Pool) Summary() string { return "workers with " + p.Info().Name + ": " + few(p.Workers()) }
 
-// watch asks who is there, until ctx ends or the server is gone for good.
+// watch asks who is there, until ctx ends.
 func (p *Pool) watch(ctx context.Context) {
-	b := p.broker
-	for remote.Pause(ctx, b.Beat) {
-		if away := b.away(); b.Limit > 0 && away > b.Limit {
-			why := fmt.Errorf("%s: %w: it was not to be reached for %s", b.server, ErrServer, b.Limit)
-			p.End(why)
-			p.lose(why, func(host) bool { return true })
-			return
-		} else if away > 0 { // nobody can answer; once it is back, the workers' time begins anew
-			p.forgive()
-			continue
-		}
-		all, _ := b.Look(ctx) // it fails if the connection is lost, which is seen next
-		for _, one := range all {
-			p.meet(one)
-		}
-		p.lose(fmt.Errorf("it has not been heard of for %s", b.Gone), func(h host) bool {
-			return time.Since(h.seen) > b.Gone && b.up()
-		})
-	}
-}
-
-func (p *Pool) forgive() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for name, h := range p.hosts {
-		p.hosts[name] = host{h.far, time.Now()}
-	}
-}
-
-// lose has workers leave the pool.
-func (p *Pool) lose(why error, gone func(host) bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for name, h := range p.hosts {
-		if gone(h) {
-			delete(p.hosts, name)
-			h.end(why)
-			p.Leave(name, why)
+	for remote.Pause(ctx, p.broker.Beat) {
+		if up, _ := p.broker.connection(); up {
+			all, _ := p.broker.Look(ctx) // it fails if the connection is lost, which is seen next
+			for _, one := range all {
+				p.meet(one)
+			}
 		}
 	}
 }
 
-// meet takes a worker into the pool that is new, or has been started again.
+// meet takes a worker into the pool that is new, is there again, or has been started again.
 func (p *Pool) meet(one remote.Worker) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	h, known := p.hosts[one.Worker]
-	if known && h.about.Started.Equal(one.Started) {
-		p.hosts[one.Worker] = host{h.far, time.Now()}
-		return
+	f := p.met[one.Worker]
+	if f == nil || f.gone() != nil || !f.about.Started.Equal(one.Started) {
+		f = p.far(one)
+		p.met[one.Worker] = f
+		p.Join(remote.Member{Name: one.Worker, Device: f, Compilers: one.Compilers, Gone: f.gone})
 	}
-	f := p.far(one)
-	p.hosts[one.Worker] = host{f, time.Now()}
-	p.Join(p.member(f))
-}
-
-func (p *Pool) member(f *far) remote.Member {
-	return remote.Member{Name: f.about.Worker, Device: f, Compilers: f.about.Compilers}
+	f.seen.Store(time.Now().UnixNano())
 }
 
 // Close leaves the workers to others.
 func (p *Pool) Close() error {
 	p.stop()
 	p.watching.Wait()
-	if p.broker.up() {
+	if up, _ := p.broker.connection(); up {
 		_ = p.broker.Conn.FlushTimeout(enterWait) // workers close problems in time without a word, too
 	}
 	p.broker.Close()
@@ -191,27 +134,37 @@ func (p *Pool) Close() error {
 }
 
 // key names a problem or a request of this search.
-func (p *Pool) key() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.count++
-	return fmt.Sprintf("%s.%d", p.search, p.count)
-}
+func (p *Pool) key() string { return fmt.Sprintf("%s.%d", p.search, p.count.Add(1)) }
 
 // far is a worker as a search sees it: a device, which has a compiler of its own.
 type far struct {
 	pool  *Pool
 	about remote.Worker
-	alive context.Context // ends when the worker is taken to be gone
-	end   context.CancelCauseFunc
+	seen  atomic.Int64 // when it was heard of last, in nanoseconds
 
 	mu    sync.Mutex
 	known map[*operator.Problem]*remote.Session // that it compiles for
+	lost  error                                 // why it is taken to be gone
 }
 
 func (p *Pool) far(one remote.Worker) *far {
-	alive, end := context.WithCancelCause(context.Background())
-	return &far{pool: p, about: one, alive: alive, end: end, known: map[*operator.Problem]*remote.Session{}}
+	f := &far{pool: p, about: one, known: map[*operator.Problem]*remote.Session{}}
+	f.seen.Store(time.Now().UnixNano())
+	return f
+}
+
+// gone says why the worker is taken to be gone, for good; nil: it is there.
+func (f *far) gone() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.pool.broker
+	up, lost := b.connection()
+	last := time.Unix(0, max(f.seen.Load(), b.back.Load())) // with a new connection their time begins anew
+	if lost == nil && up && time.Since(last) > b.Gone {
+		lost = fmt.Errorf("it has not been heard of for %s", b.Gone)
+	}
+	f.lost = cmp.Or(f.lost, lost)
+	return f.lost
 }
 
 func (f *far) Info() device.Info          { return f.about.Device }
@@ -221,7 +174,9 @@ func (f *far) Version() string            { return f.about.Device.Compiler }
 func (f *far) Workers() int               { return f.about.Compilers }
 func (f *far) Close() error               { return nil }
 
-func (f *far) Open(ctx context.Context, p *operator.Problem, _ *compile.Binary, proto device.Protocol) (device.Session, error) {
+func (f *far) Open(
+	ctx context.Context, p *operator.Problem, _ *compile.Binary, proto device.Protocol,
+) (device.Session, error) {
 	s, err := f.session(p, proto)
 	if err == nil {
 		err = s.Open(ctx)
@@ -234,7 +189,8 @@ func (f *far) Open(ctx context.Context, p *operator.Problem, _ *compile.Binary, 
 
 func (f *far) session(p *operator.Problem, proto device.Protocol) (*remote.Session, error) {
 	if len(p.Operator.Data) > 0 {
-		return nil, fmt.Errorf("%s has .npy files, which stay on this machine: search on its own devices, with --device", p.Operator.Name)
+		return nil, fmt.Errorf("%s has .npy files, which stay on this machine: search on its own devices, with --device",
+			p.Operator.Name)
 	}
 	return remote.NewSession(f, f.pool.key(), p, nil, proto)
 }
@@ -268,27 +224,29 @@ func (f *far) Call(ctx context.Context, q remote.Query) (none remote.Response, e
 	r.ID = f.pool.key()
 	data, err := remote.Encode(r)
 	if most := b.Conn.MaxPayload(); err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("the files of %s make a message of %d bytes, and %s takes %d: raise its max_payload", r.Problem, len(data), b.server, most)
+		err = fmt.Errorf("the operator's files make a message of %d bytes, and %s takes %d: raise its max_payload",
+			len(data), b.server, most)
 	}
 	if err != nil {
 		return none, err
 	}
 	subject := WorkerSubject(f.about.Worker)
-	if r.Kind == remote.Close { // nobody waits for it
-		if !b.up() {
-			return none, nil
-		}
-		return remote.Response{Kind: r.Kind}, b.Conn.Publish(subject, data)
-	}
 	for had := false; ; {
-		if b.up() { // else asking would wait for as long as a connection is tried
+		up, _ := b.connection() // without one, asking would wait for as long as it is tried
+		if r.Kind == remote.Close {
+			if up {
+				err = b.Conn.Publish(subject, data) // nobody waits for it
+			}
+			return remote.Response{Kind: r.Kind}, err
+		}
+		if up {
 			msg, err := b.ask(ctx, subject, data, b.Gone/4)
 			if err == nil {
 				return f.read(msg.Data, r)
 			}
 			had = had || !errors.Is(err, nats.ErrNoResponders) // perhaps
 		}
-		switch why := context.Cause(f.alive); {
+		switch why := f.gone(); {
 		case why != nil && had:
 			return none, fmt.Errorf("%w: %w", why, device.ErrGone)
 		case why != nil:

@@ -39,7 +39,7 @@ func secured(t *testing.T) (url, ca string) {
 	config := `
 listen: "127.0.0.1:-1"
 authorization { users = [
-  { nkey: ` + workerUser + `, permissions: { publish: ["autotune.worker.*", "_INBOX.>"], subscribe: ["autotune.who", "autotune.worker.*", "_INBOX.>"] } }
+  { nkey: ` + workerUser + `, permissions: { publish: ["autotune.who", "_INBOX.>"], subscribe: ["autotune.who", "autotune.worker.*", "_INBOX.>"] } }
   { nkey: ` + searchUser + ` }
 ] }
 `
@@ -153,8 +153,8 @@ func TestSecretsAreKept(t *testing.T) {
 		"chmod 600":                   {URL: "nats://127.0.0.1:1", Credentials: open},
 		"no file of an nkey's seed":   {URL: "nats://127.0.0.1:1", NKey: secret(t, "nothing")},
 		"password unencrypted":        {URL: "nats://me:secret@far.example:4222"},
-		"holds no certificate":        {URL: "tls://127.0.0.1:1", CA: secret(t, "nothing")},
-		"its own and its key's":       {URL: "tls://127.0.0.1:1", Cert: secret(t, "nothing")},
+		"parse root certificate":      {URL: "tls://127.0.0.1:1", CA: secret(t, "nothing")},
+		"loading client certificate":  {URL: "tls://127.0.0.1:1", Cert: secret(t, "nothing")},
 		"is no server's address":      {URL: "far.example"},
 		"no servers available":        {URL: "nats://me:secret@127.0.0.1:1"},
 		"nats://me:xxxxx@127.0.0.1:1": {URL: "nats://me:secret@127.0.0.1:1"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,7 +49,8 @@ func Serve(ctx context.Context, b *Broker, d device.Device, o WorkerOptions) err
 	working, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	w := &worker{
-		Broker: b, options: o, end: end, compilers: make(chan struct{}, o.Compilers), started: time.Now(), jobs: map[string]*job{},
+		Broker: b, options: o, end: end, started: time.Now(),
+		compilers: make(chan struct{}, o.Compilers), jobs: map[string]*job{},
 		server: remote.Server{Device: d, Memory: o.Memory, Most: mostOpen, Python: o.Python},
 	}
 	err := w.enter(working)
@@ -85,19 +87,14 @@ const enterWait = time.Second
 
 // enter makes the worker known, unless there is one of its name.
 func (w *worker) enter(ctx context.Context) error {
-	subject := WorkerSubject(w.options.Name)
-	question, err := remote.Encode(remote.Request{Kind: remote.Describe})
+	all, err := w.Look(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = w.ask(ctx, subject, question, enterWait)
-	switch {
-	case err == nil:
+	if slices.ContainsFunc(all, func(other remote.Worker) bool { return other.Worker == w.options.Name }) {
 		return fmt.Errorf("there is a worker %s already; name this one otherwise with --name", w.options.Name)
-	case !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, context.DeadlineExceeded): // those mean that nobody answers
-		return fmt.Errorf("make the worker known: %w", err)
 	}
-	jobs, err := w.Conn.Subscribe(subject, func(msg *nats.Msg) { w.receive(ctx, msg) })
+	jobs, err := w.Conn.Subscribe(WorkerSubject(w.options.Name), func(msg *nats.Msg) { w.receive(ctx, msg) })
 	if err != nil {
 		return fmt.Errorf("make the worker known: %w", err)
 	}
@@ -114,7 +111,8 @@ func (w *worker) introduce(reply string) {
 	d, o := w.server.Device, w.options
 	w.mu.Lock()
 	about := remote.Worker{
-		Worker: o.Name, Device: d.Info(), Arch: d.Arch(), Compilers: o.Compilers, Done: w.done, UnderWay: w.open, Started: w.started,
+		Worker: o.Name, Device: d.Info(), Arch: d.Arch(), Compilers: o.Compilers,
+		Done: w.done, UnderWay: w.open, Started: w.started,
 	}
 	w.mu.Unlock()
 	if data, err := remote.Encode(about); err == nil {
@@ -140,11 +138,8 @@ const (
 // are too many jobs it ignores one, which the search asks for again.
 func (w *worker) receive(ctx context.Context, msg *nats.Msg) {
 	q, err := remote.Decode[remote.Request](msg.Data)
-	if err == nil && q.Kind == remote.Launch {
-		err = errors.New("workers launch nothing for programs that watch")
-	}
-	if err == nil && q.Check.Leave != "" {
-		err = errors.New("workers leave no files")
+	if err == nil && (q.Kind == remote.Describe || q.Kind == remote.Launch || q.Check.Leave != "") {
+		err = fmt.Errorf("what no worker does: to %s, with files left in %q", q.Kind, q.Check.Leave)
 	}
 	if err != nil {
 		w.senseless.Do(func() { w.options.Say(fmt.Sprintf("messages that make no sense are dropped, as one: %s", err)) })
@@ -204,15 +199,9 @@ func (w *worker) do(ctx context.Context, q remote.Request) (r remote.Response) {
 			r = q.Failed(trial.Crashed, fmt.Sprintf("the worker %s met a fault of its own: %v", w.options.Name, p))
 		}
 	}()
-	switch q.Kind {
-	case remote.Describe:
-		return remote.Response{Devices: []device.Info{w.server.Device.Info()}}
-	case remote.Compile:
-		select {
-		case w.compilers <- struct{}{}:
-			defer func() { <-w.compilers }()
-		case <-ctx.Done():
-		}
+	if q.Kind == remote.Compile {
+		w.compilers <- struct{}{}
+		defer func() { <-w.compilers }()
 	}
 	r, err := w.server.Answer(ctx, q, remote.Extra{})
 	switch {

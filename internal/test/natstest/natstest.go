@@ -2,27 +2,40 @@
 package natstest
 
 import (
+	"net/url"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Server starts a server in this process, which ends with the test, and returns its
-// address.
-func Server(t testing.TB) (url string) {
+// Server starts a server in this process, which ends with the test, and returns its address.
+func Server(t testing.TB) (address string) {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	address, _ = Start(t, "")
+	return address
+}
+
+// Start is Server with what ends it before. at is where one was before, "" is anywhere.
+func Start(t testing.TB, at string) (address string, stop func()) {
+	t.Helper()
+	o := server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}
+	if u, err := url.Parse(at); err == nil && u.Port() != "" {
+		o.Port, _ = strconv.Atoi(u.Port())
+	}
+	s, err := server.NewServer(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Start()
-	t.Cleanup(func() {
+	stop = func() {
 		s.Shutdown()
 		s.WaitForShutdown()
-	})
+	}
+	t.Cleanup(stop)
 	if !s.ReadyForConnections(10 * time.Second) {
 		t.Fatal("the server does not come up")
 	}
-	return s.ClientURL()
+	return s.ClientURL(), stop
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"autotune/device"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
@@ -26,17 +27,11 @@ var testdata embed.FS
 func Problem(t *testing.T, name string, n int64, lim operator.Limits) *operator.Problem {
 	t.Helper()
 	root, err := fs.Sub(testdata, "testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	o, err := operator.Load(root, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	problem, err := o.Bind(operator.Request{Shape: []int64{n}}, lim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return problem
 }
 
@@ -45,18 +40,14 @@ func Variant(t *testing.T, p *operator.Problem, mode int64) device.Variant {
 	t.Helper()
 	c := p.Defaults(t.Context())[0]
 	s, err := p.Space(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	index, ok := s.Index(space.Configuration{Template: c.Template, Values: space.Values{{Name: "mode", Value: expr.Int(mode)}}})
 	if !ok {
 		t.Fatalf("no configuration with mode %d", mode)
 	}
 	c = s.At(index)
 	k, err := p.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return device.Variant{Configuration: c, Kernel: k}
 }
 
@@ -73,43 +64,23 @@ func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.
 	t.Helper()
 	dir, replace := t.TempDir(), strings.NewReplacer(edits...)
 	root, err := fs.Sub(testdata, "testdata/own")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	files, err := fs.Glob(root, "*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, name := range files {
 		text, err := fs.ReadFile(root, name)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), []byte(replace.Replace(string(text))), 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	writeNPY(t, filepath.Join(dir, "v.npy"), "<f4", n, func(i int64) uint64 { return uint64(math.Float32bits(float32(i%50) - 25)) })
-	writeNPY(t, filepath.Join(dir, "y.npy"), "<f4", n, func(i int64) uint64 { return uint64(math.Float32bits(2*(float32(i%50)-25) + 0.5 + 3)) })
-	writeNPY(t, filepath.Join(dir, "total.npy"), "<i8", n, func(i int64) uint64 { return uint64(10*i + 3) })
 	o, err := operator.Load(os.DirFS(dir), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	o.Named = true
 	p, err := o.Bind(operator.Request{Shape: []int64{n}}, lim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
-}
-
-// Fixed are the edits that make it an operator whose answers are in files.
-var Fixed = []string{
-	"type: i32, shape: [n], fill: fill.cu", "type: i32, shape: [n], fill: constant(3)",
-	"type: i64, shape: [n], fill: fill.cu", `type: i64, shape: [n], fill: "range(0, 10)"`,
-	"type: bf16, shape: [n]", "type: bf16, shape: [n], fill: constant(0.5)",
-	"reference: reference.cu", "reference: {y: y.npy, total: total.npy}",
 }
 
 // More edits: what says what is right, and what compares.
@@ -129,7 +100,5 @@ func writeNPY(t *testing.T, path, descr string, n int64, bits func(i int64) uint
 		element := binary.LittleEndian.AppendUint64(nil, bits(i))
 		file = append(file, element[:descr[2]-'0']...)
 	}
-	if err := os.WriteFile(path, file, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, file, 0o644))
 }

@@ -39,7 +39,6 @@ func (d driver) Open(ordinal, events int) (gpu.GPU, error) {
 	if c.bounds, err = boundsOf(cu.Device(ordinal), all[ordinal].Limits); err != nil {
 		return nil, fmt.Errorf("describe GPU %d: %w", ordinal, err)
 	}
-	c.inUse.Store(true)
 	if c.current, err = cu.Device(ordinal).RetainPrimaryCtx(); err != nil {
 		return nil, fmt.Errorf("create a context on GPU %d: %w", ordinal, failure(err))
 	}
@@ -185,7 +184,6 @@ var driverVersion = regexp.MustCompile(`\b\d{3,}\.\d+(?:\.\d+)?\b`)
 // kernelDriver finds the version in the text in which the kernel's driver tells it, "" if there is none.
 func kernelDriver(text string) string { return driverVersion.FindString(text) }
 
-// driverText names a driver as device.Info shows it.
 func driverText(kernel string, cuda int) string {
 	// The driver tells 13010 for CUDA 13.1.
 	supported := fmt.Sprintf("CUDA %d.%d", cuda/1000, cuda%1000/10)
