@@ -11,8 +11,7 @@ import (
 	"autotune/tuner"
 )
 
-// A winner of another driver is tried first, and the result says so; a recheck
-// tries nothing else but the default.
+// A winner of another driver is tried first, and the result says so; a recheck tries nothing else but the default.
 func TestWinnerOfAnotherDriverIsTriedFirst(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl, Driver: "1"}, tuner.Options{Store: s}); err != nil {

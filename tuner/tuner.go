@@ -1,9 +1,8 @@
 // Package tuner is the engine: a problem and a device go in, the fastest correct
 // configuration comes out, with the evidence.
 //
-// A problem is an operator bound to a shape (package operator). A device is opened by
-// package devices, or is a recording that answers in its place (package replay). Search
-// does the rest:
+// A problem is an operator bound to a shape (package operator). A device is opened by package devices, or is a
+// recording that answers in its place (package replay). Search does the rest:
 //
 //	result, err := tuner.Search(ctx, problem, device, tuner.Options{Time: time.Minute})
 //
@@ -30,17 +29,15 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// Options are what a search needs to know beyond the problem and the device.
-// The zero value searches with the default strategy until the space is
-// exhausted, and remembers nothing.
+// Options are what a search needs to know beyond the problem and the device. The zero value searches with the default
+// strategy until the space is exhausted, and remembers nothing.
 type Options struct {
 	Strategy string        // by name; empty: strategy.Default
 	Seed     uint64        // of the strategy
 	Budget   int           // trials at most, remembered ones included; 0: no limit
 	Time     time.Duration // wall time at most; 0: no limit
-	// Target ends the search when a configuration faster than the best by more
-	// than this factor (1.05: 5 %) is unlikely to be left, and sooner when the best
-	// is at the roofline; 0: never. strategy.Target is usual.
+	// Target ends the search when a configuration faster than the best by more than this factor (1.05: 5 %) is unlikely
+	// to be left, and sooner when the best is at the roofline; 0: never. strategy.Target is usual.
 	Target   float64
 	Store    *store.Store         // where trials are kept; nil: nowhere
 	Fresh    bool                 // do not use what the store remembers

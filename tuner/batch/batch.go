@@ -44,7 +44,7 @@ func (r Request) String() string {
 // Options are what the searches need to know beyond their problems. All functions may
 // be nil. Known and Found are called one at a time.
 type Options struct {
-	Search    tuner.Options // of every search; the problems have their own Baselines
+	Search tuner.Options // of every search; the problems have their own Baselines
 	// AnyTarget: Search.Target also ends searches whose times are not of a GPU. Usually times of a
 	// CPU end no search, and a recording is replayed to its end.
 	AnyTarget bool

@@ -119,7 +119,7 @@ type Device struct {
 	Hangs     func(k operator.Kernel) bool                                            // likewise
 	Compiling func(k operator.Kernel) time.Duration                                   // how long that takes
 	Driver    string
-	OpenHangs bool    // until the search gives up
+	OpenHangs bool // until the search gives up
 	Opening   time.Duration
 	// Check answers for launches beyond the verifying one; nil: all are correct.
 	Check func(c space.Configuration, p *operator.Problem, in device.Inputs, launches int) trial.Outcome
