@@ -59,7 +59,6 @@ func (s *search) considerKnown() {
 	s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 }
 
-// consider ends the search if an estimate leaves nothing to gain.
 func (s *search) consider(p strategy.Prospect) {
 	floor := s.out.Ceilings.FloorMS(s.subject.Problem.Bytes)
 	outlook := s.looking.answered(p.Chance, s.field.BestMS(), atRoofline(s.field.Best(), floor))

@@ -89,10 +89,8 @@ func (o Options) withDefaults(p *operator.Problem, d device.Device) Options {
 	return o
 }
 
-// Phase is what a search is at.
 type Phase string
 
-// The phases of a search.
 const (
 	Preparing Phase = "computing the reference"
 	Searching Phase = "searching"
@@ -102,7 +100,6 @@ const (
 	Beside    Phase = "timing others beside the winner"
 )
 
-// Progress is where a search stands.
 type Progress struct {
 	Phase    Phase
 	Done     int   // trials, remembered ones included
@@ -143,7 +140,6 @@ type Record struct {
 	ReferenceDigest string `json:"reference_digest,omitempty"`
 }
 
-// Evidence is what a winner is reported with beside its own trial.
 type Evidence struct {
 	Ties  []final.Contender `json:"ties,omitempty"`  // the winner and those that the finals could not tell from it; empty if it stands alone
 	Gates *final.Gates      `json:"gates,omitempty"` // what it passed; nil: no gates
@@ -151,13 +147,11 @@ type Evidence struct {
 	Confirmation *final.Confirmation `json:"confirmation,omitempty"`
 }
 
-// Counts are how many trials there were, and how they ended.
 type Counts struct {
 	Total    int                  `json:"total"`
 	ByStatus map[trial.Status]int `json:"by_status"` // those that occurred
 }
 
-// Extent is which part of a space was searched, and why the search ended.
 type Extent struct {
 	Part    string            `json:"part,omitempty"`    // of the space; empty: all of it
 	Stop    Stop              `json:"stop,omitempty"`    // why the search ended
@@ -166,20 +160,16 @@ type Extent struct {
 	StartedFrom []string `json:"started_from,omitempty"`
 }
 
-// Result is the outcome of a search.
 type Result struct {
 	Record
 	Problem *operator.Problem
 	Trials  []trial.Trial // the cache's, then this search's, in the order in which they ended
 }
 
-// Baseline is a time that the winner is compared with.
 type Baseline = final.Compared
 
-// Stop says why a search ended.
 type Stop string
 
-// The reasons a search ends.
 const (
 	Exhausted   Stop = "exhausted"   // every valid configuration was evaluated
 	BudgetSpent Stop = "budget"      // as many trials as asked for

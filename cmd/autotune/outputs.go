@@ -295,7 +295,6 @@ func checkPlots(path string) error {
 	return output.CheckFolder(path)
 }
 
-// plotInto draws a plot into a folder, and gives the file's name.
 func plotInto(folder, name string, draw func(io.Writer) error) (path string, err error) {
 	path = filepath.Join(folder, name)
 	if err = os.MkdirAll(folder, 0o755); err == nil {

@@ -109,7 +109,6 @@ func (f *reportFlags) page(ctx context.Context, l line) (p webpage.Page, err err
 	return p, nil
 }
 
-// pageOf is a search on a page, with why its winner wins.
 func pageOf(ctx context.Context, best bestconfig.Document, trials []trial.Trial, p *operator.Problem,
 	failures []reports.Failure) webpage.Search {
 	addPeaks(&best)

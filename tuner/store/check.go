@@ -10,7 +10,6 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Issue is something wrong with a file.
 type Issue struct {
 	Where   string // the problem, or "file"
 	Key     string // "" for all of it
@@ -165,7 +164,6 @@ func (w *walker) file(tx *bbolt.Tx) {
 	})
 }
 
-// inside opens a bucket in another.
 func inside(b *bbolt.Bucket, key []byte) func() *bbolt.Bucket {
 	return func() *bbolt.Bucket { return b.Bucket(key) }
 }
