@@ -36,8 +36,7 @@ func (s *ParameterSpec) chain(text string) (*expr.Node, error) {
 	return root, nil
 }
 
-// holds checks that an expression has nothing but numbers, the parameter's names and functions, and
-// arithmetic.
+// holds checks that an expression has nothing but numbers, the parameter's names and functions, and arithmetic.
 func (s *ParameterSpec) holds(n *expr.Node, depth int) error {
 	switch n.Op {
 	case expr.OpConst:
@@ -83,8 +82,7 @@ func (s *ParameterSpec) chainComponents() []string {
 	return names
 }
 
-// CUDA is a value of the parameter in C++, where numbers are floats. A value that was read before
-// has no fault.
+// CUDA is a value of the parameter in C++, where numbers are floats. A value that was read before has no fault.
 func (s *ParameterSpec) CUDA(value string) string { return s.written(value, expr.CPP) }
 
 // Python is a value of the parameter in Python, where the functions are those of an object.
@@ -117,7 +115,7 @@ func (s *ParameterSpec) written(value string, in expr.Dialect) string {
 
 // chains reads what a parameter of that type has in op.yaml.
 func (l *loader) chains(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
-	f.None("an expression has names and functions", "axes", "min", "max")
+	f.None("an expression has names and functions", "range")
 	for _, key := range []string{"choices", "functions"} {
 		if f[key] == nil {
 			whole.RefuseHint("as choices: [x], functions: {relu: [1]}", "`%s` has no `%s`, which a parameter of expressions needs", s.Name, key)
