@@ -170,14 +170,3 @@ type Turned struct {
 	Ratio float64    // of its time over the other's: the geometric mean over turns; 0: it has no time
 	CI95  [2]float64 // of the ratio; zero: one turn does not tell
 }
-
-// Bests are the fastest right trials of each template, by its name.
-func Bests(trials []Trial) map[string]Trial {
-	best := map[string]Trial{}
-	for _, t := range trials {
-		if known, has := best[t.Template]; t.Status == OK && (!has || t.Time.Median < known.Time.Median) {
-			best[t.Template] = t
-		}
-	}
-	return best
-}

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -77,21 +76,6 @@ func TestMedian(t *testing.T) {
 		if got := Median(c.values); got != c.want {
 			t.Errorf("of %v: %v, want %v", c.values, got, c.want)
 		}
-	}
-}
-
-func TestBests(t *testing.T) {
-	of := func(template string, status Status, ms float64) (t Trial) {
-		t.Configuration, t.Status, t.Time = space.Configuration{Template: template}, status, Timing{Median: ms}
-		return t
-	}
-	best := Bests([]Trial{of("a", OK, 3), of("a", OK, 2), of("a", WrongResult, 1), of("b", CompileError, 0), of("c", OK, 5), of("c", OK, 6)})
-	got := map[string]float64{}
-	for name, one := range best {
-		got[name] = one.Time.Median
-	}
-	if !maps.Equal(got, map[string]float64{"a": 2, "c": 5}) {
-		t.Error(got)
 	}
 }
 

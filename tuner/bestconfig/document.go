@@ -153,12 +153,6 @@ func (d Document) WinningTrial() trial.Trial {
 	}
 }
 
-// Comparable reports whether both are winners of one problem on one device, timed alike.
-func (d Document) Comparable(other Document) bool {
-	return d.Found() && other.Found() && d.Problem.Text == other.Problem.Text && d.Device.Name == other.Device.Name &&
-		d.Conditions == other.Conditions
-}
-
 // Names of baselines. Package torchtimes names PyTorch's; a recording may bring others, in lower case.
 const (
 	Default   = "default"   // the untuned default configuration

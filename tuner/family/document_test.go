@@ -2,6 +2,7 @@ package family
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 )
@@ -55,7 +56,9 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, family := range list {
-			family.TreeText()
+			if err := family.WriteText(io.Discard); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

@@ -27,13 +27,6 @@ func (f *Family) WriteText(out io.Writer) error {
 	return err
 }
 
-// TreeText writes the choice among a family's kernels, a line a condition and a line a leaf.
-func (f *Family) TreeText() string {
-	var b strings.Builder
-	f.Tree.write(&b, "", f)
-	return strings.TrimRight(b.String(), "\n")
-}
-
 // write writes a tree with a line a condition and a line a leaf.
 func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	if n.If == "" {
