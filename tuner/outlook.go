@@ -47,7 +47,7 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 // itself before. Trials from elsewhere may not have been chosen well enough for that.
 func (s *search) considerKnown() {
 	untried := slices.ContainsFunc(s.course.first, func(id int64) bool { return s.course.begun[id] == 0 })
-	if s.Target == 0 || s.course.resumed == 0 || s.Recheck || untried {
+	if s.Target == 0 || s.course.resumed == 0 || untried {
 		return
 	}
 	record, err := s.course.ledger.winner()
