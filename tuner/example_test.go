@@ -37,6 +37,9 @@ func ExampleSearch() {
 	fmt.Printf("%d of %d tried, %s\n", result.Total, result.Valid, result.Stop)
 	fmt.Println(winner.Configuration)
 	fmt.Printf("%.3f ms, %.2fx over the default\n", winner.Time.Median, result.Default.Time.Median/winner.Time.Median)
-	// Output: avg_pool1d 64x128x65536 kernel=8 stride=1 padding=4 ceil_mode=false count_include_pad=true 368 of 368
-	// tried, exhausted slide threads=128 vec=4 chunks=1 stage=0 streaming=0 1.003 ms, 1.79x over the default
+	// Output:
+	// avg_pool1d 64x128x65536 kernel=8 stride=1 padding=4 ceil_mode=false count_include_pad=true
+	// 368 of 368 tried, exhausted
+	// slide threads=128 vec=4 chunks=1 stage=0 streaming=0
+	// 1.003 ms, 1.79x over the default
 }
