@@ -15,7 +15,6 @@ func WinnerText(b bestconfig.Document) string {
 		Hang("", b.Configuration.String()+": "+timeText(b))
 }
 
-// ExplanationText has the sentences that say why a winner wins, then a row a tunable.
 func ExplanationText(e explain.Explanation) string {
 	text := ""
 	for _, sentence := range e.Sentences {

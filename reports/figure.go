@@ -42,7 +42,6 @@ func dashed(c color.Color) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: vg.Points(1.3), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
 }
 
-// typeface is the one type of all text; bold where it must be seen first.
 func typeface(size float64, bold bool, c color.Color) text.Style {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(size)}
 	if bold {
@@ -99,7 +98,6 @@ func wrap(s string, style text.Style, width vg.Length) []string {
 	return lines
 }
 
-// ellipsis shortens text to a width.
 func ellipsis(s string, style text.Style, width vg.Length) string {
 	runes := []rune(s)
 	for n := len(runes) - 1; n >= 0 && style.Width(s) > width; n-- {
@@ -130,7 +128,6 @@ func restyled(style text.Style, size float64, c color.Color) text.Style {
 	return s
 }
 
-// straight is a line between two points.
 func straight(style draw.LineStyle, x0, y0, x1, y1 float64) *plotter.Line {
 	return &plotter.Line{XYs: plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y1}}, LineStyle: style}
 }
@@ -159,7 +156,6 @@ func (list tags) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// GlyphBoxes says how much room the tags take.
 func (list tags) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	return lists.Of(list, func(t tag) plot.GlyphBox {
 		return plot.GlyphBox{X: p.X.Norm(t.x), Y: p.Y.Norm(t.y), Rectangle: t.style.Rectangle(t.text).Add(t.shift)}

@@ -31,7 +31,6 @@ func UnitOf(ms float64) Unit {
 	return Unit{"ms", 1}
 }
 
-// Format writes a time with four significant digits and the unit.
 func (u Unit) Format(ms float64) string { return significant(ms*u.PerMS, 4) + " " + u.Name }
 
 // unitOf is the unit of the untuned default's time, which is known from a search's beginning, or else of the winner's.
@@ -42,7 +41,6 @@ func unitOf(b bestconfig.Document) Unit {
 	return UnitOf(b.Time.Median)
 }
 
-// FormatMS writes one time that stands alone.
 func FormatMS(ms float64) string { return UnitOf(ms).Format(ms) }
 
 // significant writes x with that many significant digits, and never an exponent.
@@ -121,12 +119,10 @@ func originOf(b bestconfig.Document) string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// settingOf is the origin, with the conditions of the times where they are unusual.
 func settingOf(b bestconfig.Document) string {
 	return output.Line(joined(", ", originOf(b), b.Conditions.Unusual()))
 }
 
-// joined joins the texts that are not empty.
 func joined(separator string, texts ...string) string {
 	return strings.Join(lists.Where(texts, func(text string) bool { return text != "" }), separator)
 }

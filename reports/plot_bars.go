@@ -47,7 +47,6 @@ type bar struct {
 	texts []words
 }
 
-// words are a text in a style.
 type words struct {
 	text  string
 	style text.Style
@@ -56,7 +55,6 @@ type words struct {
 // barWidth is that of bars, of which a row has one or two.
 const barWidth, barGap = vg.Length(15), vg.Length(2)
 
-// draw draws the chart into a figure's body.
 func (c barChart) draw(body draw.Canvas) {
 	p := newPlot(c.axis, "")
 	p.HideY()
@@ -168,7 +166,6 @@ func (c barChart) write(w io.Writer, title string, lines ...string) error {
 // mostSpeedup is the ratio, either way, beyond which a number is no speedup.
 const mostSpeedup = 1e9
 
-// series is a baseline that summaries compare with.
 type series struct {
 	name, title string
 	color       color.Color

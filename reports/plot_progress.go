@@ -65,7 +65,6 @@ func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) erro
 // mostSlower is how many times the best time the axis goes up to. What is slower stands at its end.
 const mostSlower = 4
 
-// progress is the plot of a search in the making.
 type progress struct {
 	*plot.Plot
 	unit   Unit // of the times
@@ -73,7 +72,6 @@ type progress struct {
 	size   vg.Length // of a mark: smaller the more there are
 }
 
-// at is the place of a time on the axis.
 func (run *progress) at(ms float64) float64 { return min(run.unit.PerMS*ms, run.Y.Max) }
 
 // addTimes adds the valid trials; the first of them may be remembered. The best so far is a stair that goes on to the
@@ -118,7 +116,6 @@ func (run *progress) addMarks(at plotter.XYs, what string, style draw.GlyphStyle
 	}
 }
 
-// addLevels adds the times to compare with.
 func (run *progress) addLevels(levels []compared) {
 	for _, l := range levels {
 		c := faint

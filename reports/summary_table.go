@@ -139,14 +139,12 @@ func summaryBaselines(list []bestconfig.Document) []string {
 	return slices.Insert(slices.DeleteFunc(known, ways), at, pyTorch)
 }
 
-// Unsolved is a problem of several that went wrong.
 type Unsolved struct {
 	Problem string
 	Status  string // in a word or two
 	Reason  string
 }
 
-// UnsolvedTable writes a line for each problem that went wrong.
 func UnsolvedTable(w io.Writer, list []Unsolved) error {
 	if len(list) == 0 {
 		return nil

@@ -80,7 +80,6 @@ func (t *table) write(w io.Writer) error {
 	return err
 }
 
-// columnWidths are the widths of the longest cells of columns.
 func columnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -99,7 +98,6 @@ type column[T any] struct {
 	cell func(T) string
 }
 
-// rowsOf are the head of a table and its rows.
 func rowsOf[T any](columns []column[T], list []T) [][]string {
 	rows := [][]string{lists.Of(columns, func(c column[T]) string { return output.Line(c.head) })}
 	for _, x := range list {

@@ -11,7 +11,6 @@ import (
 	"autotune/tuner/bestconfig"
 )
 
-// compared is a row of the comparison.
 type compared struct {
 	name           string
 	ms             float64
@@ -84,7 +83,6 @@ func rooflineText(r bestconfig.Roofline) string {
 		formatBytes(r.Bytes), formatBandwidth(r.CopyBandwidth))
 }
 
-// warningsOf are a document's warnings, and in one line the doubts about its trials.
 func warningsOf(b bestconfig.Document) []string {
 	if doubts := trial.Sum(b.Doubts, b.Trials.Total); doubts != "" {
 		return append(slices.Clone(b.Warnings), doubts)
@@ -92,7 +90,6 @@ func warningsOf(b bestconfig.Document) []string {
 	return b.Warnings
 }
 
-// deviceText is the origin and, where times were measured now, with what.
 func deviceText(b bestconfig.Document) string {
 	if !b.Device.Kind.Properties().Measures {
 		return originOf(b)
@@ -113,7 +110,6 @@ func timeText(b bestconfig.Document) string {
 		u.Format(b.Time.CI95[1]), b.Time.Samples)
 }
 
-// trialsText counts the trials, and each status.
 func trialsText(b bestconfig.Document) string {
 	text := fmt.Sprint(b.Trials.Total)
 	if valid := b.Search.ValidConfigurations; valid > 0 {

@@ -44,7 +44,6 @@ func VerificationOf(r *tuner.Result, warnings []string) Verification {
 	return v
 }
 
-// Failed tells whether a variant failed.
 func Failed(t trial.Trial) bool { return t.Status != trial.OK && t.Status != trial.Pruned }
 
 // Text says of one variant all that is known, and of many what failed.

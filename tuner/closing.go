@@ -97,7 +97,7 @@ func whileThere(
 // to evaluate needs no device.
 func (s *search) recall() bool {
 	record, err := s.course.ledger.winner()
-	if s.Recheck || err != nil || record == nil {
+	if err != nil || record == nil {
 		return false
 	}
 	winner, _ := s.field.Decide()

@@ -85,10 +85,9 @@ func (c *course) resume() error {
 	return err
 }
 
-// polish has the search try, before it ends, configurations that differ from the best in one
-// tunable and may well be faster. The target leaves gains of a few percent, most of which are
-// there. It tells whether any such configuration has no trial yet. A remembered search has done so
-// already.
+// polish has the search try, before it ends, configurations that differ from the best in one tunable and may well be
+// faster. The target leaves gains of a few percent, most of which are there. It tells whether any such configuration
+// has no trial yet. A remembered search has done so already.
 func (c *course) polish(p strategy.Prospect) bool {
 	if len(c.field.Trials) == c.resumed {
 		return false
@@ -123,8 +122,7 @@ func (c *course) watch(id int64, t trial.Trial) {
 	}
 }
 
-// setAside tells whether a configuration is of a template that is given up. If so, the strategy is
-// told that it failed.
+// setAside tells whether a configuration is of a template that is given up. If so, the strategy is told that it failed.
 func (c *course) setAside(id int64) bool {
 	of := c.conducts[c.space.PartOf(id)]
 	if of == nil || of.ended || of.harm < policy.asideAfter || c.field.Best() == nil {

@@ -82,8 +82,7 @@ func TestCourse(t *testing.T) {
 	}
 }
 
-// A template that only crashes is given up once something else is known, and the user
-// hears of it once.
+// A template that only crashes is given up once something else is known, and the user hears of it once.
 func TestCourseSetsAside(t *testing.T) {
 	for _, test := range []struct {
 		statuses []trial.Status

@@ -96,9 +96,8 @@ func (s *failingSession) Close() error {
 	return errors.Join(s.device.breaks("Close"), s.Session.Close())
 }
 
-// Whichever call of the device or the compiler fails, the search ends soon with
-// that error. It keeps every trial that was finished, and the next search goes
-// on from them.
+// Whichever call of the device or the compiler fails, the search ends soon with that error. It keeps every trial that
+// was finished, and the next search goes on from them.
 func TestEveryCallFailsOnce(t *testing.T) {
 	whole := &failing{fakeDevice: &fakeDevice{Evaluate: bowl}}
 	search := func(d *failing, s *store.Store) (*tuner.Result, error) {

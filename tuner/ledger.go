@@ -70,7 +70,6 @@ func (l *ledger) trials() (all []trial.Trial, err error) {
 	return all, nil
 }
 
-// keep hands a trial to the store.
 func (l *ledger) keep(t trial.Trial) error {
 	if l.writer == nil {
 		return nil
@@ -81,7 +80,6 @@ func (l *ledger) keep(t trial.Trial) error {
 	return nil
 }
 
-// close writes what is not written yet.
 func (l *ledger) close() error {
 	if l.writer == nil {
 		return nil
@@ -105,7 +103,6 @@ func (l *ledger) winner() (*Record, error) {
 	return &r, nil
 }
 
-// crown keeps a winner and the record around it.
 func (l *ledger) crown(r Record) error {
 	if l.store == nil {
 		return nil

@@ -30,8 +30,7 @@ func (l *looking) ask(seen []strategy.Seen, bestMS float64) (work func() strateg
 	return func() strategy.Prospect { return strategy.Look(l.space, seen, l.expected, l.target, l.seed) }
 }
 
-// answered is the outlook that an estimate gives. It is nil if the estimate was refuted
-// while it was made.
+// answered is the outlook that an estimate gives. It is nil if the estimate was refuted while it was made.
 func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlook {
 	l.asking = false
 	if bestMS*l.target < l.askedMS {
@@ -44,12 +43,11 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 	return o
 }
 
-// considerKnown asks what is left to gain before anything is evaluated, if a search with this
-// strategy has ended by itself before. Trials from elsewhere may not have been chosen well enough
-// for that.
+// considerKnown asks what is left to gain before anything is evaluated, if a search with this strategy has ended by
+// itself before. Trials from elsewhere may not have been chosen well enough for that.
 func (s *search) considerKnown() {
 	untried := slices.ContainsFunc(s.course.first, func(id int64) bool { return s.course.begun[id] == 0 })
-	if s.Target == 0 || s.course.resumed == 0 || s.Recheck || untried {
+	if s.Target == 0 || s.course.resumed == 0 || untried {
 		return
 	}
 	record, err := s.course.ledger.winner()
@@ -61,7 +59,6 @@ func (s *search) considerKnown() {
 	s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 }
 
-// consider ends the search if an estimate leaves nothing to gain.
 func (s *search) consider(p strategy.Prospect) {
 	floor := s.out.Ceilings.FloorMS(s.subject.Problem.Bytes)
 	outlook := s.looking.answered(p.Chance, s.field.BestMS(), atRoofline(s.field.Best(), floor))

@@ -76,8 +76,7 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 	}
 }
 
-// The best takes 1 ms; of a billion elements 8 GB must be moved, which a copy does
-// in 8.
+// The best takes 1 ms; of a billion elements 8 GB must be moved, which a copy does in 8.
 func TestSearchKnowsTheRoofline(t *testing.T) {
 	d := &fakeDevice{Evaluate: slowly(bowl)}
 	r := search(t, hilly(t, 1e9), d, tuner.Options{Target: strategy.Target})

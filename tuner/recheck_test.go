@@ -11,15 +11,14 @@ import (
 	"autotune/tuner"
 )
 
-// A winner of another driver is tried first, and the result says so; a recheck
-// tries nothing else but the default.
+// A winner of another driver is tried first, beside the default, and the result says so.
 func TestWinnerOfAnotherDriverIsTriedFirst(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl, Driver: "1"}, tuner.Options{Store: s}); err != nil {
 		t.Fatal(err)
 	}
 	d := &fakeDevice{Evaluate: bowl, Driver: "2"}
-	r := search(t, toyProblem(t), d, tuner.Options{Store: s, Recheck: true})
+	r := search(t, toyProblem(t), d, tuner.Options{Store: s, Budget: 2})
 	tried := slices.Compact(slices.Sorted(slices.Values(d.Evaluated)))
 	if want := []string{"plain a=1 b=1", "plain a=4 b=3"}; !slices.Equal(tried, want) || r.Winner.String() != want[1] {
 		t.Errorf("tried %q, winner %s; want %q", tried, r.Winner, want)
@@ -29,20 +28,7 @@ func TestWinnerOfAnotherDriverIsTriedFirst(t *testing.T) {
 	}
 }
 
-// A recheck times the leaders again, though nothing is left to evaluate.
-func TestRecheck(t *testing.T) {
-	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s}); err != nil {
-		t.Fatal(err)
-	}
-	d := &fakeDevice{Evaluate: bowl}
-	r := search(t, toyProblem(t), d, tuner.Options{Store: s, Recheck: true})
-	if r.Resumed != 14 || !slices.Contains(d.Evaluated, "plain a=4 b=3") || r.Gates == nil {
-		t.Errorf("resumed %d, evaluated %q, gates %v", r.Resumed, d.Evaluated, r.Gates)
-	}
-}
-
-// A recheck without a store tries what it is given, and the default.
+// A recheck tries what it is given, and the default.
 func TestRecheckOfAWinnerFromElsewhere(t *testing.T) {
 	p, d := toyProblem(t), &fakeDevice{Evaluate: bowl}
 	c := p.Defaults(t.Context())[0]

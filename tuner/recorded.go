@@ -25,8 +25,7 @@ func newRecorded(s *space.Space, list []space.Configuration) *recorded {
 	return r
 }
 
-// foreign warns of recorded configurations that the problem's whole space does not have: they
-// cannot be replayed.
+// foreign warns of recorded configurations that the problem's whole space does not have: they cannot be replayed.
 func foreign(d device.Device, whole *space.Space) []string {
 	r, ok := d.(device.Recorded)
 	if !ok {

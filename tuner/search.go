@@ -47,12 +47,11 @@ type search struct {
 
 // Search finds the fastest correct configuration of a problem on a device.
 //
-// Cancelling ctx ends the search early and is not an error: the Result says Interrupted and
-// holds what was found so far. ErrNoVariant comes with a Result, too, whose trials say what
-// went wrong. So does the error of a store that could not keep them: the search ends there.
-// An error that wraps device.ErrGone comes with what was found before the workers went, if
-// that is anything: the Result says Interrupted.
-// Any other error means that the device or the compiler could not go on.
+// Cancelling ctx ends the search early and is not an error: the Result says Interrupted and holds what was found so
+// far. ErrNoVariant comes with a Result, too, whose trials say what went wrong. So does the error of a store that could
+// not keep them: the search ends there. An error that wraps device.ErrGone comes with what was found before the workers
+// went, if that is anything: the Result says Interrupted. Any other error means that the device or the compiler could
+// not go on.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
 	s, err := newSearch(ctx, p, d, o.withDefaults(p, d))
 	if err != nil {
@@ -212,8 +211,7 @@ func (s *search) ended() bool {
 	return s.out.Stop != ""
 }
 
-// end sets the reason to stop. The first one stays, unless a later one also cuts short what is
-// under way.
+// end sets the reason to stop. The first one stays, unless a later one also cuts short what is under way.
 func (s *search) end(why Stop) {
 	if s.out.Stop == "" || why == Interrupted || why == TimeSpent || why == CacheFailed {
 		s.out.Stop = why
@@ -221,8 +219,7 @@ func (s *search) end(why Stop) {
 	s.cutShort()
 }
 
-// cutShort drops what is under way when the search is at its end and has a winner: it is
-// not worth waiting for.
+// cutShort drops what is under way when the search is at its end and has a winner: it is not worth waiting for.
 func (s *search) cutShort() {
 	hasty := slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.out.Stop)
 	if hasty && s.began && !s.stages.dropped && s.field.Best() != nil && !s.hopes() {
@@ -252,8 +249,7 @@ func (s *search) fail(err error) {
 	}
 }
 
-// lose ends the search if err says that its trials cannot be kept. The result is what is known by
-// then.
+// lose ends the search if err says that its trials cannot be kept. The result is what is known by then.
 func (s *search) lose(err error) {
 	if err != nil && s.lost == nil {
 		s.lost = err
@@ -272,8 +268,7 @@ func (s *search) open(o opening) {
 	s.subject.Ceilings = s.out.Ceilings
 }
 
-// take accepts what a compiler finished. A configuration that does not compile is a
-// finished trial.
+// take accepts what a compiler finished. A configuration that does not compile is a finished trial.
 func (s *search) take(j job) {
 	s.stages.compiling--
 	switch {
@@ -300,8 +295,7 @@ func (s *search) finish(j job) {
 	hold(s.held, s.field, j)
 }
 
-// record enters a finished trial everywhere: the field, the strategy, the store and the
-// caller's view.
+// record enters a finished trial everywhere: the field, the strategy, the store and the caller's view.
 func (s *search) record(j job) {
 	j.trial.At = time.Now().UTC()
 	delete(s.stages.begun, j.id)

@@ -99,8 +99,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// When the time is up, variants under way are dropped; but not before there is a
-// winner.
+// When the time is up, variants under way are dropped; but not before there is a winner.
 func TestTimeEndsTheSearch(t *testing.T) {
 	for _, limit := range []time.Duration{time.Nanosecond, 50 * time.Millisecond} {
 		d := &fakeDevice{Evaluate: bowl}
@@ -178,8 +177,7 @@ func TestOtherProvenanceIsNotReused(t *testing.T) {
 	}
 }
 
-// A search starts from what won at the nearest problems, or next to it where
-// that is not valid.
+// A search starts from what won at the nearest problems, or next to it where that is not valid.
 func TestStartsFromTheNearestProblem(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s}); err != nil {
@@ -253,8 +251,7 @@ func openStore(t *testing.T, path string) *store.Store {
 	return s
 }
 
-// A search is on the distribution that the operator lists first, unless the
-// protocol given says otherwise.
+// A search is on the distribution that the operator lists first, unless the protocol given says otherwise.
 func TestSearchesOnTheFirstDistribution(t *testing.T) {
 	p := toyProblem(t)
 	p.Operator.Inputs = []string{"normal", "uniform01"}
@@ -264,8 +261,7 @@ func TestSearchesOnTheFirstDistribution(t *testing.T) {
 	}
 }
 
-// A resumed search remembers its trials in the order in which they were
-// evaluated, however often it is resumed.
+// A resumed search remembers its trials in the order in which they were evaluated, however often it is resumed.
 func TestResumedInTheOrderOfEvaluation(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	first := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
@@ -325,8 +321,7 @@ func TestTimeCountsTheReference(t *testing.T) {
 	}
 }
 
-// A store that cannot keep trials ends the search. The result holds what the
-// search knows by then.
+// A store that cannot keep trials ends the search. The result holds what the search knows by then.
 func TestStoreThatFails(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	n := 0

@@ -99,9 +99,8 @@ func (st *stages) devices() int {
 
 func (st *stages) share() int { return policy.deviceShare * st.devices() }
 
-// lookahead is how many configurations may be under way: enough that the devices never wait
-// for a compiler. When nothing is compiled it is one, which makes a replayed search
-// repeatable to the last trial.
+// lookahead is how many configurations may be under way: enough that the devices never wait for a compiler. When
+// nothing is compiled it is one, which makes a replayed search repeatable to the last trial.
 func (st *stages) lookahead(spent Spent) int {
 	if !st.can.Compiles {
 		return 1
@@ -119,8 +118,7 @@ func (st *stages) room(spent Spent) bool {
 	return st.compiling < st.workers() && st.underWay() < st.lookahead(spent)
 }
 
-// underWay is how many configurations were begun and have no trial yet, without those that are not
-// waited for.
+// underWay is how many configurations were begun and have no trial yet, without those that are not waited for.
 func (st *stages) underWay() int {
 	if st.dropped && st.pool != nil && len(st.pool.Workers()) == 0 {
 		return 0 // nobody is there to finish them

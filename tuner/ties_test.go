@@ -11,8 +11,7 @@ import (
 	"autotune/tuner"
 )
 
-// twins is an operator with ten configurations of one and the same kernel and a
-// default that is slower.
+// twins is an operator with ten configurations of one and the same kernel and a default that is slower.
 var twins = toy.OpYAML("twins", "tunables: {twin: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}", "default: {twin: 0}")
 
 // noisy is a time with noise as a quiet GPU has it: a launch varies by a quarter

@@ -1,9 +1,8 @@
 // Package tuner is the engine: a problem and a device go in, the fastest correct
 // configuration comes out, with the evidence.
 //
-// A problem is an operator bound to a shape (package operator). A device is opened by
-// package devices, or is a recording that answers in its place (package replay). Search
-// does the rest:
+// A problem is an operator bound to a shape (package operator). A device is opened by package devices, or is a
+// recording that answers in its place (package replay). Search does the rest:
 //
 //	result, err := tuner.Search(ctx, problem, device, tuner.Options{Time: time.Minute})
 //
@@ -30,17 +29,15 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// Options are what a search needs to know beyond the problem and the device.
-// The zero value searches with the default strategy until the space is
-// exhausted, and remembers nothing.
+// Options are what a search needs to know beyond the problem and the device. The zero value searches with the default
+// strategy until the space is exhausted, and remembers nothing.
 type Options struct {
 	Strategy string        // by name; empty: strategy.Default
 	Seed     uint64        // of the strategy
 	Budget   int           // trials at most, remembered ones included; 0: no limit
 	Time     time.Duration // wall time at most; 0: no limit
-	// Target ends the search when a configuration faster than the best by more
-	// than this factor (1.05: 5 %) is unlikely to be left, and sooner when the best
-	// is at the roofline; 0: never. strategy.Target is usual.
+	// Target ends the search when a configuration faster than the best by more than this factor (1.05: 5 %) is unlikely
+	// to be left, and sooner when the best is at the roofline; 0: never. strategy.Target is usual.
 	Target   float64
 	Store    *store.Store         // where trials are kept; nil: nowhere
 	Fresh    bool                 // do not use what the store remembers
@@ -92,10 +89,8 @@ func (o Options) withDefaults(p *operator.Problem, d device.Device) Options {
 	return o
 }
 
-// Phase is what a search is at.
 type Phase string
 
-// The phases of a search.
 const (
 	Preparing Phase = "computing the reference"
 	Searching Phase = "searching"
@@ -105,7 +100,6 @@ const (
 	Beside    Phase = "timing others beside the winner"
 )
 
-// Progress is where a search stands.
 type Progress struct {
 	Phase    Phase
 	Done     int   // trials, remembered ones included
@@ -146,7 +140,6 @@ type Record struct {
 	ReferenceDigest string `json:"reference_digest,omitempty"`
 }
 
-// Evidence is what a winner is reported with beside its own trial.
 type Evidence struct {
 	Ties  []final.Contender `json:"ties,omitempty"`  // the winner and those that the finals could not tell from it; empty if it stands alone
 	Gates *final.Gates      `json:"gates,omitempty"` // what it passed; nil: no gates
@@ -154,13 +147,11 @@ type Evidence struct {
 	Confirmation *final.Confirmation `json:"confirmation,omitempty"`
 }
 
-// Counts are how many trials there were, and how they ended.
 type Counts struct {
 	Total    int                  `json:"total"`
 	ByStatus map[trial.Status]int `json:"by_status"` // those that occurred
 }
 
-// Extent is which part of a space was searched, and why the search ended.
 type Extent struct {
 	Part    string            `json:"part,omitempty"`    // of the space; empty: all of it
 	Stop    Stop              `json:"stop,omitempty"`    // why the search ended
@@ -169,20 +160,16 @@ type Extent struct {
 	StartedFrom []string `json:"started_from,omitempty"`
 }
 
-// Result is the outcome of a search.
 type Result struct {
 	Record
 	Problem *operator.Problem
 	Trials  []trial.Trial // the cache's, then this search's, in the order in which they ended
 }
 
-// Baseline is a time that the winner is compared with.
 type Baseline = final.Compared
 
-// Stop says why a search ended.
 type Stop string
 
-// The reasons a search ends.
 const (
 	Exhausted   Stop = "exhausted"   // every valid configuration was evaluated
 	BudgetSpent Stop = "budget"      // as many trials as asked for

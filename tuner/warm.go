@@ -86,9 +86,8 @@ func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 	return 0, false
 }
 
-// distance says how unlike two searches of an operator are. A factor of two in a
-// dimension counts one. So does another value of a parameter or math mode, and so
-// do other conditions of timing.
+// distance says how unlike two searches of an operator are. A factor of two in a dimension counts one. So does another
+// value of a parameter or math mode, and so do other conditions of timing.
 func distance(x, y Record) float64 {
 	a, b, d := x.Problem, y.Problem, 0.0
 	if x.Protocol.Conditions != y.Protocol.Conditions {

@@ -13,9 +13,8 @@ import (
 	"autotune/operator"
 )
 
-// compiledTogether makes a user's cache folder whose compiled kernels are those of the
-// tests, of all of them and of the next run's: commands search the same small problems
-// again and again. Its trials are its own.
+// compiledTogether makes a user's cache folder whose compiled kernels are those of the tests, of all of them and of the
+// next run's: commands search the same small problems again and again. Its trials are its own.
 func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 	t.Helper()
 	shared := testcache.Dir()

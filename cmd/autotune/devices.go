@@ -23,8 +23,7 @@ func devicesCommand() *cli.Command {
 		func(ctx context.Context, _ line) error { return listDevices(ctx, json) }, jsonFlag(&json))
 }
 
-// listing is what `devices --json` writes of a device that is here, or of what
-// is missing.
+// listing is what `devices --json` writes of a device that is here, or of what is missing.
 type listing struct {
 	Device string `json:"device,omitempty"` // as --device takes it; absent: about the one before
 	About  string `json:"about,omitempty"`

@@ -267,8 +267,7 @@ func documentPaths(prefix string, value any, found map[string]bool) {
 	}
 }
 
-// The page about best-config documents has every field of those in this
-// repository.
+// The page about best-config documents has every field of those in this repository.
 func TestDocumentedBestConfig(t *testing.T) {
 	var examples []string
 	for _, pattern := range []string{"tuner/bestconfig/testdata/*.json", "docs/results/*/[a-r]*.json"} { // a summary is a list

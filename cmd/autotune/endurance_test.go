@@ -26,9 +26,8 @@ import (
 	"autotune/tuner/store"
 )
 
-// cacheUses are all commands that use a cache. They are killed, run on a full disk
-// and on damaged files. CACHE is a copy of a cache that searches have filled. Commands
-// take from OTHER. NEW is a name without a file.
+// cacheUses are all commands that use a cache. They are killed, run on a full disk and on damaged files. CACHE is a
+// copy of a cache that searches have filled. Commands take from OTHER. NEW is a name without a file.
 var cacheUses = []cacheUse{
 	{name: "search", line: "search max_pool2d --shape 1x1x8x8 --device emulator --budget 4 --fresh --cache CACHE -q --json NEW.json --plot NEW --record NEW.t4", searches: true},
 	{name: "ls", line: "cache ls --cache CACHE"},

@@ -70,7 +70,6 @@ func (f *explainFlags) explain(ctx context.Context, l line) error {
 	return writeDocument(f.json, document, text+"\n"+reports.ExplanationText(document.Explanation))
 }
 
-// subject is a winner that is to be explained.
 func subject(best bestconfig.Document, trials []trial.Trial, p *operator.Problem) why.Subject {
 	peak, of := best.Peak()
 	return why.Subject{

@@ -320,7 +320,6 @@ func ciFlag(to *bool, of string) flag {
 	return boolFlag(to, "ci", of+"fail what is wrong, or slower than recorded beyond this machine's noise")
 }
 
-// sizeUnits are units of sizes, in bytes.
 var sizeUnits = map[string]float64{
 	"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
 }

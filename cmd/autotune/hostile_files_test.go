@@ -18,9 +18,8 @@ import (
 	"autotune/internal/test/testneeds"
 )
 
-// What refusing a file may take, of processor time and of memory, and how long
-// the test waits for it on a busy machine. The time is several times what the
-// slowest file takes (docs/reliability.md), since machines differ: what grows
+// What refusing a file may take, of processor time and of memory, and how long the test waits for it on a busy machine.
+// The time is several times what the slowest file takes (docs/reliability.md), since machines differ: what grows
 // without bound, or as the square, takes far more.
 const (
 	refusalTime   = 3 * time.Second
@@ -111,8 +110,7 @@ var contents = []content{
 // packedBomb is a file by itself: no place in a document is gzip.
 var packedBomb = content{"a bomb of 1 GiB", func(reader) io.Reader { return bytes.NewReader(bomb()) }, false}
 
-// Every kind of file that a user can name is refused with one line, at little
-// cost, whatever is in it.
+// Every kind of file that a user can name is refused with one line, at little cost, whatever is in it.
 func TestHostileFiles(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {

@@ -45,8 +45,7 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 	}
 }
 
-// kill starts a command, kills it after a while and looks at what is left. It
-// tells false if the command was faster.
+// kill starts a command, kills it after a while and looks at what is left. It tells false if the command was faster.
 func (s *seasoned) kill(t *testing.T, w workplace, after time.Duration) bool {
 	t.Helper()
 	c, _ := s.command(t, "autotune", strings.Fields(w.line)...)

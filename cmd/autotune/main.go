@@ -1,5 +1,4 @@
-// Command autotune finds the fastest correct CUDA kernel for an operator and a
-// shape on the GPU at hand.
+// Command autotune finds the fastest correct CUDA kernel for an operator and a shape on the GPU at hand.
 //
 //	autotune search conv2d --shape 16x16x1024x1024
 //

@@ -108,8 +108,7 @@ func scriptsWithTools(t *testing.T, folder string) (files []string) {
 	return files
 }
 
-// writeNPY is `npy FILE TYPE SHAPE FIRST STEP`: it writes an array that counts up, of
-// "<f4" or "<i4".
+// writeNPY is `npy FILE TYPE SHAPE FIRST STEP`: it writes an array that counts up, of "<f4" or "<i4".
 func writeNPY(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 5 {
 		ts.Fatalf("usage: npy FILE TYPE SHAPE FIRST STEP")

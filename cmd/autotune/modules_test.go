@@ -56,8 +56,7 @@ var (
 	internalForm = regexp.MustCompile("`(internal/(?:test/)?[a-z0-9]+|docs)`")
 )
 
-// rooms are the packages in the list of docs/architecture.md, from above, and
-// those that serve all of them.
+// rooms are the packages in the list of docs/architecture.md, from above, and those that serve all of them.
 func rooms(t *testing.T) (listed, servants []string) {
 	t.Helper()
 	text, _, found := strings.Cut(page(t, "docs/architecture.md"), "A fact has one type")
@@ -106,8 +105,7 @@ func TestImportsRunDownwards(t *testing.T) {
 
 var directForm = regexp.MustCompile(`(?m)^\t(\S+) v\S+$`)
 
-// Each direct dependency has a row in docs/dependencies.md, and each package that
-// a row names imports it.
+// Each direct dependency has a row in docs/dependencies.md, and each package that a row names imports it.
 func TestDocumentedDependencies(t *testing.T) {
 	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
 	if err != nil {

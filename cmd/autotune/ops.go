@@ -83,8 +83,7 @@ func layout(text string) string {
 	return page.String()
 }
 
-// shapeForm is how an operator's shape is given, with its dimensions in upper
-// case: NxCxHxW.
+// shapeForm is how an operator's shape is given, with its dimensions in upper case: NxCxHxW.
 func shapeForm(op *operator.Operator) string {
 	return strings.ReplaceAll(strings.ToUpper(strings.Join(op.Shape, " ")), " ", "x")
 }
@@ -247,8 +246,7 @@ func editor(_ context.Context, l line) error {
 	return printJSON(stdout, commands)
 }
 
-// compileCommands are those of an operator's files, which lie in its folder or in a folder `include`
-// beside it.
+// compileCommands are those of an operator's files, which lie in its folder or in a folder `include` beside it.
 func compileCommands(name string) ([]compileCommand, error) {
 	info, err := os.Stat(name)
 	if err != nil {

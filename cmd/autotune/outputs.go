@@ -187,14 +187,11 @@ func (o *outputs) wrote(path string, err error) error {
 
 // check finds out before the search, not after it, that an output cannot be written.
 func (f outputFlags) check(problems int) error {
-	checkRecord := func(path string) error {
-		switch {
-		case isFolder(path):
-			return output.CheckFolder(path)
-		case problems > 1:
-			return errors.New("with several problems, name an existing folder")
-		}
-		return output.Check(path)
+	checkRecord := output.Check
+	if isFolder(f.record) {
+		checkRecord = output.CheckFolder
+	} else if problems > 1 {
+		checkRecord = func(string) error { return errors.New("with several problems, name an existing folder") }
 	}
 	err := distinct("json", f.json, "record", f.record)
 	for _, flag := range []struct {
@@ -298,7 +295,6 @@ func checkPlots(path string) error {
 	return output.CheckFolder(path)
 }
 
-// plotInto draws a plot into a folder, and gives the file's name.
 func plotInto(folder, name string, draw func(io.Writer) error) (path string, err error) {
 	path = filepath.Join(folder, name)
 	if err = os.MkdirAll(folder, 0o755); err == nil {

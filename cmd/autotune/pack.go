@@ -66,7 +66,7 @@ func (f *packFlags) pack(ctx context.Context, l line) error {
 	}
 	defer compiler.Close()
 	said := view{}.await("compiling a pack's kernels")
-	p, err := packer.Make(ctx, &counted{Compiler: compiler, said: said}, in.Winners, in.Families, o)
+	p, err := packer.Make(ctx, compiler, in.Winners, in.Families, o)
 	said.Done()
 	if err != nil {
 		return badInput(err)

@@ -34,7 +34,7 @@ func reportCommand() *cli.Command {
 			"or --from it is instead about one winner of an operator, in the cache or in the file, with all its trials.",
 		f.report, append(f.flags(),
 			textFlag(&f.html, "html", "", "write one web page, which needs no network, to `FILE`"),
-			textFlag(&f.json, "json", "", "write the list to `FILE`; - is standard output, in place of the table"),
+			jsonFlag(&f.json),
 			plotFlag(&f.plot))...)
 }
 
@@ -109,7 +109,6 @@ func (f *reportFlags) page(ctx context.Context, l line) (p webpage.Page, err err
 	return p, nil
 }
 
-// pageOf is a search on a page, with why its winner wins.
 func pageOf(ctx context.Context, best bestconfig.Document, trials []trial.Trial, p *operator.Problem,
 	failures []reports.Failure) webpage.Search {
 	addPeaks(&best)

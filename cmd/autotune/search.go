@@ -81,11 +81,11 @@ func (f *searchFlags) flags() []flag {
 			floatFlag(&o.Target, "target", strategy.Target, "end early when a gain by this `FACTOR` is unlikely (under 5 %; "+
 				"later 15 %); 0: never. Unless given, it is off with --budget, with another --strategy and without a GPU"),
 			boolFlag(&o.Fresh, "fresh", "do not use what the cache remembers"),
-			textFlag(&f.outputs.json, "json", "", "write the best configuration to `FILE`; - is standard output"),
+			jsonFlag(&f.outputs.json),
 			plotFlag(&f.outputs.plot),
 			textFlag(&f.outputs.record, "record", "", "write a recording (T4 JSON, gzip) to `FILE`, or into a folder"),
-			baselineFlag(&f.baselines), f.view.quietFlag(),
-		}, []flag{f.view.verboseFlag()})
+			baselineFlag(&f.baselines), f.view.quietFlag(), f.view.verboseFlag(),
+		})
 }
 
 func (f *searchFlags) check(l line) (err error) {

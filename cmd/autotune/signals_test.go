@@ -39,8 +39,7 @@ var interruptible = []struct {
 	{"problems", "search --problems FOLDER/pipe --device emulator", signals, "", false, "", ""},
 }
 
-// signals end a command. One that works until it is interrupted gets one of them, since that work costs
-// processor time.
+// signals end a command. One that works until it is interrupted gets one of them, since that work costs processor time.
 var signals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 
 // The first signal ends a command with 130, also when it comes twice in a row, as
@@ -91,8 +90,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// interrupted starts the program, sends it a signal in the midst of its work, and
-// returns what it printed.
+// interrupted starts the program, sends it a signal in the midst of its work, and returns what it printed.
 func interrupted(t *testing.T, arguments []string, sent syscall.Signal, isAtWork func(pid int, complaints string) bool) string {
 	t.Helper()
 	complaints := filepath.Join(t.TempDir(), "complaints")
@@ -128,8 +126,7 @@ func interrupted(t *testing.T, arguments []string, sent syscall.Signal, isAtWork
 	return out.String()
 }
 
-// isRead tells whether somebody has a pipe open to read, and keeps it open so that it
-// brings nothing.
+// isRead tells whether somebody has a pipe open to read, and keeps it open so that it brings nothing.
 func isRead(t *testing.T, pipe string) bool {
 	t.Helper()
 	kept, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
@@ -140,8 +137,7 @@ func isRead(t *testing.T, pipe string) bool {
 	return true
 }
 
-// hasWorked tells whether a process has had the processor for 0.2 s, which none of them
-// takes to start.
+// hasWorked tells whether a process has had the processor for 0.2 s, which none of them takes to start.
 func hasWorked(pid int) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
@@ -152,8 +148,7 @@ func hasWorked(pid int) bool {
 	return ticks >= 20
 }
 
-// endlessFiles is a folder with a pipe that brings nothing, and a space that takes
-// minutes to enumerate.
+// endlessFiles is a folder with a pipe that brings nothing, and a space that takes minutes to enumerate.
 func endlessFiles(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sync/errgroup"
 
 	"autotune/internal/lists"
 	"autotune/internal/output"
@@ -34,7 +32,7 @@ func simulateCommand() *cli.Command {
 			strings.Join(strategy.Names(), ", ")),
 		intFlag(&o.Repeats, "repeats", 50, "play each strategy `N` times, with different seeds"),
 		seedFlag(&o.Seed, "`SEED` of the first repeat"),
-		textFlag(&f.json, "json", "", "write the scores to `FILE`; - is standard output, in place of the table"))
+		jsonFlag(&f.json))
 }
 
 func (f *simulateFlags) simulate(ctx context.Context, l line) error {
@@ -77,16 +75,13 @@ func loadRecordings(ctx context.Context, files []string) ([]*simulate.Recording,
 	if len(files) == 0 {
 		return nil, errors.New("which recordings? Name their files, as in: autotune simulate a.json.gz b.json.gz")
 	}
-	recordings := make([]*simulate.Recording, len(files))
-	load, ctx := errgroup.WithContext(ctx)
-	load.SetLimit(runtime.GOMAXPROCS(0))
-	for i, file := range files {
-		load.Go(func() (err error) {
-			if err = ctx.Err(); err == nil {
-				recordings[i], err = simulate.Load(ctx, file)
-			}
-			return err
-		})
+	var recordings []*simulate.Recording
+	for _, file := range files {
+		r, err := simulate.Load(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		recordings = append(recordings, r)
 	}
-	return recordings, load.Wait()
+	return recordings, nil
 }

@@ -39,7 +39,6 @@ func spaceCommand() *cli.Command {
 		})...)
 }
 
-// namedSpace is a space with how long it took to build.
 type namedSpace struct {
 	Name      string  `json:"name,omitempty"`
 	Cartesian float64 `json:"cartesian"`

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
-	"sync/atomic"
 
 	"golang.org/x/term"
 
-	"autotune/device/compile"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/progress"
@@ -89,16 +86,4 @@ func (v view) many(problems int) *progress.Many {
 		return progress.NewMany(nil, problems)
 	}
 	return progress.NewMany(say, problems)
-}
-
-type counted struct {
-	compile.Compiler
-	said *progress.Wait
-	done atomic.Int64
-}
-
-func (n *counted) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
-	b, err := n.Compiler.Compile(ctx, r)
-	n.said.Now(fmt.Sprintf("compiling kernels, %d done", n.done.Add(1)))
-	return b, err
 }

@@ -251,7 +251,6 @@ func (t *tuning) family(ctx context.Context, p family.Plan, whole *batch.Budget,
 	return nil
 }
 
-// tuneOne tunes one family, and keeps it beside the cache.
 func (t *tuning) tuneOne(ctx context.Context, p family.Plan, o family.Options) (*family.Family, error) {
 	cache, err := cachePath(t.cache)
 	if err != nil {

@@ -70,9 +70,8 @@ func TestComingFrom(t *testing.T) {
 	}
 }
 
-// followPage puts the named files of a page into a folder, runs its commands there, and
-// looks for what they are said to print. It tells how many there were. Other languages'
-// blocks are only shown.
+// followPage puts the named files of a page into a folder, runs its commands there, and looks for what they are said to
+// print. It tells how many there were. Other languages' blocks are only shown.
 func followPage(t *testing.T, path string) (dir string, commands int) {
 	t.Helper()
 	needEmulator(t)
@@ -112,8 +111,7 @@ func needEmulator(t *testing.T) {
 	c.Close()
 }
 
-// runIn runs a command in a folder, whose cache is its own, without a GPU. It gives
-// what the command prints.
+// runIn runs a command in a folder, whose cache is its own, without a GPU. It gives what the command prints.
 func runIn(t *testing.T, dir, line string) string {
 	t.Helper()
 	out, err := commandIn(dir, line).Output()

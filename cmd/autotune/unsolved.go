@@ -11,7 +11,6 @@ import (
 	"autotune/tuner/batch"
 )
 
-// unsolved are the problems of a run that went wrong, while the others were searched.
 type unsolved struct{ rows []reports.Unsolved }
 
 func (u *unsolved) failed(r batch.Request, err error) {

@@ -52,8 +52,7 @@ func verifyCommand() *cli.Command {
 			intFlag(&f.schedules, "schedules", 0,
 				"on the emulator, launch every variant `N` times in the gates, each time with its threads in another order"),
 			f.view.quietFlag(),
-		}, []flag{f.view.verboseFlag()}, []flag{
-			textFlag(&f.json, "json", "", "write every variant's outcome to `FILE`; - is standard output, in place of the text"),
+			f.view.verboseFlag(), jsonFlag(&f.json),
 		})...)
 }
 

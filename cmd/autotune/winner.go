@@ -48,11 +48,8 @@ func bestCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if json != "" {
-				return output.To(json, w.best.WriteJSON)
-			}
-			return reports.SearchTable(stdout, w.best, nil)
-		}, append(f.flags(), textFlag(&json, "json", "", "write it as JSON to `FILE`; - is standard output"))...)
+			return write(json, func(out io.Writer) error { return reports.SearchTable(out, w.best, nil) }, w.best.WriteJSON)
+		}, append(f.flags(), jsonFlag(&json))...)
 }
 
 type exportFlags struct {

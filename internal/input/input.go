@@ -1,9 +1,8 @@
 // Package input reads the files that a user names.
 //
-// Any of them may be hostile, or a mistake: a device without end, a pipe that
-// nobody writes to, a small archive of a gigabyte, a list nested a hundred
-// thousand deep. A Bound says what a kind of file may have; what has more is
-// refused before it costs much time or memory.
+// Any of them may be hostile, or a mistake: a device without end, a pipe that nobody writes to, a small archive of a
+// gigabyte, a list nested a hundred thousand deep. A Bound says what a kind of file may have; what has more is refused
+// before it costs much time or memory.
 package input
 
 import (
@@ -27,8 +26,7 @@ type Bound struct {
 	Items  int    // of one list or object; 0: as many as Values allow
 }
 
-// longestText is what one text in a document may have, in bytes. Parsers copy a
-// text several times.
+// longestText is what one text in a document may have, in bytes. Parsers copy a text several times.
 const longestText = 1 << 20
 
 // objectWeight is what an empty object takes once it is decoded, in numbers.
@@ -100,8 +98,7 @@ func Reason(err error) error {
 	return err
 }
 
-// Read reads text to its end: without the byte order mark that some editors put
-// in front, and with no more than Bytes.
+// Read reads text to its end: without the byte order mark that some editors put in front, and with no more than Bytes.
 func (b Bound) Read(r io.Reader) ([]byte, error) {
 	data, err := b.bytes(r)
 	if err != nil {

@@ -1,10 +1,8 @@
 // Package output writes the files that a user names.
 //
-// A regular file appears whole or not at all, with the permissions that it had;
-// a symbolic link is followed to the file behind it. A file that is not regular
-// (a device, a pipe, a socket) is written to and never replaced: a file put in
-// the place of /dev/null would take it from the whole machine. "-" is standard
-// output.
+// A regular file appears whole or not at all, with the permissions that it had; a symbolic link is followed to the file
+// behind it. A file that is not regular (a device, a pipe, a socket) is written to and never replaced: a file put in
+// the place of /dev/null would take it from the whole machine. "-" is standard output.
 package output
 
 import (
@@ -53,8 +51,7 @@ func to(path string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-// standard is standard output: a terminal gets only what it shows, anything else
-// every byte.
+// standard is standard output: a terminal gets only what it shows, anything else every byte.
 func standard() io.Writer {
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		return Plain(os.Stdout)
@@ -130,8 +127,7 @@ func CheckFolder(dir string) error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// Same tells whether two names stand for one regular file or both for standard
-// output.
+// Same tells whether two names stand for one regular file or both for standard output.
 func Same(a, b string) bool {
 	if a == Standard || b == Standard {
 		return a == b
@@ -170,9 +166,8 @@ func Count[N int | int64 | uint64](n N, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Line is text of any origin as one line that a terminal only shows: what would
-// move its cursor, change its colours, end the line or turn the writing round
-// becomes a space.
+// Line is text of any origin as one line that a terminal only shows: what would move its cursor, change its colours,
+// end the line or turn the writing round becomes a space.
 func Line(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if harmless(r) {

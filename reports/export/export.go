@@ -17,7 +17,6 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// Formats are all formats.
 var Formats = []Format{
 	{"cu", "the kernel as one CUDA file", ofKernel(writeCU)},
 	{"cubin", "the kernel compiled for the GPU of the search", writeCubin},
@@ -35,27 +34,22 @@ type Format struct {
 	Write func(ctx context.Context, out io.Writer, w Winner) (notes []string, err error)
 }
 
-// Winner is what is written.
 type Winner struct {
 	Best   bestconfig.Document
 	Path   string // of the file; "-": standard output
 	Kernel func() (cudasource.Winner, error)
 }
 
-// Names lists the formats.
 func Names() []string {
 	return lists.Of(Formats, func(f Format) string { return f.Name })
 }
 
-// Summary says what each format is.
 func Summary() string {
 	return strings.Join(lists.Of(Formats, func(f Format) string { return f.Name + ", " + f.Summary }), "; ")
 }
 
-// write writes a format.
 type write = func(context.Context, io.Writer, Winner) ([]string, error)
 
-// ofKernel writes a format of the kernel alone.
 func ofKernel(of func(context.Context, io.Writer, cudasource.Winner) ([]string, error)) write {
 	return func(ctx context.Context, out io.Writer, w Winner) ([]string, error) {
 		k, err := w.Kernel()

@@ -66,7 +66,6 @@ type bar struct {
 	latest    atomic.Pointer[tuner.Progress]
 }
 
-// Bar is a live progress bar.
 func Bar(out io.Writer) Progress {
 	b := &bar{container: mpb.New(mpb.WithOutput(out), mpb.WithWidth(barWidth), mpb.WithRefreshRate(120*time.Millisecond))}
 	b.latest.Store(&tuner.Progress{})
@@ -171,7 +170,6 @@ func NewMany(say func(line string), total int) *Many {
 	return &Many{say: say, total: total, started: time.Now(), last: time.Now(), running: map[string]tuner.Progress{}}
 }
 
-// One is the progress of one of them.
 func (m *Many) One(label string) Progress { return &oneOfMany{m, label} }
 
 type oneOfMany struct {
@@ -188,7 +186,6 @@ func (o *oneOfMany) Update(p tuner.Progress) {
 
 func (o *oneOfMany) Done() {}
 
-// Finish counts a problem whose search has ended.
 func (m *Many) Finish(label string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -280,7 +277,6 @@ func (a *Wait) Now(what string) {
 	a.what = what
 }
 
-// Done ends it, once.
 func (a *Wait) Done() {
 	if a.out == nil {
 		return
@@ -290,5 +286,4 @@ func (a *Wait) Done() {
 	a.out = nil
 }
 
-// Shown tells whether anything can be seen of it.
 func (a *Wait) Shown() bool { return a.out != nil }

@@ -26,7 +26,6 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// Search is what a page says about one search.
 type Search struct {
 	Best     bestconfig.Document
 	Trials   []trial.Trial // empty: there is only the document
@@ -34,7 +33,6 @@ type Search struct {
 	Why      explain.Explanation // without sentences: it is not known
 }
 
-// Page is what a page shows.
 type Page struct {
 	Searches []Search
 	Families []*family.Family
@@ -54,7 +52,6 @@ type picture struct {
 
 type block struct{ Heading, Text string }
 
-// Write writes the page.
 func (p Page) Write(w io.Writer) error {
 	var sections []section
 	for _, s := range p.Searches {

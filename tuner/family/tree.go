@@ -41,14 +41,6 @@ func (n *Node) Leaf(values map[string]expr.Value) (*Node, error) {
 	return n, nil
 }
 
-// Conditions are those of a tree, the first one first.
-func (n *Node) Conditions() []string {
-	if n == nil || n.If == "" {
-		return nil
-	}
-	return slices.Concat([]string{n.If}, n.Then.Conditions(), n.Else.Conditions())
-}
-
 // grower grows a tree for the samples. Its columns are groups of entries: the kernels of one configuration, of which
 // one serves each shape. Behind them is the general kernel.
 type grower struct {

@@ -10,11 +10,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Issue is something wrong with a file.
 type Issue struct {
-	Where   string `json:"where"` // the problem, or "file"
-	Key     string `json:"key,omitempty"`
-	Message string `json:"message"`
+	Where   string // the problem, or "file"
+	Key     string // "" for all of it
+	Message string
 }
 
 func (i Issue) String() string {
@@ -165,7 +164,6 @@ func (w *walker) file(tx *bbolt.Tx) {
 	})
 }
 
-// inside opens a bucket in another.
 func inside(b *bbolt.Bucket, key []byte) func() *bbolt.Bucket {
 	return func() *bbolt.Bucket { return b.Bucket(key) }
 }
@@ -191,14 +189,11 @@ func (w *walker) problem(problems *bbolt.Bucket, key, raw []byte) {
 			w.value(id, name, raw, &v, func() bool { return v.Problem == id })
 		case name == string(updatedKey):
 			w.value(id, name, raw, new(time.Time), func() bool { return true })
-		case name != asideBucket || raw != nil:
+		default:
 			w.report(id.String(), fmt.Sprintf("%q", key), "it does not belong here")
 		}
 	})
 }
-
-// asideBucket held further winners of a problem until 2026-11. Nothing reads it any more.
-const asideBucket = "aside"
 
 // value decodes a value and sees that it lies where it belongs.
 func (w *walker) value(id ProblemID, key string, raw []byte, v any, belongs func() bool) {

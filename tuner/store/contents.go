@@ -17,7 +17,6 @@ import (
 	"autotune/device/trial"
 )
 
-// The buckets at the top of the file and what they hold.
 var (
 	aboutBucket    = []byte("autotune") // schemaKey
 	problemsBucket = []byte("problems") // a bucket a problem
@@ -54,7 +53,6 @@ func (w Winner) at() time.Time {
 	return result.At
 }
 
-// Summary describes what is kept of a problem.
 type Summary struct {
 	ProblemID
 	Trials    int       `json:"trials"`
@@ -116,7 +114,6 @@ func checkTimes(t *trial.Trial) error {
 	return trial.CheckMS(append(slices.Clone(t.SamplesMS), t.Time.Median)...)
 }
 
-// problem is a problem's bucket in a transaction.
 type problem struct {
 	*bbolt.Bucket
 	id   ProblemID
@@ -175,7 +172,6 @@ func (s *Store) each(tx *bbolt.Tx, f func(problem) error) error {
 	})
 }
 
-// read runs f on a problem, if it is there.
 func (s *Store) read(id ProblemID, f func(problem) error) error {
 	key, err := id.key()
 	if err != nil {
@@ -300,7 +296,6 @@ type Tally struct{ Problems, Trials, Winners int }
 // mergeBatch is how many trials are added in one transaction: few enough that others get the file in between.
 const mergeBatch = 256
 
-// add keeps what is not known yet, in batches.
 func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
 	before := *tally
 	for batch := range slices.Chunk(c.entries, mergeBatch) {

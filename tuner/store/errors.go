@@ -19,7 +19,6 @@ func (e *AbsentError) Error() string {
 	return fmt.Sprintf("there is no cache at %s yet; a search makes it", e.Path)
 }
 
-// Unwrap makes it an fs.ErrNotExist.
 func (e *AbsentError) Unwrap() error { return fs.ErrNotExist }
 
 // DamagedError is a file that is a cache but cannot be read as one.

@@ -36,15 +36,21 @@ func grown(t *testing.T) []byte {
 	})
 }
 
-// damage is endurance.Damage, and now and then a fault in the list of free pages.
+// damage cuts a copy of a file every fourth time, and else changes a byte of it: anywhere, in a page's head, or in the
+// list of free pages. It says how.
 func damage(raw []byte, rng *rand.Rand, n int) (bad []byte, what string) {
-	if n%8 != 2 {
-		return endurance.Damage(raw, rng, n)
+	at := rng.IntN(len(raw))
+	switch n % 8 {
+	case 0, 4:
+		return bytes.Clone(raw[:at]), fmt.Sprintf("cut after %d of %d bytes", at, len(raw))
+	case 1, 5:
+		at = min(at/os.Getpagesize()*os.Getpagesize()+rng.IntN(80), len(raw)-1)
+	case 2:
+		at = int(freePages(raw))*os.Getpagesize() + pageHeader + idSize*rng.IntN(8)
 	}
 	bad = bytes.Clone(raw)
-	at := int(freePages(raw))*os.Getpagesize() + pageHeader + idSize*rng.IntN(8)
 	bad[at] ^= byte(1 << rng.IntN(8))
-	return bad, fmt.Sprintf("a free page is %d instead of %d", bad[at], raw[at])
+	return bad, fmt.Sprintf("byte %d is %#x instead of %#x", at, bad[at], raw[at])
 }
 
 // freePages is the page with the list of free ones.

@@ -26,7 +26,6 @@ type Writer struct {
 	closed  bool
 }
 
-// Writer makes a writer for a problem.
 func (s *Store) Writer(id ProblemID) *Writer { return &Writer{store: s, problem: id} }
 
 // Put takes a trial to be written when a batch is full, or soon. It returns the first error that writing met so far;

@@ -37,7 +37,6 @@ func newArchive(s *space.Space, rng *rand.Rand, expected *Expected) *archive {
 	}
 }
 
-// unseen says whether a configuration may be proposed.
 func (a *archive) unseen(id int64) bool {
 	_, known := a.known[id]
 	return !known && !a.underWay[id]

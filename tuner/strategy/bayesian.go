@@ -112,7 +112,6 @@ type pool struct {
 // sweeping says whether the next search for the best goes through all.
 func (p *pool) sweeping() bool { return p.turn%policy.sweep == 0 }
 
-// find is the candidate with that configuration, or nil.
 func (p *pool) find(id int64) *probe {
 	at := slices.IndexFunc(p.list, func(at *probe) bool { return at.id == id })
 	if at < 0 {

@@ -13,7 +13,6 @@ import (
 	"autotune/space"
 )
 
-// Seen is an evaluation that was made.
 type Seen struct {
 	ID int64
 	Outcome
@@ -179,7 +178,6 @@ func (p *gaussianProcess) posterior(list []*probe, means []float64, rng *rand.Ra
 // Target is the factor by which a configuration must be faster to be worth searching on for, unless told otherwise.
 const Target = 1.02
 
-// Outlook is what a search may still gain.
 type Outlook struct {
 	Target  float64 `json:"target"`                // a factor: 1.02 is 2 %
 	Chance  float64 `json:"chance"`                // that a configuration was not seen which is faster by more

@@ -52,7 +52,6 @@ func (p *gaussianProcess) factorise(k blas64.Symmetric) bool {
 	return true
 }
 
-// fill gives a covariance matrix its lower half, row by row.
 func (p *gaussianProcess) fill(k blas64.Symmetric, between func(i, j int) float64) {
 	for i := range k.N {
 		row := k.Data[i*k.N:]

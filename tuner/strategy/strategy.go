@@ -15,7 +15,6 @@ import (
 	"autotune/space"
 )
 
-// Outcome is what an evaluation tells a strategy.
 type Outcome struct {
 	OK    bool
 	Score float64 // median milliseconds, lower is better; meaningless unless OK
@@ -30,7 +29,6 @@ type Strategy interface {
 	Tell(i int64, o Outcome)
 }
 
-// Options are what every strategy understands.
 type Options struct {
 	Seed uint64
 	// Expected is what is known before anything is evaluated; nil: nothing.
@@ -47,7 +45,6 @@ var methods = []struct {
 	{"exhaustive", func(a *archive) method { return &exhaustive{archive: a} }},
 }
 
-// Names lists the strategies, in the order that help shows them.
 func Names() (names []string) {
 	for _, m := range methods {
 		names = append(names, m.name)
@@ -58,7 +55,6 @@ func Names() (names []string) {
 // Default is the strategy that a search uses unless told otherwise.
 const Default = "bayesian"
 
-// New returns the strategy of that name over a space.
 func New(name string, s *space.Space, o Options) (Strategy, error) {
 	at := slices.Index(Names(), name)
 	if at < 0 {

@@ -125,8 +125,7 @@ var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
 var conditions = map[string]*Tool{"cxx": CXX, "python": Python, "numpy": NumPy, "torch": Torch, "nvrtc": NVRTC}
 
-// look finds a condition's tool. The caller brings what finds those that the code under
-// test looks for itself.
+// look finds a condition's tool. The caller brings what finds those that the code under test looks for itself.
 func look(name string, found map[string]func() bool) (tool *Tool, here func() bool) {
 	tool = conditions[name]
 	if here = found[name]; here == nil && tool != nil {

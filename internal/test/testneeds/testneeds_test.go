@@ -73,8 +73,7 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-// The tool of this test is not in tools: what Condition prints of it is not counted among
-// what the machine lacks.
+// The tool of this test is not in tools: what Condition prints of it is not counted among what the machine lacks.
 func TestCondition(t *testing.T) {
 	conditions["tea"] = &Tool{Name: "tea"}
 	defer delete(conditions, "tea")

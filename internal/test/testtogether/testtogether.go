@@ -1,7 +1,6 @@
-// Package testtogether makes one source of several kernels, for tests that compile many. A
-// compiler takes as long to begin as for a small kernel. Each kernel stands in a namespace of
-// its own with its macros, and all that it defines is undefined at its end. Kernels of the same
-// files share them.
+// Package testtogether makes one source of several kernels, for tests that compile many. A compiler takes as long to
+// begin as for a small kernel. Each kernel stands in a namespace of its own with its macros, and all that it defines is
+// undefined at its end. Kernels of the same files share them.
 package testtogether
 
 import (
@@ -68,8 +67,7 @@ func (s *Source) Add(file, text string, includes, macros map[string]string) {
 	s.kernels++
 }
 
-// written puts files into the folder of that number. A file that is read once is read once for each
-// kernel.
+// written puts files into the folder of that number. A file that is read once is read once for each kernel.
 func (s *Source) written(texts map[string]string, number int) set {
 	if s.Includes == nil {
 		s.Includes = map[string]string{}
