@@ -113,20 +113,6 @@ func statements(arguments []Argument) []argumentStatement {
 	return all
 }
 
-// SourceDigest identifies the sources of all of the operator's kernels, the reference's too: it
-// distinguishes two folders with operators of one name, and an operator before and after an edit.
-func (o *Operator) SourceDigest() string {
-	h := sha256.New()
-	for _, s := range o.sources() {
-		k := Kernel{Template: s.name, Launches: Launches{{Entry: s.name}}, Source: s.Text, Includes: s.Includes}
-		io.WriteString(h, k.codeDigest()) // a hash's Write does not fail
-	}
-	if o.Answers != nil {
-		io.WriteString(h, o.Answers.Python.Text)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 // ReferenceDigest identifies all that the problem's trials are made with and judged by: its tensors, scalars,
 // distributions, tolerances and cost, the reference, and what fills tensors and compares them where the operator has
 // its own way. It reads the problem's data files.

@@ -15,8 +15,8 @@ import (
 // operation that a dialect lacks has no form in the language.
 type Dialect struct {
 	Forms       map[Op]Form
-	Comparisons []string // by Cmp
-	Chains      bool     // `a < b < c` may be written
+	Comparisons Op   // the last that it has
+	Chains      bool // `a < b < c` may be written
 	Constant    func(Value) (string, error)
 	Name        func(name string) string // nil: as it is
 	Deepest     int                      // how deep operations may lie in each other; 0: as deep as the parser allows
@@ -72,7 +72,7 @@ var source = Dialect{
 		OpGcd: call("gcd"), OpInt: call("int"), OpMax: call("max"), OpMin: call("min"),
 		OpRound: call("round"), OpCall: call(""), OpTuple: call(""),
 	},
-	Comparisons: cmpNames[:],
+	Comparisons: opNotIn,
 	Chains:      true,
 	Constant:    func(v Value) (string, error) { return v.Source(), nil },
 }
@@ -122,7 +122,7 @@ func C(name func(string) string) Dialect {
 			OpMax: pairs("most(%s, %s, bad)"), OpNeg: {"sub(0, %s, bad)", bindsNothing, []int{bindsIf}},
 			OpPlus: unwritten, OpInt: unwritten, OpCall: call(""),
 		},
-		Comparisons: cmpNames[:CmpIn],
+		Comparisons: opGe,
 		Constant:    integerInC,
 		Name:        name,
 		Deepest:     250, // compilers have a limit
@@ -248,16 +248,16 @@ func (p *printer) operation(n *Node, form Form, depth int) string {
 }
 
 func (p *printer) comparison(n *Node, depth int) (string, int) {
-	if len(n.Cmps) > 1 && !p.Chains {
+	if len(n.Links) > 1 && !p.Chains {
 		p.fail(fmt.Errorf("it compares more than two values at once"))
 	}
 	text := p.within(n.Args[0], bindsSum, depth)
-	for i, c := range n.Cmps {
-		if int(c) >= len(p.Comparisons) {
+	for i, c := range n.Links {
+		if c > p.Comparisons {
 			p.fail(fmt.Errorf("it compares by %s", c))
 			break
 		}
-		text += " " + p.Comparisons[c] + " " + p.within(n.Args[i+1], bindsSum, depth)
+		text += " " + c.String() + " " + p.within(n.Args[i+1], bindsSum, depth)
 	}
 	return text, bindsCompare
 }
