@@ -38,12 +38,9 @@ class Functions:
         return torch.ops.aten.huber_loss(x, torch.zeros_like(x), 0, delta)
 
 
-def gradients(s, wanted, gradient, x, w, b):
-    """PyTorch's own, of the same expression."""
-    given = [t if t is None else t.detach().requires_grad_(want) for t, want in zip((x, w, b), wanted)]
-    with torch.enable_grad():
-        y = f(s, Functions(), *given)
-        y = y.sum().view(1, 1, 1) if s["sum"] else y.mean().view(1, 1, 1) if s["mean"] else y
-        of = [t for t in given if t is not None and t.requires_grad]
-        found = iter(torch.autograd.grad(y, of, gradient))
-    return [next(found) if t is not None and t.requires_grad else None for t in given]
+def gradients(s, wanted, gradient, *given):
+    def reduced(*tensors):
+        y = f(s, Functions(), *tensors)
+        return y.sum() if s["sum"] else y.mean() if s["mean"] else y
+
+    return differentiated(reduced, wanted, gradient, *given)

@@ -74,8 +74,13 @@ func Taken(p *operator.Problem) (taken []string) {
 	return taken
 }
 
-// GeneralMacros are what a general kernel is compiled with. Sizes declares the members of its struct.
-func GeneralMacros(p *operator.Problem, sizes string) []operator.Macro {
+// GeneralMacros are what a general kernel is compiled with. SIZES declares the members of its struct: the sizes, and the
+// numbers of floating point behind them.
+func GeneralMacros(p *operator.Problem) []operator.Macro {
+	sizes := "long long " + strings.Join(Sizes(p), ", ")
+	if reals := Reals(p.Operator); len(reals) > 0 {
+		sizes += "; double " + strings.Join(reals, ", ")
+	}
 	macros := append(p.MathMacros(), operator.Macro{Name: "SIZES", Value: sizes})
 	if by := p.Operator.TypeParameter(); by != "" {
 		macros = append(macros, operator.Macro{Name: p.Operator.Macros.Macro(by), Value: p.Values[by].String()})
@@ -87,28 +92,21 @@ func GeneralMacros(p *operator.Problem, sizes string) []operator.Macro {
 	return macros
 }
 
-// Members declares sizes, and the numbers behind them.
-func Members(sizes string, reals []string) string {
-	sizes = "long long " + sizes
-	if len(reals) > 0 {
-		sizes += "; double " + strings.Join(reals, ", ")
-	}
-	return sizes
-}
-
-// EveryElement is the general kernel around an operator's general function. It takes tensors that are
-// declared so, called t0 and so on, and writes one. Linkage is `extern "C" ` or nothing.
-func EveryElement(linkage, entry, written string, read []string, function string) string {
-	taken, passed := make([]string, len(read)), make([]string, len(read))
-	for i, element := range read {
-		taken[i], passed[i] = fmt.Sprintf("%s* __restrict__ t%d", element, i), fmt.Sprintf("t%d", i)
+// EveryElement is the general kernel around an operator's general function. It takes tensors called t0 and so on, and
+// writes one. Linkage is `extern "C" ` or nothing.
+func EveryElement(p *operator.Problem, linkage, entry string) string {
+	_, written := Elements(p)
+	var declared, passed string
+	for i, element := range Taken(p) {
+		declared += fmt.Sprintf("%s* __restrict__ t%d, ", element, i)
+		passed += fmt.Sprintf("t%d, ", i)
 	}
 	return fmt.Sprintf(`
-%s__global__ void %s(%s, %s* __restrict__ written,
+%s__global__ void %s(%s%s* __restrict__ written,
                               const Sizes sizes, long long elements) {
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < elements; i += step)
-        written[i] = %s(%s, sizes, i);
+        written[i] = %s(%ssizes, i);
 }
-`, linkage, entry, strings.Join(taken, ", "), written, function, strings.Join(passed, ", "))
+`, linkage, entry, declared, written, p.Operator.PyTorch.Function, passed)
 }
