@@ -103,7 +103,7 @@ func statements(arguments []Argument) []argumentStatement {
 			s.Value = a.Value.String()
 		}
 		if f := a.Fill; f != nil {
-			s.Fill = &fillStatement{Distribution: f.Distribution, Kernel: f.Kernel, File: f.File}
+			s.Fill = &fillStatement{Distribution: f.Distribution, Kernel: f.Kernel}
 			for _, x := range f.Numbers {
 				s.Fill.Numbers = append(s.Fill.Numbers, exactly(x))
 			}
@@ -115,7 +115,7 @@ func statements(arguments []Argument) []argumentStatement {
 
 // ReferenceDigest identifies all that the problem's trials are made with and judged by: its tensors, scalars,
 // distributions, tolerances and cost, the reference, and what fills tensors and compares them where the operator has
-// its own way. It reads the problem's data files.
+// its own way.
 func (p *Problem) ReferenceDigest() (string, error) {
 	shared := slices.DeleteFunc(slices.Clone(p.Arguments), func(a Argument) bool { return a.Owner != "" })
 	parts := []string{"problem", canonical(problemStatement{
@@ -137,13 +137,6 @@ func (p *Problem) ReferenceDigest() (string, error) {
 	}
 	if a := p.Operator.Answers; a != nil {
 		parts = append(parts, "python", a.Python.Text)
-	}
-	for _, name := range sorted(p.Operator.Data) {
-		digest, err := p.Operator.Data[name].Digest()
-		if err != nil {
-			return "", err
-		}
-		parts = append(parts, "data", name, digest)
 	}
 	return digestOf(parts...), nil
 }

@@ -57,7 +57,7 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	root := file.Parse(text)
 	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
 	in.Expand(root, "")
-	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]*OwnKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
+	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]*OwnKernel{}, Parameters: []ParameterSpec{}}
 	l.language = &language{o, expr.Macros{Named: map[string]expr.Macro{}}, map[string]bool{}}
 	o.mentioned = l.seen
 	l.operator(root)

@@ -42,7 +42,6 @@ func TestGPUOwn(t *testing.T) {
 	}{
 		{"a reference kernel", nil, [3]string{"1 of 100003 elements of y differs", "1 of 100003 elements of total differs", "1 is NaN"}, false},
 		{"Python", []string{testoperators.OwnReference, testoperators.OwnPython}, [3]string{"1 of 100003 elements of y differs", "1 of 100003 elements of total differs", "1 is NaN"}, true},
-		{"files", testoperators.Fixed, [3]string{"1 of 100003 elements of y differs", "1 of 100003 elements of total differs", "1 is NaN"}, false},
 		{"a comparison", []string{testoperators.OwnReference, testoperators.OwnComparison}, [3]string{
 			"compare.cu gives 1024 for how far it is from the reference; it must be 0", "compare.cu gives 1e+06 for", "compare.cu gives 1e+09 for"}, false},
 	} {
@@ -77,7 +76,7 @@ func TestGPUOwn(t *testing.T) {
 
 // A session whose worker died comes back with its answers.
 func TestGPUOwnReopens(t *testing.T) {
-	b, err := openOwn(t, 1001, testoperators.Fixed...)
+	b, err := openOwn(t, 1001)
 	must.OK(t, err)
 	must.OK(t, syscall.Kill(childPID(t), syscall.SIGKILL))
 	for childPID(t) != 0 {

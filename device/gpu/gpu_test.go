@@ -272,7 +272,6 @@ func TestOwn(t *testing.T) {
 		wrong [3]string // of modes 1 to 3
 	}{
 		{"a reference kernel", nil, byElement},
-		{"files", testoperators.Fixed, byElement},
 		{"a comparison", []string{testoperators.OwnReference, testoperators.OwnComparison}, [3]string{
 			"compare.cu gives 1024 for how far it is from the reference; it must be 0", "compare.cu gives 1e+06 for", "compare.cu gives 1e+09 for"}},
 	} {

@@ -134,7 +134,7 @@ func (c *Child) LaunchUnder(
 	}
 	q := s.about(v, Request{Kind: Launch, Limit: launch})
 	opening := s.open()
-	q.ID, q.Problem, q.Opening, q.Inputs, q.Extra.Files = s.key, s.key, opening.Opening, opening.Inputs, s.files
+	q.ID, q.Problem, q.Opening, q.Inputs = s.key, s.key, opening.Opening, opening.Inputs
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	process, err := worker.StartUnder(ctx, program, c.options.Worker)
@@ -203,7 +203,7 @@ func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error
 
 // callOn asks a process. Kernels that it lacks are compiled here, and it is asked again.
 func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Response, err error) {
-	q := question{Extra: r.Extra, Binaries: map[string]built{}, Opens: r.Opening != nil}
+	q := question{Launches: r.Launches, Binaries: map[string]built{}, Opens: r.Opening != nil}
 	if q.Message, err = Encode(r.Request); err != nil {
 		return none, err
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 
 	"autotune/device"
 	"autotune/device/compile"
@@ -32,9 +30,9 @@ type Setup struct {
 
 // question is what a child process reads: a Request, with what only a process of this machine gets.
 type question struct {
-	Message []byte
-	Setup   Setup
-	Extra   Extra
+	Message  []byte
+	Setup    Setup
+	Launches operator.Launches // of the kernel that the request is about
 	// Binaries are kernels that the child needs, compiled, by their digests.
 	Binaries map[string]built
 	Opens    bool // the Request opens a problem: the binaries are needed later, too
@@ -98,20 +96,10 @@ func (c *childProcess) do(ctx context.Context, request Request, q question) (r R
 			return r, err
 		}
 	}
-	r, err = c.server.Answer(ctx, request, q.Extra)
+	r, err = c.server.Answer(ctx, request, q.Launches)
 	// After a timeout the driver would wait for a kernel that never ends.
 	c.watched = request.Kind == Launch && r.Outcome.Status != trial.Timeout
 	return r, err
-}
-
-// Files are the data files of an operator: the paths that their names stand for.
-type Files map[string]string
-
-func (f Files) Open(name string) (fs.File, error) {
-	if f[name] == "" {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return os.Open(f[name])
 }
 
 // sent is a compiler that has the binaries of the search's process. It remembers those that are

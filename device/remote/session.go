@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -25,7 +23,7 @@ type Link interface {
 // Query is a Request, with what only a process of this machine gets.
 type Query struct {
 	Request
-	Extra    Extra
+	Launches operator.Launches          // of the kernel that the request is about
 	Binaries map[string]*compile.Binary // kernels that are compiled, by their digests
 	Wait     time.Duration              // how long the response may take
 }
@@ -48,7 +46,6 @@ type Session struct {
 	key       string // that requests name it by
 	problem   *operator.Problem
 	opening   Opening
-	files     Files
 	reference map[string]*compile.Binary
 	pauses    []time.Duration                     // before another attempt to open it again
 	limits    func(device.Protocol) time.Duration // longest evaluation, see evaluationLimit
@@ -61,7 +58,7 @@ type Session struct {
 
 // NewSession readies a problem for its way to a device. It is opened by the first request.
 func NewSession(l Link, key string, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (*Session, error) {
-	s := &Session{link: l, key: key, problem: p, proto: proto, limits: evaluationLimit, files: Files{}}
+	s := &Session{link: l, key: key, problem: p, proto: proto, limits: evaluationLimit}
 	var err error
 	if s.opening, err = openingOf(p, proto); err != nil {
 		return nil, err
@@ -73,24 +70,7 @@ func NewSession(l Link, key string, p *operator.Problem, reference *compile.Bina
 		}
 		s.reference = map[string]*compile.Binary{kernel.Digest(): reference}
 	}
-	for name, d := range p.Operator.Data {
-		if s.files[name], err = place(d); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
 	return s, nil
-}
-
-func place(d *operator.DataFile) (string, error) {
-	f, err := d.Open()
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if onDisk, ok := f.(*os.File); ok {
-		return filepath.Abs(onDisk.Name())
-	}
-	return "", errors.New("a GPU's process reads a data file where it lies, and this one is not on disk")
 }
 
 // Protocol is how variants are verified and timed, with the inputs of the moment.
@@ -138,7 +118,7 @@ func (s *Session) Refill(ctx context.Context, in device.Inputs) error {
 func (s *Session) about(v device.Variant, r Request) Query {
 	r.Configuration, r.Digest = v.Configuration, v.Kernel.Digest()
 	return Query{
-		Request: r, Extra: Extra{Launches: v.Kernel.Launches}, Wait: s.limits(s.Protocol()),
+		Request: r, Launches: v.Kernel.Launches, Wait: s.limits(s.Protocol()),
 		Binaries: map[string]*compile.Binary{r.Digest: v.Binary},
 	}
 }
@@ -223,7 +203,7 @@ func (s *Session) open() Query {
 	o := s.opening
 	o.Protocol, o.Known = s.proto, s.ceilings
 	r := Request{ID: s.key, Kind: Open, Problem: s.key, Opening: &o, Inputs: s.proto.Inputs()}
-	return Query{Request: r, Binaries: s.reference, Extra: Extra{Files: s.files}, Wait: openLimit}
+	return Query{Request: r, Binaries: s.reference, Wait: openLimit}
 }
 
 // Close frees the problem's memory, if there is still somebody to do so.

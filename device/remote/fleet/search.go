@@ -233,9 +233,6 @@ func (f *far) Open(ctx context.Context, p *operator.Problem, _ *compile.Binary, 
 }
 
 func (f *far) session(p *operator.Problem, proto device.Protocol) (*remote.Session, error) {
-	if len(p.Operator.Data) > 0 {
-		return nil, fmt.Errorf("%s has .npy files, which stay on this machine: search on its own devices, with --device", p.Operator.Name)
-	}
 	return remote.NewSession(f, f.pool.key(), p, nil, proto)
 }
 

@@ -4,10 +4,7 @@ package testoperators
 
 import (
 	"embed"
-	"encoding/binary"
-	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,7 +64,7 @@ func Protocol() device.Protocol {
 	return p
 }
 
-// Own is a problem of the operator with files and kernels of its own, whose files
+// Own is a problem of the operator with kernels of its own, whose files
 // are edited: pairs of old and new text.
 func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.Problem {
 	t.Helper()
@@ -89,9 +86,6 @@ func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.
 			t.Fatal(err)
 		}
 	}
-	writeNPY(t, filepath.Join(dir, "v.npy"), "<f4", n, func(i int64) uint64 { return uint64(math.Float32bits(float32(i%50) - 25)) })
-	writeNPY(t, filepath.Join(dir, "y.npy"), "<f4", n, func(i int64) uint64 { return uint64(math.Float32bits(2*(float32(i%50)-25) + 0.5 + 3)) })
-	writeNPY(t, filepath.Join(dir, "total.npy"), "<i8", n, func(i int64) uint64 { return uint64(10*i + 3) })
 	o, err := operator.Load(os.DirFS(dir), ".")
 	if err != nil {
 		t.Fatal(err)
@@ -104,32 +98,9 @@ func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.
 	return p
 }
 
-// Fixed are the edits that make it an operator whose answers are in files.
-var Fixed = []string{
-	"type: i32, shape: [n], fill: fill.cu", "type: i32, shape: [n], fill: constant(3)",
-	"type: i64, shape: [n], fill: fill.cu", `type: i64, shape: [n], fill: "range(0, 10)"`,
-	"type: bf16, shape: [n]", "type: bf16, shape: [n], fill: constant(0.5)",
-	"reference: reference.cu", "reference: {y: y.npy, total: total.npy}",
-}
-
 // More edits: what says what is right, and what compares.
 const (
 	OwnReference  = "reference: reference.cu"
 	OwnPython     = "reference: ref.py"
 	OwnComparison = "reference: reference.cu\ntolerance: compare.cu\ndeterministic: false"
 )
-
-func writeNPY(t *testing.T, path, descr string, n int64, bits func(i int64) uint64) {
-	t.Helper()
-	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%d,), }", descr, n)
-	head += strings.Repeat(" ", 128-10-1-len(head)) + "\n"
-	file := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), 0)
-	file = append(file, head...)
-	for i := range n {
-		element := binary.LittleEndian.AppendUint64(nil, bits(i))
-		file = append(file, element[:descr[2]-'0']...)
-	}
-	if err := os.WriteFile(path, file, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
