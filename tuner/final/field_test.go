@@ -9,7 +9,6 @@ import (
 	"autotune/space/expr"
 )
 
-
 // tried is the trial of the configuration a=n.
 func tried(n int64, rounds int, samples ...float64) trial.Trial {
 	t := trial.Trial{Configuration: space.Configuration{Template: "plain", Values: space.Values{{Name: "a", Value: expr.Int(n)}}}}
