@@ -181,7 +181,6 @@ func TestParameterNamesTypesWrongly(t *testing.T) {
 		{words, "[bf16, fast, f32]", "op.yaml:18:21: `element` is a parameter of words, and its word `fast` is no such type; a parameter that names a tensor's type must have floating types as choices"},
 		{words, "[f32, i32]", "op.yaml:18:21: `element` is a parameter of words, and its word `i32` is no such type; a parameter that names a tensor's type must have floating types as choices"},
 		{"  - {name: y,", "  - {name: size, type: element, value: w}\n  - {name: y,", "op.yaml:20:24: the scalar `size` has one type, as f32; a parameter cannot name it"},
-		{"role: input, shape: [n, w]}", "role: input, shape: [n, w], fill: x.npy}", "op.yaml:18:64: a file holds elements of one type; those of `x` are bf16, f32 or f16, by element; give the tensor one type, as f32"},
 	} {
 		if _, err := Load(operatorFiles(strings.Replace(typedOperator(), test.from, test.to, 1)), "."); err == nil || err.Error() != test.want {
 			t.Errorf("%s: got %v, want %s", test.to, err, test.want)
@@ -295,7 +294,6 @@ func TestParameterNamesOrderWrongly(t *testing.T) {
 	for _, test := range []struct{ from, to, want string }{
 		{"order: layout", "order: layouts", "op.yaml:8:22: unknown order `layouts`; did you mean `layout`?"},
 		{"[nchw, nhwc]", "[nchw, chwn]", "op.yaml:8:22: `layout` is a parameter of words, and its word `chwn` is no order of a tensor in memory; write choices: [nchw, nhwc]"},
-		{"role: input,", "role: input, fill: x.npy,", "op.yaml:8:49: a file holds elements in one order; that of `x` is named by `layout`; fill it by a kernel, or from a distribution"},
 		{"role: input, shape: [n, c, h, w]", "value: 1", "op.yaml:8:22: `order` has no place here: a scalar is passed by value"},
 	} {
 		_, err := Load(operatorFiles(strings.Replace(orderedOperator, test.from, test.to, 1)), ".")

@@ -292,9 +292,6 @@ func (b *binder) tensor(spec ArgumentSpec) Argument {
 	if spec.Fill != nil {
 		fill := spec.Fill.bind(b, spec.Name)
 		t.Fill = &fill
-		if fill.File != "" {
-			b.holds(fill.File, t)
-		}
 	}
 	if spec.Role.Compared() {
 		_, t.ATol = b.number("atol of `"+spec.Name+"`", spec.ATol, "tolerance", 0, math.MaxFloat64)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -14,7 +13,7 @@ import (
 
 const BundleBytes = 4 << 20
 
-// Bundle has all files that the operator was read from, shared ones too, but not its data files.
+// Bundle has all files that the operator was read from, shared ones too.
 // Elsewhere LoadBundle makes the same operator of it. The same files give the same bundle.
 func (o *Operator) Bundle() ([]byte, error) {
 	var archive bytes.Buffer
@@ -38,21 +37,8 @@ func (o *Operator) Bundle() ([]byte, error) {
 	return archive.Bytes(), nil
 }
 
-// bundled are the files of a bundle, and beside them the data files.
-type bundled struct {
-	files *zip.Reader
-	data  fs.FS
-}
-
-func (b bundled) Open(name string) (fs.File, error) {
-	if path.Ext(name) == ".npy" {
-		return b.data.Open(name)
-	}
-	return b.files.Open(name)
-}
-
-// LoadBundle reads an operator from a Bundle, which may hold anything. Its data files are where data has them.
-func LoadBundle(archive []byte, data fs.FS) (*Operator, error) {
+// LoadBundle reads an operator from a Bundle, which may hold anything.
+func LoadBundle(archive []byte) (*Operator, error) {
 	if len(archive) > BundleBytes {
 		return nil, fmt.Errorf("a bundle of %d bytes; %d are the most", len(archive), BundleBytes)
 	}
@@ -61,10 +47,10 @@ func LoadBundle(archive []byte, data fs.FS) (*Operator, error) {
 		return nil, fmt.Errorf("a bundle that is no archive: %w", err)
 	}
 	if r.Comment == "op.yaml" {
-		return Load(bundled{r, data}, ".")
+		return Load(r, ".")
 	}
 	if !fileForm.MatchString(r.Comment) {
 		return nil, fmt.Errorf("a bundle names no description: %.40q", r.Comment)
 	}
-	return LoadFile(bundled{r, data}, ".", r.Comment)
+	return LoadFile(r, ".", r.Comment)
 }

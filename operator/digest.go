@@ -103,7 +103,7 @@ func statements(arguments []Argument) []argumentStatement {
 			s.Value = a.Value.String()
 		}
 		if f := a.Fill; f != nil {
-			s.Fill = &fillStatement{Distribution: f.Distribution, Kernel: f.Kernel, File: f.File}
+			s.Fill = &fillStatement{Distribution: f.Distribution, Kernel: f.Kernel}
 			for _, x := range f.Numbers {
 				s.Fill.Numbers = append(s.Fill.Numbers, exactly(x))
 			}
@@ -113,23 +113,9 @@ func statements(arguments []Argument) []argumentStatement {
 	return all
 }
 
-// SourceDigest identifies the sources of all of the operator's kernels, the reference's too: it
-// distinguishes two folders with operators of one name, and an operator before and after an edit.
-func (o *Operator) SourceDigest() string {
-	h := sha256.New()
-	for _, s := range o.sources() {
-		k := Kernel{Template: s.name, Launches: Launches{{Entry: s.name}}, Source: s.Text, Includes: s.Includes}
-		io.WriteString(h, k.codeDigest()) // a hash's Write does not fail
-	}
-	if o.Answers != nil {
-		io.WriteString(h, o.Answers.Python.Text)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 // ReferenceDigest identifies all that the problem's trials are made with and judged by: its tensors, scalars,
 // distributions, tolerances and cost, the reference, and what fills tensors and compares them where the operator has
-// its own way. It reads the problem's data files.
+// its own way.
 func (p *Problem) ReferenceDigest() (string, error) {
 	shared := slices.DeleteFunc(slices.Clone(p.Arguments), func(a Argument) bool { return a.Owner != "" })
 	parts := []string{"problem", canonical(problemStatement{
@@ -151,13 +137,6 @@ func (p *Problem) ReferenceDigest() (string, error) {
 	}
 	if a := p.Operator.Answers; a != nil {
 		parts = append(parts, "python", a.Python.Text)
-	}
-	for _, name := range sorted(p.Operator.Data) {
-		digest, err := p.Operator.Data[name].Digest()
-		if err != nil {
-			return "", err
-		}
-		parts = append(parts, "data", name, digest)
 	}
 	return digestOf(parts...), nil
 }

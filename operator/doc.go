@@ -3,8 +3,8 @@
 //
 // An operator is a folder of data, or one .cu file. op.yaml says what the
 // function's dimensions, parameters and tensors are. A reference says what is
-// right: a plain kernel as reference.cu, a template, a Python file or .npy
-// files. Every template is a CUDA kernel with macros in place of the numbers
+// right: a plain kernel as reference.cu, a template or a Python
+// file. Every template is a CUDA kernel with macros in place of the numbers
 // that a search may choose. The built-in operators are embedded folders and
 // have no private door: a user's own folder goes through the same Load.
 //

@@ -57,7 +57,7 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	root := file.Parse(text)
 	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
 	in.Expand(root, "")
-	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]*OwnKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
+	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]*OwnKernel{}, Parameters: []ParameterSpec{}}
 	l.language = &language{o, expr.Macros{Named: map[string]expr.Macro{}}, map[string]bool{}}
 	o.mentioned = l.seen
 	l.operator(root)
@@ -298,21 +298,20 @@ func (l *loader) separate() {
 // kernelSource is the source of a template, or of the reference, a fill or the comparison.
 type kernelSource struct {
 	*Source
-	name    string
 	entries []string
 }
 
 func (o *Operator) sources() []kernelSource {
-	all := []kernelSource{{&o.Reference, "reference", []string{o.referenceEntry}}}
+	all := []kernelSource{{&o.Reference, []string{o.referenceEntry}}}
 	for _, t := range o.Templates {
-		all = append(all, kernelSource{&t.Source, t.Name, t.entries()})
+		all = append(all, kernelSource{&t.Source, t.entries()})
 	}
 	for _, name := range sorted(o.FillKernels) {
 		k := o.FillKernels[name]
-		all = append(all, kernelSource{&k.Source, "fill", []string{k.Entry}})
+		all = append(all, kernelSource{&k.Source, []string{k.Entry}})
 	}
 	if k := o.Compare; k != nil {
-		all = append(all, kernelSource{&k.Source, "compare", []string{k.Entry}})
+		all = append(all, kernelSource{&k.Source, []string{k.Entry}})
 	}
 	return all
 }

@@ -45,7 +45,6 @@ type Operator struct {
 	Answers           *Answers              `json:"-"`                 // where right results come from; nil: a kernel
 	Compare           *OwnKernel            `json:"compare,omitempty"` // nil: outputs are compared element by element
 	FillKernels       map[string]*OwnKernel `json:"-"`                 // by name
-	Data              map[string]*DataFile  `json:"-"`                 // by name
 	// Named: it is built in, or the user named the place that it was read from. Only then a Python file of it may run.
 	Named     bool        `json:"-"`
 	PyTorch   *PyTorch    `json:"pytorch,omitempty"` // nil: the operator has no PyTorch module

@@ -148,20 +148,18 @@ func (l *loader) pytorch(n *tree.Node) PyTorch {
 			"read, the sizes and the output element's index")
 	p.General, p.Function = l.withIncludes(general, path.Join(l.dir, general.File), nil), function
 	if f["arguments"] != nil {
-		p.Calls = append(p.Calls, torchReader{l}.torchCall(l.o.Name, n, f))
+		p.Calls = append(p.Calls, l.torchCall(l.o.Name, n, f))
 	}
 	for _, e := range f["calls"].Mapped("calls must be a mapping of PyTorch's functions") {
-		p.Calls = append(p.Calls, torchReader{l}.torchCall(e.Key, e.Value, fields(e.Value, "a call")))
+		p.Calls = append(p.Calls, l.torchCall(e.Key, e.Value, fields(e.Value, "a call")))
 	}
 	return p
 }
 
 var gradientsForm = regexp.MustCompile(`(?m)^def gradients\b`)
 
-type torchReader struct{ *loader }
-
 // torchCall reads a function's arguments, which must give every input and weight, and what it means.
-func (l torchReader) torchCall(function string, n *tree.Node, f tree.Fields) TorchCall {
+func (l *loader) torchCall(function string, n *tree.Node, f tree.Fields) TorchCall {
 	if !quote.IsPythonName(function) {
 		n.Refuse("`%s` is no name of a function in Python", function)
 	}
@@ -200,7 +198,7 @@ func (l torchReader) torchCall(function string, n *tree.Node, f tree.Fields) Tor
 	return c
 }
 
-func (l torchReader) torchArgument(e tree.Entry) TorchArgument {
+func (l *loader) torchArgument(e tree.Entry) TorchArgument {
 	a := TorchArgument{Name: e.Key, Is: e.Key}
 	if !quote.IsPythonName(a.Name) || a.Name == "mode" {
 		e.Refuse("`%s` cannot be the name of an argument in Python", a.Name)
@@ -229,7 +227,7 @@ func (l torchReader) torchArgument(e tree.Entry) TorchArgument {
 	return a
 }
 
-func (l torchReader) torchFold(a *TorchArgument, n *tree.Node) {
+func (l *loader) torchFold(a *TorchArgument, n *tree.Node) {
 	words := []*tree.Node{n}
 	if n.Kind == tree.List {
 		words = n.Items
@@ -253,7 +251,7 @@ func (l torchReader) torchFold(a *TorchArgument, n *tree.Node) {
 }
 
 // torchDefault reads an argument's default: a constant, one of its words, another parameter or a dimension.
-func (l torchReader) torchDefault(a *TorchArgument, n *tree.Node) {
+func (l *loader) torchDefault(a *TorchArgument, n *tree.Node) {
 	v := torchValue(n)
 	switch {
 	case v.isConstant():
@@ -274,7 +272,7 @@ func torchValue(n *tree.Node) TorchValue {
 }
 
 // torchSettings reads values of parameters. An expression must be written as problems have it.
-func (l torchReader) torchSettings(n *tree.Node) map[string]TorchValue {
+func (l *loader) torchSettings(n *tree.Node) map[string]TorchValue {
 	all := map[string]TorchValue{}
 	for _, e := range n.Mapped("this must be a mapping of the operator's parameters to their values") {
 		l.mustBeTorch(e.Value, e.Key)
@@ -295,7 +293,7 @@ func (l torchReader) torchSettings(n *tree.Node) map[string]TorchValue {
 }
 
 // mustBeTorch refuses what is no tensor, parameter or dimension of the operator.
-func (l torchReader) mustBeTorch(n *tree.Node, name string) {
+func (l *loader) mustBeTorch(n *tree.Node, name string) {
 	is := func(t ArgumentSpec) bool { return t.Name == name }
 	if l.o.parameter(name) == nil && !slices.Contains(l.o.Shape, name) && !slices.ContainsFunc(l.o.Arguments, is) {
 		n.Refuse("the operator has no tensor, parameter or dimension `%s`", name)

@@ -101,7 +101,6 @@ type Fill struct {
 	Distribution string    `json:"distribution,omitempty"` // "": one of the others
 	Numbers      []float64 `json:"numbers,omitempty"`
 	Kernel       string    `json:"kernel,omitempty"` // which of the operator's fill kernels
-	File         string    `json:"file,omitempty"`   // which of its data files
 }
 
 func (f *Fill) Drawn() bool { return f == nil || f.Distribution != "" }
@@ -111,15 +110,12 @@ type FillSpec struct {
 	Distribution string
 	Numbers      []Formula
 	Kernel       string
-	File         string
 }
 
 func (f FillSpec) String() string {
 	switch {
 	case f.Kernel != "":
 		return "kernel " + f.Kernel
-	case f.File != "":
-		return f.File
 	case len(f.Numbers) == 0:
 		return f.Distribution
 	}
@@ -153,8 +149,8 @@ func fillForm(name string) string {
 // fill reads "uniform(-1, 1)": a distribution and expressions for its numbers; or what else an
 // argument may be filled with.
 func (l *loader) fill(n *tree.Node, s scope, a *ArgumentSpec) {
-	if outside, ok := l.outsideFill(n, *a); ok {
-		a.Fill = &outside
+	if own, ok := l.ownFill(n); ok {
+		a.Fill = &own
 		return
 	}
 	call := syntax(n.Text(), n.Position, "")
@@ -184,7 +180,7 @@ func (l *loader) fill(n *tree.Node, s scope, a *ArgumentSpec) {
 }
 
 func (f FillSpec) bind(b *binder, tensor string) Fill {
-	bound := Fill{Distribution: f.Distribution, Kernel: f.Kernel, File: f.File}
+	bound := Fill{Distribution: f.Distribution, Kernel: f.Kernel}
 	for i, number := range f.Numbers {
 		what := fmt.Sprintf("the %s of `%s`", fillForms[f.Distribution][i], tensor)
 		_, x := b.number(what, number, "number", -maxFill, maxFill)

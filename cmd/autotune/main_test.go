@@ -4,14 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
-	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -82,7 +77,6 @@ func TestScripts(t *testing.T) {
 		}
 		return testneeds.Condition(name, map[string]func() bool{"nvrtc": nvrtc})
 	}
-	p.Cmds = map[string]func(ts *testscript.TestScript, neg bool, args []string){"npy": writeNPY}
 	testscript.Run(t, p)
 }
 
@@ -106,37 +100,6 @@ func scriptsWithTools(t *testing.T, folder string) (files []string) {
 		t.Errorf("no script in %s asks for a tool", folder)
 	}
 	return files
-}
-
-// writeNPY is `npy FILE TYPE SHAPE FIRST STEP`: it writes an array that counts up, of "<f4" or "<i4".
-func writeNPY(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 5 {
-		ts.Fatalf("usage: npy FILE TYPE SHAPE FIRST STEP")
-	}
-	count, first, step := 1, 0.0, 0.0
-	for _, side := range strings.Split(args[2], ",") {
-		n, err := strconv.Atoi(side)
-		ts.Check(err)
-		count *= n
-	}
-	_, err := fmt.Sscan(args[3]+" "+args[4], &first, &step)
-	ts.Check(err)
-	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }", args[1], args[2])
-	head += strings.Repeat(" ", 128-10-1-len(head)) + "\n"
-	file := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
-	file = append(file, head...)
-	for i := range count {
-		x := first + step*float64(i)
-		switch args[1] {
-		case "<f4":
-			file = binary.LittleEndian.AppendUint32(file, math.Float32bits(float32(x)))
-		case "<i4":
-			file = binary.LittleEndian.AppendUint32(file, uint32(int32(x)))
-		default:
-			ts.Fatalf("npy writes <f4 and <i4")
-		}
-	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), file, 0o644))
 }
 
 // The operator that docs/writing-an-operator.md shows is the one that is tested.

@@ -8,9 +8,7 @@ package answers
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"autotune/device"
@@ -61,62 +59,11 @@ func fault(q Question, format string, args ...any) error {
 	return device.Blame(q.Problem.Operator.Name, "", format, args...)
 }
 
-// alignment is the multiple of bytes at which NumPy begins an array in its file.
-const alignment = 64
-
 // InputName is the file of a folder with what a tensor holds that is not drawn.
 func InputName(a operator.Argument) string { return a.Name + ".input" }
 
 // OutputName is the file of a folder with what a kernel made of a tensor.
 func OutputName(a operator.Argument) string { return a.Name + ".output" }
-
-// PlaceInputs writes the contents of tensors that the operator's data files fill into files of a
-// folder. It returns their paths by argument; "" for tensors that are filled otherwise.
-func PlaceInputs(p *operator.Problem, dir string) ([]string, error) {
-	paths := make([]string, len(p.Arguments))
-	for i, a := range p.Arguments {
-		if a.Fill == nil || a.Fill.File == "" || a.Elements == 0 {
-			continue
-		}
-		paths[i] = filepath.Join(dir, InputName(a))
-		if err := Place(p.Operator.Data[a.Fill.File], a.Type, paths[i]); err != nil {
-			return nil, fmt.Errorf("fill %s: %w", a.Name, err)
-		}
-	}
-	return paths, nil
-}
-
-// Place makes a new file of that path hold a data file's elements, as a type's. It
-// copies nothing that the data file has already.
-func Place(d *operator.DataFile, t operator.Type, path string) error {
-	f, err := d.Open()
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if onDisk, ok := f.(*os.File); ok && t.InNumPy() && d.Start%alignment == 0 {
-		from, err := filepath.Abs(onDisk.Name())
-		if err != nil {
-			return err
-		}
-		if err := remove(path); err != nil {
-			return err
-		}
-		return os.Symlink(from, path)
-	}
-	to, err := create(path)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	if _, err = io.CopyN(io.Discard, f, d.Start); err == nil {
-		err = convert(to, f, t, narrow)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", d.Name, err)
-	}
-	return to.Close()
-}
 
 // Map reads a tensor's contents, the last bytes of a file, in place, until done.
 func Map(path string, bytes int64) (contents []byte, done func(), err error) {

@@ -290,9 +290,6 @@ func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, argumen
 }
 
 func (s *session) prepareInputs(ctx context.Context) error {
-	if _, err := answers.PlaceInputs(s.problem, s.dir); err != nil {
-		return fmt.Errorf("emulator: %w", err)
-	}
 	for _, f := range s.parts.Fillings {
 		if err := s.runOwn(ctx, s.dir, f.Part, s.filled(f.Filling)); err != nil {
 			return err

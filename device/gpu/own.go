@@ -101,13 +101,6 @@ const referenceLimit = 5 * time.Minute
 // too, the copy that it is restored from.
 func (p *prepared) fillInputs() error {
 	p.drawInputs(p.fills)
-	for i, a := range p.tensors.arguments {
-		if i < len(p.files) && p.files[i] != "" && a.Elements > 0 {
-			if err := p.tensors.readFile(p.tensors.start(i), p.files[i], a); err != nil {
-				return fmt.Errorf("fill %s: %w", a.Name, err)
-			}
-		}
-	}
 	for i, f := range p.own.parts.Fillings {
 		if err := p.fillBy(p.own.fillings[i], f); err != nil {
 			return err
@@ -166,15 +159,11 @@ func (p *prepared) fillBy(l launch, f verify.Filling) error {
 	return nil
 }
 
-// addFiles makes the folder of a session that needs one, and in it the files that tensors are filled from.
-func (p *prepared) addFiles() (err error) {
-	if p.problem.Operator.Answers == nil && len(p.problem.Operator.Data) == 0 {
-		return nil
+// addFolder makes the folder of a session that has answers.
+func (p *prepared) addFolder() (err error) {
+	if p.problem.Operator.Answers != nil {
+		p.folder, err = scratch.New("answers")
 	}
-	if p.folder, err = scratch.New("answers"); err != nil {
-		return err
-	}
-	p.files, err = answers.PlaceInputs(p.problem, p.folder.Dir)
 	return err
 }
 
@@ -209,22 +198,19 @@ func (p *prepared) takeAnswers(ctx context.Context) error {
 	return p.checks.learnSizes(p.inputs.Distribution)
 }
 
-// writeInputs writes the contents of tensors that are read into files of a folder, unless they are in files already.
+// writeInputs writes the contents of tensors that are read into files of a folder.
 func (p *prepared) writeInputs(_ context.Context, dir string) ([]string, error) {
 	if err := p.tensors.gpu.Synchronize(); err != nil {
 		return nil, err
 	}
 	files := make([]string, len(p.problem.Arguments))
 	for i, a := range p.problem.Arguments {
-		switch {
-		case !a.Role.Filled() || a.Elements == 0:
-		case p.files[i] != "":
-			files[i] = p.files[i]
-		default:
-			files[i] = filepath.Join(dir, a.Name+".drawn")
-			if err := p.tensors.writeFile(files[i], p.tensors.start(i), a); err != nil {
-				return nil, err
-			}
+		if !a.Role.Filled() || a.Elements == 0 {
+			continue
+		}
+		files[i] = filepath.Join(dir, a.Name+".drawn")
+		if err := p.tensors.writeFile(files[i], p.tensors.start(i), a); err != nil {
+			return nil, err
 		}
 	}
 	return files, nil

@@ -23,7 +23,6 @@ type prepared struct {
 	fills   []elements.Fill
 	changes uint32          // seed of the few places of the inputs that are drawn anew; 0: none
 	folder  *scratch.Folder // of what is read from files; nil: nothing
-	files   []string        // by argument, that it is filled from; "": none
 
 	reference struct { // without a binary: the right answers come from no kernel
 		operator.Kernel
@@ -53,7 +52,7 @@ func (p *prepared) takeReference(b *compile.Binary) error {
 func (p *prepared) open(ctx context.Context) error {
 	p.attach(planMemory(p.problem.Arguments, p.device.gpu.Bounds().L2Bytes))
 	for _, step := range []func() error{
-		p.addFiles, p.loadKernels, p.measureCopy, p.allocate,
+		p.addFolder, p.loadKernels, p.measureCopy, p.allocate,
 		p.fillInputs, func() error { return p.learnAnswers(ctx) },
 	} {
 		if err := step(); isLost(err) {

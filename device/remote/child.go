@@ -137,7 +137,7 @@ func (c *Child) LaunchUnder(
 	}
 	q := s.about(v, Request{Kind: Launch, Limit: launch})
 	opening := s.open()
-	q.ID, q.Problem, q.Opening, q.Inputs, q.Extra.Files = s.key, s.key, opening.Opening, opening.Inputs, s.files
+	q.ID, q.Problem, q.Opening, q.Inputs = s.key, s.key, opening.Opening, opening.Inputs
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	process, err := worker.StartUnder(ctx, program, c.options.Worker)

@@ -105,11 +105,6 @@ func (g *fakeGPU) Open(ctx context.Context, p *operator.Problem, reference *comp
 	if string(reference.Code) == "bad" {
 		return nil, errors.Join(device.ErrLost, &device.ReferenceError{Operator: p.Operator.Name, Fault: "fails: an illegal memory access"})
 	}
-	for name, d := range p.Operator.Data {
-		if _, err := d.Digest(); err != nil {
-			return nil, errors.New(name + " is not there")
-		}
-	}
 	return &fakeSession{device.Ceilings{ReferenceMS: 7}, proto.Inputs()}, nil
 }
 
@@ -199,7 +194,7 @@ operator: toy
 summary: copies its input
 shape: [n]
 tensors:
-  - {name: x, role: input,  shape: [n], fill: x.npy}
+  - {name: x, role: input,  shape: [n]}
   - {name: y, role: output, shape: [n]}
 inputs: [uniform01, normal]
 cost: [8*n, n]
@@ -241,7 +236,6 @@ func toyFiles() fstest.MapFS {
 		"op.yaml":      {Data: []byte(toy)},
 		"reference.cu": {Data: []byte("extern \"C\" __global__ void toy_reference(const float* x, float* y) {}\n")},
 		"plain.cu":     {Data: []byte("extern \"C\" __global__ void toy_plain(const float* x, float* y) {}\n")},
-		"x.npy":        {Data: []byte("\x93NUMPY\x01\x00\x76\x00" + "{'descr': '<f4', 'fortran_order': False, 'shape': (64,), }" + strings.Repeat(" ", 59) + "\n" + strings.Repeat("\x00", 256))},
 	}
 }
 

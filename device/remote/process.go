@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
 
 	"autotune/device"
 	"autotune/device/compile"
@@ -97,20 +95,10 @@ func (c *childProcess) do(ctx context.Context, request Request, q question) (r R
 			return r, err
 		}
 	}
-	r, err = c.server.Answer(ctx, request, q.Extra)
+	r, err = c.server.Answer(ctx, request, q.Extra.Launches)
 	// After a timeout the driver would wait for a kernel that never ends.
 	c.watched = request.Kind == Launch && r.Outcome.Status != trial.Timeout
 	return r, err
-}
-
-// Files are the data files of an operator: the paths that their names stand for.
-type Files map[string]string
-
-func (f Files) Open(name string) (fs.File, error) {
-	if f[name] == "" {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return os.Open(f[name])
 }
 
 // sent is a compiler that has the binaries of the search's process. It remembers those that are

@@ -96,8 +96,8 @@ func openingOf(p *operator.Problem, proto device.Protocol) (o Opening, err error
 }
 
 // bind binds the operator as the search has bound it.
-func (o *Opening) bind(data Files) (*operator.Problem, error) {
-	op, err := operator.LoadBundle(o.Bundle, data)
+func (o *Opening) bind() (*operator.Problem, error) {
+	op, err := operator.LoadBundle(o.Bundle)
 	if err != nil {
 		return nil, err
 	}

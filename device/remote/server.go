@@ -47,19 +47,19 @@ type hosted struct {
 
 // Extra is what a request from this machine may have beside it.
 type Extra struct {
-	Files    Files             // the operator's data files
 	Launches operator.Launches // of the kernel that the request is about
 	Binaries map[string]built  // kernels that are compiled, by their digests
 }
 
 // Answer answers a request. What is wrong with the problem or the kernel is a Fault of the response. An error is the
-// device's: what it says of the variant beside it may still count.
-func (s *Server) Answer(ctx context.Context, r Request, e Extra) (Response, error) {
+// device's: what it says of the variant beside it may still count. The search of this machine says how the kernel is
+// launched.
+func (s *Server) Answer(ctx context.Context, r Request, launches operator.Launches) (Response, error) {
 	a, begin := Response{ID: r.ID, Kind: r.Kind}, time.Now()
-	p, err := s.problem(r, e.Files)
+	p, err := s.problem(r)
 	var v device.Variant
 	if err == nil && r.Digest != "" {
-		v, err = s.variant(ctx, r, p, e.Launches)
+		v, err = s.variant(ctx, r, p, launches)
 	}
 	if err != nil {
 		a.Fault = FaultOf(err)
@@ -78,7 +78,7 @@ func (s *Server) Answer(ctx context.Context, r Request, e Extra) (Response, erro
 }
 
 // problem is the one that a request brings or names.
-func (s *Server) problem(r Request, files Files) (*bound, error) {
+func (s *Server) problem(r Request) (*bound, error) {
 	s.mu.Lock()
 	p := s.known[r.Problem]
 	s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *Server) problem(r Request, files Files) (*bound, error) {
 	if r.Opening == nil {
 		return p, nil
 	}
-	problem, err := r.Opening.bind(files)
+	problem, err := r.Opening.bind()
 	if err != nil {
 		return nil, err
 	}

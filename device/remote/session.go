@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -47,7 +45,6 @@ type Session struct {
 	key       string // that requests name it by
 	problem   *operator.Problem
 	opening   Opening
-	files     Files
 	reference map[string]built
 	pauses    []time.Duration                     // before another attempt to open it again
 	limits    func(device.Protocol) time.Duration // longest evaluation, see evaluationLimit
@@ -62,7 +59,7 @@ type Session struct {
 func NewSession(
 	l Link, key string, p *operator.Problem, reference *compile.Binary, proto device.Protocol,
 ) (*Session, error) {
-	s := &Session{link: l, key: key, problem: p, proto: proto, limits: evaluationLimit, files: Files{}}
+	s := &Session{link: l, key: key, problem: p, proto: proto, limits: evaluationLimit}
 	var err error
 	if s.opening, err = openingOf(p, proto); err != nil {
 		return nil, err
@@ -74,24 +71,7 @@ func NewSession(
 		}
 		s.reference = map[string]built{kernel.Digest(): {Binary: reference}}
 	}
-	for name, d := range p.Operator.Data {
-		if s.files[name], err = place(d); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
 	return s, nil
-}
-
-func place(d *operator.DataFile) (string, error) {
-	f, err := d.Open()
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if onDisk, ok := f.(*os.File); ok {
-		return filepath.Abs(onDisk.Name())
-	}
-	return "", errors.New("a GPU's process reads a data file where it lies, and this one is not on disk")
 }
 
 // Protocol is how variants are verified and timed, with the inputs of the moment.
@@ -222,7 +202,7 @@ func (s *Session) open() Query {
 	o := s.opening
 	o.Protocol = s.proto
 	r := Request{ID: s.key, Kind: Open, Problem: s.key, Opening: &o, Inputs: s.proto.Inputs()}
-	return Query{Request: r, Extra: Extra{Files: s.files, Binaries: s.reference}, Wait: openLimit}
+	return Query{Request: r, Extra: Extra{Binaries: s.reference}, Wait: openLimit}
 }
 
 // Close frees the problem's memory, if there is still somebody to do so.

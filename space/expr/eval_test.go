@@ -54,7 +54,7 @@ func TestPython(t *testing.T) {
 		{"0 or 'a'", s("a")}, {"3 and 4", i(4)}, {"0 and 4", i(0)}, {"0.0 or z or ''", s("")}, {"2 or 3", i(2)}, {"1 and '' and 5", s("")},
 		// membership
 		{"x in (1, 7)", b(true)}, {"x in [1, 2]", b(false)}, {"x not in [1, 2]", b(true)}, {"1.0 in [1]", b(true)}, {"x in ()", b(false)},
-		{"x in (7,)", b(true)}, {"'tf' in s", b(true)}, {"'x' not in s", b(true)}, {"s in ('fp32', 'tf32')", b(true)}, {"1 < x in [7]", b(true)},
+		{"x in (7,)", b(true)}, {"s in ('fp32', 'tf32')", b(true)}, {"1 < x in [7]", b(true)},
 		{"x in [y + 10, 1]", b(true)},
 		// functions
 		{"min(3, 1, 2)", i(1)}, {"max(1, 2.5)", f(2.5)}, {"max(1, 1.0)", i(1)}, {"max(1.0, 1)", f(1)}, {"min('b', 'a')", s("a")},
@@ -100,7 +100,6 @@ func TestEvalErrors(t *testing.T) {
 		{"0 ** -1", 3, "negative power"}, {"(-8) ** 0.5", 6, "fractional power"}, {"10.0 ** 400", 6, "too large"}, {"int(1e300)", 1, "64 bits"},
 		{"int(1e999)", 1, "int() cannot hold inf"}, {"s + 1", 3, "'+' takes numbers, not str and int"}, {"-s", 1, "takes a number, not str"},
 		{"s < 1", 3, "'<' cannot compare str and int"}, {"max(x, s)", 1, "cannot compare"}, {"int(s)", 1, "takes a number"},
-		{"x in 3", 3, "takes a tuple, a list or two strings, not int and int"},
 		{"x + nowhere", 5, "unknown name 'nowhere'"}, {"abs(s)", 1, "takes a number"}, {"1 < 2 < 1 // z", 11, "division by zero"},
 	} {
 		e, err := expr.Parse(c.src)
@@ -127,7 +126,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"", 1, "empty"}, {"  ", 1, "empty"}, {"a +", 4, "expected a number, a name or '(', found the end"}, {"a b", 3, "expected an operator or the end, found 'b'"},
 		{"(a", 3, "expected ')'"}, {"a)", 2, "closes nothing"}, {"a && b", 3, "write 'and'"}, {"a || b", 3, "write 'or'"}, {"a = b", 3, "write '=='"},
 		{"!a", 1, "write 'not'"}, {"a ? b : c", 3, "if condition else"}, {"a <> b", 3, "write '!='"}, {"a.b", 2, "no dots"}, {"f(a)", 1, "unknown function 'f': there are abs"},
-		{"min(a)", 1, "at least 2"}, {"abs(a, b)", 1, "at most 1"}, {"(1, 2)", 1, "right of 'in'"}, {"[1] in a", 1, "right of 'in'"}, {"a in ((1, 2), 3)", 7, "right of 'in'"},
+		{"min(a)", 1, "at least 2"}, {"abs(a, b)", 1, "at most 1"}, {"(1, 2)", 1, "right of 'in'"}, {"[1] in a", 1, "right of 'in'"}, {"a in 3", 6, "takes a tuple or a list"}, {"a in ((1, 2), 3)", 7, "right of 'in'"},
 		{"a in (1, 2) < 3", 6, "right of 'in'"}, {"1, 2", 2, "a tuple needs parentheses"}, {"a not b", 7, "expected 'in' after 'not'"}, {"a if b", 7, "expected 'else'"},
 		{"'abc", 1, "not closed"}, {"'\\q'", 2, "unknown escape"}, {"12ab", 3, "follows the number 12"}, {"012", 1, "leading zero"}, {"99999999999999999999", 1, "64 bits"},
 		{"0x", 2, "follows the number 0"}, {"1__0", 1, "between digits"}, {"None", 1, "'None' is no name"}, {"true", 1, "write True"}, {"a is b", 3, "expected an operator"}, {"größe + ?", 9, "'?'"},
@@ -181,7 +180,7 @@ func TestSubstitute(t *testing.T) {
 
 // sameTree compares what two trees compute, wherever in a text they stand.
 func sameTree(a, b *expr.Node) bool {
-	return a.Op == b.Op && a.Name == b.Name && a.Value == b.Value && slices.Equal(a.Cmps, b.Cmps) && slices.EqualFunc(a.Args, b.Args, sameTree)
+	return a.Op == b.Op && a.Name == b.Name && a.Value == b.Value && slices.Equal(a.Links, b.Links) && slices.EqualFunc(a.Args, b.Args, sameTree)
 }
 
 // TestGrouping: the first is grouped as the second is, and not as the third.

@@ -9,7 +9,7 @@ import (
 // Op says what a Node or a Term computes. The table operators has a row for each.
 type Op uint8
 
-// The operations of a Node. A comparison has one operand more than it has Cmps.
+// The operations of a Node. A comparison has one operand more than it has Links.
 const (
 	OpConst Op = iota
 	OpName
@@ -26,7 +26,7 @@ const (
 	OpAnd
 	OpOr
 	OpIf      // Args: condition, value if true, value otherwise
-	OpCompare // Args: operands, left to right; Cmps: what stands between them
+	OpCompare // Args: operands, left to right; Links: what stands between them
 	OpTuple   // only as the last operand of `in` and `not in`
 
 	// The functions.
@@ -44,7 +44,7 @@ const (
 	OpCall
 )
 
-// Operations that only a Term has. Those of comparisons are in the order of a Cmp.
+// Comparisons are links of a Node, and operations of a Term.
 const (
 	OpEq Op = OpCall + 1 + iota
 	OpNe
@@ -54,34 +54,28 @@ const (
 	opGe
 	opIn
 	opNotIn
+
+	// Operations that only a Term has.
 	opEither // `or` that evaluates both operands
 	opPick   // the value that stands at a place of a list
 )
 
-type Cmp uint8
-
-const (
-	CmpEq Cmp = iota
-	CmpNe
-	CmpLt
-	CmpLe
-	CmpGt
-	CmpGe
-	CmpIn
-	CmpNotIn
-)
-
-var cmpNames = [...]string{"==", "!=", "<", "<=", ">", ">=", "in", "not in"}
-
-// String shows the operator as it is written.
-func (c Cmp) String() string { return cmpNames[c] }
+// comparison gives the comparison that is written so.
+func comparison(text string) (Op, bool) {
+	for op := OpEq; op <= opNotIn; op++ {
+		if operators[op].name == text {
+			return op, true
+		}
+	}
+	return 0, false
+}
 
 // Node is a parsed expression as a tree. Nodes are never changed once built, so trees may share them.
 type Node struct {
 	Op     Op
 	Column int     // where in the source the operation stands, 1-based
 	Args   []*Node // operands
-	Cmps   []Cmp   // of OpCompare
+	Links  []Op    // of OpCompare
 	Name   string  // of OpName and OpCall
 	Value  Value   // of OpConst
 
@@ -97,10 +91,10 @@ func (n *Node) Conjuncts() (parts []*Node) {
 		for _, a := range n.Args {
 			parts = append(parts, a.Conjuncts()...)
 		}
-	case n.Op == OpCompare && len(n.Cmps) > 1:
-		for i := range n.Cmps {
+	case n.Op == OpCompare && len(n.Links) > 1:
+		for i := range n.Links {
 			link := *n
-			link.Args, link.Cmps = n.Args[i:i+2], n.Cmps[i:i+1]
+			link.Args, link.Links = n.Args[i:i+2], n.Links[i:i+1]
 			parts = append(parts, &link)
 		}
 	default:

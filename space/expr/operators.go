@@ -3,7 +3,6 @@ package expr
 import (
 	"math"
 	"slices"
-	"strings"
 )
 
 // operator is a row of the table: all that the language knows of an operation. A
@@ -57,8 +56,8 @@ var operators = [...]operator{
 	OpLe:     ordering("<=", func(order int) bool { return order == -1 || order == 0 }),
 	opGt:     ordering(">", func(order int) bool { return order == 1 }),
 	opGe:     ordering(">=", func(order int) bool { return order == 1 || order == 0 }),
-	opIn:     substring("in", true),
-	opNotIn:  substring("not in", false),
+	opIn:     {name: "in"},
+	opNotIn:  {name: "not in"},
 	opEither: {values: either},
 
 	opPick: {},
@@ -225,15 +224,6 @@ func ordering(name string, holds func(order int) bool) operator {
 			return failed("'" + name + "' cannot compare " + a.kind.String() + " and " + b.kind.String())
 		}
 		return Bool(holds(order))
-	}}
-}
-
-func substring(name string, wanted bool) operator {
-	return operator{name: name, values: func(a, b Value) Value {
-		if a.kind != KindString || b.kind != KindString {
-			return failed("'" + name + "' takes a tuple, a list or two strings, not " + a.kind.String() + " and " + b.kind.String())
-		}
-		return Bool(strings.Contains(b.text, a.text) == wanted)
 	}}
 }
 

@@ -128,7 +128,7 @@ func (p *parser) expression(least int) *Node {
 		case p.is("**"): // binds tighter than a sign on its left, looser than one on its right
 			p.shift()
 			left = &Node{Op: OpPow, Column: column, Args: []*Node{left, p.nested(column, bindsSign)}}
-		case least <= bindsCompare && (p.is("not") || slices.Contains(cmpNames[:], p.tok.text)):
+		case least <= bindsCompare && p.atComparison():
 			left = p.comparison(left)
 		case p.is("if") && least <= bindsIf:
 			p.shift()
@@ -145,22 +145,24 @@ func (p *parser) expression(least int) *Node {
 // comparison parses a chain of comparisons behind its first operand.
 func (p *parser) comparison(first *Node) *Node {
 	node := &Node{Op: OpCompare, Column: p.tok.column, Args: []*Node{first}}
-	for p.tok.kind == tokSymbol {
-		cmp := Cmp(slices.Index(cmpNames[:], p.tok.text))
-		switch {
-		case p.is("not"):
+	for p.atComparison() {
+		op, _ := comparison(p.tok.text)
+		if p.is("not") {
 			p.shift()
-			if cmp = CmpNotIn; !p.is("in") {
+			if op = opNotIn; !p.is("in") {
 				p.expect("in", "after 'not' in a comparison")
 			}
-		case int(cmp) >= len(cmpNames): // no comparison
-			return node
 		}
 		p.shift()
-		node.Cmps = append(node.Cmps, cmp)
+		node.Links = append(node.Links, op)
 		node.Args = append(node.Args, p.expression(bindsSum))
 	}
 	return node
+}
+
+func (p *parser) atComparison() bool {
+	_, compares := comparison(p.tok.text)
+	return p.tok.kind == tokSymbol && (compares || p.is("not"))
 }
 
 // operand parses what stands before or between operators.
@@ -257,13 +259,20 @@ func (p *parser) call(name token) *Node {
 	return made
 }
 
-// settle tells nodes which text they are part of, and refuses tuples anywhere but as the last operand of `in`.
-func (p *parser) settle(n *Node, mayBeTuple bool) {
-	if n.Op == OpTuple && !mayBeTuple {
+// settle tells nodes which text they are part of. Tuples stand as the last operand of `in` alone, and nothing else there.
+func (p *parser) settle(n *Node, behindIn bool) {
+	switch {
+	case n.Op == OpTuple && !behindIn:
 		p.fail(n.Column, "a tuple or list stands only on the right of 'in' and 'not in'")
+	case n.Op != OpTuple && behindIn:
+		p.fail(n.Column, "'in' takes a tuple or a list, as in x in (1, 2)")
 	}
 	n.source = p.source
 	for i, a := range n.Args {
-		p.settle(a, n.Op == OpCompare && i == len(n.Cmps) && n.Cmps[i-1] >= CmpIn)
+		in := n.Op == OpCompare && i > 0 && n.Links[i-1] >= opIn
+		if in && i < len(n.Links) {
+			p.fail(a.Column, "what stands on the right of 'in' ends a comparison; use 'and'")
+		}
+		p.settle(a, in)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // operation that a dialect lacks has no form in the language.
 type Dialect struct {
 	Forms       map[Op]Form
-	Comparisons []string // by Cmp
+	Comparisons Op // the last that it has
 	Constant    func(Value) (string, error)
 	Name        func(name string) string // nil: as it is
 	Deepest     int                      // how deep operations may lie in each other; 0: as deep as the parser allows
@@ -70,7 +70,7 @@ var source = Dialect{
 		OpGcd: call("gcd"), OpInt: call("int"), OpMax: call("max"), OpMin: call("min"),
 		OpRound: call("round"), OpCall: call(""), OpTuple: call(""),
 	},
-	Comparisons: cmpNames[:],
+	Comparisons: opNotIn,
 	Constant:    func(v Value) (string, error) { return v.Source(), nil },
 }
 
@@ -212,12 +212,12 @@ func (p *printer) operation(n *Node, form Form, depth int) string {
 
 func (p *printer) comparison(n *Node, depth int) (string, int) {
 	text := p.within(n.Args[0], bindsSum, depth)
-	for i, c := range n.Cmps {
-		if int(c) >= len(p.Comparisons) {
+	for i, c := range n.Links {
+		if c > p.Comparisons {
 			p.fail(fmt.Errorf("it compares by %s", c))
 			break
 		}
-		text += " " + p.Comparisons[c] + " " + p.within(n.Args[i+1], bindsSum, depth)
+		text += " " + c.String() + " " + p.within(n.Args[i+1], bindsSum, depth)
 	}
 	return text, bindsCompare
 }

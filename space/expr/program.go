@@ -189,7 +189,7 @@ func (p *Program) truth(n *Node, x Term) Term {
 	case KindBool:
 		return x
 	case KindInt, KindFloat:
-		return p.compare(n, CmpNe, x, p.Int(0))
+		return p.compare(n, OpNe, x, p.Int(0))
 	}
 	return p.make(n, OpBool, fact{}, x, x, 0)
 }
@@ -235,47 +235,47 @@ func (p *Program) conditional(n *Node, condition, a, b Term) Term {
 func (p *Program) chain(n *Node) Term {
 	var links []Term
 	left := p.lower(n.Args[0], false)
-	for i, cmp := range n.Cmps {
-		if right := n.Args[i+1]; right.Op == OpTuple { // the last of a chain
-			links = append(links, p.member(n, left, right, cmp))
+	for i, op := range n.Links {
+		if op >= opIn { // the last of a chain, since nothing else takes a tuple
+			links = append(links, p.member(n, left, n.Args[i+1], op))
 			break
 		}
 		right := p.lower(n.Args[i+1], false)
-		links = append(links, p.compare(n, cmp, left, right))
+		links = append(links, p.compare(n, op, left, right))
 		left = right
 	}
 	return p.connect(n, OpAnd, links)
 }
 
 // member says whether a tuple has x. Like Python it evaluates every item.
-func (p *Program) member(n *Node, x Term, tuple *Node, cmp Cmp) Term {
+func (p *Program) member(n *Node, x Term, tuple *Node, op Op) Term {
 	found := p.constant(Bool(false))
 	for _, item := range tuple.Args {
-		same := p.compare(n, CmpEq, x, p.lower(item, false))
+		same := p.compare(n, OpEq, x, p.lower(item, false))
 		if p.facts[same].kind == KindBool && p.facts[found].kind == KindBool {
 			found = p.Condition(OpOr, found, same)
 		} else {
 			found = p.make(n, opEither, fact{}, found, same, 0)
 		}
 	}
-	if cmp == CmpNotIn {
+	if op == opNotIn {
 		return p.not(n, found)
 	}
 	return found
 }
 
 // compare is one link of a comparison. Where it is harmless, a > b is b < a.
-func (p *Program) compare(n *Node, cmp Cmp, a, b Term) Term {
-	op, f, g := OpEq+Op(cmp), &p.facts[a], &p.facts[b]
+func (p *Program) compare(n *Node, op Op, a, b Term) Term {
+	f, g := &p.facts[a], &p.facts[b]
 	switch {
-	case f.kind == KindNone || g.kind == KindNone || cmp >= CmpIn:
+	case f.kind == KindNone || g.kind == KindNone:
 		return p.make(n, op, fact{}, a, b, 0)
 	case f.kind != g.kind && (f.kind == KindString || g.kind == KindString):
-		if cmp > CmpNe {
+		if op > OpNe {
 			return p.make(n, op, fact{}, a, b, 0)
 		}
-		return p.constant(Bool(cmp == CmpNe))
-	case cmp == CmpGt || cmp == CmpGe:
+		return p.constant(Bool(op == OpNe))
+	case op == opGt || op == opGe:
 		a, b, f, g, op = b, a, g, f, op-2
 	}
 	if f.kind != KindString {

@@ -188,10 +188,6 @@ func (f *far) Open(
 }
 
 func (f *far) session(p *operator.Problem, proto device.Protocol) (*remote.Session, error) {
-	if len(p.Operator.Data) > 0 {
-		return nil, fmt.Errorf("%s has .npy files, which stay on this machine: search on its own devices, with --device",
-			p.Operator.Name)
-	}
 	return remote.NewSession(f, f.pool.key(), p, nil, proto)
 }
 

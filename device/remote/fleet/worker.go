@@ -203,7 +203,7 @@ func (w *worker) do(ctx context.Context, q remote.Request) (r remote.Response) {
 		w.compilers <- struct{}{}
 		defer func() { <-w.compilers }()
 	}
-	r, err := w.server.Answer(ctx, q, remote.Extra{})
+	r, err := w.server.Answer(ctx, q, nil)
 	switch {
 	case ctx.Err() != nil && (err != nil || r.Fault != nil):
 		r.Fault = &remote.Fault{Kind: remote.Ended, Message: context.Cause(ctx).Error()}

@@ -4,10 +4,7 @@ package testoperators
 
 import (
 	"embed"
-	"encoding/binary"
-	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,7 +55,7 @@ func Protocol() device.Protocol {
 	return p
 }
 
-// Own is a problem of the operator with files and kernels of its own, whose files
+// Own is a problem of the operator with kernels of its own, whose files
 // are edited: pairs of old and new text.
 func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.Problem {
 	t.Helper()
@@ -74,7 +71,6 @@ func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.
 		}
 		must.OK(t, err)
 	}
-	writeNPY(t, filepath.Join(dir, "v.npy"), "<f4", n, func(i int64) uint64 { return uint64(math.Float32bits(float32(i%50) - 25)) })
 	o, err := operator.Load(os.DirFS(dir), ".")
 	must.OK(t, err)
 	o.Named = true
@@ -89,16 +85,3 @@ const (
 	OwnPython     = "reference: ref.py"
 	OwnComparison = "reference: reference.cu\ntolerance: compare.cu\ndeterministic: false"
 )
-
-func writeNPY(t *testing.T, path, descr string, n int64, bits func(i int64) uint64) {
-	t.Helper()
-	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%d,), }", descr, n)
-	head += strings.Repeat(" ", 128-10-1-len(head)) + "\n"
-	file := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), 0)
-	file = append(file, head...)
-	for i := range n {
-		element := binary.LittleEndian.AppendUint64(nil, bits(i))
-		file = append(file, element[:descr[2]-'0']...)
-	}
-	must.OK(t, os.WriteFile(path, file, 0o644))
-}
