@@ -386,7 +386,7 @@ func TestBindMaps(t *testing.T) {
 // A problem that does not fit is told before any memory is taken.
 func TestTooLarge(t *testing.T) {
 	_, err := fakeBench(t, fakeCompiler{}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Problem(t, "affine", 1<<26, l) })
-	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "that the problem needs: out of memory") {
+	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "for the problem: out of memory") {
 		t.Error(err)
 	}
 }
