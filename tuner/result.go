@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"autotune/device"
-	"autotune/device/compile"
 	"autotune/device/trial"
 	"autotune/internal/output"
 	"autotune/tuner/final"
@@ -20,11 +19,6 @@ func (s *search) result() *Result {
 		r.warn(fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), r.Valid, r.Part))
 	}
 	r.name(s.field, s.can, s.Gating == final.GateWinner)
-	if s.can.Compiles {
-		if err := compile.CacheProblem(s.subject.Device.Compiler()); err != nil {
-			r.warn(err.Error())
-		}
-	}
 	return r
 }
 

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"autotune/device"
+	"autotune/device/compile"
 	"autotune/operator"
 )
 
@@ -41,18 +42,15 @@ func (q Question) Answer(ctx context.Context, dir string) error {
 	if !q.Problem.Operator.Named {
 		return fault(q, "is a Python file, which runs only where the operator's path is named on the command line")
 	}
-	kept, err := q.openKept()
-	if err != nil {
+	files := compile.Kept(q.CacheDir)
+	id, err := q.id()
+	if err != nil || files != nil && q.take(files, id, dir) {
 		return err
 	}
-	if kept.take(q, dir) {
-		return nil
+	if err = runPython(ctx, q, dir); err == nil && files != nil {
+		q.keep(files, id, dir)
 	}
-	if err := runPython(ctx, q, dir); err != nil {
-		return err
-	}
-	kept.put(q, dir)
-	return nil
+	return err
 }
 
 func fault(q Question, format string, args ...any) error {

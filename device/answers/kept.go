@@ -14,84 +14,64 @@ import (
 
 	"github.com/rogpeppe/go-internal/cache"
 
-	"autotune/device/compile"
 	"autotune/device/elements"
 	"autotune/operator"
 )
 
 // keptVersion is raised when kept answers get another meaning.
-const keptVersion = 1
+const keptVersion = 2
 
-// mostKept is the size of the largest tensor that is kept, so that answers do not fill the cache.
+// mostKept is how large an answer may be to be kept beside the compiled kernels, so that they do not fill the cache.
 const mostKept = 16 << 20
 
-// kept are earlier answers, beside the compiled kernels. If one cannot be read or written, Python is asked again.
-type kept struct {
-	files *cache.Cache // nil: nothing is kept
-	key   string       // of the question
-}
-
-func (q Question) openKept() (k kept, err error) {
-	if k.files = compile.Kept(q.CacheDir); k.files != nil {
-		k.key, err = key(q)
-	}
-	return k, err
-}
-
-// key is all that an answer depends on: the operator's files, the problem, and how each
-// tensor is filled, the code that draws elements included.
-func key(q Question) (string, error) {
+// id is of all that an answer depends on: the operator's files, the problem, and how each tensor is filled, the code
+// that draws elements included.
+func (q Question) id() (id cache.ActionID, err error) {
 	digest, err := q.Problem.ReferenceDigest()
 	if err != nil {
-		return "", err
+		return id, err
 	}
 	fills, err := elements.FillsOf(q.Problem.Arguments, q.Inputs.Distribution, q.Inputs.Seed)
 	if err != nil {
-		return "", err
+		return id, err
 	}
 	arguments, err := json.Marshal(q.Problem.Arguments)
 	if err != nil {
-		return "", fmt.Errorf("describe the arguments: %w", err)
+		return id, fmt.Errorf("describe the arguments: %w", err)
 	}
-	return fmt.Sprintf("answers %d %q %q %x %q %s %v", keptVersion, digest, q.Drawn, sha256.Sum256([]byte(elements.Source)), q.Problem, arguments, fills), nil
+	return sha256.Sum256(fmt.Appendf(nil, "answers %d %q %q %q %q %s %v",
+		keptVersion, digest, q.Drawn, elements.Source, q.Problem, arguments, fills)), nil
 }
 
-func (k kept) id(tensor string) cache.ActionID {
-	return sha256.Sum256(fmt.Appendf(nil, "%s of %s", tensor, k.key))
-}
-
-// take puts the answers into the folder, if all are kept and whole.
-func (k kept) take(q Question, dir string) bool {
+// take puts an earlier answer into the folder, if it is kept and whole. Else Python is asked again.
+func (q Question) take(files *cache.Cache, id cache.ActionID, dir string) bool {
+	contents, _, err := files.GetBytes(id)
 	for _, a := range q.Problem.Arguments {
 		name := Name(a)
 		if name == "" {
 			continue
 		}
-		if k.files == nil {
+		if err != nil || int64(len(contents)) < a.Bytes() || remove(filepath.Join(dir, name)) != nil {
 			return false
 		}
-		contents, _, err := k.files.GetBytes(k.id(a.Name))
-		if err != nil || int64(len(contents)) != a.Bytes() || remove(filepath.Join(dir, name)) != nil {
-			return false
-		}
-		if os.WriteFile(filepath.Join(dir, name), contents, 0o600) != nil {
-			return false
-		}
+		err = os.WriteFile(filepath.Join(dir, name), contents[:a.Bytes()], 0o600)
+		contents = contents[a.Bytes():]
 	}
-	return k.files != nil
+	return err == nil && len(contents) == 0
 }
 
-func (k kept) put(q Question, dir string) {
+func (q Question) keep(files *cache.Cache, id cache.ActionID, dir string) {
+	var all []byte
 	for _, a := range q.Problem.Arguments {
-		name := Name(a)
-		if k.files == nil || name == "" || a.Bytes() > mostKept {
-			continue
-		}
-		if f, err := os.Open(filepath.Join(dir, name)); err == nil {
-			_, _, _ = k.files.PutNoVerify(k.id(a.Name), f)
-			f.Close()
+		if name := Name(a); name != "" && int64(len(all))+a.Bytes() <= mostKept {
+			part, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				return
+			}
+			all = append(all, part...)
 		}
 	}
+	_ = files.PutBytes(id, all) // of a part alone it is not taken
 }
 
 // chunk is how much is converted at a time: elements of all types fill it.

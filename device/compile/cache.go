@@ -8,11 +8,9 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/rogpeppe/go-internal/cache"
@@ -35,40 +33,23 @@ const formatVersion = 3
 // cached answers from a directory what its compiler has compiled before.
 type cached struct {
 	Compiler
-	dir         string
 	files       *cache.Cache // nil: the directory cannot be used
 	fingerprint string
 	underWay    singleflight.Group
-	problem     atomic.Pointer[error] // the first
 }
 
 // Cached wraps a compiler with a cache on disk. It keeps binaries and compile errors, but no timeouts and crashes,
 // which may not happen again, nor what misses headers. Requests that are the same at the same time are compiled once.
 // The cache is a convenience: a directory that cannot be used, or a damaged entry, only costs compiling again.
-// CacheProblem says when the directory could not be used.
 func Cached(dir string, c Compiler) Compiler {
-	k := &cached{Compiler: c, dir: dir}
+	k := &cached{Compiler: c, files: Kept(dir)}
 	if f, ok := c.(Fingerprinter); ok {
 		k.fingerprint = f.Fingerprint()
 	}
-	err := os.MkdirAll(dir, 0o755)
-	if err == nil {
-		k.files, err = cache.Open(dir)
+	if k.files != nil {
+		_ = k.files.Trim() // once a day, what was not used for five days
 	}
-	if err == nil {
-		err = k.files.Trim() // once a day, what was not used for five days
-	}
-	k.note(err)
 	return k
-}
-
-// CacheProblem is the first error that a compiler made by Cached met when it read
-// or wrote its directory; nil if there was none.
-func CacheProblem(c Compiler) error {
-	if k, ok := c.(*cached); ok && k.problem.Load() != nil {
-		return *k.problem.Load()
-	}
-	return nil
 }
 
 // Kept opens a folder of compiled kernels for what else is kept there; nil where that is nowhere, or not possible.
@@ -78,13 +59,6 @@ func Kept(dir string) *cache.Cache {
 	}
 	kept, _ := cache.Open(dir)
 	return kept
-}
-
-func (k *cached) note(err error) {
-	if err != nil {
-		err = fmt.Errorf("compiled kernels are not kept in %s and must be compiled again next time: %w", k.dir, err)
-		k.problem.CompareAndSwap(nil, &err)
-	}
 }
 
 // Compile answers from the cache or compiles. Kernels that differ in sizes alone, which they read when
@@ -170,10 +144,6 @@ type entry struct {
 // read returns an entry. One that is damaged counts as absent and is written anew after the compilation that follows.
 func (k *cached) read(key cache.ActionID) (e entry, ok bool) {
 	raw, _, err := k.files.GetBytes(key)
-	var system *fs.PathError
-	if errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) {
-		k.note(err)
-	}
 	ok = err == nil && gob.NewDecoder(bytes.NewReader(raw)).Decode(&e) == nil && (e.Binary == nil) != (e.Error == nil)
 	return e, ok
 }
@@ -182,12 +152,10 @@ func (k *cached) read(key cache.ActionID) (e entry, ok bool) {
 // a power cut took, and compiling again is all that it costs.
 func (k *cached) write(key cache.ActionID, e entry) {
 	var raw bytes.Buffer
-	err := gob.NewEncoder(&raw).Encode(e)
-	if err == nil {
+	if gob.NewEncoder(&raw).Encode(e) == nil {
 		// Two compilations of one request differ in their durations.
-		_, _, err = k.files.PutNoVerify(key, bytes.NewReader(raw.Bytes()))
+		_, _, _ = k.files.PutNoVerify(key, bytes.NewReader(raw.Bytes()))
 	}
-	k.note(err)
 }
 
 // A kernel that reads its sizes when it runs is one code for all of them. So it is compiled once, with

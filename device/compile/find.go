@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -65,19 +64,15 @@ func loadBuiltins(dir string) {
 
 // libraryDirs lists the directories in which CUDA's libraries may lie on machines whose dynamic linker was not told.
 func libraryDirs() []string {
-	debian := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
-	return append(append(toolkitDirs("lib64", "lib"), newestFirst("/usr/lib/"+debian)...), pythonDirs("cuda_nvrtc", "lib")...)
+	return slices.Concat(toolkitDirs("lib64", "targets/*/lib"), newestFirst("/usr/lib/*-linux-gnu"), pythonDirs("cuda_nvrtc", "lib"))
 }
 
-// toolkitDirs lists the folders of CUDA toolkits that have one of these names, the
-// likeliest first. The second name is that of a target's own folder; "": it has none.
-func toolkitDirs(name, target string) (dirs []string) {
-	machine := map[string]string{"amd64": "x86_64-linux", "arm64": "sbsa-linux"}[runtime.GOARCH]
+// toolkitDirs lists the folders of CUDA toolkits that match some patterns, the likeliest first.
+func toolkitDirs(patterns ...string) (dirs []string) {
 	for _, roots := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda*", "/opt/cuda*"} {
 		for _, root := range newestFirst(roots) {
-			dirs = append(dirs, newestFirst(filepath.Join(root, name))...)
-			if target != "" {
-				dirs = append(dirs, newestFirst(filepath.Join(root, "targets", machine, target))...)
+			for _, pattern := range patterns {
+				dirs = append(dirs, newestFirst(filepath.Join(root, pattern))...)
 			}
 		}
 	}
@@ -89,7 +84,7 @@ func FindTool(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
 	}
-	for _, folder := range toolkitDirs("bin", "") {
+	for _, folder := range toolkitDirs("bin") {
 		if path, err := exec.LookPath(filepath.Join(folder, name)); err == nil {
 			return path
 		}

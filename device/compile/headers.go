@@ -40,7 +40,7 @@ func headerDirs() (dirs []string) {
 			}
 		}
 	}
-	add(slices.Concat(toolkitDirs("include", "include"), pythonDirs("cuda_runtime", "include"), []string{"/usr/include"}), "cuda_fp16.h")
+	add(slices.Concat(toolkitDirs("include", "targets/*/include"), pythonDirs("cuda_runtime", "include"), []string{"/usr/include"}), "cuda_fp16.h")
 	var own []string
 	for _, dir := range dirs {
 		dirs = append(dirs, newestFirst(filepath.Join(dir, "cccl"))...)

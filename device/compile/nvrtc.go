@@ -240,12 +240,6 @@ func (n *nvrtc) checkArch(arch string) error {
 		return nil
 	}
 	oldest, newest := slices.Min(known), slices.Max(known)
-	advice := "another version may know it"
-	if int32(number) > newest {
-		advice = "install a newer CUDA toolkit's NVRTC"
-	} else if int32(number) < oldest {
-		advice = "install an older CUDA toolkit's NVRTC"
-	}
-	return fmt.Errorf("%w: %s (%s) compiles for sm_%d to sm_%d, not for %s; %s",
-		ErrArch, n.Version(), n.From, oldest, newest, arch, advice)
+	return fmt.Errorf("%w: %s (%s) compiles for sm_%d to sm_%d, not for %s; install the NVRTC of another CUDA toolkit",
+		ErrArch, n.Version(), n.From, oldest, newest, arch)
 }

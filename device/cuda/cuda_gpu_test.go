@@ -156,8 +156,8 @@ func TestGPUNotices(t *testing.T) {
 		status  trial.Status
 		message string
 	}{
-		{"wrong value", b.variant(1), trial.WrongResult, "1 of 1048579 elements of y differs from the reference; the first at [777]"},
-		{"left out", b.variant(7), trial.WrongResult, "524289 were never written"},
+		{"wrong value", b.variant(1), trial.WrongResult, "y differs from the reference in 1 of 1048579 elements, first at [777]"},
+		{"left out", b.variant(7), trial.WrongResult, "524289 never written"},
 		{"stray write", b.variant(4), trial.WrongResult, "1 word after y"},
 		{"changed input", b.variant(5), trial.WrongResult, "it changed x"},
 		{"shared", tooMuchShared, trial.Pruned, "shared memory"},

@@ -18,7 +18,6 @@ import (
 	"autotune/device/elements"
 	"autotune/device/trial"
 	"autotune/device/verify"
-	"autotune/internal/output"
 	"autotune/operator"
 	"autotune/space/expr"
 )
@@ -207,8 +206,7 @@ func (s *session) fault(ctx context.Context, dir string, made func(operator.Argu
 		o.MaxAbsError = max(o.MaxAbsError, d.Largest)
 		if d.Wrong > 0 && fault == "" {
 			text := func(contents []byte) string { return elements.Text(a.Type, elements.Bits(a.Type, contents, d.First)) }
-			fault = fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
-				a.Name, d.Wrong, output.Count(a.Elements, "element"), a.Coordinates(d.First), text(got), text(want))
+			fault = verify.Differs(a, d.Wrong, d.First, text(got), text(want))
 		}
 	}
 	return fault, nil

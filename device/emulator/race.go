@@ -91,50 +91,40 @@ func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome,
 	if err != nil {
 		return o, "", err
 	}
-	a, fault, err := s.watch(ctx, v.Kernel, binary)
-	switch {
-	case err != nil:
-		return o, "", err
-	case a.Race != nil:
-		o.Fail(trial.WrongResult, fault)
-		return o, "", nil
-	case a.Status != trial.OK:
-		// The launches that are not watched are judged elsewhere.
-		return unlooked(fmt.Sprintf("the watched program ended as %s: %s", gpuStatus(a.Status), a.Message))
-	}
-	return o, a.Looked.text(a.Launches), nil
-}
-
-// watch runs a watched program, and says which race it found. What it makes of the outputs is not compared.
-func (s *session) watch(ctx context.Context, k operator.Kernel, b *compile.Binary) (a response, fault string, err error) {
-	j, err := s.job(k.Launches)
+	j, err := s.job(v.Kernel.Launches)
 	if err != nil {
-		return a, "", err
+		return o, "", err
 	}
 	j.workers, j.protocol.Samples = 1, 0
 	if !s.device.options.Sanitize { // else it has been given more already
 		j.protocol.LaunchTimeout *= raceSlowdown
 	}
 	j.check = device.Check{Launches: raceLaunches}
-	refused, err := s.ready(&j, k, b)
+	unable, err := s.ready(&j, v.Kernel, binary)
 	if err != nil {
-		return a, "", err
-	}
-	if refused.Status != "" {
-		return response{Outcome: refused}, "", nil
+		return o, "", err
 	}
 	dir, err := temporary(s.dir, "races-")
 	if err != nil {
-		return a, "", err
+		return o, "", err
 	}
 	defer os.RemoveAll(dir)
 	j.placeInputs("../")
-	names := sourceNames(k)
-	if a, err = runProgram(ctx, dir, b.Code, j, names); err != nil || a.Race == nil {
-		return a, "", err
+	names, a := sourceNames(v.Kernel), response{Outcome: unable}
+	if unable.Status == "" {
+		a, err = runProgram(ctx, dir, binary.Code, j, names)
 	}
-	place := func(pc uint64) string { return placeOf(ctx, filepath.Join(dir, "program"), pc, names) }
-	return a, a.Race.text(k, b.Code, s.tensor, place), nil
+	switch {
+	case err != nil:
+		return o, "", err
+	case a.Race != nil: // what the launches made is judged elsewhere
+		place := func(pc uint64) string { return placeOf(ctx, filepath.Join(dir, "program"), pc, names) }
+		o.Fail(trial.WrongResult, a.Race.text(v.Kernel, binary.Code, s.tensor, place))
+		return o, "", nil
+	case a.Status != trial.OK:
+		return unlooked(fmt.Sprintf("the watched program ended as %s: %s", gpuStatus(a.Status), a.Message))
+	}
+	return o, a.Looked.text(a.Launches), nil
 }
 
 type looked struct {

@@ -120,7 +120,7 @@ func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto
 	}
 	defer s.removeFolder()
 	err = p.do(func() error {
-		s.attach(memory{})
+		s.attach()
 		for _, step := range []func() error{s.addFolder, s.loadKernels, s.tensors.allocateBare, s.fillInputs} {
 			if err := step(); err != nil {
 				return err

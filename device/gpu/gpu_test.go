@@ -108,10 +108,10 @@ func TestEvaluate(t *testing.T) {
 		dropped bool
 	}{
 		{0, 0, trial.OK, "", false},
-		{1, 0, trial.WrongResult, "1 of 1000 elements of y differs from the reference; the first at [777]: ", false},
+		{1, 0, trial.WrongResult, "y differs from the reference in 1 of 1000 elements, first at [777]: ", false},
 		{4, 0, trial.WrongResult, "it wrote outside its tensors: 1 word after y", false},
 		{5, 0, trial.WrongResult, "it changed x, which it may only read", false},
-		{7, 0, trial.WrongResult, "500 of 1000 elements of y differ from the reference, 500 were never written; the first at [1]", false},
+		{7, 0, trial.WrongResult, "y differs from the reference in 500 of 1000 elements, first at [1]", false},
 		{6, 1, trial.OK, "", true},
 		{0, 1, trial.OK, "", false},
 	} {
@@ -152,7 +152,7 @@ func TestCheckAndRefill(t *testing.T) {
 		t.Errorf("%+v after %d launches, %v", o, launches, err)
 	}
 	must.OK(t, b.session.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 5}))
-	for mode, want := range map[int64]string{0: "", 1: "launch 1 of 3: 1 of 1000 elements of y differs"} {
+	for mode, want := range map[int64]string{0: "", 1: "launch 1 of 3: y differs from the reference in 1 of 1000"} {
 		o, launches, err := b.session.Check(t.Context(), b.variant(mode), device.Check{Launches: 3})
 		if err != nil || !strings.HasPrefix(o.Message, want) || (want == "") != (o.Status == trial.OK) || launches != map[bool]int{true: 3, false: 1}[want == ""] {
 			t.Errorf("mode %d: %+v after %d launches, %v", mode, o, launches, err)
@@ -250,7 +250,7 @@ func TestShortLaunches(t *testing.T) {
 
 // However tensors are filled, whatever says what is right and compares.
 func TestOwn(t *testing.T) {
-	byElement := [3]string{"1 of 1000 elements of y differs", "1 of 1000 elements of total differs", "1 is NaN"}
+	byElement := [3]string{"y differs from the reference in 1 of 1000 elements", "total differs from the reference in 1 of 1000 elements", "1 NaN or infinite"}
 	for _, tt := range []struct {
 		name  string
 		edits []string
@@ -386,7 +386,7 @@ func TestBindMaps(t *testing.T) {
 // A problem that does not fit is told before any memory is taken.
 func TestTooLarge(t *testing.T) {
 	_, err := fakeBench(t, fakeCompiler{}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Problem(t, "affine", 1<<26, l) })
-	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "that the problem needs: out of memory") {
+	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "for the problem: out of memory") {
 		t.Error(err)
 	}
 }

@@ -143,7 +143,7 @@ func (m measuring) spell(launch func(), count, batch int, each float64, seen *cl
 	for i := range count {
 		m.tensors.restoreAll()
 		if !m.warm() {
-			m.gpu.Set(m.tensors.flush, 4, uint32(i), m.tensors.plan.Flush/4)
+			m.gpu.Set(m.tensors.flush, 4, uint32(i), m.tensors.flushed/4)
 		}
 		m.queue(i, launch)
 	}
@@ -168,7 +168,7 @@ func (m measuring) flushMS() float64 {
 	if m.ceilings.CopyBytesPerMS == 0 {
 		return 0.1
 	}
-	return float64(m.tensors.plan.Flush) / m.ceilings.CopyBytesPerMS
+	return float64(m.tensors.flushed) / m.ceilings.CopyBytesPerMS
 }
 
 // movedBound is how far the clock may move under a variant's samples without a warning, as a share of its highest value.

@@ -50,7 +50,7 @@ func (p *prepared) takeReference(b *compile.Binary) error {
 }
 
 func (p *prepared) open(ctx context.Context) error {
-	p.attach(planMemory(p.problem.Arguments, p.device.gpu.Bounds().L2Bytes))
+	p.attach()
 	for _, step := range []func() error{
 		p.addFolder, p.loadKernels, p.measureCopy, p.allocate,
 		p.fillInputs, func() error { return p.learnAnswers(ctx) },
@@ -64,10 +64,10 @@ func (p *prepared) open(ctx context.Context) error {
 	return nil
 }
 
-func (p *prepared) attach(m memory) {
+func (p *prepared) attach() {
 	p.gpu.GPU = p.device.gpu
 	g := &p.gpu
-	p.tensors = tensors{gpu: g, arguments: p.problem.Arguments, plan: m}
+	p.tensors = tensors{gpu: g, arguments: p.problem.Arguments}
 	p.helpers.gpu, p.own.gpu = g, g
 	p.checks = checks{timer: timer{g}, tensors: &p.tensors, helpers: &p.helpers, own: &p.own, guard: guardNaN, judge: verify.Judge{
 		Operator: p.problem.Operator.Name, Arguments: p.problem.Arguments, Comparison: p.own.parts.Comparison,

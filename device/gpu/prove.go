@@ -80,7 +80,7 @@ func (s *session) repeated(m measuring, v variant, t trial.Timing) (float64, err
 
 func (m measuring) lone(v variant) (float64, error) {
 	m.gpu.ResetCache()
-	m.gpu.Set(m.tensors.flush, 4, 0, m.tensors.plan.Flush/4)
+	m.gpu.Set(m.tensors.flush, 4, 0, m.tensors.flushed/4)
 	m.queue(0, func() { v.launch(1) })
 	ms, err := m.times(1, m.proto.LaunchTimeout)
 	if err != nil {

@@ -20,44 +20,6 @@ const alignment = 256
 // near: an index one row or one tile too far. A megabyte holds several.
 const guardBytes = 1 << 20
 
-type memory struct {
-	Arguments []argumentMemory
-	Flush     int64 // the buffer that is written to empty the L2 cache: twice its size, at least 32 MiB
-}
-
-// argumentMemory is what an argument takes; 0 for what it has not.
-type argumentMemory struct {
-	Own       int64 // guard zones included
-	Reference int64 // for what the reference makes of it, where that is compared
-	Pristine  int64 // for what it holds before a launch, where it is both read and written
-}
-
-func planMemory(arguments []operator.Argument, l2 int64) memory {
-	m := memory{Flush: max(2*l2, 32<<20)}
-	for _, a := range arguments {
-		var needs argumentMemory
-		if a.Elements > 0 {
-			needs.Own = 2*guardBytes + aligned(a.Bytes())
-			if a.Role.Compared() {
-				needs.Reference = aligned(a.Bytes())
-			}
-			if a.Role == operator.InOut {
-				needs.Pristine = aligned(a.Bytes())
-			}
-		}
-		m.Arguments = append(m.Arguments, needs)
-	}
-	return m
-}
-
-func (m memory) total() int64 {
-	sum := m.Flush
-	for _, a := range m.Arguments {
-		sum += a.Own + a.Reference + a.Pristine
-	}
-	return sum
-}
-
 // zoneWords is how many words of 64 bits struct Zone of kernels.cu takes.
 const zoneWords = 3
 
@@ -78,7 +40,7 @@ func aligned(bytes int64) int64 { return (bytes + alignment - 1) / alignment * a
 type tensors struct {
 	gpu       *holding
 	arguments []operator.Argument
-	plan      memory
+	flushed   int64 // bytes of the buffer that is written to empty the L2 cache
 
 	data       []Address // by argument; 0 for one without elements
 	references []Address // what the reference makes of a tensor; 0 for what is not compared
@@ -89,28 +51,33 @@ type tensors struct {
 	found      Address // words that the device's own kernels add to, see verify.Layout
 }
 
-// allocate takes the planned memory, and so many words for what is found a zone.
-func (t *tensors) allocate(words func(zones int) int) error {
+// allocate takes memory for tensors between guard zones, for what the reference makes of those that are compared, for
+// what those that are read and written hold before a launch, and so many words for what is found a zone.
+func (t *tensors) allocate(words func(zones int) int) (err error) {
+	n := len(t.arguments)
+	t.data, t.references, t.pristine = make([]Address, n), make([]Address, n), make([]Address, n)
 	var zones []uint64
 	for i, a := range t.arguments {
-		var blocks [3]Address
-		needs := t.plan.Arguments[i]
-		for j, bytes := range []int64{needs.Own, needs.Reference, needs.Pristine} {
-			var err error
-			if blocks[j], err = t.take(bytes); err != nil {
-				return err
-			}
+		if a.Elements == 0 {
+			continue
 		}
-		var data Address
-		if block := blocks[0]; block != 0 {
-			data = block + guardBytes
-			zones = append(zones, zonesAround(uint64(data), a.Bytes(), uint64(block)+uint64(needs.Own))...)
+		bytes := aligned(a.Bytes())
+		block, err := t.take(bytes + 2*guardBytes)
+		if err == nil && a.Role.Compared() {
+			t.references[i], err = t.take(bytes)
 		}
-		t.data, t.references, t.pristine = append(t.data, data), append(t.references, blocks[1]), append(t.pristine, blocks[2])
+		if err == nil && a.Role == operator.InOut {
+			t.pristine[i], err = t.take(bytes)
+		}
+		if err != nil {
+			return err
+		}
+		t.data[i] = block + guardBytes
+		zones = append(zones, zonesAround(uint64(t.data[i]), a.Bytes(), uint64(block)+uint64(bytes+2*guardBytes))...)
 	}
 	t.zoneCount = len(zones) / zoneWords
-	var err error
-	if t.flush, err = t.take(t.plan.Flush); err != nil {
+	t.flushed = max(2*t.gpu.Bounds().L2Bytes, 32<<20)
+	if t.flush, err = t.take(t.flushed); err != nil {
 		return err
 	}
 	if t.found, err = t.take(8 * int64(words(t.zoneCount))); err != nil {
@@ -149,7 +116,7 @@ func (t *tensors) take(bytes int64) (Address, error) {
 	}
 	address, err := t.gpu.Allocate(bytes)
 	if err != nil {
-		return 0, fmt.Errorf("allocate %s of the %s that the problem needs: %v: %w", device.GiB(bytes), device.GiB(t.plan.total()), err, device.ErrMemory)
+		return 0, fmt.Errorf("allocate %s for the problem: %v: %w", device.GiB(bytes), err, device.ErrMemory)
 	}
 	return address, nil
 }

@@ -102,12 +102,8 @@ func floatsOf(data []byte) []float32 {
 }
 
 // element reads one element's bits.
-func element(data []byte, at operator.Type, i int) (bits uint64) {
-	size := int(at.Bytes())
-	for b := size - 1; b >= 0; b-- {
-		bits = bits<<8 | uint64(data[i*size+b])
-	}
-	return bits
+func element(data []byte, at operator.Type, i int) uint64 {
+	return elements.Bits(at, data, int64(i))
 }
 
 // packed are elements with the given bits.

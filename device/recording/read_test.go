@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,7 +53,7 @@ func TestQuantitiesSurvive(t *testing.T) {
 		q.set(&r.Trials[0].Outcome, 7)
 		back, err := decode(bytes.NewReader(encoded(t, r, true)))
 		must.OK(t, err)
-		if got := q.get(&back.Trials[0].Outcome); got != 7 {
+		if got := fmt.Sprint(q.value(&back.Trials[0].Outcome)); got != "7" {
 			t.Errorf("%s came back as %v", q.name, got)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"autotune/device"
@@ -254,32 +253,26 @@ func outcomeFrom(a operator.Argument, words []uint64) outcome {
 	}
 }
 
-// mismatchMessage describes a wrong output; got and want are its first wrong element and the reference's.
-func mismatchMessage(a operator.Argument, o outcome, got, want string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %s of %s %s from the reference", o.Mismatches, output.Count(a.Elements, "element"), a.Name, verb(o.Mismatches, "differs", "differ"))
-	largest := strconv.FormatFloat(o.LargestError, 'f', 0, 64)
-	if a.Type.Kind() == operator.Floating {
-		largest = fmt.Sprintf("%.3g", o.LargestError)
-		if o.Unwritten > 0 {
-			fmt.Fprintf(&b, ", %d %s never written", o.Unwritten, verb(o.Unwritten, "was", "were"))
-		}
-	} else if o.Unwritten > 0 { // an integer may be written that was there before
-		fmt.Fprintf(&b, ", %d %s what was there before", o.Unwritten, verb(o.Unwritten, "is", "are"))
-	}
-	if other := o.NotFinite - o.Unwritten; other > 0 {
-		fmt.Fprintf(&b, ", %d %s NaN or infinite where the other is not", other, verb(other, "is", "are"))
-	}
-	fmt.Fprintf(&b, "; the first at %v: %s instead of %s (largest error %s, allowed %g + %g*|reference|)",
-		a.Coordinates(o.First), got, want, largest, a.ATol, a.RTol)
-	return b.String()
+// Differs says that an output has wrong elements; got and want are the first of them and the reference's.
+func Differs(a operator.Argument, wrong, first int64, got, want string) string {
+	return fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
+		a.Name, wrong, output.Count(a.Elements, "element"), a.Coordinates(first), got, want)
 }
 
-func verb(n int64, one, many string) string {
-	if n == 1 {
-		return one
+// mismatchMessage describes a wrong output.
+func mismatchMessage(a operator.Argument, o outcome, got, want string) string {
+	more, largest, unwritten := "", fmt.Sprintf("%.3g", o.LargestError), "never written"
+	if a.Type.Kind() != operator.Floating {
+		largest, unwritten = fmt.Sprintf("%.0f", o.LargestError), "as before" // an integer may be written that was there
 	}
-	return many
+	if o.Unwritten > 0 {
+		more = fmt.Sprintf("%d %s, ", o.Unwritten, unwritten)
+	}
+	if other := o.NotFinite - o.Unwritten; other > 0 {
+		more += fmt.Sprintf("%d NaN or infinite where the other is not, ", other)
+	}
+	return fmt.Sprintf("%s (%slargest error %s, allowed %g + %g*|reference|)",
+		Differs(a, o.Mismatches, o.First, got, want), more, largest, a.ATol, a.RTol)
 }
 
 // zoneMessage names the guard zones in which a variant wrote: zone 2i lies

@@ -90,10 +90,7 @@ func (s *Sampling) known(taken int) bool {
 }
 
 func (s *Sampling) behind(taken, least int) bool {
-	if !s.racing() {
-		return false
-	}
-	if taken < fewestToDrop {
+	if !s.racing() || taken < fewestToDrop {
 		return false
 	}
 	return slices.Min(s.Samples) > hopeless*s.Best || surelyAbove(s.Samples, behindBy*s.Best) ||

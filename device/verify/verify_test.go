@@ -131,7 +131,7 @@ func TestJudge(t *testing.T) {
 		{at: readX, value: 5, want: "it changed x, which it may only read", inputs: true},
 		{at: outcomeZ + 5, value: 5, want: "it wrote far outside its tensors, into the reference's output", far: true},
 		{at: copyZ, value: 5, want: "it wrote far outside its tensors, into a copy of z", far: true},
-		{at: outcomeY, value: 1, want: "1 of 4 elements of y differs from the reference; the first at "},
+		{at: outcomeY, value: 1, want: "y differs from the reference in 1 of 4 elements, first at "},
 		{at: j.Hits + 1, value: 3, guards: true, want: "it wrote outside its tensors: 3 words before x"},
 		{at: j.Hits + 6, value: 3, guards: true, want: "it wrote outside its tensors: 3 words after z"},
 	} {
