@@ -1,19 +1,19 @@
-// activated.cuh: outputs that an activation makes of sums (ACTIVATION, an expression of a sum x of
+// activated.cuh: outputs that an activation makes of sums (EPILOGUE, an expression of a sum x of
 // activations.cuh's functions). It is applied where a sum is rounded to an output, so it costs no
 // way to memory. Partial sums of split-K are none: their launch's sums are.
 #pragma once
 #include "element.cuh"
 
-#ifdef ACTIVATION
-#define F ACTIVATION
+#ifdef EPILOGUE
+#define F EPILOGUE
 #else  // a parameter that has its default has no macro: outputs are the sums
 #define F x
-#define ACTIVATION_X 1
+#define EPILOGUE_X 1
 #endif
 #include "activations.cuh"
 #undef F
 
-#ifdef ACTIVATION
+#ifdef EPILOGUE
 __device__ __forceinline__ float activated(float x) { return Chain::of(x, 0.0f, 0.0f); }
 
 // Finished is an output, whose stores make it of sums.

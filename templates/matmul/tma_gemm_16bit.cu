@@ -7,7 +7,7 @@
 #define PARTS (kOfBf16 ? one_bf16 : one_fp16)
 #include "matrix_output.cuh"
 
-#ifdef ACTIVATION
+#ifdef EPILOGUE
 // Threads exchange outputs as pairs, so they are finished before.
 template <>
 struct Pair<Finished> : Pair<Element> {
