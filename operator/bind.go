@@ -347,8 +347,8 @@ func (b *binder) scalar(spec ArgumentSpec) Argument {
 
 func (b *binder) cost(Request) {
 	b.p.Bytes, b.p.Flops = b.count("the bytes of `cost`", b.p.Operator.Bytes), b.count("the operations of `cost`", b.p.Operator.Flops)
-	for _, a := range b.p.Epilogue() {
-		b.p.Bytes += a.Bytes() // read once
+	for i := range b.p.Operator.Epilogue() {
+		b.p.Bytes += b.p.Arguments[len(b.p.Arguments)-1-i].Bytes() // read once
 	}
 }
 

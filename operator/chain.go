@@ -105,7 +105,15 @@ func (s *ParameterSpec) CUDA(value string) string {
 
 // Python is a value of the parameter in Python, where the functions are those of an object.
 func (s *ParameterSpec) Python(value, object string) string {
-	return s.written(value, expr.Methods(object), func(t operand, _ int) string { return t.name })
+	return s.written(value, expr.Methods(object), func(t operand, _ int) string {
+		text := t.name
+		for axis := range s.Axes {
+			if len(t.axes) > 0 && !slices.Contains(t.axes, axis) {
+				text += fmt.Sprintf(".unsqueeze(%d)", axis) // so it is broadcast there
+			}
+		}
+		return text
+	})
 }
 
 // ExpressionMacros are the parameters of type expression, as kernels know them, without those that the problem leaves out.

@@ -172,12 +172,13 @@ func (o *Operator) with(more []ArgumentSpec, output string) *Operator {
 	return &extended
 }
 
-// Epilogue are the tensors that the problem's epilogue names, in the order in which kernels know them as t0, t1 and so on.
-func (p *Problem) Epilogue() []Argument {
-	if p.Operator.plain == nil {
+// Epilogue are the tensors that the epilogue of the operator's problem names, in the order in which kernels know them
+// as t0, t1 and so on. They stand behind all other arguments.
+func (o *Operator) Epilogue() []ArgumentSpec {
+	if o.plain == nil {
 		return nil
 	}
-	return p.Arguments[len(p.Operator.plain.Arguments):]
+	return o.Arguments[len(o.plain.Arguments):]
 }
 
 // epilogueMacros tell a kernel of each of the tensors which type it has and which of the output's axes.
@@ -191,7 +192,7 @@ func (p *Problem) epilogueMacros(s *ParameterSpec) (all []Macro) {
 		if i == 0 {
 			add("tensors", len(operands))
 		}
-		add(fmt.Sprint(i, "_type"), p.Epilogue()[i].Type)
+		add(fmt.Sprint(i, "_type"), p.Operator.Epilogue()[i].typeIn(p.Values))
 		add(fmt.Sprint(i, "_axes"), t.mask())
 	}
 	return all
