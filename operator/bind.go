@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -62,9 +63,10 @@ func FormatShape(shape []int64) string {
 
 // Bind turns a request into a problem. What the request got wrong is a *RequestError.
 func (o *Operator) Bind(r Request, limits Limits) (*Problem, error) {
+	o = cmp.Or(o.plain, o)
 	p := &Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: limits, MathBy: r.MathBy}
 	b := &binder{p: p, values: p.Values}
-	for _, step := range []func(Request){b.shape, b.free, b.parameters, b.math, b.derived, b.requirements, b.arguments, b.cost, b.part} {
+	for _, step := range []func(Request){b.shape, b.free, b.parameters, b.math, b.derived, b.requirements, b.epilogue, b.arguments, b.cost, b.part} {
 		if step(r); b.err != nil {
 			return nil, b.err
 		}
@@ -345,6 +347,9 @@ func (b *binder) scalar(spec ArgumentSpec) Argument {
 
 func (b *binder) cost(Request) {
 	b.p.Bytes, b.p.Flops = b.count("the bytes of `cost`", b.p.Operator.Bytes), b.count("the operations of `cost`", b.p.Operator.Flops)
+	for i := range b.p.Operator.Epilogue() {
+		b.p.Bytes += b.p.Arguments[len(b.p.Arguments)-1-i].Bytes() // read once
+	}
 }
 
 // part sees that the part of the space that the request wants can be understood.

@@ -122,7 +122,7 @@ class Product(nn.Module):
 
     def __init__(self, parameters):
         super().__init__()
-        self.of = {"activation": "x", **parameters}
+        self.of = {"epilogue": "x", **parameters}
 
     def forward(self, a, b, bias=None):
         return problems.product(self.of, {"a": a, "b": b, **({} if bias is None else {"bias": bias})})

@@ -211,7 +211,7 @@ def product(p, t):
 
     a, b = (triangle(t[name].mT if p[f"transpose_{name}"] else t[name], p[f"triangular_{name}"]) for name in ("a", "b"))
     y = triangle(a @ b, p["triangular_output"])
-    return expression(p["activation"], x=y + t["bias"] if "bias" in t else y)
+    return expression(p["epilogue"], x=y + t["bias"] if "bias" in t else y)
 
 
 def separable(p, t):

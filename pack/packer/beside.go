@@ -44,9 +44,9 @@ func WithGeneral(p *operator.Problem) (o *operator.Operator, why string, err err
 
 // generalKernel is the general kernel of a problem, as its templates see it.
 type generalKernel struct {
-	Name, Operator, Function, File, Members, Elements string
-	Kind                                              operator.Type
-	Values, Taken, Passed, Derived                    []string
+	Name, Operator, Call, File, Members, Elements string
+	Kind                                          operator.Type
+	Values, Taken, Derived                        []string
 }
 
 // generalOf describes the kernel. Derived are the elements of the output.
@@ -55,13 +55,14 @@ func generalOf(p *operator.Problem, kind operator.Type) generalKernel {
 	_, sizes := general(p, "")
 	_, written := cudasource.Elements(p)
 	spelled := cudasource.Taken(p)
+	left := spelled
 	k := generalKernel{
-		Name: GeneralTemplate, Operator: o.Name, Function: o.PyTorch.Function, File: path.Base(o.PyTorch.General.File), Kind: kind,
+		Name: GeneralTemplate, Operator: o.Name, Call: cudasource.GeneralCall(p, "general_sizes"), File: path.Base(o.PyTorch.General.File), Kind: kind,
 		Members:  cudasource.Members(strings.Join(cudasource.Sizes(p), ", "), cudasource.Reals(o)),
 		Elements: o.Macros.Macro("general_elements"), Values: lists.Of(sizes, o.Macros.Macro),
 	}
 	for i, a := range p.Arguments {
-		switch at := len(k.Passed); {
+		switch at := len(spelled) - len(left); {
 		case a.Role == operator.Scalar:
 			k.Taken = append(k.Taken, fmt.Sprintf("%s scalar%d", a.Type.CUDA(), i))
 		case a.Name == p.Output().Name:
@@ -70,8 +71,8 @@ func generalOf(p *operator.Problem, kind operator.Type) generalKernel {
 		case a.Role == operator.Workspace && a.Owner == "":
 			k.Taken = append(k.Taken, fmt.Sprintf("void* unused%d", i))
 		case a.Role.Filled() || a.Role == operator.Output:
-			k.Taken = append(k.Taken, fmt.Sprintf("%s* __restrict__ t%d", spelled[at], at))
-			k.Passed = append(k.Passed, fmt.Sprintf("t%d", at))
+			k.Taken = append(k.Taken, fmt.Sprintf("%s* __restrict__ t%d", left[0], at))
+			left = left[1:]
 		}
 	}
 	return k

@@ -101,6 +101,7 @@ type cGeneral struct {
 	W        *cOperator
 	At, Kind int
 	Value    string
+	Takes    []string // places of tensors
 	Sizes    []string
 }
 
@@ -270,6 +271,7 @@ func (w *cOperator) general(g *pack.General) cGeneral {
 	for name, v := range g.Values { // one at most
 		made.At, made.Value = w.place[name], w.constant(name, v)
 	}
+	made.Takes = lists.Of(g.Arguments, func(name string) string { return strconv.Itoa(slices.Index(w.Taken(), name)) })
 	made.Sizes = lists.Of(g.Sizes, func(name string) string { return strconv.Itoa(w.place[name]) })
 	return made
 }

@@ -255,7 +255,9 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 	for _, name := range w.Problem.Operator.Shape {
 		e.Values[name] = w.Problem.Values[name]
 	}
-	p.parameters(w.Problem, e.Values)
+	if err := p.parameters(w.Problem, e.Values); err != nil {
+		return nil, err
+	}
 	for _, l := range w.Kernel.Launches {
 		launch := pack.Launch{
 			Entry: l.Entry, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Cluster: l.Cluster,
@@ -314,23 +316,27 @@ func (p *Packed) describe(o *operator.Operator) error {
 		if a.Symbol != "" {
 			return fmt.Errorf("`%s` lies in constant memory, which packs do not fill; pass it as an argument", a.Name)
 		}
-		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), OrderBy: a.OrderBy, Shape: []pack.Formula{}}
-		names := []string{t.Type}
-		if a.TypeBy != "" {
-			t.TypeBy = a.TypeBy
-			i := slices.IndexFunc(d.Parameters, func(s pack.Parameter) bool { return s.Name == a.TypeBy })
-			names = d.Parameters[i].Words
-		}
-		for _, name := range names {
-			p.Types[name] = operator.Type(name).Bytes()
-		}
-		for _, f := range a.Shape {
-			t.Shape = append(t.Shape, formula(f))
-		}
-		d.Tensors = append(d.Tensors, t)
+		d.Tensors = append(d.Tensors, p.tensor(d, a))
 	}
 	p.Operators = append(p.Operators, d)
 	return p.leftOut(o)
+}
+
+func (p *Packed) tensor(d *pack.Operator, a operator.ArgumentSpec) pack.TensorSpec {
+	t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), OrderBy: a.OrderBy, Shape: []pack.Formula{}}
+	names := []string{t.Type}
+	if a.TypeBy != "" {
+		t.TypeBy = a.TypeBy
+		i := slices.IndexFunc(d.Parameters, func(s pack.Parameter) bool { return s.Name == a.TypeBy })
+		names = d.Parameters[i].Words
+	}
+	for _, name := range names {
+		p.Types[name] = operator.Type(name).Bytes()
+	}
+	for _, f := range a.Shape {
+		t.Shape = append(t.Shape, formula(f))
+	}
+	return t
 }
 
 func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code()} }
@@ -401,7 +407,7 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 		k, sizes := general(&problem, entry)
 		g := &pack.General{
 			Operator: o.Name, Math: mode, Type: string(element), File: "kernels/" + entry + ".ptx", Source: "sources/" + entry + ".cu",
-			Entry: entry, Sizes: sizes, Values: expressionValues(of),
+			Entry: entry, Arguments: generalArguments(of), Sizes: sizes, Values: expressionValues(of),
 		}
 		p.General = append(p.General, g)
 		tasks = append(tasks, &task{what: entry, request: compile.Request{Kernel: k}, archs: virtualArchs, take: func(b *compile.Binary, _ string) error {
@@ -435,15 +441,24 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 	return element, ""
 }
 
+// generalArguments are the names of what a general kernel takes: tensors, the first output last.
+func generalArguments(p *operator.Problem) (names []string) {
+	for _, a := range p.Arguments {
+		if a.Owner == "" && a.Name != p.Output().Name && (a.Role.Filled() || a.Role == operator.Output) {
+			names = append(names, a.Name)
+		}
+	}
+	return append(names, p.Output().Name)
+}
+
 // general describes the kernel around an operator's general function. It reads its sizes at run
 // time, in the order that is returned.
 func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
 	o := p.Operator
-	_, written := cudasource.Elements(p)
 	source, sizes, reals := o.PyTorch.General, cudasource.Sizes(p), cudasource.Reals(o)
 	return operator.Kernel{
 		Operator: o.Name, Template: "general", File: source.File,
-		Source:   source.Text + cudasource.EveryElement(`extern "C" `, entry, written, cudasource.Taken(p), o.PyTorch.Function),
+		Source:   source.Text + cudasource.EveryElement(p, `extern "C" `, entry),
 		Includes: p.Includes(source), Macros: cudasource.GeneralMacros(p, cudasource.Members(strings.Join(sizes, ", "), reals)),
 		Launches: operator.Launches{{Entry: entry}},
 	}, append(sizes, reals...)

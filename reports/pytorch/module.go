@@ -171,7 +171,13 @@ func (e element) has(a operator.ArgumentSpec) bool {
 }
 
 // otherTypes are those that a tensor may have in place of the elements' type.
-var otherTypes = map[operator.Type]string{operator.I64: "int64", operator.Bool: "bool"}
+var otherTypes = func() map[operator.Type]string {
+	all := map[operator.Type]string{operator.I64: "int64", operator.Bool: "bool"}
+	for _, e := range moduleTypes {
+		all[e.Type] = e.Torch
+	}
+	return all
+}()
 
 // of is a tensor's type as PyTorch calls it, if a module's tensor can have it.
 func (e element) of(a operator.ArgumentSpec) (torch string, ok bool) {

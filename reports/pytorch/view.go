@@ -52,7 +52,8 @@ func (v *view) expressions(p *operator.Problem) (lines []string) {
 		if spec.Type != operator.ExpressionParameter {
 			continue
 		}
-		v.Expressions = append(v.Expressions, expression{spec.Name, strings.Join(spec.Of, ", "), spec.Python(p.Values[spec.Name].String(), "of")})
+		of := slices.Concat(spec.Of, lists.Of(p.Operator.Epilogue(), func(a operator.ArgumentSpec) string { return a.Name }))
+		v.Expressions = append(v.Expressions, expression{spec.Name, strings.Join(of, ", "), spec.Python(p.Values[spec.Name].String(), "of")})
 		lines = append(lines, lists.Of(spec.Names[1:], func(name string) string { return name + " = " + p.Values[name].Source() })...)
 	}
 	return lines
@@ -269,7 +270,7 @@ func (v *view) tensors(op *operator.Operator) error {
 			v.Renewed = append(v.Renewed, t.Name)
 		}
 		torch, _ := v.Element.of(t)
-		v.Types, v.Mixed = append(v.Types, "torch."+torch), v.Mixed || torch != v.Element.Torch
+		v.Types, v.Mixed = append(v.Types, "torch."+torch), v.Mixed || torch != v.Element.Torch || len(op.Epilogue()) > 0
 		v.Read = append(v.Read, t)
 		v.ReadNames, v.ReadRanks = append(v.ReadNames, t.Name), append(v.ReadRanks, strconv.Itoa(len(t.Shape)))
 	}
@@ -338,8 +339,7 @@ func (v *view) general(p *operator.Problem) (err error) {
 	general := p.Operator.PyTorch.General
 	macros := cudasource.GeneralMacros(p, sizesMacro(p))
 	v.General, err = cudasource.Inline(general.File, general.Text, p.Includes(general))
-	_, written := cudasource.Elements(p)
-	v.EveryElement = cudasource.EveryElement("", "every_element", written, cudasource.Taken(p), p.Operator.PyTorch.Function)
+	v.EveryElement = cudasource.EveryElement(p, "", "every_element")
 	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, v.General)
 	return err
 }

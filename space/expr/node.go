@@ -118,6 +118,18 @@ func (n *Node) Names() []string {
 	return slices.Compact(names)
 }
 
+// InOrder are the names in n as its text has them, each as often as it stands there.
+func (n *Node) InOrder() []string {
+	if n.Op == OpName {
+		return []string{n.Name}
+	}
+	var names []string
+	for _, a := range n.Args {
+		names = append(names, a.InOrder()...)
+	}
+	return names
+}
+
 // nameNodes lists the names in n. What n holds several times is visited once.
 func (n *Node) nameNodes() (names []*Node) {
 	seen := map[*Node]bool{}

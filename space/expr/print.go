@@ -144,13 +144,14 @@ func integerInC(v Value) (string, error) {
 	return fmt.Sprintf("INT64_C(%d)", n), nil
 }
 
-// CPP is C++ with floats alone, for arithmetic and calls.
+// CPP is C++ with floats alone, for arithmetic, comparisons and calls.
 var CPP = Dialect{
 	Forms: map[Op]Form{
 		OpAdd: between("+", bindsSum), OpSub: between("-", bindsSum), OpMul: between("*", bindsProduct), OpDiv: between("/", bindsProduct),
 		OpNeg:  {"-1.0f * %s", bindsProduct, []int{bindsProduct + 1}}, // -(-x) would be --x
 		OpPlus: unwritten, OpCall: call(""),
 	},
+	Comparisons: cmpNames[:CmpIn],
 	Constant: func(v Value) (string, error) {
 		x, _ := v.AsFloat()
 		text := strconv.FormatFloat(x, 'g', -1, 32)

@@ -63,7 +63,9 @@ func Taken(p *operator.Problem) (taken []string) {
 			continue
 		}
 		spelled := element
-		if spec := p.Operator.Arguments[i]; spec.TypeBy == "" && (element != "float" || spec.Type != operator.F32) {
+		if spec := p.Operator.Arguments[i]; i >= len(p.Arguments)-len(p.Operator.Epilogue()) {
+			spelled = string(a.Type) // as element.cuh calls it
+		} else if spec.TypeBy == "" && (element != "float" || spec.Type != operator.F32) {
 			spelled = spec.Type.CUDA()
 		}
 		if !a.Role.Written() {
@@ -96,19 +98,27 @@ func Members(sizes string, reals []string) string {
 	return sizes
 }
 
-// EveryElement is the general kernel around an operator's general function. It takes tensors that are
-// declared so, called t0 and so on, and writes one. Linkage is `extern "C" ` or nothing.
-func EveryElement(linkage, entry, written string, read []string, function string) string {
-	taken, passed := make([]string, len(read)), make([]string, len(read))
-	for i, element := range read {
-		taken[i], passed[i] = fmt.Sprintf("%s* __restrict__ t%d", element, i), fmt.Sprintf("t%d", i)
+// EveryElement is the general kernel around a problem's general function. It takes tensors, called t0 and so on, and
+// writes one. Linkage is `extern "C" ` or nothing.
+func EveryElement(p *operator.Problem, linkage, entry string) string {
+	var taken []string
+	_, written := Elements(p)
+	for i, element := range Taken(p) {
+		taken = append(taken, fmt.Sprintf("%s* __restrict__ t%d", element, i))
 	}
 	return fmt.Sprintf(`
 %s__global__ void %s(%s, %s* __restrict__ written,
                               const Sizes sizes, long long elements) {
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < elements; i += step)
-        written[i] = %s(%s, sizes, i);
+        written[i] = %s;
 }
-`, linkage, entry, strings.Join(taken, ", "), written, function, strings.Join(passed, ", "))
+`, linkage, entry, strings.Join(taken, ", "), written, GeneralCall(p, "sizes"))
+}
+
+// GeneralCall calls a problem's general function, of the tensors t0 and so on: an epilogue's come last.
+func GeneralCall(p *operator.Problem, sizes string) string {
+	passed := lists.Of(lists.Places(len(Taken(p))), func(i int) string { return fmt.Sprintf("t%d", i) })
+	passed = slices.Insert(passed, len(passed)-len(p.Operator.Epilogue()), sizes, "i")
+	return fmt.Sprintf("%s(%s)", p.Operator.PyTorch.Function, strings.Join(passed, ", "))
 }

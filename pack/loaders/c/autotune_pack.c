@@ -129,7 +129,7 @@ int autotune_open(const autotune_tables* tables, const char* folder, autotune_pa
 struct autotune_plan {
     autotune_plan* next;
     const autotune_operation* operation;
-    int tuned, device, arguments[MOST_TENSORS];
+    int tuned, device;
     int64_t given[MOST_VALUES], sizes[MOST_VALUES];
     int sized;
     autotune_shape shape[MOST_TENSORS];
@@ -246,10 +246,7 @@ static int general(autotune_pack* p, autotune_plan* plan, int operation, const i
         int64_t elements = 1;
         for (int j = 0; j < plan->shape[o->output].rank; j++) elements *= plan->shape[o->output].extent[j];
         int64_t blocks = (elements + 255) / 256;
-        autotune_step step = {k->entry, {(uint32_t)(blocks < 1 << 20 ? blocks : 1 << 20), 1, 1}, {256, 1, 1}, 0, {0}, 0, 0, o->tensors, plan->arguments};
-        for (int j = 0, at = 0; j < o->tensors; j++)
-            if (j != o->output) plan->arguments[at++] = j;
-        plan->arguments[o->tensors - 1] = o->output;
+        autotune_step step = {k->entry, {(uint32_t)(blocks < 1 << 20 ? blocks : 1 << 20), 1, 1}, {256, 1, 1}, 0, {0}, 0, 0, k->arguments, k->argument};
         for (int j = 0; j < k->sizes; j++) plan->sizes[j] = v[k->size[j]];
         plan->sizes[k->sizes] = elements;
         plan->sized = k->sizes + 1;

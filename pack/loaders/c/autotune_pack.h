@@ -91,6 +91,8 @@ typedef struct {
     int type, file, sizes;
     const char* entry;
     const int* size;
+    int arguments;
+    const int* argument;
 } autotune_general;
 typedef struct {
     const char* name;
