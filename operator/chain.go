@@ -55,6 +55,11 @@ func (s *ParameterSpec) holds(n *expr.Node, depth int) error {
 			return fmt.Errorf("column %d: %w", n.Column, err)
 		}
 	case expr.OpAdd, expr.OpSub, expr.OpMul, expr.OpDiv, expr.OpNeg, expr.OpPlus, expr.OpCall:
+	case expr.OpCompare:
+		if _, known := s.Functions[chooses]; known {
+			return fmt.Errorf("column %d: a comparison stands only in %s(), as %[2]s(x > 0, x, 0)", n.Column, chooses)
+		}
+		fallthrough
 	default:
 		return fmt.Errorf("column %d: %s is unknown here: there are + - * / and functions", n.Column, cmp.Or(n.Op.String(), "a comparison"))
 	}

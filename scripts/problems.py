@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -185,6 +186,8 @@ class Functions(dict):
 
         own = {
             "swish": F.silu,
+            **{to: lambda x, to=to: x.to(torch_calls.dtype(to)).to(x.dtype) for to in ("f32", "bf16", "f16")},
+            "clamp": lambda x, low, high: self["min"](self["max"](x, low), high),
             "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
             "min_gpt_new_gelu": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3))),
             "smooth_l1": lambda x, beta=1: F.smooth_l1_loss(x, torch.zeros_like(x), reduction="none", beta=beta),
@@ -200,6 +203,15 @@ def expression(text, **tensors):
     return eval(compile(text, "f", "eval"), {"__builtins__": {}}, Functions(tensors))
 
 
+def epilogue(text, axes, x, tensors):
+    """What an epilogue makes of outputs: its tensors, as `r[m,n]`, have some of the output's axes."""
+    named = {}
+    for name, within in re.findall(r"(\w+)\[([\w,]*)\]", text):
+        has = within.split(",")
+        named[name] = tensors[name].reshape([size if axis in has else 1 for axis, size in zip(axes, x.shape)])
+    return expression(re.sub(r"\[[\w,]*\]", "", text), x=x, **named).expand_as(x)
+
+
 def elementwise(p, t):
     y = expression(p["f"], **{name: v if name == "x" else v.reshape(1, -1, 1) for name, v in t.items()})
     return y.sum() if p["sum"] else y.mean() if p["mean"] else y
@@ -211,7 +223,7 @@ def product(p, t):
 
     a, b = (triangle(t[name].mT if p[f"transpose_{name}"] else t[name], p[f"triangular_{name}"]) for name in ("a", "b"))
     y = triangle(a @ b, p["triangular_output"])
-    return expression(p["epilogue"], x=y + t["bias"] if "bias" in t else y)
+    return epilogue(p["epilogue"], ("batch", "m", "n"), y + t["bias"] if "bias" in t else y, t)
 
 
 def separable(p, t):

@@ -7,6 +7,7 @@
 //
 // Without an epilogue outputs are the sums: NoEpilogue has nothing, and costs nothing.
 #pragma once
+#include "activations.cuh"
 #include "element.cuh"
 
 // Place is where an output lies: its index along each axis. The first axis needs no size.
@@ -26,8 +27,6 @@ struct NoEpilogue {
 };
 
 #ifdef EPILOGUE
-#include "activations.cuh"
-
 #ifndef EPILOGUE_TENSORS
 #define EPILOGUE_TENSORS 0
 #endif

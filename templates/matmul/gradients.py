@@ -23,6 +23,9 @@ class Functions:
     def where(self, condition, x, y):
         return torch.where(condition, *self.both(x, y))
 
+    def clamp(self, x, low, high):
+        return self.min(self.max(x, low), high)
+
     def f32(self, x):
         return x.float()
 
