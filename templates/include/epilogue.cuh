@@ -10,9 +10,9 @@
 #include "activations.cuh"
 #include "element.cuh"
 
-// OutputPlace is where an output lies: its index along each axis. The first axis needs no size.
+// Coordinates are an output's: its index along each axis, and their sizes. The first axis needs no size.
 template <int Axes>
-struct OutputPlace {
+struct Coordinates {
     long long at[Axes], size[Axes];
 };
 
@@ -62,7 +62,7 @@ struct Broadcast {
 
     // load gives what belongs to Count outputs side by side along the last axis, zeros behind its end.
     template <int Count, int Rank>
-    __device__ __forceinline__ void load(float (&to)[Count], const OutputPlace<Rank>& place) const {
+    __device__ __forceinline__ void load(float (&to)[Count], const Coordinates<Rank>& place) const {
         long long index = 0, step = 1;
 #pragma unroll
         for (int axis = Rank - 1; axis >= 0; --axis) {
