@@ -330,14 +330,15 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
                 words[apart * i] = __uint_as_float(even[i]);
                 if constexpr (apart > 1) words[apart * i + 1] = __uint_as_float(odd[i]);
             }
-            if (!lines[half] || lane % 4 >= eights) continue;
-            if constexpr (finishes) {
-                output.finish(words, own + 8 * half, first + 8 * (lane % 4));
-                if constexpr (sizeof(Stored) == 2)
+            if (lines[half] && lane % 4 < eights) {
+                if constexpr (finishes) {
+                    output.finish(words, own + 8 * half, first + 8 * (lane % 4));
+                    if constexpr (sizeof(Stored) == 2)
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) words[i] = __uint_as_float(Pair<Stored>::pack(words[2 * i], words[2 * i + 1]));
+                        for (int i = 0; i < 4; ++i) words[i] = __uint_as_float(Pair<Stored>::pack(words[2 * i], words[2 * i + 1]));
+                }
+                output.store(lines[half], first + 8 * (lane % 4), words);
             }
-            output.store(lines[half], first + 8 * (lane % 4), words);
         }
     }
 }

@@ -34,14 +34,13 @@ struct MatrixOutput {
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
     __device__ __forceinline__ void store_two(Stored* y, int row, long long place, float2 values) const {
-        const long long column = place - first;
-        const float2 added = biased ? make_float2(read_only(given.bias + column), read_only(given.bias + column + 1)) : make_float2(0.0f, 0.0f);
-        const bool in[2] = {counts(TRIANGULAR_OUTPUT, row, column), counts(TRIANGULAR_OUTPUT, row, column + 1)};
+        const float2 added = biased ? make_float2(read_only(given.bias + (place - first)), read_only(given.bias + (place - first) + 1)) : make_float2(0.0f, 0.0f);
+        const bool in[2] = {counts(TRIANGULAR_OUTPUT, row, place - first), counts(TRIANGULAR_OUTPUT, row, place - first + 1)};
         float sums[2] = {in[0] ? values.x + added.x : 0.0f, in[1] ? values.y + added.y : 0.0f};
-        const bool finite[2] = {!in[0] || is_finite(values.x), !in[1] || is_finite(values.y)};
-        if (row >= M) return;
-        finish(sums, finite, row, column);
-        store_elements<2>(y + place + static_cast<long long>(row) * N, sums);
+        if (row < M) {
+            finish(sums, {!in[0] || is_finite(values.x), !in[1] || is_finite(values.y)}, row, place - first);
+            store_elements<2>(y + place + static_cast<long long>(row) * N, sums);
+        }
     }
     template <class To>
     __device__ __forceinline__ void store(const To& y, int row, long long place, float value) const {
@@ -89,8 +88,8 @@ struct TransposedOutput {
         : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ void store(Stored* y, int n, int first_m, int c, float value) const {
         const int m = first_m + c;
-        if (n >= N || m >= M) return;
-        value = biased ? value + read_only(given.bias + n) : value;
-        y[first + static_cast<long long>(m) * N + n] = from_float<Stored>(given.epilogue.of(value, matrix_place(batch, m, n)));
+        if (n < N && m < M)
+            y[first + static_cast<long long>(m) * N + n] =
+                from_float<Stored>(given.epilogue.of(biased ? value + read_only(given.bias + n) : value, matrix_place(batch, m, n)));
     }
 };
