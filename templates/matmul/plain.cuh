@@ -24,5 +24,5 @@ __device__ __forceinline__ Element matmul_plain(const Element* a, const Element*
             sum += Sum(factor(to_float(left[k * left_step]))) * Sum(factor(to_float(right[k * right_step])));
         total += sum;
     }
-    return from_float<Element>(epilogue.of((float)total, Place<3>{{batch, row, column}, {1, s.m, s.n}}));
+    return from_float<Element>(epilogue.of((float)total, Coordinates<3>{{batch, row, column}, {1, s.m, s.n}}));
 }
