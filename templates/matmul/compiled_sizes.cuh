@@ -11,6 +11,6 @@ struct Sizes {
 // MatmulPlain gives an output of its index.
 struct MatmulPlain {
     const Element *a, *b, *bias;
-    Epilogue epilogue;
+    TileEpilogue epilogue;
     __device__ __forceinline__ Element operator()(long long i) const { return matmul_plain<float>(a, b, BIAS ? bias : nullptr, Sizes(), i, epilogue); }
 };
