@@ -17,12 +17,11 @@
 # make bench-holes  every operator, layout and type beside PyTorch; writes docs/results/<gpu>/holes.md
 # make bench-networks  eight networks before and after replace; writes docs/results/<gpu>/networks.md
 # make bench-trust  how far winners can be believed; writes docs/results/<gpu>/trust.md
-# make bench-distributed  one GPU and two, measured; writes docs/results/<gpu>/distributed.md
 GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
 
-.PHONY: all demo test test-full race fuzz endure cover lint bench test-gpu bench-gpu bench-layers bench-holes bench-networks bench-trust bench-examples bench-distributed test-gpu-binaries clean
+.PHONY: all demo test test-full race fuzz endure cover lint bench test-gpu bench-gpu bench-layers bench-holes bench-networks bench-trust bench-examples test-gpu-binaries clean
 all: bin/autotune
 
 # What lives for minutes has memory to spare: collected less often, spaces take two thirds of the time. Tests that
@@ -115,9 +114,6 @@ bench-trust: bin/autotune
 
 bench-examples: bin/autotune
 	scripts/bench-examples.sh
-
-bench-distributed: bin/autotune
-	scripts/bench-distributed.sh
 
 clean:
 	rm -rf bin build demo

@@ -38,21 +38,6 @@ func (o *Operator) Bundle() ([]byte, error) {
 	return archive.Bytes(), nil
 }
 
-// Description is the text of op.yaml, or of the file that it stands in.
-func (o *Operator) Description() string { return o.files[path.Base(o.File)] }
-
-// With is the operator with other contents of some of its files, or with more of them.
-func (o *Operator) With(files map[string]string) (*Operator, error) {
-	changed := *o
-	changed.files = maps.Clone(o.files)
-	maps.Copy(changed.files, files)
-	archive, err := changed.Bundle()
-	if err != nil {
-		return nil, err
-	}
-	return LoadBundle(archive, nil)
-}
-
 // bundled are the files of a bundle, and beside them the data files.
 type bundled struct {
 	files *zip.Reader

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -171,6 +172,9 @@ func (o *Operator) with(more []ArgumentSpec, output string) *Operator {
 	})
 	return &extended
 }
+
+// Plain is the operator without the tensors of a problem's epilogue.
+func (o *Operator) Plain() *Operator { return cmp.Or(o.plain, o) }
 
 // Epilogue are the tensors that the epilogue of the operator's problem names, in the order in which kernels know them
 // as t0, t1 and so on. They stand behind all other arguments.

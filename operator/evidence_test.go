@@ -34,7 +34,6 @@ deterministic: true
 cost: [8*n, n]
 math: {modes: [fp32, tf32], auto: "'fp32'"}
 tolerance: [0.001, 0.1]
-metrics: {rate: n / time}
 reference: reference.cu
 templates:
   - name: direct
@@ -59,12 +58,12 @@ type edit struct{ old, new string }
 // which configurations and problems there are.
 var harmless = map[string]edit{
 	"an operator/summary": {"summary: Scales.", "summary: Other."}, "an operator/example": {"example: 64", "example: 32"},
-	"an operator/requires": {"n > 0:", "n > 1:"}, "an operator/metrics": {"n / time", "2*n / time"},
-	"a parameter/summary": {"type: int, summary: of nothing", "type: int, summary: other"},
-	"a parameter/min":     {"min: 1", "min: 2"},
-	"a parameter/max":     {"min: 1", "min: 1, max: 9"},
-	"a parameter/choices": {"min: 1", "choices: [3, 4]"},
-	"a template/summary":  {"    summary: of nothing", "    summary: other"}, "a template/when": {"when: n > 1", "when: n > 2"},
+	"an operator/requires": {"n > 0:", "n > 1:"},
+	"a parameter/summary":  {"type: int, summary: of nothing", "type: int, summary: other"},
+	"a parameter/min":      {"min: 1", "min: 2"},
+	"a parameter/max":      {"min: 1", "min: 1, max: 9"},
+	"a parameter/choices":  {"min: 1", "choices: [3, 4]"},
+	"a template/summary":   {"    summary: of nothing", "    summary: other"}, "a template/when": {"when: n > 1", "when: n > 2"},
 	"a template/constraints": {"[vec <= 4]", "[vec <= 2]"}, "a template/estimate": {"estimate: vec", "estimate: 2*vec"},
 	"a template/tunables": {"vec: [1, 2, 4]", "vec: [1, 2]"}, "a template/default": {"default: {vec: 1}", "default: {vec: 2}"},
 	"a template/free": {"    flags:", "    free: [n]\n    flags:"}, "a template/keep": {"    flags:", "    free: [n]\n    keep: [tiles]\n    flags:"},

@@ -126,7 +126,6 @@ func (l *loader) operator(root *tree.Node) {
 	if l.referenceAt != nil {
 		l.referenceAt.OneOf("reference: no file and no template", templateNames(o.Templates)...)
 	}
-	l.metrics(f["metrics"], names)
 	switch {
 	case o.Answers != nil:
 		o.Right = o.Answers.String()

@@ -25,9 +25,8 @@ type Operator struct {
 	Preset     map[string]string `json:"preset,omitempty"` // what runs when no parameter is set
 	Derived    []Definition      `json:"derived"`          // each after those that it names
 	Requires   []Requirement     `json:"-"`
-	Arguments  []ArgumentSpec    `json:"tensors"`           // of its kernels, in order, scalars too
-	Macros     Naming            `json:"macros,omitempty"`  // how kernels know names
-	Metrics    []Metric          `json:"metrics,omitempty"` // of its own
+	Arguments  []ArgumentSpec    `json:"tensors"`          // of its kernels, in order, scalars too
+	Macros     Naming            `json:"macros,omitempty"` // how kernels know names
 	MathModes  []string          `json:"math_modes"`
 	MathAuto   Formula           `json:"math_auto"` // the mode that "auto" means
 	// MathVariants are the modes whose kernels are another mode's, with other headers.

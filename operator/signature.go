@@ -116,7 +116,7 @@ func readEarly(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Place
 }
 
 func fits(p cudafile.Parameter, a ArgumentSpec) bool {
-	element := cudafile.Element(p.Type)
+	element, _ := cudafile.Element(p.Type)
 	known := slices.ContainsFunc(types, func(f typeFacts) bool { return f.cuda == element })
 	switch {
 	case p.Unclear:

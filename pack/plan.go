@@ -82,7 +82,7 @@ func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, 
 	}
 	values["math"] = expr.String(found.Math)
 	p := &Plan{Entry: found, loader: l}
-	if p.Tensors, err = o.tensors(values, l.pack.Types); err != nil {
+	if p.Tensors, err = o.Sized(values, l.pack.Types); err != nil {
 		return nil, err
 	}
 	p.arrange()
@@ -184,8 +184,8 @@ func (s Parameter) value(text string) (expr.Value, error) {
 	return expr.Int(n), err
 }
 
-// tensors computes the types and shapes of a problem's tensors.
-func (o *Operator) tensors(values map[string]expr.Value, types map[string]int64) (all []Tensor, err error) {
+// Sized computes the types and shapes of a problem's tensors, and adds derived values to the problem's.
+func (o *Operator) Sized(values map[string]expr.Value, types map[string]int64) (all []Tensor, err error) {
 	for _, d := range o.Derived {
 		if values[d.Name], err = d.Value.Eval(values); err != nil {
 			return nil, fmt.Errorf("`%s` cannot be computed for this problem: %w", d.Name, err)

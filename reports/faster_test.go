@@ -25,7 +25,7 @@ func TestPyTorchIsFaster(t *testing.T) {
 		"PyTorch eager is 5.81x as fast as the winner": inTurnsWith(map[string]float64{torchtimes.Eager: 0.172, torchtimes.Compile: 0.3}),
 		"torch.compile is 1.25x as fast as the winner": inTurnsWith(map[string]float64{torchtimes.Eager: 0.99, torchtimes.Compile: 0.8}),
 	} {
-		if first, _, _ := strings.Cut(shown(t, b, Details{}), "\n"); first != want {
+		if first, _, _ := strings.Cut(shown(t, b), "\n"); first != want {
 			t.Errorf("the first line is %q, want %q", first, want)
 		}
 		var again bytes.Buffer
@@ -45,7 +45,7 @@ func TestPyTorchIsFaster(t *testing.T) {
 		"another layout":             inTurnsWith(map[string]float64{torchtimes.Eager: 1.5, torchtimes.ChannelsLast: 0.5}),
 		"the untuned default":        inTurnsWith(map[string]float64{bestconfig.Default: 0.9}),
 	} {
-		if text := shown(t, b, Details{}); !strings.HasPrefix(text, "problem ") || strings.Contains(text, "as fast as the winner") {
+		if text := shown(t, b); !strings.HasPrefix(text, "problem ") || strings.Contains(text, "as fast as the winner") {
 			t.Errorf("%s:\n%s", name, text)
 		}
 	}

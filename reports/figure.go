@@ -16,7 +16,6 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"autotune/internal/lists"
-	"autotune/internal/output"
 )
 
 // What the plots have in common: size, colours, type.
@@ -49,28 +48,7 @@ func typeface(size float64, bold bool, c color.Color) text.Style {
 	if bold {
 		f.Weight = xfont.WeightBold
 	}
-	return text.Style{Color: c, Font: f, Handler: harmless{plot.DefaultTextHandler}, YAlign: text.YCenter}
-}
-
-// harmless draws every text as one line: a line break or an escape in a name must not change a plot's look.
-type harmless struct{ text.Handler }
-
-// oneLine keeps a lone blank, since plots measure it for the gaps beside their labels.
-func oneLine(s string) string {
-	if s == " " {
-		return s
-	}
-	return output.Line(s)
-}
-
-func (h harmless) Lines(s string) []string { return h.Handler.Lines(oneLine(s)) }
-
-func (h harmless) Box(s string, f font.Font) (width, height, depth vg.Length) {
-	return h.Handler.Box(oneLine(s), f)
-}
-
-func (h harmless) Draw(c vg.Canvas, s string, style text.Style, at vg.Point) {
-	h.Handler.Draw(c, oneLine(s), style, at)
+	return text.Style{Color: c, Font: f, Handler: plot.DefaultTextHandler, YAlign: text.YCenter}
 }
 
 // figure is a page with a heading and room below it.

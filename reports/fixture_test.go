@@ -8,15 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"autotune/device/trial"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
 )
-
-var recordedAt = time.Date(2025, 11, 21, 9, 30, 0, 0, time.UTC)
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 

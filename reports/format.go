@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"autotune/internal/lists"
+	"autotune/internal/output"
 	"autotune/operator"
 	"autotune/tuner/bestconfig"
 )
@@ -88,18 +89,18 @@ func formatBytes(n int64) string {
 	}
 }
 
-// titleOf names the problem briefly: "conv2d 16x16x1024x1024".
-func titleOf(b bestconfig.Document) string {
-	return b.Operator + " " + operator.FormatShape(b.Problem.Shape)
+// Title names the problem briefly: "conv2d 16x16x1024x1024".
+func Title(b bestconfig.Document) string {
+	return output.Line(b.Operator + " " + operator.FormatShape(b.Problem.Shape))
 }
 
 // parametersOf are the problem's parameters, "kernel=3x3", and its math mode,
 // in the order of the problem's own text where there is one.
 func parametersOf(b bestconfig.Document) []string {
-	if words := strings.Fields(b.Problem.Text); len(words) > 2 {
+	if words := strings.Fields(output.Line(b.Problem.Text)); len(words) > 2 {
 		return words[2:]
 	}
-	words := lists.Of(b.Problem.Parameters, func(p operator.Parameter) string { return p.Name + "=" + p.Value })
+	words := lists.Of(b.Problem.Parameters, func(p operator.Parameter) string { return output.Line(p.Name + "=" + p.Value) })
 	if b.Problem.Math != "" {
 		words = append(words, "math="+b.Problem.Math)
 	}
@@ -122,7 +123,7 @@ func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // settingOf is the origin, with the conditions of the times where they are unusual.
 func settingOf(b bestconfig.Document) string {
-	return joined(", ", originOf(b), b.Conditions.Unusual())
+	return output.Line(joined(", ", originOf(b), b.Conditions.Unusual()))
 }
 
 // joined joins the texts that are not empty.

@@ -19,7 +19,7 @@ func TestNamesAreOneHarmlessLine(t *testing.T) {
 	}
 	draws := map[string]func(*bytes.Buffer, bestconfig.Document) error{
 		"speedup": func(w *bytes.Buffer, b bestconfig.Document) error { return SpeedupPlot(w, b) },
-		"table":   func(w *bytes.Buffer, b bestconfig.Document) error { return SearchTable(w, b, Details{}) },
+		"table":   func(w *bytes.Buffer, b bestconfig.Document) error { return SearchTable(w, b, nil) },
 		"summary": func(w *bytes.Buffer, b bestconfig.Document) error { return SummaryPlot(w, []bestconfig.Document{b, b}) },
 		"summary's table": func(w *bytes.Buffer, b bestconfig.Document) error {
 			return SummaryTable(w, []bestconfig.Document{b, convolution()}, 0)

@@ -124,7 +124,7 @@ func SpeedupPlot(w io.Writer, b bestconfig.Document) error {
 		return errors.New("nothing to plot: the search found no valid variant")
 	}
 	rows, r, u := comparedIn(b), b.Roofline, unitOf(b)
-	times := lists.Of(rows, func(c Compared) float64 { return c.MS })
+	times := lists.Of(rows, func(c compared) float64 { return c.ms })
 	if err := trial.CheckMS(times...); err != nil {
 		return err
 	}
@@ -137,26 +137,26 @@ func SpeedupPlot(w io.Writer, b bestconfig.Document) error {
 		chart.line, chart.style = u.PerMS*r.FloorMS, dashed(roof)
 		chart.about = fmt.Sprintf("roofline %s, %s reached", u.Format(r.FloorMS), formatPercent(r.Share))
 	}
-	slices.SortStableFunc(rows[1:], func(x, y Compared) int { return cmp.Compare(x.MS, y.MS) })
+	slices.SortStableFunc(rows[1:], func(x, y compared) int { return cmp.Compare(x.ms, y.ms) })
 	for i, c := range rows {
-		row := barRow{name: c.Name, bars: []bar{{u.PerMS * c.MS, muted, []words{{c.Time, typeface(10.5, i == 0, ink)}}}}}
+		row := barRow{name: c.name, bars: []bar{{u.PerMS * c.ms, muted, []words{{c.time, typeface(10.5, i == 0, ink)}}}}}
 		one := &row.bars[0]
 		if i == 0 {
-			row.name, row.bold, one.color = "winner: "+b.Template, true, accent
+			row.name, row.bold, one.color = "winner: "+output.Line(b.Template), true, accent
 			if tied := len(b.Ties) - 1; tied > 0 {
 				one.texts = append(one.texts, words{"tied with " + output.Count(tied, "other"), typeface(9.5, false, faint)})
 			}
 		}
-		if c.Speedup > 0 {
+		if c.speedup > 0 {
 			verdict := accent
-			if c.Speedup < 1 {
+			if c.speedup < 1 {
 				verdict = bad
 			}
-			one.texts = append(one.texts, words{c.Times, typeface(10.5, true, verdict)})
+			one.texts = append(one.texts, words{c.times, typeface(10.5, true, verdict)})
 		}
 		chart.rows = append(chart.rows, row)
 	}
-	return chart.write(w, titleOf(b), strings.Join(parametersOf(b), "  "), settingOf(b))
+	return chart.write(w, Title(b), strings.Join(parametersOf(b), "  "), settingOf(b))
 }
 
 func (c barChart) write(w io.Writer, title string, lines ...string) error {
@@ -197,7 +197,7 @@ func SummaryPlot(w io.Writer, list []bestconfig.Document) error {
 	}
 	values := []float64{1}
 	for _, b := range list {
-		row := barRow{name: titleOf(b), bold: true}
+		row := barRow{name: Title(b), bold: true}
 		row.note = joined(" ", strings.Join(parametersOf(b), " "), b.Conditions.Unusual())
 		if b.Roofline.Share > 0 {
 			row.note = formatPercent(b.Roofline.Share) + " of the roofline; " + row.note
@@ -205,7 +205,7 @@ func SummaryPlot(w io.Writer, list []bestconfig.Document) error {
 		for _, s := range chart.series {
 			speedup := b.Baselines[s.name].Speedup
 			if speedup > mostSpeedup || speedup > 0 && speedup < 1/mostSpeedup {
-				return fmt.Errorf("%s: %g is no speedup over %s", titleOf(b), speedup, s.title)
+				return fmt.Errorf("%s: %g is no speedup over %s", Title(b), speedup, s.title)
 			}
 			text := words{bestconfig.FormatSpeedup(speedup), typeface(9.5, true, ink)}
 			if speedup > 0 {

@@ -28,8 +28,8 @@ const progressLegend = vg.Length(124)
 // those from the cache, which come first, and a tick at the top for each that failed. b gives the heading and the lines
 // to compare with; it need not have a winner.
 func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) error {
-	levels := lists.Where(comparedIn(b), func(c Compared) bool { return c.Level })
-	times := lists.Of(levels, func(l Compared) float64 { return l.MS })
+	levels := lists.Where(comparedIn(b), func(c compared) bool { return c.level })
+	times := lists.Of(levels, func(l compared) float64 { return l.ms })
 	for _, t := range trials {
 		if t.Status == trial.OK {
 			times = append(times, t.Time.Median)
@@ -56,7 +56,7 @@ func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) erro
 		p.Add(tags{{p.X.Max / 2, 0.5, vg.Point{}, message, "no variant was valid"}})
 	}
 	run.addFailures(trials)
-	f := newFigure(4.1*vg.Inch, "Search of "+titleOf(b), strings.Join(parametersOf(b), "  "), settingOf(b))
+	f := newFigure(4.1*vg.Inch, "Search of "+Title(b), strings.Join(parametersOf(b), "  "), settingOf(b))
 	run.legend.Draw(draw.Crop(f.body, f.body.Size().X-progressLegend, 0, 0, -8))
 	p.Draw(draw.Crop(f.body, 0, -progressLegend-10, 0, -8))
 	return f.writePNG(w)
@@ -119,15 +119,15 @@ func (run *progress) addMarks(at plotter.XYs, what string, style draw.GlyphStyle
 }
 
 // addLevels adds the times to compare with.
-func (run *progress) addLevels(levels []Compared) {
+func (run *progress) addLevels(levels []compared) {
 	for _, l := range levels {
 		c := faint
-		if l.Speedup == 0 { // the roofline
+		if l.speedup == 0 { // the roofline
 			c = roof
 		}
-		line := straight(dashed(c), 0, run.at(l.MS), run.X.Max, run.at(l.MS))
+		line := straight(dashed(c), 0, run.at(l.ms), run.X.Max, run.at(l.ms))
 		run.Add(line)
-		run.legend.Add(l.Name+" "+l.Time, line)
+		run.legend.Add(l.name+" "+l.time, line)
 	}
 	run.Y.Label.Text = "time of a launch, " + run.unit.Name
 }

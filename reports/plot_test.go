@@ -160,7 +160,7 @@ func TestPlotsOfAbsurdNumbers(t *testing.T) {
 			if err := SummaryPlot(io.Discard, []bestconfig.Document{b}); err == nil && name == "speedup" && ms > 0 {
 				t.Errorf("%s of %v: SummaryPlot drew it", name, ms)
 			}
-			if err := SearchTable(io.Discard, b, Details{}); err != nil {
+			if err := SearchTable(io.Discard, b, nil); err != nil {
 				t.Errorf("%s of %v: %v", name, ms, err)
 			}
 		}

@@ -45,10 +45,10 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func shown(t *testing.T, b bestconfig.Document, d Details) string {
+func shown(t *testing.T, b bestconfig.Document) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := SearchTable(&out, b, d); err != nil {
+	if err := SearchTable(&out, b, nil); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {
@@ -57,26 +57,6 @@ func shown(t *testing.T, b bestconfig.Document, d Details) string {
 		}
 	}
 	return out.String()
-}
-
-// The table says what the finals changed, where they changed anything.
-func TestFinalsAreTold(t *testing.T) {
-	b := convolution() // 6.270 ms
-	other := failedAs(trial.OK, 7, "").Configuration
-	for want, lead := range map[string]tuner.Lead{
-		"": {},
-		" finals it led the search with 3.100 ms; timed again, it takes 6.270 ms error ":              {Leader: b.Configuration, SearchMS: 3.1, FinalMS: 6.27},
-		" finals direct vec=7 led the search with 6.100 ms, and was 6.400 ms when timed again error ": {Leader: other, SearchMS: 6.1, FinalMS: 6.4},
-		" finals direct vec=7 led the search with 6.100 ms and failed when it was timed again error ": {Leader: other, SearchMS: 6.1},
-	} {
-		got := strings.Join(strings.Fields(shown(t, b, Details{Lead: lead})), " ")
-		if has := strings.Contains(got, " finals "); has != (want != "") || !strings.Contains(got, want) {
-			t.Errorf("want %q in\n%s", want, got)
-		}
-	}
-	if got := shown(t, b, Details{Lead: tuner.Lead{Leader: b.Configuration, SearchMS: 6.269, FinalMS: 6.27}}); strings.Contains(got, "finals ") {
-		t.Errorf("a change of nothing is told:\n%s", got)
-	}
 }
 
 // Whatever the times are, all of a table are in one unit, and no line ends between a number and its unit.
@@ -92,7 +72,7 @@ func TestOneUnit(t *testing.T) {
 			b.Baselines, b.Time.Median, b.Time.CI95 = nil, median, [2]float64{median * 0.9, median * 1.1}
 			b.Compare(bestconfig.Default, untuned)
 			b.Compare(bestconfig.Reference, untuned*30)
-			text := shown(t, b, Details{Lead: tuner.Lead{Leader: b.Configuration, SearchMS: median / 2, FinalMS: median}})
+			text := shown(t, b)
 			found := map[string]bool{}
 			for _, match := range units.FindAllStringSubmatch(text, -1) {
 				found[match[1]] = true
@@ -117,7 +97,7 @@ func TestReplayCountsWhatItAnswered(t *testing.T) {
 	if b.Search.Evaluations != 21 {
 		t.Errorf("%d evaluations, want 21", b.Search.Evaluations)
 	}
-	if got := strings.Join(strings.Fields(shown(t, b, Details{})), " "); !strings.Contains(got, "21 evaluated in 0.00 s; the recording lacks 479 others that the strategy asked for") {
+	if got := strings.Join(strings.Fields(shown(t, b)), " "); !strings.Contains(got, "21 evaluated in 0.00 s; the recording lacks 479 others that the strategy asked for") {
 		t.Error(got)
 	}
 	r.Device.Kind = device.CUDA // there a launch may be ruled out by what it needs

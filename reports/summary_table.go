@@ -57,7 +57,7 @@ func summaryColumns(
 	add := func(head string, cell func(bestconfig.Document) string) {
 		columns = append(columns, column[bestconfig.Document]{head: head, cell: cell})
 	}
-	add("problem", titleOf)
+	add("problem", Title)
 	add("math", func(b bestconfig.Document) string { return b.Problem.Math })
 	if slices.ContainsFunc(list, func(b bestconfig.Document) bool { return b.Device.Name != list[0].Device.Name }) {
 		add("device", func(b bestconfig.Document) string { return b.Device.Name })
@@ -103,7 +103,7 @@ func ratioColumns(
 // narrowSummary is the table for a terminal: short heads, and a second line a problem.
 func narrowSummary(w io.Writer, list []bestconfig.Document, over []string, width int) error {
 	columns := append([]column[bestconfig.Document]{
-		{head: "problem", cell: func(b bestconfig.Document) string { return titleOf(b) + " " + b.Problem.Math }},
+		{head: "problem", cell: func(b bestconfig.Document) string { return Title(b) + " " + b.Problem.Math }},
 		{head: "ms", cell: func(b bestconfig.Document) string { return significant(b.Time.Median, 4) }},
 	}, ratioColumns(over, func(_, short string) string { return short }, "of copy")...)
 	rows := rowsOf(columns, list)

@@ -1,10 +1,8 @@
 package reports
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -99,7 +97,6 @@ func columnWidths(rows [][]string) []int {
 type column[T any] struct {
 	head string
 	cell func(T) string
-	text bool // its cells are words, not numbers
 }
 
 // rowsOf are the head of a table and its rows.
@@ -129,75 +126,60 @@ func markdown(w io.Writer, rows [][]string) error {
 func aligned(w io.Writer, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
+		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
 	return t.Flush()
 }
 
-// writeCSV writes rows by RFC 4180.
-func writeCSV(w io.Writer, rows [][]string) error {
-	out := csv.NewWriter(w)
-	out.UseCRLF = true
-	return out.WriteAll(rows)
-}
-
 // SearchTable writes what a search ends with: the problem, the winner, its time against the baselines and the
 // roofline, the trials and the warnings.
-func SearchTable(w io.Writer, b bestconfig.Document, d Details) error {
-	t, texts := &table{}, TextsOf(b, d)
-	t.problem(b, texts)
+func SearchTable(w io.Writer, b bestconfig.Document, failures []Failure) error {
+	t := &table{}
+	t.problem(b)
 	if b.Found() {
-		t.winner(b, texts)
-		t.blank()
-		t.comparison(texts)
+		t.winner(b)
 	} else {
 		t.text("winner", "none: no variant was valid")
 	}
 	t.blank()
-	t.text("trials", texts.Trials)
-	t.text("search", texts.Search)
-	t.failures(d.Failures)
-	t.warnings(texts)
+	t.text("trials", trialsText(b))
+	t.text("search", searchText(b))
+	t.failures(failures)
+	t.warnings(b)
 	return t.write(w)
 }
 
 // BenchTable writes what a kept winner's comparison ends with.
 func BenchTable(w io.Writer, b bestconfig.Document) error {
-	t, texts := &table{}, TextsOf(b, Details{})
-	t.problem(b, texts)
-	t.winner(b, texts)
-	t.blank()
-	t.comparison(texts)
-	t.warnings(texts)
+	t := &table{}
+	t.problem(b)
+	t.winner(b)
+	t.warnings(b)
 	return t.write(w)
 }
 
 // problem writes the problem, the device and the conditions; before them that PyTorch is faster, where it is.
-func (t *table) problem(b bestconfig.Document, texts Texts) {
+func (t *table) problem(b bestconfig.Document) {
 	if faster, ok := b.FasterPyTorch(); ok {
 		t.line("%s", faster)
 	}
-	t.text("problem", texts.Title+" "+texts.Parameters)
-	t.text("device", texts.Device)
+	t.text("problem", strings.Join(append([]string{Title(b)}, parametersOf(b)...), " "))
+	t.text("device", deviceText(b))
 	if b.Problem.MathBy != "" {
 		t.text("math", b.Problem.Math+", "+b.Problem.MathBy)
 	}
 	t.blank()
 }
 
-func (t *table) winner(b bestconfig.Document, texts Texts) {
+func (t *table) winner(b bestconfig.Document) {
 	t.text("winner", b.Configuration.String())
 	for _, line := range b.Launches.Lines() {
 		t.text("launch", line)
 	}
-	t.text("time", texts.Time)
+	t.text("time", timeText(b))
 	t.text("timed", b.Conditions.Unusual())
-	t.text("finals", texts.Finals)
 	if b.EnergyMJ > 0 {
 		t.text("energy", significant(b.EnergyMJ, 4)+" mJ a launch")
-	}
-	for _, name := range slices.Sorted(maps.Keys(b.Metrics)) {
-		t.text("metric", name+" "+significant(b.Metrics[name], 4))
 	}
 	t.text("best by", strings.NewReplacer("max:", "the most ", "min:", "the least ").Replace(b.Objective))
 	t.text("error", fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError))
@@ -208,6 +190,8 @@ func (t *table) winner(b bestconfig.Document, texts Texts) {
 	if b.Gates != nil {
 		t.text("gates", "passed: "+b.Gates.String())
 	}
+	t.blank()
+	t.comparison(b)
 }
 
 // shownTies is how many of the variants that tie with the winner a table names.
@@ -231,34 +215,35 @@ func (t *table) ties(b bestconfig.Document) {
 
 // comparison is the part with columns: what, its time, the winner's speedup and,
 // where the roofline is known, the rates at which bytes and operations go by.
-func (t *table) comparison(texts Texts) {
-	row := func(label string, c Compared) {
-		t.line("%-*s%-20s%12s%11s%11s%11s", labelWidth, label, c.Name, c.Time, c.Times, c.Bytes, c.Compute)
+func (t *table) comparison(b bestconfig.Document) {
+	row := func(label string, c compared) {
+		t.line("%-*s%-20s%12s%11s%11s%11s", labelWidth, label, c.name, c.time, c.times, c.bytes, c.compute)
 	}
-	head := Compared{Time: "time", Times: "speedup"}
-	timed := texts.Compared
-	if texts.Roofline != "" {
-		head.Bytes = "GB/s"
-		if timed[0].Compute != "" {
-			head.Compute = "GFLOP/s"
-		}
-		timed = timed[:len(timed)-1]
+	head, rows := compared{time: "time", times: "speedup"}, comparedIn(b)
+	if b.Roofline.FloorMS > 0 {
+		head.bytes = "GB/s"
+	}
+	if rows[0].compute != "" {
+		head.compute = "GFLOP/s"
 	}
 	row("compared", head)
 	var turns []string
-	for _, c := range timed {
+	for _, c := range rows {
+		if c.roofline {
+			break
+		}
 		row("", c)
-		if c.Between != "" {
-			turns = append(turns, c.Name+" "+c.Between)
+		if c.between != "" {
+			turns = append(turns, c.name+" "+c.between)
 		}
 	}
 	if len(turns) > 0 {
 		t.text("", "in turns, with 95 % intervals: "+strings.Join(turns, "; "))
 	}
-	t.list("", texts.Outputs)
-	if texts.Roofline != "" {
-		row("", texts.Compared[len(timed)])
-		t.text("", texts.Roofline)
+	t.list("", outputsTexts(b))
+	if last := rows[len(rows)-1]; last.roofline {
+		row("", last)
+		t.text("", rooflineText(b.Roofline))
 	}
 }
 
@@ -288,10 +273,10 @@ func (t *table) failures(list []Failure) {
 	}
 }
 
-func (t *table) warnings(texts Texts) {
-	if len(texts.Warnings) > 0 {
+func (t *table) warnings(b bestconfig.Document) {
+	if list := warningsOf(b); len(list) > 0 {
 		t.blank()
-		t.list("warnings", lists.Of(texts.Warnings, func(warning string) string { return "- " + warning }))
+		t.list("warnings", lists.Of(list, func(warning string) string { return "- " + output.Line(warning) }))
 	}
 }
 

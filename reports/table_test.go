@@ -19,7 +19,7 @@ func TestTable(t *testing.T) {
 	odd.Warnings = []string{strings.Repeat("unbroken", 12) + " and a word"}
 	for name, b := range map[string]bestconfig.Document{"cuda.txt": convolution(), "replay.txt": replayed(), "emulator.txt": emulated(), "failed.txt": failed()} {
 		var out bytes.Buffer
-		if err := SearchTable(&out, b, Details{}); err != nil {
+		if err := SearchTable(&out, b, nil); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, out.Bytes())
@@ -30,10 +30,10 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	if err := SearchTable(&bytes.Buffer{}, odd, Details{}); err != nil {
+	if err := SearchTable(&bytes.Buffer{}, odd, nil); err != nil {
 		t.Error(err)
 	}
-	if err := SearchTable(brokenPipe{}, odd, Details{}); !errors.Is(err, errPipe) {
+	if err := SearchTable(brokenPipe{}, odd, nil); !errors.Is(err, errPipe) {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -46,7 +46,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errPipe }
 
 // What not every search knows has a row where it is known.
 func TestRowsOfWhatIsKnown(t *testing.T) {
-	plain := shown(t, convolution(), Details{})
+	plain := shown(t, convolution())
 	for row, change := range map[string]func(*bestconfig.Document){
 		"energy      1235 mJ a launch\n":      func(b *bestconfig.Document) { b.EnergyMJ = 1234.5678 },
 		"math        tf32, as PyTorch does\n": func(b *bestconfig.Document) { b.Problem.MathBy = "as PyTorch does" },
@@ -54,7 +54,7 @@ func TestRowsOfWhatIsKnown(t *testing.T) {
 	} {
 		b := convolution()
 		change(&b)
-		if got := shown(t, b, Details{}); strings.Contains(plain, row[:12]) || !strings.Contains(got, "\n"+row) {
+		if got := shown(t, b); strings.Contains(plain, row[:12]) || !strings.Contains(got, "\n"+row) {
 			t.Errorf("want %q in\n%s", row, got)
 		}
 	}
@@ -74,7 +74,7 @@ func TestOutputsWhereCompared(t *testing.T) {
 		"outputs agree with the winner's: PyTorch eager with a largest error of 3.1e-06, torch.compile with a largest error of 2e-06; the tolerance is 0.0001 plus 1e-05 of the element",
 		"outputs differ from the winner's: PyTorch nhwc with a largest error of 0.5; the tolerance is 0.0001 plus 1e-05 of the element",
 	}
-	if got := TextsOf(b, Details{}).Outputs; !slices.Equal(got, want) {
+	if got := outputsTexts(b); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	var table, document bytes.Buffer

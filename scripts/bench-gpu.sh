@@ -58,7 +58,6 @@ measure() {
 	for plot in speedup progress; do
 		mv "$scratch/$plot.png" "$out/$name-$plot.png"
 	done
-	[ "$name" != conv2d-tf32 ] || mv "$scratch/report.html" "$out/$name.html" # one page shows what pages are
 	files="${files-} $out/$name.json"
 }
 

@@ -10,27 +10,30 @@ each (scripts/holes.txt), searched and timed in turns with PyTorch eager and tor
 
 PyTorch's compiler first fills its cache, in several processes at a time. Then what PyTorch has no function for is
 timed. Then one `autotune search --problems` times all rows. The folder of --work keeps what was done: rows.jsonl has a
-line for each row, and the same command goes on where the last one ended. Where the environment names a folder OUT, rows
-and table are copied to it.
+line for each row, and the same command goes on where the last one ended.
 
 A row is an operator's problem of a type and a layout. Floats, and by turns bf16 or f16, make some 300 rows.
 """
 import argparse
+import concurrent.futures
+import functools
 import importlib.metadata
 import json
+import multiprocessing
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import time
 
 import holes_page
 import problems
-from holes_torch import composed, warm
-from kept import GRACE_S, ROOT, Kept, copy_out, ended, results_page
-from problems import AUTOTUNE
+from kept import GRACE_S, ROOT, Kept, ended, forget_tried, results_page
+from problems import AUTOTUNE, torch_calls
 
 TORCH = importlib.metadata.version("torch")
+SAMPLES = 30  # of what PyTorch has no function for
 
 
 def arguments():
@@ -55,20 +58,6 @@ def choices(operator, parameter):
     return next((p["choices"] for p in described if p["name"] == parameter), [""])
 
 
-def same(given, known):
-    """Whether a parameter is as it was given: one number stands for all of its components."""
-    return set(given.split("x")) == set(known.split("x")) if "x" not in given else given == known
-
-
-def answers(best, asked):
-    """Whether a best configuration is of the problem that was asked for."""
-    problem = best["problem"]
-    parameters = {"type": "f32", "layout": "nchw", **problem["parameters"]}  # a document may leave these out
-    return (best["operator"] == asked["operator"] and "x".join(map(str, problem["shape"])) == asked["shape"] and
-            asked["math"] in ("auto", problem["math"]) and
-            all(same(value, str(parameters[name])) for name, value in asked["parameters"].items()))
-
-
 def all_rows(path):
     """The rows by name: all operators' first problems, then their second, then others."""
     made, seen = [], {}
@@ -84,27 +73,88 @@ def all_rows(path):
     return {name: asked for _, name, asked in sorted(made, key=lambda row: row[0])}
 
 
-def prepare(rows, ready, environment, options, log):
+def compiled(calls, modes):
+    """Has torch.compile compile a problem's call with TF32 allowed or not, as a search does. Returns the fault."""
+    import torch
+
+    try:
+        function, call = torch_calls.found(calls)
+        lie = {name: torch_calls.standing(t, torch_calls.uniform(t)) for name, t in call["tensors"].items()}
+        for mode in modes:
+            torch.backends.cuda.matmul.allow_tf32 = mode
+            with torch.no_grad():
+                run = torch.compile(lambda **t: function(**t, **torch_calls.values(call)))
+                run(**torch_calls.alone(call, lie))
+            torch.compiler.reset()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return ""
+
+
+def composed(request):
+    """Times of a problem that PyTorch has no single function for, in milliseconds; or the fault."""
+    import torch
+
+    p, = problems.bound([request])
+    call, size = functools.partial(problems.COMPOSED[p.operator], p.parameters), torch.cuda.get_device_properties(0)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    try:
+        with torch.no_grad():
+            tensors, flush = p.drawn(), torch.empty(2 * size.L2_cache_size, dtype=torch.uint8, device="cuda")
+            ways = {"torch_eager": call, "torch_compile": torch.compile(call)}
+            return {"baselines": {name: statistics.median(torch_calls.timed(lambda: way(tensors), SAMPLES, flush))
+                                  for name, way in ways.items()}}
+    except Exception as error:
+        return {"fault": f"{type(error).__name__}: {error}".splitlines()[0]}
+    finally:
+        torch.compiler.reset()
+
+
+def prepare(rows, ready, options):
     """Fills torch.compile's cache for the rows that lack it, and times what PyTorch has no function for."""
     bound = dict(zip(rows, problems.bound(list(rows.values()))))
     wanted, began = {name: p for name, p in bound.items() if name not in ready.all}, time.monotonic()
+    spawn = multiprocessing.get_context("spawn")
     if options.processes and wanted:
-        warm(wanted, environment, min(options.processes, len(wanted)), log, ready.keep)
+        os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # here processes are the threads
+        with concurrent.futures.ProcessPoolExecutor(options.processes, spawn) as pool:
+            # PyTorch has yet to say whether it rounds a problem whose mode is asked for.
+            modes = {name: (False, True) if p.about["ask_math"] else (rows[name]["math"] not in ("auto", "fp32"),)
+                     for name, p in wanted.items()}
+            jobs = {pool.submit(compiled, p.calls, modes[name]): name for name, p in wanted.items() if p.calls}
+            for job in concurrent.futures.as_completed(jobs):
+                ready.keep(jobs[job], {"fault": str(job.exception() or job.result())})
+        forget_tried(os.environ["TORCHINDUCTOR_CACHE_DIR"])
         print(f"torch.compile's cache has {len(wanted)} more rows after {time.monotonic() - began:.0f} s", flush=True)
     names = [name for name, p in bound.items() if p.operator in problems.COMPOSED and not p.call()]
     names = [name for name in names if "baselines" not in ready.all.get(name, {})]
-    for name, times in zip(names, composed([rows[name] for name in names], environment, log) if names else ()):
-        ready.keep(name, {"fault": times["fault"]} if "fault" in times else {"baselines": times})
+    # Nothing else may run on the GPU meanwhile: these are baselines.
+    with concurrent.futures.ProcessPoolExecutor(1, spawn) as pool:
+        for name, found in zip(names, pool.map(composed, [rows[name] for name in names])):
+            ready.keep(name, found)
 
 
 def problem_of(name, asked, ready):
-    """A row as an entry of a list of problems, with what was found out before."""
-    about = ready.all.get(name, {})
+    """A row as an entry of a list of problems, with the baselines that are known."""
     made = {key: asked[key] for key in ("operator", "shape", "parameters", "math")}
-    return made | {key: about[key] for key in ("math", "baselines") if key in about}
+    return made | {key: ready.all[name][key] for key in ("baselines",) if key in ready.all.get(name, {})}
 
 
-def search(rows, ready, environment, options, log, limit):
+def same(given, known):
+    """Whether a parameter is as it was given: one number stands for all of its components."""
+    return set(given.split("x")) == set(known.split("x")) if "x" not in given else given == known
+
+
+def answers(best, asked):
+    """Whether a best configuration is of the problem that was asked for."""
+    problem = best["problem"]
+    parameters = {"type": "f32", "layout": "nchw", **problem["parameters"]}  # a document may leave these out
+    return (best["operator"] == asked["operator"] and "x".join(map(str, problem["shape"])) == asked["shape"] and
+            asked["math"] in ("auto", problem["math"]) and
+            all(same(value, str(parameters[name])) for name, value in asked["parameters"].items()))
+
+
+def search(rows, ready, options, limit):
     """One search of all rows: its exit code (negative: a signal; None: the limit was over) and its errors."""
     listed, said = options.work / "problems.json", options.work / "search.txt"
     listed.write_text(json.dumps([problem_of(name, asked, ready) for name, asked in rows.items()], indent=1))
@@ -112,17 +162,16 @@ def search(rows, ready, environment, options, log, limit):
     command = [AUTOTUNE, "search", "--problems", listed, "--run", "holes", "--device", "cuda:0", "--time", options.time,
                "--quiet", "--baseline", "default" if given else "torch,torch-compile"]
     with open(said, "w") as errors:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=errors, env=environment)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
         code = ended(process, limit)
-    text = said.read_text()
-    log.write(text)
-    return code, [line.removeprefix("autotune: ") for line in text.splitlines() if line.startswith("autotune: ")]
+    lines = said.read_text().splitlines()
+    return code, [line.removeprefix("autotune: ") for line in lines if line.startswith("autotune: ")]
 
 
-def take(rows, ready, kept, environment):
+def take(rows, ready, kept):
     """Keeps the rows that the search has found, and returns their names. Removes their documents, so that the next
     search of such a row is a new one."""
-    folder, names = pathlib.Path(environment["XDG_CACHE_HOME"]) / "autotune/runs/holes", []
+    folder, names = pathlib.Path(os.environ["XDG_CACHE_HOME"]) / "autotune/runs/holes", []
     found = [(path, json.loads(path.read_text())) for path in folder.glob("*.json")]
     for name, asked in rows.items():
         wanted = problem_of(name, asked, ready)
@@ -138,15 +187,15 @@ def take(rows, ready, kept, environment):
     return names
 
 
-def measure(rows, ready, kept, environment, options, log, began):
+def measure(rows, ready, kept, options, began):
     """Searches rows. One without a winner is kept as a failure; so is one that ends the search."""
     wanted = dict(rows)
     while wanted:
         left = options.limit - (time.monotonic() - began) if options.limit else None
         if left is not None and left < GRACE_S:
             return
-        code, faults = search(wanted, ready, environment, options, log, left and left - GRACE_S / 2)
-        found = take(wanted, ready, kept, environment)
+        code, faults = search(wanted, ready, options, left and left - GRACE_S / 2)
+        found = take(wanted, ready, kept)
         print(f"{len(found)} of {len(wanted)} rows have a winner", flush=True)
         wanted = {name: asked for name, asked in wanted.items() if name not in found}
         if code is None:
@@ -174,7 +223,6 @@ def write_page(rows, kept, options):
     target = options.markdown or results_page(gpu, f"{options.problems.stem}.md")
     target.write_text(holes_page.page(there, len(rows), command))
     print(f"wrote {target}: {len(there)} of {len(rows)} rows")
-    copy_out(kept.path, target, options.work / "log.txt")
 
 
 def main():
@@ -186,13 +234,12 @@ def main():
         wanted = {name: asked for name, asked in rows.items()
                   if asked["operator"] in only and (options.again or name not in kept.all)}
         caches = {"XDG_CACHE_HOME": "cache", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
-        environment = os.environ | {name: str(options.work / folder) for name, folder in caches.items()}
-        with open(options.work / "log.txt", "a") as log:
-            prepare(wanted, ready, environment, options, log)
-            for given in False, True:  # whether PyTorch's times are known already
-                part = {name: asked for name, asked in wanted.items()
-                        if ("baselines" in ready.all.get(name, {})) == given}
-                measure(part, ready, kept, environment, options, log, began)
+        os.environ |= {name: str(options.work / folder) for name, folder in caches.items()}
+        prepare(wanted, ready, options)
+        for given in False, True:  # whether PyTorch's times are known already
+            part = {name: asked for name, asked in wanted.items()
+                    if ("baselines" in ready.all.get(name, {})) == given}
+            measure(part, ready, kept, options, began)
         print(f"{len(wanted)} rows took {time.monotonic() - began:.0f} s", flush=True)
     write_page(rows, kept, options)
 

@@ -1,8 +1,6 @@
 """What scripts that measure for long share: results that are kept, processes that are ended, pages in Markdown."""
 import json
-import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -44,13 +42,6 @@ def ended(process, limit=None):
     return None
 
 
-def copy_out(*paths):
-    """Copies files into the folder that the environment names as OUT, if it does."""
-    for path in paths if os.environ.get("OUT") else ():
-        if path.exists() and path.parent != pathlib.Path(os.environ["OUT"]):
-            shutil.copy(path, os.environ["OUT"])
-
-
 def results_page(gpu, name):
     """Where a page about a GPU goes: docs/results/h200/NAME."""
     path = ROOT / "docs/results" / gpu.lower().removeprefix("nvidia ").split()[0] / name
@@ -64,14 +55,10 @@ def forget_tried(cache):
         tried.unlink()
 
 
-def driver():
-    """The NVIDIA driver's version, as far as known."""
-    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        return said.splitlines()[0].strip()
-    except (OSError, subprocess.CalledProcessError, IndexError):
-        return "unknown"
+def nvidia_smi(field):
+    """What the driver says of the first GPU."""
+    command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0].strip()
 
 
 def table(head, lines):

@@ -1,36 +1,33 @@
 #!/usr/bin/env python3
 """Has KernelBench judge autotune's winners of its level 1 with its own functions.
 
-    scripts/kernelbench.py CHECKOUT --list         # which problems are an operator of autotune's; needs no GPU
     scripts/kernelbench.py CHECKOUT [--search SECONDS] [--limit SECONDS] [--only N...] [--compile]
 
-CHECKOUT is a clone of https://github.com/ScalingIntelligence/KernelBench. Shape and parameters are read off each
-problem's own model. Its winner is searched, exported as a PyTorch module, read by KernelBench's static checker and
+CHECKOUT is a clone of https://github.com/ScalingIntelligence/KernelBench. scripts/kernelbench.txt says which operator,
+shape and parameters each problem is. Its winner is searched, exported as a PyTorch module, read by KernelBench's static checker and
 evaluated by its eval_kernel_against_ref: five correctness trials, then times of both. While one problem is searched and
 another one judged, the modules of those between them are compiled. The exit code is 1 if a problem failed.
 
 The folder of --work keeps what was done: rows.jsonl has a line for each problem, and the same command goes on where the
-last one ended. The page is docs/results/<gpu>/kernelbench-level1.md; where the environment names a folder OUT, rows and
-page are copied to it.
+last one ended. The page is docs/results/<gpu>/kernelbench-level1.md.
 """
 import argparse
 import collections
 import concurrent.futures
+import dataclasses
 import datetime
 import importlib.metadata
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-import kernelbench_problems
-import problems
-import torch_roundings
-from kept import ROOT, Kept, between, copy_out, results_page, table
+from kept import ROOT, Kept, between, results_page, table
 from kernelbench_judge import TRIALS, Judge
 from problems import AUTOTUNE
 
@@ -65,7 +62,7 @@ STORY = """# KernelBench's judgement of every problem of its level 1 that is an 
 {gpu}, PyTorch {torch}, KernelBench at commit {commit}, {dates}, by
 `scripts/kernelbench.py CHECKOUT --search {search:g}`.
 
-Shapes and parameters are read off the problems' own models. Each was searched for at most {search:g} s in the math mode
+scripts/kernelbench.txt has each problem's operator, shape and parameters. Each was searched for at most {search:g} s in the math mode
 that PyTorch computes it in. The winner was exported by `autotune export --format pytorch`, and a class behind the
 module makes the tuned problem's module whatever the order of KernelBench's arguments. *Tried* are the variants that the
 search evaluated. *Correct* counts KernelBench's trials in which the outputs agree with PyTorch's within 1e-4 (absolute
@@ -87,7 +84,6 @@ def arguments():
     add("checkout", type=pathlib.Path)
     add("--search", type=float, default=2, metavar="SECONDS", help="how long a problem is searched")
     add("--limit", type=float, metavar="SECONDS", help="begin no problem after so long; the rest is for the next time")
-    add("--list", action="store_true", help="print the problems that would be judged, and those that are left out")
     add("--only", type=int, nargs="+", metavar="N", help="numbers of problems")
     add("--compile", action="store_true", help="time torch.compile, too")
     add("--again", action="store_true", help="judge problems again that were judged")
@@ -100,27 +96,40 @@ def arguments():
     return options
 
 
-def covered(options):
-    """The problems that are an operator's, and a line for each other one."""
-    found, others = [], []
-    for number, file in kernelbench_problems.numbered(options.checkout).items():
-        if options.only and number not in options.only:
-            continue
-        try:
-            found.append(kernelbench_problems.derive(number, file))
-        except problems.NotCovered as e:
-            others.append(f"- {number} {kernelbench_problems.title(file)}: {e}")
-    return found, others
+@dataclasses.dataclass
+class Problem:
+    """A problem as scripts/kernelbench.txt has it."""
+
+    number: int
+    file: pathlib.Path
+    operator: str
+    text: str  # shape and settings
+    arguments: str  # of the exported module; "": those that it gives itself
+    passed: str  # what its forward is given of the problem's `inputs`; "": those
+
+    @property
+    def name(self):
+        return f"level1-{self.number}"
+
+    @property
+    def title(self):
+        """From the file's name."""
+        return re.sub("[ _]+", " ", self.file.stem).strip()
+
+    def flags(self):
+        """The problem on autotune's command line."""
+        shape, *settings = self.text.split()
+        return [self.operator, "--shape", shape, *(word for s in settings for word in ("--set", s))]
 
 
-def math_modes(wanted):
-    """The math modes in which PyTorch computes problems, by number. `--math auto` finds them, too; asking for all at
-    the same time saves each search PyTorch's start."""
-    bound = problems.bound([problems.request(p.operator, p.shape, p.parameters) for p in wanted])
-    asked = {p.number: b.about for p, b in zip(wanted, bound) if b.about["ask_math"]}
-    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 2)) as pool:
-        answers = pool.map(torch_roundings.mode, asked.values())
-        return {number: mode or "auto" for number, (mode, _) in zip(asked, answers)}
+def wanted_of(options):
+    files = {int(f.name.split("_")[0]): f for f in (options.checkout / "KernelBench/level1").glob("*.py")}
+    for line in (ROOT / "scripts/kernelbench.txt").read_text().splitlines():
+        if not line.startswith("#"):
+            asked, arguments, passed = [*map(str.strip, line.split("|")), "", ""][:3]
+            number, operator, text = asked.split(" ", 2)
+            if int(number) in (options.only or files):
+                yield Problem(int(number), files[int(number)], operator, text, arguments, passed)
 
 
 def autotune(words, limit, environment):
@@ -137,8 +146,8 @@ def autotune(words, limit, environment):
 class Bench:
     """Searches, exports, compiles and judges problems."""
 
-    def __init__(self, options, modes, cache):
-        self.options, self.modes, self.judge = options, modes, Judge(options.checkout, options.compile)
+    def __init__(self, options, cache):
+        self.options, self.judge = options, Judge(options.checkout, options.compile)
         self.environment = os.environ | {"XDG_CACHE_HOME": cache}
         # A module takes two compilers, and searches compile, too.
         self.compilers = concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 3))
@@ -148,12 +157,12 @@ class Bench:
         best = self.options.work / f"{problem.name}_{problem.operator}.json"
         module = best.with_suffix(".py")
         seconds = self.options.search
-        flags = ["--math", self.modes.get(problem.number, "auto"), "--device", "cuda", "--time", f"{seconds:g}s"]
-        words = ["search", *problem.flags(), *flags, "--quiet", "--json", best]
+        flags = ["--math", "auto", "--device", "cuda", "--time", f"{seconds:g}s", "--quiet", "--json", best]
+        words = ["search", *problem.flags(), *flags]
         autotune(words, 60 + 5 * seconds, self.environment)
         autotune(["export", "--from", best, "--format", "pytorch", "-o", module], 60, self.environment)
-        given = "get_init_inputs()" if problem.arguments is None else repr(problem.arguments)
-        adapter = ADAPTER + (REORDERED.replace("PASSED", ", ".join(problem.passed)) if problem.passed else "")
+        given = f"({problem.arguments},)" if problem.arguments else "get_init_inputs()"
+        adapter = ADAPTER + (REORDERED.replace("PASSED", problem.passed) if problem.passed else "")
         adapter = adapter.replace("ARGUMENTS", given) + "\n\nModelNew = ModelOfProblem\n"
         module.write_text(module.read_text() + adapter)
         document = json.loads(best.read_text())
@@ -228,40 +237,33 @@ def summary(rows):
     return [said, f"By operator: {by_operator}.", f"Slower than PyTorch: {slower or 'no problem'}."]
 
 
-def write_page(kept, others, options, gpu):
+def write_page(kept, options, gpu):
     rows = sorted(kept.all.values(), key=lambda row: row["number"])
     command = ["git", "-C", options.checkout, "rev-parse", "--short=12", "HEAD"]
     commit = subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
     story = STORY.format(gpu=gpu, torch=importlib.metadata.version("torch"), commit=commit,
                          dates=between([row["date"] for row in rows]), search=options.search, trials=TRIALS)
     parts = [story, table(HEAD, map(cells, rows)), *summary(rows)]
-    parts += ["Left out:", "\n".join(others)] if others else []
     page = results_page(gpu, "kernelbench-level1.md")
     page.write_text("\n\n".join(parts) + "\n")
     print(f"wrote {page}: {len(rows)} rows")
-    copy_out(kept.path, page)
 
 
 def main():
     options = arguments()
-    wanted, others = covered(options)
-    if options.list:
-        for problem in wanted:
-            print(problem.number, problem.title + ":", *problem.flags())
-        print("", "Left out:", *others, sep="\n")
-        return
     kept = Kept(options.work / "rows.jsonl")
-    wanted = [p for p in wanted if options.again or p.name not in kept.all]
+    wanted = [p for p in wanted_of(options) if options.again or p.name not in kept.all]
 
     def done(problem, row):
-        about = {"number": problem.number, "title": f"{problem.number} {problem.title}", "operator": problem.operator}
-        kept.keep(problem.name, about | {"problem": str(problem), "date": str(datetime.date.today()), **row})
+        about = {"number": problem.number, "title": problem.title, "operator": problem.operator}
+        about |= {"problem": f"{problem.operator} {problem.text}", "date": str(datetime.date.today())}
+        kept.keep(problem.name, about | row)
         print(" | ".join(map(str, cells(kept.all[problem.name]))), flush=True)
 
     with tempfile.TemporaryDirectory() as cache:
-        bench = Bench(options, math_modes(wanted), cache)
+        bench = Bench(options, cache)
         bench.rows(wanted, done)
-    write_page(kept, others, options, bench.judge.gpu)
+    write_page(kept, options, bench.judge.gpu)
     sys.exit(0 if all(map(passed, kept.all.values())) else 1)
 
 

@@ -6,9 +6,10 @@ import importlib.util
 import multiprocessing
 import os
 import re
-import subprocess
 import sys
 import time
+
+from kept import nvidia_smi
 
 LIMIT_S = 120  # for one answer
 CORRECTNESS_TRIALS, TRIALS = 5, 100  # the latter are samples of a time
@@ -21,9 +22,7 @@ class Judge:
     """Asks the process, and starts another one when it is gone."""
 
     def __init__(self, checkout, compiled):
-        said = subprocess.run(["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"],
-                              capture_output=True, text=True, check=True).stdout.splitlines()[0]
-        self.gpu, capability = said.split(", ")
+        self.gpu, capability = nvidia_smi("name,compute_cap").split(", ")
         self.capability = capability.split(".")
         self.about = checkout, compiled
         self.start()

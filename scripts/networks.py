@@ -8,11 +8,7 @@ captured, tuned, packed, given the pack's kernels, and timed plain, in a CUDA gr
 
 First `autotune capture` runs, and torch.compile fills its cache, for all networks at a time. Then one network after
 another is tuned, packed and timed, with the GPU for itself. The folder of --work has what each step made, and
-results.jsonl a line for each network and mode. The same command goes on where the last one ended. Where the environment
-names a folder OUT, results, page and logs are copied to it.
-
-With --search each problem is searched by itself, in place of `autotune tune`. `--device cpu --tiny --until capture`
-tries the first steps without a GPU.
+results.jsonl a line for each network and mode. The same command goes on where the last one ended.
 """
 import argparse
 import datetime
@@ -24,9 +20,9 @@ import subprocess
 import sys
 import time
 
-from kept import ROOT, Kept, between, copy_out, driver, ended, forget_tried, results_page, table
+from kept import ROOT, Kept, between, forget_tried, nvidia_smi, results_page, table
+from problems import AUTOTUNE
 
-AUTOTUNE = os.environ.get("AUTOTUNE", str(ROOT / "bin/autotune"))
 NETWORKS = {  # as the page shows them
     "resnet50": "ResNet-50, f16 channels-last, 64x3x224x224",
     "vit": "ViT-B/16, bf16, 32x3x224x224",
@@ -54,15 +50,9 @@ def arguments():
     add("--modes", nargs="+", choices=MODES, default=list(MODES), metavar="MODE", help=", ".join(MODES))
     add("--budget", type=float, default=25, metavar="SECONDS", help="of the tuning of a network")
     add("--time", default="400ms", help="of one search of a problem")
-    add("--search", action="store_true", help="search each problem by itself; do not tune families")
     add("--limit", type=float, metavar="SECONDS", help="begin no network after so long; the rest is for the next time")
-    add("--again", action="store_true", help="tune, pack and time again what is there")
-    add("--until", choices=("capture", "pack"), help="do no more than this")
     add("--table", action="store_true", help="write the page and end")
     add("--work", type=pathlib.Path, default=ROOT / "bench-out/networks", help="folder for all that is kept")
-    add("--markdown", type=pathlib.Path, help="where the page goes (docs/results/<gpu>/networks.md)")
-    add("--device", choices=("cuda", "cpu"), default="cuda")
-    add("--tiny", action="store_true", help="small networks, to try this script")
     return parser.parse_args()
 
 
@@ -76,52 +66,40 @@ class Network:
     def __init__(self, name, options):
         self.name, self.options, self.folder = name, options, options.work / name
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.problems, self.tuned = self.folder / "problems.yaml", self.folder / "tuned"
-        self.pack = self.folder / f"pack_{name}"
+        self.problems, self.pack = self.folder / "problems.yaml", self.folder / f"pack_{name}"
         caches = {"XDG_CACHE_HOME": self.folder / "cache", "TORCHINDUCTOR_CACHE_DIR": options.work / "inductor"}
         self.environment = os.environ | {name: str(folder) for name, folder in caches.items()}
 
     def python(self, *words):
-        tiny = ["--tiny"] if self.options.tiny else []
-        return ["python3", ROOT / "scripts/networks_run.py", *words, "--device", self.options.device, *tiny]
+        return ["python3", ROOT / "scripts/networks_run.py", *words]
 
     def begin(self, what, command, stdout=None):
         """A process with a log of its own."""
         log = open(self.folder / f"{what}.txt", "w")
-        log.write("$ " + " ".join(map(str, command)) + "\n")
-        log.flush()
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout or log, stderr=log,
                                 env=self.environment, text=True)
 
-    def run(self, what, command, limit=None):
-        if code := ended(self.begin(what, command), limit):
+    def run(self, what, *command):
+        if code := self.begin(what, [AUTOTUNE, *command]).wait():
             raise Failed(f"{what} ended with {code}: {self.last_line(what)}")
 
     def last_line(self, what):
         lines = (self.folder / f"{what}.txt").read_text().strip().splitlines()
-        return lines[-1].removeprefix("autotune: ")[:300] if len(lines) > 1 else "it wrote nothing"
-
-    def tune(self):
-        """Tunes families of the captured problems, or searches each. Some may fail, and the others are packed."""
-        o = self.options
-        flags = ["--problems", self.problems, "--time", o.time, "--device", "cuda:0", "--quiet"]
-        if o.search:
-            flags += ["--baseline", "torch,torch-compile", "--json", self.folder / "winners.json"]
-            command = [AUTOTUNE, "search", *flags]
-        else:
-            command = [AUTOTUNE, "tune", *flags, "--budget", f"{o.budget:g}s"]
-        try:
-            self.run("tune", command, o.budget if o.search else 3 * o.budget)
-            self.tuned.write_text("")
-        except Failed as why:
-            self.tuned.write_text(f"; {why}")
+        return lines[-1].removeprefix("autotune: ")[:300] if lines else "it wrote nothing"
 
     def packed(self):
+        """Tunes the captured problems and packs what was found. Some may fail, and the others are packed."""
+        o, failed = self.options, ""
         shutil.rmtree(self.pack, ignore_errors=True)
         try:
-            self.run("pack", [AUTOTUNE, "pack", self.pack])
+            self.run("tune", "tune", "--problems", self.problems, "--time", o.time, "--budget", f"{o.budget:g}s",
+                     "--device", "cuda:0", "--quiet")
+        except Failed as why:
+            failed = f"; {why}"
+        try:
+            self.run("pack", "pack", self.pack)
         except Failed as why:  # also where no problem has a winner
-            raise Failed(f"{why}{self.tuned.read_text()}") from None
+            raise Failed(f"{why}{failed}") from None
 
     def measure(self, modes):
         """A row for each mode, as it is ready."""
@@ -143,8 +121,8 @@ def side_by_side(networks):
     for n in (n for n in networks if not n.problems.exists()):
         capture = [AUTOTUNE, "capture", "-o", n.problems, "--", *n.python("forward", n.name)]
         begun.append((n, "capture", n.begin("capture", capture)))
-        if "compile" in n.options.modes and n.options.device == "cuda":
-            begun.append((n, "compile", n.begin("compile", n.python("compile", n.name, "--passes", "1"))))
+        if "compile" in n.options.modes:
+            begun.append((n, "compile", n.begin("compile", n.python("compile", n.name))))
     for n, what, process in begun:
         if process.wait():
             print(f"{n.name}: {what} ended with {process.returncode}: {n.last_line(what)}", flush=True)
@@ -154,41 +132,23 @@ def side_by_side(networks):
 def one(network, kept, options):
     """Tunes, packs and times one network."""
     there = {mode: kept.all.get(f"{network.name} {mode}", {"fault": "not measured"}) for mode in options.modes}
-    modes = [mode for mode, row in there.items() if options.again or "fault" in row]
+    modes, begin = [mode for mode, row in there.items() if "fault" in row], time.monotonic()
     if not modes:
         return
-    begin = time.monotonic()
-
-    def took(step):
-        nonlocal begin
-        print(f"{network.name}: {step} {time.monotonic() - begin:.1f} s", flush=True)
-        begin = time.monotonic()
-
     try:
         if not network.problems.exists():
             raise Failed(f"capture: {network.last_line('capture')}")
-        if options.again or not network.tuned.exists():
-            network.tune()
-            took("tune")
-        if options.again or not (network.pack / "manifest.json").exists():
+        if not (network.pack / "manifest.json").exists():
             network.packed()
-            took("pack")
-        if options.until:
-            return
-        about = {"driver": driver(), "date": str(datetime.date.today()), "by": command_of(options)}
+        by = f"scripts/networks.py --budget {options.budget:g} --time {options.time}"
+        about = {"driver": nvidia_smi("driver_version"), "date": str(datetime.date.today()), "by": by}
         for row in network.measure(modes):
             kept.keep(f"{network.name} {row['mode']}", row | about)
-        took("measure")
+        print(f"{network.name}: {time.monotonic() - begin:.1f} s", flush=True)
     except Failed as why:
         print(f"{network.name}: {why}", flush=True)
         for mode in modes:
             kept.keep(f"{network.name} {mode}", {"network": network.name, "mode": mode, "fault": str(why)})
-
-
-def command_of(options):
-    """The command, as far as it changes what is measured."""
-    search = " --search" if options.search else ""
-    return f"scripts/networks.py{search} --budget {options.budget:g} --time {options.time}"
 
 
 def cells(row):
@@ -196,55 +156,28 @@ def cells(row):
     if "fault" in row:
         return [*shown, "", "", row["fault"], "", "", ""]
     theirs = [row["replace"][name] for name in ("before_ms", "after_ms")]
-    faster = f"{row['faster']:.3f}x [{row['interval'][0]:.3f}, {row['interval'][1]:.3f}]"
     return [
-        *shown, f"{row['before_ms']:.4g}", f"{row['after_ms']:.4g}", faster if row["kept"] else "unchanged",
+        *shown, f"{row['before_ms']:.4g}", f"{row['after_ms']:.4g}", row["faster"] if row["kept"] else "unchanged",
         "not timed" if None in theirs else " to ".join(f"{ms:.4g}" for ms in theirs),
         f"{row['kept']}/{row['left']}", f"{row['apart']:.1e}",
     ]
 
 
-def fastest(timed):
-    """The fastest mode of each network, before and after."""
-    for name in dict.fromkeys(row["network"] for row in timed):
-        own = [row for row in timed if row["network"] == name]
-        before, after = (min(own, key=lambda row: row[key]) for key in ("before_ms", "after_ms"))
-        factor = before["before_ms"] / after["after_ms"]
-        yield [NETWORKS[name], f"{before['before_ms']:.4g}", before["mode"], f"{after['after_ms']:.4g}", after["mode"],
-               f"{factor:.3f}x"]
-
-
-def page(rows):
-    """The page, of rows in any order."""
-    rows = sorted(rows, key=lambda row: (list(NETWORKS).index(row["network"]), MODES.index(row["mode"])))
+def write_page(kept):
+    rows = sorted(kept.all.values(), key=lambda row: (list(NETWORKS).index(row["network"]), MODES.index(row["mode"])))
     timed = [row for row in rows if "fault" not in row]
-    parts = ["# Networks before and after"]
-    if timed:
-        last, by = timed[-1], ", ".join(dict.fromkeys(f"`{row['by']}`" for row in timed))
-        when = between([row["date"] for row in timed])
-        parts.append(f"{last['device']}, driver {last['driver']}, PyTorch {last['torch']}, {when}, by {by}.")
-    parts += [STORY, table(HEAD, map(cells, rows))]
-    if timed:
-        slower = [row for row in timed if row["kept"] and row["interval"][1] < 1]
-        named = "; ".join(f"{NETWORKS[row['network']]} ({row['mode']})" for row in slower)
-        parts += [f"Slower than before: {named or 'no network in any mode'}.",
-                  "The fastest mode of each, before and after. The factor has no interval, since modes did not take "
-                  "turns:",
-                  table(("network", "before, ms", "in", "after, ms", "in", "faster"), fastest(timed))]
-    return "\n\n".join(parts) + "\n"
-
-
-def write_page(kept, options):
-    rows = list(kept.all.values())
-    if not rows:
+    if not timed:
         sys.exit("networks.py: nothing was measured yet")
-    gpu = next((row["device"] for row in rows if "device" in row), "gpu")
-    target = options.markdown or results_page(gpu, "networks.md")
-    target.write_text(page(rows))
+    last, by = timed[-1], ", ".join(dict.fromkeys(f"`{row['by']}`" for row in timed))
+    when = between([row["date"] for row in timed])
+    slower = [f"{NETWORKS[row['network']]} ({row['mode']})" for row in timed if row["kept"] and row["slower"]]
+    parts = ["# Networks before and after",
+             f"{last['device']}, driver {last['driver']}, PyTorch {last['torch']}, {when}, by {by}.",
+             STORY, table(HEAD, map(cells, rows)),
+             f"Slower than before: {'; '.join(slower) or 'no network in any mode'}."]
+    target = results_page(last["device"], "networks.md")
+    target.write_text("\n\n".join(parts) + "\n")
     print(f"wrote {target}: {len(rows)} rows")
-    copy_out(kept.path, target)
-    for path in options.work.glob("*/*.txt") if os.environ.get("OUT") else ():
-        shutil.copy(path, pathlib.Path(os.environ["OUT"]) / f"{path.parent.name}-{path.name}")
 
 
 def main():
@@ -254,14 +187,12 @@ def main():
         networks = [Network(name, options) for name in options.only]
         side_by_side(networks)
         print(f"captured after {time.monotonic() - began:.0f} s", flush=True)
-        for network in networks if options.until != "capture" else []:
+        for network in networks:
             if options.limit and time.monotonic() - began > options.limit:
                 print(f"{network.name} is left for the next time", flush=True)
                 continue
             one(network, kept, options)
-        if options.until:
-            return
-    write_page(kept, options)
+    write_page(kept)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Eight networks for scripts/networks.py, untrained, for inference. Each is a function that makes the model and its
-arguments; `tiny` ones try the scripts on a CPU."""
+arguments."""
 import torch
 from torch import nn
 
@@ -11,52 +11,50 @@ def image(model, batch, size, dtype, last=True, channels=3):
     return model.to(dtype).to(memory_format=form), (x,)
 
 
-def resnet50(tiny):
+def resnet50():
     import torchvision
 
-    return image(torchvision.models.resnet50(weights=None), *((1, 64) if tiny else (64, 224)), torch.float16)
+    return image(torchvision.models.resnet50(weights=None), 64, 224, torch.float16)
 
 
-def convnext(tiny):
+def convnext():
     import torchvision
 
-    return image(torchvision.models.convnext_tiny(weights=None), *((1, 64) if tiny else (32, 224)), torch.bfloat16)
+    return image(torchvision.models.convnext_tiny(weights=None), 32, 224, torch.bfloat16)
 
 
-def efficientnet(tiny):
+def efficientnet():
     import timm
 
-    return image(timm.create_model("efficientnet_b0"), *((1, 64) if tiny else (64, 224)), torch.float16)
+    return image(timm.create_model("efficientnet_b0"), 64, 224, torch.float16)
 
 
-def vit(tiny):
+def vit():
     import torchvision
 
-    size = {"image_size": 32, "num_layers": 2} if tiny else {"image_size": 224, "num_layers": 12}
-    model = torchvision.models.VisionTransformer(patch_size=16, num_heads=12, hidden_dim=768, mlp_dim=3072, **size)
+    model = torchvision.models.VisionTransformer(
+        image_size=224, num_layers=12, patch_size=16, num_heads=12, hidden_dim=768, mlp_dim=3072)
     torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # torchvision begins with zeros
-    return image(model, 1 if tiny else 32, size["image_size"], torch.bfloat16, last=False)
+    return image(model, 32, 224, torch.bfloat16, last=False)
 
 
 def tokens(model, batch, length, dtype, vocabulary):
     return model.to(dtype), (torch.randint(vocabulary, (batch, length)),)
 
 
-def llama(tiny):
+def llama():
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    layers, width = (2, 128) if tiny else (8, 2048)
-    config = LlamaConfig(hidden_size=width, intermediate_size=11 * width // 4, num_hidden_layers=layers,
-                         num_attention_heads=width // 64, num_key_value_heads=max(1, width // 256),
-                         vocab_size=32000, use_cache=False)
-    return tokens(LlamaForCausalLM(config), 1, 16 if tiny else 1024, torch.bfloat16, config.vocab_size)
+    config = LlamaConfig(hidden_size=2048, intermediate_size=5632, num_hidden_layers=8, num_attention_heads=32,
+                         num_key_value_heads=8, vocab_size=32000, use_cache=False)
+    return tokens(LlamaForCausalLM(config), 1, 1024, torch.bfloat16, config.vocab_size)
 
 
-def bert(tiny):
+def bert():
     from transformers import BertConfig, BertModel
 
-    config = BertConfig(num_hidden_layers=2 if tiny else 12)
-    return tokens(BertModel(config), *((1, 16) if tiny else (16, 384)), torch.float16, config.vocab_size)
+    config = BertConfig(num_hidden_layers=12)
+    return tokens(BertModel(config), 16, 384, torch.float16, config.vocab_size)
 
 
 def twice(channels, out):
@@ -87,8 +85,8 @@ class UNet(nn.Module):
         return self.head(x)
 
 
-def unet(tiny):
-    return image(UNet((8, 16) if tiny else (64, 128, 256, 512, 1024)), *((1, 32) if tiny else (8, 256)), torch.bfloat16)
+def unet():
+    return image(UNet((64, 128, 256, 512, 1024)), 8, 256, torch.bfloat16)
 
 
 class WaveNet(nn.Module):
@@ -111,16 +109,15 @@ class WaveNet(nn.Module):
         return self.last(heard)
 
 
-def wavenet(tiny):
-    model = WaveNet(8, 3) if tiny else WaveNet(128, 20)
-    return model, (torch.randn(1, 1, 64) if tiny else torch.randn(8, 1, 8000),)
+def wavenet():
+    return WaveNet(128, 20), (torch.randn(8, 1, 8000),)
 
 
 NETWORKS = {f.__name__: f for f in (resnet50, vit, llama, convnext, unet, efficientnet, bert, wavenet)}
 
 
-def made(name, device, tiny):
+def made(name):
     """A network and its arguments: the same weights and numbers each time."""
     torch.manual_seed(0)
-    model, inputs = NETWORKS[name](tiny)
-    return model.to(device).eval(), tuple(t.to(device) for t in inputs)
+    model, inputs = NETWORKS[name]()
+    return model.cuda().eval(), tuple(t.cuda() for t in inputs)

@@ -3,13 +3,14 @@
  *     P=layers; gcc -I$P/c scripts/pack_check.c $P/c/autotune_pack.c $P/c/layers.c -ldl -lpthread -o pack_check
  *     ./pack_check $P
  *
- * The tuned kernel and the general one, which runs for one image more, must give the same bits. */
+ * The kernel must give the same bits as the host. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "layers.h"
+
+enum { IMAGES = 32 * 64, IN = 112, OUT = 56 };
 
 static void* symbol(const char* name) {
     void* found = dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);
@@ -17,31 +18,42 @@ static void* symbol(const char* name) {
     return found;
 }
 
+static float largest(const float* image, int row, int column) {
+    float most = -1;
+    for (int h = 2 * row - 1; h < 2 * row + 2; h++)
+        for (int w = 2 * column - 1; w < 2 * column + 2; w++)
+            if (h >= 0 && h < IN && w >= 0 && w < IN && image[h * IN + w] > most) most = image[h * IN + w];
+    return most;
+}
+
 int main(int count, char** words) {
-    int (*allocate)(uint64_t*, size_t), (*in)(uint64_t, const void*, size_t), (*out)(void*, uint64_t, size_t), (*retain)(void**, int), (*set)(void*), (*init)(unsigned);
-    *(void**)&allocate = symbol("cuMemAlloc_v2"), *(void**)&in = symbol("cuMemcpyHtoD_v2"), *(void**)&out = symbol("cuMemcpyDtoH_v2");
-    *(void**)&retain = symbol("cuDevicePrimaryCtxRetain"), *(void**)&set = symbol("cuCtxSetCurrent"), *(void**)&init = symbol("cuInit");
+    int (*allocate)(uint64_t*, size_t), (*in)(uint64_t, const void*, size_t), (*out)(void*, uint64_t, size_t);
+    int (*retain)(void**, int), (*set)(void*), (*init)(unsigned);
+    *(void**)&allocate = symbol("cuMemAlloc_v2"), *(void**)&in = symbol("cuMemcpyHtoD_v2");
+    *(void**)&out = symbol("cuMemcpyDtoH_v2"), *(void**)&retain = symbol("cuDevicePrimaryCtxRetain");
+    *(void**)&set = symbol("cuCtxSetCurrent"), *(void**)&init = symbol("cuInit");
     void* context;
     autotune_pack* pack;
-    autotune_plan *tuned, *general;
+    autotune_plan* plan;
     autotune_max_pool2d_problem q = AUTOTUNE_MAX_POOL2D_PROBLEM;
-    q.n = 32, q.c = 64, q.h = q.w = 112, q.kernel_h = q.kernel_w = 3, q.stride_h = q.stride_w = 2, q.padding_h = q.padding_w = 1;
+    q.n = 32, q.c = 64, q.h = q.w = IN, q.kernel_h = q.kernel_w = 3, q.stride_h = q.stride_w = 2, q.padding_h = q.padding_w = 1;
     if (init(0) || retain(&context, 0) || set(context)) return fprintf(stderr, "no GPU\n");
-    if (autotune_open(&layers_tables, count > 1 ? words[1] : "layers", &pack)) return fprintf(stderr, "%s\n", autotune_error());
-    if (autotune_plan_max_pool2d(pack, q, NULL, &tuned)) return fprintf(stderr, "%s\n", autotune_error());
-    q.n++;
-    if (autotune_plan_max_pool2d(pack, q, NULL, &general)) return fprintf(stderr, "%s\n", autotune_error());
-    size_t x_bytes = (size_t)q.n * 64 * 112 * 112 * 4, y_bytes = 32u * 64 * 56 * 56 * 4;
-    float* x = (float*)malloc(x_bytes);
-    char *a = (char*)malloc(y_bytes), *b = (char*)malloc(y_bytes);
+    if (autotune_open(&layers_tables, count > 1 ? words[1] : "layers", &pack) ||
+        autotune_plan_max_pool2d(pack, q, NULL, &plan))
+        return fprintf(stderr, "%s\n", autotune_error());
+    size_t x_bytes = (size_t)IMAGES * IN * IN * 4, y_bytes = (size_t)IMAGES * OUT * OUT * 4;
+    float *x = (float*)malloc(x_bytes), *y = (float*)malloc(y_bytes);
     for (size_t i = 0; i < x_bytes / 4; i++) x[i] = (float)((uint32_t)i * 2654435761u >> 8) / 1e6f;
-    uint64_t at[4] = {0};
-    size_t room = autotune_workspace_bytes(tuned);
-    if (allocate(&at[0], x_bytes) || allocate(&at[1], y_bytes * 2) || allocate(&at[2], y_bytes * 2) || (room && allocate(&at[3], room)) || in(at[0], x, x_bytes))
+    uint64_t at[3] = {0};
+    size_t room = autotune_workspace_bytes(plan);
+    if (allocate(&at[0], x_bytes) || allocate(&at[1], y_bytes) || (room && allocate(&at[2], room)) || in(at[0], x, x_bytes))
         return fprintf(stderr, "no memory\n");
-    void *first[] = {(void*)at[0], (void*)at[1]}, *second[] = {(void*)at[0], (void*)at[2]};
-    if (autotune_launch(tuned, first, (void*)at[3], NULL) || autotune_launch(general, second, NULL, NULL)) return fprintf(stderr, "%s\n", autotune_error());
-    if (out(a, at[1], y_bytes) || out(b, at[2], y_bytes)) return fprintf(stderr, "a kernel failed\n");
-    printf("C: tuned %d, general %d, %s\n", autotune_tuned(tuned), !autotune_tuned(general), memcmp(a, b, y_bytes) ? "OTHER BITS" : "the same bits");
-    return memcmp(a, b, y_bytes) != 0;
+    void* tensors[] = {(void*)at[0], (void*)at[1]};
+    if (autotune_launch(plan, tensors, (void*)at[2], NULL)) return fprintf(stderr, "%s\n", autotune_error());
+    if (out(y, at[1], y_bytes)) return fprintf(stderr, "the kernel failed\n");
+    int wrong = 0;
+    for (int i = 0; i < IMAGES * OUT * OUT; i++)
+        wrong += y[i] != largest(x + (size_t)(i / OUT / OUT) * IN * IN, i / OUT % OUT, i % OUT);
+    printf("C: %d wrong\n", wrong);
+    return wrong != 0;
 }

@@ -4,7 +4,7 @@
     scripts/pack_check.py PACK
 
 Every entry's problem, one of another shape, and shapes of every family's range, through the pack's functions; under
-torch.compile, in a CUDA graph, with gradients and exported; the time of a call on the host.
+torch.compile, in a CUDA graph, with gradients and exported; the time of a call on the host, and of PyTorch's.
 
     scripts/pack_check.py PACK --replace [MODEL [BATCH]]
 
@@ -24,17 +24,25 @@ begun = time.perf_counter()
 import torch  # noqa: E402
 
 imported = time.perf_counter()
-import clocks  # noqa: E402
 import pack_problems  # noqa: E402
 
 SLOW_S = 0.01  # of a call with the GPU's time, as of a general kernel of a loss: its host's time is not asked for
+CALLS = 200
 
 
 def host_us(call):
+    """Microseconds of the host for a call."""
+    for _ in range(2):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        call()
+        torch.cuda.synchronize()
+    if time.perf_counter() - begin > SLOW_S:
+        return float("nan")
     begin = time.perf_counter()
-    call()
-    torch.cuda.synchronize()
-    return float("nan") if time.perf_counter() - begin > SLOW_S else clocks.microseconds(call, rounds=1)[0][0]
+    for _ in range(CALLS):
+        call()
+    return (time.perf_counter() - begin) / CALLS * 1e6
 
 
 def largest(t):
@@ -69,8 +77,9 @@ class Check:
             over = tensors[0].clone()
             kernels.renew(over, *tensors[1:], problem.settings, mode)
             good, kind = good and torch.equal(over, got), kind + " and in place"
-        us = host_us(lambda: problem.run(mode))
-        self.say(good, f"{what}: {kind}, error {error:.1e}, host {us:.1f} us")
+        with torch.no_grad():
+            ours, theirs = host_us(lambda: problem.run(mode)), host_us(problem.theirs)
+        self.say(good, f"{what}: {kind}, error {error:.1e}, host {ours:.1f} us, PyTorch's {theirs:.1f}")
         return problem, got
 
     def family(self, family, draw):
@@ -143,16 +152,15 @@ class Check:
             other, begin, numbers = copy.deepcopy(model), time.perf_counter(), torch.cuda.get_rng_state()
             print(package.replace(other, inputs, run), f"\n{run}: it took {time.perf_counter() - begin:.1f} s")
             ways = [measure.Program(m, inputs, run, clock).way([]) for m in (model, other)]
-            pairs = measure.Program(model, inputs, run, clock).in_turns(*ways)
-            ratio, (low, high) = measure.between([b / a for b, a in pairs])
+            timed = measure.Times(measure.Program(model, inputs, run, clock).in_turns(*ways))
             with torch.no_grad():
                 outputs = zip(*(measure.tensors_of(m(*inputs)) for m in (other, model)))
                 off = max((measure.distance(ours, theirs) for ours, theirs in outputs), default=0.0)
             same = all(torch.equal(t, before[name]) for name, t in other.state_dict().items())
             same = same and torch.equal(torch.cuda.get_rng_state(), numbers)
-            self.say(high >= 0.99 and off < 0.3 and same,
-                     f"{run}: timed again {ratio:.3f}x [{low:.3f}, {high:.3f}], outputs differ by {off:.1e} of their "
-                     f"spread, state {'as it was' if same else 'changed'}")
+            self.say(timed.interval[1] >= 0.99 and off < 0.3 and same,
+                     f"{run}: timed again {timed}, outputs differ by {off:.1e} of their spread, state "
+                     f"{'as it was' if same else 'changed'}")
 
 
 class Layers(torch.nn.Module):

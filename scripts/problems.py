@@ -3,14 +3,11 @@
 op.yaml says which function of PyTorch's computes a problem, and with which arguments; `autotune ops calls` evaluates
 that. This file adds what PyTorch has no single function for (COMPOSED), and the functions of expressions.
 """
-import atexit
 import functools
-import importlib
 import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -67,36 +64,6 @@ def answering(path, **options):
 def described(operator):
     """What `autotune ops show` says of an operator."""
     return json.loads(autotune("ops", "show", operator, "--json", "-"))
-
-
-@functools.cache
-def watching():
-    """The modules `problems` and `watch` of autotune_capture, which tells what problem a call is."""
-    folder = tempfile.mkdtemp()
-    atexit.register(shutil.rmtree, folder, True)
-    sys.path.insert(0, autotune("ops", "calls", "--python", folder).strip())
-    return importlib.import_module("autotune_capture.problems"), importlib.import_module("autotune_capture.watch")
-
-
-def function(name):
-    """How an operator computes PyTorch's function (Function of pack/loaders/python/arguments.py), if one does."""
-    return next(iter(watching()[0].FUNCTIONS.calls.get(name, ())), None)
-
-
-class NotCovered(Exception):
-    """A call is no operator's; it says why."""
-
-
-def recognised(name, args, keywords):
-    """Operator, shape and parameters of a call of PyTorch's function, of tensors that may be without memory."""
-    of, watch = watching()
-    given = tuple(map(watch.outline, args)), tuple((k, watch.outline(v)) for k, v in keywords.items())
-    found = of.FUNCTIONS.found(name, given, None)
-    if "operator" not in found:
-        raise NotCovered(found.get("why") or f"no operator is {name}")
-    kinds = {p["name"]: p["type"] for p in described(found["operator"])["parameters"]}
-    made = {p: tuple(map(bool, v)) if kinds[p] == "bool" else tuple(v) for p, v in found["parameters"].items()}
-    return found["operator"], found["shape"], {p: v[0] if len(v) == 1 else v for p, v in made.items()}
 
 
 def exact(operator):

@@ -42,18 +42,14 @@ func (s *search) awaitMode(ctx context.Context) {
 // winner.
 func (s *search) settleWinner(ctx context.Context) (err error) {
 	s.awaitMode(ctx)
-	leader := s.field.Best()
-	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || leader == nil || s.stages.session == nil {
+	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || s.field.Best() == nil || s.stages.session == nil {
 		return s.err
 	}
 	s.show(Finals)
 	began := s.started.Add(s.waited)
 	ctx, cancel := whileThere(ctx, s.stages.pool, began, s.Time)
 	defer cancel(nil)
-	start, timed := time.Now(), final.Timed(s.Protocol)
-	if timed {
-		s.out.Lead = Lead{Leader: leader.Configuration, SearchMS: leader.Time.Median}
-	}
+	start := time.Now()
 	verdict, err := final.Settle(ctx, s.field, final.Case{
 		Subject: *s.subject, Nearby: s.near,
 		Gating: s.Gating, Energy: s.Energy, Seed: s.Seed, Started: began, Limit: s.Time,
@@ -67,9 +63,6 @@ func (s *search) settleWinner(ctx context.Context) (err error) {
 	})
 	s.out.Gates, s.out.Confirmation = verdict.Gates, verdict.Confirmation
 	s.out.Spent.Finals = time.Since(start).Seconds()
-	if timed {
-		s.out.Lead.FinalMS = leader.Time.Median
-	}
 	if cause := context.Cause(ctx); err != nil && isCancel(err) && errors.Is(cause, device.ErrGone) {
 		return cause
 	}
@@ -147,8 +140,8 @@ func (s *search) keptBetter(winner trial.Trial) (kept trial.Timing, better bool,
 	if err != nil || k.Digest() != record.Winner.KernelDigest {
 		return kept, false, nil // edited since
 	}
-	kept, _ = s.ranking.standing(*record.Winner)
-	stands, _ := s.ranking.standing(winner)
+	kept, _ = s.Objective.standing(*record.Winner)
+	stands, _ := s.Objective.standing(winner)
 	return kept, 0 < kept.Median && kept.Median < stands.Median, nil
 }
 
@@ -175,7 +168,6 @@ func (s *search) compare(ctx context.Context) {
 	}
 	var absent *final.AbsentError
 	if err != nil && ctx.Err() == nil && !(s.Unasked && errors.As(err, &absent)) {
-		s.uncompared = err
 		s.warn(fmt.Sprintf("others were not timed beside the winner: %v", err))
 	}
 	s.addBaselines(all)

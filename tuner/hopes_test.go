@@ -28,7 +28,7 @@ func TestRacesAgainstTheOneAhead(t *testing.T) {
 				return o, err
 			}}
 			p := toyProblem(t)
-			objective, err := tuner.ParseObjective(p.Operator, name)
+			objective, err := tuner.ParseObjective(name)
 			if name != "" && err != nil {
 				t.Fatal(err)
 			}

@@ -4,34 +4,29 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 
 	"autotune/device/trial"
 	"autotune/tuner/store"
 )
 
-// ledger keeps what a search finds in a store, and shares it with other searches of the problem, which may run side by
-// side on one cache. Each claims a kernel before it evaluates it, so that no two evaluate the same one, and now and then
-// reads what the others have found. A trial counts only if its provenance is that of this search: the same device,
-// driver, compiler, reference and protocol. The zero value keeps nothing and grants every claim.
+// ledger keeps what a search finds in a store, and knows what earlier searches of the problem left there. A trial counts
+// only if its provenance is that of this search: the same device, driver, compiler, reference and protocol. The zero
+// value keeps nothing.
 type ledger struct {
 	store      *store.Store // nil: nothing is kept
 	id         store.ProblemID
 	provenance store.Provenance // of every trial, except its kernel
-	shared     bool             // others' trials count
+	resumes    bool             // earlier trials count
 	writer     *store.Writer
-	known      map[string]bool // keys of trials that the search has
-	claimed    []string        // keys
-	seen       os.FileInfo     // the store's file when it was last read
 }
 
 // newLedger is that of a search whose trials have this provenance, except for their kernels. A fresh search keeps its
 // trials and ignores those of others.
 func newLedger(s *store.Store, id store.ProblemID, p store.Provenance, fresh bool) *ledger {
-	l := &ledger{store: s, id: id, provenance: p, known: map[string]bool{}}
+	l := &ledger{store: s, id: id, provenance: p}
 	if s != nil {
-		l.shared, l.writer = !fresh, s.Writer(id)
+		l.resumes, l.writer = !fresh, s.Writer(id)
 	}
 	return l
 }
@@ -58,50 +53,21 @@ func (l *ledger) difference(p store.Provenance) string {
 	return "by another protocol"
 }
 
-// claim asks whether a kernel, by its digest, is this search's to evaluate. It is not if another search evaluates it
-// now.
-func (l *ledger) claim(kernel string) (mine bool, err error) {
-	if !l.shared {
-		return true, nil
-	}
-	key := l.provenanceFor(kernel).Key()
-	mine, err = l.store.Claim(key)
-	if err != nil {
-		return false, fmt.Errorf("claim a configuration in the cache: %w", err)
-	}
-	if mine {
-		l.claimed = append(l.claimed, key)
-	}
-	return mine, nil
-}
-
-// knows says whether the search has the trial of a kernel, its own or another's.
-func (l *ledger) knows(kernel string) bool { return l.known[l.provenanceFor(kernel).Key()] }
-
-// news are the trials that count and were stored since the last call, in the order in which they were evaluated.
-func (l *ledger) news() (news []trial.Trial, err error) {
-	if !l.shared {
+// trials are those that count, in the order in which they were evaluated.
+func (l *ledger) trials() (all []trial.Trial, err error) {
+	if !l.resumes {
 		return nil, nil
 	}
-	info, err := l.store.Stat()
-	if err == nil && l.seen != nil && info.ModTime().Equal(l.seen.ModTime()) && info.Size() == l.seen.Size() {
-		return nil, nil
-	}
-	l.seen = info
-	kept, err := l.store.Entries(l.id, func(key string) bool {
-		known := l.known[key]
-		l.known[key] = true
-		return !known
-	})
+	kept, err := l.store.Entries(l.id)
 	if err != nil {
 		return nil, fmt.Errorf("read the cache: %w", err)
 	}
 	for _, e := range kept {
 		if l.same(e.Provenance) {
-			news = append(news, e.Trial)
+			all = append(all, e.Trial)
 		}
 	}
-	return news, nil
+	return all, nil
 }
 
 // keep hands a trial to the store.
@@ -109,26 +75,21 @@ func (l *ledger) keep(t trial.Trial) error {
 	if l.writer == nil {
 		return nil
 	}
-	p := l.provenanceFor(t.KernelDigest)
-	l.known[p.Key()] = true
-	if err := l.writer.Put(store.Entry{Provenance: p, Trial: t}); err != nil {
+	if err := l.writer.Put(store.Entry{Provenance: l.provenanceFor(t.KernelDigest), Trial: t}); err != nil {
 		return fmt.Errorf("keep a trial in the cache: %w", err)
 	}
 	return nil
 }
 
-// close writes what is not written yet and gives up all claims: what was evaluated is in the store by now, and the rest
-// is for others.
-func (l *ledger) close() (err error) {
-	if l.writer != nil {
-		if err = l.writer.Close(); err != nil {
-			err = fmt.Errorf("keep the trials in the cache: %w", err)
-		}
+// close writes what is not written yet.
+func (l *ledger) close() error {
+	if l.writer == nil {
+		return nil
 	}
-	for _, key := range l.claimed {
-		l.store.Release(key)
+	if err := l.writer.Close(); err != nil {
+		return fmt.Errorf("keep the trials in the cache: %w", err)
 	}
-	return err
+	return nil
 }
 
 // winner is the record that an earlier search of the same provenance kept beside its winner; nil: there is none.

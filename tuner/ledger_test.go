@@ -8,6 +8,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/lists"
 	"autotune/internal/test/toy"
 	"autotune/tuner/store"
 )
@@ -39,53 +40,20 @@ func keptTrials(t *testing.T, l *ledger, trials ...trial.Trial) {
 	toy.Must(t, l.close())
 }
 
-// A search hears of others' trials once, in the order of their evaluation, and not of those that were measured
-// otherwise.
-func TestNews(t *testing.T) {
+// A search takes the trials of earlier ones in the order of their evaluation, and not those that were measured
+// otherwise. A fresh one takes none.
+func TestTrialsThatCount(t *testing.T) {
 	book := books(t)
-	heard := func(l *ledger, want ...string) {
-		t.Helper()
-		news, err := l.news()
-		toy.Must(t, err)
-		var kernels []string
-		for _, one := range news {
-			kernels = append(kernels, one.KernelDigest)
-		}
-		if !slices.Equal(kernels, want) {
-			t.Errorf("news %q, want %q", kernels, want)
-		}
-	}
-	mine := book("1", false)
-	heard(mine)
 	keptTrials(t, book("1", false), made("c", 3), made("a", 1), made("b", 2))
 	keptTrials(t, book("2", false), made("other", 4))
-	heard(mine, "a", "b", "c")
-	if !mine.knows("a") || mine.knows("other") {
-		t.Error("knows a trial of another driver, or lacks its own")
-	}
-	heard(mine)
-	heard(book("1", true)) // a fresh search
-	keptTrials(t, mine, made("d", 5))
-	heard(mine)
-}
-
-// What one search claims, another does not get until it is given up.
-func TestClaim(t *testing.T) {
-	book := books(t)
-	a, b := book("1", false), book("1", false)
-	claim := func(l *ledger, kernel string, want bool) {
-		t.Helper()
-		if mine, err := l.claim(kernel); err != nil || mine != want {
-			t.Errorf("%s: %v, %v; want %v", kernel, mine, err, want)
+	for l, want := range map[*ledger][]string{book("1", false): {"a", "b", "c"}, book("1", true): nil, {}: nil} {
+		trials, err := l.trials()
+		toy.Must(t, err)
+		kernels := lists.Of(trials, func(one trial.Trial) string { return one.KernelDigest })
+		if !slices.Equal(kernels, want) {
+			t.Errorf("trials %q, want %q", kernels, want)
 		}
 	}
-	claim(a, "k", true)
-	claim(b, "k", false)
-	claim(b, "l", true)
-	claim(book("1", true), "k", true) // it does not share
-	claim(&ledger{}, "k", true)
-	keptTrials(t, a)
-	claim(b, "k", true)
 }
 
 // The kept record comes back to searches that measure alike.
@@ -104,11 +72,10 @@ func TestCrown(t *testing.T) {
 func TestClosedStore(t *testing.T) {
 	l := books(t)("1", false)
 	l.store.Close()
-	_, claim := l.claim("k")
-	_, news := l.news()
+	_, err := l.trials()
 	winner := made("k", 1)
-	if claim == nil || news == nil || l.crown(Record{Winner: &winner}) == nil {
-		t.Errorf("claim %v, news %v", claim, news)
+	if err == nil || l.crown(Record{Winner: &winner}) == nil {
+		t.Error(err)
 	}
 }
 

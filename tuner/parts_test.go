@@ -68,7 +68,7 @@ func TestAtRoofline(t *testing.T) {
 
 // A result names the winner and warns of what it has not been through.
 func TestResultNames(t *testing.T) {
-	f := final.NewField(ranking{metrics: measuredProblem(t).Metrics}.scale(), 0, nil)
+	f := final.NewField(Objective{}.standing, 0, nil)
 	f.Enter(0, timed(32, 0, 0, 4, 4, 4))
 	f.Enter(1, timed(64, 0, 0, 2, 2, 2))
 	r := &Result{Record: Record{Ceilings: device.Ceilings{ReferenceMS: 9, Baselines: map[string]float64{"b": 2, "a": 1, "none": 0}}}}
@@ -83,7 +83,7 @@ func TestResultNames(t *testing.T) {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 	empty := &Result{}
-	empty.name(final.NewField(final.Scale{}, -1, nil), device.Properties{}, true)
+	empty.name(final.NewField(Objective{}.standing, -1, nil), device.Properties{}, true)
 	if empty.Winner != nil || empty.Default != nil || len(empty.Warnings) > 0 {
 		t.Errorf("%+v", empty)
 	}

@@ -18,8 +18,7 @@ var policy = struct {
 	outlookInterval  time.Duration // from one estimate of what is left to gain to the next, if outcomes are new
 	outlookNews      int           // outcomes
 	replayedNews     int           // outcomes, in a replay, whose clock means nothing
-	lookInterval     time.Duration // from one look for other searches' trials to the next
-	mostWaiting      time.Duration // for other searches' trials, without news; then the search ends without them
+	lookInterval     time.Duration // from one look for a pool's workers to the next, once the time is up
 
 	// Work under way. The strategy knows fewer outcomes the more is under way, so there is only as much as keeps all
 	// devices busy (docs/distributed.md, 2026-11-22).
@@ -36,7 +35,7 @@ var policy = struct {
 	likely: 8, warm: 3,
 	leastGrace: 2 * time.Second, progressInterval: time.Second,
 	outlookInterval: 200 * time.Millisecond, outlookNews: 5, replayedNews: 15,
-	lookInterval: 50 * time.Millisecond, mostWaiting: 20 * time.Second,
-	deviceShare: 2, compilations: 8 * device.MostWorkers, aheadAtFirst: 8, aheadMargin: 1.5, besideRivals: 3,
+	lookInterval: 50 * time.Millisecond,
+	deviceShare:  2, compilations: 8 * device.MostWorkers, aheadAtFirst: 8, aheadMargin: 1.5, besideRivals: 3,
 	asideAfter: 3, crash: 1, hang: 2,
 }

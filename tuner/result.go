@@ -14,7 +14,7 @@ import (
 )
 
 func (s *search) result() *Result {
-	r := &Result{Record: s.out, Problem: s.subject.Problem, Uncompared: s.uncompared}
+	r := &Result{Record: s.out, Problem: s.subject.Problem}
 	r.Total, r.Resumed, r.At = len(s.field.Trials), s.course.resumed, time.Now().UTC()
 	if r.Part != "" {
 		r.warn(fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), r.Valid, r.Part))

@@ -14,21 +14,13 @@ import (
 	"autotune/tuner/final"
 )
 
-// measuredOperator has metrics of what is measured.
 func measuredProblem(t *testing.T) *operator.Problem {
 	t.Helper()
 	o, err := operator.Load(fstest.MapFS{"op.yaml": {Data: []byte(`
 operator: m
-summary: metrics
 shape: [n]
 tensors: [{name: y, role: output, shape: [n]}]
 cost: [4*n, 3*n]
-metrics:
-  gflops: flops/time/1e9
-  joules: energy
-  signed: threads - 64
-  area: registers*threads
-  twice: time*2
 reference: k
 templates:
   - {name: k, source: k.cu, tunables: {threads: [32, 64, 128]}, default: {threads: 64}, launch: {block: [threads, 1, 1], grid: [1, 1, 1]}}
@@ -47,7 +39,6 @@ func timed(threads int64, energyMJ float64, registers int, samples ...float64) t
 }
 
 func TestStanding(t *testing.T) {
-	p := measuredProblem(t)
 	x := timed(128, 50, 40, 2, 4, 3)
 	for _, c := range []struct {
 		objective string
@@ -55,12 +46,11 @@ func TestStanding(t *testing.T) {
 		ok        bool
 	}{
 		{"time", 3, true}, {"min:time", 3, true}, {"max:time", 1 / 3e-3, true}, {"energy", 0.05, true}, {"max:energy", 20, true}, {"registers", 40, true},
-		{"occupancy", 0, false}, {"max:gflops", 1 / (3000 / 3e-3 / 1e9), true}, {"min:joules", 0.05, true}, {"max:signed", 1.0 / 64, true},
-		{"min:area", 40 * 128, true}, {"min:twice", 6e-3, true},
+		{"occupancy", 0, false},
 	} {
-		o, err := ParseObjective(p.Operator, c.objective)
+		o, err := ParseObjective(c.objective)
 		toy.Must(t, err)
-		got, ok := ranking{o, p.Metrics}.standing(x)
+		got, ok := o.standing(x)
 		if ok != c.ok || ok && (got.Median < c.median*0.999999 || got.Median > c.median*1.000001) {
 			t.Errorf("%s: %v %v, want %v %v", c.objective, got.Median, ok, c.median, c.ok)
 		}
@@ -68,19 +58,15 @@ func TestStanding(t *testing.T) {
 			t.Errorf("%s: the interval %v does not hold %v", c.objective, got.CI95, got.Median)
 		}
 	}
-	if _, ok := (ranking{Objective{"signed", false}, p.Metrics}).standing(timed(32, 0, 0, 1)); ok {
-		t.Error("a metric below 0 stands")
-	}
 }
 
 // The best by an objective is the one that brute force finds.
 func TestBestByObjective(t *testing.T) {
-	p := measuredProblem(t)
 	trials := []trial.Trial{timed(32, 70, 10, 5), timed(64, 30, 90, 3), timed(128, 40, 20, 1)}
-	for objective, want := range map[string]int64{"time": 128, "energy": 64, "max:energy": 32, "registers": 32, "max:gflops": 128, "min:gflops": 32, "min:area": 32, "max:area": 64} {
-		o, err := ParseObjective(p.Operator, objective)
+	for objective, want := range map[string]int64{"time": 128, "energy": 64, "max:energy": 32, "registers": 32} {
+		o, err := ParseObjective(objective)
 		toy.Must(t, err)
-		field := final.NewField(ranking{o, p.Metrics}.scale(), -1, nil)
+		field := final.NewField(o.standing, -1, nil)
 		for i, x := range trials {
 			field.Enter(int64(i), x)
 		}
@@ -88,27 +74,24 @@ func TestBestByObjective(t *testing.T) {
 		if got, _ := winner.Get("threads"); got != expr.Int(want) {
 			t.Errorf("the best by %s has %v threads, want %d", objective, got, want)
 		}
-		if winner.Metrics["area"] == 0 {
-			t.Error("the winner has no metrics")
+	}
+}
+
+// What is no objective is refused in one line.
+func TestParseObjectiveRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"speed":     `there is no objective "speed"; there are energy, local_bytes, occupancy, registers, shared_bytes, time`,
+		"best:time": `objective "best:time": want NAME, max:NAME or min:NAME`,
+	} {
+		if _, err := ParseObjective(text); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }
 
-// Energy is measured of every variant where the objective is made of it.
-func TestObjectiveNeeds(t *testing.T) {
-	p := measuredProblem(t)
-	for objective, want := range map[string]bool{"time": false, "energy": true, "min:joules": true, "max:gflops": false} {
-		o, err := ParseObjective(p.Operator, objective)
-		toy.Must(t, err)
-		if slices.Contains(o.needs(p.Operator), "energy") != want {
-			t.Errorf("%s: energy is wanted: %v", objective, !want)
-		}
-	}
-}
-
-// Every measurement that metrics know has its quantity.
+// Every measurement that may be an objective has its quantity.
 func TestMeasuredNamesAreMeasured(t *testing.T) {
-	for _, name := range operator.MeasuredNames() {
+	for _, name := range measurements {
 		if name != "time" && name != "energy" && !slices.Contains(recording.Quantities(), name) {
 			t.Errorf("nothing measures %s", name)
 		}

@@ -26,7 +26,6 @@ type search struct {
 	subject *final.Subject // the problem and the device
 	can     device.Properties
 	space   *space.Space
-	ranking ranking
 	started time.Time
 
 	field   *final.Field // the trials, and which of them leads
@@ -44,8 +43,6 @@ type search struct {
 	hoped  bool          // waited long enough for variants with clearly lower estimates
 	err    error         // ended the search
 	lost   error         // ended it, too: the store cannot keep trials
-
-	uncompared error // why rivals were not timed beside the winner
 }
 
 // Search finds the fastest correct configuration of a problem on a device.
@@ -110,12 +107,7 @@ func (s *search) run(ctx context.Context) error {
 	for s.feed() {
 		toDevice, next := s.stages.next(s.waits)
 		next.best = s.field.BestMS()
-		var others <-chan time.Time // when to look for what other searches found
-		if s.out.Stop == "" && s.stages.underWay() == 0 {
-			others = time.After(policy.lookInterval)
-		}
 		select {
-		case <-others:
 		case toDevice <- next:
 			s.stages.sent()
 		case o := <-s.stages.opened:
@@ -195,10 +187,9 @@ func (s *search) feed() bool {
 	st.staff()
 	st.leaveOut(s.course.setAside)
 	for !s.ended() && st.room(s.out.Spent) {
-		id, ok, err := s.course.next()
-		s.lose(err)
+		id, ok := s.course.next()
 		if !ok {
-			if st.underWay() == 0 && !s.course.waits() {
+			if st.underWay() == 0 {
 				s.end(StrategyEnd)
 			}
 			break

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"autotune/device"
@@ -34,13 +33,13 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	s := &search{
 		Options: o, can: info.Kind.Properties(), space: sp, started: time.Now(),
 		subject: &final.Subject{Problem: p, Device: d, Protocol: o.Protocol, Launches: o.Launches},
-		ranking: ranking{o.Objective, p.Metrics}, looking: looking{space: sp, target: o.Target, seed: o.Seed},
-		held: map[int64]device.Variant{}, near: map[int64]*final.Nearby{},
+		looking: looking{space: sp, target: o.Target, seed: o.Seed},
+		held:    map[int64]device.Variant{}, near: map[int64]*final.Nearby{},
 	}
 	if s.can.Compiles {
 		s.looking.began = s.started
 	}
-	if err := checkObjective(o.Objective, p.Operator, s.can); err != nil {
+	if err := checkObjective(o.Objective, s.can); err != nil {
 		return nil, err
 	}
 	s.out = Record{
@@ -50,7 +49,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s.stages = &stages{
 		subject: s.subject, space: sp, can: s.can,
-		energy: slices.Contains(o.Objective.needs(p.Operator), "energy"), pace: pace{races: o.Objective.Name == ""},
+		energy: o.Objective.Name == "energy", pace: pace{races: o.Objective.Name == ""},
 		begun: map[int64]bool{},
 	}
 	s.stages.pool, _ = d.(device.Pool)
@@ -67,7 +66,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	if s.course.strategy, err = s.chooseStrategy(); err != nil {
 		return nil, err
 	}
-	if err := s.course.catchUp(); err != nil {
+	if err := s.course.resume(); err != nil {
 		return nil, fmt.Errorf("resume: %w", err)
 	}
 	return s, nil
@@ -98,7 +97,7 @@ func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, e
 // the lowest estimates, untuned defaults, and winners of similar problems.
 func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	var start []int64
-	if book.shared {
+	if book.resumes {
 		records, warnings, err := similar(book, s.Recheck)
 		if err != nil {
 			return err
@@ -118,11 +117,11 @@ func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	if len(untuned) > 0 {
 		baseline = untuned[0]
 	}
-	s.field = final.NewField(s.ranking.scale(), baseline, defaults)
+	s.field = final.NewField(s.Objective.standing, baseline, defaults)
 	s.course = &course{
 		kernel: s.subject.Problem.Kernel, space: s.space, field: s.field, ledger: book,
 		first:   afterLikely(s.looking.expected.Likely(s.space, policy.likely), untuned, start, s.looking.expected.Expects),
-		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, digests: map[int64]string{}, conducts: map[int]*conduct{},
+		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}
 	return nil
 }

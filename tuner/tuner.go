@@ -134,12 +134,11 @@ type Record struct {
 	Evidence                        // for the winner
 	Default  *trial.Trial           `json:"default,omitempty"` // the untuned baseline's trial
 	Counts
-	Resumed   int             `json:"resumed"` // trials remembered from earlier searches, or taken in from others
+	Resumed   int             `json:"resumed"` // trials remembered from earlier searches
 	Ceilings  device.Ceilings `json:"ceilings"`
 	Baselines []Baseline      `json:"baselines"`
 	Seconds   float64         `json:"seconds"` // of wall time
 	Spent     Spent           `json:"spent"`
-	Lead      Lead            `json:"lead,omitzero"`
 	Extent
 	Warnings []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too
 	// Doubts are the warnings of all trials, by kind.
@@ -173,21 +172,11 @@ type Extent struct {
 	StartedFrom []string `json:"started_from,omitempty"`
 }
 
-// Lead is the configuration that led before the finals; another may have won them. It is zero if
-// there were no finals.
-type Lead struct {
-	Leader   space.Configuration `json:"leader"`
-	SearchMS float64             `json:"search_ms"` // its median in the search
-	FinalMS  float64             `json:"final_ms"`  // its median with the samples of the finals; 0: it failed in them
-}
-
 // Result is the outcome of a search.
 type Result struct {
 	Record
 	Problem *operator.Problem
-	Trials  []trial.Trial // in the order in which the search learned of them: the cache's at its start, others' as they come
-	// Uncompared is why rivals were not timed beside the winner, although they are here; nil: they were, or there are none.
-	Uncompared error
+	Trials  []trial.Trial // the cache's, then this search's, in the order in which they ended
 }
 
 // Baseline is a time that the winner is compared with.

@@ -77,20 +77,19 @@ func checkBaselines(times map[string]float64) error {
 }
 
 // rivals is PyTorch, to be timed in these ways on the one GPU of this machine that the flags name; nil without ways.
-// one tells whether there is such a GPU.
-func rivals(d deviceFlags, wait time.Duration, ways []string) (torch *torchtimes.Torch, one bool, err error) {
+func rivals(d deviceFlags, wait time.Duration, ways []string) (*torchtimes.Torch, error) {
 	if len(ways) == 0 {
-		return nil, true, nil
+		return nil, nil
 	}
 	spec, err := devices.Parse(d.device)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	gpu, one := spec.OneGPU()
-	if one = one && d.nats.login.URL == ""; !one {
-		return nil, false, nil
+	if !one || d.nats.login.URL != "" {
+		return nil, errOneGPU
 	}
-	return torchtimes.New(gpu, wait, ways...), true, nil
+	return torchtimes.New(gpu, wait, ways...), nil
 }
 
 var errOneGPU = errors.New("--baseline times PyTorch on one GPU of this machine, as --device cuda:0 names one; or " +
@@ -112,12 +111,11 @@ func rivalsInto(o *tuner.Options, given []string, d deviceFlags, several bool) (
 			ways = append(ways, torchtimes.Compile)
 		}
 	}
-	torch, one, err := rivals(d, wait, ways)
-	switch {
-	case err != nil:
-	case !one && !o.Unasked:
-		err = errOneGPU
-	case torch != nil:
+	torch, err := rivals(d, wait, ways)
+	if o.Unasked && errors.Is(err, errOneGPU) {
+		return end, nil
+	}
+	if torch != nil {
 		o.Rivals = torch
 		end = func() { _ = torch.Close() }
 	}

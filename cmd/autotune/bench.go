@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/urfave/cli/v2"
@@ -10,7 +11,6 @@ import (
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
-	"autotune/tuner/torchtimes"
 	"autotune/tuner/winners"
 )
 
@@ -38,6 +38,7 @@ func (f *benchFlags) bench(ctx context.Context, l line) error {
 	if err != nil {
 		return err
 	}
+	others := len(ways) > 0
 	w, err := f.choose(ctx, l, winners.Request{})
 	if err != nil {
 		return err
@@ -47,20 +48,17 @@ func (f *benchFlags) bench(ctx context.Context, l line) error {
 		return err
 	}
 	defer a.close()
-	torch, one, err := (*torchtimes.Torch)(nil), true, error(nil)
-	if a.Device.Info().Kind.Properties().Measures {
-		torch, one, err = rivals(deviceFlags{device: f.device}, 0, ways)
+	if !a.Device.Info().Kind.Properties().Measures {
+		ways = nil
 	}
-	if err != nil {
+	torch, err := rivals(deviceFlags{device: f.device}, 0, ways)
+	if err != nil && !errors.Is(err, errOneGPU) {
 		return err
 	}
-	o := prove.BenchOptions{Others: len(ways) > 0, Await: func(what string) (now func(string), done func()) {
+	o := prove.BenchOptions{Others: others, NoRivals: err, Await: func(what string) (now func(string), done func()) {
 		said := f.view.await(what)
 		return said.Now, said.Done
 	}}
-	if !one {
-		o.NoRivals = errOneGPU
-	}
 	if torch != nil {
 		defer torch.Close()
 		torch.Prepare(ctx, a.Problem, a.Protocol)

@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"autotune/device/recording"
-	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
@@ -65,44 +62,30 @@ func writeProblems(json string, problems []store.Summary) error {
 }
 
 func cacheRm() *cli.Command {
-	var cache, olderThan string
+	var cache string
 	var all bool
 	return command("rm [OPERATOR|PROBLEM]", "remove problems from the cache",
 		"An OPERATOR stands for all its problems; a PROBLEM is written, in quotes, as `cache ls` prints it.",
 		func(ctx context.Context, l line) error {
 			what := l.first()
-			if all && what != "" || !all && what == "" && olderThan == "" {
-				return errors.New("name what to remove: an operator, a problem as `autotune cache ls` prints it, " +
-					"--older-than 30d, or --all")
-			}
-			before := time.Now()
-			if olderThan != "" {
-				hours, err := quantity("older-than", olderThan, ageUnits, float64(math.MaxInt64/time.Hour))
-				if err != nil {
-					return err
-				}
-				before = before.Add(-time.Duration(hours * float64(time.Hour)))
+			if all == (what != "") {
+				return errors.New("name what to remove: an operator, a problem as `autotune cache ls` prints it, or --all")
 			}
 			s, err := openExisting(ctx, cache)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			removed, err := s.Remove(func(all []store.Summary) []store.Summary {
-				return lists.Where(all, func(p store.Summary) bool {
-					return (what == "" || what == p.Problem || what == p.Operator()) && p.UpdatedAt.Before(before)
-				})
-			})
+			removed, err := s.Remove(func(p store.Summary) bool { return all || what == p.Problem || what == p.Operator() })
 			if err != nil {
 				return err
 			}
-			if len(removed) == 0 && what != "" && olderThan == "" {
+			if removed == 0 && !all {
 				return fmt.Errorf("the cache holds nothing of %q; `autotune cache ls` lists what there is", what)
 			}
-			fmt.Fprintf(stdout, "removed %s\n", output.Count(len(removed), "problem"))
+			fmt.Fprintf(stdout, "removed %s\n", output.Count(removed, "problem"))
 			return nil
-		}, cacheFlag(&cache), boolFlag(&all, "all", "remove everything"),
-		textFlag(&olderThan, "older-than", "", "only those whose last search is older than this `AGE`: 12h, 30d, 8w"))
+		}, cacheFlag(&cache), boolFlag(&all, "all", "remove everything"))
 }
 
 // openExisting opens a cache that must be there: to remove from it is no reason to make it.
@@ -118,15 +101,12 @@ func openExisting(ctx context.Context, named string) (*store.Store, error) {
 }
 
 func cacheCheck() *cli.Command {
-	var cache, repair string
+	var cache string
 	return command("check", "check the cache file's pages and entries", "",
 		func(ctx context.Context, _ line) error {
 			path, err := cachePath(cache)
 			if err != nil {
 				return err
-			}
-			if repair != "" {
-				return repairCache(ctx, path, repair)
 			}
 			issues, err := store.CheckFile(ctx, path)
 			if err != nil {
@@ -140,31 +120,13 @@ func cacheCheck() *cli.Command {
 			}
 			fmt.Fprintln(stdout, "the cache is sound")
 			return nil
-		},
-		cacheFlag(&cache),
-		textFlag(&repair, "repair", "", "copy all that is whole into a `NEW` file; the old one stays as it is"))
-}
-
-// repairCache copies what is whole of a cache to a new one and says what was not.
-func repairCache(ctx context.Context, path, to string) error {
-	tally, issues, err := store.Repair(ctx, path, to)
-	for _, issue := range issues {
-		fmt.Fprintln(stdout, issue)
-	}
-	if err != nil {
-		return err
-	}
-	left := "nothing was wrong"
-	if len(issues) > 0 {
-		left = "what lies under " + output.Count(len(issues), "fault") + " was left"
-	}
-	fmt.Fprintf(stdout, "copied %s to %s; %s\n", tallied(tally), to, left)
-	return nil
+		}, cacheFlag(&cache))
 }
 
 func cacheMerge() *cli.Command {
 	return command("merge INTO FROM...", "take the trials and winners of other caches into one",
-		"INTO is made if there is none. It may be in use by searches meanwhile; the others are only read.",
+		"INTO is made if there is none. It may be in use by searches meanwhile; the others are only read. What is "+
+			"damaged in them is left out, so a new INTO gets all that is whole of a damaged cache.",
 		func(ctx context.Context, l line) error {
 			if len(l.arguments) < 2 {
 				return errors.New("name the cache to merge into, then those to take from")
@@ -188,7 +150,8 @@ func cacheMerge() *cli.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(stdout, "took %s from %s\n", tallied(tally), l.arguments[i+1])
+				fmt.Fprintf(stdout, "took %s and %s of %s from %s\n", output.Count(tally.Trials, "trial"),
+					output.Count(tally.Winners, "winner"), output.Count(tally.Problems, "problem"), l.arguments[i+1])
 			}
 			return nil
 		})
@@ -217,9 +180,4 @@ func cacheExport() *cli.Command {
 			return nil
 		}, append(append(f.problem.flags(), f.conditions.flags()...), cacheFlag(&f.cache), whoseFlag(&f.device, "trials"),
 			textFlag(&path, "output", "", "`FILE` to write; compressed if it ends in .gz; - is standard output", "o"))...)
-}
-
-func tallied(t store.Tally) string {
-	return fmt.Sprintf("%s and %s of %s", output.Count(t.Trials, "trial"), output.Count(t.Winners, "winner"),
-		output.Count(t.Problems, "problem"))
 }

@@ -29,9 +29,8 @@ func checkCommand() *cli.Command {
 		"Holds the kernels' parameters against the tensors of op.yaml, and names what nothing uses and tolerances "+
 			"that accept almost any result. Compiles each template's default, compares it with the reference on a tiny "+
 			"problem on the emulator, and looks for data races there. Of a pack it verifies every file. Where there is a "+
-			"GPU it also verifies, gates and times every entry again, beside the general kernel and the untuned defaults; "+
-			"operators that are not built in follow the pack. The exit code is 1 if an entry is wrong, or slower than the "+
-			"general kernel.",
+			"GPU it also verifies, gates and times every entry again, beside the untuned defaults; operators that are not "+
+			"built in follow the pack. The exit code is 1 if an entry is wrong, or a family slower than the general kernel.",
 		f.check, append(f.problem.flags(),
 			textFlag(&f.arch, "arch", "sm_80,sm_90", "architectures that the defaults must compile for, `LIST` with commas; "+
 				"\"\" for none"),

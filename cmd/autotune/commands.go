@@ -150,7 +150,7 @@ func (l line) allGiven(names ...string) []string { return lists.Where(names, l.g
 func command(use, short, long string, run func(context.Context, line) error, flags ...flag) *cli.Command {
 	name, arguments, _ := strings.Cut(use, " ")
 	c := &cli.Command{
-		Name: name, Usage: short, ArgsUsage: arguments, Description: long, Flags: guarded(flags), HideHelpCommand: true,
+		Name: name, Usage: short, ArgsUsage: arguments, Description: long, Flags: flags, HideHelpCommand: true,
 		Before: checkNothingLost, OnUsageError: flagError,
 		Action: func(c *cli.Context) error {
 			if arguments == "" && c.Args().Present() {

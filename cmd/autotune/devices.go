@@ -56,10 +56,10 @@ func missing(err error) string {
 }
 
 type workerFlags struct {
-	nats                       natsFlags
-	device, name, disk, memory string
-	compilers                  int
-	python                     bool
+	nats                 natsFlags
+	device, name, memory string
+	compilers            int
+	python               bool
 }
 
 func workerCommand() *cli.Command {
@@ -71,22 +71,18 @@ func workerCommand() *cli.Command {
 			textFlag(&f.device, "device", "cuda", "`DEVICE` to offer: cuda:N or emulator; cuda:0,1 and cuda:all are several"),
 			textFlag(&f.name, "name", "", "what it is called, as `NAME` (default: the host's, the device's and a random part)"),
 			intFlag(&f.compilers, "compilers", 0, "compile `N` kernels at once for all workers of this process; 0: one a core"),
-			textFlag(&f.disk, "disk", "", "let operators' data files take at most this `SIZE` of disk (default: 4GB)"),
 			boolFlag(&f.python, "python", "run operators' Python references, which may do all that this user may"),
 			textFlag(&f.memory, "memory", "", "let tensors take at most this `SIZE` of memory, as 40GB (default: four fifths)"),
 		)...)
 }
 
 func (f *workerFlags) options() (o fleet.WorkerOptions, err error) {
-	o = fleet.WorkerOptions{Compilers: f.compilers, Python: f.python, Spool: &fleet.Spool{}}
+	o = fleet.WorkerOptions{Compilers: f.compilers, Python: f.python}
 	if o.Compilers < 0 {
 		return o, errors.New("--compilers takes a number that is not negative")
 	}
 	if f.memory != "" {
 		o.Memory, err = sizeOf("memory", f.memory)
-	}
-	if f.disk != "" && err == nil {
-		o.Spool.Most, err = sizeOf("disk", f.disk)
 	}
 	if err == nil && f.name != "" && !remote.GoodName(f.name) {
 		err = fmt.Errorf("--name %s: letters, digits, - and _ are allowed, 64 at most", f.name)
@@ -106,7 +102,7 @@ func (f *workerFlags) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b, err := f.nats.connect(ctx, "worker", nil)
+	b, err := f.nats.connect("worker")
 	if err != nil {
 		return err
 	}
@@ -120,37 +116,30 @@ func workersCommand() *cli.Command {
 	var nats natsFlags
 	var json string
 	return command("workers", "list the workers at a NATS server",
-		"Shows of each worker its device, whether it takes jobs, how many it has done, and how many wait "+
-			"for it. Its control, a fixed kernel, is shown with its first and its last time.",
+		"Shows of each worker its device, how many jobs it has done, and how many it has.",
 		func(ctx context.Context, _ line) error { return listWorkers(ctx, nats, json) },
 		append(nats.flags(), jsonFlag(&json))...)
 }
 
 func listWorkers(ctx context.Context, nats natsFlags, json string) error {
-	b, err := nats.connect(ctx, "workers", nil)
+	b, err := nats.connect("workers")
 	if err != nil {
 		return err
 	}
 	defer b.Close()
 	said := view{}.await("listening to workers")
-	beats, err := b.Look(ctx)
+	all, err := b.Look(ctx)
 	said.Done()
 	if err != nil {
 		return err
 	}
-	return writeDocument(json, append([]remote.Beat{}, beats...), workersText(beats))
+	return writeDocument(json, append([]remote.Worker{}, all...), workersText(all))
 }
 
-func workersText(all []remote.Beat) string {
+func workersText(all []remote.Worker) string {
 	lines := ""
 	for _, w := range all {
-		state := string(w.State)
-		if w.Why != "" {
-			state += ": " + w.Why
-		}
-		text := fmt.Sprintf("%s: %s, %s; %d jobs done; control %s, at its start %s; %d queued, %d running",
-			w.Worker, w.Device.Name, state, w.Done, reports.FormatMS(w.Control.LastMS), reports.FormatMS(w.Control.FirstMS),
-			w.Waiting, w.Running)
+		text := fmt.Sprintf("%s: %s; %d jobs done, %d under way", w.Worker, w.Device.Name, w.Done, w.UnderWay)
 		lines += reports.Wrap(text, tableColumns) + "\n"
 	}
 	return cmp.Or(lines, "no workers; `autotune worker --nats URL` is one\n")

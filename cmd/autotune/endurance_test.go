@@ -33,13 +33,11 @@ var cacheUses = []cacheUse{
 	{name: "search", line: "search max_pool2d --shape 1x1x8x8 --device emulator --budget 4 --fresh --cache CACHE -q --json NEW.json --plot NEW --record NEW.t4", searches: true},
 	{name: "ls", line: "cache ls --cache CACHE"},
 	{name: "check", line: "cache check --cache CACHE"},
-	{name: "repair", line: "cache check --repair NEW.db --cache CACHE"},
 	{name: "merge-from", line: "cache merge NEW.db CACHE"},
 	{name: "merge-into", line: "cache merge CACHE OTHER"},
 	{name: "rm", line: "cache rm avg_pool1d --cache CACHE"},
 	{name: "export", line: "cache export max_pool2d --shape 1x1x8x8 --cache CACHE -o NEW.t4"},
 	{name: "best", line: "best max_pool2d --shape 1x1x8x8 --device emulator --cache CACHE --json NEW.json"},
-	{name: "trials", line: "export max_pool2d --shape 1x1x8x8 --device emulator --cache CACHE --format csv --all -o NEW.csv"},
 	{name: "recheck", line: "recheck max_pool2d --device emulator --cache CACHE -q --json NEW.json", searches: true},
 }
 
@@ -56,7 +54,6 @@ func TestEndurance(t *testing.T) {
 	}
 	s := season(t)
 	t.Run("killed", func(t *testing.T) { killedAnywhere(t, s) })
-	t.Run("damaged", func(t *testing.T) { damagedCaches(t, s) })
 	t.Run("full", func(t *testing.T) { fullDisks(t, s) })
 }
 
@@ -222,7 +219,7 @@ func trialKeys(t *testing.T, path string) (map[string]bool, error) {
 		if p.ProblemID == removable {
 			continue
 		}
-		entries, err := s.Entries(p.ProblemID, nil)
+		entries, err := s.Entries(p.ProblemID)
 		if err != nil {
 			return nil, err
 		}
@@ -231,20 +228,6 @@ func trialKeys(t *testing.T, path string) (map[string]bool, error) {
 		}
 	}
 	return all, err
-}
-
-// saved are the trials that are whole in a file, however it is damaged.
-func saved(t *testing.T, path string) map[string]bool {
-	t.Helper()
-	to := filepath.Join(t.TempDir(), "saved.db")
-	if _, _, err := store.Repair(t.Context(), path, to); err != nil {
-		return nil // nothing can be
-	}
-	all, err := trialKeys(t, to)
-	if err != nil {
-		t.Error(err)
-	}
-	return all
 }
 
 // lost are the trials that are no longer there.

@@ -8,8 +8,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/device"
+	"autotune/device/trial"
 	"autotune/internal/output"
-	"autotune/reports/pages"
+	"autotune/operator"
+	"autotune/reports"
+	"autotune/tuner/bestconfig"
 	why "autotune/tuner/explain"
 	"autotune/tuner/final"
 	"autotune/tuner/winners"
@@ -21,6 +24,14 @@ type explainFlags struct {
 	measure bool
 	time    time.Duration
 	view    view
+}
+
+// explained is what `explain --json` writes.
+type explained struct {
+	Problem    string `json:"problem"`
+	Device     string `json:"device"`
+	MeasuredOn string `json:"measured_on,omitempty"` // the device that timed neighbours; "": none did
+	why.Explanation
 }
 
 func explainCommand() *cli.Command {
@@ -41,9 +52,9 @@ func (f *explainFlags) explain(ctx context.Context, l line) error {
 	if err != nil {
 		return err
 	}
-	known.AddPeaks(&w.best)
-	s := pages.Subject(w.best, w.Trials, w.Problem)
-	document := pages.Explained{Problem: w.best.Problem.Text, Device: w.best.Device.Name}
+	addPeaks(&w.best)
+	s := subject(w.best, w.Trials, w.Problem)
+	document, text := explained{Problem: w.best.Problem.Text, Device: w.best.Device.Name}, reports.WinnerText(w.best)
 	if f.measure {
 		here, err := f.around(ctx, l, w, &s)
 		if err != nil {
@@ -52,7 +63,21 @@ func (f *explainFlags) explain(ctx context.Context, l line) error {
 		document.MeasuredOn = here.Name
 	}
 	document.Explanation = why.Of(ctx, s)
-	return writeDocument(f.json, document, document.Text(w.best))
+	if f.measure {
+		text += reports.Hang("", fmt.Sprintf("measured now in turns with its neighbours on %s: %s", document.MeasuredOn,
+			reports.FormatMS(document.TimeMS)))
+	}
+	return writeDocument(f.json, document, text+"\n"+reports.ExplanationText(document.Explanation))
+}
+
+// subject is a winner that is to be explained.
+func subject(best bestconfig.Document, trials []trial.Trial, p *operator.Problem) why.Subject {
+	peak, of := best.Peak()
+	return why.Subject{
+		Peak: peak / 1000, PeakOf: of,
+		Winner: best.WinningTrial(), Trials: trials, Problem: p, Limits: p.Limits,
+		Bytes: best.Roofline.Bytes, Flops: best.Roofline.Flops, CopyBytesPerMS: best.Roofline.CopyBandwidth / 1000,
+	}
 }
 
 // around times the changes of a winner that are worth it, and adds them to the subject. On another device than the

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,11 +75,16 @@ func (p *problemFlags) flags() []flag {
 }
 
 func (p *problemFlags) unshaped() []flag {
+	return append(p.fixed(),
+		textFlag(&p.free, "free", "", "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for all sizes"))
+}
+
+// fixed are the flags of what all shapes of a family share.
+func (p *problemFlags) fixed() []flag {
 	return []flag{
 		listFlag(&p.set, "set", "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"),
 		textFlag(&p.math, "math", "auto",
 			"numeric contract: auto (what PyTorch does by default), fp32, tf32 (ties away from zero) or tf32_even"),
-		textFlag(&p.free, "free", "", "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for all sizes"),
 	}
 }
 
@@ -115,19 +118,14 @@ func (p *problemFlags) exampleRequest(op *operator.Operator) (operator.Request, 
 }
 
 func (p *problemFlags) rest(r *operator.Request) (err error) {
-	r.Math, r.Free = p.math, p.freeNames()
+	if r.Math = p.math; p.free != "" {
+		r.Free = strings.Split(p.free, ",")
+	}
 	if r.Parameters, err = assignments("set", p.set); err != nil {
 		return err
 	}
 	r.Only, err = p.only.restriction()
 	return err
-}
-
-func (p *problemFlags) freeNames() []string {
-	if p.free == "" {
-		return nil
-	}
-	return strings.Split(p.free, ",")
 }
 
 func assignments(flag string, pairs []string) (map[string]string, error) {
@@ -221,16 +219,15 @@ func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 	return nil
 }
 
-const objectiveUsage = "what the winner is the best of: time, energy, another measurement, or a metric `NAME` of the " +
-	"operator; max:NAME, min:NAME"
+const objectiveUsage = "what the winner is the best of: `NAME` is time, energy or another measurement; max:NAME, min:NAME"
 
 func objectiveFlag(to *string) flag { return textFlag(to, "objective", "time", objectiveUsage) }
 
-func objectiveOf(op *operator.Operator, name string) (o tuner.Objective, err error) {
+func objectiveOf(name string) (o tuner.Objective, err error) {
 	if name == "" {
 		return o, nil // a command without the flag means the time
 	}
-	return tuner.ParseObjective(op, name)
+	return tuner.ParseObjective(name)
 }
 
 type deviceFlags struct {
@@ -284,12 +281,12 @@ func (f *natsFlags) flags() []flag {
 	}
 }
 
-// connect connects a command that is of no use without a server. tell is called if the connection is lost later.
-func (f *natsFlags) connect(ctx context.Context, name string, tell func(text string)) (*fleet.Broker, error) {
+// connect connects a command that is of no use without a server.
+func (f *natsFlags) connect(name string) (*fleet.Broker, error) {
 	if f.login.URL == "" {
 		return nil, errors.New("which server? --nats URL names it, as --nats nats://localhost:4222")
 	}
-	return fleet.Connect(ctx, f.login, name, fleet.ConnectOptions{Say: tell})
+	return fleet.Connect(f.login, name, fleet.ConnectOptions{})
 }
 
 func cacheFlag(to *string) flag {
@@ -335,28 +332,19 @@ func ciFlag(to *bool, of string) flag {
 	return boolFlag(to, "ci", of+"fail what is wrong, or slower than recorded beyond this machine's noise")
 }
 
-// Units of ages, in hours, and of sizes, in bytes.
-var (
-	ageUnits  = map[string]float64{"h": 1, "d": 24, "w": 7 * 24}
-	sizeUnits = map[string]float64{"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20,
-		"GiB": 1 << 30}
-)
-
-// quantity reads a flag's number, which a unit must follow; most is a bound that keeps it within an int64 whatever it
-// becomes.
-func quantity(flag, text string, units map[string]float64, most float64) (float64, error) {
-	text = strings.TrimSpace(text)
-	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	number, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-	unit, known := units[text[len(digits):]]
-	if err != nil || !known || !(number >= 0 && number*unit <= most) {
-		names := slices.SortedFunc(maps.Keys(units), func(a, b string) int { return int(units[a] - units[b]) })
-		return 0, fmt.Errorf("--%s %q: give a number and its unit, one of %s", flag, text, strings.Join(names, ", "))
-	}
-	return number * unit, nil
+// sizeUnits are units of sizes, in bytes.
+var sizeUnits = map[string]float64{
+	"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
 }
 
+// sizeOf reads a flag's number of bytes, which a unit must follow.
 func sizeOf(flag, text string) (int64, error) {
-	bytes, err := quantity(flag, text, sizeUnits, 1<<60)
-	return int64(bytes), err
+	text = strings.TrimSpace(text)
+	digits := strings.TrimRight(text, "BGKMi")
+	number, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	unit, known := sizeUnits[text[len(digits):]]
+	if err != nil || !known || !(number >= 0 && number*unit <= 1<<60) {
+		return 0, fmt.Errorf("--%s %q: give a number and its unit, one of B, KB, KiB, MB, MiB, GB, GiB", flag, text)
+	}
+	return int64(number * unit), nil
 }

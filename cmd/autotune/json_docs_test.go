@@ -12,7 +12,6 @@ import (
 	"autotune/operator"
 	"autotune/pack/prove"
 	"autotune/reports"
-	"autotune/reports/pages"
 	"autotune/space"
 	"autotune/tuner/lint"
 	"autotune/tuner/store"
@@ -22,7 +21,7 @@ import (
 var told = []reflect.Type{
 	reflect.TypeFor[trial.Trial](), reflect.TypeFor[operator.ParameterSpec](), reflect.TypeFor[operator.ArgumentSpec](),
 	reflect.TypeFor[operator.TemplateDocument](), reflect.TypeFor[operator.LaunchSpec](), reflect.TypeFor[operator.Definition](),
-	reflect.TypeFor[operator.Metric](), reflect.TypeFor[operator.TensorMapSpec](), reflect.TypeFor[operator.MapAxis](),
+	reflect.TypeFor[operator.TensorMapSpec](), reflect.TypeFor[operator.MapAxis](),
 	reflect.TypeFor[space.Tunable](),
 }
 
@@ -71,12 +70,12 @@ func TestDocumentedJSON(t *testing.T) {
 	types := map[string]reflect.Type{
 		"ops show": reflect.TypeFor[operator.Operator](),
 		"devices":  reflect.TypeFor[listing](),
-		"explain":  reflect.TypeFor[pages.Explained](),
+		"explain":  reflect.TypeFor[explained](),
 		"check":    reflect.TypeFor[lint.Report](),
 		"verify":   reflect.TypeFor[reports.Verification](),
 		"recheck":  reflect.TypeFor[prove.Verdict](),
 		"cache ls": reflect.TypeFor[store.Summary](),
-		"workers":  reflect.TypeFor[remote.Beat](),
+		"workers":  reflect.TypeFor[remote.Worker](),
 	}
 	for _, row := range table(t, "docs/cli.md", "command | what it writes") {
 		command := codes(row[0])[0]

@@ -2,7 +2,6 @@ package main
 
 import (
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +33,7 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 				if use.searches && tries%10 > 0 {
 					continue // a search takes long
 				}
-				if again := s.run(t, w.line); again.code != usual.code && !refusesWhatIsThere(w, use) && !goesByTimes(use, usual, again) {
+				if again := s.run(t, w.line); again.code != usual.code && use.name != "rm" && !goesByTimes(use, usual, again) {
 					t.Errorf("the command ends with %d, and after a kill with %d: %s", usual.code, again.code, again.complaint)
 				}
 			}
@@ -44,12 +43,6 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 			t.Logf("%s: %d killed within %v", use.name, killed, span)
 		})
 	}
-}
-
-// refusesWhatIsThere tells whether a repair has been done already.
-func refusesWhatIsThere(w workplace, use cacheUse) bool {
-	_, err := os.Stat(w.dir + "/new.db")
-	return use.name == "repair" && err == nil || use.name == "rm"
 }
 
 // goesByTimes tells whether two runs of recheck differ in whether a winner has lost, which

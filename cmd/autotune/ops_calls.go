@@ -9,17 +9,14 @@ import (
 	"autotune/internal/input"
 	"autotune/internal/lists"
 	"autotune/operator"
-	"autotune/pack/capture"
 	"autotune/tuner/torchmath"
 	"autotune/tuner/torchtimes"
 )
 
 func opsCallsCommand() *cli.Command {
-	var python string
 	return command("calls FILE", "the calls of PyTorch that compute the problems of a file, as JSON",
 		"FILE is a list as `search --problems` reads. Scripts run these calls, and compare or time them.",
-		func(ctx context.Context, l line) error { return printCalls(ctx, l, python) }, textFlag(&python, "python", "",
-			"without FILE: write the Python package that tells which problem a call is into this `FOLDER`"))
+		printCalls)
 }
 
 type problemCalls struct {
@@ -33,19 +30,7 @@ type problemCalls struct {
 	AskMath    any                 `json:"ask_math"` // a job for tuner/torchmath/ask.py; nil: PyTorch is not asked
 }
 
-func printCalls(ctx context.Context, l line, python string) error {
-	if python != "" && len(l.arguments) == 0 {
-		all, err := operator.Operators()
-		if err != nil {
-			return err
-		}
-		path, err := capture.WritePackage(python, tool(), all)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(stdout, path)
-		return err
-	}
+func printCalls(ctx context.Context, l line) error {
 	if len(l.arguments) != 1 {
 		return fmt.Errorf("name one file with a list of problems")
 	}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,10 +18,10 @@ import (
 
 	"autotune/device"
 	"autotune/device/recording"
+	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/operator"
 	"autotune/reports"
-	"autotune/reports/pages"
 	"autotune/reports/webpage"
 	"autotune/tuner"
 	"autotune/tuner/batch"
@@ -36,36 +38,32 @@ type outputs struct {
 	device   string    // as --device names it
 	out      io.Writer // for people; standard error when a file takes standard output
 	all      []bestconfig.Document
-	plots    []func() error // drawn when all else is written
-	pages    []func(context.Context) webpage.Search
+	plots    []func() error   // drawn when all else is written
+	searches []webpage.Search // of the page
 	unsolved unsolved
 }
 
 func newOutputs(f outputFlags, v view, device string, problems int) *outputs {
-	o := &outputs{outputFlags: f, many: problems > 1, device: device, out: painted(os.Stdout)}
+	o := &outputs{outputFlags: f, many: problems > 1, device: device, out: output.Plain(os.Stdout)}
 	if o.json == output.Standard || o.record == output.Standard {
-		o.out = painted(os.Stderr)
+		o.out = output.Plain(os.Stderr)
 	}
 	return o
 }
 
-func (o *outputs) deliver(w batch.Request, r *tuner.Result, best bestconfig.Document) error {
-	details := reports.Details{
-		Lead: r.Lead, Failures: reports.FailuresOf(r.Trials, o.verifyLine(w, r.Device.Kind)),
-	}
-	if err := o.show(best, details); err != nil {
+func (o *outputs) deliver(ctx context.Context, w batch.Request, r *tuner.Result, best bestconfig.Document) error {
+	failures := reports.FailuresOf(r.Trials, o.verifyLine(w, r.Device.Kind))
+	if err := o.show(best, failures); err != nil {
 		return err
 	}
 	o.plotLater(best, "progress.png", func(w io.Writer) error { return reports.ProgressPlot(w, best, r.Trials) })
-	o.pages = append(o.pages, func(ctx context.Context) webpage.Search {
-		s := known.Search(ctx, best, r.Trials, r.Problem, details)
-		s.Commands = pages.Commands(best, pages.Named(w.Name, w.Request))
-		return s
-	})
+	if o.plot != "" {
+		o.searches = append(o.searches, pageOf(context.WithoutCancel(ctx), best, r.Trials, r.Problem, failures))
+	}
 	return o.writeRecording(r, best)
 }
 
-func (o *outputs) show(best bestconfig.Document, d reports.Details) error {
+func (o *outputs) show(best bestconfig.Document, failures []reports.Failure) error {
 	if len(o.all) > 0 {
 		fmt.Fprintln(o.out)
 	}
@@ -73,7 +71,7 @@ func (o *outputs) show(best bestconfig.Document, d reports.Details) error {
 		o.all = append(o.all, best)
 		o.plotLater(best, "speedup.png", func(w io.Writer) error { return reports.SpeedupPlot(w, best) })
 	}
-	return reports.SearchTable(o.out, best, d)
+	return reports.SearchTable(o.out, best, failures)
 }
 
 // verifyLine is the command that checks a variant of the problem, without the variant's name; "" if the device runs no
@@ -82,13 +80,39 @@ func (o *outputs) verifyLine(w batch.Request, kind device.Kind) string {
 	if !kind.Properties().Compiles {
 		return ""
 	}
-	words := []string{"autotune", "verify", pages.Named(w.Name, w.Request)}
+	words := []string{"autotune", "verify", named(w.Name, w.Request)}
 	if !kind.Properties().Measures {
 		words = append(words, "--device", string(kind))
 	} else if o.device != "auto" {
 		words = append(words, "--device", o.device)
 	}
 	return strings.Join(words, " ")
+}
+
+// named names an operator's problem as a command line does.
+func named(operatorName string, r operator.Request) string {
+	words := []string{operatorName, "--shape", operator.FormatShape(r.Shape)}
+	for _, parameter := range slices.Sorted(maps.Keys(r.Parameters)) {
+		words = append(words, "--set", parameter+"="+r.Parameters[parameter])
+	}
+	if r.Math != "" && r.Math != "auto" {
+		words = append(words, "--math", r.Math)
+	}
+	if len(r.Free) > 0 {
+		words = append(words, "--free", strings.Join(r.Free, ","))
+	}
+	return strings.Join(lists.Of(words, quoted), " ")
+}
+
+// plainWord is a word that every shell takes as it stands.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./=,:+-]+$`)
+
+// quoted writes a word as a shell reads it.
+func quoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // plotLater keeps a problem's plot for the end, so that one that cannot be drawn costs nothing else.
@@ -121,7 +145,7 @@ func (o *outputs) writeRecording(r *tuner.Result, best bestconfig.Document) erro
 }
 
 // finish writes what is about all results together, and draws the plots and the page.
-func (o *outputs) finish(ctx context.Context) error {
+func (o *outputs) finish() error {
 	var err error
 	if len(o.all) > 1 {
 		fmt.Fprintln(o.out)
@@ -140,19 +164,11 @@ func (o *outputs) finish(ctx context.Context) error {
 	if o.many && len(o.all) > 0 {
 		err = errors.Join(err, o.writePlot("summary.png", func(w io.Writer) error { return reports.SummaryPlot(w, o.all) }))
 	}
-	return badInput(errors.Join(err, o.writePage(ctx)))
-}
-
-func (o *outputs) writePage(ctx context.Context) error {
-	if o.plot == "" || len(o.pages) == 0 {
-		return nil
+	if len(o.searches) > 0 {
+		path, drawn := plotInto(o.plot, "report.html", webpage.Page{Searches: o.searches}.Write)
+		err = errors.Join(err, o.wrote(path, drawn))
 	}
-	var searches []webpage.Search
-	for _, page := range o.pages {
-		searches = append(searches, page(context.WithoutCancel(ctx))) // also of a search that was interrupted
-	}
-	path := filepath.Join(o.plot, "report.html")
-	return o.wrote(path, errors.Join(os.MkdirAll(o.plot, 0o755), pages.Write(path, webpage.Page{Searches: searches})))
+	return badInput(err)
 }
 
 func (o *outputs) writeJSON(w io.Writer) error {
@@ -211,28 +227,13 @@ func distinct(flags ...string) error {
 	return nil
 }
 
-// Nothing of the user's is overwritten. Before a command works, checkNothingLost looks at all that it is asked to
-// write: a file that the command reads is refused, and so is one that autotune did not write.
-
 // Flags whose values are files that a command writes, and files that it reads.
 var (
 	written = []string{"json", "output", "record", "html"}
 	read    = []string{"from", "problems", "file", "cache"}
 )
 
-func forceFlag(to *bool) flag {
-	return boolFlag(to, "force", "let an output replace a file that autotune did not write")
-}
-
-// guarded are the flags of a command, with --force where it writes files.
-func guarded(flags []flag) []flag {
-	has := func(name string) bool { _, found := flagNamed(flags, name); return found }
-	if slices.ContainsFunc(written, has) && !has("force") {
-		flags = append(flags, forceFlag(nil))
-	}
-	return flags
-}
-
+// checkNothingLost refuses, before a command works, an output that is a file that the command reads.
 func checkNothingLost(c *cli.Context) error {
 	inputs := filesRead(c)
 	for _, flag := range written {
@@ -244,9 +245,6 @@ func checkNothingLost(c *cli.Context) error {
 			if output.Same(path, input) {
 				return fmt.Errorf("--%s %s would replace a file that this command reads; name another file", flag, path)
 			}
-		}
-		if err := output.Foreign(path); err != nil && !c.Bool("force") {
-			return fmt.Errorf("--%s %s: %w; name another file, or add --force", flag, path, err)
 		}
 	}
 	return nil

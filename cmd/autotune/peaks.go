@@ -5,12 +5,9 @@ import (
 	"path/filepath"
 
 	"autotune/device"
-	"autotune/reports/pages"
+	"autotune/tuner/bestconfig"
 	"autotune/tuner/ceilings"
 )
-
-// known is what pages and explanations have from this machine.
-var known = pages.Known{Peaks: knownPeaks, Operator: findOperator}
 
 func peaksFile() (string, error) {
 	dir, err := cacheDir()
@@ -23,6 +20,13 @@ func knownPeaks(d device.Info) device.Peaks {
 		return nil
 	}
 	return ceilings.Known(file, d)
+}
+
+// addPeaks adds to a winner's document what this machine knows of its device.
+func addPeaks(best *bestconfig.Document) {
+	if best.Roofline.Peaks == nil && best.Device.Kind.Properties().Measures {
+		best.SetPeaks(knownPeaks(best.Device))
+	}
 }
 
 // peaksOf are the peaks of a device. Where a page needs them and nobody has measured them they are measured, once for a

@@ -10,13 +10,15 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/device/recording"
+	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
+	"autotune/operator"
 	"autotune/pack/prove"
 	"autotune/reports"
-	"autotune/reports/pages"
 	"autotune/reports/webpage"
 	"autotune/tuner/bestconfig"
+	why "autotune/tuner/explain"
 	"autotune/tuner/winners"
 )
 
@@ -59,7 +61,7 @@ func (f *reportFlags) report(ctx context.Context, l line) error {
 		return errors.New("families go into a web page alone: --html FILE; `autotune tune` prints their tables")
 	}
 	if f.html != "" {
-		if err := pages.Write(f.html, page); err != nil {
+		if err := output.To(f.html, page.Write); err != nil {
 			return badInput(err)
 		}
 	}
@@ -82,14 +84,13 @@ func (f *reportFlags) page(ctx context.Context, l line) (p webpage.Page, err err
 		if err != nil {
 			return p, err
 		}
-		s := known.Search(ctx, w.best, w.Trials, w.Problem, reports.Details{Failures: reports.FailuresOf(w.Trials, "")})
-		s.Commands = pages.Commands(w.best, pages.Named(l.first(), w.best.Problem.Request()))
-		p.Searches = []webpage.Search{s}
+		failures := reports.FailuresOf(w.Trials, "")
+		p.Searches = []webpage.Search{pageOf(ctx, w.best, w.Trials, w.Problem, failures)}
 		return p, nil
 	}
 	for _, path := range l.arguments {
 		if recording.Is(path) {
-			s, err := known.Recording(ctx, path)
+			s, err := recordedSearch(ctx, path)
 			if err != nil {
 				return p, err
 			}
@@ -101,11 +102,43 @@ func (f *reportFlags) page(ctx context.Context, l line) (p webpage.Page, err err
 			return p, err
 		}
 		for _, best := range bests {
-			p.Searches = append(p.Searches, known.Document(ctx, best))
+			p.Searches = append(p.Searches, webpage.Search{Best: best})
 		}
-		for _, family := range families {
-			p.Families = append(p.Families, pages.Family(family, path))
-		}
+		p.Families = append(p.Families, families...)
 	}
 	return p, nil
+}
+
+// pageOf is a search on a page, with why its winner wins.
+func pageOf(ctx context.Context, best bestconfig.Document, trials []trial.Trial, p *operator.Problem,
+	failures []reports.Failure) webpage.Search {
+	addPeaks(&best)
+	s := webpage.Search{Best: best, Trials: trials, Failures: failures}
+	if best.Found() {
+		s.Why = why.Of(ctx, subject(best, trials, p))
+	}
+	return s
+}
+
+// recordedSearch is the search in a recording, by the operator as it is today.
+func recordedSearch(ctx context.Context, path string) (s webpage.Search, err error) {
+	recorded, err := recording.Load(ctx, path)
+	if err != nil {
+		return s, err
+	}
+	m := recorded.Metadata
+	op, err := findOperator(m.Problem.Operator)
+	if err != nil {
+		return s, fmt.Errorf("%s: %w; an operator of your own is named by its folder, as in: autotune report ./%s --from %s",
+			path, err, m.Problem.Operator, path)
+	}
+	p, err := op.Bind(m.Problem.Request(), m.Device.Limits)
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", path, err)
+	}
+	best, trials, err := bestconfig.FromRecording(recorded, p)
+	if err != nil {
+		return s, err
+	}
+	return pageOf(ctx, best, trials, p, reports.FailuresOf(trials, "")), nil
 }

@@ -132,8 +132,14 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	}
 	defer func() { err = errors.Join(err, opener.Close()) }()
 	o := batch.Options{Search: f.options, Objective: f.objective, AnyTarget: f.anyTarget, Tool: tool(), Notice: tell}
-	if o.Run, err = namedRun(f.run); err != nil {
-		return fmt.Errorf("--run %s: %w", f.run, err)
+	if f.run != "" {
+		dir, err := cacheDir()
+		if err == nil {
+			o.Run, err = batch.OpenRun(filepath.Join(dir, "runs"), f.run)
+		}
+		if err != nil {
+			return fmt.Errorf("--run %s: %w", f.run, err)
+		}
 	}
 	endRivals, err := rivalsInto(&o.Search, f.baselines, f.device, f.problems != "")
 	if err != nil {
@@ -149,19 +155,18 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	show := newShown(f.view, f.conditions, f.outputs.plot, len(problems))
 	o.With, o.Stands = show.search, show.all.Print
 	o.Found = func(r batch.Request, t *tuner.Result, best bestconfig.Document) error {
-		out.unsolved.uncompared(r, t)
-		return badInput(out.deliver(r, t, best))
+		return badInput(out.deliver(ctx, r, t, best))
 	}
 	o.Known = func(best bestconfig.Document) error {
 		show.all.Skip()
 		if !f.view.quiet {
 			say(best.Problem.Text + ": searched before in the run " + f.run)
 		}
-		return badInput(out.show(best, reports.Details{}))
+		return badInput(out.show(best, nil))
 	}
 	o.Failed = out.unsolved.failed
 	err = batch.Search(ctx, opener, problems, o)
-	return errors.Join(err, out.unsolved.fault(err), out.finish(ctx))
+	return errors.Join(err, out.finish())
 }
 
 // lazily opens a cache once it is needed, and closes it if it was.
@@ -177,17 +182,6 @@ func lazily(ctx context.Context, cache string) (open func() (*store.Store, error
 		}
 		return kept.Close()
 	}
-}
-
-func namedRun(name string) (*batch.Run, error) {
-	if name == "" {
-		return nil, nil
-	}
-	dir, err := cacheDir()
-	if err != nil {
-		return nil, err
-	}
-	return batch.OpenRun(filepath.Join(dir, "runs"), name)
 }
 
 type shownSearches struct {
@@ -247,7 +241,7 @@ func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Option
 		}
 	}
 	if v.verbose {
-		then, out := o.Evaluated, painted(os.Stderr)
+		then, out := o.Evaluated, output.Plain(os.Stderr)
 		o.Evaluated = func(t trial.Trial) {
 			// The search goes on even if the output cannot be written.
 			_, _ = io.WriteString(out, reports.TrialText(t, on.Device.Info().Kind.Properties()))
@@ -325,7 +319,7 @@ type listed struct {
 	again  int            // problems that were listed before
 }
 
-type planner func(batch.Request, family.Shapes) ([]family.Plan, error)
+type planner func(batch.Request, family.Shapes) (family.Plan, error)
 
 // readProblems reads a list of problems, in YAML or JSON. Flags may ask for part of each one's space. The list is
 // checked whole, before anything is searched.
@@ -371,15 +365,15 @@ func readProblems(ctx context.Context, path string, part partFlags, objective st
 	return l, errors.Join(faults...)
 }
 
-// add adds a problem, or the families of its ranges. A problem that was listed before has the sum of the shares.
+// add adds a problem, or the family of its ranges. A problem that was listed before has the sum of the shares.
 func (l *listed) add(r batch.Request, ranges, objective string, plan planner) error {
 	if ranges != "" {
 		shapes, err := family.ParseShapes(ranges)
 		if err != nil {
 			return err
 		}
-		plans, err := plan(r, shapes)
-		l.plans = append(l.plans, plans...)
+		p, err := plan(r, shapes)
+		l.plans = append(l.plans, p)
 		return err
 	}
 	p, err := checkRequest(r, objective)
@@ -398,16 +392,16 @@ func (l *listed) add(r batch.Request, ranges, objective string, plan planner) er
 	return nil
 }
 
-func noFamilies(_ batch.Request, shapes family.Shapes) ([]family.Plan, error) {
-	return nil, fmt.Errorf("%s has ranges, for which `autotune tune --problems` finds a family; a search takes one shape",
-		shapes)
+func noFamilies(_ batch.Request, shapes family.Shapes) (family.Plan, error) {
+	return family.Plan{}, fmt.Errorf("%s has ranges, for which `autotune tune --problems` finds a family; a search takes "+
+		"one shape", shapes)
 }
 
 // checkRequest refuses what is wrong on every device, before another problem is searched.
 func checkRequest(r batch.Request, objective string) (*operator.Problem, error) {
 	p, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
 	if err == nil {
-		_, err = objectiveOf(r.Operator, objective)
+		_, err = objectiveOf(objective)
 	}
 	return p, err
 }

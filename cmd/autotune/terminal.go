@@ -102,24 +102,3 @@ func (n *counted) Compile(ctx context.Context, r compile.Request) (*compile.Bina
 	n.said.Now(fmt.Sprintf("compiling kernels, %d done", n.done.Add(1)))
 	return b, err
 }
-
-// painted writes to out in colours, if they are wanted there, and nothing else that a terminal obeys. A write must hold
-// whole lines.
-func painted(out *os.File) io.Writer {
-	if wantsColor(os.Getenv, term.IsTerminal(int(out.Fd()))) {
-		return output.Plain(reports.Painter{Out: out})
-	}
-	return output.Plain(out)
-}
-
-// wantsColor follows no-color.org and bixense.com/clicolors.
-func wantsColor(env func(string) string, terminal bool) bool {
-	force := env("CLICOLOR_FORCE")
-	switch {
-	case env("NO_COLOR") != "":
-		return false
-	case force != "" && force != "0":
-		return true
-	}
-	return terminal && env("TERM") != "dumb"
-}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -45,8 +44,7 @@ func tuneCommand() *cli.Command {
 	return command("tune OPERATOR", "find a few kernels for many shapes, and the tree that chooses among them",
 		"Draws samples from the shapes, searches each, times every winner on every sample, and keeps the "+
 			"fewest that are nowhere much slower than the shape's own best. Shapes that are held out tell what is lost. With "+
-			"--problems each problem of a file gets a kernel of its own, and only shapes with ranges make families. The same "+
-			"command goes on where it was interrupted.",
+			"--problems each problem of a file gets a kernel of its own, and only shapes with ranges make families.",
 		f.tune, f.flags()...)
 }
 
@@ -54,7 +52,7 @@ func (f *tuneFlags) flags() []flag {
 	return slices.Concat([]flag{
 		textFlag(&f.problem.shape, "shape", "",
 			"`SHAPES` with ranges, as {1,8,32}x64x{14..112}x{14..112}; `autotune ops show OP` names the dimensions"),
-	}, f.problem.unshaped(), []flag{
+	}, f.problem.fixed(), []flag{
 		textFlag(&f.problems, "problems", "",
 			"instead, search each problem of a YAML or JSON `FILE`, and then tune those whose shape has ranges"),
 		intFlag(&f.samples, "samples", 20, "search `N` shapes, 64 at most"),
@@ -96,7 +94,7 @@ func (f *tuneFlags) tune(ctx context.Context, l line) (err error) {
 	if err = t.all(ctx, asked); err != nil && len(t.families)+len(t.winners)+len(t.unsolved.rows) == 0 {
 		return err
 	}
-	return errors.Join(err, t.unsolved.fault(err), badInput(write(f.json, t.write, func(w io.Writer) error {
+	return errors.Join(err, badInput(write(f.json, t.write, func(w io.Writer) error {
 		return family.WriteJSON(w, append([]*family.Family{}, t.families...))
 	})))
 }
@@ -108,14 +106,15 @@ func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error)
 			return asked, errors.New("--problems names operators, shapes and parameters itself; leave OPERATOR, --shape, " +
 				"--set and --math away")
 		}
-		return readProblems(ctx, f.problems, f.problem.only, "", f.plans)
+		return readProblems(ctx, f.problems, f.problem.only, "", f.plan)
 	}
 	op, err := operatorArgument(l)
 	if err != nil {
 		return asked, err
 	}
 	if f.problem.shape == "" {
-		return asked, fmt.Errorf("%s needs --shape with ranges, as %s", op.Name, rangesOf(op.Example))
+		return asked, fmt.Errorf("%s needs --shape %s with ranges, as {1,8,32} or {14..112}, for some dimensions",
+			op.Name, shapeForm(op))
 	}
 	shapes, err := family.ParseShapes(f.problem.shape)
 	if err != nil {
@@ -125,41 +124,13 @@ func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error)
 	if err := f.problem.rest(&r.Request); err != nil {
 		return asked, err
 	}
-	r.Free = nil // plans reads the flag
-	asked.plans, err = f.plans(r, shapes)
+	p, err := f.plan(r, shapes)
+	asked.plans = []family.Plan{p}
 	return asked, err
 }
 
-// plans plans the families of shapes with ranges.
-func (f *tuneFlags) plans(r batch.Request, shapes family.Shapes) ([]family.Plan, error) {
-	w := family.Wish{
-		Name: r.Name, Operator: r.Operator, Request: r.Request, Shapes: shapes, Samples: f.samples, HeldOut: f.heldOut,
-		Share: r.Share,
-	}
-	if w.Free = f.problem.freeNames(); w.Free == nil {
-		w.Free = r.Request.Free
-	}
-	plans, notice, err := w.Plans()
-	if notice != "" {
-		tell(w.Operator.Name + ": " + notice)
-	}
-	return plans, err
-}
-
-// rangesOf is an example of shapes around one.
-func rangesOf(shape []int64) string {
-	if len(shape) == 0 {
-		return "{1..64}x{1..4096}"
-	}
-	var all family.Shapes
-	for i, v := range shape {
-		e := family.One(v)
-		if i == 0 || i == len(shape)-1 && len(shape) > 2 {
-			e = family.Extent{{Low: 1, High: max(v, 2)}}
-		}
-		all = append(all, e)
-	}
-	return all.String()
+func (f *tuneFlags) plan(r batch.Request, shapes family.Shapes) (family.Plan, error) {
+	return family.NewPlan(r, shapes, f.samples, f.heldOut)
 }
 
 func (f *tuneFlags) options() (o family.Options, err error) {
@@ -222,8 +193,7 @@ func (t *tuning) search(ctx context.Context, problems []batch.Request, part batc
 	o := batch.Options{
 		Search: t.o.Search, AnyTarget: true, Budget: part.Limit, Store: t.o.Store, Tool: t.o.Tool, Notice: tell,
 		Failed: t.failed,
-		Found: func(r batch.Request, found *tuner.Result, best bestconfig.Document) error {
-			t.unsolved.uncompared(r, found)
+		Found: func(_ batch.Request, _ *tuner.Result, best bestconfig.Document) error {
 			if best.Found() {
 				t.winners = append(t.winners, best)
 			}
@@ -268,7 +238,7 @@ func (t *tuning) family(ctx context.Context, p family.Plan, whole *batch.Budget,
 	if whole != nil {
 		o.Budget = part.Limit
 	}
-	found, err := t.plan(ctx, p, o)
+	found, err := t.tuneOne(ctx, p, o)
 	switch {
 	case batch.Ends(ctx, err) || err != nil && t.problems == "":
 		return err
@@ -281,16 +251,10 @@ func (t *tuning) family(ctx context.Context, p family.Plan, whole *batch.Budget,
 	return nil
 }
 
-// plan tunes one family, keeps it beside the cache, and forgets the steps that led there.
-func (t *tuning) plan(ctx context.Context, p family.Plan, o family.Options) (*family.Family, error) {
+// tuneOne tunes one family, and keeps it beside the cache.
+func (t *tuning) tuneOne(ctx context.Context, p family.Plan, o family.Options) (*family.Family, error) {
 	cache, err := cachePath(t.cache)
 	if err != nil {
-		return nil, err
-	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %v %v %v", p, p.Request, p.Samples, p.HeldOut, t.device.device,
-		o.Search.Conditions))
-	name := fmt.Sprintf("%s-%x", p.Operator.Name, key[:8])
-	if o.Run, err = namedRun("tune-" + name); err != nil {
 		return nil, err
 	}
 	said := t.view.await(p.String())
@@ -300,15 +264,14 @@ func (t *tuning) plan(ctx context.Context, p family.Plan, o family.Options) (*fa
 	if err != nil {
 		return nil, deviceTrouble(err)
 	}
+	key := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %v %v %v", p, p.Request.Request, p.Samples, p.HeldOut, t.device.device,
+		o.Search.Conditions))
 	folder := prove.FamiliesFolder(cache)
 	if err = os.MkdirAll(folder, 0o755); err == nil {
 		write := func(w io.Writer) error { return family.WriteJSON(w, []*family.Family{f}) }
-		err = output.To(filepath.Join(folder, name+".json"), write)
+		err = output.To(filepath.Join(folder, fmt.Sprintf("%s-%x.json", p.Operator.Name, key[:8])), write)
 	}
-	if err != nil {
-		return nil, batch.Keeping(err)
-	}
-	return f, o.Run.Forget()
+	return f, batch.Keeping(err)
 }
 
 func (t *tuning) progress(p family.Plan, said *progress.Wait) func(family.Progress) {
@@ -316,20 +279,12 @@ func (t *tuning) progress(p family.Plan, said *progress.Wait) func(family.Progre
 		return nil
 	}
 	say(fmt.Sprintf("%s: %s and %d held out", p, output.Count(len(p.Samples), "sample"), len(p.HeldOut)))
-	last, known := time.Now(), 0
+	began, last := time.Now(), time.Now()
 	return func(now family.Progress) {
-		parts := []string{fmt.Sprintf("%d/%d", now.Done, now.Of)}
-		if now.Known {
-			known++
+		text := fmt.Sprintf("%d/%d  %s", now.Done, now.Of, now.Step)
+		if left := time.Since(began) / time.Duration(now.Done) * time.Duration(now.Of-now.Done); left > 0 {
+			text += "  ETA " + left.Round(time.Second).String()
 		}
-		if known > 0 {
-			parts = append(parts, fmt.Sprintf("(%d known from before)", known))
-		}
-		parts = append(parts, now.Step)
-		if now.Left > 0 {
-			parts = append(parts, "ETA "+now.Left.Round(time.Second).String())
-		}
-		text := strings.Join(parts, "  ")
 		said.Now(p.String() + ": " + text)
 		if !said.Shown() && (now.Done == now.Of || time.Since(last) >= progress.Every) {
 			last = time.Now()

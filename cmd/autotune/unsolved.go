@@ -2,11 +2,9 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"autotune/device"
-	"autotune/internal/python"
 	"autotune/operator"
 	"autotune/reports"
 	"autotune/tuner"
@@ -14,10 +12,7 @@ import (
 )
 
 // unsolved are the problems of a run that went wrong, while the others were searched.
-type unsolved struct {
-	rows []reports.Unsolved
-	died error // PyTorch, the last time; nil: it did not
-}
+type unsolved struct{ rows []reports.Unsolved }
 
 func (u *unsolved) failed(r batch.Request, err error) {
 	u.add(problemText(r), statusOf(err), err)
@@ -30,24 +25,6 @@ func (u *unsolved) add(problem, status string, err error) {
 	}
 	u.rows = append(u.rows, reports.Unsolved{Problem: problem, Status: status,
 		Reason: strings.TrimPrefix(text, problem+": ")})
-}
-
-// uncompared notes a problem beside whose winner PyTorch died.
-func (u *unsolved) uncompared(r batch.Request, t *tuner.Result) {
-	var ended *python.EndedError
-	if errors.As(t.Uncompared, &ended) {
-		u.died = ended
-		u.rows = append(u.rows, reports.Unsolved{Problem: problemText(r), Status: "not compared",
-			Reason: explain(fmt.Errorf("PyTorch %w", t.Uncompared))})
-	}
-}
-
-// fault is why a run that searched all problems has not done everything, beside its own error.
-func (u *unsolved) fault(err error) error {
-	if err != nil || u.died == nil {
-		return nil
-	}
-	return withCode(exitNoVariant, errors.New("PyTorch was not timed beside every winner"))
 }
 
 const notSearched = "not searched"

@@ -142,7 +142,7 @@ func (f *verifyFlags) write(r *tuner.Result, only operator.Restriction) error {
 	}
 	v := reports.VerificationOf(r, part.Warnings())
 	return write(f.json, func(io.Writer) error {
-		_, err := io.WriteString(painted(os.Stdout), v.Text(only.Fixed != nil))
+		_, err := io.WriteString(output.Plain(os.Stdout), v.Text(only.Fixed != nil))
 		return err
 	}, asJSON(v))
 }

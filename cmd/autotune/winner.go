@@ -51,14 +51,13 @@ func bestCommand() *cli.Command {
 			if json != "" {
 				return output.To(json, w.best.WriteJSON)
 			}
-			return reports.SearchTable(stdout, w.best, reports.Details{})
+			return reports.SearchTable(stdout, w.best, nil)
 		}, append(f.flags(), textFlag(&json, "json", "", "write it as JSON to `FILE`; - is standard output"))...)
 }
 
 type exportFlags struct {
 	winnerFlags
 	format, output string
-	all, force     bool
 }
 
 func exportCommand() *cli.Command {
@@ -66,10 +65,8 @@ func exportCommand() *cli.Command {
 	return command("export OPERATOR", "write the best configuration in a format for other programs; needs no GPU",
 		"Formats: "+export.Summary()+".",
 		f.export, append(f.flags(),
-			boolFlag(&f.all, "all", "with --format csv: every trial of the problem, not the winner alone"),
 			textFlag(&f.format, "format", "json", "output `FORMAT`: "+strings.Join(export.Names(), ", ")),
-			textFlag(&f.output, "output", "-", "`FILE` to write; - is standard output", "o"),
-			forceFlag(&f.force))...)
+			textFlag(&f.output, "output", "-", "`FILE` to write; - is standard output", "o"))...)
 }
 
 func (f *exportFlags) export(ctx context.Context, l line) error {
@@ -77,28 +74,20 @@ func (f *exportFlags) export(ctx context.Context, l line) error {
 		return err
 	}
 	format := export.Formats[slices.Index(export.Names(), f.format)]
-	if f.all && !format.Trials {
-		return errors.New("--all goes with --format csv; the other formats are of one configuration")
-	}
-	w, err := f.choose(ctx, l, winners.Request{Trials: f.all})
+	w, err := f.choose(ctx, l, winners.Request{})
 	if err != nil {
 		return err
 	}
-	given := export.Winner{
-		Best: w.best, Path: f.output, Force: f.force, Kernel: func() (cudasource.Winner, error) { return w.kernel(l) },
-	}
-	if w.Chosen != nil {
-		given.Trials = w.Trials
-	}
+	kernel := func() (cudasource.Winner, error) { return w.kernel(l) }
 	// The file is touched at last: a format that cannot say something of this kernel leaves it as it was.
 	var text bytes.Buffer
 	said := view{}.await("writing the winner as " + format.Name)
-	notes, err := format.Write(ctx, &text, given)
+	notes, err := format.Write(ctx, &text, export.Winner{Best: w.best, Path: f.output, Kernel: kernel})
 	said.Done()
 	if err != nil {
 		return err
 	}
-	err = output.To(given.Path, func(out io.Writer) error { _, err := text.WriteTo(out); return err })
+	err = output.To(f.output, func(out io.Writer) error { _, err := text.WriteTo(out); return err })
 	if err == nil {
 		tellAll(notes)
 	}
@@ -162,7 +151,7 @@ func (f *winnerFlags) read(l line, r *winners.Request) (err error) {
 	if r.Conditions, err = f.conditions.conditions(); err != nil {
 		return err
 	}
-	if r.Objective, err = objectiveOf(r.Operator, f.objective); err != nil {
+	if r.Objective, err = objectiveOf(f.objective); err != nil {
 		return err
 	}
 	return r.Check()
@@ -241,8 +230,7 @@ func (f *winnerFlags) inDocument(ctx context.Context, l line, r winners.Request)
 		return chosen{}, fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", f.from)
 	}
 	if r.Trials {
-		return chosen{}, fmt.Errorf("%s holds the winner alone; --all takes the trials of the cache or of a recording",
-			f.from)
+		return chosen{}, fmt.Errorf("%s holds the winner alone; the trials are in the cache, or in a recording", f.from)
 	}
 	list, err := input.File(ctx, f.from, bestconfig.ReadAll)
 	if err == nil && len(list) != 1 {

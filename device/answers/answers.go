@@ -1,5 +1,5 @@
-// Package answers finds what a problem's outputs should be where no kernel says it: a Python file of the operator's
-// does, or files hold it. Devices ask it once a problem and once a set of inputs.
+// Package answers runs the Python file of an operator that says what a problem's outputs should be. Devices ask it once
+// a problem and once a set of inputs.
 //
 // A tensor's contents travel in files: they are a file's last bytes, dense and
 // row-major, so that raw files and .npy files are read alike, and where they are.
@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"autotune/device"
 	"autotune/operator"
@@ -39,16 +40,6 @@ func Name(a operator.Argument) string {
 // Answer writes the right answers into files of a folder, whose names Name gives. A fault of the
 // operator's is a *device.ReferenceError.
 func (q Question) Answer(ctx context.Context, dir string) error {
-	if q.Problem.Operator.Answers.Fixed() {
-		for _, a := range q.Problem.Arguments {
-			if name := Name(a); name != "" {
-				if err := Place(q.Problem.Operator.Data[q.Problem.Operator.Answers.Files[a.Name]], a.Type, filepath.Join(dir, name)); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
 	if !q.Problem.Operator.Named {
 		return fault(q, "is a Python file, which runs only where the operator's path is named on the command line")
 	}
@@ -127,14 +118,24 @@ func Place(d *operator.DataFile, t operator.Type, path string) error {
 	return to.Close()
 }
 
-// Size checks that a file has a tensor's contents, and tells where they begin.
-func Size(path string, bytes int64) (start int64, err error) {
-	info, err := os.Stat(path)
+// Map reads a tensor's contents, the last bytes of a file, in place, until done.
+func Map(path string, bytes int64) (contents []byte, done func(), err error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	if start = info.Size() - bytes; start < 0 {
-		return 0, fmt.Errorf("%s has %d bytes, and the tensor %d: it has changed while it was in use", path, info.Size(), bytes)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
 	}
-	return start, nil
+	start := info.Size() - bytes
+	if start < 0 {
+		return nil, nil, fmt.Errorf("%s has %d bytes, and the tensor %d: it has changed while it was in use", path, info.Size(), bytes)
+	}
+	all, err := syscall.Mmap(int(f.Fd()), 0, int(start+bytes), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, nil, err
+	}
+	return all[start:], func() { _ = syscall.Munmap(all) }, nil
 }

@@ -2,6 +2,7 @@ package answers
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -22,7 +23,7 @@ import (
 const keptVersion = 1
 
 // mostKept is the size of the largest tensor that is kept, so that answers do not fill the cache.
-const mostKept = 256 << 20
+const mostKept = 16 << 20
 
 // kept are earlier answers, beside the compiled kernels. If one cannot be read or written, Python is asked again.
 type kept struct {
@@ -132,24 +133,17 @@ func convert(to io.Writer, from io.Reader, t operator.Type, c conversion) error 
 }
 
 // convertFile makes a new file of another's last bytes.
-func convertFile(path, from string, bytes int64, t operator.Type, c conversion) error {
-	start, err := Size(from, bytes)
+func convertFile(path, from string, size int64, t operator.Type, c conversion) error {
+	contents, done, err := Map(from, size)
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Seek(start, io.SeekStart); err != nil {
-		return err
-	}
+	defer done()
 	to, err := create(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(convert(to, f, t, c), to.Close())
+	return errors.Join(convert(to, bytes.NewReader(contents), t, c), to.Close())
 }
 
 func remove(path string) error {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -205,56 +204,6 @@ func TestAnotherCallersCancellationIsNotOurs(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	cancel()
 	group.Wait()
-}
-
-// Pruning leaves the entries used last. Whatever else is in the folders goes like any entry, other files stay.
-func TestPrune(t *testing.T) {
-	dir := t.TempDir()
-	c := Cached(dir, &counting{})
-	now := time.Now()
-	var requests []Request
-	used := map[string]bool{}
-	for i := range 10 {
-		r := good()
-		r.Kernel.Source = fmt.Sprintf("%0100d", i)
-		compileOK(t, c, r)
-		found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
-		must.OK(t, err)
-		for _, path := range found {
-			if at := now.Add(time.Duration(i) * time.Minute); !used[path] {
-				used[path] = true
-				must.OK(t, os.Chtimes(path, at, at))
-			}
-		}
-		requests = append(requests, r)
-	}
-	var size int64
-	for path := range used {
-		info, err := os.Stat(path)
-		must.OK(t, err)
-		size += info.Size()
-	}
-	foreign := filepath.Join(dir, "notes.txt")
-	old := filepath.Join(dir, "ab", strings.Repeat("ab", 32))
-	for _, path := range []string{foreign, old, old + ".part"} {
-		must.OK(t, os.WriteFile(path, make([]byte, 10_000), 0o644))
-		before := now.Add(-time.Hour)
-		must.OK(t, os.Chtimes(path, before, before))
-	}
-	prune(dir, size/2+100)
-	for i, r := range requests {
-		if b := compileOK(t, Cached(dir, &counting{}), r); b.Cached != (i >= 6) {
-			t.Errorf("entry %d: cached %v; only the four used last should be left", i, b.Cached)
-		}
-	}
-	if _, err := os.Stat(foreign); err != nil {
-		t.Error("a file that is not the cache's was removed")
-	}
-	for _, path := range []string{old, old + ".part"} {
-		if _, err := os.Stat(path); err == nil {
-			t.Errorf("%s is still there", path)
-		}
-	}
 }
 
 func FuzzDecodeEntry(f *testing.F) {

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 				List: func() ([]device.Info, error) {
 					return []device.Info{{Name: "NVIDIA Fake", Kind: device.CUDA, Limits: operator.Limits{Arch: 90, MaxThreadsPerBlock: 1024}}}, nil
 				},
-				Open: func(remote.Setup, compile.Compiler) (device.Device, error) { return fakeGPU{}, nil },
+				Open: func(_ remote.Setup, c compile.Compiler) (device.Device, error) { return fakeGPU{compiler: c}, nil },
 				Exit: func() {},
 			})
 		},
@@ -41,7 +41,14 @@ func TestMain(m *testing.M) {
 }
 
 // fakeGPU is the device in that child.
-type fakeGPU struct{ device.Device }
+type fakeGPU struct {
+	device.Device
+	compiler compile.Compiler
+}
+
+func (g fakeGPU) Info() device.Info          { return device.Info{Kind: device.CUDA} }
+func (g fakeGPU) Compiler() compile.Compiler { return g.compiler }
+func (g fakeGPU) Arch() string               { return "sm_90" }
 
 func (fakeGPU) Open(context.Context, *operator.Problem, *compile.Binary, device.Protocol) (device.Session, error) {
 	return fakeSession{}, nil

@@ -40,17 +40,18 @@ func (g *sanitized) Open(ctx context.Context, p *operator.Problem, reference *co
 	if err != nil {
 		return nil, err
 	}
-	return &sanitizedSession{s.(*remote.ChildSession), g.program}, nil
+	return &sanitizedSession{s.(*remote.Session), g, p}, nil
 }
 
 type sanitizedSession struct {
-	*remote.ChildSession
-	program string
+	*remote.Session
+	gpu     *sanitized
+	problem *operator.Problem
 }
 
 // Evaluate evaluates a variant; what a tool finds takes the place of how it ended.
 func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	o, err := s.ChildSession.Evaluate(ctx, v, best)
+	o, err := s.Session.Evaluate(ctx, v, best)
 	if err != nil {
 		return o, err
 	}
@@ -91,7 +92,8 @@ func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v devi
 	}
 	defer os.RemoveAll(dir)
 	log := filepath.Join(dir, tool.name+".log")
-	o, err := s.LaunchUnder(ctx, tool.command(s.program, log), v, limit, limit+watchedSlack)
+	program := tool.command(s.gpu.program, log)
+	o, err := s.gpu.LaunchUnder(ctx, s.problem, s.Protocol(), program, v, limit, limit+watchedSlack)
 	if ctx.Err() != nil {
 		return watched{}, ctx.Err()
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"autotune/device"
@@ -190,12 +189,12 @@ func (s *session) fault(ctx context.Context, dir string, made func(operator.Argu
 		if answers.Name(a) == "" {
 			continue
 		}
-		got, done, err := mapFile(filepath.Join(dir, made(a)), a.Bytes())
+		got, done, err := answers.Map(filepath.Join(dir, made(a)), a.Bytes())
 		if err != nil {
 			return "", fmt.Errorf("emulator: what the kernel made of %s cannot be read: %w", a.Name, err)
 		}
 		defer done()
-		want, done, err := mapFile(filepath.Join(s.dir, answers.Name(a)), a.Bytes())
+		want, done, err := answers.Map(filepath.Join(s.dir, answers.Name(a)), a.Bytes())
 		if err != nil {
 			return "", fmt.Errorf("emulator: what is right for %s cannot be read: %w", a.Name, err)
 		}
@@ -253,24 +252,6 @@ func (s *session) changedFault(ctx context.Context, dir string, made func(operat
 	}
 	s.changes = 0
 	return fault, errors.Join(err, rename(".unchanged", ""))
-}
-
-// mapFile reads the last bytes of a file in place, until done.
-func mapFile(path string, bytes int64) (contents []byte, done func(), err error) {
-	start, err := answers.Size(path, bytes)
-	if err != nil {
-		return nil, nil, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	all, err := syscall.Mmap(int(f.Fd()), 0, int(start+bytes), syscall.PROT_READ, syscall.MAP_SHARED)
-	if err != nil {
-		return nil, nil, err
-	}
-	return all[start:], func() { _ = syscall.Munmap(all) }, nil
 }
 
 // Each variant's program draws the contents of tensors that are read, unless a file or a kernel of

@@ -32,7 +32,6 @@ type hostCompiler struct {
 	options     Options
 	command     []string // CXX may hold arguments: "ccache g++"
 	version     string   // "g++ 12.2.0"
-	gnu         bool     // not clang
 	fingerprint string
 	support     runtimeObject
 	scratch     *scratch.Folder // everything temporary
@@ -76,41 +75,27 @@ func (c *hostCompiler) baseFlags() []string {
 	flags := []string{
 		"-std=c++17", "-w", "-pipe", "-fno-exceptions", "-fno-rtti", "-fno-pie", "-fno-stack-protector",
 		// No errno, as on a GPU, and no fused multiplications and additions beside those of the source.
-		"-fno-math-errno", "-ffp-contract=off",
+		"-fno-math-errno", "-ffp-contract=off", "-fno-diagnostics-show-caret",
 	}
-	if c.gnu {
-		flags = append(flags, "-fno-diagnostics-show-caret")
-	} else {
-		flags = append(flags, "-fno-caret-diagnostics")
+	switch {
+	case c.options.Sanitize:
+		return append(flags, "-g1", "-DAUTOTUNE_SANITIZE")
+	case c.options.races:
+		flags = append(flags, "-DAUTOTUNE_RACES")
 	}
-	if c.options.Sanitize {
-		flags = append(flags, "-g1", "-DAUTOTUNE_SANITIZE")
-	} else {
-		if c.options.races {
-			flags = append(flags, "-DAUTOTUNE_RACES")
-		}
-		flags = append(flags, "-U_FORTIFY_SOURCE")
-	}
-	return flags
+	return append(flags, "-U_FORTIFY_SOURCE")
 }
 
 // variantFlags are for variants alone. -O1 halves the time to compile compared
 // with -O2, and most variants run once. -Og takes a third less again, and its kernels twice the time.
 func (c *hostCompiler) variantFlags(arch string) []string {
-	flags := append([]string{"-O1", "-no-pie"}, archFlags(arch)...)
-	if c.gnu {
-		flags = append(flags, "-fmax-errors=5")
-	} else {
-		flags = append(flags, "-ferror-limit=5")
-	}
-	if c.options.Sanitize {
-		flags = append(flags, "-fsanitize=address,undefined", "-fno-sanitize=vptr,object-size", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
-		if c.gnu {
-			flags = append(flags, "-fsanitize-sections=autotune_shared")
-		}
-	}
-	if c.options.races {
-		flags = append(flags, c.raceFlags()...)
+	flags := append([]string{"-O1", "-no-pie", "-fmax-errors=5"}, archFlags(arch)...)
+	switch {
+	case c.options.Sanitize:
+		return append(flags, "-fsanitize=address,undefined", "-fno-sanitize=vptr,object-size", "-fno-sanitize-recover=all",
+			"-fno-omit-frame-pointer", "-fsanitize-sections=autotune_shared")
+	case c.options.races:
+		return append(flags, raceFlags...)
 	}
 	return flags
 }
@@ -231,22 +216,19 @@ func (c *hostCompiler) arguments(r compile.Request, dir, shim string) []string {
 // libraries are what a program may be linked with, and by which linker. The fewest come first: most
 // kernels need nothing of the C++ library, and linking it doubles the time.
 func (c *hostCompiler) libraries() [][]string {
-	if c.options.races {
-		return c.raceLibraries()
+	few := append(linker(), "-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc")
+	switch {
+	case c.options.races:
+		return [][]string{few, {"-nodefaultlibs", "-lstdc++", "-lm", "-lpthread", "-lc", "-lgcc_s", "-lgcc"}}
+	case c.options.Sanitize || runtime.GOOS != "linux":
+		return [][]string{{"-lm"}}
 	}
-	all := [][]string{{"-lm"}}
-	if c.options.Sanitize || runtime.GOOS != "linux" {
-		return all
-	}
-	return append([][]string{append(c.linker(), "-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc")}, all...)
+	return [][]string{few, {"-lm"}}
 }
 
 // linker has GNU's faster linker link, where it is installed, without the plugin that only
 // -flto needs. It takes half the time of the usual one.
-func (c *hostCompiler) linker() []string {
-	if !c.gnu {
-		return nil
-	}
+func linker() []string {
 	flags := []string{"-fno-use-linker-plugin"}
 	if _, err := exec.LookPath("ld.gold"); err == nil {
 		flags = append(flags, "-fuse-ld=gold")
@@ -261,11 +243,11 @@ var notFound = regexp.MustCompile(`undefined (?:reference|symbol)|cannot find 'l
 func findCompiler() ([]string, error) {
 	if fields := strings.Fields(os.Getenv("CXX")); len(fields) > 0 {
 		if _, err := exec.LookPath(fields[0]); err != nil {
-			return nil, fmt.Errorf("%w: CXX is set to %q, which cannot be run (%v); unset it or install that compiler", ErrNoCompiler, os.Getenv("CXX"), reason(err))
+			return nil, fmt.Errorf("%w: CXX is set to %q, which cannot be run (%v); unset it or install g++", ErrNoCompiler, os.Getenv("CXX"), reason(err))
 		}
 		return fields, nil
 	}
-	for _, name := range []string{"g++", "clang++", "c++"} {
+	for _, name := range []string{"g++", "c++"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return []string{path}, nil
 		}
@@ -301,20 +283,17 @@ func askVersion(command []string, limit time.Duration) ([]byte, error) {
 func (c *hostCompiler) identify() error {
 	out, err := askVersion(c.command, versionLimit)
 	if err != nil {
-		return fmt.Errorf("%w: `%s --version` failed (%v); unset CXX or set it to a C++ compiler", ErrNoCompiler, strings.Join(c.command, " "), err)
+		return fmt.Errorf("%w: `%s --version` failed (%v); unset CXX or set it to g++", ErrNoCompiler, strings.Join(c.command, " "), err)
 	}
 	first, _, _ := strings.Cut(string(out), "\n")
-	name := "g++"
-	c.gnu = !strings.Contains(first, "clang")
-	if !c.gnu {
-		name = "clang++"
+	if strings.Contains(first, "clang") {
+		return fmt.Errorf("%w: `%s` is clang, and the emulator needs g++; install it, or set CXX to it", ErrNoCompiler, strings.Join(c.command, " "))
 	}
 	// A distribution's own number may stand in brackets before the version.
-	if _, rest, found := strings.Cut(first, ")"); found && c.gnu {
+	if _, rest, found := strings.Cut(first, ")"); found {
 		first = rest
 	}
-	number := cmp.Or(versionNumber.FindString(first), "of unknown version")
-	c.version = name + " " + number
+	c.version = "g++ " + cmp.Or(versionNumber.FindString(first), "of unknown version")
 	return nil
 }
 

@@ -264,9 +264,6 @@ func TestLaunches(t *testing.T) {
 // The sanitizers see single launches of a sequence, and shared memory of other blocks.
 func TestLaunchesSanitized(t *testing.T) {
 	needCompiler(t)
-	if strings.HasPrefix(compilers[true].Version(), "clang") {
-		t.Skip("clang's reports name no lines")
-	}
 	p := totalsProblem(t, launchCases)
 	b := openBench(t, Options{Sanitize: true, CacheDir: testCache}, p, device.DefaultProtocol())
 	for template, message := range map[string]string{

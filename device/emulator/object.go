@@ -28,13 +28,12 @@ var tables = []string{"autotune_entries", "autotune_entry_count"}
 // plainSections are those that hold functions and variables and what debuggers and linkers
 // want to know of them. The linker and the system act on others by their names.
 var plainSections = regexp.MustCompile(`^(?:\.(?:text|data|rodata|bss|tdata|tbss|ldata|lbss|lrodata|eh_frame|gcc_except_table|debug)(?:[._].*)?|autotune_shared|` +
-	`\.(?:comment|group|symtab|strtab|shstrtab|symtab_shndx|llvm_addrsig|note\.GNU-stack|note\.gnu\.property)|)$`)
+	`\.(?:comment|group|symtab|strtab|shstrtab|symtab_shndx|note\.GNU-stack|note\.gnu\.property)|)$`)
 
 // plainTypes are the types of such sections: the linker and the system act on types too.
 var plainTypes = []elf.SectionType{
 	elf.SHT_NULL, elf.SHT_PROGBITS, elf.SHT_SYMTAB, elf.SHT_STRTAB, elf.SHT_RELA, elf.SHT_NOTE, elf.SHT_NOBITS, elf.SHT_GROUP, elf.SHT_SYMTAB_SHNDX,
 	0x70000001, // of unwinding, on x86
-	0x6fff4c03, // SHT_LLVM_ADDRSIG
 }
 
 var constructors = regexp.MustCompile(`^\.(?:preinit_array|init_array|ctors|init)(?:\..*)?$`)

@@ -65,9 +65,11 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	if err := c.makeOnce(ctx, dir, "runtime", object, arguments); err != nil {
 		return "", "", err
 	}
-	if err := c.precompile(ctx, dir, shim); err != nil {
-		return "", "", err
-	}
+	// GCC takes the words as they are compiled here only where all flags are the same, as they are for most variants. It
+	// reads their header where they are not, or where this fails.
+	header := filepath.Join(shim, words)
+	arguments = slices.Concat(c.baseFlags(), c.variantFlags(hostArch()), []string{"-x", "c++-header", header})
+	_ = c.makeOnce(ctx, dir, "words", header+".gch", arguments)
 	r.shim, r.object = shim, object
 	return shim, object, nil
 }
@@ -88,17 +90,6 @@ func (r *runtimeObject) unpack(c *hostCompiler) (string, error) {
 	}
 	r.dir = dir
 	return dir, nil
-}
-
-// precompile puts the compiled words beside their header, where GCC looks for them. It takes them only where all
-// flags are the same, as they are for most variants, and the header where they are not.
-func (c *hostCompiler) precompile(ctx context.Context, dir, shim string) error {
-	if !c.gnu {
-		return nil // clang refuses a precompiled header that was made with other flags
-	}
-	header := filepath.Join(shim, words)
-	arguments := slices.Concat(c.baseFlags(), c.variantFlags(hostArch()), []string{"-x", "c++-header", header})
-	return c.makeOnce(ctx, dir, "words", header+".gch", arguments)
 }
 
 // makeOnce takes what the compiler makes of a part of the support from the cache, or has it made.

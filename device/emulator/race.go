@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,11 +28,9 @@ import (
 
 // raceFlags have the compiler put a call at each access, and tell volatile ones apart. The sanitizer's library is
 // not linked; the runtime has the functions.
-func (c *hostCompiler) raceFlags() []string {
-	if c.gnu {
-		return []string{"-gdwarf-4", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0"}
-	}
-	return []string{"-gdwarf-4", "-fsanitize=thread", "-fno-sanitize-link-runtime", "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0"}
+var raceFlags = []string{
+	"-gdwarf-4", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "--param=tsan-distinguish-volatile=1",
+	"--param=tsan-instrument-func-entry-exit=0",
 }
 
 // initialisers is how many functions the compiler has called before main: one in programs that look for
@@ -45,62 +42,31 @@ func (c *hostCompiler) initialisers() uint64 {
 	return 0
 }
 
-func (c *hostCompiler) raceLibraries() [][]string {
-	return [][]string{
-		append(c.linker(), "-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc"),
-		{"-nodefaultlibs", "-lstdc++", "-lm", "-lpthread", "-lc", "-lgcc_s", "-lgcc"},
-	}
-}
-
 // watching is the compiler of programs that look for races, opened when the first is wanted.
 type watching struct {
 	mu       sync.Mutex
-	host     *hostCompiler
-	compiler compile.Compiler // nil: it is not known yet whether there is one
-	missing  string           // why there is none
+	compiler compile.Compiler // nil: none was wanted
 }
 
-func (w *watching) get(ctx context.Context, o Options) (c compile.Compiler, missing string, err error) {
+func (w *watching) get(o Options) (compile.Compiler, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.compiler != nil {
-		return w.compiler, w.missing, nil
-	}
-	o.Sanitize, o.races = false, true
-	if w.host == nil {
-		if w.host, err = newHostCompiler(o); err != nil {
-			return nil, "", err
+	if w.compiler == nil {
+		o.Sanitize, o.races = false, true
+		host, err := newHostCompiler(o)
+		if err != nil {
+			return nil, err
 		}
+		w.compiler = host.cached()
 	}
-	if w.missing, err = w.host.lacksRaces(ctx); err == nil {
-		w.compiler = w.host.cached()
-	}
-	return w.compiler, w.missing, err
+	return w.compiler, nil
 }
 
 func (w *watching) close() error {
-	if w.host == nil {
+	if w.compiler == nil {
 		return nil
 	}
-	return w.host.Close()
-}
-
-// lacksRaces says why the compiler cannot make such programs; "" if it can.
-func (c *hostCompiler) lacksRaces(ctx context.Context) (string, error) {
-	dir, err := temporary(c.scratch.Dir, "probe-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(dir)
-	source := filepath.Join(dir, "probe.cpp")
-	if err := os.WriteFile(source, []byte("void probe(volatile int* at) { *at = 1; }\n"), 0o644); err != nil {
-		return "", err
-	}
-	arguments := slices.Concat(c.baseFlags(), c.variantFlags("host"), []string{"-c", source, "-o", filepath.Join(dir, "probe.o")})
-	if _, err := c.run(ctx, dir, arguments); err != nil {
-		return "the compiler has no -fsanitize=thread", ctx.Err()
-	}
-	return "", nil
+	return w.compiler.Close()
 }
 
 // raceLaunches is how often a kernel is launched while races are looked for: with its threads in their usual
@@ -113,12 +79,9 @@ const raceSlowdown = 10
 func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome, looked string, err error) {
 	o.Status = trial.OK
 	unlooked := func(why string) (trial.Outcome, string, error) { return o, "races: not looked for, " + why, nil }
-	compiler, missing, err := s.device.watching.get(ctx, s.device.options)
+	compiler, err := s.device.watching.get(s.device.options)
 	if err != nil {
 		return o, "", err
-	}
-	if missing != "" {
-		return unlooked(missing)
 	}
 	binary, err := compiler.Compile(ctx, compile.Request{Kernel: v.Kernel, Arch: s.device.Arch(), Timeout: 2 * s.proto.CompileTimeout})
 	var refused *compile.Error

@@ -227,9 +227,6 @@ func TestEvaluate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			needCompiler(t)
-			if c.sanitize && strings.HasPrefix(compilers[true].Version(), "clang") {
-				t.Skip("clang's sanitizers see less than g++'s, and name no lines without llvm-symbolizer")
-			}
 			e := openBench(t, Options{Sanitize: c.sanitize, CacheDir: testCache}, p, proto).evaluate(t, c.template)
 			if e.Status != c.status || !regexp.MustCompile(c.message).MatchString(e.Message) {
 				t.Errorf("%s, %q; want %s, %s", e.Status, e.Message, c.status, c.message)

@@ -107,34 +107,14 @@ const entryFile = "<entry point>"
 func entryPoints(k operator.Kernel) string {
 	var b, rows strings.Builder
 	for i, entry := range k.Launches.Entries() {
-		fmt.Fprintf(&b, "#line %d %q\n%s AUTOTUNE_ENTRY(%d, %s)\n", i+1, entryFile, globalCheck(k, entry), i, entry)
+		global := "AUTOTUNE_GLOBAL(" + entry + ")"
+		if strings.HasSuffix(entry, ">") {
+			global = "" // compilers do not tell whether a template is
+		}
+		fmt.Fprintf(&b, "#line %d %q\n%s AUTOTUNE_ENTRY(%d, %s)\n", i+1, entryFile, global, i, entry)
 		fmt.Fprintf(&rows, " AUTOTUNE_ROW(%d)", i)
 	}
 	return b.String() + "AUTOTUNE_ENTRIES(" + strings.TrimSpace(rows.String()) + ")\n"
-}
-
-var templateEntry = regexp.MustCompile(`^(?:.*::)?(\w+)\s*<.*>$`)
-
-// globalCheck refuses a function that is not __global__. Compilers do not tell whether
-// a template is, so that its declaration is looked for.
-func globalCheck(k operator.Kernel, entry string) string {
-	m := templateEntry.FindStringSubmatch(entry)
-	if m == nil {
-		return "AUTOTUNE_GLOBAL(" + entry + ")"
-	}
-	declared := false
-	for _, text := range append(textsOf(k.Includes), k.Source) {
-		for _, d := range regexp.MustCompile(`[^;{}]*\b`+m[1]+`\s*\(`).FindAllString(cudafile.Blank(text), -1) {
-			if strings.Contains(d, "__global__") {
-				return ""
-			}
-			declared = declared || strings.Contains(d, "template")
-		}
-	}
-	if declared {
-		return `static_assert(false, "it is not __global__");`
-	}
-	return "" // its declaration may come from a macro
 }
 
 // guiltyEntry is the kernel whose call an error is about; "" if it is about none.

@@ -85,7 +85,7 @@ type Function interface {
 }
 
 type Sensors interface {
-	// Look reads clock and temperature of a GPU that is busy for so long. A look takes
+	// Look reads the clock of a GPU that is busy for so long. A look takes
 	// time itself: an earlier one may serve again.
 	Look(busy time.Duration) Reading
 	// Energy is what the GPU has used so far, in millijoules.
@@ -100,8 +100,6 @@ type Reading struct {
 	At        time.Time
 	MHz       int      // clock of the multiprocessors, 0 if unknown
 	Throttled []string // what holds the clock down
-	Celsius   int      // 0 if unknown
-	Slows     int      // degrees at which the GPU slows down
 }
 
 // Bounds are what limits a launch on a GPU.

@@ -182,7 +182,7 @@ func (g *fakeGPU) Passed(int) (bool, error) { return !g.hung && g.fault == nil, 
 func (g *fakeGPU) Elapsed(from, to int) (float64, error) { return g.events[to] - g.events[from], nil }
 
 func (g *fakeGPU) Look(time.Duration) Reading {
-	return Reading{At: time.Now(), MHz: 1500, Throttled: []string{"power limit"}, Celsius: 50, Slows: 85}
+	return Reading{At: time.Now(), MHz: 1500, Throttled: []string{"power limit"}}
 }
 
 // Energy moves every 300 mJ; a launch takes 30.

@@ -75,7 +75,7 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 	}
 	e.SetSamples(s.Samples, batch)
 	e.Dropped = s.Dropped
-	e.ClockMHz, e.Celsius, e.Warnings = seen.last, seen.celsius, append(seen.warnings(), m.gpu.Company()...)
+	e.ClockMHz, e.Warnings = seen.last, append(seen.warnings(), m.gpu.Company()...)
 	return true, nil
 }
 
@@ -172,11 +172,8 @@ func (m measuring) flushMS() float64 {
 	return float64(m.tensors.plan.Flush) / m.ceilings.CopyBytesPerMS
 }
 
-// Beyond these limits a trial gets a warning.
-const (
-	movedBound = 0.05 // that the clock moves under a variant's samples by more, as a share of its highest value
-	hotMargin  = 5    // that the GPU is so many degrees, or fewer, below those at which it slows down
-)
+// movedBound is how far the clock may move under a variant's samples without a warning, as a share of its highest value.
+const movedBound = 0.05
 
 // clocks sums up the readings taken during one variant's samples.
 type clocks struct {
@@ -184,7 +181,6 @@ type clocks struct {
 	last            int       // MHz, 0 if unknown
 	lowest, highest int
 	throttled       []string // by any of the readings
-	celsius, slows  int      // the highest, and where the GPU slows down
 }
 
 // add counts a reading. One from before the samples began tells the clock but not how it moved.
@@ -195,7 +191,6 @@ func (c *clocks) add(r Reading) {
 			c.throttled = append(c.throttled, reason)
 		}
 	}
-	c.celsius, c.slows = max(c.celsius, r.Celsius), max(c.slows, r.Slows)
 	if r.MHz == 0 || r.At.Before(c.since) {
 		return
 	}
@@ -209,9 +204,6 @@ func (c *clocks) warnings() []trial.Warning {
 	all := lists.Of(c.throttled, func(reason string) trial.Warning { return trial.Warning{Kind: trial.Throttled, Reason: reason} })
 	if float64(c.highest-c.lowest) > movedBound*float64(c.highest) {
 		all = append(all, trial.Warning{Kind: trial.ClockMoved, LowMHz: c.lowest, HighMHz: c.highest})
-	}
-	if c.slows > 0 && c.celsius >= c.slows-hotMargin {
-		all = append(all, trial.Warning{Kind: trial.Hot, Celsius: c.celsius, Slows: c.slows})
 	}
 	return all
 }

@@ -97,9 +97,6 @@ func TestClocks(t *testing.T) {
 		{"lost", []Reading{{At: since, MHz: 1980}, {At: since, MHz: 0}}, 0, nil},
 		{"throttled for a while", []Reading{{At: since, MHz: 1980, Throttled: []string{"power limit"}}, {At: since, MHz: 1980, Throttled: []string{"power limit"}}, {At: since, MHz: 1980}}, 1980,
 			[]string{"throttled: power limit"}},
-		{"warm", []Reading{{At: since, MHz: 1980, Celsius: 81, Slows: 87}}, 1980, nil},
-		{"hot", []Reading{{At: since, MHz: 1980, Celsius: 82, Slows: 87}, {At: since, MHz: 1980, Celsius: 70, Slows: 87}, {At: since}}, 0,
-			[]string{"the GPU was at 82 °C, and slows down at 87 °C"}},
 	} {
 		c := clocks{since: since}
 		for _, r := range tt.readings {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"syscall"
 
 	"autotune/device"
 	"autotune/device/answers"
@@ -221,21 +220,12 @@ func (t *tensors) element(buffers []Address, argument int, element int64) (uint6
 
 // readFile copies a tensor's contents, the last bytes of a file, to the GPU.
 func (t *tensors) readFile(to Address, file string, a operator.Argument) error {
-	start, err := answers.Size(file, a.Bytes())
+	contents, done, err := answers.Map(file, a.Bytes())
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	contents, err := syscall.Mmap(int(f.Fd()), 0, int(start+a.Bytes()), syscall.PROT_READ, syscall.MAP_SHARED)
-	if err != nil {
-		return err
-	}
-	defer syscall.Munmap(contents)
-	return t.gpu.Write(to, contents[start:])
+	defer done()
+	return t.gpu.Write(to, contents)
 }
 
 // writtenAtOnce is how much of a tensor is on its way to a file.

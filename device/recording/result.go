@@ -204,7 +204,6 @@ var quantities = []quantity{
 	{"occupancy", "", func(o *trial.Outcome) any { return &o.Resources.Occupancy }, nil},
 	{"clock_mhz", "MHz", func(o *trial.Outcome) any { return &o.ClockMHz }, nil},
 	{"energy_mj", "mJ", func(o *trial.Outcome) any { return &o.EnergyMJ }, nil},
-	{"celsius", "°C", func(o *trial.Outcome) any { return &o.Celsius }, nil},
 }
 
 func compared(o *trial.Outcome) bool                    { return o.Status == trial.OK }

@@ -20,20 +20,16 @@ const (
 	mostTunables  = 256
 	mostMinutes   = 10 * time.Minute
 	mostDims      = 64
-	mostData      = 64 // data files of an operator
 	mostCompilers = 4096
 )
 
 var (
-	nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	keyForm  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}\.[0-9]{1,9}$`)
-	// digestForm is of kernels.
-	digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	objectForm = regexp.MustCompile(`^[a-z]{1,16}-[0-9a-f]{64}$`)
-	dataForm   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,250}\.npy$`)
+	nameForm   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	keyForm    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}\.[0-9]{1,9}$`) // of problems and requests
+	digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)                    // of kernels
 )
 
-// GoodName tells whether a worker may be called so: it is a word of subjects and keys.
+// GoodName tells whether a worker may be called so: its name is a part of subjects.
 func GoodName(name string) bool { return nameForm.MatchString(name) }
 
 // Name makes a text one that a worker may be called.
@@ -64,8 +60,12 @@ func firstBroken(rules ...rule) error {
 	return nil
 }
 
-func word(field, name string) rule {
-	return rule{nameForm.MatchString(name), field, name, "letters, digits, - and _"}
+func isName(field, name string) rule {
+	return rule{GoodName(name), field, name, "letters, digits, - and _"}
+}
+
+func isKey(field, key string) rule {
+	return rule{keyForm.MatchString(key), field, key, "a name, a point and a number"}
 }
 
 func within[N int | int64 | time.Duration](field string, n, most N) rule {
@@ -81,7 +81,7 @@ func finite(field string, values ...float64) rule {
 	return rule{!slices.ContainsFunc(values, bad), field, values, "numbers that are not negative"}
 }
 
-// needs says what the kinds of requests must have beside themselves.
+// needs says what requests of each kind must have.
 var needs = map[Kind]struct{ problem, kernel bool }{
 	Describe: {}, Open: {problem: true}, Refill: {problem: true}, Close: {problem: true},
 	Compile: {true, true}, Evaluate: {true, true}, Check: {true, true}, Launch: {true, true},
@@ -92,37 +92,62 @@ func (r *Request) check() error {
 	if known && !need.problem {
 		return nil
 	}
-	return firstBroken(
+	distributions := slices.Concat(operator.Distributions(), operator.Extremes())
+	err := firstBroken(
 		rule{known, "kind", r.Kind, "one of the kinds of requests"},
-		word("search", r.Search),
-		rule{keyForm.MatchString(r.Problem) && strings.HasPrefix(r.Problem, r.Search+"."), "problem", r.Problem, "the search's name and a number"},
-		rule{need.kernel == digestForm.MatchString(r.Digest) && (need.kernel || r.Digest == ""), "digest", r.Digest, "the digest of a kernel where one is meant"},
-		rule{r.From == "" || nameForm.MatchString(r.From), "from", r.From, "a worker's name"},
+		isKey("id", r.ID), isKey("problem", r.Problem),
+		rule{need.kernel == digestForm.MatchString(r.Digest) && (need.kernel || r.Digest == ""), "digest", r.Digest,
+			"the digest of a kernel where one is meant"},
 		within("tunables", len(r.Values), mostTunables),
 		finite("best", r.Best),
 		within("launches", r.Check.Launches, mostLaunches),
-		oneOf("distribution", r.Inputs.Distribution, slices.Concat(operator.Distributions(), operator.Extremes())),
+		oneOf("distribution", r.Inputs.Distribution, distributions),
 		within("duration", r.Limit, mostMinutes),
 		within("duration", r.Check.Limit, mostMinutes),
 	)
+	if err == nil && r.Opening != nil {
+		err = r.Opening.check()
+	}
+	return err
+}
+
+func (o *Opening) check() error {
+	p := o.Protocol
+	err := firstBroken(
+		within("bundle", len(o.Bundle), operator.BundleBytes),
+		rule{len(o.Shape) <= mostDims && !slices.ContainsFunc(o.Shape, func(d int64) bool { return d < 1 }), "shape", o.Shape,
+			"dimensions above 0"},
+		within("parameters", len(o.Parameters), mostDims),
+		rule{p.Samples > 0 && p.Samples <= mostSamples && p.MinSamples >= 0 && p.WarmUp >= 0 && p.WarmUp <= mostLaunches,
+			"protocol", p, "a protocol that ends"},
+		oneOf("distribution", p.Distribution, operator.Distributions()),
+		within("duration", max(p.BatchBelow, p.MeasureTime, p.LaunchTimeout, p.CompileTimeout), mostMinutes),
+		within("duration", min(p.BatchBelow, p.MeasureTime, p.LaunchTimeout, p.CompileTimeout), mostMinutes),
+	)
+	if err != nil {
+		return err
+	}
+	return p.Conditions.Check()
 }
 
 func (a *Response) check() error {
 	o, needed := &a.Outcome, needs[a.Kind]
 	if a.Fault != nil {
-		return firstBroken(oneOf("fault", a.Fault.Kind, faultKinds), word("worker", a.Worker))
+		return firstBroken(oneOf("fault", a.Fault.Kind, faultKinds), isName("worker", a.Worker))
 	}
 	evaluated := needed.kernel && a.Kind != Compile
 	err := firstBroken(
-		word("worker", a.Worker),
+		isName("worker", a.Worker),
 		rule{a.Kind == Describe || needed.problem, "kind", a.Kind, "one of the kinds of requests"},
-		rule{evaluated == slices.Contains(trial.Statuses, o.Status) && (evaluated || o.Status == ""), "status", o.Status, "one of the statuses where something was evaluated"},
+		rule{evaluated == slices.Contains(trial.Statuses, o.Status) && (evaluated || o.Status == ""), "status", o.Status,
+			"one of the statuses where something was evaluated"},
 		rule{(a.Kind == Compile) == (a.Compiled != nil), "compiled", a.Compiled, "a description of what was compiled"},
 		within("samples", len(o.SamplesMS), mostSamples),
-		rule{a.Kind != Evaluate || o.Status != trial.OK || len(o.SamplesMS) > 0, "samples", o.SamplesMS, "at least one where the status is ok"},
+		rule{a.Kind != Evaluate || o.Status != trial.OK || len(o.SamplesMS) > 0, "samples", o.SamplesMS,
+			"at least one where the status is ok"},
 		rule{trial.CheckMS(o.SamplesMS...) == nil, "samples", o.SamplesMS, "times of launches"},
-		finite("times", a.ControlMS, o.Time.Median, o.Time.CI95[0], o.Time.CI95[1], o.Phases.CompileMS, o.Phases.VerifyMS, o.Phases.MeasureMS,
-			a.Ceilings.ReferenceMS, a.Ceilings.CopyBytesPerMS),
+		finite("times", o.Time.Median, o.Time.CI95[0], o.Time.CI95[1], o.Phases.CompileMS, o.Phases.VerifyMS,
+			o.Phases.MeasureMS, a.Ceilings.ReferenceMS, a.Ceilings.CopyBytesPerMS),
 		within("launches", a.Launches, mostLaunches),
 	)
 	if err != nil {
@@ -136,48 +161,12 @@ func (a *Response) check() error {
 	return nil
 }
 
-var faultKinds = []FaultKind{Refused, BadReference, NoMemory, NoDevice, NotOpen, Ended, Trouble}
-
-func (p *Problem) check() error {
-	proto := p.Protocol
-	rules := []rule{
-		{objectForm.MatchString(p.Bundle), "bundle", p.Bundle, "an object's name"},
-		{len(p.Shape) <= mostDims && !slices.ContainsFunc(p.Shape, func(d int64) bool { return d < 1 }), "shape", p.Shape, "dimensions above 0"},
-		within("parameters", len(p.Parameters), mostDims),
-		{proto.Samples > 0 && proto.Samples <= mostSamples && proto.MinSamples >= 0 && proto.WarmUp >= 0 && proto.WarmUp <= mostLaunches, "protocol", proto, "a protocol that ends"},
-		oneOf("distribution", proto.Distribution, operator.Distributions()),
-		within("data", len(p.Data), mostData),
-	}
-	for _, d := range []time.Duration{proto.BatchBelow, proto.MeasureTime, proto.LaunchTimeout, proto.CompileTimeout} {
-		rules = append(rules, within("duration", d, mostMinutes))
-	}
-	total := int64(0)
-	for name, d := range p.Data {
-		total += d.Bytes
-		rules = append(rules, rule{dataForm.MatchString(name), "data", name, "the name of a .npy file"},
-			rule{objectForm.MatchString(d.Object), "data", d.Object, "an object's name"}, within("data", d.Bytes, DataBytes), within("data", total, DataBytes))
-	}
-	if err := firstBroken(rules...); err != nil {
-		return err
-	}
-	return proto.Conditions.Check()
-}
-
-func (f *Fetch) check() error {
+func (w *Worker) check() error {
+	w.Arch = output.Line(w.Arch)
 	return firstBroken(
-		rule{objectForm.MatchString(f.Object) || keyForm.MatchString(f.Object), "object", f.Object, "an object's name"},
-		within("offset", f.Offset, DataBytes),
-	)
-}
-
-func (b *Beat) check() error {
-	b.Why, b.Arch = output.Line(b.Why), output.Line(b.Arch)
-	return firstBroken(
-		word("worker", b.Worker), word("group", b.Group),
-		rule{b.Device.Name != "", "device", b.Device.Name, "a device's name"},
-		oneOf("state", b.State, []State{Ready, Aside, Left}),
-		within("compilers", b.Compilers, mostCompilers),
-		rule{min(b.Done, b.Waiting, b.Running) >= 0, "jobs", b.Done, "a number of jobs"},
-		finite("control", b.Control.FirstMS, b.Control.LastMS),
+		isName("worker", w.Worker),
+		rule{w.Device.Name != "", "device", w.Device.Name, "a device's name"},
+		rule{0 < w.Compilers && w.Compilers <= mostCompilers, "compilers", w.Compilers, fmt.Sprintf("from 1 to %d", mostCompilers)},
+		rule{min(w.Done, w.UnderWay) >= 0, "jobs", w.Done, "a number of jobs"},
 	)
 }

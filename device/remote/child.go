@@ -15,14 +15,6 @@ import (
 	"autotune/operator"
 )
 
-// How long this side waits for the child before it gives it up. The child watches each
-// launch itself and answers in time; these are for a child that is stuck in a driver.
-const (
-	openLimit   = 10 * time.Minute // a reference may be slow
-	closeLimit  = 30 * time.Second
-	answerSlack = 5 * time.Second
-)
-
 // ChildOptions say which device a Child is.
 type ChildOptions struct {
 	Worker   string // the name under which the program's main dispatches to Serve
@@ -36,16 +28,21 @@ type ChildOptions struct {
 	Ahead []operator.Kernel
 }
 
+// childName is what a child calls itself, and what the keys of its sessions begin with.
+const childName = "child"
+
+// reopenPauses are waited before another attempt to open a session in a new child: the
+// memory of one that was killed may take a while to be free.
+var reopenPauses = [...]time.Duration{100 * time.Millisecond, time.Second, 4 * time.Second}
+
 // Child is a device in a child process, this same executable started again: a kernel
-// that faults or never ends takes the child down, and not the search. It is a
-// device.Device. Its lock is held while the child works: a GPU that is measured on does one
-// thing at a time.
+// that faults or never ends takes the child down, and not the search. It is a device.Device.
 type Child struct {
 	options  ChildOptions
 	compiler compile.Compiler // nil until the device is known to be there
 	about    device.Info
 
-	mu       sync.Mutex
+	mu       sync.Mutex      // held while the child works: a GPU that is measured on does one thing at a time
 	process  *worker.Process // nil when a new one must be started
 	sessions int             // counts sessions, for their keys
 	// parts compile kernels of the device's own and of operators, by digests.
@@ -84,17 +81,12 @@ func OpenChild(ctx context.Context, o ChildOptions) (*Child, error) {
 }
 
 func (c *Child) describe(ctx context.Context) ([]device.Info, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.ready(ctx); err != nil {
-		return nil, err
-	}
-	r, err := c.call(ctx, openLimit, Request{Kind: Describe}, question{})
+	r, err := c.Call(ctx, Query{Request: Request{Kind: Describe}, Wait: openLimit})
 	if err != nil {
 		return nil, fmt.Errorf("describe the GPUs: %w", err)
 	}
 	if r.Fault != nil {
-		return nil, r.Fault.Err("", "")
+		return nil, r.Fault.err("", "")
 	}
 	return r.Devices, nil
 }
@@ -106,14 +98,9 @@ func (c *Child) Compiler() compile.Compiler { return c.compiler }
 func (c *Child) Arch() string { return c.about.Limits.Target }
 
 func (c *Child) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
-	if proto.LaunchTimeout <= 0 {
-		proto.LaunchTimeout = device.DefaultProtocol().LaunchTimeout
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	s, err := c.newSession(p, reference, proto)
 	if err == nil {
-		err = s.openOnce(ctx)
+		err = s.Open(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -121,23 +108,43 @@ func (c *Child) Open(ctx context.Context, p *operator.Problem, reference *compil
 	return s, nil
 }
 
-func (c *Child) newSession(p *operator.Problem, reference *compile.Binary, proto device.Protocol) (*ChildSession, error) {
-	c.sessions++
-	s := &ChildSession{
-		child: c, key: fmt.Sprintf("%s.%d", searchName, c.sessions), problem: p, proto: proto, limits: evaluationLimit, pauses: reopenPauses[:], binaries: map[string]built{},
+func (c *Child) newSession(p *operator.Problem, reference *compile.Binary, proto device.Protocol) (*Session, error) {
+	if proto.LaunchTimeout <= 0 {
+		proto.LaunchTimeout = device.DefaultProtocol().LaunchTimeout
 	}
-	return s, s.pack(reference)
+	c.mu.Lock()
+	c.sessions++
+	key := fmt.Sprintf("%s.%d", childName, c.sessions)
+	c.mu.Unlock()
+	s, err := NewSession(c, key, p, reference, proto)
+	if err == nil {
+		s.pauses = reopenPauses[:]
+	}
+	return s, err
 }
 
-// LaunchUnder launches a variant once in a child of its own under another program. The problem need not be open.
-func (c *Child) LaunchUnder(ctx context.Context, p *operator.Problem, proto device.Protocol, program []string, v device.Variant, limit time.Duration) (trial.Outcome, error) {
-	c.mu.Lock()
+// LaunchUnder launches a variant once in a child of its own under another program, and waits until both have ended.
+// What the operator makes of it is not looked at. The problem need not be open.
+func (c *Child) LaunchUnder(
+	ctx context.Context, p *operator.Problem, proto device.Protocol, program []string, v device.Variant, launch, whole time.Duration,
+) (trial.Outcome, error) {
 	s, err := c.newSession(p, nil, proto)
-	c.mu.Unlock()
 	if err != nil {
 		return trial.Outcome{}, err
 	}
-	return s.LaunchUnder(ctx, program, v, limit, limit)
+	q := s.about(v, Request{Kind: Launch, Limit: launch})
+	opening := s.open()
+	q.ID, q.Problem, q.Opening, q.Inputs, q.Extra.Files = s.key, s.key, opening.Opening, opening.Inputs, s.files
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	process, err := worker.StartUnder(ctx, program, c.options.Worker)
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	limited, cancel := context.WithTimeout(ctx, whole)
+	defer cancel()
+	a, err := c.callOn(limited, process, q)
+	return a.Outcome, errors.Join(err, process.Close(), s.errorOf(a))
 }
 
 // Close ends the child and the compiler; the sessions end with them.
@@ -151,42 +158,57 @@ func (c *Child) Close() error {
 	return err
 }
 
-func (c *Child) ready(ctx context.Context) error {
-	if c.process != nil && c.process.Alive() {
-		return nil
+// Call sends the child a request and waits for the answer. A child that does not answer in time, dies, or has lost its
+// device is replaced when it is needed next. Where that happens over a variant, it is the variant's outcome.
+func (c *Child) Call(ctx context.Context, q Query) (Response, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	alive := c.process != nil && c.process.Alive()
+	if q.Kind == Close && !alive {
+		return Response{Kind: Close}, nil // the problem's memory went with its process
 	}
-	if err := c.end(); err != nil {
-		return err
-	}
-	p, err := worker.Start(ctx, c.options.Worker)
-	if err == nil {
-		c.process = p
-	}
-	return err
-}
-
-// searchName is the only search that asks a child.
-const searchName = "child"
-
-// call sends the child a request and waits for the answer, for limit at most. A child that
-// has lost its device is ended.
-func (c *Child) call(ctx context.Context, limit time.Duration, r Request, q question) (Response, error) {
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	response, err := c.callOn(limited, c.process, r, q)
-	if err == nil && response.Lost {
-		if err := c.abandon(); err != nil && response.Fault == nil {
-			response.Fault = &Fault{Kind: Trouble, Message: err.Error()}
+	if !alive {
+		if err := c.start(ctx); err != nil {
+			return Response{}, err
 		}
 	}
-	return response, err
+	limited, cancel := context.WithTimeout(ctx, q.Wait)
+	defer cancel()
+	r, err := c.callOn(limited, c.process, q)
+	if err != nil {
+		return c.lost(ctx, q, err)
+	}
+	if r.Lost || q.Kind == Close && r.Fault != nil {
+		if err := c.abandon(); err != nil && r.Fault == nil {
+			r.Fault = &Fault{Kind: Trouble, Message: err.Error()}
+		}
+	}
+	return r, nil
+}
+
+// lost ends a child that did not answer, and says what that means.
+func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error) {
+	err := c.abandon()
+	if q.Kind == Close && err == nil {
+		return Response{Kind: Close}, nil // as it was meant to, with its process
+	}
+	if err != nil || ctx.Err() != nil || q.Kind != Evaluate && q.Kind != Check {
+		return Response{}, errors.Join(cause, err)
+	}
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return q.Failed(trial.Timeout, fmt.Sprintf("no answer within %v", q.Wait)), nil
+	}
+	return q.Failed(trial.Crashed, cause.Error()), nil // most often a *worker.DiedError
 }
 
 // callOn asks a process. Kernels that it lacks are compiled here, and it is asked again.
-func (c *Child) callOn(ctx context.Context, p *worker.Process, r Request, q question) (none Response, err error) {
-	r.Search = searchName
-	if q.Message, err = Encode(r); err != nil {
+func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Response, err error) {
+	q := question{Extra: r.Extra, Binaries: map[string]built{}, Opens: r.Opening != nil}
+	if q.Message, err = Encode(r.Request); err != nil {
 		return none, err
+	}
+	for digest, b := range r.Binaries {
+		q.Binaries[digest] = built{Binary: b}
 	}
 	q.Setup = Setup{c.options.Ordinal, c.options.CacheDir, c.about.Compiler, c.Arch()}
 	for asked := map[string]bool{}; ; {
@@ -207,8 +229,7 @@ func (c *Child) callOn(ctx context.Context, p *worker.Process, r Request, q ques
 		if err != nil {
 			return none, err
 		}
-		maps.Copy(more, q.Binaries)
-		q.Binaries = more
+		maps.Copy(q.Binaries, more)
 	}
 }
 
@@ -249,6 +270,17 @@ func (c *Child) part(ctx context.Context, k operator.Kernel) func() (built, erro
 		})
 	}
 	return c.parts[digest]
+}
+
+func (c *Child) start(ctx context.Context) error {
+	if err := c.end(); err != nil {
+		return err
+	}
+	p, err := worker.Start(ctx, c.options.Worker)
+	if err == nil {
+		c.process = p
+	}
+	return err
 }
 
 // end ends the child, if there is one, and waits for it: only then is its memory on the

@@ -68,7 +68,7 @@ type fakeGPU struct {
 	compiler compile.Compiler
 }
 
-func (g *fakeGPU) Info() device.Info          { return device.Info{} }
+func (g *fakeGPU) Info() device.Info          { return device.Info{Kind: device.CUDA} }
 func (g *fakeGPU) Compiler() compile.Compiler { return g.compiler }
 func (g *fakeGPU) Arch() string               { return g.setup.Target }
 func (g *fakeGPU) Close() error               { return nil }
@@ -267,7 +267,7 @@ func variant(t *testing.T, p *operator.Problem, act string) device.Variant {
 }
 
 // openFake opens the toy on the fake GPU, and gives what evaluates a variant by its act.
-func openFake(t *testing.T, c *fakeCompiler) (*Child, *ChildSession, func(ctx context.Context, act string) (trial.Outcome, error)) {
+func openFake(t *testing.T, c *fakeCompiler) (*Child, *Session, func(ctx context.Context, act string) (trial.Outcome, error)) {
 	t.Helper()
 	d, err := OpenChild(t.Context(), childOptions(fakeChild, 0, c))
 	if err != nil {
@@ -279,7 +279,7 @@ func openFake(t *testing.T, c *fakeCompiler) (*Child, *ChildSession, func(ctx co
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d, s.(*ChildSession), func(ctx context.Context, act string) (trial.Outcome, error) {
+	return d, s.(*Session), func(ctx context.Context, act string) (trial.Outcome, error) {
 		return s.Evaluate(ctx, variant(t, p, act), 0)
 	}
 }
@@ -499,7 +499,7 @@ func TestBadReference(t *testing.T) {
 
 // All parts of an outcome arrive, and those of a variant.
 func TestChildOutcomes(t *testing.T) {
-	_, s, evaluate := openFake(t, &fakeCompiler{})
+	d, s, evaluate := openFake(t, &fakeCompiler{})
 	for _, wanted := range []bool{true, false} {
 		v := variant(t, s.problem, "fine")
 		v.Energy = wanted
@@ -524,11 +524,14 @@ func TestChildOutcomes(t *testing.T) {
 	if o, err := s.Evaluate(t.Context(), changed, 0); err != nil || o.Status != trial.Pruned {
 		t.Errorf("a launch that takes too much: %s, %v", o.Status, err)
 	}
-	o, err := s.LaunchUnder(t.Context(), []string{"/usr/bin/env"}, variant(t, s.problem, "fine"), 3*time.Second, time.Minute)
+	under := func(act string, limit time.Duration) (trial.Outcome, error) {
+		return d.LaunchUnder(t.Context(), s.problem, s.Protocol(), []string{"/usr/bin/env"}, variant(t, s.problem, act), limit, time.Minute)
+	}
+	o, err := under("fine", 3*time.Second)
 	if err != nil || o.Status != trial.OK || o.Message != "3s code of fine" {
 		t.Errorf("LaunchUnder = %+v, %v", o, err)
 	}
-	if o, err := s.LaunchUnder(t.Context(), []string{"/usr/bin/env"}, variant(t, s.problem, "faults"), time.Second, time.Minute); err != nil || o.Status != trial.Crashed {
+	if o, err := under("faults", time.Second); err != nil || o.Status != trial.Crashed {
 		t.Errorf("LaunchUnder of one that faults = %+v, %v", o, err)
 	}
 }

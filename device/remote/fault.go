@@ -17,10 +17,15 @@ const (
 	BadReference FaultKind = "reference" // the operator cannot say which results are right
 	NoMemory     FaultKind = "memory"    // the problem does not fit
 	NoDevice     FaultKind = "device"    // there is no such device
-	NotOpen      FaultKind = "closed"    // the session is not open in this process
+	NotOpen      FaultKind = "closed"    // the problem is not open, or not known
 	Ended        FaultKind = "ended"     // the worker can do no more; Crashed: while it was at this
 	Trouble      FaultKind = "trouble"   // anything else
 )
+
+// ErrNotBegun means that a worker has gone before it began with a job.
+var ErrNotBegun = errors.New("the job was not begun")
+
+var faultKinds = []FaultKind{Refused, BadReference, NoMemory, NoDevice, NotOpen, Ended, Trouble}
 
 // Fault is an error in a message, which keeps its kind.
 type Fault struct {
@@ -39,8 +44,8 @@ func (f *Fault) Error() string { return f.Message }
 
 const logBytes = 64 << 10
 
-// First is what a message may have of a log.
-func First(text string) string { return text[:min(len(text), logBytes)] }
+// firstOf is what a message may have of a log.
+func firstOf(text string) string { return text[:min(len(text), logBytes)] }
 
 // FaultOf keeps of an error what the other side asks about.
 func FaultOf(err error) *Fault {
@@ -52,9 +57,12 @@ func FaultOf(err error) *Fault {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &reference):
-		f.Kind, f.Part, f.Message, f.Log = BadReference, reference.Part, reference.Fault, First(reference.Log)
+		f.Kind, f.Part, f.Message, f.Log = BadReference, reference.Part, reference.Fault, firstOf(reference.Log)
 	case errors.As(err, &refused):
-		*f = Fault{Kind: Refused, Message: refused.Message, Log: First(refused.Log), File: refused.File, Line: refused.Line, Timeout: refused.Timeout, Crashed: refused.Crashed}
+		*f = Fault{
+			Kind: Refused, Message: refused.Message, Log: firstOf(refused.Log),
+			File: refused.File, Line: refused.Line, Timeout: refused.Timeout, Crashed: refused.Crashed,
+		}
 	case errors.Is(err, device.ErrMemory):
 		f.Kind, f.Message = NoMemory, strings.TrimSuffix(f.Message, ": "+device.ErrMemory.Error())
 	case errors.Is(err, device.ErrNone):
@@ -63,18 +71,25 @@ func FaultOf(err error) *Fault {
 	return f
 }
 
-// Err makes an error for which callers of a device test. It names the operator that is at fault, or
+// err makes an error for which callers of a device test. It names the operator that is at fault, or
 // the file that the compiler refused.
-func (f *Fault) Err(operator, file string) error {
+func (f *Fault) err(operator, file string) error {
 	switch f.Kind {
 	case BadReference:
 		return &device.ReferenceError{Operator: operator, Part: f.Part, Fault: f.Message, Log: f.Log}
 	case Refused:
-		return &compile.Error{File: cmp.Or(f.File, file), Line: f.Line, Message: f.Message, Log: f.Log, Timeout: f.Timeout, Crashed: f.Crashed}
+		return &compile.Error{
+			File: cmp.Or(f.File, file), Line: f.Line, Message: f.Message, Log: f.Log, Timeout: f.Timeout, Crashed: f.Crashed,
+		}
 	case NoMemory:
 		return fmt.Errorf("%s: %w", f.Message, device.ErrMemory)
 	case NoDevice:
 		return fmt.Errorf("%s: %w", f.Message, device.ErrNone)
+	case Ended:
+		if f.Crashed {
+			return fmt.Errorf("%s: %w", f.Message, device.ErrGone)
+		}
+		return fmt.Errorf("%s: %w: %w", f.Message, ErrNotBegun, device.ErrGone)
 	}
 	return f
 }

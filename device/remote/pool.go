@@ -1,148 +1,239 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"autotune/device"
 	"autotune/device/compile"
-	"autotune/device/trial"
-	"autotune/operator"
 )
 
-// Crew are the workers of a Pool, however they are reached.
-type Crew interface {
-	Compiler() compile.Compiler
-	// Announce makes a problem known, and gives the key that requests name it by.
-	Announce(p *operator.Problem, proto device.Protocol) (key string, err error)
-	// Answer has a worker answer a request. An error is the worker's: another does the job.
-	Answer(ctx context.Context, worker string, j Job) (Response, error)
+// Member is a worker of a Pool: a device that is driven by itself.
+type Member struct {
+	Name   string
+	Device device.Device
+	// Compilers is how many kernels it is good for at once, if it compiles for itself; 0: the pool's process compiles.
+	Compilers int
 }
 
-// A worker's error may say whether the job was begun. If it says neither, the worker has most
-// likely begun the job that it had for longest.
-var (
-	ErrGivenBack = errors.New("the worker has given the job back") // it had not begun
-	ErrBegun     = errors.New("it was at this job")
-)
+// PoolOptions adjust a Pool; the zero value is right for devices of this process.
+type PoolOptions struct {
+	Patience time.Duration // how long to wait for another member when there is none; 0: 20 s
+	Up       func() bool   // tells whether the members can be asked at the moment; nil: always
+	// Say is called with what a person should know, from any goroutine; nil: nobody is told.
+	Say func(text string)
+}
 
-// UsualPatience is how long a search waits for a worker when there is none.
-const UsualPatience = 20 * time.Second
+const usualPatience = 20 * time.Second
 
-// Pool is many workers as one device. It implements device.Pool. A worker has as many jobs
-// as it can do and the next. A job whose worker ends goes to another.
+// Pool is several devices of one model as one: those of this machine, or workers elsewhere. It implements device.Pool.
+// A member does one job at a time. One that cannot go on leaves, and another does its job.
 type Pool struct {
-	Crew     Crew
-	Roster   *Roster
-	Share    int           // jobs that a worker's device has at once
-	Patience time.Duration // how long to wait for another worker when none takes jobs
+	options PoolOptions
+	model   Member
 
 	mu      sync.Mutex
-	loads   map[string]*load
-	changed chan struct{} // closed when a worker has room again, and then another
+	members map[string]*member
+	over    error             // why there will be no member any more
+	changed chan struct{}     // closed when a member has room again, and then another
+	built   map[string]string // which member has a kernel compiled, by digests
 }
 
-// load is what a worker has to do for this pool.
-type load struct {
-	jobs   map[lane][]*claim // in the order in which they came
-	wanted int               // how many jobs need just this worker
+type member struct {
+	Member
+	busy      bool
+	wanted    int   // how many jobs need just this member
+	compiling int   // kernels
+	left      error // why it has ended
 }
 
-type lane int
+// NewPool is a pool without members, for devices that are like the model's.
+func NewPool(model Member, o PoolOptions) *Pool {
+	if o.Say == nil {
+		o.Say = func(string) {}
+	}
+	if o.Up == nil {
+		o.Up = func() bool { return true }
+	}
+	o.Patience = cmp.Or(o.Patience, usualPatience)
+	return &Pool{options: o, model: model, members: map[string]*member{}, changed: make(chan struct{}), built: map[string]string{}}
+}
 
-const (
-	onDevice lane = iota
-	onCompilers
-)
+// Join takes a device into the pool, unless it is unlike the others. The device stays the caller's to close.
+func (p *Pool) Join(one Member) {
+	if why := unlike(one.Device, p.model.Device); why != "" {
+		p.options.Say(fmt.Sprintf("worker %s is left out: %s", one.Name, why))
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.members[one.Name] = &member{Member: one}
+	p.wake()
+}
 
-type claim struct {
-	worker string
-	lane   lane
-	begun  bool // the worker is at it, as far as this side can tell
+// unlike says why the numbers of two devices cannot be compared; "": they can.
+func unlike(d, model device.Device) string {
+	own, want := d.Info(), model.Info()
+	for _, one := range []struct{ what, own, want string }{
+		{"it is", own.Name, want.Name}, {"its driver is", own.Driver, want.Driver},
+		{"its compiler is", own.Compiler, want.Compiler}, {"it compiles for", d.Arch(), model.Arch()},
+	} {
+		if one.own != one.want {
+			return fmt.Sprintf("%s %s, and not %s", one.what, one.own, one.want)
+		}
+	}
+	own.Limits.MemoryBytes = want.Limits.MemoryBytes // differs a little from one GPU of a model to the next
+	if own.Limits != want.Limits {
+		return "its GPU has other limits"
+	}
+	return ""
+}
+
+// Leave ends a member's part in the pool.
+func (p *Pool) Leave(name string, why error) {
+	p.mu.Lock()
+	m := p.members[name]
+	p.mu.Unlock()
+	if m != nil {
+		p.leave(m, why)
+	}
+}
+
+func (p *Pool) leave(m *member, why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m.left != nil {
+		return
+	}
+	m.left = why
+	p.wake()
+	p.options.Say(fmt.Sprintf("worker %s has ended: %s", m.Name, why))
+}
+
+// End ends all jobs: no member will ever do them.
+func (p *Pool) End(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = why
+	p.wake()
+}
+
+// ready are the members that take jobs, in order. The lock is held.
+func (p *Pool) ready() (all []*member) {
+	for _, name := range slices.Sorted(maps.Keys(p.members)) {
+		if m := p.members[name]; m.left == nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// want is which member a job needs.
+type want struct {
+	only     string // that one alone; "": any
+	kernel   string // the digest of what is compiled, by a member, or was
+	compiles bool
 }
 
 const lookEvery = 500 * time.Millisecond
 
-// take waits until a worker has room; if only names one, until that one has.
-func (p *Pool) take(ctx context.Context, only string, l lane) (*claim, error) {
-	there := p.Roster.Watch(only, p.Patience)
-	p.want(only, 1)
-	defer p.want(only, -1)
+// take waits until a member has room for a job.
+func (p *Pool) take(ctx context.Context, w want) (*member, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.members[w.only]; m != nil && !w.compiles {
+		m.wanted++
+		defer func() { m.wanted-- }()
+	}
+	var nobody time.Time // since when no member takes jobs
 	for ctx.Err() == nil {
-		if err := there(); err != nil {
-			return nil, err
+		m, err := p.choose(w, &nobody)
+		if m != nil || err != nil {
+			return m, err
 		}
-		c, changed := p.tryTake(only, l)
-		if c != nil {
-			return c, nil
-		}
+		changed := p.changed
+		p.mu.Unlock()
 		select {
 		case <-changed:
 		case <-time.After(lookEvery):
 		case <-ctx.Done():
 		}
+		p.mu.Lock()
 	}
 	return nil, ctx.Err()
 }
 
-// tryTake takes the worker that has least to do, or says what to wait for.
-func (p *Pool) tryTake(only string, l lane) (*claim, <-chan struct{}) {
-	names := []string{only}
-	if only == "" {
-		names = p.Roster.Names()
+// choose takes a member with room, if there is one. An error means that there never will be. The lock is held.
+func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
+	if p.over != nil {
+		return nil, fmt.Errorf("%w: %w", p.over, device.ErrGone)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var least *load
-	c, compilers := &claim{lane: l}, p.Roster.Compilers()
-	for _, name := range names {
-		one, most := p.load(name), p.Share
-		if l == onCompilers {
-			most = compilers[name]
-		}
-		if has := len(one.jobs[l]); has < most && (only != "" || one.wanted == 0) && (least == nil || has < len(least.jobs[l])) {
-			least, c.worker = one, name
+	all := p.ready()
+	switch one := p.members[w.only]; {
+	case w.only != "" && (one == nil || one.left != nil):
+		return nil, fmt.Errorf("worker %s%s: %w", w.only, p.lastWords(), device.ErrGone)
+	case w.only != "":
+		all = []*member{one}
+	case !p.options.Up():
+		*nobody = time.Time{}
+		return nil, nil
+	case len(all) > 0:
+		*nobody = time.Time{}
+	case nobody.IsZero():
+		*nobody = time.Now()
+	case time.Since(*nobody) > p.options.Patience:
+		return nil, fmt.Errorf("no worker has been there for %s%s: %w", p.options.Patience, p.lastWords(), device.ErrGone)
+	}
+	if at := slices.IndexFunc(all, func(m *member) bool { return m.Name == p.built[w.kernel] }); at >= 0 && !w.compiles {
+		all = all[at : at+1]
+	}
+	var least *member
+	for _, m := range all {
+		if m.has(w) && (least == nil || m.load() < least.load()) {
+			least = m
 		}
 	}
 	if least == nil {
-		return nil, p.changed
+		return nil, nil
 	}
-	c.begun = l == onCompilers || len(least.jobs[l]) == 0
-	least.jobs[l] = append(least.jobs[l], c)
-	return c, nil
+	if w.compiles {
+		least.compiling++
+	} else {
+		least.busy = true
+	}
+	return least, nil
 }
 
-// load is what a worker has to do. The lock is held.
-func (p *Pool) load(name string) *load {
-	if p.loads == nil {
-		p.loads, p.changed = map[string]*load{}, make(chan struct{})
+// has tells whether a member has room for a job.
+func (m *member) has(w want) bool {
+	if w.compiles {
+		return m.compiling < max(1, m.Compilers)
 	}
-	if p.loads[name] == nil {
-		p.loads[name] = &load{jobs: map[lane][]*claim{}}
-	}
-	return p.loads[name]
+	return !m.busy && (w.only != "" || m.wanted == 0)
 }
 
-// want notes that a job needs just this worker, or needs it no longer.
-func (p *Pool) want(only string, by int) {
+func (m *member) load() int {
+	load := m.compiling + m.wanted
+	if m.busy {
+		load++
+	}
+	return load
+}
+
+// release gives a member back.
+func (p *Pool) release(m *member, w want) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.load(only).wanted += by
-	p.wake()
-}
-
-// release gives a worker back, whether it has answered or not. If it has, it begins its next job.
-func (p *Pool) release(c *claim, answered bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	one := p.load(c.worker)
-	one.jobs[c.lane] = slices.DeleteFunc(one.jobs[c.lane], func(other *claim) bool { return other == c })
-	if left := one.jobs[c.lane]; answered && len(left) > 0 {
-		left[0].begun = true
+	if w.compiles {
+		m.compiling--
+	} else {
+		m.busy = false
 	}
 	p.wake()
 }
@@ -153,189 +244,75 @@ func (p *Pool) wake() {
 	p.changed = make(chan struct{})
 }
 
+// lastWords is why the first member by name has left. The lock is held.
+func (p *Pool) lastWords() string {
+	for _, name := range slices.Sorted(maps.Keys(p.members)) {
+		if m := p.members[name]; m.left != nil {
+			return fmt.Sprintf("; worker %s: %s", name, m.left)
+		}
+	}
+	return ""
+}
+
 // deliveries is how often a job is begun at most. A job that outlived so many workers
 // has crashed them.
 const deliveries = 2
 
-// ErrDeadly is of a job that ended every worker that began it.
-var ErrDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of any more", deliveries)
+// errDeadly is of a job that ended every worker that began it.
+var errDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of any more", deliveries)
 
-// Do has a worker do a job: any, or only that one. Where a worker ends, another does it.
-func (p *Pool) Do(ctx context.Context, only string, j Job) (r Response, err error) {
-	l := onDevice
-	if j.Kind == Compile {
-		l = onCompilers
-	}
+// do has a member do a job. Where the member cannot go on, another does it.
+func (p *Pool) do(ctx context.Context, w want, job func(*member) error) error {
 	for ended := 0; ended < deliveries; {
-		c, err := p.take(ctx, only, l)
+		m, err := p.take(ctx, w)
 		if err != nil {
-			return r, err
+			return err
 		}
-		r, err = p.Crew.Answer(ctx, c.worker, j)
-		p.release(c, err == nil)
-		if ctx.Err() != nil && (err != nil || r.Fault != nil) {
-			return r, ctx.Err()
+		err = job(m)
+		p.release(m, w)
+		if err == nil || ctx.Err() != nil || !endsMember(err) {
+			return err
 		}
-		if err == nil {
-			return r, p.fault(r, c.worker, j)
-		}
-		if errors.Is(err, ErrBegun) || c.begun && !errors.Is(err, ErrGivenBack) {
+		p.leave(m, err)
+		if !errors.Is(err, ErrNotBegun) {
 			ended++
 		}
 	}
-	return r, ErrDeadly
+	return errDeadly
 }
 
-// fault makes of a response's fault an error for which callers of a device test.
-func (p *Pool) fault(r Response, worker string, j Job) error {
-	if r.Fault == nil {
+// endsMember tells whether an error is the device's: it is not about the operator, nor about a kernel.
+func endsMember(err error) bool {
+	var reference *device.ReferenceError
+	var refused *compile.Error
+	return !errors.As(err, &reference) && !errors.As(err, &refused)
+}
+
+// Info describes the model.
+func (p *Pool) Info() device.Info { return p.model.Device.Info() }
+
+func (p *Pool) Arch() string { return p.model.Device.Arch() }
+
+func (p *Pool) Compiler() compile.Compiler {
+	if p.model.Compilers > 0 {
+		return poolCompiler{p, ""}
+	}
+	return p.model.Device.Compiler()
+}
+
+func (p *Pool) Workers() (names []string) {
+	if !p.options.Up() {
 		return nil
 	}
-	err := r.Fault.Err(j.Problem.Operator.Name, j.Kernel.File)
-	if r.Fault.Kind == NoMemory || r.Fault.Kind == Trouble {
-		err = fmt.Errorf("worker %s: %w", worker, err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.ready() {
+		names = append(names, m.Name)
 	}
-	return err
+	return names[:min(len(names), device.MostWorkers)]
 }
-
-// Info describes the workers' model.
-func (p *Pool) Info() device.Info { return p.Roster.Model().Device }
-
-func (p *Pool) Arch() string { return p.Roster.Model().Arch }
-
-func (p *Pool) Compiler() compile.Compiler { return p.Crew.Compiler() }
-
-func (p *Pool) Workers() []string { return p.Roster.Names() }
 
 func (p *Pool) Worker(name string) device.Device { return one{p, name} }
 
-// Open prepares a problem on whichever worker comes first. The others open it when they
-// get their first job of it.
-func (p *Pool) Open(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
-	return p.open(ctx, "", problem, reference, proto)
-}
-
+// Close leaves the devices to the caller.
 func (p *Pool) Close() error { return nil }
-
-// one is a worker of a pool alone: a device like any other, and no pool.
-type one struct {
-	pool *Pool
-	name string
-}
-
-func (o one) Info() device.Info          { return o.pool.Info() }
-func (o one) Arch() string               { return o.pool.Arch() }
-func (o one) Compiler() compile.Compiler { return part{o.pool.Compiler(), len(o.pool.Workers())} }
-
-func (o one) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
-	return o.pool.open(ctx, o.name, p, reference, proto)
-}
-
-func (o one) Close() error { return nil }
-
-// part is one worker's part of a compiler that another closes.
-type part struct {
-	compile.Compiler
-	workers int
-}
-
-func (c part) Workers() int { return max(1, c.Compiler.Workers()/max(1, c.workers)) }
-
-func (c part) Close() error { return nil }
-
-// poolSession is a problem on the workers of a pool, or on one of them.
-type poolSession struct {
-	pool *Pool
-	only string // the worker; "": any
-	Job         // what all jobs have: the problem and how it is opened
-
-	mu       sync.Mutex
-	inputs   device.Inputs
-	ceilings *device.Ceilings // those of the worker that opened the problem first
-}
-
-func (p *Pool) open(ctx context.Context, only string, problem *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
-	key, err := p.Crew.Announce(problem, proto)
-	if err != nil {
-		return nil, err
-	}
-	s := &poolSession{pool: p, only: only, inputs: proto.Inputs(), Job: Job{
-		Request: Request{Problem: key, Only: only != ""}, Problem: problem, Protocol: proto,
-		Prepare: func(context.Context) (*compile.Binary, func(), error) { return reference, func() {}, nil },
-	}}
-	r, err := s.ask(ctx, Open, nil)
-	s.ceilings = &r.Ceilings
-	return s, err
-}
-
-// ask has a worker do a job, on the inputs of the moment.
-func (s *poolSession) ask(ctx context.Context, k Kind, v *device.Variant, change ...func(*Request)) (Response, error) {
-	s.mu.Lock()
-	j := s.Job
-	j.Kind, j.Inputs, j.Known = k, s.inputs, s.ceilings
-	s.mu.Unlock()
-	if v != nil {
-		j.Kernel, j.Binary = v.Kernel, v.Binary
-		j.Configuration, j.Digest, j.Energy, j.Look = v.Configuration, v.Kernel.Digest(), v.Energy, v.Look
-	}
-	for _, c := range change {
-		c(&j.Request)
-	}
-	return s.pool.Do(ctx, s.only, j)
-}
-
-// outcome is that of a variant, with the worker that evaluated it. A kernel that a worker cannot
-// compile anew, or that ended every worker that began it, is the variant's fault.
-func outcome(r Response, err error) (trial.Outcome, error) {
-	var refused *compile.Error
-	switch {
-	case errors.As(err, &refused):
-		return trial.Outcome{Status: trial.CompileError, Message: refused.Text(), Worker: r.Worker}, nil
-	case errors.Is(err, ErrDeadly):
-		return trial.Outcome{Status: trial.Crashed, Message: err.Error()}, nil
-	}
-	o := r.Outcome
-	o.Notice, o.Worker, o.ControlMS = r.Notice, r.Worker, r.ControlMS
-	return o, err
-}
-
-func (s *poolSession) Ceilings() device.Ceilings { return *s.ceilings }
-
-func (s *poolSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	return outcome(s.ask(ctx, Evaluate, &v, func(q *Request) { q.Best = best }))
-}
-
-func (s *poolSession) Check(ctx context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
-	r, err := s.ask(ctx, Check, &v, func(q *Request) { q.Check = c })
-	o, err := outcome(r, err)
-	return o, r.Launches, err
-}
-
-// Refill changes the inputs of later jobs. One worker draws them now, the others when they get
-// their next job.
-func (s *poolSession) Refill(ctx context.Context, in device.Inputs) error {
-	s.mu.Lock()
-	s.inputs = in
-	s.mu.Unlock()
-	_, err := s.ask(ctx, Refill, nil)
-	return err
-}
-
-// Close closes the problem wherever it may be open.
-func (s *poolSession) Close() error {
-	names := []string{s.only}
-	if s.only == "" {
-		names = s.pool.Workers()
-	}
-	limited, cancel := context.WithTimeout(context.Background(), closeLimit)
-	defer cancel()
-	var all []error
-	for _, name := range names {
-		j := s.Job
-		j.Kind, j.Inputs = Close, s.inputs
-		if _, err := s.pool.Do(limited, name, j); !errors.Is(err, device.ErrGone) {
-			all = append(all, err)
-		}
-	}
-	return errors.Join(all...)
-}

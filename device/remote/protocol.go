@@ -1,19 +1,16 @@
 // Package remote lets a search use devices that are not in its own process.
 //
-// A search asks with a Request and gets a Response. A Host answers requests: it
-// serves any device.Device, opens problems on it, and evaluates what it is asked
-// to. Two transports carry the messages. A child process on this machine reads
-// them from its standard input (Child, Serve). Workers on other machines take
-// them from a NATS server (package fleet). Joined makes one
-// device.Pool of several devices of this process, without any server.
+// A search asks with a Request and gets a Response. A Server answers: it serves any device.Device, opens problems on
+// it, and evaluates what it is asked to. A Session is a problem on a device elsewhere. Two transports, Links, carry the
+// messages between the two: a child process on this machine reads them from its standard input (Child, Serve), and
+// workers on other machines get them through a NATS server (package fleet). A Pool makes one device of several,
+// wherever they are.
 //
-// Decode is the one way in: it reads a message whole, with all parts that its
-// kind needs, or refuses it.
+// Decode is the one way in: it reads a message whole, with all parts that its kind needs, or refuses it.
 package remote
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,14 +23,8 @@ import (
 	"autotune/space"
 )
 
-// MessageBytes is how large a message may be. Larger contents travel beside it.
-const MessageBytes = 512 << 10
-
-// DataBytes is how much the data files of an operator may take together.
-const DataBytes = 1 << 30
-
-// ChunkBytes is how much of an object one message brings.
-const ChunkBytes = 256 << 10
+// MessageBytes is how large a message may be: one that opens a problem has the operator's bundle, in base64.
+const MessageBytes = 2 * operator.BundleBytes
 
 type Kind string
 
@@ -49,10 +40,11 @@ const (
 )
 
 type Request struct {
-	Search  string `json:"search,omitempty"`
-	ID      uint64 `json:"id,omitempty"` // within the search
+	ID      string `json:"id,omitempty"` // a worker does a request once, however often it hears it
 	Kind    Kind   `json:"kind"`
 	Problem string `json:"problem,omitempty"` // its key: the search's name and a number
+	// Opening makes the problem known. Without it, the other side must know the key.
+	Opening *Opening `json:"opening,omitempty"`
 	// Configuration of the problem; without a template it is the reference.
 	space.Configuration
 	Digest string        `json:"digest,omitempty"` // of its kernel, which the other side makes itself
@@ -62,24 +54,14 @@ type Request struct {
 	Look   bool          `json:"look,omitempty"`
 	Check  device.Check  `json:"check"`
 	Limit  time.Duration `json:"limit,omitempty"` // of a Compile or Launch
-	Only   bool          `json:"only,omitempty"`  // no other worker will do
-	From   string        `json:"from,omitempty"`  // a worker that has the kernel compiled
 }
 
-// Fetch asks for a part of an object: a problem, an operator's files, a compiled kernel.
-type Fetch struct {
-	Object string `json:"object"`
-	Offset int64  `json:"offset,omitempty"` // of a part of ChunkBytes; the last is shorter
-}
-
-// Response is what came of a request. Either it has a Fault, or all that the kind of
-// its request gives.
+// Response is what came of a request. Either it has a Fault, or all that the kind of its request gives.
 type Response struct {
-	ID        uint64  `json:"id,omitempty"`
-	Kind      Kind    `json:"kind"`
-	Worker    string  `json:"worker,omitempty"`
-	ControlMS float64 `json:"control_ms,omitempty"`
-	Fault     *Fault  `json:"fault,omitempty"`
+	ID     string `json:"id,omitempty"`
+	Kind   Kind   `json:"kind"`
+	Worker string `json:"worker,omitempty"`
+	Fault  *Fault `json:"fault,omitempty"`
 	// Outcome is of an Evaluate, Check or Launch, and Notice a part of it.
 	Outcome  trial.Outcome   `json:"outcome"`
 	Notice   string          `json:"notice,omitempty"`
@@ -91,53 +73,52 @@ type Response struct {
 	Lost bool `json:"lost,omitempty"`
 }
 
-// Problem says how to open a problem: an operator, whose bundle travels beside it, and
-// what binds it.
-type Problem struct {
-	Bundle                 string          `json:"bundle"`          // its BundleName
-	Data                   map[string]Data `json:"data,omitempty"`  // the operator's data files, by name
-	Named                  bool            `json:"named,omitempty"` // the user named the operator's place: its Python file may run
-	operator.ProblemRecord                 // whose text the other side's own must be
-	Limits                 operator.Limits `json:"limits"`
-	Protocol               device.Protocol `json:"protocol"`
+// Worker is what a worker elsewhere says of itself.
+type Worker struct {
+	Worker    string      `json:"worker"`
+	Device    device.Info `json:"device"`
+	Arch      string      `json:"arch"`
+	Compilers int         `json:"compilers"` // kernels at once
+	Done      int         `json:"done"`      // jobs
+	UnderWay  int         `json:"under_way"` // jobs that it has
+	Started   time.Time   `json:"started"`
 }
 
-// BundleName is what an operator's bundle is called: it stands for the contents.
-func BundleName(bundle []byte) string { return fmt.Sprintf("bundle-%x", sha256.Sum256(bundle)) }
-
-// DataName is what a data file is called whose contents have this digest.
-func DataName(digest string) string { return "data-" + digest }
-
-// BinaryName is what the kernel is called that a worker has compiled.
-func BinaryName(file, digest string) string {
-	return fmt.Sprintf("binary-%x", sha256.Sum256([]byte(file+" "+digest)))
+// Opening says how to open a problem: the operator's files, and what binds it.
+type Opening struct {
+	Bundle                 []byte           `json:"bundle"`
+	Named                  bool             `json:"named,omitempty"` // the user named the operator's place: its Python file may run
+	operator.ProblemRecord                  // whose text the other side's own must be
+	Limits                 operator.Limits  `json:"limits"`
+	Protocol               device.Protocol  `json:"protocol"`
+	Known                  *device.Ceilings `json:"known,omitempty"` // that were measured before
 }
 
-type Data struct {
-	Object string `json:"object"` // its name
-	Bytes  int64  `json:"bytes"`
+func openingOf(p *operator.Problem, proto device.Protocol) (o Opening, err error) {
+	o = Opening{Named: p.Operator.Named, ProblemRecord: p.Record(), Limits: p.Limits, Protocol: proto}
+	o.Bundle, err = p.Operator.Bundle()
+	return o, err
 }
 
-// ProblemOf describes a bound problem. Bundle and Data are the transport's to fill in.
-func ProblemOf(p *operator.Problem, proto device.Protocol) Problem {
-	return Problem{Named: p.Operator.Named, ProblemRecord: p.Record(), Limits: p.Limits, Protocol: proto}
-}
-
-// Bind binds the operator as the search has bound it.
-func (p Problem) Bind(o *operator.Operator) (*operator.Problem, error) {
-	bound, err := o.Bind(p.Request(), p.Limits)
+// bind binds the operator as the search has bound it.
+func (o *Opening) bind(data Files) (*operator.Problem, error) {
+	op, err := operator.LoadBundle(o.Bundle, data)
 	if err != nil {
 		return nil, err
 	}
-	if bound.String() != p.Text {
-		return nil, fmt.Errorf("the problem is %s here, and %.200q to the search", bound, p.Text)
+	bound, err := op.AsNamed(o.Named).Bind(o.Request(), o.Limits)
+	if err != nil {
+		return nil, err
+	}
+	if bound.String() != o.Text {
+		return nil, fmt.Errorf("the problem is %s here, and %.200q to the search", bound, o.Text)
 	}
 	return bound, nil
 }
 
-// KernelOf makes the kernel that a request is about, with these launches if there are any.
+// kernel makes the kernel that a request is about, with these launches if there are any.
 // It must be the kernel that the search has.
-func (r Request) KernelOf(p *operator.Problem, launches operator.Launches) (k operator.Kernel, err error) {
+func (r *Request) kernel(p *operator.Problem, launches operator.Launches) (k operator.Kernel, err error) {
 	if r.Template == "" {
 		k, err = p.Reference()
 	} else {
@@ -152,12 +133,13 @@ func (r Request) KernelOf(p *operator.Problem, launches operator.Launches) (k op
 	return k, err
 }
 
-// Given is the response with a fault in place of an answer.
-func (r Request) Given(message string) Response {
+// Failed is the response of a worker that failed over the request. If it is about a variant, that is the variant's
+// outcome.
+func (r *Request) Failed(status trial.Status, message string) Response {
 	a := Response{ID: r.ID, Kind: r.Kind}
 	switch r.Kind {
-	case Evaluate, Check:
-		a.Outcome = trial.Outcome{Status: trial.Crashed, Message: message}
+	case Evaluate, Check, Launch:
+		a.Outcome = trial.Outcome{Status: status, Message: message}
 	case Compile:
 		a.Fault = &Fault{Kind: Refused, Message: message, Crashed: true}
 	default:

@@ -37,10 +37,8 @@ type Trial struct {
 	Launches     operator.Launches `json:"launch"`
 	KernelDigest string            `json:"kernel_digest"` // of all that the compiler sees
 	Outcome
-	// Metrics are the operator's own, as far as they are known.
-	Metrics map[string]float64 `json:"metrics,omitempty"`
-	At      time.Time          `json:"at"` // when its evaluation ended
-	Log     string             `json:"-"`  // the compiler's words, known while the search runs
+	At  time.Time `json:"at"` // when its evaluation ended
+	Log string    `json:"-"`  // the compiler's words, known while the search runs
 	// FinalRounds is how often the finals timed it; its samples are from there then. 0: it was in no finals.
 	FinalRounds int `json:"final_rounds,omitempty"`
 }
@@ -78,13 +76,10 @@ type Outcome struct {
 	Measured
 	Phases   Phases    `json:"phases"`
 	ClockMHz int       `json:"clock_mhz,omitempty"` // multiprocessor clock seen while timing, 0 if unknown
-	Celsius  int       `json:"celsius,omitempty"`   // likewise of the GPU
 	Warnings []Warning `json:"warnings,omitempty"`
 	Dropped  bool      `json:"dropped,omitempty"` // racing stopped its samples early
 	Notice   string    `json:"-"`                 // about the whole search, told once
-	// Worker evaluated it, and ControlMS is what it last took for its control; of one of several workers.
-	Worker    string  `json:"worker,omitempty"`
-	ControlMS float64 `json:"control_ms,omitempty"`
+	Worker   string    `json:"worker,omitempty"`  // evaluated it, of several
 	// Digest is of the kernel that ran, where that is another than the trial's: of
 	// the one that was edited since a recording, its first digits.
 	Digest string `json:"-"`
@@ -122,8 +117,8 @@ func (o *Outcome) Join(again Outcome) {
 	}
 	o.SetSamples(append(o.SamplesMS, again.SamplesMS...), again.Time.Batch)
 	o.MaxAbsError = max(o.MaxAbsError, Finite(again.MaxAbsError))
-	o.Worker, o.ControlMS = again.Worker, again.ControlMS
-	o.ClockMHz, o.Celsius, o.Warnings = again.ClockMHz, max(o.Celsius, again.Celsius), merge(o.Warnings, again.Warnings)
+	o.Worker = again.Worker
+	o.ClockMHz, o.Warnings = again.ClockMHz, merge(o.Warnings, again.Warnings)
 	if again.EnergyMJ > 0 {
 		o.EnergyMJ = again.EnergyMJ
 	}

@@ -22,28 +22,25 @@ type WarningKind string
 const (
 	Throttled    WarningKind = "throttled"     // the GPU ran below the clock that it could have
 	ClockMoved   WarningKind = "clock_moved"   // between the samples
-	Hot          WarningKind = "hot"           // near the temperature at which the GPU slows down
 	OtherProcess WarningKind = "other_process" // another process had a context on the GPU
 	Noisy        WarningKind = "noisy"         // the samples lie far apart
 	FewSamples   WarningKind = "few_samples"   // for a 95 % interval
 )
 
 // WarningKinds lists every kind, in the order in which reports show them.
-var WarningKinds = []WarningKind{Throttled, ClockMoved, Hot, OtherProcess, Noisy, FewSamples}
+var WarningKinds = []WarningKind{Throttled, ClockMoved, OtherProcess, Noisy, FewSamples}
 
 // Warning is a reason to doubt a measurement: its kind, and the numbers that belong to it.
 type Warning struct {
 	Kind    WarningKind `json:"kind"`
-	Reason  string      `json:"reason,omitempty"`        // of throttling
-	LowMHz  int         `json:"low_mhz,omitempty"`       // the clock's lowest
-	HighMHz int         `json:"high_mhz,omitempty"`      // and its highest
-	Celsius int         `json:"celsius,omitempty"`       // the highest temperature
-	Slows   int         `json:"slows_celsius,omitempty"` // where the GPU lowers its clock
-	PID     int         `json:"pid,omitempty"`           // of the other process; 0 if the system does not tell
-	Bytes   int64       `json:"bytes,omitempty"`         // of the GPU's memory that it has; 0 if unknown
-	Noise   float64     `json:"noise,omitempty"`         // Timing.Noise
-	Samples int         `json:"samples,omitempty"`       // the fewest
-	Trials  int         `json:"trials,omitempty"`        // of a search, that it is about; 0: it is about one
+	Reason  string      `json:"reason,omitempty"`   // of throttling
+	LowMHz  int         `json:"low_mhz,omitempty"`  // the clock's lowest
+	HighMHz int         `json:"high_mhz,omitempty"` // and its highest
+	PID     int         `json:"pid,omitempty"`      // of the other process; 0 if the system does not tell
+	Bytes   int64       `json:"bytes,omitempty"`    // of the GPU's memory that it has; 0 if unknown
+	Noise   float64     `json:"noise,omitempty"`    // Timing.Noise
+	Samples int         `json:"samples,omitempty"`  // the fewest
+	Trials  int         `json:"trials,omitempty"`   // of a search, that it is about; 0: it is about one
 }
 
 func (w Warning) String() string {
@@ -59,9 +56,6 @@ func (w Warning) words() (line, extent string) {
 	case ClockMoved:
 		return fmt.Sprintf("the clock moved between %d and %d MHz during the samples", w.LowMHz, w.HighMHz),
 			fmt.Sprintf("while the clock moved (%d to %d MHz)", w.LowMHz, w.HighMHz)
-	case Hot:
-		return fmt.Sprintf("the GPU was at %d °C, and slows down at %d °C", w.Celsius, w.Slows),
-			fmt.Sprintf("hot (%d °C; it slows down at %d °C)", w.Celsius, w.Slows)
 	case OtherProcess:
 		return "another process was on the GPU: " + w.process(), "beside another process (" + w.process() + ")"
 	case Noisy:
@@ -123,7 +117,6 @@ func (w Warning) same(other Warning) bool {
 // with is the greater extent of two warnings that are the same.
 func (w Warning) with(other Warning) Warning {
 	w.LowMHz, w.HighMHz = least(w.LowMHz, other.LowMHz), max(w.HighMHz, other.HighMHz)
-	w.Celsius, w.Slows = max(w.Celsius, other.Celsius), least(w.Slows, other.Slows)
 	w.Bytes, w.Noise, w.Samples = max(w.Bytes, other.Bytes), max(w.Noise, other.Noise), least(w.Samples, other.Samples)
 	w.Trials += other.Trials
 	return w

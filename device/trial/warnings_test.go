@@ -42,7 +42,6 @@ func TestWarningsAreStored(t *testing.T) {
 	}{
 		{`{"kind":"throttled","reason":"power limit"}`, "throttled: power limit"},
 		{`{"kind":"clock_moved","low_mhz":1770,"high_mhz":1920}`, "the clock moved between 1770 and 1920 MHz during the samples"},
-		{`{"kind":"hot","celsius":84,"slows_celsius":87}`, "the GPU was at 84 °C, and slows down at 87 °C"},
 		{`{"kind":"other_process","pid":4711,"bytes":1610612736}`, "another process was on the GPU: process 4711, with 1.5 GiB"},
 		{`{"kind":"other_process"}`, "another process was on the GPU: its number is not known here"},
 		{`{"kind":"noisy","noise":0.074,"trials":3}`, "noisy samples: the middle half spreads over 7.4 % of the median"},
@@ -72,15 +71,15 @@ func TestGather(t *testing.T) {
 	power, heat := trial.Warning{Kind: trial.Throttled, Reason: "power limit"}, trial.Warning{Kind: trial.Throttled, Reason: "temperature (driver)"}
 	other := trial.Warning{Kind: trial.OtherProcess, PID: 7, Bytes: 5}
 	got := trial.Gather([]trial.Trial{
-		measured(false, steady, heat, trial.Warning{Kind: trial.Hot, Celsius: 83, Slows: 87}),
+		measured(false, steady, heat),
 		measured(false, steady, power, power, other, trial.Warning{Kind: trial.ClockMoved, LowMHz: 1500, HighMHz: 1900}),
-		measured(false, few, power, trial.Warning{Kind: trial.Hot, Celsius: 86, Slows: 87}, trial.Warning{Kind: trial.OtherProcess, PID: 7, Bytes: 9}),
+		measured(false, few, power, trial.Warning{Kind: trial.OtherProcess, PID: 7, Bytes: 9}),
 		measured(true, few, trial.Warning{Kind: trial.ClockMoved, LowMHz: 1600, HighMHz: 1980}),
 		{Outcome: trial.Outcome{Status: trial.Crashed}},
 	})
 	power.Trials, heat.Trials = 2, 1
 	want := []trial.Warning{
-		power, heat, {Kind: trial.ClockMoved, LowMHz: 1500, HighMHz: 1980, Trials: 2}, {Kind: trial.Hot, Celsius: 86, Slows: 87, Trials: 2},
+		power, heat, {Kind: trial.ClockMoved, LowMHz: 1500, HighMHz: 1980, Trials: 2},
 		{Kind: trial.OtherProcess, PID: 7, Bytes: 9, Trials: 2}, {Kind: trial.FewSamples, Samples: 2, Trials: 1},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -90,7 +89,7 @@ func TestGather(t *testing.T) {
 		t.Errorf("of nothing: %v", again)
 	}
 	const line = "of 5 trials: 2 throttled: power limit, 1 throttled: temperature (driver), 2 while the clock moved (1500 to 1980 MHz), " +
-		"2 hot (86 °C; it slows down at 87 °C), 2 beside another process (process 7, with 0.0 GiB), 1 with too few samples for an interval"
+		"2 beside another process (process 7, with 0.0 GiB), 1 with too few samples for an interval"
 	if got := trial.Sum(got, 5); got != line {
 		t.Errorf("in words %q, want %q", got, line)
 	}
@@ -99,9 +98,9 @@ func TestGather(t *testing.T) {
 // The final rounds of one variant are doubtful if any of them is.
 func TestJoinKeepsWarnings(t *testing.T) {
 	o := trial.Outcome{Status: trial.OK, Warnings: []trial.Warning{{Kind: trial.ClockMoved, LowMHz: 1500, HighMHz: 1800}}}
-	o.Join(trial.Outcome{Status: trial.OK, Celsius: 60, Warnings: []trial.Warning{{Kind: trial.ClockMoved, LowMHz: 1700, HighMHz: 1900}, {Kind: trial.Throttled, Reason: "power brake"}}})
+	o.Join(trial.Outcome{Status: trial.OK, Warnings: []trial.Warning{{Kind: trial.ClockMoved, LowMHz: 1700, HighMHz: 1900}, {Kind: trial.Throttled, Reason: "power brake"}}})
 	want := []trial.Warning{{Kind: trial.ClockMoved, LowMHz: 1500, HighMHz: 1900}, {Kind: trial.Throttled, Reason: "power brake"}}
-	if !reflect.DeepEqual(o.Warnings, want) || o.Celsius != 60 {
+	if !reflect.DeepEqual(o.Warnings, want) {
 		t.Errorf("%+v", o)
 	}
 }

@@ -7,6 +7,7 @@ package cudafile
 
 import (
 	"bytes"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,48 +27,19 @@ func placeOf(text string, offset int) Place {
 func withoutCode(source string, replaced func(found string) string) string {
 	var b strings.Builder
 	b.Grow(len(source))
-	for {
-		at := strings.IndexAny(source, `/"`)
-		if at < 0 {
-			b.WriteString(source)
-			return b.String()
+	for len(source) > 0 {
+		_, end := blankAhead(source)
+		if end == 0 {
+			end = wordAhead(source)
 		}
-		b.WriteString(source[:at])
-		source = source[at:]
-		end := noCodeAhead(source)
-		if end == 0 { // a division
-			b.WriteByte(source[0])
-			source = source[1:]
-			continue
+		if found := source[:end]; end > 1 && strings.IndexByte(`/"'`, found[0]) >= 0 || strings.HasPrefix(found, `R"`) {
+			b.WriteString(replaced(found))
+		} else {
+			b.WriteString(found)
 		}
-		b.WriteString(replaced(source[:end]))
 		source = source[end:]
 	}
-}
-
-// noCodeAhead tells where the comment or the string at the head of a text ends; 0 if there is none.
-func noCodeAhead(text string) int {
-	switch {
-	case strings.HasPrefix(text, "//"):
-		line, _, _ := strings.Cut(text, "\n")
-		return len(line)
-	case strings.HasPrefix(text, "/*"):
-		_, after, _ := strings.Cut(text[2:], "*/")
-		return len(text) - len(after)
-	case text[0] != '"':
-		return 0
-	}
-	for end := 1; end < len(text); end++ {
-		switch {
-		case text[end] == '"':
-			return end + 1
-		case text[end] == '\n' || text[end] == '\\' && end+1 == len(text):
-			return end
-		case text[end] == '\\':
-			end++
-		}
-	}
-	return len(text)
+	return b.String()
 }
 
 // Blank replaces comments and the insides of strings by spaces, so that what remains in place is code.
@@ -75,7 +47,7 @@ func Blank(source string) string {
 	return withoutCode(source, func(found string) string {
 		blank := bytes.Repeat([]byte{' '}, len(found))
 		for i := range len(found) {
-			if found[i] == '\n' || found[i] == '"' && found[0] == '"' {
+			if found[i] == '\n' || found[i] == found[0] && (found[0] == '"' || found[0] == '\'') {
 				blank[i] = found[i]
 			}
 		}
@@ -86,7 +58,7 @@ func Blank(source string) string {
 // BlankComments takes the comments out and keeps the lines.
 func BlankComments(source string) string {
 	return withoutCode(source, func(found string) string {
-		if found[0] == '"' {
+		if found[0] != '/' {
 			return found
 		}
 		return strings.Repeat("\n", strings.Count(found, "\n")) + " "
@@ -108,31 +80,47 @@ func Code(text string) string {
 	})
 }
 
+// Branches goes over the lines of a text without comments, and tells which of them conditions leave out. holds says
+// whether a condition does, as of `#if X` or `#ifdef X`, and whether that is known.
+func Branches(text string, holds func(word, condition string) (yes, known bool)) iter.Seq2[string, bool] {
+	return func(yield func(line string, out bool) bool) {
+		type branch struct{ around, out, taken bool } // left out: the condition, this branch; taken: surely an earlier branch
+		var open []branch
+		for line := range strings.Lines(text) {
+			last := len(open) - 1
+			if m := conditionOf(line); m != nil {
+				yes, known := true, true
+				if strings.Contains(m[1], "if") && (last < 0 || !open[last].out || m[1] == "elif") {
+					yes, known = holds(m[1], strings.TrimSpace(line[strings.Index(line, m[1])+len(m[1]):]))
+				}
+				switch {
+				case strings.HasPrefix(m[1], "if"):
+					around := last >= 0 && open[last].out
+					open = append(open, branch{around, around || known && !yes, known && yes})
+				case last < 0:
+				case m[1] == "endif":
+					open = open[:last]
+				default:
+					at := &open[last]
+					at.out, at.taken = at.around || at.taken || known && !yes, at.taken || known && yes
+				}
+			}
+			if last = len(open) - 1; !yield(line, last >= 0 && open[last].out) {
+				return
+			}
+		}
+	}
+}
+
 // Compiled blanks what no compiler looks at, and keeps the lines: comments, and what
 // stands under `#if 0` or in the #else of `#if 1`.
 func Compiled(text string) string {
-	type branch struct{ around, never, rest bool } // what is never compiled: all around the condition, the branch at hand, the branches after it
 	var kept strings.Builder
-	var open []branch
-	for line := range strings.Lines(BlankComments(text)) {
-		if m := conditionOf(line); m != nil {
-			condition := strings.TrimSpace(line[strings.Index(line, m[1])+len(m[1]):])
-			next := branch{never: condition == "0" || condition == "false", rest: condition == "1" || condition == "true"}
-			last := len(open) - 1
-			switch {
-			case strings.HasPrefix(m[1], "if"):
-				next.around = last >= 0 && open[last].never
-				next.never = next.never || next.around
-				open = append(open, next)
-			case last < 0:
-			case m[1] == "endif":
-				open = open[:last]
-			default:
-				at := &open[last]
-				at.never, at.rest = at.around || at.rest || next.never, next.rest || at.rest
-			}
-		}
-		if last := len(open) - 1; last >= 0 && open[last].never {
+	for line, out := range Branches(BlankComments(text), func(_, condition string) (yes, known bool) {
+		yes = condition == "1" || condition == "true"
+		return yes, yes || condition == "0" || condition == "false"
+	}) {
+		if out {
 			line = line[len(strings.TrimSuffix(line, "\n")):]
 		}
 		kept.WriteString(line)

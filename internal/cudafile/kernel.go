@@ -12,8 +12,7 @@ type Kernel struct {
 	Template     []Parameter // nil: it is no template
 	Parameters   []Parameter
 	LaunchBounds string // what is between the brackets of __launch_bounds__; "": it has none
-	ExternC      bool
-	Unclear      bool // the parameters stand under conditions
+	Unclear      bool   // the parameters stand under conditions
 	Place
 
 	Body     string // code alone
@@ -52,8 +51,6 @@ func Kernels(text string) []Kernel {
 var (
 	callForm     = regexp.MustCompile(`([A-Za-z_]\w*)\s*\(`)
 	templateForm = regexp.MustCompile(`(?s)\btemplate\s*<(.*)>[^<>]*$`)
-	externForm   = regexp.MustCompile(`\bextern\s+" "\s`)
-	linkageForm  = regexp.MustCompile(`\bextern\s+" "\s*$`)
 )
 
 // kernelAt reads the kernel around the word __global__.
@@ -90,7 +87,6 @@ func kernelAt(text, blank string, start, end int) (k Kernel, ok bool) {
 	}
 	head := 1 + strings.LastIndexAny(blank[:start], ";{}")
 	k.from = start - len(strings.TrimLeft(blank[head:start], " \t\r\n"))
-	k.ExternC = externForm.MatchString(blank[head:start]) || inLinkage(blank[:start])
 	if m := templateForm.FindStringSubmatchIndex(blank[head:start]); m != nil {
 		k.Template = parameters(text, blank, head+m[2], head+m[3])
 	}
@@ -111,20 +107,6 @@ func closing(blank string, start int, opens, closes byte) int {
 		}
 	}
 	return -1
-}
-
-// inLinkage tells whether a text ends within extern "C" { }.
-func inLinkage(blank string) bool {
-	var open []bool
-	for i := range len(blank) {
-		switch {
-		case blank[i] == '{':
-			open = append(open, linkageForm.MatchString(blank[max(0, i-64):i]))
-		case blank[i] == '}' && len(open) > 0:
-			open = open[:len(open)-1]
-		}
-	}
-	return slices.Contains(open, true)
 }
 
 // parameters reads a list of parameters that stands between two places.

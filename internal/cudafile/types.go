@@ -13,62 +13,57 @@ func integerWord(word string) bool { return slices.Contains(integerWords, word) 
 
 // otherNames are further names of types.
 var otherNames = map[string]string{
-	"float": "float", "double": "double", "bool": "bool",
-	"half": "__half", "__half": "__half", "half2": "__half", "__half2": "__half",
-	"nv_bfloat16": "__nv_bfloat16", "__nv_bfloat16": "__nv_bfloat16", "nv_bfloat162": "__nv_bfloat16", "__nv_bfloat162": "__nv_bfloat16",
+	"float": "float", "double": "double", "bool": "bool", "half": "__half", "__half": "__half",
+	"nv_bfloat16": "__nv_bfloat16", "__nv_bfloat16": "__nv_bfloat16",
 	"__nv_fp8_e4m3": "__nv_fp8_e4m3", "__nv_fp8_e5m2": "__nv_fp8_e5m2",
 	"int8_t": "signed char", "uint8_t": "unsigned char", "int16_t": "short", "uint16_t": "unsigned short",
-	"int32_t": "int", "uint32_t": "unsigned int", "int64_t": "long long", "uint64_t": "unsigned long long", "size_t": "unsigned long long",
+	"int32_t": "int", "uint32_t": "unsigned int", "int64_t": "long long", "uint64_t": "unsigned long long",
+	"size_t": "unsigned long long",
 }
 
 // vectorForm is a vector of CUDA's, as float4.
-var vectorForm = regexp.MustCompile(`^(u?)(char|short|int|longlong|float|double)([1-4])$`)
+var vectorForm = regexp.MustCompile(`^(u?)(char|short|int|longlong|float|double|(?:__)?half|(?:__)?nv_bfloat16)([1-4])$`)
 
-// Element is the type of the elements that a type of a file is made of, as CUDA C++
-// calls the types of tensors: of float4 it is float, of unsigned it is unsigned int.
-// It is "" for what the file, or a header, may have made of any type.
-func Element(name string) string {
+// Element is the type of the elements that a type of a file is made of, as CUDA C++ calls the types of tensors, and
+// how many of them: of float4 it is float, of unsigned it is unsigned int. It is "" for what the file, or a header,
+// may have made of any type.
+func Element(name string) (element string, lanes int64) {
 	name = strings.TrimPrefix(strings.TrimSpace(name), "std::")
-	if known, ok := otherNames[name]; ok {
-		return known
-	}
+	lanes = 1
 	if m := vectorForm.FindStringSubmatch(name); m != nil {
-		words := strings.Fields(map[string]string{"u": "unsigned "}[m[1]] + strings.Replace(m[2], "longlong", "long long", 1))
-		if m[2] == "float" || m[2] == "double" {
-			return m[2]
+		name, lanes = m[2], int64(m[3][0]-'0')
+		if m[1] != "" {
+			name = "unsigned " + name
 		}
-		return integer(words)
+		name = strings.Replace(name, "longlong", "long long", 1)
 	}
-	return integer(strings.Fields(name))
+	if known, ok := otherNames[name]; ok {
+		return known, lanes
+	}
+	return integer(strings.Fields(name)), lanes
 }
 
-// integer is the type that words of integers make.
+// integer is the type that words of integers make; "" if others are among them.
 func integer(words []string) string {
-	count := map[string]int{}
+	sign, size := "", "int"
 	for _, word := range words {
-		if !integerWord(word) {
+		switch word {
+		case "unsigned":
+			sign = "unsigned "
+		case "char", "short":
+			size = word
+		case "long":
+			size = "long long" // long has 64 bits, as on Linux
+		case "int", "signed":
+		default:
 			return ""
 		}
-		count[word]++
 	}
-	size := ""
 	switch {
 	case len(words) == 0:
 		return ""
-	case count["char"] > 0:
-		size = "char"
-	case count["short"] > 0:
-		size = "short"
-	case count["long"] > 0:
-		size = "long long" // long has 64 bits, as on Linux
-	default:
-		size = "int"
-	}
-	switch {
-	case count["unsigned"] > 0:
-		return "unsigned " + size
-	case size == "char":
+	case size == "char" && sign == "":
 		return "signed char"
 	}
-	return size
+	return sign + size
 }

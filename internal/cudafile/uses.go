@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Use is what a kernel does with the elements of an array.
+// Use is what a kernel does with the elements of an array, and the indices that it names: `i + 1` of a[i + 1].
 type Use struct {
 	Read, Written bool
-	Passed        bool // the pointer itself goes elsewhere
+	Indices       []string // without blanks
 }
 
 // writing is what follows an element that is written: an assignment alone, or one that reads it, too.
@@ -16,34 +16,27 @@ var writing = regexp.MustCompile(`^\s*(=[^=]|=$|[-+*/%&|^]=|<<=|>>=|\+\+|--)`)
 
 // Use looks at every `name[...]` and `*name` of the kernel. An element whose address is taken, as an atomic function
 // does, is read and written. What goes through another pointer is not seen.
-func (k Kernel) Use(name string) Use {
-	var u Use
+func (k Kernel) Use(name string) (u Use) {
 	if name == "" {
 		return u
 	}
-	blank := k.Body
 	element := regexp.MustCompile(`(&\s*)?(\*\s*)?\b` + regexp.QuoteMeta(name) + `\b(?:\s*\[)?`)
-	for _, m := range element.FindAllStringSubmatchIndex(blank, mostUses) {
+	for _, m := range element.FindAllStringSubmatchIndex(k.Body, mostUses) {
 		end := m[1]
 		switch {
-		case blank[end-1] == '[':
-			if end = 1 + closing(blank, end, '[', ']'); end == 0 {
+		case k.Body[end-1] == '[':
+			close := closing(k.Body, end, '[', ']')
+			if close < 0 {
 				return u
 			}
+			u.Indices = append(u.Indices, strings.Join(strings.Fields(k.Body[end:close]), ""))
+			end = close + 1
 		case m[4] < 0:
-			u.Passed = true
-			continue
+			continue // the pointer itself
 		}
-		found := writing.FindStringSubmatch(blank[end:min(len(blank), end+16)])
-		switch {
-		case m[2] >= 0:
-			u.Read, u.Written = true, true
-		case found == nil:
-			u.Read = true
-		default:
-			u.Written = true
-			u.Read = u.Read || !strings.HasPrefix(found[1], "=")
-		}
+		found := writing.FindStringSubmatch(k.Body[end:min(len(k.Body), end+16)])
+		u.Read = u.Read || found == nil || m[2] >= 0 || !strings.HasPrefix(found[1], "=")
+		u.Written = u.Written || found != nil || m[2] >= 0
 	}
 	return u
 }

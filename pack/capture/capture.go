@@ -52,7 +52,7 @@ func Open(tool string, operators []*operator.Operator) (*Watcher, error) {
 	for _, o := range operators {
 		w.operators[o.Name] = o
 	}
-	files, err := Package(tool, operators)
+	files, err := pythonFiles(tool, operators)
 	if err == nil {
 		err = write(w.folder.Dir, files)
 	}
@@ -65,8 +65,8 @@ func Open(tool string, operators []*operator.Operator) (*Watcher, error) {
 	return w, nil
 }
 
-// Package has the files of the Python package that tells which problem of an operator a call of PyTorch is.
-func Package(tool string, operators []*operator.Operator) (map[string][]byte, error) {
+// pythonFiles are the Python package that tells which problem of an operator a call of PyTorch is, and what loads it.
+func pythonFiles(tool string, operators []*operator.Operator) (map[string][]byte, error) {
 	files, err := packer.Described(packageName, tool, operators)
 	if err != nil {
 		return nil, err
@@ -85,15 +85,6 @@ func Package(tool string, operators []*operator.Operator) (map[string][]byte, er
 		}
 	}
 	return files, nil
-}
-
-// WritePackage writes that package into a folder, for scripts, and tells the folder that Python imports it from.
-func WritePackage(folder, tool string, operators []*operator.Operator) (path string, err error) {
-	files, err := Package(tool, operators)
-	if err == nil {
-		err = write(folder, files)
-	}
-	return filepath.Join(folder, filepath.Dir(packageFolder)), err
 }
 
 func write(folder string, files map[string][]byte) error {

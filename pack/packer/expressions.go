@@ -105,6 +105,43 @@ func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter,
 	return nil
 }
 
+// operands are the tensors of all packed epilogues.
+func (p *Packed) operands(of string, s operator.ParameterSpec) []string {
+	o, _ := p.parameter(of, s.Name)
+	return lists.Where(o.Taken(), func(name string) bool { return s.Axes != nil && p.beside(o, name) })
+}
+
+// epilogueCall is a function that PyTorch lacks: an operator's tensors, an epilogue, its tensors, and parameters.
+func (p *Packed) epilogueCall(o *operator.Operator, s operator.ParameterSpec) operator.TorchCall {
+	c := operator.TorchCall{Function: o.Name + "_" + s.Name}
+	add := func(name string, optional bool) {
+		a := operator.TorchArgument{Name: name, Is: name}
+		if optional {
+			a.Default = operator.None
+		}
+		c.Arguments = append(c.Arguments, a)
+	}
+	described, _ := p.parameter(o.Name, s.Name)
+	optional := map[string]bool{}
+	for _, t := range described.Tensors {
+		if optional[t.Name] = strings.HasSuffix(t.Shape[0].String(), " else 0"); t.Role != string(operator.Output) && !optional[t.Name] {
+			add(t.Name, false)
+		}
+	}
+	add(s.Name, false)
+	for _, t := range described.Tensors {
+		if optional[t.Name] {
+			add(t.Name, true)
+		}
+	}
+	for _, other := range o.Parameters {
+		if _, tensor := optional[other.Name]; !tensor && other.Type != operator.WordParameter && other.Name != s.Name {
+			add(other.Name, true)
+		}
+	}
+	return c
+}
+
 // beside tells whether a tensor is an epilogue's.
 func (p *Packed) beside(o *pack.Operator, tensor string) bool {
 	return slices.ContainsFunc(o.Parameters, func(s pack.Parameter) bool {

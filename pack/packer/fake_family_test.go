@@ -77,7 +77,7 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 	must.OK(t, err)
 	random := rand.New(rand.NewPCG(1, uint64(len(shapes))))
 	f := &family.Family{
-		Schema: family.Schema, Operator: op.Name, Shapes: shapes, Dimensions: op.Shape, Fixed: map[string]int64{}, Free: strings.Split(free, ","),
+		Schema: family.Schema, Operator: op.Name, Shapes: shapes, Dimensions: op.Shape, Free: strings.Split(free, ","),
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA, Limits: hopper()}, Target: "sm_90a",
 		Tree: drawnTree(random, strings.Split(free, ","), 2),
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"autotune/internal/lists"
 	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/torchvectors"
@@ -165,8 +166,7 @@ func roomOf(plan *pack.Plan) (room int64) {
 	return room
 }
 
-// What the loaders choose and launch is what the family says, for shapes in its range. Elsewhere the
-// general kernel runs.
+// What Python chooses and launches is what the family says, for shapes in its range. Elsewhere the general kernel runs.
 func TestFamilies(t *testing.T) {
 	all := fakeFamilies(t)
 	// One more has the same problems and comes first, but was measured elsewhere.
@@ -188,11 +188,10 @@ func TestFamilies(t *testing.T) {
 		}
 		cases = append(cases, more...)
 	}
-	t.Run("C", func(t *testing.T) { sameChoices(t, cases, answers(printedByC(t, path, cases))) })
-	t.Run("Python", func(t *testing.T) { sameChoices(t, cases, answers(printedByPython(t, path, cases))) })
+	sameChoices(t, cases, answers(printedByPython(t, path, cases)))
 }
 
-// All kernels that take dimensions when they run can be packed, and have a form in C and in Python.
+// All kernels that take dimensions when they run can be packed, and have a form in Python.
 func TestEveryOpenKernel(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {
@@ -205,13 +204,11 @@ func TestEveryOpenKernel(t *testing.T) {
 		if p.describe(op) != nil {
 			continue // none of its kernels can be packed
 		}
-		w := newCOperator(p.Operators[0], p.Types)
-		must.OK(t, *w.fault)
 		for _, r := range requests(op) {
 			for _, template := range op.Templates {
 				if len(template.Free) > 0 && !packed[name+" "+template.Name] {
 					r.Free = template.Free
-					packed[name+" "+template.Name] = inC(t, p, w, op, r, template.Name)
+					packed[name+" "+template.Name] = inPython(t, p, op, r, template.Name)
 				}
 			}
 		}
@@ -248,8 +245,8 @@ func requests(o *operator.Operator) (all []operator.Request) {
 	return all
 }
 
-// inC writes the default of a request's template for C; false: it serves no such problem.
-func inC(t *testing.T, p *Packed, w *cOperator, op *operator.Operator, r operator.Request, template string) bool {
+// inPython writes the formulas of the default of a request's template; false: it serves no such problem.
+func inPython(t *testing.T, p *Packed, op *operator.Operator, r operator.Request, template string) bool {
 	q, err := op.Bind(r, hopper())
 	if err != nil {
 		return false
@@ -267,14 +264,11 @@ func inC(t *testing.T, p *Packed, w *cOperator, op *operator.Operator, r operato
 	must.OK(t, err)
 	v, err := p.variant(k, "sm_90a")
 	must.OK(t, err)
-	c := &cPack{contents: func(string) []byte { return nil }}
 	f := &pack.Family{Tuned: pack.Tuned{Target: "sm_90a", Values: map[string]expr.Value{}}, Variants: []*pack.Variant{v}, Tree: &pack.Node{}}
 	p.parameters(q, f.Values)
-	w.pack = c
-	c.add(w.family(f))
 	written := &Packed{Manifest: pack.Manifest{Operators: p.Operators, Families: []*pack.Family{f}}, files: map[string][]byte{}}
-	if written.addFormulas(""); len(c.notices)+len(written.Notices) > 0 {
-		t.Errorf("%s of %s: %q, %q", defaults[0], q, c.notices, written.Notices)
+	if written.addFormulas(""); len(written.Notices) > 0 {
+		t.Errorf("%s of %s: %q", defaults[0], q, written.Notices)
 	}
 	return true
 }
@@ -363,11 +357,14 @@ func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 		Type     string       `json:"type"`
 	}
 	var list []problem
+	operators := open(t, path).Operators
 	for _, c := range cases {
+		described, _ := lists.First(operators, func(o *pack.Operator) bool { return o.Name == c.problem.Operator.Name })
 		one := problem{Operator: c.problem.Operator.Name, Settings: []expr.Value{}, Type: string(c.problem.Arguments[teller(c.problem.Operator)].Type)}
 		for _, s := range c.problem.Operator.Parameters {
 			if s.Type == operator.ExpressionParameter {
-				one.Settings = append(one.Settings, expr.Int(0)) // the only word
+				at := slices.IndexFunc(described.Parameters, func(d pack.Parameter) bool { return d.Name == s.Name })
+				one.Settings = append(one.Settings, expr.Int(int64(slices.Index(described.Parameters[at].Words, c.problem.Values[s.Name].String()))))
 				continue
 			}
 			word := slices.IndexFunc(s.Choices, func(v expr.Value) bool { return v.Equal(c.problem.Values[s.Name]) })
@@ -383,9 +380,9 @@ func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 				}
 			}
 		}
-		for _, a := range c.problem.Arguments {
-			switch {
-			case !a.Role.Filled():
+		for _, d := range described.Tensors {
+			switch a, _ := lists.First(c.problem.Arguments, func(a operator.Argument) bool { return a.Name == d.Name }); {
+			case !operator.Role(d.Role).Filled():
 			case a.Elements == 0:
 				one.Shapes = append(one.Shapes, nil)
 			default:

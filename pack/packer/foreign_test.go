@@ -66,7 +66,7 @@ func TestForeignLoaders(t *testing.T) {
 		}
 		if foreign, _ := found(func(path string) {
 			edit(t, path, func(m map[string]any) { conv(m)["math_auto"] = "'fp32' if n > 1 else 'fp32'" })
-		}); !slices.Contains(foreign, "c/layers.c") {
+		}); !slices.Contains(foreign, "python/layers/formulas.py") {
 			t.Errorf("another manifest: %s", foreign)
 		}
 		kept := maps.Clone(operators)

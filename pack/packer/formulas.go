@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 
 	"autotune/pack"
@@ -29,6 +30,9 @@ func (p *Packed) addFormulas(folder string) {
 	}
 	p.files[folder+"formulas.py"] = write("formulas.py.tmpl", all)
 }
+
+// placeholder is a formula in an explanation.
+var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
 // formulasIn finds the formulas of a manifest, with those in explanations.
 func formulasIn(v reflect.Value, found func(text string, root *expr.Node)) {

@@ -68,18 +68,3 @@ assert len(functions[0].body) == 2 and ast.get_docstring(functions[0], clean=Fal
 		}
 	}
 }
-
-// The explanation of a requirement is no format of printf's, and its formulas may have %.
-func TestExplanationsInC(t *testing.T) {
-	testneeds.CXX.Need(t)
-	op := scaledWith(t, "cost:", `requires:
-  n % 2 == 0: "100%n of \"{n % 2}\" ??/ is %s left"
-cost:`)
-	path := packed(t, "layers", []cudasource.Winner{winnerOf(t, op, operator.Request{Shape: []int64{64}})})
-	text, err := os.ReadFile(filepath.Join(path, "c", "layers.c"))
-	must.OK(t, err)
-	if want := `"100%%n of \"%lld\" ?\?/ is %%s left", (long long)modulo(v[0], INT64_C(2), bad)`; !strings.Contains(string(text), want) {
-		t.Errorf("there is no %s", want)
-	}
-	cc(t, "-fsyntax-only", filepath.Join(path, "c", "layers.c"))
-}

@@ -90,6 +90,7 @@ func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator)
 	if known, asked := kept[o.Name]; asked {
 		return known != nil
 	}
+	o = o.Plain()
 	err := p.describe(o)
 	if kept[o.Name] = o; err != nil {
 		p.Notices = append(p.Notices, fmt.Sprintf("%s is left out: %v", o.Name, err))

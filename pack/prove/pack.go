@@ -11,7 +11,6 @@ import (
 	"text/tabwriter"
 
 	"autotune/device"
-	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/operator"
@@ -38,12 +37,11 @@ type Checked struct {
 // Entry is what became of an entry or a family of a pack.
 type Entry struct {
 	Verdict
-	Target    string  `json:"target"`
-	GeneralMS float64 `json:"general_ms,omitempty"`
+	Target string `json:"target"`
 
 	winner *cudasource.Winner // of an entry; nil: its evidence cannot be followed
 	family *packer.Family     // of a family, likewise
-	fault  bool               // it is wrong, slower than the general kernel, or with CI slower than it was
+	fault  bool               // it is wrong, a family slower than the general kernel, or with CI slower than it was
 }
 
 // unproven is the verdict on entries that cannot be tried on this device.
@@ -112,8 +110,8 @@ func (c *Checked) Prove(ctx context.Context) (err error) {
 	return nil
 }
 
-// proveEntry proves an entry by its evidence: the operator's kernel as the document has it, beside the general
-// kernel, the untuned defaults and the configurations that the winner tied with.
+// proveEntry proves an entry by its evidence: the operator's kernel as the document has it, beside the untuned defaults
+// and the configurations that the winner tied with.
 func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) error {
 	w, op, err := c.winner(packed)
 	if err != nil {
@@ -124,20 +122,13 @@ func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) 
 	if c.proved(e, func(o *Entry) bool { return o.winner != nil && o.winner.Kernel.Digest() == w.Kernel.Digest() }) {
 		return nil
 	}
-	general, why, err := packer.WithGeneral(w.Problem)
-	if err != nil {
-		return err
-	}
-	if why == "" {
-		op = general
-	}
 	on, err := c.o.Opener.Open(ctx, op, w.Best.Problem.Request())
 	if err != nil || e.elsewhere(on) {
 		return err
 	}
 	first := append([]space.Configuration{w.Best.Configuration},
 		lists.Of(w.Best.Ties, func(tie final.Contender) space.Configuration { return tie.Configuration })...)
-	v, result, err := c.o.beside(ctx, on, winners.OfDocument(w), tuner.Options{First: first})
+	v, err := c.o.beside(ctx, on, winners.OfDocument(w), tuner.Options{First: first})
 	if err != nil {
 		return err
 	}
@@ -149,8 +140,7 @@ func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) 
 			return err
 		}
 	}
-	e.compare(result, on.Device.Info().Kind.Properties().Measures)
-	if !c.o.CI || e.fault {
+	if e.fault = e.failed(); !c.o.CI || e.fault {
 		return nil
 	}
 	v = e.Verdict
@@ -171,7 +161,7 @@ func (c *Checked) proved(e *Entry, same func(*Entry) bool) bool {
 	}
 	of, found := lists.First(c.Entries, func(o *Entry) bool { return o.Problem == e.Problem && same(o) })
 	if found {
-		e.Verdict, e.GeneralMS, e.fault = of.Verdict, of.GeneralMS, of.fault
+		e.Verdict, e.fault = of.Verdict, of.fault
 	}
 	return found
 }
@@ -197,25 +187,11 @@ func (c *Checked) gate(ctx context.Context, e *Entry, op *operator.Operator) err
 		First: []space.Configuration{e.winner.Best.Configuration}, Gating: final.GateAll,
 		Only: operator.Restriction{Templates: []string{e.winner.Best.Template}},
 	}
-	v, _, err := c.o.beside(ctx, on, winners.OfDocument(*e.winner), s)
+	v, err := c.o.beside(ctx, on, winners.OfDocument(*e.winner), s)
 	if err == nil && v.failed() {
 		e.Verdict.Verdict, e.Message = v.Verdict, v.Message
 	}
 	return err
-}
-
-func (e *Entry) compare(result *tuner.Result, measured bool) {
-	e.fault = e.failed()
-	general := result.Default
-	if general == nil || general.Template != packer.GeneralTemplate || general.Status != trial.OK {
-		return
-	}
-	e.GeneralMS = general.Time.Median
-	key := e.winner.Best.Configuration.Key()
-	own, found := lists.First(result.Trials, func(t trial.Trial) bool { return t.Key() == key })
-	if !e.fault && measured && found && general.Time.Median < own.Time.Median && !own.Time.Reaches(general.Time) {
-		e.fault, e.Verdict.Verdict, e.Message = true, "lost", "to the general kernel"
-	}
 }
 
 func (c *Checked) winner(e *pack.Entry) (w cudasource.Winner, op *operator.Operator, err error) {
@@ -251,11 +227,11 @@ func (c *Checked) Fault() error {
 	if faults == 0 {
 		return nil
 	}
-	than := "the general kernel"
+	than := "a family slower than the general kernel"
 	if c.o.CI {
-		than += " or than it was"
+		than += ", or slower than it was"
 	}
-	return fmt.Errorf("%s of %s wrong or slower than %s", output.Count(faults, "entry"), c.pack.Path, than)
+	return fmt.Errorf("%s of %s wrong, or %s", output.Count(faults, "entry"), c.pack.Path, than)
 }
 
 // Text is a table of what holds, and what moved and by how much; without proofs it lists the entries as they were
@@ -293,7 +269,7 @@ func (c *Checked) packed(w io.Writer) {
 }
 
 func (c *Checked) proven(w io.Writer) {
-	fmt.Fprintln(w, "verdict\tproblem\ttarget\twas ms\tnow ms\tchange\tgeneral ms\tgeneral/now\t")
+	fmt.Fprintln(w, "verdict\tproblem\ttarget\twas ms\tnow ms\tchange\t")
 	ms := func(x float64) string {
 		if x == 0 {
 			return "-"
@@ -301,15 +277,11 @@ func (c *Checked) proven(w io.Writer) {
 		return fmt.Sprintf("%.4g", x)
 	}
 	for _, e := range c.Entries {
-		change, ratio := "-", "-"
+		change := "-"
 		if e.WasMS > 0 && e.NowMS > 0 {
 			change = e.change()
 		}
-		if e.GeneralMS > 0 && e.NowMS > 0 {
-			ratio = fmt.Sprintf("%.2fx", e.GeneralMS/e.NowMS)
-		}
-		io.WriteString(w, output.Row(e.Verdict.Verdict, e.Problem, e.Target, ms(e.WasMS), ms(e.NowMS), change,
-			ms(e.GeneralMS), ratio, e.Message))
+		io.WriteString(w, output.Row(e.Verdict.Verdict, e.Problem, e.Target, ms(e.WasMS), ms(e.NowMS), change, e.Message))
 	}
 }
 

@@ -138,7 +138,7 @@ func (o Options) kept(ctx context.Context, op *operator.Operator, w winners.Kept
 		v := verdictOn(w)
 		return &v, v.alone(ctx, o, opened, w)
 	}
-	v, _, err := o.beside(ctx, opened, w, tuner.Options{Store: s})
+	v, err := o.beside(ctx, opened, w, tuner.Options{Store: s})
 	return &v, err
 }
 
@@ -150,19 +150,18 @@ func verdictOn(w winners.Kept) Verdict {
 // beside verifies and times a winner again, beside others: its ties, its runners-up and the default. The fastest of
 // them passes the gates. The others are a cache's, whose store the options name, or those that the options name
 // first.
-func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict,
-	*tuner.Result, error) {
+func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict, error) {
 	v := verdictOn(w)
 	s.Recheck, s.Conditions = true, w.Protocol.Conditions
 	result, err := o.Search(ctx, on, s)
-	if result == nil || err != nil && !errors.Is(err, tuner.ErrNoVariant) {
-		return v, nil, err
-	}
-	if result.Stop == tuner.Interrupted {
-		return v, nil, context.Canceled
+	switch {
+	case result == nil || err != nil && !errors.Is(err, tuner.ErrNoVariant):
+		return v, err
+	case result.Stop == tuner.Interrupted:
+		return v, context.Canceled
 	}
 	v.judge(w, result)
-	return v, result, nil
+	return v, nil
 }
 
 func (v *Verdict) judge(w winners.Kept, result *tuner.Result) {

@@ -9,11 +9,9 @@ import (
 	"strings"
 
 	"autotune/device/compile"
-	"autotune/device/trial"
 	"autotune/internal/lists"
 	"autotune/internal/output"
 	"autotune/operator"
-	"autotune/reports"
 	"autotune/reports/pytorch"
 	"autotune/tuner/bestconfig"
 	"autotune/tuner/cudasource"
@@ -21,21 +19,18 @@ import (
 
 // Formats are all formats.
 var Formats = []Format{
-	{"cu", "the kernel as one CUDA file", false,
-		ofKernel(writeCU)},
-	{"cubin", "the kernel compiled for the GPU of the search", false, writeCubin},
-	{"ptx", "the kernel compiled to PTX, which the driver compiles for later GPUs too", false, ofKernel(writePTX)},
-	{"json", "the best configuration with its evidence", false, writeDocument},
-	{"pytorch", "a Python file with a module that takes the place of PyTorch's own", false, ofKernel(writePyTorch)},
-	{"csv", "a table of the winner or, with --all, of every trial", true, writeTrials},
-	{"solution", "a solution.json of FlashInfer-Bench and SOL-ExecBench", false, ofKernel(writeSolution)},
+	{"cu", "the kernel as one CUDA file", ofKernel(writeCU)},
+	{"cubin", "the kernel compiled for the GPU of the search", writeCubin},
+	{"ptx", "the kernel compiled to PTX, which the driver compiles for later GPUs too", ofKernel(writePTX)},
+	{"json", "the best configuration with its evidence", writeDocument},
+	{"pytorch", "a Python file with a module that takes the place of PyTorch's own", ofKernel(writePyTorch)},
+	{"solution", "a solution.json of FlashInfer-Bench and SOL-ExecBench", ofKernel(writeSolution)},
 }
 
 // Format is a form in which other programs read a winner.
 type Format struct {
 	Name    string
 	Summary string // what is written, for the help page
-	Trials  bool   // all of a problem, where they are asked for
 	// Write writes a winner. The notes say what the format has no place for.
 	Write func(ctx context.Context, out io.Writer, w Winner) (notes []string, err error)
 }
@@ -43,9 +38,7 @@ type Format struct {
 // Winner is what is written.
 type Winner struct {
 	Best   bestconfig.Document
-	Trials []trial.Trial // all of the problem, where the format has them
-	Path   string        // of the file; "-": standard output
-	Force  bool          // a file beside it may replace one that is no export
+	Path   string // of the file; "-": standard output
 	Kernel func() (cudasource.Winner, error)
 }
 
@@ -71,10 +64,6 @@ func ofKernel(of func(context.Context, io.Writer, cudasource.Winner) ([]string, 
 		}
 		return of(ctx, out, k)
 	}
-}
-
-func writeTrials(_ context.Context, out io.Writer, w Winner) ([]string, error) {
-	return nil, reports.WriteTrialsCSV(out, w.Best, w.Trials)
 }
 
 func writeDocument(_ context.Context, out io.Writer, w Winner) ([]string, error) {

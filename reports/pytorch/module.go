@@ -72,7 +72,7 @@ func refused(w cudasource.Winner) string {
 	if err != nil {
 		return err.Error()
 	}
-	if why := unserved(o.Arguments, e); why != "" {
+	if why := unserved(o.Arguments[:len(o.Arguments)-len(o.Epilogue())], e); why != "" {
 		return why + "; a module takes " + e.taken() + " and gives one"
 	}
 	for _, spec := range o.Parameters {
@@ -171,13 +171,7 @@ func (e element) has(a operator.ArgumentSpec) bool {
 }
 
 // otherTypes are those that a tensor may have in place of the elements' type.
-var otherTypes = func() map[operator.Type]string {
-	all := map[operator.Type]string{operator.I64: "int64", operator.Bool: "bool"}
-	for _, e := range moduleTypes {
-		all[e.Type] = e.Torch
-	}
-	return all
-}()
+var otherTypes = map[operator.Type]string{operator.I64: "int64", operator.Bool: "bool"}
 
 // of is a tensor's type as PyTorch calls it, if a module's tensor can have it.
 func (e element) of(a operator.ArgumentSpec) (torch string, ok bool) {

@@ -269,7 +269,10 @@ func (v *view) tensors(op *operator.Operator) error {
 		if t.Role == operator.InOut {
 			v.Renewed = append(v.Renewed, t.Name)
 		}
-		torch, _ := v.Element.of(t)
+		torch, known := v.Element.of(t)
+		if own, is := lists.First(moduleTypes, func(e element) bool { return e.Type == t.Type }); is && !known { // an epilogue's
+			torch = own.Torch
+		}
 		v.Types, v.Mixed = append(v.Types, "torch."+torch), v.Mixed || torch != v.Element.Torch || len(op.Epilogue()) > 0
 		v.Read = append(v.Read, t)
 		v.ReadNames, v.ReadRanks = append(v.ReadNames, t.Name), append(v.ReadRanks, strconv.Itoa(len(t.Shape)))

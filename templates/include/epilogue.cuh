@@ -10,7 +10,7 @@
 #include "activations.cuh"
 #include "element.cuh"
 
-// Coordinates are an output's: its index along each axis, and their sizes. The first axis needs no size.
+// Coordinates say where an output lies: its index along each axis. The first axis needs no size.
 template <int Axes>
 struct Coordinates {
     long long at[Axes], size[Axes];
@@ -99,13 +99,16 @@ struct Broadcast {
     }
 };
 
+typedef bf16 AsBf16;  // the types, where functions are called so
+typedef f16 AsF16;
+
 // Formula has the functions of an epilogue, and its value.
 struct Formula : Activations {
 #define AUTOTUNE_FUNCTION static __device__ __forceinline__ float
     AUTOTUNE_FUNCTION where(float condition, float a, float b) { return condition != 0.0f ? a : b; }
     AUTOTUNE_FUNCTION f32(float x) { return x; }
-    AUTOTUNE_FUNCTION bf16(float x) { return to_float(from_float<::bf16>(x)); }
-    AUTOTUNE_FUNCTION f16(float x) { return to_float(from_float<::f16>(x)); }
+    AUTOTUNE_FUNCTION bf16(float x) { return to_float(from_float<AsBf16>(x)); }
+    AUTOTUNE_FUNCTION f16(float x) { return to_float(from_float<AsF16>(x)); }
     AUTOTUNE_FUNCTION of(float x EPILOGUE_EACH(EPILOGUE_VALUE)) { return EPILOGUE; }
 #undef AUTOTUNE_FUNCTION
 };

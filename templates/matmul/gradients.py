@@ -30,10 +30,10 @@ class Functions:
         return x.float()
 
     def bf16(self, x):
-        return x.bfloat16().float()
+        return x.to(torch.bfloat16).float()
 
     def f16(self, x):
-        return x.half().float()
+        return x.to(torch.half).float()
 
     def swish(self, x):
         return torch.ops.aten.silu(x)

@@ -269,7 +269,7 @@ func (b *batch) options(r Request) (o tuner.Options, err error) {
 	o = b.Options.Search
 	o.Baselines, o.Only = r.Baselines, r.Only
 	if b.Objective != "" {
-		o.Objective, err = tuner.ParseObjective(r.Operator, b.Objective)
+		o.Objective, err = tuner.ParseObjective(b.Objective)
 	}
 	if o.Objective != (tuner.Objective{}) {
 		o.Target = 0 // the outlook is about times only

@@ -3,10 +3,8 @@ package batch
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -72,44 +70,4 @@ func (r *Run) keep(opened *devices.Opened, o tuner.Options, best bestconfig.Docu
 		return Keeping(fmt.Errorf("keep what the run has found: %w", err))
 	}
 	return nil
-}
-
-var rememberedBound = input.Bound{Kind: "what a run remembers", Bytes: 16 << 20}
-
-// Remember keeps a value, as JSON, under a name in the form of a run's.
-func (r *Run) Remember(name string, value any) error {
-	if r == nil {
-		return nil
-	}
-	err := output.To(filepath.Join(r.folder, name+".json"), func(w io.Writer) error { return json.NewEncoder(w).Encode(value) })
-	if err != nil {
-		return Keeping(fmt.Errorf("keep what the run has found: %w", err))
-	}
-	return nil
-}
-
-// Remembered reads what Remember kept under a name; not known: nothing yet.
-func (r *Run) Remembered(ctx context.Context, name string, value any) (known bool, err error) {
-	if r == nil {
-		return false, nil
-	}
-	data, err := input.File(ctx, filepath.Join(r.folder, name+".json"), rememberedBound.Read)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, value)
-	}
-	if err != nil {
-		return false, fmt.Errorf("%w; without the file it is measured again", err)
-	}
-	return true, nil
-}
-
-// Forget removes all that the run remembers.
-func (r *Run) Forget() error {
-	if r == nil {
-		return nil
-	}
-	return os.RemoveAll(r.folder)
 }

@@ -47,7 +47,6 @@ type Document struct {
 	Roofline           Roofline                  `json:"roofline"`
 	CopyBandwidthShare float64                   `json:"copy_bandwidth_share,omitempty"`
 	trial.Measured
-	Metrics map[string]float64 `json:"metrics,omitempty"` // the operator's own
 	tuner.Evidence
 	Trials     tuner.Counts    `json:"trials"`
 	Search     Search          `json:"search"`
@@ -150,7 +149,7 @@ func (d Document) Peak() (rate float64, of string) {
 func (d Document) WinningTrial() trial.Trial {
 	return trial.Trial{
 		Configuration: d.Configuration, Launches: d.Launches, KernelDigest: d.KernelDigest, At: d.RecordedAt,
-		Outcome: trial.Outcome{Status: trial.OK, Time: d.Time, Measured: d.Measured}, Metrics: d.Metrics,
+		Outcome: trial.Outcome{Status: trial.OK, Time: d.Time, Measured: d.Measured},
 	}
 }
 

@@ -37,7 +37,7 @@ func FromRecord(r tuner.Record) Document {
 	}
 	if w := r.Winner; w != nil {
 		d.Configuration, d.Macros, d.Launches, d.Time = w.Configuration, w.Macros, w.Launches, w.Time
-		d.Measured, d.Metrics, d.KernelDigest, d.Evidence = w.Measured, w.Metrics, w.KernelDigest, r.Evidence
+		d.Measured, d.KernelDigest, d.Evidence = w.Measured, w.KernelDigest, r.Evidence
 	}
 	d.compareAll(r.Baselines)
 	d.SetRoofline(r.Problem.Bytes, r.Problem.Flops, r.Ceilings.CopyBytesPerMS)
@@ -73,7 +73,6 @@ func FromRecording(r *recording.Recording, p *operator.Problem) (Document, []tri
 	for i := range trials {
 		t := &trials[i]
 		t.SetSamples(t.SamplesMS, t.Time.Batch) // the recorded median is rounded
-		tuner.SetMetrics(p, t)
 		counts.ByStatus[t.Status]++
 		if t.Status == trial.OK && (best == nil || t.Time.Median < best.Time.Median) {
 			best = t

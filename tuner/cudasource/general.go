@@ -101,24 +101,19 @@ func Members(sizes string, reals []string) string {
 // EveryElement is the general kernel around a problem's general function. It takes tensors, called t0 and so on, and
 // writes one. Linkage is `extern "C" ` or nothing.
 func EveryElement(p *operator.Problem, linkage, entry string) string {
-	var taken []string
+	var taken, passed []string
 	_, written := Elements(p)
 	for i, element := range Taken(p) {
 		taken = append(taken, fmt.Sprintf("%s* __restrict__ t%d", element, i))
+		passed = append(passed, fmt.Sprintf("t%d", i))
 	}
+	passed = slices.Insert(passed, len(passed)-len(p.Operator.Epilogue()), "sizes", "i") // an epilogue's come last
 	return fmt.Sprintf(`
 %s__global__ void %s(%s, %s* __restrict__ written,
                               const Sizes sizes, long long elements) {
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < elements; i += step)
-        written[i] = %s;
+        written[i] = %s(%s);
 }
-`, linkage, entry, strings.Join(taken, ", "), written, GeneralCall(p, "sizes"))
-}
-
-// GeneralCall calls a problem's general function, of the tensors t0 and so on: an epilogue's come last.
-func GeneralCall(p *operator.Problem, sizes string) string {
-	passed := lists.Of(lists.Places(len(Taken(p))), func(i int) string { return fmt.Sprintf("t%d", i) })
-	passed = slices.Insert(passed, len(passed)-len(p.Operator.Epilogue()), sizes, "i")
-	return fmt.Sprintf("%s(%s)", p.Operator.PyTorch.Function, strings.Join(passed, ", "))
+`, linkage, entry, strings.Join(taken, ", "), written, p.Operator.PyTorch.Function, strings.Join(passed, ", "))
 }

@@ -292,12 +292,12 @@ func identifierOf(a operator.Argument) string { return Identifier(a.Name) }
 // own are the names that the host function has already.
 var own = []string{"stream", "status", "arguments", "attributes", "config", "maps"}
 
-// reserved are the words of C++ that a tensor's name could be.
+// reserved are the words of C and C++ that a tensor's name could be.
 var reserved = strings.Fields(`alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl
 	concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else
 	enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
-	nullptr operator or or_eq private protected public register reinterpret_cast requires return short signed sizeof static
-	static_assert static_cast struct switch template this throw true try typedef typeid typename union unsigned using
+	nullptr operator or or_eq private protected public register reinterpret_cast requires restrict return short signed sizeof
+	static static_assert static_cast struct switch template this throw true try typedef typeid typename union unsigned using
 	virtual void volatile wchar_t while xor xor_eq`)
 
 // Dim3 writes an extent as CUDA C++ reads it.

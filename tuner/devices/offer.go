@@ -27,7 +27,6 @@ type Offer struct {
 }
 
 func (o Offer) Serve(ctx context.Context, spec Spec) (err error) {
-	defer func() { err = errors.Join(err, o.Worker.Spool.Close()) }()
 	all, err := OpenAll(ctx, spec, Options{CacheDir: o.CacheDir})
 	if err != nil {
 		return err
@@ -61,12 +60,12 @@ func (o Offer) nameOf(device string, several bool) string {
 
 func (o Offer) serve(ctx context.Context, d device.Device, w fleet.WorkerOptions) error {
 	w.Say = func(text string) { o.Say("worker " + w.Name + ": " + text) }
-	b, err := fleet.Connect(ctx, o.Login, w.Name, fleet.ConnectOptions{Say: w.Say})
+	b, err := fleet.Connect(o.Login, w.Name, fleet.ConnectOptions{Say: w.Say})
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	o.Say(fmt.Sprintf("worker %s offers %s, and times its control", w.Name, d.Info().Name))
+	o.Say(fmt.Sprintf("worker %s offers %s", w.Name, d.Info().Name))
 	if walls := emulator.Walls(ctx, d); walls != "" {
 		w.Say(walls)
 	}

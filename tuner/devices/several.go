@@ -22,9 +22,6 @@ const (
 	times    = "*"
 )
 
-// openLimit is how long devices of this machine may take until their control is timed.
-const openLimit = 10 * time.Minute
-
 // connectionLimit is how long a search tries to make a lost connection anew.
 const connectionLimit = 30 * time.Second
 
@@ -109,7 +106,7 @@ func WorkerName(s Spec, argument string, at int) string {
 }
 
 type local struct {
-	*remote.Joined
+	*remote.Pool
 	devices []device.Device
 }
 
@@ -122,32 +119,26 @@ func openSeveral(ctx context.Context, s Spec, o Options) (device.Device, error) 
 	if err != nil {
 		return nil, err
 	}
-	var members []remote.Member
+	l := &local{remote.NewPool(remote.Member{Device: all[0]}, remote.PoolOptions{Say: o.Say}), all}
 	for i, d := range all {
-		members = append(members, remote.Member{Name: WorkerName(s, arguments[i], i), Device: d})
+		l.Join(remote.Member{Name: WorkerName(s, arguments[i], i), Device: d})
 	}
-	limited, cancel := context.WithTimeout(ctx, openLimit)
-	defer cancel()
-	joined, err := remote.Join(limited, members, remote.JoinOptions{Say: o.Say})
-	if err != nil {
-		return nil, errors.Join(err, CloseAll(all))
-	}
-	return &local{joined, all}, nil
+	return l, nil
 }
 
-func (l *local) Close() error { return errors.Join(l.Joined.Close(), CloseAll(l.devices)) }
+func (l *local) Close() error { return CloseAll(l.devices) }
 
 func openWorkers(ctx context.Context, o Options) (device.Device, string, error) {
-	b, err := fleet.Connect(ctx, o.Server, "search", fleet.ConnectOptions{Limit: connectionLimit, Say: o.Say})
+	b, err := fleet.Connect(o.Server, "search", fleet.ConnectOptions{Limit: connectionLimit, Say: o.Say})
 	if err != nil {
 		return nil, "", err
 	}
-	p, err := fleet.Open(ctx, b, fleet.Options{GPU: o.GPU, Say: o.Say})
+	p, err := fleet.Open(ctx, b, fleet.Options{GPU: o.GPU, PoolOptions: remote.PoolOptions{Say: o.Say}})
 	if err != nil {
 		b.Close()
 		return nil, "", err
 	}
-	notice := p.Roster.Summary()
+	notice := p.Summary()
 	if caveat := p.Info().Kind.Properties().Caveat; caveat != "" {
 		notice += "; kernels are " + caveat + ", and times say nothing about a GPU"
 	}

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,7 +88,7 @@ func Cut(text, kernel string, has func(name string) bool) (kept string, left []s
 	if len(left) == 0 {
 		return text, nil, nil
 	}
-	known := read(code).declared
+	known, _ := declared(code)
 	for _, m := range namedForm.FindAllStringSubmatch(code, -1) {
 		known[m[1]] = true
 	}
@@ -189,9 +190,8 @@ func chunkOf(text, code string) chunk {
 	if m := lastWordForm.FindStringSubmatch(code); m != nil && isWord(m[1]) {
 		c.names = append(c.names, m[1])
 	}
-	for name := range read(head + ";").declared {
-		c.names = append(c.names, name)
-	}
+	more, _ := declared(head + ";")
+	c.names = slices.AppendSeq(c.names, maps.Keys(more))
 	if slices.Sort(c.names); len(c.names) == 0 {
 		c.names = []string{strings.TrimSpace(strings.TrimSuffix(trimmed, ";"))}
 	}

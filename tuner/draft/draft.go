@@ -4,7 +4,6 @@ package draft
 import (
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,25 +13,21 @@ import (
 	"autotune/space/expr"
 )
 
-// Operator is what is known of an operator of one template. Texts are expressions
-// unless they are said to be something else.
+// Operator is what is known of an operator of one kernel. Texts are expressions unless they are said to be something
+// else.
 type Operator struct {
-	Head       []string // lines of comment at the top
-	Name       string
-	Summary    string
-	Shape      []Dimension
-	Parameters []string // their lines
-	Arguments  []Argument
-	Bytes      string
-	Template   Template
-	Notes      map[string][]string // comment lines before a key
-	Unguarded  bool                // the kernel compares an index with no size that is known
-}
-
-// Dimension is one of the shape's.
-type Dimension struct {
-	Name    string
-	Example int64
+	Name, Kernel string
+	Source       string // file
+	Entry        string // as op.yaml names the kernel
+	Shape        []string
+	Example      int64    // along each dimension
+	Parameters   []string // their lines
+	Arguments    []Argument
+	Bytes        string
+	Tunables     []space.Tunable // the default has the first value of each
+	Block, Grid  [3]string
+	Guessed      bool // the kernel's file has no value for some of the tunables
+	Unguarded    bool // the kernel compares an index with no size that is known
 }
 
 // Argument is a tensor, or a scalar where it has a value.
@@ -43,20 +38,13 @@ type Argument struct {
 	Comment          string
 }
 
-// Template is the operator's only template.
-type Template struct {
-	Name, Source, Entry string
-	Tunables            []space.Tunable
-	Block, Grid         [3]string
-	Default             space.Values
-}
-
 // operatorText is an op.yaml, in the language of text/template.
 //
 //go:embed op.yaml.tmpl
 var operatorText string
 
-var operatorPage = template.Must(template.New("op.yaml").Funcs(template.FuncMap{"scalar": scalar, "value": value}).Parse(operatorText))
+var operatorPage = template.Must(template.New("op.yaml").
+	Funcs(template.FuncMap{"scalar": scalar, "value": value}).Parse(operatorText))
 
 // YAML is the operator's op.yaml.
 func (o Operator) YAML() string {
@@ -78,19 +66,17 @@ func value(v expr.Value) string {
 // plainForm is text that YAML reads as it stands, also in a list.
 var plainForm = regexp.MustCompile(`^[A-Za-z0-9_(][A-Za-z0-9_ .+*/()<=>-]*$`)
 
-// words are texts that YAML reads as something else.
-var words = []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf"}
+// taken are texts that YAML reads as something else.
+var taken = []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf"}
 
 // scalar writes a text as YAML, in quotes where it needs them.
 func scalar(text string) string {
-	if plainForm.MatchString(text) && !strings.HasSuffix(text, " ") && !slices.Contains(words, strings.ToLower(text)) {
+	if plainForm.MatchString(text) && !strings.HasSuffix(text, " ") && !slices.Contains(taken, strings.ToLower(text)) {
 		return text
 	}
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(text); err != nil {
-		return fmt.Sprintf("%q", text) // no text fails to be encoded
-	}
+	_ = e.Encode(text) // no text fails to be encoded
 	return strings.TrimSpace(b.String())
 }

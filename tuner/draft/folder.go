@@ -27,28 +27,22 @@ func Folder(ctx context.Context, folder, name, path string) (example []int64, no
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if example, err = write(folder, o.Operator, files); err != nil {
+	if example, err = write(folder, o, files); err != nil {
 		return nil, nil, err
 	}
 	if o.Unguarded {
 		notes = append(notes, fmt.Sprintf("%s compares an index with no size: say in %s how many elements each tensor has, "+
 			"and how many blocks there are",
-			o.kernel, filepath.Join(folder, "op.yaml")))
+			o.Kernel, filepath.Join(folder, "op.yaml")))
 	}
 	if left != nil {
-		notes = append(notes, fmt.Sprintf("the operator has %s of %s; left are %s", o.kernel, path, strings.Join(left, ", ")))
+		notes = append(notes, fmt.Sprintf("the operator has %s of %s; left are %s", o.Kernel, path, strings.Join(left, ", ")))
 	}
 	return example, notes, nil
 }
 
-// drafted is an operator and the name of its kernel.
-type drafted struct {
-	Operator
-	kernel string
-}
-
 // fromFiles drafts an operator of a kernel, whose source it may cut. left are the kernels that it leaves.
-func fromFiles(name, path string, files map[string]string) (o drafted, left []string, err error) {
+func fromFiles(name, path string, files map[string]string) (o Operator, left []string, err error) {
 	source := filepath.Base(path)
 	k, err := Choose(files[source], name)
 	for _, other := range slices.Sorted(maps.Keys(files)) {
@@ -72,12 +66,9 @@ func fromFiles(name, path string, files map[string]string) (o drafted, left []st
 			return o, nil, err
 		}
 	}
-	o.kernel = k.Name
-	if o.Operator, err = FromKernel(name, text, k); err != nil {
-		return o, nil, err
-	}
-	o.Template.Source = source
-	return o, left, nil
+	o, err = FromKernel(name, text, k)
+	o.Source = source
+	return o, left, err
 }
 
 // kernelFiles are the kernel's file and those that it includes from its own folder, by the names that they are included
@@ -126,9 +117,9 @@ func write(folder string, o Operator, files map[string]string) (example []int64,
 		return nil, err
 	}
 	defer os.RemoveAll(made)
-	if source := o.Template.Source; !operator.IsFileName(source) {
-		o.Template.Source = o.Name + ".cu"
-		files[o.Template.Source] = files[source]
+	if source := o.Source; !operator.IsFileName(source) {
+		o.Source = o.Name + ".cu"
+		files[o.Source] = files[source]
 		delete(files, source)
 	}
 	files["op.yaml"] = o.YAML()

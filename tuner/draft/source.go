@@ -18,54 +18,38 @@ type Source struct {
 }
 
 var (
-	conditionForm = regexp.MustCompile(`^[ \t]*#[ \t]*(ifdef|ifndef|if|elif|else|endif|define|undef)\b[ \t]*(.*)`)
-	definedForm   = regexp.MustCompile(`\bdefined\s*\(?\s*(\w+)\s*\)?`)
-	bodyForm      = regexp.MustCompile(`^(\w+)(?:[ \t]+(.*))?$`)
-	foreignNot    = regexp.MustCompile(`!([^=]|$)`)
+	setForm     = regexp.MustCompile(`^\s*#[ \t]*(define|undef)[ \t]+(\w+)(?:[ \t]+(.*))?$`)
+	definedForm = regexp.MustCompile(`\bdefined\s*\(?\s*(\w+)\s*\)?`)
+	foreignNot  = regexp.MustCompile(`!([^=]|$)`)
 )
 
 // SourceOf reads a file.
 func SourceOf(text string) Source {
 	s := Source{Macros: map[string]string{}}
 	var active strings.Builder
-	type branch struct{ within, on, done bool } // whether the code around it is compiled; the present branch; an earlier branch of the #if
-	var open []branch
 	text = strings.ReplaceAll(cudafile.Blank(text), "\\\n", "  ")
-	for line := range strings.Lines(text) {
-		off := len(open) > 0 && !open[len(open)-1].on
-		m := conditionForm.FindStringSubmatch(strings.TrimRight(line, " \t\r\n"))
-		last := len(open) - 1
+	for line, out := range cudafile.Branches(text, s.holds) {
+		m := setForm.FindStringSubmatch(strings.TrimRight(line, " \t\r\n"))
 		switch {
-		case m == nil && !off && !strings.HasPrefix(strings.TrimSpace(line), "#"):
+		case out:
+		case m != nil && m[1] == "define":
+			s.Macros[m[2]] = strings.TrimSpace(m[3])
+		case m != nil:
+			delete(s.Macros, m[2])
+		case !strings.HasPrefix(strings.TrimSpace(line), "#"):
 			active.WriteString(line)
-		case m == nil:
-		case strings.HasPrefix(m[1], "if"):
-			on := !off && s.holds(m[1], m[2])
-			open = append(open, branch{!off, on, on})
-		case m[1] == "endif" && last >= 0:
-			open = open[:last]
-		case (m[1] == "elif" || m[1] == "else") && last >= 0:
-			on := open[last].within && !open[last].done && (m[1] == "else" || s.holds("if", m[2]))
-			open[last].on, open[last].done = on, on || open[last].done
-		case off:
-		case m[1] == "define":
-			if body := bodyForm.FindStringSubmatch(m[2]); body != nil {
-				s.Macros[body[1]] = strings.TrimSpace(body[2])
-			}
-		case m[1] == "undef":
-			delete(s.Macros, strings.TrimSpace(m[2]))
 		}
 	}
 	s.active = active.String()
 	return s
 }
 
-// holds tells whether a condition does. Names that mean nothing are 0, as for the
-// preprocessor; what cannot be read does not hold.
-func (s Source) holds(kind, condition string) bool {
-	if kind != "if" {
-		_, has := s.Macros[strings.TrimSpace(condition)]
-		return has == (kind == "ifdef")
+// holds tells whether a condition does. Names that mean nothing are 0, as for the preprocessor; what cannot be read
+// does not hold.
+func (s Source) holds(word, condition string) (yes, known bool) {
+	if word == "ifdef" || word == "ifndef" {
+		_, has := s.Macros[condition]
+		return has == (word == "ifdef"), true
 	}
 	condition = definedForm.ReplaceAllStringFunc(condition, func(found string) string {
 		if _, has := s.Macros[definedForm.FindStringSubmatch(found)[1]]; has {
@@ -76,14 +60,14 @@ func (s Source) holds(kind, condition string) bool {
 	condition = foreignNot.ReplaceAllString(condition, " not $1")
 	e, err := expr.Parse(strings.NewReplacer("&&", " and ", "||", " or ").Replace(condition))
 	if err != nil {
-		return false
+		return false, true
 	}
 	values := map[string]expr.Value{}
 	for _, name := range e.Names() {
 		values[name] = expr.Int(s.Number(name))
 	}
 	v, err := e.Eval(values)
-	return err == nil && v.Truth()
+	return err == nil && v.Truth(), true
 }
 
 // Number is the whole number that a macro stands for, 0 if it stands for none.
@@ -100,28 +84,20 @@ func (s Source) Number(name string) int64 {
 // mostAliases is how many names a type or a number may go by, one for the other.
 const mostAliases = 8
 
-var (
-	typedefForm = regexp.MustCompile(`\btypedef\s+(?:const\s+)?([\w ]+?)\s+(\w+)\s*;`)
-	usingForm   = regexp.MustCompile(`\busing\s+(\w+)\s*=\s*([\w: ]+?)\s*;`)
-	lanesForm   = regexp.MustCompile(`^(?:u?(?:char|short|int|longlong|float|double)|(?:__)?half|(?:__)?nv_bfloat16)([1-4])$`)
-)
+// aliasForm is typedef TYPE NAME; or using NAME = TYPE;.
+var aliasForm = regexp.MustCompile(
+	`\b(?:typedef\s+(?:const\s+)?([\w ]+?)\s+(\w+)|using\s+(\w+)\s*=\s*([\w: ]+?))\s*;`)
 
 // Type is the type of the elements that a name of the file is made of, and how many of them: a float4 is four.
 func (s Source) Type(name string) (t operator.Type, lanes int64, ok bool) {
 	for range mostAliases {
-		if element := cudafile.Element(name); element != "" {
-			for _, known := range operator.Types() {
-				if t = operator.Type(known); t.CUDA() == element {
-					lanes = 1
-					if m := lanesForm.FindStringSubmatch(name); m != nil {
-						lanes, _ = strconv.ParseInt(m[1], 10, 64)
-					}
-					return t, lanes, true
-				}
+		element, lanes := cudafile.Element(name)
+		for _, known := range operator.Types() {
+			if t = operator.Type(known); t.CUDA() == element {
+				return t, lanes, true
 			}
-			return "", 0, false
 		}
-		if name = s.alias(name); name == "" {
+		if name = s.alias(name); element != "" || name == "" {
 			break
 		}
 	}
@@ -133,14 +109,9 @@ func (s Source) alias(name string) string {
 	if text, ok := s.Macros[name]; ok {
 		return strings.TrimSpace(text)
 	}
-	for _, m := range typedefForm.FindAllStringSubmatch(s.active, -1) {
-		if m[2] == name {
-			return m[1]
-		}
-	}
-	for _, m := range usingForm.FindAllStringSubmatch(s.active, -1) {
-		if m[1] == name {
-			return m[2]
+	for _, m := range aliasForm.FindAllStringSubmatch(s.active, -1) {
+		if m[2]+m[3] == name {
+			return m[1] + m[4]
 		}
 	}
 	return ""

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -28,48 +27,36 @@ type bench struct {
 	samples, heldOut []*timed
 }
 
+func (b *bench) all() []int { return lists.Places(len(b.candidates)) }
+
+// timed is a shape, and how variants did there over all rounds.
 type timed struct {
-	Shape      []int64
-	Candidates []int
-	Results    []result            // of the candidates, and then of the winner made for the shape
-	Made       space.Configuration // that winner
-	General    result              // of the operator's plain kernel
-	problem    *operator.Problem
+	Shape    []int64
+	problem  *operator.Problem
+	made     space.Configuration // the winner made for the shape
+	general  trial.Outcome       // of the operator's plain kernel
+	outcomes []trial.Outcome     // of the candidates, and then of made; without a status: it was not timed here
+
+	subjects []final.Subject  // the problem with dynamic dimensions, and without
+	variants []device.Variant // as outcomes has them
+	err      error
 }
 
-// result is how a variant did at a shape, over all rounds. Without a status it does not serve the shape.
-type result struct{ trial.Outcome }
-
-// add takes in a round. A variant that fails now has failed.
-func (r *result) add(o trial.Outcome) {
-	if r.Status == "" {
-		r.Outcome = o
-	} else {
-		r.Join(o)
-	}
-}
-
-func (r result) ms() float64 {
-	if r.Status != trial.OK || r.Time.Median == 0 {
+// ms is the time of a variant; infinite where it has none.
+func ms(o trial.Outcome) float64 {
+	if o.Status != trial.OK || o.Time.Median == 0 {
 		return math.Inf(1)
 	}
-	return r.Time.Median
+	return o.Time.Median
 }
 
-func (s *timed) made() *result { return &s.Results[len(s.Candidates)] }
-
-// of is how a candidate did at the shape; its status is empty if it was not timed there.
-func (s *timed) of(candidate int) result {
-	if at := slices.Index(s.Candidates, candidate); at >= 0 {
-		return s.Results[at]
-	}
-	return result{}
-}
+// own is how the winner made for the shape did.
+func (s *timed) own() trial.Outcome { return s.outcomes[len(s.outcomes)-1] }
 
 func (s *timed) ownBest() float64 {
-	best := s.General.ms()
-	for _, r := range s.Results {
-		best = min(best, r.ms())
+	best := ms(s.general)
+	for _, o := range s.outcomes {
+		best = min(best, ms(o))
 	}
 	return best
 }
@@ -78,158 +65,159 @@ func (s *timed) ownBest() float64 {
 func slowdownsOf(list []*timed, candidates []int) slowdowns {
 	return lists.Of(list, func(s *timed) []float64 {
 		best := s.ownBest()
-		return lists.Of(candidates, func(c int) float64 { return s.of(c).ms() / best })
+		return lists.Of(candidates, func(c int) float64 { return ms(s.outcomes[c]) / best })
 	})
-}
-
-type entered struct {
-	*timed
-	dynamic, fixed final.Subject    // the problem with dynamic dimensions, and without
-	variants       []device.Variant // as Results has them
-	err            error
 }
 
 // timeAll times candidates at shapes. While one shape is timed, the next ones are compiled. Shapes that were left out
 // have no winner of their own.
 func (b *bench) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
+	left := lists.Of(b.leftOut, func(l LeftOut) []int64 { return l.Shape })
+	shapes = lists.Where(shapes, func(shape []int64) bool {
+		return b.own[operator.FormatShape(shape)].Template != "" || !has(left, shape)
+	})
 	ctx, cancel := context.WithCancel(ctx)
-	var entering sync.WaitGroup
-	defer entering.Wait()
+	var compiling sync.WaitGroup
+	defer compiling.Wait()
 	defer cancel()
-	ready, leftOut := make(chan entered, policy.aheadOf), slices.Clone(b.leftOut)
-	entering.Go(func() {
+	ready := make(chan *timed, policy.aheadOf)
+	compiling.Go(func() {
 		defer close(ready)
 		for _, shape := range shapes {
-			left := func(l LeftOut) bool { return slices.Equal(l.Shape, shape) }
-			if _, known := b.own[operator.FormatShape(shape)]; !known && slices.ContainsFunc(leftOut, left) {
-				continue
-			}
 			select {
-			case ready <- b.enter(ctx, shape, candidates):
+			case ready <- b.compile(ctx, shape, candidates):
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
-	for one := range ready {
-		s, err := b.timeNext(ctx, one)
-		if err != nil {
+	for s := range ready {
+		if ok, err := b.timeNext(ctx, s); err != nil {
 			return nil, err
-		}
-		if s != nil {
+		} else if ok {
 			list = append(list, s)
 		}
 	}
 	return list, ctx.Err()
 }
 
-// timeNext times candidates at the next shape. Without a correct kernel or room for it the shape is left out, and the
-// result is nil.
-func (b *bench) timeNext(ctx context.Context, e entered) (*timed, error) {
-	err := e.err
-	if err == nil {
-		err = b.time(ctx, e)
+// timeNext times candidates at the next shape. Without a correct kernel or room for it the shape is left out, which is
+// not ok. A shape may be too large: its tensors are there twice, for either kind of kernels.
+func (b *bench) timeNext(ctx context.Context, s *timed) (ok bool, err error) {
+	if err = s.err; err == nil {
+		err = s.time(ctx, b.Search.Seed)
 	}
+	s.variants = nil
 	switch {
 	case batch.Ends(ctx, err):
-		return nil, err
-	case err != nil: // a shape may be too large: its tensors are there twice, for either kind of kernels
-		b.leaveOut(e.Shape, err)
-		b.clock.step(timings, operator.FormatShape(e.Shape)+" could not be timed", false)
-		return nil, nil
+		return false, err
+	case err != nil:
+		b.leaveOut(s.Shape, err)
+		b.step(operator.FormatShape(s.Shape) + " could not be timed")
+		return false, nil
 	}
-	b.clock.step(timings, "timed "+operator.FormatShape(e.Shape), false)
-	if math.IsInf(e.ownBest(), 1) {
-		b.leftOut = append(b.leftOut, LeftOut{e.Shape, e.made().Reason()})
-		return nil, nil
+	b.step("timed " + operator.FormatShape(s.Shape))
+	if math.IsInf(s.ownBest(), 1) {
+		b.leftOut = append(b.leftOut, LeftOut{s.Shape, s.own().Reason()})
+		return false, nil
 	}
-	return e.timed, nil
+	return true, nil
 }
 
 // generalTemplate is what a document calls the general kernel.
 const generalTemplate = "general"
 
-func (b *bench) enter(ctx context.Context, shape []int64, candidates []int) (e entered) {
-	own := b.own[operator.FormatShape(shape)]
-	e.timed = &timed{Shape: shape, Results: make([]result, len(candidates)+1), Made: own, Candidates: candidates}
-	if e.dynamic, e.err = b.subject(ctx, shape); e.err != nil {
-		return e
+func (b *bench) compile(ctx context.Context, shape []int64, candidates []int) *timed {
+	n := len(b.candidates)
+	s := &timed{Shape: shape, made: b.own[operator.FormatShape(shape)], outcomes: make([]trial.Outcome, n+1)}
+	s.variants = make([]device.Variant, n+1)
+	free, err := b.subject(ctx, shape)
+	if err != nil {
+		s.err = err
+		return s
 	}
-	p := e.dynamic.Problem
-	e.problem, e.fixed = p, e.dynamic
-	request := p.Record().Request()
-	request.Free = nil
-	if e.fixed.Problem, e.err = p.Operator.Bind(request, p.Limits); e.err != nil {
-		return e
-	}
-	e.variants = make([]device.Variant, len(e.Results))
+	fixed := free
+	s.problem, s.subjects = free.Problem, []final.Subject{free}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(1, e.dynamic.Device.Compiler().Workers()))
+	group.SetLimit(max(1, free.Device.Compiler().Workers()))
 	compiled := func(i int, of final.Subject, c space.Configuration) {
 		group.Go(func() (err error) {
-			e.variants[i], e.Results[i].Outcome, err = of.Compile(ctx, of.Problem, c)
+			s.variants[i], s.outcomes[i], err = of.Compile(ctx, of.Problem, c)
 			return err
 		})
 	}
 	group.Go(func() error {
-		_, err := device.CompileReference(ctx, e.dynamic.Device, p, e.dynamic.Protocol.CompileTimeout)
+		_, err := device.CompileReference(ctx, free.Device, free.Problem, free.Protocol.CompileTimeout)
 		return err
 	})
-	for i, c := range candidates {
-		if b.candidates[c].serves(p) {
-			compiled(i, e.dynamic, b.candidates[c].Configuration)
+	for _, c := range candidates {
+		if b.candidates[c].serves(free.Problem) {
+			compiled(c, free, b.candidates[c].Configuration)
 		}
 	}
-	if own.Template != "" && own.Template != generalTemplate { // no search was made, or the device has timed it
-		compiled(len(candidates), e.fixed, own)
+	if s.made.Template != "" && s.made.Template != generalTemplate { // no search was made, or the device has timed it
+		request := free.Problem.Record().Request()
+		request.Free = nil
+		if fixed.Problem, err = b.Operator.Bind(request, free.Problem.Limits); err == nil {
+			compiled(n, fixed, s.made)
+		}
 	}
-	e.err = group.Wait()
-	return e
+	if s.err = errors.Join(err, group.Wait()); s.variants[n].Binary != nil {
+		s.subjects = append(s.subjects, fixed)
+	}
+	return s
 }
 
 // time times a shape's variants in two rounds, the second without slow ones. The plain kernel was timed by the device
 // when it was opened, once for either kind of kernels. A pack's general kernel is the same code, which takes its sizes
 // when it runs.
-func (b *bench) time(ctx context.Context, e entered) (err error) {
-	subjects := []final.Subject{e.dynamic, e.fixed}
-	if e.variants[len(e.Candidates)].Binary == nil {
-		subjects = subjects[:1]
-	}
-	match, err := final.Meet(ctx, b.Search.Seed, subjects...)
+func (s *timed) time(ctx context.Context, seed uint64) (err error) {
+	match, err := final.Meet(ctx, seed, s.subjects...)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, match.Close()) }()
-	for side := range subjects {
+	for side := range s.subjects {
 		// Another template or a file may say what is correct; then there is no plain kernel.
-		if o, ms := b.plan.Operator, match.Ceilings(side).ReferenceMS; ms > 0 && o.Answers == nil && o.ReferenceTemplate == "" {
+		op := s.problem.Operator
+		if reference := match.Ceilings(side).ReferenceMS; reference > 0 && op.Answers == nil && op.ReferenceTemplate == "" {
 			o := trial.Outcome{Status: trial.OK}
-			o.SetSamples([]float64{ms}, 1)
-			e.General.add(o)
+			o.SetSamples([]float64{reference}, 1)
+			join(&s.general, o)
 		}
 	}
 	for _, far := range []float64{policy.farBehind, 0} {
 		var running []int
 		var runners []final.Runner
-		most := policy.nearFastest * e.dynamic.Protocol.DropRatio * e.ownBest()
-		for i, v := range e.variants {
-			if v.Binary != nil && (far > 0 || e.Results[i].ms() <= most) {
-				one := final.Runner{Variant: v}
-				if i == len(e.Candidates) { // the winner made for the shape
-					one.Side = 1
-				}
-				running, runners = append(running, i), append(runners, one)
+		most := policy.nearFastest * s.subjects[0].Protocol.DropRatio * s.ownBest()
+		for i, v := range s.variants {
+			if v.Binary == nil || far == 0 && ms(s.outcomes[i]) > most {
+				continue
 			}
+			side := 0
+			if i == len(s.variants)-1 { // made for the shape
+				side = 1
+			}
+			running, runners = append(running, i), append(runners, final.Runner{Side: side, Variant: v})
 		}
 		outcomes, err := match.Round(ctx, runners, far)
 		if err != nil {
 			return err
 		}
 		for at, i := range running {
-			e.Results[i].add(outcomes[at])
+			join(&s.outcomes[i], outcomes[at])
 		}
 	}
 	return nil
+}
+
+// join takes in what a variant did in a round. One that fails now has failed.
+func join(to *trial.Outcome, o trial.Outcome) {
+	if to.Status == "" {
+		*to = o
+	} else {
+		to.Join(o)
+	}
 }
 
 // choose chooses candidates for entries, and puts those through the gates that no search has. A candidate that fails is
@@ -237,10 +225,10 @@ func (b *bench) time(ctx context.Context, e entered) (err error) {
 func (b *bench) choose(ctx context.Context) ([]int, error) {
 	for {
 		b.dismiss(b.samples)
-		usable := lists.Where(lists.Places(len(b.candidates)), func(i int) bool { return !b.candidates[i].out })
+		usable := lists.Where(b.all(), func(i int) bool { return !b.candidates[i].out })
 		if len(usable) == 0 {
 			return nil, fmt.Errorf("%s: %w: every kernel that takes %v when it runs fails at a sample",
-				b.plan, tuner.ErrNoVariant, b.plan.Request.Free)
+				b.Plan, tuner.ErrNoVariant, b.Free)
 		}
 		entries := slowdownsOf(b.samples, usable).entries(b.MaxSlowdown)
 		chosen := lists.Of(entries, func(at int) int { return usable[at] })
@@ -250,22 +238,23 @@ func (b *bench) choose(ctx context.Context) ([]int, error) {
 	}
 }
 
-func (b *bench) dismiss(list []*timed) (failed int) {
+// dismiss leaves out the candidates that failed at a shape.
+func (b *bench) dismiss(list []*timed) (failed bool) {
 	for _, s := range list {
-		for at, i := range s.Candidates {
-			c, r := &b.candidates[i], s.Results[at]
-			if r.Status != trial.OK && r.Status != "" && !c.out {
-				b.leaveOutKernel(c, fmt.Sprintf("at %s it ends as %s: %s", operator.FormatShape(s.Shape), r.Status, r.Reason()))
-				failed++
+		for i := range b.candidates {
+			o := s.outcomes[i]
+			if o.Status != trial.OK && o.Status != "" && !b.candidates[i].out {
+				b.leaveOutKernel(i, fmt.Sprintf("at %s it ends as %s: %s", operator.FormatShape(s.Shape), o.Status, o.Reason()))
+				failed = true
 			}
 		}
 	}
 	return failed
 }
 
-func (b *bench) leaveOutKernel(c *candidate, why string) {
-	c.out = true
-	b.Notice(fmt.Sprintf("%s is left out: %s", c.Configuration, why))
+func (b *bench) leaveOutKernel(i int, why string) {
+	b.candidates[i].out = true
+	b.Notice(fmt.Sprintf("%s is left out: %s", b.candidates[i].Configuration, why))
 }
 
 // gate puts candidates through the gates that no search has, at the shapes where they were found.
@@ -273,11 +262,10 @@ func (b *bench) gate(ctx context.Context, chosen []int) (failed bool, err error)
 	left := lists.Where(chosen, func(i int) bool { return b.candidates[i].Gates == nil })
 	subjects := make([]final.Subject, len(left))
 	for at, i := range left {
-		c := &b.candidates[i]
-		if subjects[at], err = b.subject(ctx, c.Shape); err != nil {
+		if subjects[at], err = b.subject(ctx, b.candidates[i].Shape); err != nil {
 			return false, err
 		}
-		final.Ahead(ctx, subjects[at], c.Configuration)
+		final.Ahead(ctx, subjects[at], b.candidates[i].Configuration)
 	}
 	for at, i := range left {
 		c := &b.candidates[i]
@@ -286,7 +274,7 @@ func (b *bench) gate(ctx context.Context, chosen []int) (failed bool, err error)
 			return false, err
 		}
 		if o.Status != trial.OK {
-			b.leaveOutKernel(c, o.Reason())
+			b.leaveOutKernel(i, o.Reason())
 			failed = true
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"autotune/device/trial"
-	"autotune/internal/lists"
 	"autotune/operator"
 	"autotune/space"
+	"autotune/tuner/batch"
 	"autotune/tuner/devices"
 )
 
@@ -20,18 +20,18 @@ type Checked struct {
 	General float64
 	Status  trial.Status // of the first entry that failed at a shape; "": none did
 	Message string       // where, and why
-	LeftOut []LeftOut
 }
 
 // Check times a family's entries at its samples again, as they are compiled here, beside each shape's own best and the
 // general kernel. Of the options it takes Search and Progress.
-func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator.Operator, o Options) (*Checked, error) {
+func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator.Operator,
+	o Options) (*Checked, error) {
 	kernels, err := f.Kernels(op)
 	if err != nil {
 		return nil, err
 	}
 	o.MaxSlowdown, o.Budget = f.MaxSlowdown, 0
-	p := Plan{Wish: Wish{Name: op.Name, Operator: op, Request: f.Request(nil)}}
+	p := Plan{Request: batch.Request{Name: op.Name, Operator: op, Request: f.Request(nil)}}
 	b := &bench{own: map[string]space.Configuration{}}
 	for i, e := range f.Entries {
 		b.candidates = append(b.candidates, candidate{Entry: e, formulas: kernels[i].Formulas})
@@ -41,27 +41,29 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 		b.own[operator.FormatShape(s.Shape)] = s.Configuration
 	}
 	b.tuning = newTuning(opener, p, o)
-	b.clock.left[timings] = len(f.Samples)
-	all := lists.Places(len(f.Entries))
-	if b.samples, err = b.timeAll(ctx, p.Samples, all); err != nil {
+	if b.samples, err = b.timeAll(ctx, p.Samples, b.all()); err != nil {
 		return nil, err
 	}
 	if len(b.samples) == 0 && b.fault != nil {
 		return nil, b.fault
 	}
-	c := &Checked{LeftOut: b.leftOut, Samples: b.shown(f.Tree, b.samples, all)}
+	c := &Checked{Samples: b.shown(f.Tree, b.samples, b.all())}
 	c.Score = scoreOf(c.Samples)
 	var ratios []float64
 	for _, s := range c.Samples {
-		if chosen := s.timeOf(s.Chosen); chosen != nil && s.General != nil {
+		chosen := s.General
+		if s.Chosen >= 0 {
+			chosen = s.Times[s.Chosen]
+		}
+		if chosen != nil && s.General != nil {
 			ratios = append(ratios, s.General.Median/chosen.Median)
 		}
 	}
 	c.General = score(ratios).Mean
 	for _, s := range b.samples {
-		for i := range s.Candidates {
-			if r := s.Results[i]; c.Status == "" && r.Status != trial.OK {
-				c.Status, c.Message = r.Status, fmt.Sprintf("entry %d at %s: %s", i, operator.FormatShape(s.Shape), r.Reason())
+		for i := range b.candidates {
+			if o := s.outcomes[i]; c.Status == "" && o.Status != trial.OK && o.Status != "" {
+				c.Status, c.Message = o.Status, fmt.Sprintf("entry %d at %s: %s", i, operator.FormatShape(s.Shape), o.Reason())
 			}
 		}
 	}

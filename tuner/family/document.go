@@ -1,15 +1,16 @@
 // Package family finds a few kernels for many shapes of an operator, and what chooses among them.
 //
 // A Plan says which dimensions are free, which shapes are samples and which are held out. Tune searches each sample
-// twice: kernels that take the free dimensions when they run, and kernels made for the shape. Candidates are what won
-// or came near. They are timed on every sample. The smallest set that is nowhere slower than allowed is kept, and a
-// tree over the free dimensions chooses from it. Shapes that were held out tell how much is lost by that.
+// twice: kernels that take the free dimensions when they run, and kernels made for the shape. Candidates, which won or
+// came near, are timed on every sample. The smallest set that is nowhere slower than allowed is kept, and a decision
+// tree over the free dimensions chooses from it. The shapes held out tell how much is lost by that.
 //
-// A Family is the outcome: a document. It prints nothing; package main shows it.
+// The outcome is a document, the Family.
 package family
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,8 +40,7 @@ type Family struct {
 	Operator    string              `json:"operator"`
 	Shapes      string              `json:"shapes"` // that it is for, as ParseShapes reads them
 	Dimensions  []string            `json:"dimensions"`
-	Fixed       map[string]int64    `json:"fixed"` // dimensions with one value
-	Free        []string            `json:"free"`  // the others
+	Free        []string            `json:"free"` // the dimensions with several values
 	Parameters  operator.Parameters `json:"parameters"`
 	Math        string              `json:"math"`
 	MathBy      string              `json:"math_by,omitempty"`
@@ -48,7 +48,7 @@ type Family struct {
 	Target      string              `json:"target"`
 	Conditions  device.Conditions   `json:"conditions,omitzero"`
 	Protocol    device.Protocol     `json:"protocol,omitzero"` // of the timings, without conditions
-	Reference   string              `json:"reference_digest"`  // of the kernel that all were verified against, for the first sample
+	Reference   string              `json:"reference_digest"`  // of the first sample's reference
 	MaxSlowdown float64             `json:"max_slowdown"`      // asked for
 	Entries     []Entry             `json:"entries"`
 	Tree        *Node               `json:"tree"`
@@ -77,7 +77,6 @@ type Sample struct {
 	// OwnBest is the fastest of all kernels, those made for the shape among them.
 	OwnBest       trial.Timing        `json:"own_best_ms"`
 	Configuration space.Configuration `json:"own_best"`
-	OwnFixed      bool                `json:"own_fixed"`            // it was made for the shape
 	General       *trial.Timing       `json:"general_ms,omitempty"` // the operator's plain kernel
 	Times         []*trial.Timing     `json:"ms"`                   // of the entries; null: it does not serve the shape
 	Chosen        int                 `json:"chosen"`               // the entry; -1: the general kernel
@@ -109,20 +108,7 @@ var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_00
 func Read(r io.Reader) (list []*Family, err error) {
 	data, err := bound.Read(r)
 	if err == nil {
-		err = bound.JSON(data)
-	}
-	target := any(&list)
-	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
-		list = []*Family{nil}
-		target = &list[0]
-	}
-	if err == nil {
-		err = jsonobject.Exact(data, target)
-	}
-	if err == nil {
-		if err = json.Unmarshal(data, target); err != nil {
-			err = jsonerror.Describe(err, data, 0)
-		}
+		list, err = parse(data)
 	}
 	for i := 0; err == nil && i < len(list); i++ {
 		err = list[i].check()
@@ -131,6 +117,20 @@ func Read(r io.Reader) (list []*Family, err error) {
 		return nil, fmt.Errorf("family: %w", err)
 	}
 	return list, nil
+}
+
+func parse(data []byte) (list []*Family, err error) {
+	target := any(&list)
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		list = []*Family{nil}
+		target = &list[0]
+	}
+	if err = cmp.Or(bound.JSON(data), jsonobject.Exact(data, target)); err == nil {
+		if err = json.Unmarshal(data, target); err != nil {
+			err = jsonerror.Describe(err, data, 0)
+		}
+	}
+	return list, err
 }
 
 func (f *Family) check() error {
@@ -151,8 +151,9 @@ func (f *Family) check() error {
 		}
 	}
 	for _, s := range slices.Concat(f.Samples, f.HeldOut) {
-		if len(s.Times) != len(f.Entries) || len(s.Shape) != len(f.Dimensions) || s.Chosen < -1 || s.Chosen >= len(f.Entries) {
-			return fmt.Errorf("its sample %s does not fit its %d entries", operator.FormatShape(s.Shape), len(f.Entries))
+		n := len(f.Entries)
+		if len(s.Times) != n || len(s.Shape) != len(f.Dimensions) || s.Chosen < -1 || s.Chosen >= n {
+			return fmt.Errorf("its sample %s does not fit its %d entries", operator.FormatShape(s.Shape), n)
 		}
 	}
 	return f.Tree.check(f, 0)

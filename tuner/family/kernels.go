@@ -1,11 +1,11 @@
 package family
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"autotune/device/trial"
 	"autotune/operator"
 	"autotune/tuner/cudasource"
 	"autotune/tuner/winners"
@@ -18,14 +18,22 @@ type Kernel struct {
 	Formulas operator.Formulas
 }
 
-// Kernels finds the entries' kernels in the operator as it is here. The error is cudasource.ErrSearchAgain where one is
-// not what was measured any more.
+// Kernels finds the entries' kernels in the operator as it is here. The error is cudasource.ErrSearchAgain where one of
+// them or the reference has changed.
 func (f *Family) Kernels(op *operator.Operator) (all []Kernel, err error) {
 	if !slices.Equal(f.Dimensions, op.Shape) {
-		return nil, fmt.Errorf("the family %s has the dimensions %v, and the operator %v; %w", f, f.Dimensions, op.Shape, cudasource.ErrSearchAgain)
+		return nil, fmt.Errorf("the family %s has the dimensions %v, and the operator %v; %w",
+			f, f.Dimensions, op.Shape, cudasource.ErrSearchAgain)
 	}
-	if err := f.sameReference(op); err != nil {
-		return nil, fmt.Errorf("the family %s: %w", f, err)
+	if len(f.Samples) > 0 { // the reference is that of the first
+		p, err := op.Bind(f.Request(f.Samples[0].Shape), winners.LimitsOf(f.Device))
+		if err != nil {
+			return nil, fmt.Errorf("the family %s: %w", f, err)
+		}
+		if digest, err := p.ReferenceDigest(); err != nil || digest != f.Reference {
+			return nil, fmt.Errorf("the family %s: the reference has changed since the search; %w",
+				f, cmp.Or(err, cudasource.ErrSearchAgain))
+		}
 	}
 	for i, e := range f.Entries {
 		k, err := f.kernel(op, e)
@@ -51,22 +59,6 @@ func (f *Family) kernel(op *operator.Operator, e Entry) (k Kernel, err error) {
 	return k, err
 }
 
-// sameReference holds the reference against the one that the document has, of the first sample.
-func (f *Family) sameReference(op *operator.Operator) error {
-	if len(f.Samples) == 0 {
-		return nil
-	}
-	p, err := op.Bind(f.Request(f.Samples[0].Shape), winners.LimitsOf(f.Device))
-	if err != nil {
-		return err
-	}
-	digest, err := p.ReferenceDigest()
-	if err == nil && digest != f.Reference {
-		err = fmt.Errorf("the reference has changed since the search; %w", cudasource.ErrSearchAgain)
-	}
-	return err
-}
-
 // Request is what binds to a problem of the family.
 func (f *Family) Request(shape []int64) operator.Request {
 	return operator.ProblemRecord{Shape: shape, Parameters: f.Parameters, Math: f.Math, Free: f.Free}.Request()
@@ -79,12 +71,4 @@ func (f *Family) String() string {
 		words = append(words, p.Name+"="+p.Value)
 	}
 	return strings.Join(append(words, "math="+f.Math), " ")
-}
-
-// timeOf is the time of an entry, or of the general kernel; nil: it was not timed.
-func (s *Sample) timeOf(entry int) *trial.Timing {
-	if entry < 0 {
-		return s.General
-	}
-	return s.Times[entry]
 }

@@ -6,43 +6,53 @@ import (
 
 	"autotune/internal/test/toy"
 	"autotune/operator"
+	"autotune/tuner/batch"
 )
 
-// wish is one for max_pool2d, whose kernels take every dimension.
-func wish(t *testing.T, name, shapes string, free ...string) Wish {
+func request(t *testing.T, name string) batch.Request {
 	t.Helper()
 	op, err := operator.Find(name)
 	toy.Must(t, err)
-	s, err := ParseShapes(shapes)
-	toy.Must(t, err)
-	w := Wish{Name: name, Operator: op, Shapes: s, Free: free, Samples: 8, HeldOut: 4}
-	w.Parameters = map[string]string{}
-	return w
+	return batch.Request{Name: name, Operator: op, Request: operator.Request{Parameters: map[string]string{}}}
 }
 
-// A dimension that is not free takes families apart, and a line says so.
-func TestPlans(t *testing.T) {
-	plans, notice, err := wish(t, "max_pool2d", "{1..8}x3x{8..64}x{8,16}").Plans()
-	if err != nil || notice != "" || len(plans) != 1 || strings.Join(plans[0].Request.Free, " ") != "n h w" {
-		t.Fatal(plans, notice, err)
-	}
-	if p := plans[0]; len(p.Samples) != 8 || len(p.HeldOut) != 4 {
-		t.Error(p.Samples, p.HeldOut)
-	}
-	plans, notice, err = wish(t, "max_pool2d", "{1..8}x3x{8..64}x{8,16}", "n", "h").Plans()
-	const want = "each value of w is a family of its own, 2 in all, since --free leaves them out"
-	if err != nil || notice != want || len(plans) != 2 || plans[1].Shapes.String() != "{1..8}x3x{8..64}x16" {
-		t.Error(plans, notice, err)
+func shapes(t *testing.T, text string) Shapes {
+	t.Helper()
+	s, err := ParseShapes(text)
+	toy.Must(t, err)
+	return s
+}
+
+// Every dimension that varies is free, or a line says which cannot be.
+func TestNewPlan(t *testing.T) {
+	p, err := NewPlan(request(t, "max_pool2d"), shapes(t, "{1..8}x3x{8..64}x{8,16}"), 8, 4)
+	if err != nil || strings.Join(p.Free, " ") != "n h w" || len(p.Samples) != 8 || len(p.HeldOut) != 4 {
+		t.Fatal(p.Free, p.Samples, p.HeldOut, err)
 	}
 	// Samples too small for the window are not drawn.
-	w := wish(t, "max_pool2d", "{1..8}x3x{1..9}x8")
-	w.Parameters = map[string]string{"kernel": "5", "padding": "0"}
-	if plans, _, err = w.Plans(); err != nil {
+	r := request(t, "max_pool2d")
+	r.Parameters = map[string]string{"kernel": "5", "padding": "0"}
+	if p, err = NewPlan(r, shapes(t, "{1..8}x3x{1..9}x8"), 8, 4); err != nil {
 		t.Fatal(err)
 	}
-	for _, shape := range plans[0].Samples {
+	for _, shape := range p.Samples {
 		if shape[2] < 5 {
 			t.Errorf("%v has no problem", shape)
+		}
+	}
+	given := request(t, "max_pool2d")
+	given.Free = []string{"n"}
+	for _, c := range []struct {
+		r            batch.Request
+		shapes, want string
+	}{
+		{given, "{1..8}x3x9x8", "leave `free` away"},
+		{request(t, "group_norm"), "{1..8}x{32,64}x8", "no kernel takes c when it runs together with n; give c one value"},
+		{request(t, "max_pool2d"), "{1..8}x3x8", "a shape has 4 dimensions, n, c, h, w; got 3"},
+		{request(t, "max_pool2d"), "1x3x8x8", "is one shape, which `autotune search` takes"},
+	} {
+		if _, err := NewPlan(c.r, shapes(t, c.shapes), 8, 4); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.shapes, err, c.want)
 		}
 	}
 }

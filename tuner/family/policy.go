@@ -6,7 +6,7 @@ import "time"
 // an experiment is a bound that those families did not meet.
 var policy = struct {
 	leastSamples, mostSamples int
-	mostHeldOut, mostFamilies int // shapes of a family, and families of one command
+	mostHeldOut               int
 
 	// Samples.
 	drawn       int // times as many shapes as samples are drawn, to see which kinds there are
@@ -15,10 +15,10 @@ var policy = struct {
 	heldOutFrom int // place of the sequence
 
 	// Time.
-	leastSearch time.Duration
-	forTimings  float64       // of the budget: with a fifth, four families had no time left for timings (2026-11-26)
-	gateTime    time.Duration // that the gates of one entry may take
-	aheadOf     int           // shapes that are compiled before their turn
+	forTimings float64       // of the budget: with a fifth, four families had no time left for timings (2026-11-26)
+	lastShare  float64       // of the samples' own searches, which have what the others leave
+	gateTime   time.Duration // that the gates of one entry may take
+	aheadOf    int           // shapes that are compiled before their turn
 
 	// Candidates.
 	// nearBest is how many times the fastest of its search a candidate may take. Without near ones the best entries of
@@ -48,9 +48,9 @@ var policy = struct {
 	leafPrice float64
 	unserved  float64 // slowdown of a shape that no kernel serves
 }{
-	leastSamples: 2, mostSamples: 64, mostHeldOut: 64, mostFamilies: 16,
+	leastSamples: 2, mostSamples: 64, mostHeldOut: 64,
 	drawn: 8, leastOfKind: 2, tries: 200, heldOutFrom: 1009,
-	leastSearch: 500 * time.Millisecond, forTimings: 0.4, gateTime: 3 * time.Second, aheadOf: 8,
+	forTimings: 0.4, lastShare: 1e-6, gateTime: 3 * time.Second, aheadOf: 8,
 	nearBest: 1.08, mostNear: 16, mostConfigurations: 48, leastConfigurations: 8, mostCandidates: 240,
 	leastTiming: 20 * time.Millisecond,
 	farBehind:   1.5, nearFastest: 1.05,

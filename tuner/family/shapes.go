@@ -19,9 +19,6 @@ type Span struct{ Low, High int64 }
 // Extent is what a dimension may be: one span or several, in ascending order and apart.
 type Extent []Span
 
-// One is the extent of a dimension that does not vary.
-func One(v int64) Extent { return Extent{{v, v}} }
-
 func (e Extent) Low() int64   { return e[0].Low }
 func (e Extent) High() int64  { return e[len(e)-1].High }
 func (e Extent) Varies() bool { return e.Low() < e.High() }
@@ -123,7 +120,7 @@ func parseExtent(text string) (Extent, error) {
 		return nil, fmt.Errorf("the braces of `%s` do not match; %s", text, shapesForm)
 	case !opens:
 		v, err := dimension(text)
-		return One(v), err
+		return Extent{{v, v}}, err
 	}
 	var spans Extent
 	for _, item := range strings.Split(inner, ",") {

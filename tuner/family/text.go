@@ -50,31 +50,23 @@ func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	n.Else.write(b, indent+"    ", f)
 }
 
-// writeShapes writes a row a shape: its own best, each entry against that, and the choice.
+// writeShapes writes a row a shape: its own best, the general kernel against that, and the choice.
 func (f *Family) writeShapes(b *strings.Builder) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "shape\town best, ms")
-	for i := range f.Entries {
-		fmt.Fprintf(w, "\tentry %d", i)
-	}
-	fmt.Fprintln(w, "\tgeneral\tchosen\tslowdown")
+	fmt.Fprintln(w, "shape\town best, ms\tgeneral\tchosen\tslowdown")
 	for i, s := range slices.Concat(f.Samples, f.HeldOut) {
-		row := []string{operator.FormatShape(s.Shape), fmt.Sprintf("%.4g", s.OwnBest.Median)}
+		mark, general, chosen := "", "-", "general"
 		if i >= len(f.Samples) {
-			row[0] += " *"
+			mark = " *"
 		}
-		for _, t := range append(slices.Clip(s.Times), s.General) {
-			cell := "-"
-			if t != nil {
-				cell = fmt.Sprintf("%.2fx", t.Median/s.OwnBest.Median)
-			}
-			row = append(row, cell)
+		if s.General != nil {
+			general = fmt.Sprintf("%.2fx", s.General.Median/s.OwnBest.Median)
 		}
-		chosen := "general"
 		if s.Chosen >= 0 {
 			chosen = fmt.Sprint("entry ", s.Chosen)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.3f\n", strings.Join(row, "\t"), chosen, s.Slowdown)
+		shape := operator.FormatShape(s.Shape) + mark
+		fmt.Fprintf(w, "%s\t%.4g\t%s\t%s\t%.3f\n", shape, s.OwnBest.Median, general, chosen, s.Slowdown)
 	}
 	w.Flush()
 	if len(f.HeldOut) > 0 {

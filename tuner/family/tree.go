@@ -2,7 +2,6 @@ package family
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/bits"
@@ -13,25 +12,13 @@ import (
 	"autotune/space/expr"
 )
 
-// Node is a part of a dispatcher's tree: a condition with a node for either case, or a leaf.
+// Node is a part of a decision tree: a condition with a node for either case, or a leaf.
 type Node struct {
-	If   string `json:"if"` // over the free dimensions, as "n*h*w <= 4096"; "": this is a leaf
-	Then *Node  `json:"then"`
-	Else *Node  `json:"else"`
-	// Entries of a leaf: the first that serves a shape is taken. None: the general kernel.
-	Entries []int `json:"entries"`
-}
-
-// MarshalJSON writes {"if", "then", "else"} or {"entries"}.
-func (n *Node) MarshalJSON() ([]byte, error) {
-	if n.If == "" {
-		return json.Marshal(map[string][]int{"entries": append([]int{}, n.Entries...)})
-	}
-	return json.Marshal(struct {
-		If   string `json:"if"`
-		Then *Node  `json:"then"`
-		Else *Node  `json:"else"`
-	}{n.If, n.Then, n.Else})
+	If   string `json:"if,omitempty"` // over the free dimensions, as "n*h*w <= 4096"; "": this is a leaf
+	Then *Node  `json:"then,omitempty"`
+	Else *Node  `json:"else,omitempty"`
+	// Entries of a leaf: the first that serves a shape is taken. An empty list: the general kernel.
+	Entries []int `json:"entries,omitzero"`
 }
 
 // Leaf is the leaf of the shape with these values.
@@ -45,11 +32,11 @@ func (n *Node) Leaf(values map[string]expr.Value) (*Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n.Else, n.Then = cmp.Or(n.Else, &Node{}), cmp.Or(n.Then, &Node{}); v.Truth() {
-			n = n.Then
-		} else {
-			n = n.Else
+		next := n.Else
+		if v.Truth() {
+			next = n.Then
 		}
+		n = next
 	}
 	return n, nil
 }
@@ -233,7 +220,7 @@ func add(sums, row []float64, times float64) {
 // does not serve. A leaf without entries is the general kernel's.
 func (g *grower) leaf(samples []int) (leaf *Node, sum float64) {
 	sums, general := g.sums(samples), len(g.groups)
-	leaf, sum = &Node{}, slices.Min(sums)
+	leaf, sum = &Node{Entries: []int{}}, slices.Min(sums)
 	if sums[general] <= sum {
 		return leaf, sum
 	}

@@ -209,7 +209,7 @@ func text(t *testing.T, n *Node) string {
 }
 
 func TestTreeAsJSON(t *testing.T) {
-	tree := &Node{If: "n*h <= 64", Then: &Node{Entries: []int{1, 0}}, Else: &Node{}}
+	tree := &Node{If: "n*h <= 64", Then: &Node{Entries: []int{1, 0}}, Else: &Node{Entries: []int{}}}
 	const want = `{"if":"n*h \u003c= 64","then":{"entries":[1,0]},"else":{"entries":[]}}`
 	if got := text(t, tree); got != want {
 		t.Error(got)

@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"autotune/device"
-	"autotune/internal/lists"
 	"autotune/operator"
-	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/batch"
 	"autotune/tuner/devices"
@@ -24,7 +23,6 @@ type Options struct {
 	MaxSlowdown float64       // that is allowed at a sample against its own best
 	Budget      time.Duration // of the whole family, kept as well as can be; 0: no limit
 	Store       func() (*store.Store, error)
-	Run         *batch.Run // remembers what was searched and timed
 	Tool        string
 	Notice      func(string)   // what a user may not expect
 	Progress    func(Progress) // after each step
@@ -32,19 +30,17 @@ type Options struct {
 
 // Progress is where a family stands.
 type Progress struct {
-	Step  string // that was done last
-	Done  int
-	Of    int           // steps
-	Known bool          // an earlier process had done it
-	Left  time.Duration // until all is done; 0: not known
+	Step     string // that was done last
+	Done, Of int    // steps
 }
 
 // tuning is one Tune, or one Check: what its parts share. A search finds candidates, a bench times them.
 type tuning struct {
 	Options
-	plan    Plan
+	Plan
 	opener  opener
-	clock   clock
+	started time.Time
+	done    int // steps
 	leftOut []LeftOut
 	fault   error // why the first of them failed for no reason of its own
 }
@@ -60,19 +56,28 @@ func newTuning(opener opener, p Plan, o Options) *tuning {
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
-	c := clock{started: time.Now(), budget: o.Budget, say: o.Progress}
-	return &tuning{Options: o, plan: p, opener: opener, clock: c}
+	return &tuning{Options: o, Plan: p, opener: opener, started: time.Now()}
 }
 
-// Tune finds the kernels of a family and what chooses among them. A tune that ended early goes on where it was, with
-// the same run and store. Errors are those of batch.Search, or a device's.
+// step counts a step and says what it was. Each sample is searched twice and timed, and each shape held out once.
+func (t *tuning) step(what string) {
+	t.done++
+	t.Progress(Progress{what, t.done, max(t.done, 3*len(t.Samples)+2*len(t.HeldOut))})
+}
+
+// remaining is what is left of the budget when a part of it is held back.
+func (t *tuning) remaining(part float64) time.Duration {
+	return max(1, t.Budget-time.Since(t.started)-time.Duration(part*float64(t.Budget)))
+}
+
+// Tune finds the kernels of a family and what chooses among them. Errors are those of batch.Search, or a device's.
 func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Family, error) {
 	t := newTuning(opener, p, o)
 	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	found := searched{own: map[string]space.Configuration{}, tried: map[string][]tried{}}
-	if err := t.search(ctx, opener, &found); err != nil {
+	found, err := t.search(ctx, opener)
+	if err != nil {
 		return nil, err
 	}
 	return t.settle(ctx, found)
@@ -80,81 +85,60 @@ func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Fami
 
 // settle makes the family of what the searches found: candidates, their times, entries, a tree. An entry that fails at
 // a shape that was held out is out, and others are chosen.
-func (t *tuning) settle(ctx context.Context, found searched) (*Family, error) {
+func (t *tuning) settle(ctx context.Context, found searched) (_ *Family, err error) {
 	b := &bench{tuning: t, own: found.own}
-	var err error
 	if b.candidates, err = t.gather(ctx, found); err != nil {
 		return nil, err
 	}
-	all := lists.Places(len(b.candidates))
-	if b.samples, err = b.timeAll(ctx, t.plan.Samples, all); err != nil {
+	if b.samples, err = b.timeAll(ctx, t.Samples, b.all()); err != nil {
 		return nil, err
 	}
 	if n := len(b.samples); n < policy.leastSamples {
-		return nil, t.noneLeft(" at %d of %d samples, and a family has %d at least",
-			len(t.plan.Samples)-n, len(t.plan.Samples), policy.leastSamples)
+		return nil, t.noneLeft(fmt.Sprintf("%d of %d samples have times, and a family has %d at least",
+			n, len(t.Samples), policy.leastSamples))
 	}
 	for {
 		chosen, err := b.choose(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if b.heldOut, err = b.timeAll(ctx, t.plan.HeldOut, chosen); err != nil {
+		if b.heldOut, err = b.timeAll(ctx, t.HeldOut, chosen); err != nil {
 			return nil, err
 		}
-		if b.dismiss(b.heldOut) == 0 {
+		if !b.dismiss(b.heldOut) {
 			return b.document(ctx, chosen)
 		}
 	}
 }
 
-// begin opens the device, leaves out the shapes that it cannot have, and counts what there is to do.
-func (t *tuning) begin(ctx context.Context) error {
-	samples, err := t.possible(ctx, t.plan.Samples)
-	if err != nil {
-		return err
-	}
-	if len(samples) < policy.leastSamples {
-		return t.noneLeft(": %d of %d samples are possible on the device, and a family has %d at least",
-			len(samples), len(t.plan.Samples), policy.leastSamples)
-	}
-	t.plan.Samples = samples
-	if t.plan.HeldOut, err = t.possible(ctx, t.plan.HeldOut); err != nil {
-		return err
-	}
-	all := len(t.plan.Samples) + len(t.plan.HeldOut)
-	t.clock.left = [kinds]int{searches: all, owns: len(t.plan.Samples), timings: all}
-	return nil
-}
-
-// possible are the shapes that the device can have. The family has the mode of the first one, since PyTorch takes
+// begin opens the device. The family has the math mode of the first shape that the device can have, since PyTorch takes
 // seconds to say which.
-func (t *tuning) possible(ctx context.Context, shapes [][]int64) (kept [][]int64, err error) {
-	for _, shape := range shapes {
+func (t *tuning) begin(ctx context.Context) error {
+	for _, shape := range t.Samples {
 		s, err := t.subject(ctx, shape)
-		var refused *operator.RequestError
 		switch {
-		case errors.Is(err, device.ErrMemory) || errors.As(err, &refused):
+		case ofShape(err):
 			t.leaveOut(shape, err)
 			continue
 		case err != nil:
-			return nil, err
-		case operator.AutoMath(t.plan.Request.Math):
-			r := s.Problem.Record()
-			t.plan.Request.Math, t.plan.Request.MathBy = r.Math, r.MathBy
+			return err
+		case !s.Device.Info().Kind.Properties().Compiles:
+			return fmt.Errorf("%s runs no kernels, and a family is timed; use a GPU or the emulator", s.Device.Info().Name)
 		}
-		kept = append(kept, shape)
+		r := s.Problem.Record()
+		t.Math, t.MathBy = r.Math, r.MathBy
+		return nil
 	}
-	return kept, nil
+	return t.noneLeft("no sample is possible on the device")
 }
 
 // subject opens the device and binds the problem of a shape.
 func (t *tuning) subject(ctx context.Context, shape []int64) (final.Subject, error) {
-	opened, err := t.opener.Open(ctx, t.plan.Operator, t.plan.at(shape, true))
+	opened, err := t.opener.Open(ctx, t.Operator, t.at(shape, true))
 	if err != nil {
 		return final.Subject{}, err
 	}
-	protocol := device.ProtocolFor(t.plan.Operator)
+	protocol := device.ProtocolFor(t.Operator)
 	protocol.DropRatio = max(protocol.DropRatio, t.MaxSlowdown+0.1)
 	if opened.Device.Info().Kind.Properties().Measures {
 		protocol.Conditions = t.Search.Conditions
@@ -162,23 +146,29 @@ func (t *tuning) subject(ctx context.Context, shape []int64) (final.Subject, err
 	return final.Subject{Problem: opened.Problem, Device: opened.Device, Protocol: protocol, Launches: final.Launches}, nil
 }
 
+// ofShape tells whether an error is about a shape, and not about the device or the operator.
+func ofShape(err error) bool {
+	var refused *operator.RequestError
+	return errors.Is(err, device.ErrMemory) || errors.As(err, &refused)
+}
+
 // leaveOut leaves out a shape that failed, and remembers the first failure that is not about a shape or its kernels.
 func (t *tuning) leaveOut(shape []int64, err error) {
-	t.leftOut = append(t.leftOut, LeftOut{shape, err.Error()})
-	var refused *operator.RequestError
-	if !errors.Is(err, tuner.ErrNoVariant) && !errors.As(err, &refused) && !errors.Is(err, device.ErrMemory) {
+	if !slices.ContainsFunc(t.leftOut, func(l LeftOut) bool { return slices.Equal(l.Shape, shape) }) {
+		t.leftOut = append(t.leftOut, LeftOut{shape, err.Error()})
+	}
+	if !errors.Is(err, tuner.ErrNoVariant) && !errors.Is(err, batch.ErrNoTime) && !ofShape(err) {
 		t.fault = cmp.Or(t.fault, err)
 	}
 }
 
-// noneLeft is the error of a family that has too few shapes left.
-func (t *tuning) noneLeft(format string, args ...any) error {
+// noneLeft is the error of a family without kernels, or with too few shapes.
+func (t *tuning) noneLeft(why string) error {
 	if t.fault != nil {
 		return t.fault
 	}
-	reason := ""
 	if len(t.leftOut) > 0 {
-		reason = ": " + t.leftOut[0].Reason
+		why += ": " + t.leftOut[0].Reason
 	}
-	return fmt.Errorf("%s: %w%s%s", t.plan, tuner.ErrNoVariant, fmt.Sprintf(format, args...), reason)
+	return fmt.Errorf("%s: %w: %s", t.Plan, tuner.ErrNoVariant, why)
 }

@@ -8,13 +8,8 @@ import (
 	"autotune/space"
 )
 
-// Scale says how trials compare.
-type Scale struct {
-	// Standing is how a trial stands: the smaller its median, the better. A trial that is not ok cannot win.
-	Standing func(t trial.Trial) (stands trial.Timing, ok bool)
-	// Measure computes what follows from a trial's measurements.
-	Measure func(*trial.Trial)
-}
+// Scale says how a trial stands: the smaller its median, the better. A trial that is not ok cannot win.
+type Scale func(t trial.Trial) (stands trial.Timing, ok bool)
 
 // Field holds the trials among which a winner is chosen, and knows which of them leads. One goroutine uses it.
 type Field struct {
@@ -37,12 +32,11 @@ func NewField(s Scale, baseline int64, defaults []space.Configuration) *Field {
 
 // Enter adds the trial of a configuration and returns how it stands.
 func (f *Field) Enter(id int64, t trial.Trial) (stands trial.Timing, ok bool) {
-	f.scale.Measure(&t)
 	f.at[id] = len(f.Trials)
 	f.Trials, f.ids = append(f.Trials, t), append(f.ids, id)
 	f.ByStatus[t.Status]++
 	f.contend(len(f.Trials) - 1)
-	return f.scale.Standing(t)
+	return f.scale(t)
 }
 
 // amend changes the trial of a configuration and finds the leader anew. It returns the trial as it is then.
@@ -52,7 +46,6 @@ func (f *Field) amend(id int64, change func(*trial.Trial)) trial.Trial {
 		delete(f.ByStatus, t.Status)
 	}
 	change(t)
-	f.scale.Measure(t)
 	f.ByStatus[t.Status]++
 	f.best = -1
 	for i := range f.Trials {
@@ -63,14 +56,14 @@ func (f *Field) amend(id int64, change func(*trial.Trial)) trial.Trial {
 
 // contend makes a trial the leader if it is better than the present one.
 func (f *Field) contend(at int) {
-	stands, ok := f.scale.Standing(f.Trials[at])
+	stands, ok := f.scale(f.Trials[at])
 	if ok && (f.best < 0 || stands.Median < f.lead().Median) {
 		f.best = at
 	}
 }
 
 func (f *Field) lead() trial.Timing {
-	stands, _ := f.scale.Standing(f.Trials[f.best])
+	stands, _ := f.scale(f.Trials[f.best])
 	return stands
 }
 
@@ -114,7 +107,7 @@ func (f *Field) Untuned() *trial.Trial {
 // Behind tells whether the finals can do without a configuration: its interval does not reach the leader's, and it is
 // not the baseline.
 func (f *Field) Behind(id int64) bool {
-	stands, ok := f.scale.Standing(f.Trials[f.at[id]])
+	stands, ok := f.scale(f.Trials[f.at[id]])
 	return id != f.baseline && !(ok && f.best >= 0 && stands.Reaches(f.lead()))
 }
 
@@ -123,7 +116,7 @@ func (f *Field) reaching() []int {
 	var all []int
 	medians := map[int]float64{}
 	for i, t := range f.Trials {
-		if stands, ok := f.scale.Standing(t); ok && stands.Reaches(f.lead()) {
+		if stands, ok := f.scale(t); ok && stands.Reaches(f.lead()) {
 			all, medians[i] = append(all, i), stands.Median
 		}
 	}
@@ -161,7 +154,7 @@ func (f *Field) decide() (ties []int) {
 	}
 	leader := f.lead()
 	for i, t := range f.Trials {
-		stands, ok := f.scale.Standing(t)
+		stands, ok := f.scale(t)
 		if ok && t.FinalRounds > 0 && stands.Reaches(leader) && stands.Median <= policy.widestTie*leader.Median {
 			ties = append(ties, i)
 		}

@@ -25,7 +25,6 @@ type Gates struct {
 	Neighbours []string `json:"neighbours,omitempty"` // ragged problems that its template serves
 	Alone      bool     `json:"alone,omitempty"`      // its template serves none near it
 	LeftOut    []string `json:"left_out,omitempty"`   // for want of time or memory
-	Skipped    string   `json:"skipped,omitempty"`    // what the operator has no answers for
 	Races      string   `json:"races,omitempty"`      // what data races were looked for, where the device can
 	Seconds    float64  `json:"seconds"`
 }
@@ -48,17 +47,14 @@ func (g *Gates) String() string {
 	if len(g.LeftOut) > 0 {
 		text += "; left out for want of time: " + strings.Join(g.LeftOut, ", ")
 	}
-	if g.Skipped != "" {
-		text += "; skipped: " + g.Skipped
-	}
 	return text
 }
 
-// Warning says why no neighbour was tried; "" if one was, or if the operator has no answers for any.
+// Warning says why no neighbour was tried; "" if one was.
 func (g *Gates) Warning() string {
 	const alone = "the winner was tried on this shape alone: "
 	switch {
-	case g == nil || len(g.Neighbours) > 0 || g.Skipped != "":
+	case g == nil || len(g.Neighbours) > 0:
 		return ""
 	case g.Alone:
 		return alone + "its template serves no shape near it with this configuration; a guard that is missing would not show"
@@ -90,16 +86,13 @@ type gatekeeper struct {
 // afterwards what they were.
 func (g *gatekeeper) pass(ctx context.Context) error {
 	defer func() { g.tried.Seconds = time.Since(g.began).Seconds() }()
-	if g.Problem.Operator.Answers.Fixed() {
-		g.tried.Inputs, g.tried.Skipped = 1, "other inputs and neighbours, since the files answer for one set of inputs"
-	}
 	if err := g.launches(ctx); err != nil {
 		return err
 	}
 	if err := g.changed(ctx); err != nil {
 		return err
 	}
-	if err := g.races(ctx); err != nil || g.tried.Skipped != "" {
+	if err := g.races(ctx); err != nil {
 		return err
 	}
 	err := g.inputs(ctx)

@@ -304,9 +304,9 @@ func TestAlone(t *testing.T) {
 	if text := alone.String(); !strings.Contains(text, "no neighbour, since the configuration serves none") || !strings.Contains(alone.Warning(), "this shape alone") {
 		t.Errorf("%s; %s", text, alone.Warning())
 	}
-	late, files := &Gates{Launches: 100, Inputs: 4, LeftOut: []string{"k 63"}}, &Gates{Launches: 100, Inputs: 1, Skipped: "other inputs"}
-	if !strings.Contains(late.Warning(), "time or memory was short") || files.Warning() != "" {
-		t.Errorf("%s; %s", late.Warning(), files.Warning())
+	late := &Gates{Launches: 100, Inputs: 4, LeftOut: []string{"k 63"}}
+	if !strings.Contains(late.Warning(), "time or memory was short") {
+		t.Error(late.Warning())
 	}
 	if text := tried.String(); !strings.Contains(text, "1 neighbour,") || tried.Warning() != "" || (*Gates)(nil).Warning() != "" {
 		t.Errorf("%s; %s", text, tried.Warning())

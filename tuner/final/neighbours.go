@@ -38,10 +38,8 @@ func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 	n := &Nearby{known: make(chan struct{}), compiled: make(chan struct{})}
 	go func() {
 		defer close(n.compiled)
-		if !s.Problem.Operator.Answers.Fixed() { // else that gate is left out
-			for _, p := range neighbours(ctx, s.Problem, c) {
-				n.found = append(n.found, neighbour{problem: p})
-			}
+		for _, p := range neighbours(ctx, s.Problem, c) {
+			n.found = append(n.found, neighbour{problem: p})
 		}
 		close(n.known)
 		var group sync.WaitGroup

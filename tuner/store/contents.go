@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io/fs"
 	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -192,17 +190,14 @@ func (s *Store) read(id ProblemID, f func(problem) error) error {
 }
 
 // Entries returns a problem's trials in the order in which they were evaluated, so that a resumed search is as
-// repeatable as any other. Those whose keys are not wanted are not read; nil: all are wanted.
-func (s *Store) Entries(id ProblemID, wanted func(key string) bool) (all []Entry, err error) {
+// repeatable as any other.
+func (s *Store) Entries(id ProblemID) (all []Entry, err error) {
 	err = s.read(id, func(p problem) error {
 		trials := p.Bucket.Bucket(trialsBucket)
 		if trials == nil {
 			return nil
 		}
-		return trials.ForEach(func(key, raw []byte) error {
-			if wanted != nil && !wanted(string(key)) {
-				return nil
-			}
+		return trials.ForEach(func(_, raw []byte) error {
 			var e Entry
 			if err := decode(raw, &e); err != nil {
 				return &DamagedError{s.path, fmt.Sprintf("a trial of %s: %v", id, err)}
@@ -251,20 +246,21 @@ func (s *Store) Problems() (all []Summary, err error) {
 	return all, err
 }
 
-// Remove forgets the problems that are chosen of all, and returns what was removed. It looks and removes in one
-// transaction, so that no trial of another search comes in between.
+// Remove forgets the problems that are chosen, and tells how many they are. It looks and removes in one transaction, so
+// that no trial of another search comes in between.
 //
 // The file stays as large as it was, and bbolt fills what is free in it. A smaller copy put in its place would not be
 // safe: a process that opened the file before and waits for its lock would get it, and write its trials to a file
 // without a name. Merging into a new cache gives a small one.
-func (s *Store) Remove(choose func([]Summary) []Summary) (gone []Summary, err error) {
+func (s *Store) Remove(choose func(Summary) bool) (gone int, err error) {
 	err = s.update(func(tx *bbolt.Tx) error {
 		all, err := s.summaries(tx)
 		if err != nil {
 			return err
 		}
-		gone = choose(all)
-		for _, summary := range gone {
+		all = slices.DeleteFunc(all, func(s Summary) bool { return !choose(s) })
+		gone = len(all)
+		for _, summary := range all {
 			key, err := summary.key()
 			if err := cmp.Or(err, tx.Bucket(problemsBucket).DeleteBucket(key)); err != nil {
 				return err
@@ -330,9 +326,9 @@ func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
 // held for one problem or batch at a time, and a merge that is killed can be repeated.
 func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 	var tally Tally
-	if here, err := s.Stat(); err != nil {
+	if here, err := os.Stat(s.path); err != nil {
 		return tally, unusable(s.path, err)
-	} else if there, err := from.Stat(); err != nil || os.SameFile(here, there) {
+	} else if there, err := os.Stat(from.path); err != nil || os.SameFile(here, there) {
 		return tally, cmp.Or(err, fmt.Errorf("%s and %s are one file", s.path, from.path))
 	}
 	left, err := s.merge(ctx, from, &tally)
@@ -356,32 +352,6 @@ func (s *Store) merge(ctx context.Context, from *Store, tally *Tally) (left []Is
 		err = cmp.Or(err, s.add(ctx, c, tally))
 	}
 	return left, err
-}
-
-// Repair merges what is whole of a file that may be damaged into a new one, and says what was left out. The new one
-// appears complete or not at all; a file that is there is not replaced.
-func Repair(ctx context.Context, path, to string) (tally Tally, left []Issue, err error) {
-	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-		return tally, nil, fmt.Errorf("%s is there already; name a new file", to)
-	}
-	from, err := openStore(ctx, path, Options{ReadOnly: true}, true)
-	if err != nil {
-		return tally, nil, err
-	}
-	defer from.Close()
-	err = assemble(to, func(part string) error {
-		into, err := Open(ctx, part, Options{})
-		if err != nil {
-			return err
-		}
-		left, err = into.merge(ctx, from, &tally)
-		return errors.Join(err, into.Close())
-	})
-	var system syscall.Errno
-	if errors.As(err, &system) { // users do not know the temporary file
-		err = fmt.Errorf("cannot make %s: %w", to, system)
-	}
-	return tally, left, err
 }
 
 func (c *contents) take(_ ProblemID, value any) {

@@ -48,7 +48,7 @@ func use(t *testing.T, path string) error {
 		return err
 	}
 	_, err = s.Problems()
-	_, trials := s.Entries(pool, nil)
+	_, trials := s.Entries(pool)
 	_, _, winner := s.Winner(pool)
 	put := s.PutTrials(pool, []Entry{sample(1000)})
 	return errors.Join(err, trials, winner, put, s.Close())
@@ -61,19 +61,20 @@ func damagedCopy(t *testing.T, raw []byte) string {
 	return path
 }
 
-// saved repairs a file, and returns the keys of the trials that came out. It sees that they are as they
+// saved merges a file into a new one, and returns the keys of the trials that came out. It sees that they are as they
 // were stored, that the new file is sound and the old one as it was.
-func saved(t *testing.T, path string) (keys map[string]bool, issues []Issue) {
+func saved(t *testing.T, path string) (keys map[string]bool, lost error) {
 	t.Helper()
 	before, err := os.ReadFile(path)
 	must.OK(t, err)
 	keys = map[string]bool{}
-	to := filepath.Join(t.TempDir(), "saved.db")
-	tally, issues, err := Repair(t.Context(), path, to)
+	from, err := Open(t.Context(), path, Options{ReadOnly: true})
 	if err != nil {
-		return keys, append(issues, Issue{Message: err.Error()})
+		return keys, err
 	}
-	into := open(t, to)
+	defer from.Close()
+	into := open(t, filepath.Join(t.TempDir(), "saved.db"))
+	tally, lost := into.Merge(t.Context(), from)
 	mustBeSound(t, into)
 	problems, err := into.Problems()
 	must.OK(t, err)
@@ -88,7 +89,7 @@ func saved(t *testing.T, path string) (keys map[string]bool, issues []Issue) {
 	if after, _ := os.ReadFile(path); !bytes.Equal(after, before) || len(keys) > tally.Trials {
 		t.Errorf("the damaged file was changed, or %d trials are taken for %d", len(keys), tally.Trials)
 	}
-	return keys, issues
+	return keys, lost
 }
 
 // A file that was cut or has other bytes is refused or works, whatever is done with it: no panic, no hang, and it is
@@ -133,8 +134,8 @@ func TestDamagedFiles(t *testing.T) {
 				if err != nil && !errors.As(err, &damaged) && !errors.As(err, &foreign) {
 					t.Errorf("file %d: %v, want a DamagedError", n, err)
 				}
-				found, issues := saved(t, damagedCopy(t, bad))
-				if len(found) < 200 && len(issues) == 0 && name != "some bytes" {
+				found, lost := saved(t, damagedCopy(t, bad))
+				if len(found) < 200 && lost == nil && name != "some bytes" {
 					t.Errorf("file %d: %d of 200 trials are left and nothing says why", n, len(found))
 				}
 				if len(found) >= 190 {
@@ -145,17 +146,6 @@ func TestDamagedFiles(t *testing.T) {
 				t.Errorf("%d of %d files gave back nearly all of their trials, want %d", most, c.times, c.least)
 			}
 		})
-	}
-}
-
-func TestRepairReplacesNothing(t *testing.T) {
-	path := damagedCopy(t, filled(t))
-	if _, _, err := Repair(t.Context(), path, path); err == nil {
-		t.Error("it repaired a file into itself")
-	}
-	var absent *AbsentError
-	if _, _, err := Repair(t.Context(), path+"x", path+"y"); !errors.As(err, &absent) {
-		t.Errorf("got %v, want an AbsentError", err)
 	}
 }
 
@@ -202,7 +192,7 @@ func TestAFlippedBitIsNeverAnotherTime(t *testing.T) {
 	damagedPath := damagedCopy(t, []byte(bad))
 	s = open(t, damagedPath)
 	var damaged *DamagedError
-	if got, err := s.Entries(pool, nil); !errors.As(err, &damaged) {
+	if got, err := s.Entries(pool); !errors.As(err, &damaged) {
 		t.Errorf("got %v, %v; want a DamagedError", got, err)
 	}
 	issues, err := s.Check(t.Context())

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -16,9 +15,7 @@ import (
 
 // mergeAndRemove is what a process repeats until it is killed. from is a cache with more than a batch.
 func mergeAndRemove(s *Store, from string) error {
-	_, err := s.Remove(func(all []Summary) []Summary {
-		return slices.DeleteFunc(all, func(p Summary) bool { return p.Device == pool.Device })
-	})
+	_, err := s.Remove(func(p Summary) bool { return p.Device != pool.Device })
 	return errors.Join(merged(s, from), err)
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // The test executable becomes a second process on a store when this variable holds what to do and where: "hold PATH",
-// "write PATH FIRST", "claim PATH KEY" or "merge-and-rm PATH FROM".
+// "write PATH FIRST" or "merge-and-rm PATH FROM".
 const roleVariable = "STORE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -42,13 +42,6 @@ func play(role []string) error {
 			time.Sleep(time.Hour)
 			return nil
 		})
-	}
-	if role[0] == "claim" {
-		if ok, err := s.Claim(role[2]); !ok || err != nil {
-			return fmt.Errorf("claimed %v, %v", ok, err)
-		}
-		fmt.Println("open")
-		time.Sleep(time.Hour)
 	}
 	fmt.Println("open")
 	for role[0] == "merge-and-rm" {
@@ -188,37 +181,4 @@ func TestWritersSideBySide(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A claim keeps others away until it is given up, or its process dies.
-func TestClaims(t *testing.T) {
-	path := newPath(t)
-	open := func() *Store {
-		s, err := Open(t.Context(), path, Options{})
-		must.OK(t, err)
-		t.Cleanup(func() { s.Close() })
-		return s
-	}
-	a, b := open(), open()
-	one, other := sample(1).Provenance.Key(), sample(2).Provenance.Key()
-	claim := func(s *Store, key string, want bool) {
-		t.Helper()
-		if got, err := s.Claim(key); got != want || err != nil {
-			t.Errorf("claimed %v, %v; want %v", got, err, want)
-		}
-	}
-	claim(a, one, true)
-	claim(a, one, true)
-	claim(b, one, false)
-	claim(b, other, true)
-	a.Release(one)
-	claim(b, one, true)
-	claim(a, other, false)
-	must.OK(t, b.Close())
-	claim(a, other, true)
-	process, _ := second(t, "claim", path, sample(3).Provenance.Key())
-	claim(a, sample(3).Provenance.Key(), false)
-	_ = process.Process.Kill()
-	_ = process.Wait()
-	claim(a, sample(3).Provenance.Key(), true)
 }

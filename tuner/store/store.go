@@ -7,11 +7,10 @@
 // asks for the same keys again finds the trials, so an interrupted search goes on where it stopped.
 //
 // Many processes share a file: each transaction opens it, works and lets it go again within milliseconds. One that
-// cannot have it waits, and then says who has it. Searches of one problem that run side by side claim what they are
-// about to evaluate (Claim), so that nothing is evaluated twice. Trials and winners are on the disk when PutTrials and
-// PutWinner return. A process that is killed at any moment leaves a file that opens and holds them. Every value carries
+// cannot have it waits, and then says who has it. Trials and winners are on the disk when PutTrials and PutWinner
+// return. A process that is killed at any moment leaves a file that opens and holds them. Every value carries
 // a checksum: bbolt guards only its own page headers, and a flipped bit must not become a faster kernel. A damaged file
-// is reported (DamagedError) and never changed or removed; Check has the details, and Repair copies what is whole
+// is reported (DamagedError) and never changed or removed; Check has the details, and Merge takes what is whole
 // into another file.
 package store
 
@@ -54,7 +53,6 @@ type Options struct {
 // Store is a file, which is opened for one transaction after another. Its methods may be used by many goroutines at
 // once.
 type Store struct {
-	claims
 	path    string
 	options Options
 
@@ -62,26 +60,17 @@ type Store struct {
 	damaged *DamagedError // once set, the file is not opened again
 	closed  bool
 	checked bool // the file's pages, before the first write
-	salvage bool // reads what it can: neither the list of free pages nor the end need be there
 }
 
 // Open checks that the file is a cache, and makes it with its folder if it does not exist. Its errors are *AbsentError,
 // *LockedError, *DamagedError, *ForeignError, *SchemaError, or wrap what the operating system said.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
-	return openStore(ctx, path, opt, false)
-}
-
-func openStore(ctx context.Context, path string, opt Options, salvage bool) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
 	}
 	opt.Wait = cmp.Or(opt.Wait, defaultWait)
-	s := &Store{path: path, options: opt, salvage: salvage, claims: claims{lockFile: path + ".claims"}}
-	err := s.recognise(ctx)
-	if salvage && errors.As(err, new(*DamagedError)) {
-		s.damaged, err = nil, nil
-	}
-	if err != nil {
+	s := &Store{path: path, options: opt}
+	if err := s.recognise(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -171,7 +160,7 @@ func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) erro
 		return err
 	}
 	err = s.guard(func() error {
-		if err := o.whole(s.path); err != nil && !s.salvage {
+		if err := o.whole(s.path); err != nil {
 			return err
 		}
 		return f(o)
@@ -204,8 +193,8 @@ func (s *Store) openWaiting(ctx context.Context, readOnly bool) (opened, error) 
 func (s *Store) open(readOnly bool) (o opened, err error) {
 	options := *bbolt.DefaultOptions
 	options.ReadOnly = readOnly
-	options.Timeout = time.Nanosecond    // one try; the waiting is done by openWaiting
-	options.PreLoadFreelist = !s.salvage // read here, where a fault of a damaged one can be caught
+	options.Timeout = time.Nanosecond // one try; the waiting is done by openWaiting
+	options.PreLoadFreelist = true    // read here, where a fault of a damaged one can be caught
 	options.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
 		f, err := os.OpenFile(name, flag, mode)
 		o.file = f
@@ -237,15 +226,12 @@ func (o opened) letGo() error {
 	return errors.Join(syscall.Flock(int(o.file.Fd()), syscall.LOCK_UN), o.file.Close())
 }
 
-// Stat describes the file. If that is unchanged, so are the contents.
-func (s *Store) Stat() (fs.FileInfo, error) { return os.Stat(s.path) }
-
-// Close ends the use of the file and gives up what is claimed.
+// Close ends the use of the file.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	return s.claims.end()
+	return nil
 }
 
 func (s *Store) view(f func(tx *bbolt.Tx) error) error {

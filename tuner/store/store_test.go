@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -74,7 +73,7 @@ func bucketOf(tx *bbolt.Tx, id ProblemID) *bbolt.Bucket {
 
 func mustTrials(t *testing.T, s *Store, id ProblemID) map[string]trial.Trial {
 	t.Helper()
-	entries, err := s.Entries(id, nil)
+	entries, err := s.Entries(id)
 	must.OK(t, err)
 	found := map[string]trial.Trial{}
 	for _, e := range entries {
@@ -208,10 +207,8 @@ func TestProblemsAndRemove(t *testing.T) {
 	if time.Since(all[0].UpdatedAt) > time.Minute {
 		t.Errorf("updated %v", all[0].UpdatedAt)
 	}
-	gone, err := s.Remove(func(all []Summary) []Summary {
-		return slices.DeleteFunc(all, func(s Summary) bool { return s.Operator() != "conv2d" })
-	})
-	if err != nil || len(gone) != 1 || gone[0].ProblemID != conv {
+	gone, err := s.Remove(func(s Summary) bool { return s.Operator() == "conv2d" })
+	if err != nil || gone != 1 {
 		t.Errorf("removed %v, %v", gone, err)
 	}
 	if got := mustTrials(t, s, conv); len(got) != 0 {
@@ -394,7 +391,7 @@ func TestTimesThatCannotBe(t *testing.T) {
 	must.OK(t, s.PutTrials(pool, []Entry{bad}))
 	const want = "a trial of max_pool2d 1x2x20x20 kernel=4x4 on NVIDIA H100 (cuda): -1 is no time of a launch: want milliseconds from 1e-06 to 1e+09"
 	var damaged *DamagedError
-	if _, err := s.Entries(pool, nil); !errors.As(err, &damaged) || damaged.Detail != want {
+	if _, err := s.Entries(pool); !errors.As(err, &damaged) || damaged.Detail != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if issues, err := s.Check(t.Context()); err != nil || len(issues) != 1 {
@@ -409,7 +406,7 @@ func TestTimesThatCannotBe(t *testing.T) {
 		if _, _, err := s.Winner(pool); !errors.As(err, &damaged) {
 			t.Errorf("%s: %v", name, err)
 		}
-		_, err := s.Remove(func(all []Summary) []Summary { return all })
+		_, err := s.Remove(func(Summary) bool { return true })
 		if err == nil {
 			t.Error("a damaged winner was removed unread")
 		}

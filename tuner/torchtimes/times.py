@@ -11,7 +11,7 @@ import statistics
 import sys
 import threading
 
-from torch_calls import alone, channels_last, dtype, found, lying, standing, values
+from torch_calls import alone, channels_last, dtype, found, lying, standing, timed, uniform, values
 
 JOBS = queue.Queue()  # None: there are no more
 
@@ -62,7 +62,6 @@ except ImportError:
     torch = None
 
 ANSWERS = os.fdopen(3, "w")
-WARM_UP = 3  # calls before a turn's samples
 PART = 1 << 26  # elements that are compared at a time
 
 
@@ -73,11 +72,6 @@ def answer(**fields):
 def read(t):
     """What a tensor's file holds, as it lies."""
     return torch.from_file(t["file"], size=math.prod(t["shape"]), dtype=dtype(t["type"])).to("cuda").reshape(lying(t))
-
-
-def uniform(t):
-    """Uniform numbers for a tensor, as it lies."""
-    return torch.empty(lying(t), device="cuda").uniform_(t["low"], t["high"]).to(dtype(t["type"]))
 
 
 class Problem:
@@ -140,19 +134,8 @@ class Problem:
         return self.way(name)
 
     def turn(self, name, samples):
-        """Times in milliseconds, by events around one call each."""
         call, tensors = self.set(name)
-        for _ in range(WARM_UP):
-            call(**tensors)
-        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(samples)]
-        for start, end in events:
-            if self.flush is not None:
-                self.flush.zero_()
-            start.record()
-            call(**tensors)
-            end.record()
-        torch.cuda.synchronize()
-        return [start.elapsed_time(end) for start, end in events]
+        return timed(lambda: call(**tensors), samples, self.flush)
 
 
 def load_compiler():

@@ -313,7 +313,7 @@ func List(s *store.Store, operator string) ([]Kept, error) {
 // trials lists the trials that were made as the winner was: on the same device,
 // with the same compiler, reference and protocol.
 func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
-	entries, err := s.Entries(w.kept.Problem, nil)
+	entries, err := s.Entries(w.kept.Problem)
 	own := w.kept.Provenance
 	for _, e := range entries {
 		if own.KernelDigest = e.Provenance.KernelDigest; e.Provenance == own {
@@ -340,7 +340,6 @@ func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]
 		t.Configuration = sp.At(id) // with today's order and types
 		k, err := p.Kernel(t.Configuration)
 		if err == nil && strings.HasPrefix(k.Digest(), t.KernelDigest) {
-			tuner.SetMetrics(p, &t) // as they are today
 			current = append(current, t)
 		}
 	}

@@ -104,11 +104,7 @@ struct AutotuneCall<0> {
 };
 
 // What __global__ leaves of itself; see keywords.h.
-#ifdef __clang__
-#define AUTOTUNE_IS_GLOBAL(KERNEL) (__alignof__(KERNEL) >= 64)
-#else
 #define AUTOTUNE_IS_GLOBAL(KERNEL) __builtin_has_attribute(KERNEL, aligned(64))
-#endif
 
 // The kernel comes last, for it may be a template's with commas of its own.
 #define AUTOTUNE_GLOBAL(...) static_assert(AUTOTUNE_IS_GLOBAL(__VA_ARGS__), "it is not __global__");

@@ -30,7 +30,6 @@ type fakeGPU struct {
 	evaluate func(ctx context.Context, c space.Configuration) (trial.Outcome, error)
 	refuse   func(k operator.Kernel) error // by the compiler
 	open     func(p *operator.Problem) error
-	control  func() trial.Outcome // nil: the same each time
 
 	mu       sync.Mutex
 	compiled map[string]int // by kernel
@@ -116,12 +115,6 @@ func (s *fakeSession) Check(_ context.Context, v device.Variant, c device.Check)
 }
 
 func (s *fakeSession) Evaluate(ctx context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
-	if s.problem.Operator.Name != "toy" {
-		if s.gpu.control != nil {
-			return s.gpu.control(), nil
-		}
-		return took(0.1), nil
-	}
 	if string(v.Binary.Code) != v.Kernel.Digest() {
 		return trial.Outcome{Status: trial.WrongResult, Message: "another binary"}, nil
 	}
@@ -162,7 +155,7 @@ func took(ms float64) trial.Outcome {
 }
 
 // quick has everything happen sooner than usual.
-var quick = fleet.ConnectOptions{Beat: 50 * time.Millisecond}
+var quick = fleet.ConnectOptions{Beat: 50 * time.Millisecond, Gone: time.Second}
 
 // calm has no worker taken for gone because this machine is busy.
 var calm = fleet.ConnectOptions{Beat: 50 * time.Millisecond, Gone: 10 * time.Second}
@@ -182,7 +175,7 @@ func newPlace(t testing.TB) *place {
 
 func (p *place) connect(name string) *fleet.Broker {
 	p.t.Helper()
-	b, err := fleet.Connect(p.t.Context(), fleet.Login{URL: p.url}, name, p.options)
+	b, err := fleet.Connect(fleet.Login{URL: p.url}, name, p.options)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -210,7 +203,8 @@ func (p *place) worker(name string, gpu device.Device, change ...func(*fleet.Wor
 // pool opens the workers as one device, once there are so many.
 func (p *place) pool(workers int, change ...func(*fleet.Options)) *fleet.Pool {
 	p.t.Helper()
-	o := fleet.Options{Wait: 3 * time.Second, Say: func(text string) { p.said <- "pool: " + text }}
+	o := fleet.Options{Wait: 3 * time.Second}
+	o.Say = func(text string) { p.said <- text }
 	for _, c := range change {
 		c(&o)
 	}
@@ -219,16 +213,16 @@ func (p *place) pool(workers int, change ...func(*fleet.Options)) *fleet.Pool {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { _ = d.Close() })
-	p.await("all workers", func() bool { return len(d.Workers()) >= workers })
+	await(p.t, "all workers", func() bool { return len(d.Workers()) >= workers })
 	return d
 }
 
 // await waits until something is so.
-func (p *place) await(what string, so func() bool) {
-	p.t.Helper()
+func await(t testing.TB, what string, so func() bool) {
+	t.Helper()
 	for end := time.Now().Add(15 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			p.t.Fatalf("waited for %s in vain", what)
+			t.Fatalf("waited for %s in vain", what)
 		}
 	}
 }

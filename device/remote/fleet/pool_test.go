@@ -1,15 +1,19 @@
 package fleet_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"autotune/device"
-	"autotune/device/compile"
-	"autotune/device/remote/fleet"
+	"autotune/device/remote"
 	"autotune/device/trial"
-	"autotune/operator"
+	"autotune/space"
 	"autotune/tuner"
 )
 
@@ -45,192 +49,121 @@ func search(t *testing.T, d device.Device, o tuner.Options) *tuner.Result {
 	return r
 }
 
-// Three workers share a search: each configuration runs once, is compiled once, and the
-// winner is one device's, through all the gates and confirmed.
-func TestPool(t *testing.T) {
-	p := newPlace(t)
-	gpus := map[string]*fakeGPU{"a": {}, "b": {}, "c": {}}
-	for name, gpu := range gpus {
-		p.worker(name, gpu)
+// Devices of one process must do for a search what workers at a server do.
+
+func join(t *testing.T, gpus map[string]*fakeGPU, change ...func(*remote.PoolOptions)) *remote.Pool {
+	t.Helper()
+	var o remote.PoolOptions
+	for _, c := range change {
+		c(&o)
 	}
-	r := search(t, p.pool(3), tuner.Options{Strategy: "random"})
+	names := slices.Sorted(maps.Keys(gpus))
+	d := remote.NewPool(remote.Member{Name: names[0], Device: gpus[names[0]]}, o)
+	for _, name := range names {
+		d.Join(remote.Member{Name: name, Device: gpus[name]})
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		for name, gpu := range gpus {
+			if gpu.opened != gpu.closed {
+				t.Errorf("%s opened %d sessions and closed %d", name, gpu.opened, gpu.closed)
+			}
+		}
+	})
+	return d
+}
+
+// Three devices share a search: each configuration runs once, all have their part, and a
+// second device confirms the winner.
+func TestPool(t *testing.T) {
+	gpus := map[string]*fakeGPU{"a": {evaluate: slowBowl}, "b": {evaluate: slowBowl}, "c": {evaluate: slowBowl}}
+	d := join(t, gpus)
+	r := search(t, d, tuner.Options{Strategy: "random"})
 	mustBeWhole(t, r)
 	if r.Gates == nil || r.Gates.Launches != 100 || r.Confirmation == nil || r.Confirmation.Worker == r.Winner.Worker {
 		t.Errorf("gates %v, confirmed by %v, the winner's worker is %s", r.Gates, r.Confirmation, r.Winner.Worker)
 	}
-	if r.Winner.ControlMS != 0.1 || r.Ceilings.ReferenceMS != 100 {
-		t.Errorf("the control took %v ms, the reference %v", r.Winner.ControlMS, r.Ceilings.ReferenceMS)
-	}
-	problem, compiled, shares := toyProblem(t), map[string]int{}, map[string]int{}
-	for _, gpu := range gpus {
-		for digest, n := range gpu.compiled {
-			compiled[digest] += n
-		}
-	}
-	for _, one := range r.Trials {
-		shares[one.Worker]++
-		k, err := problem.Kernel(one.Configuration)
-		if err != nil || compiled[k.Digest()] != 1 {
-			t.Errorf("%s was compiled %d times, %v", one.Configuration, compiled[k.Digest()], err)
-		}
-	}
-	for name := range gpus {
-		if shares[name] < 144/9 {
-			t.Errorf("the workers' shares are %v", shares)
-		}
-	}
-}
-
-// A search on one of the workers stays there, from the first trial to the gates.
-func TestOneWorkerOfAPool(t *testing.T) {
-	p := newPlace(t)
-	gpus := map[string]*fakeGPU{"a": {}, "b": {}}
 	for name, gpu := range gpus {
-		p.worker(name, gpu)
+		if n := len(gpu.runs()); n < 144/9 {
+			t.Errorf("%s ran %d configurations", name, n)
+		}
 	}
-	d := p.pool(2).Worker("b")
-	if _, ok := d.(device.Pool); ok {
-		t.Error("one worker is a pool")
+	alone := join(t, map[string]*fakeGPU{"a": {}, "b": {}})
+	one := alone.Worker("b")
+	if _, ok := one.(device.Pool); ok {
+		t.Error("one device is a pool")
 	}
-	r := search(t, d, tuner.Options{Strategy: "random"})
+	r = search(t, one, tuner.Options{Strategy: "random"})
 	mustBeWhole(t, r)
-	if len(gpus["a"].runs()) > 0 || r.Gates == nil || r.Confirmation != nil || r.Winner.Worker != "b" {
-		t.Errorf("the other worker ran %d configurations; the winner is %s's, gates %v, confirmed by %v", len(gpus["a"].runs()), r.Winner.Worker, r.Gates, r.Confirmation)
+	if r.Confirmation != nil || r.Winner.Worker != "b" {
+		t.Errorf("a search on b: the winner is %s's, confirmed by %v", r.Winner.Worker, r.Confirmation)
 	}
 }
 
-// What the compiler refuses and what fails is a trial, as on one device.
-func TestPoolTellsFailuresApart(t *testing.T) {
-	p := newPlace(t)
-	gpu := &fakeGPU{refuse: func(k operator.Kernel) error {
-		for _, m := range k.Macros {
-			if m.Name == "A" && m.Value == "7" {
-				return &compile.Error{File: "plain.cu", Line: 3, Message: "seven is not allowed", Log: "plain.cu(3): error"}
-			}
-		}
-		return nil
-	}}
-	p.worker("a", gpu)
-	r := search(t, p.pool(1), tuner.Options{Strategy: "random"})
-	if r.ByStatus[trial.CompileError] != 12 || r.ByStatus[trial.OK] != 132 {
-		t.Errorf("by status: %v", r.ByStatus)
+// A device that cannot go on leaves, with words, and the others do what it had.
+func TestPoolLoses(t *testing.T) {
+	said := make(chan string, 100)
+	dead := func(context.Context, space.Configuration) (trial.Outcome, error) {
+		return trial.Outcome{}, errors.New("the GPU has fallen off the bus")
 	}
-	for _, one := range r.Trials {
-		if one.Status == trial.CompileError && one.Reason() != "plain.cu:3: seven is not allowed" {
-			t.Errorf("the reason is %q", one.Reason())
-		}
-	}
-}
-
-// A problem that fails everywhere ends the search with the error that it has on one
-// device.
-func TestPoolTellsErrorsApart(t *testing.T) {
-	var reference *device.ReferenceError
-	for name, test := range map[string]struct {
-		gpu  *fakeGPU
-		want func(error) bool
-	}{
-		"memory": {&fakeGPU{open: onToy(fmt.Errorf("too large: %w", device.ErrMemory))}, func(err error) bool { return errors.Is(err, device.ErrMemory) }},
-		"reference": {&fakeGPU{open: onToy(&device.ReferenceError{Operator: "toy", Fault: "gives NaN"})}, func(err error) bool {
-			return errors.As(err, &reference) && reference.Fault == "gives NaN" && reference.Operator == "toy"
-		}},
-		"refused reference": {&fakeGPU{refuse: func(k operator.Kernel) error {
-			if k.Operator == "toy" {
-				return &compile.Error{File: k.File, Line: 1, Message: "no"}
-			}
-			return nil
-		}}, func(err error) bool {
-			return errors.As(err, &reference) && reference.Fault == "does not compile: reference.cu:1: no"
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newPlace(t)
-			p.worker("a", test.gpu)
-			if _, err := tuner.Search(t.Context(), toyProblem(t), p.pool(1), tuner.Options{}); !test.want(err) {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
-}
-
-func onToy(err error) func(*operator.Problem) error {
-	return func(p *operator.Problem) error {
-		if p.Operator.Name == "toy" {
-			return err
-		}
-		return nil
-	}
-}
-
-// Workers unlike the first are left out, and it is said why; --gpu chooses others.
-func TestPoolOfOneModel(t *testing.T) {
-	p := newPlace(t)
-	p.worker("a", &fakeGPU{})
-	p.worker("b", &fakeGPU{name: "Other 200"})
-	p.worker("c", &fakeGPU{driver: "999"})
-	p.worker("d", &fakeGPU{})
-	look := p.connect("look")
-	p.await("four workers", func() bool {
-		all, err := look.Look(t.Context())
-		return err == nil && len(all) == 4
-	})
-	d := p.pool(2)
-	if got := fmt.Sprint(d.Workers()); got != "[a d]" {
+	d := join(t, map[string]*fakeGPU{"a": {evaluate: dead}, "b": {}, "c": {}}, func(o *remote.PoolOptions) { o.Say = func(text string) { said <- text } })
+	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))
+	if got := fmt.Sprint(d.Workers()); got != "[b c]" {
 		t.Errorf("the workers are %s", got)
 	}
-	want := map[string]bool{
-		"pool: worker b is left out: it is Other 200, and not Fake 100":    true,
-		"pool: worker c is left out: its driver is 999, and not ":          true,
-		"pool: worker c is left out: its driver is 999, and not Fake 100 ": false,
+	if text := <-said; text != "worker a has ended: the GPU has fallen off the bus" {
+		t.Errorf("said %q", text)
 	}
-	p.await("words about those left out", func() bool {
-		select {
-		case text := <-p.said:
-			delete(want, text)
-		default:
-		}
-		return len(want) == 1
-	})
-	other := p.pool(1, func(o *fleet.Options) { o.GPU = "other" })
-	if other.Info().Name != "Other 200" {
-		t.Errorf("--gpu other gives %s", other.Info().Name)
+	last := join(t, map[string]*fakeGPU{"a": {evaluate: dead}}, func(o *remote.PoolOptions) { o.Patience = 200 * time.Millisecond })
+	_, err := tuner.Search(t.Context(), toyProblem(t), last, tuner.Options{})
+	if !errors.Is(err, device.ErrGone) || !strings.Contains(err.Error(), "fallen off the bus") {
+		t.Errorf("when the last has ended: %v", err)
 	}
 }
 
-// Without a worker there is no pool, and the reason is told.
-func TestPoolOfNobody(t *testing.T) {
-	p := newPlace(t)
-	_, err := fleet.Open(t.Context(), p.connect("search"), fleet.Options{Wait: 1})
-	if !errors.Is(err, device.ErrNone) {
-		t.Errorf("got %v", err)
+// A configuration that ends every device that takes it has crashed, and the search goes on.
+func TestPoolDeliveries(t *testing.T) {
+	deadly := func(_ context.Context, c space.Configuration) (trial.Outcome, error) {
+		if number(c, "a") == 5 && number(c, "b") == 5 {
+			return trial.Outcome{}, errors.New("the GPU has fallen off the bus")
+		}
+		return bowl(c), nil
 	}
-	p.worker("a", &fakeGPU{})
-	p.pool(1)
-	_, err = fleet.Open(t.Context(), p.connect("search"), fleet.Options{Wait: 300e6, GPU: "B200"})
-	if want := `no worker with "B200" can be used: a has Fake 100: no such device`; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	gpus := map[string]*fakeGPU{}
+	for i := range 5 {
+		gpus[fmt.Sprint("w", i)] = &fakeGPU{evaluate: deadly}
+	}
+	r := search(t, join(t, gpus), tuner.Options{Strategy: "random"})
+	if r.ByStatus[trial.Crashed] != 1 || r.ByStatus[trial.OK] != 143 {
+		t.Errorf("by status: %v", r.ByStatus)
+	}
+	crashed := slices.IndexFunc(r.Trials, func(one trial.Trial) bool { return one.Status == trial.Crashed })
+	if crashed < 0 || !strings.Contains(r.Trials[crashed].Message, "handed out 2 times") {
+		t.Errorf("the crashed one is trial %d", crashed)
 	}
 }
 
-// Two searches share the workers, and neither sees the other's.
-func TestTwoSearchesOnOnePool(t *testing.T) {
-	p := newPlace(t)
-	p.worker("a", &fakeGPU{})
-	p.worker("b", &fakeGPU{})
-	results := make(chan *tuner.Result, 2)
-	for range 2 {
-		d := p.pool(2)
-		go func() {
-			r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Strategy: "random"})
-			if err != nil {
-				t.Error(err)
-			}
-			results <- r
-		}()
+// Other inputs come to a device at once, and to another when it gets its next job.
+func TestPoolInputs(t *testing.T) {
+	gpus := map[string]*fakeGPU{"a": {}, "b": {}}
+	d := join(t, gpus)
+	problem, others := toyProblem(t), device.Inputs{Distribution: "normal", Seed: 7}
+	s, err := d.Open(t.Context(), problem, nil, device.ProtocolFor(problem.Operator))
+	if err == nil {
+		err = s.Refill(t.Context(), others)
 	}
-	for range 2 {
-		if r := <-results; r != nil {
-			mustBeWhole(t, r)
-		}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := slices.Concat(gpus["a"].refilled, gpus["b"].refilled); !slices.Equal(all, []device.Inputs{others}) {
+		t.Errorf("inputs were drawn as %+v", all)
+	}
+	if s.Ceilings().ReferenceMS != 100 {
+		t.Errorf("the ceilings are %+v", s.Ceilings())
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/remote"
+	"autotune/device/trial"
 )
 
 // WorkerOptions adjust a worker; only a name is needed.
@@ -23,154 +24,204 @@ type WorkerOptions struct {
 	Memory int64
 	// Python: run the Python files of operators that say what is right.
 	Python bool
-	// Spool is where data files are, shared with other workers of this process or not; nil:
-	// one of this worker's own.
-	Spool *Spool
-	// ControlEvery is the time between two of the control; 0: half a minute.
-	ControlEvery time.Duration
 	// Say is called with what a person should know, from any goroutine; nil: nobody is told.
 	Say func(text string)
 }
 
 const (
-	usualMemory = 0.8 // of the device's
-	mostOpen    = 8   // problems at once
+	usualMemory = 0.8              // of the device's
+	mostOpen    = 8                // problems at once
+	idleLimit   = 10 * time.Minute // after which a problem is closed that nobody asks about
 )
 
 // Serve offers a device until ctx ends, which is no error; or until the device cannot
 // go on, or another worker has the name. The device stays the caller's to close.
-func Serve(ctx context.Context, b *Broker, d device.Device, o WorkerOptions) (err error) {
+func Serve(ctx context.Context, b *Broker, d device.Device, o WorkerOptions) error {
 	if !remote.GoodName(o.Name) {
 		return fmt.Errorf("a worker cannot be called %q: letters, digits, - and _ are allowed, 64 at most", o.Name)
 	}
-	w := newWorker(b, d, o)
-	h := remote.Host{Device: d, Memory: w.options.Memory, Most: mostOpen}
-	if w.Owner, err = remote.Own(ctx, o.Name, h, remote.JoinOptions{ControlEvery: o.ControlEvery}); err != nil {
-		return err
+	o.Compilers = cmp.Or(o.Compilers, max(1, d.Compiler().Workers()))
+	o.Memory = cmp.Or(o.Memory, int64(usualMemory*float64(d.Info().Limits.MemoryBytes)))
+	if o.Say == nil {
+		o.Say = func(string) {}
 	}
 	working, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	w.end = end
-	if err = w.enter(working); err == nil {
-		w.live(working)
-		<-working.Done()
+	w := &worker{
+		Broker: b, options: o, end: end, compilers: make(chan struct{}, o.Compilers), started: time.Now(), jobs: map[string]*job{},
+		server: remote.Server{Device: d, Memory: o.Memory, Most: mostOpen, Python: o.Python},
+	}
+	err := w.enter(working)
+	if err == nil {
+		for remote.Pause(working, idleLimit/10) {
+			_ = w.server.Sweep(idleLimit) // what it held is free, or the device says so next
+		}
 		w.working.Wait()
 		if ctx.Err() == nil {
 			err = context.Cause(working)
 		}
-		w.show(BeatSubject, w.Left(err))
-		_ = w.Conn.FlushTimeout(enterWait) // the connection is closed next
+		_ = b.Conn.FlushTimeout(enterWait) // the connection is closed next
 	}
-	err = errors.Join(err, w.Owner.Close())
-	if o.Spool == nil {
-		err = errors.Join(err, w.options.Spool.Close())
-	}
-	return err
+	return errors.Join(err, w.server.Close())
 }
 
 type worker struct {
 	*Broker
-	*remote.Owner
 	options   WorkerOptions
-	group     string
-	library   library
+	server    remote.Server
 	end       context.CancelCauseFunc
 	working   sync.WaitGroup
 	compilers chan struct{} // holds one for each that is at work
 	started   time.Time
 	senseless sync.Once // a message was, which is told once
 
-	mu    sync.Mutex
-	tasks map[string]*task // jobs that it has or had a short while ago, by search and number
-	open  int              // of them are not answered yet
-	done  int              // jobs
-}
-
-func newWorker(b *Broker, d device.Device, o WorkerOptions) *worker {
-	o.Compilers = cmp.Or(o.Compilers, max(1, d.Compiler().Workers()))
-	o.Memory = cmp.Or(o.Memory, int64(usualMemory*float64(d.Info().Limits.MemoryBytes)))
-	if o.Spool == nil {
-		o.Spool = &Spool{}
-	}
-	if o.Say == nil {
-		o.Say = func(string) {}
-	}
-	return &worker{
-		Broker: b, options: o, group: remote.Group(d.Info(), d.Arch()), library: library{broker: b, device: d, spool: o.Spool},
-		compilers: make(chan struct{}, o.Compilers), started: time.Now(), tasks: map[string]*task{},
-	}
+	mu   sync.Mutex
+	jobs map[string]*job // that it has or had a short while ago, by their requests' IDs
+	open int             // jobs that are not answered yet
+	done int
 }
 
 const enterWait = time.Second
 
+// enter makes the worker known, unless there is one of its name.
 func (w *worker) enter(ctx context.Context) error {
+	subject := WorkerSubject(w.options.Name)
 	question, err := remote.Encode(remote.Request{Kind: remote.Describe})
 	if err != nil {
 		return err
 	}
-	_, err = w.Ask(ctx, WorkerSubject(w.Name), question, enterWait)
+	_, err = w.ask(ctx, subject, question, enterWait)
 	switch {
 	case err == nil:
-		return fmt.Errorf("there is a worker %s already; name this one otherwise with --name", w.Name)
+		return fmt.Errorf("there is a worker %s already; name this one otherwise with --name", w.options.Name)
 	case !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, context.DeadlineExceeded): // those mean that nobody answers
 		return fmt.Errorf("make the worker known: %w", err)
 	}
-	if _, err = w.Conn.Subscribe(WorkerSubject(w.Name), func(msg *nats.Msg) { w.receive(ctx, msg) }); err == nil {
-		_, err = w.Conn.Subscribe(WhoSubject, func(msg *nats.Msg) { w.show(msg.Reply, w.beat()) })
-	}
-	if err == nil {
-		_, err = w.Broker.Serve(w.Name, w.library.binaries.open)
-	}
+	jobs, err := w.Conn.Subscribe(subject, func(msg *nats.Msg) { w.receive(ctx, msg) })
 	if err != nil {
 		return fmt.Errorf("make the worker known: %w", err)
 	}
+	who, err := w.Conn.Subscribe(whoSubject, func(msg *nats.Msg) { w.introduce(msg.Reply) })
+	if err != nil {
+		return errors.Join(fmt.Errorf("make the worker known: %w", err), jobs.Unsubscribe())
+	}
+	context.AfterFunc(ctx, func() { _ = who.Unsubscribe() }) // the connection is closed soon
 	return nil
 }
 
-func (w *worker) live(ctx context.Context) {
-	w.working.Go(func() {
-		for w.show(BeatSubject, w.beat()); remote.Pause(ctx, w.ConnectOptions.Beat); w.show(BeatSubject, w.beat()) {
-		}
-	})
-	w.working.Go(func() {
-		err := w.KeepFit(ctx, func() []float64 { return w.others(ctx) }, func(said string) {
-			if said != "" {
-				w.options.Say(said)
-				w.show(BeatSubject, w.beat())
-			}
-			w.Sweep(ctx, func(key string) bool { return w.IsGone(ctx, searchOf(key)) })
-		})
-		if err != nil {
-			w.end(err)
-		}
-	})
+// introduce tells a search what this worker is. An answer that is lost is asked for again.
+func (w *worker) introduce(reply string) {
+	d, o := w.server.Device, w.options
+	w.mu.Lock()
+	about := remote.Worker{
+		Worker: o.Name, Device: d.Info(), Arch: d.Arch(), Compilers: o.Compilers, Done: w.done, UnderWay: w.open, Started: w.started,
+	}
+	w.mu.Unlock()
+	if data, err := remote.Encode(about); err == nil {
+		_ = w.Conn.Publish(reply, data)
+	}
 }
 
-func (w *worker) beat() remote.Beat {
-	b := w.Beat()
-	b.Compilers, b.Started = w.options.Compilers, w.started
+// job is a request that this worker does, or did a short while ago.
+type job struct {
+	remote.Request
+	reply  string // where its answer is waited for
+	answer []byte // nil: it is not done yet
+}
+
+// Bounds on the jobs of a worker: how many it has, and how long it keeps an answer that may
+// not have been heard.
+const (
+	mostJobs   = 4096
+	keptAnswer = 15 * time.Second
+)
+
+// receive takes a job. One that it has had is not done again: its answer is sent again. If there
+// are too many jobs it ignores one, which the search asks for again.
+func (w *worker) receive(ctx context.Context, msg *nats.Msg) {
+	q, err := remote.Decode[remote.Request](msg.Data)
+	if err == nil && q.Kind == remote.Launch {
+		err = errors.New("workers launch nothing for programs that watch")
+	}
+	if err == nil && q.Check.Leave != "" {
+		err = errors.New("workers leave no files")
+	}
+	if err != nil {
+		w.senseless.Do(func() { w.options.Say(fmt.Sprintf("messages that make no sense are dropped, as one: %s", err)) })
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	b.Done = w.done
-	return b
-}
-
-// show sends a sign of life. One that is lost is followed by another.
-func (w *worker) show(subject string, b remote.Beat) {
-	if data, err := remote.Encode(b); err == nil {
-		_ = w.Conn.Publish(subject, data)
+	j := w.jobs[q.ID]
+	switch {
+	case j != nil:
+		j.reply = msg.Reply
+		w.send(j)
+	case w.open < mostJobs && ctx.Err() == nil:
+		j = &job{Request: q, reply: msg.Reply}
+		w.jobs[q.ID] = j
+		w.open++
+		w.working.Go(func() {
+			w.tell(j, w.do(ctx, q))
+			time.AfterFunc(keptAnswer, func() { w.forget(q.ID) })
+		})
 	}
 }
 
-func (w *worker) others(ctx context.Context) (times []float64) {
-	all, err := w.Look(ctx)
+func (w *worker) forget(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.jobs, id)
+}
+
+func (w *worker) tell(j *job, r remote.Response) {
+	r.ID, r.Kind, r.Worker = j.ID, j.Kind, w.options.Name
+	data, err := remote.Encode(r)
 	if err != nil {
-		return nil
+		r = j.Failed(trial.Crashed, "the answer cannot be told: "+err.Error())
+		r.Worker = w.options.Name
+		data, _ = remote.Encode(r)
 	}
-	for _, b := range all {
-		if b.Worker != w.Name && b.Group == w.group && b.State == remote.Ready && b.Control.LastMS > 0 {
-			times = append(times, b.Control.LastMS)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j.answer = data
+	w.open--
+	w.done++
+	w.send(j)
+}
+
+// send sends a job's answer if there is one. The lock is held.
+func (w *worker) send(j *job) {
+	if j.answer != nil && j.reply != "" {
+		_ = w.Conn.Publish(j.reply, j.answer) // if it is lost, the search asks again
+	}
+}
+
+// do does a job, and the worker goes on should this program panic over it.
+func (w *worker) do(ctx context.Context, q remote.Request) (r remote.Response) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = q.Failed(trial.Crashed, fmt.Sprintf("the worker %s met a fault of its own: %v", w.options.Name, p))
+		}
+	}()
+	switch q.Kind {
+	case remote.Describe:
+		return remote.Response{Devices: []device.Info{w.server.Device.Info()}}
+	case remote.Compile:
+		select {
+		case w.compilers <- struct{}{}:
+			defer func() { <-w.compilers }()
+		case <-ctx.Done():
 		}
 	}
-	return times
+	r, err := w.server.Answer(ctx, q, remote.Extra{})
+	switch {
+	case ctx.Err() != nil && (err != nil || r.Fault != nil):
+		r.Fault = &remote.Fault{Kind: remote.Ended, Message: context.Cause(ctx).Error()}
+	case err != nil:
+		err = fmt.Errorf("%s: %w", q.Configuration, err)
+		w.end(err)
+		r.Fault = &remote.Fault{Kind: remote.Ended, Message: err.Error(), Crashed: true}
+	}
+	return r
 }

@@ -23,22 +23,20 @@ type Tool struct {
 var (
 	CXX       = &Tool{"a C++ compiler", "apt install g++, or set CXX", sync.OnceValue(compiler)}
 	CMake     = &Tool{"CMake", "apt install cmake", program("cmake", "--version")}
-	Clang     = &Tool{"clang++", "apt install clang", program("clang++")}
 	Python    = &Tool{"python3", "apt install python3", program("python3", "-c", "pass")}
 	NumPy     = &Tool{"NumPy", "apt install python3-numpy, or pip install numpy", program("python3", "-c", "import numpy")}
 	Torch     = &Tool{"PyTorch", "pip install torch", program("python3", "-c", "import torch")}
 	NVRTC     = &Tool{"NVRTC", "apt install libnvrtc11.2 libnvrtc-builtins11.8 (Debian, non-free), or pip install nvidia-cuda-nvrtc", nil}
 	Headers   = &Tool{"CUDA's headers", "apt install cuda-cudart-dev-13-0 (NVIDIA's repository), nvidia-cuda-dev (Debian, non-free), or pip install nvidia-cuda-runtime", nil}
 	CUB       = &Tool{"CUB", "apt install cuda-cccl-13-0 (NVIDIA's repository), or pip install nvidia-cuda-cccl", nil}
-	Browser   = &Tool{"Chromium", "apt install chromium", func() bool { return Chromium() != "" }}
 	Sanitizer = &Tool{"compute-sanitizer", "apt install cuda-sanitizer-13-0 (NVIDIA's repository)", nil}
 )
 
-var tools = []*Tool{CXX, CMake, Clang, Python, NumPy, Torch, NVRTC, Headers, CUB, Browser, Sanitizer}
+var tools = []*Tool{CXX, CMake, Python, NumPy, Torch, NVRTC, Headers, CUB, Sanitizer}
 
 // compiler looks where the emulator does.
 func compiler() bool {
-	names := []string{"g++", "clang++", "c++"}
+	names := []string{"g++", "c++"}
 	if own := strings.Fields(os.Getenv("CXX")); len(own) > 0 {
 		names = own[:1]
 	}
@@ -48,16 +46,6 @@ func compiler() bool {
 		}
 	}
 	return false
-}
-
-// Chromium is a browser that tests can drive without a screen; "" if there is none.
-func Chromium() string {
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return ""
 }
 
 // program tells whether one is there and, with arguments, whether it succeeds.
@@ -135,7 +123,7 @@ func (tool *Tool) variable() string {
 
 var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
-var conditions = map[string]*Tool{"cxx": CXX, "clang": Clang, "python": Python, "numpy": NumPy, "torch": Torch, "nvrtc": NVRTC}
+var conditions = map[string]*Tool{"cxx": CXX, "python": Python, "numpy": NumPy, "torch": Torch, "nvrtc": NVRTC}
 
 // look finds a condition's tool. The caller brings what finds those that the code under
 // test looks for itself.

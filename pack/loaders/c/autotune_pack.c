@@ -14,8 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_VALUES = 128, MOST_TENSORS = 16, MOST_ARGUMENTS = 48, MOST_STEPS = 8, MOST_MAPS = 8, MOST_GPUS = 32, BUCKETS = 256 };
-enum { MAP_WORDS = 16 }; /* of 8 bytes */
+enum { MOST_GPUS = 32, MOST_ARGUMENTS = 64, MOST_MAPS = 8 }; /* of a launch, as the packer has them */
 
 static __thread char error[512];
 
@@ -71,18 +70,24 @@ static uint64_t mixed(const void* data, size_t size) {
     return hash;
 }
 
+struct autotune_plan {
+    const autotune_entry* entry;
+    void* function[]; /* one for each step */
+};
+
 struct autotune_pack {
     const autotune_tables* tables;
-    unsigned char** images;         /* a file each, with a zero behind it */
-    void* (*modules)[MOST_GPUS];    /* a file and GPU each */
-    autotune_plan* plans[BUCKETS];  /* lists */
+    unsigned char** images;            /* a file each, with a zero behind it */
+    void* (*modules)[MOST_GPUS];       /* a file and GPU each */
+    autotune_plan* (*plans)[MOST_GPUS]; /* an entry and GPU each */
     pthread_mutex_t mutex;
 };
 
 static int read_file(const char* folder, const autotune_file* f, unsigned char** image) {
     char path[4096];
     struct stat about;
-    if (snprintf(path, sizeof path, "%s/%s", folder, f->path) >= (int)sizeof path) return fail(f->path, "the folder's path is too long");
+    if (snprintf(path, sizeof path, "%s/%s", folder, f->path) >= (int)sizeof path)
+        return fail(f->path, "the folder's path is too long");
     int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* which waits for no writer of a pipe */
     if (file < 0) return fail(path, "it is missing, or cannot be read");
     if (fstat(file, &about) || !S_ISREG(about.st_mode)) {
@@ -114,9 +119,10 @@ int autotune_open(const autotune_tables* tables, const char* folder, autotune_pa
     p->tables = tables;
     p->images = (unsigned char**)calloc((size_t)tables->files + 1, sizeof *p->images);
     p->modules = (void* (*)[MOST_GPUS])calloc((size_t)tables->files + 1, sizeof *p->modules);
+    p->plans = (autotune_plan* (*)[MOST_GPUS])calloc((size_t)tables->entries + 1, sizeof *p->plans);
     pthread_mutex_init(&p->mutex, NULL);
     for (int i = 0; i < tables->files; i++)
-        if (!p->images || !p->modules || read_file(folder, &tables->file[i], &p->images[i])) {
+        if (!p->images || !p->modules || !p->plans || read_file(folder, &tables->file[i], &p->images[i])) {
             autotune_close(p);
             return 1;
         }
@@ -124,248 +130,146 @@ int autotune_open(const autotune_tables* tables, const char* folder, autotune_pa
     return 0;
 }
 
-/* ---- plans ---- */
-
-struct autotune_plan {
-    autotune_plan* next;
-    const autotune_operation* operation;
-    int tuned, device;
-    int64_t given[MOST_VALUES], sizes[MOST_VALUES];
-    int sized;
-    autotune_shape shape[MOST_TENSORS];
-    autotune_made made;
-    void* function[MOST_STEPS];
-    unsigned char* image;         /* a file with the problem's sizes in it; NULL: as packed */
-    void* own;                    /* the module of that image */
-    char math[32];
-};
-
 void autotune_close(autotune_pack* p) {
     if (!p) return;
     for (int i = 0; p->images && i < p->tables->files; i++) free(p->images[i]);
-    for (int i = 0; i < BUCKETS; i++)
-        for (autotune_plan *plan = p->plans[i], *next; plan; plan = next) {
-            next = plan->next;
-            free(plan->image);
-            free(plan);
-        }
+    for (int i = 0; p->plans && i < p->tables->entries; i++)
+        for (int gpu = 0; gpu < MOST_GPUS; gpu++) free(p->plans[i][gpu]);
     free(p->images);
     free(p->modules);
+    free(p->plans);
     pthread_mutex_destroy(&p->mutex);
     free(p);
 }
 
-/* A copy of a file with a plan's sizes in it, the lowest byte first. */
-static int write_sizes(autotune_pack* p, autotune_plan* plan, int file, int64_t at) {
-    const autotune_file* f = &p->tables->file[file];
-    if (at < 0 || at > f->bytes - 4 * plan->made.sizes) return fail(f->path, "its sizes are not within it");
-    plan->image = (unsigned char*)malloc((size_t)f->bytes + 2);
-    if (!plan->image) return fail(f->path, "there is too little memory");
-    memcpy(plan->image, p->images[file], (size_t)f->bytes + 2);
-    for (int i = 0; i < 4 * plan->made.sizes; i++) plan->image[at + i] = (unsigned char)((uint32_t)plan->made.size[i / 4] >> 8 * (i % 4));
-    return 0;
-}
-
-static int64_t bytes_of(const autotune_shape* s) {
-    int64_t bytes = s->element_bytes;
-    for (int i = 0; i < s->rank; i++) bytes *= s->extent[i];
-    return bytes;
-}
-
-static int load(autotune_pack* p, autotune_plan* plan, int file) {
-    void** module = plan->image ? &plan->own : &p->modules[file][plan->device];
-    const unsigned char* image = plan->image ? plan->image : p->images[file];
-    if (!*module && check(p->tables->file[file].path, cuda.cuModuleLoadData(module, image))) return 1;
-    for (int i = 0; i < plan->made.steps; i++) {
-        const autotune_step* s = &plan->made.step[i];
-        void** function = &plan->function[i];
-        const char* name = s->entry;
-        if (check(name, cuda.cuModuleGetFunction(function, *module, name))) return 1;
-        /* More than 48 KB must be allowed; the kernel's static memory counts, too. */
-        if (s->shared > 0 && check(name, cuda.cuFuncSetAttribute(*function, 8, (int)s->shared))) return 1;
-        if (cuda.cuFuncLoad && check(name, cuda.cuFuncLoad(*function))) return 1;
-    }
-    return 0;
-}
+/* ---- plans ---- */
 
 typedef struct { char name[256]; int arch, shared; } GPU;
 
 static int describe(int device, GPU* g) {
     int major = 0, minor = 0;
-    if (check("cuDeviceGetName", cuda.cuDeviceGetName(g->name, sizeof g->name, device))) return 1;
-    if (check("cuDeviceGetAttribute", cuda.cuDeviceGetAttribute(&major, 75, device) | cuda.cuDeviceGetAttribute(&minor, 76, device) |
-                                          cuda.cuDeviceGetAttribute(&g->shared, 97, device)))
+    if (check("cuDeviceGetName", cuda.cuDeviceGetName(g->name, sizeof g->name, device)) ||
+        check("cuDeviceGetAttribute", cuda.cuDeviceGetAttribute(&major, 75, device)) ||
+        check("cuDeviceGetAttribute", cuda.cuDeviceGetAttribute(&minor, 76, device)) ||
+        check("cuDeviceGetAttribute", cuda.cuDeviceGetAttribute(&g->shared, 97, device)))
         return 1;
     g->arch = 10 * major + minor;
     return 0;
 }
 
-/* Above 0 if the GPU can run code for an architecture; the larger, the better it suits. */
-static int rank(int arch, int own, int measured, const char* device, const GPU* g) {
-    if (arch != g->arch && (own || arch / 10 != g->arch / 10 || arch > g->arch)) return 0;
-    return 1 + arch + own + (measured && !strcmp(device, g->name) ? 10000 : 0);
+/* Above 0 if the GPU can run an entry; the larger, the better it suits. */
+static int rank(const autotune_entry* e, const GPU* g) {
+    int same = !strcmp(e->device, g->name);
+    if (e->arch != g->arch && (e->own || e->arch / 10 != g->arch / 10 || e->arch > g->arch)) return 0;
+    for (int i = 0; i < e->steps; i++)
+        if ((int64_t)e->step[i].shared > g->shared || (e->step[i].cooperative && !same)) return 0;
+    return 1 + e->arch + e->own + (e->measured && same ? 10000 : 0);
 }
 
-static int fits(const autotune_step* step, int steps, const char* device, const GPU* g) {
-    for (int i = 0; i < steps; i++)
-        if ((int64_t)step[i].shared > g->shared || (step[i].cooperative && strcmp(device, g->name))) return 0;
+static int serves(const autotune_entry* e, const int64_t* values, int count, const char* math) {
+    if (math && *math ? strcmp(e->math, math) != 0 : !e->usual) return 0;
+    for (int i = 0; i < count; i++)
+        if (values[i] != e->value[i].is && (values[i] != AUTOTUNE_DEFAULT || !e->value[i].usual)) return 0;
     return 1;
 }
 
-/* The kernel that a family's tree chooses for a problem, and its launches. */
-static const autotune_variant* chosen(const autotune_family* f, const int64_t* v, const GPU* g, autotune_made* made) {
-    for (const int* at = f->leaf(v); at && *at >= 0; at++) {
-        const autotune_variant* variant = &f->variant[*at];
-        memset(made, 0, sizeof *made);
-        if (variant->serve(v, made) && fits(made->step, made->steps, f->device, g)) return variant;
+static int load(autotune_pack* p, const autotune_entry* e, int device, autotune_plan** plan) {
+    void** module = &p->modules[e->file][device];
+    const char* path = p->tables->file[e->file].path;
+    if (!*module && check(path, cuda.cuModuleLoadData(module, p->images[e->file]))) return 1;
+    autotune_plan* made = (autotune_plan*)malloc(sizeof *made + (size_t)e->steps * sizeof(void*));
+    if (!made) return fail(path, "there is too little memory");
+    made->entry = e;
+    for (int i = 0; i < e->steps; i++) {
+        const autotune_step* s = &e->step[i];
+        int failed = check(s->entry, cuda.cuModuleGetFunction(&made->function[i], *module, s->entry));
+        /* More than 48 KB must be allowed; the kernel's static memory counts, too. */
+        if (!failed && s->shared) failed = check(s->entry, cuda.cuFuncSetAttribute(made->function[i], 8, (int)s->shared));
+        if (!failed && cuda.cuFuncLoad) failed = check(s->entry, cuda.cuFuncLoad(made->function[i]));
+        if (failed) {
+            free(made);
+            return 1;
+        }
     }
-    return NULL;
-}
-
-/* Finds an entry or a family for a plan, and returns the kernel's file, or -1; -2 is an error. */
-static int tuned(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v, const GPU* g, int exact) {
-    const autotune_family* found = NULL;
-    int best = 0;
-    for (int i = 0; i < p->tables->families; i++) {
-        const autotune_family* f = &p->tables->family[i];
-        int mode = f->math == v[plan->operation->math] || (!*plan->math && f->automatic), r = rank(f->arch, f->own, f->measured, f->device, g);
-        if (f->operation != operation || f->exact != exact || !mode || r <= best || !f->has(v)) continue;
-        if (!exact || chosen(f, v, g, &plan->made)) best = r, found = f;
-    }
-    const autotune_variant* variant = found ? chosen(found, v, g, &plan->made) : NULL;
-    if (!variant) return -1;
-    return plan->made.sizes && write_sizes(p, plan, variant->file, variant->at) ? -2 : variant->file;
-}
-
-/* Takes the kernel that is correct for every problem. */
-static int general(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v) {
-    const autotune_operation* o = plan->operation;
-    for (int i = 0; i < p->tables->generals; i++) {
-        const autotune_general* k = &p->tables->general[i];
-        if (k->operation != operation || k->math != v[o->math] || (o->type >= 0 && k->type != v[o->type]) || (k->at >= 0 && k->value != v[k->at])) continue;
-        int64_t elements = 1;
-        for (int j = 0; j < plan->shape[o->output].rank; j++) elements *= plan->shape[o->output].extent[j];
-        int64_t blocks = (elements + 255) / 256;
-        autotune_step step = {k->entry, {(uint32_t)(blocks < 1 << 20 ? blocks : 1 << 20), 1, 1}, {256, 1, 1}, 0, {0}, 0, 0, k->arguments, k->argument};
-        for (int j = 0; j < k->sizes; j++) plan->sizes[j] = v[k->size[j]];
-        plan->sizes[k->sizes] = elements;
-        plan->sized = k->sizes + 1;
-        memset(&plan->made, 0, sizeof plan->made);
-        plan->made.steps = 1;
-        plan->made.step[0] = step;
-        return k->file;
-    }
-    fail(o->name, "no kernel of the pack is for this problem on this GPU");
-    return -2;
-}
-
-static int make(autotune_pack* p, int operation, autotune_plan* plan) {
-    const autotune_operation* o = plan->operation;
-    int64_t v[MOST_VALUES] = {0};
-    char why[400] = "";
-    GPU g;
-    if (describe(plan->device, &g)) return 1;
-    memcpy(v, plan->given, sizeof *v * (size_t)o->given);
-    v[o->arch] = g.arch;
-    v[o->math] = AUTOTUNE_DEFAULT;
-    for (int i = 0; i < o->modes; i++)
-        if (!strcmp(o->mode[i], plan->math)) v[o->math] = i;
-    if (*plan->math && v[o->math] == AUTOTUNE_DEFAULT) return fail(plan->math, "the operator has no such math mode");
-    if (!o->evaluate(v, plan->shape, why, sizeof why)) return fail(o->name, why);
-    int file = tuned(p, plan, operation, v, &g, 1);
-    if (file == -1) file = tuned(p, plan, operation, v, &g, 0);
-    plan->tuned = file >= 0;
-    if (file == -1) file = general(p, plan, operation, v);
-    return file < 0 || load(p, plan, file);
+    *plan = made;
+    return 0;
 }
 
 int autotune_plan_of(autotune_pack* p, int operation, const int64_t* values, const char* math, autotune_plan** plan) {
-    autotune_plan key;
+    const autotune_operation* o = &p->tables->operation[operation];
+    GPU g;
+    int device, best = 0, found = 0;
+    *plan = NULL;
     pthread_once(&once, open_cuda);
     if (no_cuda) return fail("libcuda", no_cuda);
-    memset(&key, 0, sizeof key);
-    key.operation = &p->tables->operation[operation];
-    memcpy(key.given, values, sizeof *values * (size_t)key.operation->given);
-    snprintf(key.math, sizeof key.math, "%s", math ? math : "");
-    if (check("cuCtxGetDevice: no context is current", cuda.cuCtxGetDevice(&key.device))) return 1;
-    if (key.device >= MOST_GPUS) return fail("autotune_plan", "there are more GPUs than a pack can use");
-    autotune_plan** list = &p->plans[(mixed(key.given, sizeof key.given) >> 32) % BUCKETS];
-    pthread_mutex_lock(&p->mutex);
-    autotune_plan* found = *list;
-    while (found && (found->operation != key.operation || found->device != key.device || strcmp(found->math, key.math) ||
-                     memcmp(found->given, key.given, sizeof key.given)))
-        found = found->next;
-    if (!found && (found = (autotune_plan*)malloc(sizeof *found))) {
-        *found = key;
-        if (make(p, operation, found)) {
-            free(found->image);
-            free(found);
-            found = NULL;
-        } else {
-            found->next = *list;
-            *list = found;
-        }
+    if (check("cuCtxGetDevice: no context is current", cuda.cuCtxGetDevice(&device)) || describe(device, &g)) return 1;
+    if (device >= MOST_GPUS) return fail("autotune_plan", "there are more GPUs than a pack can use");
+    for (int i = 0; i < p->tables->entries; i++) {
+        const autotune_entry* e = &p->tables->entry[i];
+        int r = e->operation == operation && serves(e, values, o->values, math) ? rank(e, &g) : 0;
+        if (r > best) best = r, found = i;
     }
+    if (!best) return fail(o->name, "no kernel of the pack was made for this problem on this GPU");
+    pthread_mutex_lock(&p->mutex);
+    autotune_plan** kept = &p->plans[found][device];
+    int failed = *kept ? 0 : load(p, &p->tables->entry[found], device, kept);
+    *plan = *kept;
     pthread_mutex_unlock(&p->mutex);
-    *plan = found;
-    return !found;
+    return failed;
 }
 
-int autotune_tuned(const autotune_plan* plan) { return plan->tuned; }
-
-autotune_shape autotune_shape_of(const autotune_plan* plan, int tensor) { return plan->shape[tensor]; }
+autotune_shape autotune_shape_of(const autotune_plan* plan, int tensor) { return plan->entry->shape[tensor]; }
 
 static size_t padded(int64_t bytes) { return ((size_t)bytes + 255) / 256 * 256; }
 
 size_t autotune_workspace_bytes(const autotune_plan* plan) {
     size_t bytes = 0;
-    for (int i = 0; i < plan->made.workspaces; i++) bytes += padded(plan->made.workspace[i]);
+    for (int i = 0; i < plan->entry->workspaces; i++) bytes += padded(plan->entry->more[i]);
     return bytes;
 }
 
-static int launch(const autotune_plan* plan, int step, void** pointers, void* stream) {
-    const autotune_step* l = &plan->made.step[step];
-    void *function = plan->function[step], *taken[MOST_ARGUMENTS];
+static int launch(const autotune_step* l, void* function, void** pointers, void* stream) {
+    void *taken[MOST_ARGUMENTS], *maps[MOST_MAPS][16] = {{0}};
     Attribute attributes[3] = {{0}};
-    int count = 0, last = l->count;
-    for (int i = 0; i < l->count; i++) taken[i] = &pointers[l->arguments[i]];
-    if (plan->sized) { /* the sizes as a struct, and the last of them, the number of elements, by itself */
-        taken[last++] = (void*)plan->sizes;
-        taken[last++] = (void*)&plan->sizes[plan->sized - 1];
+    int count = 0;
+    for (int i = 0; i < l->arguments; i++) taken[i] = &pointers[l->argument[i]];
+    for (int i = 0; i < l->maps; i++) {
+        maps[i][0] = pointers[l->argument[l->map[i].argument]];
+        memcpy(&maps[i][1], l->map[i].word, sizeof l->map[i].word);
+        taken[l->map[i].argument] = maps[i];
     }
     if (l->cooperative) attributes[count].id = 2, attributes[count++].value[0] = 1;
-    if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1) attributes[count].id = 4, memcpy(attributes[count++].value, l->cluster, sizeof l->cluster);
+    if (l->cluster[0] * l->cluster[1] * l->cluster[2] > 1)
+        attributes[count].id = 4, memcpy(attributes[count++].value, l->cluster, sizeof l->cluster);
     if (l->dependent) attributes[count].id = 6, attributes[count++].value[0] = 1;
+    Config config = {{l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared},
+                     stream, attributes, (unsigned)count};
+    const unsigned* s = config.sizes;
     if (!count)
-        return check(l->entry, cuda.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
-                                                   l->shared, stream, taken, NULL));
+        return check(l->entry, cuda.cuLaunchKernel(function, s[0], s[1], s[2], s[3], s[4], s[5], s[6], stream, taken, NULL));
     if (!cuda.cuLaunchKernelEx) return fail(l->entry, "the launch needs a driver of CUDA 11.8 or newer");
-    Config config = {{l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared}, stream, attributes, (unsigned)count};
     return check(l->entry, cuda.cuLaunchKernelEx(&config, function, taken, NULL));
 }
 
 int autotune_launch(const autotune_plan* plan, void* const* tensors, void* workspace, void* stream) {
-    void* pointers[MOST_ARGUMENTS + MAP_WORDS * MOST_MAPS];
-    int count = plan->operation->tensors;
-    for (int i = 0; i < count; i++) {
-        int64_t bytes = bytes_of(&plan->shape[i]);
-        if (bytes && (!tensors[i] || (uintptr_t)tensors[i] % 16)) return fail(plan->operation->name, "a tensor is null, or not aligned to 16 bytes");
-        pointers[i] = bytes ? tensors[i] : NULL;
+    const autotune_entry* e = plan->entry;
+    void* pointers[MOST_ARGUMENTS];
+    int count = 0;
+    for (; count < e->tensors; count++) {
+        int64_t bytes = e->shape[count].element_bytes;
+        for (int i = 0; i < e->shape[count].rank; i++) bytes *= e->shape[count].extent[i];
+        if (bytes && (!tensors[count] || (uintptr_t)tensors[count] % 16))
+            return fail(e->step->entry, "a tensor is null, or not aligned to 16 bytes");
+        pointers[count] = bytes ? tensors[count] : NULL;
     }
     if (autotune_workspace_bytes(plan) && (!workspace || (uintptr_t)workspace % 256))
-        return fail(plan->operation->name, "the workspace is null, or not aligned to 256 bytes");
-    for (int i = 0; i < plan->made.workspaces; i++) {
-        pointers[count++] = plan->made.workspace[i] ? workspace : NULL;
-        workspace = (char*)workspace + padded(plan->made.workspace[i]);
+        return fail(e->step->entry, "the workspace is null, or not aligned to 256 bytes");
+    for (int i = 0; i < e->workspaces; i++) {
+        pointers[count++] = e->more[i] ? workspace : NULL;
+        workspace = (char*)workspace + padded(e->more[i]);
     }
-    for (int i = 0; i < plan->made.scalars; i++) pointers[count++] = (void*)(uintptr_t)plan->made.workspace[plan->made.workspaces + i];
-    for (int i = 0; i < plan->made.maps; i++, count += MAP_WORDS) {
-        const autotune_map* map = &plan->made.map[i];
-        memset(&pointers[count], 0, MAP_WORDS * sizeof *pointers);
-        pointers[count] = pointers[map->tensor];
-        memcpy(&pointers[count + 1], map->word, sizeof map->word);
-    }
-    for (int i = 0; i < plan->made.steps; i++)
-        if (launch(plan, i, pointers, stream)) return 1;
+    for (int i = 0; i < e->scalars; i++) pointers[count++] = (void*)(uintptr_t)e->more[e->workspaces + i];
+    for (int i = 0; i < e->steps; i++)
+        if (launch(&e->step[i], plan->function[i], pointers, stream)) return 1;
     return 0;
 }

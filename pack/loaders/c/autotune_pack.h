@@ -1,7 +1,8 @@
 /* autotune_pack.h: kernels of a pack that autotune wrote, for C and C++ on Linux.
  *
  * Link autotune_pack.c, the pack's own .c file and -ldl -lpthread; nothing of CUDA is needed to
- * build. The pack's own header declares a problem and two functions an operator.
+ * build. The pack's own header declares a problem and two functions an operator. They run the problems
+ * that were packed, and refuse others.
  *
  *     autotune_pack* pack;
  *     if (autotune_open(&layers_tables, "layers", &pack)) puts(autotune_error());
@@ -44,8 +45,6 @@ int autotune_open(const autotune_tables* tables, const char* folder, autotune_pa
 void autotune_close(autotune_pack* pack);
 /* The plan for a problem's values; the pack keeps it. math may be NULL: as PyTorch. */
 int autotune_plan_of(autotune_pack* pack, int operation, const int64_t* values, const char* math, autotune_plan** plan);
-/* 1 where a tuned kernel runs, 0 where the general one does. */
-int autotune_tuned(const autotune_plan* plan);
 /* The shape of a tensor, by its place among those that a launch takes. */
 autotune_shape autotune_shape_of(const autotune_plan* plan, int tensor);
 /* Bytes of the workspace that a launch needs, aligned to 256 bytes. */
@@ -56,55 +55,32 @@ const char* autotune_error(void);
 
 /* What follows is for the pack's own .c file. */
 typedef struct { const char* path; int64_t bytes; uint64_t sum; } autotune_file; /* sum: FNV-1a of 64 bits */
+/* An argument that is passed as a tensor map: its address, these words, and zeros. */
+typedef struct { int argument; int64_t word[7]; } autotune_map;
 typedef struct {
     const char* entry;
     uint32_t grid[3], block[3], shared, cluster[3];
-    int cooperative, dependent, count;
-    const int* arguments; /* places among the tensors, then the workspaces, the scalars, and 16 words of each map */
+    int cooperative, dependent, arguments, maps;
+    const int* argument; /* places among the tensors, then the workspaces, then the scalars */
+    const autotune_map* map;
 } autotune_step;
-/* A tensor map is the tensor's address, these words, and zeros. */
-typedef struct { int tensor; int64_t word[7]; } autotune_map;
-/* What a problem's kernel is launched with. */
+typedef struct { int64_t is; int usual; } autotune_value; /* usual: AUTOTUNE_DEFAULT means it, too */
+/* The kernel for one problem. */
 typedef struct {
-    int steps, workspaces, scalars, sizes, maps;
-    autotune_step step[8];
-    autotune_map map[8];
-    int64_t workspace[30]; /* bytes, and then the scalars' */
-    int32_t size[128];     /* the values written into the file */
-} autotune_made;
-typedef struct {
-    int file;
-    int64_t at;                                      /* where the file has sizes */
-    int (*serve)(const int64_t* v, autotune_made* m); /* 0 where it is not for the problem */
-} autotune_variant;
-/* A family, or where exact is set the entry of one problem. */
-typedef struct {
-    int operation, math, automatic, arch, own, measured, exact;
-    const char* device;
-    int (*has)(const int64_t* v);
-    const int* (*leaf)(const int64_t* v); /* the variants to try, then -1 */
-    const autotune_variant* variant;
-} autotune_family;
-typedef struct {
-    int operation, math, at; /* at: the index of a value that it is compiled for, or -1 */
-    int64_t value;
-    int type, file, sizes;
-    const char* entry;
-    const int* size;
-    int arguments;
-    const int* argument;
-} autotune_general;
-typedef struct {
-    const char* name;
-    int given, math, arch, type, tensors, output, modes; /* counts, and places among values */
-    const char* const* mode;
-    int (*evaluate)(int64_t* v, autotune_shape* t, char* why, size_t room);
-} autotune_operation;
+    int operation, file, arch, own, measured;
+    const char *device, *math;
+    int usual; /* no name of a math mode means it, too */
+    const autotune_value* value;
+    const autotune_shape* shape; /* of tensors */
+    int tensors, steps, workspaces, scalars;
+    const autotune_step* step;
+    const int64_t* more; /* the bytes of workspaces, then the scalars */
+} autotune_entry;
+typedef struct { const char* name; int values; } autotune_operation;
 struct autotune_tables {
-    int files, families, generals;
+    int files, entries;
     const autotune_file* file;
-    const autotune_family* family;
-    const autotune_general* general;
+    const autotune_entry* entry;
     const autotune_operation* operation;
 };
 

@@ -63,9 +63,24 @@ class Clock:
             torch.cuda.empty_cache()
 
 
+class Times:
+    """Milliseconds of pairs of passes, before and after: medians, and their ratio with its interval."""
+
+    before_ms = after_ms = faster = interval = None  # of what was not timed
+
+    def __init__(self, pairs=()):
+        if pairs:
+            self.before_ms, self.after_ms = (statistics.median(column) for column in zip(*pairs))
+            self.faster, self.interval = between([before / after for before, after in pairs])
+
+    def __str__(self):
+        return f"{self.faster:.3f}x [{self.interval[0]:.3f}, {self.interval[1]:.3f}]"
+
+
 @dataclasses.dataclass
 class Candidate:
-    """A module that a kernel may serve: its class with the kernel, whether that serves a call (input, rest), and how much faster it was alone."""
+    """A module that a kernel may serve: its class with the kernel, whether that serves a call (input, rest), and how
+    much faster it was alone."""
 
     name: str
     module: torch.nn.Module
@@ -76,43 +91,30 @@ class Candidate:
     gain_ms: object = lambda input, rest: 0.0
 
 
-@dataclasses.dataclass
-class Group:
-    """Modules that are measured together. Times are milliseconds of a pass: of the modules, or in CUDA graphs of the whole model."""
+class Group(Times):
+    """Modules that are measured together. Times are of a pass: of the modules, or in CUDA graphs of the whole model."""
 
-    modules: list
-    kernel: str
-    why: str = ""  # they were left
-    before_ms: float = None
-    after_ms: float = None
-    faster: float = None
-    interval: tuple = None
-    candidates: list = None  # while it is measured
-    gain_ms: float = 0.0  # by which its kernels were faster alone, in all calls of a pass, or are in the model
+    def __init__(self, modules, kernel, why="", candidates=None):
+        self.modules, self.kernel, self.why, self.candidates = modules, kernel, why, candidates  # why they were left
+        self.gain_ms = 0.0  # by which its kernels were faster alone, in all calls of a pass, or are in the model
 
     def times(self, pairs):
-        self.before_ms, self.after_ms = (statistics.median(column) for column in zip(*pairs))
-        self.faster, self.interval = between([before / after for before, after in pairs])
+        super().__init__(pairs)
         self.gain_ms = self.before_ms - self.after_ms
 
     def row(self):
-        named = ", ".join(self.modules[:2]) + (f" and {len(self.modules) - 2} more" if len(self.modules) > 2 else "")
-        times = ["", ""] if self.before_ms is None else [f"{self.before_ms:.4g}", f"{self.after_ms:.4g}"]
-        faster = [shown(self.faster, self.interval)] if self.faster else []
-        return [named, self.kernel, *times, ", ".join(faster + [f"left: {self.why}"] * bool(self.why))]
+        named = ", ".join(self.modules[:2])
+        named += f" and {len(self.modules) - 2} more" if len(self.modules) > 2 else ""
+        times = [f"{self.before_ms:.4g}", f"{self.after_ms:.4g}"] if self.interval else ["", ""]
+        said = [str(self)] * bool(self.interval) + [f"left: {self.why}"] * bool(self.why)
+        return [named, self.kernel, *times, ", ".join(said)]
 
 
-@dataclasses.dataclass
-class Replaced:
+class Replaced(Times):
     """What replace(model) did. The times are those of a pass of the whole model, if inputs were given."""
 
-    run: str
-    kept: list
-    left: list
-    before_ms: float = None
-    after_ms: float = None
-    faster: float = None
-    interval: tuple = None
+    def __init__(self, run, kept, left):
+        self.run, self.kept, self.left = run, kept, left
 
     @property
     def replaced(self):
@@ -122,17 +124,13 @@ class Replaced:
     def __str__(self):
         rows = [["modules", "kernel", "PyTorch's, ms", "the pack's, ms", "faster"], ["---", "---", "---:", "---:", "---"]]
         rows += [group.row() for group in (*self.kept, *self.left)]
-        lines = ["| " + " | ".join(row) + " |" for row in rows] if len(rows) > 2 else []
+        said = "not timed; replace(model, inputs) times it"
         if not self.kept:
-            timed = f"{self.before_ms:.4g} ms ({self.run}): " if self.before_ms is not None else ""
-            return "\n".join([*lines, f"model: {timed}nothing was replaced, since nothing is known to pay"])
-        if self.before_ms is None:
-            return "\n".join([*lines, "model: not timed; replace(model, inputs) times it"])
-        return "\n".join([*lines, f"model: {self.before_ms:.4g} ms before, {self.after_ms:.4g} ms after ({self.run}), {shown(self.faster, self.interval)}"])
-
-
-def shown(ratio, interval):
-    return f"{ratio:.3f}x [{interval[0]:.3f}, {interval[1]:.3f}]"
+            timed = f"{self.before_ms:.4g} ms ({self.run}): " if self.interval else ""
+            said = timed + "nothing was replaced, since nothing is known to pay"
+        elif self.interval:
+            said = f"{self.before_ms:.4g} ms before, {self.after_ms:.4g} ms after ({self.run}), {super().__str__()}"
+        return "\n".join([*("| " + " | ".join(row) + " |" for row in rows if len(rows) > 2), f"model: {said}"])
 
 
 def between(ratios):
@@ -144,15 +142,20 @@ def between(ratios):
     return statistics.median(ratios), (ratios[max(k - 1, 0)], ratios[min(n - k, n - 1)])
 
 
+def is_compiled(module):
+    return type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
+
+
 def way_of(model, run):
-    """How a program runs a model, where nobody says it: a model that is compiled, or has a part that is, by torch.compile."""
+    """How a program runs a model, where nobody says it: a model that is compiled, or has a part that is, by
+    torch.compile."""
     if run not in (None, PLAIN, GRAPH, COMPILE):
         raise ValueError(f"run={run!r}; it may be {PLAIN!r}, {GRAPH!r} or {COMPILE!r}")
-    parts = [model, *(module for _, module in model.named_modules())]
-    compiled = any(type(m).__name__ == "OptimizedModule" or getattr(m, "_compiled_call_impl", None) is not None for m in parts)
-    if compiled and run not in (None, COMPILE):
+    if not any(map(is_compiled, model.modules())):
+        return run or PLAIN
+    if run not in (None, COMPILE):
         raise ValueError(f"run={run!r}, and the model is compiled: it may be {COMPILE!r}, or give replace the model that was compiled")
-    return COMPILE if compiled else run or PLAIN
+    return COMPILE
 
 
 def tensors_of(answer):
@@ -165,8 +168,10 @@ def tensors_of(answer):
 
 
 def distance(found, wanted):
-    """How far a tensor is from another: the largest difference as a part of the standard deviation, or the share of others. Infinite: it cannot be the same."""
-    if found.shape != wanted.shape or found.dtype != wanted.dtype or found.layout != wanted.layout or wanted.layout != torch.strided:
+    """How far a tensor is from another: the largest difference as a part of the standard deviation, or the share of
+    others. Infinite: it cannot be the same."""
+    forms = [(t.shape, t.dtype, t.layout) for t in (found, wanted)]
+    if forms[0] != forms[1] or wanted.layout != torch.strided:
         return math.inf
     if not wanted.numel():
         return 0.0
@@ -180,7 +185,8 @@ def distance(found, wanted):
     for f, w in zip(found.split(CHUNK), wanted.split(CHUNK)):
         f, w = f.to(kind), w.to(kind)
         numbers = w.isfinite()
-        off = torch.where(w.isnan() | (f == w), 0, (f - w).abs()).nan_to_num(math.inf, math.inf)  # what is no number may become one
+        # What is no number may become one.
+        off = torch.where(w.isnan() | (f == w), 0, (f - w).abs()).nan_to_num(math.inf, math.inf)
         of = w[numbers].double()
         count, total, squares = count + of.numel(), total + of.sum().item(), squares + of.square().sum().item()
         largest = max(largest, off.max().item())
@@ -230,9 +236,7 @@ class Program:
         self.arguments = () if named else tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
         self.named = dict(inputs) if named else {}
         self.grad = torch.is_grad_enabled() and model.training
-        compiles = run == COMPILE and type(model).__name__ != "OptimizedModule" and getattr(model, "_compiled_call_impl", None) is None
-        parts = any(type(m).__name__ == "OptimizedModule" for m in model.modules())
-        self.call = torch.compile(model) if compiles and not parts else model
+        self.call = torch.compile(model) if run == COMPILE and not any(map(is_compiled, model.modules())) else model
 
     def forward(self):
         with torch.set_grad_enabled(self.grad):
@@ -275,16 +279,27 @@ class Program:
 
         return pass_
 
-    def in_turns(self, before, after):
+    @staticmethod
+    def in_turns(before, after):
         """Times of pairs of passes; each comes first in every other pair."""
-        for _ in range(WARM_UP):
-            before(), after()
-        begin, pairs = time.perf_counter(), []
-        while len(pairs) < LEAST or len(pairs) < MOST and time.perf_counter() - begin < SECONDS:
-            first, second = (before, after) if len(pairs) % 2 else (after, before)
-            one, two = first(), second()
-            pairs.append((one, two) if first is before else (two, one))
-        return pairs
+
+        def pair(turn):
+            if turn % 2:
+                return before(), after()
+            two = after()
+            return before(), two
+
+        return paired(pair)
+
+
+def paired(pair):
+    """As many pairs as the time allows, each of which pair(turn) makes."""
+    for turn in range(WARM_UP):
+        pair(turn)
+    begin, pairs = time.perf_counter(), []
+    while len(pairs) < LEAST or len(pairs) < MOST and time.perf_counter() - begin < SECONDS:
+        pairs.append(pair(len(pairs)))
+    return pairs
 
 
 def form(t):
@@ -324,13 +339,20 @@ def grouped(program, candidates):
 
 
 def modules_times(program, groups):
-    """Times the modules within passes of the model. Half of the groups, drawn anew for each pair of passes, have their kernels in one pass, the others in the other."""
+    """Times the modules within passes of the model. Half of the groups, drawn anew for each pair of passes, have their
+    kernels in one pass, the others in the other."""
     marks, hooks, draw = [], [], random.Random(0)
     for at, group in enumerate(groups):
         for c in group.candidates:
             begun = []
-            hooks.append(c.module.register_forward_pre_hook(lambda *_, begun=begun: begun.append(program.clock.mark())))
-            hooks.append(c.module.register_forward_hook(lambda *_, at=at, begun=begun: marks.append((at, begun.pop(), program.clock.mark())), prepend=True))
+
+            def before(*_, begun=begun):
+                begun.append(program.clock.mark())
+
+            def after(*_, at=at, begun=begun):
+                marks.append((at, begun.pop(), program.clock.mark()))
+
+            hooks += [c.module.register_forward_pre_hook(before), c.module.register_forward_hook(after, prepend=True)]
 
     def pass_(ours):
         marks.clear()
@@ -343,19 +365,13 @@ def modules_times(program, groups):
             sums[at] += program.clock.ms(begin, end)
         return sums
 
-    def pair():
+    def pair(turn):
         ours = [group for group in groups if draw.random() < 0.5]
-        others = [group for group in groups if group not in ours]
-        one, two = pass_(ours), pass_(others)
-        for group, a, b in zip(groups, one, two):
-            yield (b, a) if group in ours else (a, b)
+        one, two = pass_(ours), pass_([group for group in groups if group not in ours])
+        return [(b, a) if group in ours else (a, b) for group, a, b in zip(groups, one, two)]
 
     try:
-        for _ in range(WARM_UP):
-            pass_(groups), pass_([])
-        begin, pairs = time.perf_counter(), []
-        while len(pairs) < LEAST or len(pairs) < MOST and time.perf_counter() - begin < SECONDS:
-            pairs.append(list(pair()))
+        pairs = paired(pair)
     finally:
         program.put(groups, False)
         for hook in hooks:
@@ -377,7 +393,8 @@ class Answers:
     def __init__(self, program, state):
         self.program, self.state = program, state
         self.wanted = [t.clone() for t in self.found(program.uncompiled)]
-        self.may = [max(MAY_DIFFER.get(t.dtype, MAY_DIFFER_OTHERWISE), 2 * distance(again, t)) for again, t in zip(self.found(program.uncompiled), self.wanted)]
+        again = zip(self.found(program.uncompiled), self.wanted)
+        self.may = [max(MAY_DIFFER.get(t.dtype, MAY_DIFFER_OTHERWISE), 2 * distance(found, t)) for found, t in again]
 
     def found(self, forward):
         self.state.restore()
@@ -410,13 +427,11 @@ def settled(program, answers, groups, done):
         groups.sort(key=lambda group: group.gain_ms, reverse=True)
         why = answers.why_not(groups, program.forward)
         if not why:
-            pairs = program.in_turns(program.way([]), program.way(groups))
-            before, after = (statistics.median(column) for column in zip(*pairs))
-            ratio, interval = between([b / a for b, a in pairs])
-            done.before_ms, done.after_ms, done.faster, done.interval = before, before, 1.0, (1.0, 1.0)
-            if interval[0] > 1:
-                done.after_ms, done.faster, done.interval = after, ratio, interval
+            timed = Times(program.in_turns(program.way([]), program.way(groups)))
+            if timed.interval[0] > 1:
+                vars(done).update(vars(timed))
                 return groups
+            vars(done).update(before_ms=timed.before_ms, after_ms=timed.before_ms, faster=1.0, interval=(1.0, 1.0))
             why = "the whole model is not faster with it"
         for group in groups[len(groups) // 2:]:
             group.why = why

@@ -1,7 +1,8 @@
 """Calls of PyTorch's functions as autotune writes them in JSON (torchtimes.Call): a function, its tensors and its values
-by PyTorch's names. What times PyTorch beside a search imports this, and so do the scripts."""
+by PyTorch's names; and how they are timed. What times PyTorch beside a search imports this, and so do the scripts."""
 import math
 
+WARM_UP = 3  # calls before samples
 OF_MATRICES = ("matmul", "mm", "linear")  # to these a batch of one would be a batch
 TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",
          "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}
@@ -50,6 +51,13 @@ def standing(t, made):
     return made.permute([t["order"].index(axis) for axis in range(len(t["order"]))])
 
 
+def uniform(t):
+    """Uniform numbers on the GPU for a tensor, as it lies."""
+    import torch
+
+    return torch.empty(lying(t), device="cuda").uniform_(t["low"], t["high"]).to(dtype(t["type"]))
+
+
 def channels_last(t):
     return t.movedim(1, -1).contiguous().movedim(-1, 1) if t.dim() > 2 else t
 
@@ -59,3 +67,20 @@ def alone(call, tensors):
     if call["function"] in OF_MATRICES and all(t.shape[0] == 1 for t in tensors.values() if t.dim() == 3):
         return {argument: t[0] if t.dim() == 3 else t for argument, t in tensors.items()}
     return tensors
+
+
+def timed(call, samples, flush=None):
+    """Times in milliseconds, by events around one call each. Writing flush, which is larger than the L2, empties it."""
+    import torch
+
+    for _ in range(WARM_UP):
+        call()
+    events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(samples)]
+    for start, end in events:
+        if flush is not None:
+            flush.zero_()
+        start.record()
+        call()
+        end.record()
+    torch.cuda.synchronize()
+    return [start.elapsed_time(end) for start, end in events]

@@ -1,4 +1,4 @@
-/* Uses a pack of conv2d, as a program in C would. */
+/* Uses a pack of conv2d and layer_norm, as a program in C would. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -16,8 +16,8 @@ static void plan(const char* what, autotune_conv2d_problem q, const char* math) 
         return;
     }
     autotune_shape y = autotune_shape_of(p, 3);
-    printf("%s: %s, y %lldx%lldx%lldx%lld of %d bytes, workspace %zu\n", what, autotune_tuned(p) ? "tuned" : "general", (long long)y.extent[0],
-           (long long)y.extent[1], (long long)y.extent[2], (long long)y.extent[3], y.element_bytes, autotune_workspace_bytes(p));
+    printf("%s: y %lldx%lldx%lldx%lld of %d bytes, workspace %zu\n", what, (long long)y.extent[0], (long long)y.extent[1],
+           (long long)y.extent[2], (long long)y.extent[3], y.element_bytes, autotune_workspace_bytes(p));
     void* tensors[] = {(void*)0x1000, (void*)0x2000, NULL, (void*)0x3000};
     if (autotune_launch(p, tensors, (void*)0x10000, (void*)7)) printf("%s: %s\n", what, autotune_error());
 }
@@ -30,9 +30,7 @@ static autotune_conv2d_problem problem(void) {
 
 static void* many(void* unused) {
     autotune_plan* p;
-    autotune_conv2d_problem q = problem();
-    q.c_out = 6;
-    return autotune_plan_conv2d(pack, q, NULL, &p) ? (void*)autotune_error() : unused;
+    return autotune_plan_conv2d(pack, problem(), NULL, &p) ? (void*)autotune_error() : unused;
 }
 
 int main(int count, char** words) {
@@ -41,27 +39,31 @@ int main(int count, char** words) {
         printf("open: %s\n", autotune_error());
         return 0;
     }
-    autotune_conv2d_problem q = problem();
-    plan("exact", q, NULL);
-    plan("again", q, NULL);
-    plan("named", q, "fp32");
-    plan("no mode", q, "fp8");
-    q.n = 2;
-    plan("other", q, NULL);
-    q.stride_h = 0;
-    plan("stride", q, NULL);
-    q = problem(), q.groups = 3;
-    plan("groups", q, NULL);
-    q = problem(), q.padding_w = INT64_MAX;
-    plan("padding", q, NULL);
-    fake_device(1);
-    plan("elsewhere", problem(), NULL);
-    fake_device(0);
     pthread_t threads[8];
     for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, many, NULL);
     for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);
+    autotune_conv2d_problem q = problem();
+    plan("exact", q, NULL);
+    q.stride_h = q.stride_w = 1, q.groups = 1;
+    plan("as by default", q, NULL);
+    plan("named", q, "tf32");
+    plan("no mode", q, "fp8");
+    q.n = 2;
+    plan("other", q, NULL);
+    q = problem(), q.stride_h = 0;
+    plan("stride", q, NULL);
+    fake_device(1);
+    plan("elsewhere", problem(), NULL);
+    fake_device(0);
     void* nothing = NULL;
     if (autotune_conv2d(pack, problem(), NULL, nothing, nothing, nothing, nothing, nothing, nothing)) printf("null: %s\n", autotune_error());
+    const double epsilons[] = {-0.0, 1e-5, 1e-3};
+    for (int i = 0; i < 3; i++) {
+        autotune_layer_norm_problem norm = AUTOTUNE_LAYER_NORM_PROBLEM;
+        autotune_plan* p;
+        norm.outer = 4, norm.length = 64, norm.inner = 1, norm.eps = epsilons[i];
+        printf("norm: %s\n", autotune_plan_layer_norm(pack, norm, NULL, &p) ? autotune_error() : "planned");
+    }
     autotune_close(pack);
     return 0;
 }

@@ -18,7 +18,7 @@ import (
 	"autotune/internal/sharedlib"
 )
 
-// monitor reads the GPU's clock, temperature, energy counter and processes through
+// monitor reads the GPU's clock, energy counter and processes through
 // NVML. Where the driver's tools are missing, NVML is too, and nothing is known.
 type monitor struct {
 	started chan struct{}  // closed when NVML has started, or will not
@@ -28,13 +28,10 @@ type monitor struct {
 	clockReasons func(device uintptr, reasons *uint64) int32
 	// Each of these is nil where NVML lacks it.
 	totalEnergy func(device uintptr, millijoules *uint64) int32
-	temperature func(device uintptr, sensor uint32, celsius *uint32) int32
-	threshold   func(device uintptr, which uint32, celsius *uint32) int32
 	processes   func(device uintptr, count *uint32, list *nvmlProcess) int32
 
 	inUse  atomic.Bool                     // this process has a context on the GPU, or is about to
 	others atomic.Pointer[[]trial.Warning] // who else was there; nil: not known
-	slows  int                             // degrees at which the GPU slows down
 
 	last gpu.Reading
 	took time.Duration // by the last look: NVML may take as long as a variant's samples
@@ -43,10 +40,7 @@ type monitor struct {
 // lookEvery is how old the last look may be.
 const lookEvery = 200 * time.Millisecond
 
-const (
-	clockSM   = 1 // NVML_CLOCK_SM
-	sensorGPU = 0 // NVML_TEMPERATURE_GPU
-)
+const clockSM = 1 // NVML_CLOCK_SM
 
 // startMonitor starts NVML beside the caller's own work: it takes a while, and nobody waits for it.
 func startMonitor(d cu.Device) *monitor {
@@ -84,12 +78,9 @@ func (m *monitor) start(pci string) {
 		return
 	}
 	optional(library, "nvmlDeviceGetTotalEnergyConsumption", &m.totalEnergy)
-	optional(library, "nvmlDeviceGetTemperature", &m.temperature)
-	optional(library, "nvmlDeviceGetTemperatureThreshold", &m.threshold)
 	optional(library, "nvmlDeviceGetComputeRunningProcesses_v3", &m.processes)
 	var device uintptr
 	if initialise() == 0 && byPCI(pci, &device) == 0 {
-		m.slows = m.slowsAt(device)
 		m.handle.Store(device)
 		m.LookAround()
 	}
@@ -103,25 +94,7 @@ func optional[F any](library uintptr, name string, to *F) {
 	}
 }
 
-// Thresholds of NVML, and what counts where a GPU tells none.
-const (
-	thresholdSlowdown = 1
-	thresholdMost     = 3
-	usualSlowdown     = 85
-)
-
-// slowsAt is the temperature at which the GPU lowers its clock.
-func (m *monitor) slowsAt(device uintptr) int {
-	for _, which := range []uint32{thresholdMost, thresholdSlowdown} {
-		var celsius uint32
-		if m.threshold != nil && m.threshold(device, which, &celsius) == 0 && celsius > 0 {
-			return int(celsius)
-		}
-	}
-	return usualSlowdown
-}
-
-// Look reads the clock and the temperature of a GPU that is busy for that long. The
+// Look reads the clock of a GPU that is busy for that long. The
 // last look serves again while it is young, unless there is time for another.
 func (m *monitor) Look(busy time.Duration) gpu.Reading {
 	device := m.handle.Load()
@@ -137,10 +110,6 @@ func (m *monitor) Look(busy time.Duration) gpu.Reading {
 	var reasons uint64
 	if m.clockReasons(device, &reasons) == 0 {
 		m.last.Throttled = throttled(reasons)
-	}
-	var celsius uint32
-	if m.temperature != nil && m.temperature(device, sensorGPU, &celsius) == 0 {
-		m.last.Celsius, m.last.Slows = int(celsius), m.slows
 	}
 	m.took = time.Since(begin)
 	return m.last

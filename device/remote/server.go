@@ -1,0 +1,275 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"autotune/device"
+	"autotune/device/compile"
+	"autotune/device/trial"
+	"autotune/operator"
+)
+
+// Server answers requests about problems with a device. It compiles whatever it is asked to at once, and does
+// everything else one after another.
+type Server struct {
+	Device device.Device
+	Memory int64 // that the tensors of all problems may take together; 0: no bound
+	Most   int   // problems that are open at once; 0: no bound
+	Python bool  // run the Python files of operators that say what is right
+
+	turn sync.Mutex         // held by who uses the device and open
+	open map[string]*hosted // by the problem's key
+
+	mu       sync.Mutex
+	known    map[string]*bound
+	compiled map[string]*compile.Binary // by the kernel's digest
+	bytes    int                        // of compiled
+}
+
+// Bounds on what a Server remembers: problems, and binaries until they are evaluated.
+const (
+	mostKnown    = 64
+	mostCompiled = 128 << 20
+)
+
+// bound is a problem as the search has it.
+type bound struct {
+	*operator.Problem
+	opening Opening // without the bundle
+}
+
+// hosted is a problem on the device, with the inputs of the moment.
+type hosted struct {
+	device.Session
+	inputs device.Inputs
+	bytes  int64 // that it takes there, with room for the reference's output
+	used   time.Time
+}
+
+// Extra is what a request from this machine may have beside it.
+type Extra struct {
+	Files    Files             // the operator's data files
+	Launches operator.Launches // of the kernel that the request is about
+}
+
+// Answer answers a request. What is wrong with the problem or the kernel is a Fault of the response. An error is the
+// device's: what it says of the variant beside it may still count.
+func (s *Server) Answer(ctx context.Context, r Request, e Extra) (Response, error) {
+	a, begin := Response{ID: r.ID, Kind: r.Kind}, time.Now()
+	p, err := s.problem(r, e.Files)
+	var v device.Variant
+	if err == nil && r.Digest != "" {
+		v, err = s.variant(ctx, r, p, e.Launches)
+	}
+	if err != nil {
+		a.Fault = FaultOf(err)
+		return a, nil
+	}
+	if b := v.Binary; r.Kind == Compile {
+		a.Compiled = &compile.Binary{Log: firstOf(b.Log), Duration: time.Since(begin), Cached: b.Cached}
+		return a, nil
+	}
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if ctx.Err() != nil {
+		return a, fmt.Errorf("%w: %w", ErrNotBegun, context.Cause(ctx))
+	}
+	return s.onDevice(ctx, a, r, p, v)
+}
+
+// problem is the one that a request brings or names.
+func (s *Server) problem(r Request, files Files) (*bound, error) {
+	s.mu.Lock()
+	p := s.known[r.Problem]
+	s.mu.Unlock()
+	if r.Opening == nil && p == nil {
+		return nil, &Fault{Kind: NotOpen, Message: "the problem is not open"}
+	}
+	if r.Opening == nil {
+		return p, nil
+	}
+	problem, err := r.Opening.bind(files)
+	if err != nil {
+		return nil, err
+	}
+	name := problem.Operator.Name
+	if a := problem.Operator.Answers; a != nil && r.Opening.Named && !s.Python {
+		return nil, device.Blame(name, "", "is a Python file, which this worker does not run: `autotune worker --python` does")
+	}
+	p = &bound{problem, *r.Opening}
+	p.opening.Bundle = nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil || len(s.known) >= mostKnown {
+		s.known = map[string]*bound{}
+	}
+	s.known[r.Problem] = p
+	return p, nil
+}
+
+// variant makes and compiles the kernel that a request is about.
+func (s *Server) variant(ctx context.Context, r Request, p *bound, launches operator.Launches) (v device.Variant, err error) {
+	v = device.Variant{Configuration: r.Configuration, Energy: r.Energy, Look: r.Look}
+	if v.Kernel, err = r.kernel(p.Problem, launches); err != nil {
+		return v, err
+	}
+	s.mu.Lock()
+	v.Binary = s.compiled[r.Digest]
+	s.mu.Unlock()
+	if v.Binary != nil {
+		return v, nil
+	}
+	v.Binary, err = s.Device.Compiler().Compile(ctx, compile.Request{Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: r.Limit})
+	if err != nil || r.Kind != Compile {
+		return v, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bytes += len(v.Binary.Code); s.compiled == nil || s.bytes > mostCompiled {
+		s.compiled, s.bytes = map[string]*compile.Binary{}, len(v.Binary.Code)
+	}
+	s.compiled[r.Digest] = v.Binary
+	return v, nil
+}
+
+func (s *Server) onDevice(ctx context.Context, a Response, r Request, p *bound, v device.Variant) (Response, error) {
+	var err error
+	switch r.Kind {
+	case Close:
+		s.mu.Lock()
+		delete(s.known, r.Problem)
+		s.mu.Unlock()
+		return a, s.drop(r.Problem)
+	case Launch:
+		d, ok := s.Device.(device.Launcher)
+		if !ok {
+			return a, errors.New("such a device launches nothing under another program")
+		}
+		proto := p.opening.Protocol
+		proto.LaunchTimeout = r.Limit
+		a.Outcome, err = d.Launch(ctx, p.Problem, proto, v)
+		return a, a.settle(err)
+	}
+	one, err := s.session(ctx, r, p)
+	if err != nil {
+		a.Fault, a.Lost = FaultOf(err), errors.Is(err, device.ErrLost)
+		return a, nil
+	}
+	a.Ceilings = one.Ceilings()
+	switch r.Kind {
+	case Evaluate:
+		a.Outcome, err = one.Evaluate(ctx, v, r.Best)
+	case Check:
+		a.Outcome, a.Launches, err = one.Check(ctx, v, r.Check)
+	}
+	return a, a.settle(err)
+}
+
+// settle completes a response that has an outcome, and tells what of the error beside it
+// is still one: that a variant took the device with it is its outcome.
+func (a *Response) settle(err error) error {
+	a.Outcome.MaxAbsError, a.Notice = trial.Finite(a.Outcome.MaxAbsError), a.Outcome.Notice
+	if a.Lost = errors.Is(err, device.ErrLost); a.Lost && a.Outcome.Status != "" {
+		return nil
+	}
+	return err
+}
+
+// session is a problem's on the device, with the inputs that are asked for.
+func (s *Server) session(ctx context.Context, r Request, p *bound) (*hosted, error) {
+	one := s.open[r.Problem]
+	if one == nil {
+		var err error
+		if one, err = s.openSession(ctx, p); err != nil {
+			return nil, err
+		}
+		if s.open == nil {
+			s.open = map[string]*hosted{}
+		}
+		s.open[r.Problem] = one
+	}
+	one.used = time.Now()
+	if one.inputs != r.Inputs {
+		if err := one.Refill(ctx, r.Inputs); err != nil {
+			return nil, errors.Join(err, s.drop(r.Problem))
+		}
+		one.inputs = r.Inputs
+	}
+	return one, nil
+}
+
+// openSession makes room for a problem and opens it.
+func (s *Server) openSession(ctx context.Context, p *bound) (*hosted, error) {
+	if s.Memory > 0 && p.MemoryBytes() > s.Memory {
+		return nil, fmt.Errorf("the tensors of %s take %s, a worker here may use %s: %w",
+			p, device.GiB(p.MemoryBytes()), device.GiB(s.Memory), device.ErrMemory)
+	}
+	bytes := 2 * p.MemoryBytes()
+	if err := s.makeRoom(bytes); err != nil {
+		return nil, err
+	}
+	reference, err := device.CompileReference(ctx, s.Device, p.Problem, 0)
+	if err != nil {
+		return nil, err
+	}
+	var opened device.Session
+	proto, known := p.opening.Protocol, p.opening.Known
+	if again, ok := s.Device.(device.Reopener); ok && known != nil {
+		opened, err = again.Reopen(ctx, p.Problem, reference, proto, *known)
+	} else {
+		opened, err = s.Device.Open(ctx, p.Problem, reference, proto)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &hosted{Session: opened, inputs: proto.Inputs(), bytes: bytes}, nil
+}
+
+// makeRoom closes what was not used for longest, until there is room.
+func (s *Server) makeRoom(bytes int64) error {
+	for {
+		taken, oldest := bytes, ""
+		for key, one := range s.open {
+			taken += one.bytes
+			if oldest == "" || one.used.Before(s.open[oldest].used) {
+				oldest = key
+			}
+		}
+		full := s.Most > 0 && len(s.open) >= s.Most || s.Memory > 0 && taken > s.Memory
+		if oldest == "" || !full {
+			return nil
+		}
+		if err := s.drop(oldest); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Server) drop(key string) error {
+	one := s.open[key]
+	if one == nil {
+		return nil
+	}
+	delete(s.open, key)
+	return one.Close()
+}
+
+// Sweep closes problems that were not used for so long: their searches have most likely ended.
+func (s *Server) Sweep(idle time.Duration) error {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	var all []error
+	for key, one := range s.open {
+		if time.Since(one.used) >= idle {
+			all = append(all, s.drop(key))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Close ends what the server does with its device, which stays the caller's to close.
+func (s *Server) Close() error { return s.Sweep(0) }

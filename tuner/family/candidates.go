@@ -1,0 +1,131 @@
+package family
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"autotune/internal/lists"
+	"autotune/operator"
+	"autotune/space"
+)
+
+// candidate is a kernel that takes the dynamic dimensions when it runs, and may be an entry.
+type candidate struct {
+	Entry
+	formulas operator.Formulas // with Entry.Where, and what it names
+	out      bool              // it failed somewhere
+}
+
+// serves tells whether the candidate, as compiled for the shape that it was found at, is correct for a problem.
+func (c *candidate) serves(p *operator.Problem) bool {
+	_, ok := c.formulas.At(p.Values)
+	return ok && p.Admits(c.Configuration)
+}
+
+// gather lists the kernels that may be entries: what won the samples' searches, or was hardly slower. Each is compiled
+// for all samples, in several kernels where one does not serve them all.
+func (t *tuning) gather(ctx context.Context, found searched) (all []candidate, err error) {
+	var problems []*operator.Problem
+	for _, shape := range t.Samples {
+		s, err := t.subject(ctx, shape)
+		if err != nil && !ofShape(err) {
+			return nil, err
+		}
+		if err == nil {
+			problems = append(problems, s.Problem)
+		}
+	}
+	most := policy.mostConfigurations
+	if t.Budget > 0 {
+		affordable := int(t.remaining(0)/policy.leastTiming) / max(1, len(problems))
+		most = min(most, max(policy.leastConfigurations, affordable))
+	}
+	configurations := t.shortlist(found, problems, most)
+	kernels := make([][]candidate, len(configurations))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, c := range configurations {
+		group.Go(func() (err error) {
+			kernels[i], err = kernelsOf(problems, c)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for _, some := range kernels {
+		if len(all)+len(some) <= policy.mostCandidates {
+			all = append(all, some...)
+		}
+	}
+	if len(all) == 0 {
+		return nil, t.noneLeft(fmt.Sprintf("no sample has a kernel that takes %v when it runs", t.Free))
+	}
+	return all, nil
+}
+
+// shortlist are configurations of templates that can take the dynamic dimensions: the fastest of each search of a
+// sample, then what came nearest to the fastest at the most samples.
+func (p *Plan) shortlist(found searched, samples []*operator.Problem, most int) (all []space.Configuration) {
+	var winners, others []space.Configuration
+	worth := map[string]float64{}
+	for _, sample := range samples {
+		for _, dynamic := range []bool{true, false} {
+			usable := lists.Where(found.tried[key(sample.Shape, dynamic)], func(r tried) bool {
+				template, known := p.Operator.Template(r.Template)
+				return known && containsAll(template.Free, p.Free) && sample.Admits(r.Configuration)
+			})
+			for at, r := range near(usable) {
+				if worth[r.Key()] += policy.nearBest - r.Ratio; at == 0 {
+					winners = append(winners, r.Configuration)
+				} else {
+					others = append(others, r.Configuration)
+				}
+			}
+		}
+	}
+	byWorth := func(a, b space.Configuration) int { return cmp.Compare(worth[b.Key()], worth[a.Key()]) }
+	slices.SortStableFunc(others, byWorth)
+	seen := map[string]bool{}
+	for _, c := range append(winners, others...) {
+		if len(all) < most && !seen[c.Key()] {
+			seen[c.Key()], all = true, append(all, c)
+		}
+	}
+	return all
+}
+
+func containsAll(list, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
+}
+
+// near are the configurations hardly slower than the fastest. Any of them may be the fastest at another shape.
+func near(all []tried) []tried {
+	all = all[:min(len(all), policy.mostNear)]
+	if n := slices.IndexFunc(all, func(t tried) bool { return t.Ratio > policy.nearBest }); n >= 0 {
+		return all[:n]
+	}
+	return all
+}
+
+// kernelsOf are a configuration as it is compiled for problems: once for all that one kernel serves.
+func kernelsOf(problems []*operator.Problem, c space.Configuration) (all []candidate, err error) {
+	for _, p := range problems {
+		served := slices.ContainsFunc(all, func(one candidate) bool { return one.serves(p) })
+		if served || !p.Admits(c) {
+			continue
+		}
+		one := candidate{Entry: Entry{Configuration: c, Shape: p.Record().Shape}}
+		if one.formulas, err = p.Formulas(c); err != nil {
+			return nil, err
+		}
+		one.Where = lists.Of(one.formulas.Where, func(f operator.Formula) string { return f.Text })
+		all = append(all, one)
+	}
+	return all, nil
+}
