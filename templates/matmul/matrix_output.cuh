@@ -15,9 +15,9 @@ struct MatrixWork {
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 };
 
-struct MatrixGiven {
+// MatrixGiven is what outputs are made with; an epilogue that has nothing takes no room.
+struct MatrixGiven : TileEpilogue {
     const Element* bias;
-    TileEpilogue epilogue;
 };
 
 struct MatrixOutput {
@@ -67,7 +67,7 @@ struct MatrixOutput {
             float outputs[Count];
 #pragma unroll
             for (int i = 0; i < Count; ++i) outputs[i] = sums[i];
-            given.epilogue.apply(outputs, matrix_place(batch, row, column));
+            given.apply(outputs, matrix_place(batch, row, column));
 #pragma unroll
             for (int i = 0; i < Count; ++i)
                 if (!kTriangular || finite[i]) sums[i] = outputs[i];
@@ -90,6 +90,6 @@ struct TransposedOutput {
         const int m = first_m + c;
         if (n < N && m < M)
             y[first + static_cast<long long>(m) * N + n] =
-                from_float<Stored>(given.epilogue.of(biased ? value + read_only(given.bias + n) : value, matrix_place(batch, m, n)));
+                from_float<Stored>(given.of(biased ? value + read_only(given.bias + n) : value, matrix_place(batch, m, n)));
     }
 };

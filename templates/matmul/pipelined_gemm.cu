@@ -82,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                           TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(128) uint4 memory[];
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_a), reinterpret_cast<const char*>(packed_b)};
-    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {{bias, {TILE_EPILOGUE_ARGUMENTS}}, inverses}, y,
-                      MatmulPlain{a, b, bias, {TILE_EPILOGUE_ARGUMENTS}});
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {{{TILE_EPILOGUE_ARGUMENTS}, bias}, inverses}, y,
+                      MatmulPlain{{TILE_EPILOGUE_ARGUMENTS}, a, b, bias});
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_pipelined_gemm_sum(const float* partial_sums, Element* __restrict__ y EPILOGUE_PARAMETERS) {

@@ -24,7 +24,7 @@ struct LinesOutput {
         : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ float2 beside(int column) const { return biased ? pair_at(given.bias, column, N) : make_float2(0.0f, 0.0f); }
     __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }
-    __device__ __forceinline__ void finish(float (&sums)[8], int row, int column) const { given.epilogue.apply(sums, matrix_place(batch, row, column)); }
+    __device__ __forceinline__ void finish(float (&sums)[8], int row, int column) const { given.apply(sums, matrix_place(batch, row, column)); }
     __device__ __forceinline__ Stored* line(Stored* y, int row) const { return row < M ? y + first + static_cast<long long>(row) * N : nullptr; }
     __device__ __forceinline__ void store(Stored* line, int column, const float* words) const { store_columns(line, column, N, words); }
 };
@@ -50,14 +50,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
                           Element* __restrict__ y, float* left, float* there TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {bias, {TILE_EPILOGUE_ARGUMENTS}}, y, {left, reinterpret_cast<int*>(there)});
+    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y, {left, reinterpret_cast<int*>(there)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
                           Stored* __restrict__ y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {bias, {TILE_EPILOGUE_ARGUMENTS}}, y);
+    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 #endif
 
