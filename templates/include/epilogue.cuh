@@ -1,6 +1,6 @@
 // epilogue.cuh: what an operator's outputs are made of (EPILOGUE, an expression of a sum x, its bias in it, and of
-// tensors t0 to t7). It is applied in float where a sum would be rounded to an output, so it costs the tensors' way from
-// memory and no other. Partial sums of split-K are no outputs: their launch's sums are.
+// tensors t0 to t7). It is applied in float where a sum would be rounded to an output, so it costs the tensors' way
+// from memory and no other. Partial sums of split-K are no outputs: their launch's sums are.
 //
 // A tensor has some of the output's axes, EPILOGUE_0_AXES: bit 0 is the first. Along the others it is the same
 // everywhere. Its elements lie in the order of its axes. Kernels get the tensors last, as EPILOGUE_PARAMETERS.

@@ -319,7 +319,8 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
 #pragma unroll
             for (int j = 0; j < 4 && j < eights; ++j) {
                 const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
-                float two[2] = {output.value(s[0], own + 8 * half, beside[j].x), output.value(s[1], own + 8 * half, beside[j].y)};
+                float two[2] = {output.value(s[0], own + 8 * half, beside[j].x),
+                                output.value(s[1], own + 8 * half, beside[j].y)};
                 if constexpr (finishes == 2) output.finish(two, own + 8 * half, first + 8 * j + lane % 4 * 2);
                 if constexpr (packs)
                     even[j] = Pair<Stored>::pack(two[0], two[1]);
@@ -338,7 +339,8 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
                     output.finish(words, own + 8 * half, first + 8 * (lane % 4));
                     if constexpr (sizeof(Stored) == 2)
 #pragma unroll
-                        for (int i = 0; i < 4; ++i) words[i] = __uint_as_float(Pair<Stored>::pack(words[2 * i], words[2 * i + 1]));
+                        for (int i = 0; i < 4; ++i)
+                            words[i] = __uint_as_float(Pair<Stored>::pack(words[2 * i], words[2 * i + 1]));
                 }
                 output.store(lines[half], first + 8 * (lane % 4), words);
             }

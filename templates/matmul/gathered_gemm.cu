@@ -35,6 +35,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Factors{a, b}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 
-extern "C" __global__ void __launch_bounds__(256) matmul_gathered_gemm_sum(const float* partial_sums, float* __restrict__ y EPILOGUE_PARAMETERS) {
+extern "C" __global__ void __launch_bounds__(256)
+    matmul_gathered_gemm_sum(const float* partial_sums, float* __restrict__ y EPILOGUE_PARAMETERS) {
     sum_splits(partial_sums, y, Work::outputs(), 0, MatrixSums{{EPILOGUE_ARGUMENTS}});
 }

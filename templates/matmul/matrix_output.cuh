@@ -30,12 +30,15 @@ struct MatrixOutput {
     bool biased;
     template <class Tile>
     __device__ __forceinline__ MatrixOutput(const Tile& tile, const Given& given)
-        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
+        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
+          biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
     __device__ __forceinline__ void store_two(Stored* y, int row, long long place, float2 values) const {
-        const float2 added = biased ? make_float2(read_only(given.bias + (place - first)), read_only(given.bias + (place - first) + 1)) : make_float2(0.0f, 0.0f);
-        const bool in[2] = {counts(TRIANGULAR_OUTPUT, row, place - first), counts(TRIANGULAR_OUTPUT, row, place - first + 1)};
+        const Element* const biases = given.bias + (place - first);
+        const float2 added = biased ? make_float2(read_only(biases), read_only(biases + 1)) : make_float2(0.0f, 0.0f);
+        const bool in[2] = {counts(TRIANGULAR_OUTPUT, row, place - first),
+                            counts(TRIANGULAR_OUTPUT, row, place - first + 1)};
         float sums[2] = {in[0] ? values.x + added.x : 0.0f, in[1] ? values.y + added.y : 0.0f};
         if (row < M) {
             finish(sums, {!in[0] || is_finite(values.x), !in[1] || is_finite(values.y)}, row, place - first);
@@ -59,10 +62,11 @@ struct MatrixOutput {
     }
 
    private:
-    // finish makes outputs of sums. A sum that mended.cuh must find is left as it is: an epilogue might make a number of
-    // an infinity.
+    // finish makes outputs of sums. A sum that mended.cuh must find is left as it is: an epilogue might make a number
+    // of an infinity.
     template <int Count>
-    __device__ __forceinline__ void finish(float (&sums)[Count], const bool (&finite)[Count], int row, long long column) const {
+    __device__ __forceinline__ void finish(float (&sums)[Count], const bool (&finite)[Count], int row,
+                                           long long column) const {
         if constexpr (!TileEpilogue::kIsNone) {
             float outputs[Count];
 #pragma unroll
@@ -85,11 +89,13 @@ struct TransposedOutput {
     bool biased;
     template <class Tile>
     __device__ __forceinline__ TransposedOutput(const Tile& tile, const Given& given)
-        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
+        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
+          biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ void store(Stored* y, int n, int first_m, int c, float value) const {
         const int m = first_m + c;
         if (n < N && m < M)
             y[first + static_cast<long long>(m) * N + n] =
-                from_float<Stored>(given.of(biased ? value + read_only(given.bias + n) : value, matrix_place(batch, m, n)));
+                from_float<Stored>(given.of(biased ? value + read_only(given.bias + n) : value,
+                                            matrix_place(batch, m, n)));
     }
 };

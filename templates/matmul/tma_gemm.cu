@@ -36,6 +36,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     mapped_gemm<Work, Tf32Boxes>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 
-extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_sum(const float* partial_sums, float* __restrict__ y EPILOGUE_PARAMETERS) {
+extern "C" __global__ void __launch_bounds__(256)
+    matmul_tma_gemm_sum(const float* partial_sums, float* __restrict__ y EPILOGUE_PARAMETERS) {
     sum_splits(partial_sums, y, Work::outputs(), 0, MatrixSums{{EPILOGUE_ARGUMENTS}});
 }

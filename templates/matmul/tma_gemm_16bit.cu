@@ -22,15 +22,22 @@ struct LinesOutput {
     bool biased;
     template <class Tile>
     __device__ __forceinline__ LinesOutput(const Tile& tile, const Given& given)
-        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
-    __device__ __forceinline__ float2 beside(int column) const { return biased ? pair_at(given.bias, column, N) : make_float2(0.0f, 0.0f); }
+        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
+          biased(BIAS && tile.split == 0) {}
+    __device__ __forceinline__ float2 beside(int column) const {
+        return biased ? pair_at(given.bias, column, N) : make_float2(0.0f, 0.0f);
+    }
     __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }
     template <int Count>
     __device__ __forceinline__ void finish(float (&sums)[Count], int row, int column) const {
         given.apply(sums, matrix_place(batch, row < M ? row : M - 1, column));
     }
-    __device__ __forceinline__ Stored* line(Stored* y, int row) const { return row < M ? y + first + static_cast<long long>(row) * N : nullptr; }
-    __device__ __forceinline__ void store(Stored* line, int column, const float* words) const { store_columns(line, column, N, words); }
+    __device__ __forceinline__ Stored* line(Stored* y, int row) const {
+        return row < M ? y + first + static_cast<long long>(row) * N : nullptr;
+    }
+    __device__ __forceinline__ void store(Stored* line, int column, const float* words) const {
+        store_columns(line, column, N, words);
+    }
 };
 
 struct Work : MatrixWork {
@@ -54,7 +61,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
                           Element* __restrict__ y, float* left, float* there TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y, {left, reinterpret_cast<int*>(there)});
+    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y,
+                                  {left, reinterpret_cast<int*>(there)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -65,6 +73,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_16bit_sum(const float* partial_sums, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+extern "C" __global__ void __launch_bounds__(256)
+    matmul_tma_gemm_16bit_sum(const float* partial_sums, Element* __restrict__ y EPILOGUE_PARAMETERS) {
     sum_splits(partial_sums, y, Work::outputs(), 0, MatrixSums{{EPILOGUE_ARGUMENTS}});
 }
